@@ -187,7 +187,7 @@ var layers = map[string]layer{
 
 	// Only tests use it.
 	"internal/test/plantest":   {pure: true, own: core},
-	"internal/test/enginetest": {own: append([]string{"internal/cluster", "internal/engine", "internal/test/goldentest", "internal/kube", "internal/test/plantest"}, core...)},
+	"internal/test/enginetest": {own: append([]string{"internal/cluster", "internal/engine", "internal/test/goldentest", "internal/kube", "internal/test/plantest", "internal/test/testclock"}, core...)},
 
 	// Only tests use these; they put everything together.
 	"internal/test/goldentest": {},
@@ -196,6 +196,7 @@ var layers = map[string]layer{
 	"internal/test/takeover":   {api: true, own: []string{"internal/*", "internal/test/*"}, libraries: []string{"github.com/aws/"}},
 	"internal/test/properties": {},
 	"internal/test/seeds":      {},
+	"internal/test/testclock":  {pure: true},
 	"internal/test/ingressgen": {},
 	"internal/test/adversary":  {},
 	"internal/test/harness":    {api: true, own: []string{"config/iam", "config/rights", "internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/", "github.com/go-logr/"}},
@@ -309,6 +310,9 @@ func (l layer) faults(f *ast.File) []string {
 		x, ok := s.X.(*ast.Ident)
 		if ok && l.pure && x.Name == "time" && slices.Contains([]string{"Now", "Sleep", "After", "Tick", "NewTimer", "NewTicker", "Since", "Until"}, s.Sel.Name) {
 			out = append(out, "is pure and must not look at the clock: time."+s.Sel.Name)
+		}
+		if ok && l.pure && x.Name == "clock" && s.Sel.Name == "RealClock" {
+			out = append(out, "is pure and must be given its clock: clock."+s.Sel.Name)
 		}
 		return true
 	})

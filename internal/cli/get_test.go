@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
@@ -30,7 +31,7 @@ func TestGetListsLoadBalancers(t *testing.T) {
 		var out, errs bytes.Buffer
 		code := Run(t.Context(), output.Environment{
 			Args: slices.Concat([]string{"get", "--kubeconfig=" + config, "--flags-from=none"}, args, flags), Stdout: &out, Stderr: &errs,
-			Getenv: func(string) string { return "" }, Now: func() time.Time { return w.now.Add(time.Minute) },
+			Getenv: func(string) string { return "" }, Clock: clocktesting.NewFakePassiveClock(w.now.Add(time.Minute)),
 		})
 		return code, errs.String() + out.String()
 	}

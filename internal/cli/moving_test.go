@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
@@ -70,7 +72,7 @@ func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 				var out, errs bytes.Buffer
 				code := Run(t.Context(), output.Environment{
 					Args: slices.Concat(args, []string{"--kubeconfig=" + config, "-A", "--flags-from=none"}, flags), Stdout: &out, Stderr: &errs,
-					Getenv: func(string) string { return "" }, Now: func() time.Time { return w.now.Add(tc.later) },
+					Getenv: func(string) string { return "" }, Clock: clocktesting.NewFakePassiveClock(w.now.Add(tc.later)),
 				})
 				if errs.Len() > 0 {
 					t.Error(errs.String())

@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 const twelveBase = `apiVersion: networking.k8s.io/v1
@@ -113,7 +114,7 @@ func (o othersWrite) watch(t *testing.T, objects string, looks int, after func(l
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	code := Run(ctx, output.Environment{
 		Args: append([]string{"tree", "--watch", "--interval=5s", "-f", objects}, flags...), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" },
-		Now: func() time.Time { return now },
+		Clock: testclock.Of(&now),
 		Wait: func(ctx context.Context, d time.Duration) error {
 			got.out, got.calls = append(got.out, out.String()), append(got.calls, o.em.Calls().Total())
 			out.Reset()
@@ -183,7 +184,7 @@ func TestAViewReadsSettledLoadBalancersRarely(t *testing.T) {
 	objects := filesIn(t, map[string]string{"objects.yaml": o.with}) + "/objects.yaml"
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	cmd := &cobra.Command{}
-	v := tree.NewView(cmd, output.Environment{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }, Now: func() time.Time { return now }})
+	v := tree.NewView(cmd, output.Environment{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }, Clock: testclock.Of(&now)})
 	if err := cmd.ParseFlags(append([]string{"-f", objects}, flagsOf(t, o.em, o.vpc)...)); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 // A watch shows the tree again when it has changed and is quiet otherwise; it ends in order, and costs AWS little.
@@ -25,7 +26,7 @@ func TestAWatchShowsWhatChanges(t *testing.T) {
 		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		code := Run(ctx, output.Environment{
 			Args: append([]string{"tree", "--watch", "--interval=5s", "-f", objects}, flags...), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" },
-			Now: func() time.Time { return now },
+			Clock: testclock.Of(&now),
 			Wait: func(ctx context.Context, d time.Duration) error {
 				if d != 5*time.Second {
 					t.Errorf("it waits for %s", d)

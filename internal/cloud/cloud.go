@@ -60,7 +60,7 @@ func New(ctx context.Context, cfg sdk.Config) (*Cloud, error) {
 
 // compose puts the parts together.
 func compose(at *sdk.Client) *Cloud {
-	inv := inventory.New(at.Config.Cluster, at.VPC, at.Config.Refresh, at.Config.Now)
+	inv := inventory.New(at.Config.Cluster, at.VPC, at.Config.Refresh, at.Config.Clock)
 	r, t := observe.New(at, inv), targets.New(at, inv)
 	ends, certs, a := &enis.ENIs{Client: at}, certificates.New(at), facts.NewAddOns(at, inv)
 	c := &Cloud{

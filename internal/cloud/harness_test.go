@@ -57,10 +57,16 @@ type harness struct {
 func newHarness(t testing.TB, edit ...func(*cloud.Config)) *harness {
 	t.Helper()
 	clock := store.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	r := newHarnessOn(t, clock, append([]func(*cloud.Config){func(c *cloud.Config) { c.Now = clock.Now }}, edit...)...)
+	r := newHarnessOn(t, clock, append([]func(*cloud.Config){func(c *cloud.Config) { c.Clock = awsClock{clock} }}, edit...)...)
 	r.clock = clock
 	return r
 }
+
+// awsClock is the clock of the emulator as the product reads one.
+type awsClock struct{ store.Clock }
+
+// Since implements clock.PassiveClock.
+func (c awsClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // newHarnessOn runs on a clock; nil is the time package's.
 func newHarnessOn(t testing.TB, clock store.Clock, edit ...func(*cloud.Config)) *harness {

@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 // changes makes random changes to an inventory, by the functions that readings and writes use.
@@ -28,7 +29,7 @@ type changes struct {
 func TestIndexesEqualScan(t *testing.T) {
 	for seed := range uint64(60) {
 		x := &changes{Rand: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-		cfg := sdk.Config{Cluster: "rig", Refresh: 10 * time.Minute, Now: func() time.Time { return x.now }}
+		cfg := sdk.Config{Cluster: "rig", Refresh: 10 * time.Minute, Clock: testclock.Of(&x.now)}
 		x.c = compose(&sdk.Client{Config: cfg, VPC: "vpc-1"})
 		for step := range 200 {
 			what := x.step()

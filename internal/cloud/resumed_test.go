@@ -24,7 +24,7 @@ func TestAReadingThatIsCutShortIsResumed(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := newHarness(t, func(c *cloud.Config) { c.Now = nil })
+			r := newHarness(t, func(c *cloud.Config) { c.Clock = nil })
 			want := desired(web, func(s *model.Stack) {
 				for port := range listeners - 1 {
 					l := s.LoadBalancer.Listeners[0]

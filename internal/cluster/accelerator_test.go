@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 )
@@ -30,7 +31,7 @@ spec:
 
 // What is read of a GlobalAccelerator is what the API server would hand out, less what nothing depends on.
 func TestAcceleratorsAreRead(t *testing.T) {
-	m, err := FromYAML(func() time.Time { return time.Unix(100, 0) }, []byte(acceleratorDoc))
+	m, err := FromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(acceleratorDoc))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestAcceleratorsAreRead(t *testing.T) {
 // The status is a subresource: whoever may write only the object cannot forge it, and a change of it is no change of
 // the spec. A changed status is an event, because others may forge it.
 func TestTheStatusOfAnAcceleratorIsASubresource(t *testing.T) {
-	m, err := FromYAML(func() time.Time { return time.Unix(100, 0) }, []byte(acceleratorDoc))
+	m, err := FromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(acceleratorDoc))
 	if err != nil {
 		t.Fatal(err)
 	}

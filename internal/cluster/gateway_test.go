@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -102,7 +103,7 @@ func TestDefaultsOfTheSchemasAreFilledIn(t *testing.T) {
 }
 
 func TestAGatewayThatIsReleasedShowsNoLoadBalancer(t *testing.T) {
-	m, err := FromYAML(func() time.Time { return time.Unix(100, 0) }, []byte(gatewayDocs))
+	m, err := FromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(gatewayDocs))
 	if err != nil {
 		t.Fatal(err)
 	}

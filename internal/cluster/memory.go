@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 )
 
 // Memory is a small Kubernetes API in memory: a Source that is always synced, with the write rules
@@ -17,7 +18,7 @@ import (
 // goroutine. Objects handed out must not be changed.
 type Memory struct {
 	scheme *runtime.Scheme
-	now    func() time.Time
+	clock  clock.PassiveClock
 
 	mu          sync.Mutex
 	version     int64
@@ -46,18 +47,27 @@ type watcher struct {
 
 type event struct{ old, new Object }
 
-// NewMemory returns a store that holds nothing. now gives creation and deletion times; nil means
+// NewMemory returns a store that holds nothing. clock gives creation and deletion times; nil means
 // that time stands still.
-func NewMemory(now func() time.Time) (*Memory, error) {
+func NewMemory(clock clock.PassiveClock) (*Memory, error) {
 	s, err := sharedScheme()
 	if err != nil {
 		return nil, err
 	}
-	if now == nil {
-		now = func() time.Time { return time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC) }
+	if clock == nil {
+		clock = standing{}
 	}
-	return &Memory{scheme: s, now: now, objects: map[Ref]Object{}, sorted: map[Kind][]stored{}, whole: map[Kind][]Object{}, indexed: map[indexKey]map[Ref]struct{}{}}, nil
+	return &Memory{scheme: s, clock: clock, objects: map[Ref]Object{}, sorted: map[Kind][]stored{}, whole: map[Kind][]Object{}, indexed: map[indexKey]map[Ref]struct{}{}}, nil
 }
+
+// standing is a clock on which no time passes.
+type standing struct{}
+
+// Now implements clock.PassiveClock.
+func (standing) Now() time.Time { return time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// Since implements clock.PassiveClock.
+func (s standing) Since(t time.Time) time.Duration { return s.Now().Sub(t) }
 
 // Scheme returns the types that the store can hold. All stores share it, so it must not be changed.
 func (m *Memory) Scheme() *runtime.Scheme { return m.scheme }

@@ -97,7 +97,7 @@ func (m *Memory) Create(obj Object) (Object, error) {
 	o.SetCreationTimestamp(metav1.Time{})
 	keepStatus(o, nil)
 	m.born(o)
-	noteEdits(nil, o, m.now())
+	noteEdits(nil, o, m.clock.Now())
 	m.store(ref, o)
 	m.mu.Unlock()
 	m.deliver()
@@ -117,7 +117,7 @@ func (m *Memory) born(o Object) {
 	}
 	fillGatewayStatus(o)
 	if at := o.GetCreationTimestamp(); at.IsZero() {
-		o.SetCreationTimestamp(metav1.Time{Time: m.now()})
+		o.SetCreationTimestamp(metav1.Time{Time: m.clock.Now()})
 	}
 }
 
@@ -228,7 +228,7 @@ func (m *Memory) replace(ref Ref, cur, next Object) Object {
 	if !equality.Semantic.DeepEqual(specOf(cur), specOf(next)) {
 		next.SetGeneration(cur.GetGeneration() + 1)
 	}
-	noteEdits(cur, next, m.now())
+	noteEdits(cur, next, m.clock.Now())
 	m.version++
 	next.SetResourceVersion(strconv.FormatInt(m.version, 10))
 	m.store(ref, next)
@@ -249,7 +249,7 @@ func (m *Memory) Delete(ref Ref) error {
 			m.store(ref, nil)
 		case cur.GetDeletionTimestamp() == nil:
 			next := cur.DeepCopyObject().(Object)
-			next.SetDeletionTimestamp(&metav1.Time{Time: m.now()})
+			next.SetDeletionTimestamp(&metav1.Time{Time: m.clock.Now()})
 			next.SetGeneration(cur.GetGeneration() + 1)
 			m.version++
 			next.SetResourceVersion(strconv.FormatInt(m.version, 10))

@@ -13,6 +13,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
@@ -125,7 +126,7 @@ func condition(typ corev1.PodConditionType, message string) func(Object) {
 
 // TestReducedKeepsItsSource sees to it that the objects of the source stay whole.
 func TestReducedKeepsItsSource(t *testing.T) {
-	m, err := NewMemory(time.Now)
+	m, err := NewMemory(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,13 +5,13 @@ import (
 	"math/rand"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
@@ -204,7 +204,7 @@ func disturb(t *testing.T, rnd *rand.Rand, m *Memory) {
 }
 
 func TestSubscriptions(t *testing.T) {
-	m, err := NewMemory(time.Now)
+	m, err := NewMemory(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,13 +9,13 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/clock"
 	syaml "sigs.k8s.io/yaml"
 
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
@@ -167,9 +167,9 @@ func fillDefaults(obj Object) {
 	}
 }
 
-// FromYAML returns a store with the objects of the streams. now is as for NewMemory.
-func FromYAML(now func() time.Time, streams ...[]byte) (*Memory, error) {
-	m, err := NewMemory(now)
+// FromYAML returns a store with the objects of the streams. clock is as for NewMemory.
+func FromYAML(clock clock.PassiveClock, streams ...[]byte) (*Memory, error) {
+	m, err := NewMemory(clock)
 	if err != nil {
 		return nil, err
 	}

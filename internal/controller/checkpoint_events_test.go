@@ -2,9 +2,9 @@ package controller
 
 import (
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -19,7 +19,7 @@ func TestCheckpointsConcernNoStack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	triggers := StackTriggers(kube.New(store, kube.InMemory{Store: store}, time.Now), nil, nil)
+	triggers := StackTriggers(kube.New(store, kube.InMemory{Store: store}, clock.RealClock{}), nil, nil)
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 	v := cluster.NewView(store)
 	v.Subscribe(cluster.KindBinding, "shop", "b")

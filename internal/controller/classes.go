@@ -3,20 +3,21 @@ package controller
 import (
 	"context"
 	"errors"
-	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
-	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayclass"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
@@ -34,7 +35,7 @@ type classes struct {
 	triggers *queue.Triggers[cluster.Ref]
 	metrics  *Metrics
 	fence    engine.Fence
-	now      func() time.Time
+	clock    clock.PassiveClock
 	versions func() map[string]string
 
 	mu sync.Mutex
@@ -42,10 +43,10 @@ type classes struct {
 	cleared map[cluster.Ref]time.Time
 }
 
-// ClassLine is the controller of GatewayClasses and of the configurations of Gateways. now is the clock of what is
+// ClassLine is the controller of GatewayClasses and of the configurations of Gateways. clock is that of what is
 // noted on classes, and versions returns the versions of the Gateway API by CRD, nil if they are not known.
-func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, now func() time.Time, versions func() map[string]string) queue.Line[cluster.Ref] {
-	s := newClasses(c, cl, m, fence, now, versions)
+func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions func() map[string]string) queue.Line[cluster.Ref] {
+	s := newClasses(c, cl, m, fence, clock, versions)
 	return queue.Line[cluster.Ref]{
 		Name: classController, MaxDelay: durations.MaxDelay, Triggers: s.triggers, Reconciler: s,
 	}
@@ -62,9 +63,9 @@ func (s *classes) Controller(cluster.Ref) string { return classController }
 // Tenant implements queue.Reconciler.
 func (s *classes) Tenant(r cluster.Ref) string { return r.Namespace }
 
-func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, now func() time.Time, versions func() map[string]string) *classes {
+func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions func() map[string]string) *classes {
 	key, value, _ := c.SecretsLabel()
-	s := &classes{cluster: cl, metrics: m, fence: fence, now: now, versions: versions, cleared: map[cluster.Ref]time.Time{}, opt: gatewayclass.Options{
+	s := &classes{cluster: cl, metrics: m, fence: fence, clock: clock, versions: versions, cleared: map[cluster.Ref]time.Time{}, opt: gatewayclass.Options{
 		ALB: c.Gates.On(config.ALBGatewayAPI), NLB: c.Gates.On(config.NLBGatewayAPI), ListenerSets: c.Gates.On(config.GatewayListenerSet),
 		SecretKey: key, SecretValue: value, ServiceAccount: c.Kubernetes.ServiceAccount,
 	}}
@@ -112,9 +113,9 @@ func (s *classes) Reconcile(ctx context.Context, ref cluster.Ref) (queue.Next, e
 	opt.Versions = s.versions()
 	var patches []cluster.Patch
 	if s.unserved.Gateways {
-		patches = gatewayclass.Patches(v, ref, opt, s.now())
+		patches = gatewayclass.Patches(v, ref, opt, s.clock.Now())
 	}
-	found, due := unserved.Report(v, ref, s.unserved, s.now())
+	found, due := unserved.Report(v, ref, s.unserved, s.clock.Now())
 	if err := v.Err(); err != nil {
 		return queue.Next{}, err
 	}
@@ -157,7 +158,7 @@ func (s *classes) clears(ref cluster.Ref, patches []cluster.Patch) ([]cluster.Pa
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now()
+	now := s.clock.Now()
 	maps.DeleteFunc(s.cleared, func(_ cluster.Ref, at time.Time) bool { return now.Sub(at) >= durations.Period })
 	i := slices.IndexFunc(patches, func(p cluster.Patch) bool {
 		e, ok := p.(cluster.StatusEdit)

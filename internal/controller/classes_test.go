@@ -15,6 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayclass"
 )
 
@@ -124,7 +125,7 @@ type classWorld struct {
 func newClassWorld(t *testing.T, gates string) *classWorld {
 	t.Helper()
 	w := &classWorld{T: t, now: time.Unix(1000, 0), versions: map[string]string{"gatewayclasses.gateway.networking.k8s.io": consts.BundleVersion}}
-	store, err := cluster.FromYAML(func() time.Time { return w.now }, []byte(classDocs))
+	store, err := cluster.FromYAML(testclock.Of(&w.now), []byte(classDocs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,8 +134,8 @@ func newClassWorld(t *testing.T, gates string) *classWorld {
 	if err := cfg.Gates.Set(gates); err != nil {
 		t.Fatal(err)
 	}
-	cl := kube.New(&cluster.Reduced{Source: store}, kube.InMemory{Store: store}, func() time.Time { return w.now })
-	w.line = newClasses(cfg, cl, NewMetrics(time.Now), nil, func() time.Time { return w.now }, func() map[string]string { return w.versions })
+	cl := kube.New(&cluster.Reduced{Source: store}, kube.InMemory{Store: store}, testclock.Of(&w.now))
+	w.line = newClasses(cfg, cl, NewMetrics(), nil, testclock.Of(&w.now), func() map[string]string { return w.versions })
 	return w
 }
 

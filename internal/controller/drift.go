@@ -26,7 +26,7 @@ type Verifier interface {
 func DriftWatch(aws Verifier, r *bindings.Reconciler, log logr.Logger) *drift.Watch {
 	return &drift.Watch{
 		Sources: []func() []drift.Check{aws.Checks, func() []drift.Check { return bindingChecks(r) }},
-		Rate:    aws.ReadRate, Now: r.Now,
+		Rate:    aws.ReadRate,
 		Failed: func(key string, err error) {
 			log.V(1).Info("failed to look for drift", "check", key, "err", err.Error())
 		},

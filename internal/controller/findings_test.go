@@ -3,7 +3,6 @@ package controller
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,7 +14,7 @@ import (
 
 func TestFindingsAreCountedWhileTheyStand(t *testing.T) {
 	r := prometheus.NewRegistry()
-	m := NewMetrics(time.Now)
+	m := NewMetrics()
 	if err := m.Register(r); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +57,7 @@ func TestFindingsAreCountedWhileTheyStand(t *testing.T) {
 // other.
 func TestSeriesOfFindingsAreBounded(t *testing.T) {
 	r := prometheus.NewRegistry()
-	m := NewMetrics(time.Now)
+	m := NewMetrics()
 	if err := m.Register(r); err != nil {
 		t.Fatal(err)
 	}

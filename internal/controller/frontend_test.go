@@ -6,12 +6,12 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/clock"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -44,7 +44,7 @@ func TestIngressTranslationsAreMadeAgainWhenTheyChange(t *testing.T) {
 		cfg.ClusterName = "c"
 		front := Frontends(cfg)[model.Ingress]
 		view := func() *cluster.View { return cluster.NewView(m) }
-		tr := StackTriggers(kube.New(m, kube.InMemory{Store: m}, time.Now), engine.Frontends{model.Ingress: front}, nil)
+		tr := StackTriggers(kube.New(m, kube.InMemory{Store: m}, clock.RealClock{}), engine.Frontends{model.Ingress: front}, nil)
 		known := map[model.StackID]desired{}
 		translate := func(id model.StackID) (desired, *cluster.View) {
 			v := view()

@@ -1,14 +1,14 @@
 package controller
 
 import (
-	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
@@ -23,13 +23,13 @@ func TestEachKindHasItsControllerInTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cl := kube.New(store, kube.InMemory{Store: store}, time.Now)
-	_, shadow, _ := NewShadow(engine.Config{Cluster: cl}, bindings.Config{Cluster: cl}, NewMetrics(time.Now))
+	cl := kube.New(store, kube.InMemory{Store: store}, clock.RealClock{})
+	_, shadow, _ := NewShadow(engine.Config{Cluster: cl}, bindings.Config{Cluster: cl}, NewMetrics())
 	for kind, want := range map[model.Kind]string{
 		model.Ingress: "ingress", model.Service: "service", model.ALBGateway: "gateway.k8s.aws/alb", model.NLBGateway: "gateway.k8s.aws/nlb",
 	} {
 		id := model.StackID{Kind: kind, Namespace: "shop", Name: "web"}
-		for _, l := range []queue.Line[model.StackID]{StackLine(engine.Config{}, cl, NewMetrics(time.Now), log), shadow} {
+		for _, l := range []queue.Line[model.StackID]{StackLine(engine.Config{}, cl, NewMetrics(), log), shadow} {
 			lines = nil
 			l.Logger(log, &id).Info("applied plan")
 			got := strings.Join(lines, "\n")

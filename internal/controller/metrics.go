@@ -32,9 +32,9 @@ type Metrics struct {
 	collectors            []prometheus.Collector
 }
 
-// NewMetrics makes the metrics without registering them. now is the clock of their windows.
-func NewMetrics(now func() time.Time) *Metrics {
-	m := &Metrics{topConsumers: newTopConsumers(now), findings: newFindings()}
+// NewMetrics makes the metrics without registering them.
+func NewMetrics() *Metrics {
+	m := &Metrics{topConsumers: newTopConsumers(), findings: newFindings()}
 	m.orphans = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fulcrum_orphans",
 		Help: "Load balancers, target groups and security groups with the tags of the cluster that no object asks for, as of the last look, which is every 6 hours."}, nil)
 	m.collectors = append(m.collectors, m.topConsumers, m.findings, m.orphans, &m.rateLimits, &m.shadow)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -39,7 +38,7 @@ var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "(.*)", un
 func metricsTable(t *testing.T) string {
 	t.Helper()
 	r := &registry{collectors: []prometheus.Collector{objectCounts{}}}
-	if err := NewMetrics(time.Now).Register(r); err != nil {
+	if err := NewMetrics().Register(r); err != nil {
 		t.Fatal(err)
 	}
 	if err := webhook.NewMetrics().Register(r); err != nil {

@@ -3,6 +3,7 @@ package controller
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,7 +40,7 @@ func scrape(t *testing.T, r *prometheus.Registry) map[string]float64 {
 
 func TestCallsAreCountedByWhatWentWrong(t *testing.T) {
 	r := prometheus.NewRegistry()
-	m := NewMetrics(time.Now)
+	m := NewMetrics()
 	if err := m.Register(r); err != nil {
 		t.Fatal(err)
 	}
@@ -107,8 +108,11 @@ func TestTopConsumersHaveTheNamesThatDashboardsKnow(t *testing.T) {
 }
 
 func TestTopConsumersOfTheLastWindow(t *testing.T) {
-	at := time.Unix(0, 0)
-	talk := newTopConsumers(func() time.Time { return at })
+	synctest.Test(t, testTopConsumers)
+}
+
+func testTopConsumers(t *testing.T) {
+	talk := newTopConsumers()
 	r := prometheus.NewRegistry()
 	if err := r.Register(talk); err != nil {
 		t.Fatal(err)
@@ -121,7 +125,7 @@ func TestTopConsumersOfTheLastWindow(t *testing.T) {
 	if got := scrape(t, r); len(got) != 0 {
 		t.Errorf("shown before the window is over: %v", got)
 	}
-	at = at.Add(durations.Sweep)
+	time.Sleep(durations.Sweep)
 	want := map[string]float64{}
 	for name, n := range map[string]float64{"a": 4, "b": 3, "c": 2} {
 		want["awslbc_controller_top_talkers{controller=ingress,name="+name+",namespace=n}"] = n
@@ -129,7 +133,7 @@ func TestTopConsumersOfTheLastWindow(t *testing.T) {
 	if d := cmp.Diff(want, scrape(t, r)); d != "" {
 		t.Error(d)
 	}
-	at = at.Add(durations.Sweep)
+	time.Sleep(durations.Sweep)
 	if got := scrape(t, r); len(got) != 0 {
 		t.Errorf("series stay after their window: %v", got)
 	}

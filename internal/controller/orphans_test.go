@@ -20,7 +20,7 @@ func TestOrphansAreLoggedOnceAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
 		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-		m := NewMetrics(time.Now)
+		m := NewMetrics()
 		var looks atomic.Int32
 		orphan := Orphan{ID: model.StackID{Kind: model.Ingress, Name: "one"}, Resources: []string{"lb", "sg"}}
 		find := func(context.Context) ([]Orphan, error) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -76,7 +77,7 @@ func Run(ctx context.Context, s Setup) error {
 		}
 		defer stop()
 	}
-	metrics := NewMetrics(time.Now)
+	metrics := NewMetrics()
 	if err := metrics.Register(ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
@@ -87,7 +88,7 @@ func Run(ctx context.Context, s Setup) error {
 	var fence engine.Fence = engine.Unfenced{}
 	if s.Config.Election.Enabled {
 		var err error
-		lease, err = kube.NewLease(ctx, s.REST, s.Config.Election.Namespace, s.Config.Election.ID, time.Now)
+		lease, err = kube.NewLease(ctx, s.REST, s.Config.Election.Namespace, s.Config.Election.ID, clock.RealClock{})
 		if err != nil {
 			return err
 		}
@@ -115,13 +116,13 @@ func Run(ctx context.Context, s Setup) error {
 			return err
 		}
 	}
-	cl := kube.New(source, kube.Live{Client: leading}, time.Now)
+	cl := kube.New(source, kube.Live{Client: leading}, clock.RealClock{})
 
-	book := checkpoint.New(time.Now)
+	book := checkpoint.New(clock.RealClock{})
 	deploy := s.Log.WithName("deploy")
 	st := StackLine(engine.Config{
 		Cloud: aws.Stacks, Silence: aws.Silence, Cluster: cl, Frontends: frontends,
-		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Now: time.Now, Checkpoints: book, Secrets: book,
+		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Clock: clock.RealClock{}, Checkpoints: book, Secrets: book,
 		Resync: s.Config.Kubernetes.SyncPeriod, Drift: engine.DriftMode(s.Config.Drift),
 	}, cl, metrics, deploy)
 	if err := keep(s, mgr, leading, source, cl, book, fence, rootsOf(frontends), &st); err != nil {
@@ -142,7 +143,7 @@ func Run(ctx context.Context, s Setup) error {
 		return err
 	}
 	bc := BindingConfig(s.Config, aws.VPC, fence)
-	bc.Cloud, bc.Silence, bc.Cluster, bc.Now = aws.Targets, aws.Silence, cl, time.Now
+	bc.Cloud, bc.Silence, bc.Cluster, bc.Clock = aws.Targets, aws.Silence, cl, clock.RealClock{}
 	reg := newRegistrations(bc, cl, metrics, deploy)
 	tg := reg.line()
 	tg.Workers, tg.MaxDelay = config.AtLeastOne(s.Config.Workers.Binding), s.Config.Targets.MaxBackoff
@@ -158,7 +159,7 @@ func Run(ctx context.Context, s Setup) error {
 		}
 		versionsOf = versions.Get
 	}
-	gc := ClassLine(s.Config, cl, metrics, fence, time.Now, versionsOf)
+	gc := ClassLine(s.Config, cl, metrics, fence, clock.RealClock{}, versionsOf)
 	gc.Workers = config.AtLeastOne(s.Config.Workers.GatewayClass)
 	if err := gc.Add(mgr, source, ClassKinds(), lines); err != nil {
 		return err
@@ -276,7 +277,7 @@ func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source,
 	if err != nil {
 		return nil, nil, err
 	}
-	source.Lookups = kube.NewLookups(mgr.GetAPIReader(), time.Now)
+	source.Lookups = kube.NewLookups(mgr.GetAPIReader(), clock.RealClock{})
 	source.Optional(optionalKinds())
 	return source, secrets, nil
 }

@@ -155,17 +155,17 @@ func (s *Shadow) Report(now time.Time) ShadowReport {
 }
 
 // KeepReport writes the report to a file whenever it has changed, until ctx ends.
-func (s *Shadow) KeepReport(ctx context.Context, file, cluster string, now func() time.Time, log logr.Logger) error {
+func (s *Shadow) KeepReport(ctx context.Context, file, cluster string, log logr.Logger) error {
 	var written time.Time
 	tick := time.NewTicker(durations.Interval)
 	defer tick.Stop()
 	for {
 		s.mu.Lock()
-		due := s.news || now().Sub(written) >= durations.Period
+		due := s.news || time.Since(written) >= durations.Period
 		s.news = false
 		s.mu.Unlock()
 		if due {
-			written = now()
+			written = time.Now()
 			r := s.Report(written.UTC())
 			r.Cluster = cluster
 			if err := r.write(file); err != nil {

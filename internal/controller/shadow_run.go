@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -25,11 +26,11 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)
 	}
-	cl := kube.New(source, kube.Live{Client: fenced}, time.Now)
+	cl := kube.New(source, kube.Live{Client: fenced}, clock.RealClock{})
 	bc := BindingConfig(s.Config, aws.VPC, ShadowFence)
-	bc.Cloud, bc.Cluster, bc.Now = aws.Targets, cl, time.Now
+	bc.Cloud, bc.Cluster, bc.Clock = aws.Targets, cl, clock.RealClock{}
 	shadow, stacks, bound := NewShadow(engine.Config{
-		Cloud: aws.Stacks, Cluster: cl, Frontends: Frontends(effective(s.Config, aws)), Options: PlanOptions(s.Config, aws.VPC), Now: time.Now,
+		Cloud: aws.Stacks, Cluster: cl, Frontends: Frontends(effective(s.Config, aws)), Options: PlanOptions(s.Config, aws.VPC), Clock: clock.RealClock{},
 	}, bc, metrics)
 	stacks.Workers, bound.Workers = config.AtLeastOne(s.Config.Workers.Ingress), config.AtLeastOne(s.Config.Workers.Binding)
 	lines := s.Log.WithName("shadow")
@@ -45,7 +46,7 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 	}
 	if file := s.Config.Shadow.Report; file != "" {
 		runnables = append(runnables, func(ctx context.Context) error {
-			return shadow.KeepReport(ctx, file, s.Config.ClusterName, time.Now, lines)
+			return shadow.KeepReport(ctx, file, s.Config.ClusterName, lines)
 		})
 	}
 	for _, r := range runnables {

@@ -138,7 +138,6 @@ type stacks struct {
 	triggers *queue.Triggers[model.StackID]
 	metrics  *Metrics
 	enqueuer *queue.Enqueuer[model.StackID]
-	now      func() time.Time
 }
 
 // StackLine is the controller of load balancers. The line is the recorder of the engine.
@@ -155,7 +154,7 @@ func StackKinds() []cluster.Kind {
 }
 
 func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {
-	s := &stacks{cluster: cl, metrics: m, now: cfg.Now, enqueuer: &queue.Enqueuer[model.StackID]{}}
+	s := &stacks{cluster: cl, metrics: m, enqueuer: &queue.Enqueuer[model.StackID]{}}
 	s.triggers = StackTriggers(cl, cfg.Frontends, cl.Members)
 	aws := cfg.Cloud
 	cfg.Recorder = stackRecorder{triggers: s.triggers, metrics: m, log: log}
@@ -213,10 +212,10 @@ func (s *stacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, e
 	if s.cluster.Keep != nil {
 		s.cluster.Keep(ctx) // what has left, before it is acted on
 	}
-	began := s.now()
+	began := time.Now()
 	out, err := s.engine.Reconcile(ctx, id)
 	if id.Kind == model.GlobalAccelerator {
-		s.metrics.phase(controllerOf(id.Kind), "run", s.now().Sub(began))
+		s.metrics.phase(controllerOf(id.Kind), "run", time.Since(began))
 	}
 	if err == nil || len(out.Findings) > 0 {
 		s.metrics.findings.set(id, out.Findings)

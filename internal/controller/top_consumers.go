@@ -15,8 +15,6 @@ import (
 // topConsumers finds the items that are worked on most: a loop shows here before it shows in a bill.
 // Each window of time is counted separately; the last full one is shown.
 type topConsumers struct {
-	now func() time.Time
-
 	mu     sync.Mutex
 	since  time.Time
 	counts map[consumer]int
@@ -37,8 +35,8 @@ const (
 var topConsumersDesc = prometheus.NewDesc("awslbc_controller_top_talkers",
 	"The items that were worked on most in the last three minutes.", []string{"controller", "namespace", "name"}, nil)
 
-func newTopConsumers(now func() time.Time) *topConsumers {
-	return &topConsumers{now: now, since: now(), counts: map[consumer]int{}}
+func newTopConsumers() *topConsumers {
+	return &topConsumers{since: time.Now(), counts: map[consumer]int{}}
 }
 
 // consumerOf is the name of what works on stacks of a kind. For Gateways it is not that of other metrics: dashboards
@@ -65,7 +63,7 @@ func (t *topConsumers) ran(controller, namespace, name string) {
 
 // turn begins a new window if the present one is over. The lock is held.
 func (t *topConsumers) turn() {
-	age := t.now().Sub(t.since)
+	age := time.Since(t.since)
 	if age < durations.Sweep {
 		return
 	}
@@ -73,7 +71,7 @@ func (t *topConsumers) turn() {
 	if age < 2*durations.Sweep { // otherwise nothing happened in the last window
 		t.shown = top(t.counts)
 	}
-	t.counts, t.since = map[consumer]int{}, t.now()
+	t.counts, t.since = map[consumer]int{}, time.Now()
 }
 
 func top(counts map[consumer]int) []talk {

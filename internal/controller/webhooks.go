@@ -14,6 +14,7 @@ import (
 	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -43,7 +44,7 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 	}
 	v := s.Config.Serving
 	keeper := &serving.Keeper{
-		Hooks: hooks, Now: time.Now, Log: log,
+		Hooks: hooks, Clock: clock.RealClock{}, Log: log,
 		Secret: v.WebhookSecret(), Service: v.WebhookService(), Configuration: v.WebhookConfiguration(),
 	}
 	who, err := authenticationclient.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
@@ -80,7 +81,7 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 		Worker: func(ctx context.Context) (uint32, error) {
 			return serving.ClaimWorker(ctx, maps, webhook.Workers, rand.IntN)
 		},
-		Now: time.Now, Random: rand.IntN, Wait: wait,
+		Clock: clock.RealClock{}, Random: rand.IntN, Wait: wait,
 	}
 	if s.Config.Gates.On(config.ALBTargetControlAgent) {
 		rules.AgentConfig = func(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error) {

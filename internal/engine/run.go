@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
@@ -43,8 +45,8 @@ type Config struct {
 	Resync time.Duration
 	// Drift says what happens to what others have changed of a stack that was as desired; empty: RepairDrift.
 	Drift DriftMode
-	// Now is the clock of the phases; nil means that they are not measured.
-	Now func() time.Time
+	// Clock measures the phases; nil means that they are not measured.
+	Clock clock.PassiveClock
 }
 
 // Checkpoints remember the desired states that were carried out in full, as hashes. They decide when a
@@ -465,14 +467,14 @@ func (e *Engine) fence() error {
 }
 
 func (e *Engine) now() time.Time {
-	if e.Now == nil {
+	if e.Clock == nil {
 		return time.Time{}
 	}
-	return e.Now()
+	return e.Clock.Now()
 }
 
 func (e *Engine) phase(kind model.Kind, phase Phase, start time.Time) {
-	if e.Now != nil {
-		e.Recorder.Phase(kind, string(phase), e.Now().Sub(start))
+	if e.Clock != nil {
+		e.Recorder.Phase(kind, string(phase), e.Clock.Now().Sub(start))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 // A cache that is behind shows an object as it was before the last write. The write is not repeated, and others are not
@@ -37,7 +38,7 @@ func TestACacheThatIsBehindIsNotTakenForAFight(t *testing.T) {
 			_, behind := world(t, binding.DeepCopy(), pod.DeepCopy())
 			_, live := world(t, binding.DeepCopy(), pod.DeepCopy())
 			now := time.Unix(1700000000, 0)
-			c := New(behind, InMemory{live}, func() time.Time { return now })
+			c := New(behind, InMemory{live}, testclock.Of(&now))
 			delayed := 0
 			for n := range 20 {
 				now = now.Add(100 * time.Millisecond)

@@ -141,7 +141,7 @@ func (c *bindingWriter) setPodCondition(ctx context.Context, w bindings.SetPodCo
 		return err
 	}
 	conditions := obj.(*corev1.Pod).Status.Conditions
-	changed := metav1.NewTime(c.now())
+	changed := metav1.NewTime(c.clock.Now())
 	if i := slices.IndexFunc(conditions, func(p corev1.PodCondition) bool { return string(p.Type) == w.Type }); i >= 0 {
 		have := conditions[i]
 		if string(have.Status) == w.Status {

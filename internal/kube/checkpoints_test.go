@@ -3,17 +3,17 @@ package kube_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
 func TestCheckpointsStayInTheirSecret(t *testing.T) {
-	store, err := cluster.NewMemory(time.Now)
+	store, err := cluster.NewMemory(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}

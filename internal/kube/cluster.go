@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
@@ -34,9 +34,9 @@ type Cluster struct {
 
 var _ engine.Cluster = (*Cluster)(nil)
 
-// New returns a cluster. now is the clock of event times.
-func New(source cluster.Source, api API, now func() time.Time) *Cluster {
-	w := &fieldWriter{eventWriter: &eventWriter{source: source, api: api, now: now}}
+// New returns a cluster. clock is that of event times.
+func New(source cluster.Source, api API, clock clock.PassiveClock) *Cluster {
+	w := &fieldWriter{eventWriter: &eventWriter{source: source, api: api, clock: clock}}
 	return &Cluster{fieldWriter: w, bindings: bindingWriter{w}, Members: cluster.NewMemberships()}
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -39,7 +40,7 @@ func world(t *testing.T, objs ...cluster.Object) (*Cluster, *cluster.Memory) {
 	if err := m.Put(objs...); err != nil {
 		t.Fatal(err)
 	}
-	return New(m, InMemory{m}, func() time.Time { return time.Unix(1700000000, 0) }), m
+	return New(m, InMemory{m}, clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0))), m
 }
 
 func ingress(finalizers ...string) *networkingv1.Ingress {
@@ -275,7 +276,7 @@ func (r refusing) Patch(ctx context.Context, obj cluster.Object, part cluster.Pa
 
 func TestAStatusThatCannotBeWrittenIsReported(t *testing.T) {
 	_, m := world(t, ingress())
-	c := New(m, refusing{InMemory{m}}, func() time.Time { return time.Unix(1700000000, 0) })
+	c := New(m, refusing{InMemory{m}}, clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0)))
 	for range 2 {
 		err := c.Write(context.Background(), []cluster.Patch{cluster.ObjectStatus{Ref: webRef, Fields: networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{
 			Ingress: []networkingv1.IngressLoadBalancerIngress{{Hostname: "h"}}}}}})

@@ -38,7 +38,7 @@ func (l *Lookups) definition(ctx context.Context, kind cluster.Kind) (cluster.De
 		return cluster.Definition{}, fmt.Errorf("kind %s cannot be read", kind)
 	}
 	l.mu.Lock()
-	now := l.now()
+	now := l.clock.Now()
 	a, known := l.defined[kind]
 	l.mu.Unlock()
 	if known && now.Sub(a.at) < durations.Glance {

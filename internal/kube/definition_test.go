@@ -19,6 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 // definitionServer answers requests for one CRD.
@@ -84,7 +85,7 @@ func TestDefinition(t *testing.T) {
 				t.Fatal(err)
 			}
 			now := time.Now()
-			l := NewLookups(live, func() time.Time { return now })
+			l := NewLookups(live, testclock.Of(&now))
 			for range 3 {
 				got, err := l.definition(t.Context(), cluster.KindGlobalAccelerator)
 				if got.Ending != c.ending || got.Drops("listeners") != c.drops || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 // counting is an API server that counts the writes of events, and may reject changes of them.
@@ -40,7 +41,7 @@ func warned(t *testing.T, objects, each int, refuse bool) (*Cluster, *cluster.Me
 	_, m := world(t)
 	api := &counting{API: InMemory{m}, refuse: refuse}
 	now := time.Unix(1700000000, 0)
-	c := New(m, api, func() time.Time { return now })
+	c := New(m, api, testclock.Of(&now))
 	for n := range objects {
 		ing := ingress()
 		ing.Name, ing.UID = fmt.Sprint("web", n), types.UID(fmt.Sprint("web", n))

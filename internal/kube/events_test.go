@@ -14,6 +14,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 func TestLongMessagesAreCutBetweenLetters(t *testing.T) {
@@ -57,7 +58,7 @@ func TestOneObjectGetsFewEventsHoweverMuchIsWrongWithIt(t *testing.T) {
 	ing.UID = "web"
 	_, m := world(t, ing)
 	now := time.Unix(1700000000, 0)
-	c := New(m, InMemory{m}, func() time.Time { return now })
+	c := New(m, InMemory{m}, testclock.Of(&now))
 	write := func(kind string, n int) int {
 		t.Helper()
 		before := len(m.All("Event"))

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -20,7 +20,7 @@ import (
 type eventWriter struct {
 	source cluster.Source
 	api    API
-	now    func() time.Time
+	clock  clock.PassiveClock
 	events events
 	serial atomic.Uint64
 }
@@ -32,7 +32,7 @@ func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 	if err != nil || obj == nil {
 		return
 	}
-	ev, r, ok := c.events.fresh(obj.GetUID(), ev, c.now())
+	ev, r, ok := c.events.fresh(obj.GetUID(), ev, c.clock.Now())
 	if !ok {
 		return
 	}
@@ -81,7 +81,7 @@ const maxRaised = 500
 // while nothing is due.
 func (c *Cluster) RepeatEvents(ctx context.Context) {
 	c.endFights()
-	for _, r := range c.events.due(c.now(), maxRaised) {
+	for _, r := range c.events.due(c.clock.Now(), maxRaised) {
 		if ctx.Err() != nil {
 			return
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -61,7 +62,7 @@ func served(t *testing.T, serve roundTrip, fence fenceFunc) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(store, Live{c}, time.Now)
+	return New(store, Live{c}, clock.RealClock{})
 }
 
 // A write to Kubernetes is not sent again once the fence has fallen: neither where the client

@@ -172,7 +172,7 @@ func (c *fieldWriter) write(ctx context.Context, obj cluster.Object, field strin
 	}
 	ref, is := cluster.RefOf(obj), version(sha256.Sum256(text))
 	k := fightKey{ref, obj.GetUID()}
-	left, repeated := c.fights.left(k, field, is, c.now())
+	left, repeated := c.fights.left(k, field, is, c.clock.Now())
 	if left > 0 {
 		if repeated && c.fights.tell(k) {
 			c.reportFight(ctx, ref, field)
@@ -182,7 +182,7 @@ func (c *fieldWriter) write(ctx context.Context, obj cluster.Object, field strin
 	if err := do(); err != nil {
 		return err
 	}
-	c.fights.wrote(k, field, is, c.now())
+	c.fights.wrote(k, field, is, c.clock.Now())
 	return nil
 }
 
@@ -194,7 +194,7 @@ func (c *fieldWriter) writeUnlocked(ctx context.Context, obj cluster.Object, fie
 		return err
 	}
 	ref := cluster.RefOf(obj)
-	if _, repeated := c.fights.left(fightKey{ref, obj.GetUID()}, field, sha256.Sum256(text), c.now()); repeated {
+	if _, repeated := c.fights.left(fightKey{ref, obj.GetUID()}, field, sha256.Sum256(text), c.clock.Now()); repeated {
 		typ, ok := cluster.TypeOf(ref.Kind)
 		if !ok {
 			return fmt.Errorf("%s has no known kind", ref)
@@ -233,7 +233,7 @@ func fightOf(ref cluster.Ref) string { return "writes to " + ref.String() }
 
 // endFights lets the warnings about fights that are over not be raised any more.
 func (c *fieldWriter) endFights() {
-	for _, ref := range c.fights.ended(c.now()) {
+	for _, ref := range c.fights.ended(c.clock.Now()) {
 		c.events.last(fightOf(ref), nil)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
@@ -26,7 +27,7 @@ type Lease struct {
 	ctx             context.Context
 	namespace, name string
 	events          corev1client.EventsGetter
-	now             func() time.Time
+	clock           clock.PassiveClock
 	flags           *flaggedLeases // nil: of a test
 
 	mu      sync.Mutex
@@ -50,7 +51,7 @@ func LeaseNamespace(given string) (string, error) {
 
 // NewLease returns the lock. An empty namespace means that of the pod; outside a cluster it must
 // be given. ctx bounds the writing of events.
-func NewLease(ctx context.Context, cfg *rest.Config, namespace, name string, now func() time.Time) (*Lease, error) {
+func NewLease(ctx context.Context, cfg *rest.Config, namespace, name string, clock clock.PassiveClock) (*Lease, error) {
 	namespace, err := LeaseNamespace(namespace)
 	if err != nil {
 		return nil, err
@@ -76,13 +77,13 @@ func NewLease(ctx context.Context, cfg *rest.Config, namespace, name string, now
 	if err != nil {
 		return nil, fmt.Errorf("lease %s/%s: %w", namespace, name, err)
 	}
-	out := fenced(ctx, lock, namespace, name, core, now)
+	out := fenced(ctx, lock, namespace, name, core, clock)
 	out.flags = flags
 	return out, nil
 }
 
-func fenced(ctx context.Context, lock resourcelock.Interface, namespace, name string, events corev1client.EventsGetter, now func() time.Time) *Lease {
-	return &Lease{Interface: lock, ctx: ctx, namespace: namespace, name: name, events: events, now: now}
+func fenced(ctx context.Context, lock resourcelock.Interface, namespace, name string, events corev1client.EventsGetter, clock clock.PassiveClock) *Lease {
+	return &Lease{Interface: lock, ctx: ctx, namespace: namespace, name: name, events: events, clock: clock}
 }
 
 // errNotLeader is what Fence returns.
@@ -93,7 +94,7 @@ var errNotLeader = errors.New("the lease is not held by this process")
 func (l *Lease) Fence() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.renewed.IsZero() || l.now().Sub(l.renewed) >= (durations.RenewDeadline+durations.RetryPeriod) {
+	if l.renewed.IsZero() || l.clock.Now().Sub(l.renewed) >= (durations.RenewDeadline+durations.RetryPeriod) {
 		return errNotLeader
 	}
 	return nil
@@ -112,7 +113,7 @@ func (l *Lease) Update(ctx context.Context, r resourcelock.LeaderElectionRecord)
 // note records when a write that acquires or renews the lease was begun.
 func (l *Lease) note(r resourcelock.LeaderElectionRecord, write func() error) error {
 	mine := r.HolderIdentity == l.Identity()
-	begun := l.now()
+	begun := l.clock.Now()
 	if !mine {
 		l.set(time.Time{}) // released: nothing may be written from here on
 	}
@@ -136,7 +137,7 @@ func (l *Lease) RecordEvent(what string) {
 	}
 	ctx, done := context.WithTimeout(l.ctx, durations.RetryPeriod)
 	defer done()
-	at := metav1.NewTime(l.now())
+	at := metav1.NewTime(l.clock.Now())
 	_, _ = l.events.Events(l.namespace).Create(ctx, &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: l.name + ".", Namespace: l.namespace},
 		InvolvedObject: corev1.ObjectReference{

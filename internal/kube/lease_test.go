@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 // lock answers as an API server that is there or not.
@@ -26,7 +27,7 @@ func (l *lock) Describe() string                                                
 func TestFenceClosesBeforeAnybodyElseMayWrite(t *testing.T) {
 	at := time.Unix(1000, 0)
 	server := &lock{}
-	l := fenced(context.Background(), server, "ns", "name", nil, func() time.Time { return at })
+	l := fenced(context.Background(), server, "ns", "name", nil, testclock.Of(&at))
 	open := func() bool { return l.Fence() == nil }
 	mine := resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
 

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -23,7 +24,7 @@ import (
 // live rule would answer 503 until the other arrives.
 type Lookups struct {
 	live    client.Reader
-	now     func() time.Time
+	clock   clock.PassiveClock
 	timeout time.Duration // of a call
 
 	mu       sync.Mutex
@@ -76,10 +77,10 @@ const (
 	maxShares = 1000
 )
 
-// NewLookups returns lookups through a client that reads from the API server. now is their clock.
-func NewLookups(live client.Reader, now func() time.Time) *Lookups {
+// NewLookups returns lookups through a client that reads from the API server. clock is theirs.
+func NewLookups(live client.Reader, clock clock.PassiveClock) *Lookups {
 	return &Lookups{
-		live: live, now: now, timeout: 10 * time.Second, answers: map[cluster.Ref]lookedUp{},
+		live: live, clock: clock, timeout: 10 * time.Second, answers: map[cluster.Ref]lookedUp{},
 		calls: rate.NewLimiter(callsRate, callsBurst), shares: map[string]*share{}, failures: map[string]failed{},
 		defined: map[cluster.Kind]definitionAnswer{},
 	}
@@ -112,7 +113,7 @@ func (l *Lookups) object(ctx context.Context, ref cluster.Ref) (cluster.Object, 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch now := l.now(); {
+	switch now := l.clock.Now(); {
 	case err != nil:
 		l.keep(ref, lookedUp{at: now})
 		return nil, nil
@@ -146,13 +147,13 @@ func absent(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsFo
 
 // read reads an object, as an informer holds it.
 func (l *Lookups) read(ctx context.Context, ref cluster.Ref, into cluster.Object) (cluster.Object, error) {
-	start := l.now()
+	start := l.clock.Now()
 	call, stop := context.WithTimeout(ctx, l.timeout)
 	defer stop()
 	err := l.live.Get(call, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, into)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.now()
+	now := l.clock.Now()
 	if err != nil && !absent(err) && ctx.Err() == nil {
 		l.failures[ref.Namespace] = failed{err, now.Add(durations.Interval)}
 	} else if own := l.shares[ref.Namespace]; own != nil {
@@ -169,7 +170,7 @@ func (l *Lookups) read(ctx context.Context, ref cluster.Ref, into cluster.Object
 func (l *Lookups) ask(ref cluster.Ref) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.now()
+	now := l.clock.Now()
 	if own := l.shares[ref.Namespace]; own != nil && own.stales.TokensAt(now) < 1 {
 		return false, nil
 	}
@@ -181,7 +182,7 @@ func (l *Lookups) stale(namespace string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if own := l.shares[namespace]; own != nil {
-		own.stales.AllowN(l.now(), 1)
+		own.stales.AllowN(l.clock.Now(), 1)
 	}
 }
 
@@ -190,7 +191,7 @@ func (l *Lookups) stale(namespace string) {
 func (l *Lookups) known(ref cluster.Ref) (object cluster.Object, deleted int, ask bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.now()
+	now := l.clock.Now()
 	if a, ok := l.answers[ref]; ok && now.Sub(a.at) < durations.Glance {
 		return a.object, l.deleted, false, nil
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/config/rights"
@@ -113,9 +113,8 @@ func newLookups(t *testing.T, s *serviceServer) (*Lookups, func(time.Duration)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	var passed atomic.Int64
-	now := func() time.Time { return time.Unix(0, passed.Load()) }
-	return NewLookups(c, now), func(d time.Duration) { passed.Add(int64(d)) }
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	return NewLookups(c, clock), func(d time.Duration) { clock.SetTime(clock.Now().Add(d)) }
 }
 
 // lookingUp returns a source without any Service that asks such a server.
@@ -197,13 +196,13 @@ func TestNamesOfServicesAreBounded(t *testing.T) {
 		t.Errorf("beyond the rate: got %v, %v, asked for %s", obj, err, s.requests())
 	}
 	for i := range maxShares + 10 {
-		_, _ = lookups.mayAsk(cluster.Ref{Namespace: fmt.Sprintf("n%d", i)}, lookups.now())
+		_, _ = lookups.mayAsk(cluster.Ref{Namespace: fmt.Sprintf("n%d", i)}, lookups.clock.Now())
 	}
 	if got := len(lookups.shares); got > maxShares {
 		t.Errorf("the shares of %d namespaces are remembered", got)
 	}
 	for i := range maxAnswers + 10 {
-		lookups.keep(serviceRef(fmt.Sprintf("s%d", i)), lookedUp{at: lookups.now()})
+		lookups.keep(serviceRef(fmt.Sprintf("s%d", i)), lookedUp{at: lookups.clock.Now()})
 	}
 	if got := len(lookups.answers); got > maxAnswers {
 		t.Errorf("%d names are remembered", got)
@@ -415,10 +414,10 @@ func TestNamesOfServicesAreForgotten(t *testing.T) {
 	t.Parallel()
 	lookups, pass := newLookups(t, &serviceServer{})
 	for i := range maxAnswers {
-		lookups.keep(serviceRef(fmt.Sprintf("s%d", i)), lookedUp{at: lookups.now()})
+		lookups.keep(serviceRef(fmt.Sprintf("s%d", i)), lookedUp{at: lookups.clock.Now()})
 	}
 	pass(durations.Glance)
-	lookups.keep(serviceRef("new"), lookedUp{at: lookups.now()})
+	lookups.keep(serviceRef("new"), lookedUp{at: lookups.clock.Now()})
 	if got := len(lookups.answers); got != 1 {
 		t.Errorf("%d names are remembered; want the new one", got)
 	}

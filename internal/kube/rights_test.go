@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -223,7 +223,7 @@ func TestWithoutVerbOfTheLease(t *testing.T) {
 	for _, verb := range []string{"", "create", "get", "update"} {
 		t.Run("leases/"+verb, func(t *testing.T) {
 			_, cfg := newBound(t, rights.WithoutVerb("fulcrum-leader-election", "leases", verb))
-			lease, err := NewLease(t.Context(), cfg, rights.Namespace, name, time.Now)
+			lease, err := NewLease(t.Context(), cfg, rights.Namespace, name, clock.RealClock{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -307,7 +307,7 @@ func TestLeaseShowsTheFlagsOfItsHolder(t *testing.T) {
 	t.Parallel()
 	const name = "aws-load-balancer-controller-leader"
 	server, cfg := newBound(t, rights.WithoutVerb("fulcrum-leader-election", "leases", ""))
-	lease, err := NewLease(t.Context(), cfg, rights.Namespace, name, time.Now)
+	lease, err := NewLease(t.Context(), cfg, rights.Namespace, name, clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit) error {
 	}
 	uid := obj.GetUID()
 	for n := 1; ; n++ {
-		fields := p.Edit(obj, metav1.NewTime(c.now()).Rfc3339Copy())
+		fields := p.Edit(obj, metav1.NewTime(c.clock.Now()).Rfc3339Copy())
 		if fields == nil {
 			return nil
 		}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
@@ -40,7 +40,7 @@ func (r *racing) Patch(ctx context.Context, obj cluster.Object, part cluster.Par
 	if r.patches++; len(r.others) > 0 {
 		next := r.others[0]
 		r.others = r.others[1:]
-		if err := New(r.Store, r.InMemory, time.Now).Write(ctx, []cluster.Patch{next}); err != nil {
+		if err := New(r.Store, r.InMemory, clock.RealClock{}).Write(ctx, []cluster.Patch{next}); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -51,7 +51,7 @@ func (r *racing) Patch(ctx context.Context, obj cluster.Object, part cluster.Par
 func TestStatusEditsLoseNothingOfOthers(t *testing.T) {
 	_, m := world(t, ingress())
 	api := &racing{InMemory: InMemory{m}, t: t, others: []cluster.StatusEdit{addEntry("b"), addEntry("c")}}
-	c := New(m, api, time.Now)
+	c := New(m, api, clock.RealClock{})
 	if err := c.Write(context.Background(), []cluster.Patch{addEntry("a")}); err != nil {
 		t.Fatal(err)
 	}

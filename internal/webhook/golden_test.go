@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
@@ -78,7 +79,7 @@ func configOf(t *testing.T, opt caseOptions, objects string) webhook.Config {
 	cfg.OwnNamespace, cfg.Accelerator = opt.OwnNamespace, opt.Accelerator
 	cfg.ServerIDs = &webhook.Clock{
 		Worker: func(context.Context) (uint32, error) { return 42, nil },
-		Now:    func() time.Time { return time.UnixMilli(1700000000000) }, Random: func(int) int { return 5 },
+		Clock:  clocktesting.NewFakePassiveClock(time.UnixMilli(1700000000000)), Random: func(int) int { return 5 },
 	}
 	cfg.ServerIDVariable = "AWS_LBC_QUIC_SERVER_ID"
 	if opt.Agent != nil {

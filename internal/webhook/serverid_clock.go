@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 // The bits of a server id: milliseconds since 2020, then the worker, then a sequence number.
@@ -23,7 +25,7 @@ const (
 type Clock struct {
 	// Worker claims a worker number below Workers; asked until it gives one.
 	Worker func(ctx context.Context) (uint32, error)
-	Now    func() time.Time
+	Clock  clock.PassiveClock
 	// Random returns a number in [0, n).
 	Random func(n int) int
 	// Wait blocks for a duration.
@@ -48,7 +50,7 @@ func (c *Clock) Next(ctx context.Context) (string, error) {
 		c.worker, c.claimed = w%Workers, true
 	}
 	for {
-		now := c.Now().UnixMilli()
+		now := c.Clock.Now().UnixMilli()
 		switch {
 		case now < c.last:
 			return "", fmt.Errorf("the clock has gone back by %d ms", c.last-now)

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
@@ -16,7 +19,7 @@ func TestServerIDsAreNeverRepeated(t *testing.T) {
 	waits := 0
 	c := &webhook.Clock{
 		Worker: func(context.Context) (uint32, error) { return 42, nil },
-		Now:    func() time.Time { return now }, Random: func(int) int { return 120 },
+		Clock:  testclock.Of(&now), Random: func(int) int { return 120 },
 		Wait: func(_ context.Context, d time.Duration) error { now, waits = now.Add(d), waits+1; return nil },
 	}
 	seen := map[string]bool{}
@@ -38,7 +41,7 @@ func TestServerIDsAreNeverRepeated(t *testing.T) {
 func TestServerIDVector(t *testing.T) {
 	c := &webhook.Clock{
 		Worker: func(context.Context) (uint32, error) { return 42, nil },
-		Now:    func() time.Time { return time.UnixMilli(1700000000000) }, Random: func(int) int { return 5 },
+		Clock:  clocktesting.NewFakePassiveClock(time.UnixMilli(1700000000000)), Random: func(int) int { return 5 },
 	}
 	id, err := c.Next(t.Context())
 	if err != nil {
@@ -60,7 +63,7 @@ func TestServerIDsFailRatherThanRepeat(t *testing.T) {
 			}
 			return 1, nil
 		},
-		Now: func() time.Time { return now }, Random: func(int) int { return 0 },
+		Clock: testclock.Of(&now), Random: func(int) int { return 0 },
 	}
 	if _, err := c.Next(t.Context()); err == nil {
 		t.Error("an id without a worker number")

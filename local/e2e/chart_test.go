@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/webhook/serving"
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
@@ -318,7 +318,7 @@ func certificateWithRightsOfChart(t *testing.T, w *world.World) {
 	keeper := &serving.Keeper{
 		Secrets: own.CoreV1().Secrets("kube-system"), Hooks: own.AdmissionregistrationV1(), Namespace: "kube-system",
 		Secret: "aws-load-balancer-tls", Service: "aws-load-balancer-webhook-service", Configuration: "aws-load-balancer-webhook",
-		User: serving.Self(own.AuthenticationV1().SelfSubjectReviews()), Now: time.Now, Log: logr.Discard(),
+		User: serving.Self(own.AuthenticationV1().SelfSubjectReviews()), Clock: clock.RealClock{}, Log: logr.Discard(),
 	}
 	// Rights take a moment to be known to the API server.
 	eventually(t, "the bundle is in the webhook configuration", func() error {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -93,7 +94,7 @@ func newPrevious(t *testing.T, w *world.World) *previous {
 	t.Helper()
 	p := &previous{t: t, world: w, pods: map[string]int{}}
 	var err error
-	p.objects, err = cluster.NewMemory(time.Now)
+	p.objects, err = cluster.NewMemory(clock.RealClock{})
 	p.check(err)
 	p.applier, err = manifest.NewApplier(w.RESTConfig())
 	p.check(err)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fulcrum-lb/fulcrum/config/rbac"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 	"github.com/fulcrum-lb/fulcrum/internal/webhook/serving"
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/world"
@@ -66,7 +67,7 @@ func TestWebhookCertificate(t *testing.T) {
 		return &serving.Keeper{
 			Secrets: own.CoreV1().Secrets("kube-system"), Hooks: own.AdmissionregistrationV1(), Namespace: "kube-system",
 			Secret: "aws-load-balancer-tls", Service: "aws-load-balancer-webhook-service", Configuration: "aws-load-balancer-webhook",
-			User: serving.Self(own.AuthenticationV1().SelfSubjectReviews()), Now: func() time.Time { return now }, Log: logr.Discard(),
+			User: serving.Self(own.AuthenticationV1().SelfSubjectReviews()), Clock: testclock.Of(&now), Log: logr.Discard(),
 		}
 	}
 	one, two := keeper(), keeper()

@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
+
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
@@ -41,7 +42,7 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 		return out, nil
 	}
 	cfg := controller.BindingConfig(d.Config, d.VPC, readOnly)
-	cfg.Cloud, cfg.Cluster, cfg.Now = aws, kube.New(store, kube.InMemory{Store: store}, time.Now), time.Now
+	cfg.Cloud, cfg.Cluster, cfg.Clock = aws, kube.New(store, kube.InMemory{Store: store}, clock.RealClock{}), clock.RealClock{}
 	r := bindings.New(cfg)
 	leftOut := 0
 	keep := func(items []bindingplan.Item) []bindingplan.Item {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
@@ -135,7 +136,7 @@ func open(ctx context.Context, d *Source, store *cluster.Memory) (*recorder, err
 	d.aws = rec
 	secrets := &namedSecrets{Memory: store, ctx: ctx, cluster: d.secrets}
 	eng := engine.New(engine.Config{
-		Cloud: rec, Cluster: kube.New(secrets, kube.InMemory{Store: store}, time.Now),
+		Cloud: rec, Cluster: kube.New(secrets, kube.InMemory{Store: store}, clock.RealClock{}),
 		Frontends: frontends, Options: controller.PlanOptions(d.Config, d.VPC),
 		Fence: readOnly,
 	})
@@ -222,7 +223,7 @@ func (d *Source) CloudConfig() (cloud.Config, error) {
 	cc.Fence = readOnly
 	within := cmp.Or(d.Env.AnswerWithin, durations.Answer)
 	cc.AttemptTimeout, cc.CallTimeout = within, 2*within
-	cc.MaxWait, cc.Now = durations.Often, d.Env.Time
+	cc.MaxWait, cc.Clock = durations.Often, d.Env.Clock
 	if d.Env.Called != nil {
 		cc.OnRequest = func(cloud.Call) { d.Env.Called() }
 	}

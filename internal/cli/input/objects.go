@@ -11,12 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -38,7 +38,7 @@ func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) 
 	if err != nil {
 		return nil, err
 	}
-	store, err := cluster.NewMemory(time.Now)
+	store, err := cluster.NewMemory(clock.RealClock{})
 	if err != nil {
 		return nil, err
 	}

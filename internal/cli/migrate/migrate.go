@@ -8,9 +8,9 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
@@ -215,7 +215,7 @@ var needed = []cluster.Kind{cluster.KindIngress, cluster.KindIngressClass, clust
 
 // reduced is a store with what a translation reads: what else is in a cluster, such as Gateways, is not part of it.
 func reduced(from *cluster.Memory) (*cluster.Memory, error) {
-	store, err := cluster.NewMemory(time.Now)
+	store, err := cluster.NewMemory(clock.RealClock{})
 	if err != nil {
 		return nil, err
 	}

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
@@ -98,7 +98,7 @@ func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster
 		return doc, errors.New("AWS cannot be listed")
 	}
 	counted := &countedOwner{Owner: owner}
-	view := kube.New(store, kube.InMemory{Store: store}, time.Now).View
+	view := kube.New(store, kube.InMemory{Store: store}, clock.RealClock{}).View
 	found, err := controller.FindOrphans(ctx, counted, view, controller.Frontends(d.Config), d.Config.Kubernetes.WatchNamespace)
 	if err != nil {
 		return doc, err

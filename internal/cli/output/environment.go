@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 // Environment is what the process was started with.
@@ -24,8 +26,8 @@ type Environment struct {
 	// Wait waits between two looks at the same thing; nil waits by the clock. It returns an error if the context
 	// has ended.
 	Wait func(ctx context.Context, d time.Duration) error
-	// Now is the clock by which answers of AWS grow old; time.Now if nil.
-	Now func() time.Time
+	// Clock is that by which answers of AWS grow old; clock.RealClock if nil.
+	Clock clock.PassiveClock
 	// Called is called for each request to AWS of a command that changes nothing; nil: they are not counted.
 	Called func()
 	// AnswerWithin is for how long a command for people waits for an attempt of a call to AWS; five seconds if zero.
@@ -47,8 +49,8 @@ func (e Environment) coloured() bool {
 
 // Time is the time by the clock of the environment.
 func (e Environment) Time() time.Time {
-	if e.Now == nil {
+	if e.Clock == nil {
 		return time.Now()
 	}
-	return e.Now()
+	return e.Clock.Now()
 }

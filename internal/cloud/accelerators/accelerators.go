@@ -110,7 +110,7 @@ func (c *Accelerators) edit(arn string, change func(a *observed.Accelerator)) bo
 func (c *Accelerators) wrote(arn string, change func(a *observed.Accelerator)) {
 	c.With(func() {
 		if c.edit(arn, change) {
-			c.all[arn].written = c.Config.Now()
+			c.all[arn].written = c.Config.Clock.Now()
 		}
 	})
 }

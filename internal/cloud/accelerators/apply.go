@@ -122,7 +122,7 @@ func (w writer) create(ctx context.Context, do plan.CreateAccelerator) (plan.Res
 	if out.Accelerator == nil || aws.ToString(out.Accelerator.AcceleratorArn) == "" {
 		return plan.Result{}, sdk.Failed(failure.Unknown, what, "AWS returned no accelerator")
 	}
-	made, now := fromAWS(*out.Accelerator), w.Config.Now()
+	made, now := fromAWS(*out.Accelerator), w.Config.Clock.Now()
 	made.Tags = maps.Clone(do.Tags)
 	w.With(func() {
 		if w.all[made.ARN] == nil {
@@ -169,7 +169,7 @@ func (w writer) delete(ctx context.Context, do plan.DeleteAccelerator) error {
 		return w.failed("delete accelerator "+do.ARN, do.ARN, err)
 	}
 	w.With(func() {
-		now := w.Config.Now()
+		now := w.Config.Clock.Now()
 		maps.DeleteFunc(w.tombstones, func(_ string, at time.Time) bool { return now.Sub(at) > durations.Settle })
 		w.tombstones[do.ARN] = now
 		delete(w.all, do.ARN)

@@ -12,7 +12,7 @@ import (
 // Checks are what there is to read again now, to find what others have changed: nothing where no accelerator was looked at.
 func (c *Accelerators) Checks() []drift.Check {
 	var out []drift.Check
-	now := c.Config.Now()
+	now := c.Config.Clock.Now()
 	c.With(func() {
 		if c.listedAt.IsZero() {
 			return

@@ -115,7 +115,7 @@ func (c *Accelerators) portsOf(ctx context.Context, arn string) (map[string][]in
 		return out, ok
 	}
 	return sdk.Asked(ctx, c.Client, "listeners of endpoint "+arn, known, func() error {
-		ports, start := map[string][]int32{}, c.Config.Now()
+		ports, start := map[string][]int32{}, c.Config.Clock.Now()
 		pages := elb.NewDescribeListenersPaginator(c.API.ELB, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)

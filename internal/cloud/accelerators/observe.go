@@ -25,8 +25,8 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 		case model.AskSharedAccelerator:
 			shared = q.ARN
 		case model.AskAcceleratorState:
-			if acceleratorOf(q.ARN) == q.ARN && c.Config.Now().Add(-durations.Pending).After(since) {
-				since = c.Config.Now().Add(-durations.Pending)
+			if acceleratorOf(q.ARN) == q.ARN && c.Config.Clock.Now().Add(-durations.Pending).After(since) {
+				since = c.Config.Clock.Now().Add(-durations.Pending)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 func (c *Accelerators) known(id model.StackID) (ok bool) {
 	c.With(func() {
 		for _, e := range c.all {
-			ok = ok || c.belongs(id, e.seen.Tags) && c.Config.Now().Sub(e.written) > 0
+			ok = ok || c.belongs(id, e.seen.Tags) && c.Config.Clock.Now().Sub(e.written) > 0
 		}
 	})
 	return ok

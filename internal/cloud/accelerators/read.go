@@ -50,7 +50,7 @@ func (c reading) list(ctx context.Context, since time.Time) error {
 }
 
 func (c reading) readList(ctx context.Context) error {
-	start := c.Config.Now()
+	start := c.Config.Clock.Now()
 	seen := map[string]observed.Accelerator{}
 	pages := ga.NewListAcceleratorsPaginator(c.API.Accelerators, &ga.ListAcceleratorsInput{MaxResults: aws.Int32(mostInPage)})
 	for pages.HasMorePages() {
@@ -125,7 +125,7 @@ func (c reading) tags(ctx context.Context, arn string, since time.Time) error {
 }
 
 func (c reading) readTags(ctx context.Context, arn string) error {
-	start := c.Config.Now()
+	start := c.Config.Clock.Now()
 	out, err := c.API.Accelerators.ListTagsForResource(ctx, &ga.ListTagsForResourceInput{ResourceArn: aws.String(arn)})
 	if sdk.IsGone(err) {
 		c.dropped(arn)
@@ -159,7 +159,7 @@ func (c reading) readTags(ctx context.Context, arn string) error {
 func (c reading) dropped(arn string) {
 	var was map[string]string
 	c.With(func() {
-		if e := c.all[arn]; e != nil && cache.Settled(c.Config.Now(), e.made) {
+		if e := c.all[arn]; e != nil && cache.Settled(c.Config.Clock.Now(), e.made) {
 			was = e.seen.Tags
 			delete(c.all, arn)
 		}
@@ -195,7 +195,7 @@ func (c reading) parts(ctx context.Context, arn string, since time.Time) error {
 }
 
 func (c reading) readParts(ctx context.Context, arn string) error {
-	start := c.Config.Now()
+	start := c.Config.Clock.Now()
 	var list []observed.AcceleratorListener
 	pages := ga.NewListListenersPaginator(c.API.Accelerators, &ga.ListListenersInput{AcceleratorArn: aws.String(arn), MaxResults: aws.Int32(mostInPage)})
 	for pages.HasMorePages() {
@@ -317,7 +317,7 @@ func (c reading) health(ctx context.Context, q model.AskAcceleratorState) error 
 		if known() {
 			return nil
 		}
-		start := c.Config.Now()
+		start := c.Config.Clock.Now()
 		groups, err := c.describeGroups(ctx, listener)
 		if err != nil {
 			return err

@@ -36,7 +36,7 @@ func (c *Accelerators) foreignToGuest(tags map[string]string, kind plan.Resource
 // nothing else of it is told.
 func (c reading) shared(ctx context.Context, id model.StackID, arn string, out *observed.Stack) error {
 	// About as old as a run takes, which asks several times: the consent is read in every run.
-	since := c.Config.Now().Add(-durations.Recent)
+	since := c.Config.Clock.Now().Add(-durations.Recent)
 	there := func() (ok bool) {
 		c.With(func() { ok = c.all[arn] != nil })
 		return ok

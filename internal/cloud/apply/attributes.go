@@ -37,7 +37,7 @@ func (w *attributeWriter) modifyAttributes(ctx context.Context, a plan.SetAttrib
 	q := model.AskAttributes{Of: string(a.Of.Kind), ARN: id}
 	keys := slices.Sorted(maps.Keys(a.Values))
 	for batch := range slices.Chunk(keys, attributeBatch) {
-		now := w.Config.Now()
+		now := w.Config.Clock.Now()
 		all, err := w.sendAttributes(ctx, q, batch, a.Values)
 		if err != nil {
 			w.inv.ForgetAttributes(q)

@@ -72,7 +72,7 @@ func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListen
 	if a.Tags != nil {
 		l.Tags = a.Tags
 	}
-	now := w.Config.Now()
+	now := w.Config.Clock.Now()
 	w.inv.Write(func() {
 		e := w.inv.LoadBalancers.Get(lb)
 		if e == nil {
@@ -140,7 +140,7 @@ func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListen
 	if err != nil {
 		return w.failure("modify listener "+arn, err, latest(w.inv, made, a.Settings.Default, known), forgetListener(arn))
 	}
-	now := w.Config.Now()
+	now := w.Config.Clock.Now()
 	w.inv.Write(func() {
 		e, le := w.inv.Listener(arn)
 		if le == nil || len(out.Listeners) != 1 {
@@ -174,7 +174,7 @@ func (w *listenerWriter) changeCertificates(known plan.Known, a plan.Address, wh
 	w.inv.Write(func() {
 		if e, le := w.inv.Listener(arn); le != nil {
 			le.Seen.Certificates = next(le.Seen.Certificates)
-			e.Written = w.Config.Now()
+			e.Written = w.Config.Clock.Now()
 		}
 	})
 	return nil
@@ -214,7 +214,7 @@ func (w *listenerWriter) deleteListener(ctx context.Context, a plan.DeleteListen
 			return
 		}
 		w.inv.DropListener(e, le)
-		e.Written = w.Config.Now()
+		e.Written = w.Config.Clock.Now()
 	})
 	return nil
 }

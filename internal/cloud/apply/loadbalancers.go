@@ -90,7 +90,7 @@ func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.St
 	if err := w.checkLoadBalancer(ctx, id, lb.ARN, aws.ToTime(made.CreatedTime), what); err != nil {
 		return plan.Result{}, err
 	}
-	now := w.Config.Now()
+	now := w.Config.Clock.Now()
 	lb.Tags = a.Tags
 	w.inv.Write(func() {
 		if e := w.inv.LoadBalancers.Get(lb.ARN); e != nil && e.Seen.Tags != nil {
@@ -111,7 +111,7 @@ func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.Sta
 		}
 	})
 	if tags == nil {
-		if w.Config.Now().Sub(created) < durations.Created {
+		if w.Config.Clock.Now().Sub(created) < durations.Created {
 			return nil
 		}
 		got, err := observe.DescribeTags(ctx, w.Client, []string{arn})
@@ -206,7 +206,7 @@ func (w *loadBalancerWriter) changeLoadBalancer(known plan.Known, a plan.Address
 	w.inv.Write(func() {
 		w.inv.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) {
 			enter(e)
-			e.Written = w.Config.Now()
+			e.Written = w.Config.Clock.Now()
 		})
 	})
 	return nil
@@ -296,7 +296,7 @@ func (w *loadBalancerWriter) modifyCapacity(ctx context.Context, a plan.SetCapac
 				}
 			})
 		}
-		return func(e *inventory.LoadBalancer) { e.Seen.Capacity, e.CapacityAt = &units, w.Config.Now() }, err
+		return func(e *inventory.LoadBalancer) { e.Seen.Capacity, e.CapacityAt = &units, w.Config.Clock.Now() }, err
 	})
 }
 
@@ -320,7 +320,7 @@ func (w *loadBalancerWriter) deleteLoadBalancer(ctx context.Context, a plan.Dele
 	}
 	w.inv.Write(func() {
 		w.inv.DropLoadBalancer(a.ARN)
-		w.inv.AddTombstone(a.ARN, w.Config.Now())
+		w.inv.AddTombstone(a.ARN, w.Config.Clock.Now())
 	})
 	return nil
 }

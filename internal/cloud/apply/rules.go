@@ -59,7 +59,7 @@ func (w *ruleWriter) createRule(ctx context.Context, a plan.CreateRule, known pl
 	w.inv.Write(func() {
 		if e, le := w.inv.Listener(listener); le != nil {
 			w.inv.PutRule(e, le, r)
-			e.Written = w.Config.Now()
+			e.Written = w.Config.Clock.Now()
 		}
 	})
 	return plan.Result{ID: r.ARN}, nil
@@ -104,7 +104,7 @@ func (w *ruleWriter) enterRules(rules []elbtypes.Rule) error {
 			if e, le := w.inv.Rule(r.ARN); le != nil {
 				r.Tags = le.Rules[r.ARN].Tags
 				w.inv.PutRule(e, le, r)
-				e.Written = w.Config.Now()
+				e.Written = w.Config.Clock.Now()
 			}
 		})
 	}
@@ -156,7 +156,7 @@ func (w *ruleWriter) deleteRule(ctx context.Context, a plan.DeleteRule) error {
 			return
 		}
 		w.inv.DropRule(e, le, a.ARN)
-		e.Written = w.Config.Now()
+		e.Written = w.Config.Clock.Now()
 	})
 	return nil
 }

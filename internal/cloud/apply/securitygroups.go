@@ -38,7 +38,7 @@ func (w *securityGroupWriter) createSecurityGroup(ctx context.Context, a plan.Cr
 		return plan.Result{}, w.failure(what, err, time.Time{}, forgetSecurityGroups)
 	}
 	g := observed.SecurityGroup{ID: aws.ToString(out.GroupId), Name: a.Name, VPC: w.VPC, Tags: a.Tags}
-	now := w.Config.Now()
+	now := w.Config.Clock.Now()
 	w.inv.Write(func() {
 		w.inv.SecurityGroups.Put(g.ID, &inventory.SecurityGroup{Seen: g, At: now, Made: now, Written: now})
 	})
@@ -67,7 +67,7 @@ func (w *securityGroupWriter) groupNameTaken(ctx context.Context, a plan.CreateS
 	if (!known || fresh) && naming.Carries(g.Tags, tracking(a.Tags)) {
 		if !known {
 			w.inv.Write(func() {
-				w.inv.SecurityGroups.Put(g.ID, &inventory.SecurityGroup{Seen: g, At: w.Config.Now(), Written: w.Config.Now()})
+				w.inv.SecurityGroups.Put(g.ID, &inventory.SecurityGroup{Seen: g, At: w.Config.Clock.Now(), Written: w.Config.Clock.Now()})
 			})
 		}
 		return sdk.Failed(engine.Conflict, what, "it exists already")
@@ -177,7 +177,7 @@ func (w *securityGroupWriter) ingressChanged(id, what string, err error, next fu
 		if err == nil {
 			e.Seen.Ingress = next(e.Seen.Ingress)
 			slices.SortFunc(e.Seen.Ingress, convert.CompareIngressRules)
-			e.Written = w.Config.Now()
+			e.Written = w.Config.Clock.Now()
 		}
 	})
 	if err != nil {
@@ -201,7 +201,7 @@ func (w *securityGroupWriter) deleteSecurityGroup(ctx context.Context, a plan.De
 	}
 	w.inv.Write(func() {
 		w.inv.SecurityGroups.Drop(a.GroupID)
-		w.inv.AddTombstone(a.GroupID, w.Config.Now())
+		w.inv.AddTombstone(a.GroupID, w.Config.Clock.Now())
 	})
 	return nil
 }

@@ -109,7 +109,7 @@ func (w *tagWriter) removeTags(ctx context.Context, kind plan.ResourceKind, id s
 
 // TagsChanged enters a change of tags, or settles its failure.
 func (w *tagWriter) TagsChanged(kind plan.ResourceKind, id, what string, err error, put map[string]string, remove []string) error {
-	now := w.Config.Now()
+	now := w.Config.Clock.Now()
 	var made time.Time
 	w.inv.Write(func() {
 		v := w.inv

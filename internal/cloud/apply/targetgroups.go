@@ -43,7 +43,7 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 		in.IpAddressType = elbtypes.TargetGroupIpAddressTypeEnum(g.AddressType)
 	}
 	what := "create target group " + g.Name
-	start := w.Config.Now()
+	start := w.Config.Clock.Now()
 	// The list is read again at most once a minute, however many target groups are made.
 	if err := w.reader.RefreshTargetGroups(ctx, start.Add(-durations.Settle)); err != nil {
 		return plan.Result{}, fmt.Errorf("%s: list target groups: %w", what, err)
@@ -66,7 +66,7 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 	if !seen {
 		w.targets.NoteEmpty(made.ARN, start)
 	}
-	now := w.Config.Now()
+	now := w.Config.Clock.Now()
 	made.Tags = a.Tags
 	w.inv.Write(func() {
 		e := w.inv.TargetGroups.Get(made.ARN)
@@ -161,7 +161,7 @@ func (w *targetGroupWriter) setHealthCheck(ctx context.Context, a plan.SetHealth
 	w.inv.Write(func() {
 		if e := w.inv.TargetGroups.Get(arn); e != nil && len(out.TargetGroups) == 1 {
 			e.Seen.HealthCheck = convert.TargetGroupFromAWS(out.TargetGroups[0]).HealthCheck
-			e.Written = w.Config.Now()
+			e.Written = w.Config.Clock.Now()
 		}
 	})
 	return nil
@@ -181,7 +181,7 @@ func (w *targetGroupWriter) deleteTargetGroup(ctx context.Context, a plan.Delete
 	}
 	w.inv.Write(func() {
 		w.inv.TargetGroups.Drop(a.ARN)
-		w.inv.AddTombstone(a.ARN, w.Config.Now())
+		w.inv.AddTombstone(a.ARN, w.Config.Clock.Now())
 	})
 	w.targets.ForgetALB(a.ARN)
 	w.targets.Own().Forget(a.ARN)

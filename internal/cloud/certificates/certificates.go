@@ -86,7 +86,7 @@ func (c *Certificates) AskCertificates(ctx context.Context) ([]observed.Certific
 		return out, ok
 	}
 	return sdk.Asked(ctx, c.Client, model.AskCertificates{}.Key(), cached, func() error {
-		start := c.Config.Now()
+		start := c.Config.Clock.Now()
 		list, err := c.readCertificates(ctx)
 		if err != nil {
 			return err
@@ -153,7 +153,7 @@ func (c *Certificates) certificate(ctx context.Context, s acmtypes.CertificateSu
 func (c *Certificates) certificateDetail(ctx context.Context, arn string, kind acmtypes.CertificateType) (certificateDetail, error) {
 	var d certificateDetail
 	c.With(func() { d = c.certs.details[arn] })
-	now := c.Config.Now()
+	now := c.Config.Clock.Now()
 	if now.Before(d.until) {
 		return d, nil
 	}
@@ -181,7 +181,7 @@ func (c *Certificates) certificateTags(ctx context.Context, arn string) (map[str
 	if c.Younger(t.at, durations.Stable) {
 		return t.tags, nil
 	}
-	t = certificateTags{tags: map[string]string{}, at: c.Config.Now()}
+	t = certificateTags{tags: map[string]string{}, at: c.Config.Clock.Now()}
 	out, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.ListTagsForCertificateOutput, error) {
 		return c.API.ACM.ListTagsForCertificate(ctx, &acm.ListTagsForCertificateInput{CertificateArn: aws.String(arn)})
 	})

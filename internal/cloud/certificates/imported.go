@@ -48,7 +48,7 @@ func (c *Certificates) readImported(ctx context.Context, s acmtypes.CertificateS
 	}}
 	var known importedCertificate
 	c.With(func() { known = c.certs.imported[out.ARN] })
-	now := c.Config.Now()
+	now := c.Config.Clock.Now()
 	if shown := summaryOf(s); known.shown != shown || !now.Before(known.until) {
 		res, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.GetCertificateOutput, error) {
 			return c.API.ACM.GetCertificate(ctx, &acm.GetCertificateInput{CertificateArn: s.CertificateArn})
@@ -100,7 +100,7 @@ func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCerti
 	if a.Content.Chain != "" {
 		in.CertificateChain = []byte(a.Content.Chain)
 	}
-	w := writtenCertificate{ownCertificate: ownCertificate{tags: a.Tags, OwnCertificate: observed.OwnCertificate{Status: observed.Issued, Created: c.Config.Now()}}}
+	w := writtenCertificate{ownCertificate: ownCertificate{tags: a.Tags, OwnCertificate: observed.OwnCertificate{Status: observed.Issued, Created: c.Config.Clock.Now()}}}
 	if a.ARN == "" {
 		for _, t := range convert.TagsToAWS(a.Tags) {
 			in.Tags = append(in.Tags, acmtypes.Tag{Key: t.Key, Value: t.Value})
@@ -126,7 +126,7 @@ func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCerti
 		}
 		return plan.Result{}, fmt.Errorf("%s: %w", what, err)
 	}
-	w.ARN, w.Domains, w.Imported, w.at = aws.ToString(out.CertificateArn), a.Content.Is.Names, &a.Content.Is, c.Config.Now()
+	w.ARN, w.Domains, w.Imported, w.at = aws.ToString(out.CertificateArn), a.Content.Is.Names, &a.Content.Is, c.Config.Clock.Now()
 	c.write(w)
 	return plan.Result{ID: w.ARN}, nil
 }
@@ -172,7 +172,7 @@ func (c *Certificates) write(w writtenCertificate) {
 		c.certs.written[w.ARN] = w
 		own = slices.Clone(c.certs.own)
 	})
-	own = c.withWritten(own, c.Config.Now())
+	own = c.withWritten(own, c.Config.Clock.Now())
 	c.With(func() { c.certs.own = own })
 }
 

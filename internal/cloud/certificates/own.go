@@ -96,7 +96,7 @@ func (c *Certificates) refreshOwnCertificates(ctx context.Context) error {
 		if fresh() {
 			return nil
 		}
-		start := c.Config.Now()
+		start := c.Config.Clock.Now()
 		own, foreign, err := c.readOwnCertificates(ctx)
 		if err != nil {
 			return err
@@ -108,7 +108,7 @@ func (c *Certificates) refreshOwnCertificates(ctx context.Context) error {
 
 // readOwnCertificates reads the certificates of the cluster, and counts those that others have imported.
 func (c *Certificates) readOwnCertificates(ctx context.Context) (out []ownCertificate, foreign int, err error) {
-	begun := c.Config.Now()
+	begun := c.Config.Clock.Now()
 	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 	})
@@ -168,7 +168,7 @@ func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 	if known.Status == out.Status && !known.Unnamed && c.Younger(known.at, durations.Pending) {
 		return known, nil
 	}
-	out.at = c.Config.Now()
+	out.at = c.Config.Clock.Now()
 	res, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
 		return c.API.ACM.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: s.CertificateArn})
 	})
@@ -229,7 +229,7 @@ func (c *Certificates) DeleteCertificate(ctx context.Context, a plan.DeleteCerti
 		return fmt.Errorf("delete certificate %s: %w", a.ARN, err)
 	}
 	c.forgetOwnCertificates()
-	c.write(writtenCertificate{ownCertificate: ownCertificate{OwnCertificate: observed.OwnCertificate{ARN: a.ARN}}, deleted: true, at: c.Config.Now()})
+	c.write(writtenCertificate{ownCertificate: ownCertificate{OwnCertificate: observed.OwnCertificate{ARN: a.ARN}}, deleted: true, at: c.Config.Clock.Now()})
 	c.With(func() { delete(c.certs.validations, a.ARN) })
 	return nil
 }

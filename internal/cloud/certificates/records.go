@@ -65,13 +65,13 @@ func (c *Zones) AskHostedZones(ctx context.Context, q model.AskHostedZones) (*ob
 			return err
 		}
 		c.With(func() {
-			c.known, c.stale = observed.HostedZones{List: list, At: c.Config.Now()}, false
+			c.known, c.stale = observed.HostedZones{List: list, At: c.Config.Clock.Now()}, false
 		})
 		return nil
 	})
 	f, err := sdk.OtherFault(err)
 	if f != nil {
-		c.With(func() { out = observed.HostedZones{At: c.Config.Now(), Fault: f, Locked: c.lock()} })
+		c.With(func() { out = observed.HostedZones{At: c.Config.Clock.Now(), Fault: f, Locked: c.lock()} })
 	}
 	return &out, err
 }
@@ -129,7 +129,7 @@ func (c *Zones) CreateRecord(ctx context.Context, a plan.CreateRecord) error {
 				delete(c.made, k)
 			}
 		}
-		c.made[recordKey{a.Name, a.Value}] = c.Config.Now()
+		c.made[recordKey{a.Name, a.Value}] = c.Config.Clock.Now()
 	})
 	return nil
 }
@@ -180,7 +180,7 @@ func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.C
 	case failure.Denied:
 		fault := sdk.FaultFrom(err)
 		fault.Message += " for hosted zone " + r.Zone
-		c.With(func() { c.locked, c.lockedAt = &fault, c.Config.Now() })
+		c.With(func() { c.locked, c.lockedAt = &fault, c.Config.Clock.Now() })
 		return sdk.Wrap(failure.Denied, what, errors.New(fault.Message)).WithReason(finding.CertificatePending)
 	case failure.Gone:
 		c.With(func() { c.stale = true })

@@ -56,7 +56,7 @@ func (c *Certificates) AskValidation(ctx context.Context, q model.AskValidation)
 		return out, ok
 	}
 	return sdk.Asked(ctx, c.Client, q.Key(), cached, func() error {
-		e := validationEntry{at: c.Config.Now()}
+		e := validationEntry{at: c.Config.Clock.Now()}
 		out, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
 			return c.API.ACM.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(q.ARN)})
 		})
@@ -80,7 +80,7 @@ func (c *Certificates) AskPublicCertificates(ctx context.Context) ([]observed.Pu
 		return out, ok
 	}
 	return sdk.Asked(ctx, c.Client, model.AskPublicCertificates{}.Key(), cached, func() error {
-		start := c.Config.Now()
+		start := c.Config.Clock.Now()
 		list, err := c.readPublicCertificates(ctx)
 		if err != nil {
 			return err

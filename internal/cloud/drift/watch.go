@@ -31,7 +31,6 @@ type Watch struct {
 	Rate func() float64
 	// Failed is called with each check that failed. Nil to ignore.
 	Failed func(key string, err error)
-	Now    func() time.Time
 
 	last   map[string]time.Time
 	due    []dueCheck // or soon
@@ -46,7 +45,7 @@ type dueCheck struct {
 // Step makes the check that is most overdue, if one is, and returns how long to wait before the next
 // step. It uses no more than the share of the calls: what a check has called is waited for after it.
 func (w *Watch) Step(ctx context.Context) time.Duration {
-	now := w.Now()
+	now := time.Now()
 	if w.listed.IsZero() || now.Sub(w.listed) >= durations.Recent {
 		w.list(now)
 	}

@@ -18,7 +18,7 @@ func TestWatchKeepsToItsShare(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls, last := 0, map[int]time.Time{}
 				longest := time.Duration(0)
-				w := &Watch{Now: time.Now, Rate: func() float64 { return 40 }, Sources: []func() []Check{func() (out []Check) {
+				w := &Watch{Rate: func() float64 { return 40 }, Sources: []func() []Check{func() (out []Check) {
 					for i := range n {
 						out = append(out, Check{Key: fmt.Sprint(i), Every: durations.DriftSeldom, Read: func(ctx context.Context) error {
 							if at, ok := last[i]; ok {
@@ -65,7 +65,7 @@ func TestWatchStretchesAllPeriodsAlike(t *testing.T) {
 				return nil
 			}}
 		}
-		w := &Watch{Now: time.Now, Rate: func() float64 { return 50 }, Sources: []func() []Check{func() (out []Check) {
+		w := &Watch{Rate: func() float64 { return 50 }, Sources: []func() []Check{func() (out []Check) {
 			out = append(out, check("tags", durations.DriftOften/parts, 1.0/parts))
 			for i := range others {
 				c := check("others", durations.DriftOften, 1.0/others)
@@ -90,7 +90,7 @@ func TestWatchCountsReadingsOfOthers(t *testing.T) {
 		check := func(key string, at func() time.Time) Check {
 			return Check{Key: key, Every: durations.DriftOften, At: at(), Read: func(context.Context) error { made = append(made, key); return nil }}
 		}
-		w := &Watch{Now: time.Now, Rate: func() float64 { return 50 }, Sources: []func() []Check{func() []Check {
+		w := &Watch{Rate: func() float64 { return 50 }, Sources: []func() []Check{func() []Check {
 			return []Check{check("fresh", time.Now), check("old", func() time.Time { return time.Time{} })}
 		}}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

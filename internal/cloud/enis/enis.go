@@ -81,7 +81,7 @@ func (p *ENIs) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bindi
 	}
 	since := p.NotBefore(q.MaxAge)
 	for _, k := range kinds {
-		start := p.Config.Now().Add(-durations.Moment)
+		start := p.Config.Clock.Now().Add(-durations.Moment)
 		missing := func() (out []string) {
 			p.With(func() {
 				for _, key := range k.keys {
@@ -99,7 +99,7 @@ func (p *ENIs) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bindi
 				if len(keys) == 0 {
 					return nil
 				}
-				at := p.Config.Now()
+				at := p.Config.Clock.Now()
 				got, err := k.read(ctx, keys)
 				if err != nil {
 					return err
@@ -304,7 +304,7 @@ func (p *ENIs) setGroupTags(ctx context.Context, found map[string][]network.Inte
 		})
 	})
 	for batch := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(unknown))), sdk.FilterBatch) {
-		start := p.Config.Now()
+		start := p.Config.Clock.Now()
 		pages := ec2.NewDescribeSecurityGroupsPaginator(p.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)

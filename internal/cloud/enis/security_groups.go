@@ -86,7 +86,7 @@ func (p *ENIs) EndpointGroups(ctx context.Context, ids []string, maxAge time.Dur
 
 // readEndpointGroups reads groups by filter: those of the ids, or, without ids, the tagged ones.
 func (p *ENIs) readEndpointGroups(ctx context.Context, f []ec2types.Filter, ids []string) error {
-	start := p.Config.Now()
+	start := p.Config.Clock.Now()
 	found := map[string]foundRules{}
 	pages := ec2.NewDescribeSecurityGroupsPaginator(p.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})
 	for pages.HasMorePages() {
@@ -129,7 +129,7 @@ func (p *ENIs) readEndpointGroups(ctx context.Context, f []ec2types.Filter, ids 
 
 // ChangedEndpointGroups implements bindings.EndpointGroups.
 func (p *ENIs) ChangedEndpointGroups(ctx context.Context) ([]string, error) {
-	was, start := map[string]foundRules{}, p.Config.Now()
+	was, start := map[string]foundRules{}, p.Config.Clock.Now()
 	p.With(func() {
 		for id, g := range p.cache.groups {
 			if g.exists && !g.at.IsZero() && cache.Settled(start, g.written) {
@@ -193,7 +193,7 @@ func (p *ENIs) endpointRulesChanged(group string, change func([]model.IngressRul
 		if !ok {
 			return
 		}
-		g.rules, g.written = sortedRules(change(slices.Clone(g.rules))), p.Config.Now()
+		g.rules, g.written = sortedRules(change(slices.Clone(g.rules))), p.Config.Clock.Now()
 		p.cache.groups[group] = g
 	})
 }
@@ -209,7 +209,7 @@ func (p *ENIs) endpointRulesFailed(group string, err error) error {
 			}
 			delete(e.groups, group)
 			if class == failure.Gone {
-				e.groups[group] = foundRules{at: p.Config.Now()}
+				e.groups[group] = foundRules{at: p.Config.Clock.Now()}
 			}
 		})
 	}

@@ -37,7 +37,7 @@ func (p *ENIs) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 		return f.ranges, nil
 	}
 	f, err := sdk.Asked(ctx, p.Client, "vpc "+vpc, cached, func() error {
-		start := p.Config.Now()
+		start := p.Config.Clock.Now()
 		out, err := p.API.EC2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{vpc}})
 		if sdk.IsGone(err) {
 			p.With(func() { p.ranges[vpc] = vpcRanges{unseen: true, at: start} })

@@ -94,7 +94,7 @@ func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 
 // SetTie notes what a load balancer is tied to, and forgets what was not asked for in a while.
 func (a *AddOns) SetTie(q model.AskAddOn, tie observed.AddOn) {
-	now := a.Config.Now()
+	now := a.Config.Clock.Now()
 	a.With(func() {
 		ties := a.cache.ties
 		for k, e := range ties {
@@ -152,7 +152,7 @@ func (a *AddOns) askWebACL(ctx context.Context, name string) (observed.WebACL, e
 		return out, ok
 	}
 	out, err := sdk.Asked(ctx, a.Client, "web acls", cached, func() error {
-		start := a.Config.Now()
+		start := a.Config.Clock.Now()
 		all, err := a.listWebACLs(ctx)
 		if err != nil {
 			return err
@@ -201,7 +201,7 @@ func (a *AddOns) askSubscription(ctx context.Context) (*observed.Subscription, e
 			return err
 		}
 		got := &observed.Subscription{Active: res.SubscriptionState == shieldtypes.SubscriptionStateActive}
-		a.With(func() { a.cache.subscription, a.cache.subscribedAt = got, a.Config.Now() })
+		a.With(func() { a.cache.subscription, a.cache.subscribedAt = got, a.Config.Clock.Now() })
 		return nil
 	})
 	if f, err := sdk.OtherFault(err); f != nil || err != nil {
@@ -252,7 +252,7 @@ func (a *AddOns) askTrustStores(ctx context.Context, names []string) (map[string
 func isMissingStore(err error) bool { return err != nil && sdk.ClassOf(err) == engine.Invalid }
 
 func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {
-	start := a.Config.Now()
+	start := a.Config.Clock.Now()
 	found := map[string]foundName{}
 	for _, n := range names {
 		found[n] = foundName{at: start}

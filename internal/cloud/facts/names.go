@@ -96,7 +96,7 @@ func (n *nameFacts) askGroups(ctx context.Context, q model.AskGroups) (observed.
 		if _, ok := valid(); ok {
 			return nil
 		}
-		start := n.Config.Now()
+		start := n.Config.Clock.Now()
 		answer, err := n.readGroups(ctx, q)
 		if err != nil {
 			return err
@@ -222,7 +222,7 @@ func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, err
 		if _, ok := known(); ok {
 			return nil
 		}
-		start := n.Config.Now()
+		start := n.Config.Clock.Now()
 		in := &elb.DescribeTargetGroupsInput{Names: []string{ref}}
 		if strings.HasPrefix(ref, "arn:") {
 			in = &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{ref}}

@@ -168,7 +168,7 @@ func (n *networkFacts) subnets(ctx context.Context, maxAge time.Duration) ([]obs
 		return out, ok
 	}
 	all, err := sdk.Asked(ctx, n.Client, "subnets", cached, func() error {
-		start := n.Config.Now()
+		start := n.Config.Clock.Now()
 		all, err := n.readSubnets(ctx, "vpc-id", n.VPC)
 		if err != nil {
 			return err
@@ -212,7 +212,7 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 		return s, ok
 	}
 	s, err := sdk.Asked(ctx, n.Client, "subnet "+id, cached, func() error {
-		found := foundSubnet{at: n.Config.Now()}
+		found := foundSubnet{at: n.Config.Clock.Now()}
 		got, err := n.readSubnets(ctx, "subnet-id", id)
 		if err != nil {
 			return err
@@ -283,7 +283,7 @@ func (n *networkFacts) publicSubnets(ctx context.Context, all []observed.Subnet,
 		return out, ok
 	}
 	return sdk.Asked(ctx, n.Client, "routes", cached, func() error {
-		start := n.Config.Now()
+		start := n.Config.Clock.Now()
 		public, err := n.readRoutes(ctx, all)
 		if err != nil {
 			return err

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -28,7 +30,7 @@ const (
 // foreign is what others have changed. It is part of the inventory, under its lock.
 type foreign struct {
 	cluster string
-	now     func() time.Time
+	clock   clock.PassiveClock
 	of      map[foreignOf][]observed.Foreign
 	dropped time.Time // when what is too old was last forgotten
 	// Changed, if not nil, is called with each stack of which a change is noted.
@@ -66,7 +68,7 @@ func (v *foreign) add(tags map[string]string, f observed.Foreign) {
 	if !naming.Owns(v.cluster, tags) {
 		return
 	}
-	now := v.now()
+	now := v.clock.Now()
 	f.At = now
 	if now.Sub(v.dropped) > durations.Kept {
 		v.dropOld(now)

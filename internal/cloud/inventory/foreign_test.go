@@ -10,13 +10,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 // A plan that is made while target groups are being listed does not know what the list shows. The note is younger than
 // the plan, so that the next one takes the change for one of others: it would be undone in spite of --drift=report.
 func TestAChangeIsNotedWhenItIsEntered(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	v := New("prod", "vpc-1", time.Hour, func() time.Time { return now })
+	v := New("prod", "vpc-1", time.Hour, testclock.Of(&now))
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 	tags := map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): "web"}
 	v.TargetGroups.Put("group", &TargetGroup{Seen: observed.TargetGroup{ARN: "group", Tags: tags, Name: "before"}})
@@ -32,7 +33,7 @@ func TestAChangeIsNotedWhenItIsEntered(t *testing.T) {
 // Stacks come and go, and changes to them are noted also where nothing looks for drift.
 func TestNotesOfStacksThatAreGoneAreForgotten(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	v := New("prod", "vpc-1", time.Hour, func() time.Time { return now })
+	v := New("prod", "vpc-1", time.Hour, testclock.Of(&now))
 	for n := range 100 {
 		id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: fmt.Sprintf("web-%d", n)}
 		v.Foreign.Note(map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): "web"}, plan.LoadBalancer, "arn")

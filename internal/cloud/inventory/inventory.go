@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
@@ -100,9 +102,9 @@ type SecurityGroup struct {
 }
 
 // New is the inventory of a cluster in a VPC, which knows nothing yet.
-func New(cluster, vpc string, refresh time.Duration, now func() time.Time) *Inventory {
+func New(cluster, vpc string, refresh time.Duration, clock clock.PassiveClock) *Inventory {
 	v := &Inventory{keys: keys{Cluster: cluster, VPC: vpc, refresh: refresh}, Took: map[string]time.Duration{}}
-	v.Foreign.now = now
+	v.Foreign.clock = clock
 	v.Reset()
 	return v
 }

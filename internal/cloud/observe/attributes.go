@@ -30,7 +30,7 @@ func (r *attributeReader) askAttributes(ctx context.Context, q model.AskAttribut
 		return nil
 	}
 	return r.Once(ctx, q.Key(), q.ARN, since, func() time.Time { return r.inv.AttributesAt(q) }, func() error {
-		start := r.Config.Now()
+		start := r.Config.Clock.Now()
 		got, err := sdk.Brief(ctx, func(ctx context.Context) (map[string]string, error) { return r.describeAttributes(ctx, q) })
 		if err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
@@ -118,7 +118,7 @@ func (r *attributeReader) askState(ctx context.Context, q model.AskState) error 
 }
 
 func (r *attributeReader) readState(ctx context.Context, arn string) error {
-	start := r.Config.Now()
+	start := r.Config.Clock.Now()
 	out, err := r.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{arn}})
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (r *attributeReader) readState(ctx context.Context, arn string) error {
 }
 
 func (r *attributeReader) readCapacity(ctx context.Context, arn string, provisioning bool) error {
-	start := r.Config.Now()
+	start := r.Config.Clock.Now()
 	if provisioning {
 		if err := r.readState(ctx, arn); err != nil {
 			return err

@@ -138,7 +138,7 @@ func inHalves(arns []string, size int, read func(batch []string) error) error {
 
 func (r *Reader) readLoadBalancers(ctx context.Context, arns []string) error {
 	return inHalves(arns, describedBatch, func(batch []string) error {
-		start, seen := r.Config.Now(), map[string]inventory.FoundLoadBalancer{}
+		start, seen := r.Config.Clock.Now(), map[string]inventory.FoundLoadBalancer{}
 		out, err := r.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: batch})
 		if sdk.IsGone(err) && len(batch) == 1 {
 			out, err = &elb.DescribeLoadBalancersOutput{}, nil
@@ -156,7 +156,7 @@ func (r *Reader) readLoadBalancers(ctx context.Context, arns []string) error {
 
 func (r *Reader) readTargetGroups(ctx context.Context, arns []string) error {
 	return inHalves(arns, describedBatch, func(batch []string) error {
-		start, seen := r.Config.Now(), map[string]inventory.FoundTargetGroup{}
+		start, seen := r.Config.Clock.Now(), map[string]inventory.FoundTargetGroup{}
 		out, err := r.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: batch})
 		if sdk.IsGone(err) && len(batch) == 1 {
 			out, err = &elb.DescribeTargetGroupsOutput{}, nil
@@ -173,7 +173,7 @@ func (r *Reader) readTargetGroups(ctx context.Context, arns []string) error {
 }
 
 func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
-	start, seen := r.Config.Now(), map[string]observed.SecurityGroup{}
+	start, seen := r.Config.Clock.Now(), map[string]observed.SecurityGroup{}
 	// By filter, since one id that does not exist would make the whole call fail.
 	for batch := range slices.Chunk(sdk.Unique(ids), sdk.FilterBatch) {
 		if err := r.securityGroupPages(&ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)}, seen).all(ctx); err != nil {
@@ -188,7 +188,7 @@ func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 // does not exist. It reports whether something of it was made a moment ago, which AWS may not show
 // everywhere yet.
 func (r *Reader) distrust(id model.StackID) (young bool) {
-	now := r.Config.Now()
+	now := r.Config.Clock.Now()
 	r.Inv.Write(func() {
 		clear(r.Inv.Unfinished)
 		for _, e := range r.Inv.StackLoadBalancers(id) {

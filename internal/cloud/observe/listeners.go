@@ -61,7 +61,7 @@ func (r *listenerReader) readDetail(ctx context.Context, arn string, since time.
 		}
 	})
 	if seen == nil {
-		seen = &inventory.PartialDetail{Start: r.Config.Now(), Listeners: map[string]*inventory.Listener{}, Done: map[string]bool{}}
+		seen = &inventory.PartialDetail{Start: r.Config.Clock.Now(), Listeners: map[string]*inventory.Listener{}, Done: map[string]bool{}}
 		if err := r.describeListeners(ctx, arn, seen.Listeners); err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (r *listenerReader) readCertificatesOf(ctx context.Context, le *inventory.L
 
 // completeCertificates reads the certificates of a listener that is in the inventory.
 func (r *listenerReader) completeCertificates(ctx context.Context, listener string) error {
-	start := r.Config.Now()
+	start := r.Config.Clock.Now()
 	certs, err := r.describeCertificates(ctx, listener)
 	if err != nil {
 		return err
@@ -231,7 +231,7 @@ func (r *listenerReader) completeCertificates(ctx context.Context, listener stri
 
 // completeTags reads the tags of listeners and rules that are in the inventory.
 func (r *listenerReader) completeTags(ctx context.Context, lb string) error {
-	start := r.Config.Now()
+	start := r.Config.Clock.Now()
 	listeners := map[string]*inventory.Listener{}
 	r.inv.Read(func() {
 		if e := r.inv.LoadBalancers.Get(lb); e != nil {

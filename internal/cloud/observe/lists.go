@@ -100,7 +100,7 @@ func (r *Reader) refresh(ctx context.Context, l listing, since time.Time, once f
 		}
 		err := l.read(ctx, since)
 		if err == nil {
-			r.Inv.Write(func() { r.Inv.Took[l.key] = worthOf * r.Config.Now().Sub(*l.at) })
+			r.Inv.Write(func() { r.Inv.Took[l.key] = worthOf * r.Config.Clock.Now().Sub(*l.at) })
 		}
 		return err
 	})

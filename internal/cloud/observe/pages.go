@@ -33,7 +33,7 @@ func readPages[T any](ctx context.Context, c *sdk.Client, v *inventory.Inventory
 	var r *reading
 	v.Read(func() { r, _ = v.Unfinished[key].(*reading) })
 	if r == nil || r.start.Before(since) || !c.Younger(r.start, durations.Kept) {
-		r = &reading{start: c.Config.Now(), seen: map[string]T{}}
+		r = &reading{start: c.Config.Clock.Now(), seen: map[string]T{}}
 		r.next = begin(r.seen)
 		v.Write(func() { v.Unfinished[key] = r })
 	}

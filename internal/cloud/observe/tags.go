@@ -29,7 +29,7 @@ type tagReader struct {
 func (r *tagReader) Untagged() []string {
 	var out []string
 	listed := r.Config.TaggingAPI && r.FailedBefore(TagsListed) == nil
-	now, due := r.Config.Now(), false
+	now, due := r.Config.Clock.Now(), false
 	r.inv.Read(func() {
 		for arn := range r.inv.LoadBalancers.Having(inventory.IsUntagged, "") {
 			out = append(out, arn)
@@ -53,7 +53,7 @@ func (r *tagReader) readTags(ctx context.Context, arns []string) error {
 	slices.Sort(arns)
 	// Each batch is entered, so that a reading that is cut short goes on where it was.
 	for batch := range slices.Chunk(arns, tagBatch) {
-		start := r.Config.Now()
+		start := r.Config.Clock.Now()
 		got, err := DescribeTags(ctx, r.Client, batch)
 		if err != nil {
 			return err

@@ -35,7 +35,7 @@ type Verifier struct {
 
 // Checks are what there is to read again now.
 func (v *Verifier) Checks() []drift.Check {
-	now := v.Config.Now()
+	now := v.Config.Clock.Now()
 	var out []drift.Check
 	var resources int
 	v.Inv.Read(func() {
@@ -88,7 +88,7 @@ func (v *Verifier) ofLoadBalancer(arn string, e *inventory.LoadBalancer) []drift
 	if !e.DetailAt.IsZero() {
 		out = append(out, drift.Check{Key: "listeners of " + arn, Every: durations.DriftSeldom, At: e.DetailAt, Read: func(ctx context.Context) error { return v.verifyDetail(ctx, arn) }})
 	}
-	now := v.Config.Now()
+	now := v.Config.Clock.Now()
 	if !e.AttributesAt.IsZero() && cache.Settled(now, e.AttributesAt) {
 		out = append(out, v.ofAttributes(plan.LoadBalancer, arn, e.AttributesAt))
 	}
@@ -127,7 +127,7 @@ func (v *Verifier) ofAttributes(kind plan.ResourceKind, arn string, at time.Time
 	q := model.AskAttributes{Of: string(kind), ARN: arn}
 	return drift.Check{Key: q.Key(), Every: durations.DriftSeldom, At: at, Read: func(ctx context.Context) error {
 		ctx = Verifying(ctx)
-		start := v.Config.Now()
+		start := v.Config.Clock.Now()
 		got, err := sdk.Brief(ctx, func(ctx context.Context) (map[string]string, error) { return v.attributes.describeAttributes(ctx, q) })
 		if sdk.IsGone(err) {
 			return v.verifyGone(ctx, kind, arn)
@@ -205,7 +205,7 @@ func (v *Verifier) verifyTags(ctx context.Context) error {
 			v.tagged = batch[len(batch)-1]
 		}
 	})
-	start := v.Config.Now()
+	start := v.Config.Clock.Now()
 	got, err := DescribeTags(ctx, v.Client, batch)
 	if err != nil {
 		return err

@@ -70,12 +70,12 @@ func (c *Call) Attempt(ctx context.Context) error {
 	case !c.throttled:
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		c.permit = l.send(l.bucketsFor(c.service, c.operation), l.now())
+		c.permit = l.send(l.bucketsFor(c.service, c.operation), l.clock.Now())
 		return nil
 	case c.planned: // the schedule admits it again
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return &Postponed{Operation: c.operation, After: l.until(&waiter{buckets: l.bucketsFor(c.service, c.operation)}, l.now())}
+		return &Postponed{Operation: c.operation, After: l.until(&waiter{buckets: l.bucketsFor(c.service, c.operation)}, l.clock.Now())}
 	}
 	p, err := l.wait(ctx, c.service, c.operation)
 	if err == nil {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
@@ -15,7 +17,7 @@ import (
 // as its tenant's calls before it would have taken at the present rate, so that whoever makes many does
 // not keep others waiting for all of them (as in fair queueing).
 type Limiter struct {
-	now   func() time.Time
+	clock clock.PassiveClock
 	limit time.Duration // the longest wait
 
 	buckets []*bucket
@@ -44,10 +46,10 @@ type reservation struct {
 }
 
 // NewLimiter starts with the rates of a throttle table. A call that would have to wait for longer than the limit is postponed.
-func NewLimiter(table []TokenBucket, now func() time.Time, limit time.Duration) *Limiter {
-	l := &Limiter{now: now, limit: limit, changed: make(chan struct{}), reserved: map[queueKey]reservation{}, eligible: map[queueKey]time.Time{}}
+func NewLimiter(table []TokenBucket, clock clock.PassiveClock, limit time.Duration) *Limiter {
+	l := &Limiter{clock: clock, limit: limit, changed: make(chan struct{}), reserved: map[queueKey]reservation{}, eligible: map[queueKey]time.Time{}}
 	for _, e := range table {
-		l.buckets = append(l.buckets, newBucket(e, now()))
+		l.buckets = append(l.buckets, newBucket(e, clock.Now()))
 	}
 	return l
 }
@@ -81,9 +83,9 @@ func (l *Limiter) wait(ctx context.Context, service, operation string) (*permit,
 	at := queueKey{of.Name, operation}
 	w := l.enqueue(buckets, at, queueKey{of.Tenant, operation})
 	defer l.dequeue(w)
-	end := l.now().Add(l.limit)
+	end := l.clock.Now().Add(l.limit)
 	for {
-		now := l.now()
+		now := l.clock.Now()
 		wait := l.until(w, now)
 		if wait <= 0 {
 			return l.send(buckets, now), nil
@@ -159,7 +161,7 @@ func (l *Limiter) until(w *waiter, now time.Time) time.Duration {
 
 // enqueue puts a call into the queue, at the position that it has kept if it was put off. The lock is held.
 func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
-	now := l.now()
+	now := l.clock.Now()
 	maps.DeleteFunc(l.reserved, func(_ queueKey, a reservation) bool { return now.Sub(a.at) > durations.Call })
 	w := &waiter{buckets, now}
 	if a, ok := l.reserved[at]; ok {
@@ -256,7 +258,7 @@ func (p *permit) settle(o Outcome) {
 		return
 	}
 	p.settled = true
-	now := p.limiter.now()
+	now := p.limiter.clock.Now()
 	for _, x := range p.parts {
 		if x.trial {
 			x.bucket.trying--

@@ -12,9 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 // limitedAWS is AWS with its token buckets, behind a rate limiter.
@@ -34,7 +38,7 @@ const (
 )
 
 func newLimitedAWS(limits fault.Limits, table []TokenBucket) *limitedAWS {
-	s := &limitedAWS{limiter: NewLimiter(table, time.Now, time.Second), aws: fault.NewSet(), taken: map[string][]time.Time{}, refused: map[string][]time.Time{}}
+	s := &limitedAWS{limiter: NewLimiter(table, clock.RealClock{}, time.Second), aws: fault.NewSet(), taken: map[string][]time.Time{}, refused: map[string][]time.Time{}}
 	s.aws.SetLimits(limits)
 	return s
 }
@@ -147,7 +151,7 @@ func TestAFixedLimitIsKept(t *testing.T) {
 // A call that AWS throttles although it was within the limit lowers the rate at once, and all that
 // were on their way at the same time lower it once.
 func TestAThrottledFlightLowersTheRateOnce(t *testing.T) {
-	l := NewLimiter(DefaultTokenBuckets(), func() time.Time { return time.Unix(0, 0) }, 0)
+	l := NewLimiter(DefaultTokenBuckets(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)), 0)
 	b := l.bucketsFor(services.ELB, register)[0]
 	var flight []*permit
 	for range 10 {
@@ -321,7 +325,7 @@ func TestTheRateLimiterRecovers(t *testing.T) {
 // An attempt without an answer teaches nothing and keeps no other call.
 func TestALostAnswerTeachesNothing(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
-		l := NewLimiter(DefaultTokenBuckets(), time.Now, time.Second)
+		l := NewLimiter(DefaultTokenBuckets(), clock.RealClock{}, time.Second)
 		for i := range 21 { // the last one is a trial
 			c, err := l.Begin(t.Context(), services.ELB, register)
 			if err != nil {
@@ -345,7 +349,7 @@ func TestRateLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := NewLimiter(table, func() time.Time { return now }, 0)
+	p := NewLimiter(table, testclock.Of(&now), 0)
 	for i := range 2 {
 		if _, err := p.wait(t.Context(), "EC2", "DescribeVpcs"); err != nil {
 			t.Fatalf("call %d: %v", i, err)

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
@@ -37,7 +39,7 @@ const callsRate, callsBurst = 4.0, 20
 func newManyCallers(t *testing.T, seed uint64, faulty bool) *manyCallers {
 	pace := TokenBucket{Service: services.ELB, Operation: regexp.MustCompile("Targets$"), Rate: callsRate, Burst: callsBurst, Fixed: true}
 	return &manyCallers{
-		t: t, Schedule: NewSchedule(NewLimiter([]TokenBucket{pace}, time.Now, 0)), random: rand.New(rand.NewPCG(seed, 1)), faulty: faulty,
+		t: t, Schedule: NewSchedule(NewLimiter([]TokenBucket{pace}, clock.RealClock{}, 0)), random: rand.New(rand.NewPCG(seed, 1)), faulty: faulty,
 		asked: map[callKey]TargetCall{}, since: map[callKey]time.Time{},
 	}
 }

@@ -102,7 +102,7 @@ func (s *Schedule) take(c TargetCall) (*permit, error) {
 	if len(buckets) == 0 {
 		return nil, nil
 	}
-	now := s.Limiter.now()
+	now := s.Limiter.clock.Now()
 	s.tidy(now)
 	s.rate = s.slowest()
 	w := waitingCall{callKey: c.key(), tenant: c.Tenant, due: now.Add(c.Within), lowPriority: c.LowPriority}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 // testSchedule is a schedule with a clock that stands still between steps.
@@ -18,7 +19,7 @@ type testSchedule struct {
 
 func newTestSchedule(rate float64, burst int) *testSchedule {
 	t := &testSchedule{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	t.Schedule = NewSchedule(NewLimiter([]TokenBucket{{Service: services.ELB, Operation: regexp.MustCompile("Targets$"), Rate: rate, Burst: burst, Fixed: true}}, func() time.Time { return t.at }, 0))
+	t.Schedule = NewSchedule(NewLimiter([]TokenBucket{{Service: services.ELB, Operation: regexp.MustCompile("Targets$"), Rate: rate, Burst: burst, Fixed: true}}, testclock.Of(&t.at), 0))
 	return t
 }
 

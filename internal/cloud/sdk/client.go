@@ -73,7 +73,7 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := ratelimit.NewSchedule(ratelimit.NewLimiter(cfg.TokenBuckets, cfg.Now, cfg.MaxWait))
+	own := ratelimit.NewSchedule(ratelimit.NewLimiter(cfg.TokenBuckets, cfg.Clock, cfg.MaxWait))
 	c := &Client{Config: cfg, base: base, API: newClients(base, cfg, own.Limiter), Limits: own}
 	c.VPC, err = findVPC(ctx, cfg, c.API.EC2)
 	return c, err
@@ -213,7 +213,7 @@ func newClients(base aws.Config, c Config, l *ratelimit.Limiter) Clients {
 
 // Younger reports whether something was read no longer ago than the age.
 func (c *Client) Younger(at time.Time, age time.Duration) bool {
-	return !at.IsZero() && c.Config.Now().Sub(at) < age
+	return !at.IsZero() && c.Config.Clock.Now().Sub(at) < age
 }
 
 // Fresh reports whether what was read at a time is still taken as so. The period differs by up to a
@@ -222,7 +222,7 @@ func (c *Client) Fresh(at time.Time, key string) bool {
 	if at.IsZero() {
 		return false
 	}
-	return c.Config.Now().Sub(at) < FreshFor(c.Config.Refresh, key)
+	return c.Config.Clock.Now().Sub(at) < FreshFor(c.Config.Refresh, key)
 }
 
 // FreshFor is the period for a resource.
@@ -244,7 +244,7 @@ func (c *Client) NotBefore(maxAge time.Duration) time.Time {
 	if maxAge <= 0 {
 		return time.Time{}
 	}
-	return c.Config.Now().Add(-maxAge)
+	return c.Config.Clock.Now().Add(-maxAge)
 }
 
 // Once reads something of the resource with the id unless it was read since a time and is fresh, shared

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
@@ -71,8 +72,8 @@ type Config struct {
 	// has imported.
 	ImportedCertificates bool
 
-	// Now is the clock, time.Now if nil.
-	Now func() time.Time
+	// Clock is clock.RealClock if nil.
+	Clock clock.PassiveClock
 	// Fence is asked before every attempt of a mutating call, retries included, and once more when
 	// the request is about to leave; an error stops the call. Nil admits all.
 	Fence interface{ Fence() error }
@@ -137,10 +138,10 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Refresh == 0 {
 		c.Refresh = 10 * time.Minute
 	}
-	if c.Now == nil {
-		c.Now = time.Now
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
 	}
-	c.deadlines = newDeadlines(c.AttemptTimeout, c.Now)
+	c.deadlines = newDeadlines(c.AttemptTimeout, c.Clock)
 	if c.Env == nil {
 		c.Env = func(string) string { return "" }
 	}

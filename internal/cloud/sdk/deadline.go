@@ -13,6 +13,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 )
@@ -28,7 +29,7 @@ const mostGrowth = 4
 type deadlines struct {
 	cache.Guard
 	first time.Duration
-	now   func() time.Time
+	clock clock.PassiveClock
 	by    map[string]*answers // by operation and by service
 	// waiting are the calls under way.
 	waiting map[*unanswered]bool
@@ -42,8 +43,8 @@ type answers struct {
 	probing  bool // an attempt with a deadline that has grown is under way
 }
 
-func newDeadlines(first time.Duration, now func() time.Time) *deadlines {
-	return &deadlines{first: first, now: now, by: map[string]*answers{}, waiting: map[*unanswered]bool{}}
+func newDeadlines(first time.Duration, clock clock.PassiveClock) *deadlines {
+	return &deadlines{first: first, clock: clock, by: map[string]*answers{}, waiting: map[*unanswered]bool{}}
 }
 
 // of is what is known of an operation or a service. The lock is held.
@@ -70,7 +71,7 @@ func (d *deadlines) grown(service, operation string) time.Duration {
 func (d *deadlines) call(service, operation string, spare bool) (limit time.Duration, err error) {
 	d.With(func() {
 		a := d.of(service + " " + operation)
-		if spare && a.missed > 0 && (a.probing || d.now().Before(a.missedAt.Add(a.missed))) {
+		if spare && a.missed > 0 && (a.probing || d.clock.Now().Before(a.missedAt.Add(a.missed))) {
 			err = &timeoutError{after: a.missed}
 		}
 		limit = d.grown(service, operation)
@@ -81,7 +82,7 @@ func (d *deadlines) call(service, operation string, spare bool) (limit time.Dura
 // begin returns the deadline of an attempt, and end takes what became of it: how long it took, and
 // whether AWS has answered or the deadline was missed; neither counts nothing.
 func (d *deadlines) begin(service, operation string) (limit time.Duration, end func(answered, missed bool)) {
-	start, probe := d.now(), false
+	start, probe := d.clock.Now(), false
 	d.With(func() {
 		a := d.of(service + " " + operation)
 		if limit = d.usual(service, operation); a.missed > 0 && !a.probing {
@@ -90,7 +91,7 @@ func (d *deadlines) begin(service, operation string) (limit time.Duration, end f
 		}
 	})
 	return limit, func(answered, missed bool) {
-		took := d.now().Sub(start)
+		took := d.clock.Now().Sub(start)
 		d.With(func() {
 			a := d.of(service + " " + operation)
 			if probe {
@@ -103,7 +104,7 @@ func (d *deadlines) begin(service, operation string) (limit time.Duration, end f
 					a.slowest = max(took, a.slowest*7/8)
 				}
 			case missed:
-				a.missed, a.missedAt = max(a.missed, took), d.now()
+				a.missed, a.missedAt = max(a.missed, took), d.clock.Now()
 			}
 		})
 	}

@@ -3,13 +3,15 @@ package sdk
 import (
 	"testing"
 	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 // A deadline that is missed doubles for the next attempt, one that AWS has met late stays above that, and
 // quick answers bring it back. Only one attempt at a time has a deadline that has grown.
 func TestDeadlinesFollowWhatIsSeen(t *testing.T) {
 	now := time.Unix(0, 0)
-	d := newDeadlines(30*time.Second, func() time.Time { return now })
+	d := newDeadlines(30*time.Second, testclock.Of(&now))
 	attempt := func(operation string, takes time.Duration) time.Duration {
 		limit, end := d.begin("ELB", operation)
 		missed := takes > limit

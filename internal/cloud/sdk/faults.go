@@ -81,7 +81,7 @@ func (c *Client) Optional(ctx context.Context, key string, read func() error) er
 func (c *Client) Essential(ctx context.Context, key string, read func() error) error {
 	return c.Share(ctx, key, func() error {
 		var before error
-		now := c.Config.Now()
+		now := c.Config.Clock.Now()
 		c.failed.With(func() {
 			if e, ok := c.failed.by[key]; ok && now.Before(e.until) {
 				before = e.err
@@ -94,7 +94,7 @@ func (c *Client) Essential(ctx context.Context, key string, read func() error) e
 		c.failed.With(func() {
 			delete(c.failed.by, key)
 			if ClassOf(err) == failure.Denied {
-				c.failed.by[key] = faultEntry{err: err, until: c.Config.Now().Add(durations.None)}
+				c.failed.by[key] = faultEntry{err: err, until: c.Config.Clock.Now().Add(durations.None)}
 			}
 		})
 		return err
@@ -111,7 +111,7 @@ func (c *Client) Gated(ctx context.Context, key string, read func() error) error
 
 // FailedBefore is the fault of a read that is not yet to be tried again, nil if there is none.
 func (c *Client) FailedBefore(key string) (err error) {
-	now := c.Config.Now()
+	now := c.Config.Clock.Now()
 	c.failed.With(func() {
 		if e, ok := c.failed.by[key]; ok && now.Before(e.until) {
 			e.fault.Again = e.until.Sub(now)
@@ -133,7 +133,7 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 	if ctx.Err() != nil || PutOff(err) || ClassOf(err) == failure.Fenced {
 		return err
 	}
-	now := c.Config.Now()
+	now := c.Config.Clock.Now()
 	f := FaultFrom(err)
 	if f.Reason == finding.RejectedByAWS {
 		// What is wrong is in the question, and the next one may be another.

@@ -37,7 +37,7 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		if !isSpare(ctx) {
 			limit = max(limit, c.CallTimeout)
 		}
-		start := c.Now()
+		start := c.Clock.Now()
 		limited, err := l.Begin(ctx, service, operation)
 		if err != nil {
 			return out, meta, err
@@ -53,7 +53,7 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		})
 		err = withDoubt(meta, err)
 		if c.OnCall != nil {
-			r := report(service, operation, start, c.Now(), meta, err)
+			r := report(service, operation, start, c.Clock.Now(), meta, err)
 			r.Cause = ratelimit.CallerOf(ctx).Cause
 			if a, ok := retry.GetAttemptResults(meta); ok {
 				r.Attempts = len(a.Results)
@@ -68,7 +68,7 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		if err := call.Attempt(ctx); err != nil {
 			return out, meta, err
 		}
-		start, answered := c.Now(), c.deadlines.sent(ctx)
+		start, answered := c.Clock.Now(), c.deadlines.sent(ctx)
 		err = c.deadlines.boundAttempt(ctx, service, operation, func(ctx context.Context) error {
 			out, meta, err = next.HandleFinalize(ctx, in)
 			return err
@@ -76,7 +76,7 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		answered(err)
 		err = call.Answered(err, outcomeOf(err))
 		if c.OnRequest != nil {
-			r := report(service, operation, start, c.Now(), meta, err)
+			r := report(service, operation, start, c.Clock.Now(), meta, err)
 			r.Attempts = 1
 			c.OnRequest(r)
 		}

@@ -37,7 +37,7 @@ func (d *deadlines) sent(ctx context.Context) (answered func(error)) {
 	}
 	d.With(func() {
 		if u.since.IsZero() {
-			u.since = d.now()
+			u.since = d.clock.Now()
 		}
 	})
 	return func(err error) {
@@ -52,7 +52,7 @@ func (d *deadlines) sent(ctx context.Context) (answered func(error)) {
 // silent is since when AWS has not answered a call that waits longer than is usual; zero if there is none. Where AWS
 // is slow, answers may take half as long again as the slowest of the last ones.
 func (d *deadlines) silent() (since time.Time) {
-	now := d.now()
+	now := d.clock.Now()
 	d.With(func() {
 		for u := range d.waiting {
 			late := max(durations.Recent, d.of(u.service).slowest*3/2)

@@ -31,7 +31,7 @@ func (t *Targets) AskALBTargets(ctx context.Context, q model.AskALBTargets, sinc
 		return at
 	}
 	err := t.Once(ctx, q.Key(), q.ARN, since, at, func() error {
-		start := t.Config.Now()
+		start := t.Config.Clock.Now()
 		out, err := sdk.Brief(ctx, func(ctx context.Context) (*elb.DescribeTargetHealthOutput, error) {
 			return t.API.ELB.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(q.ARN)})
 		})
@@ -63,7 +63,7 @@ func (t *Targets) ChangeALB(arn string, made bool, next func([]observed.Target) 
 			return
 		}
 		if !ok {
-			e.at = t.Config.Now() // nothing else is in it
+			e.at = t.Config.Clock.Now() // nothing else is in it
 		}
 		t.albTargets[arn] = albTargetsEntry{next(slices.Clone(e.targets)), e.at}
 	})

@@ -21,7 +21,7 @@ func (t Groups) readHealth(ctx context.Context, arn string) error {
 	if err != nil {
 		return err
 	}
-	start := t.Config.Now()
+	start := t.Config.Clock.Now()
 	out, err := api.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(arn)})
 	if err != nil {
 		if sdk.IsGone(err) {
@@ -67,7 +67,7 @@ func (t *Targets) AskHealth(ctx context.Context, arn string) (observed.Health, e
 		return err
 	})
 	if sdk.IsGone(err) && !t.inv.Knows(arn) {
-		return observed.Health{At: t.Config.Now()}, nil // of another owner, or void
+		return observed.Health{At: t.Config.Clock.Now()}, nil // of another owner, or void
 	}
 	return h, err
 }

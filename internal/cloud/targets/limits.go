@@ -47,7 +47,7 @@ func (t *Targets) limitsOf(a bindings.Account) *ratelimit.Schedule {
 		l.others = map[string]*ratelimit.Schedule{}
 	}
 	if l.others[id] == nil {
-		l.others[id] = ratelimit.NewSchedule(ratelimit.NewLimiter(t.Config.TokenBuckets, t.Config.Now, t.Config.MaxWait))
+		l.others[id] = ratelimit.NewSchedule(ratelimit.NewLimiter(t.Config.TokenBuckets, t.Config.Clock, t.Config.MaxWait))
 	}
 	return l.others[id]
 }

@@ -3,9 +3,9 @@ package targets
 import (
 	"errors"
 	"testing"
-	"time"
 
 	smithy "github.com/aws/smithy-go"
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
@@ -14,8 +14,8 @@ import (
 
 // AWS's limits are those of an account, whichever role calls.
 func TestRolesOfOneAccountShareItsBucket(t *testing.T) {
-	cfg := sdk.Config{TokenBuckets: ratelimit.DefaultTokenBuckets(), Now: time.Now}
-	c := New(&sdk.Client{Config: cfg, Limits: ratelimit.NewSchedule(ratelimit.NewLimiter(cfg.TokenBuckets, cfg.Now, 0))}, nil)
+	cfg := sdk.Config{TokenBuckets: ratelimit.DefaultTokenBuckets(), Clock: clock.RealClock{}}
+	c := New(&sdk.Client{Config: cfg, Limits: ratelimit.NewSchedule(ratelimit.NewLimiter(cfg.TokenBuckets, cfg.Clock, 0))}, nil)
 	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/a/0123456789abcdef"
 	of := func(role string) *ratelimit.Schedule {
 		return c.As(bindings.Account{Role: role}).schedule(arn)

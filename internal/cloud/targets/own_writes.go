@@ -27,7 +27,7 @@ type ownWrite struct {
 
 // wrote notes own writes, and lays them over the remembered targets.
 func (t Groups) wrote(arn string, list []*observed.Target) {
-	key, now := t.key(arn), t.Config.Now()
+	key, now := t.key(arn), t.Config.Clock.Now()
 	t.With(func() {
 		w := t.writes[key]
 		w.forget(now)

@@ -50,7 +50,7 @@ func (t Groups) MadeFor(ctx context.Context, arn string, read bool) ([]string, e
 		return out, t.Younger(out.at, durations.Kept)
 	}
 	out, err := sdk.Asked(ctx, t.Client, "owner "+arn, known, func() error {
-		start := t.Config.Now()
+		start := t.Config.Clock.Now()
 		tags, err := observe.DescribeTags(ctx, t.Client, []string{arn})
 		if err != nil && !refused(err) {
 			return fmt.Errorf("read tags of %s: %w", arn, err)

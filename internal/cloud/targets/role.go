@@ -65,7 +65,7 @@ func (t *Targets) assume(ctx context.Context, a bindings.Account) (*elb.Client, 
 	cached := func() (r roleClient, ok bool) {
 		t.roles.with(func() {
 			r = t.roles.clients[a]
-			ok = t.Config.Now().Before(r.until)
+			ok = t.Config.Clock.Now().Before(r.until)
 		})
 		return r, ok
 	}
@@ -100,7 +100,7 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 		}
 		err = sdk.Wrap(class, what, withoutSecret(err, a.ExternalID))
 		if refused(err) {
-			t.roles.put(a, roleClient{err: err, until: t.Config.Now().Add(durations.Recent)}, t.Config.Now())
+			t.roles.put(a, roleClient{err: err, until: t.Config.Clock.Now().Add(durations.Recent)}, t.Config.Clock.Now())
 		}
 		return err
 	}
@@ -108,12 +108,12 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 		return sdk.Failed(engine.Unknown, what, "AWS gave no credentials")
 	}
 	until := out.Credentials.Expiration.Add(-durations.Attempt)
-	if !t.Config.Now().Before(until) {
+	if !t.Config.Clock.Now().Before(until) {
 		return sdk.Failed(engine.Unknown, what, "the credentials end too soon")
 	}
 	api := t.ClientsOf(credentials.NewStaticCredentialsProvider(
 		aws.ToString(out.Credentials.AccessKeyId), aws.ToString(out.Credentials.SecretAccessKey), aws.ToString(out.Credentials.SessionToken)), t.limitsOf(a).Limiter).ELB
-	t.roles.put(a, roleClient{elb: api, until: until}, t.Config.Now())
+	t.roles.put(a, roleClient{elb: api, until: until}, t.Config.Clock.Now())
 	return nil
 }
 

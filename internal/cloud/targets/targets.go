@@ -138,7 +138,7 @@ func (t Groups) TargetGroup(ctx context.Context, arn, name string, maxAge time.D
 		if _, ok := cached(); ok {
 			return nil
 		}
-		start := t.Config.Now()
+		start := t.Config.Clock.Now()
 		in := &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{arn}}
 		if arn == "" {
 			in = &elb.DescribeTargetGroupsInput{Names: []string{name}}
@@ -232,7 +232,7 @@ func refused(err error) bool {
 func (t Groups) TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error) {
 	ctx = forTargetGroup(ctx, arn)
 	key := t.key(arn)
-	start := t.Config.Now()
+	start := t.Config.Clock.Now()
 	cached := func() (h observed.Health) {
 		t.With(func() { h = t.health[key] })
 		return h

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
@@ -46,8 +48,8 @@ type Config struct {
 	Drift engine.DriftMode
 	// Silence is that of engine.Config.
 	Silence engine.SilenceWatcher
-	// Now is the clock.
-	Now func() time.Time
+	// Clock is that of all that is remembered and planned.
+	Clock clock.PassiveClock
 }
 
 // Reconciler runs bindings. What it remembers saves calls and decides nothing.
@@ -131,5 +133,5 @@ func (r *Reconciler) write(ctx context.Context, patches []cluster.Patch) error {
 }
 
 func (r *Reconciler) phase(name string, start time.Time) {
-	r.Recorder.Phase(name, r.Now().Sub(start))
+	r.Recorder.Phase(name, r.Clock.Now().Sub(start))
 }

@@ -189,5 +189,5 @@ func noteWaits(e entry, at moment) entry {
 
 // mayWait reports whether the runs of a binding may still wait for the Services of others.
 func (m *memory) mayWait(key Key) bool {
-	return m.now().Sub(m.note(key, noteWaits).waitingSince) < durations.Usual
+	return m.clock.Now().Sub(m.note(key, noteWaits).waitingSince) < durations.Usual
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 // Each step is seconds since the last one, what happens then, "+" for targets that are registered and "-" for those that are
@@ -67,7 +69,7 @@ func TestFlapping(t *testing.T) {
 
 // What flaps is forgotten with the binding, and notes change no map that others have read.
 func TestFlappingIsForgottenWithTheBinding(t *testing.T) {
-	m := newMemory(Config{Now: func() time.Time { return start }})
+	m := newMemory(Config{Clock: testclock.Of(&start)})
 	key := Key{Namespace: "ns", Name: "a"}
 	for range 4 {
 		before := m.get(key)

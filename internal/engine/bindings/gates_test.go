@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 // gateOf is the condition of a pod's gate as "Status Reason: message"; "none" if it has none.
@@ -215,7 +216,7 @@ func (a picky) Patch(ctx context.Context, obj cluster.Object, part cluster.Part,
 
 func TestAPodThatCannotBeWrittenDoesNotKeepTheOthersWaiting(t *testing.T) {
 	w := ipHarness(t, gated(p1), gated(p2))
-	w.conf.Cluster = kube.New(w.store, picky{kube.InMemory{Store: w.store}, "p1"}, func() time.Time { return w.now })
+	w.conf.Cluster = kube.New(w.store, picky{kube.InMemory{Store: w.store}, "p1"}, testclock.Of(&w.now))
 	w.restart()
 	step := func(what, gate string) {
 		t.Helper()

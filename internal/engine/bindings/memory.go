@@ -6,13 +6,15 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/fulcrum-lb/fulcrum/internal/engine/resync"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
 // memory is what a process remembers of bindings: an entry for each.
 type memory struct {
-	now               func() time.Time
+	clock             clock.PassiveClock
 	firstLook, resync time.Duration
 
 	mu      sync.Mutex
@@ -33,11 +35,11 @@ type moment struct {
 }
 
 func newMemory(c Config) *memory {
-	return &memory{now: c.Now, firstLook: c.FirstLook, resync: c.Resync, entries: map[Key]entry{}}
+	return &memory{clock: c.Clock, firstLook: c.FirstLook, resync: c.Resync, entries: map[Key]entry{}}
 }
 
 func (m *memory) at(key Key) moment {
-	return moment{m.now(), key, m.firstLook, m.resync, m.notes}
+	return moment{m.clock.Now(), key, m.firstLook, m.resync, m.notes}
 }
 
 // get is what is remembered of a binding, the zero value for nothing.

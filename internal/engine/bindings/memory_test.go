@@ -15,6 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 var (
@@ -306,7 +307,7 @@ func TestOwnCheckpointsAreTheLastTwo(t *testing.T) {
 // time keeps no rule from going.
 func TestRunsWaitForOthersForALimitedTime(t *testing.T) {
 	now := start
-	m := newMemory(Config{Now: func() time.Time { return now }})
+	m := newMemory(Config{Clock: testclock.Of(&now)})
 	for _, x := range []struct {
 		after time.Duration
 		want  bool
@@ -338,7 +339,7 @@ func TestAbsenceIsBelievedAfterAMoment(t *testing.T) {
 
 // A run may end after its binding was forgotten.
 func TestAForgottenBindingIsNotRemembered(t *testing.T) {
-	m := newMemory(Config{Now: func() time.Time { return start }})
+	m := newMemory(Config{Clock: testclock.Of(&start)})
 	key := Key{Name: "a"}
 	m.note(key, noteBegan)
 	m.note(key, noteRegistered(first, endpoints(1)))
@@ -352,7 +353,7 @@ func TestAForgottenBindingIsNotRemembered(t *testing.T) {
 
 // Who has read an entry sees that a run came in between, even if the binding was forgotten and comes back.
 func TestARunIsNotTakenForAnother(t *testing.T) {
-	m := newMemory(Config{Now: func() time.Time { return start }})
+	m := newMemory(Config{Clock: testclock.Of(&start)})
 	key := Key{Name: "a"}
 	m.note(key, noteBegan)
 	before := m.note(key, noteEnded(true))

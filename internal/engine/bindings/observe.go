@@ -39,7 +39,7 @@ func (p reader) facts() (*bindingplan.Facts, error) {
 		f.Stored = r.memory.get(p.key).lastKnown()
 		f.Described = f.Stored
 	}
-	f.Now, f.Memory = r.Now(), r.memory.planned(p.key)
+	f.Now, f.Memory = r.Clock.Now(), r.memory.planned(p.key)
 	var err error
 	f.GatedPods, err = p.gatedPods()
 	return f, err
@@ -199,14 +199,14 @@ func (p reader) readGroup(ctx context.Context, f *bindingplan.Facts) *bindingpla
 // readHealth reads the registered targets.
 func (p reader) readHealth(ctx context.Context, f *bindingplan.Facts, a bindingplan.AskHealth) {
 	arn := f.Described.Spec.TargetGroupARN
-	start := p.r.Now()
+	start := p.r.Clock.Now()
 	h, err := p.groups(f).TargetHealth(ctx, arn, a.MaxAge)
 	p.r.phase("health", start)
 	f.Health = &bindingplan.Health{Targets: h.Targets, MaxAge: a.MaxAge}
 	if err != nil {
 		f.Health.Failure = p.r.failure(fmt.Errorf("list targets of %s: %w", arn, err))
 	}
-	f.Now = p.r.Now()
+	f.Now = p.r.Clock.Now()
 }
 
 // readForwards reads whether any load balancer uses the target group.
@@ -280,7 +280,7 @@ func withTargetGroup(v *cluster.View, b *elbv2.TargetGroupBinding) []*elbv2.Targ
 
 // readNetwork finds out which addresses are not of the VPC, and where their nodes are.
 func (p reader) readNetwork(ctx context.Context, f *bindingplan.Facts, endpoints []targets.Endpoint) (*bindingplan.Network, error) {
-	n := &bindingplan.Network{VPC: f.Described.Spec.VpcID, Zones: map[string]string{}, ZonesWanted: p.r.memory.get(p.key).wantsZones(p.r.Now())}
+	n := &bindingplan.Network{VPC: f.Described.Spec.VpcID, Zones: map[string]string{}, ZonesWanted: p.r.memory.get(p.key).wantsZones(p.r.Clock.Now())}
 	if n.VPC == "" {
 		n.VPC = p.r.VPC
 	}

@@ -41,13 +41,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err e
 	r.memory.note(key, noteBegan)
 	defer func() { r.memory.noteKnown(key, noteEnded(err == nil && (out.Idle || out.Deferred))) }() // it may be forgotten
 	p := &run{r: r, key: key, out: &out}
-	start := r.Now()
+	start := r.Clock.Now()
 	f, err := reader{p}.facts()
 	if err != nil {
 		return out, err
 	}
 	r.phase("view", start)
-	start = r.Now()
+	start = r.Clock.Now()
 	defer func() { r.phase("run", start) }()
 	defer p.watchSilence(ctx, f)()
 	return out, p.reconcile(ctx, f)
@@ -81,7 +81,7 @@ func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
 func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingplan.Plan) error {
 	done := p.steps(ctx, f, plan)
 	p.unavailable, p.out.Deferred = plan.Unavailable, plan.Deferred
-	f.Now = p.r.Now()
+	f.Now = p.r.Clock.Now()
 	f.Reported = p.reported
 	return p.report(ctx, f, plan.Report(f, done))
 }
@@ -159,7 +159,7 @@ func missing(f *bindingplan.Failure) bool {
 // other are facts about another target group than that of the run, or for another plan.
 func (p *run) other(stored, described *elbv2.TargetGroupBinding, absent bool) *bindingplan.Facts {
 	return &bindingplan.Facts{
-		Now: p.r.Now(), Key: p.key, Options: p.r.planOptions(), Memory: p.r.memory.planned(p.key),
+		Now: p.r.Clock.Now(), Key: p.key, Options: p.r.planOptions(), Memory: p.r.memory.planned(p.key),
 		Stored: stored, Described: described, Absent: absent, Reported: p.reported,
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 func (r rules) options() bindingplan.RuleOptions {
-	return bindingplan.RuleOptions{ClusterName: r.ClusterName, GroupTags: r.GroupTags, Unmerged: r.UnmergedRules, Now: r.Now()}
+	return bindingplan.RuleOptions{ClusterName: r.ClusterName, GroupTags: r.GroupTags, Unmerged: r.UnmergedRules, Now: r.Clock.Now()}
 }
 
 // rulesAsked finds the security groups of the endpoints of bindings. What it finds is not older than age, if that is above
@@ -50,10 +50,10 @@ func (r rules) ofNodes(ctx context.Context, list *targets.NodeList, age time.Dur
 	switch {
 	case age > 0:
 		old = nil
-	case old.Current(list, r.Now()):
+	case old.Current(list, r.Clock.Now()):
 		return old, nil
 	}
-	g, query := bindingplan.NewNodeGroups(list, old, r.Now())
+	g, query := bindingplan.NewNodeGroups(list, old, r.Clock.Now())
 	query.MaxAge = age
 	found, err := r.interfaces(ctx, query)
 	if err != nil {

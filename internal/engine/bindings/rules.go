@@ -46,7 +46,7 @@ func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do binding
 	if do.Leaving {
 		return p.leaveRules(ctx, f)
 	}
-	start := p.r.Now()
+	start := p.r.Clock.Now()
 	defer func() { p.r.phase("rules", start) }()
 	var err error
 	if d.Rules, err = p.openRules(ctx, f, do); err != nil {

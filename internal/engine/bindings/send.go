@@ -30,7 +30,7 @@ func (p *run) deregisterTurn(list []*observed.Target) Turn {
 // deregister takes targets out and returns the last error. One that AWS refuses does not keep the
 // others in.
 func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*observed.Target) (failed error) {
-	start := p.r.Now()
+	start := p.r.Clock.Now()
 	defer func() { p.r.phase("apply", start) }()
 	arn := f.Described.Spec.TargetGroupARN
 	queue := slices.Collect(slices.Chunk(drop, MaxTargets))
@@ -68,7 +68,7 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 // register adds endpoints, and returns what is known of those that could not be added, and whether any of this step is
 // among them. One that AWS refuses does not keep the others out.
 func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan.Register) (a *bindingplan.Attempt, refused bool) {
-	start := p.r.Now()
+	start := p.r.Clock.Now()
 	defer func() { p.r.phase("apply", start) }()
 	a = &bindingplan.Attempt{}
 	if do.Known != nil {
@@ -91,7 +91,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			refuse(slices.Concat(queue...), err, err)
 			return a, refused
 		}
-		if err = p.r.memory.get(p.key).overCapacity.refuses(arn, len(chunk), p.r.Now()); err == nil {
+		if err = p.r.memory.get(p.key).overCapacity.refuses(arn, len(chunk), p.r.Clock.Now()); err == nil {
 			err = p.groups(f).Register(ctx, arn, Turn{Tenant: p.key.Namespace, Within: durations.Moment}, list)
 			p.r.memory.note(p.key, noteSent(arn, len(chunk), err, err != nil && p.r.Cloud.Class(err) == engine.Quota))
 		}
@@ -104,7 +104,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 		if err == nil {
 			p.changed()
 			p.out.Registered += len(chunk)
-			p.out.RegisteredAt = p.r.Now()
+			p.out.RegisteredAt = p.r.Clock.Now()
 			p.r.memory.note(p.key, noteRegistered(f.Described, chunk))
 			p.r.noteChange(Registered, arn, endpointNames(chunk))
 			p.reportRestored(ctx, f.Stored, endpointNames(chunk))

@@ -36,7 +36,7 @@ func newBehind(t *testing.T, objects ...string) (w *harness, stale *[]string, ag
 	t.Helper()
 	w = newHarness(t, objects...)
 	stale, again = new([]string), new(runAgain)
-	w.conf.Cluster = kube.New(behind{w.store, stale}, kube.InMemory{Store: w.store}, w.conf.Now)
+	w.conf.Cluster = kube.New(behind{w.store, stale}, kube.InMemory{Store: w.store}, w.conf.Clock)
 	w.conf.Queue = again
 	w.restart()
 	return w, stale, again

@@ -144,7 +144,7 @@ func (p *run) note(f *bindingplan.Facts, n bindingplan.Note) {
 func (p *run) write(ctx context.Context, f *bindingplan.Facts, do bindingplan.Action) error {
 	switch do := do.(type) {
 	case bindingplan.AddFinalizer:
-		start := p.r.Now()
+		start := p.r.Clock.Now()
 		err := p.r.change(ctx, ClaimFinalizer{p.key})
 		p.r.phase("claim", start)
 		return err
@@ -188,7 +188,7 @@ func (p *run) setCheckpoint(ctx context.Context, value string) error {
 	if p.checkpoint == value {
 		return nil
 	}
-	at := p.r.Now().Unix()
+	at := p.r.Clock.Now().Unix()
 	p.r.memory.note(p.key, noteCheckpointWritten(value, at))
 	if err := p.r.change(ctx, SetCheckpoint{p.key, value, at}); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
@@ -208,7 +208,7 @@ func (p *run) setGate(ctx context.Context, g bindingplan.SetGate) error {
 		return fmt.Errorf("set condition %s of pod %s/%s: %w", gate, g.Pod.Namespace, g.Pod.Name, err)
 	}
 	if g.Opens {
-		p.r.Recorder.PodReady(p.key, p.r.Now().Sub(g.Since))
+		p.r.Recorder.PodReady(p.key, p.r.Clock.Now().Sub(g.Since))
 	}
 	return nil
 }
@@ -217,7 +217,7 @@ func (p *run) setStatus(ctx context.Context, f *bindingplan.Facts, s bindingplan
 	if s.OnlyText {
 		p.r.memory.note(p.key, noteTextReported)
 	}
-	start := p.r.Now()
+	start := p.r.Clock.Now()
 	err := p.r.change(ctx, SetStatus{Binding: p.key, ObservedGeneration: s.Observed, Conditions: s.Conditions})
 	p.r.phase("report", start)
 	if err == nil {
@@ -244,7 +244,7 @@ func (p *run) report(ctx context.Context, f *bindingplan.Facts, rep bindingplan.
 	}
 	if rep.Complete {
 		p.out.Idle = p.out.RetryAfter == 0
-		p.retry(p.r.memory.get(p.key).due.Sub(p.r.Now()))
+		p.retry(p.r.memory.get(p.key).due.Sub(p.r.Clock.Now()))
 	}
 	return rep.Err
 }

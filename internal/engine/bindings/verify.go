@@ -30,7 +30,7 @@ func (d targetDrift) String() string {
 
 // Verifiable are the bindings whose targets may be compared now with what was registered for them.
 func (r *Reconciler) Verifiable() []Key {
-	now := r.Now()
+	now := r.Clock.Now()
 	return r.memory.those(func(e entry) bool { return e.verifiable(now) })
 }
 
@@ -43,7 +43,7 @@ func (e entry) verifiable(now time.Time) bool {
 // others have changed them, the binding is due for a comparison, or what they did is reported.
 func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 	before := r.memory.get(key)
-	if !before.verifiable(r.Now()) {
+	if !before.verifiable(r.Clock.Now()) {
 		return nil
 	}
 	b := before.registration.binding

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
@@ -17,7 +19,7 @@ import (
 // Book holds the marks of stacks, and those of the client secrets that AWS was given for them. It is
 // safe for use by several goroutines.
 type Book struct {
-	now func() time.Time
+	clock clock.PassiveClock
 
 	mu     sync.Mutex
 	begun  time.Time
@@ -29,8 +31,8 @@ type Book struct {
 }
 
 // New returns an empty book: until Begin, every stack is looked at when its turn comes.
-func New(now func() time.Time) *Book {
-	b := &Book{now: now}
+func New(clock clock.PassiveClock) *Book {
+	b := &Book{clock: clock}
 	b.marks, b.given, _ = parse("")
 	b.looked = map[model.StackID]bool{}
 	return b
@@ -41,7 +43,7 @@ func New(now func() time.Time) *Book {
 func (b *Book) Begin(stored string) (stacks, leftOut int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.begun, b.news = b.now(), false
+	b.begun, b.news = b.clock.Now(), false
 	b.marks, b.given, leftOut = parse(stored)
 	b.looked = map[model.StackID]bool{}
 	return len(b.marks), leftOut
@@ -53,7 +55,7 @@ func (b *Book) PutOff(id model.StackID, digest string) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.looked[id] && !b.begun.IsZero() && digest != "" && b.marks[id] == digest {
-		if d := b.begun.Add(slot(id)).Sub(b.now()); d > 0 {
+		if d := b.begun.Add(slot(id)).Sub(b.clock.Now()); d > 0 {
 			return d
 		}
 	}

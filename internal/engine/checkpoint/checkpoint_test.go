@@ -7,10 +7,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 func desired(edit func(*model.Stack)) model.Stack {
@@ -88,7 +91,7 @@ func many(n int) (out []model.StackID) {
 
 func TestUnchangedStacksComeSlowly(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	clock := func() time.Time { return now }
+	clock := testclock.Of(&now)
 	before := New(clock)
 	ids := append(many(300), model.StackID{Kind: model.Ingress, Name: "group"})
 	before.Begin("")
@@ -140,7 +143,7 @@ func TestUnchangedStacksComeSlowly(t *testing.T) {
 }
 
 func TestMarksSurviveAsText(t *testing.T) {
-	b := New(time.Now)
+	b := New(clock.RealClock{})
 	b.Begin("")
 	b.Note(model.StackID{Kind: model.Ingress, Name: "group"}, "g")
 	b.Note(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, "w")
@@ -152,7 +155,7 @@ func TestMarksSurviveAsText(t *testing.T) {
 	if diff := cmp.Diff(want, text); diff != "" {
 		t.Fatal(diff)
 	}
-	again := New(time.Now)
+	again := New(clock.RealClock{})
 	if stacks, leftOut := again.Begin(text + "Service half"); stacks != 3 || leftOut != 1 {
 		t.Errorf("%d stacks are read and %d lines are not, want 3 and 1", stacks, leftOut)
 	}
@@ -162,7 +165,7 @@ func TestMarksSurviveAsText(t *testing.T) {
 }
 
 func TestTooMuchIsNotStored(t *testing.T) {
-	b := New(time.Now)
+	b := New(clock.RealClock{})
 	b.Begin("")
 	for _, id := range many(30000) {
 		b.Note(id, Digest(id))
@@ -173,7 +176,7 @@ func TestTooMuchIsNotStored(t *testing.T) {
 }
 
 func TestGivenSecretsAreRemembered(t *testing.T) {
-	now := func() time.Time { return time.Unix(1e9, 0) }
+	now := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
 	web, group := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, model.StackID{Kind: model.Ingress, Name: "group"}
 	before := New(now)
 	before.Begin("")

@@ -17,6 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 var (
@@ -80,7 +81,7 @@ spec: {nodeName: n1, %scontainers: [{name: c, image: i, ports: [{containerPort: 
 status: {podIP: 10.0.0.%s, podIPs: [{ip: 10.0.0.%s}], conditions: [{type: ContainersReady, status: "True"}]}
 `, n, n, gates, n, n)
 	}
-	store, err := cluster.NewMemory(func() time.Time { return now })
+	store, err := cluster.NewMemory(testclock.Of(&now))
 	if err != nil {
 		t.Fatal(err)
 	}

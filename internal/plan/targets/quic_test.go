@@ -53,7 +53,7 @@ func TestServerIDsAreReadFromThePod(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			store, err := cluster.NewMemory(metav1.Now().Time.UTC)
+			store, err := cluster.NewMemory(nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -143,7 +144,7 @@ func TestFixedRules(t *testing.T) {
 				w.rec.Fatal(err)
 			}
 			// First without a plan, which would take days.
-			other, err := cluster.NewMemory(time.Now)
+			other, err := cluster.NewMemory(clock.RealClock{})
 			if err != nil {
 				w.rec.Fatal(err)
 			}

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/utils/clock"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
@@ -137,7 +137,7 @@ func randomGroup(r *harness.Harness, seed uint64) string {
 // translated translates the Ingresses of a world.
 func translated(t *testing.T, r *harness.Harness) migrate.Result {
 	t.Helper()
-	from, err := cluster.NewMemory(time.Now)
+	from, err := cluster.NewMemory(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 // maxRuns is how often a stack is run; every case is at rest before that, or waits for what never comes.
@@ -51,10 +52,10 @@ func RunLine(t testing.TB, src *cluster.Memory, f engine.Frontend, ids []model.S
 		return "", shown(src)
 	}
 	now := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
-	clock := func() time.Time { return now }
+	clock := testclock.Of(&now)
 	opt.VPC, opt.RuleTags, opt.SubnetClusterCheck = "vpc-1", true, true
 	e := engine.New(engine.Config{
-		Cloud: newAWS(t), Cluster: kube.New(src, kube.InMemory{Store: src}, clock), Now: clock,
+		Cloud: newAWS(t), Cluster: kube.New(src, kube.InMemory{Store: src}, clock), Clock: clock,
 		Frontends: map[model.Kind]engine.Frontend{ids[0].Kind: f},
 		Options:   opt,
 	})

@@ -272,7 +272,7 @@ func TestChurn(t *testing.T) {
 func TestRegistrationSecondsCountFromTheirChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := controller.NewMetrics(time.Now)
+		m := controller.NewMetrics()
 		h := newHerd(t, 20, 5, Options{Workers: 3, Metrics: m})
 		before, _ := registrationSeconds(t, m)
 		h.r.Emulator.Calls().Reset()

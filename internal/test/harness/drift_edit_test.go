@@ -56,7 +56,7 @@ func TestDriftThatAnEditRestoresIsReported(t *testing.T) {
 		for _, mode := range []engine.DriftMode{engine.RepairDrift, engine.ReportDrift} {
 			t.Run(name+", "+string(mode), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					metrics := controller.NewMetrics(time.Now)
+					metrics := controller.NewMetrics()
 					r := driftShop(t, Options{DriftMode: mode, Workers: 3, Checkpoints: true, Metrics: metrics})
 					drift(newExternalActor(t, r))
 					r.Apply(everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"))
@@ -84,7 +84,7 @@ func TestDriftThatAnEditRestoresIsReported(t *testing.T) {
 func TestAnEditIsNoDrift(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		metrics := controller.NewMetrics(time.Now)
+		metrics := controller.NewMetrics()
 		r := driftShop(t, Options{Drift: true, Workers: 3, Checkpoints: true, Metrics: metrics})
 		for _, edit := range []string{
 			everything(r, "/=web", "/api=api", "/v2=api", "/v3=web"),

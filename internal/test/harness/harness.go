@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
@@ -128,7 +129,7 @@ type Harness struct {
 // New makes the world and starts a controller in it.
 func New(t testing.TB, opt Options) *Harness {
 	t.Helper()
-	objects, err := cluster.NewMemory(time.Now)
+	objects, err := cluster.NewMemory(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +246,7 @@ func (r *Harness) Start() {
 	cfg := cloud.Config{
 		Cluster: ClusterName, Region: regionOf(r), VPC: r.World.VPC, RuleTags: true, Reachability: true, TaggingAPI: r.opt.TaggingLag > 0,
 		Credentials: credentials.NewStaticCredentialsProvider(ControllerKey, "secret", ""),
-		HTTP:        &http.Client{Transport: wire}, Now: time.Now, Fence: r.opt.fence(),
+		HTTP:        &http.Client{Transport: wire}, Clock: clock.RealClock{}, Fence: r.opt.fence(),
 	}
 	if r.opt.Cloud != nil {
 		r.opt.Cloud(&cfg)
@@ -263,7 +264,7 @@ func (r *Harness) Start() {
 	if r.opt.Source != nil {
 		source = r.opt.Source(source)
 	}
-	k8s := kube.New(&cluster.Reduced{Source: source, QUICEnv: targets.DefaultQUICVariable}, killableServer{p, api}, time.Now)
+	k8s := kube.New(&cluster.Reduced{Source: source, QUICEnv: targets.DefaultQUICVariable}, killableServer{p, api}, clock.RealClock{})
 	in := ingress.Options{Options: assemble.Options{Cluster: ClusterName}, Class: "alb"}
 	if r.opt.Ingress != nil {
 		r.opt.Ingress(&in)
@@ -295,7 +296,7 @@ func (r *Harness) Start() {
 	if r.opt.Classes != nil {
 		r.opt.Classes(&classes)
 	}
-	p.classes = controller.ClassLine(classes, k8s, controller.NewMetrics(time.Now), r.opt.fence(), time.Now, versions)
+	p.classes = controller.ClassLine(classes, k8s, controller.NewMetrics(), r.opt.fence(), clock.RealClock{}, versions)
 	p.tracked = queue.NewTriggers(k8s, []cluster.Kind{cluster.KindBinding}, bindingChanges{process: p})
 	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute,
 		CreateFirst: true, DeletionDelay: 15 * time.Minute, Accelerators: r.opt.Accelerators}
@@ -303,13 +304,13 @@ func (r *Harness) Start() {
 		r.opt.Plan(&options)
 	}
 	line := engine.Config{
-		Cloud: aws, Cluster: k8s, Options: options, Now: time.Now, Fence: r.opt.fence(), Resync: r.opt.Resync,
+		Cloud: aws, Cluster: k8s, Options: options, Clock: clock.RealClock{}, Fence: r.opt.fence(), Resync: r.opt.Resync,
 		Frontends: frontends,
 		Recorder:  stackRecorder{process: p},
 		Silence:   aws.Client(),
 		Drift:     r.opt.DriftMode,
 	}
-	book := checkpoint.New(time.Now)
+	book := checkpoint.New(clock.RealClock{})
 	line.Secrets = book
 	if r.opt.Checkpoints {
 		p.checkpoints = &controller.Checkpoints{Book: book, Store: kube.Checkpoints{API: killableServer{p, api}, Namespace: "kube-system"}}
@@ -327,7 +328,7 @@ func (r *Harness) Start() {
 		Cloud: aws, Silence: aws.Client(), Cluster: k8s, ClusterName: ClusterName, VPC: r.World.VPC,
 		Targets:  targets.Options{FailOpen: true},
 		Recorder: bindingRecorder{process: p},
-		Now:      time.Now, Fence: r.opt.fence(), Resync: r.opt.Resync, Drift: r.opt.DriftMode,
+		Clock:    clock.RealClock{}, Fence: r.opt.fence(), Resync: r.opt.Resync, Drift: r.opt.DriftMode,
 	}
 	p.k8s, p.line, p.fill = k8s, line, fill
 	r.process = p

@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
@@ -59,8 +60,8 @@ type shadowed struct {
 // startShadow starts a shadow beside the controller of a harness.
 func startShadow(t *testing.T, r *Harness) *shadowed {
 	t.Helper()
-	s := &shadowed{metrics: controller.NewMetrics(time.Now), file: filepath.Join(t.TempDir(), "shadow.json")}
-	cl := kube.New(&cluster.Reduced{Source: r.Store}, counting{kube.InMemory{Store: r.Store}, &s.writes}, time.Now)
+	s := &shadowed{metrics: controller.NewMetrics(), file: filepath.Join(t.TempDir(), "shadow.json")}
+	cl := kube.New(&cluster.Reduced{Source: r.Store}, counting{kube.InMemory{Store: r.Store}, &s.writes}, clock.RealClock{})
 	sc, bc := r.process.line, r.process.fill
 	sc.Cluster, bc.Cluster = cl, cl
 	shadow, stacks, bound := controller.NewShadow(sc, bc, s.metrics)
@@ -72,7 +73,7 @@ func startShadow(t *testing.T, r *Harness) *shadowed {
 		func() error { return stacks.Start(ctx, src, controller.StackKinds(), logr.Discard()) },
 		func() error { return bound.Start(ctx, src, controller.BindingKinds(), logr.Discard()) },
 		func() error { return shadow.KeepRules(ctx, src.WaitForSync) },
-		func() error { return shadow.KeepReport(ctx, s.file, ClusterName, time.Now, logr.Discard()) },
+		func() error { return shadow.KeepReport(ctx, s.file, ClusterName, logr.Discard()) },
 	} {
 		running.Go(func() {
 			if err := run(); err != nil {

@@ -17,6 +17,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
@@ -36,7 +37,7 @@ type neighbour struct {
 
 func newNeighbour(t *testing.T, r *Harness) *neighbour {
 	t.Helper()
-	store, err := cluster.NewMemory(time.Now)
+	store, err := cluster.NewMemory(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,14 +47,14 @@ func newNeighbour(t *testing.T, r *Harness) *neighbour {
 	c, err := cloud.New(t.Context(), cloud.Config{
 		Cluster: "neighbour", Region: Region, VPC: r.World.VPC,
 		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, "secret", ""),
-		HTTP:        &http.Client{Transport: r.Emulator.RoundTripper()}, Now: time.Now,
+		HTTP:        &http.Client{Transport: r.Emulator.RoundTripper()}, Clock: clock.RealClock{},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := &neighbour{r: r, store: store}
 	n.rec = bindings.New(bindings.Config{
-		Cloud: c, Cluster: kube.New(store, kube.InMemory{Store: store}, time.Now), ClusterName: "neighbour", VPC: r.World.VPC, Now: time.Now,
+		Cloud: c, Cluster: kube.New(store, kube.InMemory{Store: store}, clock.RealClock{}), ClusterName: "neighbour", VPC: r.World.VPC, Clock: clock.RealClock{},
 	})
 	return n
 }

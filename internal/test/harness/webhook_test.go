@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
@@ -36,7 +37,7 @@ type question struct {
 func (r *Harness) webhooks() webhook.Config {
 	return webhook.Config{
 		Source: r.Store, Ingress: r.process.frontend, IngressClass: "alb", ReadinessGates: true, LoadBalancerClass: "service.k8s.aws/nlb",
-		ServerIDs:        &webhook.Clock{Worker: func(context.Context) (uint32, error) { return 1, nil }, Now: time.Now, Random: func(int) int { return 0 }},
+		ServerIDs:        &webhook.Clock{Worker: func(context.Context) (uint32, error) { return 1, nil }, Clock: clock.RealClock{}, Random: func(int) int { return 0 }},
 		ServerIDVariable: "AWS_LBC_QUIC_SERVER_ID",
 		AgentConfig: func(context.Context, string) (*v1beta1.ALBTargetControlConfig, error) {
 			return &v1beta1.ALBTargetControlConfig{}, nil

@@ -17,7 +17,7 @@ import (
 
 // work starts the controller's own queues over the store. stop ends them and waits for the workers.
 func (p *process) work(workers int) (stop func()) {
-	metrics := cmp.Or(p.harness.opt.Metrics, controller.NewMetrics(time.Now))
+	metrics := cmp.Or(p.harness.opt.Metrics, controller.NewMetrics())
 	src := stored{p.harness.Store}
 	stacks := controller.StackLine(p.line, p.k8s, metrics, p.harness.opt.Log)
 	stacks.Workers = workers

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
 
@@ -19,7 +19,7 @@ import (
 // evaluate evaluates the Gateway of some objects.
 func evaluate(t *testing.T, kind model.Kind, opt attach.Options, objs ...cluster.Object) attach.Result {
 	t.Helper()
-	src, err := cluster.NewMemory(time.Now)
+	src, err := cluster.NewMemory(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}

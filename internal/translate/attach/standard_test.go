@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -100,7 +100,7 @@ var (
 
 func newScene(t *testing.T, seed uint64) *scene {
 	t.Helper()
-	src, err := cluster.NewMemory(time.Now)
+	src, err := cluster.NewMemory(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}

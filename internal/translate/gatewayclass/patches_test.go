@@ -15,6 +15,7 @@ import (
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayclass"
 )
@@ -196,7 +197,7 @@ func TestPatches(t *testing.T) {
 				}
 				text = strings.ReplaceAll(text, x.replace[i], x.replace[i+1])
 			}
-			store, err := cluster.FromYAML(func() time.Time { return now }, []byte(text))
+			store, err := cluster.FromYAML(testclock.Of(&now), []byte(text))
 			if err != nil {
 				t.Fatal(err)
 			}

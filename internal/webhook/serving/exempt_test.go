@@ -49,7 +49,7 @@ func TestTheExemptionFollowsTheServiceAccount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(t)
 			a.conditioned(c.before)
-			_, now := clock()
+			_, now := settable()
 			k := a.keeper(now)
 			k.User = func(context.Context) (string, error) { return c.user, nil }
 			for range 2 {
@@ -88,7 +88,7 @@ func TestWithoutAnAnswerTheExemptionStays(t *testing.T) {
 			a := newAPI(t)
 			a.conditioned("shipped")
 			a.forbidden = c.rights
-			_, now := clock()
+			_, now := settable()
 			k := a.keeper(now)
 			k.User = func(context.Context) (string, error) { return "robot", c.err }
 			if err := k.Sync(t.Context()); (err != nil) != c.reported {

@@ -12,7 +12,7 @@ import (
 func TestAnExpiredCertificateIsReplacedAtTheFirstLook(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
-	at, now := clock()
+	at, now := settable()
 	a.mustSync(a.keeper(now))
 	*at = start.Add(2 * durations.Lifetime)
 	one, two := a.keeper(now), a.keeper(now)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
@@ -42,9 +42,9 @@ type Keeper struct {
 	Namespace, Secret, Service, Configuration string
 	// User returns the API server's name of this process's user; nil leaves match conditions as
 	// they are.
-	User func(ctx context.Context) (string, error)
-	Now  func() time.Time
-	Log  logr.Logger
+	User  func(ctx context.Context) (string, error)
+	Clock clock.PassiveClock
+	Log   logr.Logger
 
 	served   atomic.Pointer[tls.Certificate]
 	kept     identity
@@ -122,7 +122,7 @@ func (k *Keeper) agree(ctx context.Context) (identity, error) {
 		}
 		id := identity{CA: have.Data[caKey], Cert: have.Data[corev1.TLSCertKey], Key: have.Data[corev1.TLSPrivateKeyKey]}
 		cert, err := id.load()
-		if err == nil && id.fit(cert, k.names(), k.Now()) {
+		if err == nil && id.fit(cert, k.names(), k.Clock.Now()) {
 			return id, nil
 		}
 		if have.Labels[managedBy] != manager {
@@ -134,7 +134,7 @@ func (k *Keeper) agree(ctx context.Context) (identity, error) {
 			// Where the Secret was deleted, other replicas serve its certificate until they see the new one.
 			previous = k.kept.CA
 		}
-		if id, err = newIdentity(k.names(), previous, k.Now()); err != nil {
+		if id, err = newIdentity(k.names(), previous, k.Clock.Now()); err != nil {
 			return identity{}, err
 		}
 		next := have.DeepCopy()
@@ -146,7 +146,7 @@ func (k *Keeper) agree(ctx context.Context) (identity, error) {
 		}
 		switch {
 		case err == nil:
-			k.Log.Info("created webhook certificate", "secret", k.Secret, "until", k.Now().Add(durations.Lifetime))
+			k.Log.Info("created webhook certificate", "secret", k.Secret, "until", k.Clock.Now().Add(durations.Lifetime))
 			return id, nil
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
 			return identity{}, fmt.Errorf("write secret %s: %w", k.Secret, err)
@@ -158,10 +158,10 @@ func (k *Keeper) agree(ctx context.Context) (identity, error) {
 
 // alone serves a certificate that is not shared.
 func (k *Keeper) alone() error {
-	if c := k.Certificate(); c != nil && c.Leaf.NotAfter.Sub(k.Now()) > durations.Lifetime/3 {
+	if c := k.Certificate(); c != nil && c.Leaf.NotAfter.Sub(k.Clock.Now()) > durations.Lifetime/3 {
 		return nil
 	}
-	id, err := newIdentity(k.names(), nil, k.Now())
+	id, err := newIdentity(k.names(), nil, k.Clock.Now())
 	if err != nil {
 		return err
 	}

@@ -9,16 +9,18 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
+	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 const dnsName = "svc.ns.svc"
 
-func (a *api) keeper(now func() time.Time) *Keeper {
+func (a *api) keeper(clock clock.PassiveClock) *Keeper {
 	return &Keeper{
 		Secrets: a.core().Secrets("ns"), Hooks: a.hooks(), Namespace: "ns", Secret: "tls", Service: "svc", Configuration: "hooks",
-		Now: now, Log: logr.Discard(),
+		Clock: clock, Log: logr.Discard(),
 	}
 }
 
@@ -63,15 +65,15 @@ func (a *api) mustSync(k *Keeper) {
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func clock() (*time.Time, func() time.Time) {
+func settable() (*time.Time, clock.PassiveClock) {
 	now := start
-	return &now, func() time.Time { return now }
+	return &now, testclock.Of(&now)
 }
 
 func TestReplicasShareATrustedCertificate(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
-	_, now := clock()
+	_, now := settable()
 	one, two := a.keeper(now), a.keeper(now)
 	a.mustSync(one)
 	a.mustSync(two)
@@ -101,7 +103,7 @@ func TestReplicasShareATrustedCertificate(t *testing.T) {
 func TestRotationLeavesNoGap(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
-	at, now := clock()
+	at, now := settable()
 	replicas := []*Keeper{a.keeper(now), a.keeper(now)}
 	for _, k := range replicas {
 		a.mustSync(k)
@@ -129,7 +131,7 @@ func TestRotationLeavesNoGap(t *testing.T) {
 func TestADeletedSecretLeavesNoGap(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
-	_, now := clock()
+	_, now := settable()
 	one, two := a.keeper(now), a.keeper(now)
 	a.mustSync(one)
 	a.mustSync(two)
@@ -157,7 +159,7 @@ func TestADeletedSecretLeavesNoGap(t *testing.T) {
 func TestTheSlowerReplicaTakesOver(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
-	_, now := clock()
+	_, now := settable()
 	slow, fast := a.keeper(now), a.keeper(now)
 	a.before = func() { a.mustSync(fast) }
 	err := slow.Sync(t.Context())
@@ -178,7 +180,7 @@ func TestWithoutRightsThereIsACertificateAllTheSame(t *testing.T) {
 		a := newAPI(t)
 		a.configure(nil)
 		a.forbidden = forbidden
-		at, now := clock()
+		at, now := settable()
 		k := a.keeper(now)
 		a.mustSync(k)
 		if k.Certificate() == nil || a.get(secretPath) != nil || len(a.bundle(mutating, 0)) > 0 {
@@ -194,7 +196,7 @@ func TestWithoutRightsThereIsACertificateAllTheSame(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
 	a.forbidden = "webhookconfigurations"
-	_, now := clock()
+	_, now := settable()
 	k := a.keeper(now)
 	a.mustSync(k)
 	if !trusts([]byte(secretData(t, a, "ca.crt")), k.Certificate(), start) {
@@ -203,7 +205,7 @@ func TestWithoutRightsThereIsACertificateAllTheSame(t *testing.T) {
 }
 
 func TestAnUnreachableAPIServerIsNoObstacle(t *testing.T) {
-	_, now := clock()
+	_, now := settable()
 	a := newAPI(t)
 	k := a.keeper(now)
 	a.url = "http://127.0.0.1:1" // no listener
@@ -226,7 +228,7 @@ func TestWhatAnotherUserKeepsIsLeftAlone(t *testing.T) {
 		"data": map[string]any{"ca.crt": enc(id.CA), "tls.crt": enc(id.Cert), "tls.key": enc(id.Key)},
 	})
 	version := a.version
-	_, now := clock()
+	_, now := settable()
 	k := a.keeper(now)
 	a.mustSync(k)
 	want, err := id.load()

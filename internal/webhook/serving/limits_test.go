@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 // hang is how long a test waits for what can only be missing. The callers of the API server and of others have addresses
@@ -56,7 +58,7 @@ func limited(t *testing.T, most limits, handle http.HandlerFunc) (s *Server, goo
 	dir := t.TempDir()
 	id := write(t, dir)
 	a := newAPI(t)
-	address, s := serve(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", Own: a.keeper(time.Now), limits: most}, handle)
+	address, s := serve(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", Own: a.keeper(clock.RealClock{}), limits: most}, handle)
 	config := &tls.Config{RootCAs: pool(id.CA), ServerName: dnsName}
 	return s, caller{t, apiServer, address, config}, caller{t, attacker, address, config}
 }

@@ -24,7 +24,7 @@ func TestWithoutVerb(t *testing.T) {
 						a := newAPI(t)
 						a.lacking = resource + " " + verb
 						a.configure(nil)
-						at, now := clock()
+						at, now := settable()
 						k := a.keeper(now)
 						var reported strings.Builder
 						k.Log = funcr.New(func(_, args string) { reported.WriteString(args) }, funcr.Options{})

@@ -194,7 +194,7 @@ func (c *certificates) keep(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		w, err := c.readFiles()
-		switch now := c.own.Now(); {
+		switch now := c.own.Clock.Now(); {
 		case err == nil:
 			c.files.Store(w)
 			c.watch(ctx, w)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 )
 
 func freePort(t *testing.T) int {
@@ -84,7 +85,7 @@ func pool(pem []byte) *x509.CertPool {
 func TestServesWithoutAnyCertificateOfOthers(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
-	address := run(t, Options{CertDir: t.TempDir(), Own: a.keeper(time.Now)})
+	address := run(t, Options{CertDir: t.TempDir(), Own: a.keeper(clock.RealClock{})})
 	res, err := call(t, address, &tls.Config{RootCAs: pool(a.bundle(mutating, 0)), ServerName: dnsName})
 	if err != nil || res.ProtoMajor != 2 || res.TLS.Version < tls.VersionTLS12 {
 		t.Errorf("%+v, %v", res, err)
@@ -117,7 +118,7 @@ func TestFilesAreServedAndReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	first := write(t, dir)
 	a := newAPI(t)
-	address := run(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", Own: a.keeper(time.Now)})
+	address := run(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", Own: a.keeper(clock.RealClock{})})
 	if _, err := call(t, address, &tls.Config{RootCAs: pool(first.CA), ServerName: dnsName}); err != nil {
 		t.Error(err)
 	}
@@ -149,7 +150,7 @@ func TestCallersMustShowACertificateWhereACAIsGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := newAPI(t)
-	address := run(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", ClientCA: ca, Own: a.keeper(time.Now)})
+	address := run(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", ClientCA: ca, Own: a.keeper(clock.RealClock{})})
 	cert, err := caller.load()
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +163,7 @@ func TestCallersMustShowACertificateWhereACAIsGiven(t *testing.T) {
 		t.Error("a caller without a certificate is served")
 	}
 	for name, path := range map[string]string{"missing": filepath.Join(dir, "nothing"), "not a certificate": filepath.Join(dir, "k.pem")} {
-		if _, err := NewServer(Options{CertDir: dir, ClientCA: path, Own: a.keeper(time.Now)}); err == nil {
+		if _, err := NewServer(Options{CertDir: dir, ClientCA: path, Own: a.keeper(clock.RealClock{})}); err == nil {
 			t.Errorf("a CA file that is %s is accepted", name)
 		}
 	}
