@@ -116,7 +116,7 @@ var layers = map[string]layer{
 	"internal/migrate/match": {pure: true, own: core[:2]},
 	"internal/migrate":       {pure: true, api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/migrate/match", "internal/translate/gatewayconfig", "internal/translate/settings"}, core...)},
 
-	"internal/cloud/drift":     {},
+	"internal/cloud/drift":     {own: core[:2], libraries: []string{"github.com/go-logr/"}},
 	"internal/cloud/durations": {pure: true},
 
 	"internal/cloud/services":  {pure: true},
@@ -129,7 +129,7 @@ var layers = map[string]layer{
 		"internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/cloud/enis": {own: append([]string{"internal/cloud/cache", "internal/cloud/convert", "internal/cloud/sdk", "internal/engine/bindings",
 		"internal/finding/failure"}, core...), libraries: []string{"github.com/aws/"}},
-	"internal/cloud/inventory": {own: append([]string{"internal/cloud/cache", "internal/cloud/sdk"}, core...)},
+	"internal/cloud/inventory": {own: append([]string{"internal/cloud/cache", "internal/cloud/drift", "internal/cloud/sdk"}, core...)},
 	"internal/cloud/observe": {own: append([]string{"internal/cloud/cache", "internal/cloud/convert", "internal/cloud/drift", "internal/cloud/inventory", "internal/cloud/sdk"}, core...),
 		libraries: []string{"github.com/aws/"}},
 	"internal/cloud/targets": {own: append([]string{"internal/cloud/cache", "internal/cloud/convert", "internal/cloud/inventory", "internal/cloud/observe", "internal/cloud/ratelimit", "internal/cloud/sdk",

@@ -38,8 +38,8 @@ func runController(ctx context.Context, env output.Environment, cfg config.Confi
 	if err != nil {
 		return fail("the API server is not known", err)
 	}
-	if err := controller.Run(ctx, controller.Setup{Config: cfg, REST: restConfig, Log: log, Connect: input.Connect(cfg, env),
-		Unreached: sdk.Unreached, LogLevel: levelHandler(level, setup)}); err != nil {
+	if err := controller.Run(ctx, controller.Setup{Config: cfg, REST: restConfig, Log: log, AWS: input.Connector{Config: cfg, Env: env},
+		LogLevel: levelHandler(level, setup)}); err != nil {
 		return fail("the controller has stopped", err)
 	}
 	setup.Info("stopped")

@@ -38,13 +38,27 @@ func TestFenceStopsWritesAndNoReads(t *testing.T) {
 	r.reach(desired(web))
 }
 
+// recordedCalls remember calls to AWS.
+type recordedCalls struct {
+	calls, requests []cloud.Call
+	requested       func(c cloud.Call) // nil to ignore
+}
+
+// Called implements sdk.CallRecorder.
+func (r *recordedCalls) Called(c cloud.Call) { r.calls = append(r.calls, c) }
+
+// Requested implements sdk.CallRecorder.
+func (r *recordedCalls) Requested(c cloud.Call) {
+	if r.requests = append(r.requests, c); r.requested != nil {
+		r.requested(c)
+	}
+}
+
 func TestCallsAreReported(t *testing.T) {
-	var calls, requests []cloud.Call
-	r := newHarness(t, func(c *cloud.Config) {
-		c.OnCall = func(x cloud.Call) { calls = append(calls, x) }
-		c.OnRequest = func(x cloud.Call) { requests = append(requests, x) }
-	})
+	of := &recordedCalls{}
+	r := newHarness(t, func(c *cloud.Config) { c.Calls = of })
 	r.draft(desired(web))
+	calls, requests := of.calls, of.requests
 	if len(calls) == 0 || len(calls) != len(requests) || len(calls) != r.em.Calls().Total() {
 		t.Fatalf("%d calls and %d requests reported, %d made", len(calls), len(requests), r.em.Calls().Total())
 	}
@@ -55,7 +69,7 @@ func TestCallsAreReported(t *testing.T) {
 	if _, err := r.cloud.As(bindings.Account{}).TargetGroup(r.ctx, "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/a/0123456789abcdef", "", time.Minute); err == nil {
 		t.Fatal("no error")
 	}
-	if last := calls[len(calls)-1]; last.Code != "TargetGroupNotFound" || last.Status != 400 {
+	if last := of.calls[len(of.calls)-1]; last.Code != "TargetGroupNotFound" || last.Status != 400 {
 		t.Errorf("got %+v", last)
 	}
 }

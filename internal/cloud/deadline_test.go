@@ -56,7 +56,7 @@ func TestEveryAttemptHasADeadline(t *testing.T) {
 				var attempts []time.Duration
 				r := newHarnessOn(t, nil, func(c *cloud.Config) {
 					c.MaxAttempts = 10
-					c.OnRequest = func(c cloud.Call) { attempts = append(attempts, c.Duration) }
+					c.Calls = &recordedCalls{requested: func(c cloud.Call) { attempts = append(attempts, c.Duration) }}
 				})
 				edit(r)
 				r.restart()

@@ -5,12 +5,12 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/drift"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// OnForeign has fn called with each stack of which others have changed something, as soon as that is
-// read. fn must return at once and not call back.
-func (c *Cloud) OnForeign(fn func(model.StackID)) { c.inv.Write(func() { c.inv.Foreign.Changed = fn }) }
+// NotifyOutside has changes notified of what others have changed.
+func (c *Cloud) NotifyOutside(changes drift.Changes) {
+	c.inv.Write(func() { c.inv.Foreign.Changes = changes })
+}
 
 // ReadRate is how many reading calls per second the rate limiter admits now to the load balancing
 // service.

@@ -210,7 +210,7 @@ func TestTargetGroupOfOthersIsNotTaken(t *testing.T) {
 	var r *harness
 	named := false
 	r = newHarness(t, func(c *cloud.Config) {
-		c.OnRequest = func(call cloud.Call) {
+		c.Calls = &recordedCalls{requested: func(call cloud.Call) {
 			if !named || call.Operation != "CreateTargetGroup" {
 				return
 			}
@@ -219,7 +219,7 @@ func TestTargetGroupOfOthersIsNotTaken(t *testing.T) {
 					{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String("other")},
 				}}))(t)
 			}
-		}
+		}}
 	})
 	p, _, _ := r.draft(desired(web))
 	makeGroup := func(c *cloud.Cloud) error {

@@ -7,34 +7,29 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/drift"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
-	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
-	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // Verifier reads again what AWS has of the cluster.
 type Verifier interface {
-	Checks() []drift.Check
-	ReadRate() float64
-	// OnForeign has fn called with each stack of which others have changed something.
-	OnForeign(fn func(model.StackID))
+	drift.AWS
+	// NotifyOutside has changes notified of what others have changed.
+	NotifyOutside(changes drift.Changes)
 }
 
 // DriftWatch reads again what load balancers and target groups are like in AWS, out of a small share of
 // the calls. Its sources compare what they read with what they know.
 func DriftWatch(aws Verifier, r *bindings.Reconciler, log logr.Logger) *drift.Watch {
-	return &drift.Watch{
-		Sources: []func() []drift.Check{aws.Checks, func() []drift.Check { return bindingChecks(r) }},
-		Rate:    aws.ReadRate,
-		Failed: func(key string, err error) {
-			log.V(1).Info("failed to look for drift", "check", key, "err", err.Error())
-		},
-	}
+	return &drift.Watch{AWS: aws, Others: []drift.Source{bindingChecks{r}}, Log: log}
 }
 
 // bindingChecks are those of the targets of bindings, and of the rules in front of them.
-func bindingChecks(r *bindings.Reconciler) []drift.Check {
+type bindingChecks struct{ reconciler *bindings.Reconciler }
+
+// Checks implements drift.Source.
+func (c bindingChecks) Checks() []drift.Check {
+	r := c.reconciler
 	keys := r.Verifiable()
 	out := make([]drift.Check, 0, len(keys)+1)
 	for _, k := range keys {
@@ -46,14 +41,10 @@ func bindingChecks(r *bindings.Reconciler) []drift.Check {
 	return out
 }
 
-// watchForeign queues stacks of which others have changed something. What this process has not compared
-// yet cannot have been changed since.
-func watchForeign(cloud engine.Cloud, e *engine.Engine, q *queue.Enqueuer[model.StackID]) {
-	if v, ok := cloud.(Verifier); ok && e.Drift != engine.IgnoreDrift {
-		v.OnForeign(func(id model.StackID) {
-			if e.Compared(id) {
-				q.Enqueue(id)
-			}
-		})
+// ChangedOutside implements drift.Changes: it queues stacks of which others have changed something. What this process has
+// not compared yet cannot have been changed since.
+func (s *stacks) ChangedOutside(id model.StackID) {
+	if s.engine.Compared(id) {
+		s.enqueuer.Enqueue(id)
 	}
 }

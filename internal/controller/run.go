@@ -47,14 +47,18 @@ type Setup struct {
 	Config config.Config
 	REST   *rest.Config
 	Log    logr.Logger
-	// Connect makes the AWS side. fence is to be asked before every attempt of a mutating call; calls
-	// are to be counted by the metrics.
-	Connect func(ctx context.Context, fence engine.Fence, m *Metrics) (AWS, error)
-	// Unreached reports whether Connect failed because AWS did not answer, so that it is worth trying
-	// again; nil: never.
-	Unreached func(error) bool
+	AWS    Connector
 	// LogLevel, if not nil, shows and changes the log level over HTTP.
 	LogLevel http.Handler
+}
+
+// Connector makes the AWS side.
+type Connector interface {
+	// Connect connects to AWS. fence is to be asked before every attempt of a mutating call; calls are to be counted by
+	// the metrics.
+	Connect(ctx context.Context, fence engine.Fence, m *Metrics) (AWS, error)
+	// Unreached reports whether Connect failed because AWS did not answer, so that it is worth trying again.
+	Unreached(err error) bool
 }
 
 // kinds that are watched. Secrets are watched one by one, as they are asked for.

@@ -160,7 +160,9 @@ func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 	cfg.Recorder = stackRecorder{triggers: s.triggers, metrics: m, log: log}
 	cfg.Cloud = &nameChecked{Cloud: aws, name: cfg.Options.Cluster, log: log}
 	s.engine = engine.New(cfg)
-	watchForeign(aws, s.engine, s.enqueuer)
+	if v, ok := aws.(Verifier); ok && s.engine.Drift != engine.IgnoreDrift {
+		v.NotifyOutside(s)
+	}
 	return s
 }
 

@@ -37,8 +37,8 @@ func untilReached[T any](ctx context.Context, log logr.Logger, what string, try 
 // reach connects to AWS, and waits for the API server.
 func reach(ctx context.Context, s Setup, fence engine.Fence, m *Metrics) (AWS, error) {
 	log := s.Log.WithName("setup")
-	aws, err := untilReached(ctx, log, "AWS", func(ctx context.Context) (AWS, error) { return s.Connect(ctx, fence, m) },
-		func(err error) bool { return s.Unreached != nil && s.Unreached(err) })
+	aws, err := untilReached(ctx, log, "AWS", func(ctx context.Context) (AWS, error) { return s.AWS.Connect(ctx, fence, m) },
+		s.AWS.Unreached)
 	if err != nil {
 		return AWS{}, fmt.Errorf("AWS: %w", err)
 	}

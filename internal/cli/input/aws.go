@@ -8,6 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/ratelimit"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
@@ -36,26 +37,40 @@ func CloudConfig(c config.Config, env output.Environment) (cloud.Config, error) 
 	return out, nil
 }
 
-// Connect makes the AWS side of the controller.
-func Connect(c config.Config, env output.Environment) func(context.Context, engine.Fence, *controller.Metrics) (controller.AWS, error) {
-	return func(ctx context.Context, fence engine.Fence, m *controller.Metrics) (controller.AWS, error) {
-		cc, err := CloudConfig(c, env)
-		if err != nil {
-			return controller.AWS{}, err
-		}
-		cc.Fence = fence
-		cc.OnCall = func(c cloud.Call) { m.Called(callOf(c)) }
-		cc.OnRequest = func(c cloud.Call) {
-			if c.Status != 0 {
-				m.Requested(callOf(c))
-			}
-		}
-		cl, err := cloud.New(ctx, cc)
-		if err != nil {
-			return controller.AWS{}, err
-		}
-		m.ReadRateLimits(func() []controller.RateLimit { return rateLimits(cl) })
-		return controller.AWS{Stacks: cl, Targets: cl, Silence: cl.Client(), Region: cl.Region(), VPC: cl.VPC()}, nil
+// Connector connects the controller to AWS.
+type Connector struct {
+	Config config.Config
+	Env    output.Environment
+}
+
+// Connect implements controller.Connector.
+func (c Connector) Connect(ctx context.Context, fence engine.Fence, m *controller.Metrics) (controller.AWS, error) {
+	cc, err := CloudConfig(c.Config, c.Env)
+	if err != nil {
+		return controller.AWS{}, err
+	}
+	cc.Fence, cc.Calls = fence, measuredCalls{m}
+	cl, err := cloud.New(ctx, cc)
+	if err != nil {
+		return controller.AWS{}, err
+	}
+	m.ReadRateLimits(func() []controller.RateLimit { return rateLimits(cl) })
+	return controller.AWS{Stacks: cl, Targets: cl, Silence: cl.Client(), Region: cl.Region(), VPC: cl.VPC()}, nil
+}
+
+// Unreached implements controller.Connector.
+func (Connector) Unreached(err error) bool { return sdk.Unreached(err) }
+
+// measuredCalls counts calls to AWS in the metrics of the controller.
+type measuredCalls struct{ metrics *controller.Metrics }
+
+// Called implements sdk.CallRecorder.
+func (m measuredCalls) Called(c cloud.Call) { m.metrics.Called(callOf(c)) }
+
+// Requested implements sdk.CallRecorder: a request without an answer is none.
+func (m measuredCalls) Requested(c cloud.Call) {
+	if c.Status != 0 {
+		m.metrics.Requested(callOf(c))
 	}
 }
 

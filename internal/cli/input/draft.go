@@ -225,13 +225,22 @@ func (d *Source) CloudConfig() (cloud.Config, error) {
 	cc.AttemptTimeout, cc.CallTimeout = within, 2*within
 	cc.MaxWait, cc.Clock = durations.Often, d.Env.Clock
 	if d.Env.Called != nil {
-		cc.OnRequest = func(cloud.Call) { d.Env.Called() }
+		cc.Calls = countedCalls{d.Env}
 	}
 	if d.Config.AWS.MaxRetries == config.Default().AWS.MaxRetries {
 		cc.MaxAttempts = 3
 	}
 	return cc, err
 }
+
+// countedCalls counts requests to AWS in the environment of a command.
+type countedCalls struct{ env output.Environment }
+
+// Called implements sdk.CallRecorder.
+func (countedCalls) Called(cloud.Call) {}
+
+// Requested implements sdk.CallRecorder.
+func (c countedCalls) Requested(cloud.Call) { c.env.Called() }
 
 func (d *Source) load() (engine.Cloud, string, error) {
 	data, err := os.ReadFile(d.Observed)

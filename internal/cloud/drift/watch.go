@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
@@ -23,14 +25,26 @@ type Check struct {
 	Read func(ctx context.Context) error
 }
 
+// Source has something to check.
+type Source interface {
+	// Checks are what there is to check now.
+	Checks() []Check
+}
+
+// AWS is what is known of AWS.
+type AWS interface {
+	Source
+	// ReadRate is how many reading calls per second AWS admits now, of which Share is used.
+	ReadRate() float64
+}
+
 // Watch makes checks one after the other.
 type Watch struct {
-	// Sources give what there is to check now.
-	Sources []func() []Check
-	// Rate is how many calls per second AWS admits now, of which Share is used.
-	Rate func() float64
-	// Failed is called with each check that failed. Nil to ignore.
-	Failed func(key string, err error)
+	AWS AWS
+	// Others have checks besides.
+	Others []Source
+	// Log has each check that failed, at the debug level.
+	Log logr.Logger
 
 	last   map[string]time.Time
 	due    []dueCheck // or soon
@@ -61,10 +75,10 @@ func (w *Watch) Step(ctx context.Context) time.Duration {
 		w.due = slices.Delete(w.due, i, i+1)
 	}
 	var calls atomic.Int64
-	if err := next.Read(context.WithValue(ctx, countKey{}, &calls)); err != nil && ctx.Err() == nil && w.Failed != nil {
-		w.Failed(next.Key, err)
+	if err := next.Read(context.WithValue(ctx, countKey{}, &calls)); err != nil && ctx.Err() == nil {
+		w.Log.V(1).Info("failed to look for drift", "check", next.Key, "err", err.Error())
 	}
-	return time.Duration(float64(calls.Load()) / (Share * max(w.Rate(), slowest)) * float64(time.Second))
+	return time.Duration(float64(calls.Load()) / (Share * max(w.AWS.ReadRate(), slowest)) * float64(time.Second))
 }
 
 // next is the check that is most overdue by the measure of its period, so that all periods grow by the same
@@ -94,8 +108,8 @@ const slowest = 0.2
 func (w *Watch) list(now time.Time) {
 	w.listed, w.due = now, w.due[:0]
 	last := map[string]time.Time{}
-	for _, source := range w.Sources {
-		for _, c := range source() {
+	for _, source := range append([]Source{w.AWS}, w.Others...) {
+		for _, c := range source.Checks() {
 			at, known := w.last[c.Key]
 			if !known {
 				at = now.Add(-spread(c.Key, c.Every))

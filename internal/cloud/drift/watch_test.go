@@ -11,6 +11,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
+// source is an AWS that admits some calls per second.
+type source struct {
+	rate   float64
+	checks func() []Check
+}
+
+func (s source) Checks() []Check   { return s.checks() }
+func (s source) ReadRate() float64 { return s.rate }
+
 // However much there is to check, no more than the share of the calls is used, and everything has its turn.
 func TestWatchKeepsToItsShare(t *testing.T) {
 	for _, n := range []int{1, 50, 500} {
@@ -18,7 +27,7 @@ func TestWatchKeepsToItsShare(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls, last := 0, map[int]time.Time{}
 				longest := time.Duration(0)
-				w := &Watch{Rate: func() float64 { return 40 }, Sources: []func() []Check{func() (out []Check) {
+				w := &Watch{AWS: source{rate: 40, checks: func() (out []Check) {
 					for i := range n {
 						out = append(out, Check{Key: fmt.Sprint(i), Every: durations.DriftSeldom, Read: func(ctx context.Context) error {
 							if at, ok := last[i]; ok {
@@ -65,7 +74,7 @@ func TestWatchStretchesAllPeriodsAlike(t *testing.T) {
 				return nil
 			}}
 		}
-		w := &Watch{Rate: func() float64 { return 50 }, Sources: []func() []Check{func() (out []Check) {
+		w := &Watch{AWS: source{rate: 50, checks: func() (out []Check) {
 			out = append(out, check("tags", durations.DriftOften/parts, 1.0/parts))
 			for i := range others {
 				c := check("others", durations.DriftOften, 1.0/others)
@@ -90,7 +99,7 @@ func TestWatchCountsReadingsOfOthers(t *testing.T) {
 		check := func(key string, at func() time.Time) Check {
 			return Check{Key: key, Every: durations.DriftOften, At: at(), Read: func(context.Context) error { made = append(made, key); return nil }}
 		}
-		w := &Watch{Rate: func() float64 { return 50 }, Sources: []func() []Check{func() []Check {
+		w := &Watch{AWS: source{rate: 50, checks: func() []Check {
 			return []Check{check("fresh", time.Now), check("old", func() time.Time { return time.Time{} })}
 		}}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

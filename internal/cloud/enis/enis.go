@@ -64,64 +64,93 @@ func newMemory() memory {
 
 // Interfaces implements bindings.EndpointGroups.
 func (p *ENIs) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bindings.Interfaces, error) {
-	kinds := []struct {
-		name string
-		keys []string
-		// lacks reports whether an answer is not all that is expected.
-		lacks func(key string, f foundInterfaces) bool
-		cache func() map[string]foundInterfaces
-		read  func(ctx context.Context, keys []string) (map[string][]network.Interface, error)
-	}{
-		{"instances", q.Instances, func(k string, f foundInterfaces) bool { return len(f.list) == 0 || !carry(f.list, q.Carried[k]) },
-			func() map[string]foundInterfaces { return p.cache.instances }, p.readInstances},
-		{"interfaces", q.IDs, func(_ string, f foundInterfaces) bool { return len(f.list) == 0 },
-			func() map[string]foundInterfaces { return p.cache.interfaces }, p.readInterfaces},
-		{"addresses", q.Addresses, func(_ string, f foundInterfaces) bool { return len(f.list) == 0 },
-			func() map[string]foundInterfaces { return p.cache.addresses }, p.readAddresses},
-	}
-	since := p.NotBefore(q.MaxAge)
-	for _, k := range kinds {
-		start := p.Config.Clock.Now().Add(-durations.Moment)
-		missing := func() (out []string) {
-			p.With(func() {
-				for _, key := range k.keys {
-					f := k.cache()[key]
-					if !p.Younger(f.at, durations.Stable) || f.at.Before(since) || k.lacks(key, f) && !f.at.After(start) {
-						out = append(out, key)
-					}
-				}
-			})
-			return out
-		}
-		for len(missing()) > 0 {
-			err := p.Share(ctx, k.name, func() error {
-				keys := slices.Compact(slices.Sorted(slices.Values(missing())))
-				if len(keys) == 0 {
-					return nil
-				}
-				at := p.Config.Clock.Now()
-				got, err := k.read(ctx, keys)
-				if err != nil {
-					return err
-				}
-				p.With(func() {
-					for key, f := range k.cache() {
-						if !p.Younger(f.at, durations.Stable) {
-							delete(k.cache(), key)
-						}
-					}
-					for _, key := range keys {
-						k.cache()[key] = foundInterfaces{got[key], at}
-					}
-				})
-				return nil
-			})
-			if err != nil {
-				return bindings.Interfaces{}, fmt.Errorf("find network interfaces by %s: %w", k.name, err)
-			}
+	for _, by := range []struct {
+		name    lookup
+		keys    []string
+		carried map[string][]string // addresses that are expected
+	}{{byInstance, q.Instances, q.Carried}, {byID, q.IDs, nil}, {byAddress, q.Addresses, nil}} {
+		if err := p.find(ctx, by.name, by.keys, by.carried, p.NotBefore(q.MaxAge)); err != nil {
+			return bindings.Interfaces{}, fmt.Errorf("find network interfaces by %s: %w", by.name, err)
 		}
 	}
 	return p.interfaceAnswer(q), nil
+}
+
+// lookup is what interfaces are found by.
+type lookup string
+
+const (
+	byInstance lookup = "instances"
+	byID       lookup = "interfaces"
+	byAddress  lookup = "addresses"
+)
+
+// found are the interfaces that were found so, by key.
+func (m *memory) found(by lookup) map[string]foundInterfaces {
+	switch by {
+	case byInstance:
+		return m.instances
+	case byID:
+		return m.interfaces
+	}
+	return m.addresses
+}
+
+// read asks AWS for interfaces.
+func (p *ENIs) read(ctx context.Context, by lookup, keys []string) (map[string][]network.Interface, error) {
+	switch by {
+	case byInstance:
+		return p.readInstances(ctx, keys)
+	case byID:
+		return p.readInterfaces(ctx, keys)
+	}
+	return p.readAddresses(ctx, keys)
+}
+
+// find reads the interfaces of keys that were not read since a time, or lack an address that they are expected to carry.
+func (p *ENIs) find(ctx context.Context, by lookup, keys []string, carried map[string][]string, since time.Time) error {
+	start := p.Config.Clock.Now().Add(-durations.Moment)
+	missing := func() (out []string) {
+		p.With(func() {
+			for _, key := range keys {
+				f := p.cache.found(by)[key]
+				lacks := len(f.list) == 0 || !carry(f.list, carried[key])
+				if !p.Younger(f.at, durations.Stable) || f.at.Before(since) || lacks && !f.at.After(start) {
+					out = append(out, key)
+				}
+			}
+		})
+		return out
+	}
+	for len(missing()) > 0 {
+		err := p.Share(ctx, string(by), func() error {
+			keys := slices.Compact(slices.Sorted(slices.Values(missing())))
+			if len(keys) == 0 {
+				return nil
+			}
+			at := p.Config.Clock.Now()
+			got, err := p.read(ctx, by, keys)
+			if err != nil {
+				return err
+			}
+			p.With(func() {
+				found := p.cache.found(by)
+				for key, f := range found {
+					if !p.Younger(f.at, durations.Stable) {
+						delete(found, key)
+					}
+				}
+				for _, key := range keys {
+					found[key] = foundInterfaces{got[key], at}
+				}
+			})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // carry reports whether interfaces carry all of the addresses.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
+	"github.com/fulcrum-lb/fulcrum/internal/cloud/drift"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
@@ -33,8 +34,8 @@ type foreign struct {
 	clock   clock.PassiveClock
 	of      map[foreignOf][]observed.Foreign
 	dropped time.Time // when what is too old was last forgotten
-	// Changed, if not nil, is called with each stack of which a change is noted.
-	Changed func(model.StackID)
+	// Changes, if not nil, are notified of each change that is noted.
+	Changes drift.Changes
 }
 
 // foreignOf is a stack as its tags name it.
@@ -87,8 +88,8 @@ func (v *foreign) add(tags map[string]string, f observed.Foreign) {
 			list = list[1:]
 		}
 		v.of[of] = append(list, f)
-		if v.Changed != nil {
-			v.Changed(StackOf(k, value))
+		if v.Changes != nil {
+			v.Changes.ChangedOutside(StackOf(k, value))
 		}
 	}
 }

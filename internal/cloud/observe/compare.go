@@ -76,21 +76,23 @@ func (r *Reader) unconfirmed(id model.StackID, b model.AskComparison) (out uncon
 // there any more leaves the inventory.
 func (r *Reader) confirm(ctx context.Context, id model.StackID, b model.AskComparison, faults Faults) error {
 	old, of := r.unconfirmed(id, b), " of "+string(id.Kind)+" "+id.String()
-	for _, k := range []struct {
-		key  string
-		arns []string
-		read func(context.Context, []string) error
-	}{
-		{"load balancers", old.lbs, r.readLoadBalancers},
-		{"target groups", old.groups, r.readTargetGroups},
-		{"tags", old.tagged, r.Tags.readTags},
-	} {
-		if len(k.arns) == 0 {
-			continue
+	read := func(key string, arns []string, read func(context.Context, []string) error) error {
+		if len(arns) == 0 {
+			return nil
 		}
-		if err := r.Essential(ctx, k.key+of, func() error { return k.read(ctx, k.arns) }); err != nil {
-			return fmt.Errorf("read %s: %w", k.key, err)
+		if err := r.Essential(ctx, key+of, func() error { return read(ctx, arns) }); err != nil {
+			return fmt.Errorf("read %s: %w", key, err)
 		}
+		return nil
+	}
+	if err := read("load balancers", old.lbs, r.readLoadBalancers); err != nil {
+		return err
+	}
+	if err := read("target groups", old.groups, r.readTargetGroups); err != nil {
+		return err
+	}
+	if err := read("tags", old.tagged, r.Tags.readTags); err != nil {
+		return err
 	}
 	if len(old.sgs) == 0 {
 		return nil

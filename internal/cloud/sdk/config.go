@@ -77,12 +77,17 @@ type Config struct {
 	// Fence is asked before every attempt of a mutating call, retries included, and once more when
 	// the request is about to leave; an error stops the call. Nil admits all.
 	Fence interface{ Fence() error }
-	// OnCall is called with every call when it is done, retries and waiting included: the service
-	// id, the operation, AWS's error code ("" on success, "internal" for other errors), and the
-	// HTTP status, 0 if there was no answer.
-	OnCall func(c Call)
-	// OnRequest is called with every attempt likewise.
-	OnRequest func(c Call)
+	// Calls records what is called; nil: nothing does.
+	Calls CallRecorder
+}
+
+// CallRecorder records calls to AWS. Calls that are made at the same time call it at the same time.
+type CallRecorder interface {
+	// Called gets every call when it is done, retries and waiting included: the service id, the operation, AWS's error
+	// code ("" on success, "internal" for other errors), and the HTTP status, 0 if there was no answer.
+	Called(c Call)
+	// Requested gets every attempt likewise.
+	Requested(c Call)
 }
 
 // Call is one call to AWS, or one attempt at it.

@@ -52,13 +52,13 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 			return meta, err
 		})
 		err = withDoubt(meta, err)
-		if c.OnCall != nil {
+		if c.Calls != nil {
 			r := report(service, operation, start, c.Clock.Now(), meta, err)
 			r.Cause = ratelimit.CallerOf(ctx).Cause
 			if a, ok := retry.GetAttemptResults(meta); ok {
 				r.Attempts = len(a.Results)
 			}
-			c.OnCall(r)
+			c.Calls.Called(r)
 		}
 		return out, meta, err
 	})
@@ -75,10 +75,10 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		})
 		answered(err)
 		err = call.Answered(err, outcomeOf(err))
-		if c.OnRequest != nil {
+		if c.Calls != nil {
 			r := report(service, operation, start, c.Clock.Now(), meta, err)
 			r.Attempts = 1
-			c.OnRequest(r)
+			c.Calls.Requested(r)
 		}
 		return out, meta, err
 	})

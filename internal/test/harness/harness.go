@@ -350,11 +350,7 @@ func (p *process) watchDrift() {
 	if !ok || !p.harness.opt.Drift {
 		return
 	}
-	aws.OnForeign(func(id model.StackID) {
-		if p.engine.Compared(id) {
-			p.queue.add(key{stack: id}, time.Now())
-		}
-	})
+	aws.NotifyOutside(outsideChanges{p})
 	p.bindings.Queue = bindingQueue{p}
 	p.watch = controller.DriftWatch(aws, p.bindings, p.harness.opt.Log)
 	p.queue.add(key{drift: true}, time.Now())

@@ -49,6 +49,16 @@ func (c bindingChanges) Ignores(old, new cluster.Object) bool {
 	return c.process.bindings.OwnCheckpoint(old, new)
 }
 
+// outsideChanges queues the stacks of a process of which others have changed something.
+type outsideChanges struct{ process *process }
+
+// ChangedOutside implements drift.Changes.
+func (c outsideChanges) ChangedOutside(id model.StackID) {
+	if c.process.engine.Compared(id) {
+		c.process.queue.add(key{stack: id}, time.Now())
+	}
+}
+
 // bindingQueue queues bindings of a process.
 type bindingQueue struct{ process *process }
 
