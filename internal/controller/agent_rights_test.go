@@ -46,7 +46,7 @@ func TestWithoutVerbOfTheAgent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := agentConfig(t.Context(), live, "shop")
+			out, err := agentConfigs{live}.AgentConfig(t.Context(), "shop")
 			if out != nil && err == nil || apierrors.IsForbidden(err) != (verb != "") {
 				t.Errorf("got %v, %v", out, err)
 			}

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
@@ -51,7 +50,7 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 	if err != nil {
 		return fmt.Errorf("client of webhooks: %w", err)
 	}
-	keeper.User = serving.Self(who.SelfSubjectReviews())
+	keeper.Users = who.SelfSubjectReviews()
 	keeper.Namespace, err = ownNamespace()
 	if err != nil {
 		return err
@@ -72,21 +71,17 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 	}
 	rules.Source, rules.Log, rules.Metrics = source, log, webhook.NewMetrics()
 	rules.OwnNamespace = keeper.Namespace
-	rules.Panicked = func() { admissionmetrics.WebhookPanics.WithLabelValues().Inc() }
+	rules.Panics = admissionmetrics.WebhookPanics.WithLabelValues()
 	if err := rules.Metrics.Register(ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	maps := core.ConfigMaps(serving.WorkerNamespace)
+	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) // under the lock of the clock
 	rules.ServerIDs = &webhook.Clock{
-		Worker: func(ctx context.Context) (uint32, error) {
-			return serving.ClaimWorker(ctx, maps, webhook.Workers, rand.IntN)
-		},
-		Clock: clock.RealClock{}, Random: rand.IntN, Wait: wait,
+		Worker: serving.WorkerNumbers{Maps: core.ConfigMaps(serving.WorkerNamespace), Limit: webhook.Workers, Random: random},
+		Clock:  clock.RealClock{}, Random: random,
 	}
 	if s.Config.Gates.On(config.ALBTargetControlAgent) {
-		rules.AgentConfig = func(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error) {
-			return agentConfig(ctx, live, namespace)
-		}
+		rules.AgentConfigs = agentConfigs{live}
 	}
 	for _, e := range webhook.Endpoints(rules) {
 		server.Register(e.Path, e.Handler)
@@ -114,10 +109,13 @@ func webhookRules(c config.Config, frontends engine.Frontends) (webhook.Config, 
 	return out, nil
 }
 
-// agentConfig reads the configuration of the target control agent, nil if there is none.
-func agentConfig(ctx context.Context, live client.Reader, namespace string) (*v1beta1.ALBTargetControlConfig, error) {
+// agentConfigs are configurations of the target control agent in the API server.
+type agentConfigs struct{ live client.Reader }
+
+// AgentConfig implements webhook.AgentConfigs.
+func (c agentConfigs) AgentConfig(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error) {
 	out := &v1beta1.ALBTargetControlConfig{}
-	err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: webhook.AgentConfigName}, out)
+	err := c.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: webhook.AgentConfigName}, out)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -131,15 +129,4 @@ func ownNamespace() (string, error) {
 		return "", fmt.Errorf("namespace of the pod: %w", err)
 	}
 	return strings.TrimSpace(string(data)), nil
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -38,7 +38,7 @@ func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 	if err := decode(r.Object, pod); err != nil {
 		return Answer{}, err
 	}
-	if c.AgentConfig == nil || r.Operation != admissionv1.Create {
+	if c.AgentConfigs == nil || r.Operation != admissionv1.Create {
 		return Answer{}, nil
 	}
 	v := cluster.NewView(c.Source)
@@ -65,7 +65,7 @@ func (c Config) agentConfig(ctx context.Context, namespace string) (*v1beta1.ALB
 			continue
 		}
 		asked[ns] = true
-		if cfg, err := c.AgentConfig(ctx, ns); err != nil || cfg != nil {
+		if cfg, err := c.AgentConfigs.AgentConfig(ctx, ns); err != nil || cfg != nil {
 			return cfg, err
 		}
 	}

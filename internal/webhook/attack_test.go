@@ -10,6 +10,8 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
@@ -111,7 +113,12 @@ spec: {ingressClassName: pinned, rules: [{host: a.example.com, http: {paths: [{p
 // Objects of a wrong kind or with unexpected content are judged without a panic.
 func TestAdmissionSurvivesHostileObjects(t *testing.T) {
 	c := rules(store(t, neighbours))
-	c.Panicked = func() { t.Error("panic") }
+	c.Panics = prometheus.NewCounter(prometheus.CounterOpts{Name: "panics"})
+	defer func() {
+		if n := testutil.ToFloat64(c.Panics); n > 0 {
+			t.Errorf("%v panics", n)
+		}
+	}()
 	h := server(c)
 	deep := strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9000)
 	for _, e := range webhook.Endpoints(c) {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
@@ -58,9 +59,8 @@ type Config struct {
 	ServerIDVariable string
 	// OwnNamespace is the namespace of the controller, empty outside a cluster.
 	OwnNamespace string
-	// AgentConfig reads the configuration of the target control agent in a namespace, nil if there
-	// is none. A nil function switches the injection off.
-	AgentConfig func(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error)
+	// AgentConfigs are those of the target control agent; nil switches the injection off.
+	AgentConfigs AgentConfigs
 	// LoadBalancerClass is given to Services of type LoadBalancer without a class; empty leaves
 	// Services alone.
 	LoadBalancerClass string
@@ -69,8 +69,14 @@ type Config struct {
 
 	Log     logr.Logger
 	Metrics *Metrics
-	// Panicked is called with the value of a panic; nil to ignore.
-	Panicked func()
+	// Panics counts panics; nil to ignore.
+	Panics prometheus.Counter
+}
+
+// AgentConfigs reads configurations of the target control agent.
+type AgentConfigs interface {
+	// AgentConfig returns the one of a namespace, nil if there is none.
+	AgentConfig(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error)
 }
 
 // watched reports whether objects of the namespace are served.
@@ -109,7 +115,7 @@ func Endpoints(c Config) []Endpoint {
 			counted = e.as
 		}
 		out = append(out, Endpoint{e.path, handler{
-			rule: e.rule, log: c.Log.WithValues("path", e.path), refused: c.Metrics.refused(counted, e.mutates), panicked: c.Panicked,
+			rule: e.rule, log: c.Log.WithValues("path", e.path), refusals: c.Metrics.refusals(counted, e.mutates), panics: c.Panics,
 		}})
 	}
 	return out

@@ -68,6 +68,17 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
+// agents are configurations of the agent by namespace.
+type agents map[string]v1beta1.ALBTargetControlConfigSpec
+
+// AgentConfig implements webhook.AgentConfigs.
+func (a agents) AgentConfig(_ context.Context, ns string) (*v1beta1.ALBTargetControlConfig, error) {
+	if spec, ok := a[ns]; ok {
+		return &v1beta1.ALBTargetControlConfig{Spec: spec}, nil
+	}
+	return nil, nil
+}
+
 func configOf(t *testing.T, opt caseOptions, objects string) webhook.Config {
 	cfg := rules(store(t, objects))
 	if opt.Class != nil {
@@ -78,17 +89,11 @@ func configOf(t *testing.T, opt caseOptions, objects string) webhook.Config {
 	cfg.ReadinessGates, cfg.Namespace, cfg.LoadBalancerClass = !opt.NoReadinessGates, opt.Namespace, opt.LoadBalancerClass
 	cfg.OwnNamespace, cfg.Accelerator = opt.OwnNamespace, opt.Accelerator
 	cfg.ServerIDs = &webhook.Clock{
-		Worker: func(context.Context) (uint32, error) { return 42, nil },
-		Clock:  clocktesting.NewFakePassiveClock(time.UnixMilli(1700000000000)), Random: func(int) int { return 5 },
+		Worker: worker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), Random: always(5),
 	}
 	cfg.ServerIDVariable = "AWS_LBC_QUIC_SERVER_ID"
 	if opt.Agent != nil {
-		cfg.AgentConfig = func(_ context.Context, ns string) (*v1beta1.ALBTargetControlConfig, error) {
-			if spec, ok := opt.Agent[ns]; ok {
-				return &v1beta1.ALBTargetControlConfig{Spec: spec}, nil
-			}
-			return nil, nil
-		}
+		cfg.AgentConfigs = agents(opt.Agent)
 	}
 	return cfg
 }

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -26,9 +27,9 @@ const (
 type handler struct {
 	rule rule
 	log  logr.Logger
-	// refused counts a denial, panicked reports a bug.
-	refused  func(check string)
-	panicked func()
+	// refusals count denials by check, and panics bugs; nil panics are not counted.
+	refusals *prometheus.CounterVec
+	panics   prometheus.Counter
 }
 
 // ServeHTTP takes an AdmissionReview and answers with one. A body that is no AdmissionReview, and a
@@ -72,7 +73,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	case a.Refusal != nil:
-		h.refused(a.Refusal.Check)
+		h.refusals.WithLabelValues(a.Refusal.Check).Inc()
 		log.V(1).Info("denied", "check", a.Refusal.Check, "message", a.Refusal.Message)
 		out.Result = failure(http.StatusForbidden, metav1.StatusReasonForbidden, a.Refusal.Message)
 	default:
@@ -97,8 +98,8 @@ func (h handler) review(ctx context.Context, log logr.Logger, r Request) (a Answ
 		if p := recover(); p != nil {
 			err = errors.New("internal error of the controller; see its log")
 			log.Error(fmt.Errorf("panic: %v", p), "bug", "stack", string(debug.Stack()))
-			if h.panicked != nil {
-				h.panicked()
+			if h.panics != nil {
+				h.panics.Inc()
 			}
 		}
 	}()

@@ -30,14 +30,14 @@ func TestFaultsAreNoAnswers(t *testing.T) {
 		"panic": {func() error { panic("a bug") }},
 	} {
 		for _, q := range []question{pod, ing} {
-			c, panics := rules(src), 0
-			c.Panicked = func() { panics++ }
+			c, panics := rules(src), prometheus.NewCounter(prometheus.CounterOpts{Name: "panics"})
+			c.Panics = panics
 			w := post(t, server(c), q)
 			if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "goroutine") {
 				t.Errorf("%s at %s: HTTP %d %s", name, q.Path, w.Code, w.Body)
 			}
-			if (panics == 1) != (name == "panic") {
-				t.Errorf("%s at %s: %d panics are counted", name, q.Path, panics)
+			if n := testutil.ToFloat64(panics); (n == 1) != (name == "panic") {
+				t.Errorf("%s at %s: %v panics are counted", name, q.Path, n)
 			}
 		}
 	}

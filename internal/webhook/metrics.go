@@ -27,10 +27,11 @@ func (m *Metrics) Register(r prometheus.Registerer) error {
 	return r.Register(m.mutation)
 }
 
-func (m *Metrics) refused(path string, mutates bool) func(check string) {
+// refusals are those of a path, by check.
+func (m *Metrics) refusals(path string, mutates bool) *prometheus.CounterVec {
 	v := m.validation
 	if mutates {
 		v = m.mutation
 	}
-	return func(check string) { v.WithLabelValues(path, check).Inc() }
+	return v.MustCurryWith(prometheus.Labels{"webhook_name": path})
 }

@@ -23,13 +23,9 @@ const (
 // Clock makes server ids from the time, so that processes with different worker numbers never make
 // the same one. It is safe for concurrent use.
 type Clock struct {
-	// Worker claims a worker number below Workers; asked until it gives one.
-	Worker func(ctx context.Context) (uint32, error)
-	Clock  clock.PassiveClock
-	// Random returns a number in [0, n).
-	Random func(n int) int
-	// Wait blocks for a duration.
-	Wait func(ctx context.Context, d time.Duration) error
+	Worker WorkerNumbers
+	Clock  clock.Clock
+	Random Random
 
 	mu      sync.Mutex
 	claimed bool
@@ -38,12 +34,24 @@ type Clock struct {
 	seq     int64
 }
 
+// WorkerNumbers are claimed by processes, one by each.
+type WorkerNumbers interface {
+	// Claim claims a worker number below Workers. It is called until it gives one.
+	Claim(ctx context.Context) (uint32, error)
+}
+
+// Random is a source of random numbers. It need not be safe for concurrent use.
+type Random interface {
+	// IntN returns a number in [0, n).
+	IntN(n int) int
+}
+
 // Next implements ServerIDs.
 func (c *Clock) Next(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.claimed {
-		w, err := c.Worker(ctx)
+		w, err := c.Worker.Claim(ctx)
 		if err != nil {
 			return "", fmt.Errorf("claim a worker number: %w", err)
 		}
@@ -55,14 +63,18 @@ func (c *Clock) Next(ctx context.Context) (string, error) {
 		case now < c.last:
 			return "", fmt.Errorf("the clock has gone back by %d ms", c.last-now)
 		case now > c.last:
-			c.last, c.seq = now, int64(c.Random(1<<sequenceBits-1))
+			c.last, c.seq = now, int64(c.Random.IntN(1<<sequenceBits-1))
 			return c.id(), nil
 		case c.seq+1 < 1<<sequenceBits:
 			c.seq++
 			return c.id(), nil
 		}
-		if err := c.Wait(ctx, 2*time.Millisecond); err != nil {
-			return "", err
+		wait := c.Clock.NewTimer(2 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return "", ctx.Err()
+		case <-wait.C():
 		}
 	}
 }

@@ -318,7 +318,7 @@ func certificateWithRightsOfChart(t *testing.T, w *world.World) {
 	keeper := &serving.Keeper{
 		Secrets: own.CoreV1().Secrets("kube-system"), Hooks: own.AdmissionregistrationV1(), Namespace: "kube-system",
 		Secret: "aws-load-balancer-tls", Service: "aws-load-balancer-webhook-service", Configuration: "aws-load-balancer-webhook",
-		User: serving.Self(own.AuthenticationV1().SelfSubjectReviews()), Clock: clock.RealClock{}, Log: logr.Discard(),
+		Users: own.AuthenticationV1().SelfSubjectReviews(), Clock: clock.RealClock{}, Log: logr.Discard(),
 	}
 	// Rights take a moment to be known to the API server.
 	eventually(t, "the bundle is in the webhook configuration", func() error {

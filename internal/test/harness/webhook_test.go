@@ -33,16 +33,28 @@ type question struct {
 	Old       map[string]any        `json:"old"`
 }
 
+// admission is what the webhooks of a harness ask for.
+type admission struct{}
+
+// Claim implements webhook.WorkerNumbers.
+func (admission) Claim(context.Context) (uint32, error) { return 1, nil }
+
+// IntN implements webhook.Random.
+func (admission) IntN(int) int { return 0 }
+
+// AgentConfig implements webhook.AgentConfigs.
+func (admission) AgentConfig(context.Context, string) (*v1beta1.ALBTargetControlConfig, error) {
+	return &v1beta1.ALBTargetControlConfig{}, nil
+}
+
 // webhooks are those of the harness's controller, with everything switched on.
 func (r *Harness) webhooks() webhook.Config {
 	return webhook.Config{
 		Source: r.Store, Ingress: r.process.frontend, IngressClass: "alb", ReadinessGates: true, LoadBalancerClass: "service.k8s.aws/nlb",
-		ServerIDs:        &webhook.Clock{Worker: func(context.Context) (uint32, error) { return 1, nil }, Clock: clock.RealClock{}, Random: func(int) int { return 0 }},
+		ServerIDs:        &webhook.Clock{Worker: admission{}, Clock: clock.RealClock{}, Random: admission{}},
 		ServerIDVariable: "AWS_LBC_QUIC_SERVER_ID",
-		AgentConfig: func(context.Context, string) (*v1beta1.ALBTargetControlConfig, error) {
-			return &v1beta1.ALBTargetControlConfig{}, nil
-		},
-		Log: logr.Discard(), Metrics: webhook.NewMetrics(),
+		AgentConfigs:     admission{},
+		Log:              logr.Discard(), Metrics: webhook.NewMetrics(),
 	}
 }
 

@@ -10,31 +10,28 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 )
 
 // exemption is the match condition that exempts the controller's own writes from a webhook, so
 // that it converges while no webhook answers.
 const exemption = "not-by-the-controller"
 
-// Self asks the API server which user the caller is.
-func Self(reviews authenticationclient.SelfSubjectReviewInterface) func(context.Context) (string, error) {
-	return func(ctx context.Context) (string, error) {
-		out, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-		if err != nil {
-			return "", err
-		}
-		return out.Status.UserInfo.Username, nil
+// user asks the API server which user the caller is.
+func (k *Keeper) user(ctx context.Context) (string, error) {
+	out, err := k.Users.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
 	}
+	return out.Status.UserInfo.Username, nil
 }
 
 // Exempt sets the match conditions of that name to the user of this process, whatever service
 // account it runs under. Without the right to, they stay.
 func (k *Keeper) Exempt(ctx context.Context) error {
-	if k.Secrets == nil || k.User == nil {
+	if k.Secrets == nil || k.Users == nil {
 		return nil // outside a cluster, where the user is a person
 	}
-	user, err := k.User(ctx)
+	user, err := k.user(ctx)
 	if apierrors.IsForbidden(err) {
 		k.once("user", "user of the controller unknown: no right to create a SelfSubjectReview; the match conditions of the webhooks stay as they are", "configuration", k.Configuration)
 		return nil
@@ -47,7 +44,7 @@ func (k *Keeper) Exempt(ctx context.Context) error {
 		return err
 	}
 	for _, h := range hooks {
-		err := h.exempt(ctx, k.Namespace, k.Service, user)
+		err := k.exempt(ctx, h, user)
 		if apierrors.IsForbidden(err) {
 			k.onceBundle()
 			continue
@@ -60,17 +57,17 @@ func (k *Keeper) Exempt(ctx context.Context) error {
 }
 
 // exempt changes the conditions that name another user.
-func (h hook) exempt(ctx context.Context, namespace, service, user string) error {
+func (k *Keeper) exempt(ctx context.Context, h hook, user string) error {
 	var changes []change
 	for i, w := range h.webhooks {
 		for j, c := range w.conditions {
-			if w.of(namespace, service) && c.Name == exemption && !namesUser(c, user) {
+			if w.of(k.Namespace, k.Service) && c.Name == exemption && !namesUser(c, user) {
 				path := fmt.Sprintf("/webhooks/%d/matchConditions/%d/expression", i, j)
 				changes = append(changes, change{"replace", path, "request.userInfo.username != " + strconv.Quote(user)})
 			}
 		}
 	}
-	return h.write(ctx, changes)
+	return k.write(ctx, h, changes)
 }
 
 // namesUser reports whether a condition names the user, perhaps beside others.

@@ -6,8 +6,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 )
 
 // conditioned makes webhook configurations whose webhooks have an exemption with this expression.
@@ -51,7 +54,7 @@ func TestTheExemptionFollowsTheServiceAccount(t *testing.T) {
 			a.conditioned(c.before)
 			_, now := settable()
 			k := a.keeper(now)
-			k.User = func(context.Context) (string, error) { return c.user, nil }
+			k.Users = self{user: c.user}
 			for range 2 {
 				a.mustSync(k)
 			}
@@ -90,7 +93,7 @@ func TestWithoutAnAnswerTheExemptionStays(t *testing.T) {
 			a.forbidden = c.rights
 			_, now := settable()
 			k := a.keeper(now)
-			k.User = func(context.Context) (string, error) { return "robot", c.err }
+			k.Users = self{user: "robot", err: c.err}
 			if err := k.Sync(t.Context()); (err != nil) != c.reported {
 				t.Errorf("got %v", err)
 			}
@@ -102,4 +105,18 @@ func TestWithoutAnAnswerTheExemptionStays(t *testing.T) {
 			}
 		})
 	}
+}
+
+// self answers with a user, or an error.
+type self struct {
+	authenticationclient.SelfSubjectReviewInterface
+	user string
+	err  error
+}
+
+// Create implements authenticationclient.SelfSubjectReviewInterface.
+func (s self) Create(context.Context, *authenticationv1.SelfSubjectReview, metav1.CreateOptions) (*authenticationv1.SelfSubjectReview, error) {
+	out := &authenticationv1.SelfSubjectReview{}
+	out.Status.UserInfo.Username = s.user
+	return out, s.err
 }

@@ -19,7 +19,7 @@ type hook struct {
 	version  string
 	webhooks []hookPart
 	foreign  bool // another controller writes the bundle
-	patch    func(ctx context.Context, data []byte) error
+	mutating bool
 }
 
 // hookPart is what is kept of one webhook.
@@ -37,13 +37,9 @@ func (w hookPart) of(namespace, service string) bool {
 // readHooks reads the configurations that exist. Without the right to, there are none.
 func (k *Keeper) readHooks(ctx context.Context) ([]hook, error) {
 	var out []hook
-	mutating := k.Hooks.MutatingWebhookConfigurations()
-	m, err := mutating.Get(ctx, k.Configuration, metav1.GetOptions{})
+	m, err := k.Hooks.MutatingWebhookConfigurations().Get(ctx, k.Configuration, metav1.GetOptions{})
 	if err == nil {
-		h := hook{version: m.ResourceVersion, foreign: m.Annotations[certManager] != "", patch: func(ctx context.Context, data []byte) error {
-			_, err := mutating.Patch(ctx, k.Configuration, types.JSONPatchType, data, metav1.PatchOptions{})
-			return err
-		}}
+		h := hook{version: m.ResourceVersion, foreign: m.Annotations[certManager] != "", mutating: true}
 		for _, w := range m.Webhooks {
 			h.webhooks = append(h.webhooks, hookPart{w.ClientConfig, w.MatchConditions})
 		}
@@ -52,13 +48,9 @@ func (k *Keeper) readHooks(ctx context.Context) ([]hook, error) {
 	if err := k.unavailable(err); err != nil {
 		return nil, err
 	}
-	validating := k.Hooks.ValidatingWebhookConfigurations()
-	v, err := validating.Get(ctx, k.Configuration, metav1.GetOptions{})
+	v, err := k.Hooks.ValidatingWebhookConfigurations().Get(ctx, k.Configuration, metav1.GetOptions{})
 	if err == nil {
-		h := hook{version: v.ResourceVersion, foreign: v.Annotations[certManager] != "", patch: func(ctx context.Context, data []byte) error {
-			_, err := validating.Patch(ctx, k.Configuration, types.JSONPatchType, data, metav1.PatchOptions{})
-			return err
-		}}
+		h := hook{version: v.ResourceVersion, foreign: v.Annotations[certManager] != ""}
 		for _, w := range v.Webhooks {
 			h.webhooks = append(h.webhooks, hookPart{w.ClientConfig, w.MatchConditions})
 		}
@@ -74,22 +66,22 @@ type change struct {
 	Value any    `json:"value"`
 }
 
-// trust writes the bundle into those webhooks of a Service that have another one.
-func (h hook) trust(ctx context.Context, namespace, service string, bundle []byte) error {
+// trust writes the bundle into those webhooks of the Service that have another one.
+func (k *Keeper) trust(ctx context.Context, h hook, bundle []byte) error {
 	if h.foreign || len(bundle) == 0 {
 		return nil
 	}
 	var changes []change
 	for i, w := range h.webhooks {
-		if w.of(namespace, service) && !bytes.Equal(w.client.CABundle, bundle) {
+		if w.of(k.Namespace, k.Service) && !bytes.Equal(w.client.CABundle, bundle) {
 			changes = append(changes, change{"add", fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i), bundle})
 		}
 	}
-	return h.write(ctx, changes)
+	return k.write(ctx, h, changes)
 }
 
 // write changes the configuration. It fails where that has changed since it was read.
-func (h hook) write(ctx context.Context, changes []change) error {
+func (k *Keeper) write(ctx context.Context, h hook, changes []change) error {
 	if len(changes) == 0 {
 		return nil
 	}
@@ -97,5 +89,10 @@ func (h hook) write(ctx context.Context, changes []change) error {
 	if err != nil {
 		return err
 	}
-	return h.patch(ctx, data)
+	if h.mutating {
+		_, err = k.Hooks.MutatingWebhookConfigurations().Patch(ctx, k.Configuration, types.JSONPatchType, data, metav1.PatchOptions{})
+	} else {
+		_, err = k.Hooks.ValidatingWebhookConfigurations().Patch(ctx, k.Configuration, types.JSONPatchType, data, metav1.PatchOptions{})
+	}
+	return err
 }

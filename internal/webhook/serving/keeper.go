@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
@@ -40,9 +41,9 @@ type Keeper struct {
 	// configurations have the same name; in them, only webhooks that are reached through the Service
 	// are given the bundle.
 	Namespace, Secret, Service, Configuration string
-	// User returns the API server's name of this process's user; nil leaves match conditions as
+	// Users returns the API server's name of this process's user; nil leaves match conditions as
 	// they are.
-	User  func(ctx context.Context) (string, error)
+	Users authenticationclient.SelfSubjectReviewInterface
 	Clock clock.PassiveClock
 	Log   logr.Logger
 
@@ -85,7 +86,7 @@ func (k *Keeper) sync(ctx context.Context) error {
 		return fmt.Errorf("secret %s holds no usable certificate: %w", k.Secret, err)
 	}
 	for _, h := range hooks {
-		err := h.trust(ctx, k.Namespace, k.Service, id.CA)
+		err := k.trust(ctx, h, id.CA)
 		if apierrors.IsForbidden(err) {
 			k.onceBundle()
 			continue

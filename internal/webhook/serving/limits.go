@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
@@ -134,7 +133,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		c := &claim{address: hostOf(conn.RemoteAddr().String()), end: func() { _ = conn.Close() }}
 		if ok, _ := l.shares.grow(c, 1); ok {
-			return &connection{Conn: conn, closed: sync.OnceFunc(func() { l.shares.free(c) })}, nil
+			return &connection{Conn: conn, shares: l.shares, claim: c}, nil
 		}
 		_ = conn.Close()
 	}
@@ -143,12 +142,13 @@ func (l *listener) Accept() (net.Conn, error) {
 // connection gives its share back when it is closed.
 type connection struct {
 	net.Conn
-	closed func()
+	shares *shares
+	claim  *claim
 }
 
 // Close implements net.Conn.
 func (c *connection) Close() error {
-	defer c.closed()
+	defer c.shares.free(c.claim)
 	return c.Conn.Close()
 }
 

@@ -38,7 +38,7 @@ func TestWithoutVerb(t *testing.T) {
 							note(k.Sync(t.Context()))
 						}
 						for range 2 {
-							_, err := ClaimWorker(t.Context(), a.core().ConfigMaps(WorkerNamespace), 131072, func(int) int { return 7 })
+							_, err := WorkerNumbers{a.core().ConfigMaps(WorkerNamespace), 131072, always(7)}.Claim(t.Context())
 							note(err)
 						}
 						if !a.lacked {

@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
 // The ConfigMap that holds the next worker number, for all processes of a cluster.
@@ -18,9 +20,17 @@ const (
 	workerKey       = "nextWorkerId"
 )
 
-// ClaimWorker takes a worker number below limit that no other process has, and records the next
+// WorkerNumbers are kept in a ConfigMap of the cluster. They implement webhook.WorkerNumbers.
+type WorkerNumbers struct {
+	Maps   corev1client.ConfigMapInterface
+	Limit  int
+	Random webhook.Random
+}
+
+// Claim takes a worker number below the limit that no other process has, and records the next
 // one. The first number of a cluster is random.
-func ClaimWorker(ctx context.Context, maps corev1client.ConfigMapInterface, limit int, random func(n int) int) (uint32, error) {
+func (w WorkerNumbers) Claim(ctx context.Context) (uint32, error) {
+	maps, limit := w.Maps, w.Limit
 	for range 10 {
 		have, err := maps.Get(ctx, workerMap, metav1.GetOptions{})
 		missing := apierrors.IsNotFound(err)
@@ -29,7 +39,7 @@ func ClaimWorker(ctx context.Context, maps corev1client.ConfigMapInterface, limi
 		} else if err != nil {
 			return 0, err
 		}
-		n := random(limit)
+		n := w.Random.IntN(limit)
 		if text, ok := have.Data[workerKey]; ok {
 			if n, err = strconv.Atoi(text); err != nil || n < 0 || n >= limit {
 				return 0, fmt.Errorf("%s of ConfigMap %s/%s is %q, not a number below %d", workerKey, WorkerNamespace, workerMap, text, limit)

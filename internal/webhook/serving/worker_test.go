@@ -6,12 +6,18 @@ import (
 
 const workerPath = "/api/v1/namespaces/kube-system/configmaps/quic-server-id-worker-tracker"
 
+// always is a source of one number.
+type always int
+
+// IntN implements webhook.Random.
+func (a always) IntN(int) int { return int(a) }
+
 func TestWorkerNumbersAreClaimedOnce(t *testing.T) {
 	a := newAPI(t)
 	maps := a.core().ConfigMaps(WorkerNamespace)
 	claim := func() uint32 {
 		t.Helper()
-		n, err := ClaimWorker(t.Context(), maps, 131072, func(int) int { return 131070 })
+		n, err := WorkerNumbers{maps, 131072, always(131070)}.Claim(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +36,7 @@ func TestWorkerNumbersAreClaimedOnce(t *testing.T) {
 		t.Errorf("claimed %d after another claimed %d", n, other)
 	}
 	a.put(workerPath, map[string]any{"metadata": map[string]any{"name": "quic-server-id-worker-tracker"}, "data": map[string]any{"nextWorkerId": "x"}})
-	if _, err := ClaimWorker(t.Context(), maps, 131072, func(int) int { return 0 }); err == nil {
+	if _, err := (WorkerNumbers{maps, 131072, always(0)}).Claim(t.Context()); err == nil {
 		t.Error("a number that cannot be parsed is ignored")
 	}
 }
