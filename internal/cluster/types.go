@@ -28,10 +28,16 @@ type Type struct {
 	Namespaced bool
 	// Indexes that the kind can be listed by.
 	Indexes []Index
-	// New returns an empty object, NewList an empty list of them.
-	New     func() Object
-	NewList func() client.ObjectList
+	// empty is an object of the kind, and none a list, to be copied.
+	empty Object
+	none  client.ObjectList
 }
+
+// New returns an empty object.
+func (t Type) New() Object { return t.empty.DeepCopyObject().(Object) }
+
+// NewList returns an empty list of objects.
+func (t Type) NewList() client.ObjectList { return t.none.DeepCopyObject().(client.ObjectList) }
 
 // Types lists every kind, in the order of the constants.
 func Types() []Type { return slices.Clone(kindTable) }
@@ -43,54 +49,54 @@ var (
 
 	kindTable = []Type{
 		{KindIngress, netV1.WithKind("Ingress"), true, []Index{IngressByGroup, ByFinalizer, IngressByClass},
-			func() Object { return &networkingv1.Ingress{} }, func() client.ObjectList { return &networkingv1.IngressList{} }},
+			&networkingv1.Ingress{}, &networkingv1.IngressList{}},
 		{KindIngressClass, netV1.WithKind("IngressClass"), false, []Index{ClassByParams},
-			func() Object { return &networkingv1.IngressClass{} }, func() client.ObjectList { return &networkingv1.IngressClassList{} }},
+			&networkingv1.IngressClass{}, &networkingv1.IngressClassList{}},
 		{KindIngressClassParams, elbv2.GroupVersion.WithKind("IngressClassParams"), false, []Index{ParamsByGroup},
-			func() Object { return &elbv2.IngressClassParams{} }, func() client.ObjectList { return &elbv2.IngressClassParamsList{} }},
+			&elbv2.IngressClassParams{}, &elbv2.IngressClassParamsList{}},
 		{KindService, coreV1.WithKind("Service"), true, []Index{ByFinalizer, ServiceByGroup},
-			func() Object { return &corev1.Service{} }, func() client.ObjectList { return &corev1.ServiceList{} }},
+			&corev1.Service{}, &corev1.ServiceList{}},
 		{KindSecret, coreV1.WithKind("Secret"), true, nil,
-			func() Object { return &corev1.Secret{} }, func() client.ObjectList { return &corev1.SecretList{} }},
+			&corev1.Secret{}, &corev1.SecretList{}},
 		{KindNamespace, coreV1.WithKind("Namespace"), false, nil,
-			func() Object { return &corev1.Namespace{} }, func() client.ObjectList { return &corev1.NamespaceList{} }},
+			&corev1.Namespace{}, &corev1.NamespaceList{}},
 		{KindNode, coreV1.WithKind("Node"), false, nil,
-			func() Object { return &corev1.Node{} }, func() client.ObjectList { return &corev1.NodeList{} }},
+			&corev1.Node{}, &corev1.NodeList{}},
 		{KindPod, coreV1.WithKind("Pod"), true, []Index{PodByGate, PodByAddress},
-			func() Object { return &corev1.Pod{} }, func() client.ObjectList { return &corev1.PodList{} }},
+			&corev1.Pod{}, &corev1.PodList{}},
 		{KindEndpointSlice, discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), true, []Index{SliceByService},
-			func() Object { return &discoveryv1.EndpointSlice{} }, func() client.ObjectList { return &discoveryv1.EndpointSliceList{} }},
+			&discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{}},
 		// Kubernetes has deprecated Endpoints; operators may still choose them.
 		{KindEndpoints, coreV1.WithKind("Endpoints"), true, nil,
-			func() Object { return &corev1.Endpoints{} }, func() client.ObjectList { return &corev1.EndpointsList{} }}, //nolint:staticcheck // see above
+			&corev1.Endpoints{}, &corev1.EndpointsList{}}, //nolint:staticcheck // see above
 		{KindBinding, elbv2.GroupVersion.WithKind("TargetGroupBinding"), true, []Index{BindingByService, BindingByStack, BindingByTargetGroup},
-			func() Object { return &elbv2.TargetGroupBinding{} }, func() client.ObjectList { return &elbv2.TargetGroupBindingList{} }},
+			&elbv2.TargetGroupBinding{}, &elbv2.TargetGroupBindingList{}},
 		{KindGatewayClass, gwV1.WithKind("GatewayClass"), false, []Index{ClassByController, ClassByConfiguration},
-			func() Object { return &gwv1.GatewayClass{} }, func() client.ObjectList { return &gwv1.GatewayClassList{} }},
+			&gwv1.GatewayClass{}, &gwv1.GatewayClassList{}},
 		{KindGateway, gwV1.WithKind("Gateway"), true, []Index{ByFinalizer, GatewayByClass, GatewayByAdopted, GatewayByConfiguration},
-			func() Object { return &gwv1.Gateway{} }, func() client.ObjectList { return &gwv1.GatewayList{} }},
+			&gwv1.Gateway{}, &gwv1.GatewayList{}},
 		{KindListenerSet, gwV1.WithKind("ListenerSet"), true, []Index{SetByGateway},
-			func() Object { return &gwv1.ListenerSet{} }, func() client.ObjectList { return &gwv1.ListenerSetList{} }},
+			&gwv1.ListenerSet{}, &gwv1.ListenerSetList{}},
 		{KindHTTPRoute, gwV1.WithKind("HTTPRoute"), true, []Index{RouteByParent, RouteByBackend, RouteByConfiguration},
-			func() Object { return &gwv1.HTTPRoute{} }, func() client.ObjectList { return &gwv1.HTTPRouteList{} }},
+			&gwv1.HTTPRoute{}, &gwv1.HTTPRouteList{}},
 		{KindGRPCRoute, gwV1.WithKind("GRPCRoute"), true, []Index{RouteByParent, RouteByBackend, RouteByConfiguration},
-			func() Object { return &gwv1.GRPCRoute{} }, func() client.ObjectList { return &gwv1.GRPCRouteList{} }},
+			&gwv1.GRPCRoute{}, &gwv1.GRPCRouteList{}},
 		{KindTCPRoute, gwV1.WithKind("TCPRoute"), true, []Index{RouteByParent, RouteByBackend},
-			func() Object { return &gwv1.TCPRoute{} }, func() client.ObjectList { return &gwv1.TCPRouteList{} }},
+			&gwv1.TCPRoute{}, &gwv1.TCPRouteList{}},
 		{KindUDPRoute, gwV1.WithKind("UDPRoute"), true, []Index{RouteByParent, RouteByBackend},
-			func() Object { return &gwv1.UDPRoute{} }, func() client.ObjectList { return &gwv1.UDPRouteList{} }},
+			&gwv1.UDPRoute{}, &gwv1.UDPRouteList{}},
 		{KindTLSRoute, gwV1.WithKind("TLSRoute"), true, []Index{RouteByParent, RouteByBackend},
-			func() Object { return &gwv1.TLSRoute{} }, func() client.ObjectList { return &gwv1.TLSRouteList{} }},
+			&gwv1.TLSRoute{}, &gwv1.TLSRouteList{}},
 		{KindReferenceGrant, gwv1beta1.SchemeGroupVersion.WithKind("ReferenceGrant"), true, nil,
-			func() Object { return &gwv1beta1.ReferenceGrant{} }, func() client.ObjectList { return &gwv1beta1.ReferenceGrantList{} }},
+			&gwv1beta1.ReferenceGrant{}, &gwv1beta1.ReferenceGrantList{}},
 		{KindLoadBalancerConfiguration, gwconfig.GroupVersion.WithKind("LoadBalancerConfiguration"), true, []Index{ConfigurationByDefault},
-			func() Object { return &gwconfig.LoadBalancerConfiguration{} }, func() client.ObjectList { return &gwconfig.LoadBalancerConfigurationList{} }},
+			&gwconfig.LoadBalancerConfiguration{}, &gwconfig.LoadBalancerConfigurationList{}},
 		{KindTargetGroupConfiguration, gwconfig.GroupVersion.WithKind("TargetGroupConfiguration"), true, []Index{TargetsByReference},
-			func() Object { return &gwconfig.TargetGroupConfiguration{} }, func() client.ObjectList { return &gwconfig.TargetGroupConfigurationList{} }},
+			&gwconfig.TargetGroupConfiguration{}, &gwconfig.TargetGroupConfigurationList{}},
 		{KindListenerRuleConfiguration, gwconfig.GroupVersion.WithKind("ListenerRuleConfiguration"), true, nil,
-			func() Object { return &gwconfig.ListenerRuleConfiguration{} }, func() client.ObjectList { return &gwconfig.ListenerRuleConfigurationList{} }},
+			&gwconfig.ListenerRuleConfiguration{}, &gwconfig.ListenerRuleConfigurationList{}},
 		{KindGlobalAccelerator, aga.GroupVersion.WithKind("GlobalAccelerator"), true, []Index{ByFinalizer},
-			func() Object { return &aga.GlobalAccelerator{} }, func() client.ObjectList { return &aga.GlobalAcceleratorList{} }},
+			&aga.GlobalAccelerator{}, &aga.GlobalAcceleratorList{}},
 	}
 )
 

@@ -12,13 +12,17 @@ import (
 const massFrom = 3
 
 // Class is what decides, for several objects alike, which controller they belong to.
-type Class struct {
+type Class interface {
 	// Objects are those of the class.
-	Objects func() []cluster.Object
+	Objects() []cluster.Object
 	// Edited reports whether a user has edited an object since the other controller has its class.
-	Edited func(cluster.Object) bool
+	Edited(obj cluster.Object) bool
 	// Elsewhere reports whether the class gives an object to another controller.
-	Elsewhere func(cluster.Object) bool
+	Elsewhere(obj cluster.Object) bool
+}
+
+// ClassText is how findings speak of a class.
+type ClassText struct {
 	// Field is where objects name their class, Kinds what they are called, and Restore how the class is
 	// given back.
 	Field, Kinds, Restore string
@@ -29,7 +33,7 @@ type Class struct {
 // class was deleted and made for another controller, or this process was started for another class.
 // Load balancers that are removed get other names when they are made again. Nil if the object may
 // go, as one does whose own class was edited.
-func MassRemoval(v *cluster.View, obj cluster.Object, c Class) *finding.Finding {
+func MassRemoval(v *cluster.View, obj cluster.Object, c Class, text ClassText) *finding.Finding {
 	if c.Edited(obj) {
 		return nil
 	}
@@ -43,8 +47,8 @@ func MassRemoval(v *cluster.View, obj cluster.Object, c Class) *finding.Finding 
 		return nil
 	}
 	return &finding.Finding{
-		Object: RefOf(obj), Field: c.Field, Reason: finding.RemovalNotTrusted, Severity: finding.Error,
-		Message: fmt.Sprintf("the class gives this and %d other %s to another controller, and none of them was edited; what is live stays", turned-1, c.Kinds),
-		Fix:     c.Restore + "; if this is meant, delete or edit the " + c.Kinds + ", or start the controller with --allow-mass-removal", Blocks: finding.BlocksMember,
+		Object: RefOf(obj), Field: text.Field, Reason: finding.RemovalNotTrusted, Severity: finding.Error,
+		Message: fmt.Sprintf("the class gives this and %d other %s to another controller, and none of them was edited; what is live stays", turned-1, text.Kinds),
+		Fix:     text.Restore + "; if this is meant, delete or edit the " + text.Kinds + ", or start the controller with --allow-mass-removal", Blocks: finding.BlocksMember,
 	}
 }

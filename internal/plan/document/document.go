@@ -11,6 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
 )
 
 // Document says what a stack is to be once its plan is carried out, as a value for tools that
@@ -55,14 +56,20 @@ func (d *Document) JSON() string {
 // Describer fills in a document from choices that are made.
 type Describer struct {
 	*draft.Draft
-	DesiredGroups map[string]*model.TargetGroup  // by id
-	GroupARN      map[string]string              // of live target groups, by the id of the desired one
-	Makes         func(w model.TargetGroup) bool // whether a desired target group is made
+	DesiredGroups map[string]*model.TargetGroup // by id
+	GroupARN      map[string]string             // of live target groups, by the id of the desired one
+	Groups        TargetGroups
 	LB, Frontend  *resolved.LoadBalancer
-	Opens         func(r model.IngressRule) bool // whether a live rule that is not desired stays
-	WebACL        *string                        // nil: left as it is
-	Issued        map[string]string              // ids of the stack's own certificates, by ARN
+	Rules         *securitygroups.SecurityGroups
+	WebACL        *string           // nil: left as it is
+	Issued        map[string]string // ids of the stack's own certificates, by ARN
 	Doc           *Document
+}
+
+// TargetGroups are those of a plan.
+type TargetGroups interface {
+	// Makes reports whether a desired target group is made.
+	Makes(w model.TargetGroup) bool
 }
 
 // resource is one of a document.

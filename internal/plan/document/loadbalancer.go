@@ -133,7 +133,7 @@ func (d *Describer) SecurityGroup() {
 	if live := securitygroups.ManagedGroup(d.Have.SecurityGroups, d.LB.Live); live != nil {
 		_, others := network.RuleDiff(want.Ingress, live.Ingress)
 		for _, r := range others {
-			if d.Opens(r) {
+			if d.Rules.KeepsOpen(r) {
 				rules = append(rules, r)
 			}
 		}

@@ -32,9 +32,9 @@ func Describe(want model.Stack, have observed.Stack, opt plan.Options, memory pl
 		return nil
 	}
 	d := document.Describer{
-		Draft: r.Draft, DesiredGroups: r.groups.DesiredGroups, GroupARN: r.groups.GroupARN, Makes: r.targets.Makes,
+		Draft: r.Draft, DesiredGroups: r.groups.DesiredGroups, GroupARN: r.groups.GroupARN, Groups: r.targets,
 		LB: &r.lb, Frontend: &r.frontend,
-		Opens: r.securityGroups.KeepsOpen, WebACL: r.addOns.WebACL, Issued: issued, Doc: doc,
+		Rules: r.securityGroups, WebACL: r.addOns.WebACL, Issued: issued, Doc: doc,
 	}
 	d.SecurityGroup()
 	d.LoadBalancer(d.LB)

@@ -106,15 +106,18 @@ func (exposed) Withdrawn(*cluster.View, model.StackID, observed.Stack) (model.Wi
 }
 
 func (exposed) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
-	return report.Patches(v, o, report.Kind{
-		Status: func(_ *cluster.View, _ model.Member, n report.Names) any {
-			return corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{Hostname: n.LoadBalancer}}}}
-		},
-		Shows: func(v *cluster.View, m model.Member) bool {
-			svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
-			return ok && len(svc.Status.LoadBalancer.Ingress) > 0
-		},
-	})
+	return report.Patches(v, o, exposed{})
+}
+
+// Status implements report.Kind.
+func (exposed) Status(_ *cluster.View, _ model.Member, n report.Names) any {
+	return corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{Hostname: n.LoadBalancer}}}}
+}
+
+// Shows implements report.Kind.
+func (exposed) Shows(v *cluster.View, m model.Member) bool {
+	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
+	return ok && len(svc.Status.LoadBalancer.Ingress) > 0
 }
 
 // mail is a Service that exposed serves.

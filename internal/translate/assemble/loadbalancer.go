@@ -18,7 +18,7 @@ import (
 func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	live := b.LiveLoadBalancer()
 	agreeScheme, silent := members.Agree[model.Scheme], model.IPv4
-	if b.Guest != nil && live != nil {
+	if b.Owner != nil && live != nil {
 		// It changes its scheme when each member names another, and its address type when the owner names one.
 		agreeScheme, silent = members.AgreeAll[model.Scheme], live.AddressType
 	}

@@ -146,7 +146,7 @@ func (b tagBuilder) sharedTags(sharing []*members.Member, live *observed.LoadBal
 
 // withoutGuestTags are the members with those tags of guests left out that the load balancer has not.
 func (b tagBuilder) withoutGuestTags(sharing []*members.Member, live map[string]string) []*members.Member {
-	if b.Guest == nil {
+	if b.Owner == nil {
 		return sharing
 	}
 	out := make([]*members.Member, len(sharing))

@@ -12,10 +12,16 @@ import (
 type Options struct {
 	// ListenerSets reports whether ListenerSets are read.
 	ListenerSets bool
+	// Live is what serves now; nil: nothing is known to be live.
+	Live Live
+}
+
+// Live is what is live of a Gateway.
+type Live interface {
 	// Serves reports whether a route has a part of what a port serves now: the port as a whole if it is one of a network
 	// load balancer, otherwise one of some hostnames, of which "" is any. It is asked only where listeners of several
-	// owners want the same; what is live stays with who has it. nil: nothing is known to be live.
-	Serves func(port int32, route finding.Ref, hosts []string) bool
+	// owners want the same; what is live stays with who has it.
+	Serves(port int32, route finding.Ref, hosts []string) bool
 }
 
 // Result is what is attached to a Gateway.
@@ -105,7 +111,7 @@ type Attachment struct {
 
 // Of evaluates a Gateway whose load balancer is of a kind of stack.
 func Of(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Options) Result {
-	e := &evaluation{view: v, gateway: gw, kind: kind, serves: opt.Serves, kinds: kindsOf(kind), protocols: protocolsOf(kind), byParent: map[parentKey][]int{}, rejected: map[parentKey]bool{}}
+	e := &evaluation{view: v, gateway: gw, kind: kind, live: opt.Live, kinds: kindsOf(kind), protocols: protocolsOf(kind), byParent: map[parentKey][]int{}, rejected: map[parentKey]bool{}}
 	e.out.Grants = NewGrants(v)
 	if opt.ListenerSets {
 		e.loadSets()
@@ -123,7 +129,7 @@ type evaluation struct {
 	view      *cluster.View
 	gateway   *gatewayv1.Gateway
 	kind      model.Kind
-	serves    func(port int32, route finding.Ref, hosts []string) bool
+	live      Live
 	kinds     []cluster.Kind // of routes that the load balancer can serve
 	protocols []gatewayv1.ProtocolType
 	out       Result

@@ -21,7 +21,7 @@ func (e *evaluation) validate() {
 		all[i] = i
 	}
 	contested := e.settle(all)
-	if len(contested) == 0 || e.serves == nil {
+	if len(contested) == 0 || e.live == nil {
 		return
 	}
 	rank := e.ranks(contested)
@@ -132,7 +132,7 @@ func (e *evaluation) ranks(contested map[int32]bool) map[int]int {
 				if len(hosts) == 0 {
 					hosts = []string{""}
 				}
-				if e.serves(l.Spec.Port, ref, hosts) {
+				if e.live.Serves(l.Spec.Port, ref, hosts) {
 					live[a.Listener] = true
 					owners[parentOfPort{l.Parent, l.Spec.Port}] = true
 				}

@@ -16,9 +16,9 @@ import (
 // incumbentBuilder says which of two equal matches is live.
 type incumbentBuilder struct{ *translation }
 
-// serves reports whether a route has a part of what is live on a port: of its default action on a network load balancer,
+// Serves reports whether a route has a part of what is live on a port: of its default action on a network load balancer,
 // otherwise of a rule for one of the hostnames. Rules that forward to none of its target groups say nothing.
-func (t incumbentBuilder) serves(number int32, route finding.Ref, hosts []string) bool {
+func (t incumbentBuilder) Serves(number int32, route finding.Ref, hosts []string) bool {
 	t.Stack.Contested = true
 	l := t.LiveLoadBalancer().OnPort(number)
 	if l == nil {
@@ -126,7 +126,7 @@ func (t incumbentBuilder) holdRepeated() {
 		for _, p := range r.Parents {
 			for _, a := range p.Attachments {
 				l := &t.attached.Listeners[a.Listener]
-				if l.Repeats && l.Hostname() == "" && t.serves(l.Spec.Port, t.routeRef(n), orAny(a.Hostnames)) {
+				if l.Repeats && l.Hostname() == "" && t.Serves(l.Spec.Port, t.routeRef(n), orAny(a.Hostnames)) {
 					live, foreign = true, append(foreign, hosts[l.Spec.Port]...)
 				}
 			}

@@ -19,7 +19,7 @@ func (t networkBuilder) choose(p *port) {
 	at := -1
 	if len(p.routes) > 1 || divided {
 		at = slices.IndexFunc(p.routes, func(r attach.PortRoute) bool {
-			return incumbentBuilder(t).serves(p.Number, t.routeRef(r.Route), nil)
+			return incumbentBuilder(t).Serves(p.Number, t.routeRef(r.Route), nil)
 		})
 	}
 	if at >= 0 {

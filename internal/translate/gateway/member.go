@@ -121,21 +121,31 @@ func (f *Frontend) massRemoval(v *cluster.View, gw *gwv1.Gateway) *finding.Findi
 	if f.opt.AllowMassRemoval {
 		return nil
 	}
-	return ownership.MassRemoval(v, gw, ownership.Class{
-		Objects: func() []cluster.Object {
-			var out []cluster.Object
-			for _, o := range cluster.List[*gwv1.Gateway](v, cluster.Query{Kind: cluster.KindGateway, Index: cluster.GatewayByClass, Value: string(gw.Spec.GatewayClassName)}) {
-				out = append(out, o)
-			}
-			return out
-		},
-		Edited: func(o cluster.Object) bool { return turnedByEdit(v, o.(*gwv1.Gateway)) },
-		Elsewhere: func(o cluster.Object) bool {
-			_, ours := gatewayconfig.StackKind(v, o.(*gwv1.Gateway))
-			return !ours
-		},
-		Field: classField, Kinds: "Gateways", Restore: "restore the GatewayClass",
-	})
+	return ownership.MassRemoval(v, gw, sameClass{v, gw}, ownership.ClassText{Field: classField, Kinds: "Gateways", Restore: "restore the GatewayClass"})
+}
+
+// sameClass are the Gateways that name the class of one. It implements ownership.Class.
+type sameClass struct {
+	view    *cluster.View
+	gateway *gwv1.Gateway
+}
+
+// Objects implements ownership.Class.
+func (c sameClass) Objects() []cluster.Object {
+	var out []cluster.Object
+	for _, o := range cluster.List[*gwv1.Gateway](c.view, cluster.Query{Kind: cluster.KindGateway, Index: cluster.GatewayByClass, Value: string(c.gateway.Spec.GatewayClassName)}) {
+		out = append(out, o)
+	}
+	return out
+}
+
+// Edited implements ownership.Class.
+func (c sameClass) Edited(o cluster.Object) bool { return turnedByEdit(c.view, o.(*gwv1.Gateway)) }
+
+// Elsewhere implements ownership.Class.
+func (c sameClass) Elsewhere(o cluster.Object) bool {
+	_, ours := gatewayconfig.StackKind(c.view, o.(*gwv1.Gateway))
+	return !ours
 }
 
 // turnedByEdit reports whether a user has edited the Gateway since the other controller has its class, which is

@@ -29,9 +29,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	}
 	r := status.Report{
 		View: v, Outcome: o, Gateway: l.gw, Controller: l.class.Spec.ControllerName, ListenerSets: f.opt.ListenerSets, Imports: f.opt.ImportCertificates,
-		Attached: attach.Of(v, l.gw, o.ID.Kind, attach.Options{ListenerSets: f.opt.ListenerSets, Serves: func(port int32, route finding.Ref, hosts []string) bool {
-			return desires(o.Stack, port, route, hosts)
-		}}),
+		Attached: attach.Of(v, l.gw, o.ID.Kind, attach.Options{ListenerSets: f.opt.ListenerSets, Live: desiredRoutes{o.Stack}}),
 	}
 	r.Config, _ = gatewayconfig.Of(v, l.gw, l.class)
 	s := status.Of(r)
@@ -45,6 +43,14 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	}
 	out = append(out, s.OfGateway())
 	return append(out, status.Events(o, l.gw, source, s.BecomesProgrammed())...)
+}
+
+// desiredRoutes are the routes of a desired state that was carried out.
+type desiredRoutes struct{ stack model.Stack }
+
+// Serves implements attach.Live.
+func (d desiredRoutes) Serves(port int32, route finding.Ref, hosts []string) bool {
+	return desires(d.stack, port, route, hosts)
 }
 
 // source is what events of a kind of stack are recorded with.

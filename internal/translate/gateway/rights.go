@@ -52,10 +52,10 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	class, known := cluster.Get[*gwv1.GatewayClass](v, cluster.KindGatewayClass, "", string(gw.Spec.GatewayClassName))
 	t.strict = !known || class.Spec.ControllerName == gatewayconfig.AnyController
 	r := &rights{
-		hostCondition: conditionBuilder{t}.hostCondition,
-		view:          v, have: have, gateway: ownership.RefOf(gw), network: id.Kind == model.NLBGateway,
+		conditions: conditionBuilder{t},
+		view:       v, have: have, gateway: ownership.RefOf(gw), network: id.Kind == model.NLBGateway,
 		listeners: ok && !f.lacksSets(v, gw), grants: v.Installed(cluster.KindReferenceGrant),
-		attached: attach.Of(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Serves: incumbentBuilder{t}.serves}),
+		attached: attach.Of(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Live: incumbentBuilder{t}}),
 		owners:   map[string][]finding.Ref{},
 		out: model.Withdrawn{
 			Rules: map[string]model.Withdrawal{}, TargetGroups: map[string]model.Withdrawal{}, Certificates: map[model.ListenerCertificate]model.Withdrawal{},
@@ -111,8 +111,7 @@ type rights struct {
 	// listeners reports whether all listeners are known, and grants whether ReferenceGrants are.
 	listeners, grants bool
 	attached          attach.Result
-	// hostCondition is the condition on a hostname.
-	hostCondition func(host string) model.HostHeader
+	conditions        conditionBuilder
 	// owners are the routes that target groups, by ARN, were made for, or may have been.
 	owners map[string][]finding.Ref
 	out    model.Withdrawn

@@ -21,7 +21,7 @@ func (r *rights) hostnames(l *observed.Listener) {
 		for _, host := range hostsOf(rule) {
 			for _, h := range r.attached.Within(l.Port, host) {
 				if owner, ok := r.mayServeWithin(l.Port, rule.Actions, host, h); !ok {
-					r.out.Hostnames = append(r.out.Hostnames, model.ForeignHostname{Rule: rule.ARN, Host: r.hostCondition(h), Withdrawal: model.Withdrawal{
+					r.out.Hostnames = append(r.out.Hostnames, model.ForeignHostname{Rule: rule.ARN, Host: r.conditions.hostCondition(h), Withdrawal: model.Withdrawal{
 						Object: owner, Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,
 						Message: fmt.Sprintf("hostname %q of port %d belongs to a listener that does not admit the route", h, l.Port),
 						Fix:     "ask the owner of the Gateway to admit the namespace in allowedRoutes of the listener with this hostname",

@@ -162,7 +162,7 @@ func (t *translation) reportIgnored() {
 func (t *translation) build() {
 	if !t.member.Blocked {
 		t.MemberTags(t.member)
-		t.attached = attach.Of(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Serves: incumbentBuilder{t}.serves})
+		t.attached = attach.Of(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Live: incumbentBuilder{t}})
 		incumbentBuilder{t}.holdRepeated()
 		t.noteAttached()
 		t.balance()

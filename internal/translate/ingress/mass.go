@@ -15,19 +15,31 @@ func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *find
 	if f.opt.AllowMassRemoval {
 		return nil
 	}
-	return ownership.MassRemoval(v, ing, ownership.Class{
-		Objects: func() []cluster.Object { return f.sameClass(v, ing) },
-		Edited:  func(o cluster.Object) bool { return f.turnedByEdit(v, o.(*networkingv1.Ingress)) },
-		Elsewhere: func(o cluster.Object) bool {
-			c := f.classify(v, o.(*networkingv1.Ingress))
-			return c.fault == nil && !c.managed
-		},
-		Field: classNameField, Kinds: "Ingresses", Restore: "restore the class or --ingress-class",
-	})
+	return ownership.MassRemoval(v, ing, sameClass{f, v, ing},
+		ownership.ClassText{Field: classNameField, Kinds: "Ingresses", Restore: "restore the class or --ingress-class"})
 }
 
-// sameClass are the Ingresses that name the same class in the same way.
-func (f *Frontend) sameClass(v *cluster.View, ing *networkingv1.Ingress) []cluster.Object {
+// sameClass are the Ingresses that name the class of one, in the same way. It implements ownership.Class.
+type sameClass struct {
+	frontend *Frontend
+	view     *cluster.View
+	ingress  *networkingv1.Ingress
+}
+
+// Edited implements ownership.Class.
+func (c sameClass) Edited(o cluster.Object) bool {
+	return c.frontend.turnedByEdit(c.view, o.(*networkingv1.Ingress))
+}
+
+// Elsewhere implements ownership.Class.
+func (c sameClass) Elsewhere(o cluster.Object) bool {
+	of := c.frontend.classify(c.view, o.(*networkingv1.Ingress))
+	return of.fault == nil && !of.managed
+}
+
+// Objects implements ownership.Class.
+func (c sameClass) Objects() []cluster.Object {
+	v, ing := c.view, c.ingress
 	name := ""
 	if ing.Spec.IngressClassName != nil {
 		name = *ing.Spec.IngressClassName

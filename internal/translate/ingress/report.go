@@ -13,11 +13,14 @@ import (
 // Report writes the status of the members, the plan, and an event for each finding on the object to
 // blame, and for success where something changed.
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
-	return append(report.Patches(v, o, report.Kind{Status: status, Shows: shown}), f.plans(v, o)...)
+	return append(report.Patches(v, o, kind{}), f.plans(v, o)...)
 }
 
-// status shows the load balancer with its ports, and its frontend NLB without.
-func status(_ *cluster.View, _ model.Member, n report.Names) any {
+// kind is what Ingresses have of their own.
+type kind struct{}
+
+// Status shows the load balancer with its ports, and its frontend NLB without.
+func (kind) Status(_ *cluster.View, _ model.Member, n report.Names) any {
 	lb := networkingv1.IngressLoadBalancerIngress{Hostname: n.LoadBalancer}
 	for _, port := range n.Ports {
 		lb.Ports = append(lb.Ports, networkingv1.IngressPortStatus{Port: port, Protocol: corev1.ProtocolTCP})
@@ -29,7 +32,8 @@ func status(_ *cluster.View, _ model.Member, n report.Names) any {
 	return networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{Ingress: entries}}
 }
 
-func shown(v *cluster.View, m model.Member) bool {
+// Shows implements report.Kind.
+func (kind) Shows(v *cluster.View, m model.Member) bool {
 	ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, m.Ref.Namespace, m.Ref.Name)
 	return ok && len(ing.Status.LoadBalancer.Ingress) > 0
 }

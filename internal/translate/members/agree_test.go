@@ -177,7 +177,7 @@ func previous(name string) func(*Translation) {
 
 func isolated(t *Translation) { t.Isolated = true }
 
-func guests(t *Translation) { t.Guest = func(m *Member) bool { return m.Ref.Namespace == "guest" } }
+func guests(t *Translation) { t.Owner = new("own") }
 
 // keys gives members maps: "k=v" in their attributes, "class.k=v" in those of their class.
 func keys(name string, pairs ...string) *Member {

@@ -11,9 +11,12 @@ import (
 // also by saying nothing: what they do not name stays as it is live, and is the default for a load balancer that is new.
 // What a guest asks for counts where the owner is silent and it is live already.
 
+// Guest reports whether a member does not decide what the load balancer has once.
+func (t *Translation) Guest(m *Member) bool { return t.Owner != nil && m.Ref.Namespace != *t.Owner }
+
 // guestsAmong reports whether members of several namespaces share something, and some of them are guests.
 func (t *Translation) guestsAmong(members []*Member) bool {
-	return t.Guest != nil && slices.ContainsFunc(members, t.Guest) &&
+	return slices.ContainsFunc(members, t.Guest) &&
 		slices.ContainsFunc(members, func(m *Member) bool { return m.Ref.Namespace != members[0].Ref.Namespace })
 }
 

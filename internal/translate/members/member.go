@@ -86,8 +86,8 @@ type Translation struct {
 	// Isolated keeps members of different namespaces apart: the class alone decides what the load balancer
 	// has once.
 	Isolated bool
-	// Guest reports whether a member does not decide what the load balancer has once; nil where each member may.
-	Guest func(*Member) bool
+	// Owner is the namespace whose members decide what the load balancer has once, "" if none do; nil where each member may.
+	Owner *string
 	// BackendGroup is the id of the shared backend security group that the operator gives, if any.
 	BackendGroup string
 

@@ -32,12 +32,12 @@ type Names struct {
 }
 
 // Kind is what a kind of object has of its own.
-type Kind struct {
+type Kind interface {
 	// Status are the fields of a member's status that show the load balancer, as the API type has them; nil for
 	// a member whose status is not written.
-	Status func(v *cluster.View, m model.Member, n Names) any
+	Status(v *cluster.View, m model.Member, n Names) any
 	// Shows reports whether the status of a member shows a load balancer.
-	Shows func(v *cluster.View, m model.Member) bool
+	Shows(v *cluster.View, m model.Member) bool
 }
 
 // Patches are the events and the status of the members: an event for each finding on the object to blame, and

@@ -15,20 +15,22 @@ import (
 // Report writes the status of the members, and an event for each finding on the object to blame, and for
 // success where something changed.
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
-	status := func(v *cluster.View, m model.Member, n report.Names) any { return status(v, m, n, o.Stack) }
-	return report.Patches(v, o, report.Kind{Status: status, Shows: shown})
+	return report.Patches(v, o, kind{o.Stack})
 }
 
-// status shows the load balancer with those ports of the Service that it listens on; nil for a Service of
+// kind is what Services of a stack have of their own.
+type kind struct{ stack model.Stack }
+
+// Status shows the load balancer with those ports of the Service that it listens on; nil for a Service of
 // another type, whose status the API server drops.
-func status(v *cluster.View, m model.Member, n report.Names, stack model.Stack) any {
+func (k kind) Status(v *cluster.View, m model.Member, n report.Names) any {
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
 	if !ok || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return nil
 	}
 	lb := corev1.LoadBalancerIngress{Hostname: strings.ToLower(n.LoadBalancer)}
 	for _, p := range svc.Spec.Ports {
-		if slices.Contains(n.Ports, p.Port) && listens(stack, m, p) {
+		if slices.Contains(n.Ports, p.Port) && listens(k.stack, m, p) {
 			lb.Ports = append(lb.Ports, corev1.PortStatus{Port: p.Port, Protocol: corev1.Protocol(baseOf(&p))})
 		}
 	}
@@ -61,7 +63,8 @@ func takes(listener, sent model.Base) bool {
 	return false // of another protocol there is no listener, and one that is held is of another
 }
 
-func shown(v *cluster.View, m model.Member) bool {
+// Shows implements report.Kind.
+func (kind) Shows(v *cluster.View, m model.Member) bool {
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
 	return ok && len(svc.Status.LoadBalancer.Ingress) > 0
 }

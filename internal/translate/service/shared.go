@@ -180,7 +180,7 @@ func (t sharedBuilder) findGuests() {
 	case t.LiveLoadBalancer() != nil && slices.ContainsFunc(t.services, other):
 		host = ""
 	}
-	t.Guest = func(m *members.Member) bool { return m.Ref.Namespace != host }
+	t.Owner = &host
 }
 
 // keepScheme lets members that name no scheme ask for the live one. Otherwise one newcomer could open an internal load
@@ -208,7 +208,7 @@ func (t sharedBuilder) keepPreviousScheme() {
 		return
 	}
 	for _, m := range t.services {
-		if m.leavers || m.Set.Scheme.Present() || t.Guest != nil && t.Guest(m.Member) {
+		if m.leavers || m.Set.Scheme.Present() || t.Guest(m.Member) {
 			continue
 		}
 		if scheme := t.previousScheme(m); scheme != "" && scheme != t.opt.DefaultScheme {
