@@ -36,7 +36,7 @@ type classes struct {
 	metrics  *Metrics
 	fence    engine.Fence
 	clock    clock.PassiveClock
-	versions func() map[string]string
+	versions *Versions
 
 	mu sync.Mutex
 	// cleared is when the status of a ListenerSet was taken off last.
@@ -45,7 +45,7 @@ type classes struct {
 
 // ClassLine is the controller of GatewayClasses and of the configurations of Gateways. clock is that of what is
 // noted on classes, and versions returns the versions of the Gateway API by CRD, nil if they are not known.
-func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions func() map[string]string) queue.Line[cluster.Ref] {
+func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions *Versions) queue.Line[cluster.Ref] {
 	s := newClasses(c, cl, m, fence, clock, versions)
 	return queue.Line[cluster.Ref]{
 		Name: classController, MaxDelay: durations.MaxDelay, Triggers: s.triggers, Reconciler: s,
@@ -63,7 +63,7 @@ func (s *classes) Controller(cluster.Ref) string { return classController }
 // Tenant implements queue.Reconciler.
 func (s *classes) Tenant(r cluster.Ref) string { return r.Namespace }
 
-func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions func() map[string]string) *classes {
+func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions *Versions) *classes {
 	key, value, _ := c.SecretsLabel()
 	s := &classes{cluster: cl, metrics: m, fence: fence, clock: clock, versions: versions, cleared: map[cluster.Ref]time.Time{}, opt: gatewayclass.Options{
 		ALB: c.Gates.On(config.ALBGatewayAPI), NLB: c.Gates.On(config.NLBGatewayAPI), ListenerSets: c.Gates.On(config.GatewayListenerSet),
@@ -110,7 +110,7 @@ func events(ref cluster.Ref, found finding.List) []cluster.Patch {
 func (s *classes) Reconcile(ctx context.Context, ref cluster.Ref) (queue.Next, error) {
 	v := s.cluster.View()
 	opt := s.opt
-	opt.Versions = s.versions()
+	opt.Versions = s.versions.Get()
 	var patches []cluster.Patch
 	if s.unserved.Gateways {
 		patches = gatewayclass.Patches(v, ref, opt, s.clock.Now())

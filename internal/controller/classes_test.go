@@ -14,6 +14,7 @@ import (
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayclass"
@@ -119,12 +120,13 @@ type classWorld struct {
 	line  *classes
 	now   time.Time
 	// versions of the Gateway API by CRD.
-	versions map[string]string
+	versions *Versions
 }
 
 func newClassWorld(t *testing.T, gates string) *classWorld {
 	t.Helper()
-	w := &classWorld{T: t, now: time.Unix(1000, 0), versions: map[string]string{"gatewayclasses.gateway.networking.k8s.io": consts.BundleVersion}}
+	w := &classWorld{T: t, now: time.Unix(1000, 0), versions: &Versions{}}
+	w.versions.Set(map[string]string{"gatewayclasses.gateway.networking.k8s.io": consts.BundleVersion})
 	store, err := cluster.FromYAML(testclock.Of(&w.now), []byte(classDocs))
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +137,7 @@ func newClassWorld(t *testing.T, gates string) *classWorld {
 		t.Fatal(err)
 	}
 	cl := kube.New(&cluster.Reduced{Source: store}, kube.InMemory{Store: store}, testclock.Of(&w.now))
-	w.line = newClasses(cfg, cl, NewMetrics(), nil, testclock.Of(&w.now), func() map[string]string { return w.versions })
+	w.line = newClasses(cfg, cl, NewMetrics(), engine.Unfenced{}, testclock.Of(&w.now), w.versions)
 	return w
 }
 
@@ -354,7 +356,7 @@ func TestSupportedVersion(t *testing.T) {
 		{nil, "Unknown", "Pending", "gateway-versions.yaml"},
 		{map[string]string{crd: consts.BundleVersion}, "True", "SupportedVersion", "at a version that"},
 	} {
-		w.versions = c.versions
+		w.versions.Set(c.versions)
 		w.settle()
 		o := object[*gwv1.GatewayClass](w, cluster.KindGatewayClass, "", "plain")
 		got := meta.FindStatusCondition(o.Status.Conditions, "SupportedVersion")

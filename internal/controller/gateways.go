@@ -43,15 +43,14 @@ func addOptionalKinds(ctx context.Context, s Setup, aws AWS, mgr manager.Manager
 	})})
 }
 
-// addVersions reads the versions of the Gateway API, now and from time to time, for GatewayClasses to show.
-func addVersions(ctx context.Context, s Setup, mgr manager.Manager, source *kube.Source) (*Versions, error) {
+// addVersions reads the versions of the Gateway API, now and from time to time, for GatewayClasses to show. to gets them.
+func addVersions(ctx context.Context, s Setup, mgr manager.Manager, source *kube.Source, to *Versions) error {
 	c, err := metadata.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
-		return nil, fmt.Errorf("client of metadata: %w", err)
+		return fmt.Errorf("client of metadata: %w", err)
 	}
-	out := &Versions{}
 	w := &versionsWatch{
-		to: out, log: s.Log.WithName("gateways"),
+		to: to, log: s.Log.WithName("gateways"),
 		read: func(ctx context.Context) (map[string]string, error) {
 			return kube.Versions(ctx, c, standardKinds(s.Config.Gates))
 		},
@@ -60,9 +59,9 @@ func addVersions(ctx context.Context, s Setup, mgr manager.Manager, source *kube
 		},
 	}
 	if err := w.look(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	return out, mgr.Add(always{manager.RunnableFunc(w.run)})
+	return mgr.Add(always{manager.RunnableFunc(w.run)})
 }
 
 // gatewayFeature is what a gate switches on, and the kinds without which it is off.

@@ -33,7 +33,7 @@ func keep(s Setup, mgr manager.Manager, live client.Client, source *kube.Source,
 		Memory: cl.Members, Fence: fence, Log: log,
 		Store: kube.Checkpoints{API: api, Namespace: namespace, Name: kube.MembershipsName},
 	}
-	cl.Keep = m.Keep
+	cl.Store = m
 	line.Preparer = &persisted{checkpoints: c, memberships: m, cluster: cl, source: source, roots: roots, only: s.Config.Kubernetes.WatchNamespace, log: log}
 	if err := mgr.Add(c); err != nil {
 		return err

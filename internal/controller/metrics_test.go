@@ -82,7 +82,7 @@ func TestObjectCountsCountsTargetGroupsOfOurBindings(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := prometheus.NewRegistry()
-	if err := r.Register(objectCounts{m, func() bool { return true }}); err != nil {
+	if err := r.Register(objectCounts{synced{m}}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]float64{

@@ -12,9 +12,12 @@ import (
 
 // objectCounts counts objects of the cluster when metrics are scraped, so there is nothing to keep up to
 // date and series end with their objects.
-type objectCounts struct {
-	source cluster.Source
-	synced func() bool
+type objectCounts struct{ source syncedSource }
+
+// syncedSource is a source that has all objects once it is synced.
+type syncedSource interface {
+	cluster.Source
+	Synced() bool
 }
 
 var (
@@ -28,7 +31,7 @@ func (objectCounts) Describe(ch chan<- *prometheus.Desc) { ch <- objectsDesc; ch
 
 // Collect implements the collector.
 func (c objectCounts) Collect(ch chan<- prometheus.Metric) {
-	if !c.synced() {
+	if !c.source.Synced() {
 		return
 	}
 	for kind, label := range map[cluster.Kind]string{

@@ -155,15 +155,13 @@ func Run(ctx context.Context, s Setup) error {
 		return err
 	}
 	var asked func(cluster.Ref) bool
-	versionsOf := func() map[string]string { return nil }
+	versions := &Versions{}
 	if servesGateways(s.Config.Gates) {
-		versions, err := addVersions(ctx, s, mgr, source)
-		if err != nil {
+		if err := addVersions(ctx, s, mgr, source, versions); err != nil {
 			return err
 		}
-		versionsOf = versions.Get
 	}
-	gc := ClassLine(s.Config, cl, metrics, fence, clock.RealClock{}, versionsOf)
+	gc := ClassLine(s.Config, cl, metrics, fence, clock.RealClock{}, versions)
 	gc.Workers = config.AtLeastOne(s.Config.Workers.GatewayClass)
 	if err := gc.Add(mgr, source, ClassKinds(), lines); err != nil {
 		return err
@@ -230,7 +228,7 @@ func prepare(ctx context.Context, s Setup, fence engine.Fence, lease *kube.Lease
 	if err := addOptionalKinds(ctx, s, aws, mgr, source); err != nil {
 		return fail(err)
 	}
-	if err := ctrlmetrics.Registry.Register(objectCounts{source, source.Synced}); err != nil {
+	if err := ctrlmetrics.Registry.Register(objectCounts{source}); err != nil {
 		return fail(fmt.Errorf("register metrics: %w", err))
 	}
 	addProbes(probes, source)
@@ -273,7 +271,7 @@ func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source,
 	if err != nil {
 		return nil, nil, fmt.Errorf("client of secrets: %w", err)
 	}
-	secrets := kube.NewSecrets(ctx, core, s.Log.WithName("secrets").Info)
+	secrets := kube.NewSecrets(ctx, core, s.Log.WithName("secrets"))
 	source, err := kube.NewSource(ctx, mgr.GetCache(), s.Config.Kubernetes.WatchNamespace, withEndpoints(s.Config, kinds), secrets)
 	if meta.IsNoMatchError(err) {
 		return nil, nil, fmt.Errorf("the custom resource definitions of elbv2.k8s.aws are not installed: %w", err)

@@ -211,8 +211,8 @@ func rootsOf(frontends engine.Frontends) []cluster.Kind {
 // Reconcile implements queue.Reconciler.
 func (s *stacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, error) {
 	s.metrics.topConsumers.ran(consumerOf(id.Kind), id.Namespace, id.Name)
-	if s.cluster.Keep != nil {
-		s.cluster.Keep(ctx) // what has left, before it is acted on
+	if s.cluster.Store != nil {
+		s.cluster.Store.Keep(ctx) // what has left, before it is acted on
 	}
 	began := time.Now()
 	out, err := s.engine.Reconcile(ctx, id)

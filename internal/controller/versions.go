@@ -37,6 +37,15 @@ func (v *Versions) Get() map[string]string {
 	return nil
 }
 
+// Set notes them; nil if they cannot be read.
+func (v *Versions) Set(found map[string]string) {
+	if found == nil {
+		v.found.Store(nil)
+		return
+	}
+	v.found.Store(&found)
+}
+
 // versionsWatch keeps Versions up to date.
 type versionsWatch struct {
 	read  func(context.Context) (map[string]string, error)
@@ -67,11 +76,7 @@ func (w *versionsWatch) look(ctx context.Context) error {
 	if before := w.to.Get(); (before == nil) == (found == nil) && maps.Equal(before, found) {
 		return nil
 	}
-	if found == nil {
-		w.to.found.Store(nil)
-	} else {
-		w.to.found.Store(&found)
-	}
+	w.to.Set(found)
 	return w.again(ctx)
 }
 

@@ -27,9 +27,15 @@ type Cluster struct {
 
 	// Members are what Ingresses are and were part of. Its Saw must be called with each event.
 	Members *cluster.Memberships
-	// Keep, if not nil, is called after this process has made an Ingress part of a stack and before
+	// Store, if not nil, keeps Members beyond the life of this process.
+	Store MembershipStore
+}
+
+// MembershipStore stores what Ingresses are and were part of.
+type MembershipStore interface {
+	// Keep stores what has changed. It is called after this process has made an Ingress part of a stack and before
 	// anything is made for it.
-	Keep func(ctx context.Context)
+	Keep(ctx context.Context)
 }
 
 var _ engine.Cluster = (*Cluster)(nil)

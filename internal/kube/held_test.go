@@ -73,7 +73,7 @@ func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Obje
 			t.Errorf("%s is listed as it was before", nameOf(e.New))
 		}
 	}
-	if _, err := informer.AddEventHandler(handler{notify: notify, held: h}); err != nil {
+	if _, err := informer.AddEventHandler(handler{watcher: watcher{notify: notify}, held: h}); err != nil {
 		t.Fatal(err)
 	}
 	h.watched()

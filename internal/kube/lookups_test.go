@@ -287,7 +287,7 @@ func TestServiceThatGoesIsNotRemembered(t *testing.T) {
 	if !look() {
 		t.Fatal("not found")
 	}
-	handler{notify: func(Event) {}, lookups: lookups}.OnDelete(made)
+	handler{watcher: watcher{notify: func(Event) {}}, lookups: lookups}.OnDelete(made)
 	s.change(func() { s.before = func() { lookups.gone(made) } })
 	if !look() {
 		t.Fatal("not found once more")

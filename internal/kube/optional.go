@@ -85,7 +85,7 @@ func (s *Source) attach(w watcher) error {
 	if lookedFor(w.kind) {
 		lookups = s.Lookups
 	}
-	h, err := informer.AddEventHandler(handler{w.notify, kept, lookups})
+	h, err := informer.AddEventHandler(handler{w, kept, lookups})
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", w.kind, err)
 	}

@@ -23,12 +23,17 @@ import (
 type Secrets struct {
 	ctx    context.Context
 	client corev1client.SecretsGetter
-	// log writes an entry of the log: a message, and keys with values.
-	log func(message string, keysAndValues ...any)
+	log    Logger
 
 	mu        sync.Mutex
 	watched   map[cluster.Ref]*oneSecret
-	listeners []*listener
+	listeners []*watcher
+}
+
+// Logger writes entries of the log.
+type Logger interface {
+	// Info writes a message, and keys with values.
+	Info(message string, keysAndValues ...any)
 }
 
 type oneSecret struct {
@@ -38,10 +43,8 @@ type oneSecret struct {
 	refused  bool // may not be read, which was logged
 }
 
-type listener struct{ notify func(Event) }
-
 // NewSecrets returns a reader whose watches end with ctx.
-func NewSecrets(ctx context.Context, c corev1client.SecretsGetter, log func(message string, keysAndValues ...any)) *Secrets {
+func NewSecrets(ctx context.Context, c corev1client.SecretsGetter, log Logger) *Secrets {
 	return &Secrets{ctx: ctx, client: c, log: log, watched: map[cluster.Ref]*oneSecret{}}
 }
 
@@ -108,7 +111,7 @@ func (s *Secrets) watchOne(ref cluster.Ref) *oneSecret {
 		}
 		return in, nil
 	}))
-	_, _ = w.informer.AddEventHandler(handler{notify: s.fan})
+	_, _ = w.informer.AddEventHandler(handler{watcher: watcher{notify: s.fan}})
 	s.watched[ref] = w
 	go w.informer.RunWithContext(ctx)
 	return w
@@ -127,9 +130,9 @@ func (s *Secrets) noteRefusal(ref cluster.Ref, err error) {
 	s.mu.Unlock()
 	switch {
 	case changed && refused:
-		s.log("secret may not be read", "namespace", ref.Namespace, "name", ref.Name, "err", err.Error())
+		s.log.Info("secret may not be read", "namespace", ref.Namespace, "name", ref.Name, "err", err.Error())
 	case changed:
-		s.log("secret may be read again", "namespace", ref.Namespace, "name", ref.Name)
+		s.log.Info("secret may be read again", "namespace", ref.Namespace, "name", ref.Name)
 		if w.informer == nil {
 			return
 		}
@@ -164,7 +167,7 @@ func (s *Secrets) Retain(wanted func(cluster.Ref) bool) {
 }
 
 func (s *Secrets) watch(ctx context.Context, notify func(Event)) {
-	l := &listener{notify}
+	l := &watcher{ctx, cluster.KindSecret, notify}
 	s.mu.Lock()
 	s.listeners = append(s.listeners, l)
 	s.mu.Unlock()

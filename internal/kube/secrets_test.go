@@ -96,7 +96,7 @@ func newSecrets(t *testing.T, s *secretServer) *Secrets {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewSecrets(ctx, c, logr.Discard().Info)
+	return NewSecrets(ctx, c, logr.Discard())
 }
 
 func TestASecretIsWatchedByItsNameOnceItWasRead(t *testing.T) {
@@ -152,7 +152,7 @@ func TestASecretIsWatchedByItsNameOnceItWasRead(t *testing.T) {
 
 func TestASecretThatMayNotBeReadIsNone(t *testing.T) {
 	s, logged := newSecrets(t, &secretServer{}), make(chan string, 10)
-	s.log = funcr.New(func(_, args string) { logged <- args }, funcr.Options{}).Info
+	s.log = funcr.New(func(_, args string) { logged <- args }, funcr.Options{})
 	o, err := s.Get(t.Context(), cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: "s"})
 	if o != nil || err != nil {
 		t.Errorf("%v %v", o, err)
@@ -166,7 +166,7 @@ func TestASecretThatMayNotBeReadIsNone(t *testing.T) {
 func TestASecretThatMayNotBeReadAnyMoreIsNone(t *testing.T) {
 	server := &secretServer{allowed: true, present: true, changes: make(chan string)}
 	s, logged, events := newSecrets(t, server), make(chan string, 10), make(chan Event, 10)
-	s.log = funcr.New(func(_, args string) { logged <- args }, funcr.Options{}).Info
+	s.log = funcr.New(func(_, args string) { logged <- args }, funcr.Options{})
 	s.watch(t.Context(), func(e Event) { events <- e })
 	ref := cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: "s"}
 	may := func(allowed bool) {
@@ -201,7 +201,7 @@ func TestASecretThatMayNotBeReadAnyMoreIsNone(t *testing.T) {
 // That a Secret may not be read is logged when it changes, however often it is tried.
 func TestRefusedSecretsAreLoggedOncePerChange(t *testing.T) {
 	var lines []string
-	s := NewSecrets(t.Context(), nil, funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}).Info)
+	s := NewSecrets(t.Context(), nil, funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
 	ref := cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: "s"}
 	s.watched[ref] = &oneSecret{}
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "s", errors.New("no right"))

@@ -266,7 +266,7 @@ func (s *Source) Watch(ctx context.Context, kinds []cluster.Kind, notify func(Ev
 
 // handler turns an informer's callbacks into events.
 type handler struct {
-	notify  func(Event)
+	watcher
 	held    *held
 	lookups *Lookups // of the kind; nil: there are none
 }

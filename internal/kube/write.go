@@ -90,8 +90,8 @@ func (c *Cluster) claim(ctx context.Context, do plan.ClaimFinalizer) error {
 	})
 	if root {
 		c.Members.Claimed(ref, do.Finalizer, err == nil)
-		if err == nil && c.Keep != nil {
-			c.Keep(ctx)
+		if err == nil && c.Store != nil {
+			c.Store.Keep(ctx)
 		}
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayclass"
 )
@@ -33,8 +34,10 @@ func (r *Harness) owners() []cluster.Object {
 }
 
 // versions are those of the CRDs of the Gateway API.
-func versions() map[string]string {
-	return map[string]string{"gatewayclasses.gateway.networking.k8s.io": consts.BundleVersion}
+func versions() *controller.Versions {
+	out := &controller.Versions{}
+	out.Set(map[string]string{"gatewayclasses.gateway.networking.k8s.io": consts.BundleVersion})
+	return out
 }
 
 // listAll queues everything that exists, as informers do at their start.

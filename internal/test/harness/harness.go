@@ -296,7 +296,7 @@ func (r *Harness) Start() {
 	if r.opt.Classes != nil {
 		r.opt.Classes(&classes)
 	}
-	p.classes = controller.ClassLine(classes, k8s, controller.NewMetrics(), r.opt.fence(), clock.RealClock{}, versions)
+	p.classes = controller.ClassLine(classes, k8s, controller.NewMetrics(), r.opt.fence(), clock.RealClock{}, versions())
 	p.tracked = queue.NewTriggers(k8s, []cluster.Kind{cluster.KindBinding}, bindingChanges{process: p})
 	options := plan.Options{Cluster: ClusterName, VPC: r.World.VPC, RuleTags: true, SubnetClusterCheck: true, StrictGroups: in.StrictGroups, Propagation: 10 * time.Second, Stabilization: 2 * time.Minute,
 		CreateFirst: true, DeletionDelay: 15 * time.Minute, Accelerators: r.opt.Accelerators}
@@ -322,7 +322,7 @@ func (r *Harness) Start() {
 		p.memberships = &controller.Memberships{
 			Memory: k8s.Members, Store: kube.Checkpoints{API: killableServer{p, api}, Namespace: "kube-system", Name: kube.MembershipsName},
 		}
-		k8s.Keep = p.memberships.Keep
+		k8s.Store = p.memberships
 	}
 	fill := bindings.Config{
 		Cloud: aws, Silence: aws.Client(), Cluster: k8s, ClusterName: ClusterName, VPC: r.World.VPC,
@@ -415,8 +415,8 @@ func (p *process) run(k key) (time.Duration, error) {
 		p.classes.Triggers.End(k.class)
 		return next.After, err
 	}
-	if p.k8s.Keep != nil {
-		p.k8s.Keep(p.ctx)
+	if p.k8s.Store != nil {
+		p.k8s.Store.Keep(p.ctx)
 	}
 	out, err := p.engine.Reconcile(p.ctx, k.stack)
 	if out.Observations > mostObservations {
