@@ -41,7 +41,8 @@ type adoptionMove struct {
 	wait       time.Duration
 	write      string
 	gone       cluster.Ref
-	show       bool // forge a status
+	show       bool   // forge a status
+	turn       string // what becomes of an Ingress
 	restart    bool
 }
 
@@ -55,6 +56,8 @@ func (m adoptionMove) String() string {
 		return at + ": the controller is started again"
 	case m.show:
 		return at + ": forge the status of " + m.gone.String()
+	case m.turn != "":
+		return at + ": " + m.gone.String() + " " + m.turn
 	case m.write == "":
 		return at + ": delete " + m.gone.String()
 	}

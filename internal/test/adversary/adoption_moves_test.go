@@ -2,6 +2,7 @@ package adversary
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -30,13 +31,23 @@ func (g *adoptionGrammar) any(of ...string) string { return of[g.IntN(len(of))] 
 // deletable are kinds of the attacker's objects with their names.
 var deletable = map[cluster.Kind][]string{
 	cluster.KindGateway: {"g0", "g1", "edge", "solo"}, cluster.KindIngress: {"i0", "i1", "i2", "front", "solo"}, cluster.KindService: {"e0", "e1", "l0", "mail"},
-	cluster.KindHTTPRoute: {"r0", "r1", "r2"}, cluster.KindTCPRoute: {"r0", "r1", "r2"}, cluster.KindBinding: {"b0", "b1", "b2"},
+	cluster.KindHTTPRoute: {"r0", "r1", "r2", "alike"}, cluster.KindTCPRoute: {"r0", "r1", "r2"}, cluster.KindBinding: {"b0", "b1", "b2"},
+	cluster.KindGlobalAccelerator: {"a0", "a1"},
 }
 
 // move is one of them.
 func (g *adoptionGrammar) move() adoptionMove {
 	m := adoptionMove{wait: time.Duration(1+g.IntN(40)) * time.Second}
-	switch n := g.IntN(100); {
+	switch n := g.IntN(130); {
+	case n >= 122:
+		m.write = g.contest()
+	case n >= 116:
+		m.write = g.sharing()
+	case n >= 110:
+		m.write = g.accelerator()
+	case n >= 100:
+		m.turn = g.any(slices.Sorted(maps.Keys(turns))...)
+		m.gone = cluster.Ref{Kind: cluster.KindIngress, Namespace: attackerNamespace, Name: g.any(deletable[cluster.KindIngress]...)}
 	case n < 20:
 		m.write = g.gateway()
 	case n < 24:
@@ -59,7 +70,7 @@ func (g *adoptionGrammar) move() adoptionMove {
 	case n < 90:
 		m.restart = true
 	default:
-		kinds := []cluster.Kind{cluster.KindGateway, cluster.KindGateway, cluster.KindIngress, cluster.KindIngress, cluster.KindService, cluster.KindHTTPRoute, cluster.KindTCPRoute, cluster.KindBinding}
+		kinds := []cluster.Kind{cluster.KindGateway, cluster.KindGateway, cluster.KindIngress, cluster.KindIngress, cluster.KindService, cluster.KindHTTPRoute, cluster.KindTCPRoute, cluster.KindBinding, cluster.KindGlobalAccelerator}
 		kind := kinds[g.IntN(len(kinds))]
 		m.gone = cluster.Ref{Kind: kind, Namespace: attackerNamespace, Name: g.any(deletable[kind]...)}
 	}
@@ -87,7 +98,6 @@ func (g *adoptionGrammar) finalizers(of ...string) string {
 
 func (g *adoptionGrammar) gateway() string {
 	name, class := g.any(deletable[cluster.KindGateway]...), g.any("alb", "alb", "alb", "nlb", "other")
-	listener := map[string]string{"alb": "{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}", "nlb": "{name: tcp, port: 25, protocol: TCP}", "other": "{name: http, port: 80, protocol: HTTP}"}[class]
 	adopts := "fulcrum.dev/adopt: \"" + adoptValues[g.IntN(len(adoptValues))] + "\"" + g.dryRun()
 	if g.chance(15) {
 		adopts = "a: b" + g.dryRun()
@@ -96,6 +106,11 @@ func (g *adoptionGrammar) gateway() string {
 	if class == "alb" && g.chance(80) {
 		configuration = ", parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: c0}"
 	}
+	return gatewayOfEvil(name, adopts, g.finalizers("gateway.k8s.aws/alb", "gateway.k8s.aws/nlb", "gateway.k8s.aws/alb, "+foreignFinalizer, foreignFinalizer), class, configuration)
+}
+
+func gatewayOfEvil(name, annotations, finalizers, class, configuration string) string {
+	listener := map[string]string{"alb": "{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}", "nlb": "{name: tcp, port: 25, protocol: TCP}", "other": "{name: http, port: 80, protocol: HTTP}"}[class]
 	return fmt.Sprintf(`apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata:
@@ -106,7 +121,7 @@ metadata:
   gatewayClassName: %s
   infrastructure: {labels: {gateway.k8s.aws.alb/stack-name: edge}%s}
   listeners: [%s]
-`, name, adopts, g.finalizers("gateway.k8s.aws/alb", "gateway.k8s.aws/nlb", "gateway.k8s.aws/alb, "+foreignFinalizer, foreignFinalizer), class, configuration, listener)
+`, name, annotations, finalizers, class, configuration, listener)
 }
 
 // consent is an annotation that names a Gateway.
@@ -287,7 +302,7 @@ func (w *adoptionWorld) filled(doc string) string {
 	}
 	slices.Sort(names)
 	lb := p.ELB.LoadBalancers[w.arns["edge"]]
-	fill := []string{"$LBNAME", lb.Name, "$SG", lb.SecurityGroups[0]}
+	fill := []string{"$LBNAME", lb.Name, "$SG", lb.SecurityGroups[0], "$LBARN0", `"` + w.arns["edge"] + `"`, "$LBARN1", `"` + w.arns["solo"] + `"`, "$LBARN2", `"` + w.arns["mail"] + `"`}
 	for i := range 5 {
 		name := names[i*len(names)/5]
 		fill = append(fill, fmt.Sprintf("$TGNAME%d", i), name, fmt.Sprintf("$TGARN%d", i), `"`+arns[name]+`"`)

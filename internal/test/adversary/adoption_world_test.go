@@ -55,9 +55,9 @@ type adoptionWorld struct {
 // start makes the victims.
 func (w *adoptionWorld) start(c *adoptionCourse) {
 	w.Harness = harness.New(w.rec, harness.Options{
-		Addresses: addressesOfPods(),
-		Ingress:   w.tenancy.configure,
-		Gateway:   func(o *gateways.Options) { o.DefaultTargetType = "ip" },
+		Addresses: addressesOfPods(), Accelerators: true, Planned: contested{w}.checkPlan,
+		Ingress: w.tenancy.configure,
+		Gateway: func(o *gateways.Options) { o.DefaultTargetType = "ip" },
 		Ran: func(what string, err error) {
 			if w.runs++; w.runs > 20000 {
 				w.rec.Fatalf("too many runs, the last one of %s", what)
@@ -72,7 +72,7 @@ func (w *adoptionWorld) start(c *adoptionCourse) {
 	if w.tenancy == closedGroups {
 		selector = `namespaceSelector: {matchLabels: {trusted: "yes"}}`
 	}
-	w.Apply(adoptionWorkloads(), strings.Replace(adoptionObjects, "$SELECTOR", selector, 1), shopOf(1), adoptionRoutes, frontOf(1))
+	w.Apply(adoptionWorkloads(), strings.Replace(adoptionObjects, "$SELECTOR", selector, 1), shopOf(1), adoptionRoutes, frontOf(1), victimAccelerator)
 	if w.shadow {
 		for name, g := range gatewayAsks {
 			w.Apply(victimGateway(name, "fulcrum.dev/adopt: "+g.adopts+", "+onlyPlanned))
@@ -107,6 +107,7 @@ func (w *adoptionWorld) changed(c *adoptionCourse) {
 	w.calls++
 	w.checkAnswers(c)
 	w.checkTags()
+	contested{w}.checkAccelerators()
 	if w.busy {
 		return // what the attacker writes causes no call before this one ends
 	}
@@ -169,6 +170,8 @@ func (w *adoptionWorld) attack(m adoptionMove) {
 		w.Start()
 	case m.show:
 		w.forge(m.gone)
+	case m.turn != "":
+		contested{w}.turn(m.gone, m.turn)
 	case m.write != "":
 		w.write(w.filled(m.write))
 	default:
@@ -228,6 +231,7 @@ func (w *adoptionWorld) confirm(c *adoptionCourse) {
 	w.pass(max(time.Until(last), time.Second))
 	w.checkAnswers(c)
 	w.checkTags()
+	contested{w}.checkAccelerators()
 	answers := w.lookAnswers()
 	for _, lb := range slices.Sorted(maps.Keys(w.owed)) {
 		o := w.owed[lb]
@@ -290,14 +294,18 @@ func (w *adoptionWorld) finish(c *adoptionCourse) {
 		w.pass(time.Hour)
 	}
 	w.pass(2 * time.Hour)
-	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindGateway, cluster.KindService, cluster.KindBinding} {
+	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindGateway, cluster.KindService, cluster.KindBinding, cluster.KindGlobalAccelerator} {
 		for _, o := range w.Store.All(kind) {
 			if o.GetDeletionTimestamp() != nil || kind == cluster.KindBinding {
 				w.rec.once("%s %s/%s stays with finalizers %v", kind, o.GetNamespace(), o.GetName(), o.GetFinalizers())
 			}
 		}
 	}
-	if d := cmp.Diff(w.empty, w.State()); d != "" {
+	for arn := range w.Emulator.Store().AcceleratorState(harness.Account).Accelerators {
+		w.rec.once("accelerator %s stays", arn)
+	}
+	left := slices.DeleteFunc(w.State(), func(line string) bool { return strings.HasPrefix(line, `security-group ["GlobalAccelerator"`) }) // AWS makes and keeps it
+	if d := cmp.Diff(w.empty, left); d != "" {
 		w.rec.once("left over:\n%s", d)
 	}
 }
@@ -321,7 +329,8 @@ func (w *adoptionWorld) leaveAttacker() {
 // leaveVictims deletes what the victims have.
 func (w *adoptionWorld) leaveVictims() {
 	w.Emulator.Faults().SetHook(nil)
-	for _, kind := range []cluster.Kind{cluster.KindGateway, cluster.KindIngress, cluster.KindService} {
+	w.released = true
+	for _, kind := range []cluster.Kind{cluster.KindGlobalAccelerator, cluster.KindGateway, cluster.KindIngress, cluster.KindService} {
 		for _, o := range w.Store.All(kind) {
 			if o.GetNamespace() == attackerNamespace {
 				continue

@@ -1,0 +1,156 @@
+package adversary
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// contest has Gateways of the attacker ask for an IngressGroup of which it has a member that consents to them: one that the victims'
+// Gateway asks for, one of the victims that none asks for, and its own, for which two ask.
+func (g *adoptionGrammar) contest() string {
+	group := g.any("edge", "edge", "shared", "own")
+	doc := ingressOfEvil(g.any("i0", "i1"), g.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), "alb",
+		annotationPrefix+"group.name: "+group+", fulcrum.dev/adopted-by: \""+g.any("evil/g0", "evil/g0", "evil/g1", "pay/edge")+"\"", "", "evil.com", "/", "e0")
+	for _, name := range []string{"g0", "g1"} {
+		if name == "g0" || g.chance(60) {
+			doc += "---\n" + gatewayOfEvil(name, "fulcrum.dev/adopt: ingress-group/"+group+g.dryRun(), "", "alb", ", parametersRef: {group: gateway.k8s.aws, kind: LoadBalancerConfiguration, name: c0}")
+		}
+	}
+	return doc + fmt.Sprintf(`---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: alike, namespace: evil}
+spec: {parentRefs: [{name: g0}, {name: g1}], hostnames: [%s], rules: [{backendRefs: [{name: e0, port: 80}]}]}
+`, g.any("evil.com", "evil.com", "evil.com, front.example.com, post.example.com", "evil.com, shop.example.com, blog.example.com"))
+}
+
+// sharing names target groups of the victims in an Ingress or a Service.
+func (g *adoptionGrammar) sharing() string {
+	n := g.IntN(5)
+	named := g.any(fmt.Sprintf(`"targetGroupARN":$TGARN%d`, n), fmt.Sprintf(`"targetGroupARN":$TGARN%d`, n), fmt.Sprintf(`"targetGroupName":"$TGNAME%d"`, n))
+	if g.chance(20) {
+		return sharedService(attackerNamespace, "l0", attackerAddresses[3], "1999-01-01T00:00:00Z",
+			", service.beta.kubernetes.io/actions.TCP-80: '"+`{"type":"forward","forwardConfig":{"baseServiceWeight":1,"targetGroups":[{`+named+`,"weight":1}]}}'`, "{port: 80, targetPort: 8080}")
+	}
+	action := g.any(`{"type":"forward","forwardConfig":{"targetGroups":[{`+named+`,"weight":1}]}}`, `{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"e0","servicePort":80,"weight":1},{`+named+`,"weight":99}]}}`)
+	group := g.any("edge", "edge", "shared", "own", "own")
+	doc := ingressOfEvil(g.any("i0", "i1", "i2"), g.any("1999-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), "alb",
+		annotationPrefix+"group.name: "+group+g.consent()+", "+annotationPrefix+"actions.act: '"+action+"'", "", "evil.com", "/", "act")
+	return strings.Replace(doc, "number: 80", "name: use-annotation", 1)
+}
+
+// accelerator is a GlobalAccelerator of the attacker with whatever leads to a load balancer that is handed over.
+func (g *adoptionGrammar) accelerator() string {
+	var endpoints []string
+	for range 1 + g.IntN(3) {
+		endpoints = append(endpoints, g.any("{type: EndpointID, endpointID: $LBARN0}", "{type: EndpointID, endpointID: $LBARN1}", "{type: EndpointID, endpointID: $LBARN2}",
+			"{type: Ingress, namespace: pay, name: front}", "{type: Ingress, namespace: pay, name: solo}", "{type: Gateway, namespace: pay, name: edge}", "{type: Gateway, namespace: pay, name: solo}",
+			"{type: Service, namespace: pay, name: mail}", "{type: Gateway, name: "+g.any(deletable[cluster.KindGateway]...)+"}", "{type: Ingress, name: "+g.any(deletable[cluster.KindIngress]...)+"}", "{type: Service, name: l0}"))
+	}
+	return fmt.Sprintf("apiVersion: aga.k8s.aws/v1beta1\nkind: GlobalAccelerator\nmetadata: {name: %s, namespace: evil}\nspec: {%slisteners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [%s]}]}]}\n",
+		g.any(deletable[cluster.KindGlobalAccelerator]...), g.any("", "", `tags: {aga.k8s.aws/stack: pay/front}, `), strings.Join(endpoints, ", "))
+}
+
+// contested is the world of who contests load balancers that are handed over.
+type contested struct{ *adoptionWorld }
+
+// turns are what a member of an IngressGroup becomes that has consented, or that has been taken over.
+var turns = map[string]func(ing *networkingv1.Ingress){
+	"cannot be built":        func(ing *networkingv1.Ingress) { ing.Annotations[annotationPrefix+"listen-ports"] = "[" },
+	"has other settings":     func(ing *networkingv1.Ingress) { ing.Annotations[annotationPrefix+"scheme"] = "internet-facing" },
+	"does not consent":       func(ing *networkingv1.Ingress) { delete(ing.Annotations, naming.AdoptedByAnnotation) },
+	"consents to another":    func(ing *networkingv1.Ingress) { ing.Annotations[naming.AdoptedByAnnotation] = "evil/g0" },
+	"leaves for own":         func(ing *networkingv1.Ingress) { ing.Annotations[annotationPrefix+"group.name"] = "own" },
+	"leaves for shared":      func(ing *networkingv1.Ingress) { ing.Annotations[annotationPrefix+"group.name"] = "shared" },
+	"leaves for edge":        func(ing *networkingv1.Ingress) { ing.Annotations[annotationPrefix+"group.name"] = "edge" },
+	"leaves all":             func(ing *networkingv1.Ingress) { delete(ing.Annotations, annotationPrefix+"group.name") },
+	"has another class":      func(ing *networkingv1.Ingress) { ing.Spec.IngressClassName = new("other") },
+	"stays with a finalizer": func(ing *networkingv1.Ingress) { ing.Finalizers = append(ing.Finalizers, foreignFinalizer) },
+	"drops all finalizers":   func(ing *networkingv1.Ingress) { ing.Finalizers = nil },
+}
+
+// turn changes an Ingress of the attacker, if it is there. From then on it does not count as one that consents.
+func (w contested) turn(ref cluster.Ref, how string) {
+	ing, ok := check2(w.Store.Get(ref)).(*networkingv1.Ingress)
+	if !ok {
+		return
+	}
+	ing = ing.DeepCopy()
+	delete(ing.Annotations, "consents")
+	turns[how](ing)
+	if _, err := w.Store.Update(ing, cluster.Main); err != nil {
+		w.rec.Fatal(err)
+	}
+	if how == "stays with a finalizer" {
+		if err := w.Store.Delete(ref); err != nil {
+			w.rec.Fatal(err)
+		}
+	}
+}
+
+// checkAccelerators looks for accelerators that lead to load balancers of the victims. That of IngressGroups which everybody may join
+// is an endpoint of each member.
+func (w contested) checkAccelerators() {
+	s := w.Emulator.Store()
+	s.Lock()
+	defer s.Unlock()
+	for _, a := range s.AcceleratorState(harness.Account).Accelerators {
+		of := a.Tags["aga.k8s.aws/stack"]
+		for _, l := range a.Listeners {
+			for _, group := range l.Groups {
+				for _, e := range group.Endpoints {
+					switch lb := w.of[e.ID]; {
+					case of == "pay/front" && lb != "edge":
+						w.rec.once("the victims' accelerator leads to %s", e.ID)
+					case of == "pay/front", lb == "", w.tenancy != closedGroups && (lb == "edge" || lb == "shared"):
+					default:
+						w.rec.once("accelerator %s of %s leads to the load balancer of %s", a.Name, of, lb)
+					}
+				}
+				if of == "pay/front" && len(group.Endpoints) != 1 {
+					w.rec.once("the victims' accelerator has %d endpoints", len(group.Endpoints))
+				}
+			}
+		}
+	}
+}
+
+// victimAccelerator leads to what IngressGroup edge has, or a Gateway in its place.
+const victimAccelerator = `
+apiVersion: aga.k8s.aws/v1beta1
+kind: GlobalAccelerator
+metadata: {name: front, namespace: pay, uid: uid-pay-accelerator}
+spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Ingress, name: front}, {type: Gateway, name: edge}]}]}]}
+---
+`
+
+// madeFor are the stacks that the victims' load balancers were made for.
+var madeFor = map[model.StackID]string{
+	{Kind: model.Ingress, Name: "edge"}:                   "edge",
+	{Kind: model.Ingress, Namespace: "pay", Name: "solo"}: "solo",
+	{Kind: model.Service, Namespace: "pay", Name: "mail"}: "mail",
+}
+
+// checkPlan looks for steps of a stack whose load balancer a Gateway has.
+func (w contested) checkPlan(d engine.Draft) {
+	o := w.owed[madeFor[d.Asked.ID]]
+	if o == nil || slices.Contains(o.states, ownState) || w.released {
+		return
+	}
+	for _, s := range d.Plan.Steps {
+		if s.Address.Kind != plan.Finalizer {
+			w.rec.once("%s plans to %s %s while a Gateway has its load balancer", d.Asked.ID.Title(), s.Verb, s.Address)
+			return
+		}
+	}
+}
