@@ -104,11 +104,11 @@ func Vanished(v *cluster.View, id model.StackID) []model.Member {
 	return out
 }
 
-// OthersLive reports whether an object of any kind outside the stack, which is not being deleted, may still
-// need what stacks share.
+// OthersLive reports whether an object outside the stack, which is not being deleted, may still need what stacks with load
+// balancers share. A GlobalAccelerator needs nothing of it, and would not delete it as the last one.
 func OthersLive(v *cluster.View, id model.StackID) bool {
 	for _, kind := range model.Kinds {
-		if slices.ContainsFunc(claimants(v, kind), func(obj cluster.Object) bool {
+		if kind != model.GlobalAccelerator && slices.ContainsFunc(claimants(v, kind), func(obj cluster.Object) bool {
 			return obj.GetDeletionTimestamp() == nil && slices.ContainsFunc(Claims(v, obj), func(o model.StackID) bool { return o != id })
 		}) {
 			return true

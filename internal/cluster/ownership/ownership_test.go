@@ -22,6 +22,7 @@ const (
 	service  = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [service.k8s.aws/resources, ingress.k8s.aws/resources]}\n"
 	leaving  = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, deletionTimestamp: 2026-01-01T00:00:00Z, finalizers: [service.k8s.aws/resources]}\n"
 	sharing  = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [group.service.k8s.aws/bank.public]}\n"
+	speeding = "kind: GlobalAccelerator\napiVersion: aga.k8s.aws/v1beta1\nmetadata: {namespace: shop, name: fast, finalizers: [" + naming.AcceleratorFinalizer + "]}\n"
 	ofOthers = "kind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail, finalizers: [service.kubernetes.io/load-balancer-cleanup]}\n"
 )
 
@@ -63,6 +64,7 @@ func TestObjectsOfEveryKindKeepWhatStacksShare(t *testing.T) {
 		"alone":                                {service, mail, false},
 		"beside one that goes as well":         {ingress + "---\n" + leaving, web, false},
 		"beside a Service of others":           {ingress + "---\n" + ofOthers, web, false},
+		"beside a GlobalAccelerator":           {ingress + "---\n" + speeding, web, false},
 	} {
 		v := view(t, c.docs)
 		if got := ownership.OthersLive(v, c.id); got != c.want || v.Err() != nil {
