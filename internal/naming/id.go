@@ -30,6 +30,9 @@ func IsTargetGroupOf(id string, ref finding.Ref) bool {
 	return strings.HasPrefix(id, fit(ref.Namespace+"/"+ref.Name+end, tagValueLimit))
 }
 
+// Shortened reports whether a logical id may have been shortened, so that not all of it shows.
+func Shortened(id string) bool { return len(id) >= tagValueLimit }
+
 // TargetGroupMayServe reports whether a logical id of a target group can be that of one for a Service. An id that was shortened
 // is of none, if the Service is not in what is left of it.
 func TargetGroupMayServe(kind model.Kind, id, namespace, service string) bool {

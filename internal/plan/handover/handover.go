@@ -57,9 +57,10 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 }
 
 // bindingOf is the binding that fills a target group. Tenants may write bindings with the labels of a stack for target groups of
-// others. What the controller has made is for the Service that is in the id of the target group.
+// others, also where the controller has deleted its own and another rule still uses the target group. What the controller has made is
+// for the Service that is in the id of the target group. An id that was shortened may not show it, so that one binding is believed.
 func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Binding, bool) {
-	if len(bindings) > 1 {
+	if len(bindings) != 1 || !naming.Shortened(g.ResourceID) {
 		bindings = slices.DeleteFunc(slices.Clone(bindings), func(b observed.Binding) bool {
 			return !slices.ContainsFunc(model.Kinds, func(k model.Kind) bool {
 				return naming.TargetGroupMayServe(k, g.Tags[naming.ResourceTag(k)], b.Namespace, b.Service.Service)

@@ -21,6 +21,9 @@ kind: TargetGroupBinding
 metadata: {name: b0, namespace: evil, labels: {gateway.k8s.aws.alb/stack-namespace: pay, gateway.k8s.aws.alb/stack-name: edge, ingress.k8s.aws/stack: edge}, finalizers: [example.com/stay]}
 spec: {targetGroupARN: $TGARN1, targetType: ip, serviceRef: {name: web, port: 80}}
 `
+	weighted := strings.Replace(ingressOfEvil("i2", "2030-01-01T00:00:00Z", "alb", annotationPrefix+"group.name: edge, "+annotationPrefix+`actions.act: '{"type":"forward","forwardConfig":{"targetGroups":[{"serviceName":"e0","servicePort":80,"weight":1},{"targetGroupARN":$TGARN0,"weight":99}]}}'`,
+		"", "evil.com", "/", "act"), "number: 80", "name: use-annotation", 1)
+	leftOver := strings.NewReplacer("$TGARN1", "$TGARN2", "name: web", "name: e0", ", finalizers: [example.com/stay]", "").Replace(forged)
 	type evil struct {
 		after string // the act of the victims, "" for none
 		move  adoptionMove
@@ -28,35 +31,53 @@ spec: {targetGroupARN: $TGARN1, targetType: ip, serviceRef: {name: web, port: 80
 	for name, c := range map[string]struct {
 		tenancy tenancy
 		moves   []evil
+		change  func(h *adoptionHistory)
 	}{
 		// Requests were answered 500, as if the victims' route might not refer to the Service of the binding.
-		"a binding with the labels of both stacks withdraws no backend": {closedGroups, []evil{{"", adoptionMove{write: forged}}}},
+		"a binding with the labels of both stacks withdraws no backend": {tenancy: closedGroups, moves: []evil{{"", adoptionMove{write: forged}}}},
 		// Its target group was given to the route, which no listener admits for the host, so that the rule was deleted.
-		"a route of another namespace does not get what an Ingress forwards to": {closedGroups, []evil{{"", adoptionMove{write: `apiVersion: gateway.networking.k8s.io/v1
+		"a route of another namespace does not get what an Ingress forwards to": {tenancy: closedGroups, moves: []evil{{"", adoptionMove{write: `apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: r0, namespace: evil, creationTimestamp: "1999-01-01T00:00:00Z"}
 spec: {parentRefs: [{name: edge, namespace: pay}], hostnames: [evil.com], rules: [{backendRefs: [{name: web, namespace: pay, port: 80}]}]}
 `}}}},
 		// The rules of the Gateway showed nothing of whose the host is.
-		"an older Ingress does not get a host when the load balancer is given back": {isolatedGroups, []evil{
+		"an older Ingress does not get a host when the load balancer is given back": {tenancy: isolatedGroups, moves: []evil{
 			{again, adoptionMove{wait: time.Minute, write: adoptionMember("edge", "post.example.com", ", fulcrum.dev/adopted-by: pay/edge"+consents)}},
 		}},
 		// The Gateway did not run again when the Ingress that was in the way was changed.
-		"a take-over goes on when a member has left": {sharedGroups, []evil{
+		"a take-over goes on when a member has left": {tenancy: sharedGroups, moves: []evil{
 			{"", adoptionMove{write: adoptionMember("edge", "evil.com", "")}},
 			{takeOver, adoptionMove{wait: time.Minute, write: adoptionMember("shared", "evil.com", "")}},
 		}},
-		"a take-over goes on when a member consents": {sharedGroups, []evil{
+		"a take-over goes on when a member consents": {tenancy: sharedGroups, moves: []evil{
 			{"", adoptionMove{write: adoptionMember("edge", "evil.com", "")}},
 			{takeOver, adoptionMove{wait: time.Minute, write: adoptionMember("edge", "evil.com", ", fulcrum.dev/adopted-by: pay/edge"+consents)}},
 		}},
+		// The last of the victims' load balancers did not delete the backend security group, as if the accelerator needed it.
+		"an accelerator does not keep the backend security group": {tenancy: closedGroups, moves: []evil{{"", adoptionMove{write: `apiVersion: aga.k8s.aws/v1beta1
+kind: GlobalAccelerator
+metadata: {name: a0, namespace: evil}
+spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], endpointGroups: [{endpoints: [{type: Service, name: l0}]}]}]}
+`}}}, change: func(h *adoptionHistory) { h.first = false }},
+		// A target group that the victims need no more had no binding but that one, and became the attacker's.
+		"a binding does not inherit a target group that a rule still names": {tenancy: sharedGroups, moves: []evil{
+			{"", adoptionMove{write: backendOfEvil("e0")}},
+			{"the victims edit shared: own", adoptionMove{wait: 9 * time.Second, write: weighted}},
+			{"Gateway mail gives back", adoptionMove{wait: 17 * time.Second, write: leftOver}},
+		}, change: func(h *adoptionHistory) {
+			h.shadow, h.back = false, [4]way{byAnnotation, byDeletion, byAnnotation, byDeletion}
+		}},
 		// What a dry run would have waited for was taken to have been waited for, so that requests went to a target group without
 		// targets. The victims do that without the attacker.
-		"a dry run has waited for nothing": {closedGroups, nil},
+		"a dry run has waited for nothing": {tenancy: closedGroups},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := adoptionHistory{tenancy: c.tenancy, shadow: true, first: true, back: [4]way{byDryRun, byDryRun, byDeletion, byDryRun}}
+			if c.change != nil {
+				c.change(&h)
+			}
 			acts := honestActs(h.back)
 			h.hurried = make([]bool, len(acts))
 			for _, e := range c.moves {

@@ -280,7 +280,10 @@ metadata:
 
 // service is one with a pod.
 func (g *adoptionGrammar) service() string {
-	name := g.any("e0", "e0", "e1")
+	return backendOfEvil(g.any("e0", "e0", "e1"))
+}
+
+func backendOfEvil(name string) string {
 	address := map[string]string{"e0": attackerAddresses[0], "e1": attackerAddresses[1]}[name]
 	return fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: %[1]s, namespace: evil}\nspec: {type: ClusterIP, selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}\n", name) +
 		workload{namespace: attackerNamespace, name: name, pods: []string{address}}.podDocs()
