@@ -47,7 +47,10 @@ func (d *differ) deleteGroups(bindings, lbs []plan.StepID) {
 	}
 	use := d.Want.BackendGroup
 	g := d.Have.Facts.BackendGroup
-	if use.Given != "" || use.OthersLive || use.Needed || g == nil || d.Have.Facts.BackendGroupUsers > 0 {
+	used := d.Have.Facts.BackendGroupUsers > 0
+	// All other load balancers are being deleted, too. Stacks that go at the same time see each other's, so each looks again when its
+	// own is gone: the last one then sees none.
+	if use.Given != "" || use.OthersLive || use.Needed || g == nil || used && len(d.Have.LoadBalancers) == 0 {
 		return
 	}
 	// The rules of nodes and pods name the group as their source; they go with the bindings.
@@ -56,7 +59,12 @@ func (d *differ) deleteGroups(bindings, lbs []plan.StepID) {
 		Do: plan.DeleteSecurityGroup{GroupID: g.ID}, Impact: plan.DeleteImpact,
 		Why: "no load balancer of the cluster needs it any more", After: slices.Clone(bindings), Blames: d.Members(),
 	}
-	if len(d.Have.Bindings) > 0 {
+	switch {
+	case used:
+		if s.Wait = d.Wait("backend "+g.ID, "its load balancer to be deleted", durations.LongestWait); s.Wait == (plan.Wait{}) {
+			return
+		}
+	case len(d.Have.Bindings) > 0:
 		s.Wait = d.Wait("backend "+g.ID, "bindings to take their rules back", durations.LongestWait)
 	}
 	d.Add(s)
