@@ -15,7 +15,7 @@ import (
 )
 
 // adoptionHistories is how many histories of attacks on take-overs are run where nothing else is asked for.
-const adoptionHistories = 24
+const adoptionHistories = 18
 
 // An act of the victims is effective within so much, with all that is bookkeeping.
 const adoptedWithin = 2 * time.Minute

@@ -19,8 +19,8 @@ func TestLastLoadBalancersDeleteTheBackendGroup(t *testing.T) {
 	for what, backend := range map[string][]string{"Services": nil, "fixed responses": fixed} {
 		for _, n := range []int{2, 3} {
 			for _, latency := range []time.Duration{0, 2 * time.Second} {
-				for _, apart := range []time.Duration{0, 5 * time.Second} {
-					t.Run(fmt.Sprintf("%d with %s, calls of %s, %s apart", n, what, latency, apart), func(t *testing.T) {
+				for _, between := range []time.Duration{0, 5 * time.Second} {
+					t.Run(fmt.Sprintf("%d with %s, calls of %s, %s in between", n, what, latency, between), func(t *testing.T) {
 						t.Parallel()
 						synctest.Test(t, func(t *testing.T) {
 							r := adoptHarness(t, Options{Workers: 3})
@@ -34,7 +34,7 @@ func TestLastLoadBalancersDeleteTheBackendGroup(t *testing.T) {
 							r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
 							for i := range n {
 								r.drop(cluster.KindIngress, "shop", fmt.Sprint("i", i))
-								time.Sleep(apart)
+								time.Sleep(between)
 							}
 							time.Sleep(3 * time.Hour)
 							if backendGroups(r.Harness) > 0 {
