@@ -57,8 +57,9 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 }
 
 // bindingOf is the binding that fills a target group. Tenants may write bindings with the labels of a stack for target groups of
-// others, also where the controller has deleted its own and another rule still uses the target group. What the controller has made is
-// for the Service that is in the id of the target group. An id that was shortened may not show it, so that one binding is believed.
+// others, also where the controller has deleted its own and another rule still uses the target group. What the controller has
+// made is for the Service that is in the id of the target group. An id that was shortened may not show it, so that one binding
+// is believed.
 func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Binding, bool) {
 	if len(bindings) != 1 || !naming.Shortened(g.ResourceID) {
 		bindings = slices.DeleteFunc(slices.Clone(bindings), func(b observed.Binding) bool {
