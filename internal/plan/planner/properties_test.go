@@ -382,16 +382,20 @@ func TestTrafficStaysUntilTheNewTargetsAreHealthy(t *testing.T) {
 			}
 			return "initial"
 		}
-		p := settled(t, randomDesired(r), &have, state)
-		before, after := outcomes(have), outcomes(plantest.Simulate(have, p.Known, runnable(p)))
-		for i, is := range after {
-			if is == before[i] || !forwardsTo(before[i], old) {
-				continue
-			}
-			for _, part := range strings.Fields(is) {
-				arn, _, _ := strings.Cut(part, ":")
-				if strings.HasPrefix(arn, "target-group/") && !old[arn] {
-					t.Fatalf("seed %d: %v moved from %q to %q, which has no healthy target\n%s", seed, requests[i], before[i], is, p.Text())
+		second := randomDesired(r)
+		for range 2 { // the second plan finds new target groups where the first one has put them
+			p := settled(t, second, &have, state)
+			before := outcomes(have)
+			have = plantest.Simulate(have, p.Known, runnable(p))
+			for i, is := range outcomes(have) {
+				if is == before[i] || !forwardsTo(before[i], old) {
+					continue
+				}
+				for _, part := range strings.Fields(is) {
+					arn, _, _ := strings.Cut(part, ":")
+					if strings.HasPrefix(arn, "target-group/") && !old[arn] {
+						t.Fatalf("seed %d: %v moved from %q to %q, which has no healthy target\n%s", seed, requests[i], before[i], is, p.Text())
+					}
 				}
 			}
 		}

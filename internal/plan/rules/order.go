@@ -77,11 +77,12 @@ func (ro *Rollout) takesOver(d *goneRule, waiting *overlap.Index) (what plan.Wai
 	return ro.fallThrough(d), own
 }
 
-// fallThrough is for what a deletion waits whose requests reach a default action that is new and
-// whose targets are not healthy yet.
+// fallThrough is for what a deletion waits whose requests reach a default action whose targets are not healthy yet.
+// Where nothing answers but the rule, the default action is set before its targets are healthy, so that it may be in
+// force already.
 func (ro *Rollout) fallThrough(d *goneRule) plan.Wait {
 	f, old := equal.ForwardOf(ro.L.Defaults), equal.ForwardOf(d.Actions)
-	if f == nil || old == nil || equal.SameActions(ro.L.Defaults, ro.L.Live.Default, ro.ARN) {
+	if f == nil || old == nil {
 		return plan.Wait{}
 	}
 	var pending []model.GroupRef

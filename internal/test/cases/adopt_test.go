@@ -232,7 +232,7 @@ func (a *adoption) is(group int, hostname string) {
 
 // adopted reports whether the load balancers of a world were taken over; those of which something is lost are not.
 func adopted(t *testing.T, load func(*harness.Harness), i *interruption) bool {
-	a := &adoption{t: t}
+	a := &adoption{t: t, filled: true}
 	opt := harness.Options{Transport: a.watch}
 	if i != nil && i.what == killWrite {
 		opt.API = func(api kube.API) kube.API { return killing{api, a, i} }
