@@ -39,8 +39,15 @@ func (r *observation) relate(ctx context.Context, stack model.Stack, have observ
 		}
 		*r.reserved = append(*r.reserved, rel.Other)
 	}
-	if have, err = r.observeAWS(ctx, stack, questions); err != nil || !rel.Unsettled(have) {
+	own := have
+	if have, err = r.observeAWS(ctx, stack, questions); err != nil {
 		return have, err
+	}
+	if rel = rel.Observed(stack, have, r.shown); rel.Standing != handover.Takes {
+		return own, nil
+	}
+	if !rel.Unsettled(have) {
+		return have, nil
 	}
 	return r.observeAWS(ctx, stack, append(slices.Clone(questions), handover.Questions(have)...))
 }
@@ -53,6 +60,15 @@ func (r *observation) related(stack model.Stack, have observed.Stack) observed.S
 		others = r.e.Cluster.Bindings(r.v, r.relation.Other)
 	}
 	return r.relation.Show(stack, have, others, r.portOf)
+}
+
+// shown is the name of the load balancer in the status of an object.
+func (r *observation) shown(ref finding.Ref) string {
+	obj, err := r.v.Object(cluster.Kind(ref.Kind), ref.Namespace, ref.Name)
+	if err != nil || obj == nil {
+		return ""
+	}
+	return cluster.Hostname(obj)
 }
 
 func (r *observation) portOf(b model.Binding) string {

@@ -38,6 +38,9 @@ type Relation struct {
 	Other    model.StackID
 	// Of is the other stack, as it is translated.
 	Of model.Stack
+	// Marks: the load balancer was taken over, and a controller that does not know the tags which record that has removed them. They
+	// are written again.
+	Marks bool
 }
 
 // Translator is the translation of another stack; false if stacks of its kind are switched off.
@@ -58,7 +61,7 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator) (Relat
 	case adopted && (!asks || stack.DryRun || stack.Adopts.From != from):
 		return toFirst(from, live, translate)
 	case asks && !adopted && Claimed(stack.ID, live):
-		return Relation{Standing: HasOwn, Other: stack.Adopts.From}, nil
+		return toUnmarked(stack, live, translate)
 	case asks:
 		out := Relation{Other: stack.Adopts.From, Standing: Takes}
 		switch {
@@ -99,6 +102,47 @@ func toAdopter(stack model.Stack, by observed.Adopter, translate Translator) (Re
 		out.Standing = Withheld
 	}
 	return out, nil
+}
+
+// toUnmarked is for a Gateway that asks for the load balancer of another stack and has one without the tags that record whose it was.
+// If it was made for the other stack, those were removed. Consent is asked for as at the beginning, since names prove nothing alone.
+func toUnmarked(stack model.Stack, live *observed.LoadBalancer, translate Translator) (Relation, error) {
+	own := Relation{Standing: HasOwn, Other: stack.Adopts.From}
+	of, on, err := translate(own.Other)
+	switch {
+	case err != nil || !on || !madeFor(live, own.Other, of):
+		return own, err
+	case of.Empty() && !of.Held.Everything && len(of.Leaving) == 0:
+		return Relation{}, nil // nobody is left who may have it back
+	case len(ofObjects(stack, of)) > 0:
+		return own, nil
+	}
+	return Relation{Standing: Takes, Other: own.Other, Of: of, Marks: true}, nil
+}
+
+// madeFor reports whether a load balancer has the name of that of a stack. AWS changes no names, and has each once.
+func madeFor(lb *observed.LoadBalancer, id model.StackID, of model.Stack) bool {
+	name := naming.LoadBalancer(lb.Tags[naming.ClusterTag], id, lb.Scheme)
+	if of.LoadBalancer != nil {
+		name = of.LoadBalancer.Name
+	}
+	return lb.Name == name && name != ""
+}
+
+// Observed is the relation when what the other stack has is known, and which load balancers its members show. Marks are written again
+// for those members that show this one, as nobody can write the status of an Ingress but a controller, and only if the other stack has
+// no other load balancer.
+func (rel Relation) Observed(stack model.Stack, have observed.Stack, shown func(finding.Ref) string) Relation {
+	if !rel.Marks {
+		return rel
+	}
+	live := have.Live(model.LoadBalancerID)
+	members := slices.DeleteFunc(slices.Clone(rel.Of.Members), func(m model.Member) bool { return live == nil || shown(m.Ref) != live.DNSName })
+	if len(members) == 0 || slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return !naming.IsOf(stack.ID, lb.Tags) }) {
+		return Relation{Standing: HasOwn, Other: rel.Other}
+	}
+	rel.Of.Members = members
+	return rel
 }
 
 // toFirst is for a Gateway that does not ask any more for what it has taken over: the stack that had it first takes it back. If
@@ -191,7 +235,8 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 	other := rel.Other.Title()
 	switch rel.Standing {
 	case HasOwn:
-		f := Refusal(stack, "the Gateway has one of its own, which is kept", "remove the annotation, or delete the Gateway and apply it again with the annotation")
+		f := Refusal(stack, "the Gateway has one of its own, which is kept",
+			"remove the annotation to keep it; or delete the Gateway, and its load balancer with it, and apply the Gateway again with the annotation")
 		f.Blocks = finding.BlocksNothing
 		return stack, finding.List{f}
 	case Handed:
@@ -236,6 +281,8 @@ func (rel Relation) Waits(stack model.Stack) bool {
 	switch rel.Standing {
 	case Gives, Withheld:
 		return true
+	case Takes:
+		return rel.Marks && stack.Adopts != nil
 	case Handed:
 		return stack.Empty() && stack.Held.Everything
 	}
@@ -249,7 +296,7 @@ func (rel Relation) Unsettled(have observed.Stack) bool {
 	case Alone, HasOwn, NotAllowed:
 		return false
 	case Takes:
-		return unfinished(rel.Other, have)
+		return rel.Marks || unfinished(rel.Other, have)
 	}
 	return true
 }

@@ -54,13 +54,27 @@ func StateOf(s Seen) State {
 	case !s.asks():
 		return InIngress
 	case Claimed(s.Gateway.ID, live):
-		return Refused // it has one of its own
+		return s.unmarked(live)
 	case s.Gateway.DryRun && claimed(s.Gateway) && !blocked(s.Other) && !s.Other.Empty():
 		return GivingBack // its finalizer is left
 	case len(InTheWay(s.Found)) > 0:
 		return s.unless(Refused)
 	}
 	return s.unless(Adopting)
+}
+
+// unmarked is the state where the load balancer carries the tags of the Gateway, and nothing records that it was made for the other
+// stack.
+func (s Seen) unmarked(live *observed.LoadBalancer) State {
+	switch {
+	case len(InTheWay(s.Found)) > 0 || !madeFor(live, s.Other.ID, s.Other):
+		return Refused // it has one of its own
+	case s.Other.Empty() && !s.Other.Held.Everything && len(s.Other.Leaving) == 0:
+		return Released
+	case s.Gateway.DryRun:
+		return GivingBack
+	}
+	return Adopting
 }
 
 // taken is the state where the load balancer carries the tags of the Gateway, and the tag of the stack that it was made for.

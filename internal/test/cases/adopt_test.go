@@ -39,8 +39,6 @@ type adoption struct {
 	r      *harness.Harness
 	groups []migrate.Group
 	arns   []string // of the load balancers of the groups
-	// filled has answers tell whether a target group has targets.
-	filled bool
 
 	mu sync.Mutex
 	// want are the answers to the requests that the rules of the Ingresses tell apart, by load balancer and port; nil while
@@ -67,18 +65,16 @@ func (a *adoption) watch(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// answers are what the load balancers answer now.
+// answers are what the load balancers answer now, and whether target groups have targets.
 func (a *adoption) answers() map[string]map[string]string {
 	services := servicesOf(a.r)
 	all := a.r.Emulator.Store()
 	all.Lock()
 	defer all.Unlock()
 	p := all.Partition(harness.Account, harness.Region)
-	if a.filled {
-		for arn := range services {
-			if g := p.ELB.TargetGroups[arn]; g != nil && !slices.ContainsFunc(g.Targets, func(t *store.Target) bool { return !t.Draining() }) {
-				services[arn] += " without targets"
-			}
+	for arn := range services {
+		if g := p.ELB.TargetGroups[arn]; g != nil && !slices.ContainsFunc(g.Targets, func(t *store.Target) bool { return !t.Draining() }) {
+			services[arn] += " without targets"
 		}
 	}
 	out := map[string]map[string]string{}
@@ -232,7 +228,7 @@ func (a *adoption) is(group int, hostname string) {
 
 // adopted reports whether the load balancers of a world were taken over; those of which something is lost are not.
 func adopted(t *testing.T, load func(*harness.Harness), i *interruption) bool {
-	a := &adoption{t: t, filled: true}
+	a := &adoption{t: t}
 	opt := harness.Options{Transport: a.watch}
 	if i != nil && i.what == killWrite {
 		opt.API = func(api kube.API) kube.API { return killing{api, a, i} }

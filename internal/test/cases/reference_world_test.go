@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -26,11 +27,15 @@ import (
 // moment is where an adoption may be when the cluster is given to the other controller.
 type moment struct {
 	harness.Moment
-	step string
-	n    int // calls and writes since the step began
+	step   string
+	n      int    // calls and writes since the step began
+	change string // the last one: its operation
 }
 
-func (m moment) String() string { return fmt.Sprintf("%s, change %d", m.step, m.n) }
+func (m moment) String() string { return fmt.Sprintf("%s, change %d, %s", m.step, m.n, m.change) }
+
+// direction is in which direction the load balancer changes hands.
+func (m moment) direction() string { return strings.TrimSuffix(m.step, " again") }
 
 // recorder notes the moments of an adoption: after each call that changes something in AWS, and after each write to Kubernetes. A process
 // that is killed there leaves the same.
@@ -42,17 +47,17 @@ type recorder struct {
 	n       int
 }
 
-func (rec *recorder) note() {
+func (rec *recorder) note(change string) {
 	if rec.on {
 		rec.n++
-		rec.moments = append(rec.moments, moment{harness.MomentOf(rec.a.r), rec.a.step, rec.n})
+		rec.moments = append(rec.moments, moment{harness.MomentOf(rec.a.r), rec.a.step, rec.n, change})
 	}
 }
 
 // begin begins a step, with the moment before anything is done in it.
 func (rec *recorder) begin(step string) {
 	rec.a.step, rec.n, rec.on = step, -1, true
-	rec.note()
+	rec.note("none")
 }
 
 func (rec *recorder) transport(next http.RoundTripper) http.RoundTripper {
@@ -60,7 +65,8 @@ func (rec *recorder) transport(next http.RoundTripper) http.RoundTripper {
 		before := rec.a.changes()
 		res, err := next.RoundTrip(req)
 		if rec.a.changes() > before {
-			rec.note()
+			entries := rec.a.r.Emulator.Calls().Entries()
+			rec.note(entries[len(entries)-1].Operation)
 		}
 		return res, err
 	})
@@ -74,30 +80,31 @@ func (a *adoption) changes() int {
 	return a.r.Emulator.Calls().Mutating()
 }
 
-func (rec *recorder) written(err error) error {
+func (rec *recorder) written(verb string, obj cluster.Object, err error) error {
 	if err == nil {
-		rec.note()
+		kind, _ := cluster.KindOf(obj)
+		rec.note(fmt.Sprint(verb, " ", kind))
 	}
 	return err
 }
 
 func (rec *recorder) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
-	return rec.written(rec.API.Patch(ctx, obj, part, kind, data))
+	return rec.written("Patch", obj, rec.API.Patch(ctx, obj, part, kind, data))
 }
 
 func (rec *recorder) Update(ctx context.Context, obj cluster.Object) error {
-	return rec.written(rec.API.Update(ctx, obj))
+	return rec.written("Update", obj, rec.API.Update(ctx, obj))
 }
 
 func (rec *recorder) Delete(ctx context.Context, obj cluster.Object) error {
-	return rec.written(rec.API.Delete(ctx, obj))
+	return rec.written("Delete", obj, rec.API.Delete(ctx, obj))
 }
 
 // Create notes no events.
 func (rec *recorder) Create(ctx context.Context, obj cluster.Object) error {
 	err := rec.API.Create(ctx, obj)
 	if _, is := cluster.KindOf(obj); is {
-		return rec.written(err)
+		return rec.written("Create", obj, err)
 	}
 	return err
 }
@@ -120,7 +127,7 @@ type successor struct {
 // succeed makes the world of a moment, with nobody at work.
 func (a *adoption) succeed(m moment, desired *desires) *successor {
 	s := &successor{of: a, frontends: map[model.Kind]engine.Frontend{}}
-	s.adoption = &adoption{t: a.t, groups: a.groups, arns: a.arns, filled: true, step: m.String()}
+	s.adoption = &adoption{t: a.t, groups: a.groups, arns: a.arns, step: m.String()}
 	s.r = NewWorld(a.t, harness.Options{From: &m.Moment, Frontends: s.frontends})
 	s.controller = &reference.Controller{AWS: harness.AWSConfig(s.r.Emulator), Cluster: harness.ClusterName, VPC: s.r.World.VPC, Objects: s.r.Store,
 		Bindings: func() { s.r.Settle(horizon); s.look() }}
@@ -306,4 +313,16 @@ func (d *desires) make(id model.StackID, live []cluster.Ref) []byte {
 		d.t.Fatalf("it is not known what %s becomes", id)
 	}
 	return []byte(doc.JSON())
+}
+
+// sample are the moments after the first change of each kind in each direction that is not seen yet; all with FULCRUM_ADOPTIONS=all.
+func sample(moments []moment, seen map[string]bool) (out []moment) {
+	for _, m := range moments {
+		key := m.direction() + " " + m.change
+		if !seen[key] || os.Getenv("FULCRUM_ADOPTIONS") == "all" {
+			out = append(out, m)
+		}
+		seen[key] = true
+	}
+	return out
 }
