@@ -25,7 +25,7 @@ func (r *observation) relate(ctx context.Context, stack model.Stack, have observ
 		}
 		of, _, err := r.e.translateFor(r.v, stack.ID, id, nil)
 		return of, true, err
-	})
+	}, r.shown)
 	if err != nil {
 		return have, err
 	}
@@ -43,7 +43,7 @@ func (r *observation) relate(ctx context.Context, stack model.Stack, have observ
 	if have, err = r.observeAWS(ctx, stack, questions); err != nil {
 		return have, err
 	}
-	if rel = rel.Observed(stack, have, r.shown); rel.Standing != handover.Takes {
+	if rel = rel.Observed(stack, have); rel.Standing != handover.Takes {
 		return own, nil
 	}
 	if !rel.Unsettled(have) {

@@ -85,6 +85,8 @@ type Facts struct {
 type Adopter struct {
 	Stack        model.StackID
 	LoadBalancer LoadBalancer
+	// Unmarked: no tag records for which stack it was made, and it has the name of that.
+	Unmarked bool
 }
 
 // Imports count the imported certificates that are there.

@@ -66,7 +66,7 @@ func (s *statusing) moves(ctx context.Context) (out []move) {
 			if !s.about(m) || id.Kind != model.Ingress || slices.ContainsFunc(out, func(o move) bool { return o.from == id }) {
 				continue
 			}
-			if a := s.draft(ctx, id).Have.Facts.Adopter; a != nil {
+			if a := s.draft(ctx, id).Have.Facts.Adopter; a != nil && !a.Unmarked {
 				m.by = a.Stack
 			}
 			add(m)

@@ -16,7 +16,7 @@ const (
 	BySecurityGroup = "security group" // load balancers of the cluster by the groups that they carry
 	byAdopted       = "adopted"        // load balancers by the stack that they were made for, where another has them
 	byLoadBalancer  = "load balancer"  // target groups by the load balancers that forward to them
-	ByName          = "name"           // target groups
+	ByName          = "name"           // load balancers and target groups
 	IsBackend       = "backend"        // the shared backend security group
 	IsUntagged      = "untagged"       // what is in the VPC and has tags that were never read
 )
@@ -48,6 +48,7 @@ func (v *keys) ofStack(tags map[string]string) (out []Key) {
 func (v *keys) ofLoadBalancer(arn string, e *LoadBalancer) []Key {
 	out := v.ofStack(e.Seen.Tags)
 	if naming.Owns(v.Cluster, e.Seen.Tags) {
+		out = append(out, Key{ByName, e.Seen.Name})
 		for _, id := range e.Seen.SecurityGroups {
 			out = append(out, Key{BySecurityGroup, id})
 		}

@@ -46,13 +46,20 @@ type Relation struct {
 // Translator is the translation of another stack; false if stacks of its kind are switched off.
 type Translator func(id model.StackID) (model.Stack, bool, error)
 
+// Shown is the name of the load balancer that the status of an object shows.
+type Shown func(finding.Ref) string
+
 // Relate decides the relation of a stack to another one.
-func Relate(stack model.Stack, have observed.Stack, translate Translator) (Relation, error) {
+func Relate(stack model.Stack, have observed.Stack, translate Translator, shown Shown) (Relation, error) {
 	live := have.Live(model.LoadBalancerID)
 	from, adopted := From(live)
 	adopted = adopted && stack.ID != from && Claimed(stack.ID, live)
-	if by := have.Facts.Adopter; by != nil {
+	if by := have.Facts.Adopter; by != nil && !by.Unmarked {
 		return toAdopter(stack, *by, translate)
+	} else if by != nil {
+		if rel, err := toUnmarked(stack, live, *by, translate, shown); err != nil || rel.Standing != Alone {
+			return rel, err
+		}
 	}
 	if stack.Empty() && stack.Held.Everything {
 		return Relation{}, nil // it is not known what it asks for, and nothing of it is changed
@@ -61,7 +68,7 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator) (Relat
 	case adopted && (!asks || stack.DryRun || stack.Adopts.From != from):
 		return toFirst(from, live, translate)
 	case asks && !adopted && Claimed(stack.ID, live):
-		return toUnmarked(stack, live, translate)
+		return unmarked(stack, live, translate, shown)
 	case asks:
 		out := Relation{Other: stack.Adopts.From, Standing: Takes}
 		switch {
@@ -102,47 +109,6 @@ func toAdopter(stack model.Stack, by observed.Adopter, translate Translator) (Re
 		out.Standing = Withheld
 	}
 	return out, nil
-}
-
-// toUnmarked is for a Gateway that asks for the load balancer of another stack and has one without the tags that record whose it was.
-// If it was made for the other stack, those were removed. Consent is asked for as at the beginning, since names prove nothing alone.
-func toUnmarked(stack model.Stack, live *observed.LoadBalancer, translate Translator) (Relation, error) {
-	own := Relation{Standing: HasOwn, Other: stack.Adopts.From}
-	of, on, err := translate(own.Other)
-	switch {
-	case err != nil || !on || !madeFor(live, own.Other, of):
-		return own, err
-	case of.Empty() && !of.Held.Everything && len(of.Leaving) == 0:
-		return Relation{}, nil // nobody is left who may have it back
-	case len(ofObjects(stack, of)) > 0:
-		return own, nil
-	}
-	return Relation{Standing: Takes, Other: own.Other, Of: of, Marks: true}, nil
-}
-
-// madeFor reports whether a load balancer has the name of that of a stack. AWS changes no names, and has each once.
-func madeFor(lb *observed.LoadBalancer, id model.StackID, of model.Stack) bool {
-	name := naming.LoadBalancer(lb.Tags[naming.ClusterTag], id, lb.Scheme)
-	if of.LoadBalancer != nil {
-		name = of.LoadBalancer.Name
-	}
-	return lb.Name == name && name != ""
-}
-
-// Observed is the relation when what the other stack has is known, and which load balancers its members show. Marks are written again
-// for those members that show this one, as nobody can write the status of an Ingress but a controller, and only if the other stack has
-// no other load balancer.
-func (rel Relation) Observed(stack model.Stack, have observed.Stack, shown func(finding.Ref) string) Relation {
-	if !rel.Marks {
-		return rel
-	}
-	live := have.Live(model.LoadBalancerID)
-	members := slices.DeleteFunc(slices.Clone(rel.Of.Members), func(m model.Member) bool { return live == nil || shown(m.Ref) != live.DNSName })
-	if len(members) == 0 || slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return !naming.IsOf(stack.ID, lb.Tags) }) {
-		return Relation{Standing: HasOwn, Other: rel.Other}
-	}
-	rel.Of.Members = members
-	return rel
 }
 
 // toFirst is for a Gateway that does not ask any more for what it has taken over: the stack that had it first takes it back. If
@@ -282,9 +248,9 @@ func (rel Relation) Waits(stack model.Stack) bool {
 	case Gives, Withheld:
 		return true
 	case Takes:
-		return rel.Marks && stack.Adopts != nil
+		return rel.Marks
 	case Handed:
-		return stack.Empty() && stack.Held.Everything
+		return rel.Marks || stack.Empty() && stack.Held.Everything
 	}
 	return false
 }

@@ -97,7 +97,7 @@ func TestRelate(t *testing.T) {
 		"of one that is gone":                            {stack: stackOf(group, true), have: adoptedBy(gateway, observed.Stack{}), other: gone, want: Takes},
 		"all of the group leave, nothing is taken":       {stack: model.Stack{ID: group}, have: adoptedBy(gateway, observed.Stack{}), other: stackOf(gateway, true), want: Handed},
 	} {
-		got, err := Relate(c.stack, c.have, func(model.StackID) (model.Stack, bool, error) { return c.other, !c.off, nil })
+		got, err := Relate(c.stack, c.have, func(model.StackID) (model.Stack, bool, error) { return c.other, !c.off, nil }, func(finding.Ref) string { return "" })
 		if err != nil || got.Standing != c.want {
 			t.Errorf("%s: %+v, %v; want %d", name, got, err, c.want)
 		}

@@ -69,7 +69,7 @@ func (s Seen) unmarked(live *observed.LoadBalancer) State {
 	switch {
 	case len(InTheWay(s.Found)) > 0 || !madeFor(live, s.Other.ID, s.Other):
 		return Refused // it has one of its own
-	case s.Other.Empty() && !s.Other.Held.Everything && len(s.Other.Leaving) == 0:
+	case gone(s.Other):
 		return Released
 	case s.Gateway.DryRun:
 		return GivingBack
