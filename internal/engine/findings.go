@@ -159,7 +159,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 			message = fmt.Sprintf("%s; %s", value.Text(""), refused.Meanwhile(p.Stack.Kind, f.Step, refused.OpensAfter(p, f.Step.ID)))
 			field, fix = cmp.Or(value.Setting, field), failure.ChangeValue
 		case reason == finding.NameTaken:
-			return f.nameTaken(p.Stack.Kind, message)
+			return f.nameTaken(p.Stack, message)
 		}
 	}
 	for _, ref := range f.Step.Blames {

@@ -61,8 +61,9 @@ func avoid(names *[]string, taken string) bool {
 
 // nameTaken reports a step that creates what has the name of another owner's resource, with the field that sets the
 // name. Which resource that is, why says.
-func (f FailedStep) nameTaken(kind model.Kind, why string) (out finding.List) {
-	setting := naming.SettingField(kind, "load-balancer-name")
+func (f FailedStep) nameTaken(id model.StackID, why string) (out finding.List) {
+	setting := naming.SettingField(id.Kind, "load-balancer-name")
+	var lost failure.NoStack
 	for _, ref := range f.Step.Blames {
 		field, by, fix := string(f.Step.Address.Kind), "the controller computes the name", "remove the other resource"
 		_, names := f.Step.Do.(plan.CreateLoadBalancer)
@@ -76,6 +77,11 @@ func (f FailedStep) nameTaken(kind model.Kind, why string) (out finding.List) {
 		case names && f.Step.Address.ID == model.LoadBalancerID:
 			field, by = setting, fmt.Sprintf("the controller computes the name, because %s is not set", setting)
 			fix = fmt.Sprintf("set %s, or remove the other resource", setting)
+		}
+		if names && errors.As(f.Err, &lost) {
+			// Two controllers have removed the tags of each other, and it may serve.
+			fix = fmt.Sprintf("if the status shows it, tag it with %s=%s and %s=%s; otherwise %s", naming.StackTag(id.Kind), naming.StackTagValue(id),
+				naming.ResourceTag(id.Kind), f.Step.Address.ID, fix)
 		}
 		out.Add(finding.Finding{
 			Object: ref, Field: field, Reason: finding.NameTaken, Severity: finding.Error,

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
@@ -52,5 +54,16 @@ func TestATakenNameIsReportedAtTheFieldThatSetsIt(t *testing.T) {
 		if len(got) != 1 || got[0].Field != c.field || got[0].Message != why+c.text || got[0].Fix != c.fix || got[0].Reason != finding.NameTaken {
 			t.Errorf("%s: got %+v", name, got)
 		}
+	}
+}
+
+// A load balancer of the cluster whose stack no tag names may serve: another controller has removed the tags. It is not to be removed.
+func TestALoadBalancerWithoutStackIsTagged(t *testing.T) {
+	web := finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
+	step := plan.Step{Address: plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}, Do: plan.CreateLoadBalancer{Name: "web"}, Blames: []finding.Ref{web}}
+	got := FailedStep{Step: step, Err: failure.NoStack("cluster rig")}.nameTaken(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, "why")
+	const want = "if the status shows it, tag it with ingress.k8s.aws/stack=shop/web and ingress.k8s.aws/resource=LoadBalancer; otherwise set "
+	if len(got) != 1 || !strings.HasPrefix(got[0].Fix, want) {
+		t.Errorf("got %+v", got)
 	}
 }

@@ -172,6 +172,9 @@ func takenBy(tags map[string]string, id model.StackID) error {
 			return failure.OtherOwner(owner)
 		}
 	}
+	if tags[naming.ClusterTag] != "" && !slices.ContainsFunc(model.Kinds, func(k model.Kind) bool { return tags[naming.StackTag(k)] != "" }) {
+		return failure.NoStack(owner)
+	}
 	return errors.New(owner)
 }
 

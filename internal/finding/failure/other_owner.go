@@ -5,3 +5,9 @@ type OtherOwner string
 
 // Error implements error.
 func (o OtherOwner) Error() string { return string(o) }
+
+// NoStack is whose a resource is, in words, where its tags name a cluster and no stack.
+type NoStack string
+
+// Error implements error.
+func (o NoStack) Error() string { return string(o) }

@@ -202,7 +202,8 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 	switch rel.Standing {
 	case HasOwn:
 		f := Refusal(stack, "the Gateway has one of its own, which is kept",
-			"remove the annotation to keep it; or delete the Gateway, and its load balancer with it, and apply the Gateway again with the annotation")
+			"remove the annotation to keep it; or, once no event of "+other+" reports an error, delete the Gateway, and its load balancer with it, "+
+				"and apply the Gateway again with the annotation")
 		f.Blocks = finding.BlocksNothing
 		return stack, finding.List{f}
 	case Handed:

@@ -39,6 +39,8 @@ type adoption struct {
 	r      *harness.Harness
 	groups []migrate.Group
 	arns   []string // of the load balancers of the groups
+	// bound are the Services of target groups whose binding is made again.
+	bound map[string]string
 
 	mu sync.Mutex
 	// want are the answers to the requests that the rules of the Ingresses tell apart, by load balancer and port; nil while
@@ -72,8 +74,13 @@ func (a *adoption) answers() map[string]map[string]string {
 	all.Lock()
 	defer all.Unlock()
 	p := all.Partition(harness.Account, harness.Region)
-	for arn := range services {
-		if g := p.ELB.TargetGroups[arn]; g != nil && !slices.ContainsFunc(g.Targets, func(t *store.Target) bool { return !t.Draining() }) {
+	for arn, service := range a.bound {
+		if services[arn] == "" {
+			services[arn] = service
+		}
+	}
+	for arn, g := range p.ELB.TargetGroups {
+		if !slices.ContainsFunc(g.Targets, func(t *store.Target) bool { return !t.Draining() }) {
 			services[arn] += " without targets"
 		}
 	}

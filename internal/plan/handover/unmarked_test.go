@@ -1,0 +1,74 @@
+package handover
+
+import (
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+)
+
+// A load balancer whose tags were removed is taken for an adopted one only by its name, by the status of a member, and if the Gateway
+// still asks for it. Names and annotations alone are written by anyone.
+func TestUnmarkedAdoptions(t *testing.T) {
+	from := model.StackID{Kind: model.Ingress, Name: "edge"}
+	gateway := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
+	member := model.Member{Ref: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "a"}, Claimed: true}
+	newcomer := model.Member{Ref: finding.Ref{Kind: "Ingress", Namespace: "evil", Name: "x"}, Claimed: true}
+	ingresses := model.Stack{ID: from, LoadBalancer: &model.LoadBalancer{Name: "k8s-edge"}, Members: []model.Member{member, newcomer}}
+	by := model.Stack{ID: gateway, LoadBalancer: &model.LoadBalancer{Name: "k8s-own"}, Members: []model.Member{{Claimed: true}}, Adopts: &model.Adoption{From: from}}
+	plain := by
+	plain.Adopts = nil
+	of := func(name string, tags map[string]string) observed.LoadBalancer {
+		return observed.LoadBalancer{ARN: name, Name: name, DNSName: name + ".elb", ResourceID: model.LoadBalancerID, Tags: tags}
+	}
+	taken, other := of("k8s-edge", naming.ResourceTags("rig", gateway, model.LoadBalancerID, nil)), of("k8s-mine", naming.ResourceTags("rig", from, model.LoadBalancerID, nil))
+	computed := of(naming.LoadBalancer("rig", from, model.Internal), taken.Tags)
+	computed.Scheme = model.Internal
+	for name, c := range map[string]struct {
+		lb                observed.LoadBalancer
+		shown             string
+		ingresses         model.Stack
+		gateway           model.Stack
+		byGateway, byItem Standing
+	}{
+		"as it was":             {taken, "k8s-edge.elb", ingresses, by, Takes, Handed},
+		"another name":          {of("k8s-own", taken.Tags), "k8s-own.elb", ingresses, by, HasOwn, Handed},
+		"no status shows it":    {taken, "", ingresses, by, HasOwn, Alone},
+		"it shows another":      {taken, "k8s-mine.elb", ingresses, by, HasOwn, Alone},
+		"no object is left":     {computed, "", model.Stack{ID: from}, by, Alone, Alone},
+		"the Gateway is silent": {taken, "k8s-edge.elb", ingresses, plain, Alone, Alone},
+	} {
+		shown := func(ref finding.Ref) string {
+			if ref == member.Ref {
+				return c.shown
+			}
+			return ""
+		}
+		translate := func(id model.StackID) (model.Stack, bool, error) {
+			if id == gateway {
+				return c.gateway, true, nil
+			}
+			return c.ingresses, true, nil
+		}
+		g, err := Relate(c.gateway, observed.Stack{LoadBalancers: []observed.LoadBalancer{c.lb}}, translate, shown)
+		if err != nil || g.Standing != c.byGateway || g.Marks != (g.Standing == Takes) {
+			t.Errorf("%s: the Gateway is %+v, %v", name, g, err)
+		}
+		if g.Marks && (len(g.Of.Members) != 1 || g.Of.Members[0].Ref != member.Ref) {
+			t.Errorf("%s: they may have it back: %v", name, g.Of.Members)
+		}
+		seen := observed.Stack{Facts: observed.Facts{Adopter: &observed.Adopter{Stack: gateway, LoadBalancer: c.lb, Unmarked: true}}}
+		if i, err := Relate(c.ingresses, seen, translate, shown); err != nil || i.Standing != c.byItem {
+			t.Errorf("%s: the Ingresses are %+v, %v", name, i, err)
+		}
+		seen.LoadBalancers = []observed.LoadBalancer{other}
+		if i, err := Relate(c.ingresses, seen, translate, shown); err != nil || i.Standing != Alone {
+			t.Errorf("%s: with another load balancer they are %+v, %v", name, i, err)
+		}
+		if g = g.Observed(c.gateway, observed.Stack{LoadBalancers: []observed.LoadBalancer{c.lb, other}}); g.Marks {
+			t.Errorf("%s: the Ingresses have another load balancer, and the Gateway is %+v", name, g)
+		}
+	}
+}
