@@ -104,7 +104,7 @@ func TestClusterComesBackDuringAdoption(t *testing.T) {
 					ends[a.comesBack(m, docs, w)]++
 				}
 				if t.Failed() {
-					continue
+					return
 				}
 			}
 		})
