@@ -18,6 +18,10 @@ type Side struct {
 	model.Stack
 	// Port returns the number of a port of a Service.
 	Port func(b *model.Binding) string
+	// Frontend is the desired state of a Gateway with a network load balancer in front of this one, in place of a frontend NLB;
+	// nil where there is none. ALB is the ARN by which it names this one.
+	Frontend *model.Stack
+	ALB      string
 	// Keeps reports that it takes over the load balancer of the other side.
 	Keeps bool
 }

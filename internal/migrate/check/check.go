@@ -68,7 +68,8 @@ func Compare(ingress, gateway Side, ignoredTag string) Result {
 		c.setting(0, "load balancer", "is there", "cannot be built")
 		return c.Result
 	}
-	c.loadBalancer(ingress.LoadBalancer, gateway.LoadBalancer)
+	c.loadBalancer(withoutFrontend(ingress.Stack), gateway.LoadBalancer)
+	c.frontends()
 	for _, l := range ingress.LoadBalancer.Listeners {
 		i := slices.IndexFunc(gateway.LoadBalancer.Listeners, func(o model.Listener) bool { return o.Port == l.Port })
 		if i < 0 {
@@ -164,7 +165,6 @@ func (c *comparing) loadBalancer(a, b *model.LoadBalancer) {
 		return w.ID
 	}
 	c.same(0, "web ACL of WAF Classic", classic(a.AddOns.ClassicACL), classic(b.AddOns.ClassicACL))
-	c.same(0, "frontend NLB", c.from.FrontendNLB != nil, c.to.FrontendNLB != nil)
 	if a.Name != b.Name && (a.Origins["name"] != finding.Origin{}) {
 		c.setting(0, "name", a.Name, b.Name)
 	}

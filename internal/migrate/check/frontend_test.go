@@ -1,0 +1,134 @@
+package check_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+)
+
+const albARN = "arn:aws:elasticloadbalancing:::loadbalancer/app/edge/0"
+
+// alb is the sample with one rule.
+func alb() model.Stack {
+	s := sample()
+	s.LoadBalancer.Listeners[0].Rules = s.LoadBalancer.Listeners[0].Rules[:1]
+	return s
+}
+
+// inFront is a network load balancer in front of it, with its target groups.
+func inFront(groups model.GroupChoice, alb string) model.Stack {
+	return model.Stack{
+		LoadBalancer: &model.LoadBalancer{
+			Type: model.Network, Name: "edge-nlb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsNamed{Refs: []string{"subnet-a"}}, Addresses: []string{"eipalloc-a"},
+			SecurityGroups: groups, Attributes: map[string]string{"zonal_shift.config.enabled": "true"}, Tags: map[string]string{"team": "a"},
+			Listeners: []model.Listener{
+				{Port: 80, Base: model.TCP, Default: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "80"}}}}}},
+				{Port: 443, Base: model.TCP, Default: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "443"}}}}}},
+			},
+		},
+		TargetGroups: []model.TargetGroup{leadsTo("443", 443, alb), leadsTo("80", 443, alb)},
+	}
+}
+
+func leadsTo(id string, port int32, alb string) model.TargetGroup {
+	return model.TargetGroup{
+		ID: id, Type: model.ALBTargets, Port: port, Protocol: "TCP", AddressType: model.IPv4, LoadBalancer: alb,
+		HealthCheck: model.HealthCheck{Port: "traffic-port", Protocol: "HTTPS", Path: "/", HTTPCodes: "200"}, Tags: map[string]string{"team": "a"},
+	}
+}
+
+// ingressSide has a frontend NLB with the managed security group of the ALB, which admits clients to its port 80 as well.
+func ingressSide() check.Side {
+	s := alb()
+	front := inFront(model.GroupsShared{}, "")
+	s.FrontendNLB, s.TargetGroups = front.LoadBalancer, append(s.TargetGroups, front.TargetGroups...)
+	managed := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
+	managed.Group.Ingress = append(managed.Group.Ingress, model.IngressRule{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"})
+	s.LoadBalancer.SecurityGroups = managed
+	return check.Side{Stack: s, Port: portText}
+}
+
+// gatewaySide has a Gateway with a network load balancer of the same settings, and with a security group of its own.
+func gatewaySide() check.Side {
+	front := inFront(model.GroupsManaged{Backend: true, Group: model.SecurityGroup{Ingress: []model.IngressRule{
+		{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}, {Protocol: "tcp", From: 443, To: 443, CIDR: "10.0.0.0/8"},
+	}}}, albARN)
+	return check.Side{Stack: alb(), Port: portText, Frontend: &front, ALB: albARN}
+}
+
+func portText(b *model.Binding) string { return b.Port.String() }
+
+// A change of what the Gateway in front has is a difference, as is a frontend NLB that has no counterpart.
+func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
+	t.Parallel()
+	if got := check.Compare(ingressSide(), gatewaySide(), ignored); len(got.Differences) > 0 || got.Requests == 0 {
+		t.Fatalf("the same settings differ: %+v", got)
+	}
+	lb := func(change func(*model.LoadBalancer)) func(*check.Side) {
+		return func(s *check.Side) { change(s.Frontend.LoadBalancer) }
+	}
+	group := func(change func(*model.TargetGroup)) func(*check.Side) {
+		return func(s *check.Side) { change(&s.Frontend.TargetGroups[1]) }
+	}
+	for name, tt := range map[string]struct {
+		change func(*check.Side)
+		says   string
+	}{
+		"none":                 {func(s *check.Side) { s.Frontend = nil }, "frontend NLB: Ingress true, Gateway none"},
+		"held":                 {func(s *check.Side) { s.Frontend.Held.Everything = true }, "frontend NLB: Ingress true, Gateway none"},
+		"nothing":              {func(s *check.Side) { s.Frontend.LoadBalancer = nil }, "frontend NLB: Ingress true, Gateway none"},
+		"another scheme":       {lb(func(lb *model.LoadBalancer) { lb.Scheme = model.InternetFacing }), "frontend NLB: scheme: Ingress internal, Gateway internet-facing"},
+		"another address type": {lb(func(lb *model.LoadBalancer) { lb.AddressType = model.DualStack }), "frontend NLB: address type"},
+		"other subnets":        {lb(func(lb *model.LoadBalancer) { lb.Subnets = model.SubnetsDiscovered{} }), "frontend NLB: subnets: Ingress subnet-a, Gateway discovered"},
+		"other addresses":      {lb(func(lb *model.LoadBalancer) { lb.Addresses = nil }), "frontend NLB: elastic addresses: Ingress eipalloc-a, Gateway none"},
+		"other groups":         {lb(func(lb *model.LoadBalancer) { lb.SecurityGroups = model.GroupsGiven{Refs: []string{"sg-1"}} }), "frontend NLB: security groups"},
+		"no groups":            {lb(func(lb *model.LoadBalancer) { lb.SecurityGroups = nil }), "frontend NLB: security groups"},
+		"other clients": {lb(func(lb *model.LoadBalancer) {
+			lb.SecurityGroups.(model.GroupsManaged).Group.Ingress[0].CIDR = "0.0.0.0/0"
+		}), "frontend NLB: clients that are admitted"},
+		"another attribute": {lb(func(lb *model.LoadBalancer) { lb.Attributes = nil }), "frontend NLB: attributes"},
+		"another tag":       {lb(func(lb *model.LoadBalancer) { lb.Tags = nil }), "frontend NLB: tags"},
+		"a port less":       {lb(func(lb *model.LoadBalancer) { lb.Listeners = lb.Listeners[1:] }), "port 80: frontend NLB: listener: Ingress TCP, Gateway none"},
+		"a port more": {lb(func(lb *model.LoadBalancer) {
+			lb.Listeners = append(lb.Listeners, model.Listener{Port: 9, Base: model.TCP})
+		}), "port 9: frontend NLB: listener: Ingress none, Gateway TCP"},
+		"another protocol":     {lb(func(lb *model.LoadBalancer) { lb.Listeners[0].Base = model.UDP }), "port 80: frontend NLB: protocol: Ingress TCP, Gateway UDP"},
+		"held port":            {lb(func(lb *model.LoadBalancer) { lb.Listeners[0].Default = nil }), "port 80: frontend NLB: target: Ingress port 443 of the ALB, Gateway nowhere"},
+		"another port":         {group(func(g *model.TargetGroup) { g.Port = 80 }), "port 80: frontend NLB: target: Ingress port 443 of the ALB, Gateway port 80 of the ALB"},
+		"another ALB":          {group(func(g *model.TargetGroup) { g.LoadBalancer = "other" }), "port 80: frontend NLB: target: Ingress port 443 of the ALB, Gateway port 443 of other"},
+		"another health check": {group(func(g *model.TargetGroup) { g.HealthCheck.HTTPCodes = "200-399" }), "port 80: frontend NLB: target group: health check"},
+		"another target tag":   {group(func(g *model.TargetGroup) { g.Tags = nil }), "port 80: frontend NLB: target group: tags"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			changed := gatewaySide()
+			tt.change(&changed)
+			got := check.Compare(ingressSide(), changed, ignored)
+			if len(got.Differences) == 0 || !strings.Contains(got.Differences[0].Text(), tt.says) ||
+				slices.ContainsFunc(got.Differences, func(d check.Difference) bool { return !strings.Contains(d.Text(), "frontend NLB: ") }) {
+				t.Errorf("want %q, got %+v", tt.says, got.Differences)
+			}
+		})
+	}
+}
+
+// The name of a frontend NLB counts where that of the ALB was chosen, and a frontend NLB may not appear.
+func TestTheNameOfAFrontendNLBFollowsThatOfTheALB(t *testing.T) {
+	t.Parallel()
+	from, to := ingressSide(), gatewaySide()
+	to.Frontend.LoadBalancer.Name = "k8s-shop-edge"
+	if got := check.Compare(from, to, ignored); len(got.Differences) > 0 {
+		t.Errorf("a generated name is a difference: %+v", got.Differences)
+	}
+	from.LoadBalancer.Origins = map[string]finding.Origin{"name": {Field: "load-balancer-name"}}
+	if got := check.Compare(from, to, ignored); len(got.Differences) != 1 || got.Differences[0].Text() != "frontend NLB: name: Ingress edge-nlb, Gateway k8s-shop-edge" {
+		t.Errorf("%+v", got.Differences)
+	}
+	if got := check.Compare(check.Side{Stack: alb(), Port: portText}, gatewaySide(), ignored); len(got.Differences) != 1 || got.Differences[0].Text() != "frontend NLB: Ingress none, Gateway true" {
+		t.Errorf("%+v", got.Differences)
+	}
+}
