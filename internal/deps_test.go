@@ -114,7 +114,7 @@ var layers = map[string]layer{
 
 	"internal/migrate/check": {pure: true, own: append([]string{"internal/migrate/match", "internal/plan/equal"}, core...)},
 	"internal/migrate/match": {pure: true, own: core[:2]},
-	"internal/migrate":       {pure: true, api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/migrate/match", "internal/translate/gatewayconfig", "internal/translate/settings"}, core...)},
+	"internal/migrate":       {pure: true, api: true, own: append([]string{"internal/cluster", "internal/engine", "internal/migrate/check", "internal/migrate/match", "internal/translate/gatewayconfig", "internal/translate/settings"}, core...)},
 
 	"internal/cloud/drift":     {own: core[:2], libraries: []string{"github.com/go-logr/"}},
 	"internal/cloud/durations": {pure: true},

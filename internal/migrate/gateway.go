@@ -27,7 +27,7 @@ func (g *grouping) build() {
 	config := &gwconfig.LoadBalancerConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwconfig.GroupVersion.String(), Kind: "LoadBalancerConfiguration"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: configName},
-		Spec:       configBuilder{g}.loadBalancer(),
+		Spec:       configBuilder{g, g.lb}.loadBalancer(),
 	}
 	gw := &gwv1.Gateway{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "Gateway"},
@@ -45,6 +45,7 @@ func (g *grouping) build() {
 	of := g.describe()
 	g.Objects = append(g.Objects, Object{Object: config, From: of}, g.annotate(gw, of))
 	routeBuilder{g}.routes()
+	g.frontend()
 	g.unsupported()
 	g.annotations()
 }
@@ -133,8 +134,11 @@ func (g *grouping) permit(namespace, secret string) {
 	}})
 }
 
-// configBuilder makes the LoadBalancerConfiguration.
-type configBuilder struct{ *grouping }
+// configBuilder makes the LoadBalancerConfiguration of a load balancer: the ALB, or the network load balancer in front of it.
+type configBuilder struct {
+	*grouping
+	lb *model.LoadBalancer
+}
 
 // loadBalancer is the configuration of the load balancer as a whole.
 func (g configBuilder) loadBalancer() gwconfig.LoadBalancerConfigurationSpec {
@@ -151,16 +155,7 @@ func (g configBuilder) loadBalancer() gwconfig.LoadBalancerConfigurationSpec {
 		out.IPAddressType = new(gwconfig.LoadBalancerIPAddressType(lb.AddressType))
 	}
 	out.CustomerOwnedIPv4Pool, out.IPv4IPAMPoolID = notEmpty(lb.CoIPPool), notEmpty(lb.IPAMPool)
-	switch s := lb.Subnets.(type) {
-	case model.SubnetsNamed:
-		list := make([]gwconfig.SubnetConfiguration, len(s.Refs))
-		for i, ref := range s.Refs {
-			list[i].Identifier = ref
-		}
-		out.LoadBalancerSubnets = &list
-	case model.SubnetsTagged:
-		out.LoadBalancerSubnetsSelector = &s.Tags
-	}
+	g.subnets(&out)
 	g.securityGroups(&out)
 	out.LoadBalancerAttributes = attributes(lb.Attributes)
 	if lb.Capacity != nil {
@@ -177,6 +172,38 @@ func (g configBuilder) loadBalancer() gwconfig.LoadBalancerConfigurationSpec {
 		}
 	}
 	return out
+}
+
+// subnets names the subnets, with the elastic addresses of a network load balancer in their order.
+func (g configBuilder) subnets(out *gwconfig.LoadBalancerConfigurationSpec) {
+	list := make([]gwconfig.SubnetConfiguration, len(g.lb.Addresses))
+	switch s := g.lb.Subnets.(type) {
+	case model.SubnetsNamed:
+		list = make([]gwconfig.SubnetConfiguration, len(s.Refs))
+		for i, ref := range s.Refs {
+			list[i].Identifier = ref
+		}
+	case model.SubnetsTagged:
+		out.LoadBalancerSubnetsSelector = &s.Tags
+	}
+	if addressesFit(g.lb) {
+		for i := range g.lb.Addresses {
+			list[i].EIPAllocation = &g.lb.Addresses[i]
+		}
+	} else {
+		at := g.lb.Origins["addresses"]
+		g.note(Lost, at.Object, at.Field, fmt.Sprintf("elastic addresses (%d) are not as many as subnets (%d), so that AWS makes no such load balancer", len(g.lb.Addresses), len(list)),
+			"name an address for each subnet")
+	}
+	if len(list) > 0 {
+		out.LoadBalancerSubnets = &list
+	}
+}
+
+// addressesFit reports whether a load balancer has an elastic address for each subnet that is named, or none.
+func addressesFit(lb *model.LoadBalancer) bool {
+	s, named := lb.Subnets.(model.SubnetsNamed)
+	return !named || len(lb.Addresses) == 0 || len(lb.Addresses) == len(s.Refs)
 }
 
 func notEmpty(s string) *string {

@@ -2,14 +2,13 @@ package migrate_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
-	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
@@ -20,8 +19,10 @@ import (
 // options are those of a controller with the usual flags.
 func options(shared assemble.Options, class string) migrate.Options {
 	shared.Cluster = "test"
+	gateways := gateway.Options{Options: shared, ListenerSets: true}
 	return migrate.Options{
-		Ingress: ingress.New(ingress.Options{Options: shared, Class: class}), Gateway: gateway.New(model.ALBGateway, gateway.Options{Options: shared, ListenerSets: true}),
+		Ingress: ingress.New(ingress.Options{Options: shared, Class: class}),
+		Gateway: gateway.New(model.ALBGateway, gateways), Network: gateway.New(model.NLBGateway, gateways),
 		DefaultTags: shared.DefaultTags, DefaultSSLPolicy: shared.Filled().DefaultSSLPolicy, Live: true,
 	}
 }
@@ -66,11 +67,11 @@ func differences(t *testing.T, store *cluster.Memory, r migrate.Result, opt migr
 		if g.Gateway.IsZero() {
 			continue
 		}
-		for _, f := range found[g.Gateway] {
+		for _, f := range slices.Concat(found[g.Gateway], found[g.Frontend]) {
 			fmt.Fprintln(&out, f)
 		}
 		port := migrate.PortOf(store)
-		res := check.Compare(check.Side{Stack: g.From, Port: port}, check.Side{Stack: stacks[g.Gateway], Port: port}, naming.OriginTag)
+		res := g.Compare(stacks, port)
 		for _, d := range res.Differences {
 			fmt.Fprintln(&out, d.Text())
 		}

@@ -20,8 +20,9 @@ import (
 
 // Options are what a translation depends on besides the objects.
 type Options struct {
-	// Ingress and Gateway are the frontends of the controller.
-	Ingress, Gateway engine.Frontend
+	// Ingress and Gateway are the frontends of the controller, and Network that of Gateways with a network load balancer; nil
+	// where it serves none.
+	Ingress, Gateway, Network engine.Frontend
 	// DefaultTags and DefaultSSLPolicy are those of the controller's flags, which it adds to what objects say.
 	DefaultTags      map[string]string
 	DefaultSSLPolicy string
@@ -43,8 +44,8 @@ type Options struct {
 
 // Result is what Ingresses become.
 type Result struct {
-	// Class is the GatewayClass of all Gateways; nil where there is none.
-	Class *gwv1.GatewayClass
+	// Classes are the GatewayClasses of the Gateways.
+	Classes []*gwv1.GatewayClass
 	// Groups are the load balancers, by their ids.
 	Groups []Group
 	// Targets are the TargetGroupConfigurations, which load balancers share.
@@ -61,8 +62,10 @@ type Group struct {
 	Members []finding.Ref
 	// Gateway is the one that takes its place; zero where nothing can be translated.
 	Gateway finding.Ref
-	Objects []Object
-	Notes   []Note
+	// Frontend is the Gateway that takes the place of the frontend NLB; zero where there is none.
+	Frontend finding.Ref
+	Objects  []Object
+	Notes    []Note
 	// Annotations are those of the members and of the Services behind them.
 	Annotations []Translated
 	// From is the desired state of the Ingresses.
@@ -159,32 +162,20 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 		out.Groups = append(out.Groups, *g.Group)
 	}
 	slices.SortFunc(out.Others, finding.Ref.Compare)
-	if slices.ContainsFunc(out.Groups, func(g Group) bool { return !g.Gateway.IsZero() }) {
-		out.Class = &gwv1.GatewayClass{
-			TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "GatewayClass"},
-			ObjectMeta: metav1.ObjectMeta{Name: className},
-			Spec:       gwv1.GatewayClassSpec{ControllerName: gatewayconfig.ALBController},
-		}
-	}
+	out.class(className, gatewayconfig.ALBController, func(g Group) finding.Ref { return g.Gateway })
+	out.class(networkClassName, gatewayconfig.NLBController, func(g Group) finding.Ref { return g.Frontend })
 	return out, nil
 }
 
-// Compile returns the desired state that the frontend of Gateways makes of each Gateway of a result, by the Gateway, with
-// what it has to say about it. The objects are added to the store.
-func Compile(store *cluster.Memory, r Result, opt Options) (map[finding.Ref]model.Stack, map[finding.Ref]finding.List, error) {
-	for _, o := range r.Objects() {
-		if err := store.Put(o.Object); err != nil {
-			return nil, nil, err
-		}
+// class adds the GatewayClass of some Gateways, where there are any.
+func (r *Result) class(name string, controller gwv1.GatewayController, of func(Group) finding.Ref) {
+	if slices.ContainsFunc(r.Groups, func(g Group) bool { return !of(g).IsZero() }) {
+		r.Classes = append(r.Classes, &gwv1.GatewayClass{
+			TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "GatewayClass"},
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       gwv1.GatewayClassSpec{ControllerName: controller},
+		})
 	}
-	stacks, found := map[finding.Ref]model.Stack{}, map[finding.Ref]finding.List{}
-	for _, g := range r.Groups {
-		if !g.Gateway.IsZero() {
-			id := model.StackID{Kind: model.ALBGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name}
-			stacks[g.Gateway], found[g.Gateway] = opt.Gateway.Translate(cluster.NewView(store), id, nil)
-		}
-	}
-	return stacks, found, nil
 }
 
 // PortOf returns the number of the port of a Service that a binding names, as it names it where there is none.
@@ -202,15 +193,16 @@ func (r Result) Objects() []Object {
 	}
 	out = append(out, r.Targets...)
 	rank := func(o Object) int {
-		return slices.Index([]string{"ReferenceGrant", "LoadBalancerConfiguration", "Gateway", "HTTPRoute", "TargetGroupConfiguration", "ListenerRuleConfiguration"}, refOf(o.Object).Kind)
+		return slices.Index([]string{"ReferenceGrant", "LoadBalancerConfiguration", "Gateway", "HTTPRoute", "TCPRoute", "TargetGroupConfiguration", "ListenerRuleConfiguration"}, refOf(o.Object).Kind)
 	}
 	slices.SortStableFunc(out, func(a, b Object) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(rank(a), rank(b)))
 	})
-	if r.Class != nil {
-		out = append([]Object{{Object: r.Class}}, out...)
+	var classes []Object
+	for _, c := range r.Classes {
+		classes = append(classes, Object{Object: c})
 	}
-	return out
+	return append(classes, out...)
 }
 
 // ObjectsOf are the objects of one load balancer, those that it shares included.

@@ -31,5 +31,18 @@ const (
 	grantSuffix        = "secrets"
 )
 
-// className is the GatewayClass that all Gateways have.
-const className = "aws-alb"
+// The suffixes of names of what takes the place of a frontend NLB. The port of a route follows its prefix.
+const (
+	networkSuffix            = "nlb-gateway"
+	groupNetworkSuffix       = "grp-nlb"
+	networkConfigSuffix      = "nlb-config"
+	groupNetworkConfigSuffix = "grp-nlb-lb"
+	networkTargetsSuffix     = "nlb-targets"
+	networkRoutePrefix       = "nlb"
+)
+
+// className is the GatewayClass of all Gateways with an ALB, networkClassName that of those with a network load balancer.
+const (
+	className        = "aws-alb"
+	networkClassName = "aws-nlb"
+)

@@ -10,8 +10,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
-	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
-	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/test/ingressgen"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
@@ -49,9 +47,9 @@ func TestRandomGroupsAnswerAlike(t *testing.T) {
 		}
 		for _, g := range res.Groups {
 			port := migrate.PortOf(store)
-			got := check.Compare(check.Side{Stack: g.From, Port: port}, check.Side{Stack: stacks[g.Gateway], Port: port}, naming.OriginTag)
+			got := g.Compare(stacks, port)
 			requests += got.Requests
-			faulted := slices.ContainsFunc(found[g.Gateway], func(f finding.Finding) bool { return f.Severity == finding.Error })
+			faulted := slices.ContainsFunc(slices.Concat(found[g.Gateway], found[g.Frontend]), func(f finding.Finding) bool { return f.Severity == finding.Error })
 			switch {
 			case faulted:
 			case g.Worst() == migrate.Lost:

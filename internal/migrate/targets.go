@@ -106,17 +106,23 @@ func (g *grouping) props(u use) gwconfig.TargetGroupProps {
 
 func (g *grouping) check(u use) *gwconfig.HealthCheckConfiguration {
 	c := u.group.HealthCheck
-	out := &gwconfig.HealthCheckConfiguration{
-		HealthCheckProtocol: new(gwconfig.HealthCheckProtocol(c.Protocol)), HealthCheckPath: notEmpty(c.Path),
-		HealthCheckInterval: &c.IntervalSeconds, HealthCheckTimeout: &c.TimeoutSeconds,
-		HealthyThresholdCount: &c.HealthyThreshold, UnhealthyThresholdCount: &c.UnhealthyThreshold,
-	}
-	if !g.ownCheckPort(u) {
-		out.HealthCheckPort = &c.Port
+	port := &c.Port
+	if g.ownCheckPort(u) {
+		port = nil
 	}
 	if g.standsForNodePort(u) {
 		g.note(Lost, u.member, u.group.Origin.Field, fmt.Sprintf("the health check of Service %s/%s goes to a node port that the manifests do not have", u.service.Namespace, u.service.Name),
 			"translate from the cluster, or set nodePort")
+	}
+	return checkOf(c, port)
+}
+
+// checkOf is a health check as a configuration, with all settings but a port that is nil.
+func checkOf(c model.HealthCheck, port *string) *gwconfig.HealthCheckConfiguration {
+	out := &gwconfig.HealthCheckConfiguration{
+		HealthCheckProtocol: new(gwconfig.HealthCheckProtocol(c.Protocol)), HealthCheckPath: notEmpty(c.Path), HealthCheckPort: port,
+		HealthCheckInterval: &c.IntervalSeconds, HealthCheckTimeout: &c.TimeoutSeconds,
+		HealthyThresholdCount: &c.HealthyThreshold, UnhealthyThresholdCount: &c.UnhealthyThreshold,
 	}
 	if codes := notEmpty(c.HTTPCodes); codes != nil {
 		out.Matcher = &gwconfig.HealthCheckMatcher{HTTPCode: codes}

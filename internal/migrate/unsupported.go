@@ -39,7 +39,15 @@ var kept = map[string]string{
 	"healthy-threshold-count": targets + "healthyThresholdCount", "unhealthy-threshold-count": targets + "unhealthyThresholdCount",
 	"success-codes": targets + "matcher", "wafv2-acl-arn": config + "wafV2", "wafv2-acl-name": config + "wafV2",
 	"shield-advanced-protection": config + "shieldConfiguration", "waf-acl-id": "see the note", "web-acl-id": "see the note",
-	"dry-run-plan": "written by the controller, not read",
+	"dry-run-plan":        "written by the controller, not read",
+	"enable-frontend-nlb": "Gateway of class aws-nlb", "frontend-nlb-listener-port-mapping": "TCPRoutes",
+	"frontend-nlb-scheme": network + "scheme", "frontend-nlb-subnets": network + "loadBalancerSubnets", "frontend-nlb-security-groups": network + "securityGroups",
+	"frontend-nlb-eip-allocations": network + "loadBalancerSubnets[].eipAllocation", "frontend-nlb-attributes": network + "loadBalancerAttributes",
+	"frontend-nlb-tags":             "tags of the configurations of the Gateway of class aws-nlb",
+	"frontend-nlb-healthcheck-port": ofALB + "healthCheckPort", "frontend-nlb-healthcheck-protocol": ofALB + "healthCheckProtocol",
+	"frontend-nlb-healthcheck-path": ofALB + "healthCheckPath", "frontend-nlb-healthcheck-success-codes": ofALB + "matcher",
+	"frontend-nlb-healthcheck-interval-seconds": ofALB + "healthCheckInterval", "frontend-nlb-healthcheck-timeout-seconds": ofALB + "healthCheckTimeout",
+	"frontend-nlb-healthcheck-healthy-threshold-count": ofALB + "healthyThresholdCount", "frontend-nlb-healthcheck-unhealthy-threshold-count": ofALB + "unhealthyThresholdCount",
 }
 
 const (
@@ -47,6 +55,8 @@ const (
 	listenerConfig = "LoadBalancerConfiguration spec.listenerConfigurations[]."
 	targets        = "TargetGroupConfiguration "
 	ruleConfig     = "ListenerRuleConfiguration"
+	network        = "LoadBalancerConfiguration of class aws-nlb spec."
+	ofALB          = "TargetGroupConfiguration of the Gateway with the ALB "
 )
 
 // Translated is an annotation with where it went; nowhere, if To is empty, which a note says.
@@ -72,7 +82,11 @@ func (g *grouping) annotations() {
 		for _, key := range slices.Sorted(maps.Keys(of[ref])) {
 			row, known := settings.IngressAnnotations.Row(key)
 			if known && (row.Service || ref.Kind == "Ingress") {
-				g.Annotations = append(g.Annotations, Translated{ref, key, kept[row.Key]})
+				to := kept[row.Key]
+				if aboutFrontend(row.Key) {
+					to = g.frontendCounterpart(row.Key)
+				}
+				g.Annotations = append(g.Annotations, Translated{ref, key, to})
 			}
 		}
 	}
@@ -80,8 +94,6 @@ func (g *grouping) annotations() {
 
 // lost says why the annotations are not translated that begin with a key.
 var lost = []struct{ key, why, fix string }{
-	{"enable-frontend-nlb", "a Gateway of an ALB has no NLB in front of it, so that its clients would lose the load balancer", "make a Gateway of class aws-nlb whose TCPRoutes have this Gateway as a backend"},
-	{"frontend-nlb-", "a Gateway of an ALB has no NLB in front of it", "set it for the Gateway that takes the place of the frontend NLB"},
 	{"create-acm-cert", "Gateways request no certificates", "name the ARN of the certificate that was requested, and keep the certificate when the Ingress goes"},
 	{"acm-pca-arn", "Gateways request no certificates", "name the ARN of the certificate that was requested"},
 }

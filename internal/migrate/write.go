@@ -86,7 +86,7 @@ func comment(text string) string {
 	}, text)
 }
 
-// nodeAt is the node at a path such as "spec.rules[0]"; nil if there is none.
+// nodeAt is the node at a path such as "spec.rules[0]", the key of a value that is a scalar; nil if there is none.
 func nodeAt(doc *yaml.Node, path string) *yaml.Node {
 	n := doc.Content[0]
 	for part := range strings.SplitSeq(path, ".") {
@@ -96,6 +96,10 @@ func nodeAt(doc *yaml.Node, path string) *yaml.Node {
 		}
 		if i+1 >= len(n.Content) {
 			return nil
+		}
+		if n.Content[i+1].Kind == yaml.ScalarNode {
+			n = n.Content[i]
+			continue
 		}
 		n = n.Content[i+1]
 		if indexed {

@@ -231,7 +231,7 @@ func reduced(from *cluster.Memory) (*cluster.Memory, error) {
 func (m *migrating) translate(store *cluster.Memory) (Document, migrate.Result, error) {
 	frontends := controller.Frontends(m.Config)
 	opt := migrate.Options{
-		Ingress: frontends[model.Ingress], Gateway: frontends[model.ALBGateway], DefaultTags: m.Config.Defaults.Tags,
+		Ingress: frontends[model.Ingress], Gateway: frontends[model.ALBGateway], Network: frontends[model.NLBGateway], DefaultTags: m.Config.Defaults.Tags,
 		DefaultSSLPolicy: m.Config.Defaults.SSLPolicy, Live: !m.dryRun, InPlace: m.inPlace, Manifests: !m.fromCluster,
 	}
 	if opt.Gateway == nil {

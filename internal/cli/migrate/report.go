@@ -13,7 +13,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
-	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
 // Document is what migrate prints for tools.
@@ -34,6 +33,9 @@ type Group struct {
 	Members []string `json:"members"`
 	// Gateway is NAMESPACE/NAME of the one that takes its place; it is missing where none is made.
 	Gateway string `json:"gateway,omitempty"`
+	// FrontendGateway is NAMESPACE/NAME of the one in front of it that takes the place of the frontend NLB; it is missing where
+	// none is made.
+	FrontendGateway string `json:"frontendGateway,omitempty"`
 	// Annotations are those of the Ingresses, and of the Services behind them.
 	Annotations []Annotation `json:"annotations"`
 	// Notes say what is lost, what is to be decided, and what is kept in another way.
@@ -98,12 +100,15 @@ func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (D
 		}
 		if !g.Gateway.IsZero() {
 			out.Gateway = g.Gateway.Namespace + "/" + g.Gateway.Name
-			for _, f := range found[g.Gateway] {
+			if !g.Frontend.IsZero() {
+				out.FrontendGateway = g.Frontend.Namespace + "/" + g.Frontend.Name
+			}
+			for _, f := range slices.Concat(found[g.Gateway], found[g.Frontend]) {
 				if f.Severity == finding.Error {
 					out.Notes = append(out.Notes, Note{migrate.Lost.String(), f.Object.String(), f.Field, f.Message, f.Fix})
 				}
 			}
-			res := check.Compare(check.Side{Stack: g.From, Port: port}, check.Side{Stack: stacks[g.Gateway], Port: port}, naming.OriginTag)
+			res := g.Compare(stacks, port)
 			out.Differences, out.Requests, out.Partial = append(out.Differences, res.Differences...), res.Requests, res.Partial
 		}
 		if opt.InPlace {
@@ -195,7 +200,7 @@ func (g Group) title() string {
 	if !strings.Contains(g.ID, "/") {
 		what = fmt.Sprintf("IngressGroup %s (%s)", g.ID, strings.Join(g.Members, ", "))
 	}
-	return what + " -> " + cmp.Or(prefixed("Gateway ", g.Gateway), "not translated")
+	return what + " -> " + cmp.Or(prefixed("Gateway ", g.Gateway), "not translated") + prefixed(", behind Gateway ", g.FrontendGateway)
 }
 
 func prefixed(prefix, s string) string {

@@ -149,6 +149,7 @@ func translated(t *testing.T, r *harness.Harness) migrate.Result {
 	shared := assemble.Options{Cluster: harness.ClusterName}
 	out, err := migrate.Translate(from, migrate.Options{
 		Ingress: ingress.New(ingress.Options{Options: shared, Class: "alb", ConditionValues: 10}), Gateway: gateway.New(model.ALBGateway, gateway.Options{Options: shared}),
+		Network:          gateway.New(model.NLBGateway, gateway.Options{Options: shared}),
 		DefaultSSLPolicy: shared.Filled().DefaultSSLPolicy, Live: true,
 	})
 	if err != nil {

@@ -5,9 +5,7 @@ import (
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
-	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
@@ -16,8 +14,9 @@ import (
 // lost.
 func TestTranslationsToTheGatewayAPIAnswerAlike(t *testing.T) {
 	t.Parallel()
+	gateways := gateway.Options{Options: assemble.Options{Cluster: "test"}, ListenerSets: true}
 	opt := migrate.Options{
-		Ingress: frontend(), Gateway: gateway.New(model.ALBGateway, gateway.Options{Options: assemble.Options{Cluster: "test"}, ListenerSets: true}),
+		Ingress: frontend(), Gateway: gateway.New(model.ALBGateway, gateways), Network: gateway.New(model.NLBGateway, gateways),
 		DefaultSSLPolicy: assemble.Options{}.Filled().DefaultSSLPolicy,
 	}
 	alike, requests := 0, 0
@@ -39,7 +38,7 @@ func TestTranslationsToTheGatewayAPIAnswerAlike(t *testing.T) {
 				continue
 			}
 			port := migrate.PortOf(src)
-			got := check.Compare(check.Side{Stack: g.From, Port: port}, check.Side{Stack: stacks[g.Gateway], Port: port}, naming.OriginTag)
+			got := g.Compare(stacks, port)
 			requests += got.Requests
 			switch {
 			case g.Worst() == migrate.Lost:

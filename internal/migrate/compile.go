@@ -1,0 +1,64 @@
+package migrate
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+)
+
+// Compile returns the desired state that the frontend of Gateways makes of each Gateway of a result, by the Gateway, with
+// what it has to say about it. The objects are added to the store.
+func Compile(store *cluster.Memory, r Result, opt Options) (map[finding.Ref]model.Stack, map[finding.Ref]finding.List, error) {
+	for _, o := range r.Objects() {
+		if err := store.Put(o.Object); err != nil {
+			return nil, nil, err
+		}
+	}
+	stacks, found := map[finding.Ref]model.Stack{}, map[finding.Ref]finding.List{}
+	for _, g := range r.Groups {
+		if !g.Gateway.IsZero() {
+			id := model.StackID{Kind: model.ALBGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name}
+			stacks[g.Gateway], found[g.Gateway] = opt.Gateway.Translate(cluster.NewView(store), id, nil)
+		}
+		if !g.Frontend.IsZero() {
+			if err := programmed(store, g.Gateway); err != nil {
+				return nil, nil, err
+			}
+			id := model.StackID{Kind: model.NLBGateway, Namespace: g.Frontend.Namespace, Name: g.Frontend.Name}
+			stacks[g.Frontend], found[g.Frontend] = opt.Network.Translate(cluster.NewView(store), id, nil)
+		}
+	}
+	return stacks, found, nil
+}
+
+// programmed gives a Gateway the status that it has when its ALB is active: a network load balancer in front of it is built
+// only then.
+func programmed(store *cluster.Memory, gateway finding.Ref) error {
+	obj, _ := store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: gateway.Namespace, Name: gateway.Name})
+	gw := obj.(*gwv1.Gateway).DeepCopy()
+	gw.Status.Conditions = []metav1.Condition{{Type: string(gwv1.GatewayConditionProgrammed), Status: metav1.ConditionTrue, Message: arnOf(gateway)}}
+	return store.Put(gw)
+}
+
+// arnOf stands for the ARN of the ALB of a Gateway.
+func arnOf(gateway finding.Ref) string {
+	return fmt.Sprintf("arn:aws:elasticloadbalancing:::loadbalancer/app/%s.%s/0", gateway.Namespace, gateway.Name)
+}
+
+// Compare compares a load balancer of Ingresses with what Compile returns of the Gateways that take its place. port is the
+// number of a port of a Service.
+func (g Group) Compare(stacks map[finding.Ref]model.Stack, port func(*model.Binding) string) check.Result {
+	to := check.Side{Stack: stacks[g.Gateway], Port: port, ALB: arnOf(g.Gateway)}
+	if !g.Frontend.IsZero() {
+		frontend := stacks[g.Frontend]
+		to.Frontend = &frontend
+	}
+	return check.Compare(check.Side{Stack: g.From, Port: port}, to, naming.OriginTag)
+}
