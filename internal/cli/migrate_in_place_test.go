@@ -34,7 +34,7 @@ func TestMigrateInPlace(t *testing.T) {
 		"not a shadow":         {plain, []string{"--dry-run=false"}, 0, []string{"fulcrum.dev/adopt: ingress-group/edge"}, []string{"dry-run"}},
 		"two namespaces":       {secretsOfTwo, []string{"--import-tls-secrets=ingress,gateway"}, 0, []string{"fulcrum.dev/adopt: ingress-group/edge"}, []string{"not taken over"}},
 		"frontend NLB": {annotated(`alb.ingress.kubernetes.io/enable-frontend-nlb: "true"`), nil, 3,
-			[]string{"the load balancer of IngressGroup edge is not taken over: it has a frontend NLB, which a Gateway cannot have; remove the frontend NLB"}, nil},
+			[]string{"the load balancer of IngressGroup edge is not taken over: it has a frontend NLB, which a Gateway cannot take over; remove the frontend NLB"}, nil},
 		"requested certificate": {annotated("alb.ingress.kubernetes.io/create-acm-cert: \"true\"\n    alb.ingress.kubernetes.io/listen-ports: '[{\"HTTPS\":443}]'"), []string{"--feature-gates=EnableCertificateManagement=true"}, 3,
 			[]string{"was requested for it and would go with it"}, nil},
 		"lost, and not compared": {annotated("alb.ingress.kubernetes.io/wafv2-acl-name: shop"), nil, 3, nil, []string{"the Gateway would answer requests or have settings otherwise"}},

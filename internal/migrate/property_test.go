@@ -23,10 +23,14 @@ func TestRandomGroupsAnswerAlike(t *testing.T) {
 	if testing.Short() {
 		n = 50
 	}
-	alike, requests, failed := 0, 0, 0
+	alike, inFront, requests, failed := 0, 0, 0, 0
 	lost := map[string]int{}
 	for seed := range n {
-		manifests := ingressgen.Group(rand.New(rand.NewPCG(uint64(seed), 2)))
+		r := rand.New(rand.NewPCG(uint64(seed), 2))
+		manifests := ingressgen.Group(r)
+		if seed%3 == 0 {
+			manifests = ingressgen.WithFrontendNLB(r, manifests)
+		}
 		store := enginetest.Load(t, manifests)
 		opt := options(assemble.Options{}, "alb")
 		res, err := migrate.Translate(store, opt)
@@ -67,12 +71,14 @@ func TestRandomGroupsAnswerAlike(t *testing.T) {
 				}
 				t.Logf("%v\n%s", found[g.Gateway], manifests)
 			default:
-				alike++
+				if alike++; !g.Frontend.IsZero() {
+					inFront++
+				}
 			}
 		}
 	}
-	t.Logf("%d of %d groups alike, %d requests; lost: %v", alike, n, requests, lost)
-	if alike < n/2 {
-		t.Errorf("only %d of %d groups are compared", alike, n)
+	t.Logf("%d of %d groups alike, %d with a frontend NLB, %d requests; lost: %v", alike, n, inFront, requests, lost)
+	if alike < n/2 || inFront < n/10 {
+		t.Errorf("only %d of %d groups are compared, %d with a frontend NLB", alike, n, inFront)
 	}
 }

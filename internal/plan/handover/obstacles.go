@@ -77,7 +77,8 @@ func ofObjects(want, from model.Stack) (out []obstacle) {
 		}
 	}
 	if from.FrontendNLB != nil {
-		add("remove the frontend NLB, and have DNS name the ALB first", "it has a frontend NLB, which a Gateway cannot have")
+		add("remove the frontend NLB, and have DNS name the ALB first; or run fulcrum migrate without --in-place, for a second ALB with a network load balancer in front of it",
+			"it has a frontend NLB, which a Gateway cannot take over")
 	}
 	for _, c := range from.Certificates {
 		if c.Import == nil {

@@ -82,14 +82,18 @@ func TestCasesAsGateways(t *testing.T) {
 // TestRandomGroupsAsGateways does the same with random IngressGroups of which nothing is lost.
 func TestRandomGroupsAsGateways(t *testing.T) {
 	t.Parallel()
-	n, compared, whole := 60, 0, 0
+	n, compared, whole, inFront := 60, 0, 0, 0
 	if testing.Short() {
 		n = 20
 	}
 	for seed := range n {
 		synctest.Test(t, func(t *testing.T) {
 			r := NewWorld(t, harness.Options{})
-			manifests := randomGroup(r, uint64(seed))
+			var changes []func(*rand.Rand, string) string
+			if seed%4 == 0 {
+				changes = append(changes, ingressgen.WithFrontendNLB)
+			}
+			manifests := randomGroup(r, uint64(seed), changes...)
 			r.Settle(horizon)
 			result := translated(t, r)
 			for _, o := range result.Objects() {
@@ -102,7 +106,9 @@ func TestRandomGroupsAsGateways(t *testing.T) {
 				if g.Worst() == migrate.Lost {
 					continue
 				}
-				whole++
+				if whole++; !g.Frontend.IsZero() {
+					inFront++
+				}
 				compared += alike(t, r, g)
 			}
 			if t.Failed() {
@@ -115,17 +121,22 @@ func TestRandomGroupsAsGateways(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d groups, %d requests", whole, compared)
-	if whole < n/2 {
-		t.Errorf("only %d of %d groups are compared", whole, n)
+	t.Logf("%d groups, %d with a frontend NLB, %d requests", whole, inFront, compared)
+	if whole < n/2 || inFront < n/10 {
+		t.Errorf("only %d of %d groups are compared, %d with a frontend NLB", whole, n, inFront)
 	}
 }
 
-// randomGroup puts a random IngressGroup of two namespaces into a world, and returns its manifests.
-func randomGroup(r *harness.Harness, seed uint64) string {
+// randomGroup puts a random IngressGroup of two namespaces into a world, with changes to its manifests, and returns these.
+func randomGroup(r *harness.Harness, seed uint64, change ...func(*rand.Rand, string) string) string {
 	fill := strings.NewReplacer("$CERT", r.World.Certs["example.com"], "$SUBNETS", strings.Join(r.World.Public[:2], ","), "$GROUP", r.World.ExtraSG,
 		"$WEBACL", r.World.WebACL, "$TRUSTSTORE", "arn:aws:elasticloadbalancing:"+harness.Region+":"+harness.Account+":truststore/ts/0123456789abcdef", "$PREFIXLIST", r.World.PrefixList)
-	manifests := fill.Replace(ingressgen.Group(rand.New(rand.NewPCG(seed, 3))))
+	random := rand.New(rand.NewPCG(seed, 3))
+	manifests := ingressgen.Group(random)
+	for _, c := range change {
+		manifests = c(random, manifests)
+	}
+	manifests = fill.Replace(manifests)
 	for _, ns := range []string{"shop", "blog"} {
 		r.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: "+ns+", labels: {kubernetes.io/metadata.name: "+ns+"}}\n",
 			"apiVersion: v1\nkind: Secret\nmetadata: {namespace: "+ns+", name: login}\nstringData: {clientID: a, clientSecret: b}\n")
@@ -183,7 +194,7 @@ func alike(t *testing.T, r *harness.Harness, g migrate.Group) (n int) {
 			}
 		})
 	}
-	return n
+	return n + alikeInFront(t, r, p, g, before, after)
 }
 
 func hostnameOf(r *harness.Harness, namespace, name string) string {

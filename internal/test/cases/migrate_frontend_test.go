@@ -1,0 +1,133 @@
+package cases
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/migrate"
+	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+)
+
+// alikeInFront compares the frontend NLB of a group with the network load balancer in front of the Gateway, and what both answer,
+// and returns how many answers were compared. before and after are the ALBs.
+func alikeInFront(t *testing.T, r *harness.Harness, p *store.Partition, g migrate.Group, before, after *store.LoadBalancer) (n int) {
+	t.Helper()
+	if g.Frontend.IsZero() {
+		return 0
+	}
+	from, to := balancerOf(p, frontendHostnameOf(r, g.Members[0].Namespace, g.Members[0].Name)), balancerOf(p, addressOf(r, g.Frontend.Namespace, g.Frontend.Name))
+	if from == nil || to == nil || from == to {
+		t.Fatalf("network load balancers %v and %v", from, to)
+	}
+	if diff := cmp.Diff(networkText(p, from, before.ARN), networkText(p, to, after.ARN)); diff != "" {
+		t.Errorf("the frontend NLB and that of the Gateway (-Ingress +Gateway):\n%s", diff)
+	}
+	services := servicesOf(r)
+	for _, l := range g.From.FrontendNLB.Listeners {
+		a, b := portBehind(p, from, l.Port), portBehind(p, to, l.Port)
+		i := slices.IndexFunc(g.From.LoadBalancer.Listeners, func(l model.Listener) bool { return l.Port == a })
+		if i < 0 || a != b {
+			t.Errorf("port %d leads to ports %d and %d", l.Port, a, b)
+			continue
+		}
+		x, y := answersOf(t, p, before.ARN, a, services), answersOf(t, p, after.ARN, b, services)
+		check.Requests(g.From.LoadBalancer.Listeners[i].Rules, nil, func(req model.Request, _, _ []model.Rule) {
+			f := dataplane.Facts{Host: req.Host, Path: req.Path, Query: req.Query, Method: req.Method, Header: http.Header{}, Source: netip.MustParseAddr(req.Client)}
+			for _, h := range req.Header {
+				f.Header.Add(h.Name, h.Value)
+			}
+			if n++; x(f) != y(f) && !t.Failed() {
+				t.Errorf("port %d of the frontend NLB, %+v: Ingress %q, Gateway %q", l.Port, req, x(f), y(f))
+			}
+		})
+	}
+	return n
+}
+
+// frontendHostnameOf is the name of the frontend NLB, which the status of an Ingress has after that of the ALB.
+func frontendHostnameOf(r *harness.Harness, namespace, name string) string {
+	obj, _ := r.Store.Get(cluster.Ref{Kind: cluster.KindIngress, Namespace: namespace, Name: name})
+	ing, ok := obj.(*networkingv1.Ingress)
+	if !ok || len(ing.Status.LoadBalancer.Ingress) != 2 {
+		return ""
+	}
+	return ing.Status.LoadBalancer.Ingress[1].Hostname
+}
+
+// targetsBehind is the target group of a listener of a network load balancer; nil where there is none.
+func targetsBehind(p *store.Partition, l *store.Listener) *store.TargetGroup {
+	for _, a := range p.ELB.Rules[l.DefaultRule].Actions {
+		if a.ForwardConfig != nil && len(a.ForwardConfig.TargetGroups) == 1 {
+			return p.ELB.TargetGroups[*a.ForwardConfig.TargetGroups[0].TargetGroupArn]
+		}
+	}
+	return nil
+}
+
+// portBehind is the port of an ALB to which a port of a network load balancer leads; 0 where it leads nowhere.
+func portBehind(p *store.Partition, lb *store.LoadBalancer, port int32) int32 {
+	for _, l := range p.ELB.Listeners {
+		if l.LoadBalancer != lb.ARN || l.Port != port {
+			continue
+		}
+		if g := targetsBehind(p, l); g != nil && len(g.Targets) == 1 {
+			return g.Targets[0].Port
+		}
+	}
+	return 0
+}
+
+// networkText is all of a network load balancer that clients and operators notice, line by line. alb is the ARN of the ALB that it
+// leads to.
+func networkText(p *store.Partition, lb *store.LoadBalancer, alb string) []string {
+	out := []string{fmt.Sprintf("%s %s %s, source NAT prefix %s", lb.Type, lb.Scheme, lb.Addressing, lb.PrefixForSourceNAT)}
+	for _, z := range lb.Zones {
+		out = append(out, "subnet "+z.Subnet)
+	}
+	add := func(what string, of map[string]string) {
+		for _, k := range slices.Sorted(maps.Keys(of)) {
+			if !strings.Contains(k, "k8s.aws") { // tags by which the controller knows it, and that of the origin
+				out = append(out, fmt.Sprintf("%s %s=%s", what, k, of[k]))
+			}
+		}
+	}
+	add("attribute", lb.Attributes)
+	add("tag", lb.Tags)
+	var listeners []string
+	open := map[string]bool{}
+	for _, l := range p.ELB.Listeners {
+		if l.LoadBalancer != lb.ARN {
+			continue
+		}
+		for _, sg := range lb.SecurityGroups {
+			for _, rule := range p.SecurityGroups[sg].Ingress {
+				if rule.From == nil || *rule.From <= l.Port && l.Port <= *rule.To {
+					open[fmt.Sprintf("open %d %s to %v", l.Port, rule.Protocol, rule.Peer)] = true
+				}
+			}
+		}
+		text := fmt.Sprintf("listener %s %d %v", l.Protocol, l.Port, l.Attributes)
+		if g := targetsBehind(p, l); g != nil {
+			text += fmt.Sprintf(" to %s %s %d %s %+v %s", g.Type, g.Protocol, g.Port, g.Addressing, g.Check, g.Tags["team"])
+			for _, target := range g.Targets {
+				text += fmt.Sprintf(", target %s:%d, draining %t", strings.ReplaceAll(target.ID, alb, "ALB"), target.Port, target.Draining())
+			}
+		}
+		listeners = append(listeners, text)
+	}
+	return append(out, append(slices.Sorted(slices.Values(listeners)), slices.Sorted(maps.Keys(open))...)...)
+}

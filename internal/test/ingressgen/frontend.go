@@ -1,0 +1,48 @@
+package ingressgen
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+var (
+	// frontendOfAll are settings of a frontend NLB, for all members alike.
+	frontendOfAll = map[string][]string{
+		"scheme": {"internal", "internet-facing"}, "subnets": {"$SUBNETS"}, "security-groups": {"$GROUP"}, "tags": {"team=network"},
+		"attributes":       {"load_balancing.cross_zone.enabled=true", "dns_record.client_routing_policy=availability_zone_affinity"},
+		"healthcheck-path": {"/ready"}, "healthcheck-protocol": {"HTTPS"}, "healthcheck-success-codes": {"200-399"}, "healthcheck-healthy-threshold-count": {"4"},
+	}
+	// frontendOfOne are those of one member, for the ports that it asks for.
+	frontendOfOne = map[string][]string{
+		"listener-port-mapping": {"81=80", "80=80,8443=443", "443=80"}, "healthcheck-interval-seconds": {"20", "30"},
+	}
+)
+
+// WithFrontendNLB returns the manifests of Group with a frontend NLB, for which members ask with random settings.
+func WithFrontendNLB(r *rand.Rand, manifests string) string {
+	const before = "    alb.ingress.kubernetes.io/group.name: \"g\"\n"
+	some := func(from map[string][]string, out *strings.Builder) {
+		for _, key := range slices.Sorted(maps.Keys(from)) {
+			if r.IntN(4) == 0 {
+				fmt.Fprintf(out, "    alb.ingress.kubernetes.io/frontend-nlb-%s: %q\n", key, pick(r, from[key]))
+			}
+		}
+	}
+	var all strings.Builder
+	some(frontendOfAll, &all)
+	parts := strings.Split(manifests, before)
+	out := parts[0]
+	for i, part := range parts[1:] {
+		one := &strings.Builder{}
+		if i == 0 || r.IntN(2) == 0 {
+			one.WriteString("    alb.ingress.kubernetes.io/enable-frontend-nlb: \"true\"\n")
+		}
+		one.WriteString(all.String())
+		some(frontendOfOne, one)
+		out += before + one.String() + part
+	}
+	return out
+}
