@@ -73,6 +73,7 @@ export class Migrate {
     const details = el("details", { class: "group" },
       el("summary", {},
         verdict(!g.gateway || lost ? "lost" : answers || decide || g.partial?.length ? "differs" : "alike"), " ", title, " → ", g.gateway ? "Gateway " + g.gateway : "not translated",
+        g.frontendGateway ? ", behind Gateway " + g.frontendGateway : "",
         moved.length ? el("span", {}, " ", moved.map((s) => el("span", { class: "badge" }, s.state))) : null,
         el("span", { class: "from" }, ` ${lost} lost, ${decide} to decide`, g.gateway ? `, ${answers} answers or settings differ, ${g.requests} requests compared` : "")),
       moved.map((s) => statusOf(s)),
@@ -111,7 +112,7 @@ export class Migrate {
     if (!g.gateway || moved.some((s) => s.state !== "ingress")) return null;
     const only = g.id.includes("/") ? `--namespaces=${g.id.split("/")[0]} --ingress-name=${g.id.split("/")[1]}` : `--group=${g.id}`;
     return el("div", {},
-      el("p", {}, "Write manifests of a Gateway that takes the load balancer over: ", copyable(`fulcrum migrate --from-cluster --in-place ${only}`)),
+      g.frontendGateway ? null : el("p", {}, "Write manifests of a Gateway that takes the load balancer over: ", copyable(`fulcrum migrate --from-cluster --in-place ${only}`)),
       el("p", {}, "Write manifests of a Gateway with a load balancer of its own: ", copyable(`fulcrum migrate --from-cluster ${only}`)));
   }
 
