@@ -109,6 +109,10 @@ func TestMigrateStatus(t *testing.T) {
 	}{
 		"no Gateway": {through: func(t *testing.T, r *harness.Harness) { r.Apply(ingresses); settle(t, r) }, state: handover.InIngress,
 			shows: []string{"fulcrum migrate --from-cluster --in-place --group=edge --kubeconfig=", "--cluster-name="}},
+		"no Gateway, with a frontend NLB": {through: func(t *testing.T, r *harness.Harness) {
+			r.Apply(strings.Replace(ingresses, "group.name: edge\n", "group.name: edge\n    alb.ingress.kubernetes.io/enable-frontend-nlb: \"true\"\n", 1))
+			settle(t, r)
+		}, state: handover.InIngress, shows: []string{"it has a frontend NLB, which a Gateway cannot take over", "fulcrum migrate --from-cluster --group=edge --kubeconfig="}},
 		"shadow": {through: shadow, state: handover.Shadow, code: 2, shows: []string{"nothing is in the way", "kubectl annotate gateway " + edgeGateway, "-n shop --overwrite gateway.k8s.aws/dry-run- --kubeconfig="}},
 		"shadow, with a difference": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)

@@ -114,7 +114,7 @@ func (g networkBuilder) config(name, of string) Object {
 	return Object{From: of, Parts: parts, Object: &gwconfig.LoadBalancerConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwconfig.GroupVersion.String(), Kind: "LoadBalancerConfiguration"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: g.Frontend.Namespace, Name: name},
-		Spec:       configBuilder{g.grouping, g.lb}.loadBalancer(),
+		Spec:       configBuilder(g).loadBalancer(),
 	}}
 }
 

@@ -58,6 +58,8 @@ type Status struct {
 	from model.StackID
 	// kept: the Gateway keeps the load balancer whatever its annotations are.
 	kept bool
+	// beside: nothing can be taken over, and the Gateways get load balancers of their own.
+	beside bool
 }
 
 func newStatus(env output.Environment) *cobra.Command {

@@ -50,7 +50,7 @@ func (s steps) next(out *Status, m move) {
 	back := annotate(naming.DryRunAnnotation + "=true")
 	switch out.State {
 	case handover.InIngress:
-		out.Next, out.Command = "translate it, and apply the manifests: the Gateway is only planned at first", s.translate(m.from)
+		out.Next, out.Command = "translate it, and apply the manifests: the Gateway is only planned at first", s.translate(m.from, !out.beside)
 	case handover.Shadow:
 		out.Next, out.Command = "nothing is in the way: let the Gateway take the load balancer over", annotate(naming.DryRunAnnotation+"-")
 		if len(out.Obstacles) > 0 {
@@ -91,14 +91,17 @@ func (s steps) next(out *Status, m move) {
 func (s steps) look(out *Status, m move, plan string) string {
 	differs := slices.ContainsFunc(out.Obstacles, func(f output.Finding) bool { return f.Reason == finding.AdoptionDiffers })
 	if m.from.Kind == model.Ingress && differs {
-		return s.translate(m.from) + " --check"
+		return s.translate(m.from, true) + " --check"
 	}
 	return plan
 }
 
 // translate is the command that translates a load balancer.
-func (s steps) translate(from model.StackID) string {
-	args := []string{"migrate", "--from-cluster", "--in-place"}
+func (s steps) translate(from model.StackID, inPlace bool) string {
+	args := []string{"migrate", "--from-cluster"}
+	if inPlace {
+		args = append(args, "--in-place")
+	}
 	if from.Namespace == "" {
 		return s.fulcrumLine(append(args, "--group="+from.Name)...)
 	}

@@ -19,7 +19,8 @@ func TestCommandsToCopyAreQuoted(t *testing.T) {
 		"a name":             {s.kubectlLine("get", "x;rm -rf $(y)"), `kubectl get 'x;rm -rf $(y)'`},
 		"manifests":          {other.written("a b", false), "next: read them, then kubectl apply -R -f 'a b' --context=b"},
 		"manifests in place": {other.written("out", true), "next: read them, then kubectl apply -R -f out --context=b; fulcrum migrate status --context=b shows what follows"},
-		"a group":            {s.translate(model.StackID{Kind: model.Ingress, Name: "a|b"}), `fulcrum migrate --from-cluster --in-place '--group=a|b' '--kubeconfig=/a b/it'\''s'`},
+		"beside it":          {(steps{program: "fulcrum"}).translate(model.StackID{Kind: model.Ingress, Namespace: "a", Name: "b"}, false), "fulcrum migrate --from-cluster --namespaces=a --ingress-name=b"},
+		"a group":            {s.translate(model.StackID{Kind: model.Ingress, Name: "a|b"}, true), `fulcrum migrate --from-cluster --in-place '--group=a|b' '--kubeconfig=/a b/it'\''s'`},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: %s, want %s", name, tc.got, tc.want)

@@ -47,6 +47,10 @@ func (s *statusing) ofIngresses(ctx context.Context, m move, out *Status) (unkno
 		return d.err.Error()
 	}
 	out.Members = objects(d.Asked.Members)
+	if d.Asked.FrontendNLB != nil {
+		out.beside = true
+		out.Notes = append(out.Notes, "it has a frontend NLB, which a Gateway cannot take over: it is translated to Gateways with load balancers of their own, to which DNS records are moved")
+	}
 	switch gone := input.NotInstalled(&s.Source, cluster.KindGateway); {
 	case len(gone) > 0:
 		out.Notes = append(out.Notes, "the cluster does not serve kind Gateway; install the Gateway API first")

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
-
 	networkingv1 "k8s.io/api/networking/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
@@ -19,11 +20,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// alikeInFront compares the frontend NLB of a group with the network load balancer in front of the Gateway, and what both answer,
-// and returns how many answers were compared. before and after are the ALBs.
+// alikeInFront compares the frontend NLB of a group with the network load balancer in front of the Gateway, and what both
+// answer, and returns how many answers were compared. before and after are the ALBs.
 func alikeInFront(t *testing.T, r *harness.Harness, p *store.Partition, g migrate.Group, before, after *store.LoadBalancer) (n int) {
 	t.Helper()
 	if g.Frontend.IsZero() {
@@ -91,8 +93,8 @@ func portBehind(p *store.Partition, lb *store.LoadBalancer, port int32) int32 {
 	return 0
 }
 
-// networkText is all of a network load balancer that clients and operators notice, line by line. alb is the ARN of the ALB that it
-// leads to.
+// networkText is all of a network load balancer that clients and operators notice, line by line. alb is the ARN of the ALB that
+// it leads to.
 func networkText(p *store.Partition, lb *store.LoadBalancer, alb string) []string {
 	out := []string{fmt.Sprintf("%s %s %s, source NAT prefix %s", lb.Type, lb.Scheme, lb.Addressing, lb.PrefixForSourceNAT)}
 	for _, z := range lb.Zones {
@@ -130,4 +132,66 @@ func networkText(p *store.Partition, lb *store.LoadBalancer, alb string) []strin
 		listeners = append(listeners, text)
 	}
 	return append(out, append(slices.Sorted(slices.Values(listeners)), slices.Sorted(maps.Keys(open))...)...)
+}
+
+// The move of a frontend NLB as docs/migration.md has it: Gateways that are only planned make nothing, then both are served
+// side by side, and what the Gateways have stays when the Ingress goes.
+func TestAFrontendNLBMovesToAGateway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := NewWorld(t, harness.Options{})
+		NewLoader(t, r).Apply(t, "ingress-frontend-nlb")
+		r.Settle(horizon)
+		result := translated(t, r)
+		apply := func(change func(*gwv1.Gateway)) {
+			t.Helper()
+			for _, o := range result.Objects() {
+				obj := o.Object.DeepCopyObject().(cluster.Object)
+				if gw, ok := obj.(*gwv1.Gateway); ok {
+					change(gw)
+				}
+				if err := r.Store.Apply(obj); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.Settle(horizon)
+		}
+		have := func(use func(p *store.Partition)) {
+			all := r.Emulator.Store()
+			all.Lock()
+			defer all.Unlock()
+			use(all.Partition(harness.Account, harness.Region))
+		}
+		balancers := func(want int) {
+			t.Helper()
+			have(func(p *store.Partition) {
+				if n := len(p.ELB.LoadBalancers); n != want {
+					t.Errorf("%d load balancers, want %d", n, want)
+				}
+			})
+		}
+		balancers(2)
+		apply(func(gw *gwv1.Gateway) { gw.Annotations = map[string]string{naming.DryRunAnnotation: "true"} })
+		balancers(2)
+		apply(func(*gwv1.Gateway) {})
+		balancers(4)
+		g := result.Groups[0]
+		if alike(t, r, g) == 0 {
+			t.Error("nothing was compared")
+		}
+		state := func() (out []string) {
+			alb, nlb := addressOf(r, g.Gateway.Namespace, g.Gateway.Name), addressOf(r, g.Frontend.Namespace, g.Frontend.Name)
+			have(func(p *store.Partition) { out = networkText(p, balancerOf(p, nlb), balancerOf(p, alb).ARN) })
+			return out
+		}
+		before := state()
+		if err := r.Store.Delete(cluster.Ref{Kind: cluster.KindIngress, Namespace: g.Members[0].Namespace, Name: g.Members[0].Name}); err != nil {
+			t.Fatal(err)
+		}
+		r.Settle(horizon)
+		balancers(2)
+		if diff := cmp.Diff(before, state()); diff != "" {
+			t.Errorf("after the Ingress is deleted (-before +after):\n%s", diff)
+		}
+	})
 }
