@@ -56,7 +56,8 @@ func TestExamplesOfThePagesAreOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, migrated, _ := run(t, "migrate", "-f", "testdata/migrate/shop.yaml", "--check")
-	known := string(golden) + string(accelerators) + "\n$ fulcrum doctor\n" + doctor + "\n$ fulcrum orphans\n" + orphaned(t) + "\n$ fulcrum migrate -f shop.yaml --check\n" + migrated
+	_, inFront, _ := run(t, "migrate", "-f", "testdata/migrate/frontend.yaml", "--check")
+	known := string(golden) + string(accelerators) + "\n$ fulcrum doctor\n" + doctor + "\n$ fulcrum orphans\n" + orphaned(t) + "\n$ fulcrum migrate -f shop.yaml --check\n" + migrated + "\n$ fulcrum migrate -f frontend.yaml --check\n" + inFront
 	shown := map[string]bool{}
 	for _, page := range []string{"../../README.md", "../../docs/commands.md", "../../docs/accelerators.md", "../../docs/migration.md"} {
 		text, err := os.ReadFile(page)

@@ -53,6 +53,7 @@ var documentedElsewhere = []struct{ page, begins, why string }{
 	{"docs/image.md", "crane push", "needs a registry"},
 	{"docs/install.md", "kubectl -n kube-system logs", "pods of a local world have no kubelet that serves logs"},
 	{"docs/migration.md", "fulcrum migrate -f shop.yaml --check", "TestExamplesOfThePagesAreOutput in internal/cli"},
+	{"docs/migration.md", "fulcrum migrate -f frontend.yaml --check", "TestExamplesOfThePagesAreOutput in internal/cli"},
 	{"docs/migration.md", "fulcrum migrate --from-cluster --group edge", "testdata/migrate.txtar"},
 	{"docs/metrics.md", "bin/fulcrum-local up -f examples/shop", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
 	{"docs/metrics.md", "curl ", "TestPrintedCommandsWork in local/cmd/fulcrum-local"},
