@@ -293,7 +293,11 @@ func (h *hub) once(ctx context.Context, again bool, l lasting) sight {
 	picture, changes, err := h.look(ctx, again)
 	s := sight{picture: picture, changes: changes, err: err, cost: int(h.looked.Load() - before), at: h.now(), again: again}
 	if h.uidOf != nil {
-		s.reported = l.shown(h.uidOf)
+		var found *tree.Document
+		if err == nil {
+			found = &picture.Document
+		}
+		s.reported = l.shown(h.uidOf, found)
 	}
 	return s
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
@@ -24,7 +25,7 @@ const (
 )
 
 // reported is what the controller has written in events, which outlive the moment: the last warning of each object and
-// reason, as far as no success came after it.
+// reason, as far as no success came after it, or that tells of a change.
 type reported struct {
 	Events []warning `json:"events"`
 	// More is how many are not among Events.
@@ -46,6 +47,22 @@ type warning struct {
 	// Finding is the reason of the finding that it reports, which findings of the same object have too.
 	Finding string `json:"finding,omitempty"`
 	Message string `json:"message"`
+	// Past: the last look does not find it any more. It is then an info, but for what others have changed.
+	Past bool `json:"past,omitempty"`
+}
+
+// changed are the findings about what was done, of which an event is worth reading also after it has succeeded.
+var changed = []finding.Reason{
+	finding.DriftRepaired, finding.LoadBalancerReplaced, finding.LoadBalancerMoved, finding.LoadBalancerAdopted, finding.LoadBalancerReturned,
+}
+
+// tells reports whether the warning is of something that was done.
+func (w warning) tells() bool { return slices.Contains(changed, finding.Reason(w.Finding)) }
+
+// looked reports whether looks find by themselves what the warning is about. They do not call what AWS refuses.
+func (w warning) looked() bool {
+	subject := finding.SubjectOf(finding.Reason(w.Finding))
+	return w.tells() || subject != "" && subject != finding.SubjectOf(finding.AccessDenied) && subject != finding.SubjectOf(finding.MoreFindings)
 }
 
 // object is what events are about.
@@ -172,12 +189,12 @@ func (r *reports) forget() {
 	r.partial = true
 }
 
-// lasting are the warnings that no success came after, by object. They are not changed any more.
+// lasting are the warnings that no success came after, or that tell of a change, by object. They are not changed any more.
 func (r *reports) lasting() lasting {
 	out := lasting{of: map[object][]warning{}, failed: r.failed, partial: r.partial}
 	for of, h := range r.of {
 		for _, w := range h.warnings {
-			if !r.over(w.At) && !h.reconciled.After(w.At) {
+			if !r.over(w.At) && (w.tells() || !h.reconciled.After(w.At)) {
 				out.of[of] = append(out.of[of], w)
 			}
 		}
@@ -192,19 +209,40 @@ type lasting struct {
 	partial bool
 }
 
-// shown are the warnings about objects that are there.
-func (l lasting) shown(uidOf func(output.Object) (string, bool)) reported {
+// shown are the warnings about objects that are there, as the last look finds them; nil: it has failed.
+func (l lasting) shown(uidOf func(output.Object) (string, bool), look *tree.Document) reported {
 	out := reported{Events: []warning{}, Failed: l.failed, Partial: l.partial}
+	found, members := map[output.Object][]finding.Reason{}, map[output.Object]bool{}
+	if look != nil {
+		for _, s := range look.Stacks {
+			for _, m := range s.Members {
+				members[m] = true
+			}
+			for _, f := range s.Findings {
+				found[f.Object] = append(found[f.Object], f.Reason)
+			}
+		}
+	}
 	for of, all := range l.of {
 		if uid, there := uidOf(of.Object); there && (uid == "" || of.uid == "" || uid == of.uid) {
-			out.Events = append(out.Events, all...)
+			for _, w := range all {
+				reason := finding.Reason(w.Finding)
+				w.Past = members[w.Object] && w.looked() && !slices.Contains(found[w.Object], reason)
+				if w.Past && reason != finding.DriftRepaired {
+					w.Severity = "info"
+				}
+				out.Events = append(out.Events, w)
+			}
 		}
 	}
 	slices.SortFunc(out.Events, func(a, b warning) int {
-		return cmp.Or(cmp.Compare(a.Severity, b.Severity), b.At.Compare(a.At), finding.Ref(a.Object).Compare(finding.Ref(b.Object)), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Finding, b.Finding), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), b.At.Compare(a.At), finding.Ref(a.Object).Compare(finding.Ref(b.Object)), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Finding, b.Finding), cmp.Compare(a.Message, b.Message))
 	})
 	if n := len(out.Events); n > mostReported {
 		out.Events, out.More = out.Events[:mostReported], n-mostReported
 	}
 	return out
 }
+
+// rank is the place of a severity, the worst first.
+func rank(severity string) int { return slices.Index([]string{"error", "warning", "info"}, severity) }

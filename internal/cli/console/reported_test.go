@@ -11,6 +11,8 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
@@ -68,10 +70,43 @@ func TestWarningsThatLastAreShown(t *testing.T) {
 		"a wait":               {map[time.Duration]input.Event{time.Minute: {Reason: "WaitingForTargets"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := lines(reportsAt(c.ago).lasting().shown(everything)); got != c.want {
+			if got := lines(reportsAt(c.ago).lasting().shown(everything, nil)); got != c.want {
 				t.Errorf("shown:\n%s\nwant:\n%s", got, c.want)
 			}
 		})
+	}
+}
+
+// What the last look does not find any more is past: it does not stand beside what is at fault now. What AWS refuses, looks do
+// not find by themselves. That others have changed something is told for an hour.
+func TestWhatTheLastLookDoesNotFindIsPast(t *testing.T) {
+	of := func(finding, name string) input.Event {
+		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, Warning: true, Reason: "FailedDeployModel", Message: finding + ": m"}
+	}
+	success := input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", Reason: "SuccessfullyReconciled"}
+	web := output.Object{Kind: "Ingress", Namespace: "shop", Name: "web"}
+	look := &tree.Document{Stacks: []tree.Stack{{Members: []output.Object{web}, Findings: []output.Finding{{Object: web, Reason: finding.BackendNotFound}}}}}
+	all := map[time.Duration]input.Event{
+		1: of("IngressClassInvalid", "web"), 2: of("BackendNotFound", "web"), 3: of("AccessDenied", "web"),
+		5: of("IngressClassInvalid", "x"), 6: success, 7: of("DriftRepaired", "web"),
+	}
+	past := func(look *tree.Document) string {
+		var out []string
+		for _, w := range reportsAt(all).lasting().shown(everything, look).Events {
+			out = append(out, fmt.Sprint(w.Severity, " ", w.Object.Name, " ", w.Finding, " ", w.Past))
+		}
+		return strings.Join(out, "\n")
+	}
+	const want = `error web BackendNotFound false
+error web AccessDenied false
+error x IngressClassInvalid false
+error web DriftRepaired true
+info web IngressClassInvalid true`
+	if got := past(look); got != want {
+		t.Errorf("with a look:\n%s\nwant:\n%s", got, want)
+	}
+	if got := past(nil); strings.Contains(got, "true") {
+		t.Errorf("a look that has failed finds that something is past:\n%s", got)
 	}
 }
 
@@ -81,7 +116,7 @@ func TestWarningsAreAboutObjectsThatAreThere(t *testing.T) {
 		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, UID: uid, Warning: true, Reason: "FailedDeployModel", Message: "m"}
 	}
 	r := reportsAt(map[time.Duration]input.Event{1: w("web", "new"), 2: w("web", "old"), 3: w("gone", "x")})
-	got := r.lasting().shown(func(o output.Object) (string, bool) { return "new", o.Name == "web" })
+	got := r.lasting().shown(func(o output.Object) (string, bool) { return "new", o.Name == "web" }, nil)
 	if text := lines(got); text != "error shop/web FailedDeployModel  1ns" {
 		t.Errorf("shown:\n%s", text)
 	}
@@ -96,7 +131,7 @@ func TestReportedWarningsAreBounded(t *testing.T) {
 	for i := range 100 {
 		r.take(input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", By: "ingress", Warning: true, Reason: fmt.Sprint("Failed", i), Message: "m", At: midnight})
 	}
-	got := r.lasting().shown(everything)
+	got := r.lasting().shown(everything, nil)
 	if len(got.Events) != mostReported || got.More == 0 || !got.Partial || len(r.of) > mostReportedObjects {
 		t.Errorf("%d are shown and %d more, of %d objects; partial: %v", len(got.Events), got.More, len(r.of), got.Partial)
 	}

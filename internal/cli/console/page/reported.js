@@ -2,7 +2,7 @@
 import { badge, el } from "./dom.js";
 import { refText } from "./rows.js";
 
-/** Reported are the warnings of the controller that no success came after. */
+/** Reported are the warnings of the controller that no success came after, or that tell of a change. */
 export class Reported {
   constructor() {
     this.events = [];
@@ -57,6 +57,6 @@ export function reportOf(e, href) {
   return el("article", { class: "finding " + e.severity },
     badge(e.severity), " ", el("b", {}, e.reason), " ", href ? el("a", { href }, refText(e.object)) : refText(e.object), el("p", {}, e.message),
     el("p", { class: "hint" }, "reported ", el("time", { class: "ago", datetime: e.at, title: new Date(e.at).toLocaleString() }, ago(e.at)),
-      e.count > 1 ? `, ${e.count} times` : "", `, in an event by ${e.by}`),
+      e.count > 1 ? `, ${e.count} times` : "", `, in an event by ${e.by}`, e.past ? "; the last look does not find it any more" : ""),
   );
 }
