@@ -286,10 +286,14 @@ func (p *Planner) reportReplacement(lb *resolved.LoadBalancer) {
 	if old == nil || len(p.Want.Members) == 0 {
 		return
 	}
+	was, is := string(old.Scheme), string(lb.Desired.Scheme)
+	if of := lb.Desired.Type.String(); old.Type != of {
+		was, is = old.Type, of
+	}
 	p.Found.Add(finding.Finding{
 		Object: p.Want.Members[0].Ref, Reason: finding.LoadBalancerReplaced,
-		Message: fmt.Sprintf("load balancer %q cannot change its %s; a new load balancer replaces it, the status shows the new one when it serves, and %q is deleted %s later",
-			old.Name, lb.Unlike(old), old.Name, p.Opt.DeletionDelay),
+		Message: fmt.Sprintf("load balancer %q cannot change its %s from %q to %q; a new load balancer replaces it, the status shows the new one when it serves, and %q is deleted %s later",
+			old.Name, lb.Unlike(old), was, is, old.Name, p.Opt.DeletionDelay),
 		Fix: "to go back without a new load balancer, restore the former value before the old one is deleted",
 	})
 }

@@ -17,7 +17,7 @@ func UnreachableRule(r, by model.Rule) finding.Finding {
 		what = fmt.Sprintf("the rule for host %q and path %q", strings.Join(hosts, ", "), strings.Join(r.Paths(), ", "))
 	}
 	if r.Member == by.Member {
-		why, fix := "comes first and answers them", "put the one with more conditions first, remove one of them, or change its host or path"
+		why, fix := "comes first and answers them", "put the more specific one first, remove one of them, or change its host or path"
 		if equal.ConditionsKey(r.Conditions) == equal.ConditionsKey(by.Conditions) {
 			why, fix = "has the same conditions and comes first", "remove one of them, or change its host or path"
 		}
