@@ -25,8 +25,8 @@ func (v *Inventory) StackSecurityGroups(id model.StackID) iter.Seq2[string, *Sec
 	return Only(ofStack(v.SecurityGroups, id), func(e *SecurityGroup) bool { return naming.Belongs(v.Cluster, id, e.Seen.Tags) })
 }
 
-// Adopter is the load balancer that was made for a stack and that another stack has, with that stack; nil if there is none. One with
-// the tag that records it comes before one whose name alone shows it.
+// Adopter is the load balancer that was made for a stack and that another stack has, with that stack; nil if there is none. One
+// with the tag that records it comes before one whose name alone shows it.
 // Called under the lock of the inventory.
 func (v *Inventory) Adopter(id model.StackID) (out *observed.Adopter) {
 	for arn, e := range v.LoadBalancers.Having(byAdopted, naming.Adopted(id)) {
@@ -40,11 +40,14 @@ func (v *Inventory) Adopter(id model.StackID) (out *observed.Adopter) {
 			}
 		}
 	}
+	kind := id.Kind.Adopter()
+	if out != nil || kind == "" {
+		return out
+	}
 	for _, scheme := range []model.Scheme{model.Internal, model.InternetFacing} {
 		for _, e := range v.LoadBalancers.Having(ByName, naming.LoadBalancer(v.Cluster, id, scheme)) {
-			kind := id.Kind.Adopter()
 			by := StackOf(kind, e.Seen.Tags[naming.StackTag(kind)])
-			if out == nil && kind != "" && by.Name != "" && e.Seen.VPC == v.VPC && naming.IsOf(by, e.Seen.Tags) && naming.Belongs(v.Cluster, by, e.Seen.Tags) {
+			if out == nil && by.Name != "" && e.Seen.VPC == v.VPC && naming.IsOf(by, e.Seen.Tags) && naming.Belongs(v.Cluster, by, e.Seen.Tags) {
 				out = &observed.Adopter{Stack: by, LoadBalancer: e.Seen, Unmarked: true}
 			}
 		}
