@@ -333,3 +333,82 @@ func TestConsolePageSaysFirstThatNoRuleNamesTheHost(t *testing.T) {
 	tab.Until(answered + `.includes("answer 404") && ` + answered + `.includes("the default action answers")`)
 	narrow(t, tab)
 }
+
+// plainStack is one as desired, of one Ingress.
+func plainStack(namespace, name string) document {
+	id := namespace + "/" + name
+	arn := "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/k8s-" + namespace + "/0123456789abcdef"
+	return document{
+		"kind": "Ingress", "id": id, "held": false, "members": []document{{"kind": "Ingress", "namespace": namespace, "name": name}}, "findings": []document{},
+		"loadBalancers": []document{{"state": "live", "name": "k8s-" + namespace + "-" + name, "type": "application", "scheme": "internal", "status": "active", "listeners": []document{{"state": "live", "protocol": "HTTP", "port": 80, "default": "answer 404",
+			"rules": []document{
+				{"state": "live", "priority": 1, "conditions": "host " + name + "." + namespace + ".example.com", "actions": "forward to " + id + "-app:80", "from": "spec.rules[0].http.paths[0] of Ingress " + id, "targetGroups": []string{id + "-app:80"}},
+				{"state": "live", "priority": 2, "conditions": "path /b", "actions": "answer 200", "from": "spec.rules[0].http.paths[1] of Ingress " + id},
+			}}}}},
+		"targetGroups":   []document{{"state": "live", "id": id + "-app:80", "name": "k8s-" + namespace + "-app", "arn": arn, "type": "ip", "protocol": "HTTP", "port": 80, "targets": []document{{"id": "10.0.0.1", "port": 8080, "state": "healthy"}}}},
+		"securityGroups": []document{},
+	}
+}
+
+// sharedStack is an IngressGroup of two Ingresses.
+func sharedStack() document {
+	s := plainStack("shop", "front")
+	s["id"] = "edge"
+	s["members"] = []document{{"kind": "Ingress", "namespace": "shop", "name": "front"}, {"kind": "Ingress", "namespace": "shop", "name": "back"}}
+	l := s["loadBalancers"].([]document)[0]["listeners"].([]document)[0]
+	l["rules"] = append(l["rules"].([]document), document{"state": "live", "priority": 3, "conditions": "path /c", "actions": "answer 200", "from": "spec.rules[0].http.paths[0] of Ingress shop/back"})
+	return s
+}
+
+// findingAbout is a finding about an object.
+func findingAbout(severity, kind, namespace, name, field, message string) document {
+	return document{"severity": severity, "reason": "Odd", "object": document{"kind": kind, "namespace": namespace, "name": name}, "field": field, "message": message, "blocks": "nothing"}
+}
+
+const (
+	selectedRow  = `(document.querySelector("#rows .row.selected")?.innerText || "").replace(/\s+/g, " ")`
+	detailTitle  = `(document.querySelector("#detail h3")?.innerText || "")`
+	troubleLinks = `[...document.querySelectorAll("#trouble article a")]`
+)
+
+// TestConsolePageLeadsToTheObject: the link of an object selects its row among others of the same name, and says so to somebody else.
+func TestConsolePageLeadsToTheObject(t *testing.T) {
+	bank := plainStack("bank", "web")
+	bank["findings"] = []document{findingAbout("warning", "Ingress", "bank", "web", "", "odd"), findingAbout("warning", "Service", "bank", "app", "", "odd too")}
+	stacks := []document{bank, plainStack("shop", "web"), sharedStack()}
+	for i := range 15 { // more than are open at first
+		stacks = append(stacks, plainStack(fmt.Sprintf("other-%d", i), "web"))
+	}
+	migrated := document{"groups": []document{{"id": "edge", "members": []string{"shop/front", "shop/back"}, "annotations": []document{}, "notes": []document{}, "differences": []document{}, "requests": 0}}, "notOurs": []string{}, "deleted": []string{}}
+	tab, program, show := answeredPage(t, stacks, map[string]document{"migrate": migrated, "status": {"loadBalancers": []document{}}})
+	show("#/trouble")
+	tab.Until(troubleLinks + `.length >= 2`)
+	browser.Ask[bool](tab, troubleLinks+`.find((a) => a.innerText === "Ingress bank/web").click() || true`)
+	tab.Until(selectedRow + `.includes("Ingress bank/web") && ` + detailTitle + `.includes("bank/web")`)
+	if hash := browser.Ask[string](tab, "location.hash"); hash != "#/topology?object=Ingress+bank%2Fweb" {
+		t.Errorf("the link to the object is %q", hash)
+	}
+	show("#/trouble")
+	browser.Ask[bool](tab, troubleLinks+`.find((a) => a.innerText === "Service bank/app").click() || true`)
+	tab.Until(selectedRow + `.includes("load balancer k8s-bank-web")`)
+	// Of an Ingress that shares a load balancer, it is the first row that comes from it, and what that is in is opened.
+	show("#/migrate?id=edge")
+	tab.Until(`[...document.querySelectorAll("#migrate a")].some((a) => a.innerText === "Ingress shop/back")`)
+	browser.Ask[bool](tab, `[...document.querySelectorAll("#migrate a")].find((a) => a.innerText === "Ingress shop/back").click() || true`)
+	tab.Until(selectedRow + `.includes("of Ingress shop/back") && ` + detailTitle + `.startsWith("rule")`)
+	// An event leads there too, and the link is the same for who opens it first.
+	program.say(func(n document) {
+		n["changes"] = []document{{"at": "2026-01-01T00:00:00Z", "of": "Ingress shop/web", "event": document{"warning": true, "by": "x", "reason": "Odd", "message": "odd"}}}
+	})
+	show("#/history")
+	tab.Until(`document.querySelector("#history a") !== null`)
+	browser.Ask[bool](tab, `document.querySelector("#history a").click() || true`)
+	tab.Until(selectedRow + `.includes("Ingress shop/web")`)
+	link := browser.Ask[string](tab, "location.href")
+	tab.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(link))
+	tab.Until(selectedRow + `.includes("Ingress shop/web")`)
+	// What is in no load balancer is not mistaken for another one.
+	show("#/topology?object=Ingress+gone%2Fweb")
+	tab.Until(`document.querySelector("#detail").innerText.includes("No load balancer that is shown has this object") && !` + selectedRow)
+	narrow(t, tab)
+}

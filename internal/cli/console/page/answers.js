@@ -16,7 +16,7 @@ export function answerOf(name, document, go) {
 
 const titled = (title, ...children) => (children.flat().some((c) => c !== null && c !== undefined && c !== false) ? el("div", {}, el("h4", {}, title), children) : null);
 const kinds = (kind) => kind.replaceAll("-", " ");
-const objectLink = (o, go) => el("a", { href: go.search(o.name) }, refText(o));
+const objectLink = (o, go) => el("a", { href: go.object(o) }, refText(o));
 const from = (text) => (text ? el("span", { class: "from" }, ` from ${text}`) : null);
 
 /** changed are fields with their old and new values. What is made has no old ones. */

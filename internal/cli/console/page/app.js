@@ -6,6 +6,7 @@ import { Changes } from "./history.js";
 import { Detail } from "./detail.js";
 import { Migrate } from "./migrate.js";
 import { Reported, older } from "./reported.js";
+import { objectNamed, refText } from "./rows.js";
 import { Topology } from "./topology.js";
 import { Trouble } from "./trouble.js";
 
@@ -19,7 +20,7 @@ const link = (page, params) => {
 };
 const go = {
   row: (key) => link("topology", { row: key }),
-  search: (query) => link("topology", { query }),
+  object: (o) => link("topology", { object: typeof o === "string" ? o : refText(o) }),
   ask: (params) => link("ask", params),
 };
 
@@ -27,11 +28,11 @@ const reported = new Reported();
 const detail = new Detail($("detail"), go, reported);
 const topology = new Topology($("list"), $("rows"), (row, key) => {
   detail.show(row, key);
-  stay({ row: key });
+  stay({ row: key, object: "" });
 });
 const trouble = new Trouble($("trouble"), topology, go, reported);
 const changes = new Changes($("history"), go);
-const migrate = new Migrate($("migrate"));
+const migrate = new Migrate($("migrate"), go);
 const ask = new Ask($("ask"), $("answer"), go);
 const again = new Again($("again"), () => ({ trouble, ask, migrate })[where().page] || {});
 detail.show();
@@ -72,7 +73,16 @@ function route() {
   }
   topology.setFilter(Object.fromEntries(Object.entries(filters).map(([k, f]) => [k, f.value])));
   topology.select(params.get("row") || "");
+  if (params.has("object")) selectObject(params.get("object"));
   found();
+}
+
+// selectObject chooses the row of an object. The address keeps naming the object, whose row may have another key later.
+function selectObject(text) {
+  const row = topology.rowOf(text);
+  if (row) topology.select(row.key);
+  else if (last) detail.showObject(objectNamed(text), text);
+  stay({ row: "", object: text });
 }
 
 for (const [k, f] of Object.entries(filters)) {
@@ -170,6 +180,7 @@ watch((news) => {
   trouble.note(news.notes);
   if (where().page === "trouble") trouble.update();
   if (topology.selected) detail.show(topology.find(topology.selected), topology.selected);
+  else if (!first && where().page === "topology" && where().params.has("object")) selectObject(where().params.get("object"));
   if (first) {
     route();
     performance.mark("first rows");

@@ -58,7 +58,7 @@ export class Ask {
   unserved(u, answers) {
     return el("div", {},
       el("article", { class: "finding warning" }, badge("warning"), el("b", {}, `No rule for ${u.scheme} on port ${u.port} names host "${u.host}"`), el("p", {}, u.why, "."),
-        u.objects.length ? el("ul", { class: "plain" }, u.objects.map((o) => el("li", {}, el("a", { href: this.go.search(o.object.name) }, refText(o.object)), " ", el("code", {}, o.field), ": ", o.why))) : null),
+        u.objects.length ? el("ul", { class: "plain" }, u.objects.map((o) => el("li", {}, el("a", { href: this.go.object(o.object) }, refText(o.object)), " ", el("code", {}, o.field), ": ", o.why))) : null),
       answers.length ? el("details", {}, el("summary", {}, answers.length === 1 ? "What one load balancer answers if DNS leads the host to it" : `What ${answers.length} load balancers answer if DNS leads the host to them`), answers.slice(0, mostAnswers).map((x) => this.one(x)),
         answers.length > mostAnswers ? el("p", {}, `and ${answers.length - mostAnswers} more`) : null) : el("p", {}, "No load balancer answers it."));
   }

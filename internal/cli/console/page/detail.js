@@ -24,6 +24,7 @@ export class Detail {
     this.events = this.reported.events;
     const same = row && this.row?.key === row.key;
     this.row = row;
+    delete this.element.dataset.object;
     if (!row) {
       fill(this.element, key ? el("p", {}, "This is not there any more, or not yet.") : el("p", { class: "hint" }, "Choose a row to see where it comes from and what the plan changes."));
       return;
@@ -54,11 +55,21 @@ export class Detail {
     );
   }
 
+  /** showObject is an object that no row is of: what the commands say of it. */
+  showObject(object, text) {
+    if (this.element.dataset.object === text && !this.row) return;
+    this.row = undefined;
+    this.answer = el("div", { class: "answer" });
+    fill(this.element, el("h3", {}, text), el("p", {}, "No load balancer that is shown has this object."),
+      object ? el("p", {}, this.button("explain", "explain", object), this.button("plan", "plan", object)) : null, this.answer);
+    this.element.dataset.object = text;
+  }
+
   // reports are what the controller has reported of the objects of a stack, which is why something may stay as it is.
   reports(stack) {
     const all = this.reported.of(stack);
     if (all.length === 0 && !this.reported.failed) return null;
-    return el("div", {}, el("h4", {}, "Reported by the controller"), all.slice(0, mostReports).map((e) => reportOf(e, this.go.search(e.object.name))),
+    return el("div", {}, el("h4", {}, "Reported by the controller"), all.slice(0, mostReports).map((e) => reportOf(e, this.go.object(e.object))),
       all.length > mostReports ? el("p", { class: "hint" }, `and ${all.length - mostReports} more`) : null,
       this.reported.failed ? el("p", { class: "failed" }, this.reported.failed) : null);
   }
@@ -81,7 +92,7 @@ export class Detail {
 /** findingOf is a finding with a link to its object, or others that it says the same of. */
 export function findingOf(f, go, others) {
   return el("article", { class: "finding " + f.severity },
-    badge(f.severity), " ", el("b", {}, f.reason), " ", others ? null : go ? el("a", { href: go.search(f.object.name) }, refText(f.object)) : refText(f.object),
+    badge(f.severity), " ", el("b", {}, f.reason), " ", others ? null : go ? el("a", { href: go.object(f.object) }, refText(f.object)) : refText(f.object),
     f.field && !others ? el("code", {}, " " + f.field) : null, el("p", {}, f.message),
     f.blocks && f.blocks !== "nothing" ? el("p", { class: "hint" }, "holds: " + f.blocks) : null, others,
   );

@@ -19,7 +19,7 @@ export class Changes {
 
   update() {
     fill(this.element, this.all.length === 0 ? el("p", { class: "none" }, "Nothing so far.") : this.all.map((c) => el("article", { class: "change" },
-      el("h3", {}, el("time", { datetime: c.at }, new Date(c.at).toLocaleTimeString()), " ", el("a", { href: c.event ? this.go.search(c.of.split(/[ /]/).at(-1)) : this.go.row("/" + c.of) }, c.of)),
+      el("h3", {}, el("time", { datetime: c.at }, new Date(c.at).toLocaleTimeString()), " ", el("a", { href: c.event ? this.go.object(c.of) : this.go.row("/" + c.of) }, c.of)),
       el("ul", { class: "plain" },
         c.event ? el("li", {}, badge(c.event.warning ? "warning" : "note"), " ", el("b", {}, c.event.reason), " ", c.event.message, el("span", { class: "from" }, ` event by ${c.event.by}`)) : null,
         (c.was || []).map((l) => el("li", {}, el("span", { class: "sign" }, "was "), el("del", {}, l.trim()))),

@@ -1,5 +1,6 @@
 import { command } from "./api.js";
 import { copyable, el, fill } from "./dom.js";
+import { objectNamed } from "./rows.js";
 import { statusOf, titleOf } from "./status.js";
 import { running } from "./trouble.js";
 
@@ -13,7 +14,8 @@ const mostShown = 100;
  * "fulcrum migrate status" says: how far their load balancers have moved.
  */
 export class Migrate {
-  constructor(element) {
+  constructor(element, go) {
+    this.go = go;
     this.answer = el("div", { "aria-live": "polite" });
     fill(element,
       el("p", { class: "hint" }, "What each Ingress and IngressGroup becomes as a Gateway with its routes, and which requests it would answer otherwise. Nothing is written. ",
@@ -76,6 +78,7 @@ export class Migrate {
         g.frontendGateway ? ", behind Gateway " + g.frontendGateway : "",
         moved.length ? el("span", {}, " ", moved.map((s) => el("span", { class: "badge" }, s.state))) : null,
         el("span", { class: "from" }, ` ${lost} lost, ${decide} to decide`, g.gateway ? `, ${answers} answers or settings differ, ${g.requests} requests compared` : "")),
+      el("p", {}, "Load balancer of ", g.members.map((m) => [el("a", { href: this.go.object("Ingress " + m) }, "Ingress " + m), " "])),
       moved.map((s) => statusOf(s)),
       g.partial?.length ? el("p", { class: "notes" }, "Not all requests were compared on ports ", g.partial.join(", ")) : null,
       this.notes(g.notes), g.gateway ? this.differences(g.differences) : null, this.annotations(g.annotations), this.manifestsOf(g, moved), this.manifests(g));
@@ -86,7 +89,7 @@ export class Migrate {
   notes(notes) {
     if (notes.length === 0) return null;
     return el("div", {}, el("h4", {}, "Notes"), el("ul", { class: "plain" }, notes.slice(0, mostShown).map((n) =>
-      el("li", {}, verdict(n.severity), " ", el("b", {}, n.object || ""), " ", el("span", { class: "from" }, n.field || ""), " ", n.message, n.fix ? "; " + n.fix : ""))),
+      el("li", {}, verdict(n.severity), " ", el("b", {}, objectNamed(n.object) ? el("a", { href: this.go.object(n.object) }, n.object) : n.object || ""), " ", el("span", { class: "from" }, n.field || ""), " ", n.message, n.fix ? "; " + n.fix : ""))),
       notes.length > mostShown ? el("p", {}, `and ${notes.length - mostShown} more, which the command shows`) : null);
   }
 

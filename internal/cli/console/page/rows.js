@@ -106,6 +106,20 @@ export function rowsOf(stack) {
 /** refText is an object as people write it. */
 export function refText(o) { return `${o.kind} ${o.namespace ? o.namespace + "/" : ""}${o.name}`; }
 
+/** objectNamed is the object that refText writes so; undefined for text that names none. */
+export function objectNamed(text) {
+  const m = /^([A-Z][A-Za-z]*) (?:([^\s/]+)\/)?([^\s/]+)$/.exec(text || "");
+  return m ? { kind: m[1], namespace: m[2] || "", name: m[3] } : undefined;
+}
+
+/** serves reports whether a row is a target group for a Service, by the logical id, which has the names of both. */
+export function serves(row, service) {
+  const id = row.what === "target group" && row.source?.id || "";
+  const { namespace, name } = service;
+  return id.startsWith(`${namespace}/${name}:`) || id.includes(`Route-${namespace}-${name}:`) ||
+    row.stack.members.some((m) => m.namespace === namespace && id.startsWith(`${namespace}/${m.name}-${name}:`));
+}
+
 // objectOf is the object that explain and plan take for a stack: one of those that make it up.
 function objectOf(stack) { return stack.members[0]; }
 

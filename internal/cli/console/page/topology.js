@@ -1,5 +1,5 @@
 import { badge, el, fill } from "./dom.js";
-import { rowsOf } from "./rows.js";
+import { objectNamed, refText, rowsOf, serves } from "./rows.js";
 
 const rowHeight = 30;
 const beyond = 12; // rows that are made above and below what is visible
@@ -12,6 +12,7 @@ export class Topology {
     this.inner = inner;
     this.choose = choose;
     this.rows = new Map(); // by stack
+    this.objects = new Map(); // rows of objects that were asked for, by the text of the object
     this.keys = [];
     this.open = new Map(); // by key of a row: whether its children are shown
     this.openInSearch = new Map();
@@ -28,6 +29,7 @@ export class Topology {
   /** take has what a look found in place of what was there. */
   take(keys, stacks) {
     this.keys = keys;
+    this.objects.clear();
     for (const s of stacks) this.rows.set(s.kind + " " + s.id, rowsOf(s));
     const there = new Set(keys);
     for (const k of this.rows.keys()) if (!there.has(k)) this.rows.delete(k);
@@ -46,6 +48,31 @@ export class Topology {
       }
     }
     return undefined;
+  }
+
+  /** rowOf is the row of an object, by its text: that of its load balancer, or the first in a shared one that comes from it. */
+  rowOf(text) {
+    if (!this.objects.has(text)) this.objects.set(text, this.findObject(text));
+    return this.objects.get(text);
+  }
+
+  findObject(text) {
+    const object = objectNamed(text);
+    if (!object) return undefined;
+    const id = (object.namespace ? object.namespace + "/" : "") + object.name;
+    const stacks = this.keys.map((k) => this.rows.get(k)).filter(Boolean);
+    const of = stacks.filter(([top]) => top.stack.members.some((m) => refText(m) === text));
+    const own = of.find(([top]) => top.stack.id === id);
+    if (own) return own[0];
+    if (of.length > 0) return of[0].find((r) => r.from?.endsWith(" of " + text)) || of[0][0];
+    const alone = stacks.find(([top]) => top.stack.kind + " " + top.stack.id === text);
+    if (alone) return alone[0];
+    if (object.kind === "Service") {
+      for (const rows of stacks) {
+        for (let r = rows.find((x) => serves(x, object)); r; r = r.parent) if (r.what === "load balancer") return r;
+      }
+    }
+    return stacks.find(([top]) => top.stack.findings.some((f) => refText(f.object) === text))?.[0];
   }
 
   setFilter(filter) {

@@ -45,10 +45,9 @@ export class Trouble {
 
   // report lists what the controller has reported. An object that is in no load balancer is no link.
   report() {
-    const members = new Set(this.topology.stacks().flatMap((s) => s.members.map(refText)));
     const others = this.others();
     fill(this.reports, others.length === 0 && !this.reported.failed ? el("p", { class: "none" }, "nothing else") : null,
-      others.slice(0, mostListed).map((e) => reportOf(e, members.has(refText(e.object)) ? this.go.search(e.object.name) : undefined)),
+      others.slice(0, mostListed).map((e) => reportOf(e, this.topology.rowOf(refText(e.object)) ? this.go.object(e.object) : undefined)),
       others.length > mostListed ? el("p", {}, `and ${others.length - mostListed} more`) : null, this.reported.limits());
   }
 
@@ -81,7 +80,7 @@ export class Trouble {
     const [first] = fold.of;
     if (fold.of.length === 1) return findingOf(first, this.go);
     return findingOf(first, this.go, this.findings.details(fold, `the same of ${fold.of.length} objects or fields`,
-      (f) => [el("a", { href: this.go.search(f.object.name) }, refText(f.object)), f.field ? el("code", {}, " " + f.field) : null]));
+      (f) => [el("a", { href: this.go.object(f.object) }, refText(f.object)), f.field ? el("code", {}, " " + f.field) : null]));
   }
 
   // row is one that is not as desired, or several of one cause.
