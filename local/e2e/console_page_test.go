@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -411,4 +412,52 @@ func TestConsolePageLeadsToTheObject(t *testing.T) {
 	show("#/topology?object=Ingress+gone%2Fweb")
 	tab.Until(`document.querySelector("#detail").innerText.includes("No load balancer that is shown has this object") && !` + selectedRow)
 	narrow(t, tab)
+}
+
+// TestConsolePageSearchesForNamespaceAndName: both together match, what matches nothing says so where the rows were, and orphans are
+// found.
+func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
+	orphans := document{"orphans": []document{{"kind": "Ingress", "id": "old/gone", "resources": []string{"arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/k8s-old-gone/0123456789abcdef"}}}}
+	checks := document{"checks": []document{{"result": "warning", "area": "orphans", "message": "no object asks for it of Ingress old/gone", "fix": "delete it"}, {"result": "ok", "area": "discovery", "message": "region"}}}
+	tab, program, show := answeredPage(t, []document{plainStack("bank", "web"), plainStack("shop", "web"), sharedStack()}, map[string]document{"orphans": orphans, "doctor": checks})
+	search := func(text string) { show("#/topology?query=" + url.QueryEscape(text)) }
+	for text, want := range map[string]string{"shop/": "Ingress shop/web", "Shop/WEB": "Ingress shop/web", "bank/web": "Ingress bank/web", "shop/back": "path /c", "ingress bank/web": "Ingress bank/web"} {
+		search(text)
+		tab.Until(fmt.Sprintf(`%s.replace(/\s+/g, " ").includes(%q)`, rowsText, want))
+	}
+	if got := browser.Ask[string](tab, rowsText); strings.Contains(got, "shop/web") && strings.Contains(got, "bank/web") {
+		t.Errorf("all is found: %s", got)
+	}
+	// Each word of it, as a person types it.
+	search("")
+	tab.Do(chromedp.SendKeys(chromedp.CSS("#query"), "shop/web"))
+	tab.Until(rowsText + `.includes("shop/web") && !` + rowsText + `.includes("bank/web")`)
+	// Where nothing matches, both boxes stay where they were.
+	const place = `((e) => { const r = e.getBoundingClientRect(); return Math.round(r.left) + " " + Math.round(r.top) + " " + Math.round(r.width); })(document.querySelector("#detail"))`
+	const empty = `document.querySelector("#empty")`
+	before := browser.Ask[string](tab, place)
+	search("nothing-has-this")
+	tab.Until(empty + `.innerText.includes("Nothing matches")`)
+	if after := browser.Ask[string](tab, place); after != before {
+		t.Errorf("the details are at %s, and at %s where nothing matches", before, after)
+	}
+	if !browser.Ask[bool](tab, empty+`.getBoundingClientRect().right <= document.querySelector("#detail").getBoundingClientRect().left`) {
+		t.Error("that nothing matches is not said where the rows were")
+	}
+	narrow(t, tab)
+	// An orphan is looked for once, by its namespace, its name or an ARN of it.
+	for _, text := range []string{"old/", "old/gone", "targetgroup/k8s-old-gone/"} {
+		search(text)
+		tab.Until(empty + `.innerText.includes("1 orphan matches") && ` + empty + `.querySelector('a[href="#/trouble"]') !== null`)
+	}
+	asked := strings.Count(strings.Join(program.requests(), "\n"), "/api/command/orphans")
+	if asked != 1 {
+		t.Errorf("orphans were looked for %d times", asked)
+	}
+	show("#/trouble")
+	tab.Until(`document.querySelector("#trouble").innerText.includes("checks are ok")`)
+	tab.Until(`document.querySelector("#trouble").innerText.includes("k8s-old-gone")`)
+	if got := browser.Ask[string](tab, `document.querySelector("#trouble").innerText`); strings.Count(got, "old/gone") != 1 {
+		t.Errorf("an orphan is not listed once: %s", got)
+	}
 }

@@ -103,13 +103,21 @@ addEventListener("keydown", (e) => {
 });
 
 const mostOverdue = 10; // seconds that a look may take without a word
+const shortestSearch = 3; // characters for which orphans are looked for, if nothing else matches
+const typing = 500; // milliseconds without a key after which a search is typed
 const shortest = 2; // seconds between two looks
 let last; // of what looks have told
+let orphansWanted; // a timer, so that orphans are looked for once the search is typed
 function found() {
-  const none = topology.shown.length === 0;
-  $("empty").hidden = !none;
+  const none = topology.shown.length === 0, query = filters.query.value.trim(), searched = none && query.length >= shortestSearch;
+  const orphans = query ? trouble.orphansLike(query) : [];
+  clearTimeout(orphansWanted);
+  if (last && searched && !trouble.orphansAsked) orphansWanted = setTimeout(() => trouble.lookForOrphans().then(found), typing);
   $("list").hidden = none;
-  fill($("empty"), !last ? "The program is looking at the cluster and AWS …" : last.text ? el("pre", { class: "notes" }, last.text) : "Nothing matches. Change the search or the filters.");
+  $("empty").hidden = !none && orphans.length === 0;
+  fill($("empty"),
+    !none ? null : !last ? el("p", {}, "The program is looking at the cluster and AWS …") : last.text ? el("pre", { class: "notes" }, last.text) : el("p", {}, "Nothing matches. Change the search or the filters."),
+    orphans.length ? el("p", {}, orphans.length === 1 ? "1 orphan matches" : `${orphans.length} orphans match`, ": see ", el("a", { href: "#/trouble" }, "Trouble")) : null);
 }
 
 function counts() {

@@ -11,7 +11,7 @@ export function rowsOf(stack) {
       key, parent, depth: parent ? parent.depth + 1 : 0, children: 0, stack, namespaces,
       state: "live", trouble: false, unhealthy: false, ...row,
     };
-    r.text = [r.what, r.name, r.label, r.from, r.arn, r.note, r.health, r.search].filter(Boolean).join(" ").toLowerCase();
+    r.text = [r.what, r.name, r.label, r.from, r.arn, r.note, r.health, r.search, r.source?.id].filter(Boolean).join(" ").toLowerCase();
     if (parent) parent.children++;
     out.push(r);
     return r;
@@ -21,7 +21,7 @@ export function rowsOf(stack) {
   const top = add(null, stack.kind + " " + stack.id, {
     what: stack.kind, name: stack.id, state: stack.held ? "held" : "live", object: objectOf(stack), findings: stack.findings,
     trouble: stack.findings.length > 0, label: countsOf(stack),
-    search: stack.members.map(refText).concat(namespaces, stack.findings.map((f) => f.reason + " " + f.message)).join(" "),
+    search: stack.members.map(refText).concat(namespaces, stack.findings.map((f) => `${f.reason} ${refText(f.object)} ${f.message}`)).join(" "),
   });
   const groups = new Map((stack.targetGroups || []).flatMap((g) => [[g.id, g], [g.arn, g]]));
   const used = new Set();

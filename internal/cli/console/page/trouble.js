@@ -101,7 +101,8 @@ export class Trouble {
     this.update();
     if (this.visited) return;
     this.visited = true;
-    this.again();
+    if (this.orphansAsked) this.check();
+    else this.again();
   }
 
   /** again asks for it again. */
@@ -115,7 +116,7 @@ export class Trouble {
       const a = await command("doctor");
       this.checked = a.calls;
       const checks = a.document?.checks || [];
-      const wrong = checks.filter((c) => c.result !== "ok").sort((a, b) => (bySeverity[a.result] ?? 2) - (bySeverity[b.result] ?? 2));
+      const wrong = checks.filter((c) => c.result !== "ok" && !listedBelow(c)).sort((a, b) => (bySeverity[a.result] ?? 2) - (bySeverity[b.result] ?? 2));
       const fine = checks.filter((c) => c.result === "ok");
       this.failed = wrong.length;
       this.changed?.();
@@ -128,11 +129,21 @@ export class Trouble {
     });
   }
 
+  /** orphansLike are those that have each word of a search, as far as orphans have been looked for. */
+  orphansLike(query) {
+    const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+    return (this.found || []).filter((o) => {
+      const text = [o.kind, o.id, ...o.resources].join(" ").toLowerCase();
+      return words.every((w) => text.includes(w));
+    });
+  }
+
   async lookForOrphans() {
+    this.orphansAsked = true;
     await running(this.orphans, "fulcrum orphans", async () => {
       const a = await command("orphans");
       this.looked = a.calls;
-      const orphans = a.document?.orphans || [];
+      const orphans = this.found = a.document?.orphans || [];
       return [
         a.document ? null : el("pre", { class: "notes" }, a.notes),
         a.document && orphans.length === 0 ? el("p", { class: "none" }, "none: every AWS resource with the tags of the cluster belongs to an object") : null,
@@ -143,6 +154,9 @@ export class Trouble {
     });
   }
 }
+
+// listedBelow reports whether a check is about an orphan, which the page lists with its resources.
+function listedBelow(check) { return check.area === "orphans" && check.result === "warning"; }
 
 function differs(r) { return r.state !== "live" && r.state !== "held"; }
 
