@@ -46,7 +46,7 @@ func largeTree() object {
 			"targetGroups": g, "securityGroups": []object{},
 		})
 	}
-	return object{"have": "x.1", "cluster": "large", "keys": keys, "stacks": stacks, "changes": []object{}, "at": "2026-01-01T00:00:00Z", "next": 2, "aws": object{"look": 0, "minute": 0, "budget": 100}}
+	return object{"have": "x.1", "cluster": "large", "keys": keys, "stacks": stacks, "changes": []object{}, "at": "2026-01-01T00:00:00Z", "next": 2, "aws": object{"look": 0, "minute": 0, "looks": 0, "budget": 100}}
 }
 
 // TestConsoleOfALargeCluster measures the page with 300 load balancers, 10,000 rules and 20,000 targets: the time to its first

@@ -90,7 +90,7 @@ func answeredPage(t *testing.T, stacks []document, commands map[string]document)
 	}
 	a := &answers{
 		news: document{"have": "x.1", "cluster": "test", "keys": keys, "stacks": stacks, "changes": []document{}, "at": "2026-01-01T00:00:00Z", "next": 30, "reads": 1,
-			"aws": document{"look": 5, "minute": 5, "budget": 100}},
+			"aws": document{"look": 5, "minute": 5, "looks": 5, "budget": 100}},
 		changed: make(chan struct{}), commands: commands,
 	}
 	mux := http.NewServeMux()
@@ -153,7 +153,10 @@ func TestConsolePageHasAWSReadAgain(t *testing.T) {
 		return nil
 	})
 	program.say(func(n document) { n["wanted"], n["next"] = true, 40 })
-	tab.Until(`document.querySelector("#status").innerText.includes("the 100 calls of a minute are used: AWS is read again at")`)
+	tab.Until(`document.querySelector("#next").innerText.includes("Look again, within the limit, in ")`)
+	if text := browser.Ask[string](tab, `document.querySelector(".looks").innerText`); strings.Count(text, " in ") != 2 || strings.Contains(text, "read again") {
+		t.Errorf("there is not one clock for the next look: %q", text) // the other one is "in the last minute"
+	}
 	if n := count("/api/command/doctor"); n != 1 {
 		t.Errorf("the checks were asked for %d times before AWS was read", n)
 	}
@@ -163,9 +166,9 @@ func TestConsolePageHasAWSReadAgain(t *testing.T) {
 	if a, b := count("/api/command/doctor"), count("/api/command/orphans"); a != 2 || b != 2 {
 		t.Errorf("checks were asked for %d times and orphans %d times", a, b)
 	}
-	if text := browser.Ask[string](tab, `document.querySelector("#status").innerText`); strings.Contains(text, "are used") {
-		t.Errorf("once AWS is read, the page says %q", text)
-	}
+	tab.Until(`document.querySelector("#next").innerText.startsWith("· next look in ")`)
+	program.say(func(n document) { n["aws"] = document{"look": 49, "minute": 664, "looks": 98, "budget": 100} })
+	tab.Until(`document.querySelector("#status").innerText.includes("calls to AWS in the last minute: looks 98 (limit 100), commands 566")`)
 }
 
 // replacedStack is one whose load balancer is being replaced, while something else of it differs for other causes.

@@ -73,24 +73,25 @@ type snapshot struct {
 	counts []count
 }
 
-// count is how many calls to AWS there have been at a time.
+// count is how many calls to AWS there have been at a time, and those of looks among them.
 type count struct {
-	at    time.Time
-	total int64
+	at            time.Time
+	total, looked int64
 }
 
-// lastMinute is how many calls to AWS there were in the last minute, as far as looks have counted them.
-func (s *snapshot) lastMinute() int64 {
+// lastMinute is how many calls to AWS there were in the last minute, and those of looks among them, as far as looks have counted them.
+func (s *snapshot) lastMinute() (total, looked int64) {
 	if len(s.counts) == 0 {
-		return 0
+		return 0, 0
 	}
-	return s.counts[len(s.counts)-1].total - s.counts[0].total
+	first, last := s.counts[0], s.counts[len(s.counts)-1]
+	return last.total - first.total, last.looked - first.looked
 }
 
 // counted has the count at a look in place of those that are older than a minute, but for the last of them.
 func (s *snapshot) counted(c count) {
 	if len(s.counts) == 0 {
-		s.counts = []count{{c.at, 0}}
+		s.counts = []count{{at: c.at}}
 	}
 	s.counts = append(slices.Clone(s.counts), c)
 	for len(s.counts) > 2 && c.at.Sub(s.counts[1].at) > durations.Often {
@@ -262,7 +263,7 @@ func (h *hub) run(ctx context.Context) {
 			looking, reading = false, false
 			s.changes, events = append(events, s.changes...), nil
 			last = last.after(s)
-			last.counted(count{s.at, h.asked.Load()})
+			last.counted(count{s.at, h.asked.Load(), h.looked.Load()})
 			spent.note(s.at, h.asked.Load())
 			if s.again && s.err == nil {
 				full = fullLook{s.cost, len(last.parts)}

@@ -137,8 +137,13 @@ func TestLooksWithinTheBudget(t *testing.T) {
 			t.Errorf("it looks at %v, want %v", l.looks(), want)
 		}
 		s := latest(t, v)
-		if n := s.lastMinute(); n != 150 || s.next != 30*time.Second || s.cost != 50 {
-			t.Errorf("%d calls in the last minute, %d by the last look, the next one in %s", n, s.cost, s.next)
+		if n, looked := s.lastMinute(); n != 150 || looked != 150 || s.next != 30*time.Second || s.cost != 50 {
+			t.Errorf("%d calls in the last minute, %d by looks, %d by the last look, the next one in %s", n, looked, s.cost, s.next)
+		}
+		l.now(func() { l.call(600) }) // of a command
+		time.Sleep(30 * time.Second)
+		if n := l.hub.newsFor(latest(t, v), 0).AWS; n.Minute != 750 || n.Looks != 150 {
+			t.Errorf("with a command there are %+v", n)
 		}
 	})
 }

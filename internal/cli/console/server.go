@@ -158,9 +158,11 @@ type news struct {
 	// Wanted reports that the next look reads AWS again, as a page has asked for; Reads counts such looks.
 	Wanted bool `json:"wanted,omitempty"`
 	Reads  int  `json:"reads"`
-	AWS    struct {
+	// AWS are calls to AWS: of the last look; of the last minute, and of looks among them; and the limit of those of looks.
+	AWS struct {
 		Look   int   `json:"look"`
 		Minute int64 `json:"minute"`
+		Looks  int64 `json:"looks"`
 		Budget int   `json:"budget"`
 	} `json:"aws"`
 }
@@ -171,7 +173,8 @@ func (h *hub) newsFor(s *snapshot, have int) news {
 		Have: fmt.Sprintf("%s.%d", h.instance, s.generation), Cluster: s.cluster, Keys: []string{}, Stacks: []json.RawMessage{}, Changes: []change{},
 		Text: s.text, Notes: s.notes, Failed: s.failed, At: s.at, Next: s.next.Seconds(), Wanted: s.wanted, Reads: s.reads,
 	}
-	n.AWS.Look, n.AWS.Minute, n.AWS.Budget = s.cost, s.lastMinute(), h.budget
+	n.AWS.Look, n.AWS.Budget = s.cost, h.budget
+	n.AWS.Minute, n.AWS.Looks = s.lastMinute()
 	if s.failed != "" {
 		n.Since = &s.since
 	}

@@ -36,10 +36,6 @@ export class Again {
 
   busy(is) { this.button.setAttribute("aria-busy", String(is)); }
 
-  /** said is when AWS is read again, if that waits for room in the budget. */
-  said(arrived) {
-    const n = this.news;
-    if (!n?.wanted || n.next < 1) return "";
-    return `the ${n.aws.budget} calls of a minute are used: AWS is read again at ${new Date(arrived + n.next * 1000).toLocaleTimeString()}`;
-  }
+  /** waits reports whether the next look is one that was asked for, and waits for calls within the limit. */
+  waits() { return Boolean(this.news?.wanted) && this.news.next >= 1; }
 }

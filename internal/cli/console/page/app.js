@@ -105,7 +105,6 @@ addEventListener("keydown", (e) => {
 const mostOverdue = 10; // seconds that a look may take without a word
 const shortestSearch = 3; // characters for which orphans are looked for, if nothing else matches
 const typing = 500; // milliseconds without a key after which a search is typed
-const shortest = 2; // seconds between two looks
 let last; // of what looks have told
 let orphansWanted; // a timer, so that orphans are looked for once the search is typed
 function found() {
@@ -136,7 +135,7 @@ function choices(select, values) {
   select.value = value;
 }
 
-let arrived, arrivedAt; // when the last look was shown, by the page's own clock, and as a time
+let arrived; // when the last look was shown, by the page's own clock
 
 /**
  * status says when the last look was and the next one is. What counts down is no part of what is read out at each change.
@@ -147,12 +146,10 @@ function status() {
   const put = (id, text) => { if ($(id).textContent !== text) $(id).textContent = text; };
   const at = new Date(last.at).toLocaleTimeString(), aws = last.aws;
   const left = last.next - (performance.now() - arrived) / 1000, overdue = Math.floor(-left);
-  const within = aws.look * 60 / aws.budget > shortest ? `, as looks keep to ${aws.budget} calls a minute` : "";
-  const others = aws.minute - aws.look;
-  const waits = again.said(arrivedAt);
-  put("status", waits ? `looked at ${at}; ${waits}` : overdue >= mostOverdue ? `looked at ${at}, the next look has not ended for ${overdue - overdue % mostOverdue} s`
-    : `looked at ${at} by ${aws.look} calls to AWS` + (others > 0 ? ` (${others} more in the last minute, by earlier looks and other answers)` : ""));
-  put("next", overdue >= mostOverdue ? "" : left > 0.5 ? `· again in ${Math.round(left)} s${within}` : "· looking");
+  const waits = again.waits();
+  put("status", `looked at ${at}` + (!waits && overdue >= mostOverdue ? `, the next look has not ended for ${overdue - overdue % mostOverdue} s`
+    : `; calls to AWS in the last minute: looks ${aws.looks} (limit ${aws.budget}), commands ${aws.minute - aws.looks}`));
+  put("next", overdue >= mostOverdue ? "" : left <= 0.5 ? "· looking" : `· ${waits ? "Look again, within the limit," : "next look"} in ${Math.round(left)} s`);
 }
 
 function banner(...children) {
@@ -177,7 +174,6 @@ watch((news) => {
   const first = !last;
   last = news;
   arrived = performance.now();
-  arrivedAt = Date.now();
   again.take(news);
   $("cluster").textContent = news.cluster;
   topology.take(news.keys, news.stacks);
