@@ -464,3 +464,34 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 		t.Errorf("an orphan is not listed once: %s", got)
 	}
 }
+
+// TestConsolePageCountsWhatItLists: the badge of a page is the number of what is on it, before it was opened and after that.
+func TestConsolePageCountsWhatItLists(t *testing.T) {
+	empty := plainStack("bank", "empty") // without a load balancer
+	empty["loadBalancers"], empty["targetGroups"] = []document{}, []document{}
+	empty["findings"] = []document{findingAbout("error", "Ingress", "bank", "empty", "", "it has none")}
+	orphans := document{"orphans": []document{{"kind": "Ingress", "id": "old/gone", "resources": []string{"sg-1"}}}}
+	checks := document{"checks": []document{{"result": "warning", "area": "orphans", "message": "no object asks for sg-1 of Ingress old/gone"}, {"result": "error", "area": "permissions", "message": "denied"}, {"result": "ok", "area": "discovery", "message": "region"}}}
+	tab, _, show := answeredPage(t, []document{empty, plainStack("shop", "api"), replacedStack(4)}, map[string]document{"orphans": orphans, "doctor": checks})
+	const badge = `document.querySelector("#count-%s").innerText`
+	if got := browser.Ask[string](tab, fmt.Sprintf(badge, "stacks")); got != "3" {
+		t.Errorf("there are %q load balancers", got)
+	}
+	if n := browser.Ask[string](tab, `(document.querySelector("#query").value = "load balancer", document.querySelector("#query").dispatchEvent(new Event("input")), `+
+		`String([...document.querySelectorAll("#rows .what")].filter((e) => e.innerText === "load balancer").length))`); n != "3" {
+		t.Errorf("%s load balancers are listed", n)
+	}
+	const before = "7 + checks" // the finding of the empty one and three folds of them, the replacement, and what is beside it
+	if got := browser.Ask[string](tab, fmt.Sprintf(badge, "trouble")); got != before {
+		t.Errorf("the badge of Trouble is %q before it is opened", got)
+	}
+	show("#/trouble")
+	tab.Until(`document.querySelector("#trouble").innerText.includes("denied") && document.querySelector("#trouble").innerText.includes("old/gone")`)
+	tab.Until(fmt.Sprintf(badge, "trouble") + ` === "9"`)
+	listed := browser.Ask[int](tab, `document.querySelectorAll("#trouble > div > article, #trouble > div > ul.plain > li").length`)
+	sum := browser.Ask[int](tab, `[...document.querySelectorAll("#trouble h3 .count")].reduce((n, e) => n + Number(e.innerText), 0)`)
+	if listed != 9 || sum != 9 {
+		t.Errorf("%d entries are listed and %d counted", listed, sum)
+	}
+	narrow(t, tab)
+}

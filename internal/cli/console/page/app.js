@@ -120,8 +120,14 @@ function found() {
 }
 
 function counts() {
-  $("count-stacks").textContent = topology.keys.length || "";
-  $("count-trouble").textContent = trouble.count() || "";
+  const balancers = topology.balancers(), absent = balancers.filter((r) => r.state === "missing").length;
+  const put = (id, text, title) => {
+    if ($(id).textContent !== String(text)) $(id).textContent = text;
+    $(id).title = title;
+  };
+  put("count-stacks", balancers.length || "", `load balancers that are listed${absent ? `, ${absent} of them not in AWS yet` : ""}`);
+  const { n, all } = trouble.count();
+  put("count-trouble", all ? n || "" : last ? `${n} + checks` : "", all ? "entries of the page" : "entries of the page; checks and orphans cost calls to AWS, and are counted once the page is opened");
   $("count-history").textContent = changes.all.length || "";
 }
 

@@ -14,6 +14,7 @@ export class Topology {
     this.rows = new Map(); // by stack
     this.objects = new Map(); // rows of objects that were asked for, by the text of the object
     this.keys = [];
+    this.version = 0; // of the documents
     this.open = new Map(); // by key of a row: whether its children are shown
     this.openInSearch = new Map();
     this.opened = this.open;
@@ -30,6 +31,7 @@ export class Topology {
   take(keys, stacks) {
     this.keys = keys;
     this.objects.clear();
+    this.version++;
     for (const s of stacks) this.rows.set(s.kind + " " + s.id, rowsOf(s));
     const there = new Set(keys);
     for (const k of this.rows.keys()) if (!there.has(k)) this.rows.delete(k);
@@ -38,6 +40,9 @@ export class Topology {
 
   /** stacks are those that are known, in order. */
   stacks() { return this.keys.map((k) => this.rows.get(k)?.[0].stack).filter(Boolean); }
+
+  /** balancers are the rows of load balancers. */
+  balancers() { return this.keys.flatMap((k) => (this.rows.get(k) || []).filter((r) => r.what === "load balancer")); }
 
   /** find is the row with a key. */
   find(key) {

@@ -21,38 +21,54 @@ export class Trouble {
     this.orphans = el("div", {});
     this.notes = el("div", {});
     this.note("");
+    this.counts = new Map();
+    const section = (key, title) => {
+      this.counts.set(key, el("span", { class: "count" }));
+      return el("h3", {}, title, " ", this.counts.get(key));
+    };
     fill(element,
-      el("h3", {}, "Findings"), this.findings.element,
-      el("h3", {}, "Reported by the controller in the last hour"), this.reports,
-      el("h3", {}, "What AWS has otherwise than desired"), this.drift.element,
-      el("h3", {}, "Checks: rights, quotas, definitions"), this.checks,
-      el("h3", {}, "Orphans"), this.orphans,
+      section("findings", "Findings"), this.findings.element,
+      section("reports", "Reported by the controller in the last hour"), this.reports,
+      section("drift", "What AWS has otherwise than desired"), this.drift.element,
+      section("checks", "Checks: rights, quotas, definitions"), this.checks,
+      section("orphans", "Orphans"), this.orphans,
       el("h3", {}, "Notes"), this.notes,
     );
   }
 
-  /** count is how much trouble there is. */
+  /** count is how many entries the page lists. all reports whether checks and orphans, which cost calls to AWS, are among them. */
   count() {
-    let n = 0;
-    for (const s of this.topology.stacks()) n += s.findings.length;
-    n += this.others().length;
-    for (const rows of this.topology.rows.values()) n += rows.some((r) => differs(r)) ? 1 : 0;
-    return n + (this.failed || 0);
+    const of = this.entries();
+    return { n: Object.values(of).reduce((n, list) => n + (list?.length || 0), 0), all: Boolean(of.checks && of.orphans) };
+  }
+
+  // entries are what the page lists, by section. Those of checks and orphans are undefined as long as they are not known.
+  entries() {
+    if (this.made?.version !== this.topology.version || this.made.events !== this.reported.events) {
+      this.made = { version: this.topology.version, events: this.reported.events, of: { findings: this.foundOnce(), reports: this.others(), drift: this.differing() } };
+    }
+    return { ...this.made.of, checks: this.wrong, orphans: this.found };
+  }
+
+  // counted has the number of entries beside the title of each section, and in the badge of the page.
+  counted() {
+    const of = this.entries();
+    for (const [key, e] of this.counts) e.textContent = of[key]?.length ?? "";
+    this.changed?.();
   }
 
   // others are what the controller has reported and no finding has.
   others() { return this.reported.beside(this.topology.stacks().flatMap((s) => s.findings)); }
 
   // report lists what the controller has reported. An object that is in no load balancer is no link.
-  report() {
-    const others = this.others();
+  report(others) {
     fill(this.reports, others.length === 0 && !this.reported.failed ? el("p", { class: "none" }, "nothing else") : null,
       others.slice(0, mostListed).map((e) => reportOf(e, this.topology.rowOf(refText(e.object)) ? this.go.object(e.object) : undefined)),
       others.length > mostListed ? el("p", {}, `and ${others.length - mostListed} more`) : null, this.reported.limits());
   }
 
-  update() {
-    this.report();
+  // foundOnce are the findings, the worst first, those that say the same of several objects or fields as one.
+  foundOnce() {
     const seen = new Set(), stackOf = new Map();
     const once = [];
     for (const s of this.topology.stacks()) {
@@ -66,11 +82,22 @@ export class Trouble {
     }
     once.sort((a, b) => bySeverity[a.severity] - bySeverity[b.severity]);
     const cause = (f) => ({ key: JSON.stringify([stackOf.get(f).kind, stackOf.get(f).id, f.severity, f.reason, f.message, f.blocks]), text: "" });
-    this.findings.show(folds(once, cause), (list) => [
+    return folds(once, cause);
+  }
+
+  // differing are rows that are not as desired, by their causes.
+  differing() {
+    return folds([...this.topology.rows.values()].flatMap((rows) => rows.filter((r) => differs(r) || r.trouble && r.unhealthy)), causeOfRow);
+  }
+
+  update() {
+    const of = this.entries();
+    this.report(of.reports);
+    this.counted();
+    this.findings.show(of.findings, (list) => [
       list.length === 0 ? el("p", { class: "none" }, "none") : list.slice(0, mostListed).map((f) => this.finding(f)),
       list.length > mostListed ? el("p", {}, `and ${list.length - mostListed} more; search for an object to see its own`) : null]);
-    const rows = [...this.topology.rows.values()].flatMap((rows) => rows.filter((r) => differs(r) || r.trouble && r.unhealthy));
-    this.drift.show(folds(rows, causeOfRow), (list) => [
+    this.drift.show(of.drift, (list) => [
       list.length === 0 ? el("p", { class: "none" }, "nothing") : el("ul", { class: "plain" }, list.slice(0, mostListed).map((f) => el("li", {}, this.row(f)))),
       list.length > mostListed ? el("p", {}, `and ${list.length - mostListed} more`) : null]);
   }
@@ -118,8 +145,8 @@ export class Trouble {
       const checks = a.document?.checks || [];
       const wrong = checks.filter((c) => c.result !== "ok" && !listedBelow(c)).sort((a, b) => (bySeverity[a.result] ?? 2) - (bySeverity[b.result] ?? 2));
       const fine = checks.filter((c) => c.result === "ok");
-      this.failed = wrong.length;
-      this.changed?.();
+      this.wrong = wrong;
+      this.counted();
       return [
         wrong.map((c) => el("article", { class: "finding " + c.result }, badge(c.result), " ", el("b", {}, c.area), el("p", {}, c.message), c.fix ? el("p", { class: "hint" }, c.fix) : null)),
         el("details", {}, el("summary", {}, `${fine.length} checks are ok`), el("ul", { class: "plain" }, fine.map((c) => el("li", {}, badge("ok"), " ", el("b", {}, c.area), " ", c.message)))),
@@ -144,6 +171,7 @@ export class Trouble {
       const a = await command("orphans");
       this.looked = a.calls;
       const orphans = this.found = a.document?.orphans || [];
+      this.counted();
       return [
         a.document ? null : el("pre", { class: "notes" }, a.notes),
         a.document && orphans.length === 0 ? el("p", { class: "none" }, "none: every AWS resource with the tags of the cluster belongs to an object") : null,
