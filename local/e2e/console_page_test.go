@@ -495,3 +495,43 @@ func TestConsolePageCountsWhatItLists(t *testing.T) {
 	}
 	narrow(t, tab)
 }
+
+// TestConsolePageMarksRowsWithFaults: a load balancer has the worst severity of findings and events, and a rule that of the findings about
+// it, which rows that are closed carry too.
+func TestConsolePageMarksRowsWithFaults(t *testing.T) {
+	web := plainStack("shop", "web")
+	web["findings"] = []document{findingAbout("warning", "Ingress", "shop", "web", "spec.rules[0].http.paths[1].pathType", "odd")}
+	wide := plainStack("shop", "wide")
+	wide["findings"] = []document{findingAbout("error", "Ingress", "shop", "wide", "spec.rules[0].host", "bad")}
+	other := plainStack("shop", "other") // of another object, another path, and no rule
+	other["findings"] = []document{findingAbout("warning", "Ingress", "shop", "web", "spec.rules[0].http.paths[0]", "odd"), findingAbout("warning", "Ingress", "shop", "other", "spec.rules[0].http.paths[10]", "odd"),
+		findingAbout("warning", "Ingress", "shop", "other", "metadata.annotations[x]", "odd")}
+	event := func(name, severity string) document {
+		return document{"severity": severity, "object": document{"kind": "Ingress", "namespace": "bank", "name": name}, "at": "2026-01-01T00:00:00Z", "by": "ingress", "reason": "Refused", "message": "AWS refused it"}
+	}
+	tab, program, _ := answeredPage(t, []document{web, wide, other, plainStack("bank", "denied"), plainStack("bank", "odd"), plainStack("bank", "fine")}, map[string]document{})
+	program.say(func(n document) { n["reported"] = document{"events": []document{event("odd", "warning"), event("denied", "warning"), event("denied", "error")}} })
+	// row has the badges of the rows whose text has all of it.
+	const row = `[...document.querySelectorAll("#rows .row")].filter((r) => %q.split("|").every((w) => r.innerText.replace(/\s+/g, " ").includes(w))).map((r) => [...r.querySelectorAll(".badge")].map((b) => b.innerText).join(",")).join(";")`
+	tab.Until(fmt.Sprintf(row, "Ingress bank/odd|object") + ` === "! warning"`)
+	for of, want := range map[string]string{
+		"Ingress bank/denied|object": "✕ error", "Ingress bank/fine|object": "", "Ingress shop/web|object": "! warning", "Ingress shop/wide|object": "✕ error", "Ingress shop/other|object": "! warning",
+		"listener|HTTP:80": "! 1 inside;✕ 2 inside;;;;",
+	} {
+		if got := browser.Ask[string](tab, fmt.Sprintf(row, of)); got != want {
+			t.Errorf("the row %s has %q, want %q", of, got, want)
+		}
+	}
+	browser.Ask[bool](tab, `(document.querySelector("#query").value = "rule", document.querySelector("#query").dispatchEvent(new Event("input")), true)`)
+	for of, want := range map[string]string{
+		"rule|paths[0] of Ingress shop/web": "", "rule|paths[1] of Ingress shop/web": "! warning", "rule|paths[0] of Ingress shop/wide": "✕ error", "rule|paths[1] of Ingress shop/wide": "✕ error",
+		"rule|paths[0] of Ingress shop/other": "", "rule|paths[1] of Ingress shop/other": "",
+	} {
+		if got := browser.Ask[string](tab, fmt.Sprintf(row, of)); got != want {
+			t.Errorf("the row %s has %q, want %q", of, got, want)
+		}
+	}
+	// Trouble alone has the rows that only an event tells of.
+	browser.Ask[bool](tab, `(document.querySelector("#query").value = "bank", document.querySelector("#query").dispatchEvent(new Event("input")), document.querySelector("#state").value = "trouble", document.querySelector("#state").dispatchEvent(new Event("input")), true)`)
+	tab.Until(rowsText + `.includes("bank/odd") && ` + rowsText + `.includes("bank/denied") && !` + rowsText + `.includes("bank/fine")`)
+}

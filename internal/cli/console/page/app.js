@@ -29,7 +29,7 @@ const detail = new Detail($("detail"), go, reported);
 const topology = new Topology($("list"), $("rows"), (row, key) => {
   detail.show(row, key);
   stay({ row: key, object: "" });
-});
+}, reported);
 const trouble = new Trouble($("trouble"), topology, go, reported);
 const changes = new Changes($("history"), go);
 const migrate = new Migrate($("migrate"), go);
@@ -182,9 +182,9 @@ watch((news) => {
   arrived = performance.now();
   again.take(news);
   $("cluster").textContent = news.cluster;
+  if (news.reported) reported.take(news.reported);
   topology.take(news.keys, news.stacks);
   changes.take(news.changes);
-  if (news.reported) reported.take(news.reported);
   choices(filters.namespace, topology.stacks().flatMap((s) => s.members.map((m) => m.namespace)));
   choices(filters.kind, topology.stacks().map((s) => s.kind));
   trouble.note(news.notes);

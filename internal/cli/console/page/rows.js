@@ -25,6 +25,7 @@ export function rowsOf(stack) {
   });
   const groups = new Map((stack.targetGroups || []).flatMap((g) => [[g.id, g], [g.arn, g]]));
   const used = new Set();
+  const about = aboutFields(stack.findings);
   const forwarded = forwardedOf(stack);
 
   // AWS does not check targets of a target group that nothing forwards to.
@@ -87,8 +88,9 @@ export function rowsOf(stack) {
       }
       for (const [n, r] of (l.rules || []).entries()) {
         const rule = add(lis, "rule " + r.priority + " " + n, {
-          what: "rule", name: r.priority ? String(r.priority) : "new", label: `${r.conditions} → ${r.actions}`, from: r.from, ...compared(r),
+          what: "rule", name: r.priority ? String(r.priority) : "new", label: `${r.conditions} → ${r.actions}`, from: r.from, ...compared(r), findings: about(r.from),
         });
+        rule.trouble = rule.findings.length > 0;
         for (const id of r.targetGroups || []) targetGroup(rule, id);
       }
       for (const id of l.targetGroups || []) targetGroup(lis, id);
@@ -136,8 +138,33 @@ function countsOf(stack) {
 function carry(rows) {
   for (const r of rows) {
     if (!r.trouble) continue;
-    for (let p = r.parent; p; p = p.parent) (p.inside ||= new Set()).add(r.source || r);
+    for (let p = r.parent; p; p = p.parent) {
+      (p.inside ||= new Set()).add(r.source || r);
+      p.insideWorst = worst(p.insideWorst, worstOf(r.findings || []));
+    }
   }
+}
+
+/** worst is the worse of two severities, either of which may be missing. */
+export function worst(a, b) { return a === "error" || b === "error" ? "error" : a || b; }
+
+/** worstOf is the worst severity of findings or events; undefined for none. */
+export function worstOf(all) { return all.reduce((w, f) => worst(w, f.severity), undefined); }
+
+// aboutFields gives the findings about the field that something comes from, or about a part of it. What is about a rule of an Ingress, or
+// its host, is about all its paths.
+function aboutFields(findings) {
+  const of = new Map();
+  for (const f of findings) {
+    if (f.field) of.set(refText(f.object), [...(of.get(refText(f.object)) || []), f]);
+  }
+  const within = (part, field) => part.startsWith(field) && /^($|[.[])/.test(part.slice(field.length));
+  return (from) => {
+    const at = from ? from.indexOf(" of ") : -1;
+    if (at < 0) return [];
+    const field = from.slice(0, at);
+    return (of.get(from.slice(at + 4)) || []).filter((f) => within(f.field, field) || /^spec\.rules\[\d+\](\.host)?$/.test(f.field) && within(field, f.field.replace(".host", "")));
+  };
 }
 
 const unused = "unused: no rule forwards to the target group";

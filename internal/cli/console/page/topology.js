@@ -1,5 +1,5 @@
 import { badge, el, fill } from "./dom.js";
-import { objectNamed, refText, rowsOf, serves } from "./rows.js";
+import { objectNamed, refText, rowsOf, serves, worst, worstOf } from "./rows.js";
 
 const rowHeight = 30;
 const beyond = 12; // rows that are made above and below what is visible
@@ -7,7 +7,9 @@ const fewStacks = 12; // so many are open at first
 
 /** Topology is the list of all stacks with what belongs to them, of which only the visible rows are elements. */
 export class Topology {
-  constructor(list, inner, choose) {
+  constructor(list, inner, choose, reported) {
+    this.reported = reported;
+    this.severities = new Map(); // of stacks, by what findings and events have
     this.list = list;
     this.inner = inner;
     this.choose = choose;
@@ -32,6 +34,7 @@ export class Topology {
     this.keys = keys;
     this.objects.clear();
     this.version++;
+    this.severities.clear();
     for (const s of stacks) this.rows.set(s.kind + " " + s.id, rowsOf(s));
     const there = new Set(keys);
     for (const k of this.rows.keys()) if (!there.has(k)) this.rows.delete(k);
@@ -102,6 +105,13 @@ export class Topology {
     this.choose(row, key);
   }
 
+  // severity is the worst of what findings, and for a stack events, say of a row; undefined if that is nothing.
+  severity(row) {
+    if (row.depth > 0) return worstOf(row.findings || []);
+    if (!this.severities.has(row.stack)) this.severities.set(row.stack, worst(worstOf(row.stack.findings), worstOf(this.reported.of(row.stack))));
+    return this.severities.get(row.stack);
+  }
+
   // isOpen reports whether children are shown of a row that nobody has opened or closed.
   isOpen(row) {
     return this.keys.length <= fewStacks && row.depth < 2;
@@ -109,7 +119,7 @@ export class Topology {
 
   matches(row, words) {
     const f = this.filter;
-    if (f.state === "trouble" && !row.trouble) return false;
+    if (f.state === "trouble" && !row.trouble && (row.depth > 0 || !this.severity(row))) return false;
     if (f.state === "changes" && (row.state === "live" || row.state === "held")) return false;
     if (f.state === "unhealthy" && !(row.what === "target" || row.what === "endpoint")) return false;
     if (f.state === "unhealthy" && !row.unhealthy) return false;
@@ -164,7 +174,7 @@ export class Topology {
   }
 
   row(r, i, next) {
-    const open = next && next.parent === r;
+    const open = next && next.parent === r, severity = this.severity(r);
     const e = el("div", {
       id: "row-" + i, class: "row" + (r.key === this.selected ? " selected" : ""), role: "treeitem", "data-at": i,
       "aria-level": r.depth + 1, "aria-selected": r.key === this.selected ? "true" : "false", "aria-expanded": r.children ? String(Boolean(open)) : undefined,
@@ -173,8 +183,8 @@ export class Topology {
       r.state !== "live" ? badge(r.state) : null,
       el("span", { class: "what" }, r.what), " ", el("span", { class: "name" }, r.name), " ",
       r.health ? el("span", { class: "health" + (r.unhealthy ? " bad" : r.idle ? " idle" : "") }, r.unhealthy ? "✕ " : "", r.health) : null, " ",
-      r.inside && !open ? el("span", { class: "badge warning", title: "rows in this one with a change of the plan or without healthy targets" }, `! ${r.inside.size} inside`) : null,
-      r.findings?.length ? badge(r.findings.some((f) => f.severity === "error") ? "error" : "warning") : null,
+      r.inside && !open ? el("span", { class: "badge " + (r.insideWorst || "warning"), title: "rows in this one with a change of the plan, a finding, or without healthy targets" }, `${r.insideWorst === "error" ? "✕" : "!"} ${r.inside.size} inside`) : null,
+      severity ? badge(severity) : null,
       el("span", { class: "label" }, r.label || ""),
       r.from ? el("span", { class: "from" }, r.from) : null,
     );
