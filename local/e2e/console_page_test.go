@@ -29,6 +29,7 @@ type answers struct {
 	news     document
 	changed  chan struct{} // closed once there is other news
 	commands map[string]document
+	exit     int      // of commands
 	asked    []string // paths of commands, and of what has AWS read again
 }
 
@@ -74,7 +75,7 @@ func (a *answers) ask(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked = append(a.asked, r.URL.RequestURI())
-	json.NewEncoder(w).Encode(document{"command": "fulcrum " + r.PathValue("name"), "exit": 0, "calls": 7, "document": a.commands[r.PathValue("name")]})
+	json.NewEncoder(w).Encode(document{"command": "fulcrum " + r.PathValue("name"), "exit": a.exit, "calls": 7, "document": a.commands[r.PathValue("name")]})
 }
 
 // answeredPage opens the page of a program that has these stacks, and answers commands with these documents.
@@ -510,7 +511,9 @@ func TestConsolePageMarksRowsWithFaults(t *testing.T) {
 		return document{"severity": severity, "object": document{"kind": "Ingress", "namespace": "bank", "name": name}, "at": "2026-01-01T00:00:00Z", "by": "ingress", "reason": "Refused", "message": "AWS refused it"}
 	}
 	tab, program, _ := answeredPage(t, []document{web, wide, other, plainStack("bank", "denied"), plainStack("bank", "odd"), plainStack("bank", "fine")}, map[string]document{})
-	program.say(func(n document) { n["reported"] = document{"events": []document{event("odd", "warning"), event("denied", "warning"), event("denied", "error")}} })
+	program.say(func(n document) {
+		n["reported"] = document{"events": []document{event("odd", "warning"), event("denied", "warning"), event("denied", "error")}}
+	})
 	// row has the badges of the rows whose text has all of it.
 	const row = `[...document.querySelectorAll("#rows .row")].filter((r) => %q.split("|").every((w) => r.innerText.replace(/\s+/g, " ").includes(w))).map((r) => [...r.querySelectorAll(".badge")].map((b) => b.innerText).join(",")).join(";")`
 	tab.Until(fmt.Sprintf(row, "Ingress bank/odd|object") + ` === "! warning"`)
@@ -534,4 +537,40 @@ func TestConsolePageMarksRowsWithFaults(t *testing.T) {
 	// Trouble alone has the rows that only an event tells of.
 	browser.Ask[bool](tab, `(document.querySelector("#query").value = "bank", document.querySelector("#query").dispatchEvent(new Event("input")), document.querySelector("#state").value = "trouble", document.querySelector("#state").dispatchEvent(new Event("input")), true)`)
 	tab.Until(rowsText + `.includes("bank/odd") && ` + rowsText + `.includes("bank/denied") && !` + rowsText + `.includes("bank/fine")`)
+}
+
+// TestConsolePageScrollsToAnAnswer: the answer of a button is in view and has the keyboard, also where the details are longer than the
+// screen, and says what came of it in words.
+func TestConsolePageScrollsToAnAnswer(t *testing.T) {
+	long := plainStack("shop", "web")
+	findings, members := []document{}, []document{{"kind": "Ingress", "namespace": "shop", "name": "web"}}
+	for i := range 30 {
+		findings = append(findings, findingAbout("warning", "Ingress", "shop", "web", fmt.Sprintf("spec.rules[%d]", i), strings.Repeat("odd ", 20)))
+		members = append(members, document{"kind": "Ingress", "namespace": "shop", "name": fmt.Sprintf("web-%d", i)})
+	}
+	long["findings"], long["members"] = findings, members
+	none := document{"cluster": "test", "stacks": []document{}, "bindings": []document{}, "rules": []document{}, "errors": 0, "warnings": 0, "summary": document{}}
+	explained := document{"cluster": "test", "object": webIngress, "stacks": []document{}, "bindings": []document{}, "warnings": []document{}}
+	tab, program, show := answeredPage(t, []document{long}, map[string]document{"plan": none, "explain": explained})
+	show("#/topology?object=Ingress+shop%2Fweb")
+	tab.Until(detailTitle + `.includes("shop/web")`)
+	const answer = `document.querySelector("#detail .answer")`
+	for _, press := range []struct {
+		name string
+		exit int
+		says string
+	}{{"plan", 0, "nothing to change, 7 calls"}, {"plan", 2, "there are changes, 7 calls"}, {"plan", 1, "failed, 7 calls"}, {"explain", 0, "7 calls"}} {
+		program.say(func(document) { program.exit = press.exit })
+		browser.Ask[bool](tab, fmt.Sprintf(`(() => { document.querySelector("#detail").scrollTop = 0; const b = document.querySelector('#detail button[aria-label="%s Ingress shop/web"]'); b.focus(); b.click(); return true; })()`, press.name))
+		tab.Until(fmt.Sprintf(answer+`.innerText.includes(%q)`, press.says))
+		text := browser.Ask[string](tab, answer+`.innerText`)
+		if !strings.HasPrefix(text, press.name+" of Ingress shop/web") || strings.Contains(text, "exit code") {
+			t.Errorf("the answer is %q", text)
+		}
+		if !browser.Ask[bool](tab, `(() => { const t = `+answer+`.firstElementChild.getBoundingClientRect(), d = document.querySelector("#detail").getBoundingClientRect();
+			return document.activeElement === `+answer+`.firstElementChild && t.top >= d.top - 1 && t.bottom <= d.bottom && t.bottom <= innerHeight; })()`) {
+			t.Errorf("the answer of %s with exit code %d is not in view, or has not the keyboard", press.name, press.exit)
+		}
+	}
+	narrow(t, tab)
 }

@@ -31,6 +31,7 @@ export class Detail {
     }
     const line = (name, ...value) => value.some(Boolean) ? [el("dt", {}, name), el("dd", {}, value)] : [];
     this.answer = same ? this.answer : el("div", { class: "answer" });
+    const focused = this.answer.contains(document.activeElement) ? document.activeElement : undefined, scrolled = this.element.scrollTop;
     fill(this.element,
       el("h3", {}, row.what, " ", el("span", { class: "name" }, row.name)),
       el("dl", {},
@@ -53,6 +54,8 @@ export class Detail {
         this.button("explain", "explain", m), this.button("plan", "plan", m)))),
       this.answer,
     );
+    this.element.scrollTop = same ? scrolled : 0;
+    focused?.focus({ preventScroll: true }); // what is taken out of the page and put back loses the keyboard
   }
 
   /** showObject is an object that no row is of: what the commands say of it. */
@@ -79,13 +82,17 @@ export class Detail {
   }
 
   async ask(name, object) {
-    const answer = this.answer;
-    fill(answer, el("p", { role: "status" }, `fulcrum ${name} is running …`));
+    const answer = this.answer, body = el("div", {});
+    const title = el("h4", { class: "title", tabindex: "-1" }, `${name} of ${refText(object)}`);
+    fill(body, el("p", { role: "status" }, `fulcrum ${name} is running …`));
+    fill(answer, title, body);
+    lead(title);
     try {
-      fill(answer, said(name, await command(name, { kind: object.kind, name: object.name, namespace: object.namespace }), this.go));
+      fill(body, said(name, await command(name, { kind: object.kind, name: object.name, namespace: object.namespace }), this.go));
     } catch (e) {
-      fill(answer, el("p", { class: "failed" }, e.message));
+      fill(body, el("p", { class: "failed" }, e.message));
     }
+    if (document.activeElement === title) lead(title); // what was below the fold is long enough now to scroll
   }
 }
 
@@ -98,12 +105,24 @@ export function findingOf(f, go, others) {
   );
 }
 
+// lead has a heading, which comes after what was clicked, in view and read out.
+function lead(title) {
+  title.focus({ preventScroll: true });
+  title.scrollIntoView({ block: "start" });
+}
+
+// outcome is what an exit code says, which differs by command.
+function outcome(name, exit) {
+  if (name === "plan") return { 0: "nothing to change", 2: "there are changes" }[exit] || "failed";
+  return exit === 0 ? "" : "failed";
+}
+
 /** said is what a command has answered, with the line that gives the same in a terminal. */
 export function said(name, a, go) {
   return el("div", {},
     el("p", {}, copyable(a.command)),
     a.notes ? el("pre", { class: "notes" }, a.notes) : null,
     a.document ? answerOf(name, a.document, go) : null,
-    el("p", { class: "hint" }, `exit code ${a.exit}, ${a.calls} calls to AWS`),
+    el("p", { class: "hint" }, [outcome(name, a.exit), `${a.calls} calls to AWS`].filter(Boolean).join(", ")),
   );
 }
