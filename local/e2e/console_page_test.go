@@ -574,3 +574,44 @@ func TestConsolePageScrollsToAnAnswer(t *testing.T) {
 	}
 	narrow(t, tab)
 }
+
+// TestConsolePageListsDeadPodsOnce: a Service without endpoints is one entry with its target groups beneath, and a link to the load balancer
+// that forwards to it.
+func TestConsolePageListsDeadPodsOnce(t *testing.T) {
+	dead := func(namespace string) document {
+		s := plainStack(namespace, "web")
+		s["targetGroups"].([]document)[0]["targets"] = []document{{"id": "10.0.0.1", "port": 8080, "state": "unhealthy", "description": "codes: [503]"}}
+		return s
+	}
+	told := dead("told")
+	f := findingAbout("warning", "Service", "told", "app", "", "Service told/app has no ready endpoints")
+	f["reason"] = "ServiceWithoutEndpoints"
+	told["findings"] = []document{f}
+	event := func(kind, namespace, name, message string) document {
+		return document{"severity": "warning", "object": document{"kind": kind, "namespace": namespace, "name": name}, "at": "2026-01-01T00:00:00Z", "by": "x", "reason": "Warned", "finding": "ServiceWithoutEndpoints", "message": message}
+	}
+	tab, program, show := answeredPage(t, []document{told, dead("heard"), dead("alone")}, map[string]document{"doctor": {"checks": []document{}}, "orphans": {"orphans": []document{}}})
+	program.say(func(n document) {
+		n["reported"] = document{"events": []document{
+			event("Service", "told", "app", "ServiceWithoutEndpoints: Service told/app has no ready endpoints"),
+			event("TargetGroupBinding", "told", "k8s-app", "ServiceWithoutEndpoints: Service told/app has no ready endpoints"),
+			event("Service", "heard", "app", "ServiceWithoutEndpoints: Service heard/app has no ready endpoints"),
+		}}
+	})
+	show("#/trouble")
+	tab.Until(`document.querySelector("#trouble").innerText.includes("Service heard/app")`)
+	got := browser.Ask[[]string](tab, `[...document.querySelectorAll("#trouble > div > article, #trouble > div > ul.plain > li")].map((e) => e.innerText.replace(/\s+/g, " "))`)
+	want := [][]string{{"Service told/app", "target group k8s-told-app", "0 of 1 healthy", "codes: [503]"}, {"Service heard/app", "target group k8s-heard-app", "codes: [503]"}, {"target group k8s-alone-app"}, {"target 10.0.0.1"}}
+	if len(got) != len(want) {
+		t.Fatalf("the entries are %q", got)
+	}
+	for i, parts := range want {
+		for _, p := range parts {
+			if !strings.Contains(got[i], p) {
+				t.Errorf("entry %d does not say %q: %s", i+1, p, got[i])
+			}
+		}
+	}
+	browser.Ask[bool](tab, troubleLinks+`.find((a) => a.innerText === "Service heard/app").click() || true`)
+	tab.Until(selectedRow + `.includes("load balancer k8s-heard-web")`)
+}

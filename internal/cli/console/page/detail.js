@@ -96,12 +96,12 @@ export class Detail {
   }
 }
 
-/** findingOf is a finding with a link to its object, or others that it says the same of. */
-export function findingOf(f, go, others) {
+/** findingOf is a finding with a link to its object, or others that it says the same of, and the places that it is the cause of. */
+export function findingOf(f, go, others, places) {
   return el("article", { class: "finding " + f.severity },
     badge(f.severity), " ", el("b", {}, f.reason), " ", others ? null : go ? el("a", { href: go.object(f.object) }, refText(f.object)) : refText(f.object),
     f.field && !others ? el("code", {}, " " + f.field) : null, el("p", {}, f.message),
-    f.blocks && f.blocks !== "nothing" ? el("p", { class: "hint" }, "holds: " + f.blocks) : null, others,
+    f.blocks && f.blocks !== "nothing" ? el("p", { class: "hint" }, "holds: " + f.blocks) : null, others, places,
   );
 }
 

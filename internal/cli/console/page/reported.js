@@ -52,11 +52,11 @@ export function older() {
   }
 }
 
-/** reportOf is a warning of the controller, with a link to its object if the page shows it. */
-export function reportOf(e, href) {
+/** reportOf is a warning of the controller, with a link to its object if the page shows it, and more below. */
+export function reportOf(e, href, ...more) {
   return el("article", { class: "finding " + e.severity },
     badge(e.severity), " ", el("b", {}, e.reason), " ", href ? el("a", { href }, refText(e.object)) : refText(e.object), el("p", {}, e.message),
     el("p", { class: "hint" }, "reported ", el("time", { class: "ago", datetime: e.at, title: new Date(e.at).toLocaleString() }, ago(e.at)),
-      e.count > 1 ? `, ${e.count} times` : "", `, in an event by ${e.by}`, e.past ? "; the last look does not find it any more" : ""),
+      e.count > 1 ? `, ${e.count} times` : "", `, in an event by ${e.by}`, e.past ? "; the last look does not find it any more" : ""), more,
   );
 }

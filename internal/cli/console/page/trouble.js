@@ -3,10 +3,11 @@ import { badge, copyable, el, fill } from "./dom.js";
 import { findingOf } from "./detail.js";
 import { Folds, causeOfRow, folds, statesOf } from "./fold.js";
 import { reportOf } from "./reported.js";
-import { refText } from "./rows.js";
+import { refText, serves } from "./rows.js";
 
 const bySeverity = { error: 0, warning: 1 };
-const mostListed = 100;
+const mostListed = 100, mostPlaces = 20;
+const withoutEndpoints = new Set(["SelectorMatchesNoPod", "ServiceWithoutEndpoints", "TargetPortNotFound"]); // reasons for which a Service has no targets
 
 /** Trouble lists what is wrong, the worst first. Doctor and orphans are asked when the page is first looked at. */
 export class Trouble {
@@ -45,7 +46,9 @@ export class Trouble {
   // entries are what the page lists, by section. Those of checks and orphans are undefined as long as they are not known.
   entries() {
     if (this.made?.version !== this.topology.version || this.made.events !== this.reported.events) {
-      this.made = { version: this.topology.version, events: this.reported.events, of: { findings: this.foundOnce(), reports: this.others(), drift: this.differing() } };
+      const findings = this.foundOnce(), events = this.others().filter((e) => !told(e, findings));
+      const reports = folds(events, (e) => ({ key: JSON.stringify([e.severity, e.finding || e.reason, e.message]), text: "" }));
+      this.made = { version: this.topology.version, events: this.reported.events, of: { findings, reports, drift: folds(this.elsewhere([...findings, ...reports]), causeOfRow) } };
     }
     return { ...this.made.of, checks: this.wrong, orphans: this.found };
   }
@@ -63,7 +66,7 @@ export class Trouble {
   // report lists what the controller has reported. An object that is in no load balancer is no link.
   report(others) {
     fill(this.reports, others.length === 0 && !this.reported.failed ? el("p", { class: "none" }, "nothing else") : null,
-      others.slice(0, mostListed).map((e) => reportOf(e, this.topology.rowOf(refText(e.object)) ? this.go.object(e.object) : undefined)),
+      others.slice(0, mostListed).map((fold) => this.reportFold(fold)),
       others.length > mostListed ? el("p", {}, `and ${others.length - mostListed} more`) : null, this.reported.limits());
   }
 
@@ -85,9 +88,31 @@ export class Trouble {
     return folds(once, cause);
   }
 
-  // differing are rows that are not as desired, by their causes.
-  differing() {
-    return folds([...this.topology.rows.values()].flatMap((rows) => rows.filter((r) => differs(r) || r.trouble && r.unhealthy)), causeOfRow);
+  // elsewhere are rows that are not as desired. Target groups and targets that are not healthy as a Service has no endpoints are the places
+  // of the entry that says so, and in no other list.
+  elsewhere(entries) {
+    const services = entries.filter((x) => x.of[0].object.kind === "Service" && withoutEndpoints.has(x.of[0].finding || x.of[0].reason));
+    for (const x of services) x.places = [];
+    return [...this.topology.rows.values()].flatMap((rows) => rows.filter((r) => {
+      if (differs(r)) return true;
+      if (!r.trouble || !r.unhealthy) return false;
+      const group = r.what === "target" ? r.parent : r, of = services.find((x) => x.of.some((f) => serves(group, f.object)));
+      of?.places.push(r);
+      return !of;
+    }));
+  }
+
+  // places are the rows that an entry is the cause of.
+  places(fold) {
+    if (!fold.places?.length) return null;
+    return el("ul", { class: "plain" }, fold.places.slice(0, mostPlaces).map((r) => el("li", {}, this.one(r))),
+      fold.places.length > mostPlaces ? el("li", {}, `and ${fold.places.length - mostPlaces} more`) : null);
+  }
+
+  // one is a row with a link to it.
+  one(r) {
+    return [r.unhealthy && !differs(r) ? badge("unhealthy") : badge(r.state), " ", el("a", { href: this.go.row(r.key) }, r.what, " ", r.name), " ",
+      r.health || "", " ", from(r), r.note ? el("span", { class: "hint" }, " " + r.note) : null];
   }
 
   update() {
@@ -105,19 +130,23 @@ export class Trouble {
   // finding is one, or several that say the same of several objects or fields.
   finding(fold) {
     const [first] = fold.of;
-    if (fold.of.length === 1) return findingOf(first, this.go);
+    if (fold.of.length === 1) return findingOf(first, this.go, null, this.places(fold));
     return findingOf(first, this.go, this.findings.details(fold, `the same of ${fold.of.length} objects or fields`,
-      (f) => [el("a", { href: this.go.object(f.object) }, refText(f.object)), f.field ? el("code", {}, " " + f.field) : null]));
+      (f) => [el("a", { href: this.go.object(f.object) }, refText(f.object)), f.field ? el("code", {}, " " + f.field) : null]), this.places(fold));
   }
 
   // row is one that is not as desired, or several of one cause.
   row(fold) {
-    const stack = (r) => el("span", { class: "from" }, r.stack.kind + " " + r.stack.id);
-    const one = (r) => [r.unhealthy && !differs(r) ? badge("unhealthy") : badge(r.state), " ", el("a", { href: this.go.row(r.key) }, r.what, " ", r.name), " ",
-      r.health || "", " ", stack(r), r.note ? el("span", { class: "hint" }, " " + r.note) : null];
     const [first] = fold.of;
-    if (fold.of.length === 1) return one(first);
-    return this.drift.details(fold, [statesOf(fold.of), el("b", {}, fold.text, `${fold.of.length} resources`), " ", stack(first)], one);
+    if (fold.of.length === 1) return this.one(first);
+    return this.drift.details(fold, [statesOf(fold.of), el("b", {}, fold.text, `${fold.of.length} resources`), " ", from(first)], (r) => this.one(r));
+  }
+
+  // reportFold is what the controller has reported, of one or several objects in the same words. An object of no row is no link.
+  reportFold(fold) {
+    const [first, ...more] = fold.of;
+    const link = (o) => (this.topology.rowOf(refText(o)) ? this.go.object(o) : undefined);
+    return reportOf(first, link(first.object), more.length ? el("ul", { class: "plain" }, more.map((e) => el("li", {}, "of ", link(e.object) ? el("a", { href: link(e.object) }, refText(e.object)) : refText(e.object), " too"))) : null, this.places(fold));
   }
 
   /** note shows what a look could not know, and which flags it took over. */
@@ -185,6 +214,13 @@ export class Trouble {
 
 // listedBelow reports whether a check is about an orphan, which the page lists with its resources.
 function listedBelow(check) { return check.area === "orphans" && check.result === "warning"; }
+
+// told reports whether a finding says in the same words what an event about another object reports.
+function told(event, findings) {
+  return findings.some((x) => x.of[0].reason === (event.finding || event.reason) && x.of.some((f) => event.message.includes(f.message)));
+}
+
+function from(r) { return el("span", { class: "from" }, r.stack.kind + " " + r.stack.id); }
 
 function differs(r) { return r.state !== "live" && r.state !== "held"; }
 
