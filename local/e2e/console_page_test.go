@@ -615,3 +615,27 @@ func TestConsolePageListsDeadPodsOnce(t *testing.T) {
 	browser.Ask[bool](tab, troubleLinks+`.find((a) => a.innerText === "Service heard/app").click() || true`)
 	tab.Until(selectedRow + `.includes("load balancer k8s-heard-web")`)
 }
+
+// TestConsolePageScrollsByKeysOnceAPageIsChosen: a click on the name of a page has keys scroll it, and leaves who types alone.
+func TestConsolePageScrollsByKeysOnceAPageIsChosen(t *testing.T) {
+	stacks := []document{}
+	for i := range 60 {
+		s := plainStack("shop", fmt.Sprintf("web-%d", i))
+		s["findings"] = []document{findingAbout("warning", "Ingress", "shop", fmt.Sprintf("web-%d", i), "", "odd")}
+		stacks = append(stacks, s)
+	}
+	tab, _, _ := answeredPage(t, stacks, map[string]document{"doctor": {"checks": []document{}}, "orphans": {"orphans": []document{}}})
+	tab.Do(chromedp.Click(chromedp.CSS(`nav a[data-page="trouble"]`)))
+	tab.Until(`document.querySelectorAll("#trouble article").length === 60`)
+	tab.Do(chromedp.KeyEvent(kb.PageDown))
+	tab.Until(`document.querySelector('main > section[data-page="trouble"]').scrollTop > 100`)
+	tab.Do(chromedp.Click(chromedp.CSS(`nav a[data-page="topology"]`)))
+	tab.Until(`document.activeElement.id === "list"`)
+	tab.Do(chromedp.KeyEvent(kb.End))
+	tab.Until(selectedRow + `.includes("shop/web-59") && document.querySelector("#list").scrollTop > 100`)
+	tab.Do(chromedp.Click(chromedp.CSS(`nav a[data-page="trouble"]`)), chromedp.KeyEvent("/"))
+	tab.Until(`document.activeElement.id === "query"`)
+	if got := browser.Ask[string](tab, `new Promise((done) => setTimeout(() => done(document.activeElement.id), 200))`); got != "query" {
+		t.Errorf("the search loses the keyboard to %q", got)
+	}
+}

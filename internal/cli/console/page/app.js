@@ -93,7 +93,15 @@ for (const [k, f] of Object.entries(filters)) {
   });
 }
 $("filters").addEventListener("submit", (e) => e.preventDefault());
-addEventListener("hashchange", route);
+addEventListener("hashchange", () => {
+  route();
+  const at = document.activeElement;
+  if (at === document.body || at.closest("nav, [hidden]")) scrollable(where().page).focus({ preventScroll: true });
+});
+
+// scrollable is what scrolls of a page, which has the keyboard once the page is chosen, so that PgDn and End scroll.
+function scrollable(page) { return page === "topology" ? $("list") : document.querySelector(`main > section[data-page="${page}"]`); }
+
 addEventListener("keydown", (e) => {
   if (e.key === "/" && !/^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName)) {
     e.preventDefault();
