@@ -639,3 +639,29 @@ func TestConsolePageScrollsByKeysOnceAPageIsChosen(t *testing.T) {
 		t.Errorf("the search loses the keyboard to %q", got)
 	}
 }
+
+// TestConsolePageShowsLocalTimes: times in answers are shown as the header has them, with the full one as title; values of fields are as
+// they were written.
+func TestConsolePageShowsLocalTimes(t *testing.T) {
+	const at, old = "2026-11-28T18:19:52Z", "2020-01-02T03:04:05+00:00"
+	explained := document{"cluster": "test", "object": webIngress, "bindings": []document{}, "notServed": "it waits until " + at + " and since " + old + " <b>.",
+		"warnings": []document{{"reason": "Refused", "in": "an event", "message": "odd", "last": at, "count": 2}}, "stacks": []document{}}
+	plan := document{"cluster": "test", "bindings": []document{}, "rules": []document{}, "errors": 0, "warnings": 0, "summary": document{}, "stacks": []document{{"kind": "Ingress", "id": "shop/web", "summary": document{}, "findings": []document{},
+		"steps": []document{{"id": "x", "verb": "update", "kind": "rule", "resource": "80:1", "impact": "none", "waitsFor": "the time " + at, "changes": []document{{"field": "header", "to": at}}}}}}}
+	tab, _, show := answeredPage(t, []document{plainStack("shop", "web")}, map[string]document{"explain": explained, "plan": plan})
+	show("#/topology?object=Ingress+shop%2Fweb")
+	const answer = `document.querySelector("#detail .answer")`
+	for name, want := range map[string][]string{"explain": {at, old, at}, "plan": {at}} {
+		tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="` + name + ` Ingress shop/web"]`)))
+		tab.Until(answer + `.innerText.startsWith("` + name + `") && ` + answer + `.innerText.includes("7 calls")`)
+		if got := browser.Ask[[]string](tab, `[...`+answer+`.querySelectorAll("time")].map((e) => e.title)`); !slices.Equal(got, want) {
+			t.Errorf("%s has the times %q", name, got)
+		}
+		if !browser.Ask[bool](tab, `[...`+answer+`.querySelectorAll("time")].every((e) => e.innerText.includes(new Date(e.title).toLocaleTimeString()))`) {
+			t.Errorf("%s has no local times: %s", name, browser.Ask[string](tab, answer+`.innerText`))
+		}
+	}
+	if got := browser.Ask[string](tab, answer+`.querySelector("ins").innerText`); got != at {
+		t.Errorf("the value of a field is %q", got)
+	}
+}

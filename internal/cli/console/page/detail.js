@@ -1,6 +1,6 @@
 import { command } from "./api.js";
 import { answerOf } from "./answers.js";
-import { badge, copyable, el, fill } from "./dom.js";
+import { badge, copyable, el, fill, localTimes } from "./dom.js";
 import { reportOf } from "./reported.js";
 import { refText } from "./rows.js";
 
@@ -122,7 +122,7 @@ export function said(name, a, go) {
   return el("div", {},
     el("p", {}, copyable(a.command)),
     a.notes ? el("pre", { class: "notes" }, a.notes) : null,
-    a.document ? answerOf(name, a.document, go) : null,
+    a.document ? localTimes(answerOf(name, a.document, go)) : null,
     el("p", { class: "hint" }, [outcome(name, a.exit), `${a.calls} calls to AWS`].filter(Boolean).join(", ")),
   );
 }

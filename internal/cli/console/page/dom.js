@@ -55,13 +55,32 @@ export function copyable(text) {
 }
 
 const mostShown = 200;
+const timestamp = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/;
+
+/** localTimes has times in the text of an element as the header has them, with the full one as title. Values of fields stay as they are. */
+export function localTimes(element) {
+  if (!timestamp.test(element.textContent)) return element;
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT), texts = [];
+  while (walker.nextNode()) texts.push(walker.currentNode);
+  for (let text of texts) {
+    if (text.parentElement.closest("code, pre, time, del, ins, button")) continue;
+    for (let m = timestamp.exec(text.data); m; m = timestamp.exec(text.data)) {
+      const at = new Date(m[0]);
+      if (isNaN(at)) break;
+      const rest = text.splitText(m.index + m[0].length);
+      text.splitText(m.index).replaceWith(el("time", { datetime: m[0], title: m[0] }, at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString() : at.toLocaleString()));
+      text = rest;
+    }
+  }
+  return element;
+}
 
 /** batched has things in a list, so many at a time and the others by a button. */
 export function batched(list, things, item, most = mostShown) {
   const more = el("button", { type: "button", class: "quiet" });
   const next = () => {
     const from = list.childElementCount;
-    for (const t of things.slice(from, from + most)) list.append(el("li", {}, item(t)));
+    for (const t of things.slice(from, from + most)) list.append(localTimes(el("li", {}, item(t))));
     const rest = things.length - list.childElementCount;
     more.hidden = rest <= 0;
     more.textContent = `${rest} more`;
