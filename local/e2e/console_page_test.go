@@ -219,6 +219,11 @@ func TestConsolePageFoldsOneCause(t *testing.T) {
 	if got := browser.Ask[string](tab, `[...document.querySelectorAll("#trouble article.finding")].map((f) => f.classList[1] + " " + f.querySelector("p").innerText).join(", ")`); got != "error an error, warning the same fault, warning another fault" {
 		t.Errorf("the findings are %s", got)
 	}
+	// What is missing has the colour of a warning, not that of what is well, and a sign.
+	if got := browser.Ask[string](tab, `(() => { const make = (c) => { const e = document.createElement("span"); e.className = "badge " + c; document.body.append(e); const s = getComputedStyle(e), out = s.color + s.backgroundColor; e.remove(); return out; };
+		const m = document.querySelector("#trouble .badge.missing"), s = getComputedStyle(m); return (s.color + s.backgroundColor === make("warning") && make("warning") !== make("ok")) + " " + m.innerText; })()`); got != "true + missing" {
+		t.Errorf("what is missing is shown as %q", got)
+	}
 	// It opens by keys, has links, and stays open when something else changes.
 	browser.Ask[bool](tab, folds+`.find((d) => d.innerText.includes("k8s-old")).firstElementChild.focus() || true`)
 	tab.Do(chromedp.KeyEvent(kb.Enter))
