@@ -638,7 +638,9 @@ func TestConsolePageScrollsByKeysOnceAPageIsChosen(t *testing.T) {
 	tab.Until(`document.activeElement.id === "list"`)
 	tab.Do(chromedp.KeyEvent(kb.End))
 	tab.Until(selectedRow + `.includes("shop/web-59") && document.querySelector("#list").scrollTop > 100`)
-	tab.Do(chromedp.Click(chromedp.CSS(`nav a[data-page="trouble"]`)), chromedp.KeyEvent("/"))
+	tab.Do(chromedp.Click(chromedp.CSS(`nav a[data-page="trouble"]`)))
+	tab.Until(`document.activeElement.dataset.page === "trouble" && !document.activeElement.hidden && document.activeElement.tagName === "SECTION"`)
+	tab.Do(chromedp.KeyEvent("/"))
 	tab.Until(`document.activeElement.id === "query"`)
 	if got := browser.Ask[string](tab, `new Promise((done) => setTimeout(() => done(document.activeElement.id), 200))`); got != "query" {
 		t.Errorf("the search loses the keyboard to %q", got)

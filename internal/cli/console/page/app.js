@@ -106,6 +106,7 @@ addEventListener("keydown", (e) => {
   if (e.key === "/" && !/^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName)) {
     e.preventDefault();
     location.hash = "#/topology";
+    route(); // what is hidden cannot have the keyboard
     filters.query.focus();
   }
 });
