@@ -36,7 +36,7 @@ export function badge(state) {
 // The signs of fulcrum tree.
 const signs = {
   missing: ["+", "missing"], differs: ["~", "differs"], surplus: ["−", "surplus"], held: ["=", "held"], live: ["", "live"],
-  error: ["✕", "error"], warning: ["!", "warning"], ok: ["✓", "ok"],
+  error: ["✕", "error"], warning: ["!", "warning"], info: ["…", "past"], ok: ["✓", "ok"],
   healthy: ["✓", "healthy"], unhealthy: ["✕", "not healthy"], note: ["…", "note"],
 };
 

@@ -146,7 +146,9 @@ function carry(rows) {
 }
 
 /** worst is the worse of two severities, either of which may be missing. */
-export function worst(a, b) { return a === "error" || b === "error" ? "error" : a || b; }
+export function worst(a, b) { return (ranks[b] || 0) > (ranks[a] || 0) ? b : a; }
+
+const ranks = { error: 3, warning: 2, info: 1 };
 
 /** worstOf is the worst severity of findings or events; undefined for none. */
 export function worstOf(all) { return all.reduce((w, f) => worst(w, f.severity), undefined); }

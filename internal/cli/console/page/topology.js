@@ -108,7 +108,7 @@ export class Topology {
   // severity is the worst of what findings, and for a stack events, say of a row; undefined if that is nothing.
   severity(row) {
     if (row.depth > 0) return worstOf(row.findings || []);
-    if (!this.severities.has(row.stack)) this.severities.set(row.stack, worst(worstOf(row.stack.findings), worstOf(this.reported.of(row.stack))));
+    if (!this.severities.has(row.stack)) this.severities.set(row.stack, worst(worstOf(row.stack.findings), worstOf(this.reported.of(row.stack).filter((e) => e.severity !== "info"))));
     return this.severities.get(row.stack);
   }
 
