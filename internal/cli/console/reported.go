@@ -59,10 +59,13 @@ var changed = []finding.Reason{
 // tells reports whether the warning is of something that was done.
 func (w warning) tells() bool { return slices.Contains(changed, finding.Reason(w.Finding)) }
 
-// looked reports whether looks find by themselves what the warning is about. They do not call what AWS refuses.
+// looked reports whether looks find by themselves what the warning is about. They do not call what AWS refuses, and do not
+// remember how long something waits.
 func (w warning) looked() bool {
 	subject := finding.SubjectOf(finding.Reason(w.Finding))
-	return w.tells() || subject != "" && subject != finding.SubjectOf(finding.AccessDenied) && subject != finding.SubjectOf(finding.MoreFindings)
+	return w.tells() || subject != "" && !slices.ContainsFunc([]finding.Reason{finding.AccessDenied, finding.WaitExpired, finding.MoreFindings}, func(r finding.Reason) bool {
+		return subject == finding.SubjectOf(r)
+	})
 }
 
 // object is what events are about.
@@ -212,14 +215,15 @@ type lasting struct {
 // shown are the warnings about objects that are there, as the last look finds them; nil: it has failed.
 func (l lasting) shown(uidOf func(output.Object) (string, bool), look *tree.Document) reported {
 	out := reported{Events: []warning{}, Failed: l.failed, Partial: l.partial}
+	// What is found of a Service or a route is reported of the members of its load balancer too.
 	found, members := map[output.Object][]finding.Reason{}, map[output.Object]bool{}
 	if look != nil {
 		for _, s := range look.Stacks {
 			for _, m := range s.Members {
 				members[m] = true
-			}
-			for _, f := range s.Findings {
-				found[f.Object] = append(found[f.Object], f.Reason)
+				for _, f := range s.Findings {
+					found[m] = append(found[m], f.Reason)
+				}
 			}
 		}
 	}

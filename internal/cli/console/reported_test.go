@@ -85,10 +85,12 @@ func TestWhatTheLastLookDoesNotFindIsPast(t *testing.T) {
 	}
 	success := input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", Reason: "SuccessfullyReconciled"}
 	web := output.Object{Kind: "Ingress", Namespace: "shop", Name: "web"}
-	look := &tree.Document{Stacks: []tree.Stack{{Members: []output.Object{web}, Findings: []output.Finding{{Object: web, Reason: finding.BackendNotFound}}}}}
+	look := &tree.Document{Stacks: []tree.Stack{{Members: []output.Object{web}, Findings: []output.Finding{
+		{Object: output.Object{Kind: "Service", Namespace: "shop", Name: "web"}, Reason: finding.ServiceWithoutEndpoints},
+	}}}}
 	all := map[time.Duration]input.Event{
-		1: of("IngressClassInvalid", "web"), 2: of("BackendNotFound", "web"), 3: of("AccessDenied", "web"),
-		5: of("IngressClassInvalid", "x"), 6: success, 7: of("DriftRepaired", "web"),
+		1: of("IngressClassInvalid", "web"), 3: of("AccessDenied", "web"),
+		4: of("ServiceWithoutEndpoints", "web"), 5: of("IngressClassInvalid", "x"), 6: success, 7: of("DriftRepaired", "web"),
 	}
 	past := func(look *tree.Document) string {
 		var out []string
@@ -97,8 +99,8 @@ func TestWhatTheLastLookDoesNotFindIsPast(t *testing.T) {
 		}
 		return strings.Join(out, "\n")
 	}
-	const want = `error web BackendNotFound false
-error web AccessDenied false
+	const want = `error web AccessDenied false
+error web ServiceWithoutEndpoints false
 error x IngressClassInvalid false
 error web DriftRepaired true
 info web IngressClassInvalid true`

@@ -9,6 +9,13 @@ const meaning = {
   differs: "in AWS, and the plan changes it", surplus: "in AWS, and the plan deletes it",
 };
 
+// meaningOf says what the state of a row means. What is in AWS may have parts that are not as they are desired.
+function meaningOf(row) {
+  if (row.state === "live" && row.inside?.size) return "in AWS; what is marked inside it is not as it is desired, or has a fault";
+  if (row.state === "held" && row.depth === 0 && row.children === 0) return "its desired state cannot be determined, and nothing of it is in AWS";
+  return meaning[row.state];
+}
+
 const mostReports = 10;
 
 /** Detail shows a row, and what plan and explain say of its object. */
@@ -35,7 +42,7 @@ export class Detail {
     fill(this.element,
       el("h3", {}, row.what, " ", el("span", { class: "name" }, row.name)),
       el("dl", {},
-        line("state", badge(row.state), " ", meaning[row.state]),
+        line("state", badge(row.state), " ", meaningOf(row)),
         line("health", row.health),
         line("", row.label),
         line("note", row.note),
