@@ -658,7 +658,11 @@ func TestConsolePageShowsLocalTimes(t *testing.T) {
 	tab, _, show := answeredPage(t, []document{plainStack("shop", "web")}, map[string]document{"explain": explained, "plan": plan})
 	show("#/topology?object=Ingress+shop%2Fweb")
 	const answer = `document.querySelector("#detail .answer")`
-	for name, want := range map[string][]string{"explain": {at, old, at}, "plan": {at}} {
+	for _, of := range []struct {
+		name string
+		want []string
+	}{{"explain", []string{at, old, at}}, {"plan", []string{at}}} {
+		name, want := of.name, of.want
 		tab.Do(chromedp.Click(chromedp.CSS(`#detail button[aria-label="` + name + ` Ingress shop/web"]`)))
 		tab.Until(answer + `.innerText.startsWith("` + name + `") && ` + answer + `.innerText.includes("7 calls")`)
 		if got := browser.Ask[[]string](tab, `[...`+answer+`.querySelectorAll("time")].map((e) => e.title)`); !slices.Equal(got, want) {
