@@ -25,7 +25,7 @@ const (
 )
 
 // reported is what the controller has written in events, which outlive the moment: the last warning of each object and
-// reason, as far as no success came after it, or that tells of a change.
+// reason, as far as no success came after it, or that reports a change.
 type reported struct {
 	Events []warning `json:"events"`
 	// More is how many are not among Events.
@@ -56,14 +56,14 @@ var changed = []finding.Reason{
 	finding.DriftRepaired, finding.LoadBalancerReplaced, finding.LoadBalancerMoved, finding.LoadBalancerAdopted, finding.LoadBalancerReturned,
 }
 
-// tells reports whether the warning is of something that was done.
-func (w warning) tells() bool { return slices.Contains(changed, finding.Reason(w.Finding)) }
+// ofChange reports whether the warning is about a change that the controller, or somebody else, has made.
+func (w warning) ofChange() bool { return slices.Contains(changed, finding.Reason(w.Finding)) }
 
 // looked reports whether looks find by themselves what the warning is about. They do not call what AWS refuses, and do not
 // remember how long something waits.
 func (w warning) looked() bool {
 	subject := finding.SubjectOf(finding.Reason(w.Finding))
-	return w.tells() || subject != "" && !slices.ContainsFunc([]finding.Reason{finding.AccessDenied, finding.WaitExpired, finding.MoreFindings}, func(r finding.Reason) bool {
+	return w.ofChange() || subject != "" && !slices.ContainsFunc([]finding.Reason{finding.AccessDenied, finding.WaitExpired, finding.MoreFindings}, func(r finding.Reason) bool {
 		return subject == finding.SubjectOf(r)
 	})
 }
@@ -192,12 +192,12 @@ func (r *reports) forget() {
 	r.partial = true
 }
 
-// lasting are the warnings that no success came after, or that tell of a change, by object. They are not changed any more.
+// lasting are the warnings that no success came after, or that report a change, by object. They are not changed any more.
 func (r *reports) lasting() lasting {
 	out := lasting{of: map[object][]warning{}, failed: r.failed, partial: r.partial}
 	for of, h := range r.of {
 		for _, w := range h.warnings {
-			if !r.over(w.At) && (w.tells() || !h.reconciled.After(w.At)) {
+			if !r.over(w.At) && (w.ofChange() || !h.reconciled.After(w.At)) {
 				out.of[of] = append(out.of[of], w)
 			}
 		}

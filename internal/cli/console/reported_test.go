@@ -78,7 +78,7 @@ func TestWarningsThatLastAreShown(t *testing.T) {
 }
 
 // What the last look does not find any more is past: it does not stand beside what is at fault now. What AWS refuses, looks do
-// not find by themselves. That others have changed something is told for an hour.
+// not find by themselves. A repaired drift is shown for an hour.
 func TestWhatTheLastLookDoesNotFindIsPast(t *testing.T) {
 	of := func(finding, name string) input.Event {
 		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, Warning: true, Reason: "FailedDeployModel", Message: finding + ": m"}

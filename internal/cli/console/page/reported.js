@@ -2,7 +2,7 @@
 import { badge, el } from "./dom.js";
 import { refText } from "./rows.js";
 
-/** Reported are the warnings of the controller that no success came after, or that tell of a change. */
+/** Reported are the warnings of the controller that no success came after, or that report a change. */
 export class Reported {
   constructor() {
     this.events = [];

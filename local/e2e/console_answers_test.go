@@ -1,0 +1,127 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cli/console"
+	"github.com/fulcrum-lb/fulcrum/local/browser"
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// document is a part of what the program answers to the page.
+type document = map[string]any
+
+// answers is the program for a page: it says what a test has it say.
+type answers struct {
+	mu       sync.Mutex
+	news     document
+	changed  chan struct{} // closed once there is other news
+	commands map[string]document
+	exit     int      // of commands
+	asked    []string // paths of commands, and of what has AWS read again
+}
+
+func (a *answers) say(change func(news document)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change(a.news)
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+func (a *answers) requests() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.asked)
+}
+
+func (a *answers) latest() ([]byte, chan struct{}, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	data, err := json.Marshal(a.news)
+	return data, a.changed, err
+}
+
+func (a *answers) looks(w http.ResponseWriter, r *http.Request) {
+	for {
+		data, changed, err := a.latest()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprintf(w, "data: %s\n\n", data)
+		http.NewResponseController(w).Flush()
+		select {
+		case <-r.Context().Done():
+			return
+		case <-changed:
+		}
+	}
+}
+
+func (a *answers) ask(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked = append(a.asked, r.URL.RequestURI())
+	json.NewEncoder(w).Encode(document{"command": "fulcrum " + r.PathValue("name"), "exit": a.exit, "calls": 7, "document": a.commands[r.PathValue("name")]})
+}
+
+// answeredPage opens the page of a program that has these stacks, and answers commands with these documents.
+func answeredPage(t *testing.T, stacks []document, commands map[string]document) (*browser.Tab, *answers, func(hash string)) {
+	t.Helper()
+	if worldtest.Foreign() {
+		t.Skip("the console is Fulcrum's")
+	}
+	t.Parallel()
+	keys, stacks := []string{}, append([]document{}, stacks...)
+	for _, s := range stacks {
+		keys = append(keys, fmt.Sprintf("%s %s", s["kind"], s["id"]))
+	}
+	a := &answers{
+		news: document{"have": "x.1", "cluster": "test", "keys": keys, "stacks": stacks, "changes": []document{}, "at": "2026-01-01T00:00:00Z", "next": 30, "reads": 1,
+			"aws": document{"look": 5, "minute": 5, "looks": 5, "budget": 100}},
+		changed: make(chan struct{}), commands: commands,
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", console.Page())
+	mux.HandleFunc("/api/looks", a.looks)
+	mux.HandleFunc("/api/command/{name}", a.ask)
+	mux.HandleFunc("/api/again", func(w http.ResponseWriter, r *http.Request) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.asked = append(a.asked, r.URL.RequestURI())
+		w.WriteHeader(http.StatusNoContent)
+	})
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	t.Cleanup(srv.CloseClientConnections) // the page listens as long as it may
+	tab := browser.Open(t)
+	tab.Do(chromedp.Navigate(srv.URL))
+	tab.Until(`document.querySelector("#cluster").innerText === "test"`)
+	t.Cleanup(func() {
+		if faults := tab.Faults(); len(faults) > 0 {
+			t.Errorf("in the page: %q", faults)
+		}
+	})
+	return tab, a, func(hash string) { browser.Ask[string](tab, fmt.Sprintf("location.hash = %q", hash)) }
+}
+
+// narrow checks that nothing is wider than a phone.
+func narrow(t *testing.T, tab *browser.Tab) {
+	t.Helper()
+	tab.Do(chromedp.EmulateViewport(320, 640))
+	if wide := browser.Ask[int64](tab, "document.documentElement.scrollWidth"); wide > 320 {
+		t.Errorf("the page is %d wide on a screen of 320", wide)
+	}
+	tab.Do(chromedp.EmulateViewport(1200, 800))
+}
+
+var webIngress = document{"kind": "Ingress", "namespace": "shop", "name": "web"}
