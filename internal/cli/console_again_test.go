@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// What somebody has changed in AWS is shown at once when a page asks for it, and not only when what is known is a minute old.
+// A change in AWS is shown at once when a page asks for it, and not only when what is known is a minute old.
 // Nothing is written.
 func TestTheConsoleReadsAWSAgain(t *testing.T) {
 	goldentest.Run(t, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {

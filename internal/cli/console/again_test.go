@@ -61,7 +61,7 @@ func TestClicksStayWithinTheBudget(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		for i := range 600 {
 			l.hub.lookAgain(i % 30)
-			if i%50 == 7 { // answers that somebody asked for
+			if i%50 == 7 { // of a command
 				l.now(func() { l.call(25) })
 			}
 			time.Sleep(time.Second)
@@ -105,7 +105,7 @@ func TestALookAboveTheBudgetWaitsForItsShare(t *testing.T) {
 	})
 }
 
-// What was asked for is forgotten once no page is open, so that nothing is read for nobody.
+// Once no page is open, AWS is not read again for one that was.
 func TestNothingIsReadAgainForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLooker(t, 100)

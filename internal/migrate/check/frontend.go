@@ -29,7 +29,7 @@ func FrontendNLB(s model.Stack) *model.LoadBalancer {
 }
 
 // withoutFrontend is the load balancer of a stack. Its managed security group is without the rules for ports that the frontend
-// NLB alone listens on: they admit nobody to the ALB.
+// NLB alone listens on: they open no port of the ALB.
 func withoutFrontend(s model.Stack) *model.LoadBalancer {
 	if s.FrontendNLB == nil || s.FrontendNLB.SecurityGroups != (model.GroupsShared{}) {
 		return s.LoadBalancer
