@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	policyv1 "k8s.io/api/policy/v1"
@@ -22,34 +23,37 @@ func (s *stage) cordon(node string, on bool) error {
 	return err
 }
 
-// drain cordons a node and evicts its pods, as `kubectl drain` does: an eviction that a
-// disruption budget rejects is tried again.
+// drain cordons a node and evicts its pods until there are none, as `kubectl drain` does: an eviction that a
+// disruption budget rejects is tried again. The scheduler may have placed the first new pods on the node, before it
+// knew that it is cordoned: these are evicted too.
 func (s *stage) drain(node string) error {
 	if err := s.cordon(node, true); err != nil {
 		return err
 	}
-	pods, err := s.World.Kube().CoreV1().Pods("").List(s.ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
-	if err != nil {
-		return err
-	}
 	deadline := time.Now().Add(defaultLimit)
-	for _, p := range pods.Items {
-		for {
+	for {
+		pods, err := s.World.Kube().CoreV1().Pods("").List(s.ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
+		if err != nil || len(pods.Items) == 0 {
+			return err
+		}
+		rejected := errors.New("pods are still there")
+		for _, p := range pods.Items {
 			err := s.World.Kube().PolicyV1().Evictions(p.Namespace).Evict(s.ctx, &policyv1.Eviction{
 				ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
 			})
-			if err == nil || apierrors.IsNotFound(err) {
-				break
-			}
-			if !apierrors.IsTooManyRequests(err) || time.Now().After(deadline) {
-				return errors.Join(errors.New("evict "+p.Name), err)
-			}
-			select {
-			case <-s.ctx.Done():
-				return s.ctx.Err()
-			case <-time.After(await.Interval):
+			if apierrors.IsTooManyRequests(err) {
+				rejected = err
+			} else if err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("evict %s: %w", p.Name, err)
 			}
 		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("drain %s: %w", node, rejected)
+		}
+		select {
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		case <-time.After(await.Interval):
+		}
 	}
-	return nil
 }
