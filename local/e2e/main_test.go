@@ -14,12 +14,15 @@ import (
 // worlds are those that tests use one after the other.
 var worlds worldtest.Pool
 
+// mostWorlds bounds the memory of local worlds, each of which takes most of a gigabyte.
+const mostWorlds = 8
+
 // TestMain runs more local worlds in parallel than there are processors, unless
 // -parallel is set, because most of the time they wait for health checks.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		if err := f.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
+		if err := f.Value.Set(strconv.Itoa(min(4*runtime.GOMAXPROCS(0), mostWorlds))); err != nil {
 			panic(err)
 		}
 	}

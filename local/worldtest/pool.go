@@ -25,7 +25,6 @@ import (
 type Pool struct {
 	mu     sync.Mutex
 	worlds map[string][]*Loan // by what their options have in common
-	back   sync.Cond
 }
 
 // Loan is a world for one test at a time.
@@ -80,8 +79,7 @@ func (p *Pool) Take(ctx context.Context, opts world.Options) (*Loan, error) {
 		ActiveAtOnce, Admin         bool
 		WithoutTraffic              bool
 	}{opts.Cluster, opts.Region, opts.GatewayAPI, opts.Nodes, opts.Domains, opts.ActiveAtOnce, opts.AdminController, opts.WithoutTraffic})
-	// The CRDs of Gateway API double the cost of a start, so tests rather wait for each other.
-	l, err := p.reserve(kind, opts.GatewayAPI != "")
+	l, err := p.reserve(kind)
 	if err != nil {
 		return nil, err
 	}
@@ -99,21 +97,14 @@ func (p *Pool) Take(ctx context.Context, opts world.Options) (*Loan, error) {
 }
 
 // reserve returns a world that is not in use, or one that is to be started.
-func (p *Pool) reserve(kind string, wait bool) (*Loan, error) {
+func (p *Pool) reserve(kind string) (*Loan, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.back.L = &p.mu
-	for {
-		for _, l := range p.worlds[kind] {
-			if !l.inUse {
-				l.inUse = true
-				return l, nil
-			}
+	for _, l := range p.worlds[kind] {
+		if !l.inUse {
+			l.inUse = true
+			return l, nil
 		}
-		if !wait || len(p.worlds[kind]) == 0 {
-			break
-		}
-		p.back.Wait()
 	}
 	if p.worlds == nil {
 		p.worlds = map[string][]*Loan{}
@@ -170,7 +161,6 @@ func (l *Loan) Return(ctx context.Context) error {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
 	l.inUse = false
-	l.pool.back.Broadcast()
 	return nil
 }
 
@@ -184,7 +174,6 @@ func (l *Loan) Close() error {
 		}
 	}
 	l.pool.worlds[l.kind] = kept
-	l.pool.back.Broadcast()
 	l.pool.mu.Unlock()
 	if l.World == nil {
 		return nil
