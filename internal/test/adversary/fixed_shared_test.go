@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // What planted bugs have shown to be open.
@@ -83,7 +84,7 @@ func TestFixedShared(t *testing.T) {
 	})
 
 	// An order that cannot be read gives no place among the others.
-	for _, order := range choices["group.order"].bad {
+	for _, order := range seeds.Spread(3, choices["group.order"].bad) {
 		fixed(t, fmt.Sprintf("24-unreadable-orders/%q", order), open, func(w *testCluster) {
 			w.evil(served, attacker{class: "alb", host: "shop.example.com", pairs: []string{"group.name", "open", "group.order", order, "target-type", "ip",
 				"listen-ports", `[{"HTTP":80},{"HTTPS":443}]`}}.docs())
@@ -172,7 +173,7 @@ func TestFixedShared(t *testing.T) {
 	})
 
 	// Secrets are those of the namespace of the Ingress, however they are named.
-	for _, name := range []string{"login", "pay/login", "../pay/login", "/api/v1/namespaces/pay/secrets/login", "pay.login", "login.pay"} {
+	for _, name := range seeds.Spread(2, []string{"login", "pay.login", "pay/login", "login.pay", "../pay/login", "/api/v1/namespaces/pay/secrets/login"}) {
 		fixed(t, fmt.Sprintf("28-secrets-of-others/%q", name), open, func(w *testCluster) {
 			w.evil(served, ownStack("app", "auth-type", "oidc", "auth-idp-oidc", strings.Replace(evilOIDC, `"login"`, fmt.Sprintf("%q", name), 1),
 				"listen-ports", `[{"HTTPS":443}]`, "certificate-arn", "$CERT"))
@@ -198,11 +199,13 @@ func TestFixedShared(t *testing.T) {
 	})
 
 	// Calls that AWS accepts in between do not reset the back-off of those that it rejects.
-	for operation, pairs := range map[string][]string{
+	refused := map[string][]string{
 		"AddTags":                      {"tags", "Cost=1"},
 		"ModifyLoadBalancerAttributes": {"load-balancer-attributes", "idle_timeout.timeout_seconds=0"},
 		"ModifyTargetGroupAttributes":  {"target-group-attributes", "slow_start.duration_seconds=1"},
-	} {
+	}
+	for _, operation := range seeds.SpreadKeys(2, refused) {
+		pairs := refused[operation]
 		fixed(t, "07-refused-calls-back-off/while others are taken, "+operation, open, func(w *testCluster) {
 			w.evil(served, ownStack("app"))
 			w.drive(long)
@@ -221,7 +224,7 @@ func TestFixedShared(t *testing.T) {
 
 	// Whatever AWS denies to be read, victims change and leave as before, as long as it is not what the
 	// controller cannot do without.
-	for _, operation := range optionalReads {
+	for _, operation := range seeds.Spread(3, optionalReads) {
 		fixed(t, "13-denied-reads-are-isolated/all, "+operation, setup{access: openClass, scenario: 9}, func(w *testCluster) {
 			w.deny(operation)
 			w.evil(served, attacker{class: "alb", host: "evil.example.com", pairs: []string{"group.name", "open", "group.order", "1000", "target-type", "ip",

@@ -23,7 +23,7 @@ import (
 )
 
 // gatewayHistories is how many histories of attacks on Gateways are run where nothing else is asked for.
-const gatewayHistories = 16
+const gatewayHistories = 9
 
 // victimGateways are a Gateway with an ALB and one with an NLB. Trusted namespaces have hostnames and ports of their own
 // on them; everybody may attach to the others, and add ListenerSets. One route reads a Service of another namespace by

@@ -18,6 +18,7 @@ const (
 	openClass
 	// classOwner: the attacker also owns a class and its parameters.
 	classOwner
+	accesses // how many there are
 )
 
 func (a access) String() string {

@@ -1,9 +1,6 @@
 package seeds
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Pairs returns as few of the cases as have each two values that any case has, or all in the long form. Faults in a
 // product of kinds, events and states are nearly always of one of them or of two together, so that the rest of the
@@ -16,7 +13,6 @@ func Pairs[C any](cases []C, values func(C) []string) []C {
 		return cases
 	}
 	pairs := make([][]string, len(cases))
-	left := map[string]bool{}
 	for i, c := range cases {
 		v := values(c)
 		if len(v) < 2 {
@@ -24,34 +20,12 @@ func Pairs[C any](cases []C, values func(C) []string) []C {
 		}
 		for a := range v {
 			for b := range a {
-				pair := fmt.Sprintf("%d %q %d %q", b, v[b], a, v[a])
-				pairs[i] = append(pairs[i], pair)
-				left[pair] = true
+				pairs[i] = append(pairs[i], fmt.Sprintf("%d %q %d %q", b, v[b], a, v[a]))
 			}
 		}
 	}
-	var chosen []int
-	for len(left) > 0 {
-		best, most := 0, 0
-		for i := range cases {
-			n := 0
-			for _, pair := range pairs[i] {
-				if left[pair] {
-					n++
-				}
-			}
-			if n > most {
-				best, most = i, n
-			}
-		}
-		for _, pair := range pairs[best] {
-			delete(left, pair)
-		}
-		chosen = append(chosen, best)
-	}
-	slices.Sort(chosen)
 	var out []C
-	for _, i := range chosen {
+	for _, i := range Cover(pairs) {
 		out = append(out, cases[i])
 	}
 	return out

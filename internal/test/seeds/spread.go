@@ -1,0 +1,53 @@
+package seeds
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// Spread returns every nth of like cases, or all in the long form. The first one is always among them.
+func Spread[C any](n int, cases []C) []C {
+	var out []C
+	for i := 0; i < len(cases); i += Step(n) {
+		out = append(out, cases[i])
+	}
+	return out
+}
+
+// SpreadKeys returns every nth key of a table of like cases in their order, or all in the long form.
+func SpreadKeys[K cmp.Ordered, C any](n int, cases map[K]C) []K {
+	return Spread(n, slices.Sorted(maps.Keys(cases)))
+}
+
+// Cover returns the places of as few cases as have each element that any of the cases has, in their order. The result
+// depends on the cases and their order alone.
+func Cover[E comparable](cases [][]E) []int {
+	left := map[E]bool{}
+	for _, elements := range cases {
+		for _, e := range elements {
+			left[e] = true
+		}
+	}
+	var out []int
+	for len(left) > 0 {
+		best, most := 0, 0
+		for i, elements := range cases {
+			n := 0
+			for _, e := range elements {
+				if left[e] {
+					n++
+				}
+			}
+			if n > most {
+				best, most = i, n
+			}
+		}
+		for _, e := range cases[best] {
+			delete(left, e)
+		}
+		out = append(out, best)
+	}
+	slices.Sort(out)
+	return out
+}
