@@ -147,7 +147,7 @@ func TestAdoptionHistories(t *testing.T) {
 // adoptionSeeds are those that are asked for, or as few as have all that the first ones have: a tenancy, a way back, each
 // kind of object that is written or deleted, each turn.
 func adoptionSeeds() []uint64 {
-	first, n := seedsOf(0)
+	first, n := seedsOf(uint64(seeds.Amount(0, adoptionHistories)))
 	var out []uint64
 	for seed := first; seed < first+n; seed++ {
 		out = append(out, seed)

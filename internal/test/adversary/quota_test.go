@@ -40,7 +40,7 @@ metadata:
 // and backends. Each edit is served within the time of any other, and the other victims notice nothing.
 func TestABacklogTakesNoPlaceOfAnEdit(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 4, func(t *testing.T, seed uint64) {
+	seeds.Each(t, seeds.Amount(4, 12), func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 17))
 		fixed(t, fmt.Sprint("seed ", seed), setup{access: openClass}, func(w *testCluster) {
 			w.absolve()

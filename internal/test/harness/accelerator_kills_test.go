@@ -35,7 +35,7 @@ func TestAcceleratorSurvivesAnyCall(t *testing.T) {
 	if calls < 20 {
 		t.Fatalf("the lifecycle of the accelerator takes %d calls only", calls)
 	}
-	interruptEach(t, want, calls, seeds.Step(3), acceleratorLifecycle)
+	interruptEach(t, want, calls, seeds.Step(6), acceleratorLifecycle)
 }
 
 // acceleratorLifecycle is what is there after each edit of an accelerator whose calls a hook sees. At last it is deleted.

@@ -9,6 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/iam"
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // permittedLife is the life of an accelerator that makes every call of the table: it is made, changed, emptied, and deleted.
@@ -53,7 +54,7 @@ func TestAcceleratorNamesTheMissingPermission(t *testing.T) {
 		})
 	})
 	for _, s := range rights.Accelerators {
-		for _, a := range s.Actions {
+		for _, a := range seeds.Spread(2, s.Actions) {
 			t.Run(s.Sid+" "+a.Name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,8 @@ package harness
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,17 +71,20 @@ func TestAdoptionsSurviveAnyCall(t *testing.T) {
 	if total < 40 {
 		t.Fatalf("%d calls and writes", total)
 	}
-	for name, act := range map[string]func(r *adopting) fault.Action{
-		"killed": func(r *adopting) fault.Action { r.Kill(); return fault.Action{} },
-		"lost":   func(*adopting) fault.Action { return fault.Action{Lose: true} },
-	} {
+	first := 0 // each call is tried about once, in one of the ways
+	for _, name := range []string{"killed", "lost"} {
+		act := map[string]func(r *adopting) fault.Action{
+			"killed": func(r *adopting) fault.Action { r.Kill(); return fault.Action{} },
+			"lost":   func(*adopting) fault.Action { return fault.Action{Lose: true} },
+		}[name]
 		for _, after := range []bool{false, true} {
 			if name == "lost" && after {
 				continue
 			}
+			first++
 			t.Run(fmt.Sprint(name, after), func(t *testing.T) {
 				t.Parallel()
-				for at := 1; at <= total; at += seeds.Step(4) {
+				for at := min(first, seeds.Step(9)); at <= total; at += seeds.Step(9) {
 					t.Run(fmt.Sprint(at), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
 							h := newAdoptHooked(t, at, after, act)
@@ -147,11 +152,15 @@ func TestAdoptionsAreLeftInTheMiddle(t *testing.T) {
 		if total < 10 {
 			t.Fatalf("%d calls and writes", total)
 		}
-		for name, event := range adoptEvents {
+		first := 0 // so that all events together are at each call
+		for _, name := range slices.Sorted(maps.Keys(adoptEvents)) {
+			event := adoptEvents[name]
 			for _, kill := range []bool{false, true} {
+				first++
 				t.Run(fmt.Sprintf("back %t, %s, kill %t", back, name, kill), func(t *testing.T) {
 					t.Parallel()
-					for at := 1; at <= total; at += seeds.Step(5) {
+					step := seeds.Step(12)
+					for at := 1 + first%step; at <= total; at += step {
 						t.Run(fmt.Sprint(at), func(t *testing.T) {
 							synctest.Test(t, func(t *testing.T) {
 								h := newAdoptHooked(t, at, true, nil)

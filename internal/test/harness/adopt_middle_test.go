@@ -116,7 +116,7 @@ func TestAnAdoptedLoadBalancerKeepsACertificate(t *testing.T) {
 	if total < 20 {
 		t.Fatalf("%d calls", total)
 	}
-	for at := 1; at <= total; at += seeds.Step(4) {
+	for at := 1; at <= total; at += seeds.Step(8) {
 		t.Run(fmt.Sprint(at), func(t *testing.T) { run(t, at) })
 	}
 }

@@ -133,7 +133,7 @@ func TestAnAdoptionInTheMiddleMarksNoOtherGroup(t *testing.T) {
 	if total < 6 {
 		t.Fatalf("%d calls", total)
 	}
-	for at := 1; at <= total; at += seeds.Step(2) {
+	for at := 1; at <= total; at += seeds.Step(4) {
 		t.Run(fmt.Sprint(at), func(t *testing.T) { run(t, at) })
 	}
 }

@@ -234,7 +234,7 @@ func TestRefusedTagsHoldAnAdoption(t *testing.T) {
 		for _, back := range []bool{false, true} {
 			all = append(all, refusal{"denied", operation, fault.Action{Deny: true}, time.Hour, back},
 				// AWS is asked again each second or so while it throttles.
-				refusal{"throttled", operation, fault.Action{Throttle: true}, 10 * time.Minute, back})
+				refusal{"throttled", operation, fault.Action{Throttle: true}, 4 * time.Minute, back})
 		}
 	}
 	for _, x := range seeds.Pairs(all, func(x refusal) []string { return []string{x.name, x.operation, fmt.Sprint(x.back)} }) {

@@ -10,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // Gateways of others that name an IngressGroup delay no edit of it: they have no consent, so nothing is kept for them.
@@ -59,7 +60,7 @@ func TestForeignGatewaysDelayNoEdit(t *testing.T) {
 // Runs of both stacks at the same time: all edits in between arrive, and nothing is left.
 func TestAdoptionsAmongWorkers(t *testing.T) {
 	t.Parallel()
-	for _, latency := range []time.Duration{0, 300 * time.Millisecond} {
+	for _, latency := range seeds.Spread(2, []time.Duration{300 * time.Millisecond, 0}) {
 		t.Run(latency.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := adoptHarness(t, Options{Workers: 4, Checkpoints: true})

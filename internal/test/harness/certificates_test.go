@@ -293,7 +293,7 @@ func TestWithoutRightsInRoute53AnotherUserMakesTheRecords(t *testing.T) {
 // writes. Long runs try all of them.
 func interrupt(t *testing.T, calls, mutations int, try func(n int, what string, hook func(*Harness) fault.Hook)) {
 	t.Helper()
-	for n := 1; n <= calls && !t.Failed(); n += seeds.Step(5) {
+	for n := 1; n <= calls && !t.Failed(); n += seeds.Step(10) {
 		try(n, "killed after call", func(r *Harness) fault.Hook {
 			return func(c fault.Call) fault.Action {
 				if c.Sequence == n {
@@ -303,7 +303,7 @@ func interrupt(t *testing.T, calls, mutations int, try func(n int, what string, 
 			}
 		})
 	}
-	for n := 1; n <= mutations && !t.Failed(); n += seeds.Step(3) {
+	for n := 1; n <= mutations && !t.Failed(); n += seeds.Step(6) {
 		try(n, "answer lost of write", func(*Harness) fault.Hook {
 			return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
 		})

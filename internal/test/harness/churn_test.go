@@ -19,6 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // herd is Services with many pods each, every Service behind a target group of its own.
@@ -217,13 +218,14 @@ func (b bound) exceeded(ds []time.Duration) bool {
 func TestChurn(t *testing.T) {
 	t.Parallel()
 	const s, ms = time.Second, time.Millisecond
-	for _, c := range []struct {
+	type rate struct {
 		name    string
 		rate    int
 		restart bool // the controller starts again at the first replacement
 		one     bool // all pods are of one target group, as in a rolling update
 		in, out bound
-	}{
+	}
+	for _, c := range seeds.Spread(size(1, 2), []rate{
 		{"1 a second", 1, false, false, bound{80 * ms, s}, bound{s, 30 * s}},
 		{"2 a second", 2, false, false, bound{s, s}, bound{15 * s, 30 * s}},
 		{"4 a second", 4, false, false, bound{10 * s, 10 * s}, bound{45 * s, 45 * s}},
@@ -231,7 +233,7 @@ func TestChurn(t *testing.T) {
 		{"4 a second during a restart", 4, true, false, bound{10 * s, 10 * s}, bound{45 * s, 45 * s}},
 		{"2 a second of one target group", 2, false, true, bound{s, 2 * s}, bound{2 * s, 2 * s}},
 		{"4 a second of one target group", 4, false, true, bound{s, 2 * s}, bound{2 * s, 2 * s}},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHerd(t, size(50, 10), 20, Options{Workers: 3, Checkpoints: true})
@@ -325,7 +327,7 @@ func TestChurnOfOneTenantDelaysNoOther(t *testing.T) {
 			h.r.Apply(elsewhere("victim", pods("web", ips...)))
 		}
 		var own []string
-		for i := range size(40, 12) {
+		for i := range size(40, 7) {
 			own = append(own, fmt.Sprintf("10.0.143.%d", i+1))
 		}
 		if err := Assign(t.Context(), AWSConfig(h.r.Emulator), h.r.World.Instances[0], own...); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/drift"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // readsAdmitted is how many reading calls AWS's documented limits admit in a second.
@@ -62,7 +63,7 @@ func TestOwnWritesAreNoDrift(t *testing.T) {
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeTargetHealth", Action: fault.Action{Stale: 10 * time.Second}})
 		r.Emulator.Faults().Add(fault.Rule{Service: "elasticloadbalancing", Operation: "DescribeTags", Action: fault.Action{Stale: 10 * time.Second}})
 		paths := []string{"/=web", "/api=api", "/v2=api", "/v3=web", "/v4=api"}
-		for i := range 80 {
+		for i := range seeds.Amount(40, 80) {
 			doc := everything(r, paths[:1+i%len(paths)]...)
 			doc = strings.Replace(doc, "timeout_seconds=77", fmt.Sprintf("timeout_seconds=%d", 60+i%7), 1)
 			doc = strings.Replace(doc, "timeout_seconds=33", fmt.Sprintf("timeout_seconds=%d", 30+i%5), 1)

@@ -21,6 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
@@ -321,7 +322,7 @@ func TestUndoingAmongManyEditsCostsNoMoreCallsThanTheEdits(t *testing.T) {
 			r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf("", "/=web"))
 			time.Sleep(20 * time.Minute)
 			r.Emulator.Calls().Reset()
-			for n := range 12000 {
+			for n := range seeds.Amount(6000, 12000) {
 				obj, err := r.Store.Get(ingressWeb(r))
 				if err != nil || obj == nil {
 					t.Fatal(err)

@@ -145,7 +145,7 @@ func TestFaultsInTheLifecycleOfAFrontendNLB(t *testing.T) {
 			}
 		})
 	}
-	step := seeds.Step(9)
+	step := seeds.Step(15)
 	for n := 1; n <= calls && !t.Failed(); n += step {
 		try(n, "killed after call", func(r *Harness) fault.Hook {
 			return func(c fault.Call) fault.Action {

@@ -52,7 +52,7 @@ func TestGatewaysSurviveAnyCall(t *testing.T) {
 	if calls < 20 {
 		t.Fatalf("the lifecycle of the Gateway takes %d calls only", calls)
 	}
-	interruptEach(t, want, calls, seeds.Step(8), edgeLifecycle) // each lifecycle takes a while
+	interruptEach(t, want, calls, seeds.Step(14), edgeLifecycle) // each lifecycle takes a while
 }
 
 // edgeLifecycle is what is there, and what the Gateway shows, after all edits of a Gateway whose calls a hook sees. After its

@@ -276,7 +276,7 @@ var timesOfConditions = regexp.MustCompile(`"lastTransitionTime":"[^"]*",?|"obse
 // change and a restart write nothing, and deletion leaves nothing behind.
 func TestHistoryOfGatewaysDecidesNothing(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 12, walkOfGateways)
+	seeds.Each(t, seeds.Amount(7, 12), walkOfGateways)
 }
 
 func walkOfGateways(t *testing.T, seed uint64) {

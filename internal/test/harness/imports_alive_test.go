@@ -16,6 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
@@ -60,7 +61,7 @@ func TestTheLimitOfImportsLetsNoCertificateEnd(t *testing.T) {
 		r.Apply(shop, pods("web", podAddresses[:3]...))
 		renew()
 		r.Apply(withTLS("", names...))
-		const hours = 10
+		hours := seeds.Amount(4, 10)
 		for m := range hours * 30 {
 			r.Settle(2 * time.Minute)
 			if out := ended(r); len(out) > 0 {

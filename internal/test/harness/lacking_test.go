@@ -244,7 +244,7 @@ func lateTargets(r *Harness) (out []string) {
 // However many miss something, looking for it costs little.
 func TestManyThatMissSomethingCostLittle(t *testing.T) {
 	t.Parallel()
-	n := size(300, 100)
+	n := size(300, 60)
 	kinds := map[string]func(i int) string{
 		"certificates": func(i int) string {
 			return atHost(fmt.Sprintf("shop%d.later.test", i), annotated("listen-ports", `[{"HTTPS":443}]`), "/=web")

@@ -21,12 +21,12 @@ func TestAChangeOfTheTargetTypeAtTheQuotaOfUniqueTargetGroups(t *testing.T) {
 		before := answered(r, 80, "shop.example.com", "/")
 		r.Emulator.Calls().Reset()
 		r.Apply(strings.Replace(old, "target-type: ip", "target-type: instance", 1))
-		busy(r, "web", 3*time.Second, time.Hour)
+		busy(r, "web", oftenLooked(), time.Hour)
 		if after := answered(r, 80, "shop.example.com", "/"); after == before || after == "503" || after == "default" {
 			t.Errorf("before %s, an hour later %s; warnings %v", before, after, warnings(r))
 		}
 		n := countOf(r, "ModifyRule")
-		t.Logf("BENCH the quota of unique target groups: %d calls of ModifyRule in an hour of looks every 3s, goal %d", n, mostAnHour)
+		t.Logf("BENCH the quota of unique target groups: %d calls of ModifyRule in an hour of looks every %s, goal %d", n, oftenLooked(), mostAnHour)
 		if n > mostAnHour {
 			t.Errorf("%d calls of ModifyRule", n)
 		}

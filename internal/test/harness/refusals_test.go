@@ -18,6 +18,9 @@ import (
 // however often it is looked at.
 const mostAnHour = 30
 
+// oftenLooked is how often busy has a stack looked at in an hour, several times as often as mostAnHour.
+func oftenLooked() time.Duration { return time.Duration(seeds.Step(10)) * 3 * time.Second }
+
 // busy edits an object of the stack again and again, in a way that changes nothing in AWS, so that the
 // stack is looked at as often as one that waits for targets.
 func busy(r *Harness, name string, every, d time.Duration) {
@@ -117,12 +120,9 @@ func TestARefusedCallIsRepeatedAHandfulOfTimesAnHour(t *testing.T) {
 				}
 				r.Emulator.Calls().Reset()
 				r.Apply(c.edit())
-				every := 12 * time.Second
-				if seeds.Long() {
-					every = 3 * time.Second
-				}
+				every := oftenLooked()
 				if name == "the quota of rules" {
-					every = 30 * time.Second // each look is a lot of work
+					every = 45 * time.Second // each look is a lot of work
 				}
 				busy(r, "web", every, time.Hour)
 				n := countOf(r, c.operation)

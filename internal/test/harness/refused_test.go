@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // refusable are annotations with a value that AWS refuses.
@@ -44,10 +46,13 @@ var needed = []string{"ssl-policy", "mutual-authentication", "security-group-pre
 
 func TestAValueThatAWSRefusesStopsNoOther(t *testing.T) {
 	t.Parallel()
-	for _, key := range slices.Sorted(maps.Keys(refusable)) {
+	for i, key := range slices.Sorted(maps.Keys(refusable)) {
 		for _, fresh := range []bool{false, true} {
 			if fresh && slices.Contains(needed, key) {
 				continue
+			}
+			if fresh != (i%2 == 0) && !slices.Contains(needed, key) && !seeds.Long() {
+				continue // each key in one of the ways
 			}
 			name := key + "/live"
 			if fresh {

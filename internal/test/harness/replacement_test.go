@@ -15,6 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // follower is a client that asks for the name in the status of the Ingress and follows it after its TTL.
@@ -225,7 +226,7 @@ func TestFaultsWhileALoadBalancerIsReplaced(t *testing.T) {
 			}
 		})
 	}
-	for n := 1; n <= calls && !t.Failed(); n++ {
+	for n := 1; n <= calls && !t.Failed(); n += seeds.Step(3) {
 		try(n, "killed after call", func(r *Harness) fault.Hook {
 			return func(c fault.Call) fault.Action {
 				if c.Sequence == n {
@@ -235,7 +236,7 @@ func TestFaultsWhileALoadBalancerIsReplaced(t *testing.T) {
 			}
 		})
 	}
-	for n := 1; n <= mutations && !t.Failed(); n++ {
+	for n := 1; n <= mutations && !t.Failed(); n += seeds.Step(3) {
 		try(n, "answer lost of write", func(*Harness) fault.Hook {
 			return func(c fault.Call) fault.Action { return fault.Action{Lose: c.Mutation == n} }
 		})

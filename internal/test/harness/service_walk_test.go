@@ -135,7 +135,7 @@ func (w walker) serviceStep(r *Harness, docs walkDocs) string {
 // what their last form asks for, a restart changes nothing, and deletion leaves nothing behind.
 func TestHistoryOfServicesDecidesNothing(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 16, walkOfServices)
+	seeds.Each(t, seeds.Amount(8, 16), walkOfServices)
 }
 
 func walkOfServices(t *testing.T, seed uint64) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // spiteful is a member of the group "team" in a namespace of its own, with n rules whose action AWS
@@ -34,7 +35,7 @@ func TestManyRefusedValuesThatChangeEverySecond(t *testing.T) {
 		settled(t, r)
 		r.Emulator.Calls().Reset()
 		longest := time.Duration(0)
-		const turns = 300
+		turns := seeds.Amount(120, 300)
 		for turn := range turns {
 			r.Apply(spiteful(turn, 100))
 			status := fmt.Sprint(200 + turn/30)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // Targets that are registered and deregistered many times a second, because a selector is edited all the time.
@@ -154,7 +155,7 @@ func TestTargetsThatFlipCostFewCalls(t *testing.T) {
 				calls := f.h.r.Emulator.Calls()
 				calls.Reset()
 				var counts []int
-				for range map[bool]int{true: 10, false: 3}[how == "a selector"] {
+				for range map[bool]int{true: seeds.Amount(4, 10), false: seeds.Amount(2, 3)}[how == "a selector"] {
 					f.flip(time.Minute, func() {
 						if how != "no pod" && len(f.registered()) == 0 {
 							t.Error("no target is left")

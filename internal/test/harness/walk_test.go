@@ -311,7 +311,7 @@ func (w walker) throughFaults(r *Harness, steps int, log *[]string, step func() 
 
 func TestHistoryDecidesNothing(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 20, walk)
+	seeds.Each(t, seeds.Amount(10, 20), walk)
 }
 
 // walk is one history, its end, and what a world without history has.

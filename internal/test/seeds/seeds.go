@@ -24,6 +24,14 @@ func Step(n int) int {
 	return n
 }
 
+// Amount is how much of something that goes on for long is tried: the first number, or the second one in the long form.
+func Amount(short, long int) int {
+	if Long() {
+		return long
+	}
+	return short
+}
+
 // Each checks a property for the seeds from 0 to n-1, in parallel batches that each end with their first
 // failure. FULCRUM_SEEDS=20 checks 20 times as many, FULCRUM_SEED=17 that one alone, and -short a tenth.
 func Each(t *testing.T, n int, property func(t *testing.T, seed uint64)) {
