@@ -133,7 +133,7 @@ soak-long:
 
 .PHONY: soak-seeds
 soak-seeds:
-	FULCRUM_SEEDS=100 go test -count=1 -timeout 24h ./internal/test/properties ./internal/plan/...
+	FULCRUM_SEEDS=200 go test -count=1 -timeout 24h ./internal/test/properties ./internal/plan/...
 	FULCRUM_SEEDS=100 go test -count=1 -timeout 24h -run 'TestHistoryDecidesNothing$$|TestRefusedPriorities' ./internal/test/harness
 	cd local && FULCRUM_SEEDS=100 go test -count=1 -timeout 24h -run 'TestLongScripts$$' ./e2e
 	FULCRUM_ADVERSARY=20000 go test -count=1 -timeout 24h -v -run 'TestHistories$$' ./internal/test/adversary

@@ -40,7 +40,7 @@ func addOnFacts() observed.Facts {
 
 func TestAddOnsBecomeWhatIsDesiredAndThenStay(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 300, func(t *testing.T, seed uint64) {
+	seeds.Each(t, 150, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		have := observed.Stack{Facts: addOnFacts()}
 		asked := map[model.AddOn]string{}

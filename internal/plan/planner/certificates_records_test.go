@@ -77,7 +77,7 @@ func randomCertificates(r *rand.Rand, s model.Stack) model.Stack {
 // records of the certificates are there.
 func TestRecordsFollowTheCertificates(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
+	seeds.Each(t, 100, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		have := observed.Stack{Facts: ownFacts()}
 		foreign := []string{[]string{"a", "*.b", "c"}[r.IntN(3)]}

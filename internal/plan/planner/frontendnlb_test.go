@@ -79,7 +79,7 @@ func randomFrontend(r *rand.Rand, s model.Stack) model.Stack {
 }
 
 func TestTheFrontendNLBBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
-	seeds.Each(t, 500, func(t *testing.T, seed uint64) {
+	seeds.Each(t, 250, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		have := observed.Stack{Facts: frontendFacts()}
 		for range 4 {

@@ -65,7 +65,7 @@ func carriedOut(have observed.Stack, steps []plan.Step, quota int) (out []plan.S
 // one that has the fewest.
 func TestListenersAreSharedAtEveryCapacity(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 300, func(t *testing.T, seed uint64) {
+	seeds.Each(t, 150, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 12))
 		free := r.Perm(16)
 		take := func(n int) (out []int32) {

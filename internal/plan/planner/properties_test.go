@@ -294,7 +294,7 @@ func carried(as []model.Action) string {
 
 func TestPlanAfterItsOwnStepsIsEmpty(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 1000, func(t *testing.T, seed uint64) {
+	seeds.Each(t, 500, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		have := observed.Stack{Facts: testFacts()}
 		for range 3 {
@@ -313,7 +313,7 @@ func TestPlanAfterItsOwnStepsIsEmpty(t *testing.T) {
 
 func TestEveryPrefixOfAPlanAnswersOldOrNew(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 2000, func(t *testing.T, seed uint64) {
+	seeds.Each(t, 1000, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		have := converge(t, randomDesired(r), observed.Stack{Facts: testFacts()})
 		before := have
@@ -367,7 +367,7 @@ func TestEveryPrefixOfAPlanAnswersOldOrNew(t *testing.T) {
 
 func TestTrafficStaysUntilTheNewTargetsAreHealthy(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 2000, func(t *testing.T, seed uint64) {
+	seeds.Each(t, 1000, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		first := randomDesired(r)
 		have := converge(t, first, observed.Stack{Facts: testFacts()})

@@ -149,7 +149,7 @@ func services(have observed.Stack) []string {
 // as it will.
 func TestThePreviousLoadBalancerServesUntilClientsHaveFollowed(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
+	seeds.Each(t, 100, func(t *testing.T, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 11))
 		was, will := of(model.Internal, randomDesired(rnd)), of(model.InternetFacing, randomDesired(rnd))
 		r := newReplacing(observed.Stack{Facts: publicFacts()})
@@ -227,7 +227,7 @@ func TestThePreviousLoadBalancerServesUntilClientsHaveFollowed(t *testing.T) {
 // lost, and in the end there is the one that he asks for.
 func TestSchemesThatChangeAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 60, func(t *testing.T, seed uint64) {
+	seeds.Each(t, 30, func(t *testing.T, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 12))
 		desired := randomDesired(rnd)
 		r := newReplacing(observed.Stack{Facts: publicFacts()})

@@ -50,7 +50,7 @@ func TestRulesAtTheEndLeaveRoomForOthers(t *testing.T) {
 // Wherever rules are found, every request is answered in the old or in the new way.
 func TestEveryPrefixAnswersOldOrNewFromFarRules(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 1000, func(t *testing.T, seed uint64) {
+	seeds.Each(t, 500, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		have := far(converge(t, randomDesired(r), observed.Stack{Facts: testFacts()}), 1+r.IntN(3))
 		before, want := have, randomDesired(r)

@@ -123,7 +123,7 @@ func wantedOf(want model.Stack, namespace string) (n int) {
 // each has as many rules as it had, if it asks for so many.
 func TestWithoutRoomEachKeepsItsPlaces(t *testing.T) {
 	t.Parallel()
-	seeds.Each(t, 1500, func(t *testing.T, seed uint64) {
+	seeds.Each(t, 750, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		s := sharing{r, []int32{80, 443}[:1+r.IntN(2)]}
 		theirs, backlog := s.rules("team", 6), s.rules("team", 8)

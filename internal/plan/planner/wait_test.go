@@ -96,7 +96,7 @@ func stuck(r *rand.Rand) func(arn string) string {
 func TestNoWaitIsForEver(t *testing.T) {
 	t.Parallel()
 	const drain = 6 * time.Minute
-	seeds.Each(t, 400, func(t *testing.T, seed uint64) {
+	seeds.Each(t, 200, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		have := converge(t, randomDesired(r), observed.Stack{Facts: testFacts()})
 		want := randomDesired(r)

@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // interruption is something that happens once while load balancers are taken over and given back.
@@ -107,11 +108,11 @@ func (k killing) Delete(ctx context.Context, obj cluster.Object) error {
 	return k.API.Delete(ctx, obj)
 }
 
-// TestInterruptedAdoptions interrupts the same at each seventh call of AWS that changes something, and at each seventh write to
-// Kubernetes; at each one with FULCRUM_ADOPTIONS=all. What is begun is continued from what is there.
+// TestInterruptedAdoptions interrupts the same at each 15th call of AWS that changes something, and at each 15th write to
+// Kubernetes; at each seventh in the long form, and at each one with FULCRUM_ADOPTIONS=all. What is begun is continued from what is there.
 func TestInterruptedAdoptions(t *testing.T) {
 	t.Parallel()
-	stride := 7
+	stride := seeds.Amount(15, 7)
 	if os.Getenv("FULCRUM_ADOPTIONS") == "all" {
 		stride = 1
 	}
@@ -130,7 +131,7 @@ func TestInterruptedAdoptions(t *testing.T) {
 			}
 		}
 	}
-	if runs < 60 && !t.Failed() {
+	if runs < 30 && !t.Failed() {
 		t.Errorf("%d interruptions", runs)
 	}
 	t.Logf("%d interruptions", runs)

@@ -26,6 +26,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 // notAdopted are cases besides notMigrated whose load balancer a Gateway does not take over.
@@ -187,10 +188,10 @@ func ofCase(t *testing.T, name string) func(r *harness.Harness) {
 // translation.
 func TestRandomGroupsAreAdopted(t *testing.T) {
 	t.Parallel()
-	n, whole := 60, 0
+	n, whole := seeds.Amount(24, 60), 0
 	switch {
 	case testing.Short():
-		n = 20
+		n = 10
 	case os.Getenv("FULCRUM_ADOPTIONS") == "all":
 		n = 500
 	}

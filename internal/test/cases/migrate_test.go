@@ -26,6 +26,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 	"github.com/fulcrum-lb/fulcrum/internal/test/ingressgen"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
@@ -82,7 +83,7 @@ func TestCasesAsGateways(t *testing.T) {
 // TestRandomGroupsAsGateways does the same with random IngressGroups of which nothing is lost.
 func TestRandomGroupsAsGateways(t *testing.T) {
 	t.Parallel()
-	n, compared, whole, inFront := 60, 0, 0, 0
+	n, compared, whole, inFront := seeds.Amount(30, 60), 0, 0, 0
 	if testing.Short() {
 		n = 20
 	}

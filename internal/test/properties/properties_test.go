@@ -23,7 +23,7 @@ import (
 )
 
 // groups is how many random groups are tried.
-const groups = 3000
+const groups = 1400
 
 func frontend() *ingress.Frontend {
 	return ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})

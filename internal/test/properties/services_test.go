@@ -24,7 +24,7 @@ import (
 )
 
 // services is how many random Services are tried.
-const services = 1500
+const services = 700
 
 // serviceAnnotations are values for Services by key, readable and broken ones.
 var serviceAnnotations = []struct {
