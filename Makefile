@@ -13,10 +13,10 @@ export GOTOOLCHAIN ?= go1.27.3
 export GOFLAGS := $(filter-out -trimpath,$(shell GOTOOLCHAIN=$(GOTOOLCHAIN) go env GOFLAGS)) -trimpath
 # Tests make much garbage and need little memory, so that the default spends a third of the time on collecting it.
 export GOGC ?= 400
-# Packages in which goroutines meet; the race detector runs there. Property tests of bindings with one goroutine and
-# minutes of work under the detector are left out.
+# Packages in which goroutines meet; the race detector runs there. Tests of bindings and of budgets with one goroutine
+# and much work under the detector are left out.
 RACE := ./internal/cluster/... ./internal/controller/... ./internal/engine/... ./internal/emulator/dataplane/... ./internal/emulator/resolver/... ./internal/kube/...
-ONE_GOROUTINE := ^(TestWhatIsRememberedChangesNothing|TestRememberedRulesEqualComputation|TestRunsConvergeAndThenRest|TestRunsSurviveFailedCalls)$$
+ONE_GOROUTINE := ^(TestWhatIsRememberedChangesNothing|TestRememberedRulesEqualComputation|TestRunsConvergeAndThenRest|TestRunsSurviveFailedCalls|TestNoRuleIsTakenAwayThatATargetNeeds|TestARefusedTargetIsSentAgainWithBackOff|TestNoNumberOfTenantsSpendsTheShareOfAnother|TestNoTenantSpendsTheImportsOfTheAccount|TestCertificatesThatAreAboutToEndSpendNoMoreThanAShare|TestImportsThatComeBackGoToWhoHasFew)$$
 
 ## help: list the targets
 .PHONY: help
