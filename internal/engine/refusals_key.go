@@ -79,13 +79,14 @@ func userTags(tags map[string]string) map[string]string {
 
 // ruleKeys identify the steps that may be made for a rule.
 func ruleKeys(r model.Rule, port int32) (out []stepKey) {
+	content := contentOf(r)
 	for _, s := range []struct {
 		what string
 		do   plan.Action
 	}{{"create", plan.CreateRule{}}, {"modify", plan.ModifyRule{}}, {"switch", plan.ModifyRule{}}} {
 		out = append(out, stepKey{
 			what: s.what, do: kindOf(s.do), address: plan.Address{Kind: plan.Rule}, rule: r.Key(port),
-			tenant: r.Member.Namespace, content: contentOf(r),
+			tenant: r.Member.Namespace, content: content,
 		})
 	}
 	return out

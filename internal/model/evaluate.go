@@ -164,32 +164,27 @@ func queryPattern(s string) []token {
 	return out
 }
 
-// wildcard reports whether the pattern describes the whole text. It keeps the set of places in the
-// pattern that can be reached, so that no pattern takes more than the product of the lengths.
+// wildcard reports whether the pattern describes the whole text. Only the run that was begun last is made longer, as an
+// earlier one can leave a later one nothing that it needs, so that no pattern takes more than the product of the lengths.
 func wildcard(p []token, text string) bool {
-	reach := make([]bool, len(p)+1)
-	reach[0] = true
-	skipMany := func(reach []bool) {
-		for i, t := range p {
-			if reach[i] && t.many {
-				reach[i+1] = true
-			}
+	next, run, end := 0, -1, 0 // the next token, the last one that is a run, and where that run ends
+	for at := 0; at < len(text); {
+		switch {
+		case next < len(p) && p[next].many:
+			run, end = next, at
+			next++
+		case next < len(p) && (p[next].one || p[next].byte == text[at]):
+			next++
+			at++
+		case run >= 0:
+			end++
+			next, at = run+1, end
+		default:
+			return false
 		}
 	}
-	skipMany(reach)
-	for i := range len(text) {
-		next := make([]bool, len(p)+1)
-		for j, t := range p {
-			switch {
-			case !reach[j]:
-			case t.many:
-				next[j] = true
-			case t.one || t.byte == text[i]:
-				next[j+1] = true
-			}
-		}
-		skipMany(next)
-		reach = next
+	for next < len(p) && p[next].many {
+		next++
 	}
-	return reach[len(p)]
+	return next == len(p)
 }
