@@ -18,6 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
@@ -296,7 +297,7 @@ func TestABucketDelaysNoOther(t *testing.T) {
 
 // Whatever AWS does, the limiter stays within its bounds, and comes to use what AWS takes.
 func TestTheRateLimiterRecovers(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(seeds.Amount(10, 30)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			inVirtualTime(t, func(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 0))
