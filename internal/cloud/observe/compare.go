@@ -110,34 +110,6 @@ func (r *Reader) confirm(ctx context.Context, id model.StackID, b model.AskCompa
 // describedBatch is how many load balancers or target groups AWS describes in one call by ARN.
 const describedBatch = 20
 
-// inHalves reads resources in batches. One that does not exist makes AWS refuse its whole batch,
-// which is then read in halves. What a batch has shown is entered at once, so that a reading that is cut
-// short goes on where it was.
-func inHalves(arns []string, size int, read func(batch []string) error) error {
-	var halves func(batch []string) error
-	halves = func(batch []string) error {
-		err := read(batch)
-		if !sdk.IsGone(err) {
-			return err
-		}
-		if len(batch) == 1 {
-			return nil
-		}
-		half := len(batch) / 2
-		if err := halves(batch[:half]); err != nil {
-			return err
-		}
-		return halves(batch[half:])
-	}
-	arns = slices.Sorted(slices.Values(arns))
-	for batch := range slices.Chunk(arns, size) {
-		if err := halves(batch); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (r *Reader) readLoadBalancers(ctx context.Context, arns []string) error {
 	return inHalves(arns, describedBatch, func(batch []string) error {
 		start, seen := r.Config.Clock.Now(), map[string]inventory.FoundLoadBalancer{}

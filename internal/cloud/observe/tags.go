@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -52,15 +53,14 @@ const tagBatch = 20
 func (r *tagReader) readTags(ctx context.Context, arns []string) error {
 	slices.Sort(arns)
 	// Each batch is entered, so that a reading that is cut short goes on where it was.
-	for batch := range slices.Chunk(arns, tagBatch) {
+	return inBatches(slices.Chunk(arns, tagBatch), func(batch []string) error {
 		start := r.Config.Clock.Now()
 		got, err := DescribeTags(ctx, r.Client, batch)
-		if err != nil {
-			return err
+		if err == nil {
+			r.enterTags(got, batch, start)
 		}
-		r.enterTags(got, batch, start)
-	}
-	return nil
+		return err
+	})
 }
 
 // enterTags enters what a reading since start has found. Load balancers and target groups without are gone.
@@ -88,12 +88,15 @@ func (r *tagReader) enterTags(got map[string]map[string]string, arns []string, s
 
 // DescribeTags returns the tags of those resources that exist.
 func DescribeTags(ctx context.Context, c *sdk.Client, arns []string) (map[string]map[string]string, error) {
+	var mu sync.Mutex
 	out := map[string]map[string]string{}
 	err := inHalves(arns, tagBatch, func(batch []string) error {
 		res, err := c.API.ELB.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: batch})
 		if err != nil {
 			return err
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		for _, d := range res.TagDescriptions {
 			out[aws.ToString(d.ResourceArn)] = convert.TagsFromAWS(d.Tags)
 		}
