@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"sync"
 )
@@ -97,7 +98,7 @@ func (t *Tracker[K]) Affected(old, new Object) []K {
 			continue
 		}
 		collect(hit, t.byRef[RefOf(obj)])
-		for _, q := range queriesOf(kind, obj) {
+		for q := range queriesOf(kind, obj) {
 			collect(hit, t.byQuery[q])
 		}
 	}
@@ -127,23 +128,30 @@ func (t *Tracker[K]) Asked(r Ref) bool {
 	return len(t.byRef[r]) > 0
 }
 
-// queriesOf lists every query whose answer holds the object.
-func queriesOf(kind Kind, obj Object) []Query {
-	typ, _ := TypeOf(kind)
-	spaces := []string{""}
-	if obj.GetNamespace() != "" {
-		spaces = append(spaces, obj.GetNamespace())
-	}
-	var out []Query
-	for _, ns := range spaces {
-		out = append(out, Query{Kind: kind, Namespace: ns})
+// queriesOf are all queries whose answer holds the object, in no order. They are not gathered in a list, as each of them is
+// looked up and forgotten, for every event.
+func queriesOf(kind Kind, obj Object) iter.Seq[Query] {
+	return func(yield func(Query) bool) {
+		typ, _ := TypeOf(kind)
+		namespace := obj.GetNamespace()
+		in := func(q Query) bool {
+			if !yield(q) {
+				return false
+			}
+			q.Namespace = namespace
+			return namespace == "" || yield(q)
+		}
+		if !in(Query{Kind: kind}) {
+			return
+		}
 		for _, ix := range typ.Indexes {
-			for _, val := range IndexValues(kind, ix, obj) {
-				out = append(out, Query{Kind: kind, Namespace: ns, Index: ix, Value: val})
+			for _, value := range IndexValues(kind, ix, obj) {
+				if !in(Query{Kind: kind, Index: ix, Value: value}) {
+					return
+				}
 			}
 		}
 	}
-	return out
 }
 
 // Selects reports whether an object belongs to the answer of a query.
