@@ -21,7 +21,10 @@ const (
 // (redirects of everything to HTTPS are the usual case). Held rules are kept and cover
 // nothing: their conditions may be known in part only, and AWS may lack them. The listener is not changed.
 func Optimize(l Listener, s Shadowing) []Rule {
-	var kept []Rule
+	if len(l.Rules) == 0 {
+		return nil
+	}
+	kept := make([]Rule, 0, len(l.Rules))
 	earlier := redirects{shadowing: s}
 	for _, r := range l.Rules {
 		if r.Held != 0 {

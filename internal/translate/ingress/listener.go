@@ -38,7 +38,9 @@ func (t *translation) listener(p *members.Port) model.Listener {
 			held = model.HeldInvalid
 		}
 		ing := t.of[m]
-		for _, path := range pathsOf(ing.ing) {
+		paths := pathsOf(ing.ing)
+		rules = slices.Grow(rules, len(paths))
+		for _, path := range paths {
 			if r, ok := t.rule(ing, p, path, held); ok {
 				rules = append(rules, r)
 			}
@@ -147,7 +149,7 @@ func pathsOf(ing *networkingv1.Ingress) []rulePath {
 		if r.HTTP == nil {
 			continue
 		}
-		var paths []rulePath
+		paths := make([]rulePath, 0, len(r.HTTP.Paths))
 		for j, p := range r.HTTP.Paths {
 			kind := networkingv1.PathTypeImplementationSpecific
 			if p.PathType != nil {

@@ -16,6 +16,12 @@ func (in Ingress) WithClass(p *v1beta1.IngressClassParams) Ingress {
 	if p == nil {
 		return in
 	}
+	return in.overlaid(p)
+}
+
+// overlaid is WithClass with parameters. Only here are the settings, which are large, copied to the heap: most Ingresses
+// have no class parameters.
+func (in Ingress) overlaid(p *v1beta1.IngressClassParams) Ingress {
 	c := overlay{in: &in, object: finding.Ref{Kind: "IngressClassParams", Name: p.Name}}
 	s := p.Spec
 	in.Class = Class{Origin: c.origin("")}
