@@ -1,0 +1,66 @@
+package observe
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// numbered are n batches of one resource each.
+func numbered(n int) (out [][]string) {
+	for i := range n {
+		out = append(out, []string{fmt.Sprint(i)})
+	}
+	return out
+}
+
+func TestBatchesWaitForAWSTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var read atomic.Int64
+		if err := inBatches(slices.Values(numbered(2*mostAtOnce+1)), func([]string) error {
+			time.Sleep(time.Second)
+			read.Add(1)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got := time.Since(start); got != 3*time.Second || read.Load() != 2*mostAtOnce+1 {
+			t.Errorf("%d batches took %v, want %d in 3 s", read.Load(), got, 2*mostAtOnce+1)
+		}
+	})
+}
+
+func TestNoBatchIsBegunAfterOneThatFailed(t *testing.T) {
+	denied, throttled := errors.New("denied"), errors.New("throttled")
+	var read atomic.Int64
+	err := inBatches(slices.Values(numbered(3*mostAtOnce)), func(batch []string) error {
+		switch read.Add(1); batch[0] {
+		case fmt.Sprint(mostAtOnce + 1):
+			return denied
+		case fmt.Sprint(mostAtOnce + 2):
+			return throttled
+		}
+		return nil
+	})
+	if !errors.Is(err, denied) || read.Load() != 2*mostAtOnce {
+		t.Errorf("%d batches are read, and the error is %v; want %d, and the first error", read.Load(), err, 2*mostAtOnce)
+	}
+}
+
+func TestABatchThatPanicsFailsTheReading(t *testing.T) {
+	err := inBatches(slices.Values(numbered(2)), func(batch []string) error {
+		if batch[0] == "1" {
+			panic("broken")
+		}
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "panic: broken") {
+		t.Errorf("want the panic as an error, got %v", err)
+	}
+}
