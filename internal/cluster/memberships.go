@@ -16,7 +16,7 @@ type Memberships struct {
 	mu sync.Mutex
 	of map[Ref]map[string]membership // by object and finalizer
 	// left are the objects that have left, by finalizer.
-	left map[string]map[Ref]struct{}
+	left sets[string, Ref]
 	// news reports that Text differs from what was stored last, and urgent that a process which ends now
 	// must have stored it.
 	news, urgent bool
@@ -34,7 +34,7 @@ const (
 
 // NewMemberships returns an empty memory.
 func NewMemberships() *Memberships {
-	return &Memberships{of: map[Ref]map[string]membership{}, left: map[string]map[Ref]struct{}{}}
+	return &Memberships{of: map[Ref]map[string]membership{}, left: sets[string, Ref]{}}
 }
 
 // Saw takes an event up: old is nil for an object that appeared, new for one that is gone. Events of an
@@ -145,7 +145,7 @@ func (m *Memberships) Released(ref Ref, finalizer string, off bool) {
 func (m *Memberships) Left(finalizer string) []Ref {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(m.left[finalizer]), compareRefs)
+	return slices.SortedFunc(m.left.of(finalizer), compareRefs)
 }
 
 // LeftBy returns the finalizers of the stacks that an object has left, in order.
@@ -289,10 +289,10 @@ func (m *Memberships) set(ref Ref, finalizer string, to membership) {
 	}
 	m.of[ref][finalizer], m.news = to, true
 	if to != left && to != reclaiming {
-		remove(m.left, finalizer, ref)
+		m.left.remove(finalizer, ref)
 		return
 	}
-	add(m.left, finalizer, ref)
+	m.left.add(finalizer, ref)
 }
 
 func (m *Memberships) drop(ref Ref, finalizer string) {
@@ -300,7 +300,7 @@ func (m *Memberships) drop(ref Ref, finalizer string) {
 	if len(m.of[ref]) == 0 {
 		delete(m.of, ref)
 	}
-	remove(m.left, finalizer, ref)
+	m.left.remove(finalizer, ref)
 	m.news = true
 }
 

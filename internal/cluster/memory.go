@@ -26,7 +26,7 @@ type Memory struct {
 	objects     map[Ref]Object
 	sorted      map[Kind][]stored // ascending by namespace and name
 	whole       map[Kind][]Object // the same, as listed since the last change
-	indexed     map[indexKey]map[Ref]struct{}
+	indexed     sets[indexKey, Ref]
 	definitions map[Kind]Definition
 
 	watchers []*watcher
@@ -57,7 +57,7 @@ func NewMemory(clock clock.PassiveClock) (*Memory, error) {
 	if clock == nil {
 		clock = standing{}
 	}
-	return &Memory{scheme: s, clock: clock, objects: map[Ref]Object{}, sorted: map[Kind][]stored{}, whole: map[Kind][]Object{}, indexed: map[indexKey]map[Ref]struct{}{}}, nil
+	return &Memory{scheme: s, clock: clock, objects: map[Ref]Object{}, sorted: map[Kind][]stored{}, whole: map[Kind][]Object{}, indexed: sets[indexKey, Ref]{}}, nil
 }
 
 // standing is a clock on which no time passes.

@@ -1,9 +1,6 @@
 package cluster
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
 // indexKey is a value of an index of a kind.
 type indexKey struct {
@@ -21,12 +18,12 @@ func (m *Memory) reindex(ref Ref, old, new Object) {
 	for _, ix := range typ.Indexes {
 		if old != nil {
 			for _, v := range IndexValues(ref.Kind, ix, old) {
-				remove(m.indexed, indexKey{ref.Kind, ix, v}, ref)
+				m.indexed.remove(indexKey{ref.Kind, ix, v}, ref)
 			}
 		}
 		if new != nil {
 			for _, v := range IndexValues(ref.Kind, ix, new) {
-				add(m.indexed, indexKey{ref.Kind, ix, v}, ref)
+				m.indexed.add(indexKey{ref.Kind, ix, v}, ref)
 			}
 		}
 	}
@@ -39,7 +36,7 @@ func (m *Memory) candidates(q Query) []Object {
 		return m.all(q.Kind, q.Namespace)
 	}
 	var out []Object
-	for _, ref := range slices.SortedFunc(maps.Keys(m.indexed[indexKey{q.Kind, q.Index, q.Value}]), byName) {
+	for _, ref := range slices.SortedFunc(m.indexed.of(indexKey{q.Kind, q.Index, q.Value}), byName) {
 		out = append(out, m.objects[ref])
 	}
 	return out

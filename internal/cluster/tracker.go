@@ -14,8 +14,8 @@ type Tracker[K comparable] struct {
 	seq     uint64
 	order   map[K]uint64 // first recording, which fixes the order of answers
 	asked   map[K]questions
-	byRef   map[Ref]map[K]struct{}
-	byQuery map[Query]map[K]struct{}
+	byRef   sets[Ref, K]
+	byQuery sets[Query, K]
 }
 
 type questions struct {
@@ -27,7 +27,7 @@ type questions struct {
 func NewTracker[K comparable]() *Tracker[K] {
 	return &Tracker[K]{
 		order: map[K]uint64{}, asked: map[K]questions{},
-		byRef: map[Ref]map[K]struct{}{}, byQuery: map[Query]map[K]struct{}{},
+		byRef: sets[Ref, K]{}, byQuery: sets[Query, K]{},
 	}
 }
 
@@ -49,11 +49,11 @@ func (t *Tracker[K]) Record(k K, v *View) {
 	q := questions{make([]Ref, 0, len(v.refs)), make([]Query, 0, len(v.queries))}
 	for r := range v.refs {
 		q.refs = append(q.refs, r)
-		add(t.byRef, r, k)
+		t.byRef.add(r, k)
 	}
 	for s := range v.queries {
 		q.queries = append(q.queries, s)
-		add(t.byQuery, s, k)
+		t.byQuery.add(s, k)
 	}
 	t.asked[k] = q
 }
@@ -71,12 +71,12 @@ func (t *Tracker[K]) forget(k K, v *View) {
 	q := t.asked[k]
 	for _, r := range q.refs {
 		if _, again := v.refs[r]; !again {
-			remove(t.byRef, r, k)
+			t.byRef.remove(r, k)
 		}
 	}
 	for _, s := range q.queries {
 		if _, again := v.queries[s]; !again {
-			remove(t.byQuery, s, k)
+			t.byQuery.remove(s, k)
 		}
 	}
 	delete(t.asked, k)
@@ -97,9 +97,9 @@ func (t *Tracker[K]) Affected(old, new Object) []K {
 		if !ok {
 			continue
 		}
-		collect(hit, t.byRef[RefOf(obj)])
+		collect(hit, t.byRef.of(RefOf(obj)))
 		for q := range queriesOf(kind, obj) {
-			collect(hit, t.byQuery[q])
+			collect(hit, t.byQuery.of(q))
 		}
 	}
 	return t.ordered(hit)
@@ -118,14 +118,17 @@ func (t *Tracker[K]) ordered(hit map[K]struct{}) []K {
 func (t *Tracker[K]) Named(r Ref) []K {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.ordered(t.byRef[r])
+	hit := map[K]struct{}{}
+	collect(hit, t.byRef.of(r))
+	return t.ordered(hit)
 }
 
 // Asked reports whether any consumer asked for the object by name.
 func (t *Tracker[K]) Asked(r Ref) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.byRef[r]) > 0
+	_, asked := t.byRef[r]
+	return asked
 }
 
 // queriesOf are all queries whose answer holds the object, in no order. They are not gathered in a list, as each of them is
@@ -163,21 +166,7 @@ func (q Query) Selects(obj Object) bool {
 	return q.Index == "" || slices.Contains(IndexValues(kind, q.Index, obj), q.Value)
 }
 
-func add[Q, K comparable](m map[Q]map[K]struct{}, q Q, k K) {
-	if m[q] == nil {
-		m[q] = map[K]struct{}{}
-	}
-	m[q][k] = struct{}{}
-}
-
-func remove[Q, K comparable](m map[Q]map[K]struct{}, q Q, k K) {
-	delete(m[q], k)
-	if len(m[q]) == 0 {
-		delete(m, q)
-	}
-}
-
-func collect[K comparable](into, from map[K]struct{}) {
+func collect[K comparable](into map[K]struct{}, from iter.Seq[K]) {
 	for k := range from {
 		into[k] = struct{}{}
 	}

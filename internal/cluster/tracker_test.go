@@ -170,6 +170,33 @@ func TestTrackerNamesExactlyThoseWhoAsked(t *testing.T) {
 	}
 }
 
+func TestTrackerKnowsAllConsumersOfOneObject(t *testing.T) {
+	shared := Ref{Kind: KindNode, Name: "x"}
+	rnd := rand.New(rand.NewSource(1))
+	tracker := NewTracker[int]()
+	var asking []int // in the order of first recording; 0 is a consumer like any other
+	for range 2000 {
+		k := rnd.Intn(5)
+		i := slices.Index(asking, k)
+		if rnd.Intn(2) == 0 {
+			v := NewView(nil)
+			v.Subscribe(shared.Kind, shared.Namespace, shared.Name)
+			tracker.Record(k, v)
+			if i < 0 {
+				asking = append(asking, k)
+			}
+		} else {
+			tracker.Forget(k)
+			if i >= 0 {
+				asking = slices.Delete(asking, i, i+1)
+			}
+		}
+		if named := tracker.Named(shared); !slices.Equal(named, asking) || tracker.Asked(shared) != (len(asking) > 0) {
+			t.Fatalf("the tracker names %v, asked %v; want %v", named, tracker.Asked(shared), asking)
+		}
+	}
+}
+
 func disturb(t *testing.T, rnd *rand.Rand, m *Memory) {
 	t.Helper()
 	pick := func(s ...string) string { return s[rnd.Intn(len(s))] }
