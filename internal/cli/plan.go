@@ -122,7 +122,7 @@ func (p *planning) run(cmd *cobra.Command, args []string) error {
 
 // showSteps prints the plan of a load balancer: its own steps, and which others share and were shown with another.
 func showSteps(w io.Writer, d engine.Draft, own plan.Plan, shared []plan.StepID, left []tree.Leaving) {
-	fmt.Fprintf(w, "# %s %s\n", output.KindText(string(d.Stack.ID.Kind)), d.Stack.ID)
+	fmt.Fprintf(w, "# %s %s\n", d.Stack.ID.Kind.Object(), d.Stack.ID)
 	output.ShowFindings(w, d.Findings)
 	tree.ShowLeaving(w, left)
 	tree.ShowOthers(w, "# ", tree.OthersOf(d))

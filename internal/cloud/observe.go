@@ -19,7 +19,7 @@ import (
 // next look reads all of the stack again.
 func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
 	out, err := c.observe(callerForStack(ctx, id), id, questions)
-	if sdk.IsGone(err) && (c.reader.Distrust(id, questions) || id.Kind == model.GlobalAccelerator && c.accelerators.Distrust(id)) {
+	if sdk.IsGone(err) && (c.reader.Distrust(id, questions) || id.Kind.HasAccelerator() && c.accelerators.Distrust(id)) {
 		err = sdk.Wrap(engine.NotReady, "observe", err)
 	}
 	return out, err
@@ -32,7 +32,7 @@ func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model
 		return observed.Stack{}, err
 	}
 	out.Facts.Faults = faults
-	if id.Kind == model.GlobalAccelerator {
+	if id.Kind.HasAccelerator() {
 		if err := c.accelerators.Observe(ctx, id, questions, &out); err != nil {
 			return observed.Stack{}, err
 		}

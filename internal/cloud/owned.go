@@ -16,7 +16,7 @@ import (
 // cluster and of a stack of the kind, by stack. It answers from what is known as long as that is fresh.
 func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
 	ctx = sdk.WithCaller(ctx, "", "orphans", sdk.ForOrphans)
-	if kind == model.GlobalAccelerator {
+	if kind.HasAccelerator() {
 		return c.accelerators.Owned(ctx)
 	}
 	if err := c.reader.List(ctx, observe.Since(nil), observe.Faults{}); err != nil {

@@ -33,7 +33,7 @@ func newStackBackOff(c config.Config) stackBackOff {
 }
 
 func (b stackBackOff) of(id model.StackID) workqueue.TypedRateLimiter[model.StackID] {
-	if id.Kind == model.GlobalAccelerator {
+	if id.Kind.HasAccelerator() {
 		return b.accelerators
 	}
 	return b.others
@@ -52,7 +52,7 @@ func (b stackBackOff) NumRequeues(id model.StackID) int { return b.of(id).NumReq
 // start, and what they lead to may need a consent that is withdrawn.
 func lookAtOrphans(found []Orphan, enqueue func(model.StackID)) {
 	for _, o := range found {
-		if o.ID.Kind == model.GlobalAccelerator {
+		if o.ID.Kind.HasAccelerator() {
 			enqueue(o.ID)
 		}
 	}
@@ -61,7 +61,7 @@ func lookAtOrphans(found []Orphan, enqueue func(model.StackID)) {
 // nestAccelerator adds what an error counts for besides: what fails at a kind of resource fails the deployment, and that,
 // like a failed build, the whole run.
 func nestAccelerator(found map[string]bool, failed []engine.FailedStep) {
-	category := func(phase string) string { return stageOf(acceleratorController, phase) + "_error" }
+	category := func(phase string) string { return stageOf(model.GlobalAccelerator.Controller(), phase) + "_error" }
 	for _, f := range failed {
 		if of, known := synthesizers[f.Step.Address.Kind]; known && !passes(f) {
 			found[of] = true

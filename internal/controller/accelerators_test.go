@@ -71,12 +71,12 @@ func TestRunsOfAcceleratorsAreCountedByWhatFailed(t *testing.T) {
 		string(plan.Accelerator): "*aga.acceleratorSynthesizer", string(plan.AcceleratorListener): "*aga.listenerSynthesizer", string(plan.EndpointGroup): "*aga.endpointGroupSynthesizer",
 	}
 	for phase, want := range stages {
-		if got := stageOf(controllerOf(model.GlobalAccelerator), phase); got != want {
+		if got := stageOf(model.GlobalAccelerator.Controller(), phase); got != want {
 			t.Errorf("%s is %s, want %s", phase, got, want)
 		}
 	}
-	if controllerOf(model.GlobalAccelerator) != "globalAccelerator" || consumerOf(model.GlobalAccelerator) != "globalaccelerator" {
-		t.Error(controllerOf(model.GlobalAccelerator), consumerOf(model.GlobalAccelerator))
+	if model.GlobalAccelerator.Controller() != "globalAccelerator" || model.GlobalAccelerator.Consumer() != "globalaccelerator" {
+		t.Error(model.GlobalAccelerator.Controller(), model.GlobalAccelerator.Consumer())
 	}
 }
 

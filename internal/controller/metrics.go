@@ -133,16 +133,16 @@ func (m *Metrics) Requested(c Call) {
 
 // stages maps phases of the engine to the stages that dashboards know, by controller.
 var stages = map[string]map[string]string{
-	ingressController: {
+	model.Ingress.Controller(): {
 		"view": "fetch_ingress", "claim": "add_group_finalizer", "release": "remove_group_finalizer", "plan": "build_model", "apply": "deploy_model", "report": "dns_resolve_and_update_status",
 	},
-	serviceController: {
+	model.Service.Controller(): {
 		"view": "fetch_service", "claim": "add_finalizers", "release": "cleanup_load_balancer", "plan": "build_model", "apply": "deploy_model", "report": "update_status",
 	},
 	bindingController: {
 		"view": "fetch_targetGroupBinding", "claim": "add_finalizers", "run": "reconcile_targetgroupbinding", "report": "update_status",
 	},
-	acceleratorController: {
+	model.GlobalAccelerator.Controller(): {
 		"view": "fetch_globalAccelerator", "claim": "add_finalizers", "release": "remove_finalizers", "plan": "build_model", "apply": "deploy_stack", "run": "reconcile_globalaccelerator",
 	},
 }
@@ -177,7 +177,7 @@ func (m *Metrics) stepped(kind model.Kind, f engine.FailedStep) {
 	case f.Err != nil:
 		result = "failed"
 	}
-	m.steps.WithLabelValues(controllerOf(kind), string(f.Step.Address.Kind), string(f.Step.Verb), string(cmp.Or(f.Step.Impact, plan.NoImpact)), result).Inc()
+	m.steps.WithLabelValues(kind.Controller(), string(f.Step.Address.Kind), string(f.Step.Verb), string(cmp.Or(f.Step.Impact, plan.NoImpact)), result).Inc()
 }
 
 // Waited implements queue.Metrics.
@@ -230,26 +230,5 @@ func stageOf(controller, phase string) string {
 	return phase
 }
 
-// The names of the controllers in logs, metrics and queues.
-const (
-	ingressController = "ingress"
-	serviceController = "service"
-	bindingController = "targetGroupBinding"
-
-	acceleratorController = "globalAccelerator"
-)
-
-// controllerOf is the controller that works on stacks of a kind.
-func controllerOf(k model.Kind) string {
-	switch k {
-	case model.Service:
-		return serviceController
-	case model.ALBGateway:
-		return "gateway.k8s.aws/alb"
-	case model.NLBGateway:
-		return "gateway.k8s.aws/nlb"
-	case model.GlobalAccelerator:
-		return acceleratorController
-	}
-	return ingressController
-}
+// bindingController names the controller of TargetGroupBindings in logs, metrics and queues.
+const bindingController = "targetGroupBinding"

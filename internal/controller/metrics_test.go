@@ -101,7 +101,7 @@ func TestTopConsumersHaveTheNamesThatDashboardsKnow(t *testing.T) {
 	for kind, want := range map[model.Kind]string{
 		model.Ingress: "ingress", model.Service: "service", model.ALBGateway: "albgateway", model.NLBGateway: "nlbgateway",
 	} {
-		if got := consumerOf(kind); got != want {
+		if got := kind.Consumer(); got != want {
 			t.Errorf("%s is counted as %q, want %q", kind, got, want)
 		}
 	}

@@ -26,7 +26,7 @@ func (r stackRecorder) Viewed(id model.StackID, v *cluster.View) { r.triggers.Ra
 
 // Phase implements engine.Recorder.
 func (r stackRecorder) Phase(k model.Kind, phase string, took time.Duration) {
-	r.metrics.phase(controllerOf(k), phase, took)
+	r.metrics.phase(k.Controller(), phase, took)
 }
 
 // Stepped implements engine.Recorder.

@@ -60,7 +60,7 @@ func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, queue
 	s.bindings = bindings.New(bc)
 	return s,
 		queue.Line[model.StackID]{
-			Name: ingressController, MaxDelay: durations.MaxDelay, Triggers: triggers, Reconciler: shadowStacks{shadow: s, triggers: triggers},
+			Name: model.Ingress.Controller(), MaxDelay: durations.MaxDelay, Triggers: triggers, Reconciler: shadowStacks{shadow: s, triggers: triggers},
 		},
 		queue.Line[bindings.Key]{
 			Name: bindingController, MaxDelay: durations.MaxDelay, Triggers: bound, Reconciler: shadowBindings{shadow: s, triggers: bound},

@@ -144,7 +144,7 @@ type stacks struct {
 func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) queue.Line[model.StackID] {
 	s := newStacks(cfg, cl, m, log)
 	return queue.Line[model.StackID]{
-		Name: ingressController, MaxDelay: durations.MaxDelay, Triggers: s.triggers, Reconciler: s, Enqueuer: s.enqueuer, Metrics: m,
+		Name: model.Ingress.Controller(), MaxDelay: durations.MaxDelay, Triggers: s.triggers, Reconciler: s, Enqueuer: s.enqueuer, Metrics: m,
 	}
 }
 
@@ -210,14 +210,14 @@ func rootsOf(frontends engine.Frontends) []cluster.Kind {
 
 // Reconcile implements queue.Reconciler.
 func (s *stacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, error) {
-	s.metrics.topConsumers.ran(consumerOf(id.Kind), id.Namespace, id.Name)
+	s.metrics.topConsumers.ran(id.Kind.Consumer(), id.Namespace, id.Name)
 	if s.cluster.Store != nil {
 		s.cluster.Store.Keep(ctx) // what has left, before it is acted on
 	}
 	began := time.Now()
 	out, err := s.engine.Reconcile(ctx, id)
-	if id.Kind == model.GlobalAccelerator {
-		s.metrics.phase(controllerOf(id.Kind), "run", time.Since(began))
+	if id.Kind.HasAccelerator() {
+		s.metrics.phase(id.Kind.Controller(), "run", time.Since(began))
 	}
 	if err == nil || len(out.Findings) > 0 {
 		s.metrics.findings.set(id, out.Findings)
@@ -254,7 +254,7 @@ func (s *stacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, e
 		return queue.Next{After: durations.RetryPeriod}, nil
 	}
 	for _, c := range categories(id.Kind, out) {
-		s.metrics.errors.WithLabelValues(controllerOf(id.Kind), c).Inc()
+		s.metrics.errors.WithLabelValues(id.Kind.Controller(), c).Inc()
 	}
 	if err != nil {
 		return queue.Next{}, err
@@ -276,10 +276,10 @@ func held(l finding.List) (n int) {
 // what users wrote, which stopped the run of older controllers, counts as one of the build.
 func categories(kind model.Kind, out engine.Outcome) []string {
 	found := map[string]bool{}
-	failed := func(phase string) { found[stageOf(controllerOf(kind), phase)+"_error"] = true }
+	failed := func(phase string) { found[stageOf(kind.Controller(), phase)+"_error"] = true }
 	switch {
 	case out.Err == nil || out.FailedIn == engine.Applying:
-	case (out.FailedIn == engine.Viewing || out.FailedIn == engine.Reporting) && kind == model.GlobalAccelerator:
+	case (out.FailedIn == engine.Viewing || out.FailedIn == engine.Reporting) && kind.HasAccelerator():
 		failed("run")
 	case out.FailedIn == engine.Viewing, out.FailedIn == engine.Reporting:
 		failed(string(out.FailedIn))
@@ -302,7 +302,7 @@ func categories(kind model.Kind, out engine.Outcome) []string {
 			failed("apply")
 		}
 	}
-	if kind == model.GlobalAccelerator {
+	if kind.HasAccelerator() {
 		nestAccelerator(found, out.Failed)
 	}
 	return slices.Sorted(maps.Keys(found))
@@ -328,18 +328,9 @@ type stackItems struct{}
 func (stackItems) Tenant(id model.StackID) string { return cmp.Or(id.Namespace, "group "+id.Name) }
 
 // Controller implements queue.Reconciler: each kind of object has its own.
-func (stackItems) Controller(id model.StackID) string { return controllerOf(id.Kind) }
+func (stackItems) Controller(id model.StackID) string { return id.Kind.Controller() }
 
 // Label implements queue.Reconciler.
 func (stackItems) Label(id model.StackID) []any {
-	known := "ingressGroup" // what tools that read logs look for
-	switch id.Kind {
-	case model.Service:
-		known = "service"
-	case model.ALBGateway, model.NLBGateway:
-		known = "gateway"
-	case model.GlobalAccelerator:
-		known = acceleratorController
-	}
-	return []any{"kind", string(id.Kind), "stack", id.String(), known, id.String(), "namespace", id.Namespace, "name", id.Name}
+	return []any{"kind", string(id.Kind), "stack", id.String(), id.Kind.LogKey(), id.String(), "namespace", id.Namespace, "name", id.Name}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // topConsumers finds the items that are worked on most: a loop shows here before it shows in a bill.
@@ -37,20 +36,6 @@ var topConsumersDesc = prometheus.NewDesc("awslbc_controller_top_talkers",
 
 func newTopConsumers() *topConsumers {
 	return &topConsumers{since: time.Now(), counts: map[consumer]int{}}
-}
-
-// consumerOf is the name of what works on stacks of a kind. For Gateways it is not that of other metrics: dashboards
-// that were made for older controllers look for these.
-func consumerOf(k model.Kind) string {
-	switch k {
-	case model.ALBGateway:
-		return "albgateway"
-	case model.NLBGateway:
-		return "nlbgateway"
-	case model.GlobalAccelerator:
-		return "globalaccelerator"
-	}
-	return controllerOf(k)
 }
 
 // ran counts a run.

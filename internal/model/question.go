@@ -154,7 +154,7 @@ func (s Stack) Questions() []Question {
 		}
 	}
 	switch {
-	case s.ID.Kind == GlobalAccelerator:
+	case s.ID.Kind.HasAccelerator():
 		for _, m := range slices.Concat(s.Members, s.Leaving) {
 			add(AskAccelerator{Recorded: m.Recorded})
 		}

@@ -7,56 +7,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Kind is the dialect that a stack is written in. It decides the prefix of the tracking tags.
-type Kind string
-
-// The kinds of stacks.
-const (
-	Ingress    Kind = "Ingress"
-	Service    Kind = "Service"
-	ALBGateway Kind = "ALBGateway"
-	NLBGateway Kind = "NLBGateway"
-	// GlobalAccelerator stacks have an accelerator instead of a load balancer.
-	GlobalAccelerator Kind = "GlobalAccelerator"
-)
-
-// Kinds are all kinds of stacks.
-var Kinds = []Kind{Ingress, Service, ALBGateway, NLBGateway, GlobalAccelerator}
-
-// TagPrefix is the prefix of the tracking tags and stack labels of the kind.
-func (k Kind) TagPrefix() string {
-	switch k {
-	case Ingress:
-		return "ingress.k8s.aws"
-	case Service:
-		return "service.k8s.aws"
-	case ALBGateway:
-		return "gateway.k8s.aws.alb"
-	case NLBGateway:
-		return "gateway.k8s.aws.nlb"
-	case GlobalAccelerator:
-		return "aga.k8s.aws"
-	}
-	panic("unknown stack kind " + string(k))
-}
-
-// HasRules reports whether load balancers of the kind have rules and answers of their own, as ALBs do.
-func (k Kind) HasRules() bool { return k == Ingress || k == ALBGateway }
-
-// OfGateway reports whether stacks of the kind are Gateways.
-func (k Kind) OfGateway() bool { return k == ALBGateway || k == NLBGateway }
-
-// Adopter is the kind of the Gateways that can take over load balancers of a kind of stacks, "" if none can.
-func (k Kind) Adopter() Kind {
-	switch k {
-	case Ingress:
-		return ALBGateway
-	case Service:
-		return NLBGateway
-	}
-	return ""
-}
-
 // StackID names a stack: the key of the work queue and, as String, the value of the stack tag.
 // An explicit Ingress group has no namespace.
 type StackID struct {
@@ -75,13 +25,10 @@ func (id StackID) String() string {
 
 // Title is what people call a stack: the object or the group that it is made of.
 func (id StackID) Title() string {
-	switch {
-	case id.Kind == Ingress && id.Namespace == "":
+	if id.Kind == Ingress && id.Namespace == "" {
 		return "IngressGroup " + id.Name
-	case id.Kind.OfGateway():
-		return "Gateway " + id.String()
 	}
-	return string(id.Kind) + " " + id.String()
+	return id.Kind.Object() + " " + id.String()
 }
 
 // Compare orders stack ids by kind, namespace and name.

@@ -66,48 +66,34 @@ const (
 	AcceleratorFinalizer = "aga.k8s.aws/resources"
 )
 
+// finalizers are on the objects of stacks that are made up of one object each.
+var finalizers = map[model.Kind]string{
+	model.Ingress: ImplicitFinalizer, model.Service: ServiceFinalizer, model.ALBGateway: ALBGatewayFinalizer, model.NLBGateway: NLBGatewayFinalizer,
+	model.GlobalAccelerator: AcceleratorFinalizer,
+}
+
 // Finalizer returns the finalizer that the members of a stack carry while it exists.
 func Finalizer(id model.StackID) string {
-	switch id.Kind {
-	case model.Service:
-		if name, ok := SharedName(id); ok {
-			return SharedFinalizerPrefix + id.Namespace + "." + name
-		}
-		return ServiceFinalizer
-	case model.ALBGateway:
-		return ALBGatewayFinalizer
-	case model.NLBGateway:
-		return NLBGatewayFinalizer
-	case model.GlobalAccelerator:
-		return AcceleratorFinalizer
+	if name, ok := SharedName(id); ok {
+		return SharedFinalizerPrefix + id.Namespace + "." + name
 	}
-	if id.Namespace == "" {
+	if id.Kind == model.Ingress && id.Namespace == "" {
 		return ExplicitFinalizerPrefix + id.Name
 	}
-	return ImplicitFinalizer
+	return finalizers[id.Kind]
 }
 
 // StackOf is the stack whose finalizer an object of a name carries; false if it is not one of a stack.
 func StackOf(finalizer, namespace, name string) (model.StackID, bool) {
-	id := model.StackID{Namespace: namespace, Name: name}
-	switch finalizer {
-	case ImplicitFinalizer:
-		id.Kind = model.Ingress
-	case ServiceFinalizer:
-		id.Kind = model.Service
-	case ALBGatewayFinalizer:
-		id.Kind = model.ALBGateway
-	case NLBGatewayFinalizer:
-		id.Kind = model.NLBGateway
-	case AcceleratorFinalizer:
-		id.Kind = model.GlobalAccelerator
-	default:
-		if shared, ok := strings.CutPrefix(finalizer, SharedFinalizerPrefix); ok {
-			namespace, name, ok := strings.Cut(shared, ".")
-			return SharedStack(namespace, name), ok
+	for _, k := range model.Kinds {
+		if finalizers[k] == finalizer {
+			return model.StackID{Kind: k, Namespace: namespace, Name: name}, true
 		}
-		group, ok := strings.CutPrefix(finalizer, ExplicitFinalizerPrefix)
-		return model.StackID{Kind: model.Ingress, Name: group}, ok
 	}
-	return id, true
+	if shared, ok := strings.CutPrefix(finalizer, SharedFinalizerPrefix); ok {
+		namespace, name, ok := strings.Cut(shared, ".")
+		return SharedStack(namespace, name), ok
+	}
+	group, ok := strings.CutPrefix(finalizer, ExplicitFinalizerPrefix)
+	return model.StackID{Kind: model.Ingress, Name: group}, ok
 }

@@ -224,7 +224,7 @@ type answering struct {
 // ask adds the answers of the load balancers of a stack.
 func (a *answering) ask(ctx context.Context, d engine.Draft) error {
 	if d.Stack.Held.Everything && a.asksForHost(d.Stack) {
-		a.held = append(a.held, fmt.Sprintf("%s %s is held, so what it asks for is not served; see \"explain\" about it", output.KindText(string(d.Stack.ID.Kind)), d.Stack.ID))
+		a.held = append(a.held, fmt.Sprintf("%s %s is held, so what it asks for is not served; see \"explain\" about it", d.Stack.ID.Kind.Object(), d.Stack.ID))
 	}
 	// Live actions name target groups by ARN, desired ones by their id in the stack.
 	c := tree.NewComparer(d, d.Have.Facts, tree.Behind{})
@@ -238,7 +238,7 @@ func (a *answering) ask(ctx context.Context, d engine.Draft) error {
 			}
 			protocol := l.Desired.Protocol()
 			if lb.Desired.Type == model.Application && strings.ToLower(protocol) != a.scheme {
-				a.otherwise = append(a.otherwise, fmt.Sprintf("%s %s speaks %s on port %d", output.KindText(string(d.Stack.ID.Kind)), d.Stack.ID, protocol, a.port))
+				a.otherwise = append(a.otherwise, fmt.Sprintf("%s %s speaks %s on port %d", d.Stack.ID.Kind.Object(), d.Stack.ID, protocol, a.port))
 				continue
 			}
 			one := a.answer(l, c)
@@ -268,12 +268,12 @@ func (a *answering) asksForHost(of model.Stack) bool {
 		refs = append(refs, m.Ref)
 	}
 	if len(refs) == 0 { // a blocked one is no member
-		refs = []finding.Ref{{Kind: string(cluster.KindIngress), Namespace: of.ID.Namespace, Name: of.ID.Name}}
+		refs = []finding.Ref{{Kind: of.ID.Kind.Object(), Namespace: of.ID.Namespace, Name: of.ID.Name}}
 	}
 	return slices.ContainsFunc(refs, func(ref finding.Ref) bool {
 		obj, err := a.store.Get(cluster.Ref{Kind: cluster.Kind(ref.Kind), Namespace: ref.Namespace, Name: ref.Name})
 		ing, ok := obj.(*networkingv1.Ingress)
-		if err != nil || !ok || of.ID.Kind != model.Ingress || ing.Spec.DefaultBackend != nil {
+		if err != nil || !ok || ing.Spec.DefaultBackend != nil {
 			return true
 		}
 		return slices.ContainsFunc(ing.Spec.Rules, func(r networkingv1.IngressRule) bool {

@@ -9,6 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // mostAnswers are shown.
@@ -37,7 +38,7 @@ func showAnswers(w io.Writer, doc RequestDocument) {
 func anyHost(all []requestAnswer) string {
 	var names []string
 	for _, a := range all[:min(len(all), mostNamed)] {
-		names = append(names, output.KindText(a.Kind)+" "+a.ID)
+		names = append(names, model.Kind(a.Kind).Object()+" "+a.ID)
 	}
 	if more := len(all) - mostNamed; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
@@ -54,7 +55,7 @@ func anyHost(all []requestAnswer) string {
 const mostNamed = 3
 
 func showAnswer(w io.Writer, a requestAnswer) {
-	fmt.Fprintf(w, "\n%s %s: %s load balancer %s, listener %s:%d\n", output.KindText(a.Kind), a.ID, a.Type, a.LoadBalancer, a.Protocol, a.Port)
+	fmt.Fprintf(w, "\n%s %s: %s load balancer %s, listener %s:%d\n", model.Kind(a.Kind).Object(), a.ID, a.Type, a.LoadBalancer, a.Protocol, a.Port)
 	if a.Named != "" {
 		fmt.Fprintf(w, "  named by %s\n", a.Named)
 	}

@@ -43,10 +43,10 @@ func showExplained(w io.Writer, doc Document) {
 
 func showExplainedStack(w io.Writer, s explainedStack) {
 	what := "load balancer"
-	if s.Kind == string(model.GlobalAccelerator) {
+	if model.Kind(s.Kind).HasAccelerator() {
 		what = "accelerator"
 	}
-	fmt.Fprintf(w, "%s of %s %s", what, output.KindText(s.Kind), s.ID)
+	fmt.Fprintf(w, "%s of %s %s", what, model.Kind(s.Kind).Object(), s.ID)
 	if s.Held {
 		fmt.Fprint(w, ": held, nothing of it is changed")
 	}

@@ -301,7 +301,7 @@ func assumeObjects(store *cluster.Memory) (facts []string, err error) {
 			continue
 		}
 		class := &gwv1.GatewayClass{Spec: gwv1.GatewayClassSpec{ControllerName: gatewayconfig.ALBController}}
-		if kind, _ := gatewayconfig.KindFor(gatewayconfig.AnyController, gw); kind == model.NLBGateway {
+		if kind, _ := gatewayconfig.KindFor(gatewayconfig.AnyController, gw); !kind.HasRules() {
 			class.Spec.ControllerName = gatewayconfig.NLBController
 		}
 		class.Name = name

@@ -19,7 +19,7 @@ import (
 // not have and the API server has only later. Of other namespaces than the command is about, no route is named.
 func (d *Source) unattached(store *cluster.Memory, id model.StackID) (out finding.List) {
 	gw, ok := cluster.Get[*gwv1.Gateway](cluster.NewView(store), cluster.KindGateway, id.Namespace, id.Name)
-	if !ok || id.Kind != model.ALBGateway && id.Kind != model.NLBGateway {
+	if !ok || !id.Kind.OfGateway() {
 		return nil
 	}
 	add := func(ref finding.Ref, field string, p attach.Problem) {

@@ -124,7 +124,7 @@ func (d Document) AllOwned() string {
 func showOrphans(w io.Writer, doc Document) {
 	var certificates []string
 	for _, o := range doc.Orphans {
-		fmt.Fprintf(w, "%s %s\n", output.KindText(o.Kind), o.ID)
+		fmt.Fprintf(w, "%s %s\n", model.Kind(o.Kind).Object(), o.ID)
 		for _, r := range o.Resources {
 			fmt.Fprintf(w, "  %s\n", r)
 			if arn := strings.Split(r, ":"); len(arn) > 3 && arn[2] == "acm" {

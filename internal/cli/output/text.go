@@ -5,9 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
-	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // Few joins texts, the first ten of many.
@@ -62,12 +60,4 @@ func Some[T any](list []T, most int, show func(T), more func(int)) {
 	if n := len(list) - most; n > 0 {
 		more(n)
 	}
-}
-
-// KindText is the kind of the objects that a stack is of.
-func KindText(kind string) string {
-	if kind == string(model.ALBGateway) || kind == string(model.NLBGateway) {
-		return string(cluster.KindGateway)
-	}
-	return kind
 }

@@ -89,7 +89,7 @@ type AcceleratorComparer struct{ *Comparer }
 
 // accelerators are those that AWS has of a stack, and the one that it is to have.
 func (c AcceleratorComparer) accelerators() (out []Accelerator) {
-	if c.Stack.ID.Kind != model.GlobalAccelerator {
+	if !c.Stack.ID.Kind.HasAccelerator() {
 		return nil
 	}
 	chosen := resolved.AcceleratorChoices{}
@@ -326,7 +326,7 @@ func (o Other) Text() string {
 
 // OthersOf are the endpoint groups of the accelerator of a draft that are not its object's.
 func OthersOf(d engine.Draft) (out []Other) {
-	if d.Stack.ID.Kind != model.GlobalAccelerator {
+	if !d.Stack.ID.Kind.HasAccelerator() {
 		return nil
 	}
 	c := AcceleratorComparer{NewComparer(d, d.Have.Facts, Behind{})}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
@@ -110,7 +111,7 @@ func (e Endpoint) Text() string {
 func (lb EndpointLoadBalancer) Text(whose bool) string {
 	text := fmt.Sprintf("%s load balancer %s (%s), %s", lb.Type, lb.Name, lb.Scheme, lb.Status)
 	if lb.Kind != "" && whose {
-		text += fmt.Sprintf(", of %s %s", output.KindText(lb.Kind), lb.ID)
+		text += fmt.Sprintf(", of %s %s", model.Kind(lb.Kind).Object(), lb.ID)
 	}
 	return text
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/input"
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // NewGet is the command get.
@@ -191,7 +192,7 @@ func (doc GetDocument) table(w io.Writer, now time.Time) error {
 		if at, err := time.Parse(time.RFC3339, lb.Created); err == nil {
 			age = duration.HumanDuration(now.Sub(at))
 		}
-		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s\t%s\t%s\n", output.KindText(lb.Kind), lb.ID, cmp.Or(lb.DNSName, "-"), cmp.Or(lb.State, "-"), targets,
+		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s\t%s\t%s\n", model.Kind(lb.Kind).Object(), lb.ID, cmp.Or(lb.DNSName, "-"), cmp.Or(lb.State, "-"), targets,
 			cmp.Or(strings.Join(found, ", "), "-"), age)
 	}
 	return t.Flush()

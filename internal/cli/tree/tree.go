@@ -120,7 +120,7 @@ func (t *treeing) addAccelerators(ctx context.Context, all *Document, of Behind,
 		s.leading(leading)
 	}
 	if slices.ContainsFunc(all.Stacks, func(s Stack) bool { return len(s.LoadBalancers) > 0 }) {
-		err := input.EachBeside(ctx, &t.Source, t.store, func(id model.StackID) bool { return id.Kind == model.GlobalAccelerator }, func(d engine.Draft) error {
+		err := input.EachBeside(ctx, &t.Source, t.store, func(id model.StackID) bool { return id.Kind.HasAccelerator() }, func(d engine.Draft) error {
 			Compare(d, d.Have.Facts, of).leading(leading)
 			return nil
 		})
@@ -200,7 +200,7 @@ type Text struct {
 
 func showTree(w io.Writer, s Stack) {
 	t := Text{w, s.names}
-	fmt.Fprintf(w, "%s %s%s\n", output.KindText(s.Kind), s.ID, map[bool]string{true: ": held, nothing of it is changed"}[s.Held])
+	fmt.Fprintf(w, "%s %s%s\n", model.Kind(s.Kind).Object(), s.ID, map[bool]string{true: ": held, nothing of it is changed"}[s.Held])
 	if len(s.Members) > 0 && !s.alone() {
 		var refs []string
 		for _, m := range s.Members {
@@ -226,7 +226,7 @@ func showTree(w io.Writer, s Stack) {
 
 // alone reports whether the only member is the object whose name the stack has.
 func (s Stack) alone() bool {
-	return len(s.Members) == 1 && finding.Ref(s.Members[0]).String() == output.KindText(s.Kind)+" "+s.ID
+	return len(s.Members) == 1 && finding.Ref(s.Members[0]).String() == model.Kind(s.Kind).Object()+" "+s.ID
 }
 
 // line writes one line with its sign.

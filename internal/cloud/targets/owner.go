@@ -89,14 +89,13 @@ func groupMadeFor(c *sdk.Client, tags map[string]string) []string {
 	if !naming.Owns(c.Config.Cluster, tags) {
 		return nil
 	}
-	for _, kind := range []model.Kind{model.Ingress, model.Service} {
-		if namespace, _, ok := strings.Cut(tags[naming.ResourceTag(kind)], "/"); ok {
-			return []string{namespace}
-		}
-	}
-	for _, kind := range []model.Kind{model.ALBGateway, model.NLBGateway} {
-		if id, ok := tags[naming.ResourceTag(kind)]; ok {
+	for _, kind := range model.Kinds {
+		id, ok := tags[naming.ResourceTag(kind)]
+		if ok && kind.OfGateway() {
 			return naming.BackendNamespaces(id)
+		}
+		if namespace, _, ok := strings.Cut(id, "/"); ok {
+			return []string{namespace}
 		}
 	}
 	return nil

@@ -10,13 +10,7 @@ import (
 )
 
 // Root is the kind of the objects that make up stacks of a kind.
-func Root(kind model.Kind) cluster.Kind {
-	switch kind {
-	case model.ALBGateway, model.NLBGateway:
-		return "Gateway"
-	}
-	return cluster.Kind(kind)
-}
+func Root(kind model.Kind) cluster.Kind { return cluster.Kind(kind.Object()) }
 
 // BindingsOf selects the TargetGroupBindings with the labels of a stack. Whoever may write TargetGroupBindings may set these.
 func BindingsOf(id model.StackID) cluster.Query {
@@ -108,7 +102,7 @@ func Vanished(v *cluster.View, id model.StackID) []model.Member {
 // balancers share. A GlobalAccelerator needs nothing of it, and would not delete it as the last one.
 func OthersLive(v *cluster.View, id model.StackID) bool {
 	for _, kind := range model.Kinds {
-		if kind != model.GlobalAccelerator && slices.ContainsFunc(claimants(v, kind), func(obj cluster.Object) bool {
+		if !kind.HasAccelerator() && slices.ContainsFunc(claimants(v, kind), func(obj cluster.Object) bool {
 			return obj.GetDeletionTimestamp() == nil && slices.ContainsFunc(Claims(v, obj), func(o model.StackID) bool { return o != id })
 		}) {
 			return true

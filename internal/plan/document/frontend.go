@@ -28,7 +28,7 @@ func (d *Describer) FrontNLB() {
 			targets.TargetGroups[g.Name] = albTargetSpec{Name: g.Name, ARN: targetGroupToken(g.ID), Port: g.Port, TargetARN: literal(g.LoadBalancer), TargetPort: g.Port}
 		}
 	}
-	if d.Want.ID.Kind != model.Service {
+	if kind := d.Want.ID.Kind; kind.HasRules() || kind.OfGateway() {
 		d.note(TypeALBTargets, string(TypeALBTargets), targets)
 	}
 	w, live := d.Want.FrontendNLB, d.Frontend.Live

@@ -14,7 +14,7 @@ import (
 
 // Choose makes the plan of a stack and returns what it has chosen.
 func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) resolved.Choices {
-	if want.ID.Kind == model.GlobalAccelerator {
+	if want.ID.Kind.HasAccelerator() {
 		return accelerators.Choose(want, have, opt, memory)
 	}
 	have, _ = authority.Revoke(have)

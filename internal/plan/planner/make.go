@@ -13,7 +13,7 @@ import (
 // prefix leaves a working load balancer. Findings are faults that only AWS facts could show. A
 // plan with Asks is preliminary: answer them and make it again.
 func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) (plan.Plan, finding.List) {
-	if want.ID.Kind == model.GlobalAccelerator {
+	if want.ID.Kind.HasAccelerator() {
 		return accelerators.Make(want, have, opt, memory)
 	}
 	have, withdrawn := authority.Revoke(have)

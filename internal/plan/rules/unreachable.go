@@ -28,7 +28,7 @@ func UnreachableRule(r, by model.Rule) finding.Finding {
 		}
 	}
 	why, fix := "comes first", "change the host or path of one of them"
-	if r.Member.Kind == string(model.Ingress) {
+	if model.Kind(r.Member.Kind).HasGroupOrder() {
 		why, fix = why+" in group order", fix+", or set group.order"
 	}
 	return finding.Finding{

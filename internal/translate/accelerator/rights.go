@@ -53,7 +53,7 @@ func (t rights) owns(lb observed.EndpointLoadBalancer) bool {
 // owners are the objects that have to permit the use of a load balancer of the cluster: its own, or any of each namespace
 // that it serves.
 func owners(lb observed.EndpointLoadBalancer) (out []attach.To) {
-	if lb.Stack == (model.StackID{}) || lb.Stack.Kind == model.GlobalAccelerator {
+	if lb.Stack == (model.StackID{}) || lb.Stack.Kind.HasAccelerator() {
 		return nil
 	}
 	kind := string(ownership.Root(lb.Stack.Kind))

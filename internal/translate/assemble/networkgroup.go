@@ -31,7 +31,7 @@ func (g *Group) defaultCheckPort(r GroupRequest) string {
 func (g *Group) networkCheck(r GroupRequest, found *finding.List) {
 	s := r.Settings
 	defaults := model.HealthCheck{Protocol: "TCP", Path: "/", IntervalSeconds: 10, TimeoutSeconds: 10, HealthyThreshold: 3, UnhealthyThreshold: 3}
-	if r.ofGateway() {
+	if r.Kind.OfGateway() {
 		defaults.IntervalSeconds, defaults.TimeoutSeconds = 15, 5
 	}
 	if g.localTraffic(r) {

@@ -98,17 +98,12 @@ func TargetGroup(r GroupRequest) (Group, finding.List) {
 	return out, found
 }
 
-// ofGateway reports whether routes use the target group, which have defaults of their own.
-func (r GroupRequest) ofGateway() bool {
-	return r.Kind == model.ALBGateway || r.Kind == model.NLBGateway
-}
-
 // hasIPv6 reports whether the targets have IPv6 addresses.
 func (r GroupRequest) hasIPv6() bool {
 	switch {
 	case r.AddressType.Set:
 		return r.AddressType.Value == model.IPv6
-	case r.ofGateway() && !r.LoadBalancer.HasIPv6() && len(r.Service.Spec.IPFamilies) > 1:
+	case r.Kind.OfGateway() && !r.LoadBalancer.HasIPv6() && len(r.Service.Spec.IPFamilies) > 1:
 		return r.Service.Spec.IPFamilies[0] == corev1.IPv6Protocol // the load balancer reaches one family only
 	}
 	return hasIPv6(r.Service)
@@ -120,7 +115,7 @@ func (r GroupRequest) name(setting string) string { return naming.SettingName(r.
 // ipWay is how the target group gets ip targets.
 func (r GroupRequest) ipWay() string {
 	way := "set " + r.name("target-type") + " to ip"
-	if r.ofGateway() {
+	if r.Kind.OfGateway() {
 		way += " in a TargetGroupConfiguration of the Service"
 	}
 	return way
@@ -180,7 +175,7 @@ func (g *Group) check(r GroupRequest, found *finding.List) {
 	s := r.Settings
 	grpc := g.ProtocolVersion == "GRPC"
 	path, threshold, codes := "/", int32(2), "200"
-	if r.ofGateway() {
+	if r.Kind.OfGateway() {
 		threshold, codes = 3, "200-399"
 	}
 	if grpc {
@@ -198,7 +193,7 @@ func (g *Group) check(r GroupRequest, found *finding.List) {
 	switch {
 	case grpc:
 		g.HealthCheck.GRPCCodes = s.SuccessCodes.Or("12")
-	case g.HealthCheck.Protocol == "TCP" && r.ofGateway():
+	case g.HealthCheck.Protocol == "TCP" && r.Kind.OfGateway():
 		g.HealthCheck.Path = "" // which such checks do not have, nor codes
 	default:
 		g.HealthCheck.HTTPCodes = s.SuccessCodes.Or(codes)

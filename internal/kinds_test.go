@@ -1,0 +1,80 @@
+package internal
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// kindless are the packages that all kinds of stacks go through. They ask for properties of a kind (internal/model/kind.go) and
+// for no kind by its name, so that a new kind is a row of that table and a frontend.
+var kindless = []string{"cli", "engine", "plan", "translate/assemble"}
+
+// kindful are packages below them that are about certain kinds.
+var kindful = []string{
+	"cli/doctor",  // looks at AWS for an invented stack, and counts certificates by the flag of their kind
+	"cli/migrate", // from Ingresses and Services to Gateways
+}
+
+func TestStagesAskNoKindByName(t *testing.T) {
+	for _, root := range kindless {
+		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() && slices.Contains(kindful, filepath.ToSlash(p)) {
+				return fs.SkipDir
+			}
+			if d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+				return nil
+			}
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, p, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			for _, f := range kindNames(fset, file) {
+				t.Errorf("%s; ask for a property of the kind (internal/model/kind.go)", f)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// kindNames are where a file names a kind of stacks.
+func kindNames(fset *token.FileSet, file *ast.File) (out []string) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if of, ok := s.X.(*ast.Ident); ok && of.Name == "model" && slices.Contains([]string{"Ingress", "Service", "ALBGateway", "NLBGateway", "GlobalAccelerator"}, s.Sel.Name) {
+			out = append(out, fmt.Sprintf("%s: model.%s", fset.Position(s.Pos()), s.Sel.Name))
+		}
+		return true
+	})
+	return out
+}
+
+func TestNamesOfKindsAreFound(t *testing.T) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "a.go", `package a
+func f(k model.Kind) bool { return k == model.Service || k.HasRules() || x.Ingress }`, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a.go:2:41: model.Service"}, kindNames(fset, file)); diff != "" {
+		t.Error(diff)
+	}
+}
