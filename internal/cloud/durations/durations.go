@@ -13,8 +13,8 @@ const (
 	// Polled is for certificates that a plan asks for every five seconds.
 	Polled = 4 * time.Second
 	// Recent is for what is changing: load balancers that are being made, lists that deletions follow from, and
-	// refusals, so that a wrong name does not cost everybody's calls. The rate limiter estimates rates and counts
-	// active tenants over the same time, the search for drift lists as often what there is, and AWS counts as silent
+	// refusals, so that a wrong name does not cost everybody's calls. The rate limiter counts active tenants over the
+	// same time, the search for drift lists as often what there is, and AWS counts as silent
 	// when a call has no answer for so long: usual ones take a second at most.
 	Recent = 10 * time.Second
 	// Pending is for what AWS is at work on and a plan looks at every half minute or more seldom, such as the
@@ -59,8 +59,7 @@ const (
 	// Call is how long a call may take with all its attempts: two. A read that was throttled is admitted by then as a
 	// rule, so it is not reported before.
 	Call = time.Minute
-	// FirstRetry is when a read that failed is tried again for the first time, and a call of low priority at the latest,
-	// as fewer of high priority may have come than expected.
+	// FirstRetry is when a read that failed is tried again for the first time.
 	FirstRetry = 5 * time.Second
 	// LastRetry is for reads that fail again and again, and bounds what a tenant's calls are put off. It is less than the
 	// five minutes after which a plan asks again for what was denied.

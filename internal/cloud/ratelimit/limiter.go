@@ -26,7 +26,7 @@ type Limiter struct {
 	mu       sync.Mutex
 	queue    []*waiter                // by since
 	reserved map[queueKey]reservation // of calls that were put off
-	eligible map[queueKey]time.Time   // from when the next call of a tenant counts, if that is not now
+	eligible map[queueKey]time.Time   // from when the next call of a tenant counts, or its last one has
 	changed  chan struct{}            // closed when a call that waits may be sent earlier
 }
 
@@ -180,21 +180,28 @@ func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
 
 // eligibleAt is the time from which a tenant's call counts. The lock is held.
 func (l *Limiter) eligibleAt(buckets []*bucket, tenant queueKey, now time.Time) time.Time {
-	maps.DeleteFunc(l.eligible, func(_ queueKey, next time.Time) bool { return next.Before(now) })
-	since := now
-	if next, ok := l.eligible[tenant]; ok {
-		since = next
+	since := now.Add(l.lead(tenant, now))
+	l.charge(buckets, tenant, now, 1)
+	return since
+}
+
+// lead is by how much more time a tenant's calls have taken than has passed. What it had a moment ago is remembered, so that
+// tenants with calls can be counted. The lock is held.
+func (l *Limiter) lead(tenant queueKey, now time.Time) time.Duration {
+	maps.DeleteFunc(l.eligible, func(_ queueKey, next time.Time) bool { return now.Sub(next) > durations.Recent })
+	if !l.eligible[tenant].After(now) {
+		l.eligible[tenant] = now
 	}
+	return l.eligible[tenant].Sub(now)
+}
+
+// charge counts a call of a tenant, as the time that so many take. The lock is held.
+func (l *Limiter) charge(buckets []*bucket, tenant queueKey, now time.Time, calls int) {
 	var each time.Duration
 	for _, b := range buckets {
 		each = max(each, time.Duration(float64(time.Second)/b.rate()))
 	}
-	next := since.Add(each)
-	if last := now.Add(durations.LastRetry); next.After(last) {
-		next = last
-	}
-	l.eligible[tenant] = next
-	return since
+	l.eligible[tenant] = now.Add(min(l.eligible[tenant].Sub(now)+time.Duration(calls)*each, durations.LastRetry))
 }
 
 // dequeue takes a call out of the queue. The lock is held.

@@ -29,7 +29,7 @@ func (t *testSchedule) ask(operation, tenant, group string) time.Duration {
 	if operation == DeregisterTargets {
 		within = 25 * time.Second
 	}
-	_, err := t.take(TargetCall{Operation: operation, Group: group, Tenant: tenant, Within: within, LowPriority: operation == DeregisterTargets})
+	_, err := t.take(TargetCall{Operation: operation, Group: group, Tenant: tenant, Within: within})
 	var put *Postponed
 	if errors.As(err, &put) {
 		return put.RetryAfter()
@@ -96,29 +96,27 @@ func TestADeregistrationThatIsOverdueGoesFirst(t *testing.T) {
 	}
 }
 
-// New targets find half of the bucket, and those that are gone leave in time all the same.
+// Registrations come first until a deregistration is due, and it leaves in time all the same.
 func TestDeregistrationsYieldUntilTheyAreDue(t *testing.T) {
 	s := newTestSchedule(4, 20)
-	for i := range 10 {
-		if wait := s.ask(DeregisterTargets, "shop", fmt.Sprint(i)); wait > 0 {
-			t.Fatalf("the first half of the bucket is free, but call %d waits for %v", i, wait)
-		}
-	}
-	gone := s.ask(DeregisterTargets, "shop", "gone")
-	if gone == 0 {
-		t.Fatal("a deregistration that is not due takes what is left for new targets")
-	}
+	s.drain("shop")
 	start, late := s.at, time.Duration(0)
-	for i := range 240 { // a minute of all that AWS admits
-		s.at = start.Add(time.Duration(i) * 250 * time.Millisecond)
-		if gone > 0 && s.ask(DeregisterTargets, "shop", "gone") == 0 {
-			gone, late = 0, s.at.Sub(start)
+	waiting := []int{0, 1, 2}
+	for i := range 4 * 60 { // a minute of all that AWS admits
+		s.at = start.Add(time.Duration(i) * 260 * time.Millisecond)
+		for j, n := range waiting {
+			switch wait := s.ask(RegisterTargets, "shop", fmt.Sprint("new", n)); {
+			case wait == 0:
+				waiting[j] += len(waiting)
+			case wait > time.Second:
+				t.Fatalf("a registration waits for %v", wait)
+			}
 		}
-		if wait := s.ask(RegisterTargets, "shop", fmt.Sprint("new", i)); wait > time.Second {
-			t.Fatalf("a registration waits for %v", wait)
+		if late == 0 && s.ask(DeregisterTargets, "shop", "gone") == 0 {
+			late = s.at.Sub(start)
 		}
 	}
-	if late == 0 || late > 26*time.Second {
+	if late < 24*time.Second || late > 27*time.Second {
 		t.Errorf("the deregistration was sent after %v", late)
 	}
 }

@@ -65,9 +65,6 @@ type Turn struct {
 	Tenant string
 	// Within is how long the call may wait from when it is first asked for.
 	Within time.Duration
-	// LowPriority leaves half of what is admitted to the calls that have not, and most of it when the call is long past its
-	// deadline.
-	LowPriority bool
 }
 
 // The values that plans are made of.

@@ -17,10 +17,10 @@ import (
 // deregisterTurn is the turn of a call that takes targets out. Registrations come first, unless an address is
 // another pod's already.
 func (p *run) deregisterTurn(list []*observed.Target) Turn {
-	t := Turn{Tenant: p.key.Namespace, Within: durations.Running, LowPriority: true}
+	t := Turn{Tenant: p.key.Namespace, Within: durations.Running}
 	switch targets.DepartureOf(p.r.Cluster.View().Unsubscribed(), p.key.Namespace, list, p.r.memory.get(p.key).leavingSince) {
 	case targets.GivenAway:
-		t.Within, t.LowPriority = durations.Moment, false
+		t.Within = durations.Moment
 	case targets.Ended:
 		t.Within = durations.Ended
 	}

@@ -47,29 +47,29 @@ func TestATargetThatWaitsIsMoreUrgentWhenItsPodIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect := func(what string, within time.Duration, lowPriority bool) {
+	expect := func(what string, within time.Duration) {
 		t.Helper()
 		w.now = w.now.Add(5 * time.Second)
 		w.run("a")
-		if b.turn.Within != within || b.turn.LowPriority != lowPriority {
+		if b.turn.Within != within {
 			t.Errorf("%s: %+v", what, b.turn)
 		}
 	}
 	w.put(strings.SplitN(podDocs("web", p1), "---", 2)[0])
-	expect("the pod is there", 45*time.Second, true)
+	expect("the pod is there", 45*time.Second)
 	w.drop(cluster.KindPod, "p2")
-	expect("the pod is gone", 25*time.Second, true)
+	expect("the pod is gone", 25*time.Second)
 	if err := w.store.Put(old); err != nil {
 		t.Fatal(err)
 	}
-	expect("the pod was only missing in the cache", 45*time.Second, true)
+	expect("the pod was only missing in the cache", 45*time.Second)
 	w.drop(cluster.KindPod, "p2")
 	other := strings.ReplaceAll(stolen(p2.ip), "namespace: other", "namespace: ns")
 	w.put(strings.Replace(other, "2026-01-02T00:00:00Z", w.now.Format(time.RFC3339), 1))
-	expect("another pod of the namespace has the address", time.Second, false)
+	expect("another pod of the namespace has the address", time.Second)
 	w.drop(cluster.KindPod, "thief")
 	w.put(stolen(p2.ip))
-	expect("a pod of another namespace has the address", time.Second, false)
+	expect("a pod of another namespace has the address", time.Second)
 	b.busy = false
 	w.run("a")
 	if got := len(w.aws.groups["arn/a"]); got != 1 {
