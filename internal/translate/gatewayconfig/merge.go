@@ -3,6 +3,7 @@ package gatewayconfig
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
@@ -23,30 +24,12 @@ func Merge(class, gateway *gwconfig.LoadBalancerConfigurationSpec) gwconfig.Load
 	if prefersGateway(class) {
 		high, low = gateway, class
 	}
+	out := over(*high, *low)
 	tags := union(high.Tags, low.Tags)
-	return gwconfig.LoadBalancerConfigurationSpec{
-		LoadBalancerName: first(high.LoadBalancerName, low.LoadBalancerName),
-		Scheme:           first(high.Scheme, low.Scheme),
-		IPAddressType:    first(high.IPAddressType, low.IPAddressType),
-		EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic: first(high.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic, low.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic),
-		CustomerOwnedIPv4Pool:                                first(high.CustomerOwnedIPv4Pool, low.CustomerOwnedIPv4Pool),
-		IPv4IPAMPoolID:                                       first(high.IPv4IPAMPoolID, low.IPv4IPAMPoolID),
-		LoadBalancerSubnets:                                  first(high.LoadBalancerSubnets, low.LoadBalancerSubnets),
-		LoadBalancerSubnetsSelector:                          first(high.LoadBalancerSubnetsSelector, low.LoadBalancerSubnetsSelector),
-		ListenerConfigurations:                               mergeListeners(high.ListenerConfigurations, low.ListenerConfigurations),
-		DisableSecurityGroup:                                 first(high.DisableSecurityGroup, low.DisableSecurityGroup),
-		SecurityGroups:                                       first(high.SecurityGroups, low.SecurityGroups),
-		SecurityGroupPrefixes:                                first(high.SecurityGroupPrefixes, low.SecurityGroupPrefixes),
-		SourceRanges:                                         first(high.SourceRanges, low.SourceRanges),
-		LoadBalancerAttributes:                               mergeAttributes(high.LoadBalancerAttributes, low.LoadBalancerAttributes),
-		Tags:                                                 &tags,
-		EnableICMP:                                           first(high.EnableICMP, low.EnableICMP),
-		ManageBackendSecurityGroupRules:                      first(high.ManageBackendSecurityGroupRules, low.ManageBackendSecurityGroupRules),
-		MinimumLoadBalancerCapacity:                          first(high.MinimumLoadBalancerCapacity, low.MinimumLoadBalancerCapacity),
-		WAFv2:                                                first(high.WAFv2, low.WAFv2),
-		ShieldConfiguration:                                  first(high.ShieldConfiguration, low.ShieldConfiguration),
-		DefaultTargetGroupConfiguration:                      first(high.DefaultTargetGroupConfiguration, low.DefaultTargetGroupConfiguration),
-	}
+	out.MergingMode, out.Tags = nil, &tags
+	out.LoadBalancerAttributes = mergeAttributes(high.LoadBalancerAttributes, low.LoadBalancerAttributes)
+	out.ListenerConfigurations = mergeListeners(high.ListenerConfigurations, low.ListenerConfigurations)
+	return out
 }
 
 // prefersGateway reports whether the configuration of a class lets that of the Gateway win.
@@ -54,10 +37,13 @@ func prefersGateway(class *gwconfig.LoadBalancerConfigurationSpec) bool {
 	return class != nil && class.MergingMode != nil && *class.MergingMode == gwconfig.PreferGateway
 }
 
-// first is the one that is given, the high one where both are.
-func first[T any](high, low *T) *T {
-	if high != nil {
-		return high
+// over returns the low one with each field, as a whole, of the high one where it is given there.
+func over[S any](high, low S) S {
+	from, to := reflect.ValueOf(high), reflect.ValueOf(&low).Elem()
+	for i := range from.NumField() {
+		if f := from.Field(i); !f.IsZero() {
+			to.Field(i).Set(f)
+		}
 	}
 	return low
 }
@@ -113,18 +99,8 @@ func mergeListeners(high, low *[]gwconfig.ListenerConfiguration) *[]gwconfig.Lis
 
 // MergeProps lays properties of target groups over others, field by field.
 func MergeProps(high, low gwconfig.TargetGroupProps) gwconfig.TargetGroupProps {
-	out := gwconfig.TargetGroupProps{
-		TargetGroupName:       first(high.TargetGroupName, low.TargetGroupName),
-		IPAddressType:         first(high.IPAddressType, low.IPAddressType),
-		HealthCheckConfig:     first(high.HealthCheckConfig, low.HealthCheckConfig),
-		NodeSelector:          first(high.NodeSelector, low.NodeSelector),
-		TargetGroupAttributes: mergeAttributes(high.TargetGroupAttributes, low.TargetGroupAttributes),
-		TargetType:            first(high.TargetType, low.TargetType),
-		Protocol:              first(high.Protocol, low.Protocol),
-		ProtocolVersion:       first(high.ProtocolVersion, low.ProtocolVersion),
-		TargetControlPort:     first(high.TargetControlPort, low.TargetControlPort),
-		EnableMultiCluster:    first(high.EnableMultiCluster, low.EnableMultiCluster),
-	}
+	out := over(high, low)
+	out.TargetGroupAttributes = mergeAttributes(high.TargetGroupAttributes, low.TargetGroupAttributes)
 	if high.Tags != nil || low.Tags != nil {
 		tags := union(high.Tags, low.Tags)
 		out.Tags = &tags

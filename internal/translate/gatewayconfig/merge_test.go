@@ -1,6 +1,8 @@
 package gatewayconfig
 
 import (
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -125,4 +127,50 @@ func TestMergeProps(t *testing.T) {
 	if d := cmp.Diff(want, MergeProps(high, low)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
+}
+
+// TestEveryFieldIsMerged gives each field to either side, so that a new one cannot be forgotten.
+func TestEveryFieldIsMerged(t *testing.T) {
+	t.Parallel()
+	merge := func(high, low gwconfig.LoadBalancerConfigurationSpec) gwconfig.LoadBalancerConfigurationSpec {
+		return Merge(&high, &low)
+	}
+	if n := everyField(t, merge, "MergingMode"); n < 20 {
+		t.Errorf("only %d fields of load balancers", n)
+	}
+	if n := everyField(t, MergeProps); n < 10 {
+		t.Errorf("only %d fields of target groups", n)
+	}
+}
+
+func everyField[S any](t *testing.T, merge func(high, low S) S, but ...string) (n int) {
+	t.Helper()
+	var none S
+	for f := range reflect.TypeFor[S]().Fields() {
+		if slices.Contains(but, f.Name) {
+			continue
+		}
+		n++
+		given := func() (out S, value reflect.Value) {
+			value = reflect.ValueOf(&out).Elem().FieldByIndex(f.Index)
+			if f.Type.Kind() == reflect.Pointer {
+				value.Set(reflect.New(f.Type.Elem()))
+			} else {
+				value.Set(reflect.MakeSlice(f.Type, 1, 1))
+			}
+			return out, value
+		}
+		high, value := given()
+		low, _ := given()
+		for _, got := range []S{merge(high, none), merge(none, low)} {
+			if reflect.ValueOf(got).FieldByIndex(f.Index).IsZero() {
+				t.Errorf("%s of one side is lost", f.Name)
+			}
+		}
+		got := reflect.ValueOf(merge(high, low)).FieldByIndex(f.Index)
+		if byKey := []string{"Tags", "LoadBalancerAttributes", "TargetGroupAttributes", "ListenerConfigurations"}; !slices.Contains(byKey, f.Name) && got.Pointer() != value.Pointer() {
+			t.Errorf("%s is not that of the side that wins", f.Name)
+		}
+	}
+	return n
 }
