@@ -53,36 +53,26 @@ func (d *drifts) news(all []observed.Foreign) []observed.Foreign {
 	return slices.DeleteFunc(slices.Clone(all), func(f observed.Foreign) bool { return !f.At.After(d.compared) })
 }
 
-// restores reports whether a step restores a resource of a kind that others have changed.
-func restores(s plan.Step, foreign []observed.Foreign) bool {
-	kind := s.Address.Kind
+// restores reports whether a step restores what others have changed. Alone, in a plan that has nothing else to do, a resource
+// of a kind that they have changed is enough; beside an edit, or what a stack that has not come to rest goes on with, the step
+// is about that very resource.
+func restores(p plan.Plan, s plan.Step, alone bool, foreign []observed.Foreign) bool {
 	if s.Revokes {
 		return false // whoever changed it, what has no right does not stay
 	}
+	kind, id, known := s.Address.Kind, cmp.Or(p.Known[s.Address], s.Address.ID), s.Address.ID
 	if kind == plan.BackendGroup {
 		kind = plan.SecurityGroup
 	}
-	return slices.ContainsFunc(foreign, func(f observed.Foreign) bool { return f.Kind == string(kind) })
-}
-
-// restoresBeside reports whether a step of a plan that also carries out an edit, or goes on with something, restores what
-// others have changed: it is about that very resource.
-func restoresBeside(p plan.Plan, s plan.Step, foreign []observed.Foreign) bool {
-	if s.Revokes {
-		return false
-	}
-	kind, id := string(s.Address.Kind), cmp.Or(p.Known[s.Address], s.Address.ID)
-	if s.Address.Kind == plan.BackendGroup {
-		kind = string(plan.SecurityGroup)
-	}
-	known := s.Address.ID
 	if do, ok := s.Do.(plan.CreateRule); ok {
 		known = observed.RuleText(s.Rule.Port, do.Rule.Conditions)
 	}
 	return slices.ContainsFunc(foreign, func(f observed.Foreign) bool {
 		switch {
-		case f.Kind != kind:
+		case f.Kind != string(kind):
 			return false
+		case alone:
+			return true
 		case s.Verb == plan.Create:
 			return f.Deleted == known
 		}
@@ -101,12 +91,11 @@ func (r *run) drifted(d Draft) {
 	foreign := r.mem.drift.news(d.Have.Facts.Foreign)
 	var found, left []plan.Step
 	for _, s := range d.Plan.Steps {
-		was := r.mem.drift.leaves(s)
-		now := r.quiet && restores(s, foreign)
-		if !was && !r.reported[s.ID] && !r.rests[s.ID] && (now || !r.quiet && restoresBeside(d.Plan, s, foreign)) {
+		was, now := r.mem.drift.leaves(s), restores(d.Plan, s, r.quiet, foreign)
+		if now && !was && !r.reported[s.ID] && !r.rests[s.ID] {
 			found = append(found, s)
 		}
-		if mode == ReportDrift && (now || was) {
+		if mode == ReportDrift && (now && r.quiet || was) {
 			left = append(left, s)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/acm"
 	"github.com/prometheus/client_golang/prometheus"
 
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
@@ -107,6 +108,36 @@ func TestAnEditIsNoDrift(t *testing.T) {
 			t.Errorf("%q %v", reported, driftTotal(t, metrics))
 		}
 	})
+}
+
+// What a comparison finds beside the work of others is carried out, also where drift is only reported: a new certificate is
+// no change by others, though the run that finds it was brought about by one.
+func TestANewCertificateBesideDriftIsNoDrift(t *testing.T) {
+	t.Parallel()
+	for mode, reason := range map[engine.DriftMode]string{engine.RepairDrift: "DriftRepaired", engine.ReportDrift: "DriftFound"} {
+		t.Run(string(mode), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWith(t, Options{Drift: true, DriftMode: mode, Workers: 3, Checkpoints: true})
+				r.Apply(shop, pods("web", podAddresses[:3]...), ingressOf(annotated("listen-ports", `[{"HTTPS":443}]`, "tags", "team=shop"), "/=web"))
+				r.during(2 * time.Hour)
+				cert, key, err := selfSigned("shop.example.com")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := acm.NewFromConfig(AWSConfig(r.Emulator)).ImportCertificate(t.Context(), &acm.ImportCertificateInput{Certificate: cert, PrivateKey: key}); err != nil {
+					t.Fatal(err)
+				}
+				drifts["tag of the load balancer changed"](newExternalActor(t, r))
+				r.during(15 * time.Minute)
+				if got := r.certificatesOn(443); len(got) != 2 {
+					t.Errorf("the listener has %q, the new certificate is to be added", got)
+				}
+				if reported := driftEvents(r, reason); len(reported) != 1 || !strings.Contains(reported[0], "tags.team") {
+					t.Errorf("%q", reported)
+				}
+			})
+		})
+	}
 }
 
 // A source that others add to the managed security group is one event, which says how to admit it.
