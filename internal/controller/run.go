@@ -122,7 +122,7 @@ func Run(ctx context.Context, s Setup) error {
 	}
 	cl := kube.New(source, kube.Live{Client: leading}, clock.RealClock{})
 
-	book := checkpoint.New(clock.RealClock{})
+	book := checkpoint.New()
 	deploy := s.Log.WithName("deploy")
 	st := StackLine(engine.Config{
 		Cloud: aws.Stacks, Silence: aws.Silence, Cluster: cl, Frontends: frontends,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/resync"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
@@ -29,15 +30,13 @@ func (e *Engine) digest(v *cluster.View, stack model.Stack, desired string) stri
 	return checkpoint.Digest(desired, stack.Members, e.Options, e.Cluster.Bindings(v, stack.ID))
 }
 
-// putOff says for how long a stack may be left alone. One that is to be emptied never waits.
+// putOff is how long after a start a stack is compared that was carried out in full; zero for any other. One that is to be
+// emptied never waits.
 func (e *Engine) putOff(stack model.Stack, digest string) time.Duration {
-	if e.Checkpoints == nil {
+	if e.Checkpoints == nil || stack.Empty() || !e.Checkpoints.Unchanged(stack.ID, digest) {
 		return 0
 	}
-	if stack.Empty() {
-		digest = ""
-	}
-	return e.Checkpoints.PutOff(stack.ID, digest)
+	return resync.First(e.Resync, stack.ID.String())
 }
 
 // note remembers a desired state that was carried out in full, and forgets every other. What the

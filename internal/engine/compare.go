@@ -4,7 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/fulcrum-lb/fulcrum/internal/engine/resync"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
@@ -24,7 +23,7 @@ func (r *run) resync(now time.Time) {
 	if out.Over() {
 		return
 	}
-	due := r.mem.comparison.End(out.Done && !out.refused, r.e.resyncAfter(out.ID), now)
+	due := r.mem.comparison.End(out.Done && !out.refused, now)
 	switch {
 	case due == 0:
 	case out.RetryAfter == 0:
@@ -32,8 +31,4 @@ func (r *run) resync(now time.Time) {
 	default:
 		out.RetryAfter = min(out.RetryAfter, due)
 	}
-}
-
-func (e *Engine) resyncAfter(id model.StackID) time.Duration {
-	return resync.After(e.Resync, id.String())
 }

@@ -52,8 +52,8 @@ type Config struct {
 // Checkpoints remember the desired states that were carried out in full, as hashes. They decide when a
 // stack is looked at and nothing else.
 type Checkpoints interface {
-	// PutOff says for how long a stack with this desired state may be left alone; zero: look at it now.
-	PutOff(id model.StackID, digest string) time.Duration
+	// Unchanged reports whether a stack with this desired state was carried out in full.
+	Unchanged(id model.StackID, digest string) bool
 	// Note remembers a desired state that was carried out in full; "" forgets the stack.
 	Note(id model.StackID, digest string)
 }
@@ -351,13 +351,13 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	}
 	desired := desired(stack, found)
 	digest := e.digest(v, stack, desired)
-	if d := mem.comparison.PutOff(desired, e.putOff(stack, digest), e.resyncAfter(id), start); d > 0 {
+	if d := mem.comparison.PutOff(desired, e.putOff(stack, digest), start); d > 0 {
 		e.memories.store(id, mem)
 		out.Stack, out.Findings, out.Deferred, out.RetryAfter = stack, found.Sorted(), true, d
 		return out, nil
 	}
 	again, _ := mem.repeats.due(start)
-	edited, early := mem.comparison.Begin(stack, desired, again, e.Resync, e.resyncAfter(id), start)
+	edited, early := mem.comparison.Begin(stack, desired, again, e.Resync, start)
 	if edited {
 		mem.drift.leave(nil)
 	}

@@ -1,8 +1,6 @@
 package bindings
 
 import (
-	"fmt"
-	"hash/fnv"
 	"sync"
 	"time"
 
@@ -101,17 +99,10 @@ func (m *memory) those(is func(entry) bool) (out []Key) {
 
 // firstDue is when a binding is compared with AWS first, though it did not change.
 func (at moment) firstDue() time.Time {
-	return at.now.Add(min(at.firstLook+spread(at.key, at.firstLook/2), resync.After(at.resync, at.key.String())))
+	return at.now.Add(min(at.firstLook+resync.Spread(at.key.String(), at.firstLook/2), resync.After(at.resync, at.key.String())))
 }
 
 // nextDue is when a binding that is compared now is compared next.
 func (at moment) nextDue() time.Time {
 	return at.now.Add(resync.After(at.resync, at.key.String()))
-}
-
-// spread is a part of the span that depends on the key alone, so that bindings do not come at once.
-func spread(key Key, span time.Duration) time.Duration {
-	h := fnv.New32a()
-	fmt.Fprint(h, key.String())
-	return time.Duration(float64(span) * float64(h.Sum32()) / float64(1<<32))
 }

@@ -3,64 +3,46 @@ package checkpoint
 import (
 	"bufio"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"time"
-
-	"k8s.io/utils/clock"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // Book holds the marks of stacks, and those of the client secrets that AWS was given for them. It is
 // safe for use by several goroutines.
 type Book struct {
-	clock clock.PassiveClock
-
-	mu     sync.Mutex
-	begun  time.Time
-	marks  map[model.StackID]string
-	given  map[model.StackID]map[string]string // by a hash of the ARN
-	looked map[model.StackID]bool
+	mu    sync.Mutex
+	marks map[model.StackID]string
+	given map[model.StackID]map[string]string // by a hash of the ARN
 	// news reports whether the marks differ from those that were stored last.
 	news bool
 }
 
-// New returns an empty book: until Begin, every stack is looked at when its turn comes.
-func New(clock clock.PassiveClock) *Book {
-	b := &Book{clock: clock}
+// New returns an empty book: until Begin, nothing counts as carried out.
+func New() *Book {
+	b := &Book{}
 	b.marks, b.given, _ = parse("")
-	b.looked = map[model.StackID]bool{}
 	return b
 }
 
-// Begin starts the time of a process that leads, with what the one before has stored. It returns how many stacks
-// that names, and how many of its lines cannot be read: those are left out.
+// Begin takes up what the process that led before has stored. It returns how many stacks that names, and how many of its
+// lines cannot be read: those are left out.
 func (b *Book) Begin(stored string) (stacks, leftOut int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.begun, b.news = b.clock.Now(), false
+	b.news = false
 	b.marks, b.given, leftOut = parse(stored)
-	b.looked = map[model.StackID]bool{}
 	return len(b.marks), leftOut
 }
 
-// PutOff says for how long a stack may still be left alone; zero: it is to be looked at now. A
-// stack that was looked at once since Begin is never put off again.
-func (b *Book) PutOff(id model.StackID, digest string) time.Duration {
+// Unchanged reports whether a stack with this desired state was carried out in full.
+func (b *Book) Unchanged(id model.StackID, digest string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.looked[id] && !b.begun.IsZero() && digest != "" && b.marks[id] == digest {
-		if d := b.begun.Add(slot(id)).Sub(b.clock.Now()); d > 0 {
-			return d
-		}
-	}
-	b.looked[id] = true
-	return 0
+	return digest != "" && b.marks[id] == digest
 }
 
 // Note remembers the desired state of a stack that was carried out in full; "" forgets the stack,
@@ -173,16 +155,4 @@ func parse(text string) (marks map[model.StackID]string, given map[model.StackID
 		given[id][f[2]] = f[3]
 	}
 	return marks, given, leftOut
-}
-
-// slot is a stack's place among those that are looked at late. It depends on the stack alone, so that a process that
-// starts again and again keeps to it.
-func slot(id model.StackID) time.Duration {
-	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%s %s", id.Kind, id) // a hash takes everything
-	x := h.Sum64()
-	x ^= x >> 33 // names that differ in their last letter only would else stand side by side
-	x *= 0xff51afd7ed558ccd
-	x ^= x >> 33
-	return durations.Settle + time.Duration(float64(durations.StartSpan)*(float64(x>>11)/(1<<53)))
 }

@@ -4,16 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/utils/clock"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
-	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 func desired(edit func(*model.Stack)) model.Stack {
@@ -89,18 +84,13 @@ func many(n int) (out []model.StackID) {
 	return out
 }
 
-func TestUnchangedStacksComeSlowly(t *testing.T) {
-	now := time.Unix(1e9, 0)
-	clock := testclock.Of(&now)
-	before := New(clock)
-	ids := append(many(300), model.StackID{Kind: model.Ingress, Name: "group"})
+func TestWhatWasCarriedOutIsUnchanged(t *testing.T) {
+	before, id := New(), many(1)[0]
 	before.Begin("")
-	for _, id := range ids {
-		if d := before.PutOff(id, "w"); d != 0 {
-			t.Fatalf("without a mark %s is put off by %v", id, d)
-		}
-		before.Note(id, "w")
+	if before.Unchanged(id, "w") || before.Unchanged(id, "") {
+		t.Error("unchanged without a mark")
 	}
+	before.Note(id, "w")
 	text, news := before.Text()
 	if !news {
 		t.Fatal("there is nothing to store")
@@ -109,41 +99,18 @@ func TestUnchangedStacksComeSlowly(t *testing.T) {
 	if _, news := before.Text(); news {
 		t.Error("what was stored is to be stored again")
 	}
-
-	b := New(clock)
+	b := New()
 	b.Begin(text)
-	perMinute := map[int]int{}
-	for _, id := range ids {
-		d := b.PutOff(id, "w")
-		if d <= 0 || d > durations.Settle+durations.StartSpan {
-			t.Errorf("%s is put off by %v", id, d)
-		}
-		perMinute[int(d/time.Minute)]++
+	if !b.Unchanged(id, "w") || b.Unchanged(id, "other") {
+		t.Errorf("of the desired state %t, of another one %t", b.Unchanged(id, "w"), b.Unchanged(id, "other"))
 	}
-	if perMinute[0] > 0 {
-		t.Errorf("%d come in the first minute", perMinute[0])
-	}
-	for m, n := range perMinute {
-		if n > 20 {
-			t.Errorf("%d come in minute %d", n, m)
-		}
-	}
-	if d := b.PutOff(ids[0], "other"); d != 0 {
-		t.Errorf("one whose desired state changed is put off by %v", d)
-	}
-	if d := b.PutOff(ids[0], "w"); d != 0 {
-		t.Errorf("one that was looked at is put off by %v", d)
-	}
-	now = now.Add(durations.Settle + durations.StartSpan)
-	for _, id := range ids {
-		if d := b.PutOff(id, "w"); d > 0 {
-			t.Errorf("%s is put off by %v more", id, d)
-		}
+	if b.Note(id, ""); b.Unchanged(id, "w") {
+		t.Error("unchanged though it was forgotten")
 	}
 }
 
 func TestMarksSurviveAsText(t *testing.T) {
-	b := New(clock.RealClock{})
+	b := New()
 	b.Begin("")
 	b.Note(model.StackID{Kind: model.Ingress, Name: "group"}, "g")
 	b.Note(model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, "w")
@@ -155,7 +122,7 @@ func TestMarksSurviveAsText(t *testing.T) {
 	if diff := cmp.Diff(want, text); diff != "" {
 		t.Fatal(diff)
 	}
-	again := New(clock.RealClock{})
+	again := New()
 	if stacks, leftOut := again.Begin(text + "Service half"); stacks != 3 || leftOut != 1 {
 		t.Errorf("%d stacks are read and %d lines are not, want 3 and 1", stacks, leftOut)
 	}
@@ -165,7 +132,7 @@ func TestMarksSurviveAsText(t *testing.T) {
 }
 
 func TestTooMuchIsNotStored(t *testing.T) {
-	b := New(clock.RealClock{})
+	b := New()
 	b.Begin("")
 	for _, id := range many(30000) {
 		b.Note(id, Digest(id))
@@ -176,9 +143,8 @@ func TestTooMuchIsNotStored(t *testing.T) {
 }
 
 func TestGivenSecretsAreRemembered(t *testing.T) {
-	now := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
 	web, group := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, model.StackID{Kind: model.Ingress, Name: "group"}
-	before := New(now)
+	before := New()
 	before.Begin("")
 	before.Note(web, "w")
 	for _, arn := range []string{"a", "b", "c"} {
@@ -196,7 +162,7 @@ func TestGivenSecretsAreRemembered(t *testing.T) {
 	if _, news := before.Text(); news {
 		t.Error("what was known already is news")
 	}
-	after := New(now)
+	after := New()
 	after.Begin(text)
 	got := []string{after.Given(web, "a"), after.Given(web, "b"), after.Given(web, "c"), after.Given(group, "b"), after.Given(group, "d")}
 	if d := cmp.Diff([]string{"mark-a", "", "mark-c", "other-b", ""}, got); d != "" {

@@ -13,13 +13,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// After is how long after a comparison the next one begins. Together with Age it keeps what
-// others change in AWS from lasting for longer than the period; it differs by key, so that not all is
-// compared at once.
-func After(period time.Duration, key string) time.Duration {
-	h := fnv.New32a()
+// Spread is a part of a span that depends on the key alone, so that not all comes at once, and a process that starts again
+// and again keeps to it.
+func Spread(key string, span time.Duration) time.Duration {
+	h := fnv.New64a()
 	_, _ = h.Write([]byte(key)) // a hash takes everything
-	return period*8/10 + time.Duration(float64(period/10)*float64(h.Sum32())/(1<<32))
+	x := h.Sum64()
+	x ^= x >> 33 // names that differ in their last letter only would else stand side by side
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	return time.Duration(float64(span) * (float64(x>>11) / (1 << 53)))
+}
+
+// After is how long after a comparison the next one begins. Together with Age it keeps what
+// others change in AWS from lasting for longer than the period.
+func After(period time.Duration, key string) time.Duration {
+	return period*8/10 + Spread(key, period/10)
+}
+
+// First is how long after a start the first comparison begins of what did not change while no process ran.
+func First(period time.Duration, key string) time.Duration {
+	return min(durations.Settle+Spread(key, durations.StartSpan), After(period, key))
 }
 
 // Age is how old what a resync compares may be: those that come at the same time share what they
@@ -33,9 +47,10 @@ func Age(period time.Duration) time.Duration { return period / 10 }
 // was compared after the change.
 type State struct {
 	desired string
-	// known is when this process saw the stack first, last when it was last compared in full; zero if
-	// it was not.
-	known, last time.Time
+	// due is when the stack is compared next although nothing of it changes; zero: this process has not seen it.
+	due time.Time
+	// compared reports that this process has compared it in full.
+	compared bool
 	// Bound is how old what is compared may be.
 	Bound model.AskComparison
 	// done reports that the last run left nothing to do.
@@ -48,27 +63,27 @@ type State struct {
 }
 
 // Seen reports whether this process has run the stack before.
-func (x *State) Seen() bool { return !x.known.IsZero() }
+func (x *State) Seen() bool { return !x.due.IsZero() }
 
-// PutOff is for how long a stack is left alone that may be for so long by its checkpoint. One that this
-// process has compared is not, and the resync period bounds it; after is how long that is for this stack.
-func (x *State) PutOff(desired string, may, after time.Duration, now time.Time) time.Duration {
-	if may <= 0 || now.IsZero() {
-		return may
-	}
-	if !x.Seen() {
-		*x = State{desired: desired, known: now}
-	}
-	if !x.last.IsZero() || x.desired != desired {
+// PutOff is for how long a stack is left alone whose checkpoint says that nothing has changed; first is how long after a start
+// that is compared, zero for any other. One that this process has compared is not left alone.
+func (x *State) PutOff(desired string, first time.Duration, now time.Time) time.Duration {
+	if first <= 0 || now.IsZero() {
 		return 0
 	}
-	return min(may, x.known.Add(after).Sub(now))
+	if !x.Seen() {
+		x.desired, x.due = desired, now.Add(first)
+	}
+	if x.compared || x.desired != desired {
+		return 0
+	}
+	return x.due.Sub(now)
 }
 
 // Begin notes that a run of a stack begins, and sets how old what it compares may be. It reports whether
 // the desired state has changed, and for how long a change is put off, which the run after that finds. again asks for a
 // comparison now. What is to be emptied is deleted as it was last read: what is gone already is no fault.
-func (x *State) Begin(stack model.Stack, desired string, again bool, period, after time.Duration, now time.Time) (changed bool, early time.Duration) {
+func (x *State) Begin(stack model.Stack, desired string, again bool, period time.Duration, now time.Time) (changed bool, early time.Duration) {
 	if now.IsZero() {
 		return false, 0
 	}
@@ -76,12 +91,13 @@ func (x *State) Begin(stack model.Stack, desired string, again bool, period, aft
 		desired = x.desired
 	}
 	changed = x.Seen() && x.desired != desired
-	if due := x.last.IsZero() || !now.Before(x.last.Add(after)); due {
+	if !x.compared || !now.Before(x.due) {
 		age := Age(period)
 		if !x.Seen() {
-			age, x.known = min(age, durations.Settle), now
+			age = min(age, durations.Settle)
 		}
-		x.last, x.Bound = now, model.AskComparison{Since: now.Add(-age), TagsSince: now.Add(-age)}
+		x.compared, x.due = true, now.Add(After(period, stack.ID.String()))
+		x.Bound = model.AskComparison{Since: now.Add(-age), TagsSince: now.Add(-age)}
 	}
 	if changed || again {
 		x.Bound.Since = now
@@ -137,12 +153,12 @@ func (x *State) LookAgain(lacks bool, now time.Time) time.Duration {
 }
 
 // End notes how a run ended, and returns in how long the stack is compared again.
-func (x *State) End(done bool, after time.Duration, now time.Time) time.Duration {
+func (x *State) End(done bool, now time.Time) time.Duration {
 	if !x.Seen() {
 		return 0
 	}
 	x.done = done
-	return max(x.last.Add(after).Sub(now), time.Second)
+	return max(x.due.Sub(now), time.Second)
 }
 
 // paceOfEdits is that of a stack whose desired state changes again and again: the first four changes are carried out at once,
@@ -169,4 +185,4 @@ func (x *State) early(stack model.Stack, desired string, now time.Time) time.Dur
 
 // Quiet reports whether the stack was compared and the last run left nothing to do, so that what differs from then on is the
 // work of others.
-func (x *State) Quiet() bool { return x.done && !x.last.IsZero() }
+func (x *State) Quiet() bool { return x.done && x.compared }

@@ -1,6 +1,7 @@
 package resync
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ func TestWrongReferencesAreLookedUpMoreAndMoreRarely(t *testing.T) {
 	stack := model.Stack{Accelerator: &model.Accelerator{}}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	const period = durations.Resync
-	c.Begin(stack, "a", false, period, period, now)
+	c.Begin(stack, "a", false, period, now)
 	looks, start := 0, now
 	for now.Sub(start) < 24*time.Hour {
 		again := c.LookAgain(true, now)
@@ -34,7 +35,7 @@ func TestWrongReferencesAreLookedUpMoreAndMoreRarely(t *testing.T) {
 	if looks > 24*4+20 {
 		t.Errorf("%d looks in a day", looks)
 	}
-	c.Begin(stack, "b", false, period, period, now)
+	c.Begin(stack, "b", false, period, now)
 	if again := c.LookAgain(true, now); again != durations.MissingWait {
 		t.Errorf("after an edit: again after %s", again)
 	}
@@ -45,6 +46,56 @@ func TestWrongReferencesAreLookedUpMoreAndMoreRarely(t *testing.T) {
 	c.LookAgain(false, now)
 	if again := c.LookAgain(true, now.Add(durations.MissingWait)); again != durations.MissingWait {
 		t.Errorf("after it was there: again after %s", again)
+	}
+}
+
+// After a start, what has not changed is compared when the first minute is over, some of it every minute, and within the sync
+// period.
+func TestUnchangedStacksComeSlowly(t *testing.T) {
+	perMinute := map[int]int{}
+	now := time.Unix(1e9, 0)
+	for i := range 300 {
+		first := First(durations.Resync, fmt.Sprintf("shop/web%d", i))
+		if first > durations.Settle+durations.StartSpan {
+			t.Errorf("put off by %s", first)
+		}
+		perMinute[int(first/time.Minute)]++
+		if short := First(durations.MissingWait, fmt.Sprintf("shop/web%d", i)); short > durations.MissingWait {
+			t.Errorf("put off by %s with a shorter sync period", short)
+		}
+	}
+	if perMinute[0] > 0 {
+		t.Errorf("%d come in the first minute", perMinute[0])
+	}
+	for m, n := range perMinute {
+		if n > 20 {
+			t.Errorf("%d come in minute %d", n, m)
+		}
+	}
+	stack, first := model.Stack{LoadBalancer: &model.LoadBalancer{}}, 20*time.Minute
+	for name, c := range map[string]struct {
+		desired string
+		first   time.Duration // when it is looked at later
+		later   time.Duration
+		run     bool // between
+		want    time.Duration
+	}{
+		"one that waits":                {"a", first, 5 * time.Minute, false, 15 * time.Minute},
+		"one that is due":               {"a", first, first, false, 0},
+		"one whose objects changed":     {"b", first, time.Minute, false, 0},
+		"one without a checkpoint":      {"a", 0, time.Minute, false, 0},
+		"one that was compared already": {"a", first, time.Minute, true, 0},
+	} {
+		var x State
+		if d := x.PutOff("a", first, now); d != first {
+			t.Errorf("%s: put off by %s", name, d)
+		}
+		if c.run {
+			x.Begin(stack, "a", false, durations.Resync, now)
+		}
+		if d := x.PutOff(c.desired, c.first, now.Add(c.later)); d != c.want {
+			t.Errorf("%s: put off by %s, want %s", name, d, c.want)
+		}
 	}
 }
 
@@ -65,7 +116,7 @@ func TestWhatChangesAllTheTimeIsPaced(t *testing.T) {
 		var x State
 		var carried []int
 		for s := range 360 {
-			changed, early := x.Begin(c.stack, string(rune('a'+s%26)), false, period, period, start.Add(time.Duration(s)*time.Second))
+			changed, early := x.Begin(c.stack, string(rune('a'+s%26)), false, period, start.Add(time.Duration(s)*time.Second))
 			if changed && early > 0 {
 				t.Errorf("%s: changed and put off by %s", c.name, early)
 			}
@@ -77,26 +128,26 @@ func TestWhatChangesAllTheTimeIsPaced(t *testing.T) {
 			t.Errorf("%s: carried out at %v, want %v", c.name, carried[:min(len(carried), 9)], c.want)
 		}
 		now := start.Add(20 * time.Minute)
-		if changed, early := x.Begin(c.stack, "later", false, period, period, now); !changed || early > 0 {
+		if changed, early := x.Begin(c.stack, "later", false, period, now); !changed || early > 0 {
 			t.Errorf("%s: a change after a rest is put off by %s", c.name, early)
 		}
 	}
 	var slow State
 	for s := 0; s < 3600; s += 20 {
-		if changed, early := slow.Begin(paced, string(rune('a'+s%26)), false, period, period, start.Add(time.Duration(s)*time.Second)); s > 0 && !changed || early > 0 {
+		if changed, early := slow.Begin(paced, string(rune('a'+s%26)), false, period, start.Add(time.Duration(s)*time.Second)); s > 0 && !changed || early > 0 {
 			t.Errorf("three changes a minute: after %d s %t, put off by %s", s, changed, early)
 		}
 	}
 	var x State
-	x.Begin(paced, "a", false, period, period, start)
-	x.Begin(paced, "b", false, period, period, start.Add(time.Second))
-	x.Begin(paced, "c", false, period, period, start.Add(2*time.Second))
-	x.Begin(paced, "b", false, period, period, start.Add(2*time.Second))
-	x.Begin(paced, "c", false, period, period, start.Add(2*time.Second))
-	if changed, early := x.Begin(paced, "d", false, period, period, start.Add(3*time.Second)); changed || early != 9*time.Second {
+	x.Begin(paced, "a", false, period, start)
+	x.Begin(paced, "b", false, period, start.Add(time.Second))
+	x.Begin(paced, "c", false, period, start.Add(2*time.Second))
+	x.Begin(paced, "b", false, period, start.Add(2*time.Second))
+	x.Begin(paced, "c", false, period, start.Add(2*time.Second))
+	if changed, early := x.Begin(paced, "d", false, period, start.Add(3*time.Second)); changed || early != 9*time.Second {
 		t.Errorf("the fifth change: %t, put off by %s", changed, early)
 	}
-	if changed, early := x.Begin(paced, "c", false, period, period, start.Add(4*time.Second)); changed || early > 0 {
+	if changed, early := x.Begin(paced, "c", false, period, start.Add(4*time.Second)); changed || early > 0 {
 		t.Errorf("changed back: %t, put off by %s", changed, early)
 	}
 }

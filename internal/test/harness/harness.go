@@ -310,7 +310,7 @@ func (r *Harness) Start() {
 		Silence:   aws.Client(),
 		Drift:     r.opt.DriftMode,
 	}
-	book := checkpoint.New(clock.RealClock{})
+	book := checkpoint.New()
 	line.Secrets = book
 	if r.opt.Checkpoints {
 		p.checkpoints = &controller.Checkpoints{Book: book, Store: kube.Checkpoints{API: killableServer{p, api}, Namespace: "kube-system"}}
