@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
+	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
 const shop = `
@@ -237,11 +238,12 @@ func looksAgain(t *testing.T, r *Harness) {
 	}
 }
 
-// explore runs the lifecycle once for each n below the limit, with the fault at the n-th call.
+// explore runs the lifecycle once for each second n below the limit, or each in the long form, with the fault at the
+// n-th call.
 func explore(t *testing.T, build func(*testing.T) *Harness, limit int, hook func(r *Harness, n int) fault.Hook) (recovered []time.Duration) {
 	t.Helper()
 	want, _, _, _ := clean(t, build)
-	for n := 1; n <= limit; n++ {
+	for n := 1; n <= limit; n += seeds.Step(2) {
 		synctest.Test(t, func(t *testing.T) {
 			r := build(t)
 			fired := false
