@@ -13,16 +13,25 @@ import (
 )
 
 // lock answers as an API server that is there or not.
-type lock struct{ err error }
+type lock struct {
+	err error
+	// before, if not nil, is what happens until the answer to an update comes.
+	before func()
+}
 
 func (l *lock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	return nil, nil, l.err
 }
 func (l *lock) Create(context.Context, resourcelock.LeaderElectionRecord) error { return l.err }
-func (l *lock) Update(context.Context, resourcelock.LeaderElectionRecord) error { return l.err }
-func (l *lock) RecordEvent(string)                                              {}
-func (l *lock) Identity() string                                                { return "me" }
-func (l *lock) Describe() string                                                { return "lock" }
+func (l *lock) Update(context.Context, resourcelock.LeaderElectionRecord) error {
+	if l.before != nil {
+		l.before()
+	}
+	return l.err
+}
+func (l *lock) RecordEvent(string) {}
+func (l *lock) Identity() string   { return "me" }
+func (l *lock) Describe() string   { return "lock" }
 
 func TestFenceClosesBeforeAnybodyElseMayWrite(t *testing.T) {
 	at := time.Unix(1000, 0)
@@ -56,5 +65,24 @@ func TestFenceClosesBeforeAnybodyElseMayWrite(t *testing.T) {
 	// Giving it up closes at once, even if the answer is lost.
 	if _ = l.Update(context.Background(), resourcelock.LeaderElectionRecord{}); open() {
 		t.Error("open after the lease was given up")
+	}
+}
+
+// The API server may have stored a renewal as soon as it was sent, and others count from then on.
+func TestALeaseThatIsRenewedSlowlyCountsFromTheRequest(t *testing.T) {
+	at := time.Unix(1000, 0)
+	server := &lock{before: func() { at = at.Add(5 * time.Second) }}
+	l := fenced(t.Context(), server, "ns", "name", nil, testclock.Of(&at))
+	sent := at
+	if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
+		t.Fatal(err)
+	}
+	at = sent.Add(durations.RenewDeadline + durations.RetryPeriod - time.Second)
+	if l.Fence() != nil {
+		t.Error("closed too early")
+	}
+	at = at.Add(time.Second)
+	if l.Fence() == nil {
+		t.Error("open for longer than from the request on")
 	}
 }
