@@ -1,0 +1,76 @@
+package owners
+
+import (
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
+)
+
+var web = finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
+
+func rule(host string, actions ...model.Action) model.Rule {
+	return model.Rule{Conditions: []model.Condition{model.HostHeader{Values: []string{host}}}, Actions: actions}
+}
+
+func forward(arn string) model.Action {
+	return model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: arn}}}}
+}
+
+// What stays of an object that is not accepted, or cannot be read, is its own and nobody else's: not where another
+// namespace has the host, not where an accepted member or another listener has the requests, and not where it forwards
+// to what was made for another object.
+func TestOnlyItsOwnRulesStayForAHeldMember(t *testing.T) {
+	answer := model.FixedResponse{Status: "200", ContentType: "text/plain", Body: "ok"}
+	all := model.HeldMember{Member: web, All: true}
+	does := func(actions ...model.Action) model.HeldMember {
+		return model.HeldMember{Member: web, Rules: []model.Rule{rule("a.example.com", actions...)}}
+	}
+	for name, c := range map[string]struct {
+		live     model.Action // of the live rule for a.example.com
+		held     model.HeldMember
+		foreign  []string // hosts of other namespaces
+		accepted []model.Rule
+		taken    bool // the live rule is spoken for
+		stays    bool
+	}{
+		"one with its tag":                             {live: forward("own"), held: all, stays: true},
+		"one with the tag of another":                  {live: forward("of another"), held: all},
+		"one of a namespace that begins with its":      {live: forward("of shopping"), held: all},
+		"a host of another namespace":                  {live: forward("own"), held: all, foreign: []string{"a.example.com"}},
+		"a host within a wildcard of another":          {live: forward("own"), held: all, foreign: []string{"*.example.com"}},
+		"another host of another namespace":            {live: forward("own"), held: all, foreign: []string{"b.example.com"}, stays: true},
+		"what an accepted member asks for":             {live: forward("own"), held: all, accepted: []model.Rule{rule("a.example.com", answer)}},
+		"an accepted rule for another host":            {live: forward("own"), held: all, accepted: []model.Rule{rule("b.example.com", answer)}, stays: true},
+		"what is spoken for":                           {live: forward("own"), held: all, taken: true},
+		"what it translates to":                        {live: answer, held: does(answer), stays: true},
+		"another answer than it translates to":         {live: model.FixedResponse{Status: "404"}, held: does(answer)},
+		"what it translates to, for a host of another": {live: answer, held: does(answer), foreign: []string{"a.example.com"}},
+		"a target group by ARN that nobody here has":   {live: forward("elsewhere"), held: does(forward("elsewhere")), stays: true},
+		"one by ARN that is another's":                 {live: forward("of another"), held: does(forward("of another"))},
+		"one by ARN of a namespace that begins so":     {live: forward("of shopping"), held: does(forward("of shopping"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.held.ForeignHosts = c.foreign
+			d := &draft.Draft{
+				Want: model.Stack{ID: model.StackID{Kind: model.Ingress, Name: "edge"}, Held: model.HeldParts{Members: []model.HeldMember{c.held}}},
+				Have: observed.Stack{TargetGroups: []observed.TargetGroup{
+					{ARN: "own", ResourceID: "shop/web-app:80"}, {ARN: "of another", ResourceID: "shop/other-app:80"}, {ARN: "of shopping", ResourceID: "shopping/web-app:80"},
+				}},
+			}
+			l := &resolved.Listener{Live: &observed.Listener{Rules: []observed.Rule{
+				{ARN: "rule", Priority: 1, Conditions: rule("a.example.com").Conditions, Actions: []model.Action{c.live}},
+			}}}
+			for _, r := range c.accepted {
+				l.Rules = append(l.Rules, resolved.Rule{Desired: r})
+			}
+			NewRetention(NewTargetGroups(d), LiveKeys{}).RetainRules(l, map[string]bool{"rule": c.taken})
+			if stays := len(l.Rules) > len(c.accepted); stays != c.stays {
+				t.Errorf("it stays: %t, want %t", stays, c.stays)
+			}
+		})
+	}
+}
