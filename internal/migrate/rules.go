@@ -322,7 +322,7 @@ const targetGroupName = "TargetGroupName"
 func (b *answering) forward(a model.Forward) {
 	for _, g := range a.Groups {
 		ref := gwv1.HTTPBackendRef{}
-		if len(a.Groups) > 1 || g.Weight != nil && *g.Weight == 0 {
+		if len(a.Groups) > 1 {
 			ref.Weight = g.Weight
 		}
 		switch {
