@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
@@ -44,6 +45,45 @@ func TestObstaclesAreOtherGateways(t *testing.T) {
 			text := strings.Join(got, "\n")
 			if c.why == "" && text != "" || !strings.Contains(text, c.why) {
 				t.Errorf("obstacles %q, want %q", text, c.why)
+			}
+		})
+	}
+}
+
+// A member of another namespace consents to one Gateway, by name and namespace, or by a route where members do not keep from
+// each other.
+func TestAMemberConsentsToOneGateway(t *testing.T) {
+	const no = "Ingress blog/posts does not consent"
+	of := func(namespace, name string) model.StackID {
+		return model.StackID{Kind: model.ALBGateway, Namespace: namespace, Name: name}
+	}
+	for name, c := range map[string]struct {
+		change func(m *model.Member, from, want *model.Stack)
+		why    string // "" for no obstacle
+	}{
+		"nothing":                                {func(*model.Member, *model.Stack, *model.Stack) {}, no},
+		"in the namespace of the Gateway":        {func(m *model.Member, _, _ *model.Stack) { m.Ref.Namespace = "shop" }, ""},
+		"by annotation":                          {func(m *model.Member, _, _ *model.Stack) { m.Adopter = gateway }, ""},
+		"to one of this name elsewhere":          {func(m *model.Member, _, _ *model.Stack) { m.Adopter = of("blog", gateway.Name) }, no},
+		"to another one of the namespace":        {func(m *model.Member, _, _ *model.Stack) { m.Adopter = of(gateway.Namespace, "second") }, no},
+		"by a route":                             {func(_ *model.Member, _, want *model.Stack) { want.Attached = []string{"blog"} }, ""},
+		"by a route where members keep apart":    {func(_ *model.Member, from, want *model.Stack) { from.Isolated, want.Attached = true, []string{"blog"} }, no},
+		"by annotation where members keep apart": {func(m *model.Member, from, _ *model.Stack) { from.Isolated, m.Adopter = true, gateway }, ""},
+		"but cannot be built":                    {func(m *model.Member, _, _ *model.Stack) { m.Adopter, m.Blocked = gateway, true }, "Ingress blog/posts cannot be built"},
+		"but is leaving":                         {func(m *model.Member, _, _ *model.Stack) { m.Adopter, m.Deleting = gateway, true }, "Ingress blog/posts is leaving it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, from := asking(false, false), stackOf(group, true)
+			m := &from.Members[0]
+			m.Ref = finding.Ref{Kind: "Ingress", Namespace: "blog", Name: "posts"}
+			c.change(m, &from, &want)
+			var got []string
+			for _, f := range (Relation{Of: from}).Refusals(want) {
+				got = append(got, f.Message)
+			}
+			text := strings.Join(got, "\n")
+			if c.why == "" && text != "" || !strings.Contains(text, c.why) {
+				t.Errorf("refusals %q, want %q", text, c.why)
 			}
 		})
 	}
