@@ -112,17 +112,18 @@ func TestWhoFillsATargetGroup(t *testing.T) {
 		owners []string
 		want   bool // this one gives way
 	}{
-		"to an older one":                     {other: older, want: true},
-		"not to a younger one":                {other: func(b *elbv2.TargetGroupBinding) { b.CreationTimestamp = metav1.NewTime(now) }},
-		"to a name that comes first":          {other: func(b *elbv2.TargetGroupBinding) { b.Name = "a" }, want: true},
-		"to that of the owner":                {other: func(b *elbv2.TargetGroupBinding) { b.Namespace = "owner" }, owners: []string{"owner"}, want: true},
-		"not as the owner":                    {other: func(b *elbv2.TargetGroupBinding) { older(b); b.Namespace = "x" }, owners: []string{"ns"}},
-		"not where both share":                {mine: share, other: func(b *elbv2.TargetGroupBinding) { older(b); share(b) }},
-		"where only one shares":               {other: func(b *elbv2.TargetGroupBinding) { older(b); share(b) }, want: true},
-		"where the owner shares":              {mine: share, other: func(b *elbv2.TargetGroupBinding) { share(b); b.Namespace = "owner" }, owners: []string{"owner"}, want: true},
-		"not as one of the owner that shares": {mine: share, other: func(b *elbv2.TargetGroupBinding) { share(b); older(b) }, owners: []string{"ns"}},
-		"where the owner has none":            {mine: share, other: func(b *elbv2.TargetGroupBinding) { share(b) }, owners: []string{"owner"}, want: true},
-		"not to one that has found nothing":   {other: func(b *elbv2.TargetGroupBinding) { older(b); b.Spec.TargetGroupARN, b.Spec.TargetGroupName = "", "a" }},
+		"to an older one":                      {other: older, want: true},
+		"not to a younger one":                 {other: func(b *elbv2.TargetGroupBinding) { b.CreationTimestamp = metav1.NewTime(now) }},
+		"to a name that comes first":           {other: func(b *elbv2.TargetGroupBinding) { b.Name = "a" }, want: true},
+		"to that of the owner":                 {other: func(b *elbv2.TargetGroupBinding) { b.Namespace = "owner" }, owners: []string{"owner"}, want: true},
+		"not as the owner":                     {other: func(b *elbv2.TargetGroupBinding) { older(b); b.Namespace = "x" }, owners: []string{"ns"}},
+		"not as the owner that has found none": {mine: byName, other: func(b *elbv2.TargetGroupBinding) { older(b); b.Namespace = "x" }, owners: []string{"ns"}},
+		"not where both share":                 {mine: share, other: func(b *elbv2.TargetGroupBinding) { older(b); share(b) }},
+		"where only one shares":                {other: func(b *elbv2.TargetGroupBinding) { older(b); share(b) }, want: true},
+		"where the owner shares":               {mine: share, other: func(b *elbv2.TargetGroupBinding) { share(b); b.Namespace = "owner" }, owners: []string{"owner"}, want: true},
+		"not as one of the owner that shares":  {mine: share, other: func(b *elbv2.TargetGroupBinding) { share(b); older(b) }, owners: []string{"ns"}},
+		"where the owner has none":             {mine: share, other: func(b *elbv2.TargetGroupBinding) { share(b) }, owners: []string{"owner"}, want: true},
+		"not to one that has found nothing":    {other: func(b *elbv2.TargetGroupBinding) { older(b); byName(b) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := binding()
@@ -144,6 +145,9 @@ func TestWhoFillsATargetGroup(t *testing.T) {
 }
 
 func share(b *elbv2.TargetGroupBinding) { b.Spec.MultiClusterTargetGroup = true }
+
+// byName has the binding name its target group, which it has not found yet.
+func byName(b *elbv2.TargetGroupBinding) { b.Spec.TargetGroupARN, b.Spec.TargetGroupName = "", "a" }
 
 // TestCompletion states what a binding is taken for that leaves its target group open.
 func TestCompletion(t *testing.T) {
