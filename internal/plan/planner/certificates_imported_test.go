@@ -60,6 +60,11 @@ func TestImportsByState(t *testing.T) {
 	longer.NotAfter, ending.NotAfter = now.Add(2*time.Hour).Unix(), now.Add(10*time.Minute).Unix()
 	shorter := ending
 	shorter.Fingerprint = "another"
+	wider := fit
+	wider.Names = []string{"a", "b"}
+	ofOther := func(name string) []model.ClaimedName {
+		return []model.ClaimedName{{Name: name, Host: name, By: finding.Ref{Kind: "Ingress", Namespace: "other", Name: "web"}}}
+	}
 	live := func(arn string, is model.CertificateIdentity) observed.OwnCertificate {
 		return observed.OwnCertificate{ARN: arn, ResourceID: importedID, Status: observed.Issued, Imported: &is}
 	}
@@ -71,8 +76,9 @@ func TestImportsByState(t *testing.T) {
 		// expiring is the pause of what would end before.
 		expiring time.Duration
 		counts   observed.Imports
-		steps    []string // about certificates
-		in       string   // ARN in whose place it is imported
+		claimed  []model.ClaimedName // names for hosts of others
+		steps    []string            // about certificates
+		in       string              // ARN in whose place it is imported
 		serves   string
 		found    finding.Reason
 	}{
@@ -84,6 +90,9 @@ func TestImportsByState(t *testing.T) {
 		"it is imported, the old one goes": {is: &fit, own: []observed.OwnCertificate{live("1", otherKey), live("2", fit)}, serves: "2", steps: []string{"delete"}},
 		"it cannot be used":                {own: []observed.OwnCertificate{live("1", old)}, serves: "1"},
 		"it cannot be used, none live":     {},
+		"a host of another":                {is: &fit, claimed: ofOther("a"), found: finding.HostNotOwned},
+		"an edit adds a host of another":   {is: &wider, own: []observed.OwnCertificate{live("1", old)}, claimed: ofOther("b"), serves: "1", found: finding.HostNotOwned},
+		"it had the host before another":   {is: &wider, own: []observed.OwnCertificate{live("1", old)}, claimed: ofOther("a"), serves: "1", steps: []string{"import"}, in: "1"},
 		"expired":                          {is: &expired, own: []observed.OwnCertificate{live("1", old)}, serves: "1", found: finding.CertificateInvalid},
 		"expired and live":                 {is: &expired, own: []observed.OwnCertificate{live("1", expired)}, serves: "1", found: finding.CertificateInvalid},
 		"not valid yet":                    {is: &early, own: []observed.OwnCertificate{live("1", old)}, serves: "1", found: finding.CertificateInvalid},
@@ -104,7 +113,9 @@ func TestImportsByState(t *testing.T) {
 			memory := plan.Memory{ImportsPaused: map[string]plan.ImportPause{importedID: {For: c.paused, Expiring: c.expiring}}}
 			facts := ownFacts(c.own...)
 			facts.Imports = c.counts
-			p, found := planner.Make(imported(claimed(desiredOf(ruleTo("/*", "g1"))), c.is), observed.Stack{Facts: facts}, importing, memory)
+			want := imported(claimed(desiredOf(ruleTo("/*", "g1"))), c.is)
+			want.Certificates[0].Import.Claimed = c.claimed
+			p, found := planner.Make(want, observed.Stack{Facts: facts}, importing, memory)
 			var got []string
 			serves := ""
 			for _, s := range p.Steps {
