@@ -73,6 +73,35 @@ func TestObjectsOfEveryKindKeepWhatStacksShare(t *testing.T) {
 	}
 }
 
+// A user who replaces a Service by a manifest without our finalizer leaves its load balancer, which needs what is shared
+// until it is deleted.
+func TestAServiceThatLostItsFinalizerKeepsWhatStacksShare(t *testing.T) {
+	load := func(docs string) *cluster.Memory {
+		m, err := cluster.FromYAML(nil, []byte(docs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	stripped := load(ingress + "---\nkind: Service\napiVersion: v1\nmetadata: {namespace: shop, name: mail}\n")
+	ref := cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"}
+	get := func(m *cluster.Memory) cluster.Object {
+		obj, err := m.Get(ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return obj
+	}
+	before, after := get(load(service)), get(stripped)
+	kept := cluster.NewMemberships()
+	kept.Saw(nil, before)
+	kept.Saw(before, after)
+	v := cluster.NewView(stripped).With(kept)
+	if !ownership.OthersLive(v, web) || v.Err() != nil {
+		t.Errorf("nothing else needs what is shared (%v)", v.Err())
+	}
+}
+
 func TestStacksAreWantedByObjectsOfTheirKind(t *testing.T) {
 	for name, c := range map[string]struct {
 		docs      string
