@@ -1,0 +1,135 @@
+package ingress_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
+)
+
+var sharedEdge = model.StackID{Kind: model.Ingress, Name: "edge"}
+
+// liveRules is a load balancer with a rule for each host, which forwards to the target group with an id.
+func liveRules(idByHost map[string]string) observed.Stack {
+	l := observed.Listener{ARN: "listener", Port: 80, Protocol: "HTTP", Default: []model.Action{model.FixedResponse{Status: "404"}}}
+	var out observed.Stack
+	for i, host := range slices.Sorted(maps.Keys(idByHost)) {
+		out.TargetGroups = append(out.TargetGroups, observed.TargetGroup{ARN: "tg " + host, ResourceID: idByHost[host]})
+		l.Rules = append(l.Rules, observed.Rule{
+			ARN: "rule " + host, Priority: int32(i + 1), Conditions: []model.Condition{model.HostHeader{Values: []string{host}}},
+			Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: "tg " + host}}}}},
+		})
+	}
+	out.LoadBalancers = []observed.LoadBalancer{{ARN: "lb", ResourceID: model.LoadBalancerID, Type: "application", Listeners: []observed.Listener{l}}}
+	return out
+}
+
+// Of two Ingresses of a namespace the class of one stops admitting it. Only rules that are surely of that one go: the name
+// of the other may begin with its name.
+func TestRulesOfAnAdmittedIngressAreNotWithdrawn(t *testing.T) {
+	const classes = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: open}
+spec: {controller: ingress.k8s.aws/alb}
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: closed}
+spec: {controller: ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: closed}}
+---
+apiVersion: elbv2.k8s.aws/v1beta1
+kind: IngressClassParams
+metadata: {name: closed}
+spec: {namespaceSelector: {matchLabels: {edge: allowed}}}
+`
+	of := func(name, class string) string {
+		return fmt.Sprintf(`---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: %s, namespace: shop, finalizers: [group.ingress.k8s.aws/edge], annotations: {alb.ingress.kubernetes.io/group.name: edge}}
+spec: {ingressClassName: %s, rules: [{host: %[1]s.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}}]}
+`, name, class)
+	}
+	live := liveRules(map[string]string{"web.example.com": "shop/web-app:80", "web-two.example.com": "shop/web-two-app:80", "other.example.com": "shop/other-app:80"})
+	for name, c := range map[string]struct {
+		docs string
+		gone []string
+	}{
+		"both are admitted":             {of("web", "open") + of("web-two", "open"), nil},
+		"the one with the longer name":  {of("web", "open") + of("web-two", "closed"), nil}, // it could be of the other one
+		"the one with the shorter name": {of("web", "closed") + of("web-two", "open"), []string{"rule web.example.com"}},
+		"neither":                       {of("web", "closed") + of("web-two", "closed"), []string{"rule web-two.example.com", "rule web.example.com"}},
+		"one beside a third":            {of("other", "open") + of("web", "closed"), []string{"rule web-two.example.com", "rule web.example.com"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
+			out, unknown := f.Withdrawn(cluster.NewView(enginetest.Load(t, classes+c.docs)), sharedEdge, live)
+			if diff := cmp.Diff(c.gone, slices.Sorted(maps.Keys(out.Rules))); diff != "" || len(unknown) > 0 {
+				t.Errorf("unknown %v, withdrawn (-want +got):\n%s", unknown, diff)
+			}
+		})
+	}
+}
+
+// In isolated tenancy a host belongs to the namespace that serves it, however old the Ingress of another one is.
+func TestALiveHostStaysWithItsNamespace(t *testing.T) {
+	of := func(namespace, host string, year int) string {
+		return fmt.Sprintf(`---
+apiVersion: v1
+kind: Service
+metadata: {name: app, namespace: %s}
+spec: {ports: [{port: 80, targetPort: 8080}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web, namespace: %[1]s, creationTimestamp: "%d-01-01T00:00:00Z", annotations: {alb.ingress.kubernetes.io/group.name: edge, alb.ingress.kubernetes.io/target-type: ip}}
+spec: {ingressClassName: alb, rules: [{host: "%s", http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}}]}
+`, namespace, year, host)
+	}
+	const class = "apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: alb}\nspec: {controller: ingress.k8s.aws/alb}\n"
+	for name, c := range map[string]struct {
+		old, young string            // the hosts that the namespaces ask for
+		live       map[string]string // ids of target groups by host
+		refused    []string          // namespaces
+	}{
+		"nothing is live":           {"a.example.com", "a.example.com", nil, []string{"young"}},
+		"the host is live":          {"a.example.com", "a.example.com", map[string]string{"a.example.com": "young/web-app:80"}, []string{"old"}},
+		"the wildcard is live":      {"*.example.com", "*.example.com", map[string]string{"*.example.com": "young/web-app:80"}, []string{"old"}},
+		"a host within is live":     {"*.example.com", "a.example.com", map[string]string{"a.example.com": "young/web-app:80"}, []string{"old"}},
+		"the wildcard around it is": {"a.example.com", "*.example.com", map[string]string{"*.example.com": "young/web-app:80"}, []string{"old"}},
+		"the older one is live too": {"a.example.com", "a.example.com", map[string]string{"a.example.com": "old/web-app:80"}, []string{"young"}},
+		"other hosts":               {"a.example.com", "b.example.com", map[string]string{"b.example.com": "young/web-app:80"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := enginetest.Load(t, class+of("old", c.old, 2020)+of("young", c.young, 2024))
+			f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb", Tenancy: ingress.Isolated})
+			live := liveRules(c.live)
+			_, found := f.Translate(cluster.NewView(src), sharedEdge, &live)
+			var refused []string
+			for _, x := range found {
+				if x.Reason == finding.HostNotOwned && strings.HasPrefix(x.Field, "spec.rules") {
+					refused = append(refused, x.Object.Namespace)
+				}
+			}
+			if diff := cmp.Diff(c.refused, refused); diff != "" {
+				t.Errorf("refused (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
