@@ -1,0 +1,77 @@
+package queue
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
+)
+
+// byNamespace has items of several tenants: each is that of the namespace which its name begins with.
+type byNamespace struct{ runFunc }
+
+// Tenant implements Reconciler.
+func (byNamespace) Tenant(k string) string {
+	tenant, _, _ := strings.Cut(k, "/")
+	return tenant
+}
+
+// The more open items a tenant has, the later its next one comes, and those of others do not.
+func TestATenantWithManyOpenItemsComesLater(t *testing.T) {
+	w := newItems(Line[string]{Reconciler: byNamespace{}})
+	var got []int
+	for _, k := range []string{"a/1", "a/2", "b/1", "a/3", "a/2", "b/1"} {
+		got = append(got, w.priority(k, priorityEdits)-priorityEdits)
+	}
+	if want := []int{0, -1, 0, -2, -2, 0}; !slices.Equal(got, want) {
+		t.Errorf("put back by %v, want %v", got, want)
+	}
+	for _, k := range []string{"a/4", "a/5", "a/6", "a/7", "a/8", "a/9", "a/10", "a/11", "a/12"} {
+		w.priority(k, priorityEdits)
+	}
+	if at := w.priority("a/1", priorityTargets); at <= priorityEdits {
+		t.Errorf("targets come at %d, behind edits", at)
+	}
+	for k := range w.open {
+		w.settled(k)
+	}
+	if at := w.priority("a/1", priorityEdits); at != priorityEdits || len(w.count) != 1 {
+		t.Errorf("put back to %d after all is settled; tenants %v", at, w.count)
+	}
+}
+
+// What waits for its next comparison alone is not open: it counts for no share.
+func TestWhatWaitsForLongIsNotOpen(t *testing.T) {
+	store, err := cluster.NewMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		next Next
+		open bool
+	}{
+		{Next{}, false},
+		{Next{After: time.Second}, true},
+		{Next{After: durations.Often}, true},
+		{Next{After: durations.Often + time.Second}, false},
+		{Next{After: time.Second, Idle: true}, false},
+		{Next{After: time.Hour, Turn: true}, true},
+	} {
+		l := Line[string]{
+			Triggers:   NewTriggers(storedObjects{store}, nil, noChanges{}),
+			Reconciler: byNamespace{func(context.Context, string) (Next, error) { return c.next, nil }},
+		}
+		l.items = newItems(l)
+		l.items.priority("a/1", priorityEdits)
+		if _, err := l.reconcile(t.Context(), "a/1"); err != nil {
+			t.Fatal(err)
+		}
+		if _, open := l.items.open["a/1"]; open != c.open {
+			t.Errorf("%+v: open %t, want %t", c.next, open, c.open)
+		}
+	}
+}
