@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// A rule that is to go stays while AWS has no room for another one of the plan, which may have its place. One that has been
+// given a place already needs none.
+func TestARuleGoesUnlessAnotherNeedsItsPlace(t *testing.T) {
+	remove, modify := plan.DeleteRule{ARN: "rule"}, plan.ModifyRule{}
+	failed := func(class Class, do plan.Action) []FailedStep {
+		return []FailedStep{{Step: plan.Step{Do: do}, Class: class}}
+	}
+	create := plan.CreateRule{}
+	for name, c := range map[string]struct {
+		step   plan.Action
+		failed []FailedStep
+		stays  bool
+	}{
+		"nothing failed":                     {remove, nil, false},
+		"no room for another":                {remove, failed(Quota, create), true},
+		"no room for one that has its place": {remove, failed(Quota, plan.CreateRule{Rule: model.Rule{NoRoom: true}}), false},
+		"another may not be made":            {remove, failed(Invalid, create), false},
+		"no room for a target group":         {remove, failed(Quota, plan.CreateTargetGroup{}), false},
+		"a change, no room for another":      {modify, failed(Quota, create), false},
+	} {
+		r := &run{}
+		r.out = &Outcome{Failed: c.failed}
+		if stays := r.givesUpRoom(plan.Step{Do: c.step}); stays != c.stays {
+			t.Errorf("%s: it stays %t, want %t", name, stays, c.stays)
+		}
+	}
+}
