@@ -43,3 +43,53 @@ func TestNotesOfStacksThatAreGoneAreForgotten(t *testing.T) {
 		t.Errorf("notes of %d stacks are kept, each younger than an hour", n)
 	}
 }
+
+// What changes by itself, or was not read, is no change of others.
+func TestWhatOthersHaveChanged(t *testing.T) {
+	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
+	tags := map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): model.LoadBalancerID}
+	at := time.Unix(1_000_000, 0)
+	for name, c := range map[string]struct {
+		// change is what the load balancer and its listener have become, which were known as they are given.
+		change func(known *LoadBalancer, lb *observed.LoadBalancer, l *Listener)
+		noted  plan.ResourceKind // "" for none
+	}{
+		"nothing":              {func(*LoadBalancer, *observed.LoadBalancer, *Listener) {}, ""},
+		"another address type": {func(_ *LoadBalancer, lb *observed.LoadBalancer, _ *Listener) { lb.AddressType = model.DualStack }, plan.LoadBalancer},
+		"another state":        {func(_ *LoadBalancer, lb *observed.LoadBalancer, _ *Listener) { lb.State = "active_impaired" }, ""},
+		"another address type, written here": {func(k *LoadBalancer, lb *observed.LoadBalancer, _ *Listener) {
+			k.Written, lb.AddressType = at, model.DualStack
+		}, ""},
+		"one that was being made": {func(k *LoadBalancer, lb *observed.LoadBalancer, _ *Listener) {
+			k.Seen.State, lb.Subnets = observed.Provisioning, []string{"subnet-1"}
+		}, ""},
+		"another policy":      {func(_ *LoadBalancer, _ *observed.LoadBalancer, l *Listener) { l.Seen.Policy = "other" }, plan.Listener},
+		"another certificate": {func(_ *LoadBalancer, _ *observed.LoadBalancer, l *Listener) { l.Seen.Certificates = []string{"other"} }, plan.Listener},
+		"certificates that are still to read": {func(_ *LoadBalancer, _ *observed.LoadBalancer, l *Listener) {
+			l.CertificatesDue, l.Seen.Certificates = true, nil
+		}, ""},
+		"certificates that are read at last": {func(k *LoadBalancer, _ *observed.LoadBalancer, _ *Listener) {
+			k.Listeners["l"].CertificatesDue, k.Listeners["l"].Seen.Certificates = true, nil
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := New("prod", "vpc-1", time.Hour, testclock.Of(&at))
+			seen := observed.LoadBalancer{ARN: "lb", Tags: tags, State: "active", AddressType: model.IPv4}
+			of := func() *Listener {
+				return &Listener{Seen: observed.Listener{ARN: "l", Port: 443, Policy: "p", Certificates: []string{"c"}}}
+			}
+			known := &LoadBalancer{Seen: seen, DetailAt: at.Add(-time.Hour), Listeners: map[string]*Listener{"l": of()}}
+			now := of()
+			c.change(known, &seen, now)
+			v.Foreign.loadBalancer("lb", known, seen, at)
+			v.Foreign.Listeners(known, map[string]*Listener{"l": now}, at)
+			noted := plan.ResourceKind("")
+			for _, f := range v.Foreign.To(id, at) {
+				noted += plan.ResourceKind(f.Kind)
+			}
+			if noted != c.noted {
+				t.Errorf("noted %q, want %q", noted, c.noted)
+			}
+		})
+	}
+}
