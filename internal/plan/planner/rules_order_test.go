@@ -1,0 +1,44 @@
+package planner_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// comesAfter reports whether a step is carried out only once another one has been.
+func comesAfter(p plan.Plan, s plan.Step, first plan.StepID) bool {
+	var reaches func(ids []plan.StepID) bool
+	reaches = func(ids []plan.StepID) bool {
+		return slices.ContainsFunc(ids, func(id plan.StepID) bool { return id == first || reaches(p.Joins[id]) })
+	}
+	return reaches(s.After)
+}
+
+// A rule that answers otherwise from now on changes once a new one has moved in front of it, and never where AWS refuses to
+// move that: until then it answers the requests of the new one.
+func TestARuleChangesAfterANewOneHasMovedInFront(t *testing.T) {
+	have := converge(t, claimed(desiredOf(ruleTo("/x/*", "g1"), ruleTo("/z", "g2"))), observed.Stack{Facts: testFacts()})
+	off := ruleTo("/x/*", "g1")
+	off.Actions = []model.Action{model.FixedResponse{Status: "410", ContentType: "text/plain"}}
+	p := settled(t, claimed(desiredOf(ruleTo("/x/y", "g2"), off, ruleTo("/z", "g2"))), &have, func(string) string { return "healthy" })
+	var order plan.StepID
+	found := false
+	for _, s := range p.Steps {
+		switch s.Do.(type) {
+		case plan.SetPriorities:
+			order = s.ID
+		case plan.ModifyRule:
+			found = true
+			if order == "" || !comesAfter(p, s, order) {
+				t.Errorf("%s does not need %q in\n%s", s.ID, order, p.Text())
+			}
+		}
+	}
+	if !found {
+		t.Errorf("no rule changes:\n%s", p.Text())
+	}
+}
