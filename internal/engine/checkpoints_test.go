@@ -3,12 +3,10 @@ package engine
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
-	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
 // A restart looks late at a stack of which everything is known to be carried out, and at no other one.
@@ -30,14 +28,13 @@ func TestWhatIsLeftIsLookedAtFirst(t *testing.T) {
 		"nothing is asked for":          {edit: func(o *Outcome) { o.Stack = model.Stack{ID: id} }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			at := time.Unix(1000, 0)
-			book := checkpoint.New(testclock.Of(&at))
+			book := checkpoint.New()
 			book.Begin("")
 			e := &Engine{Checkpoints: book}
 			out := Outcome{ID: id, Stack: model.Stack{ID: id, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: fault.Object}}}, Done: true}
 			c.edit(&out)
 			e.note(out, true, c.found, "digest")
-			if late := book.PutOff(id, "digest") > 0; late != c.late {
+			if late := book.Unchanged(id, "digest"); late != c.late {
 				t.Errorf("looked at late: %t, want %t", late, c.late)
 			}
 		})

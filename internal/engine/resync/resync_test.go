@@ -155,13 +155,13 @@ func TestWhatChangesAllTheTimeIsPaced(t *testing.T) {
 // By its checkpoint a stack is left alone after a restart, for no longer than until it is due, and not once it was edited or
 // compared.
 func TestACheckpointPutsOffWhatIsUnchanged(t *testing.T) {
-	const may, after = time.Hour, 30 * time.Minute
+	const first = 30 * time.Minute
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
 	var c State
 	check := func(minutes int, desired string, want time.Duration) {
 		t.Helper()
-		if got := c.PutOff(desired, may, after, at(minutes)); got != want {
+		if got := c.PutOff(desired, first, at(minutes)); got != want {
 			t.Errorf("after %d minutes %q is put off by %s, want %s", minutes, desired, got, want)
 		}
 	}
@@ -169,6 +169,6 @@ func TestACheckpointPutsOffWhatIsUnchanged(t *testing.T) {
 	check(10, "a", 20*time.Minute)
 	check(10, "b", 0)
 	check(20, "a", 10*time.Minute)
-	c.Begin(model.Stack{Accelerator: &model.Accelerator{}}, "a", false, time.Hour, after, at(20))
+	c.Begin(model.Stack{Accelerator: &model.Accelerator{}}, "a", false, time.Hour, at(20))
 	check(21, "a", 0)
 }
