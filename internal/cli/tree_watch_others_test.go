@@ -179,7 +179,7 @@ func TestADifferenceReadsWhatDiffersAlone(t *testing.T) {
 }
 
 // Where reading all is dear, what has nothing to change may be older, and what others make is shown after a minute all the same.
-func TestAViewReadsSettledLoadBalancersRarely(t *testing.T) {
+func TestAViewReadsUnchangedLoadBalancersRarely(t *testing.T) {
 	o := twelve(t)
 	objects := filesIn(t, map[string]string{"objects.yaml": o.with}) + "/objects.yaml"
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -188,7 +188,7 @@ func TestAViewReadsSettledLoadBalancersRarely(t *testing.T) {
 	if err := cmd.ParseFlags(append([]string{"-f", objects}, flagsOf(t, o.em, o.vpc)...)); err != nil {
 		t.Fatal(err)
 	}
-	v.KeepSettled(5 * time.Minute)
+	v.KeepUnchanged(5 * time.Minute)
 	look := func(after time.Duration) (text string, calls int) {
 		t.Helper()
 		now = now.Add(after)

@@ -59,16 +59,16 @@ type observation struct {
 // execution carries out steps, and enters in the outcome what they bring about.
 type execution struct{ observation }
 
-// settleAndConverge decides what is contested by what is live, and converges.
-func (r *run) settleAndConverge(ctx context.Context, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
+// resolveAndConverge decides what is contested by what is live, and converges.
+func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
 	for {
-		settled, all, by, err := r.settleContested(ctx, stack, found)
+		resolved, all, by, err := r.resolveContested(ctx, stack, found)
 		if err != nil {
 			r.out.FailedIn = Observing
-			return settled, all, err
+			return resolved, all, err
 		}
-		if err = r.converge(ctx, settled, all, by); !errors.Is(err, errUncompared) {
-			return settled, all, err
+		if err = r.converge(ctx, resolved, all, by); !errors.Is(err, errUncompared) {
+			return resolved, all, err
 		}
 		r.quiet = true
 	}
@@ -97,7 +97,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			r.drifted(d)
 			r.mem.drift.compared = d.Have.Facts.Now
 		}
-		r.out.Stack, r.out.Plan, r.out.Have, r.out.related = d.Stack, d.Plan, d.Have, r.relation.Unsettled(d.Have)
+		r.out.Stack, r.out.Plan, r.out.Have, r.out.related = d.Stack, d.Plan, d.Have, r.relation.DependsOnOther(d.Have)
 		if d.Stack.Describe {
 			r.out.Document = d.Describe()
 		}
@@ -134,7 +134,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 				r.out.Done = false
 				r.retry(r.mem.waits.pollOtherStack(r.e.now()))
 			}
-			r.settle(d.Lacking)
+			r.conclude(d.Lacking)
 			return nil
 		}
 		stack = r.holdKnown(next) // a refusal may have used up the budget of others

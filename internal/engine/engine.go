@@ -187,7 +187,7 @@ func (f FailedStep) remembered(s plan.Step, wait time.Duration) FailedStep {
 	return f
 }
 
-// Passes reports whether a failure is no fault of anybody: something settles, the plan is made again
+// Passes reports whether a failure needs no correction: AWS is not ready yet, the plan is made again
 // from a new view, or a rate limiter of this process or of AWS puts the call off.
 func (f FailedStep) Passes() bool {
 	switch f.Class {

@@ -46,7 +46,7 @@ func (r *observation) relate(ctx context.Context, stack model.Stack, have observ
 	if rel = rel.Observed(stack, have); rel.Standing != handover.Takes {
 		return own, nil
 	}
-	if !rel.Unsettled(have) {
+	if !rel.DependsOnOther(have) {
 		return have, nil
 	}
 	return r.observeAWS(ctx, stack, append(slices.Clone(questions), handover.Questions(have)...))
@@ -85,7 +85,7 @@ func (f FailedStep) hinders() bool {
 // underRelation is a stack as it is carried out, with what is to be reported of it.
 func (r *observation) underRelation(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	stack, reported := r.relation.Apply(stack, have)
-	if r.hindered && r.relation.Standing == handover.Takes && r.relation.Unsettled(have) {
+	if r.hindered && r.relation.Standing == handover.Takes && r.relation.DependsOnOther(have) {
 		stack.Held.Everything = true
 	}
 	return stack, reported

@@ -117,14 +117,14 @@ func (m *memories) noteImport(id model.StackID, s plan.Step, now time.Time) {
 // of is what a plan needs of the memory.
 func (m memory) of(now time.Time, propagation time.Duration, imports map[string]plan.ImportPause) plan.Memory {
 	return plan.Memory{
-		Unfinished: !m.finished, Unsettled: m.unsettled(now, propagation), Waited: m.waits.waited(now), ImportsPaused: imports,
+		Unfinished: !m.finished, PropagationLeft: m.propagationLeft(now, propagation), Waited: m.waits.waited(now), ImportsPaused: imports,
 	}
 }
 
-// unsettled is for how long nodes of the stack's load balancer may not know its routes; 0: they do. What another
+// propagationLeft is for how long nodes of the stack's load balancer may not know its routes; 0: they do. What another
 // process did before this one counts as changed when this one ran its first stack. Without a clock nothing is known,
 // and nothing is waited for.
-func (m memory) unsettled(now time.Time, propagation time.Duration) time.Duration {
+func (m memory) propagationLeft(now time.Time, propagation time.Duration) time.Duration {
 	if now.IsZero() {
 		return 0
 	}

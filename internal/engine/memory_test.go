@@ -17,8 +17,8 @@ func TestUnknownRoutesCountAsChangedAtTheBeginning(t *testing.T) {
 	a := all.recall(model.StackID{Name: "a"})
 	check := func(s int, want time.Duration) {
 		t.Helper()
-		if got := a.unsettled(at(s), propagation); got != want {
-			t.Errorf("after %d s it is unsettled for %s, want %s", s, got, want)
+		if got := a.propagationLeft(at(s), propagation); got != want {
+			t.Errorf("after %d s nodes may not know its routes for %s, want %s", s, got, want)
 		}
 	}
 	check(4, 6*time.Second)
@@ -26,7 +26,7 @@ func TestUnknownRoutesCountAsChangedAtTheBeginning(t *testing.T) {
 	a.rerouted = at(20)
 	check(23, 7*time.Second)
 	check(41, 0)
-	if got := a.unsettled(time.Time{}, propagation); got != 0 {
+	if got := a.propagationLeft(time.Time{}, propagation); got != 0 {
 		t.Errorf("without a clock there is nothing to wait for, got %s", got)
 	}
 }

@@ -138,7 +138,7 @@ func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {
 	stack, found, err := e.translate(r.v, id, nil)
 	var by observed.Facts
 	if err == nil {
-		stack, found, by, err = r.settleContested(ctx, stack, found)
+		stack, found, by, err = r.resolveContested(ctx, stack, found)
 	}
 	if err != nil {
 		return Draft{}, err
@@ -174,10 +174,10 @@ func (e *Engine) translateFor(v *cluster.View, run, id model.StackID, live *obse
 	return stack, found, nil
 }
 
-// settleContested decides what the members of a stack disagree on by what is live: it observes and translates
+// resolveContested decides what the members of a stack disagree on by what is live: it observes and translates
 // again, until nothing more has to be compared. It returns by which facts it decided; none if nothing was
 // contested.
-func (r *observation) settleContested(ctx context.Context, stack model.Stack, found finding.List) (_ model.Stack, _ finding.List, by observed.Facts, _ error) {
+func (r *observation) resolveContested(ctx context.Context, stack model.Stack, found finding.List) (_ model.Stack, _ finding.List, by observed.Facts, _ error) {
 	if !stack.Contested {
 		return stack, found, by, nil
 	}
@@ -367,7 +367,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	reported := false
 	defer func() { e.note(out, reported, found, digest) }()
 	run := run{execution: execution{observation{e: e, out: &out, v: v, mem: &mem, reserved: &reserved}}, edited: edited, early: early}
-	stack, found, err = run.settleAndConverge(ctx, stack, found)
+	stack, found, err = run.resolveAndConverge(ctx, stack, found)
 	if errors.Is(err, errReserved) {
 		out.Stack, out.Findings, out.RetryAfter = stack, found.Sorted(), durations.Moment
 		return out, nil

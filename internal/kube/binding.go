@@ -96,7 +96,7 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 		},
 		HasNetworking: b.Spec.Networking != nil,
 		Deleting:      b.DeletionTimestamp != nil,
-		Settled:       b.Status.ObservedGeneration != nil && *b.Status.ObservedGeneration >= b.Generation,
+		UpToDate:      b.Status.ObservedGeneration != nil && *b.Status.ObservedGeneration >= b.Generation,
 		Labels:        b.Labels,
 		Annotations:   withoutCheckpoint(b.Annotations),
 	}

@@ -148,8 +148,8 @@ type Binding struct {
 	Networking    []BindingRule
 	HasNetworking bool
 	Deleting      bool
-	// Settled is set if the targets of the present generation are registered.
-	Settled bool
+	// UpToDate reports that the targets of the present generation are registered.
+	UpToDate bool
 	// Labels and Annotations that the controller owns or finds.
 	Labels, Annotations map[string]string
 }

@@ -50,8 +50,8 @@ type Options struct {
 type Memory struct {
 	// ImportsPaused are certificates, by id, that were imported so often that they are not imported now.
 	ImportsPaused map[string]ImportPause
-	// Unsettled is for how long earlier changes of the stack may not have reached all nodes yet.
-	Unsettled time.Duration
+	// PropagationLeft is for how long earlier changes of the stack may not have reached all nodes yet.
+	PropagationLeft time.Duration
 	// Waited is for how long what has been waited for, by the keys of Plan.Waiting.
 	Waited map[string]time.Duration
 	// Unfinished reports that the last change of the stack was not carried out in full, or that this is not

@@ -185,7 +185,7 @@ func (c *console) look(ctx context.Context, again bool) (tree.Picture, []change,
 	ctx, cancel := context.WithTimeout(ctx, durations.Sweep)
 	defer cancel()
 	// A look that reads all must not be so dear that the next one comes only when all of it is old again.
-	c.view.KeepSettled(min(2*pauseFor(c.most, c.budget), durations.Period))
+	c.view.KeepUnchanged(min(2*pauseFor(c.most, c.budget), durations.Period))
 	before := c.looked.Load()
 	look := c.view.Look
 	if again {

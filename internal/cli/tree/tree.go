@@ -54,8 +54,8 @@ type treeing struct {
 	every time.Duration
 	// behind shows the load balancers too that a GlobalAccelerator leads to which is asked for.
 	behind bool
-	// settledAge is how old what AWS has shown of a stack may be that has nothing to change, if that is longer than usual.
-	settledAge time.Duration
+	// unchangedAge is how old what AWS has shown of a stack may be that has nothing to change, if that is longer than usual.
+	unchangedAge time.Duration
 	// again has AWS read again, however young what it has shown is.
 	again bool
 }

@@ -30,9 +30,9 @@ func NewView(cmd *cobra.Command, env output.Environment) *View {
 	return v
 }
 
-// KeepSettled lets what AWS has shown of load balancers that have nothing to change be as old as that, if it is longer than
+// KeepUnchanged lets what AWS has shown of load balancers that have nothing to change be as old as that, if it is longer than
 // usual.
-func (v *View) KeepSettled(age time.Duration) { v.settledAge = age }
+func (v *View) KeepUnchanged(age time.Duration) { v.unchangedAge = age }
 
 // Look reads the cluster and AWS, and returns the picture of before too, which is empty the first time.
 func (v *View) Look(ctx context.Context) (last, now Picture, err error) {

@@ -69,16 +69,16 @@ type Picture struct {
 // been made.
 func (t *treeing) sight(ctx context.Context, stdin io.Reader, last Picture) (Picture, error) {
 	t.Younger = durations.Often
-	settled := map[string]bool{}
+	unchanged := map[string]bool{}
 	for _, s := range last.Document.Stacks {
-		settled[s.Kind+" "+s.ID] = !s.pending
+		unchanged[s.Kind+" "+s.ID] = !s.pending
 	}
 	t.YoungerOf = func(id model.StackID) time.Duration {
 		if t.again {
 			return 0
 		}
-		if settled[keyOf(id)] {
-			return max(durations.Often, t.settledAge)
+		if unchanged[keyOf(id)] {
+			return max(durations.Often, t.unchangedAge)
 		}
 		return durations.Often
 	}

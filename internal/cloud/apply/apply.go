@@ -151,7 +151,7 @@ func groupARN(r model.GroupRef, known plan.Known) (string, error) {
 	return "", fmt.Errorf("target group %s was not resolved to an ARN", r.Name)
 }
 
-// failure settles a failed write on a resource. forget is run under the lock of the inventory if
+// failure handles a failed write on a resource. forget is run under the lock of the inventory if
 // what is known of the resource cannot be trusted any more; made is when it was made from here.
 func (w *writes) failure(what string, err error, made time.Time, forget func(v *inventory.Inventory)) error {
 	class := sdk.ClassOf(err)

@@ -165,7 +165,7 @@ func (w *securityGroupWriter) revoke(ctx context.Context, id string, rules []mod
 	})
 }
 
-// ingressChanged enters a change of a group's rules, or settles its failure.
+// ingressChanged enters a change of a group's rules, or handles its failure.
 func (w *securityGroupWriter) ingressChanged(id, what string, err error, next func([]model.IngressRule) []model.IngressRule) error {
 	var made time.Time
 	w.inv.Write(func() {

@@ -107,7 +107,7 @@ func (w *tagWriter) removeTags(ctx context.Context, kind plan.ResourceKind, id s
 	return w.TagsChanged(kind, id, "remove tags from "+id, err, nil, keys)
 }
 
-// TagsChanged enters a change of tags, or settles its failure.
+// TagsChanged enters a change of tags, or handles its failure.
 func (w *tagWriter) TagsChanged(kind plan.ResourceKind, id, what string, err error, put map[string]string, remove []string) error {
 	now := w.Config.Clock.Now()
 	var made time.Time

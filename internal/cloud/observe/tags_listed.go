@@ -32,14 +32,14 @@ func (r *tagReader) listTagged(ctx context.Context, since time.Time) error {
 		for arn, e := range v.LoadBalancers.All() {
 			if e.Seen.VPC == r.VPC && !e.Written.After(start) {
 				v.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) {
-					r.settleTags(shown[arn], e.Young(r.Client), &e.Seen.Tags, &e.TagsAt, start)
+					r.tagsListed(shown[arn], e.Young(r.Client), &e.Seen.Tags, &e.TagsAt, start)
 				})
 			}
 		}
 		for arn, e := range v.TargetGroups.All() {
 			if e.VPC == r.VPC && !e.Written.After(start) {
 				v.TargetGroups.Edit(arn, func(e *inventory.TargetGroup) {
-					r.settleTags(shown[arn], !ofOthers(v, r.Client, e, shown), &e.Seen.Tags, &e.TagsAt, start)
+					r.tagsListed(shown[arn], !ofOthers(v, r.Client, e, shown), &e.Seen.Tags, &e.TagsAt, start)
 				})
 			}
 		}
@@ -78,10 +78,10 @@ func (r *tagReader) taggedPages(shown map[string]map[string]string) nextPage {
 	}
 }
 
-// settleTags takes over what the tagging service says of a resource, or leaves it in doubt, so that
+// tagsListed takes over the tags that the tagging service lists of a resource, or leaves it in doubt, so that
 // its tags are read. Shown are the tags that it listed, nil if it does not count the resource among
 // the cluster's; young is a resource that it perhaps does not know yet.
-func (r *tagReader) settleTags(shown map[string]string, young bool, tags *map[string]string, at *time.Time, now time.Time) {
+func (r *tagReader) tagsListed(shown map[string]string, young bool, tags *map[string]string, at *time.Time, now time.Time) {
 	unknown := at.IsZero()
 	switch {
 	case shown != nil && unknown:

@@ -57,8 +57,8 @@ func (s *items[K]) begin(k K) (since time.Time) {
 	return x.since
 }
 
-// putOff notes that a change is not answered yet, as a call waits for the rate limiter.
-func (s *items[K]) putOff(k K, since time.Time) {
+// keepSince notes since when a change waits that is not answered yet, as a call is postponed.
+func (s *items[K]) keepSince(k K, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x, queued := s.queued[k]; queued && !since.IsZero() && (x.since.IsZero() || since.Before(x.since)) {
@@ -86,8 +86,8 @@ func (s *items[K]) priority(k K, priority int) int {
 	return priority - min(s.count[t]-1, maxShare)
 }
 
-// settled notes that nothing is known to be left to do for an item.
-func (s *items[K]) settled(k K) {
+// close notes that nothing is known to be left to do for an item.
+func (s *items[K]) close(k K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.open[k]; !ok {

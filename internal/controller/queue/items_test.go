@@ -37,10 +37,10 @@ func TestATenantWithManyOpenItemsComesLater(t *testing.T) {
 		t.Errorf("targets come at %d, behind edits", at)
 	}
 	for k := range w.open {
-		w.settled(k)
+		w.close(k)
 	}
 	if at := w.priority("a/1", priorityEdits); at != priorityEdits || len(w.count) != 1 {
-		t.Errorf("put back to %d after all is settled; tenants %v", at, w.count)
+		t.Errorf("put back to %d after all are closed; tenants %v", at, w.count)
 	}
 }
 

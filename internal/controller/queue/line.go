@@ -175,20 +175,20 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	priority := priorityResync
 	switch {
 	case next.Idle:
-		l.items.settled(k)
+		l.items.close(k)
 	case next.Turn:
 		priority = l.items.priority(k, priorityTargets)
 	case next.After > 0 && next.After <= durations.Often:
 		priority = l.items.priority(k, priorityEdits)
 	default:
-		l.items.settled(k)
+		l.items.close(k)
 		priority = priorityEdits
 	}
 	if next.After > 0 {
 		l.items.add(k, priority, next.After, false)
 	}
 	if unanswered {
-		l.items.putOff(k, since)
+		l.items.keepSince(k, since)
 	}
 	return reconcile.Result{RequeueAfter: next.After, Priority: &priority}, nil
 }

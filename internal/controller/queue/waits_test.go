@@ -30,7 +30,7 @@ func TestWaits(t *testing.T) {
 			t.Errorf("since %s", since)
 		}
 		w.add("a", priorityTargets, 5*time.Second, false)
-		w.putOff("a", since)
+		w.keepSince("a", since)
 		time.Sleep(6 * time.Second)
 		if again := w.begin("a"); again != since {
 			t.Errorf("since %s", again)

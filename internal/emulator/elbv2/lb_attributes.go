@@ -139,7 +139,7 @@ func (s *loadBalancers) ModifyLoadBalancerAttributes(c *store.Call, in *elb.Modi
 	}
 	before := lb.Attributes
 	lb.Attributes = next
-	if err := s.settleAddresses(s.partition(c), lb); err != nil {
+	if err := s.assignAddresses(s.partition(c), lb); err != nil {
 		lb.Attributes = before
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 	if err := s.makeNodes(p, lb, lb.Zones); err != nil {
 		return nil, err
 	}
-	settleSourceNAT(p, lb)
+	assignSourceNAT(p, lb)
 	lb.BornWithGroups = len(lb.SecurityGroups) > 0
 	if !lb.IsALB() && lb.BornWithGroups {
 		lb.EnforcePrivateLink = "on"

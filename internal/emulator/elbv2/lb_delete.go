@@ -28,7 +28,7 @@ func (s *loadBalancers) DeleteLoadBalancer(c *store.Call, in *elb.DeleteLoadBala
 		return nil, fail(store.Quoted("rebuy-de/aws-nuke#1240"), codeNotPermitted, "Load balancer '%s' cannot be deleted because deletion protection is enabled", arn)
 	}
 	for _, g := range st.TargetGroups {
-		p.SettleTargets(g, c.Now)
+		p.RemoveEnded(g, c.Now)
 		for _, t := range g.Targets {
 			if t.ID == arn && !t.Draining() {
 				return nil, fail(store.Unproven, codeInUse, "Load balancer '%s' cannot be deleted because it is currently registered as a target", arn)

@@ -114,10 +114,10 @@ func (s *loadBalancers) replaceNodes(p *store.Partition, lb *store.LoadBalancer,
 	return nil
 }
 
-// settleAddresses gives the nodes the addresses that the load balancer's settings
+// assignAddresses gives the nodes the addresses that the load balancer's settings
 // require: IPv6 on a dual-stack one only, and secondary private addresses on an NLB
 // that has them assigned automatically. If one is not available, nothing changes.
-func (s *loadBalancers) settleAddresses(p *store.Partition, lb *store.LoadBalancer) error {
+func (s *loadBalancers) assignAddresses(p *store.Partition, lb *store.LoadBalancer) error {
 	var changes []func()
 	for i := range lb.Zones {
 		z := &lb.Zones[i]

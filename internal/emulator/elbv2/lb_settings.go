@@ -89,10 +89,10 @@ func (s *loadBalancers) SetIpAddressType(c *store.Call, in *elb.SetIpAddressType
 			return nil, err
 		}
 		lb.Addressing = in.IpAddressType
-		if err := s.settleAddresses(p, lb); err != nil {
+		if err := s.assignAddresses(p, lb); err != nil {
 			return nil, err
 		}
-		settleSourceNAT(p, lb)
+		assignSourceNAT(p, lb)
 	}
 	return &elb.SetIpAddressTypeOutput{IpAddressType: lb.Addressing}, nil
 }

@@ -62,10 +62,10 @@ func natPrefixes(p *store.Partition, but *store.LoadBalancer) map[netip.Prefix]b
 	return taken
 }
 
-// settleSourceNAT gives the zones of a dual-stack NLB with source NAT their prefixes: the
+// assignSourceNAT gives the zones of a dual-stack NLB with source NAT their prefixes: the
 // one that was asked for, else the one that it has, else a free one of the subnet. A load
 // balancer without source NAT has none.
-func settleSourceNAT(p *store.Partition, lb *store.LoadBalancer) {
+func assignSourceNAT(p *store.Partition, lb *store.LoadBalancer) {
 	on := lb.PrefixForSourceNAT == types.EnablePrefixForIpv6SourceNatEnumOn && lb.Addressing == types.IpAddressTypeDualstack
 	taken := natPrefixes(p, lb)
 	for i := range lb.Zones {

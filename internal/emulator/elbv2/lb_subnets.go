@@ -243,11 +243,11 @@ func (s *loadBalancers) SetSubnets(c *store.Call, in *elb.SetSubnetsInput) (*elb
 		return nil, err
 	}
 	lb.Addressing = want.addressing
-	if err := s.settleAddresses(p, lb); err != nil {
+	if err := s.assignAddresses(p, lb); err != nil {
 		return nil, err
 	}
 	lb.PrefixForSourceNAT = prefix
-	settleSourceNAT(p, lb)
+	assignSourceNAT(p, lb)
 	return &elb.SetSubnetsOutput{
 		AvailabilityZones: s.zones(lb), IpAddressType: lb.Addressing, EnablePrefixForIpv6SourceNat: lb.PrefixForSourceNAT,
 	}, nil

@@ -195,7 +195,7 @@ func (s *listeners) DeleteListener(c *store.Call, in *elb.DeleteListenerInput) (
 		return nil, err
 	}
 	for _, g := range st.TargetGroups {
-		p.SettleTargets(g, c.Now)
+		p.RemoveEnded(g, c.Now)
 		if t := g.Target(l.LoadBalancer, l.Port); t != nil && !t.Draining() {
 			return nil, fail(store.Unproven, codeInUse, "Listener port '%d' is in use by registered target '%s' and cannot be removed", l.Port, l.LoadBalancer)
 		}

@@ -36,7 +36,7 @@ func (s *targetGroups) RegisterTargets(c *store.Call, in *elb.RegisterTargetsInp
 	if err != nil {
 		return nil, err
 	}
-	p.SettleTargets(g, c.Now)
+	p.RemoveEnded(g, c.Now)
 	fresh, err := s.checkTargets(c, p, g, in.Targets)
 	if err != nil {
 		return nil, err
@@ -269,13 +269,13 @@ func (s *targetGroups) DeregisterTargets(c *store.Call, in *elb.DeregisterTarget
 			return nil, invalid(store.Unproven, "The IP address '%s' is not a valid IPv4 address", *d.Id)
 		}
 	}
-	p.SettleTargets(g, c.Now)
+	p.RemoveEnded(g, c.Now)
 	for _, d := range in.Targets {
 		if t := g.Target(targetKey(g, d)); t != nil && !t.Draining() {
 			t.DrainUntil = c.Now.Add(drainTime(p, g, t, c))
 		}
 	}
-	p.SettleTargets(g, c.Now)
+	p.RemoveEnded(g, c.Now)
 	return &elb.DeregisterTargetsOutput{}, nil
 }
 

@@ -27,7 +27,7 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 	if err != nil {
 		return nil, err
 	}
-	p.SettleTargets(g, c.Now)
+	p.RemoveEnded(g, c.Now)
 	anomaly := slices.Contains(in.Include, types.DescribeTargetHealthInputIncludeEnumAnomaly) ||
 		slices.Contains(in.Include, types.DescribeTargetHealthInputIncludeEnumAll)
 	out := &elb.DescribeTargetHealthOutput{}

@@ -18,7 +18,7 @@ func (b *builder) targetGroup(g *store.TargetGroup) dataplane.TargetGroup {
 		ARN: g.ARN, Protocol: dataplane.Protocol(g.Protocol), ProtocolVersion: dataplane.ProtocolVersion(g.ProtocolVersion),
 		Lambda: g.Type == elbtypes.TargetTypeEnumLambda, ALB: g.Type == elbtypes.TargetTypeEnumAlb, Attributes: copied(g.Attributes), HealthCheck: healthCheck(g.Check),
 	}
-	b.p.SettleTargets(g, b.now)
+	b.p.RemoveEnded(g, b.now)
 	for _, t := range g.Targets {
 		if t.Draining() {
 			b.wakeAt(t.DrainUntil)

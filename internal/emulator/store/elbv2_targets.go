@@ -46,9 +46,9 @@ func (g *TargetGroup) Target(id string, port int32) *Target {
 	return nil
 }
 
-// SettleTargets deregisters the targets whose instance was terminated, and removes
+// RemoveEnded deregisters the targets whose instance was terminated, and removes
 // those whose draining has ended. Operations call it before they read targets.
-func (p *Partition) SettleTargets(g *TargetGroup, now time.Time) {
+func (p *Partition) RemoveEnded(g *TargetGroup, now time.Time) {
 	if g.Type == elbtypes.TargetTypeEnumInstance {
 		for _, t := range g.Targets {
 			p.leaveWithInstance(g, t, now)

@@ -14,7 +14,7 @@ import (
 // MaxTargets is how many targets one call registers or deregisters at most.
 const MaxTargets = 200
 
-// Cloud is AWS as bindings need it. No method waits for AWS to settle. Slices and maps passed in
+// Cloud is AWS as bindings need it. No method waits until AWS shows or applies a change. Slices and maps passed in
 // belong to the caller and are not kept.
 type Cloud interface {
 	// As gives the target groups of an account. It makes no call; the role is assumed when it is

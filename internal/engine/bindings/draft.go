@@ -50,7 +50,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Draft, boo
 		}
 		opening = bindingplan.OpeningOf(a).Warned()
 	}
-	if !plan.Unavailable && plan.Remove && !settles(plan.Steps) && f.Described != nil && f.Described.Spec.TargetGroupARN != "" {
+	if !plan.Unavailable && plan.Remove && !needsNoRemoval(plan.Steps) && f.Described != nil && f.Described.Spec.TargetGroupARN != "" {
 		removal, err := p.plan(ctx, p.other(f.Stored, f.Described, false), bindingplan.MakeRemoval)
 		if err != nil {
 			return bindingplan.Draft{}, false, err
@@ -69,9 +69,9 @@ func hasStep[T bindingplan.Action](steps []bindingplan.Step) bool {
 	return false
 }
 
-func settles(steps []bindingplan.Step) bool {
+func needsNoRemoval(steps []bindingplan.Step) bool {
 	for _, s := range steps {
-		if s.Do == bindingplan.Settled {
+		if s.Do == bindingplan.NoRemoval {
 			return true
 		}
 	}

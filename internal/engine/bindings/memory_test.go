@@ -124,7 +124,7 @@ func TestAnEntryStaysAsItWasRead(t *testing.T) {
 	notes := []note{noteRegistered(first, endpoints(3)), noteFound(first, listed(3)), noteDeregistered(first, listed(1)), noteEmptied,
 		refusal(engine.Invalid, 1, 3), noteOnlyRefused(endpoints(1)), noteLeaving(listed(2, 3)), noteSent("arn/a", 1, nil, false), noteUnknown,
 		noteCheckpointSet("y"), noteCheckpointWritten("y", 2), noteZonesWanted, noteTextReported, noteBegan, noteEnded(true), noteDueNow, noteWaits}
-	for n := bindingplan.Known; n <= bindingplan.Settled; n++ {
+	for n := bindingplan.Known; n <= bindingplan.NoRemoval; n++ {
 		notes = append(notes, plans(n))
 	}
 	for i, n := range notes {

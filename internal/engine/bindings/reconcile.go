@@ -25,7 +25,7 @@ type run struct {
 	// checkpoint is as last written.
 	checkpoint string
 
-	settled     bool // the target group needs no look for targets whose pods are gone
+	noRemoval   bool // the target group needs no look for targets whose pods are gone
 	unavailable bool // the targets cannot be read
 }
 
@@ -118,7 +118,7 @@ func (p *run) removeGone(ctx context.Context, f *bindingplan.Facts, run error) e
 	if old := p.r.memory.get(p.key).registration.binding; old != nil && w != nil && w.Spec.TargetGroupARN == "" {
 		w = old // a group given by name that cannot be looked up now
 	}
-	if p.settled || p.unavailable || p.v.Err() != nil || w == nil || w.Spec.TargetGroupARN == "" || p.r.fence() != nil {
+	if p.noRemoval || p.unavailable || p.v.Err() != nil || w == nil || w.Spec.TargetGroupARN == "" || p.r.fence() != nil {
 		return run
 	}
 	g := p.other(f.Stored, w, f.Absent)
@@ -142,9 +142,9 @@ func (p *run) takeOut(ctx context.Context, f *bindingplan.Facts, make func(*bind
 	if err != nil {
 		return p.r.failure(err)
 	}
-	settled := p.settled
+	noRemoval := p.noRemoval
 	failed := plan.Failure(p.steps(ctx, f, &plan))
-	p.settled = settled
+	p.noRemoval = noRemoval
 	if failed != nil && missing(failed) {
 		return nil
 	}

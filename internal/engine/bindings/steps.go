@@ -108,8 +108,8 @@ func (p *run) step(ctx context.Context, f *bindingplan.Facts, do bindingplan.Act
 		}
 		return false, err
 	case bindingplan.Note:
-		if d.Settled = d.Settled || do == bindingplan.Settled; d.Settled {
-			p.settled = true
+		if d.NoRemoval = d.NoRemoval || do == bindingplan.NoRemoval; d.NoRemoval {
+			p.noRemoval = true
 		}
 		p.note(f, do)
 		return false, nil

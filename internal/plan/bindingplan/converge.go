@@ -35,7 +35,7 @@ func (p *planner) converge() {
 	p.findings.Add(p.Found.Findings...)
 	p.do(Known, "")
 	if p.unchanged() && p.Memory.DueIn > 0 && !p.reportsNoEndpoints() {
-		p.do(Settled, "")
+		p.do(NoRemoval, "")
 		p.Deferred = true
 		p.again(p.Memory.DueIn, "to compare it with AWS")
 		if wait, ok := p.noEndpointsIn(); ok {
@@ -133,7 +133,7 @@ func (p *planner) withdraw() {
 	p.do(BackendMissing, "")
 	if p.Memory.AbsentFor < durations.Later {
 		// The Service may have been made a moment ago and not have arrived here.
-		p.do(Settled, "")
+		p.do(NoRemoval, "")
 		p.again(durations.Later, "the Service may be on its way")
 		return
 	}

@@ -160,7 +160,7 @@ func stepsText(steps []Step) (out []string) {
 var noteNames = map[Note]string{
 	Known: "known", BackendSeen: "backend seen", BackendMissing: "backend missing",
 	Departed: "departed", Released: "released", Forgotten: "forgotten",
-	Compared: "compared", SuccessPending: "success pending", SuccessReported: "success reported", Settled: "settled",
+	Compared: "compared", SuccessPending: "success pending", SuccessReported: "success reported", NoRemoval: "no removal",
 }
 
 func actionText(a Action) string {

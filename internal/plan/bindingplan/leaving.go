@@ -19,7 +19,7 @@ func (f *Facts) leaving() bool { return f.Absent || f.Stored.DeletionTimestamp !
 func (p *planner) leave() {
 	if !p.claimed() {
 		if p.Memory.Released {
-			p.do(Settled, "")
+			p.do(NoRemoval, "")
 		}
 		return
 	}
@@ -108,7 +108,7 @@ func (p *planner) empty(why string, mayWait bool) bool {
 		p.failed = f
 		return false
 	}
-	p.do(Settled, "")
+	p.do(NoRemoval, "")
 	if out := slices.DeleteFunc(p.mine(p.Health.Targets), targets.Draining); len(out) > 0 {
 		p.do(Deregister{Targets: out, MayMiss: true, MayWait: mayWait}, why)
 	}

@@ -14,7 +14,7 @@ import (
 
 // TestPlans states what happens to a binding from which facts, and what is reported if all steps succeed.
 func TestPlans(t *testing.T) {
-	done := Done{Settled: true, Rules: Opening{Done: true}}
+	done := Done{NoRemoval: true, Rules: Opening{Done: true}}
 	for name, x := range map[string]struct {
 		pods       []string
 		edit       func(*Facts)
@@ -23,90 +23,90 @@ func TestPlans(t *testing.T) {
 		unfinished bool // the plan asks for more
 	}{
 		"what is as it should be is reported once": {edit: func(*Facts) {},
-			plan:   "known; backend seen; rules; checkpoint if rules are missing; settled",
+			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"an unchanged binding is left alone until it is due": {edit: unchanged,
-			plan:   "known; settled",
+			plan:   "known; no removal",
 			report: "again in 1h0m0s"},
 		"one that is due is compared with what AWS says": {edit: func(f *Facts) { unchanged(f); f.Memory.DueIn = 0 },
-			plan:   "known; backend seen; rules compared; checkpoint if rules are missing; settled",
+			plan:   "known; backend seen; rules compared; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled; events; compared; checkpoint want; complete"},
 		"one whose checkpoint was taken away is compared": {edit: func(f *Facts) { unchanged(f); f.Stored.Annotations = nil },
-			plan:   "known; backend seen; rules compared; checkpoint if rules are missing; settled",
+			plan:   "known; backend seen; rules compared; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled; events; compared; checkpoint want; complete"},
 		"a checkpoint of another writer counts for nothing": {edit: func(f *Facts) { unchanged(f); f.Memory.Done = "other" },
-			plan:   "known; backend seen; rules; checkpoint if rules are missing; settled",
+			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled; events; compared; checkpoint want; complete"},
 		"the finalizer comes first": {edit: func(f *Facts) { f.Stored.Finalizers = nil },
 			plan: "known; AddFinalizer"},
 		"new endpoints come before old targets go": {edit: func(f *Facts) { f.Health = registeredAs("1 healthy", "3 healthy") },
-			plan:   "known; backend seen; rules; checkpoint; register 10.0.0.2; settled; deregister 10.0.0.3 or later",
+			plan:   "known; backend seen; rules; checkpoint; register 10.0.0.2; no removal; deregister 10.0.0.3 or later",
 			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"a target that flaps waits, and the old ones that can serve stay": {edit: func(f *Facts) {
 			f.Health = registeredAs("1 healthy", "3 healthy", "4 healthy")
 			flapping(f, "2")
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true, "10.0.0.4": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
 		},
-			plan:   "known; backend seen; rules and of old targets; checkpoint; settled; deregister 10.0.0.4 or later",
+			plan:   "known; backend seen; rules and of old targets; checkpoint; no removal; deregister 10.0.0.4 or later",
 			report: "status True SuccessfullyReconciled observed; events ChangedTooOften; again in 20s"},
 		"so does one that is registered, without a write": {edit: func(f *Facts) {
 			f.Health = registeredAs("1 healthy", "2 healthy", "3 healthy")
 			flapping(f, "3")
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
 		},
-			plan:   "known; backend seen; rules and of old targets; checkpoint if rules are missing; settled",
+			plan:   "known; backend seen; rules and of old targets; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled observed; events ChangedTooOften; again in 20s"},
 		"where no other target can serve, it comes after the first wait": {edit: func(f *Facts) {
 			f.Health = registeredAs()
 			flapping(f, "1", "2")
 			f.Memory.FlappingAlone = 0
 		},
-			plan:   "known; backend seen; rules; checkpoint; register 10.0.0.1 10.0.0.2; settled",
+			plan:   "known; backend seen; rules; checkpoint; register 10.0.0.1 10.0.0.2; no removal",
 			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"and until then it waits": {edit: func(f *Facts) {
 			f.Health = registeredAs()
 			flapping(f, "1", "2")
 			f.Memory.FlappingAlone = 3 * time.Second
 		},
-			plan:   "known; backend seen; rules; checkpoint if rules are missing; settled",
+			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled observed; events ChangedTooOften; again in 3s"},
 		"others come and go meanwhile": {edit: func(f *Facts) {
 			f.Health = registeredAs("1 healthy", "3 healthy")
 			flapping(f, "1")
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
 		},
-			plan:   "known; backend seen; rules; checkpoint; register 10.0.0.2; settled; deregister 10.0.0.3 or later",
+			plan:   "known; backend seen; rules; checkpoint; register 10.0.0.2; no removal; deregister 10.0.0.3 or later",
 			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"a target group that is full gives up old targets first": {edit: func(f *Facts) { f.Health = registeredAs("1 healthy", "3 healthy"); refuse(f, full) },
-			plan:   "known; backend seen; settled; deregister 10.0.0.3 or later; register 10.0.0.2 as many as fit",
+			plan:   "known; backend seen; no removal; deregister 10.0.0.3 or later; register 10.0.0.2 as many as fit",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 		"also those that would serve on": {edit: func(f *Facts) {
 			f.Health = registeredAs("1 initial", "3 healthy")
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
 			refuse(f, full)
 		},
-			plan:   "known; backend seen; settled; deregister 10.0.0.3 or later; register 10.0.0.2 as many as fit",
+			plan:   "known; backend seen; no removal; deregister 10.0.0.3 or later; register 10.0.0.2 as many as fit",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 		"a refused endpoint keeps no other out": {edit: func(f *Facts) { f.Health = registeredAs("1 healthy", "3 healthy"); refuse(f, invalid) },
-			plan:   "known; backend seen; settled; deregister 10.0.0.3 or later",
+			plan:   "known; backend seen; no removal; deregister 10.0.0.3 or later",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 		"where none can be registered old pods that serve stay": {edit: func(f *Facts) {
 			f.Health = registeredAs("3 healthy", "4 healthy")
 			f.Attempt = &Attempt{Refused: []Refusal{{f.Found.Endpoints(), invalid, invalid}}, Failed: &invalid}
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true, "10.0.0.4": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
 		},
-			plan:   "known; backend seen; settled; deregister 10.0.0.4 or later",
+			plan:   "known; backend seen; no removal; deregister 10.0.0.4 or later",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 		"old pods serve on while all new ones are in their first checks": {edit: func(f *Facts) {
 			f.Health = registeredAs("1 initial", "2 initial", "3 healthy", "4 unhealthy")
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true, "10.0.0.4": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}, "10.0.0.4": {}}}
 		},
-			plan:   "known; backend seen; rules and of old targets; checkpoint; settled; deregister 10.0.0.4 or later",
+			plan:   "known; backend seen; rules and of old targets; checkpoint; no removal; deregister 10.0.0.4 or later",
 			report: "status True SuccessfullyReconciled observed; events; again in 2s"},
 		"they go once one is healthy": {edit: func(f *Facts) {
 			f.Health = registeredAs("1 initial", "2 healthy", "3 healthy")
 		},
-			plan:   "known; backend seen; rules; checkpoint; settled; deregister 10.0.0.3 or later",
+			plan:   "known; backend seen; rules; checkpoint; no removal; deregister 10.0.0.3 or later",
 			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"whether old pods serve is asked": {edit: func(f *Facts) {
 			f.Health = registeredAs("1 initial", "2 initial", "3 healthy")
@@ -122,34 +122,34 @@ func TestPlans(t *testing.T) {
 			quic := elbv2.ProtocolQUIC
 			f.Stored.Spec.TargetGroupProtocol, f.Group.Is.Protocol, f.Health.Targets = &quic, "QUIC", nil
 		},
-			plan:   "known; backend seen; rules; checkpoint if rules are missing; settled",
+			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled observed; events ServerIDMissing; compared; checkpoint want; complete"},
 		"a refused endpoint is not sent again before its time": {edit: func(f *Facts) {
 			f.Health = registeredAs("1 healthy")
 			f.Memory.Refused = map[string]RefusedTarget{"10.0.0.2:8080": {Because: invalid, Run: invalid, Until: now.Add(time.Minute)}}
 		},
-			plan:   "known; backend seen; rules; checkpoint; KeepRefusals; settled",
+			plan:   "known; backend seen; rules; checkpoint; KeepRefusals; no removal",
 			report: "status False FailedReconcile; events FailedReconcile; again in 1m0s"},
 		"and is then": {edit: func(f *Facts) {
 			f.Health = registeredAs("1 healthy")
 			f.Memory.Refused = map[string]RefusedTarget{"10.0.0.2:8080": {Because: invalid, Run: invalid, Until: now}}
 		},
-			plan:   "known; backend seen; rules; checkpoint; KeepRefusals; register 10.0.0.2; settled",
+			plan:   "known; backend seen; rules; checkpoint; KeepRefusals; register 10.0.0.2; no removal",
 			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"more endpoints than may be are left out": {edit: func(f *Facts) { f.Options.MaxTargets = 1; f.Health = registeredAs("1 healthy") },
-			plan:   "known; backend seen; rules; checkpoint; settled",
+			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "status True SuccessfullyReconciled observed; events TargetsCapped; again in 15s"},
 		"in a shared group only recorded targets go, and the record is written first": {edit: func(f *Facts) {
 			f.Health = registeredAs("1 healthy", "3 healthy", "4 healthy")
 			f.Record = &Record{Shared: true, Recorded: true, Identities: map[string]bool{"10.0.0.1:8080": true, "10.0.0.3:8080": true}}
 		},
-			plan:   "known; backend seen; rules; checkpoint; record 3; register 10.0.0.2; settled; deregister 10.0.0.3 or later",
+			plan:   "known; backend seen; rules; checkpoint; record 3; register 10.0.0.2; no removal; deregister 10.0.0.3 or later",
 			report: "record 2; status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"what another binding wants stays": {edit: func(f *Facts) {
 			f.Health = registeredAs("1 healthy", "2 healthy", "3 healthy", "4 healthy")
 			f.Record.Others = map[string]bool{"10.0.0.3:8080": true}
 		},
-			plan:   "known; backend seen; rules; checkpoint; settled; deregister 10.0.0.4 or later",
+			plan:   "known; backend seen; rules; checkpoint; no removal; deregister 10.0.0.4 or later",
 			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"a binding that came second registers nothing": {edit: func(f *Facts) { f.Conflict.First = binding() },
 			plan:   "known; rules if it has any",
@@ -179,7 +179,7 @@ func TestPlans(t *testing.T) {
 			plan:   "known; backend seen",
 			report: "error"},
 		"a Service that is missing may be on its way": {edit: func(f *Facts) { f.Found = targets.Resolution{NotFound: true} },
-			plan:   "known; backend missing; settled",
+			plan:   "known; backend missing; no removal",
 			report: "again in 5s"},
 		"then another one may take over": {edit: func(f *Facts) {
 			f.Found, f.Memory.AbsentFor = targets.Resolution{NotFound: true}, time.Minute
@@ -194,12 +194,12 @@ func TestPlans(t *testing.T) {
 		"otherwise they go": {edit: func(f *Facts) {
 			f.Found, f.Memory.AbsentFor, f.Wanted = targets.Resolution{NotFound: true}, time.Minute, new(bool)
 		},
-			plan:   "known; backend missing; checkpoint; settled; deregister 10.0.0.1 10.0.0.2 if there; rules without it",
+			plan:   "known; backend missing; checkpoint; no removal; deregister 10.0.0.1 10.0.0.2 if there; rules without it",
 			report: "status False BackendNotFound observed; events"},
 		"and after some minutes in any case": {edit: func(f *Facts) {
 			f.Found, f.Memory.AbsentFor = targets.Resolution{NotFound: true}, 5*time.Minute
 		},
-			plan:   "known; backend missing; checkpoint; settled; deregister 10.0.0.1 10.0.0.2 if there; rules without it",
+			plan:   "known; backend missing; checkpoint; no removal; deregister 10.0.0.1 10.0.0.2 if there; rules without it",
 			report: "status False BackendNotFound observed; events"},
 		"endpoints that are missing as a whole change nothing": {edit: func(f *Facts) {
 			f.Found, f.Memory.AbsentFor = targets.Resolution{Blind: true}, time.Minute
@@ -215,44 +215,44 @@ func TestPlans(t *testing.T) {
 			plan:   "known; backend seen",
 			report: "status False FailedReconcile; events FailedReconcile"},
 		"a pod whose target is healthy opens its gate": {pods: []string{"!1", "2"}, edit: func(*Facts) {},
-			plan:   "known; backend seen; rules; checkpoint if rules are missing; settled",
+			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
 			report: "gate p1 True; status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"health from memory opens no gate": {pods: []string{"!1", "2"}, edit: func(f *Facts) { f.Health.MaxAge = durations.HealthAge },
 			plan: "ask Health of 1s", unfinished: true},
 		"a pod in its first checks is looked at again soon": {pods: []string{"!1", "2"}, edit: func(f *Facts) { f.Health.Targets[0].State = "initial" },
-			plan:   "known; backend seen; rules; checkpoint; settled",
+			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "gate p1 False; status True SuccessfullyReconciled observed; events; again in 2s"},
 		"and later not so soon": {pods: []string{"!1", "2"}, edit: func(f *Facts) {
 			f.Health.Targets[0].State = "initial"
 			shownSince(f.GatedPods[0], "False", "", 30*time.Second)
 		},
-			plan:   "known; backend seen; rules; checkpoint; settled",
+			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "status True SuccessfullyReconciled observed; events; again in 5s"},
 		"and then at the usual time": {pods: []string{"!1", "2"}, edit: func(f *Facts) {
 			f.Health.Targets[0].State = "initial"
 			shownSince(f.GatedPods[0], "False", "", time.Hour)
 		},
-			plan:   "known; backend seen; rules; checkpoint; settled",
+			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "status True SuccessfullyReconciled observed; events; again in 15s"},
 		"a target that no load balancer uses is looked at again": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, time.Minute) },
-			plan:   "known; backend seen; rules; checkpoint; settled",
+			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "status True SuccessfullyReconciled observed; events; again in 15s"},
 		"after a while it is asked whether anything forwards to it": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, durations.Margin) },
 			plan: "ask Forwards", unfinished: true},
 		"if nothing does its pod waits no longer": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, durations.Margin); f.Forwards = &Forwards{} },
-			plan:   "known; backend seen; rules; checkpoint if rules are missing; settled",
+			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
 			report: "gate p1 True Target.NotInUse; status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"if a load balancer does that is not in its zone it waits": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, time.Hour); f.Forwards = &Forwards{Is: true} },
-			plan:   "known; backend seen; rules; checkpoint; settled",
+			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "status True SuccessfullyReconciled observed; events; again in 5m0s"},
 		"if that cannot be read it waits": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, time.Hour); f.Forwards = &Forwards{Failure: &denied} },
-			plan:   "known; backend seen; rules; checkpoint; settled",
+			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "status True SuccessfullyReconciled observed; events; again in 5m0s"},
 		"an unhealthy pod does not wait on the time that it was unhealthy": {pods: []string{"!1", "2"}, edit: func(f *Facts) {
 			f.Health.Targets[0].State, f.Health.Targets[0].Reason = "unused", "Target.NotInUse"
 			shownSince(f.GatedPods[0], "False", "Target.Timeout", time.Hour)
 		},
-			plan:   "known; backend seen; rules; checkpoint; settled",
+			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "gate p1 Unknown Target.NotInUse; status True SuccessfullyReconciled observed; events; again in 2s"},
 		"a new pod does not wait again": {pods: []string{"!1", "!2"}, edit: func(f *Facts) {
 			unserved(f, time.Hour)
@@ -261,16 +261,16 @@ func TestPlans(t *testing.T) {
 			shown.Status, shown.Message = corev1.ConditionTrue, targets.Unserved.Message
 			f.Forwards = &Forwards{}
 		},
-			plan:   "known; backend seen; rules; checkpoint if rules are missing; settled",
+			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
 			report: "gate p2 True Target.NotInUse; status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"a pod that waits for what a person must do shows that": {pods: []string{"!1", "2"}, edit: func(f *Facts) { f.Undescribed = &denied },
 			plan:   "",
 			report: "gate p1 False AccessDenied; status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 
 		"a binding that goes takes out what it put in": {edit: func(f *Facts) { deleted(f, false) },
-			plan: "known; settled; deregister 10.0.0.1 10.0.0.2 if there; rules without it; RemoveFinalizer; released"},
+			plan: "known; no removal; deregister 10.0.0.1 10.0.0.2 if there; rules without it; RemoveFinalizer; released"},
 		"and lets waiting pods go": {pods: []string{"!1"}, edit: func(f *Facts) { deleted(f, false) },
-			plan: "known; settled; deregister 10.0.0.1 10.0.0.2 if there; rules without it; gate p1 True; RemoveFinalizer; released"},
+			plan: "known; no removal; deregister 10.0.0.1 10.0.0.2 if there; rules without it; gate p1 True; RemoveFinalizer; released"},
 		"it asks first whether its target group is in use": {edit: func(f *Facts) { deleted(f, false); f.InUse = nil },
 			plan: "ask InUse", unfinished: true},
 		"while it is in use the targets stay": {edit: func(f *Facts) { deleted(f, false); f.InUse.Is = true },
@@ -295,12 +295,12 @@ func TestPlans(t *testing.T) {
 		"a binding that came second takes nothing out": {edit: func(f *Facts) { deleted(f, false); f.Conflict.First = binding() },
 			plan: "known; rules without it; RemoveFinalizer; released"},
 		"a shared group keeps what is not recorded": {edit: func(f *Facts) { deleted(f, false); shared(f) },
-			plan: "known; settled; deregister 10.0.0.1 if there; DropRecord; rules without it; RemoveFinalizer; released"},
+			plan: "known; no removal; deregister 10.0.0.1 if there; DropRecord; rules without it; RemoveFinalizer; released"},
 		"a binding that disappeared may come back": {edit: func(f *Facts) { deleted(f, true) },
 			plan:   "backend missing",
 			report: "again in 1m0s"},
 		"one that does not is tidied up after": {edit: func(f *Facts) { deleted(f, true); f.Memory.AbsentFor = time.Hour },
-			plan:   "backend missing; settled; deregister 10.0.0.1 10.0.0.2 if there or later; rules without it",
+			plan:   "backend missing; no removal; deregister 10.0.0.1 10.0.0.2 if there or later; rules without it",
 			report: "forgotten; events"},
 		"unless its target group is in use": {edit: func(f *Facts) { deleted(f, true); f.Memory.AbsentFor = time.Hour; f.InUse.Is = true },
 			plan:   "backend missing",

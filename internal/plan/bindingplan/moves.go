@@ -139,7 +139,7 @@ func (p mover) drop(m *moves, old []*observed.Target) {
 		old = append(old, m.retained...) // there is no room for both
 		m.retained = nil
 	}
-	p.do(Settled, "")
+	p.do(NoRemoval, "")
 	if len(old) > 0 {
 		p.do(Deregister{Targets: old, MayWait: true}, "no endpoint any more")
 	}

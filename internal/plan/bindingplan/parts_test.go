@@ -53,7 +53,7 @@ func TestRemovals(t *testing.T) {
 	}
 	f := known(t)
 	f.Health = registeredAs("1 healthy", "2 draining")
-	if got := compact(asked(MakeEmptying(f))); got != "settled; deregister 10.0.0.1 if there" {
+	if got := compact(asked(MakeEmptying(f))); got != "no removal; deregister 10.0.0.1 if there" {
 		t.Errorf("a target group that the binding has left: %s", got)
 	}
 }
@@ -358,7 +358,7 @@ func TestPodsShowWhyTheyAreNotRegistered(t *testing.T) {
 	f.Health = registeredAs("1 healthy")
 	f.Options.MaxTargets = 1
 	shown := map[string]string{}
-	for _, s := range Make(f).Report(f, Done{Settled: true, Rules: Opening{Done: true}}).Steps {
+	for _, s := range Make(f).Report(f, Done{NoRemoval: true, Rules: Opening{Done: true}}).Steps {
 		if g, ok := s.Do.(SetGate); ok {
 			shown[g.Pod.Name] = string(g.Want.Status) + " " + g.Want.Message
 		}

@@ -18,9 +18,9 @@ type Done struct {
 	// At is the step that failed, with its Failure. The steps behind it were not carried out.
 	At      Action
 	Failure *Failure
-	// Settled reports whether the steps came past the note of that name.
-	Settled bool
-	Changed bool
+	// NoRemoval reports whether the steps came past the note of that name.
+	NoRemoval bool
+	Changed   bool
 	// PutOff is when a call that was put off, and did not end the plan, has its turn.
 	PutOff time.Duration
 	Rules  Opening
@@ -179,7 +179,7 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 	if a == nil {
 		a = m.attempt
 	}
-	if d, ok := r.done.At.(Deregister); ok && !r.done.Settled && len(d.Targets) > 0 {
+	if d, ok := r.done.At.(Deregister); ok && !r.done.NoRemoval && len(d.Targets) > 0 {
 		a = &Attempt{Refused: []Refusal{{m.Register, *failed, *failed}}, Failed: failed}
 	}
 	if a != nil && a.Failed != nil {

@@ -26,17 +26,17 @@ func TestReportsOfWhatFailed(t *testing.T) {
 		"a checkpoint that cannot be written":       {done: Done{At: SetCheckpoint{}, Failure: &passing}, want: "error"},
 		"facts that cannot be read":                 {done: Done{Err: errNo}, want: "error"},
 		"a target that cannot be taken out":         {done: Done{At: Deregister{Targets: registeredAs("3").Targets}, Failure: &invalid}, want: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
-		"a call that is put off":                    {done: Done{Settled: true, PutOff: 3 * time.Second, Rules: Opening{Done: true}}, want: "status True SuccessfullyReconciled observed; events; again in 3s; waiting"},
-		"success is pending while it is":            {done: Done{Settled: true, Changed: true, PutOff: 3 * time.Second, Rules: Opening{Done: true}}, want: "status True SuccessfullyReconciled observed; events; success pending; again in 3s; waiting"},
-		"success is said of what has changed":       {done: Done{Settled: true, Changed: true, Rules: Opening{Done: true}}, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; compared; checkpoint want; complete"},
-		"and of what an earlier run has changed":    {done: Done{Settled: true, Rules: Opening{Done: true}}, edit: func(f *Facts) { f.Memory.SuccessPending = true }, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; success reported; compared; checkpoint want; complete"},
-		"rules that are missing":                    {done: Done{Settled: true, Rules: Opening{Findings: unclear}}, want: "status False FailedNetworkReconcile observed; events FailedNetworkReconcile; again in 15s"},
-		"rules that a person has to correct":        {done: Done{Settled: true, Rules: Opening{Findings: unclear, Faulty: true}}, want: "status False FailedNetworkReconcile observed; events FailedNetworkReconcile; again in 5m0s"},
-		"rules of new pods may be missing a moment": {done: Done{Settled: true, Rules: Opening{Unseen: unclear}}, want: "events; again in 3s"},
-		"rules of others are tried again":           {done: Done{Settled: true, Rules: Opening{Done: true, Again: true}}, want: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; again in 15s; complete"},
+		"a call that is put off":                    {done: Done{NoRemoval: true, PutOff: 3 * time.Second, Rules: Opening{Done: true}}, want: "status True SuccessfullyReconciled observed; events; again in 3s; waiting"},
+		"success is pending while it is":            {done: Done{NoRemoval: true, Changed: true, PutOff: 3 * time.Second, Rules: Opening{Done: true}}, want: "status True SuccessfullyReconciled observed; events; success pending; again in 3s; waiting"},
+		"success is said of what has changed":       {done: Done{NoRemoval: true, Changed: true, Rules: Opening{Done: true}}, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; compared; checkpoint want; complete"},
+		"and of what an earlier run has changed":    {done: Done{NoRemoval: true, Rules: Opening{Done: true}}, edit: func(f *Facts) { f.Memory.SuccessPending = true }, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; success reported; compared; checkpoint want; complete"},
+		"rules that are missing":                    {done: Done{NoRemoval: true, Rules: Opening{Findings: unclear}}, want: "status False FailedNetworkReconcile observed; events FailedNetworkReconcile; again in 15s"},
+		"rules that a person has to correct":        {done: Done{NoRemoval: true, Rules: Opening{Findings: unclear, Faulty: true}}, want: "status False FailedNetworkReconcile observed; events FailedNetworkReconcile; again in 5m0s"},
+		"rules of new pods may be missing a moment": {done: Done{NoRemoval: true, Rules: Opening{Unseen: unclear}}, want: "events; again in 3s"},
+		"rules of others are tried again":           {done: Done{NoRemoval: true, Rules: Opening{Done: true, Again: true}}, want: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; again in 15s; complete"},
 		"a call that waits for its turn":            {done: Done{At: Register{}, Failure: &waiting}, want: "again in 3s; waiting"},
-		"an error that may pass":                    {done: Done{At: Deregister{}, Settled: true, Failure: &passing, Rules: Opening{Done: true}}, want: "events FailedReconcile; error"},
-		"a fault of this run is reported once":      {done: Done{At: Deregister{}, Settled: true, Failure: &denied, Rules: Opening{Done: true}}, edit: func(f *Facts) { f.Reported.Fault = true }, want: "again in 5m0s"},
+		"an error that may pass":                    {done: Done{At: Deregister{}, NoRemoval: true, Failure: &passing, Rules: Opening{Done: true}}, want: "events FailedReconcile; error"},
+		"a fault of this run is reported once":      {done: Done{At: Deregister{}, NoRemoval: true, Failure: &denied, Rules: Opening{Done: true}}, edit: func(f *Facts) { f.Reported.Fault = true }, want: "again in 5m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := known(t)
@@ -45,7 +45,7 @@ func TestReportsOfWhatFailed(t *testing.T) {
 				x.edit(f)
 			}
 			p := Make(f)
-			if got := compact(asked(p)); got != "known; backend seen; rules; checkpoint; register 10.0.0.2; settled; deregister 10.0.0.3 or later" {
+			if got := compact(asked(p)); got != "known; backend seen; rules; checkpoint; register 10.0.0.2; no removal; deregister 10.0.0.3 or later" {
 				t.Fatalf("plan %s", got)
 			}
 			if got := compact(reported(p.Report(f, x.done))); got != x.want {

@@ -104,7 +104,7 @@ const (
 	Compared                    // it was compared with AWS and is complete
 	SuccessPending              // AWS was changed, of which success is reported once no call waits
 	SuccessReported             // success is reported
-	Settled                     // the target group needs no look for targets whose pods are gone
+	NoRemoval                   // the target group needs no look for targets whose pods are gone
 )
 
 // NoteRegistered remembers targets that are registered.

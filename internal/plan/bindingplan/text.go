@@ -163,7 +163,7 @@ type Draft struct {
 // security groups, and more are steps of what is done afterwards.
 func DraftOf(f *Facts, first []Step, p Plan, more []Step, rules []GroupChange, opening Opening) Draft {
 	d := Draft{Steps: slices.Concat(first, p.Steps, more), Rules: rules, facts: f}
-	done := Done{Settled: true, Rules: opening, Changed: len(rules) > 0}
+	done := Done{NoRemoval: true, Rules: opening, Changed: len(rules) > 0}
 	for _, s := range d.Steps {
 		switch s.Do.(type) {
 		case Register, Deregister:

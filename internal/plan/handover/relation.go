@@ -256,9 +256,9 @@ func (rel Relation) Waits(stack model.Stack) bool {
 	return false
 }
 
-// Unsettled reports whether what the other stack asks for decides about the next run: a load balancer is being handed over, or the
+// DependsOnOther reports whether what the other stack asks for decides about the next run: a load balancer is being handed over, or the
 // other one has it.
-func (rel Relation) Unsettled(have observed.Stack) bool {
+func (rel Relation) DependsOnOther(have observed.Stack) bool {
 	switch rel.Standing {
 	case Alone, HasOwn, NotAllowed:
 		return false

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Resolver settles what desired listeners and their rules are to be. It notes which target groups
+// Resolver determines what desired listeners and their rules are to be. It notes which target groups
 // are kept.
 type Resolver struct {
 	*owners.TargetGroups
@@ -28,12 +28,12 @@ type Resolver struct {
 	foreign map[string][]model.ForeignHostname
 }
 
-// NewResolver returns what settles listeners of a stack.
+// NewResolver returns what resolves listeners of a stack.
 func NewResolver(tg *owners.TargetGroups, u *draft.Usage, certs *certificates.Choice, held *owners.Retention, keys owners.LiveKeys) *Resolver {
 	return &Resolver{tg, u, certs, held, keys, ForeignHostnames(tg.Have.Facts.Withdrawn)}
 }
 
-// Resolve settles one listener of a load balancer.
+// Resolve resolves one listener of a load balancer.
 func (lr *Resolver) Resolve(lb *resolved.LoadBalancer, w model.Listener) resolved.Listener {
 	l := resolved.Listener{LB: lb, Desired: w, Make: true, Live: lb.LiveListener(w.Port)}
 	var blocked []finding.Ref

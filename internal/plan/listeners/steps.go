@@ -166,7 +166,7 @@ func (p *planner) createListener(settings plan.ListenerSettings, tags plan.Tags,
 	return id
 }
 
-// resolveDefault settles what the default action of a live listener is to be now. Traffic moves to another target
+// resolveDefault determines what the default action of a live listener is to be now. Traffic moves to another target
 // group only when that has healthy targets.
 func (p *planner) resolveDefault() {
 	p.l.DefaultNow = p.l.Live.Default

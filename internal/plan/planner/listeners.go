@@ -13,12 +13,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 )
 
-// resolver settles single listeners.
+// resolver resolves single listeners.
 func (r *Resolved) resolver() *listeners.Resolver {
 	return listeners.NewResolver(r.groups, r.usage, certificates.NewChoice(r.Draft, r.certificates, r.held), r.held, r.keys)
 }
 
-// resolveListeners settles certificates, target groups of others and held rules.
+// resolveListeners resolves certificates, target groups of others and held rules.
 func (r *Resolved) resolveListeners() {
 	resolver := r.resolver()
 	for _, w := range r.lb.Desired.Listeners {
@@ -39,7 +39,7 @@ func (r *Resolved) resolveListeners() {
 	rules.NewPlaces(r.groups, r.finalizers, r.keys, &r.lb).Resolve()
 }
 
-// resolveFrontendListeners settles which ports of the ALB its listeners lead to. One whose port is not
+// resolveFrontendListeners determines which ports of the ALB its listeners lead to. One whose port is not
 // served yet is not made.
 func (r *Resolved) resolveFrontendListeners() {
 	for _, w := range r.frontend.Desired.Listeners {
@@ -49,7 +49,7 @@ func (r *Resolved) resolveFrontendListeners() {
 	}
 }
 
-// resolveHeldFrontendPorts settles which live ports may be those of a member whose mapping cannot be read. A member
+// resolveHeldFrontendPorts determines which live ports may be those of a member whose mapping cannot be read. A member
 // maps to ports on which it listens, so a port that leads to no listener that stays belongs to no member.
 func (r *Resolved) resolveHeldFrontendPorts() {
 	if r.frontend.Live == nil || !r.Want.Held.FrontendPorts {

@@ -62,7 +62,7 @@ const (
 // else is carried out on it.
 func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *Resolved {
 	r := match(want, have, opt, memory)
-	r.settle(want)
+	r.decide(want)
 	why := replacement.Obstacle(r.Draft, &r.lb)
 	switch {
 	case why != "" && len(r.Plan.Asks) == 0:
@@ -76,7 +76,7 @@ func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory pla
 func (r *Resolved) withoutReplacement(want model.Stack, have observed.Stack, why string) *Resolved {
 	want.Held.Replacement = true
 	out := match(want, have, r.Opt, r.Memory)
-	out.settle(want)
+	out.decide(want)
 	for _, f := range r.Found {
 		if f.Severity == finding.Error {
 			f.Blocks = finding.BlocksNothing
@@ -117,9 +117,9 @@ func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 	return r
 }
 
-// settle decides what becomes of the stack, and makes the choices that this leaves open. The original is what was desired
+// decide determines what becomes of the stack, and makes the choices that this leaves open. The original is what was desired
 // before it was completed.
-func (r *Resolved) settle(original model.Stack) {
+func (r *Resolved) decide(original model.Stack) {
 	switch {
 	case r.Want.Held.Everything || r.guarded():
 		r.outcome = stays
@@ -207,7 +207,7 @@ func (r *Resolved) giveUp() {
 	}
 }
 
-// retain settles a stack without an accepted member of which retained objects have rules: these stay with the load
+// retain decides about a stack without an accepted member of which retained objects have rules: these stay with the load
 // balancer that serves them. It reports false where nothing is retained.
 func (r *Resolved) retain() bool {
 	if r.lb.Live == nil || len(r.Want.Held.Members) == 0 {

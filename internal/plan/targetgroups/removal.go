@@ -65,20 +65,20 @@ func (r *Removal) unbind(h observed.Binding, why string, after []plan.StepID) *p
 	return &r.Plan.Steps[len(r.Plan.Steps)-1]
 }
 
-// Settling is what the end of a target group waits for: a node that still forwards to the target group
+// NodesForwarding is what the end of a target group waits for: a node that still forwards to the target group
 // would have no target for the requests it sends there.
-const Settling = "all nodes of the load balancer to stop forwarding there"
+const NodesForwarding = "all nodes of the load balancer to stop forwarding there"
 
-// settled is for how long nodes of the load balancer may still use a target group that nothing
+// propagation is for how long nodes of the load balancer may still use a target group that nothing
 // forwards to once some steps are done. Later changes of other rules do not make it longer.
-func (r *Removal) settled(arn string, after []plan.StepID) plan.Wait {
+func (r *Removal) propagation(arn string, after []plan.StepID) plan.Wait {
 	switch {
 	case len(after) > 0 && r.Opt.Propagation > 0:
-		return plan.Wait{For: Settling, Again: r.Opt.Propagation}
-	case r.Memory.Unsettled > 0:
-		wait := r.Wait("settle "+arn, Settling, max(r.Opt.Propagation, time.Second))
+		return plan.Wait{For: NodesForwarding, Again: r.Opt.Propagation}
+	case r.Memory.PropagationLeft > 0:
+		wait := r.Wait("propagation "+arn, NodesForwarding, max(r.Opt.Propagation, time.Second))
 		if wait.For != "" {
-			wait.Again = min(r.Memory.Unsettled, wait.Deadline-r.Memory.Waited["settle "+arn])
+			wait.Again = min(r.Memory.PropagationLeft, wait.Deadline-r.Memory.Waited["propagation "+arn])
 		}
 		return wait
 	}
@@ -92,14 +92,14 @@ func (r *Removal) remove(g observed.TargetGroup, bindings []*observed.Binding, a
 		Changes: []plan.Change{{Path: "name", From: g.Name}},
 		Why:     "nothing forwards to it any more", After: slices.Clone(after), Impact: plan.DeleteImpact, Blames: r.BlameOwners(g.ARN),
 	}
-	var settle plan.Wait
+	var propagated plan.Wait
 	if drain {
-		settle = r.settled(g.ARN, after)
+		propagated = r.propagation(g.ARN, after)
 	}
 	for _, h := range bindings {
 		if !h.Deleting {
 			unbind := r.unbind(*h, "its target group is not used any more", after)
-			unbind.Wait = settle
+			unbind.Wait = propagated
 			s.After = append(s.After, unbind.ID)
 		}
 		s.Wait = r.Wait("unbind "+g.ARN, "binding "+h.Namespace+"/"+h.Name+" to deregister its targets", durations.LongestWait)
@@ -111,7 +111,7 @@ func (r *Removal) remove(g observed.TargetGroup, bindings []*observed.Binding, a
 		}
 	}
 	if len(bindings) == 0 && drain {
-		s.Wait = settle
+		s.Wait = propagated
 		if !s.Waits() {
 			s.Wait = r.drains(g)
 		}

@@ -18,7 +18,7 @@ const (
 	privateCertificate = "private"
 )
 
-// RequestCertificate settles whether a member gets a certificate of its own: if it asks for one
+// RequestCertificate decides whether a member gets a certificate of its own: if it asks for one
 // and names none.
 func (b *Builder) RequestCertificate(m *members.Member) {
 	chosen := m.Set.CreateCertificate

@@ -197,7 +197,7 @@ func (b frontendBuilder) frontendPorts(out *model.LoadBalancer) []*frontendPort 
 	return ports
 }
 
-// frontendPort settles where a port of the frontend NLB leads.
+// frontendPort resolves where a port of the frontend NLB leads.
 func (b frontendBuilder) frontendPort(number int32, asks []frontendAsk) *frontendPort {
 	won, isLive := asks[0], false
 	if slices.ContainsFunc(asks, func(a frontendAsk) bool { return a.target != won.target }) {

@@ -12,7 +12,7 @@ import (
 
 // Members of several namespaces share a frontend NLB, and the ports of the ALB that it leads to. What none of them names
 // stays as it is live: a member changes it only where each other namespace that asks for the frontend NLB says something of
-// the setting as well. Disagreement is settled as for other settings (members.Agree).
+// the setting as well. Disagreement is resolved as for other settings (members.Agree).
 
 // unopposed returns what members say of a setting, without the values that would change what namespaces rely on that say
 // nothing of it. affects reports whether a value changes something for a member that is silent.

@@ -41,7 +41,7 @@ type Groups struct{ of map[GroupKey]*askedGroup }
 // askedGroup is one that rules asked for; group is nil if it could not be built.
 type askedGroup struct {
 	key GroupKey
-	// handle stands for the id in actions until ids are settled.
+	// handle stands for the id in actions until Finish chooses the ids.
 	handle string
 	group  *model.TargetGroup
 }
@@ -87,18 +87,19 @@ func (g *Groups) Finish(stack *model.Stack) {
 	slices.SortFunc(stack.TargetGroups, func(a, b model.TargetGroup) int { return cmp.Compare(a.ID, b.ID) })
 	for i := range stack.LoadBalancer.Listeners {
 		l := &stack.LoadBalancer.Listeners[i]
-		settle(l.Default, ids)
+		setIDs(l.Default, ids)
 		rules := l.Rules
 		if l.Covered != nil {
 			rules = l.Covered // which have the actions of l.Rules among theirs
 		}
 		for j := range rules {
-			settle(rules[j].Actions, ids)
+			setIDs(rules[j].Actions, ids)
 		}
 	}
 }
 
-func settle(actions []model.Action, ids map[string]string) {
+// setIDs puts the ids of target groups in place of their handles.
+func setIDs(actions []model.Action, ids map[string]string) {
 	for _, a := range actions {
 		f, ok := a.(model.Forward)
 		if !ok {

@@ -21,7 +21,7 @@ func (b *Builder) ListenerAttributes(p *members.Port) (map[string]string, []find
 	return out, members.Askers(p.Members, get, of)
 }
 
-// TLS settles what a listener with TLS has besides.
+// TLS resolves the settings that only a listener with TLS has.
 func (b *Builder) TLS(p *members.Port) *model.TLS {
 	policy := members.AgreeOn(&b.Translation, p, b.name("ssl-policy"), func(m *members.Member) settings.Opt[string] { return settings.Text(m.Set.SSLPolicy) }, members.Equal[string], func() members.Incumbent[string] {
 		if live := b.LiveLoadBalancer().OnPort(p.Number); live != nil && live.Protocol == "HTTPS" {

@@ -58,7 +58,7 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	alb.IPAMPool = ipam
 	setOrigin(alb, "ipamPool", from)
 	if b.Type == model.Network {
-		networkBuilder{b}.settle(alb)
+		networkBuilder{b}.merge(alb)
 	}
 	return alb
 }

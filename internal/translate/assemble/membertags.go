@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// MemberTags settles a member's tags, those of its class over its own.
+// MemberTags sets a member's tags, those of its class over its own.
 func (b *Builder) MemberTags(m *members.Member) {
 	own := b.Allowed(m, m.OwnTags.Value, m.OwnTags.Origin)
 	class := m.Set.Class.Origin

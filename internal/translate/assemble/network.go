@@ -56,8 +56,8 @@ func (b *Builder) SchemeNow(lb *model.LoadBalancer) model.Scheme {
 	return lb.Scheme
 }
 
-// settle merges their settings.
-func (b networkBuilder) settle(lb *model.LoadBalancer) {
+// merge merges the settings of members.
+func (b networkBuilder) merge(lb *model.LoadBalancer) {
 	list := func(setting, field string, get func(*members.Member) settings.Opt[[]string], live func(*observed.LoadBalancer) []string, refused string) []string {
 		var current *observed.LoadBalancer
 		if live != nil {

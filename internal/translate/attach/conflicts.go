@@ -20,13 +20,13 @@ func (e *evaluation) validate() {
 	for i := range all {
 		all[i] = i
 	}
-	contested := e.settle(all)
+	contested := e.resolve(all)
 	if len(contested) == 0 || e.live == nil {
 		return
 	}
 	rank := e.ranks(contested)
 	slices.SortStableFunc(all, func(a, b int) int { return rank[a] - rank[b] })
-	e.settle(all)
+	e.resolve(all)
 }
 
 // slot is what one listener alone can have.
@@ -44,8 +44,8 @@ func slotOf(l gatewayv1.Listener, host string) slot {
 	return slot{port: l.Port, host: host}
 }
 
-// settle goes through the listeners in an order, and returns the ports on which what is live could decide otherwise.
-func (e *evaluation) settle(order []int) (contested map[int32]bool) {
+// resolve goes through the listeners in an order, and returns the ports on which what is live could decide otherwise.
+func (e *evaluation) resolve(order []int) (contested map[int32]bool) {
 	contested = map[int32]bool{}
 	first := map[int32]*Listener{} // of a port
 	taken := map[slot]*Listener{}

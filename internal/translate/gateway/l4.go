@@ -18,7 +18,7 @@ type networkBuilder struct{ *translation }
 
 // networkPorts are the ports of a network load balancer.
 func (t networkBuilder) networkPorts() []*port {
-	out := t.portsOf(settleProtocol)
+	out := t.portsOf(chooseProtocol)
 	t.outvoted = map[int][]*port{}
 	t.fixed, t.first = map[int]string{}, map[int]string{}
 	for _, p := range out {
@@ -39,9 +39,9 @@ func (t networkBuilder) networkPorts() []*port {
 	return out
 }
 
-// settleProtocol gives a port the protocol of its first listener. A listener for TCP beside one for UDP makes it one of
+// chooseProtocol gives a port the protocol of its first listener. A listener for TCP beside one for UDP makes it one of
 // both.
-func settleProtocol(p *port) {
+func chooseProtocol(p *port) {
 	first := p.listeners[0].Spec
 	if first.Protocol == gwv1.TLSProtocolType {
 		p.Base, p.TLS = model.TCP, terminates(first.TLS)

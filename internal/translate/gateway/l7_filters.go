@@ -93,7 +93,7 @@ func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *str
 	return to, rewrite, nil
 }
 
-// redirectPath settles the path of a redirect. The prefix alone is replaced by a transform.
+// redirectPath sets the path of a redirect. The prefix alone is replaced by a transform.
 func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]model.Transform, *redirectFault) {
 	full, prefix := path.ReplaceFullPath, path.ReplacePrefixMatch
 	for _, v := range []*string{full, prefix} {

@@ -43,8 +43,8 @@ func (t *translation) applicationPorts() []*port {
 	return out
 }
 
-// portsOf are the ports of valid listeners, ascending. settle gives a port its protocol.
-func (t *translation) portsOf(settle func(*port)) []*port {
+// portsOf are the ports of valid listeners, ascending. protocol gives a port its protocol.
+func (t *translation) portsOf(protocol func(*port)) []*port {
 	var out []*port
 	byNumber := map[int32]*port{}
 	for i := range t.attached.Listeners {
@@ -61,7 +61,7 @@ func (t *translation) portsOf(settle func(*port)) []*port {
 	for _, n := range t.attached.Ports() {
 		p := byNumber[n]
 		p.routes = t.attached.OnPort(n)
-		settle(p)
+		protocol(p)
 		p.entry, p.at = t.config.Listener(t.ref, p.Listens().Protocol(), p.Number)
 		out = append(out, p)
 	}

@@ -113,7 +113,7 @@ func (t *translation) build() {
 	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
 }
 
-// prepare settles what a member says by itself.
+// prepare resolves the settings of a member that concern no other.
 func (t *translation) prepare(m *member) {
 	if len(m.Faults) > 0 {
 		m.Blocked = true

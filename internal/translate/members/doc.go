@@ -1,4 +1,4 @@
-// Package members settles what the members of a stack have in common: on which ports they listen, and
+// Package members resolves what the members of a stack have in common: on which ports they listen, and
 // what becomes of a setting that the load balancer has once and on which they disagree.
 //
 // The live value of such a setting stays as long as an accepted member, or its class, asks for it: a

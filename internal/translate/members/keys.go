@@ -125,7 +125,7 @@ func liveKey(k string, live func() map[string]string, same func(a, b string) boo
 	}
 }
 
-// ClassKey settles a key of which the class of the first member says something: its value, unless another
+// ClassKey resolves a key of which the class of the first member says something: its value, unless another
 // class, or a member of another class, asks for the live one.
 func (t *Translation) ClassKey(members []*Member, what, key, value string, class func(settings.Class) map[string]string, get func(*Member) settings.Opt[map[string]string], current func() Incumbent[string]) string {
 	if t.missingClass != nil && t.Live != nil {

@@ -62,12 +62,12 @@ func (t *Translation) MergePorts() {
 	}
 	slices.SortFunc(t.Ports, func(a, b *Port) int { return cmp.Compare(a.Number, b.Number) })
 	for _, p := range t.Ports {
-		t.settleProtocol(p)
+		t.chooseProtocol(p)
 	}
 }
 
-// settleProtocol chooses the protocol of a port on which members disagree, and reports to those that lose.
-func (t *Translation) settleProtocol(p *Port) {
+// chooseProtocol chooses the protocol of a port on which members disagree, and reports to those that lose.
+func (t *Translation) chooseProtocol(p *Port) {
 	same, known := t.liveProtocol(p.Listens())
 	absent := t.absentFrom(p.Number)
 	if len(p.Outvoted) == 0 && (absent == nil || same) {

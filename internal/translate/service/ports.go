@@ -45,7 +45,7 @@ func (t *translation) fault(p *port, field string, reason finding.Reason, messag
 	})
 }
 
-// listeners settles which listeners a Service asks for, in ascending order.
+// listeners returns the listeners that a Service asks for, in ascending order.
 func (t *translation) listeners(m *member) []*port {
 	asked := m.svc.Spec.Ports
 	switch {
@@ -131,7 +131,7 @@ func (t *translation) typeOf(m *member) model.TargetType {
 	return m.set.Target.Type.Or(t.opt.DefaultTargetType)
 }
 
-// protocol settles TLS and QUIC.
+// protocol decides whether a port has TLS or QUIC.
 func (t *translation) protocol(p *port) {
 	set := p.of.set
 	listed := func(o settings.Opt[[]string]) bool { return slices.ContainsFunc(o.Value, p.is) }

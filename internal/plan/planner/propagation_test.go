@@ -52,7 +52,7 @@ func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
 				t.Fatalf("%s is carried out too early:\n%s", s.ID, p.Text())
 			}
 			if plan.Reroutes(s.Do) {
-				rerouted, memory.Unsettled = true, 10*time.Second
+				rerouted, memory.PropagationLeft = true, 10*time.Second
 			}
 		}
 		have = plantest.Simulate(have, p.Known, steps)
@@ -60,7 +60,7 @@ func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
 	if !rerouted {
 		t.Fatal("the rule does not lead to the new targets")
 	}
-	memory.Unsettled = 4 * time.Second
+	memory.PropagationLeft = 4 * time.Second
 	p := planned(t, want, &have, opt, memory)
 	waiting := 0
 	for _, s := range p.Steps {
@@ -71,7 +71,7 @@ func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
 	if waiting == 0 || len(runnable(p)) > 0 {
 		t.Errorf("want the end of the old targets to wait 4s:\n%s", p.Text())
 	}
-	memory.Unsettled = 0
+	memory.PropagationLeft = 0
 	if p := planned(t, want, &have, opt, memory); len(runnable(p)) == 0 || !frees(runnable(p)[0]) {
 		t.Errorf("want the end of the old targets:\n%s", p.Text())
 	}
@@ -82,8 +82,8 @@ func TestDeletionOfALoadBalancerDoesNotWaitForItsNodes(t *testing.T) {
 	gone := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 	opt := testOptions
 	opt.Propagation = 10 * time.Second
-	for _, s := range planned(t, gone, &have, opt, plan.Memory{Unsettled: opt.Propagation}).Steps {
-		if s.Wait.For == targetgroups.Settling {
+	for _, s := range planned(t, gone, &have, opt, plan.Memory{PropagationLeft: opt.Propagation}).Steps {
+		if s.Wait.For == targetgroups.NodesForwarding {
 			t.Errorf("%s waits %s", s.ID, s.Wait.Again)
 		}
 	}

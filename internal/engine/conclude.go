@@ -8,11 +8,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// worthTelling is after how many times in a row people hear of something that is in use: a few minutes.
-const worthTelling = 7
+// reportedAfter is after how many failures in a row something that is in use is reported: a few minutes.
+const reportedAfter = 7
 
-// settle turns what failed at last into findings, and sets when to look again.
-func (r *run) settle(lacksFacts bool) {
+// conclude turns what failed at last into findings, and sets when to look again.
+func (r *run) conclude(lacksFacts bool) {
 	if again := r.mem.comparison.LookAgain(lacksFacts, r.e.now()); lacksFacts {
 		r.retry(again)
 	}
