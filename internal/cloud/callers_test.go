@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// What bindings and the look for orphans read keeps its place while it is put off, as what stacks read
+// What bindings and the look for orphans read keeps its place while it is postponed, as what stacks read
 // does: otherwise it gets no turn as long as more stacks come than AWS admits.
-func TestEveryReadThatIsPutOffKeepsItsPlace(t *testing.T) {
+func TestEveryPostponedReadKeepsItsPlace(t *testing.T) {
 	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/a/0123456789abcdef"
 	for name, read := range map[string]func(*Cloud, bindings.TargetGroups) error{
 		"target health": func(_ *Cloud, g bindings.TargetGroups) error {
@@ -53,7 +53,7 @@ func TestEveryReadThatIsPutOffKeepsItsPlace(t *testing.T) {
 			}
 			var put *ratelimit.Postponed
 			if err := read(c, c.As(bindings.Account{})); !errors.As(err, &put) || put.RetryAfter() == 0 {
-				t.Fatalf("the read is not put off: %v", err)
+				t.Fatalf("the read is not postponed: %v", err)
 			}
 			if !put.Reserved {
 				t.Error("its position is not kept")

@@ -89,8 +89,8 @@ func TestAnEssentialReadThatIsDeniedFailsTheRun(t *testing.T) {
 	}
 }
 
-// A call that the own rate limiter puts off is no fault: the run comes back when it has its turn.
-func TestAReadThatIsPutOffIsNoFault(t *testing.T) {
+// A call that the own rate limiter postpones is no fault: the run comes back when it has its turn.
+func TestAPostponedReadIsNoFault(t *testing.T) {
 	r := newHarness(t, func(c *cloud.Config) {
 		paces, err := ratelimit.ParseTokenBuckets("ACM:.*=0.001:1")
 		if err != nil {

@@ -41,7 +41,7 @@ func logStep(log logr.Logger, id model.StackID, r plan.Result, f engine.FailedSt
 	message := "failed to " + string(s.Verb) + " " + partOf(s)
 	switch {
 	case f.Passes():
-		log.V(1).Info("put off "+partOf(s), append(keys, "verb", string(s.Verb), "err", f.Err.Error())...)
+		log.V(1).Info("will retry "+partOf(s), append(keys, "verb", string(s.Verb), "err", f.Err.Error())...)
 	case f.Row > 1:
 		log.V(1).Info(message, append(keys, "err", f.Err.Error(), "refusals", f.Row)...)
 	default:

@@ -35,8 +35,8 @@ type run struct {
 
 	// edited reports whether the desired state is another one than in the run before.
 	edited bool
-	// early is for how long the desired state is not carried out, because it changes all the time.
-	early time.Duration
+	// delay is for how long the desired state is not carried out, because it changes all the time.
+	delay time.Duration
 	// again are steps that were made before, rests those that were made so often that they are not made now, reported those
 	// that findings name, with those that come after them.
 	again, rests, reported map[plan.StepID]bool
@@ -220,8 +220,8 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			again = due
 		}
 	}
-	if r.early > 0 {
-		wait(r.early)
+	if r.delay > 0 {
+		wait(r.delay)
 	}
 	trial := r.onTrial(p, stack)
 	var late []plan.Step // that prepare what AWS has taken now

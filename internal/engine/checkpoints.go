@@ -30,9 +30,9 @@ func (e *Engine) digest(v *cluster.View, stack model.Stack, desired string) stri
 	return checkpoint.Digest(desired, stack.Members, e.Options, e.Cluster.Bindings(v, stack.ID))
 }
 
-// putOff is how long after a start a stack is compared that was carried out in full; zero for any other. One that is to be
+// deferral is how long after a start a stack is compared that was carried out in full; zero for any other. One that is to be
 // emptied never waits.
-func (e *Engine) putOff(stack model.Stack, digest string) time.Duration {
+func (e *Engine) deferral(stack model.Stack, digest string) time.Duration {
 	if e.Checkpoints == nil || stack.Empty() || !e.Checkpoints.Unchanged(stack.ID, digest) {
 		return 0
 	}

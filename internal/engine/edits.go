@@ -5,9 +5,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// restAll has a run carry out nothing but what takes rights away.
-func (r *run) restAll(p plan.Plan) {
-	if r.early <= 0 {
+// delayAll has a run carry out nothing but what takes rights away.
+func (r *run) delayAll(p plan.Plan) {
+	if r.delay <= 0 {
 		return
 	}
 	if r.rests == nil {
@@ -20,9 +20,9 @@ func (r *run) restAll(p plan.Plan) {
 	}
 }
 
-// tooOften reports a change that is put off.
+// tooOften reports that a change is delayed.
 func (r *run) tooOften() (out finding.List) {
-	if r.early <= 0 {
+	if r.delay <= 0 {
 		return nil
 	}
 	for _, m := range r.out.Stack.Members {

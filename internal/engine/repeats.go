@@ -234,7 +234,7 @@ func notKept(d Draft, stack model.Stack, s plan.Step, c change) (out finding.Lis
 func (r *run) pace(d Draft, stack model.Stack) {
 	again, rests, reported := r.mem.repeats.inRow(d, stack, r.mem.comparison.Bound.Since, r.edited, r.e.now())
 	r.again, r.rests, r.reported = again, withPreparations(d.Plan, rests), withDependents(d.Plan, reported)
-	r.restAll(d.Plan)
+	r.delayAll(d.Plan)
 }
 
 // withPreparations adds the steps of a plan that only prepare others which are not carried out, such as the deletion of

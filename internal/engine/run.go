@@ -35,7 +35,7 @@ type Config struct {
 	Recorder Recorder
 	// Silence watches the calls to AWS. Nil: only a run that fails reports that AWS does not answer.
 	Silence SilenceWatcher
-	// Checkpoints put off the first look at stacks that did not change. Nil: all are looked at.
+	// Checkpoints defer the first look at stacks that did not change. Nil: all are looked at.
 	Checkpoints Checkpoints
 	// Secrets remember the client secrets that AWS was given. Nil: a change of one is carried out
 	// only together with another change.
@@ -351,13 +351,13 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	}
 	desired := desired(stack, found)
 	digest := e.digest(v, stack, desired)
-	if d := mem.comparison.PutOff(desired, e.putOff(stack, digest), start); d > 0 {
+	if d := mem.comparison.PutOff(desired, e.deferral(stack, digest), start); d > 0 {
 		e.memories.store(id, mem)
 		out.Stack, out.Findings, out.Deferred, out.RetryAfter = stack, found.Sorted(), true, d
 		return out, nil
 	}
 	again, _ := mem.repeats.due(start)
-	edited, early := mem.comparison.Begin(stack, desired, again, e.Resync, start)
+	edited, delay := mem.comparison.Begin(stack, desired, again, e.Resync, start)
 	if edited {
 		mem.drift.leave(nil)
 	}
@@ -366,7 +366,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	defer func() { e.remember(out, mem) }()
 	reported := false
 	defer func() { e.note(out, reported, found, digest) }()
-	run := run{execution: execution{observation{e: e, out: &out, v: v, mem: &mem, reserved: &reserved}}, edited: edited, early: early}
+	run := run{execution: execution{observation{e: e, out: &out, v: v, mem: &mem, reserved: &reserved}}, edited: edited, delay: delay}
 	stack, found, err = run.resolveAndConverge(ctx, stack, found)
 	if errors.Is(err, errReserved) {
 		out.Stack, out.Findings, out.RetryAfter = stack, found.Sorted(), durations.Moment

@@ -91,7 +91,7 @@ type Step struct {
 	Staged bool
 	// Replaced is the name of the load balancer whose replacement the step is part of; "" if it is part of none.
 	Replaced string
-	// Revokes is set where the step takes away what its member has no right to any more. It is never put off.
+	// Revokes is set where the step takes away what its member has no right to any more. Nothing delays it.
 	Revokes bool
 }
 

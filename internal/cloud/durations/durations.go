@@ -61,7 +61,7 @@ const (
 	Call = time.Minute
 	// FirstRetry is when a read that failed is tried again for the first time.
 	FirstRetry = 5 * time.Second
-	// LastRetry is for reads that fail again and again, and bounds what a tenant's calls are put off. It is less than the
+	// LastRetry is for reads that fail again and again, and bounds for how long a tenant's calls are postponed. It is less than the
 	// five minutes after which a plan asks again for what was denied.
 	LastRetry = 4 * time.Minute
 )

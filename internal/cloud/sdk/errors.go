@@ -117,7 +117,7 @@ func MayHaveHappened(err error) bool {
 	if errors.As(err, &timeout) {
 		return true
 	}
-	if PutOff(err) {
+	if Postponed(err) {
 		return false
 	}
 	var api smithy.APIError

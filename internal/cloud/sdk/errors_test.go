@@ -65,7 +65,7 @@ func TestMayHaveHappened(t *testing.T) {
 		"no answer": {errors.New("connection reset"), true},
 		"given up":  {context.DeadlineExceeded, true},
 		"fenced":    {fmt.Errorf("x: %w", ErrFenced), false},
-		"put off":   {&ratelimit.Postponed{Operation: "w"}, false},
+		"postponed": {&ratelimit.Postponed{Operation: "w"}, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,8 @@ func CallOf(err error) string {
 	return operation.ServiceID + " " + operation.OperationName
 }
 
-// Silent reports whether AWS does not answer: it cannot be reached, is late, or fails itself. What it puts off is an answer.
+// Silent reports whether AWS does not answer: it cannot be reached, is late, or fails itself. A call that is throttled or
+// postponed is no such failure.
 func Silent(err error) bool {
 	return failure.NoAnswer(err) && !errors.Is(err, context.Canceled) && ClassOf(err) != failure.Throttled
 }

@@ -25,7 +25,7 @@ import (
 // denies or does not answer becomes an observed.Fault in place of the fact, and the plan holds what
 // depends on it and nothing else.
 //
-// A read that the own rate limiter puts off is neither: the run is repeated when it is admitted.
+// A read that the own rate limiter postpones is neither: the run is repeated when it is admitted.
 
 // faultEntry is what is kept of a read that failed, so that it is not repeated at the pace of runs.
 type faultEntry struct {
@@ -130,7 +130,7 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 		}
 		return err
 	}
-	if ctx.Err() != nil || PutOff(err) || ClassOf(err) == failure.Fenced {
+	if ctx.Err() != nil || Postponed(err) || ClassOf(err) == failure.Fenced {
 		return err
 	}
 	now := c.Config.Clock.Now()
@@ -161,8 +161,8 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 	return &faultError{f, err}
 }
 
-// PutOff reports whether a call was not sent, to keep below AWS's limits.
-func PutOff(err error) bool {
+// Postponed reports whether a call was not sent, to keep below AWS's limits.
+func Postponed(err error) bool {
 	var postponed *ratelimit.Postponed
 	return errors.As(err, &postponed)
 }
@@ -228,9 +228,9 @@ func actionOf(err error) string {
 }
 
 // OtherFault is the fault that stands in an answer about another service. Its message is empty
-// where the call was put off to keep below AWS's limits. An error is given back where it is the caller's.
+// where the call was postponed to keep below AWS's limits. An error is given back where it is the caller's.
 func OtherFault(err error) (*observed.Fault, error) {
-	if PutOff(err) {
+	if Postponed(err) {
 		return &observed.Fault{Again: durations.FirstRetry}, nil // it is admitted by then as a rule
 	}
 	f := FaultOf(err)

@@ -8,7 +8,7 @@ import (
 
 // overCapacity is what does not fit into the target group of a binding. A target group that is full stays so until targets
 // leave it or AWS raises the quota. What AWS has refused is remembered, so that a binding with more endpoints than fit does
-// not spend the calls that all share: a run that is put off between two calls would begin again with what was refused
+// not spend the calls that all share: a run that is postponed between two calls would begin again with what was refused
 // before.
 type overCapacity struct {
 	arn   string

@@ -99,7 +99,7 @@ func (p *run) leaveOldGroup(ctx context.Context, f *bindingplan.Facts) (waits bo
 	case failed == nil:
 		p.r.memory.note(p.key, noteEmptied)
 	case failed.Turn > 0:
-		p.putOff(failed.Turn)
+		p.postpone(failed.Turn)
 		return true, nil
 	default:
 		f.Reported = p.reported
@@ -127,7 +127,7 @@ func (p *run) removeGone(ctx context.Context, f *bindingplan.Facts, run error) e
 	case failed == nil:
 		return run
 	case failed.Turn > 0:
-		p.putOff(failed.Turn)
+		p.postpone(failed.Turn)
 		return run
 	case run == nil:
 		g.GatedPods, g.Reported = f.GatedPods, p.reported
@@ -164,9 +164,9 @@ func (p *run) other(stored, described *elbv2.TargetGroupBinding, absent bool) *b
 	}
 }
 
-// putOff asks for another run when a call has its turn. Until then more may come to do for the same
+// postpone asks for another run when a call has its turn. Until then more may come to do for the same
 // target group, which then goes in the same call.
-func (p *run) putOff(turn time.Duration) {
+func (p *run) postpone(turn time.Duration) {
 	p.out.Waiting = true
 	p.retry(turn)
 }

@@ -66,7 +66,7 @@ func (p *run) stepsUntilShown(ctx context.Context, f *bindingplan.Facts, steps [
 func (p *run) step(ctx context.Context, f *bindingplan.Facts, do bindingplan.Action, d *bindingplan.Done) (again bool, _ error) {
 	switch do := do.(type) {
 	case bindingplan.Register:
-		if do.Fill && d.PutOff > 0 {
+		if do.Fill && d.Postponed > 0 {
 			return false, nil
 		}
 		attempt, refused := p.register(ctx, f, do)
@@ -89,7 +89,7 @@ func (p *run) step(ctx context.Context, f *bindingplan.Facts, do bindingplan.Act
 		switch x := p.r.failure(err); {
 		case x == nil || do.MayMiss && missing(x):
 		case x.Turn > 0 && do.MayWait:
-			d.PutOff = x.Turn
+			d.Postponed = x.Turn
 		default:
 			return false, err
 		}

@@ -27,7 +27,7 @@ func (b *busy) As(bindings.Account) bindings.TargetGroups { return b }
 func (b *busy) Deregister(ctx context.Context, arn string, turn bindings.Turn, out []*observed.Target) error {
 	b.turn = turn
 	if b.busy {
-		return later{classed{engine.Throttled, "put off"}}
+		return later{classed{engine.Throttled, "postponed"}}
 	}
 	return b.aws.Deregister(ctx, arn, turn, out)
 }

@@ -10,29 +10,29 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// held is what is put off of a difference, because targets come and go again and again.
-type held struct {
+// delayed is what is not registered or deregistered yet, because its targets come and go again and again.
+type delayed struct {
 	new []targets.Endpoint
 	old []*observed.Target
 	// left is for how long.
 	left time.Duration
 }
 
-func (h held) none() bool { return len(h.new)+len(h.old) == 0 }
+func (d delayed) none() bool { return len(d.new)+len(d.old) == 0 }
 
-// hold takes out of the moves the targets that have come back again and again: those that are not registered wait, and
+// delay takes out of the moves the targets that have come back again and again: those that are not registered wait, and
 // those that are stay. While any waits, every old target that can serve stays, so that requests have somewhere to go. What
 // cannot serve any more goes at once, and where none is left that can, the wait is a short one.
 // Nodes are not for tenants to edit, and always come and go at once.
-func (p mover) hold(m *moves) bool {
+func (p mover) delay(m *moves) bool {
 	if p.Memory.FlappingFor <= 0 || targets.IsInstance(p.Described) {
 		return true
 	}
-	m.held.left = p.Memory.FlappingFor
+	m.delayed.left = p.Memory.FlappingFor
 	flaps := func(id string) bool { return p.Memory.Flapping[id] }
 	for _, e := range m.Register {
 		if flaps(e.ID) {
-			m.held.new = append(m.held.new, e)
+			m.delayed.new = append(m.delayed.new, e)
 		}
 	}
 	useless, ok := p.dead(m.Deregister)
@@ -40,17 +40,17 @@ func (p mover) hold(m *moves) bool {
 		return false
 	}
 	m.Deregister = slices.DeleteFunc(slices.Clone(m.Deregister), func(t *observed.Target) bool {
-		stays := (len(m.held.new) > 0 || flaps(t.ID)) && !slices.Contains(useless, t)
+		stays := (len(m.delayed.new) > 0 || flaps(t.ID)) && !slices.Contains(useless, t)
 		if stays {
-			m.held.old = append(m.held.old, t)
+			m.delayed.old = append(m.delayed.old, t)
 		}
 		return stays
 	})
-	if len(m.Stay())+len(m.held.old) == 0 {
-		m.held.left = p.Memory.FlappingAlone
+	if len(m.Stay())+len(m.delayed.old) == 0 {
+		m.delayed.left = p.Memory.FlappingAlone
 	}
-	if m.held.left <= 0 {
-		m.held.new = nil
+	if m.delayed.left <= 0 {
+		m.delayed.new = nil
 		return true
 	}
 	m.Register = slices.DeleteFunc(slices.Clone(m.Register), func(e targets.Endpoint) bool { return flaps(e.ID) })
@@ -70,11 +70,11 @@ func (p mover) dead(old []*observed.Target) ([]*observed.Target, bool) {
 }
 
 // reportFlapping reports that targets wait, and asks for a run when they do not any more.
-func (r *reporter) reportFlapping(h held) {
-	if h.none() {
+func (r *reporter) reportFlapping(d delayed) {
+	if d.none() {
 		return
 	}
-	r.again(h.left, "targets came and went again and again")
+	r.again(d.left, "targets came and went again and again")
 	r.Findings.Add(finding.Finding{
 		Object: targets.Ref(r.Stored), Field: "spec.serviceRef", Reason: finding.ChangedTooOften, Severity: finding.Warning,
 		Message: "the same targets were registered and deregistered several times within seconds; they are changed again within 30 s, and until then targets that can serve stay",

@@ -184,7 +184,7 @@ func (o Options) poll(since time.Duration) time.Duration {
 	switch {
 	case since < durations.LastPoll:
 		return min(durations.Soon, o.Requeue)
-	case since < durations.Settle:
+	case since < durations.MissingWait:
 		return min(durations.Later, o.Requeue)
 	}
 	return o.Requeue

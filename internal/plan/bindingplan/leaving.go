@@ -134,8 +134,8 @@ func (p *planner) gone() {
 	} else {
 		p.release("there is no such binding")
 	}
-	if m.Known && !m.Released && m.AbsentFor < durations.Settle {
-		p.again(durations.Settle-m.AbsentFor, "the binding may come back")
+	if m.Known && !m.Released && m.AbsentFor < durations.MissingWait {
+		p.again(durations.MissingWait-m.AbsentFor, "the binding may come back")
 		p.Remove = true
 		return
 	}
@@ -148,7 +148,7 @@ func (p *planner) gone() {
 			p.Err, p.Remove = p.InUse.Failure.Err, true
 			return
 		case p.InUse.Is: // it has to be made again first, because requests are still sent to its targets
-			p.again(durations.Settle, "its target group is still in use")
+			p.again(durations.MissingWait, "its target group is still in use")
 			p.Remove = true
 			return
 		}
@@ -165,7 +165,7 @@ func (p *planner) gone() {
 		if p.failed == nil || p.failed.Turn <= 0 {
 			return
 		}
-		p.putOff, p.failed = p.failed.Turn, nil
+		p.postponed, p.failed = p.failed.Turn, nil
 	}
 	p.do(SyncRules{Leaving: true}, "the binding is gone")
 }

@@ -17,7 +17,7 @@ import (
 type moves struct {
 	targets.Diff
 	retained []*observed.Target // old targets that serve on for now
-	held     held               // what flaps
+	delayed  delayed            // what flaps
 	owned    bool               // the own targets of a shared group are recorded
 	attempt  *Attempt           // what is known of targets that are not registered, nil if all are
 	// deselected: the Service has no endpoint any more, and pods that it took still run.
@@ -82,7 +82,7 @@ func (p mover) moveTargets(maxAge time.Duration) {
 // prepare does what has to be done before targets are changed.
 func (p mover) prepare(m *moves, maxAge time.Duration) {
 	p.do(NoteRegistered{m.Stay()}, "")
-	p.do(SyncRules{Keeps: len(m.retained)+len(m.held.old) > 0, MaxAge: maxAge}, "")
+	p.do(SyncRules{Keeps: len(m.retained)+len(m.delayed.old) > 0, MaxAge: maxAge}, "")
 	pending := !targets.IsInstance(p.Described) && slices.ContainsFunc(m.Matched, func(x targets.Pair) bool {
 		return targets.Gated(x.Endpoint.Pod, p.gate()) && gates{p.Facts}.conditionOf(x).Status != corev1.ConditionTrue
 	})
@@ -216,7 +216,7 @@ func (p mover) compare(age time.Duration) (*moves, bool) {
 		return nil, false
 	}
 	m := &moves{Diff: p.diff(), owned: p.Record.Shared}
-	if !p.hold(m) {
+	if !p.delay(m) {
 		return nil, false
 	}
 	if p.Health.MaxAge <= durations.Moment {

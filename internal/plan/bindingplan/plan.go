@@ -28,12 +28,12 @@ type Plan struct {
 	// Err ends the run, which is repeated with back-off.
 	Err error
 
-	findings finding.List // known before anything is done
-	retries  []retry
-	end      ending
-	moves    *moves
-	failed   *Failure      // at which the plan ends
-	putOff   time.Duration // until a call has its turn
+	findings  finding.List // known before anything is done
+	retries   []retry
+	end       ending
+	moves     *moves
+	failed    *Failure      // at which the plan ends
+	postponed time.Duration // until a call has its turn
 }
 
 // retry asks for another run after a time.

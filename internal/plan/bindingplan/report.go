@@ -21,9 +21,9 @@ type Done struct {
 	// NoRemoval reports whether the steps came past the note of that name.
 	NoRemoval bool
 	Changed   bool
-	// PutOff is when a call that was put off, and did not end the plan, has its turn.
-	PutOff time.Duration
-	Rules  Opening
+	// Postponed is in how long a call that was postponed, and did not end the plan, has its turn.
+	Postponed time.Duration
+	Rules     Opening
 	// Err is why facts for the rest of the plan could not be read.
 	Err error
 }
@@ -91,7 +91,7 @@ func (p Plan) Report(f *Facts, d Done) Report {
 	for _, x := range p.retries {
 		r.again(x.after, x.why)
 	}
-	for _, turn := range []time.Duration{p.putOff, d.PutOff} {
+	for _, turn := range []time.Duration{p.postponed, d.Postponed} {
 		if turn > 0 {
 			r.Waiting = true
 			r.again(turn, turnWhy)
@@ -197,20 +197,20 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 	left := r.addUnregistered(m, a)
 	waiting := noGate
 	if !targets.IsInstance(r.Described) {
-		waiting = gates{r.Facts}.showHealth(&r.Steps, m.Matched, slices.Concat(without(m.Register, refused), m.held.new), left)
+		waiting = gates{r.Facts}.showHealth(&r.Steps, m.Matched, slices.Concat(without(m.Register, refused), m.delayed.new), left)
 		r.Pods, r.Reported.Pods = true, true
 	}
 	r.explainMissingEndpoints()
 	r.reportNoEndpoints(m.deselected)
-	r.reportFlapping(m.held)
+	r.reportFlapping(m.delayed)
 	if failed != nil {
 		r.stoppedAfter(*failed, a)
 		return
 	}
-	r.AllRegistered = len(m.Over)+len(m.held.new) == 0
+	r.AllRegistered = len(m.Over)+len(m.delayed.new) == 0
 	if m.owned {
 		want := r.wanted()
-		for _, t := range slices.Concat(m.retained, m.held.old) {
+		for _, t := range slices.Concat(m.retained, m.delayed.old) {
 			want[targets.CanonicalIdentity(targets.IdentityOf(t))] = true
 		}
 		r.do(SetRecord{want})
@@ -232,7 +232,7 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 	idle := r.Forwards != nil && !r.Forwards.none()
 	r.againIf(idle, durations.DeniedWait, "pods wait for a load balancer that uses their targets")
 	r.againIf(len(m.retained) > 0, durations.Soon, "old targets serve on until new ones are healthy")
-	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || idle || len(m.retained) > 0 || !m.held.none() || r.Found.Unknown {
+	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || idle || len(m.retained) > 0 || !m.delayed.none() || r.Found.Unknown {
 		return
 	}
 	r.do(Compared)

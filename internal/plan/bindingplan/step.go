@@ -33,7 +33,7 @@ type Register struct {
 // Deregister takes targets out.
 type Deregister struct {
 	Targets []*observed.Target
-	// MayMiss: it is no failure if AWS does not have them. MayWait: nor if the call is put off.
+	// MayMiss: it is no failure if AWS does not have them. MayWait: nor if the call is postponed.
 	MayMiss, MayWait bool
 }
 

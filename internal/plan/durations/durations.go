@@ -27,7 +27,8 @@ const (
 	Requeue = 15 * time.Second
 	// OutageWait is for what another service of AWS did not answer or is at work on, such as a validation.
 	OutageWait = 30 * time.Second
-	// MissingWait is for what is missing in AWS and users may be about to make, and for what is seen to take minutes.
+	// MissingWait is for what is missing, and users or other controllers may be about to make, in AWS or in Kubernetes: an
+	// object that no controller takes, endpoints, a binding that is gone. It is for what is seen to take minutes too.
 	MissingWait = time.Minute
 	// DeniedWait is for what was denied, and the longest back-off of what may pass without a change of input. Budgets of
 	// refused calls and of imports that somebody waits for gain one as often.
@@ -53,8 +54,8 @@ const (
 	// Running is how long targets whose pods are there may wait for their turn to be taken out. When one of them ends it
 	// has the time of Ended from then on.
 	Running = 45 * time.Second
-	// Settle is how long AWS may take to show a change, other controllers to take an object, a definition to come back, and
-	// what was made together to fit together. What many runs read at a start may be that old.
+	// Settle is the settle window: how long AWS may take to show a change. What many runs read at a start may be that old,
+	// and the first runs after a start, for as long, are those of what has changed.
 	Settle = time.Minute
 	// Margin is how much longer than its settings say something may take, as pods start and are registered. A change that
 	// AWS did not keep is made again for the first time after it.

@@ -57,9 +57,9 @@ func (s *Set) RemoveForeignMembers(l *resolved.Listener) {
 // Plan makes the listeners of a load balancer fit in ascending order of their ports. after are
 // the steps that make the load balancer, and what has to be there before its first listener; opened are those that open
 // ports, groups those that make target groups. It returns listeners to be deleted once nothing leads to them any more.
-func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[int32]plan.StepID, groups map[string][]plan.StepID) (postponed []observed.Listener) {
+func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[int32]plan.StepID, groups map[string][]plan.StepID) (targeted []observed.Listener) {
 	from := len(s.Draft.Plan.Steps)
-	postponed = s.deleteSurplus(lb, after)
+	targeted = s.deleteSurplus(lb, after)
 	for i := range lb.Listeners {
 		if l := &lb.Listeners[i]; l.Make && !l.RedirectsAll {
 			s.resolved[l].plan(after, opened, groups)
@@ -76,12 +76,12 @@ func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[in
 	}
 	s.takeTurns(lb, from)
 	rules.NewPlaces(s.groups, s.finalizers, s.keys, lb).PlanLate(groups)
-	return postponed
+	return targeted
 }
 
 // deleteSurplus deletes those that no object asks for. One of an ALB that a target group leads to goes
 // later, when nothing leads there any more.
-func (s *Set) deleteSurplus(lb *resolved.LoadBalancer, after []plan.StepID) (postponed []observed.Listener) {
+func (s *Set) deleteSurplus(lb *resolved.LoadBalancer, after []plan.StepID) (targeted []observed.Listener) {
 	if lb.Live == nil {
 		return nil
 	}
@@ -90,12 +90,12 @@ func (s *Set) deleteSurplus(lb *resolved.LoadBalancer, after []plan.StepID) (pos
 		case slices.Contains(lb.HeldPorts, l.Port):
 		case slices.ContainsFunc(lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == l.Port }):
 		case !lb.IsFrontend() && s.albs.LeadsTo(lb.Live, l.Port):
-			postponed = append(postponed, l)
+			targeted = append(targeted, l)
 		default:
 			s.Delete(l, after)
 		}
 	}
-	return postponed
+	return targeted
 }
 
 // stepsOf are the steps planned so far that make the listener of a port.

@@ -10,7 +10,7 @@ import (
 
 // ownBindings leaves out bindings that carry the stack's labels and are not of the stack. Anybody may
 // write labels on a binding of another namespace. Nothing is decided by such a binding, and nothing
-// waits for its deletion, which a finalizer of its author could put off forever.
+// waits for its deletion, which a finalizer of its author could delay forever.
 func ownBindings(want model.Stack, have observed.Stack) []observed.Binding {
 	return slices.DeleteFunc(slices.Clone(have.Bindings), func(h observed.Binding) bool {
 		for _, g := range have.TargetGroups {

@@ -18,8 +18,8 @@ type differ struct {
 	*Resolved
 	loadBalancers *loadbalancers.Planner
 	replacements  *replacement.Planner
-	// postponed are ALB listeners to be deleted once nothing leads to them any more.
-	postponed []observed.Listener
+	// targeted are ALB listeners that target groups lead to, to be deleted once nothing leads to them any more.
+	targeted []observed.Listener
 }
 
 // diff adds the steps to the plan of what is resolved.
@@ -68,7 +68,7 @@ func (d *differ) serve() {
 		lb = first // nothing that is made for one member waits for what concerns all of them
 	}
 	groups := d.targets.PlanTargetGroups(lb, append(sg, backend...))
-	d.postponed = d.listeners.Plan(&d.lb, append(slices.Clone(lb), d.addOns.GuardFirst()...), d.securityGroups.Opened, groups)
+	d.targeted = d.listeners.Plan(&d.lb, append(slices.Clone(lb), d.addOns.GuardFirst()...), d.securityGroups.Opened, groups)
 	if len(d.lb.Previous) > 0 {
 		d.addOns.Plan() // the new load balancer has them before it serves
 	}
@@ -78,7 +78,7 @@ func (d *differ) serve() {
 	d.replacements.DeletePrevious(&d.lb, &d.frontend)
 	done := d.AllSteps()
 	d.removeSurplusGroups()
-	d.deletePostponed()
+	d.deleteFreed()
 	d.certificates.Remove(d.lb.Listeners, done)
 	d.securityGroups.RemoveSurplus(done)
 	d.release().each()

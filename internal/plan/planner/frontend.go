@@ -74,10 +74,10 @@ func (d *differ) registerALB(group model.TargetGroup, to resolved.Listener, memb
 	})
 }
 
-// deletePostponed deletes ALB listeners that the network load balancer has led to so far. One that
-// it still leads to stays.
-func (d *differ) deletePostponed() {
-	for _, l := range d.postponed {
+// deleteFreed deletes the ALB listeners to which no target group leads any more once the plan is carried out. One that
+// the network load balancer still leads to stays.
+func (d *differ) deleteFreed() {
+	for _, l := range d.targeted {
 		var after []plan.StepID
 		free := true
 		for _, g := range d.Have.TargetGroups {

@@ -49,7 +49,7 @@ func (d *goneRule) maybeOfNamespace(o *goneRule) bool {
 
 // takesOver is for what the deletion of a rule waits: a desired rule of its requests that waits, or a
 // default action that does. Own reports whether that may be of the same member. What another namespace
-// wants keeps no rule: otherwise it could put off what others delete.
+// wants keeps no rule: otherwise it could delay what others delete.
 func (ro *Rollout) takesOver(d *goneRule, waiting *overlap.Index) (what plan.Wait, own bool) {
 	var n int32
 	found := false

@@ -74,7 +74,7 @@ func (ro *Rollout) splitMasked() {
 	ro.s.splitOff(masked)
 }
 
-// stageChange puts off the change of a live rule that moves at the same time and would take requests
+// stageChange delays the change of a live rule that moves at the same time and would take requests
 // from rules that answer them now with healthy targets, where AWS has no room for both.
 func (ro *Rollout) stageChange(i int, f *model.Forward) {
 	w := &ro.s.desired[i]

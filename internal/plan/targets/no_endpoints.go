@@ -35,7 +35,7 @@ func WhyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discov
 	if len(list) == 0 || svc.Spec.Type == corev1.ServiceTypeExternalName {
 		return nil
 	}
-	out := &NoEndpoints{Since: svc.CreationTimestamp.Time, Normal: durations.Settle}
+	out := &NoEndpoints{Since: svc.CreationTimestamp.Time, Normal: durations.MissingWait}
 	later := func(at time.Time) {
 		if at.After(out.Since) {
 			out.Since = at

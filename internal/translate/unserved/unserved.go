@@ -67,7 +67,7 @@ func Report(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) (found
 	if found = about(v, obj, opt); len(found) == 0 {
 		return nil, 0
 	}
-	if wait = durations.Settle - now.Sub(obj.GetCreationTimestamp().Time); wait > 0 {
+	if wait = durations.MissingWait - now.Sub(obj.GetCreationTimestamp().Time); wait > 0 {
 		return nil, wait
 	}
 	return found, 0
