@@ -15,7 +15,7 @@ import (
 
 const module = "github.com/fulcrum-lb/fulcrum/"
 
-// layer says what the code of a package (tests left out) may import.
+// layer holds what the code of a package (tests left out) may import.
 type layer struct {
 	// own are the packages of this module, as patterns; API types below api/ are in addition open
 	// to every package that is marked with api.

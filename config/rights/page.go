@@ -53,7 +53,7 @@ func statements(b *strings.Builder, table []Statement, file string) {
 	}
 }
 
-// on says which resources a statement is about.
+// on returns which resources a statement is about.
 func (s Statement) on() string {
 	if s.Resources == nil {
 		return "every resource"
@@ -65,7 +65,7 @@ func (s Statement) on() string {
 	return strings.Join(out, ", ")
 }
 
-// when says under which conditions a statement allows.
+// when returns under which conditions a statement allows.
 func (s Statement) when() string {
 	out := ""
 	for _, c := range s.Condition {

@@ -15,7 +15,7 @@ import (
 )
 
 func newPlan(env output.Environment) *cobra.Command {
-	p := &planning{Source: input.Source{Env: env}}
+	p := &planCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "plan [KIND/NAME ...]", Short: "Show what the controller would change in AWS, and change nothing",
 		Long: `plan reads Kubernetes objects from a cluster, from files, or from both, and AWS as it is, and prints the
@@ -54,13 +54,13 @@ AWS_ENDPOINT_URL_SERVICE as by AWS's own tools; flags win.`,
 	return cmd
 }
 
-// planning is the command plan.
-type planning struct {
+// planCommand is the command plan.
+type planCommand struct {
 	input.Source
 	form output.Form
 }
 
-func (p *planning) run(cmd *cobra.Command, args []string) error {
+func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	if err := p.form.Check(); err != nil {
 		return err
 	}

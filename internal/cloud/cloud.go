@@ -90,9 +90,9 @@ func (c *Cloud) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 	return c.endpoints.VPCRanges(ctx, vpc)
 }
 
-// Interfaces implements bindings.EndpointGroups.
-func (c *Cloud) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bindings.Interfaces, error) {
-	return c.endpoints.Interfaces(ctx, q)
+// ENIs implements bindings.EndpointGroups.
+func (c *Cloud) ENIs(ctx context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
+	return c.endpoints.ENIs(ctx, q)
 }
 
 // EndpointGroups implements bindings.EndpointGroups.

@@ -28,7 +28,7 @@ func newTaggedHarness(t *testing.T, edit ...func(*cloud.Config)) *harness {
 	return r
 }
 
-// mutated says which changes the calls since the last count were.
+// mutated returns which changes the calls since the last count were.
 func (r *harness) mutated() string {
 	var out []string
 	for _, e := range r.em.Calls().Entries() {

@@ -114,11 +114,11 @@ func TestInterfaces(t *testing.T) {
 	id, eni := *run.Instances[0].InstanceId, *run.Instances[0].NetworkInterfaces[0].NetworkInterfaceId
 	own := *run.Instances[0].PrivateIpAddress
 	r.em.Calls().Reset()
-	q := bindings.InterfaceQuery{Instances: []string{id, "i-00000000000000001"}, IDs: []string{eni}, Addresses: []string{own, "10.0.0.99"}}
-	got := must(r.cloud.Interfaces(r.ctx, q))(t)
-	want := network.Interface{ID: eni, Addresses: []string{own}, Groups: []network.InterfaceGroup{{ID: r.nodes}}}
-	if diff := cmp.Diff(bindings.Interfaces{
-		OfInstance: map[string][]network.Interface{id: {want}}, ByID: map[string]network.Interface{eni: want}, ByAddress: map[string]network.Interface{own: want},
+	q := bindings.ENIQuery{Instances: []string{id, "i-00000000000000001"}, IDs: []string{eni}, Addresses: []string{own, "10.0.0.99"}}
+	got := must(r.cloud.ENIs(r.ctx, q))(t)
+	want := network.ENI{ID: eni, Addresses: []string{own}, Groups: []network.ENIGroup{{ID: r.nodes}}}
+	if diff := cmp.Diff(bindings.ENIs{
+		OfInstance: map[string][]network.ENI{id: {want}}, ByID: map[string]network.ENI{eni: want}, ByAddress: map[string]network.ENI{own: want},
 	}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -127,14 +127,14 @@ func TestInterfaces(t *testing.T) {
 	must(r.ec2.AssignPrivateIpAddresses(r.ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: &eni, PrivateIpAddresses: []string{"10.0.128.77"}}))(t)
 	r.calls()
 	r.clock.Advance(5 * time.Second)
-	q = bindings.InterfaceQuery{Instances: []string{id}}
-	must(r.cloud.Interfaces(r.ctx, q))(t)
+	q = bindings.ENIQuery{Instances: []string{id}}
+	must(r.cloud.ENIs(r.ctx, q))(t)
 	if got := r.calls(); got != "" {
 		t.Errorf("calls for what is known:\n%s", got)
 	}
 	q.Carried = map[string][]string{id: {"10.0.128.77"}}
-	got = must(r.cloud.Interfaces(r.ctx, q))(t)
-	if _, ok := network.InterfaceOf("10.0.128.77", got.OfInstance[id]); !ok {
+	got = must(r.cloud.ENIs(r.ctx, q))(t)
+	if _, ok := network.ENIOf("10.0.128.77", got.OfInstance[id]); !ok {
 		t.Errorf("the new address is not seen: %v", got)
 	}
 	if got := r.calls(); got != "DescribeInstances 1" {

@@ -55,7 +55,7 @@ type Event struct {
 	Message string
 }
 
-// Lasting says that the warnings it comes with, and no others, last of what Of names, such as a stack.
+// Lasting reports that the warnings it comes with, and no others, last of what Of names, such as a stack.
 // Their events are raised until the next patches about it.
 type Lasting struct{ Of string }
 

@@ -127,7 +127,7 @@ func TypeOf(k Kind) (Type, bool) {
 	return Type{}, false
 }
 
-// KindOf says which kind an object is, by its Go type; false for objects that are not read.
+// KindOf returns which kind an object is, by its Go type; false for objects that are not read.
 func KindOf(obj Object) (Kind, bool) {
 	switch obj.(type) {
 	case *networkingv1.Ingress:

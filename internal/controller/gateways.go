@@ -55,7 +55,7 @@ func addVersions(ctx context.Context, s Setup, mgr manager.Manager, source *kube
 			return kube.Versions(ctx, c, standardKinds(s.Config.Gates))
 		},
 		again: func(ctx context.Context) error {
-			return source.TakeUp(ctx, nil, []cluster.Kind{cluster.KindGatewayClass})
+			return source.StartKinds(ctx, nil, []cluster.Kind{cluster.KindGatewayClass})
 		},
 	}
 	if err := w.look(ctx); err != nil {
@@ -188,8 +188,8 @@ type finder func(ctx context.Context, kinds []cluster.Kind) (kube.Installation, 
 // takesUp is what reads kinds.
 type takesUp interface {
 	Installed(kind cluster.Kind) bool
-	TakeUp(ctx context.Context, kinds, again []cluster.Kind) error
-	GiveUp(ctx context.Context, kinds, again []cluster.Kind) ([]cluster.Kind, error)
+	StartKinds(ctx context.Context, kinds, again []cluster.Kind) error
+	StopKinds(ctx context.Context, kinds, again []cluster.Kind) ([]cluster.Kind, error)
 }
 
 // kindsWatch takes up optional kinds when they are installed, and gives them up when they are removed.
@@ -216,7 +216,7 @@ func (w *kindsWatch) begin(ctx context.Context) error {
 		return err
 	}
 	w.note(kinds, found)
-	return w.source.TakeUp(ctx, kinds, nil)
+	return w.source.StartKinds(ctx, kinds, nil)
 }
 
 // classified are the kinds whose meaning depends on which kinds are there.
@@ -239,7 +239,7 @@ func (w *kindsWatch) look(ctx context.Context) (bool, error) {
 	if len(fresh) == 0 {
 		return !slices.ContainsFunc(wanted, missing), nil
 	}
-	return false, w.source.TakeUp(ctx, fresh, classified)
+	return false, w.source.StartKinds(ctx, fresh, classified)
 }
 
 // giveUp ends reading kinds that are read and not served any more.
@@ -253,7 +253,7 @@ func (w *kindsWatch) giveUp(ctx context.Context, wanted []cluster.Kind, found ku
 	if len(gone) == 0 {
 		return nil
 	}
-	ended, err := w.source.GiveUp(ctx, gone, classified)
+	ended, err := w.source.StopKinds(ctx, gone, classified)
 	if len(ended) > 0 {
 		w.log.Info("stopped watching removed kinds", "kinds", ended)
 	}

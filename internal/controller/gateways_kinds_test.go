@@ -17,14 +17,14 @@ type kindsInMemory struct{ read, used map[cluster.Kind]bool }
 
 func (k kindsInMemory) Installed(kind cluster.Kind) bool { return k.read[kind] }
 
-func (k kindsInMemory) TakeUp(_ context.Context, kinds, _ []cluster.Kind) error {
+func (k kindsInMemory) StartKinds(_ context.Context, kinds, _ []cluster.Kind) error {
 	for _, kind := range kinds {
 		k.read[kind] = true
 	}
 	return nil
 }
 
-func (k kindsInMemory) GiveUp(_ context.Context, kinds, _ []cluster.Kind) ([]cluster.Kind, error) {
+func (k kindsInMemory) StopKinds(_ context.Context, kinds, _ []cluster.Kind) ([]cluster.Kind, error) {
 	ended := slices.DeleteFunc(slices.Clone(kinds), func(kind cluster.Kind) bool { return k.used[kind] })
 	for _, kind := range ended {
 		delete(k.read, kind)

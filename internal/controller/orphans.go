@@ -21,7 +21,7 @@ type Orphan struct {
 	Resources []string // ARNs and ids, in order
 }
 
-// OrphanFix says what to do about an orphan.
+// OrphanFix is what to do about an orphan.
 const OrphanFix = "delete the resources in AWS; or, to have the controller delete them, create an object of that kind and name, or an Ingress of that IngressGroup, and delete it"
 
 // Owner lists what AWS has of the cluster, by stack.

@@ -59,7 +59,7 @@ type ShadowItem struct {
 	Kind     string `json:"kind"`
 	ID       string `json:"id"`
 	Findings int    `json:"findings"`
-	// Failed says why no plan could be made.
+	// Failed is why no plan could be made.
 	Failed string `json:"failed,omitempty"`
 	// Count is the number of steps, of which Steps are the first 20.
 	Count int          `json:"count"`
@@ -122,7 +122,7 @@ func (i ShadowItem) plan() string {
 	return "none"
 }
 
-// Report says what the shadow would do now.
+// Report returns what the shadow would do now.
 func (s *Shadow) Report(now time.Time) ShadowReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -63,7 +63,7 @@ func objects(refs []finding.Ref) (out []string) {
 	return out
 }
 
-// done says what was done.
+// done returns what was done.
 func done(s plan.Step) []string {
 	switch do := s.Do.(type) {
 	case plan.SetTags:

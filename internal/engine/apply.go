@@ -112,7 +112,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		}
 		r.out.Failed, r.out.RetryAfter = nil, 0
 		start := r.e.now()
-		r.assume(d)
+		r.noteSecrets(d)
 		err = r.apply(ctx, d.Plan, stack)
 		r.e.phase(stack.ID.Kind, Applying, start)
 		if err != nil {
@@ -122,7 +122,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		if r.out.Done && stack.Empty() {
 			r.mem.refused = refusals{}
 			if r.e.Secrets != nil {
-				r.e.Secrets.Keep(r.out.ID, nil)
+				r.e.Secrets.RetainSecretMarks(r.out.ID, nil)
 			}
 		}
 		next, again := r.replan(stack)
@@ -336,7 +336,7 @@ func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, stack model.St
 	if !plan.InKubernetes(s.Do) {
 		r.mem.repeats.made(changeKey(p, s, stack), res.ID, r.e.now())
 	}
-	r.give(s, res, known)
+	r.noteSecret(s, res, known)
 	if _, ok := s.Do.(plan.ClaimFinalizer); ok {
 		r.mem.claimed(r.out.Stack)
 	}

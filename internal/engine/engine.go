@@ -20,17 +20,17 @@ import (
 
 // Frontend is one way of writing load balancers in Kubernetes.
 type Frontend interface {
-	// Stacks says which stacks an object belongs to, by what it is now and by the finalizers that
+	// Stacks is which stacks an object belongs to, by what it is now and by the finalizers that
 	// it still carries. Translation errors make no difference here.
 	Stacks(v *cluster.View, obj cluster.Object) []model.StackID
 	// Translate never fails: faults are findings. A stack without members is empty. live is nil at
 	// first; where the stack comes out Contested, it is translated again with what is observed.
 	Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List)
-	// Withdrawn says to what of what is observed of a stack its members have no right any more, whatever else they ask
+	// Withdrawn returns what is observed of a stack and what its members have no right to any more, whatever else they ask
 	// for, and which questions have to be answered before that is known in full. It is asked where something live is
 	// not as desired and stays.
 	Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question)
-	// Report says what to write back after a run. Of one that was cut short, no name is known and
+	// Report is what to write back after a run. Of one that was cut short, no name is known and
 	// nothing has changed.
 	Report(v *cluster.View, o Outcome) []cluster.Patch
 }
@@ -72,7 +72,7 @@ type Cluster interface {
 	Class(err error) Class
 }
 
-// Class says what kind of failure an error is and so what to do next.
+// Class is what kind of failure an error is and so what to do next.
 type Class = failure.Class
 
 // The classes.
@@ -126,7 +126,7 @@ type Outcome struct {
 	// Idle reports that nothing is left to do, and RetryAfter is when the stack is compared with AWS
 	// next.
 	Idle bool
-	// Drift says what others have changed and the run restores.
+	// Drift is what others have changed and the run restores.
 	Drift finding.List
 	// Failed are steps that failed, with their errors as findings on those to blame.
 	Failed []FailedStep

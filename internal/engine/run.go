@@ -43,7 +43,7 @@ type Config struct {
 	// Resync is how often each stack is compared with AWS although nothing of it has changed; 10 h if
 	// not above zero. Without a clock none is.
 	Resync time.Duration
-	// Drift says what happens to what others have changed of a stack that was as desired; empty: RepairDrift.
+	// Drift is what happens to what others have changed of a stack that was as desired; empty: RepairDrift.
 	Drift DriftMode
 	// Clock measures the phases; nil means that they are not measured.
 	Clock clock.PassiveClock
@@ -60,12 +60,12 @@ type Checkpoints interface {
 
 // Secrets remember by marks which client secret each listener and rule of a stack was given last.
 type Secrets interface {
-	// Given returns a mark, empty if none is known.
-	Given(id model.StackID, arn string) string
-	// Give notes a mark.
-	Give(id model.StackID, arn, mark string)
-	// Keep forgets all of a stack but the given ARNs.
-	Keep(id model.StackID, arns []string)
+	// SecretMark returns a mark, empty if none is known.
+	SecretMark(id model.StackID, arn string) string
+	// NoteSecretMark notes a mark.
+	NoteSecretMark(id model.StackID, arn, mark string)
+	// RetainSecretMarks forgets the marks of a stack but those of these ARNs.
+	RetainSecretMarks(id model.StackID, arns []string)
 }
 
 // Engine runs stacks. What it keeps from one run to the next is in its memories.
@@ -190,8 +190,8 @@ func (r *observation) resolveContested(ctx context.Context, stack model.Stack, f
 		if stack, found, err = r.e.translate(r.v, stack.ID, &have); err != nil {
 			return stack, found, by, err
 		}
-		var news bool
-		if questions, news = union(questions, stack.Questions()); !news {
+		var added bool
+		if questions, added = union(questions, stack.Questions()); !added {
 			return stack, found, have.Facts, nil
 		}
 	}
@@ -208,7 +208,7 @@ const maxGone = 3
 const planObservations = 3
 
 // union adds questions that are new, and reports whether there are any.
-func union(questions, more []model.Question) (out []model.Question, news bool) {
+func union(questions, more []model.Question) (out []model.Question, added bool) {
 	asked := map[string]bool{}
 	for _, q := range questions {
 		asked[q.Key()] = true
@@ -216,10 +216,10 @@ func union(questions, more []model.Question) (out []model.Question, news bool) {
 	for _, q := range more {
 		if key := q.Key(); !asked[key] {
 			asked[key] = true
-			questions, news = append(questions, q), true
+			questions, added = append(questions, q), true
 		}
 	}
-	return questions, news
+	return questions, added
 }
 
 // observe reads what is there, in AWS and in Kubernetes, with what this process remembers of it. Where something is gone
@@ -237,7 +237,7 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 		}
 		if err == nil {
 			have = r.related(stack, have)
-			have.Facts.Secrets = e.given(id, have)
+			have.Facts.Secrets = e.secretMarks(id, have)
 			return have, nil
 		}
 		if e.Cloud.Class(err) != Gone {
@@ -296,8 +296,8 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 		e.phase(stack.ID.Kind, Planning, start)
 		d.Stack, d.Have, d.Plan, d.Relation = stack, have, p, *r.relation
 		d.Findings, d.Lacking = slices.Concat(found, more, reported).Sorted(), slices.ContainsFunc(more, isError)
-		var news bool
-		if questions, news = union(questions, append(p.Asks, rights...)); !news {
+		var added bool
+		if questions, added = union(questions, append(p.Asks, rights...)); !added {
 			r.admit(&d)
 			if r.relation.Waits(d.Stack) {
 				d.Plan.Waiting = append(d.Plan.Waiting, otherStack)

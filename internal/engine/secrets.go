@@ -9,14 +9,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// given are the marks of the client secrets that listeners and rules were given.
-func (e *Engine) given(id model.StackID, have observed.Stack) map[string]string {
+// secretMarks are the marks of the client secrets that listeners and rules were given.
+func (e *Engine) secretMarks(id model.StackID, have observed.Stack) map[string]string {
 	if e.Secrets == nil {
 		return nil
 	}
 	out := map[string]string{}
 	for arn := range authenticating(have) {
-		if mark := e.Secrets.Given(id, arn); mark != "" {
+		if mark := e.Secrets.SecretMark(id, arn); mark != "" {
 			out[arn] = mark
 		}
 	}
@@ -42,8 +42,8 @@ func authenticating(have observed.Stack) map[string]bool {
 	return out
 }
 
-// give notes the client secret that a step has given to AWS.
-func (r *execution) give(s plan.Step, res plan.Result, known plan.Known) {
+// noteSecret notes the client secret that a step has given to AWS.
+func (r *execution) noteSecret(s plan.Step, res plan.Result, known plan.Known) {
 	if r.e.Secrets == nil {
 		return
 	}
@@ -60,20 +60,20 @@ func (r *execution) give(s plan.Step, res plan.Result, known plan.Known) {
 		arn, actions = known[do.Listener], do.Settings.Default
 	}
 	if mark := plan.SecretMark(arn, actions); mark != "" {
-		r.e.Secrets.Give(r.out.ID, arn, mark)
+		r.e.Secrets.NoteSecretMark(r.out.ID, arn, mark)
 	}
 }
 
-// assume notes what the plan takes for granted. Where nothing was left to do, what is not there any
+// noteSecrets notes the marks that the plan assumes. Where nothing was left to do, what is not there any
 // more is forgotten.
-func (r *execution) assume(d Draft) {
+func (r *execution) noteSecrets(d Draft) {
 	if r.e.Secrets == nil {
 		return
 	}
 	for _, arn := range slices.Sorted(maps.Keys(d.Plan.Secrets)) {
-		r.e.Secrets.Give(r.out.ID, arn, d.Plan.Secrets[arn])
+		r.e.Secrets.NoteSecretMark(r.out.ID, arn, d.Plan.Secrets[arn])
 	}
 	if d.Plan.Empty() {
-		r.e.Secrets.Keep(r.out.ID, slices.Sorted(maps.Keys(authenticating(d.Have))))
+		r.e.Secrets.RetainSecretMarks(r.out.ID, slices.Sorted(maps.Keys(authenticating(d.Have))))
 	}
 }

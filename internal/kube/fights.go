@@ -110,8 +110,8 @@ func (m *fights) wrote(k fightKey, field string, content version, now time.Time)
 	f.recent = append(f.recent, now)
 }
 
-// tell reports whether the fight is to be reported, once.
-func (m *fights) tell(k fightKey) bool {
+// markReported notes that a fight is reported, and reports whether it was not before.
+func (m *fights) markReported(k fightKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := m.of[k]
@@ -174,7 +174,7 @@ func (c *fieldWriter) write(ctx context.Context, obj cluster.Object, field strin
 	k := fightKey{ref, obj.GetUID()}
 	left, repeated := c.fights.left(k, field, is, c.clock.Now())
 	if left > 0 {
-		if repeated && c.fights.tell(k) {
+		if repeated && c.fights.markReported(k) {
 			c.reportFight(ctx, ref, field)
 		}
 		return undone{ref, field, left}

@@ -102,7 +102,7 @@ func TestFightsAreForgotten(t *testing.T) {
 		w.try("status", 1)
 		w.now = w.now.Add(time.Second)
 	}
-	if !w.m.tell(fought) || w.m.tell(fought) {
+	if !w.m.markReported(fought) || w.m.markReported(fought) {
 		t.Error("it is not reported once")
 	}
 	if out := w.m.ended(w.now); len(out) > 0 {
@@ -110,7 +110,7 @@ func TestFightsAreForgotten(t *testing.T) {
 	}
 	w.now = w.now.Add(10 * time.Minute) // it rests
 	w.try("status", 1)
-	if w.m.tell(fought) {
+	if w.m.markReported(fought) {
 		t.Error("it is reported again when it goes on")
 	}
 	w.now = w.now.Add(time.Hour)

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// Optional adds kinds that need not be installed. They have no objects until TakeUp is called for them.
+// Optional adds kinds that need not be installed. They have no objects until StartKinds is called for them.
 func (s *Source) Optional(kinds []cluster.Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ type watcher struct {
 	notify func(Event)
 }
 
-// watch begins the events of a watcher, or leaves that to TakeUp where the kind is not installed. Watchers of kinds
+// watch begins the events of a watcher, or leaves that to StartKinds where the kind is not installed. Watchers of kinds
 // of the Gateway API are kept, as they are notified again.
 func (s *Source) watch(w watcher) error {
 	s.mu.Lock()
@@ -101,11 +101,11 @@ func (s *Source) attach(w watcher) error {
 	return nil
 }
 
-// TakeUp begins to read optional kinds that the API server serves now, all at once: what reads one of them finds
+// StartKinds begins to read optional kinds that the API server serves now, all at once: what reads one of them finds
 // the objects of all. Before the source is synced it only makes their informers. Afterwards it waits for their first
 // listings; then their events begin, and the objects of the kinds in again, which were read before, come once more:
-// they may mean something else now. After an error none of the kinds is read, and TakeUp can be called again.
-func (s *Source) TakeUp(ctx context.Context, kinds, again []cluster.Kind) (err error) {
+// they may mean something else now. After an error none of the kinds is read, and StartKinds can be called again.
+func (s *Source) StartKinds(ctx context.Context, kinds, again []cluster.Kind) (err error) {
 	types := map[cluster.Kind]cluster.Type{}
 	defer func() {
 		if err == nil {
@@ -149,10 +149,10 @@ func (s *Source) TakeUp(ctx context.Context, kinds, again []cluster.Kind) (err e
 	return nil
 }
 
-// GiveUp ends reading optional kinds that the API server does not serve any more, so that their informers do not ask for
+// StopKinds ends reading optional kinds that the API server does not serve any more, so that their informers do not ask for
 // them over and over. One of which objects are still held stays: that they are gone has not been seen. The objects of
-// the kinds in again come once more, as with TakeUp, which can begin to read the kinds again. It returns what it ended.
-func (s *Source) GiveUp(ctx context.Context, kinds, again []cluster.Kind) ([]cluster.Kind, error) {
+// the kinds in again come once more, as with StartKinds, which can begin to read the kinds again. It returns what it ended.
+func (s *Source) StopKinds(ctx context.Context, kinds, again []cluster.Kind) ([]cluster.Kind, error) {
 	var ended []cluster.Kind
 	for _, k := range kinds {
 		s.mu.RLock()

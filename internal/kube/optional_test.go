@@ -176,7 +176,7 @@ func TestKindsAreTakenUpWhenTheyAreInstalled(t *testing.T) {
 	if _, err := source.List(cluster.Query{Kind: cluster.KindGateway}); err == nil {
 		t.Error("a kind that may be there is empty before the source is synced")
 	}
-	if err := source.TakeUp(t.Context(), gateways, nil); err != nil {
+	if err := source.StartKinds(t.Context(), gateways, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := source.WaitForSync(t.Context()); err != nil {
@@ -219,7 +219,7 @@ func TestKindsAreTakenUpWhenTheyAreInstalled(t *testing.T) {
 	if err := find(routes...).Lacking(routes); err == nil || !strings.Contains(err.Error(), "kind UDPRoute may not be listed; apply config/rbac") {
 		t.Error(err)
 	}
-	if err := source.TakeUp(t.Context(), []cluster.Kind{cluster.KindTCPRoute}, gateways); err != nil {
+	if err := source.StartKinds(t.Context(), []cluster.Kind{cluster.KindTCPRoute}, gateways); err != nil {
 		t.Fatal(err)
 	}
 	if list(cluster.KindTCPRoute) != 1 || list(cluster.KindUDPRoute) != 0 {
@@ -244,12 +244,12 @@ func TestKindsAreTakenUpAfterAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := source.TakeUp(t.Context(), kinds, nil); err == nil || source.Installed(cluster.KindGateway) {
+		if err := source.StartKinds(t.Context(), kinds, nil); err == nil || source.Installed(cluster.KindGateway) {
 			t.Fatalf("taken up without UDPRoute: %v", err)
 		}
 	}
 	s.set(s.installed, cluster.KindUDPRoute)
-	if err := source.TakeUp(t.Context(), kinds, nil); err != nil {
+	if err := source.StartKinds(t.Context(), kinds, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := source.List(cluster.Query{Kind: cluster.KindGateway}); err != nil || !source.Installed(cluster.KindUDPRoute) {
@@ -265,7 +265,7 @@ func TestKindsThatAreRemovedAreGivenUp(t *testing.T) {
 	source, find := serveKinds(t, s)
 	routes := []cluster.Kind{cluster.KindTCPRoute}
 	source.Optional(routes)
-	if err := source.TakeUp(t.Context(), routes, nil); err != nil {
+	if err := source.StartKinds(t.Context(), routes, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := source.WaitForSync(t.Context()); err != nil {
@@ -300,7 +300,7 @@ func TestKindsThatAreRemovedAreGivenUp(t *testing.T) {
 	}
 	giveUp := func(want int) {
 		t.Helper()
-		ended, err := source.GiveUp(t.Context(), routes, nil)
+		ended, err := source.StopKinds(t.Context(), routes, nil)
 		if err != nil || len(ended) != want {
 			t.Fatal(ended, err)
 		}
@@ -328,7 +328,7 @@ func TestKindsThatAreRemovedAreGivenUp(t *testing.T) {
 	s.mu.Lock()
 	s.installed[cluster.KindTCPRoute], s.empty[cluster.KindTCPRoute] = true, false
 	s.mu.Unlock()
-	if err := source.TakeUp(t.Context(), routes, nil); err != nil {
+	if err := source.StartKinds(t.Context(), routes, nil); err != nil {
 		t.Fatal(err)
 	}
 	next("there")

@@ -175,7 +175,7 @@ func (g networkBuilder) checks(targets []frontendTarget, of string) {
 	g.Objects = append(g.Objects, Object{Object: config, From: of + ", for its target groups with the ALB"})
 }
 
-// notes says what a person has to know and decide about.
+// notes reports what a person has to know and decide about.
 func (g networkBuilder) notes() {
 	g.note(Info, g.Frontend, "", fmt.Sprintf("it takes the place of the frontend NLB in front of the ALB of %s, and clients of the frontend NLB move to its DNS name", g.Gateway),
 		fmt.Sprintf("move DNS records that name the frontend NLB to the address of this Gateway, and those that name the ALB to that of Gateway %s/%s", g.Gateway.Namespace, g.Gateway.Name))

@@ -34,7 +34,7 @@ type Options struct {
 	// ImportSecrets and ImportForGateways say that the controller imports certificates of TLS Secrets for Ingresses, and for
 	// Gateways.
 	ImportSecrets, ImportForGateways bool
-	// Manifests says that the store has what files have: what it lacks may exist.
+	// Manifests reports that the store has what files have: what it lacks may exist.
 	Manifests bool
 	// Live makes Gateways that are carried out. Without it they have the annotation gateway.k8s.aws/dry-run.
 	Live bool
@@ -75,14 +75,14 @@ type Group struct {
 // Object is an object that is made.
 type Object struct {
 	cluster.Object
-	// From says where it comes from, and Parts where parts of it do, by their paths such as "spec.rules[0]".
+	// From is where it comes from, and Parts where parts of it do, by their paths such as "spec.rules[0]".
 	From  string
 	Parts map[string]string
 	// Of are the load balancers that share the object; none where it is of one alone.
 	Of []model.StackID
 }
 
-// Severity says what a note is about.
+// Severity is what a note is about.
 type Severity int
 
 // The severities, in rising order.

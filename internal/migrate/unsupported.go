@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// kept says where the annotations of an Ingress or a Service go that are translated, by their keys in the reference.
+// kept is where the annotations of an Ingress or a Service go that are translated, by their keys in the reference.
 // What has no entry, and none in lost, is an oversight, which a test finds.
 var kept = map[string]string{
 	"group.name": "Gateway", "group.order": "order of the rules",
@@ -92,7 +92,7 @@ func (g *grouping) annotations() {
 	}
 }
 
-// lost says why the annotations are not translated that begin with a key.
+// lost is why the annotations are not translated that begin with a key.
 var lost = []struct{ key, why, fix string }{
 	{"create-acm-cert", "Gateways request no certificates", "name the ARN of the certificate that was requested, and keep the certificate when the Ingress goes"},
 	{"acm-pca-arn", "Gateways request no certificates", "name the ARN of the certificate that was requested"},

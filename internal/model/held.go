@@ -10,7 +10,7 @@ import (
 // refused. This file has all the ways to say so. Frontends and the engine set them; internal/plan/listeners/held.go
 // decides what follows for rules in the model, internal/plan/owners/members.go for the live rules of a HeldMember.
 
-// Held says why a rule, a default action or an order is held; zero where it is not. There may be
+// Held is why a rule, a default action or an order is held; zero where it is not. There may be
 // several reasons.
 type Held uint8
 

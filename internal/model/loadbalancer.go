@@ -95,7 +95,7 @@ type SubnetMapping struct {
 	SourceNATPrefix string
 }
 
-// SubnetChoice says how the subnets are found: SubnetsNamed, SubnetsTagged or SubnetsDiscovered.
+// SubnetChoice determines how the subnets are found: SubnetsNamed, SubnetsTagged or SubnetsDiscovered.
 type SubnetChoice interface{ subnetChoice() }
 
 // SubnetsNamed are subnets by id (subnet-…) or value of their Name tag, in the order given.
@@ -118,7 +118,7 @@ func (SubnetsNamed) subnetChoice()      {}
 func (SubnetsTagged) subnetChoice()     {}
 func (SubnetsDiscovered) subnetChoice() {}
 
-// GroupChoice says which security groups the load balancer gets: GroupsManaged, GroupsGiven or
+// GroupChoice determines which security groups the load balancer gets: GroupsManaged, GroupsGiven or
 // GroupsShared. It is nil for a network load balancer without security groups.
 type GroupChoice interface{ groupChoice() }
 

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Shadowing says what an earlier redirect with regular expressions for its hosts covers.
+// Shadowing is what an earlier redirect with regular expressions for its hosts covers.
 type Shadowing int
 
 // The kinds of shadowing.

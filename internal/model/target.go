@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// TargetType says what is registered in a target group.
+// TargetType is what is registered in a target group.
 type TargetType string
 
 // The target types.

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Foreign says that others have changed, added or deleted a resource of a stack.
+// Foreign reports that others have changed, added or deleted a resource of a stack.
 type Foreign struct {
 	Kind string // as in the address of a step of a plan
 	ID   string // ARN, or id of a security group

@@ -1,6 +1,6 @@
 package plan
 
-// Progress says which steps of a plan can be carried out, given those that were.
+// Progress tracks which steps of a plan can be carried out, given those that were.
 type Progress struct {
 	joins map[StepID][]StepID
 	done  map[StepID]bool

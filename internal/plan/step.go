@@ -39,7 +39,7 @@ func (a Address) Compare(b Address) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
 }
 
-// Verb says what a step does to its address.
+// Verb is what a step does to its address.
 type Verb string
 
 // The verbs.
@@ -49,7 +49,7 @@ const (
 	Delete Verb = "delete"
 )
 
-// Impact says what traffic may feel.
+// Impact is what traffic may feel.
 type Impact string
 
 // The impacts.

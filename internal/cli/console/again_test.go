@@ -41,7 +41,7 @@ func TestAPageSaysWhenAWSIsReadAgain(t *testing.T) {
 		if !s.wanted || s.next != 50*time.Second {
 			t.Errorf("wanted %v, in %s", s.wanted, s.next)
 		}
-		if n := l.hub.newsFor(s, s.generation); !n.Wanted || n.Next != 50 || len(n.Stacks) > 0 {
+		if n := l.hub.updateFor(s, s.generation); !n.Wanted || n.Next != 50 || len(n.Stacks) > 0 {
 			t.Errorf("the page gets %+v", n)
 		}
 		time.Sleep(51 * time.Second)
@@ -113,7 +113,7 @@ func TestNothingIsReadAgainForNobody(t *testing.T) {
 		v := l.opens(false)
 		time.Sleep(time.Second)
 		l.hub.lookAgain(0)
-		l.hub.tell(l.hub.leave, v)
+		l.hub.send(l.hub.leave, v)
 		time.Sleep(5 * time.Minute)
 		l.opens(false)
 		time.Sleep(time.Second)

@@ -109,7 +109,7 @@ type hub struct {
 	asked, looked *atomic.Int64
 	budget        int
 	now           func() time.Time
-	// instance tells one run of the program from another, whose generations mean something else.
+	// instance distinguishes one run of the program from another, whose generations mean something else.
 	instance string
 
 	join, leave chan *viewer
@@ -145,8 +145,8 @@ func (h *hub) lookAgain(after int) {
 	}
 }
 
-// tell has the hub know of a page, and reports whether it did.
-func (h *hub) tell(by chan *viewer, v *viewer) bool {
+// send hands a page to the goroutine of the hub, and reports whether it did.
+func (h *hub) send(by chan *viewer, v *viewer) bool {
 	select {
 	case by <- v:
 		return true
@@ -158,8 +158,8 @@ func (h *hub) tell(by chan *viewer, v *viewer) bool {
 // viewer is a page that is open.
 type viewer struct {
 	background bool
-	// news has the latest snapshot, in place of one that was not taken.
-	news chan *snapshot
+	// update has the latest snapshot, in place of one that was not taken.
+	update chan *snapshot
 }
 
 func newHub(look func(context.Context, bool) (tree.Picture, []change, error), asked, looked *atomic.Int64, budget int, now func() time.Time) *hub {
@@ -231,7 +231,7 @@ func (h *hub) run(ctx context.Context) {
 		case v := <-h.join:
 			viewers[v] = true
 			if last != nil {
-				v.news <- last
+				v.update <- last
 			}
 			timer.Reset(due())
 		case c := <-h.happened:
@@ -305,10 +305,10 @@ func (h *hub) once(ctx context.Context, again bool, l lasting) sight {
 
 func (v *viewer) show(s *snapshot) {
 	select {
-	case <-v.news:
+	case <-v.update:
 	default:
 	}
-	v.news <- s
+	v.update <- s
 }
 
 // after is the snapshot that a look makes of the one before; what a failed look has not seen stays.

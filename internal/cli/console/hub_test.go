@@ -86,8 +86,8 @@ func (l *looker) looks() []time.Duration {
 }
 
 func (l *looker) opens(background bool) *viewer {
-	v := &viewer{background: background, news: make(chan *snapshot, 1)}
-	l.hub.tell(l.hub.join, v)
+	v := &viewer{background: background, update: make(chan *snapshot, 1)}
+	l.hub.send(l.hub.join, v)
 	return v
 }
 
@@ -95,10 +95,10 @@ func latest(t *testing.T, v *viewer) *snapshot {
 	t.Helper()
 	synctest.Wait()
 	select {
-	case s := <-v.news:
+	case s := <-v.update:
 		return s
 	default:
-		t.Fatal("there is no news")
+		t.Fatal("there is no update")
 		return nil
 	}
 }
@@ -113,7 +113,7 @@ func TestLooksAsOftenAsSomebodyWatches(t *testing.T) {
 		}
 		front := l.opens(false)
 		time.Sleep(5 * time.Second)
-		l.hub.tell(l.hub.leave, front)
+		l.hub.send(l.hub.leave, front)
 		l.opens(true)
 		time.Sleep(125 * time.Second)
 		want := []time.Duration{0, 2, 4, 64, 124}
@@ -142,7 +142,7 @@ func TestLooksWithinTheBudget(t *testing.T) {
 		}
 		l.now(func() { l.call(600) }) // of a command
 		time.Sleep(30 * time.Second)
-		if n := l.hub.newsFor(latest(t, v), 0).AWS; n.Minute != 750 || n.Looks != 150 {
+		if n := l.hub.updateFor(latest(t, v), 0).AWS; n.Minute != 750 || n.Looks != 150 {
 			t.Errorf("with a command there are %+v", n)
 		}
 	})
@@ -153,7 +153,7 @@ func TestPagesGetWhatHasChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLooker(t, 100)
 		v := l.opens(false)
-		first := l.hub.newsFor(latest(t, v), 0)
+		first := l.hub.updateFor(latest(t, v), 0)
 		if len(first.Keys) != 1 || len(first.Stacks) != 1 || len(first.Changes) != 0 {
 			t.Errorf("at first: %+v", first)
 		}
@@ -163,17 +163,17 @@ func TestPagesGetWhatHasChanged(t *testing.T) {
 		})
 		l.hub.take(input.Event{Kind: "Ingress", Namespace: "bank", Name: "pay", Reason: "SuccessfullyReconciled"})
 		time.Sleep(2 * time.Second)
-		second := l.hub.newsFor(latest(t, v), 1)
+		second := l.hub.updateFor(latest(t, v), 1)
 		if len(second.Keys) != 2 || len(second.Stacks) != 1 || len(second.Changes) != 2 || second.Changes[0].Of != "Ingress bank/pay" || second.Changes[0].Event == nil {
 			t.Errorf("later: %+v", second)
 		}
 		l.now(func() { l.changes = nil })
 		time.Sleep(2 * time.Second)
 		third := latest(t, v)
-		if n := l.hub.newsFor(third, 2); len(n.Stacks)+len(n.Changes) != 0 || len(n.Keys) != 2 {
+		if n := l.hub.updateFor(third, 2); len(n.Stacks)+len(n.Changes) != 0 || len(n.Keys) != 2 {
 			t.Errorf("without a change: %+v", n)
 		}
-		if n := l.hub.newsFor(third, 0); len(n.Stacks) != 2 || len(n.Changes) != 0 {
+		if n := l.hub.updateFor(third, 0); len(n.Stacks) != 2 || len(n.Changes) != 0 {
 			t.Errorf("to a page that is opened later: %+v", n)
 		}
 	})
@@ -188,13 +188,13 @@ func TestAFailedLookLosesNothing(t *testing.T) {
 		l.now(func() { l.fails = errors.New("AWS does not answer") })
 		time.Sleep(10 * time.Second)
 		s := latest(t, v)
-		n := l.hub.newsFor(s, 0)
+		n := l.hub.updateFor(s, 0)
 		if n.Failed != "AWS does not answer" || len(n.Stacks) != 1 || n.Since == nil || n.Since.Sub(l.began).Round(time.Second) != 2*time.Second {
 			t.Errorf("%+v", n)
 		}
 		l.now(func() { l.fails = nil })
 		time.Sleep(2 * time.Second)
-		if n := l.hub.newsFor(latest(t, v), 0); n.Failed != "" || n.Since != nil {
+		if n := l.hub.updateFor(latest(t, v), 0); n.Failed != "" || n.Since != nil {
 			t.Errorf("after it: %+v", n)
 		}
 	})

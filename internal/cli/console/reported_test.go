@@ -156,22 +156,22 @@ func TestPagesGetWhatWasReported(t *testing.T) {
 		fault := input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", By: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "AccessDenied: m", At: time.Now()}
 		l.hub.reporting(func(r *reports) { r.listed([]input.Event{fault}, true) })
 		v := l.opens(false)
-		first := l.hub.newsFor(latest(t, v), 0)
+		first := l.hub.updateFor(latest(t, v), 0)
 		var got reported
 		if err := json.Unmarshal(first.Reported, &got); err != nil || len(got.Events) != 1 || got.Events[0].Finding != "AccessDenied" {
 			t.Errorf("at first: %s, %v", first.Reported, err)
 		}
 		time.Sleep(2 * time.Second)
-		if n := l.hub.newsFor(latest(t, v), 1); n.Reported != nil {
+		if n := l.hub.updateFor(latest(t, v), 1); n.Reported != nil {
 			t.Errorf("without a change: %s", n.Reported)
 		}
 		l.hub.reporting(func(r *reports) { r.cannot(errors.New("events is forbidden")) })
 		time.Sleep(2 * time.Second)
-		if n := l.hub.newsFor(latest(t, v), 2); !strings.Contains(string(n.Reported), "events cannot be read: events is forbidden") {
+		if n := l.hub.updateFor(latest(t, v), 2); !strings.Contains(string(n.Reported), "events cannot be read: events is forbidden") {
 			t.Errorf("without a right: %s", n.Reported)
 		}
 		time.Sleep(durations.EventKept)
-		if n := l.hub.newsFor(latest(t, v), 0); strings.Contains(string(n.Reported), "AccessDenied") {
+		if n := l.hub.updateFor(latest(t, v), 0); strings.Contains(string(n.Reported), "AccessDenied") {
 			t.Errorf("after an hour: %s", n.Reported)
 		}
 	})

@@ -135,8 +135,8 @@ func (c *console) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// news is what a page is sent: the whole state for the first time, and then what differs.
-type news struct {
+// update is what a page is sent: the whole state for the first time, and then what differs.
+type update struct {
 	// Have is what the page gives when it comes back.
 	Have    string `json:"have"`
 	Cluster string `json:"cluster"`
@@ -167,9 +167,9 @@ type news struct {
 	} `json:"aws"`
 }
 
-// newsFor is a snapshot for a page that has an earlier one, and never had one if that is 0.
-func (h *hub) newsFor(s *snapshot, have int) news {
-	n := news{
+// updateFor is a snapshot for a page that has an earlier one, and never had one if that is 0.
+func (h *hub) updateFor(s *snapshot, have int) update {
+	n := update{
 		Have: fmt.Sprintf("%s.%d", h.instance, s.generation), Cluster: s.cluster, Keys: []string{}, Stacks: []json.RawMessage{}, Changes: []change{},
 		Text: s.text, Notes: s.notes, Failed: s.failed, At: s.at, Next: s.next.Seconds(), Wanted: s.wanted, Reads: s.reads,
 	}
@@ -207,7 +207,7 @@ func (h *hub) serveAgain(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// serve answers GET /api/looks by server-sent events, each of which is news.
+// serve answers GET /api/looks by server-sent events, each of which is an update.
 func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 	have := 0
 	if instance, generation, ok := strings.Cut(r.URL.Query().Get("have"), "."); ok && instance == h.instance {
@@ -220,19 +220,19 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("%d pages are open, which is the most; close one", mostViewers), http.StatusServiceUnavailable)
 		return
 	}
-	v := &viewer{background: r.URL.Query().Has("background"), news: make(chan *snapshot, 1)}
-	if !h.tell(h.join, v) {
+	v := &viewer{background: r.URL.Query().Has("background"), update: make(chan *snapshot, 1)}
+	if !h.send(h.join, v) {
 		return
 	}
-	defer h.tell(h.leave, v)
+	defer h.send(h.leave, v)
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	for {
 		select {
 		case <-r.Context().Done():
 			return
-		case s := <-v.news:
-			data, err := json.Marshal(h.newsFor(s, have))
+		case s := <-v.update:
+			data, err := json.Marshal(h.updateFor(s, have))
 			if err != nil {
 				return
 			}

@@ -53,7 +53,7 @@ func (d *doctor) accelerators(ctx context.Context, who checks.Identity) {
 	}
 }
 
-// endpointIDs says what is made reachable from the internet by an ARN or id, without an object that says whose it is.
+// endpointIDs reports what is made reachable from the internet by an ARN or id, without an object that says whose it is.
 func (d *doctor) endpointIDs() {
 	if d.store == nil {
 		return

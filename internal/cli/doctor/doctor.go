@@ -98,10 +98,10 @@ func (d *doctor) say(area, result, fix, format string, args ...any) {
 	d.checks = append(d.checks, check{area, result, finding.Printable(finding.CutTo(longestCheck, fmt.Sprintf(format, args...))), fix})
 }
 
-// fail says that a check could not be made.
+// fail reports that a check could not be made.
 func (d *doctor) fail(area string, err error, fix string) { d.cannot(area, broken, err, fix, "") }
 
-// cannot says that a check could not be made, after some words. A right that is missing is named once.
+// cannot reports that a check could not be made, after some words. A right that is missing is named once.
 func (d *doctor) cannot(area, result string, err error, fix, words string) {
 	if sdk.Silent(err) {
 		fix = "wait until AWS answers: see the AWS Health Dashboard and the network; credentials and permissions cannot be checked before that"

@@ -256,7 +256,7 @@ func (d *doctor) webhook(ctx context.Context) {
 	}
 }
 
-// hookFault says what is wrong with a webhook, "" if nothing is, or why that is not known.
+// hookFault returns what is wrong with a webhook, "" if nothing is, or why that is not known.
 func (d *doctor) hookFault(ctx context.Context, h hook) (what, fix string, err error) {
 	if len(h.client.CABundle) == 0 {
 		return "it has no caBundle", "wait until the controller has written it, or look at its logs", nil

@@ -62,7 +62,7 @@ func (d *doctor) simulate(ctx context.Context, who checks.Identity, table []righ
 	}
 }
 
-// unsimulated says that actions were not checked.
+// unsimulated reports that actions were not checked.
 func (d *doctor) unsimulated(err error, actions []string) {
 	const area = "permissions"
 	list := strings.Join(services(actions), ", ")

@@ -63,7 +63,7 @@ type explainedEndpointID struct {
 	LoadBalancer *tree.EndpointLoadBalancer `json:"loadBalancer"`
 }
 
-// explainAccelerator says what was decided about an accelerator, as translation and plan have noted it.
+// explainAccelerator returns what was decided about an accelerator, as translation and plan have noted it.
 func explainAccelerator(d engine.Draft) *explainedAccelerator {
 	choices := d.Choices()
 	a := choices.Desired.Accelerator

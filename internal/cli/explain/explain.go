@@ -1,4 +1,4 @@
-// Package explain says what was decided about an object and why, what a reason means, and which rule answers a request.
+// Package explain reports what was decided about an object and why, what a reason means, and which rule answers a request.
 package explain
 
 import (
@@ -15,7 +15,7 @@ import (
 
 // New is the command explain.
 func New(env output.Environment) *cobra.Command {
-	e := &explaining{Source: input.Source{Env: env}}
+	e := &explainCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "explain [KIND/NAME | REASON]", Short: "Say what was decided about an object and why, or what a reason means",
 		Long: `explain KIND/NAME says what was decided about an Ingress, Service, Gateway, route, TargetGroupBinding or
@@ -74,7 +74,7 @@ type ReasonsDocument struct {
 	Reasons []reasonDocument `json:"reasons"`
 }
 
-func (e *explaining) reason(cmd *cobra.Command, word string) error {
+func (e *explainCommand) reason(cmd *cobra.Command, word string) error {
 	i := slices.IndexFunc(finding.Reasons, func(r finding.Explanation) bool { return strings.EqualFold(string(r.Reason), word) })
 	if means, ok := OuterReasons[strings.ToLower(word)]; i < 0 && ok {
 		if e.form.Text() {
@@ -125,7 +125,7 @@ const (
 )
 
 // allReasons lists them by subject; for tools they are in alphabetical order.
-func (e *explaining) allReasons() error {
+func (e *explainCommand) allReasons() error {
 	if !e.form.Text() {
 		return e.reasons(finding.Reasons)
 	}
@@ -146,7 +146,7 @@ func (e *explaining) allReasons() error {
 	return nil
 }
 
-func (e *explaining) reasons(all []finding.Explanation) error {
+func (e *explainCommand) reasons(all []finding.Explanation) error {
 	doc := ReasonsDocument{Reasons: []reasonDocument{}}
 	out := e.form.Out()
 	for _, r := range all {

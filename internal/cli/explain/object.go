@@ -20,8 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// explaining is the command explain.
-type explaining struct {
+// explainCommand is the command explain.
+type explainCommand struct {
 	input.Source
 	form output.Form
 }
@@ -30,7 +30,7 @@ type explaining struct {
 type Document struct {
 	Cluster string        `json:"cluster"`
 	Object  output.Object `json:"object"`
-	// NotServed says why no load balancer of this controller serves the object.
+	// NotServed is why no load balancer of this controller serves the object.
 	NotServed string `json:"notServed,omitempty"`
 	// Stacks are the load balancers that the object has a part in.
 	Stacks []explainedStack `json:"stacks"`
@@ -143,7 +143,7 @@ type explainedRule struct {
 	From       string `json:"from"`
 	// Own reports that it comes from the object that was asked about, or forwards to it.
 	Own bool `json:"own"`
-	// Note says why it is held or not made.
+	// Note is why it is held or not made.
 	Note string `json:"note,omitempty"`
 }
 
@@ -156,7 +156,7 @@ type explainedBinding struct {
 	Endpoints []string `json:"endpoints"`
 }
 
-func (e *explaining) run(cmd *cobra.Command, args []string) error {
+func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 	ctx := cmd.Context()
 	if err := e.Parse(args, e.NamespaceOfObjects()); err != nil {
 		return err
@@ -210,7 +210,7 @@ func objectOf(r cluster.Ref) output.Object {
 	return output.Object{Kind: string(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }
 
-func (doc *Document) addBindings(store *cluster.Memory, bound input.BindingPlans, e *explaining) {
+func (doc *Document) addBindings(store *cluster.Memory, bound input.BindingPlans, e *explainCommand) {
 	endpoints := tree.BoundTo(store, e.Config)
 	for _, b := range bound.Bindings {
 		o, err := store.Get(cluster.Ref{Kind: cluster.KindBinding, Namespace: b.Key.Namespace, Name: b.Key.Name})
@@ -235,7 +235,7 @@ func (doc *Document) addBindings(store *cluster.Memory, bound input.BindingPlans
 	}
 }
 
-// explainStack says what was decided about a stack, as the plan has noted it.
+// explainStack returns what was decided about a stack, as the plan has noted it.
 func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 	out := explainedStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Members: explainMembers(d.Stack),

@@ -26,7 +26,7 @@ import (
 )
 
 func newExplainRequest(env output.Environment) *cobra.Command {
-	r := &requesting{Source: input.Source{Env: env}}
+	r := &requestCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "request URL", Short: "Say which rule of which object answers a request, and which others match and never get it",
 		Long: `request says which load balancer, listener and rule answer a request, of which object and field the rule is,
@@ -59,8 +59,8 @@ the rules as header then.`,
 	return cmd
 }
 
-// requesting is the command explain request.
-type requesting struct {
+// requestCommand is the command explain request.
+type requestCommand struct {
 	input.Source
 	form           output.Form
 	headers        []string
@@ -128,12 +128,12 @@ type requestTargets struct {
 	TargetGroup string `json:"targetGroup"`
 	// Health counts the targets by AWS's word for their state.
 	Health string `json:"health"`
-	// Note says why no pod answers.
+	// Note is why no pod answers.
 	Note string `json:"note,omitempty"`
 }
 
 // request reads what the command line says about a request.
-func (r *requesting) request(target string) (webRequest, error) {
+func (r *requestCommand) request(target string) (webRequest, error) {
 	if !strings.Contains(target, "://") {
 		target = "http://" + target
 	}
@@ -175,7 +175,7 @@ func (r *requesting) request(target string) (webRequest, error) {
 	return out, nil
 }
 
-func (r *requesting) run(cmd *cobra.Command, target string) error {
+func (r *requestCommand) run(cmd *cobra.Command, target string) error {
 	if err := r.form.Check(); err != nil {
 		return err
 	}

@@ -167,7 +167,7 @@ func servingWeight(e observed.Endpoint) int32 {
 	return e.Weight
 }
 
-// note says what else decides.
+// note reports what else decides.
 func (doc *RequestDocument) note(a *answering, d engine.Draft, live observed.Accelerator) {
 	note := func(format string, args ...any) {
 		doc.Notes = append(doc.Notes, finding.Printable(fmt.Sprintf(format, args...)))

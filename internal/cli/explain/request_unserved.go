@@ -24,7 +24,7 @@ type requestUnserved struct {
 	// Scheme and Port are those of the request.
 	Scheme string `json:"scheme"`
 	Port   int32  `json:"port"`
-	// Why says why no rule names the host.
+	// Why is why no rule names the host.
 	Why string `json:"why"`
 	// Objects name the host, and no rule for it is served.
 	Objects []unservedObject `json:"objects"`
@@ -118,7 +118,7 @@ func textsOf(hosts []gwv1.Hostname) (out []string) {
 	return out
 }
 
-// whyUnserved says why no rule is served for the host that an object names, and what to do.
+// whyUnserved returns why no rule is served for the host that an object names, and what to do.
 func (a *answering) whyUnserved(obj cluster.Object) string {
 	if why := input.Unserved(a.Source, a.store, obj); why != "" {
 		return why
@@ -172,7 +172,7 @@ func portsOf(d engine.Draft) []string {
 	return slices.Compact(out)
 }
 
-// showUnserved says first that no rule names the host; what would answer comes after it.
+// showUnserved reports first that no rule names the host; what would answer comes after it.
 func showUnserved(w io.Writer, u *requestUnserved, answers int) {
 	if u == nil {
 		return

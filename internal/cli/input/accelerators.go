@@ -33,7 +33,7 @@ func EachBeside(ctx context.Context, d *Source, store *cluster.Memory, which fun
 	return nil
 }
 
-// acceleratorsOff says why GlobalAccelerators are not served, "" if they are.
+// acceleratorsOff returns why GlobalAccelerators are not served, "" if they are.
 func acceleratorsOff(c config.Config) string {
 	if c.Gates.On(config.GlobalAcceleratorController) {
 		return ""

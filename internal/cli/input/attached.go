@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// unattached says by which parentRefs routes are attached to no listener of a Gateway, and which listeners and
+// unattached reports by which parentRefs routes are attached to no listener of a Gateway, and which listeners and
 // ListenerSets are out of service, and why. The controller writes that into the status of the objects, which a file does
 // not have and the API server has only later. Of other namespaces than the command is about, no route is named.
 func (d *Source) unattached(store *cluster.Memory, id model.StackID) (out finding.List) {

@@ -194,7 +194,7 @@ func flagsOfDeployment(x appsv1.Deployment) (controllerFlags, error) {
 	return controllerFlags{fmt.Sprintf("Deployment %s/%s", x.Namespace, x.Name), slices.Concat(all[i].Command, all[i].Args)}, nil
 }
 
-// plainly says of a read that failed what it means.
+// plainly returns what the failure of a read means.
 func plainly(err error, what string) error {
 	switch {
 	case apierrors.IsForbidden(err):

@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// errNoCluster says that nothing names a cluster.
+// errNoCluster reports that nothing names a cluster.
 var errNoCluster = errors.New("no cluster: neither --kubeconfig nor KUBECONFIG is set, and this is no pod")
 
 // RESTConfig finds the API server by the flag --kubeconfig, by KUBECONFIG, or as a pod does.

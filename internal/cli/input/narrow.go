@@ -50,7 +50,7 @@ func (l *lister) list(ctx context.Context, typ cluster.Type, into client.ObjectL
 	return nil
 }
 
-// report says what was not read, and what that means for the answer.
+// report writes what was not read, and what that means for the answer.
 func (l *lister) report(notes io.Writer) error {
 	if !l.read {
 		return fmt.Errorf("you may read nothing in namespace %q either; bind the rules of config/rbac with the verbs get and list to whoever runs this, or plan files alone by --files-only", l.own)
@@ -76,7 +76,7 @@ func kinds(ks []cluster.Kind) string {
 	return strings.Join(out, ", ")
 }
 
-// missing says why an object that the command line names was not read.
+// missing returns an error with why an object that the command line names was not read.
 func missing(ref cluster.Ref, d *Source) error {
 	switch {
 	case slices.Contains(d.unserved, ref.Kind):
@@ -95,7 +95,7 @@ func (w watched) has(namespace string) bool {
 	return w == "" || namespace == "" || namespace == string(w)
 }
 
-// outside says that something is of another namespace.
+// outside returns an error: that something is of another namespace.
 func (w watched) outside(what string) error {
 	return fmt.Errorf("%s was not read, as the controller watches namespace %q alone (--watch-namespace); it does not act on objects of other namespaces", what, string(w))
 }

@@ -115,7 +115,7 @@ func (d *Source) readFiles(stdin io.Reader, notes io.Writer) ([]fromFile, error)
 	return out, nil
 }
 
-// meantKind says which kind was probably meant by "apiVersion Kind name" of a document that is not read.
+// meantKind returns which kind was probably meant by "apiVersion Kind name" of a document that is not read.
 func meantKind(skipped string) string {
 	var kinds []string
 	version, rest, _ := strings.Cut(skipped, " ")

@@ -25,12 +25,12 @@ type unserved struct {
 	cfg   config.Config
 }
 
-// WhyUnserved says why no load balancer of this controller serves an object, "" if that is not known.
+// WhyUnserved returns why no load balancer of this controller serves an object, "" if that is not known.
 func WhyUnserved(store *cluster.Memory, c config.Config, ref cluster.Ref) string {
 	return unserved{store, c}.why(ref)
 }
 
-// WhyNot says of the objects that the command line names why no load balancer serves them.
+// WhyNot reports why no load balancer serves the objects that the command line names.
 func (d *Source) WhyNot(w io.Writer, store *cluster.Memory) {
 	output.Some(d.Named, output.MostMembers, func(ref cluster.Ref) {
 		if why := (unserved{store, d.Config}).why(ref); why != "" {
@@ -39,7 +39,7 @@ func (d *Source) WhyNot(w io.Writer, store *cluster.Memory) {
 	}, func(n int) { fmt.Fprintf(w, "# … and %d more objects\n", n) })
 }
 
-// why says what is wrong and what to do.
+// why returns what is wrong and what to do.
 func (u unserved) why(ref cluster.Ref) string {
 	obj, err := u.store.Get(ref)
 	if err != nil || obj == nil {

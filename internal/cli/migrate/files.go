@@ -20,7 +20,7 @@ type File struct {
 }
 
 // write writes the manifests, and returns the files.
-func (m *migrating) write(stdout io.Writer, r migrate.Result) ([]File, error) {
+func (m *migrateCommand) write(stdout io.Writer, r migrate.Result) ([]File, error) {
 	objects := r.Objects()
 	if len(objects) == 0 {
 		return nil, nil
@@ -58,7 +58,7 @@ func (m *migrating) write(stdout io.Writer, r migrate.Result) ([]File, error) {
 	return out, nil
 }
 
-func (m *migrating) file(name string, objects []migrate.Object) (File, error) {
+func (m *migrateCommand) file(name string, objects []migrate.Object) (File, error) {
 	var content bytes.Buffer
 	if err := m.encode(&content, objects); err != nil {
 		return File{}, err
@@ -69,7 +69,7 @@ func (m *migrating) file(name string, objects []migrate.Object) (File, error) {
 	return File{Path: name, Objects: len(objects)}, os.WriteFile(name, content.Bytes(), 0o644)
 }
 
-func (m *migrating) encode(w io.Writer, objects []migrate.Object) error {
+func (m *migrateCommand) encode(w io.Writer, objects []migrate.Object) error {
 	if m.outputFormat == "json" {
 		return migrate.WriteJSON(w, objects)
 	}

@@ -24,7 +24,7 @@ import (
 
 // New is the command migrate.
 func New(env output.Environment) *cobra.Command {
-	m := &migrating{Source: input.Source{Env: env}}
+	m := &migrateCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "migrate [ingress/NAME ...]", Short: "Translate Ingresses to the Gateway API, and prove that requests are answered alike",
 		Long: `migrate writes a Gateway, routes and configurations for each Ingress and IngressGroup: all of files (-f), or those of a
@@ -78,8 +78,8 @@ Exit codes: 0 all is translated, 3 something is lost, or an Ingress is at fault;
 	return cmd
 }
 
-// migrating is the command migrate.
-type migrating struct {
+// migrateCommand is the command migrate.
+type migrateCommand struct {
 	input.Source
 	form                           output.Form
 	inputDir, ingressName, group   string
@@ -91,7 +91,7 @@ type migrating struct {
 }
 
 // wrong checks the flags, in the order in which the tool does that users come from.
-func (m *migrating) wrong(cmd *cobra.Command) error {
+func (m *migrateCommand) wrong(cmd *cobra.Command) error {
 	given := func(name string) bool { return cmd.Flags().Changed(name) }
 	if m.inputDir != "" {
 		m.Files = append([]string{m.inputDir}, m.Files...)
@@ -134,7 +134,7 @@ func (m *migrating) wrong(cmd *cobra.Command) error {
 	return nil
 }
 
-func (m *migrating) run(cmd *cobra.Command, args []string) error {
+func (m *migrateCommand) run(cmd *cobra.Command, args []string) error {
 	m.steps = stepsOf(cmd)
 	if err := m.form.Check(); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (m *migrating) run(cmd *cobra.Command, args []string) error {
 	return output.ErrFaulty
 }
 
-func (m *migrating) show(w io.Writer, doc Document) error {
+func (m *migrateCommand) show(w io.Writer, doc Document) error {
 	switch m.form.Kind {
 	case "text":
 		showText(w, doc)
@@ -228,7 +228,7 @@ func reduced(from *cluster.Memory) (*cluster.Memory, error) {
 }
 
 // translate translates what the command is about.
-func (m *migrating) translate(store *cluster.Memory) (Document, migrate.Result, error) {
+func (m *migrateCommand) translate(store *cluster.Memory) (Document, migrate.Result, error) {
 	frontends := controller.Frontends(m.Config)
 	opt := migrate.Options{
 		Ingress: frontends[model.Ingress], Gateway: frontends[model.ALBGateway], Network: frontends[model.NLBGateway], DefaultTags: m.Config.Defaults.Tags,
@@ -254,7 +254,7 @@ func (m *migrating) translate(store *cluster.Memory) (Document, migrate.Result, 
 }
 
 // selected reports whether the command is about a load balancer, and why it is not translated although it is.
-func (m *migrating) selected(id model.StackID, members []finding.Ref) (bool, string) {
+func (m *migrateCommand) selected(id model.StackID, members []finding.Ref) (bool, string) {
 	if m.group != "" && (id.Namespace != "" || id.Name != m.group) {
 		return false, ""
 	}

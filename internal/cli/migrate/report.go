@@ -38,7 +38,7 @@ type Group struct {
 	FrontendGateway string `json:"frontendGateway,omitempty"`
 	// Annotations are those of the Ingresses, and of the Services behind them.
 	Annotations []Annotation `json:"annotations"`
-	// Notes say what is lost, what is to be decided, and what is kept in another way.
+	// Notes are what is lost, what is to be decided, and what is kept in another way.
 	Notes []Note `json:"notes"`
 	// Differences are answers to requests, and settings, that the Gateway has otherwise.
 	Differences []check.Difference `json:"differences"`

@@ -63,7 +63,7 @@ type Status struct {
 }
 
 func newStatus(env output.Environment) *cobra.Command {
-	s := &statusing{Source: input.Source{Env: env}}
+	s := &statusCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "status [KIND/NAME ...]", Short: "Show how far load balancers have moved to Gateways, and what to do next",
 		Long: `status shows for each Ingress and IngressGroup, and for each Gateway with the annotation fulcrum.dev/adopt, who has
@@ -97,8 +97,8 @@ Exit codes: 0 no Gateway asks for a load balancer or has taken one over, 2 some 
 	return cmd
 }
 
-// statusing is the command migrate status.
-type statusing struct {
+// statusCommand is the command migrate status.
+type statusCommand struct {
 	input.Source
 	form      output.Form
 	steps     steps
@@ -115,7 +115,7 @@ type drafted struct {
 	err error
 }
 
-func (s *statusing) run(cmd *cobra.Command, args []string) error {
+func (s *statusCommand) run(cmd *cobra.Command, args []string) error {
 	if err := s.form.Check(); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (s *statusing) run(cmd *cobra.Command, args []string) error {
 }
 
 // look reads the cluster and AWS.
-func (s *statusing) look(cmd *cobra.Command) (StatusDocument, error) {
+func (s *statusCommand) look(cmd *cobra.Command) (StatusDocument, error) {
 	ctx := cmd.Context()
 	doc := StatusDocument{LoadBalancers: []Status{}}
 	var err error
@@ -180,7 +180,7 @@ func (s *statusing) look(cmd *cobra.Command) (StatusDocument, error) {
 }
 
 // draft makes the plan of a stack once. After a call that AWS did not answer it asks no more: each one would wait as long.
-func (s *statusing) draft(ctx context.Context, id model.StackID) drafted {
+func (s *statusCommand) draft(ctx context.Context, id model.StackID) drafted {
 	if d, known := s.drafts[id]; known {
 		return d
 	}

@@ -23,7 +23,7 @@ var decisive = slices.Concat([]cluster.Kind{
 }, cluster.RouteKinds)
 
 // unreadable is why objects do not show the state, "" if they do.
-func (s *statusing) unreadable() string {
+func (s *statusCommand) unreadable() string {
 	const fix = "; bind the rules of config/rbac with the verbs get and list to whoever runs this"
 	names := func(kinds []cluster.Kind) string {
 		var out []string
@@ -49,7 +49,7 @@ func off(kind model.Kind) error {
 
 // contradiction reports an object that shows a load balancer which AWS does not have with the tags that are looked for: with other
 // flags than the controller's, all that AWS shows is about something else. It is "" if there is none.
-func (s *statusing) contradiction(m move, members []model.Member, seen ...observed.Stack) string {
+func (s *statusCommand) contradiction(m move, members []model.Member, seen ...observed.Stack) string {
 	var names []string
 	for _, have := range seen {
 		lbs := have.LoadBalancers
@@ -85,7 +85,7 @@ func (s *statusing) contradiction(m move, members []model.Member, seen ...observ
 
 // abandoned is an object with the finalizer of a stack that is no member of it and is not being deleted: another class has it now, or
 // the flags are not those under which it got the finalizer.
-func (s *statusing) abandoned(from model.StackID, asked model.Stack) (cluster.Ref, bool) {
+func (s *statusCommand) abandoned(from model.StackID, asked model.Stack) (cluster.Ref, bool) {
 	v := cluster.NewView(s.store)
 	for _, obj := range s.store.All(cluster.Kind(from.Kind)) {
 		ref := cluster.RefOf(obj)

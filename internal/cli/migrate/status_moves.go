@@ -26,7 +26,7 @@ type move struct {
 
 // moves are those that the command is about: what annotations of Gateways ask for, what tags in AWS show, and the load balancers of
 // Ingresses for which no Gateway asks.
-func (s *statusing) moves(ctx context.Context) (out []move) {
+func (s *statusCommand) moves(ctx context.Context) (out []move) {
 	add := func(m move) {
 		if !slices.ContainsFunc(out, func(o move) bool { return o.from == m.from && o.by == m.by && o.fault == nil && m.fault == nil }) {
 			out = append(out, m)
@@ -76,14 +76,14 @@ func (s *statusing) moves(ctx context.Context) (out []move) {
 }
 
 // takenBy is the stack whose load balancer a Gateway has taken over, by the tags in AWS.
-func (s *statusing) takenBy(ctx context.Context, by model.StackID) (model.StackID, bool) {
+func (s *statusCommand) takenBy(ctx context.Context, by model.StackID) (model.StackID, bool) {
 	live := s.draft(ctx, by).Have.Live(model.LoadBalancerID)
 	from, tagged := handover.From(live)
 	return from, tagged && handover.Claimed(by, live)
 }
 
 // about reports whether the command is about a move.
-func (s *statusing) about(m move) bool {
+func (s *statusCommand) about(m move) bool {
 	chosen := input.Chosen(&s.Source)
 	switch {
 	case s.All || s.Namespace == "" && len(s.Named) == 0:

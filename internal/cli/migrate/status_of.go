@@ -15,7 +15,7 @@ import (
 )
 
 // status is where a load balancer is.
-func (s *statusing) status(ctx context.Context, m move) Status {
+func (s *statusCommand) status(ctx context.Context, m move) Status {
 	out := Status{from: m.from, Kind: string(m.from.Kind), Members: []output.Object{}, Obstacles: []output.Finding{}, Notes: []string{}}
 	if m.from.Kind != "" {
 		out.ID = m.from.String()
@@ -37,7 +37,7 @@ func (s *statusing) status(ctx context.Context, m move) Status {
 }
 
 // ofIngresses is the status of a load balancer for which no Gateway asks. It returns why it is not known.
-func (s *statusing) ofIngresses(ctx context.Context, m move, out *Status) (unknown string) {
+func (s *statusCommand) ofIngresses(ctx context.Context, m move, out *Status) (unknown string) {
 	out.State = handover.InIngress
 	if why := s.unreadable(); why != "" {
 		return why
@@ -61,7 +61,7 @@ func (s *statusing) ofIngresses(ctx context.Context, m move, out *Status) (unkno
 }
 
 // ofBoth is the status of a load balancer for which a Gateway asks, or which it has. It returns why it is not known.
-func (s *statusing) ofBoth(ctx context.Context, m move, out *Status) (unknown string) {
+func (s *statusCommand) ofBoth(ctx context.Context, m move, out *Status) (unknown string) {
 	if why := s.unreadable(); why != "" {
 		return why
 	}

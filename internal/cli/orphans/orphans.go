@@ -24,7 +24,7 @@ import (
 
 // New is the command orphans.
 func New(env output.Environment) *cobra.Command {
-	o := &orphaning{Source: input.Source{Env: env}}
+	o := &orphansCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "orphans", Short: "List AWS resources with the tags of the cluster that no object asks for", Args: output.NoArguments,
 	}
@@ -34,8 +34,8 @@ func New(env output.Environment) *cobra.Command {
 	return cmd
 }
 
-// orphaning is the command orphans.
-type orphaning struct {
+// orphansCommand is the command orphans.
+type orphansCommand struct {
 	input.Source
 	form output.Form
 }
@@ -58,7 +58,7 @@ type Orphan struct {
 	Resources []string `json:"resources"`
 }
 
-func (o *orphaning) run(cmd *cobra.Command) error {
+func (o *orphansCommand) run(cmd *cobra.Command) error {
 	if err := o.form.Check(); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster
 	return doc, nil
 }
 
-// AllOwned says that there is no orphan where that was looked for.
+// AllOwned reports that there is no orphan where that was looked for.
 func (d Document) AllOwned() string {
 	if d.Namespace == "" {
 		return fmt.Sprintf("every AWS resource with the tags of cluster %q belongs to an object", d.Cluster)

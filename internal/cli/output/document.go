@@ -15,9 +15,9 @@ type Finding struct {
 	Object Object `json:"object"`
 	// Field is a path or annotation in the object.
 	Field string `json:"field,omitempty"`
-	// Message says what is wrong, what happens now and what to do.
+	// Message is what is wrong, what happens now and what to do.
 	Message string `json:"message"`
-	// Blocks says how much is held for it: nothing, rule, listener, member or stack.
+	// Blocks is how much is held for it: nothing, rule, listener, member or stack.
 	Blocks string `json:"blocks"`
 }
 
@@ -50,7 +50,7 @@ type Step struct {
 	Impact plan.Impact `json:"impact"`
 	// After are steps that must have succeeded.
 	After []plan.StepID `json:"after,omitempty"`
-	// WaitsFor says why the step is not carried out at once.
+	// WaitsFor is why the step is not carried out at once.
 	WaitsFor string `json:"waitsFor,omitempty"`
 }
 

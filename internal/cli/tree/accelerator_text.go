@@ -34,7 +34,7 @@ func (t Text) Accelerator(a Accelerator) {
 	}
 }
 
-// OfOther says whose something is. Tags say it, which others write.
+// OfOther returns whose something is. Tags say it, which others write.
 func OfOther(owner string) string { return "of " + finding.Printable(finding.Cut(owner)) }
 
 // orDash stands for a name that is made once the region is known.

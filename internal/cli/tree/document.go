@@ -53,7 +53,7 @@ type (
 	compared struct {
 		State state  `json:"state"`
 		ARN   string `json:"arn,omitempty"`
-		// Note says what a state alone does not: what a step waits for, why something is not made.
+		// Note is what the state alone does not show: what a step waits for, why something is not made.
 		Note string `json:"note,omitempty"`
 		// Replaced is the load balancer whose replacement makes or deletes it; it is missing where another cause does.
 		Replaced string         `json:"replaced,omitempty"`

@@ -19,7 +19,7 @@ import (
 
 // NewGet is the command get.
 func NewGet(env output.Environment) *cobra.Command {
-	g := &getting{treeing{Source: input.Source{Env: env}}}
+	g := &getCommand{treeCommand{Source: input.Source{Env: env}}}
 	cmd := &cobra.Command{
 		Use: "get [KIND/NAME ...]", Short: "List load balancers and accelerators, one line for each",
 		Long: `get lists the load balancers and accelerators of the objects, one line for each: the object or group that it is
@@ -38,8 +38,8 @@ missing for one that is not made yet, and surplus for one that the controller de
 	return cmd
 }
 
-// getting is the command get.
-type getting struct{ treeing }
+// getCommand is the command get.
+type getCommand struct{ treeCommand }
 
 // GetDocument is what get prints for tools.
 type GetDocument struct {
@@ -69,7 +69,7 @@ type getLoadBalancer struct {
 	Created string `json:"created,omitempty"`
 }
 
-func (g *getting) run(cmd *cobra.Command, args []string) error {
+func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	if err := g.form.Check(); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (g *getting) run(cmd *cobra.Command, args []string) error {
 }
 
 // lines has one for each load balancer of a stack, and one for a stack without any.
-func (g *getting) lines(s Stack) []getLoadBalancer {
+func (g *getCommand) lines(s Stack) []getLoadBalancer {
 	base := getLoadBalancer{Kind: s.Kind, ID: s.ID, Created: g.created(s)}
 	for _, f := range s.Findings {
 		if f.Severity == "error" {
@@ -156,7 +156,7 @@ func counted(groups []TargetGroup, arns map[string]bool) (healthy, all int, know
 }
 
 // created is when the oldest member was created, "" if that is not known.
-func (g *getting) created(s Stack) string {
+func (g *getCommand) created(s Stack) string {
 	var oldest time.Time
 	for _, m := range s.Members {
 		obj, err := g.store.Get(cluster.Ref{Kind: cluster.Kind(m.Kind), Namespace: m.Namespace, Name: m.Name})

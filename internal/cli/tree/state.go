@@ -71,7 +71,7 @@ func (c *Comparer) stepsOf(arn string) []plan.Step {
 	return out
 }
 
-// compared says how a resource of AWS compares.
+// compared returns how a resource of AWS compares.
 func (c *Comparer) compared(arn string) compared {
 	out := compared{State: live, ARN: arn}
 	for _, s := range c.stepsOf(arn) {

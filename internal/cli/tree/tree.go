@@ -23,7 +23,7 @@ import (
 
 // New is the command tree.
 func New(env output.Environment) *cobra.Command {
-	t := &treeing{Source: input.Source{Env: env}, behind: true}
+	t := &treeCommand{Source: input.Source{Env: env}, behind: true}
 	cmd := &cobra.Command{
 		Use: "tree [KIND/NAME ...]", Short: "Show load balancers as they are in AWS, and what is missing there or surplus",
 		Long: `tree shows what AWS has for the objects: load balancers, listeners, certificates, rules, target groups and
@@ -44,8 +44,8 @@ held. A line that begins with # is a finding about an object or a note. "fulcrum
 	return cmd
 }
 
-// treeing is the command tree.
-type treeing struct {
+// treeCommand is the command tree.
+type treeCommand struct {
 	input.Source
 	form  output.Form
 	watch bool
@@ -60,7 +60,7 @@ type treeing struct {
 	again bool
 }
 
-func (t *treeing) run(cmd *cobra.Command, args []string) error {
+func (t *treeCommand) run(cmd *cobra.Command, args []string) error {
 	if err := t.form.Check(); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (t *treeing) run(cmd *cobra.Command, args []string) error {
 }
 
 // look reads the cluster and AWS.
-func (t *treeing) look(ctx context.Context, stdin io.Reader, notes io.Writer) (Document, error) {
+func (t *treeCommand) look(ctx context.Context, stdin io.Reader, notes io.Writer) (Document, error) {
 	store, err := t.Objects(ctx, stdin, notes)
 	if err != nil {
 		return Document{}, err
@@ -105,7 +105,7 @@ func (t *treeing) look(ctx context.Context, stdin io.Reader, notes io.Writer) (D
 
 // addAccelerators adds to load balancers which GlobalAccelerators lead to them, and the load balancers that a
 // GlobalAccelerator leads to which is asked for.
-func (t *treeing) addAccelerators(ctx context.Context, all *Document, of Behind, add func(engine.Draft) error) error {
+func (t *treeCommand) addAccelerators(ctx context.Context, all *Document, of Behind, add func(engine.Draft) error) error {
 	if t.behind && slices.ContainsFunc(t.Named, func(r cluster.Ref) bool { return r.Kind == cluster.KindGlobalAccelerator }) {
 		led := map[string]bool{}
 		for _, s := range all.Stacks {
@@ -140,7 +140,7 @@ func (t *treeing) addAccelerators(ctx context.Context, all *Document, of Behind,
 	return nil
 }
 
-func (t *treeing) show(w io.Writer, all Document) error {
+func (t *treeCommand) show(w io.Writer, all Document) error {
 	switch t.form.Kind {
 	case "dot":
 		return graphOf(all).dot(w)

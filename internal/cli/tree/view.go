@@ -15,7 +15,7 @@ import (
 
 // View is what "tree --watch" looks at, for a command that shows it otherwise. One goroutine uses it.
 type View struct {
-	treeing
+	treeCommand
 	last Picture
 	// aside is what the environment gets to print.
 	aside bytes.Buffer
@@ -25,7 +25,7 @@ type View struct {
 func NewView(cmd *cobra.Command, env output.Environment) *View {
 	v := &View{}
 	env.Stderr = &v.aside
-	v.treeing = treeing{Source: input.Source{Env: env}, form: output.Form{Kind: "text"}}
+	v.treeCommand = treeCommand{Source: input.Source{Env: env}, form: output.Form{Kind: "text"}}
 	v.Bind(cmd)
 	return v
 }

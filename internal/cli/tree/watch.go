@@ -19,7 +19,7 @@ import (
 )
 
 // follow shows the tree whenever it has changed, until the context ends.
-func (t *treeing) follow(cmd *cobra.Command) error {
+func (t *treeCommand) follow(cmd *cobra.Command) error {
 	if t.every < durations.Glance {
 		return output.WrongUse(fmt.Errorf("--interval %s is shorter than %s; %s", t.every, durations.Glance, output.SeeHelp(cmd)))
 	}
@@ -44,7 +44,7 @@ func (t *treeing) follow(cmd *cobra.Command) error {
 			if t.form.Text() {
 				out = t.form.To(out)
 			}
-			if _, err := io.WriteString(out, t.news(first, last.Text, picture.Text)); err != nil {
+			if _, err := io.WriteString(out, t.changed(first, last.Text, picture.Text)); err != nil {
 				return err
 			}
 			last = picture
@@ -67,7 +67,7 @@ type Picture struct {
 // sight is the picture now. The load balancers that differ from the last one, which is empty the first time, are looked at
 // twice: objects are read at each look, and load balancers may be older, so that what looks as if it were missing may have
 // been made.
-func (t *treeing) sight(ctx context.Context, stdin io.Reader, last Picture) (Picture, error) {
+func (t *treeCommand) sight(ctx context.Context, stdin io.Reader, last Picture) (Picture, error) {
 	t.Younger = durations.Often
 	unchanged := map[string]bool{}
 	for _, s := range last.Document.Stacks {
@@ -132,7 +132,7 @@ func (d Document) byStack() (map[string][]byte, error) {
 	return out, nil
 }
 
-func (t *treeing) picture(ctx context.Context, stdin io.Reader) (Picture, error) {
+func (t *treeCommand) picture(ctx context.Context, stdin io.Reader) (Picture, error) {
 	var text, notes bytes.Buffer
 	w, aside := output.Printable(&text), output.Printable(&notes)
 	if t.form.Text() {
@@ -146,9 +146,9 @@ func (t *treeing) picture(ctx context.Context, stdin io.Reader) (Picture, error)
 	return Picture{all, text.String(), notes.String()}, err
 }
 
-// news is what is shown of a picture: as a text all of the first one, and of each later one what has changed, with the
+// changed is what is shown of a picture: as a text all of the first one, and of each later one what has changed, with the
 // time; in other forms all of it.
-func (t *treeing) news(first bool, last, text string) string {
+func (t *treeCommand) changed(first bool, last, text string) string {
 	switch {
 	case first:
 		return text
@@ -212,7 +212,7 @@ func without(lines, others []string) []string {
 	return out
 }
 
-func (t *treeing) pause(ctx context.Context) error {
+func (t *treeCommand) pause(ctx context.Context) error {
 	if t.Env.Wait != nil {
 		return t.Env.Wait(ctx, t.every)
 	}

@@ -22,7 +22,7 @@ func BehindOf(store *cluster.Memory, c config.Config) Behind {
 	return Behind{BoundTo(store, c), withoutEndpoints(store)}
 }
 
-// withoutEndpoints says of target groups, by ARN, why no pod answers behind them. A Service without EndpointSlices is left
+// withoutEndpoints returns, for target groups by ARN, why no pod answers behind them. A Service without EndpointSlices is left
 // out, because then nothing is known of its pods, and so is a target group of several bindings, because any user can write
 // another one.
 func withoutEndpoints(store *cluster.Memory) map[string]string {
@@ -41,7 +41,7 @@ func withoutEndpoints(store *cluster.Memory) map[string]string {
 	return out
 }
 
-// noEndpoints says why no pod serves behind the Service of a binding, "" if one does or that is not known.
+// noEndpoints returns why no pod serves behind the Service of a binding, "" if one does or that is not known.
 func noEndpoints(store *cluster.Memory, b *elbv2.TargetGroupBinding) string {
 	v := cluster.NewView(store)
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, b.Namespace, b.Spec.ServiceRef.Name)

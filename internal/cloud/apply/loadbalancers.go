@@ -163,8 +163,8 @@ func nameTaken(what, format string, args ...any) error {
 	return sdk.Failed(engine.Invalid, what, format, args...).WithReason(finding.NameTaken)
 }
 
-// takenBy says in words whose a resource is. It is a failure.OtherOwner only where its tags name another stack: a resource
-// whose tags AWS does not show may be the stack's own.
+// takenBy returns an error that names the owner of a resource. It is a failure.OtherOwner only where its tags name another
+// stack: a resource whose tags AWS does not show may be the stack's own.
 func takenBy(tags map[string]string, id model.StackID) error {
 	owner := ownerOf(tags)
 	for _, k := range model.Kinds {
@@ -178,7 +178,7 @@ func takenBy(tags map[string]string, id model.StackID) error {
 	return errors.New(owner)
 }
 
-// ownerOf says in words whose a resource is by its tags.
+// ownerOf names the owner of a resource, by its tags.
 func ownerOf(tags map[string]string) string {
 	cluster := tags[naming.ClusterTag]
 	if cluster == "" {

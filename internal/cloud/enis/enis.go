@@ -35,18 +35,18 @@ func (p *ENIs) Reset() {
 
 // memory keeps network interfaces and the groups of nodes and pods.
 type memory struct {
-	instances  map[string]foundInterfaces
-	interfaces map[string]foundInterfaces // by id
-	addresses  map[string]foundInterfaces // by address
-	tags       map[string]foundTags       // of security groups
+	instances  map[string]foundENIs
+	interfaces map[string]foundENIs // by id
+	addresses  map[string]foundENIs // by address
+	tags       map[string]foundTags // of security groups
 
 	groups   map[string]foundRules // by id
 	taggedAt time.Time
 }
 
-// foundInterfaces is empty where there is none.
-type foundInterfaces struct {
-	list []network.Interface
+// foundENIs is empty where there is none.
+type foundENIs struct {
+	list []network.ENI
 	at   time.Time
 }
 
@@ -57,23 +57,23 @@ type foundTags struct {
 
 func newMemory() memory {
 	return memory{
-		instances: map[string]foundInterfaces{}, interfaces: map[string]foundInterfaces{}, addresses: map[string]foundInterfaces{},
+		instances: map[string]foundENIs{}, interfaces: map[string]foundENIs{}, addresses: map[string]foundENIs{},
 		tags: map[string]foundTags{}, groups: map[string]foundRules{},
 	}
 }
 
-// Interfaces implements bindings.EndpointGroups.
-func (p *ENIs) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bindings.Interfaces, error) {
+// ENIs implements bindings.EndpointGroups.
+func (p *ENIs) ENIs(ctx context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
 	for _, by := range []struct {
 		name    lookup
 		keys    []string
 		carried map[string][]string // addresses that are expected
 	}{{byInstance, q.Instances, q.Carried}, {byID, q.IDs, nil}, {byAddress, q.Addresses, nil}} {
 		if err := p.find(ctx, by.name, by.keys, by.carried, p.NotBefore(q.MaxAge)); err != nil {
-			return bindings.Interfaces{}, fmt.Errorf("find network interfaces by %s: %w", by.name, err)
+			return bindings.ENIs{}, fmt.Errorf("find network interfaces by %s: %w", by.name, err)
 		}
 	}
-	return p.interfaceAnswer(q), nil
+	return p.answer(q), nil
 }
 
 // lookup is what interfaces are found by.
@@ -86,7 +86,7 @@ const (
 )
 
 // found are the interfaces that were found so, by key.
-func (m *memory) found(by lookup) map[string]foundInterfaces {
+func (m *memory) found(by lookup) map[string]foundENIs {
 	switch by {
 	case byInstance:
 		return m.instances
@@ -97,12 +97,12 @@ func (m *memory) found(by lookup) map[string]foundInterfaces {
 }
 
 // read asks AWS for interfaces.
-func (p *ENIs) read(ctx context.Context, by lookup, keys []string) (map[string][]network.Interface, error) {
+func (p *ENIs) read(ctx context.Context, by lookup, keys []string) (map[string][]network.ENI, error) {
 	switch by {
 	case byInstance:
 		return p.readInstances(ctx, keys)
 	case byID:
-		return p.readInterfaces(ctx, keys)
+		return p.readENIs(ctx, keys)
 	}
 	return p.readAddresses(ctx, keys)
 }
@@ -141,7 +141,7 @@ func (p *ENIs) find(ctx context.Context, by lookup, keys []string, carried map[s
 					}
 				}
 				for _, key := range keys {
-					found[key] = foundInterfaces{got[key], at}
+					found[key] = foundENIs{got[key], at}
 				}
 			})
 			return nil
@@ -154,15 +154,15 @@ func (p *ENIs) find(ctx context.Context, by lookup, keys []string, carried map[s
 }
 
 // carry reports whether interfaces carry all of the addresses.
-func carry(list []network.Interface, addresses []string) bool {
+func carry(list []network.ENI, addresses []string) bool {
 	return !slices.ContainsFunc(addresses, func(a string) bool {
-		_, ok := network.InterfaceOf(a, list)
+		_, ok := network.ENIOf(a, list)
 		return !ok
 	})
 }
 
-func (p *ENIs) interfaceAnswer(q bindings.InterfaceQuery) bindings.Interfaces {
-	out := bindings.Interfaces{OfInstance: map[string][]network.Interface{}, ByID: map[string]network.Interface{}, ByAddress: map[string]network.Interface{}}
+func (p *ENIs) answer(q bindings.ENIQuery) bindings.ENIs {
+	out := bindings.ENIs{OfInstance: map[string][]network.ENI{}, ByID: map[string]network.ENI{}, ByAddress: map[string]network.ENI{}}
 	p.With(func() {
 		e := p.cache
 		for _, k := range q.Instances {
@@ -185,8 +185,8 @@ func (p *ENIs) interfaceAnswer(q bindings.InterfaceQuery) bindings.Interfaces {
 }
 
 // readInstances reads by filter, since one id that does not exist would make the whole call fail.
-func (p *ENIs) readInstances(ctx context.Context, ids []string) (map[string][]network.Interface, error) {
-	out := map[string][]network.Interface{}
+func (p *ENIs) readInstances(ctx context.Context, ids []string) (map[string][]network.ENI, error) {
+	out := map[string][]network.ENI{}
 	for batch := range slices.Chunk(ids, sdk.FilterBatch) {
 		pages := ec2.NewDescribeInstancesPaginator(p.API.EC2, &ec2.DescribeInstancesInput{Filters: sdk.Filters("instance-id", batch...)})
 		for pages.HasMorePages() {
@@ -198,22 +198,22 @@ func (p *ENIs) readInstances(ctx context.Context, ids []string) (map[string][]ne
 				for _, i := range r.Instances {
 					for _, n := range i.NetworkInterfaces {
 						id := aws.ToString(i.InstanceId)
-						out[id] = append(out[id], instanceInterface(n))
+						out[id] = append(out[id], instanceENI(n))
 					}
 				}
 			}
 		}
 	}
 	for _, l := range out {
-		slices.SortFunc(l, func(a, b network.Interface) int { return int(a.DeviceIndex) - int(b.DeviceIndex) })
+		slices.SortFunc(l, func(a, b network.ENI) int { return int(a.DeviceIndex) - int(b.DeviceIndex) })
 	}
 	return out, p.setGroupTags(ctx, out)
 }
 
-func (p *ENIs) readInterfaces(ctx context.Context, ids []string) (map[string][]network.Interface, error) {
-	out := map[string][]network.Interface{}
+func (p *ENIs) readENIs(ctx context.Context, ids []string) (map[string][]network.ENI, error) {
+	out := map[string][]network.ENI{}
 	for batch := range slices.Chunk(ids, sdk.FilterBatch) {
-		err := p.eachInterface(ctx, sdk.Filters("network-interface-id", batch...), func(i network.Interface) { out[i.ID] = []network.Interface{i} })
+		err := p.eachENI(ctx, sdk.Filters("network-interface-id", batch...), func(i network.ENI) { out[i.ID] = []network.ENI{i} })
 		if err != nil {
 			return nil, err
 		}
@@ -221,8 +221,8 @@ func (p *ENIs) readInterfaces(ctx context.Context, ids []string) (map[string][]n
 	return out, p.setGroupTags(ctx, out)
 }
 
-func (p *ENIs) readAddresses(ctx context.Context, addresses []string) (map[string][]network.Interface, error) {
-	out := map[string][]network.Interface{}
+func (p *ENIs) readAddresses(ctx context.Context, addresses []string) (map[string][]network.ENI, error) {
+	out := map[string][]network.ENI{}
 	families := map[string][]string{}
 	for _, a := range addresses {
 		if strings.Contains(a, ":") {
@@ -233,7 +233,7 @@ func (p *ENIs) readAddresses(ctx context.Context, addresses []string) (map[strin
 	}
 	for _, name := range []string{"addresses.private-ip-address", "ipv6-addresses.ipv6-address"} {
 		for batch := range slices.Chunk(families[name], sdk.FilterBatch) {
-			err := p.eachInterface(ctx, append(sdk.Filters("vpc-id", p.VPC), sdk.Filter(name, batch...)), func(i network.Interface) {
+			err := p.eachENI(ctx, append(sdk.Filters("vpc-id", p.VPC), sdk.Filter(name, batch...)), func(i network.ENI) {
 				for _, a := range batch {
 					if i.Carries(a) {
 						out[a] = append(out[a], i)
@@ -246,12 +246,12 @@ func (p *ENIs) readAddresses(ctx context.Context, addresses []string) (map[strin
 		}
 	}
 	for _, l := range out {
-		slices.SortFunc(l, func(a, b network.Interface) int { return strings.Compare(a.ID, b.ID) })
+		slices.SortFunc(l, func(a, b network.ENI) int { return strings.Compare(a.ID, b.ID) })
 	}
 	return out, p.setGroupTags(ctx, out)
 }
 
-func (p *ENIs) eachInterface(ctx context.Context, f []ec2types.Filter, do func(network.Interface)) error {
+func (p *ENIs) eachENI(ctx context.Context, f []ec2types.Filter, do func(network.ENI)) error {
 	pages := ec2.NewDescribeNetworkInterfacesPaginator(p.API.EC2, &ec2.DescribeNetworkInterfacesInput{Filters: f})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -259,7 +259,7 @@ func (p *ENIs) eachInterface(ctx context.Context, f []ec2types.Filter, do func(n
 			return err
 		}
 		for _, n := range page.NetworkInterfaces {
-			i := network.Interface{ID: aws.ToString(n.NetworkInterfaceId), Groups: interfaceGroups(n.Groups)}
+			i := network.ENI{ID: aws.ToString(n.NetworkInterfaceId), Groups: eniGroups(n.Groups)}
 			if n.Attachment != nil {
 				i.DeviceIndex = aws.ToInt32(n.Attachment.DeviceIndex)
 			}
@@ -276,8 +276,8 @@ func (p *ENIs) eachInterface(ctx context.Context, f []ec2types.Filter, do func(n
 	return nil
 }
 
-func instanceInterface(n ec2types.InstanceNetworkInterface) network.Interface {
-	i := network.Interface{ID: aws.ToString(n.NetworkInterfaceId), Groups: interfaceGroups(n.Groups)}
+func instanceENI(n ec2types.InstanceNetworkInterface) network.ENI {
+	i := network.ENI{ID: aws.ToString(n.NetworkInterfaceId), Groups: eniGroups(n.Groups)}
 	if n.Attachment != nil {
 		i.DeviceIndex = aws.ToInt32(n.Attachment.DeviceIndex)
 	}
@@ -300,19 +300,19 @@ func texts[T any](list []T, field func(T) *string) []string {
 	return out
 }
 
-func interfaceGroups(groups []ec2types.GroupIdentifier) []network.InterfaceGroup {
-	var out []network.InterfaceGroup
+func eniGroups(groups []ec2types.GroupIdentifier) []network.ENIGroup {
+	var out []network.ENIGroup
 	for _, g := range groups {
-		out = append(out, network.InterfaceGroup{ID: aws.ToString(g.GroupId)})
+		out = append(out, network.ENIGroup{ID: aws.ToString(g.GroupId)})
 	}
-	slices.SortFunc(out, func(a, b network.InterfaceGroup) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b network.ENIGroup) int { return strings.Compare(a.ID, b.ID) })
 	return out
 }
 
 // setGroupTags fills in the tags of the groups of interfaces that have several, as only there the
 // tags decide.
-func (p *ENIs) setGroupTags(ctx context.Context, found map[string][]network.Interface) error {
-	each := func(do func(*network.InterfaceGroup)) {
+func (p *ENIs) setGroupTags(ctx context.Context, found map[string][]network.ENI) error {
+	each := func(do func(*network.ENIGroup)) {
 		for _, l := range found {
 			for i := range l {
 				if len(l[i].Groups) < 2 {
@@ -326,7 +326,7 @@ func (p *ENIs) setGroupTags(ctx context.Context, found map[string][]network.Inte
 	}
 	var unknown []string
 	p.With(func() {
-		each(func(g *network.InterfaceGroup) {
+		each(func(g *network.ENIGroup) {
 			if !p.Younger(p.cache.tags[g.ID].at, durations.Stable) {
 				unknown = append(unknown, g.ID)
 			}
@@ -348,7 +348,7 @@ func (p *ENIs) setGroupTags(ctx context.Context, found map[string][]network.Inte
 		}
 	}
 	p.With(func() {
-		each(func(g *network.InterfaceGroup) { g.Tags = p.cache.tags[g.ID].tags })
+		each(func(g *network.ENIGroup) { g.Tags = p.cache.tags[g.ID].tags })
 	})
 	return nil
 }

@@ -47,21 +47,21 @@ func (r *Reader) snapshot(shown []model.StackID, since time.Time) observed.Stack
 // addResources adds those of a stack that are not seen yet, under the lock of the inventory.
 func (r *Reader) addResources(out *observed.Stack, id model.StackID, since time.Time, seen map[string]bool) {
 	key := naming.ResourceTag(id.Kind)
-	news := func(arn string) bool {
+	isNew := func(arn string) bool {
 		was := seen[arn]
 		seen[arn] = true
 		return !was
 	}
 	out.Facts.Foreign = append(out.Facts.Foreign, r.Inv.Foreign.To(id, out.Facts.Now)...)
 	for arn, e := range r.Inv.StackLoadBalancers(id) {
-		if news(arn) {
+		if isNew(arn) {
 			lb := e.View(r.Client, since)
 			lb.ResourceID = lb.Tags[key]
 			out.LoadBalancers = append(out.LoadBalancers, lb)
 		}
 	}
 	for arn, e := range r.Inv.StackTargetGroups(id) {
-		if news(arn) {
+		if isNew(arn) {
 			g := e.Seen
 			g.ResourceID = g.Tags[key]
 			if !r.Current(e.AttributesAt, since, arn) {
@@ -71,7 +71,7 @@ func (r *Reader) addResources(out *observed.Stack, id model.StackID, since time.
 		}
 	}
 	for sg, e := range r.Inv.StackSecurityGroups(id) {
-		if news(sg) {
+		if isNew(sg) {
 			g := e.Seen
 			g.ResourceID = g.Tags[key]
 			out.SecurityGroups = append(out.SecurityGroups, g)

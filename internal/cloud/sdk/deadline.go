@@ -121,7 +121,7 @@ func Brief[T any](ctx context.Context, call func(context.Context) (T, error)) (T
 
 func isSpare(ctx context.Context) bool { return ctx.Value(spareKey{}) != nil }
 
-// timeoutError says that AWS gave no answer in time.
+// timeoutError reports that AWS gave no answer in time.
 type timeoutError struct {
 	after time.Duration
 	// last is what AWS answered to the last attempt before, nil if it answered nothing.

@@ -67,7 +67,7 @@ func innermost(err error) error {
 	}
 }
 
-// notSetError says which setting is missing, where the instance metadata cannot take its place.
+// notSetError reports which setting is missing, where the instance metadata cannot take its place.
 type notSetError struct {
 	text string
 	err  error

@@ -167,7 +167,7 @@ func Postponed(err error) bool {
 	return errors.As(err, &postponed)
 }
 
-// FaultFrom says in words why AWS gave no answer. The id of the request is left out, so that the
+// FaultFrom returns in words why AWS gave no answer. The id of the request is left out, so that the
 // same trouble is reported in the same words.
 func FaultFrom(err error) observed.Fault {
 	action := actionOf(err)

@@ -27,7 +27,7 @@ type Config struct {
 	// ImportTLSSecrets are the kinds of objects whose TLS Secrets are imported into ACM: IngressSecrets,
 	// GatewaySecrets.
 	ImportTLSSecrets []string
-	// Drift says what happens to what others change in AWS: DriftRepair, DriftReport or DriftOff.
+	// Drift is what happens to what others change in AWS: DriftRepair, DriftReport or DriftOff.
 	Drift string
 	// StrictGroups lets one fault of a member stop its whole IngressGroup.
 	StrictGroups bool
@@ -100,7 +100,7 @@ const (
 	DeleteFirst = "delete-first"
 )
 
-// Replacement says how a load balancer takes the place of one that AWS cannot change.
+// Replacement determines how a load balancer takes the place of one that AWS cannot change.
 type Replacement struct {
 	Order string // CreateFirst or DeleteFirst
 	// DeletionDelay is how long the old one is kept after the status shows the new one.

@@ -21,7 +21,7 @@ func newItems[K comparable](l Line[K]) *items[K] {
 	return &items[K]{line: l, queued: map[K]waiting{}, open: map[K]struct{}{}, count: map[string]int{}, failed: map[K]string{}}
 }
 
-// waiting says how long an item has waited for a worker, and how old the change is that its run answers.
+// waiting holds how long an item has waited for a worker, and how old the change is that its run answers.
 type waiting struct {
 	due      time.Time // when it may be worked on
 	priority int

@@ -49,7 +49,7 @@ type Reconciler[K comparable] interface {
 	Label(k K) []any
 	// Controller is the one that logs about an item name.
 	Controller(k K) string
-	// Tenant says to whose share an item counts.
+	// Tenant returns to whose share an item counts.
 	Tenant(k K) string
 }
 
@@ -65,7 +65,7 @@ type Metrics interface {
 	Waited(line, priority string, d time.Duration)
 }
 
-// Next says when an item is worked on again.
+// Next holds when an item is worked on again.
 type Next struct {
 	// After is how long to wait; zero: until something changes.
 	After time.Duration

@@ -1,4 +1,4 @@
-// Package authz says which permissions a call needs, and judges whether its caller has them: the action
+// Package authz reports which permissions a call needs, and judges whether its caller has them: the action
 // itself on each of its resources, the tags of what is created, and what a service asks of the caller on
 // its own behalf.
 package authz

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// interfaceRequest is the request for an ENI.
-type interfaceRequest struct {
+// eniRequest is the request for an ENI.
+type eniRequest struct {
 	groups        []string
 	description   string
 	kind          string
@@ -24,8 +24,8 @@ type interfaceRequest struct {
 	prefixes      []string
 }
 
-// newInterface makes an ENI; on error nothing remains.
-func (s *instances) newInterface(p *store.Partition, sub *store.Subnet, want interfaceRequest) (*store.NetworkInterface, *store.Error) {
+// newENI makes an ENI; on error nothing remains.
+func (s *instances) newENI(p *store.Partition, sub *store.Subnet, want eniRequest) (*store.NetworkInterface, *store.Error) {
 	groups, err := s.checkGroups(p, sub.VPCID, want.groups)
 	if err != nil {
 		return nil, err
@@ -36,13 +36,13 @@ func (s *instances) newInterface(p *store.Partition, sub *store.Subnet, want int
 		eni.Type = want.kind
 	}
 	if err := s.address(p, sub, eni, want); err != nil {
-		p.RemoveInterface(eni.ID)
+		p.RemoveENI(eni.ID)
 		return nil, err
 	}
 	return eni, nil
 }
 
-func (s *instances) address(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, want interfaceRequest) *store.Error {
+func (s *instances) address(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterface, want eniRequest) *store.Error {
 	if want.primary != nil {
 		if err := addPrivate(p, sub, eni, []string{*want.primary}); err != nil {
 			return err

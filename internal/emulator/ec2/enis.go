@@ -25,7 +25,7 @@ func (s *instances) CreateNetworkInterface(c *store.Call, in *ec2.CreateNetworkI
 	if err != nil {
 		return nil, err
 	}
-	want := interfaceRequest{
+	want := eniRequest{
 		groups: in.Groups, description: aws.ToString(in.Description), kind: string(in.InterfaceType),
 		primary: in.PrivateIpAddress, secondary: int(aws.ToInt32(in.SecondaryPrivateIpAddressCount)),
 		ipv6: int(aws.ToInt32(in.Ipv6AddressCount)),
@@ -46,7 +46,7 @@ func (s *instances) CreateNetworkInterface(c *store.Call, in *ec2.CreateNetworkI
 	for _, x := range in.Ipv6Prefixes {
 		want.prefixes = append(want.prefixes, aws.ToString(x.Ipv6Prefix))
 	}
-	eni, err := s.newInterface(p, sub, want)
+	eni, err := s.newENI(p, sub, want)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (s *instances) DeleteNetworkInterface(c *store.Call, in *ec2.DeleteNetworkI
 			a.Release()
 		}
 	}
-	c.Partition.RemoveInterface(eni.ID)
+	c.Partition.RemoveENI(eni.ID)
 	return &ec2.DeleteNetworkInterfaceOutput{}, nil
 }
 

@@ -12,7 +12,7 @@ import (
 func (s *instances) DescribeNetworkInterfaces(c *store.Call, in *ec2.DescribeNetworkInterfacesInput) (*ec2.DescribeNetworkInterfacesOutput, error) {
 	p := c.Partition
 	items, next, err := describe(s.core, c, kindInterface, p.NetworkInterfaces,
-		query{in.NetworkInterfaceIds, in.Filters, in.MaxResults, in.NextToken}, s.interfaceFilters(c))
+		query{in.NetworkInterfaceIds, in.Filters, in.MaxResults, in.NextToken}, s.eniFilters(c))
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func (s *instances) DescribeNetworkInterfaces(c *store.Call, in *ec2.DescribeNet
 	return out, nil
 }
 
-func (s *instances) interfaceFilters(c *store.Call) filters[*store.NetworkInterface] {
+func (s *instances) eniFilters(c *store.Call) filters[*store.NetworkInterface] {
 	p := c.Partition
 	type eni = store.NetworkInterface
 	attachment := func(what func(*store.Attachment) string) func(*eni) []string {
@@ -47,7 +47,7 @@ func (s *instances) interfaceFilters(c *store.Call) filters[*store.NetworkInterf
 		"group-id":                     func(e *eni) []string { return e.Groups },
 		"description":                  func(e *eni) []string { return one(e.Description) },
 		"interface-type":               func(e *eni) []string { return one(e.Type) },
-		"status":                       func(e *eni) []string { return one(string(interfaceStatus(e))) },
+		"status":                       func(e *eni) []string { return one(string(eniStatus(e))) },
 		"availability-zone":            func(e *eni) []string { return one(e.Zone) },
 		"mac-address":                  func(e *eni) []string { return one(e.MAC) },
 		"owner-id":                     func(e *eni) []string { return one(e.Owner) },
@@ -82,7 +82,7 @@ func (s *instances) interfaceFilters(c *store.Call) filters[*store.NetworkInterf
 	}
 }
 
-func interfaceStatus(e *store.NetworkInterface) types.NetworkInterfaceStatus {
+func eniStatus(e *store.NetworkInterface) types.NetworkInterfaceStatus {
 	if e.Attachment != nil {
 		return types.NetworkInterfaceStatusInUse
 	}
@@ -94,7 +94,7 @@ func (s *instances) networkInterface(p *store.Partition, e *store.NetworkInterfa
 		NetworkInterfaceId: aws.String(e.ID), SubnetId: aws.String(e.SubnetID), VpcId: aws.String(e.VPCID),
 		AvailabilityZone: aws.String(e.Zone), Description: aws.String(e.Description),
 		InterfaceType: types.NetworkInterfaceType(e.Type), MacAddress: aws.String(e.MAC),
-		Status: interfaceStatus(e), Groups: s.groupIdentifiers(p, e.Groups),
+		Status: eniStatus(e), Groups: s.groupIdentifiers(p, e.Groups),
 		OwnerId: aws.String(e.Owner), RequesterId: some(e.RequesterID), RequesterManaged: aws.Bool(e.RequesterManaged),
 		SourceDestCheck: aws.Bool(e.SourceDestCheck), TagSet: s.tagList(p, e.ID),
 	}

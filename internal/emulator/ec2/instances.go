@@ -44,13 +44,13 @@ func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2
 	reservation := s.w.NewID("r-")
 	var fresh []*store.Instance
 	for n := range high {
-		eni, err := s.newInterface(p, sub, want)
+		eni, err := s.newENI(p, sub, want)
 		if err != nil && n >= low {
 			break // as many as there is room for
 		}
 		if err != nil {
 			for _, i := range fresh {
-				p.RemoveInterface(i.Interfaces[0])
+				p.RemoveENI(i.Interfaces[0])
 				delete(p.Instances, i.ID)
 				delete(p.Tags, i.ID)
 			}
@@ -95,9 +95,9 @@ func launchCount(in *ec2.RunInstancesInput) (low, high int, err *store.Error) {
 }
 
 // launchNetwork finds the subnet of a launch and the request for its ENI.
-func (s *instances) launchNetwork(c *store.Call, in *ec2.RunInstancesInput) (*store.Subnet, interfaceRequest, *store.Error) {
+func (s *instances) launchNetwork(c *store.Call, in *ec2.RunInstancesInput) (*store.Subnet, eniRequest, *store.Error) {
 	p := c.Partition
-	subnet, want := in.SubnetId, interfaceRequest{
+	subnet, want := in.SubnetId, eniRequest{
 		groups: in.SecurityGroupIds, primary: in.PrivateIpAddress, ipv6: int(aws.ToInt32(in.Ipv6AddressCount)),
 	}
 	switch {
@@ -190,7 +190,7 @@ func (s *instances) TerminateInstances(c *store.Call, in *ec2.TerminateInstances
 			deleted := eni.Attachment.DeleteOnEnd
 			detach(p, eni)
 			if deleted {
-				p.RemoveInterface(eniID)
+				p.RemoveENI(eniID)
 			}
 		}
 	}

@@ -58,7 +58,7 @@ func (s *instances) instanceFilters(c *store.Call) filters[*store.Instance] {
 			return out
 		},
 	}
-	for name, values := range s.interfaceFilters(c) {
+	for name, values := range s.eniFilters(c) {
 		known["network-interface."+name] = func(i *inst) (out []string) {
 			for _, id := range i.Interfaces {
 				out = append(out, values(p.NetworkInterfaces[id])...)
@@ -102,7 +102,7 @@ func (s *instances) instance(p *store.Partition, i *store.Instance) types.Instan
 				out.Ipv6Address = aws.String(e.IPv6[0].String())
 			}
 		}
-		out.NetworkInterfaces = append(out.NetworkInterfaces, s.instanceInterface(p, e))
+		out.NetworkInterfaces = append(out.NetworkInterfaces, s.instanceENI(p, e))
 	}
 	return out
 }
@@ -114,11 +114,11 @@ func metadataOptions(i *store.Instance) *types.InstanceMetadataOptionsResponse {
 	}
 }
 
-func (s *instances) instanceInterface(p *store.Partition, e *store.NetworkInterface) types.InstanceNetworkInterface {
+func (s *instances) instanceENI(p *store.Partition, e *store.NetworkInterface) types.InstanceNetworkInterface {
 	out := types.InstanceNetworkInterface{
 		NetworkInterfaceId: aws.String(e.ID), SubnetId: aws.String(e.SubnetID), VpcId: aws.String(e.VPCID),
 		Description: aws.String(e.Description), InterfaceType: aws.String(e.Type), MacAddress: aws.String(e.MAC),
-		OwnerId: aws.String(e.Owner), Status: interfaceStatus(e), SourceDestCheck: aws.Bool(e.SourceDestCheck),
+		OwnerId: aws.String(e.Owner), Status: eniStatus(e), SourceDestCheck: aws.Bool(e.SourceDestCheck),
 		Groups: s.groupIdentifiers(p, e.Groups), PrivateIpAddress: some(primaryAddress(e)),
 	}
 	if a := e.Attachment; a != nil {

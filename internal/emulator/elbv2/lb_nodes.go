@@ -51,7 +51,7 @@ func (s *loadBalancers) makeNode(p *store.Partition, lb *store.LoadBalancer, z *
 		z.Address = eni.Private[0].Addr.String()
 	}
 	if a, err := netip.ParseAddr(z.IPv6); err == nil { // checked before, if there is one
-		if holder := p.InterfaceWithIPv6(z.Subnet, a); holder != "" && holder != eni.ID {
+		if holder := p.ENIWithIPv6(z.Subnet, a); holder != "" && holder != eni.ID {
 			// As for private addresses.
 			lb.ForcedState = types.LoadBalancerStateEnumFailed
 			lb.ForcedReason = fmt.Sprintf("The IP address %s is already in use", z.IPv6)

@@ -102,7 +102,7 @@ func checkIPv6Free(p *store.Partition, lb *store.LoadBalancer, zones []store.Loa
 		if err != nil {
 			continue
 		}
-		if holder := p.InterfaceWithIPv6(z.Subnet, a); holder != "" && !owns(lb, holder) {
+		if holder := p.ENIWithIPv6(z.Subnet, a); holder != "" && !owns(lb, holder) {
 			return misconfigured(store.Unproven, "The IPv6 address '%s' is in use", z.IPv6)
 		}
 	}

@@ -141,7 +141,7 @@ func (s *Service) endpointGroup(c *store.Call, arn *string) (part, error) {
 func (s *Service) changed(c *store.Call, a *store.Accelerator) {
 	a.Modified = c.Now
 	a.Deployed = c.Now.Add(s.w.Config.Accelerator.DeploymentDelay)
-	s.moveInterfaces(c)
+	s.moveENIs(c)
 }
 
 // busy refuses a change that follows another one too closely, if the configuration asks for it.

@@ -17,12 +17,12 @@ func (s *Server) permit(pk dataplane.Packet) bool {
 	s.w.Lock()
 	defer s.w.Unlock()
 	for _, p := range s.w.Partitions() {
-		target := interfaceAt(p, pk.To.Addr())
+		target := eniAt(p, pk.To.Addr())
 		if target == nil {
 			continue
 		}
 		from := pk.From
-		source := interfaceAt(p, from)
+		source := eniAt(p, from)
 		if source == nil {
 			// A client on this machine may have an address of the emulated network.
 			if source = interfaceBehind(p, from); source != nil {
@@ -31,7 +31,7 @@ func (s *Server) permit(pk dataplane.Packet) bool {
 		}
 		sender := source
 		if pk.Via.IsValid() {
-			sender = interfaceAt(p, pk.Via)
+			sender = eniAt(p, pk.Via)
 		}
 		there := passage{port: pk.To.Port(), udp: pk.UDP, address: pk.To.Addr(), others: []*store.NetworkInterface{target}}
 		if sender != nil && !there.allowed(p, sender, egress) {
@@ -48,7 +48,7 @@ func (s *Server) permit(pk dataplane.Packet) bool {
 	return true
 }
 
-func interfaceAt(p *store.Partition, a netip.Addr) *store.NetworkInterface {
+func eniAt(p *store.Partition, a netip.Addr) *store.NetworkInterface {
 	for _, id := range store.SortedKeys(p.NetworkInterfaces) {
 		eni := p.NetworkInterfaces[id]
 		if slices.ContainsFunc(eni.Private, func(x store.PrivateAddress) bool { return x.Addr == a }) || slices.Contains(eni.IPv6, a) {

@@ -114,14 +114,14 @@ func (p *Partition) DeleteServiceENI(id string, linger time.Duration) {
 		}
 	}
 	if linger <= 0 {
-		p.RemoveInterface(id)
+		p.RemoveENI(id)
 		return
 	}
 	eni.Gone = p.now().Add(linger)
 }
 
-// RemoveInterface removes an ENI and its tags.
-func (p *Partition) RemoveInterface(id string) {
+// RemoveENI removes an ENI and its tags.
+func (p *Partition) RemoveENI(id string) {
 	delete(p.NetworkInterfaces, id)
 	delete(p.Tags, id)
 }
@@ -140,7 +140,7 @@ func (p *Partition) Reap() {
 	now := p.now()
 	for id, eni := range p.NetworkInterfaces {
 		if !eni.Gone.IsZero() && !now.Before(eni.Gone) {
-			p.RemoveInterface(id)
+			p.RemoveENI(id)
 		}
 	}
 	for id, i := range p.Instances {

@@ -112,9 +112,9 @@ func (p *Partition) ClaimIPv4(s *Subnet, a netip.Addr) *Error {
 	return nil
 }
 
-// InterfaceWithIPv6 returns the id of the ENI of a subnet that has the IPv6 address, empty
+// ENIWithIPv6 returns the id of the ENI of a subnet that has the IPv6 address, empty
 // if none has.
-func (p *Partition) InterfaceWithIPv6(subnetID string, a netip.Addr) string {
+func (p *Partition) ENIWithIPv6(subnetID string, a netip.Addr) string {
 	for _, id := range SortedKeys(p.NetworkInterfaces) {
 		if eni := p.NetworkInterfaces[id]; eni.SubnetID == subnetID && slices.Contains(eni.IPv6, a) {
 			return id

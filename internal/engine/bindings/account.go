@@ -7,7 +7,7 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// Account says with whose rights calls on a target group are made. The zero value means the
+// Account is the AWS account and role with which calls on a target group are made. The zero value means the
 // controller's own.
 type Account struct {
 	Role       string // ARN of the role to assume

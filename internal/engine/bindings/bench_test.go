@@ -187,7 +187,7 @@ func (w *harness) addNode(i, bindings int) {
 			}
 		}
 	}
-	w.aws.enis[instanceOf(i)] = []network.Interface{{ID: fmt.Sprintf("eni-%d", i), Addresses: addresses, Groups: []network.InterfaceGroup{{ID: "sg-node"}}}}
+	w.aws.enis[instanceOf(i)] = []network.ENI{{ID: fmt.Sprintf("eni-%d", i), Addresses: addresses, Groups: []network.ENIGroup{{ID: "sg-node"}}}}
 	w.put(nodeDoc(i))
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// ChangeKind says what was done.
+// ChangeKind is what was done.
 type ChangeKind int
 
 // The kinds.

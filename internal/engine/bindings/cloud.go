@@ -73,10 +73,10 @@ type (
 	TargetGroup = bindingplan.TargetGroup
 	// Target is to be registered.
 	Target = bindingplan.Target
-	// InterfaceQuery asks for network interfaces.
-	InterfaceQuery = bindingplan.InterfaceQuery
-	// Interfaces is the answer.
-	Interfaces = bindingplan.Interfaces
+	// ENIQuery asks for network interfaces.
+	ENIQuery = bindingplan.ENIQuery
+	// ENIs is the answer.
+	ENIs = bindingplan.ENIs
 	// EndpointGroup is a security group of nodes or pods.
 	EndpointGroup = bindingplan.EndpointGroup
 )
@@ -84,10 +84,10 @@ type (
 // EndpointGroups reads network interfaces, and reads and changes the rules of the security groups
 // of nodes and pods.
 type EndpointGroups interface {
-	// Interfaces finds network interfaces. What is not there is left out of the answer, without an
+	// ENIs finds network interfaces. What is not there is left out of the answer, without an
 	// error. Answers may be some minutes old, or as old as the query says, but not for something that
 	// was not found.
-	Interfaces(ctx context.Context, q InterfaceQuery) (Interfaces, error)
+	ENIs(ctx context.Context, q ENIQuery) (ENIs, error)
 	// EndpointGroups returns the security groups of the VPC that are tagged for the cluster
 	// (kubernetes.io/cluster/<name> owned or shared) and those of the given ids, with all their
 	// ingress rules, one per source. Groups that do not exist are left out. The answer may be some

@@ -22,7 +22,7 @@ type Config struct {
 	ClusterName string
 	// VPC of the controller, for bindings that name none.
 	VPC string
-	// Targets says how endpoints are chosen.
+	// Targets is how endpoints are chosen.
 	Targets targets.Options
 	// MaxTargets per target group; 0 for no limit.
 	MaxTargets int
@@ -44,7 +44,7 @@ type Config struct {
 	Recorder Recorder
 	// Queue has bindings run again; nil: none are.
 	Queue Queue
-	// Drift says what happens to what others have changed; empty: engine.RepairDrift.
+	// Drift is what happens to what others have changed; empty: engine.RepairDrift.
 	Drift engine.DriftMode
 	// Silence is that of engine.Config.
 	Silence engine.SilenceWatcher

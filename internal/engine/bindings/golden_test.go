@@ -30,7 +30,7 @@ type awsDoc struct {
 	Refuse map[string]string
 	// Full is how many targets a target group takes.
 	Full int
-	// MadeFor says for which namespace the controller has made a target group.
+	// MadeFor is for which namespace the controller has made a target group.
 	MadeFor map[string]string
 	// Used are target groups that rules forward to.
 	Used []string
@@ -56,7 +56,7 @@ func goldenHarness(t *testing.T, c goldentest.Case) *harness {
 		w.aws.used[arn] = true
 	}
 	for id, addresses := range doc.Addresses {
-		w.aws.enis[id] = []network.Interface{{ID: "eni-" + id, Addresses: addresses, Groups: []network.InterfaceGroup{{ID: "sg-node"}}}}
+		w.aws.enis[id] = []network.ENI{{ID: "eni-" + id, Addresses: addresses, Groups: []network.ENIGroup{{ID: "sg-node"}}}}
 	}
 	for group, rules := range doc.Rules {
 		for _, text := range rules {

@@ -37,7 +37,7 @@ func (e classed) Error() string { return e.text }
 type aws struct {
 	mu         sync.Mutex // held by each call, but not while a test lets it wait: runs call beside each other
 	groups     map[string][]*observed.Target
-	enis       map[string][]network.Interface
+	enis       map[string][]network.ENI
 	rules      map[string][]model.IngressRule
 	log        []string // every call that changes something, and every read of targets
 	refuse     map[string]engine.Class
@@ -205,10 +205,10 @@ func (a *aws) VPCRanges(_ context.Context, vpc string) ([]string, error) {
 	return []string{"10.0.0.0/16", "fd00::/64"}, nil
 }
 
-func (a *aws) Interfaces(_ context.Context, q bindings.InterfaceQuery) (bindings.Interfaces, error) {
+func (a *aws) ENIs(_ context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out := bindings.Interfaces{OfInstance: map[string][]network.Interface{}}
+	out := bindings.ENIs{OfInstance: map[string][]network.ENI{}}
 	a.instances = max(a.instances, len(q.Instances))
 	for _, id := range q.Instances {
 		for _, eni := range a.enis[id] {
@@ -329,13 +329,13 @@ func newHarness(t testing.TB, objects ...string) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eni := func(ips ...string) []network.Interface {
-		return []network.Interface{{ID: "eni", Addresses: ips, Groups: []network.InterfaceGroup{{ID: "sg-node"}}}}
+	eni := func(ips ...string) []network.ENI {
+		return []network.ENI{{ID: "eni", Addresses: ips, Groups: []network.ENIGroup{{ID: "sg-node"}}}}
 	}
 	w.store = store
 	w.aws = &aws{
 		groups: map[string][]*observed.Target{"arn/a": nil, "arn/b": nil},
-		enis:   map[string][]network.Interface{"i-1": eni("10.0.0.1", "10.0.1.1", "10.0.1.2"), "i-2": eni("10.0.0.2", "10.0.2.1", "10.0.2.2", "100.64.0.1", "100.64.0.2")},
+		enis:   map[string][]network.ENI{"i-1": eni("10.0.0.1", "10.0.1.1", "10.0.1.2"), "i-2": eni("10.0.0.2", "10.0.2.1", "10.0.2.2", "100.64.0.1", "100.64.0.2")},
 		rules:  map[string][]model.IngressRule{"sg-node": nil}, refuse: map[string]engine.Class{}, store: store,
 	}
 	w.conf = bindings.Config{

@@ -106,9 +106,9 @@ func randomEvent(r *rand.Rand) func(w *harness) {
 	name, instance := fmt.Sprintf("m%d", i), fmt.Sprintf("i-m%d", i)
 	pool, ready := []string{"a", "b"}[r.IntN(2)], []string{"True", "True", "False"}[r.IntN(3)]
 	service, port := fmt.Sprintf("s%d", r.IntN(4)), 30080+r.IntN(5)
-	groups := []network.InterfaceGroup{{ID: "sg-node"}}
+	groups := []network.ENIGroup{{ID: "sg-node"}}
 	if i == 7 {
-		groups = []network.InterfaceGroup{{ID: "sg-other"}}
+		groups = []network.ENIGroup{{ID: "sg-other"}}
 	}
 	pods := randomPods(r)
 	switch r.IntN(6) {
@@ -125,7 +125,7 @@ func randomEvent(r *rand.Rand) func(w *harness) {
 	}
 	return func(w *harness) {
 		w.aws.rules["sg-other"] = slices.Clip(w.aws.rules["sg-other"])
-		w.aws.enis[instance] = []network.Interface{{ID: "eni-" + name, Groups: groups}}
+		w.aws.enis[instance] = []network.ENI{{ID: "eni-" + name, Groups: groups}}
 		w.put(fmt.Sprintf(`
 apiVersion: v1
 kind: Node

@@ -69,7 +69,7 @@ func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBin
 	return out, v.Err()
 }
 
-// notArrived says that it is not known yet whether the Service of a binding exists.
+// notArrived reports that it is not known yet whether the Service of a binding exists.
 type notArrived struct{ of Key }
 
 // Error implements error.

@@ -25,7 +25,7 @@ func (r rules) options() bindingplan.RuleOptions {
 func (r rules) asked(ctx context.Context, age time.Duration, demands ...bindingplan.Demand) ([]bindingplan.AskedRules, error) {
 	query := bindingplan.QueryFor(demands...)
 	query.MaxAge = age
-	found, err := r.interfaces(ctx, query)
+	found, err := r.enis(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (r rules) ofNodes(ctx context.Context, list *targets.NodeList, age time.Dur
 	}
 	g, query := bindingplan.NewNodeGroups(list, old, r.Clock.Now())
 	query.MaxAge = age
-	found, err := r.interfaces(ctx, query)
+	found, err := r.enis(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -64,11 +64,11 @@ func (r rules) ofNodes(ctx context.Context, list *targets.NodeList, age time.Dur
 	return g, nil
 }
 
-func (r rules) interfaces(ctx context.Context, q InterfaceQuery) (Interfaces, error) {
+func (r rules) enis(ctx context.Context, q ENIQuery) (ENIs, error) {
 	if q.Empty() {
-		return Interfaces{}, nil
+		return ENIs{}, nil
 	}
-	found, err := r.Cloud.Interfaces(ctx, q)
+	found, err := r.Cloud.ENIs(ctx, q)
 	if err != nil {
 		return found, fmt.Errorf("find network interfaces: %w", err)
 	}

@@ -77,10 +77,10 @@ func (o *ruleOwner) asks(key Key) bool {
 	return !c.Empty()
 }
 
-// takeUp takes up what a pass over all bindings has found, for those that have had no run. It returns the bindings that it was
+// addMissing adds what a pass over all bindings has found, for those that have had no run. It returns the bindings that it was
 // taken up for, and those that are to be run: they ask for other rules than their last run has found, or what they ask for
 // is not known, so that no rule is taken away until it is. All groups are to be compared for who makes the first pass.
-func (o *ruleOwner) takeUp(by Key, all map[Key]bindingplan.AskedRules) (taken, run []Key) {
+func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.AskedRules) (taken, run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.whole && by != (Key{}) {

@@ -109,7 +109,7 @@ func rulesHarness(t *testing.T) *harness {
 
 // showAddresses sets whether AWS shows the addresses of the pods of a node.
 func (w *harness) showAddresses(node int, on bool) {
-	eni := network.Interface{ID: fmt.Sprintf("eni-%d", node), Groups: []network.InterfaceGroup{{ID: []string{"sg-node", "sg-other"}[node]}}}
+	eni := network.ENI{ID: fmt.Sprintf("eni-%d", node), Groups: []network.ENIGroup{{ID: []string{"sg-node", "sg-other"}[node]}}}
 	for k := range ruleBindings {
 		for i := range 6 {
 			if on && i%2 == node {
@@ -117,7 +117,7 @@ func (w *harness) showAddresses(node int, on bool) {
 			}
 		}
 	}
-	w.aws.enis[fmt.Sprintf("i-%d", node+1)] = []network.Interface{eni}
+	w.aws.enis[fmt.Sprintf("i-%d", node+1)] = []network.ENI{eni}
 }
 
 func (w *harness) allKnown() bool {

@@ -26,8 +26,8 @@ type interleaved struct {
 
 func (a *interleaved) As(account bindings.Account) bindings.TargetGroups { a.aws.As(account); return a }
 
-func (a *interleaved) Interfaces(ctx context.Context, q bindings.InterfaceQuery) (bindings.Interfaces, error) {
-	out, err := a.aws.Interfaces(ctx, q)
+func (a *interleaved) ENIs(ctx context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
+	out, err := a.aws.ENIs(ctx, q)
 	a.meanwhile()
 	return out, err
 }

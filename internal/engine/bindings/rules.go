@@ -30,7 +30,7 @@ type ruleRun struct{ *run }
 func (r *Reconciler) SyncRules(ctx context.Context) error { return rules{r}.sync(ctx) }
 
 func (r rules) sync(ctx context.Context) error {
-	if err := r.takeUp(ctx, Key{}); err != nil {
+	if err := r.readMissing(ctx, Key{}); err != nil {
 		return err
 	}
 	_, err := r.syncAll(ctx, Key{}, 0, true)
@@ -84,7 +84,7 @@ func (p ruleRun) leaveRules(ctx context.Context, f *bindingplan.Facts) error {
 // contribute takes up what the binding asks for now, and changes the security groups that this concerns.
 func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a bindingplan.AskedRules, do bindingplan.SyncRules) (synced, error) {
 	if !p.r.owner.isWhole() {
-		if err := (rules{p.r}).takeUp(ctx, p.key); err != nil {
+		if err := (rules{p.r}).readMissing(ctx, p.key); err != nil {
 			return synced{}, err
 		}
 	}
@@ -115,13 +115,13 @@ func (p ruleRun) heirs(b *elbv2.TargetGroupBinding, leaving bool) (out []Key, _ 
 	return out, v.Err()
 }
 
-// takeUpRules takes up what all bindings ask for that have had no run, on behalf of one.
-func (r rules) takeUp(ctx context.Context, by Key) error {
+// readMissing reads what all bindings ask for that have had no run, on behalf of one.
+func (r rules) readMissing(ctx context.Context, by Key) error {
 	all, err := r.ofAll(ctx, Key{}, false, false)
 	if err != nil {
 		return err
 	}
-	taken, run := r.owner.takeUp(by, all)
+	taken, run := r.owner.addMissing(by, all)
 	v := r.Cluster.View().Informed() // some may have gone since, and had their last run
 	for _, key := range taken {
 		if _, there := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, key.Namespace, key.Name); !there && v.Err() == nil {

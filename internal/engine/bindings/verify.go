@@ -52,13 +52,13 @@ func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 		return fmt.Errorf("list targets of %s: %w", b.Spec.TargetGroupARN, err)
 	}
 	var d targetDrift
-	news := false
+	isNew := false
 	r.memory.noteKnown(key, func(e entry, at moment) entry {
 		if e.run != before.run || !e.verifiable(at.now) {
 			return e // a run has changed them meanwhile
 		}
 		d = e.registration.driftIn(h.Targets)
-		news = d.String() != e.registration.drift.String()
+		isNew = d.String() != e.registration.drift.String()
 		e.registration.drift = d
 		if !d.empty() && r.Drift != engine.ReportDrift {
 			e.due = at.now
@@ -66,7 +66,7 @@ func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 		return e
 	})
 	switch {
-	case d.empty() || !news && r.Drift == engine.ReportDrift:
+	case d.empty() || !isNew && r.Drift == engine.ReportDrift:
 		return nil
 	case r.Drift == engine.ReportDrift:
 		return r.reportDrift(ctx, b, d)
@@ -114,7 +114,7 @@ func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBindin
 	return r.write(ctx, patches)
 }
 
-// driftEvent says what others have changed.
+// driftEvent returns what others have changed.
 func (r *Reconciler) driftEvent(of finding.Ref, text string) cluster.Event {
 	reason, does := finding.DriftRepaired, "the controller restores it; CloudTrail shows who changed it"
 	if r.Drift == engine.ReportDrift {
@@ -161,10 +161,10 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 	return r.write(ctx, patches)
 }
 
-// restoreRules makes the rules of security groups as bindings ask for, and reports whether they were not.
+// restore makes the rules of security groups as bindings ask for, and reports whether they were not.
 func (r rules) restore(ctx context.Context, groups []string) (restored bool, _ error) {
 	if !r.owner.isWhole() {
-		if err := r.takeUp(ctx, Key{}); err != nil {
+		if err := r.readMissing(ctx, Key{}); err != nil {
 			return false, err
 		}
 	}

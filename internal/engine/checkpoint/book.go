@@ -14,17 +14,17 @@ import (
 // Book holds the marks of stacks, and those of the client secrets that AWS was given for them. It is
 // safe for use by several goroutines.
 type Book struct {
-	mu    sync.Mutex
-	marks map[model.StackID]string
-	given map[model.StackID]map[string]string // by a hash of the ARN
-	// news reports whether the marks differ from those that were stored last.
-	news bool
+	mu      sync.Mutex
+	marks   map[model.StackID]string
+	secrets map[model.StackID]map[string]string // by a hash of the ARN
+	// changed reports whether the marks differ from those that were stored last.
+	changed bool
 }
 
 // New returns an empty book: until Begin, nothing counts as carried out.
 func New() *Book {
 	b := &Book{}
-	b.marks, b.given, _ = parse("")
+	b.marks, b.secrets, _ = parse("")
 	return b
 }
 
@@ -33,8 +33,8 @@ func New() *Book {
 func (b *Book) Begin(stored string) (stacks, leftOut int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.news = false
-	b.marks, b.given, leftOut = parse(stored)
+	b.changed = false
+	b.marks, b.secrets, leftOut = parse(stored)
 	return len(b.marks), leftOut
 }
 
@@ -53,7 +53,7 @@ func (b *Book) Note(id model.StackID, digest string) {
 	if b.marks[id] == digest {
 		return
 	}
-	b.news = true
+	b.changed = true
 	if digest == "" {
 		delete(b.marks, id)
 		return
@@ -61,65 +61,65 @@ func (b *Book) Note(id model.StackID, digest string) {
 	b.marks[id] = digest
 }
 
-// Given returns the mark of the client secret that a listener or rule was given, empty if none is
+// SecretMark returns the mark of the client secret that a listener or rule was given, empty if none is
 // known.
-func (b *Book) Given(id model.StackID, arn string) string {
+func (b *Book) SecretMark(id model.StackID, arn string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.given[id][Digest(arn)]
+	return b.secrets[id][Digest(arn)]
 }
 
-// Give notes the mark of the client secret that a listener or rule was given.
-func (b *Book) Give(id model.StackID, arn, mark string) {
+// NoteSecretMark notes the mark of the client secret that a listener or rule was given.
+func (b *Book) NoteSecretMark(id model.StackID, arn, mark string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.given[id] == nil {
-		b.given[id] = map[string]string{}
+	if b.secrets[id] == nil {
+		b.secrets[id] = map[string]string{}
 	}
 	key := Digest(arn)
-	b.news = b.news || b.given[id][key] != mark
-	b.given[id][key] = mark
+	b.changed = b.changed || b.secrets[id][key] != mark
+	b.secrets[id][key] = mark
 }
 
-// Keep forgets what all listeners and rules of a stack but these were given.
-func (b *Book) Keep(id model.StackID, arns []string) {
+// RetainSecretMarks forgets the marks of all listeners and rules of a stack but these.
+func (b *Book) RetainSecretMarks(id model.StackID, arns []string) {
 	keys := make([]string, len(arns))
 	for i, arn := range arns {
 		keys[i] = Digest(arn)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for key := range b.given[id] {
+	for key := range b.secrets[id] {
 		if !slices.Contains(keys, key) {
-			delete(b.given[id], key)
-			b.news = true
+			delete(b.secrets[id], key)
+			b.changed = true
 		}
 	}
-	if len(b.given[id]) == 0 {
-		delete(b.given, id)
+	if len(b.secrets[id]) == 0 {
+		delete(b.secrets, id)
 	}
 }
 
 // Text is what is to be stored, and whether it differs from what was stored last. What does not fit
 // into one object is left out altogether, the marks of stacks first.
-func (b *Book) Text() (text string, news bool) {
+func (b *Book) Text() (text string, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var stacks, secrets strings.Builder
 	for _, id := range slices.SortedFunc(maps.Keys(b.marks), model.StackID.Compare) {
 		fmt.Fprintf(&stacks, "%s %s %s\n", id.Kind, id, b.marks[id])
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(b.given), model.StackID.Compare) {
-		for _, key := range slices.Sorted(maps.Keys(b.given[id])) {
-			fmt.Fprintf(&secrets, "%s %s %s %s\n", id.Kind, id, key, b.given[id][key])
+	for _, id := range slices.SortedFunc(maps.Keys(b.secrets), model.StackID.Compare) {
+		for _, key := range slices.Sorted(maps.Keys(b.secrets[id])) {
+			fmt.Fprintf(&secrets, "%s %s %s %s\n", id.Kind, id, key, b.secrets[id][key])
 		}
 	}
 	for _, s := range []string{stacks.String() + secrets.String(), secrets.String()} {
 		if len(s) <= maxText {
-			return s, b.news
+			return s, b.changed
 		}
 	}
-	return "", b.news
+	return "", b.changed
 }
 
 // Stored notes that a text was stored.
@@ -127,14 +127,14 @@ func (b *Book) Stored(text string) {
 	now, _ := b.Text()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.news = now != text
+	b.changed = now != text
 }
 
 // maxText keeps below what Kubernetes takes for one object, 1 MiB.
 const maxText = 900 << 10
 
-func parse(text string) (marks map[model.StackID]string, given map[model.StackID]map[string]string, leftOut int) {
-	marks, given = map[model.StackID]string{}, map[model.StackID]map[string]string{}
+func parse(text string) (marks map[model.StackID]string, secrets map[model.StackID]map[string]string, leftOut int) {
+	marks, secrets = map[model.StackID]string{}, map[model.StackID]map[string]string{}
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
 		f := strings.Fields(lines.Text())
 		if len(f) != 3 && len(f) != 4 {
@@ -149,10 +149,10 @@ func parse(text string) (marks map[model.StackID]string, given map[model.StackID
 			marks[id] = f[2]
 			continue
 		}
-		if given[id] == nil {
-			given[id] = map[string]string{}
+		if secrets[id] == nil {
+			secrets[id] = map[string]string{}
 		}
-		given[id][f[2]] = f[3]
+		secrets[id][f[2]] = f[3]
 	}
-	return marks, given, leftOut
+	return marks, secrets, leftOut
 }

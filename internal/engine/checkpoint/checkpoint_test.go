@@ -91,12 +91,12 @@ func TestWhatWasCarriedOutIsUnchanged(t *testing.T) {
 		t.Error("unchanged without a mark")
 	}
 	before.Note(id, "w")
-	text, news := before.Text()
-	if !news {
+	text, changed := before.Text()
+	if !changed {
 		t.Fatal("there is nothing to store")
 	}
 	before.Stored(text)
-	if _, news := before.Text(); news {
+	if _, changed := before.Text(); changed {
 		t.Error("what was stored is to be stored again")
 	}
 	b := New()
@@ -126,8 +126,8 @@ func TestMarksSurviveAsText(t *testing.T) {
 	if stacks, leftOut := again.Begin(text + "Service half"); stacks != 3 || leftOut != 1 {
 		t.Errorf("%d stacks are read and %d lines are not, want 3 and 1", stacks, leftOut)
 	}
-	if got, news := again.Text(); got != want || news {
-		t.Errorf("read as %q, news %v", got, news)
+	if got, changed := again.Text(); got != want || changed {
+		t.Errorf("read as %q, changed %v", got, changed)
 	}
 }
 
@@ -148,27 +148,27 @@ func TestGivenSecretsAreRemembered(t *testing.T) {
 	before.Begin("")
 	before.Note(web, "w")
 	for _, arn := range []string{"a", "b", "c"} {
-		before.Give(web, arn, "mark-"+arn)
-		before.Give(group, arn, "other-"+arn)
+		before.NoteSecretMark(web, arn, "mark-"+arn)
+		before.NoteSecretMark(group, arn, "other-"+arn)
 	}
-	before.Keep(web, []string{"a", "c"})
-	text, news := before.Text()
-	if !news || strings.Count(text, "\n") != 6 {
-		t.Fatalf("%v %q", news, text)
+	before.RetainSecretMarks(web, []string{"a", "c"})
+	text, changed := before.Text()
+	if !changed || strings.Count(text, "\n") != 6 {
+		t.Fatalf("%v %q", changed, text)
 	}
 	before.Stored(text)
-	before.Give(web, "a", "mark-a")
-	before.Keep(web, []string{"a", "c", "d"})
-	if _, news := before.Text(); news {
-		t.Error("what was known already is news")
+	before.NoteSecretMark(web, "a", "mark-a")
+	before.RetainSecretMarks(web, []string{"a", "c", "d"})
+	if _, changed := before.Text(); changed {
+		t.Error("what was known already is a change")
 	}
 	after := New()
 	after.Begin(text)
-	got := []string{after.Given(web, "a"), after.Given(web, "b"), after.Given(web, "c"), after.Given(group, "b"), after.Given(group, "d")}
+	got := []string{after.SecretMark(web, "a"), after.SecretMark(web, "b"), after.SecretMark(web, "c"), after.SecretMark(group, "b"), after.SecretMark(group, "d")}
 	if d := cmp.Diff([]string{"mark-a", "", "mark-c", "other-b", ""}, got); d != "" {
 		t.Error(d)
 	}
-	after.Keep(group, nil)
+	after.RetainSecretMarks(group, nil)
 	if text, _ := after.Text(); strings.Contains(text, "other") || !strings.Contains(text, "mark-a") {
 		t.Errorf("%q", text)
 	}

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Class says what kind of failure an error is and so what to do next.
+// Class is what kind of failure an error is and so what to do next.
 type Class int
 
 // The classes.

@@ -29,7 +29,7 @@ type Side struct {
 // answer is what is done with a request: what of it decides, and for people.
 type answer struct{ id, text string }
 
-// answerTo says what actions and transforms make of a request on a listener.
+// answerTo returns what actions and transforms make of a request on a listener.
 func (s Side) answerTo(actions []model.Action, transforms []model.Transform, req model.Request, l model.Listener) answer {
 	var id, text []string
 	for _, a := range actions {

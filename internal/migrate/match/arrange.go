@@ -29,7 +29,7 @@ type Arranged struct {
 	Rules []Rule
 	// Never are the numbers of rules of the listener of which no match is needed: others answer all of their requests.
 	Never []int
-	// Conflicts say which rules cannot be kept in their order.
+	// Conflicts are which rules cannot be kept in their order.
 	Conflicts []Conflict
 }
 

@@ -15,7 +15,7 @@ type Matches struct {
 	// Not are, for each of List, the requests that fit it and not the rule: a route has no prefix that leaves out the path
 	// itself.
 	Not [][]Match
-	// Faults say what a route cannot express. With any of them the others are of no use.
+	// Faults are what a route cannot express. With any of them the others are of no use.
 	Faults []string
 }
 

@@ -259,7 +259,7 @@ func leafOf(all []*x509.Certificate, key crypto.PublicKey) (*x509.Certificate, *
 	return out, nil
 }
 
-// usable says why load balancers do not take a certificate.
+// usable returns why load balancers do not take a certificate.
 func usable(leaf *x509.Certificate) *Fault {
 	if algorithmOf(leaf.PublicKey) == "" {
 		return fault(fixKey, "the key is %s, which load balancers do not accept", keyText(leaf.PublicKey))

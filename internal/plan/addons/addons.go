@@ -158,7 +158,7 @@ func (o *AddOns) subscribed(of finding.Origin, do plan.Action) bool {
 	return false
 }
 
-// tied says what the load balancer is tied to; false if that is not known.
+// tied returns what the load balancer is tied to; false if that is not known.
 func (o *AddOns) tied(to model.AddOn, a plan.Address, of finding.Origin, do plan.Action) (observed.AddOn, bool) {
 	if o.Live == nil {
 		return observed.AddOn{}, true

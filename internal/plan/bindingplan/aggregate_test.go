@@ -15,7 +15,7 @@ import (
 
 // demandOf is what all bindings ask of a security group, and whether rules of it may be taken away, computed from all their
 // demands at once.
-func demandOf(group string, asks []Demand, kept map[Key]RuleSet, found Interfaces, o RuleOptions) (want, keep []model.IngressRule, complete bool) {
+func demandOf(group string, asks []Demand, kept map[Key]RuleSet, found ENIs, o RuleOptions) (want, keep []model.IngressRule, complete bool) {
 	complete = true
 	for _, d := range asks {
 		complete = complete && !d.Lost
@@ -25,7 +25,7 @@ func demandOf(group string, asks []Demand, kept map[Key]RuleSet, found Interface
 			case err != nil && len(candidates) == 0:
 				complete = false
 			case err != nil:
-				complete = complete && !slices.ContainsFunc(candidates, func(c network.InterfaceGroup) bool { return c.ID == group })
+				complete = complete && !slices.ContainsFunc(candidates, func(c network.ENIGroup) bool { return c.ID == group })
 			case at == group:
 				want = append(want, n.Rules...)
 				complete = complete && !d.Faulty
@@ -46,14 +46,14 @@ func demandOf(group string, asks []Demand, kept map[Key]RuleSet, found Interface
 // security group is what follows from all that they ask for, and only groups that are said to be affected have more to change.
 func TestTheAggregateEqualsAFullComputation(t *testing.T) {
 	groups := []string{"sg-0", "sg-1", "sg-2"}
-	eni := func(ids ...string) network.Interface {
-		e := network.Interface{ID: "eni"}
+	eni := func(ids ...string) network.ENI {
+		e := network.ENI{ID: "eni"}
 		for _, id := range ids {
-			e.Groups = append(e.Groups, network.InterfaceGroup{ID: id})
+			e.Groups = append(e.Groups, network.ENIGroup{ID: id})
 		}
 		return e
 	}
-	found := Interfaces{ByAddress: map[string]network.Interface{
+	found := ENIs{ByAddress: map[string]network.ENI{
 		"a": eni("sg-0"), "b": eni("sg-1"), "c": eni("sg-2"), "d": eni("sg-0"), "x": eni("sg-0", "sg-1"),
 	}}
 	addresses := []string{"a", "a", "b", "b", "c", "c", "d", "d", "x", "nowhere"}

@@ -83,7 +83,7 @@ func (c Conflict) finding(b *elbv2.TargetGroupBinding) finding.Finding {
 	return f
 }
 
-// Impossible says what AWS cannot do for a binding as it stands, nil if nothing.
+// Impossible returns what AWS cannot do for a binding as it stands, nil if nothing.
 func Impossible(b *elbv2.TargetGroupBinding) *finding.Finding {
 	var field, what string
 	switch t := *b.Spec.TargetType; {

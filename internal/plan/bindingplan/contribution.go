@@ -125,7 +125,7 @@ func askedBy(d Demand) AskedRules {
 }
 
 // RulesAsked finds the security groups of the endpoints of one binding that are pods; see RulesOfNodes for nodes.
-func RulesAsked(d Demand, found Interfaces, o RuleOptions) AskedRules {
+func RulesAsked(d Demand, found ENIs, o RuleOptions) AskedRules {
 	a := askedBy(d)
 	var last added
 	for _, n := range d.Needs {
@@ -159,7 +159,7 @@ func (a *AskedRules) take(group string, rules []model.IngressRule) {
 // come, or is about to go, may well be missing for a moment.
 func (o RuleOptions) noteUnclear(a *AskedRules, n targets.Need, f finding.Finding, err error) {
 	to := &a.Findings
-	if errors.Is(err, errNoInterface) && o.Now.Sub(n.ChangedAt) < durations.Usual {
+	if errors.Is(err, errNoENI) && o.Now.Sub(n.ChangedAt) < durations.Usual {
 		to = &a.Unseen
 	}
 	to.Add(f)

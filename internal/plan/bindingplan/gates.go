@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// noGate says that no pod waits for AWS to find its target healthy. Otherwise the time since the
+// noGate reports that no pod waits for AWS to find its target healthy. Otherwise the time since the
 // latest change of a waiting gate is given, which may be nothing at all.
 const noGate time.Duration = -1
 

@@ -21,12 +21,12 @@ type NodeGroups struct {
 
 type unclearNode struct {
 	err        error
-	candidates []network.InterfaceGroup // none if the node has no ENI that is known
+	candidates []network.ENIGroup // none if the node has no ENI that is known
 }
 
 // NewNodeGroups begins to find the groups of nodes, from those that were found for a former list of the same selector,
 // which may be nil. The answer to the query has to be given to Find.
-func NewNodeGroups(list *targets.NodeList, old *NodeGroups, now time.Time) (*NodeGroups, InterfaceQuery) {
+func NewNodeGroups(list *targets.NodeList, old *NodeGroups, now time.Time) (*NodeGroups, ENIQuery) {
 	g := &NodeGroups{list: list, since: now, of: make([]string, list.Len())}
 	if old != nil && now.Sub(old.since) < durations.Settle {
 		g.since = old.since
@@ -34,7 +34,7 @@ func NewNodeGroups(list *targets.NodeList, old *NodeGroups, now time.Time) (*Nod
 			g.of[i] = old.of[was]
 		}
 	}
-	var q InterfaceQuery
+	var q ENIQuery
 	for i, group := range g.of {
 		if group == "" {
 			id, _ := list.At(i)
@@ -46,7 +46,7 @@ func NewNodeGroups(list *targets.NodeList, old *NodeGroups, now time.Time) (*Nod
 }
 
 // Find completes the groups by the answer to the query.
-func (g *NodeGroups) Find(found Interfaces, o RuleOptions) {
+func (g *NodeGroups) Find(found ENIs, o RuleOptions) {
 	last := ""
 	for i, group := range g.of {
 		if group == "" {

@@ -230,14 +230,14 @@ func portRule(port int32) model.IngressRule {
 
 // TestRulesOfAllBindings states how the rules of security groups change with what bindings ask for together.
 func TestRulesOfAllBindings(t *testing.T) {
-	eni := func(groups ...string) network.Interface {
-		var all []network.InterfaceGroup
+	eni := func(groups ...string) network.ENI {
+		var all []network.ENIGroup
 		for _, g := range groups {
-			all = append(all, network.InterfaceGroup{ID: g})
+			all = append(all, network.ENIGroup{ID: g})
 		}
-		return network.Interface{ID: "eni", Groups: all}
+		return network.ENI{ID: "eni", Groups: all}
 	}
-	found := Interfaces{ByAddress: map[string]network.Interface{"1": eni("sg-1"), "2": eni("sg-2"), "x": eni("sg-1", "sg-3")}}
+	found := ENIs{ByAddress: map[string]network.ENI{"1": eni("sg-1"), "2": eni("sg-2"), "x": eni("sg-1", "sg-3")}}
 	faulty, lost := demand("a", 80, "1"), demand("a", 80)
 	faulty.Faulty, lost.Lost = true, true
 	for name, x := range map[string]struct {
@@ -297,8 +297,8 @@ func TestRulesOfAllBindings(t *testing.T) {
 // One question asks for the places of all endpoints, each once.
 func TestOneQuestionForAllEndpoints(t *testing.T) {
 	d := demand("a", 80, "10.0.0.2", "10.0.0.1", "10.0.0.2")
-	d.Needs = append(d.Needs, targets.Need{Places: []targets.Place{{Instance: "i-1", On: "10.0.0.3"}, {Interface: "eni-1"}}},
-		targets.Need{Places: []targets.Place{{Interface: "eni-1"}, {Instance: "i-1", On: "10.0.0.4"}}})
+	d.Needs = append(d.Needs, targets.Need{Places: []targets.Place{{Instance: "i-1", On: "10.0.0.3"}, {ENI: "eni-1"}}},
+		targets.Need{Places: []targets.Place{{ENI: "eni-1"}, {Instance: "i-1", On: "10.0.0.4"}}})
 	q := QueryFor(d)
 	if got := fmt.Sprint(q.Instances, q.Carried, q.IDs, q.Addresses); got != "[i-1] map[i-1:[10.0.0.3]] [eni-1] [10.0.0.1 10.0.0.2]" {
 		t.Error(got)

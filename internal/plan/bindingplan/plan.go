@@ -42,7 +42,7 @@ type retry struct {
 	why   string
 }
 
-// ending says what is reported after the steps.
+// ending is what is reported after the steps.
 type ending int
 
 const (

@@ -77,7 +77,7 @@ type reporter struct {
 	done Done
 }
 
-// Report says what is to be reported after the steps of a plan were carried out.
+// Report returns what is to be reported after the steps of a plan were carried out.
 func (p Plan) Report(f *Facts, d Done) Report {
 	r := &reporter{Facts: f, done: d}
 	r.Findings.Add(f.Reported.Findings...)

@@ -129,7 +129,7 @@ func (f *Facts) events(found finding.List, reason string, changed bool) WriteEve
 	return WriteEvents{append(out, lasting(f.Key))}
 }
 
-// lasting says that the warnings it comes with last, and no others of the binding, so that their events
+// lasting reports that the warnings it comes with last, and no others of the binding, so that their events
 // are raised before the API server drops them.
 func lasting(key Key) cluster.Lasting {
 	return cluster.Lasting{Of: "TargetGroupBinding " + key.String()}

@@ -57,7 +57,7 @@ type CompleteSpec struct{ Spec elbv2.TargetGroupBindingSpec }
 // RemoveFinalizer lets it go.
 type RemoveFinalizer struct{}
 
-// SetCheckpoint says what the binding looked like when it was done completely, or that it is not.
+// SetCheckpoint records what the binding looked like when it was done completely, or that it is not.
 type SetCheckpoint struct {
 	Value string
 	// IfRulesMissing: only if not all rules of the binding are there.

@@ -196,7 +196,7 @@ func serving(live []observed.OwnCertificate) *model.CertificateIdentity {
 	return live[0].Imported
 }
 
-// meanwhileServes says what serves while a certificate is not imported.
+// meanwhileServes returns what serves while a certificate is not imported.
 func meanwhileServes(live []observed.OwnCertificate) string {
 	switch serves := serving(live); {
 	case serves == nil:

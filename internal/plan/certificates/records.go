@@ -143,7 +143,7 @@ func byHand(f *observed.Fault) string {
 	return "for DNS records that the controller cannot make (" + f.Message + ")"
 }
 
-// pending says why a certificate is not issued yet, and which records have to be made.
+// pending reports why a certificate is not issued yet, and which records have to be made.
 func (m *Managed) pending(w model.ManagedCertificate, why string, records []observed.DNSRecord, fix string) {
 	f := finding.Finding{
 		Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,

@@ -87,7 +87,7 @@ func (m *Managed) removalKnown(c observed.OwnCertificate) bool {
 	return known && facts.PublicCertificatesAsked && facts.Zones != nil
 }
 
-// stays says for what the deletion of a certificate has to wait.
+// stays returns for what the deletion of a certificate has to wait.
 func (m *Managed) stays(c observed.OwnCertificate) plan.Wait {
 	if !c.Public {
 		return plan.Wait{}

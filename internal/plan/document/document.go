@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
 )
 
-// Document says what a stack is to be once its plan is carried out, as a value for tools that
+// Document holds what a stack is to be once its plan is carried out, as a value for tools that
 // compare stacks. It holds what the desired state says and what the plan chose for it, so that it does not
 // change while the plan is being carried out. Its form is that of earlier controllers.
 type Document struct {

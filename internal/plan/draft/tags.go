@@ -77,7 +77,7 @@ func (d *Draft) RetagBelow(lb string, a plan.Address, want plan.Tags, have map[s
 	d.Retag(a, want, have, false, after, blames)
 }
 
-// TagDrift says which tags to put and which to remove. Keys of AWS, keys that another
+// TagDrift returns which tags to put and which to remove. Keys of AWS, keys that another
 // manages and, for removal, keys of the older controller are left alone.
 func (d *Draft) TagDrift(want plan.Tags, have map[string]string, legacy bool) (plan.Tags, []string) {
 	ignored := func(k string) bool {

@@ -80,8 +80,8 @@ func Covers(r, other model.IngressRule) bool {
 	return same == other && r.From <= other.From && r.To >= other.To
 }
 
-// InterfaceGroup is a security group of an ENI.
-type InterfaceGroup struct {
+// ENIGroup is a security group of an ENI.
+type ENIGroup struct {
 	ID   string
 	Tags map[string]string
 }
@@ -89,7 +89,7 @@ type InterfaceGroup struct {
 // ChooseEndpointGroup picks the security group of an ENI that carries the rules of its endpoints:
 // the only one, or the only one that is tagged for the cluster and has the extra tags. The error
 // is for the operator who tags security groups.
-func ChooseEndpointGroup(cluster, eni string, groups []InterfaceGroup, extra map[string]string) (string, error) {
+func ChooseEndpointGroup(cluster, eni string, groups []ENIGroup, extra map[string]string) (string, error) {
 	if len(groups) == 1 {
 		return groups[0].ID, nil
 	}

@@ -136,8 +136,8 @@ func TestAggregateRules(t *testing.T) {
 }
 
 func TestChooseEndpointGroup(t *testing.T) {
-	g := func(id string, tags ...string) network.InterfaceGroup {
-		out := network.InterfaceGroup{ID: id, Tags: map[string]string{}}
+	g := func(id string, tags ...string) network.ENIGroup {
+		out := network.ENIGroup{ID: id, Tags: map[string]string{}}
 		for i := 0; i < len(tags); i += 2 {
 			out.Tags[tags[i]] = tags[i+1]
 		}
@@ -147,15 +147,15 @@ func TestChooseEndpointGroup(t *testing.T) {
 	role := map[string]string{"role": "node"}
 	tests := []struct {
 		name   string
-		groups []network.InterfaceGroup
+		groups []network.ENIGroup
 		extra  map[string]string
 		want   string
 	}{
-		{"the only one", []network.InterfaceGroup{g("a")}, role, "a"},
-		{"the tagged one", []network.InterfaceGroup{g("a", key, "owned"), g("b")}, nil, "a"},
-		{"two tagged", []network.InterfaceGroup{g("a", key, ""), g("b", key, "")}, nil, ""},
-		{"distinguished by the extra tag", []network.InterfaceGroup{g("a", key, ""), g("b", key, "", "role", "node")}, role, "b"},
-		{"none tagged", []network.InterfaceGroup{g("a"), g("b")}, nil, ""},
+		{"the only one", []network.ENIGroup{g("a")}, role, "a"},
+		{"the tagged one", []network.ENIGroup{g("a", key, "owned"), g("b")}, nil, "a"},
+		{"two tagged", []network.ENIGroup{g("a", key, ""), g("b", key, "")}, nil, ""},
+		{"distinguished by the extra tag", []network.ENIGroup{g("a", key, ""), g("b", key, "", "role", "node")}, role, "b"},
+		{"none tagged", []network.ENIGroup{g("a"), g("b")}, nil, ""},
 		{"none at all", nil, nil, ""},
 	}
 	for _, tt := range tests {
@@ -169,12 +169,12 @@ func TestChooseEndpointGroup(t *testing.T) {
 }
 
 func TestInterfaceOf(t *testing.T) {
-	all := []network.Interface{
+	all := []network.ENI{
 		{ID: "eni-0", Addresses: []string{"10.0.0.1", "2001:db8:0::1"}},
 		{ID: "eni-1", DeviceIndex: 1, Prefixes: []string{"10.0.1.0/28", "2001:db8:1::/80"}},
 	}
 	for ip, want := range map[string]string{"10.0.0.1": "eni-0", "2001:db8::1": "eni-0", "10.0.1.5": "eni-1", "2001:db8:1::9": "eni-1", "10.0.2.1": ""} {
-		if got, ok := network.InterfaceOf(ip, all); got.ID != want || ok != (want != "") {
+		if got, ok := network.ENIOf(ip, all); got.ID != want || ok != (want != "") {
 			t.Errorf("%s: %s, %v", ip, got.ID, ok)
 		}
 	}

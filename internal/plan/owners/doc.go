@@ -1,2 +1,2 @@
-// Package owners says which live target groups serve the desired ones, and to which members live rules and target groups belong.
+// Package owners reports which live target groups serve the desired ones, and to which members live rules and target groups belong.
 package owners

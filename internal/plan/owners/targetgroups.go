@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// TargetGroups says which live target groups serve the desired ones, and whose they are.
+// TargetGroups holds which live target groups serve the desired ones, and whose they are.
 type TargetGroups struct {
 	*draft.Draft
 	DesiredGroups map[string]*model.TargetGroup // by id

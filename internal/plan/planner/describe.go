@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// Describe says what the desired state becomes: with the subnets, security groups, certificates and web ACLs
+// Describe returns what the desired state becomes: with the subnets, security groups, certificates and web ACLs
 // that a plan for it would choose. It is nil where a plan would make nothing, because the whole
 // stack is held or a choice cannot be made, or where facts are missing that the plan has to ask for.
 //

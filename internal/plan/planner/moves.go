@@ -75,7 +75,7 @@ func lifts(desired *model.LoadBalancer, have observed.Stack) bool {
 	return named && live != nil && (live.Attributes == nil || live.Attributes[plan.ProtectionAttribute] == "true")
 }
 
-// moves says of members that come from other stacks, or leave for them, when they are complete.
+// moves determines when the moves of members from and to other stacks are complete.
 type moves struct{ *Resolved }
 
 // reportProtected reports that the last members cannot leave for another stack, as they ask for protection of the load
@@ -115,7 +115,7 @@ func (r moves) reportDepartures() {
 	}
 }
 
-// planArrivals says which members that come from another stack are not shown here yet.
+// planArrivals reports which members that come from another stack are not shown here yet.
 func (r moves) planArrivals() {
 	for _, a := range r.Want.Arriving {
 		wait := plan.Wait{For: "all of its ports"}

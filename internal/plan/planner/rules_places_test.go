@@ -87,7 +87,7 @@ func (s sharing) stack(of ...map[int32][]model.Rule) model.Stack {
 	return st
 }
 
-// full says that AWS takes no more rules than are live.
+// full reports that AWS takes no more rules than are live.
 func full(want model.Stack) {
 	for i := range want.LoadBalancer.Listeners {
 		for j := range want.LoadBalancer.Listeners[i].Rules {

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Obstacle says why no load balancer is made to take the place of a live one; empty if one is, or if
+// Obstacle returns why no load balancer is made to take the place of a live one; empty if one is, or if
 // there is none to replace.
 func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
 	old := lb.Serving(d.Have)
@@ -54,7 +54,7 @@ func concernsAsker(lb *resolved.LoadBalancer, l *resolved.Listener) bool {
 	})
 }
 
-// undeletable says why a load balancer could not be deleted; empty if it can be, or if that is asked for.
+// undeletable returns why a load balancer could not be deleted; empty if it can be, or if that is asked for.
 func undeletable(d *draft.Draft, lb *resolved.LoadBalancer, old *observed.LoadBalancer) string {
 	if equal.SameAttribute(lb.Desired.Attributes[plan.ProtectionAttribute], "true") {
 		return "protection from deletion is asked for"

@@ -70,7 +70,7 @@ type SecurityGroupChoice struct {
 	How SecurityGroupSource
 }
 
-// SecurityGroupSource says why a load balancer has a security group.
+// SecurityGroupSource is why a load balancer has a security group.
 type SecurityGroupSource string
 
 // The sources of security groups.
@@ -105,7 +105,7 @@ type RuleChoice struct {
 	Kept string
 }
 
-// CertificateSource says for which host or field of which object a listener has certificates.
+// CertificateSource holds for which host or field of which object a listener has certificates.
 type CertificateSource struct {
 	Member finding.Ref
 	Field  string
@@ -114,7 +114,7 @@ type CertificateSource struct {
 	ARNs   []string // none if none was found, or none is there yet
 }
 
-// CertificateSearch says how certificates were found.
+// CertificateSearch is how certificates were found.
 type CertificateSearch string
 
 // The ways to certificates.

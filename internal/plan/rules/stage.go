@@ -137,7 +137,7 @@ func (s *ruleSet) indexThese(numbers []int32) map[finding.Ref]*overlap.Index {
 	return out
 }
 
-// masked says for what a rule whose targets are not healthy waits below those that answer its
+// masked returns for what a rule whose targets are not healthy waits below those that answer its
 // requests now, and that will not be before it any more.
 func (ro *Rollout) masked(i int, f *model.Forward) plan.Wait {
 	me := &ro.s.desired[i]

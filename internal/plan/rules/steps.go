@@ -335,7 +335,7 @@ func (r *rulePlanner) onlyNumberDiffers(want plan.Tags, live map[string]string) 
 	return len(put) == 1 && put[naming.ResourceTag(r.Want.ID.Kind)] != "" && len(remove) == 0
 }
 
-// report says for whom traffic waits.
+// report reports the rules whose traffic waits.
 func (r *rulePlanner) report() {
 	for i := range r.s.desired {
 		w := &r.s.desired[i]

@@ -170,7 +170,7 @@ func (r *Removal) drains(g observed.TargetGroup) plan.Wait {
 	return wait
 }
 
-// waitToDelete says to members that leave what the end of their target group waits for.
+// waitToDelete reports on members that leave what the end of their target group waits for.
 func (r *Removal) waitToDelete(g observed.TargetGroup, wait plan.Wait) {
 	owners := r.GroupOwners(g.ARN)
 	for _, m := range r.Want.Leaving {

@@ -44,11 +44,11 @@ type Need struct {
 	ChangedAt time.Time
 }
 
-// Place is a way to find an ENI. Exactly one of Interface, Instance and Address is set.
+// Place is a way to find an ENI. Exactly one of ENI, Instance and Address is set.
 type Place struct {
-	// Interface is the id of the ENI itself, which must carry the address On: the annotation that names
+	// ENI is the id of the ENI itself, which must carry the address On: the annotation that names
 	// it may have been written by the author of the pod.
-	Interface string
+	ENI string
 	// Instance is the node's instance. The ENI is its first one, or the one that carries the
 	// address On.
 	Instance string
@@ -146,8 +146,8 @@ func podPlaces(e Endpoint, n *corev1.Node) ([]Place, bool) {
 		return nil, false
 	}
 	var out []Place
-	if id, ok := branchInterface(e); ok {
-		out = append(out, Place{Interface: id, On: e.ID})
+	if id, ok := branchENI(e); ok {
+		out = append(out, Place{ENI: id, On: e.ID})
 	}
 	if id, ok := InstanceID(n); ok {
 		out = append(out, Place{Instance: id, On: e.ID})
@@ -155,8 +155,8 @@ func podPlaces(e Endpoint, n *corev1.Node) ([]Place, bool) {
 	return out, true
 }
 
-// branchInterface reads the branch ENI of a pod with security groups of its own.
-func branchInterface(e Endpoint) (string, bool) {
+// branchENI reads the branch ENI of a pod with security groups of its own.
+func branchENI(e Endpoint) (string, bool) {
 	text := e.Pod.Annotations["vpc.amazonaws.com/pod-eni"]
 	if text == "" {
 		return "", false

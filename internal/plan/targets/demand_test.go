@@ -134,7 +134,7 @@ func TestPlaces(t *testing.T) {
 		want   [][]targets.Place
 	}{
 		{"on an instance", nil, [][]targets.Place{{{Instance: "i-1", On: "10.0.1.1"}}, p2}},
-		{"with a branch ENI", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.1"}]'}`}, [][]targets.Place{{{Interface: "eni-9", On: "10.0.1.1"}, {Instance: "i-1", On: "10.0.1.1"}}, p2}},
+		{"with a branch ENI", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.1"}]'}`}, [][]targets.Place{{{ENI: "eni-9", On: "10.0.1.1"}, {Instance: "i-1", On: "10.0.1.1"}}, p2}},
 		{"the ENI of another address", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.9"}]'}`}, [][]targets.Place{{{Instance: "i-1", On: "10.0.1.1"}}, p2}},
 		{"an unreadable annotation", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: 'x'}`}, [][]targets.Place{{{Instance: "i-1", On: "10.0.1.1"}}, p2}},
 		{"Fargate", []string{"{LABELS}", "{eks.amazonaws.com/compute-type: fargate}"}, [][]targets.Place{{{Address: "10.0.1.1"}}, p2}},

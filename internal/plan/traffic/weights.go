@@ -22,7 +22,7 @@ type Traffic struct{ *owners.TargetGroups }
 // New returns what moves requests between the target groups of a stack.
 func New(tg *owners.TargetGroups) *Traffic { return &Traffic{tg} }
 
-// Shift says what the actions are to be now, on the way from the live ones to the desired ones, and
+// Shift returns what the actions are to be now, on the way from the live ones to the desired ones, and
 // which target groups this waits for: while a new target group has no healthy target and the old ones
 // have, the new one is attached with weight 0, so that AWS checks its targets, and traffic stays. It
 // waits for none where the desired actions can be set as they are.

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// guarded says what the one ALB is tied to.
+// guarded returns what the one ALB is tied to.
 func guarded(r *Harness) string {
 	w := r.Emulator.Store()
 	w.Lock()

@@ -140,7 +140,7 @@ func (h *herd) churn(rate int, d time.Duration, services ...int) {
 	}
 }
 
-// answered says how long after it was asked for each new target was registered, and each old one
+// answered returns how long after it was asked for each new target was registered, and each old one
 // deregistered, in ascending order.
 func (h *herd) answered(t *testing.T) (in, out []time.Duration) {
 	t.Helper()

@@ -20,7 +20,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// gatewayReasons says what the calls are for that an application load balancer of a Gateway needs beyond those of a
+// gatewayReasons is what the calls are for that an application load balancer of a Gateway needs beyond those of a
 // Service, or for another reason, and how many a Gateway and each of its routes cannot do without.
 var gatewayReasons = map[string]struct {
 	floor, route int

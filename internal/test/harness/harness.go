@@ -80,7 +80,7 @@ type Options struct {
 	Resync time.Duration
 	// Drift looks for what others change in AWS, as the real controller does.
 	Drift bool
-	// DriftMode says what happens to it; empty: the default.
+	// DriftMode is what happens to it; empty: the default.
 	DriftMode engine.DriftMode
 	// Workers runs the controller's own queues with so many workers each, instead of one item
 	// after the other by Settle.

@@ -128,7 +128,7 @@ func TestThePortOfASharedLoadBalancerStaysWithItsService(t *testing.T) {
 	})
 }
 
-// unservedPort says why a connection to a port of the name of a load balancer reaches no pod.
+// unservedPort returns why a connection to a port of the name of a load balancer reaches no pod.
 func unservedPort(port int) func(r *Harness, name string) string {
 	return func(r *Harness, name string) string {
 		w := r.Emulator.Store()

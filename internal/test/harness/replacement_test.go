@@ -72,7 +72,7 @@ func (f *follower) look(why string) {
 	}
 }
 
-// unserved says why a request for / to the name of a load balancer gets no answer from a pod.
+// unserved returns why a request for / to the name of a load balancer gets no answer from a pod.
 func unserved(r *Harness, name string) string {
 	w := r.Emulator.Store()
 	w.Lock()

@@ -24,7 +24,7 @@ func podsOfPorts(name string, addresses ...string) string {
 	return strings.Replace(pods(name, addresses...), `{name: "", port: 8080, protocol: TCP}`, "{name: a, port: 8080, protocol: TCP}, {name: b, port: 8080, protocol: TCP}", 1)
 }
 
-// callReasons says what each call is for that a Service with two ports needs, and how many it cannot do without: what
+// callReasons is what each call is for that a Service with two ports needs, and how many it cannot do without: what
 // AWS has no call for that does it for several resources.
 var callReasons = map[string]struct {
 	floor int

@@ -32,7 +32,7 @@ var requests = func() (out []request) {
 
 const nothing = "nothing"
 
-// outcomes say what happens to each request.
+// outcomes returns what happens to each request.
 func outcomes(have observed.Stack) []string {
 	out := make([]string, len(requests))
 	for i := range out {

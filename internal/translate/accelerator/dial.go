@@ -121,7 +121,7 @@ func (t dialBuilder) share(namespace, service string) (out share) {
 	return out
 }
 
-// follow says where the dial of an endpoint group goes. What the object gives is the most.
+// follow reports where the dial of an endpoint group goes. What the object gives is the most.
 func (t dialBuilder) follow(g *model.EndpointGroup) {
 	switch counted := t.targets[g.ID]; {
 	case t.dial == nil:

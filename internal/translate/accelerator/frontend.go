@@ -63,7 +63,7 @@ type Frontend struct{ opt Options }
 // New returns the frontend with the options.
 func New(opt Options) *Frontend { return &Frontend{opt: opt.filled()} }
 
-// Stacks says which stacks an object belongs to: a GlobalAccelerator to its own.
+// Stacks returns which stacks an object belongs to: a GlobalAccelerator to its own.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	ga, ok := obj.(*aga.GlobalAccelerator)
 	if !ok {

@@ -49,7 +49,7 @@ type next struct {
 	// ready is empty where the condition stays.
 	ready           metav1.ConditionStatus
 	reason, message string
-	// endpoints say which endpoints are left out, unknown that a run was cut short before that was known.
+	// endpoints are which endpoints are left out, unknown that a run was cut short before that was known.
 	endpoints finding.List
 	unknown   bool
 	deleting  bool

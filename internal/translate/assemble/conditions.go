@@ -29,7 +29,7 @@ func (l ConditionLimits) OrDefault() ConditionLimits {
 	return ConditionLimits{Values: cmp.Or(l.Values, conditionValues), Wildcards: cmp.Or(l.Wildcards, conditionWildcards)}
 }
 
-// Excess says which limit the conditions of a rule break, "" if none, and which flag says that AWS
+// Excess returns which limit the conditions of a rule break, "" if none, and which flag says that AWS
 // has raised it.
 func (l ConditionLimits) Excess(cs []model.Condition) (why, flag string) {
 	values, wildcards, long := 0, 0, ""

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// classBuilder says which class parameters have no effect.
+// classBuilder determines which class parameters have no effect.
 type classBuilder struct{ *Builder }
 
 // ignoredClassSettings reports to members whose classes say something about the load balancer that only the

@@ -200,7 +200,7 @@ func (g *Group) check(r GroupRequest, found *finding.List) {
 	}
 }
 
-// TrafficPort says that a health check goes where the traffic goes.
+// TrafficPort reports that a health check goes where the traffic goes.
 const TrafficPort = "traffic-port"
 
 func (g *Group) checkPort(r GroupRequest, found *finding.List) string {

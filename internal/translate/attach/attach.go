@@ -57,7 +57,7 @@ type Listener struct {
 	Refs Problem
 	// Kinds are the kinds of routes that may attach.
 	Kinds []gatewayv1.RouteGroupKind
-	// Admits says which namespaces routes may be of, so that it can be compared with another listener of the Gateway.
+	// Admits is which namespaces routes may be of, so that it can be compared with another listener of the Gateway.
 	Admits string
 	// Certificates are the Secrets that the listener refers to and may read, in order.
 	Certificates []Secret

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// validate says which listeners are out of service. Of two that conflict, the later one is: those of the Gateway come
+// validate reports which listeners are out of service. Of two that conflict, the later one is: those of the Gateway come
 // before those of ListenerSets, and of these the older first. What is live stays with who has it: a listener of a
 // ListenerSet that serves a hostname comes before an older one that does not, and on a network load balancer, where a
 // port has one route, whoever serves the port comes first.
@@ -115,7 +115,7 @@ func (e *evaluation) conflict(l, first, taken *Listener) (holder *Listener, why 
 		"an earlier listener has hostname %q on port %d; this listener is not served; use another hostname or port", host, port)}, true
 }
 
-// ranks say which listeners of contested ports come before others. Those of the Gateway itself come first, but for ports
+// ranks returns which listeners of contested ports come before others. Those of the Gateway itself come first, but for ports
 // of a network load balancer that others serve.
 func (e *evaluation) ranks(contested map[int32]bool) map[int]int {
 	live := map[int]bool{}            // listeners whose routes serve

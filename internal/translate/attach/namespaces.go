@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// selection says which namespaces may attach to something.
+// selection holds which namespaces may attach to something.
 type selection struct {
 	from     gatewayv1.FromNamespaces
 	own      string // the namespace that Same stands for

@@ -149,7 +149,7 @@ func (t *hostTable) below(host string) []string {
 	return out
 }
 
-// portRoute says what of the hostnames of a route belongs to other listeners of the port.
+// portRoute returns what of the hostnames of a route belongs to other listeners of the port.
 func (e *evaluation) portRoute(n int, s *served, t *hostTable) PortRoute {
 	out := PortRoute{Route: n, Listeners: slices.Sorted(slices.Values(s.listeners)), Hostnames: slices.Sorted(maps.Keys(s.hosts))}
 	attached := map[string]bool{"": true} // hostnames of the listeners that the route is attached to

@@ -20,7 +20,7 @@ type Frontend struct {
 // New returns the frontend for stacks of a kind: model.ALBGateway or model.NLBGateway.
 func New(kind model.Kind, opt Options) *Frontend { return &Frontend{kind: kind, opt: opt.filled()} }
 
-// Stacks says which stacks of the kind an object belongs to: a Gateway to the one that its class makes of it, and to
+// Stacks returns which stacks of the kind an object belongs to: a Gateway to the one that its class makes of it, and to
 // the one whose finalizer it carries. A GatewayClass belongs to the stacks of its Gateways.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	var out []model.StackID

@@ -13,7 +13,7 @@ import (
 
 // What several ask for belongs to the one that has it live.
 
-// incumbentBuilder says which of two equal matches is live.
+// incumbentBuilder determines which of two equal matches is live.
 type incumbentBuilder struct{ *translation }
 
 // Serves reports whether a route has a part of what is live on a port: of its default action on a network load balancer,

@@ -71,7 +71,7 @@ func sameBackends(a, b cluster.Object) bool {
 	return true
 }
 
-// reportOutvoted says which routes get nothing from ports that they are attached to, and whose these are.
+// reportOutvoted reports which routes get nothing from ports that they are attached to, and whose these are.
 func (t networkBuilder) reportOutvoted(ports []*port) {
 	for n := range t.attached.Routes {
 		lost := t.outvoted[n]
@@ -92,7 +92,7 @@ func (t networkBuilder) reportOutvoted(ports []*port) {
 	}
 }
 
-// outvotedBy says why a route does not get the connections of a port. strange reports that the port belongs to a listener
+// outvotedBy returns why a route does not get the connections of a port. strange reports that the port belongs to a listener
 // that does not admit it.
 func (t networkBuilder) outvotedBy(p *port, n int) (f finding.Finding, strange bool) {
 	f = finding.Finding{

@@ -114,7 +114,7 @@ func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]
 	return nil, nil
 }
 
-// loop says that a redirect leads back to the same URL, "" if it does not. One that replaces nothing but the prefix of
+// loop returns the fault of a redirect that leads back to the same URL, "" if it does not. One that replaces nothing but the prefix of
 // the path gets the port of the listener: AWS takes no redirect in which every part is that of the request.
 func loop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, m *match) string {
 	number := strconv.Itoa(int(p.Number))

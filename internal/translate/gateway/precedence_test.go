@@ -255,7 +255,7 @@ func (c candidate) before(o candidate) bool {
 	return false
 }
 
-// fits says how specifically a hostname, which may be a wildcard, takes a host; 0: not.
+// fits returns how specifically a hostname, which may be a wildcard, takes a host; 0: not.
 func fits(pattern, host string) int {
 	switch {
 	case pattern == "":

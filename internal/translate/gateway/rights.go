@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// Withdrawn says which live rules, target groups and certificates have no right any more: by the listeners, which admit
+// Withdrawn returns which live rules, target groups and certificates have no right any more: by the listeners, which admit
 // namespaces and kinds for hostnames, and by the ReferenceGrants. No route or configuration has to be readable for that.
 // What a missing kind would have to say is not known, and withdraws nothing.
 func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {

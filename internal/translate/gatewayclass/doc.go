@@ -1,3 +1,3 @@
-// Package gatewayclass says what is written to GatewayClasses and to the configurations of Gateways, which are no
+// Package gatewayclass reports what is written to GatewayClasses and to the configurations of Gateways, which are no
 // stacks: conditions, finalizers, and what other controllers read after a take-over. It is pure.
 package gatewayclass

@@ -123,7 +123,7 @@ func ForRoute(spec gwconfig.TargetGroupConfigurationSpec, kind, namespace, name 
 	return MergeProps(spec.RouteConfigurations[best].TargetGroupProps, spec.DefaultConfiguration)
 }
 
-// fit says how well an identifier names a route: 3 by its name, 2 by its namespace, 1 by its kind, 0 not at all.
+// fit returns how well an identifier names a route: 3 by its name, 2 by its namespace, 1 by its kind, 0 not at all.
 func fit(id gwconfig.RouteIdentifier, kind, namespace, name string) int {
 	switch {
 	case id.RouteKind != kind:

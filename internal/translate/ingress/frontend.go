@@ -20,7 +20,7 @@ type Frontend struct{ opt Options }
 // New returns the frontend with the options.
 func New(opt Options) *Frontend { return &Frontend{opt: opt.filled()} }
 
-// Stacks says which stacks an object belongs to. An Ingress belongs to its group and to every
+// Stacks returns which stacks an object belongs to. An Ingress belongs to its group and to every
 // group whose finalizer it carries; one that cannot be placed and carries none is looked at under
 // its own name, so that its fault is reported. Classes, parameters and Namespaces belong to the
 // stacks of the Ingresses that they decide about.

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// placed says where an Ingress belongs. With a fault that is not known.
+// placed holds where an Ingress belongs. With a fault that is not known.
 type placed struct {
 	classified
 	id  model.StackID

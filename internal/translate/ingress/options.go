@@ -27,7 +27,7 @@ type Options struct {
 	MaxRules     int
 	// DescribePlan shows what a load balancer becomes in an annotation of the first member.
 	DescribePlan bool
-	// Tenancy says what members of an IngressGroup may do to each other; Cooperative if empty.
+	// Tenancy is what members of an IngressGroup may do to each other; Cooperative if empty.
 	Tenancy Tenancy
 	// ExactRegexHosts keeps rules behind a redirect whose only hosts are regular expressions,
 	// which older controllers drop.

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Withdrawn says which live rules are of Ingresses whose class does not admit their namespace, or gives them to another
+// Withdrawn returns which live rules are of Ingresses whose class does not admit their namespace, or gives them to another
 // controller while the load balancer is protected from deletion. A class that is missing, or whose parameters cannot be
 // read, withdraws nothing.
 func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
@@ -106,7 +106,7 @@ func groupsOf(actions []model.Action) (out []string) {
 	return out
 }
 
-// untagged says whose the live rules may be that forward to no target group of the stack: redirects, fixed responses and
+// untagged holds whose the live rules may be that forward to no target group of the stack: redirects, fixed responses and
 // target groups of others. No tag shows it, and an Ingress that is not admitted can be edited so that it does not name
 // them any more. So such a rule has a right if an admitted Ingress has an action for its host and path, however its
 // annotations read.

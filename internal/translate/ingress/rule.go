@@ -56,7 +56,7 @@ func (t *translation) rule(m *member, p *members.Port, path rulePath, held model
 	return r, true
 }
 
-// pathFault says what is wrong with a path, "" if nothing is.
+// pathFault returns what is wrong with a path, "" if nothing is.
 func pathFault(p rulePath) string {
 	switch p.kind {
 	case networkingv1.PathTypeExact, networkingv1.PathTypePrefix:

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// Tenancy says what members of an IngressGroup may do to each other.
+// Tenancy is what members of an IngressGroup may do to each other.
 type Tenancy string
 
 // The tenancies.
@@ -60,7 +60,7 @@ func (o *hostOwners) grant(c *hostClaim) {
 	o.exact[c.host], o.plain = c, append(o.plain, c)
 }
 
-// hostBuilder says which namespace owns which host.
+// hostBuilder determines which namespace owns which host.
 type hostBuilder struct{ *translation }
 
 // assignHosts gives the hosts of the members' rules to namespaces: to the one that has live rules for a

@@ -19,7 +19,7 @@ func Unprotected(annotations map[string]string, annotation string) bool {
 	return err == nil && parseErr == nil && !on
 }
 
-// DeletionGuard says why a load balancer must not go with an object: its attributes, in an annotation, ask for
+// DeletionGuard returns why a load balancer must not go with an object: its attributes, in an annotation, ask for
 // protection, or what they say about that cannot be read.
 func DeletionGuard(object finding.Ref, annotations map[string]string, annotation string) *finding.Finding {
 	raw := annotations[annotation]

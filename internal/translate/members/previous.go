@@ -10,22 +10,22 @@ import (
 func (t *Translation) FindMissingClass() {
 	for _, m := range t.Previous {
 		t.Stack.Contested = true // what is theirs depends on what is live
-		if t.missingClass == nil && m.ClassMissing && t.Serves(m) && !t.hearsTheClassBefore(m) {
+		if t.missingClass == nil && m.ClassMissing && t.Serves(m) && !t.previousClassDecides(m) {
 			t.missingClass = m
 			t.Stack.Held.Tags = true
 		}
 	}
 }
 
-// hearsTheClassBefore reports whether the class that decides in isolated tenancy is known without a member
+// previousClassDecides reports whether the class that decides in isolated tenancy is known without a member
 // that is missing: one that names the stack, and did before the member was made.
-func (t *Translation) hearsTheClassBefore(missing *Member) bool {
+func (t *Translation) previousClassDecides(missing *Member) bool {
 	return t.Isolated && slices.ContainsFunc(t.Members, func(m *Member) bool {
 		return m.NamedByClass && claimsBefore(m, missing)
 	})
 }
 
-// absentFrom is a former member whose class cannot be read and that is served on a port; nil if there is
+// absentFrom is a previous member whose class cannot be read and that is served on a port; nil if there is
 // none.
 func (t *Translation) absentFrom(number int32) *Member {
 	l := t.LiveLoadBalancer().OnPort(number)

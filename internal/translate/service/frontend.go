@@ -19,7 +19,7 @@ type Frontend struct{ opt Options }
 // New returns the frontend with the options.
 func New(opt Options) *Frontend { return &Frontend{opt: opt.filled()} }
 
-// Stacks says which stacks an object belongs to: a Service to the one that it asks for and to those whose
+// Stacks returns which stacks an object belongs to: a Service to the one that it asks for and to those whose
 // finalizer it carries. Services that others name as weighted backends are found by the view.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	svc, ok := obj.(*corev1.Service)

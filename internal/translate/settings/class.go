@@ -145,7 +145,7 @@ func (c overlay) subnets(s *v1beta1.SubnetSelector) {
 	c.in.Subnets = Opt[[]string]{}
 }
 
-// selectorFault says why a selector does not choose subnets in exactly one way.
+// selectorFault returns why a selector does not choose subnets in exactly one way.
 func selectorFault(s *v1beta1.SubnetSelector) error {
 	switch {
 	case len(s.IDs) > 0 && len(s.Tags) > 0:

@@ -25,7 +25,7 @@ import (
 type Options struct {
 	// IngressClass is that of Ingresses with the annotation; with "" an Ingress needs no class.
 	IngressClass string
-	// Services says which Services are served; nil: none.
+	// Services is which Services are served; nil: none.
 	Services *settings.ServiceSelection
 	// Gateways are served.
 	Gateways bool

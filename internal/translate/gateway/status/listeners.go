@@ -31,7 +31,7 @@ func (v listenerVerdict) wrong() string {
 	return firstProblem(v.accepted, v.resolved, v.stopped).Message
 }
 
-// reportListeners says of each listener what is wrong with it, once that is known of routes.
+// reportListeners reports of each listener what is wrong with it, once that is known of routes.
 func (r *Status) reportListeners() {
 	r.listeners = make([]listenerVerdict, len(r.Attached.Listeners))
 	for i, route := range r.Attached.Routes {

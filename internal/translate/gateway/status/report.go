@@ -1,4 +1,4 @@
-// Package status says in the status of a Gateway, its ListenerSets and its routes, and in events, what a run brought about.
+// Package status reports in the status of a Gateway, its ListenerSets and its routes, and in events, what a run brought about.
 package status
 
 import (

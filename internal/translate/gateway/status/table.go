@@ -31,7 +31,7 @@ var (
 	advice           = conditionRow{asAdvice, ""}
 )
 
-// conditionTable says for each reason of a finding on a route, or on a listener, where it shows.
+// conditionTable has for each reason of a finding on a route, or on a listener, the condition that shows it.
 var conditionTable = map[finding.Reason]conditionRow{
 	finding.BackendNotFound:          backendNotFound,
 	finding.BackendPortNotFound:      backendNotFound,
@@ -83,7 +83,7 @@ var listenerReasons = map[finding.Reason]string{
 	finding.HostNotOwned:          string(gwv1.ListenerReasonInvalidCertificateRef),
 }
 
-// conditionOf says where a finding on a route or a listener shows. An error that has no row of its own keeps its
+// conditionOf returns where a finding on a route or a listener shows. An error that has no row of its own keeps its
 // reason: what AWS refuses or cannot do now is no fault of references.
 func conditionOf(x finding.Finding) conditionRow {
 	row, ok := conditionTable[x.Reason]

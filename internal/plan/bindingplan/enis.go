@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// InterfaceQuery asks for network interfaces.
-type InterfaceQuery struct {
+// ENIQuery asks for network interfaces.
+type ENIQuery struct {
 	Instances []string // by instance id
 	// Carried are addresses that the interfaces of an instance are expected to carry. Addresses
 	// come and go with pods, so an answer from memory that lacks one has to be read again.
@@ -23,11 +23,11 @@ type InterfaceQuery struct {
 	MaxAge time.Duration
 }
 
-// Interfaces is the answer. An instance's interfaces include their addresses and prefixes.
-type Interfaces struct {
-	OfInstance map[string][]network.Interface
-	ByID       map[string]network.Interface
-	ByAddress  map[string]network.Interface
+// ENIs is the answer. An instance's interfaces include their addresses and prefixes.
+type ENIs struct {
+	OfInstance map[string][]network.ENI
+	ByID       map[string]network.ENI
+	ByAddress  map[string]network.ENI
 }
 
 // RuleOptions are settings that the rules depend on.
@@ -42,7 +42,7 @@ type RuleOptions struct {
 
 func unclear(b finding.Ref, err error) finding.Finding {
 	fix := "tag exactly one of the security groups for the cluster"
-	if errors.Is(err, errNoInterface) {
+	if errors.Is(err, errNoENI) {
 		fix = "this is tried again; if it lasts, check that the address belongs to the VPC"
 	}
 	return finding.Finding{
@@ -51,12 +51,12 @@ func unclear(b finding.Ref, err error) finding.Finding {
 	}
 }
 
-// errNoInterface says that AWS does not know the address of an endpoint, which may be a moment old.
-var errNoInterface = errors.New("AWS has no network interface with the address")
+// errNoENI reports that AWS does not know the address of an endpoint, which may be a moment old.
+var errNoENI = errors.New("AWS has no network interface with the address")
 
 // QueryFor gathers the places of all endpoints that are pods into one question; see NewNodeGroups for nodes.
-func QueryFor(asks ...Demand) InterfaceQuery {
-	q := InterfaceQuery{Carried: map[string][]string{}}
+func QueryFor(asks ...Demand) ENIQuery {
+	q := ENIQuery{Carried: map[string][]string{}}
 	for _, a := range asks {
 		for _, n := range a.Needs {
 			for i, p := range n.Places {
@@ -67,8 +67,8 @@ func QueryFor(asks ...Demand) InterfaceQuery {
 					if p.On != "" && i == 0 {
 						q.Carried[p.Instance] = append(q.Carried[p.Instance], p.On)
 					}
-				case p.Interface != "":
-					q.IDs = append(q.IDs, p.Interface)
+				case p.ENI != "":
+					q.IDs = append(q.IDs, p.ENI)
 				case p.Address != "":
 					q.Addresses = append(q.Addresses, p.Address)
 				}
@@ -83,7 +83,7 @@ func QueryFor(asks ...Demand) InterfaceQuery {
 }
 
 // Empty reports whether nothing is asked.
-func (q InterfaceQuery) Empty() bool { return len(q.Instances)+len(q.IDs)+len(q.Addresses) == 0 }
+func (q ENIQuery) Empty() bool { return len(q.Instances)+len(q.IDs)+len(q.Addresses) == 0 }
 
 // unique sorts a list and drops repeats.
 func unique(list []string) []string {
@@ -95,26 +95,26 @@ func unique(list []string) []string {
 
 // groupOf finds the security group that carries the rules of an endpoint, and the groups among
 // which it is.
-func (o RuleOptions) groupOf(n targets.Need, found Interfaces) (string, []network.InterfaceGroup, error) {
+func (o RuleOptions) groupOf(n targets.Need, found ENIs) (string, []network.ENIGroup, error) {
 	for _, p := range n.Places {
-		if eni, ok := interfaceAt(p, found); ok {
+		if eni, ok := eniAt(p, found); ok {
 			group, err := network.ChooseEndpointGroup(o.ClusterName, eni.ID, eni.Groups, o.GroupTags)
 			return group, eni.Groups, err
 		}
 	}
-	return "", nil, fmt.Errorf("%w of %s, so no security group is opened for it", errNoInterface, n.Endpoint)
+	return "", nil, fmt.Errorf("%w of %s, so no security group is opened for it", errNoENI, n.Endpoint)
 }
 
-func interfaceAt(p targets.Place, found Interfaces) (network.Interface, bool) {
+func eniAt(p targets.Place, found ENIs) (network.ENI, bool) {
 	switch {
-	case p.Interface != "":
-		eni, ok := found.ByID[p.Interface]
+	case p.ENI != "":
+		eni, ok := found.ByID[p.ENI]
 		return eni, ok && eni.Carries(p.On)
 	case p.Address != "":
 		eni, ok := found.ByAddress[p.Address]
 		return eni, ok && (p.On == "" || eni.Carries(p.On))
 	case p.On != "":
-		return network.InterfaceOf(p.On, found.OfInstance[p.Instance])
+		return network.ENIOf(p.On, found.OfInstance[p.Instance])
 	}
 	return network.Primary(found.OfInstance[p.Instance])
 }

@@ -13,10 +13,10 @@ const (
 	groupDescription     = "GlobalAccelerator configured SecurityGroup"
 )
 
-// moveInterfaces makes the ENIs of the account's accelerators those that there have to be: one in each subnet of each
+// moveENIs makes the ENIs of the account's accelerators those that there have to be: one in each subnet of each
 // endpoint that sees the addresses of clients. The security group of a VPC stays. A subnet without a free address gets
 // no ENI; traffic does not depend on it here.
-func (s *Service) moveInterfaces(c *store.Call) {
+func (s *Service) moveENIs(c *store.Call) {
 	st := s.state(c)
 	wanted := map[store.AcceleratorInterface]bool{}
 	st.Each(func(_ *store.Accelerator, _ *store.AcceleratorListener, g *store.EndpointGroup) {

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Interface is an ENI with its addresses and security groups. Addresses and Prefixes may be of
+// ENI is an ENI with its addresses and security groups. Addresses and Prefixes may be of
 // either family.
-type Interface struct {
+type ENI struct {
 	ID          string
 	DeviceIndex int32
 	Addresses   []string // ascending
 	Prefixes    []string
-	Groups      []InterfaceGroup
+	Groups      []ENIGroup
 }
 
 // Carries reports whether an address is one of the ENI's own or within its prefixes.
-func (i Interface) Carries(ip string) bool {
+func (i ENI) Carries(ip string) bool {
 	_, ok := slices.BinarySearch(i.Addresses, ip)
 	return ok || carriesIPv6(i.Addresses, ip) || InRanges(ip, i.Prefixes)
 }
@@ -34,22 +34,22 @@ func carriesIPv6(addresses []string, ip string) bool {
 	})
 }
 
-// InterfaceOf finds the ENI that carries an address.
-func InterfaceOf(ip string, interfaces []Interface) (Interface, bool) {
-	for _, i := range interfaces {
+// ENIOf finds the ENI that carries an address.
+func ENIOf(ip string, enis []ENI) (ENI, bool) {
+	for _, i := range enis {
 		if i.Carries(ip) {
 			return i, true
 		}
 	}
-	return Interface{}, false
+	return ENI{}, false
 }
 
 // Primary finds the ENI with device index 0, whose security groups apply to a node's traffic.
-func Primary(interfaces []Interface) (Interface, bool) {
-	for _, i := range interfaces {
+func Primary(enis []ENI) (ENI, bool) {
+	for _, i := range enis {
 		if i.DeviceIndex == 0 {
 			return i, true
 		}
 	}
-	return Interface{}, false
+	return ENI{}, false
 }
