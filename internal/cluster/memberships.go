@@ -162,7 +162,7 @@ func (m *Memberships) LeftBy(ref Ref) []string {
 	return out
 }
 
-// Begin takes up what an earlier process has stored, compared with the objects that there are now. It
+// Begin loads what an earlier process has stored, compared with the objects that there are now. It
 // returns the objects that have left a stack and are gone: no event will come of them. What the earlier
 // process saw carried and is gone without a trace is forgotten, as a user may have taken the finalizer
 // off to keep the load balancer. watched reports whether an object would be seen at all; what is

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Tracker knows what each consumer asked for in its last view, and so whom an event concerns. It
+// Tracker holds what each consumer asked for in its last view, and so finds those that an event concerns. It
 // is safe for concurrent use.
 type Tracker[K comparable] struct {
 	mu      sync.Mutex

@@ -20,7 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// addOptionalKinds takes up what is installed of the Gateway API, and GlobalAccelerators, now and later.
+// addOptionalKinds reads the kinds that are installed of the Gateway API, and GlobalAccelerators, now and later.
 func addOptionalKinds(ctx context.Context, s Setup, aws AWS, mgr manager.Manager, source *kube.Source) error {
 	d, err := discovery.NewDiscoveryClientForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
@@ -106,7 +106,7 @@ func servesGateways(g config.Gates) bool {
 }
 
 // acceleratorKinds are the kinds that GlobalAccelerators need, or use where they are installed. Gateways whose classes
-// are not read would be taken for those of nobody, so they are added only where no Gateway is served.
+// are not read would be taken for orphans, so they are added only where no Gateway is served.
 func acceleratorKinds(g config.Gates) []cluster.Kind {
 	out := append([]cluster.Kind{cluster.KindReferenceGrant}, accelerators.kinds...)
 	if !servesGateways(g) {
@@ -140,7 +140,7 @@ func wantedGatewayKinds(g config.Gates) []cluster.Kind {
 }
 
 // usableKinds are the kinds to read where some are installed. The error names the features that the operator has set
-// and that are off because their kinds are not there; GlobalAccelerators, whose gate somebody has to set in any case,
+// and that are off because their kinds are not there; GlobalAccelerators, whose gate has to be set in any case,
 // are left out.
 func usableKinds(g config.Gates, withAccelerators bool, found kube.Installation) ([]cluster.Kind, error) {
 	var out []cluster.Kind
@@ -192,7 +192,7 @@ type takesUp interface {
 	StopKinds(ctx context.Context, kinds, again []cluster.Kind) ([]cluster.Kind, error)
 }
 
-// kindsWatch takes up optional kinds when they are installed, and gives them up when they are removed.
+// kindsWatch starts reading optional kinds when they are installed, and stops when they are removed.
 type kindsWatch struct {
 	gates        config.Gates
 	accelerators bool // GlobalAccelerators are served where they are installed
@@ -205,7 +205,7 @@ type kindsWatch struct {
 
 func (w *kindsWatch) wanted() []cluster.Kind { return wantedKinds(w.gates, w.accelerators) }
 
-// begin takes up what is installed when the process starts. A feature that the operator has set must be among that.
+// begin reads the kinds that are installed when the process starts. A feature that the operator has set must be among that.
 func (w *kindsWatch) begin(ctx context.Context) error {
 	found, err := w.find(ctx, w.wanted())
 	if err != nil {
@@ -222,7 +222,7 @@ func (w *kindsWatch) begin(ctx context.Context) error {
 // classified are the kinds whose meaning depends on which kinds are there.
 var classified = []cluster.Kind{cluster.KindGatewayClass, cluster.KindGateway}
 
-// look takes up what has been installed since, gives up what has been removed, and reports whether everything is there.
+// look starts reading what has been installed since, stops reading what has been removed, and reports whether everything is there.
 func (w *kindsWatch) look(ctx context.Context) (bool, error) {
 	wanted := w.wanted()
 	missing := func(k cluster.Kind) bool { return !w.source.Installed(k) }

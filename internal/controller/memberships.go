@@ -29,7 +29,7 @@ type Memberships struct {
 	next time.Time
 }
 
-// Load takes up what the process before has stored, and compares it with the Ingresses that there are.
+// Load loads what the process before has stored, and compares it with the Ingresses that there are.
 // It returns those that have left a stack and are gone. watched reports whether an object would be
 // seen at all.
 func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watched func(cluster.Ref) bool) []cluster.Ref {
@@ -39,7 +39,7 @@ func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watc
 	}
 	gone, leftOut := m.Memory.Begin(text, watched, ingresses)
 	if leftOut > 0 {
-		m.Log.Info("left out memberships of another version", "lines", leftOut, "effect", "that the objects they name left a load balancer while no controller ran is not noticed")
+		m.Log.Info("left out memberships of another version", "lines", leftOut, "effect", "Ingresses that left a load balancer while no controller ran are not noticed")
 	}
 	m.Keep(ctx)
 	return gone

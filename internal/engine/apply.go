@@ -56,7 +56,7 @@ type observation struct {
 	hindered bool
 }
 
-// execution carries out steps, and enters in the outcome what they bring about.
+// execution carries out steps, and enters their results in the outcome.
 type execution struct{ observation }
 
 // resolveAndConverge decides what is contested by what is live, and converges.

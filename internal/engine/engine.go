@@ -89,7 +89,7 @@ const (
 	Fenced    = failure.Fenced
 )
 
-// Outcome is what a run brought about.
+// Outcome is the result of a run.
 type Outcome struct {
 	ID model.StackID
 	// Read is the view of the run, which holds what it asked for up to its report.

@@ -27,7 +27,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	members := map[group][]FailedStep{}
 	for _, f := range failed {
 		f.Step.Blames = r.blamed(f)
-		_, imports := f.Step.Do.(plan.ImportCertificate) // each tells until when its certificate serves
+		_, imports := f.Step.Do.(plan.ImportCertificate) // each reports until when its certificate serves
 		together := (f.Class == Quota || f.Class == Denied) && !imports
 		switch {
 		case (f.Class == InUse || f.Class == NotReady) && f.Row < reportedAfter, f.Class == Throttled, failure.Turn(f.Err) > 0:

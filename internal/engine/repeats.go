@@ -173,7 +173,7 @@ func (r repeats) reportedAs(made string) bool {
 	return false
 }
 
-// standsThere reports whether what an action has made is there, and is of a kind of which nobody can change what AWS shows
+// standsThere reports whether what an action has made is there, and is of a kind of which no one else can change what AWS shows
 // otherwise. Another one would be shown in the same way.
 func standsThere(do plan.Action, made string, have observed.Stack) bool {
 	switch do.(type) {

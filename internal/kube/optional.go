@@ -34,7 +34,7 @@ func (s *Source) Installed(kind cluster.Kind) bool {
 }
 
 // typeOf returns the type of a kind that may be read now, and what is held of it, nil if it is read through the cache's
-// client; read is false for an optional kind that is not taken up.
+// client; read is false for an optional kind that is not read.
 func (s *Source) typeOf(kind cluster.Kind) (typ cluster.Type, h *held, read bool, err error) {
 	s.mu.RLock()
 	typ, read = s.kinds[kind]
@@ -73,7 +73,7 @@ func (s *Source) watch(w watcher) error {
 	return s.attach(w)
 }
 
-// attach connects a watcher with the informer of its kind. The lock is held, so that no kind is taken up meanwhile.
+// attach connects a watcher with the informer of its kind. The lock is held, so that no kind is started meanwhile.
 func (s *Source) attach(w watcher) error {
 	typ := s.kinds[w.kind]
 	informer, err := s.cache.GetInformer(w.ctx, typ.New(), cache.BlockUntilSynced(false))

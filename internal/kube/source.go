@@ -75,7 +75,7 @@ type Source struct {
 	mu    sync.RWMutex
 	kinds map[cluster.Kind]cluster.Type
 	held  map[cluster.Kind]*held // nil for a kind that is read through the cache's client
-	// optional are kinds that may be taken up later; until then they have no objects.
+	// optional are kinds that may be started later; until then they have no objects.
 	optional map[cluster.Kind]bool
 	watchers []watcher
 }
@@ -248,7 +248,7 @@ func (s *Source) List(q cluster.Query) ([]cluster.Object, error) {
 }
 
 // Watch calls notify for every event of the kinds, from one goroutine per kind, beginning with the
-// objects that exist. Events of a kind that is taken up later begin then. It returns at once; the calls end with the context.
+// objects that exist. Events of a kind that is started later begin then. It returns at once; the calls end with the context.
 func (s *Source) Watch(ctx context.Context, kinds []cluster.Kind, notify func(Event)) error {
 	for _, k := range kinds {
 		if k == cluster.KindSecret {

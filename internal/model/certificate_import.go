@@ -56,7 +56,7 @@ type CertificateIdentity struct {
 	NotAfter          int64
 }
 
-// clientAuth is the usage that ACM lets go from one import to the next.
+// clientAuth is the usage that ACM lets an import drop, from one import to the next.
 const clientAuth = "1.3.6.1.5.5.7.3.2"
 
 // TakesPlaceOf reports whether ACM imports a certificate in place of another, so that it keeps its ARN: with a

@@ -112,7 +112,7 @@ func HostPattern(host string) string {
 	return "^" + regexp.QuoteMeta(host) + anyPort
 }
 
-// PlainHost is the hostname whose HostPattern an expression is; false if it is another one.
+// PlainHost returns the hostname of which HostPattern makes the expression; false if there is none.
 func PlainHost(expr string) (host string, ok bool) {
 	host, ok = strings.CutSuffix(strings.TrimPrefix(expr, "^"), anyPort)
 	if rest, wild := strings.CutPrefix(host, ".+"); wild {

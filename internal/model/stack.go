@@ -63,7 +63,7 @@ type Stack struct {
 	Certificates []ManagedCertificate
 	// Held are the parts that stay as they are live.
 	Held HeldParts
-	// Contested reports that members disagree on something that the load balancer has once, or that
+	// Contested reports that members disagree on a load-balancer-wide setting, or that
 	// what one of them says about it cannot be read. Then the live value decides (the incumbent):
 	// translate again with what is observed. An accelerator is contested as long as it has endpoints, because who may
 	// have them depends on whose load balancers they are.

@@ -142,7 +142,7 @@ type SubnetAnswer struct {
 	Missing []string
 }
 
-// Subnet is a candidate.
+// Subnet is one in which a load balancer may be placed.
 type Subnet struct {
 	ID        string
 	Name      string // tag Name

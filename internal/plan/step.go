@@ -139,7 +139,7 @@ func (p Plan) Empty() bool { return len(p.Steps) == 0 }
 // Known maps addresses to the ids that AWS gave: ARNs, group ids.
 type Known map[Address]string
 
-// Result is what a step brought about.
+// Result is the result of a step.
 type Result struct {
 	// ID is the ARN or id of what was created.
 	ID string

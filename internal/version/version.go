@@ -1,4 +1,4 @@
-// Package version knows which build of Fulcrum a program is.
+// Package version reports which build of Fulcrum a program is.
 package version
 
 import (

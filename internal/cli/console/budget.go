@@ -25,7 +25,7 @@ type calls struct {
 	n  int
 }
 
-// note takes up how many calls there have been. Those since the last time count as made now: not earlier than they were.
+// note records how many calls there have been. Those since the last time count as made now: not earlier than they were.
 func (s *spending) note(now time.Time, total int64) {
 	if n := int(total - s.total); n > 0 {
 		s.made, s.total = append(s.made, calls{now, n}), total
@@ -39,7 +39,7 @@ func (s *spending) note(now time.Time, total int64) {
 	}
 }
 
-// looked takes up a look that has ended, and the calls that a page is about to make after it.
+// looked counts a look that has ended, and the calls that a page is about to make after it.
 func (s *spending) looked(at time.Time, cost, promised int) {
 	s.paid = later(s.paid, at).Add(pauseFor(cost+promised, s.budget))
 	if promised > 0 {

@@ -169,7 +169,7 @@ func (c *console) serve(cmd *cobra.Command) error {
 	return err
 }
 
-// announce prints the line that opens the page. The token is in the fragment, which browsers send to nobody.
+// announce prints the line that opens the page. The token is in the fragment, which browsers send to no server.
 func (c *console) announce(cmd *cobra.Command, at string) {
 	url := "http://" + at + "/"
 	switch {

@@ -99,7 +99,7 @@ func (s *snapshot) counted(c count) {
 	}
 }
 
-// hub looks as long as somebody watches, and has each page know. Its goroutine owns all that changes.
+// hub looks while a page is open, and sends what it sees to each page. Its goroutine owns all that changes.
 type hub struct {
 	// look reads the cluster, and AWS again if the argument is true.
 	look func(context.Context, bool) (tree.Picture, []change, error)
@@ -129,7 +129,7 @@ func (h *hub) take(e input.Event) {
 	}
 }
 
-// reporting has the hub know what events have reported.
+// reporting hands to the hub what events have reported.
 func (h *hub) reporting(change func(*reports)) {
 	select {
 	case h.report <- change:
@@ -190,7 +190,7 @@ func (h *hub) run(ctx context.Context) {
 	wanted, after := false, 0 // whether AWS is to be read again, and how many calls a page makes then
 	timer := time.NewTimer(0)
 	timer.Stop()
-	// due is how long the next look is off; it is not needed where nobody watches.
+	// due is how long the next look is off; it is not needed while no page is open.
 	due := func() time.Duration {
 		now := h.now()
 		switch {
@@ -208,7 +208,7 @@ func (h *hub) run(ctx context.Context) {
 		}
 		return max(0, later(last.at.Add(every), spent.paid).Sub(now))
 	}
-	// schedule has the timer and all pages know when the next look is.
+	// schedule sets the timer for the next look, and sends its time to all pages.
 	schedule := func() {
 		if last == nil || looking || len(viewers) == 0 {
 			return

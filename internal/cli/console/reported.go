@@ -56,7 +56,7 @@ var changed = []finding.Reason{
 	finding.DriftRepaired, finding.LoadBalancerReplaced, finding.LoadBalancerMoved, finding.LoadBalancerAdopted, finding.LoadBalancerReturned,
 }
 
-// ofChange reports whether the warning is about a change that the controller, or somebody else, has made.
+// ofChange reports whether the warning is about a change that the controller, or another actor, has made.
 func (w warning) ofChange() bool { return slices.Contains(changed, finding.Reason(w.Finding)) }
 
 // looked reports whether looks find by themselves what the warning is about. They do not call what AWS refuses, and do not

@@ -81,7 +81,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 }
 
 // checked refuses what a page of another site makes a browser send, and says what browsers may do with the answer. A name
-// that somebody else resolves to this machine is refused: its page would be of the same origin.
+// that another party resolves to this machine is refused: its page would be of the same origin.
 func (c *console) checked(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
@@ -103,7 +103,7 @@ func (c *console) checked(next http.Handler) http.Handler {
 	})
 }
 
-// serves reports whether a Host header names this machine in a way that nobody else decides: by an address, as localhost,
+// serves reports whether a Host header names this machine in a way that no other party decides: by an address, as localhost,
 // or by the name that --listen has.
 func (c *console) serves(host string) bool {
 	name := host
@@ -196,7 +196,7 @@ func (h *hub) updateFor(s *snapshot, have int) update {
 }
 
 // serveAgain answers GET /api/again: AWS is read again, as soon as the budget has room for that and for the calls that the
-// page makes after it. All pages get to know when that is.
+// page makes after it. It sends that time to all pages.
 func (h *hub) serveAgain(w http.ResponseWriter, r *http.Request) {
 	after, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("after"), "0"))
 	if err != nil || after < 0 {

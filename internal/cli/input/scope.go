@@ -106,7 +106,7 @@ func (s *scope) of(store *cluster.Memory, frontends engine.Frontends) Selection 
 type parts struct {
 	store     *cluster.Memory
 	frontends engine.Frontends
-	// asked knows what the translation of each stack has asked for.
+	// asked holds what the translation of each stack has asked for.
 	asked *cluster.Tracker[model.StackID]
 }
 

@@ -27,7 +27,7 @@ func (s *statusCommand) status(ctx context.Context, m move) Status {
 	if m.by.Kind == "" {
 		reason = s.ofIngresses(ctx, m, &out)
 	} else {
-		reason = s.ofBoth(ctx, m, &out)
+		reason = s.statusOfMove(ctx, m, &out)
 	}
 	if reason != "" {
 		out.State, out.Reason, out.Obstacles = handover.Indeterminate, finding.Printable(finding.CutTo(input.LongestWarning, reason)), []output.Finding{}
@@ -60,8 +60,8 @@ func (s *statusCommand) ofIngresses(ctx context.Context, m move, out *Status) (u
 	return s.contradiction(m, d.Asked.Members, d.Have)
 }
 
-// ofBoth is the status of a load balancer for which a Gateway asks, or which it has. It returns why it is not known.
-func (s *statusCommand) ofBoth(ctx context.Context, m move, out *Status) (unknown string) {
+// statusOfMove is the status of a load balancer for which a Gateway asks, or which it has. It returns why it is not known.
+func (s *statusCommand) statusOfMove(ctx context.Context, m move, out *Status) (unknown string) {
 	if why := s.unreadable(); why != "" {
 		return why
 	}

@@ -42,7 +42,7 @@ type entry struct {
 	groupsAt map[string]time.Time
 }
 
-// New knows nothing yet.
+// New returns Accelerators of which nothing is read yet.
 func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader) *Accelerators {
 	c := &Accelerators{Client: at, inv: inv, reader: r}
 	c.Reset()

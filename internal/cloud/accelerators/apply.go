@@ -90,7 +90,7 @@ func (w writer) owned(arn string) (err error) {
 	return err
 }
 
-// failed handles a failed write. What it may have brought about is read before the next plan.
+// failed handles a failed write. What it may have changed is read before the next plan.
 func (w writer) failed(what, arn string, err error) error {
 	class := sdk.ClassOf(err)
 	young := false

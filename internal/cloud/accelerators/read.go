@@ -27,7 +27,7 @@ const mostInPage = 100
 // reading reads accelerators again that may not be taken for what is known of them.
 type reading struct{ *Accelerators }
 
-// list reads which accelerators there are, unless that was read since a time and is fresh: AWS lists all of an account, and
+// list reads which accelerators there are, unless that was read since the given time and is fresh: AWS lists all of an account, and
 // needs no permission by tags for it.
 func (c reading) list(ctx context.Context, since time.Time) error {
 	known := func() (ok bool) {
@@ -100,7 +100,7 @@ func (c reading) deleted(arn string, now time.Time) bool {
 	return ok && now.Sub(at) <= durations.Settle
 }
 
-// tags reads the tags of an accelerator, unless they were read since a time.
+// tags reads the tags of an accelerator, unless they were read since the given time.
 func (c reading) tags(ctx context.Context, arn string, since time.Time) error {
 	known := func() (ok bool) {
 		c.With(func() {

@@ -33,7 +33,7 @@ func (c *Accelerators) foreignToGuest(tags map[string]string, kind plan.Resource
 }
 
 // shared adds an accelerator of another owner to what is observed of a stack. Without consent only its tags are read, and
-// nothing else of it is told.
+// nothing else of it is reported.
 func (c reading) shared(ctx context.Context, id model.StackID, arn string, out *observed.Stack) error {
 	// About as old as a run takes, which asks several times: the consent is read in every run.
 	since := c.Config.Clock.Now().Add(-durations.Recent)

@@ -21,7 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Writer carries out the steps of plans, by the kind of resource, and enters in the inventory what they bring about.
+// Writer carries out the steps of plans, by the kind of resource, and enters their results in the inventory.
 type Writer struct {
 	certificates   *certificates.Certificates
 	loadBalancers  loadBalancerWriter

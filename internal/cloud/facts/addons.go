@@ -33,7 +33,7 @@ type AddOns struct {
 	cache addOnCache
 }
 
-// NewAddOns knows nothing yet of other services.
+// NewAddOns returns AddOns that have read nothing yet.
 func NewAddOns(at *sdk.Client, inv *inventory.Inventory) *AddOns {
 	return &AddOns{Client: at, inv: inv}
 }

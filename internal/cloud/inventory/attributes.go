@@ -93,7 +93,7 @@ func (v *Inventory) ForgetResource(q model.AskAttributes) {
 	})
 }
 
-// CapacityCurrent reports whether the capacity may be compared with what was read since a time.
+// CapacityCurrent reports whether the capacity may be compared with what was read since the given time.
 func (e *LoadBalancer) CapacityCurrent(c *sdk.Client, since time.Time) bool {
 	if e.Seen.State == observed.Provisioning {
 		return c.Younger(e.CapacityAt, durations.Recent)

@@ -168,7 +168,7 @@ func (v *Inventory) hasTombstone(id string, now time.Time) bool {
 }
 
 // View puts a load balancer together with its listeners and rules, in their order, and with what was
-// read since a time.
+// read since the given time.
 func (e *LoadBalancer) View(c *sdk.Client, since time.Time) observed.LoadBalancer {
 	out := e.Seen
 	if !c.Current(e.AttributesAt, since, e.Seen.ARN) {

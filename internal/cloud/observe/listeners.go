@@ -51,7 +51,7 @@ func (r *listenerReader) detail(ctx context.Context, arn string, b model.AskComp
 	return nil
 }
 
-// readDetail reads them, if they were not read since a time by a reading that was cut short. Tags that
+// readDetail reads them, if they were not read since the given time by a reading that was cut short. Tags that
 // are known, which were read at a time, are kept.
 func (r *listenerReader) readDetail(ctx context.Context, arn string, since time.Time, known map[string]map[string]string, tagsAt time.Time) error {
 	var seen *inventory.PartialDetail

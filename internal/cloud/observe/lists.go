@@ -80,7 +80,7 @@ func (r *Reader) targetGroups() listing {
 	return listing{inventory.TargetGroupsListed, &r.Inv.TargetGroupsAt, r.listTargetGroups}
 }
 
-// RefreshTargetGroups reads the target groups of the region unless they were read since a time.
+// RefreshTargetGroups reads the target groups of the region unless they were read since the given time.
 func (r *Reader) RefreshTargetGroups(ctx context.Context, since time.Time) error {
 	return r.refresh(ctx, r.targetGroups(), since, r.Essential)
 }

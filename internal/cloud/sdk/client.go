@@ -247,7 +247,7 @@ func (c *Client) NotBefore(maxAge time.Duration) time.Time {
 	return c.Config.Clock.Now().Add(-maxAge)
 }
 
-// Once reads something of the resource with the id unless it was read since a time and is fresh, shared
+// Once reads something of the resource with the id unless it was read since the given time and is fresh, shared
 // among those who ask at the same time.
 func (c *Client) Once(ctx context.Context, key, id string, since time.Time, at func() time.Time, read func() error) error {
 	if c.Current(at(), since, id) {

@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// Config is what New needs to know. Only Cluster is required.
+// Config is what New needs. Only Cluster is required.
 type Config struct {
 	// Cluster is the cluster's name, by whose tag resources are known as ours.
 	Cluster string

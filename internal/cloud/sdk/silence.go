@@ -28,7 +28,7 @@ func (d *deadlines) wait(ctx context.Context, service string) (_ context.Context
 	return context.WithValue(ctx, unansweredKey{}, u), func() { d.With(func() { delete(d.waiting, u) }) }
 }
 
-// sent notes that an attempt of the call begins. What answered hears is its result: one that AWS fails itself, or that
+// sent notes that an attempt of the call begins. answered gets its result: one that AWS fails itself, or that
 // gets no answer, is followed by another, and AWS is silent meanwhile. What AWS refuses or throttles is an answer.
 func (d *deadlines) sent(ctx context.Context) (answered func(error)) {
 	u, ok := ctx.Value(unansweredKey{}).(*unanswered)

@@ -128,7 +128,7 @@ func withoutSecret(err error, secret bindings.Secret) error {
 
 var notInSessionName = regexp.MustCompile(`[^a-zA-Z0-9=,.@_-]`)
 
-// sessionName is by what the trail of the other account knows the controller.
+// sessionName names the controller in the trail of the other account.
 func sessionName(cluster string) string {
 	name := notInSessionName.ReplaceAllString("AWS-LBC-"+cluster, "")
 	return name[:min(len(name), maxSessionName)]

@@ -40,7 +40,7 @@ type Targets struct {
 	owners groupOwners
 }
 
-// New knows nothing yet of any target group.
+// New returns an empty cache of target groups.
 func New(at *sdk.Client, inv *inventory.Inventory) *Targets {
 	t := &Targets{Client: at, inv: inv}
 	t.limits.own = at.Limits

@@ -205,7 +205,7 @@ type feed[K comparable] struct {
 // String names the source in logs.
 func (f *feed[K]) String() string { return "cluster events" }
 
-// Start implements the source. Events are taken up once the cache is complete, so that no answer
+// Start implements the source. Events are read once the cache is complete, so that no answer
 // is found from half of it.
 func (f *feed[K]) Start(ctx context.Context, q workqueue.TypedRateLimitingInterface[K]) error {
 	queue, ok := q.(priorityqueue.PriorityQueue[K])
@@ -232,7 +232,7 @@ func (f *feed[K]) Start(ctx context.Context, q workqueue.TypedRateLimitingInterf
 	return nil
 }
 
-// WaitForSync blocks until events are taken up.
+// WaitForSync blocks until events are read.
 func (f *feed[K]) WaitForSync(ctx context.Context) error {
 	select {
 	case err := <-f.ready:

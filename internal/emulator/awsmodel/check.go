@@ -14,7 +14,7 @@ import (
 // Watch lets a test fail that sends a request, or gets an answer, that departs from AWS's models. The emulator is made
 // with these options afterwards.
 //
-// A value that departs and is refused is no departure: it is a user's, and the test sees what becomes of it.
+// A value that departs and is refused is no departure: it is a user's, and the test sees what happens to it.
 func Watch(t testing.TB, o *emulator.Options) *Checker { return watch(t, o, &Checker{}) }
 
 // WatchAnswers does so for answers alone, in tests that send what AWS refuses.
@@ -100,7 +100,7 @@ func (c *Checker) Observe(x emulator.Exchange) {
 		}
 		return
 	}
-	request := func(r report) { s.request(op, x, r) }
+	request := func(r report) { s.checkRequest(op, x, r) }
 	answer := func(r report) { s.answer(op, x, r) }
 	if s.protocol != protocolREST { // there, paths and headers have members too
 		whole, all := request, answer
@@ -130,7 +130,7 @@ func withoutNumbers(path string) string {
 	return strings.Join(out, ".")
 }
 
-func (s *service) request(op *operation, x emulator.Exchange, found report) {
+func (s *service) checkRequest(op *operation, x emulator.Exchange, found report) {
 	w := &walk{protocol: s.protocol, found: found, valuesAllowed: refused(x)}
 	input := op.input
 	if input == nil {

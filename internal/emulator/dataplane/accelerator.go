@@ -39,7 +39,7 @@ type entrance struct {
 	stop  func() // taking new flows
 }
 
-// anycastView is what becomes of new flows. It is immutable.
+// anycastView is what happens to new flows. It is immutable.
 type anycastView struct {
 	accelerator string // ARN
 	listener    AcceleratorListener

@@ -136,7 +136,7 @@ func (p *Plane) applyGroups(cfg Config) []error {
 
 // forgetFlows has the next datagram of each flow of a target group that no listener uses any
 // more begin another flow, if the group is configured to end those of targets that leave. AWS
-// does not document what becomes of them; a client that never pauses would else send to a
+// does not document what happens to them; a client that never pauses would else send to a
 // target that no health check watches for as long as it runs. Connections stay.
 func (p *Plane) forgetFlows(g *targetGroup) {
 	v := g.view.Load()

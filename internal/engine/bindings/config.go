@@ -59,7 +59,7 @@ type Reconciler struct {
 	owner  *ruleOwner
 }
 
-// Outcome is what a run brought about.
+// Outcome is the result of a run.
 type Outcome struct {
 	// RetryAfter is when to look again; zero: on a change or resync only.
 	RetryAfter time.Duration

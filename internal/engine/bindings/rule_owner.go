@@ -20,7 +20,7 @@ type ruleOwner struct {
 	sum    *bindingplan.Aggregate
 	whole  bool // what bindings asked for before they have had a run is in sum
 	of     map[Key]asker
-	left   map[string]bool          // security groups that are still to be compared, for nobody
+	left   map[string]bool          // security groups that are still to be compared, for no binding
 	busy   map[string]chan struct{} // security groups whose rules are being changed, closed when that ends
 	groups map[string]bool          // security groups that have carried rules, which may lack the tag of the cluster
 
@@ -77,8 +77,8 @@ func (o *ruleOwner) asks(key Key) bool {
 	return !c.Empty()
 }
 
-// addMissing adds what a pass over all bindings has found, for those that have had no run. It returns the bindings that it was
-// taken up for, and those that are to be run: they ask for other rules than their last run has found, or what they ask for
+// addMissing adds what a pass over all bindings has found, for those that have had no run. It returns the bindings that were
+// added, and those that are to be run: they ask for other rules than their last run has found, or what they ask for
 // is not known, so that no rule is taken away until it is. All groups are to be compared for who makes the first pass.
 func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.AskedRules) (taken, run []Key) {
 	o.mu.Lock()
@@ -103,7 +103,7 @@ func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.AskedRules) (take
 	return taken, run
 }
 
-// contribute takes up what a run of a binding has found that it asks for. Heirs are other bindings with the same targets: until
+// contribute records the rules that a run of a binding has found that it asks for. Heirs are other bindings with the same targets: until
 // their next runs they need what this one gives up, which is what is returned.
 func (o *ruleOwner) contribute(key Key, a bindingplan.AskedRules, keeps bool, heirs []Key) (run []Key) {
 	o.mu.Lock()
@@ -178,7 +178,7 @@ func (o *ruleOwner) drop(key Key) {
 }
 
 // due is what is to be compared for a run of a binding: the groups that it asks for rules of, if they are to be compared again
-// whatever is remembered, those that it has left or found new, and those that are compared for nobody.
+// whatever is remembered, those that it has left or found new, and those that are compared for no binding.
 type due struct {
 	mine, others []string // each ascending
 	all          bool

@@ -59,7 +59,7 @@ func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do binding
 	return nil
 }
 
-// openRules brings about the rules of the endpoints before targets are registered.
+// openRules adds the rules of the endpoints before targets are registered.
 func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules) (bindingplan.Opening, error) {
 	asked, err := rules{p.r}.asked(ctx, do.MaxAge, bindingplan.Demand{Key: p.key, Ref: targets.Ref(f.Stored), Demand: p.demand})
 	if err != nil {
@@ -81,7 +81,7 @@ func (p ruleRun) leaveRules(ctx context.Context, f *bindingplan.Facts) error {
 	return err
 }
 
-// contribute takes up what the binding asks for now, and changes the security groups that this concerns.
+// contribute records what the binding asks for now, and changes the security groups that this concerns.
 func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a bindingplan.AskedRules, do bindingplan.SyncRules) (synced, error) {
 	if !p.r.owner.isWhole() {
 		if err := (rules{p.r}).readMissing(ctx, p.key); err != nil {
@@ -132,7 +132,7 @@ func (r rules) readMissing(ctx context.Context, by Key) error {
 	return v.Err()
 }
 
-// runAgain brings about runs of bindings that compare them with AWS. They are there, if they have not gone a moment ago.
+// runAgain queues the bindings for runs that compare them with AWS. They are there, if they have not gone a moment ago.
 func (r rules) runAgain(keys []Key) {
 	for _, key := range keys {
 		r.memory.note(key, noteDueNow)

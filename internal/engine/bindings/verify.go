@@ -16,8 +16,8 @@ import (
 )
 
 // Targets, and rules of the security groups of nodes and pods, that others have changed. They are read
-// again from time to time and compared with what this process has registered and opened. What a process
-// has not brought about itself it does not know, so that nothing of it can have been changed.
+// again from time to time and compared with what this process has registered and opened. What this process
+// has not done itself is not compared.
 
 // targetDrift is what others seem to have changed of a target group, by identity.
 type targetDrift struct{ missing, added []string }

@@ -1,4 +1,4 @@
-// Package repeat sets the pace of what is done again and again, such as writes that somebody else undoes: some times at
+// Package repeat sets the pace of what is done again and again, such as writes that another actor undoes: some times at
 // once, then with exponential back-off. It has no clock and no memory; who writes keeps a Row for each thing that is written.
 package repeat
 

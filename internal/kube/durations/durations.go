@@ -55,7 +55,7 @@ const (
 	Sweep = 5 * time.Minute
 	// Period is for what has not changed in Kubernetes, such as the report of a shadow or the webhook's certificate.
 	Period = 10 * time.Minute
-	// Fight is the longest wait of a write that somebody else undoes again and again, and how long after it a fight is
+	// Fight is the longest wait of a write that another actor undoes again and again, and how long after it a fight is
 	// over: who comes back sooner is not reported again.
 	Fight = 15 * time.Minute
 	// MaxDelay is the longest wait of a load balancer after failures, as of the controller that is replaced.

@@ -130,7 +130,7 @@ func needs(free []release, s plan.ListenerOfAccelerator) (out []plan.StepID) {
 	return out
 }
 
-// changeListeners changes matched listeners, those first whose ports nobody has. Where each waits for another, one gives up
+// changeListeners changes matched listeners, those first whose ports are free. Where each waits for another, one gives up
 // in a step of its own what the others need.
 func (m listenerPlanner) changeListeners(free []release, after []plan.StepID) []release {
 	var pending []pair

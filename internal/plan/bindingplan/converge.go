@@ -92,7 +92,7 @@ func (p *planner) converge() {
 func (p *planner) comparisonAge() time.Duration {
 	switch m := p.Memory; {
 	case m.HasDone && m.Done == p.Want && p.checkpoint() == "":
-		// Someone has taken the checkpoint of an unchanged binding away, which asks for a comparison with AWS.
+		// Another actor has removed the checkpoint of an unchanged binding, which asks for a comparison with AWS.
 		return durations.Moment
 	case m.DueIn <= 0:
 		return p.Options.ResyncAge

@@ -37,7 +37,7 @@ type Opening struct {
 	Findings, Unseen finding.List
 }
 
-// OpeningOf is what becomes of the rules that a binding asks for if all steps succeed.
+// OpeningOf is what happens to the rules that a binding asks for if all steps succeed.
 func OpeningOf(a AskedRules) Opening {
 	return Opening{Done: a.Complete, Faulty: a.Faulty, Findings: a.Findings, Unseen: a.Unseen}
 }

@@ -159,7 +159,7 @@ type Draft struct {
 	facts  *Facts
 }
 
-// DraftOf is the plan of a binding that nothing is remembered of, as a whole. Rules and opening are what becomes of
+// DraftOf is the plan of a binding that nothing is remembered of, as a whole. Rules and opening are the changes of
 // security groups, and more are steps of what is done afterwards.
 func DraftOf(f *Facts, first []Step, p Plan, more []Step, rules []GroupChange, opening Opening) Draft {
 	d := Draft{Steps: slices.Concat(first, p.Steps, more), Rules: rules, facts: f}

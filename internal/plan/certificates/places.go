@@ -16,7 +16,7 @@ import (
 )
 
 // When AWS takes no further certificate on a load balancer, a new one takes the place of a live one of its listener that
-// nobody asks for any more: that is removed just before. One that a namespace does not ask for any more is that namespace's
+// no member asks for any more: that is removed just before. One that a namespace does not ask for any more is that namespace's
 // to replace. One for which there is no such place is left out.
 
 // certificateClaim is a certificate that a member asks for while AWS has no room for all of them.
@@ -65,7 +65,7 @@ func (t *certificateTurn) hostsOf(member finding.Ref, hosts []string) []string {
 }
 
 // place gives places to the claims of a listener, and returns those that stay without. all are the certificates that are
-// asked for. What a claim without a place keeps for the hosts of its member is nobody's place.
+// asked for. What a claim without a place keeps for the hosts of its member is the place of no namespace.
 func (cc *Choice) place(t *certificateTurn, out *resolved.Certificates, all []string) (left []string) {
 	var free, has, claimants []string
 	for _, c := range t.claims {

@@ -50,7 +50,7 @@ func Namespaces(refs []finding.Ref) []string {
 }
 
 // claimants returns for each claim the namespace that makes it: of those that ask for the same the one that has the fewest,
-// so that nobody waits longer because others ask for it as well.
+// so that no namespace waits longer because others ask for it as well.
 func claimants(shares map[string]Share, claims [][]string) []string {
 	out, made := make([]string, len(claims)), map[string]int{}
 	for i, by := range claims {

@@ -31,7 +31,7 @@ const (
 	// object that no controller takes, endpoints, a binding that is gone. It is for what is seen to take minutes too.
 	MissingWait = time.Minute
 	// DeniedWait is for what was denied, and the longest back-off of what may pass without a change of input. Budgets of
-	// refused calls and of imports that somebody waits for gain one as often.
+	// refused calls and of imports that a listener waits for gain one as often.
 	DeniedWait = 5 * time.Minute
 	// LongestBackOff is for what AWS has refused however often. Certificates are renewed that long before their end in
 	// spite of a limit of imports.
@@ -49,7 +49,7 @@ const (
 	// after which a VPC gives an address to another pod.
 	Ended = 25 * time.Second
 	// Usual is how long what follows a change in Kubernetes within seconds may take before that is reported or given up:
-	// EndpointSlices and ENIs follow pods, bindings let go of targets, a Service follows the binding that waits for it.
+	// EndpointSlices and ENIs follow pods, bindings release targets, a Service follows the binding that waits for it.
 	Usual = 30 * time.Second
 	// Running is how long targets whose pods are there may wait for their turn to be taken out. When one of them ends it
 	// has the time of Ended from then on.

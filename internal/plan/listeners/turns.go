@@ -36,7 +36,7 @@ func (s *Set) takeTurns(lb *resolved.LoadBalancer, from int) {
 }
 
 // shares are what each namespace has of the listeners of a load balancer. One that several ask for counts for each of them;
-// one that nobody asks for any more is a place of those whose rules it has.
+// one that no member asks for any more is a place of those whose rules it has.
 func (s *Set) shares(lb *resolved.LoadBalancer) map[string]draft.Share {
 	out := map[string]draft.Share{}
 	if lb.Live == nil {

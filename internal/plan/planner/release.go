@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// release lets go of members that left. It comes after all that is planned for their sake.
+// release releases members that left. It comes after all that is planned for their sake.
 type release struct {
 	*owners.TargetGroups
 	*draft.Usage
@@ -22,7 +22,7 @@ type release struct {
 	listeners []resolved.Listener
 }
 
-// all lets go of members that left, after all of the given steps.
+// all releases members that left, after all of the given steps.
 func (r *release) all(after []plan.StepID) {
 	if len(r.Want.Leaving) == 0 {
 		return
@@ -40,7 +40,7 @@ func (r *release) all(after []plan.StepID) {
 	}
 }
 
-// each lets go of members that left a load balancer that others go on to use, each once
+// each releases members that left a load balancer that others go on to use, each once
 // nothing is left that was made for it. It never waits for what others want there.
 func (r *release) each() {
 	if len(r.Want.Leaving) == 0 {

@@ -48,7 +48,7 @@ type Resolved struct {
 	securityGroups *securitygroups.SecurityGroups
 }
 
-// outcome is what becomes of a stack as a whole.
+// outcome is what happens to a stack as a whole.
 type outcome int
 
 const (
@@ -117,7 +117,7 @@ func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 	return r
 }
 
-// decide determines what becomes of the stack, and makes the choices that this leaves open. The original is what was desired
+// decide determines the outcome of the stack, and makes the choices that this leaves open. The original is what was desired
 // before it was completed.
 func (r *Resolved) decide(original model.Stack) {
 	switch {

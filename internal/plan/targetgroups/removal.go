@@ -195,7 +195,7 @@ func (r *Removal) gaveUp(g observed.TargetGroup, what string, deadline time.Dura
 	}
 }
 
-// drainDeadline is for how long a target group's targets may take to let go of their connections:
+// drainDeadline is for how long a target group's targets may take to close their connections:
 // AWS ends that after the deregistration delay, which its owner has chosen.
 func drainDeadline(attributes map[string]string) time.Duration {
 	const byDefault, most = 300, 3600

@@ -101,7 +101,7 @@ func ofEndpoint(x finding.Finding) bool {
 	return false
 }
 
-// released reports whether the object was let go, so that it is gone by now.
+// released reports whether the object was released, so that it is gone by now.
 func released(o engine.Outcome) bool {
 	return slices.ContainsFunc(o.Plan.Steps, func(s plan.Step) bool {
 		_, release := s.Do.(plan.ReleaseFinalizer)

@@ -66,7 +66,7 @@ func sharedByNamespaces(all []*members.Member) bool {
 // asksForFrontend is for settings that change the frontend NLB of those who ask for it.
 func asksForFrontend[T any](m *members.Member, _ T) bool { return m.Set.FrontendNLB.Value }
 
-// agreeFrontend merges a setting of the frontend NLB that it has once.
+// agreeFrontend merges a load-balancer-wide setting of the frontend NLB.
 func agreeFrontend[T any](b *Builder, name string, get func(*members.Member) settings.Opt[T], same func(a, b T) bool, live func() members.Incumbent[T]) members.Merged[T] {
 	return members.Agree(&b.Translation, b.Members, b.name(name), unopposed(b, b.Members, b.name(name), get, live, asksForFrontend), same, live)
 }

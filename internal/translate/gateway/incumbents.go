@@ -105,7 +105,7 @@ func desires(stack model.Stack, number int32, route finding.Ref, hosts []string)
 
 // holdRepeated holds live rules of routes that are attached to nothing but listeners of ListenerSets which repeat one
 // without hostname. Older controllers served both, so that what is live of them stays, but for hosts of others, and
-// nothing new is taken up.
+// nothing new is accepted.
 func (t incumbentBuilder) holdRepeated() {
 	if t.Type == model.Network {
 		return

@@ -12,7 +12,7 @@ import (
 // A port of a network load balancer has one route: AWS knows neither hostnames nor paths there.
 
 // choose gives a port its route: the one that is served there, otherwise the oldest. Where listeners of the port admit
-// different namespaces, it belongs to the first of them, so that nobody gets connections that are another's.
+// different namespaces, it belongs to the first of them, so that no namespace gets connections of another.
 func (t networkBuilder) choose(p *port) {
 	p.route, p.owner = -1, p.listeners[0]
 	divided := slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return l.Admits != p.owner.Admits })

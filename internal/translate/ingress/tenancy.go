@@ -22,8 +22,8 @@ const (
 	// Cooperative lets a member put its rules before those of others by group order, as
 	// aws-load-balancer-controller does.
 	Cooperative Tenancy = "cooperative"
-	// Isolated gives each host to the namespace whose accepted Ingress used it first, and takes settings
-	// that the load balancer has once from the class alone.
+	// Isolated gives each host to the namespace whose accepted Ingress used it first, and takes
+	// load-balancer-wide settings from the class alone.
 	Isolated Tenancy = "isolated"
 )
 

@@ -1,5 +1,5 @@
 // Package members resolves what the members of a stack have in common: on which ports they listen, and
-// what becomes of a setting that the load balancer has once and on which they disagree.
+// what happens to a load-balancer-wide setting on which they disagree.
 //
 // The live value of such a setting stays as long as an accepted member, or its class, asks for it: a
 // newcomer never replaces, opens or unguards a load balancer by disagreeing. Only where none of them asks

@@ -7,11 +7,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Where members of several namespaces share a load balancer by invitation, those of its owner decide what it has once,
-// also by saying nothing: what they do not name stays as it is live, and is the default for a load balancer that is new.
+// Where members of several namespaces share a load balancer by invitation, those of its owner decide the load-balancer-wide
+// settings, also by leaving them open: what they do not set stays as it is live, and is the default for a load balancer that is new.
 // What a guest asks for counts where the owner is silent and it is live already.
 
-// Guest reports whether a member does not decide what the load balancer has once.
+// Guest reports whether a member does not decide the load-balancer-wide settings.
 func (t *Translation) Guest(m *Member) bool { return t.Owner != nil && m.Ref.Namespace != *t.Owner }
 
 // guestsAmong reports whether members of several namespaces share something, and some of them are guests.

@@ -78,7 +78,7 @@ func speakersOf(members []*Member, get func(*Member) settings.Opt[map[string]str
 	return out
 }
 
-// of are the members to hear of a key, in order.
+// of are the members to which a finding about a key is reported, in order.
 func (s speakers) of(key string, byClass map[*Member]string) []*Member {
 	out := slices.Clone(s.ofKey[key])
 	if s.unavailable != nil {

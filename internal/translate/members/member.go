@@ -83,10 +83,10 @@ type Translation struct {
 	Members, Previous []*Member
 	// ClassField is the field of a member that names its class, ClassKind the kind of class parameters.
 	ClassField, ClassKind string
-	// Isolated keeps members of different namespaces apart: the class alone decides what the load balancer
-	// has once.
+	// Isolated keeps members of different namespaces apart: the class alone decides the load-balancer-wide
+	// settings.
 	Isolated bool
-	// Owner is the namespace whose members decide what the load balancer has once, "" if none do; nil where each member may.
+	// Owner is the namespace whose members decide the load-balancer-wide settings, "" if none do; nil where each member may.
 	Owner *string
 	// BackendGroup is the id of the shared backend security group that the operator gives, if any.
 	BackendGroup string

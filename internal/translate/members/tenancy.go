@@ -16,7 +16,7 @@ func Older(a, b *Member) bool {
 	return a.Ref.Compare(b.Ref) < 0
 }
 
-// Decides reports whether the class of a member decides what the load balancer has once in isolated
+// Decides reports whether the class of a member decides the load-balancer-wide settings in isolated
 // tenancy: that of a member that is served before others, and of these the one with the oldest claim to the
 // stack.
 func (t *Translation) Decides(m *Member) bool {
@@ -57,7 +57,7 @@ func fromClass[T any](t *Translation, what string, asks []asked[T], live Incumbe
 			t.Stack.Contested = t.Stack.Contested || !byClass
 			t.Found.Add(finding.Finding{
 				Object: a.m.Ref, Field: FieldOn(a.m.Ref, a.o.Origin), Reason: finding.SettingOfClass, Severity: finding.Warning,
-				Message: fmt.Sprintf("%s %s has no effect; in isolated tenancy the class of its incumbent alone decides what the load balancer has once", what, quoted(a.o.Value)),
+				Message: fmt.Sprintf("%s %s has no effect; in isolated tenancy load-balancer-wide settings come from one class alone", what, quoted(a.o.Value)),
 				Fix:     "remove it, or ask the owner of that " + t.ClassKind + " to set it there",
 			})
 		}

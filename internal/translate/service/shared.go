@@ -164,15 +164,15 @@ func (t sharedBuilder) lose(p, to *port) {
 	})
 }
 
-// findGuests finds the members that do not decide what the load balancer has once, where Services of other namespaces
-// share it: those of other namespaces than the one that it is named after. Where that has none, nobody decides about a
+// findGuests finds the members that do not decide the load-balancer-wide settings, where Services of other namespaces
+// share it: those of other namespaces than the one that it is named after. Where that has none, no one decides about a
 // load balancer of several namespaces that is live, and the oldest Service about a new one.
 func (t sharedBuilder) findGuests() {
 	strange := func(m *member) bool { return m.Ref.Namespace != t.ID.Namespace }
 	if !t.shared || !slices.ContainsFunc(t.services, strange) {
 		return
 	}
-	t.Stack.Contested = true // what is live counts where nobody speaks
+	t.Stack.Contested = true // what is live counts where no member decides
 	host := t.services[0].Ref.Namespace
 	switch other := func(m *member) bool { return m.Ref.Namespace != host }; {
 	case slices.ContainsFunc(t.services, func(m *member) bool { return !strange(m) }):

@@ -40,7 +40,7 @@ type Shared struct {
 	Class Class
 }
 
-// LoadBalancer are settings that a load balancer has once.
+// LoadBalancer are the load-balancer-wide settings.
 type LoadBalancer struct {
 	Name        Opt[string]
 	Scheme      Opt[model.Scheme]

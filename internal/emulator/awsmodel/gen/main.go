@@ -1,4 +1,4 @@
-// Command gen writes the files of package awsmodel anew from AWS's API models:
+// Command gen rewrites the files of package awsmodel from AWS's API models:
 //
 //	go run ./internal/emulator/awsmodel/gen -from DIRECTORY internal/emulator/awsmodel/models
 //

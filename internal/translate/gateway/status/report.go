@@ -1,4 +1,4 @@
-// Package status reports in the status of a Gateway, its ListenerSets and its routes, and in events, what a run brought about.
+// Package status reports in the status of a Gateway, its ListenerSets and its routes, and in events, the result of a run.
 package status
 
 import (
