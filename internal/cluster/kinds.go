@@ -111,10 +111,11 @@ const (
 	RouteByParent Index = "parent"
 	// RouteByBackend: BackendValue of each backend of a route.
 	RouteByBackend Index = "backend"
-	// RouteByConfiguration: name of each ListenerRuleConfiguration that a rule of the route names; it is of the same namespace.
+	// RouteByConfiguration: name of each ListenerRuleConfiguration that a rule of the route names; it is of the same
+	// namespace.
 	RouteByConfiguration Index = "routeConfiguration"
-	// ConfigurationByDefault: name of the TargetGroupConfiguration that a LoadBalancerConfiguration has as its default; it is of
-	// the same namespace.
+	// ConfigurationByDefault: name of the TargetGroupConfiguration that a LoadBalancerConfiguration has as its default; it
+	// is of the same namespace.
 	ConfigurationByDefault Index = "defaultConfiguration"
 	// TargetsByReference: BackendValue of the object that a TargetGroupConfiguration is about.
 	TargetsByReference Index = "targetReference"

@@ -222,7 +222,8 @@ func (w *kindsWatch) begin(ctx context.Context) error {
 // classified are the kinds whose meaning depends on which kinds are there.
 var classified = []cluster.Kind{cluster.KindGatewayClass, cluster.KindGateway}
 
-// look starts reading what has been installed since, stops reading what has been removed, and reports whether everything is there.
+// look starts reading what has been installed since, stops reading what has been removed, and reports whether everything is
+// there.
 func (w *kindsWatch) look(ctx context.Context) (bool, error) {
 	wanted := w.wanted()
 	missing := func(k cluster.Kind) bool { return !w.source.Installed(k) }

@@ -37,9 +37,9 @@ type run struct {
 	edited bool
 	// delay is for how long the desired state is not carried out, because it changes all the time.
 	delay time.Duration
-	// again are steps that were made before, rests those that were made so often that they are not made now, reported those
+	// again are steps that were made before, delayed those that were made so often that they are not made now, reported those
 	// that findings name, with those that come after them.
-	again, rests, reported map[plan.StepID]bool
+	again, delayed, reported map[plan.StepID]bool
 }
 
 // observation reads the cluster and AWS for a run, and plans from what it has read.
@@ -226,7 +226,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	trial := r.onTrial(p, stack)
 	var late []plan.Step // that prepare what AWS has taken now
 	for _, s := range p.Steps {
-		if r.left[s.ID] || r.rests[s.ID] {
+		if r.left[s.ID] || r.delayed[s.ID] {
 			continue
 		}
 		if trial[s.ID] {
@@ -244,7 +244,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			wait(d)
 			continue
 		}
-		if s = withoutResting(p, s, r.rests); !done.Ready(s) || r.givesUpRoom(s) {
+		if s = withoutDelayed(p, s, r.delayed); !done.Ready(s) || r.givesUpRoom(s) {
 			continue
 		}
 		carried, err := r.carryOut(ctx, p, s, stack, known)
@@ -269,7 +269,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 	}
 	r.out.RetryAfter = again
-	r.out.Done = again == 0 && p.Again == 0 && len(r.out.Failed) == 0 && !(stack.Empty() && len(r.rests) > 0)
+	r.out.Done = again == 0 && p.Again == 0 && len(r.out.Failed) == 0 && !(stack.Empty() && len(r.delayed) > 0)
 	return nil
 }
 
@@ -283,7 +283,7 @@ func (r *run) givesUpRoom(s plan.Step) bool {
 	})
 }
 
-// failed reports whether one of the steps failed, or is put off because it did.
+// failed reports whether one of the steps failed, or was skipped because it did.
 func (r *run) failed(steps []plan.StepID) bool {
 	return slices.ContainsFunc(r.out.Failed, func(f FailedStep) bool { return slices.Contains(steps, f.Step.ID) })
 }

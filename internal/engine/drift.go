@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// DriftMode says what happens to what others have changed.
+// DriftMode is what happens to what others have changed.
 type DriftMode string
 
 // The modes.
@@ -48,8 +48,8 @@ func (d *drifts) leave(steps []plan.Step) {
 	}
 }
 
-// news are the changes of others that no plan was made from yet.
-func (d *drifts) news(all []observed.Foreign) []observed.Foreign {
+// unplanned are the changes of others that no plan was made from yet.
+func (d *drifts) unplanned(all []observed.Foreign) []observed.Foreign {
 	return slices.DeleteFunc(slices.Clone(all), func(f observed.Foreign) bool { return !f.At.After(d.compared) })
 }
 
@@ -88,11 +88,11 @@ func (r *run) drifted(d Draft) {
 	if mode == IgnoreDrift {
 		return
 	}
-	foreign := r.mem.drift.news(d.Have.Facts.Foreign)
+	foreign := r.mem.drift.unplanned(d.Have.Facts.Foreign)
 	var found, left []plan.Step
 	for _, s := range d.Plan.Steps {
 		was, now := r.mem.drift.leaves(s), restores(d.Plan, s, r.quiet, foreign)
-		if now && !was && !r.reported[s.ID] && !r.rests[s.ID] {
+		if now && !was && !r.reported[s.ID] && !r.delayed[s.ID] {
 			found = append(found, s)
 		}
 		if mode == ReportDrift && (now && r.quiet || was) {
@@ -158,9 +158,9 @@ func withoutParts(steps []plan.Step) (out []plan.Step) {
 	return slices.DeleteFunc(slices.Clone(steps), func(s plan.Step) bool { return made[s.Address] && s.Verb != plan.Create })
 }
 
-// leavesAll reports whether nothing is to be carried out but what was reported and left, or made so often that it rests.
+// leavesAll reports whether nothing is to be carried out but what was reported and left, or made so often that it is delayed.
 func (r *run) leavesAll(p plan.Plan) bool {
-	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() && !r.rests[s.ID] && !r.mem.drift.leaves(s) })
+	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() && !r.delayed[s.ID] && !r.mem.drift.leaves(s) })
 }
 
 // mostDrift is how many changed resources of a run are named.
@@ -174,7 +174,7 @@ type drifting struct {
 	beside bool
 	// again are steps that were carried out before: who undoes them may be others or AWS itself.
 	again map[plan.StepID]bool
-	// revoked is what the plan says of rules that others added to a security group, if anything.
+	// revoked is what the plan reports of rules that others added to a security group, if anything.
 	revoked finding.Finding
 }
 
@@ -209,7 +209,7 @@ func (d drifting) finding(s plan.Step, text string) (out finding.List) {
 	return out
 }
 
-// text says what others have done. A step that carries out an edit too says it without values.
+// text returns what others have done, without values for a step that carries out an edit too.
 func (d drifting) text(s plan.Step) string {
 	switch {
 	case !d.beside || s.Verb != plan.Update:
@@ -220,7 +220,7 @@ func (d drifting) text(s plan.Step) string {
 	return changedText(s, d.again[s.ID])
 }
 
-// changedText says what others have done to what, without values. Where a step was carried out before, it may be AWS that
+// changedText returns what others have done to what, without values. Where a step was carried out before, it may be AWS that
 // does not keep it.
 func changedText(s plan.Step, again bool) string {
 	does, orElse := "changed", "AWS does not keep what was written"
@@ -237,7 +237,7 @@ func changedText(s plan.Step, again bool) string {
 	return text
 }
 
-// driftText says what others have done: the other way round than the step that restores it.
+// driftText returns what others have done: the other way round than the step that restores it.
 func driftText(s plan.Step, again bool) string {
 	text := changedText(s, again)
 	if s.Verb != plan.Update {

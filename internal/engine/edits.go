@@ -10,12 +10,12 @@ func (r *run) delayAll(p plan.Plan) {
 	if r.delay <= 0 {
 		return
 	}
-	if r.rests == nil {
-		r.rests = map[plan.StepID]bool{}
+	if r.delayed == nil {
+		r.delayed = map[plan.StepID]bool{}
 	}
 	for _, s := range p.Steps {
 		if !s.Revokes {
-			r.rests[s.ID] = true
+			r.delayed[s.ID] = true
 		}
 	}
 }

@@ -174,9 +174,9 @@ type FailedStep struct {
 	Wait time.Duration
 	// Called is set if the step was called in this run, and not only remembered.
 	Called bool
-	// PutOff is set if the step was never called, because others of its kind were refused: Err is then
+	// Skipped is set if the step was never called, because others of its kind were refused: Err is then
 	// the error of one of them.
-	PutOff bool
+	Skipped bool
 
 	key stepKey
 }

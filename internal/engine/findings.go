@@ -19,10 +19,10 @@ import (
 // a permission or of room are one finding for each object.
 func (r *run) findings(failed []FailedStep) (out finding.List) {
 	type group struct {
-		ref    finding.Ref
-		class  Class
-		do     string
-		putOff bool
+		ref     finding.Ref
+		class   Class
+		do      string
+		skipped bool
 	}
 	members := map[group][]FailedStep{}
 	for _, f := range failed {
@@ -32,11 +32,11 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 		switch {
 		case (f.Class == InUse || f.Class == NotReady) && f.Row < reportedAfter, f.Class == Throttled, failure.Turn(f.Err) > 0:
 			// It passes.
-		case f.kubernetes() || imports || !together && !f.PutOff:
+		case f.kubernetes() || imports || !together && !f.Skipped:
 			out.Add(f.located(r.out.Stack.Accelerator, f.findings(1, r.out.Plan))...)
 		default:
 			for _, ref := range f.Step.Blames {
-				g := group{ref, f.Class, kindOf(f.Step.Do), f.PutOff && !together}
+				g := group{ref, f.Class, kindOf(f.Step.Do), f.Skipped && !together}
 				members[g] = append(members[g], f)
 			}
 		}
@@ -45,7 +45,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 		// The words are those of the first step by name that was called, so that they stay the same.
 		f := slices.MinFunc(all, func(x, y FailedStep) int {
 			called := func(f FailedStep) int {
-				if f.PutOff {
+				if f.Skipped {
 					return 1
 				}
 				return 0
@@ -153,7 +153,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 		case n > 1:
 			field = "" // there are several
 			message = fmt.Sprintf("AWS refuses %s: %s; what is live stays", several(f.Step.Do, n), failure.Because(f.Err))
-		case f.PutOff:
+		case f.Skipped:
 			message = fmt.Sprintf("%s is not tried now, because AWS refuses others: %s", f.Step.Address, failure.Because(f.Err))
 		case ofAWS && f.Class == Invalid && (reason == finding.RejectedByAWS || reason == finding.WebACLNotFound):
 			message = fmt.Sprintf("%s; %s", value.Text(""), refused.Meanwhile(p.Stack.Kind, f.Step, refused.OpensAfter(p, f.Step.ID)))
@@ -174,7 +174,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 func (f FailedStep) refusedImport(do plan.ImportCertificate, reason finding.Reason, fix string) (out finding.List) {
 	message := fmt.Sprintf("AWS refuses to import the certificate of Secret %q: %s", do.Secret, failure.Because(f.Err))
 	switch {
-	case f.PutOff:
+	case f.Skipped:
 		message = fmt.Sprintf("the certificate of Secret %q is not imported now, because AWS refuses others: %s", do.Secret, failure.Because(f.Err))
 	case f.Class != Invalid && f.Class != Quota:
 		message = fmt.Sprintf("the certificate of Secret %q is not imported: %s", do.Secret, strings.TrimPrefix(failure.Plainly(f.Err), attempted(f.Step)))
@@ -226,7 +226,7 @@ func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, a
 		return fmt.Sprintf("AWS refuses %d rules: %s; they stay as they are, or are not made", n, why)
 	case n > 1:
 		return fmt.Sprintf("%d rules are not tried now, because AWS refuses others: %s", n, why)
-	case f.PutOff && !together:
+	case f.Skipped && !together:
 		return fmt.Sprintf("the %s is not tried now, because AWS refuses others: %s", text, why)
 	}
 	if value, ofAWS := refused.Of(kind, f.Step, f.Err); ofAWS && f.Class == Invalid {

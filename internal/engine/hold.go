@@ -21,7 +21,7 @@ func (f FailedStep) held() bool {
 	case Invalid, Denied, Quota:
 		return true
 	case Unknown:
-		return f.PutOff || f.Row >= unknownHold
+		return f.Skipped || f.Row >= unknownHold
 	}
 	return false
 }
@@ -58,7 +58,7 @@ func (h *holding) hold(f FailedStep) bool {
 		return false
 	}
 	lb := h.loadBalancer()
-	invalid, why := f.Class == Invalid && !f.PutOff, model.HeldRefused
+	invalid, why := f.Class == Invalid && !f.Skipped, model.HeldRefused
 	if invalid {
 		why = model.HeldInvalid
 	}

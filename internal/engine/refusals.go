@@ -19,14 +19,14 @@ import (
 //
 // Refusals of one kind usually come together: a missing permission or a full quota refuses every call
 // of a kind. So the first such refusal closes a scope (the kind of call, and for permissions the
-// namespace whose objects it is for). The other steps of a closed scope are put off, and share one
+// namespace whose objects it is for). The other steps of a closed scope are skipped, and share one
 // back-off: when it is over one of them is called, and its success opens the scope for all. A few steps
 // that were not yet there when the scope closed are called all the same, so that a corrected object
 // does not wait. Of a quota that counts what the steps make, all steps share the back-off, also those that
 // were called: who gets a place that has become free is decided by the order of the plan alone.
 //
 // Refused values have nothing in common, but one namespace can write any number of them. Each namespace
-// has a budget of refused calls per stack; the steps beyond it are put off until there is some again.
+// has a budget of refused calls per stack; the steps beyond it are skipped until there is some again.
 //
 // All of this only saves calls. What is lost at a restart is refused once more.
 
@@ -41,7 +41,7 @@ const (
 // The bounds of what is remembered of one stack.
 const (
 	mostSteps   = 4096
-	mostPutOff  = 4096
+	mostSkipped = 4096
 	mostScopes  = 256
 	unknownHold = 3 // failures in a row after which the steps that need a step go on without it
 )
@@ -69,11 +69,11 @@ type closure struct {
 	tokens float64
 	filled time.Time
 	run    int // the last run in which AWS refused a step of the scope
-	// waiting are the steps that were put off without a call of their own.
+	// waiting are the steps that were skipped without a call of their own.
 	waiting map[stepKey]*waiting
 }
 
-// waiting is a step that was put off, and the last run in which it occurred.
+// waiting is a step that was skipped, and the last run in which it occurred.
 type waiting struct {
 	step plan.Step
 	run  int
@@ -131,7 +131,7 @@ func (s *refusals) end(edited bool, now time.Time) {
 	}
 }
 
-// before returns how a step failed, if it is not to be called yet. Freed says that something has just
+// before returns how a step failed, if it is not to be called yet. Freed reports that something has just
 // been done that the step was waiting for.
 func (s *refusals) before(k stepKey, step plan.Step, freed bool, now time.Time) (FailedStep, bool) {
 	if now.IsZero() {
@@ -160,26 +160,26 @@ func (s *refusals) before(k stepKey, step plan.Step, freed bool, now time.Time) 
 		}
 		f := c.failed.remembered(step, wait)
 		if known == nil {
-			f.PutOff = true
-			c.putOff(k, step, s.run)
+			f.Skipped = true
+			c.skip(k, step, s.run)
 		}
 		return f, true
 	}
 	return FailedStep{}, false
 }
 
-// putOff notes a step that is not called because of the others of its scope.
-func (c *closure) putOff(k stepKey, step plan.Step, run int) {
+// skip notes a step that is not called because of the others of its scope.
+func (c *closure) skip(k stepKey, step plan.Step, run int) {
 	if w := c.waiting[k]; w != nil {
 		w.run = run
-	} else if len(c.waiting) < mostPutOff {
+	} else if len(c.waiting) < mostSkipped {
 		step.After = nil
 		c.waiting[k] = &waiting{step: step, run: run}
 	}
 }
 
-// putOff reports whether a step was put off and has not been called since.
-func (s *refusals) putOff(k stepKey) bool {
+// skipped reports whether a step was skipped and has not been called since.
+func (s *refusals) skipped(k stepKey) bool {
 	return slices.ContainsFunc(k.scopes(), func(sc scope) bool {
 		c := s.scopes[sc]
 		return c != nil && c.waiting[k] != nil
@@ -216,7 +216,7 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 			if wait := c.wait(sc, k, false, s.run, now); wait > 0 {
 				c.waiting[k].run = s.run
 				f := c.failed.remembered(c.waiting[k].step, wait)
-				f.PutOff = true
+				f.Skipped = true
 				out = append(out, f)
 				return
 			}
@@ -284,7 +284,7 @@ func (c *closure) wait(sc scope, k stepKey, repeat bool, run int, now time.Time)
 		}
 		return time.Duration((cost - c.tokens) * float64(sc.every()))
 	}
-	isNew := !repeat && c.waiting[k] == nil && c.run < run && len(c.waiting) < mostPutOff
+	isNew := !repeat && c.waiting[k] == nil && c.run < run && len(c.waiting) < mostSkipped
 	switch {
 	case isNew && c.tokens >= 1:
 		return 0
@@ -424,7 +424,7 @@ func (s *refusals) freed(f FailedStep, now time.Time) bool {
 	if r := s.steps[f.key]; r != nil {
 		return !now.Before(r.due)
 	}
-	return f.PutOff && !s.putOff(f.key)
+	return f.Skipped && !s.skipped(f.key)
 }
 
 // tenant is the namespace that all of the objects are in, "" if there are several.

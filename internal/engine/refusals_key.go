@@ -150,7 +150,7 @@ func (sc scope) every() time.Duration {
 // counts reports whether AWS counts all that the steps of the scope make, so that any of them may have the next place.
 func (sc scope) counts() bool { return sc.class == Quota && sc.tenant == "" }
 
-// scopes are those that a step may be put off by.
+// scopes are those for which a step may be skipped.
 func (k stepKey) scopes() []scope {
 	if k.inKubernetes() {
 		return nil

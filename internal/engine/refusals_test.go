@@ -191,7 +191,7 @@ func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
 	}
 }
 
-// What is put off because a namespace has written too many bad values is told in AWS's words about its own value.
+// What is skipped because a namespace has written too many bad values is told in AWS's words about its own value.
 func TestWhatAwaitsTheBudgetOfRefusedValuesHasItsOwnReason(t *testing.T) {
 	c := newCaller(t)
 	steps := map[string]func() (stepKey, plan.Step){}
@@ -209,13 +209,13 @@ func TestWhatAwaitsTheBudgetOfRefusedValuesHasItsOwnReason(t *testing.T) {
 	for name, step := range steps {
 		k, s := step()
 		f, put := c.refused.before(k, s, false, c.now)
-		if !put || f.PutOff || f.Err.Error() != "refused "+name || f.Step.ID != s.ID || f.Wait <= 0 {
-			t.Errorf("%s: put off %t, %+v", name, put, f)
+		if !put || f.Skipped || f.Err.Error() != "refused "+name || f.Step.ID != s.ID || f.Wait <= 0 {
+			t.Errorf("%s: skipped %t, %+v", name, put, f)
 		}
 	}
 	k, s := deletion("shop", "other")
-	if f, put := c.refused.before(k, s, false, c.now); !put || !f.PutOff {
-		t.Errorf("a step that was not called: put off %t, %+v", put, f)
+	if f, put := c.refused.before(k, s, false, c.now); !put || !f.Skipped {
+		t.Errorf("a step that was not called: skipped %t, %+v", put, f)
 	}
 }
 
@@ -260,8 +260,8 @@ func TestWhatWaitsForRoomIsFreedUntilAnotherIsRefused(t *testing.T) {
 	}
 }
 
-// What takes a right away is not put off by what AWS refuses to others of its kind.
-func TestWhatTakesARightAwayIsNotPutOff(t *testing.T) {
+// What takes a right away is not skipped for what AWS refuses to others of its kind.
+func TestWhatTakesARightAwayIsNotSkipped(t *testing.T) {
 	c := newCaller(t)
 	c.aws["other"] = Denied
 	c.run(of(deletion, "shop", "other"))

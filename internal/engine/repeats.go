@@ -117,11 +117,11 @@ func (r repeats) findings() (out finding.List) {
 // Changes that the plan does not have any more, although what it comes from was read long enough after they were made, were
 // kept and are forgotten.
 // edited says that the desired state has changed, so that what is not in the plan is not asked for any more.
-func (r repeats) inRow(d Draft, stack model.Stack, read time.Time, edited bool, now time.Time) (again, rests, reported map[plan.StepID]bool) {
+func (r repeats) inRow(d Draft, stack model.Stack, read time.Time, edited bool, now time.Time) (again, delayed, reported map[plan.StepID]bool) {
 	if len(r) == 0 {
 		return nil, nil, nil
 	}
-	again, rests, reported = map[plan.StepID]bool{}, map[plan.StepID]bool{}, map[plan.StepID]bool{}
+	again, delayed, reported = map[plan.StepID]bool{}, map[plan.StepID]bool{}, map[plan.StepID]bool{}
 	planned := map[string]bool{}
 	for _, s := range d.Plan.Steps {
 		key := changeKey(d.Plan, s, stack)
@@ -140,7 +140,7 @@ func (r repeats) inRow(d Draft, stack model.Stack, read time.Time, edited bool, 
 			left = max(left, c.row.At.Add(durations.Settle).Sub(now))
 		}
 		there := standsThere(s.Do, c.made, d.Have)
-		rests[s.ID] = left > 0 || there
+		delayed[s.ID] = left > 0 || there
 		if paceOfChanges.Delays(c.row) || there {
 			reported[s.ID] = true
 			c.reported = notKept(d, stack, s, *c)
@@ -160,7 +160,7 @@ func (r repeats) inRow(d Draft, stack model.Stack, read time.Time, edited bool, 
 			delete(r, key)
 		}
 	}
-	return again, rests, reported
+	return again, delayed, reported
 }
 
 // reportedAs reports whether a resource is what a change that is reported has made.
@@ -173,8 +173,8 @@ func (r repeats) reportedAs(made string) bool {
 	return false
 }
 
-// standsThere reports whether what an action has made is there, and is of a kind of which no one else can change what AWS shows
-// otherwise. Another one would be shown in the same way.
+// standsThere reports whether what an action has made is there, and is of a kind of which no one else can change what AWS
+// shows otherwise. Another one would be shown in the same way.
 func standsThere(do plan.Action, made string, have observed.Stack) bool {
 	switch do.(type) {
 	case plan.CreateTargetGroup:
@@ -232,45 +232,45 @@ func notKept(d Draft, stack model.Stack, s plan.Step, c change) (out finding.Lis
 
 // pace finds the steps of a plan that repeat a change again and again.
 func (r *run) pace(d Draft, stack model.Stack) {
-	again, rests, reported := r.mem.repeats.inRow(d, stack, r.mem.comparison.Bound.Since, r.edited, r.e.now())
-	r.again, r.rests, r.reported = again, withPreparations(d.Plan, rests), withDependents(d.Plan, reported)
+	again, delayed, reported := r.mem.repeats.inRow(d, stack, r.mem.comparison.Bound.Since, r.edited, r.e.now())
+	r.again, r.delayed, r.reported = again, withPreparations(d.Plan, delayed), withDependents(d.Plan, reported)
 	r.delayAll(d.Plan)
 }
 
 // withPreparations adds the steps of a plan that only prepare others which are not carried out, such as the deletion of
 // what would be made again.
-func withPreparations(p plan.Plan, rests map[plan.StepID]bool) map[plan.StepID]bool {
-	if len(rests) == 0 {
+func withPreparations(p plan.Plan, delayed map[plan.StepID]bool) map[plan.StepID]bool {
+	if len(delayed) == 0 {
 		return nil
 	}
-	resting, going := map[plan.StepID]bool{}, map[plan.StepID]bool{} // that have dependents which rest, and others
+	preparing, needed := map[plan.StepID]bool{}, map[plan.StepID]bool{} // that have dependents which are delayed, and others
 	for _, s := range slices.Backward(p.Steps) {
-		if resting[s.ID] && !going[s.ID] && !s.Revokes {
-			rests[s.ID] = true
+		if preparing[s.ID] && !needed[s.ID] && !s.Revokes {
+			delayed[s.ID] = true
 		}
 		for _, id := range s.After {
 			for _, before := range append(p.Joins[id], id) {
-				if rests[s.ID] {
-					resting[before] = true
+				if delayed[s.ID] {
+					preparing[before] = true
 				} else {
-					going[before] = true
+					needed[before] = true
 				}
 			}
 		}
 	}
-	return rests
+	return delayed
 }
 
-// withoutResting has a step that puts rules in order leave out those whose creation rests: what a member has made again and
-// again does not keep the rules of others from their places.
-func withoutResting(p plan.Plan, s plan.Step, rests map[plan.StepID]bool) plan.Step {
+// withoutDelayed has a step that puts rules in order leave out those whose creation is delayed: what a member has made again
+// and again does not keep the rules of others from their places.
+func withoutDelayed(p plan.Plan, s plan.Step, delayed map[plan.StepID]bool) plan.Step {
 	do, ok := s.Do.(plan.SetPriorities)
-	if !ok || len(rests) == 0 {
+	if !ok || len(delayed) == 0 {
 		return s
 	}
 	others, after := maps.Clone(do.Priorities), slices.Clone(s.After)
 	for _, o := range p.Steps {
-		if _, creates := o.Do.(plan.CreateRule); creates && rests[o.ID] {
+		if _, creates := o.Do.(plan.CreateRule); creates && delayed[o.ID] {
 			delete(others, o.Address)
 			after = slices.DeleteFunc(after, func(id plan.StepID) bool { return id == o.ID })
 		}

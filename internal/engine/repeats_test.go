@@ -39,12 +39,12 @@ func (u *undone) look(edited bool, steps ...plan.Step) (made, reported int) {
 	if read.IsZero() {
 		read = u.now
 	}
-	_, rests, named := u.inRow(d, u.stack, read, edited, u.now)
+	_, delayed, named := u.inRow(d, u.stack, read, edited, u.now)
 	for _, s := range steps {
 		if named[s.ID] {
 			reported++
 		}
-		if !rests[s.ID] {
+		if !delayed[s.ID] {
 			u.made(changeKey(d.Plan, s, u.stack), "", u.now)
 			made++
 		}
@@ -147,7 +147,7 @@ func TestNothingIsMadeTwiceWithinAMinute(t *testing.T) {
 	}
 }
 
-// What only prepares a step that rests, rests with it; what others need is made.
+// What only prepares a step that is delayed, is delayed with it; what others need is made.
 func TestPreparationsRestWithTheirSteps(t *testing.T) {
 	t.Parallel()
 	p := plan.Plan{
@@ -158,11 +158,11 @@ func TestPreparationsRestWithTheirSteps(t *testing.T) {
 			{ID: "after", After: []plan.StepID{"create"}},
 		},
 	}
-	rests := withPreparations(p, map[plan.StepID]bool{"create": true})
+	delayed := withPreparations(p, map[plan.StepID]bool{"create": true})
 	reported := withDependents(p, map[plan.StepID]bool{"create": true})
 	for _, s := range p.Steps {
-		if want := s.ID == "create" || s.ID == "delete a" || s.ID == "delete b"; rests[s.ID] != want {
-			t.Errorf("%s rests: %t", s.ID, rests[s.ID])
+		if want := s.ID == "create" || s.ID == "delete a" || s.ID == "delete b"; delayed[s.ID] != want {
+			t.Errorf("%s delayed: %t", s.ID, delayed[s.ID])
 		}
 		if want := s.ID == "create" || s.ID == "after"; reported[s.ID] != want {
 			t.Errorf("%s is reported: %t", s.ID, reported[s.ID])
@@ -183,9 +183,9 @@ func TestTrafficThatIsMovedBackIsNoRepetition(t *testing.T) {
 				Do: plan.ModifyRule{Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{to}}}},
 			}
 			p := plan.Plan{Steps: []plan.Step{s}, Known: plan.Known{plan.GroupAddress("web"): arn}}
-			_, rests, reported := u.inRow(Draft{Plan: p}, u.stack, time.Time{}, false, u.now)
-			if rests[s.ID] || reported[s.ID] {
-				t.Errorf("move %d to %s, weight %d: rests %t, reported %t", n, arn, weight, rests[s.ID], reported[s.ID])
+			_, delayed, reported := u.inRow(Draft{Plan: p}, u.stack, time.Time{}, false, u.now)
+			if delayed[s.ID] || reported[s.ID] {
+				t.Errorf("move %d to %s, weight %d: delayed %t, reported %t", n, arn, weight, delayed[s.ID], reported[s.ID])
 			}
 			u.made(changeKey(p, s, u.stack), "", u.now)
 			u.now = u.now.Add(time.Second)

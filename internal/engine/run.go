@@ -351,7 +351,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	}
 	desired := desired(stack, found)
 	digest := e.digest(v, stack, desired)
-	if d := mem.comparison.PutOff(desired, e.deferral(stack, digest), start); d > 0 {
+	if d := mem.comparison.Deferral(desired, e.deferral(stack, digest), start); d > 0 {
 		e.memories.store(id, mem)
 		out.Stack, out.Findings, out.Deferred, out.RetryAfter = stack, found.Sorted(), true, d
 		return out, nil

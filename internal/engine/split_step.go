@@ -70,7 +70,7 @@ func splitStep(f FailedStep) (parts []plan.Step) {
 // before the others.
 func (r *run) carryOutParts(ctx context.Context, p plan.Plan, parts []plan.Step, stack model.Stack, known plan.Known) (bool, error) {
 	waited := func(s plan.Step) int {
-		if r.mem.refused.putOff(keyOf(s, stack)) {
+		if r.mem.refused.skipped(keyOf(s, stack)) {
 			return 0
 		}
 		return 1

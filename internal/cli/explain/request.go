@@ -87,8 +87,8 @@ type RequestDocument struct {
 	// Answers are those of the load balancers that have a rule for the request or name its host; where none does, of all
 	// that listen on the port.
 	Answers []requestAnswer `json:"answers"`
-	// Unserved is set if no rule names the host of the request. Answers are then what those load balancers answer if DNS leads
-	// the host to them.
+	// Unserved is set if no rule names the host of the request. Answers are then what those load balancers answer if DNS
+	// leads the host to them.
 	Unserved *requestUnserved `json:"unserved,omitempty"`
 	// Accelerator is the one whose name or address the request goes to. Answers are those of the load balancers behind it.
 	Accelerator *requestAccelerator `json:"accelerator,omitempty"`

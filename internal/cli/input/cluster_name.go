@@ -12,8 +12,8 @@ import (
 // NameCluster is what to do about it.
 const NameCluster = "give the name that the controller of this cluster has in its flags"
 
-// UnknownCluster returns a warning that subnets have tags of clusters, and none of the one that --cluster-name names; "" if that is not
-// so.
+// UnknownCluster returns a warning that subnets have tags of clusters, and none of the one that --cluster-name names; "" if
+// that is not so.
 func UnknownCluster(name string, answers map[string]observed.SubnetAnswer) string {
 	names := network.OtherClusters(name, answers)
 	if len(names) == 0 {

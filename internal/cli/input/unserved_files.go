@@ -51,7 +51,8 @@ func (u unserved) among(objs []cluster.Object, p parts) []cluster.Ref {
 	return out
 }
 
-// Unserved returns why no load balancer of this controller serves an object that asks for one, and what to do; "" if one does.
+// Unserved returns why no load balancer of this controller serves an object that asks for one, and what to do; "" if one
+// does.
 func Unserved(d *Source, store *cluster.Memory, obj cluster.Object) string {
 	u := unserved{store, d.Config}
 	if !u.asks(obj, parts{store: store, frontends: controller.Frontends(d.Config)}) {

@@ -22,9 +22,9 @@ func BehindOf(store *cluster.Memory, c config.Config) Behind {
 	return Behind{BoundTo(store, c), withoutEndpoints(store)}
 }
 
-// withoutEndpoints returns, for target groups by ARN, why no pod answers behind them. A Service without EndpointSlices is left
-// out, because then nothing is known of its pods, and so is a target group of several bindings, because any user can write
-// another one.
+// withoutEndpoints returns, for target groups by ARN, why no pod answers behind them. A Service without EndpointSlices is
+// left out, because then nothing is known of its pods, and so is a target group of several bindings, because any user can
+// write another one.
 func withoutEndpoints(store *cluster.Memory) map[string]string {
 	out, bindings := map[string]string{}, map[string]int{}
 	for _, o := range store.All(cluster.KindBinding) {

@@ -27,8 +27,8 @@ const mostInPage = 100
 // reading reads accelerators again that may not be taken for what is known of them.
 type reading struct{ *Accelerators }
 
-// list reads which accelerators there are, unless that was read since the given time and is fresh: AWS lists all of an account, and
-// needs no permission by tags for it.
+// list reads which accelerators there are, unless that was read since the given time and is fresh: AWS lists all of an
+// account, and needs no permission by tags for it.
 func (c reading) list(ctx context.Context, since time.Time) error {
 	known := func() (ok bool) {
 		c.With(func() { ok = c.Current(c.listedAt, since, "accelerators") })

@@ -61,8 +61,8 @@ const (
 	Call = time.Minute
 	// FirstRetry is when a read that failed is tried again for the first time.
 	FirstRetry = 5 * time.Second
-	// LastRetry is for reads that fail again and again, and bounds for how long a tenant's calls are postponed. It is less than the
-	// five minutes after which a plan asks again for what was denied.
+	// LastRetry is for reads that fail again and again, and bounds for how long a tenant's calls are postponed. It is less
+	// than the five minutes after which a plan asks again for what was denied.
 	LastRetry = 4 * time.Minute
 )
 

@@ -107,7 +107,8 @@ func (p *ENIs) read(ctx context.Context, by lookup, keys []string) (map[string][
 	return p.readAddresses(ctx, keys)
 }
 
-// find reads the interfaces of keys that were not read since the given time, or lack an address that they are expected to carry.
+// find reads the interfaces of keys that were not read since the given time, or lack an address that they are expected to
+// carry.
 func (p *ENIs) find(ctx context.Context, by lookup, keys []string, carried map[string][]string, since time.Time) error {
 	start := p.Config.Clock.Now().Add(-durations.Moment)
 	missing := func() (out []string) {

@@ -93,7 +93,7 @@ func (b *bucket) untilTokens(now time.Time, tokens float64) time.Duration {
 }
 
 // until is how long it takes until a call may be sent that has so many calls ahead of it that wait
-// here, and others that were put off. Those keep their claim to tokens, but a trial takes none.
+// here, and others that were postponed. Those keep their claim to tokens, but a trial takes none.
 func (b *bucket) until(now time.Time, here, away int) time.Duration {
 	wait := b.untilTokens(now, float64(1+here+away))
 	if !b.Fixed && b.trying+here < b.trials {

@@ -7,7 +7,7 @@ type (
 	callerKey struct{}
 )
 
-// Caller is who makes a call: its position in the queue is kept while it is put off, and it shares what AWS
+// Caller is who makes a call: its position in the queue is kept while it is postponed, and it shares what AWS
 // admits with the others of its tenant.
 type Caller struct {
 	Tenant, Name string
@@ -55,7 +55,7 @@ func (l *Limiter) Begin(ctx context.Context, service, operation string) (*Call, 
 }
 
 // End gives back what the last attempt has not used.
-func (c *Call) End() { c.permit.settle(Unanswered) }
+func (c *Call) End() { c.permit.report(Unanswered) }
 
 // Attempt is called before each attempt. The first has its permit. One after a throttled answer
 // waits until it is admitted; others, which the SDK has held back, only take their token.
@@ -64,7 +64,7 @@ func (c *Call) Attempt(ctx context.Context) error {
 	if c.attempts == 1 || c.permit == nil || !c.permit.learns {
 		return nil
 	}
-	c.permit.settle(Unanswered)
+	c.permit.report(Unanswered)
 	l := c.limiter
 	switch {
 	case !c.throttled:
@@ -91,7 +91,7 @@ func (c *Call) Answered(err error, o Outcome) error {
 		return err
 	}
 	c.throttled = o == Throttled
-	c.permit.settle(o)
+	c.permit.report(o)
 	if c.throttled && c.permit.learns {
 		return &ThrottledError{err}
 	}

@@ -25,7 +25,7 @@ type Limiter struct {
 
 	mu       sync.Mutex
 	queue    []*waiter                // by since
-	reserved map[queueKey]reservation // of calls that were put off
+	reserved map[queueKey]reservation // of calls that were postponed
 	eligible map[queueKey]time.Time   // from when the next call of a tenant counts, or its last one has
 	changed  chan struct{}            // closed when a call that waits may be sent earlier
 }
@@ -36,10 +36,10 @@ type waiter struct {
 	since   time.Time // when it came first, or later by what its tenant has used
 }
 
-// queueKey names the calls that share a position in the queue, which is kept while they are put off.
+// queueKey names the calls that share a position in the queue, which is kept while they are postponed.
 type queueKey struct{ caller, operation string }
 
-// reservation is when a call that was put off is expected back.
+// reservation is when a call that was postponed is expected back.
 type reservation struct {
 	waiter
 	at time.Time
@@ -71,7 +71,7 @@ func (l *Limiter) bucketsFor(service, operation string) []*bucket {
 }
 
 // wait waits until the call may be made. A call that would have to wait for longer than the limit
-// is not made; its error says when to try again.
+// is not made; its error has the time after which to try again.
 func (l *Limiter) wait(ctx context.Context, service, operation string) (*permit, error) {
 	buckets := l.bucketsFor(service, operation)
 	if len(buckets) == 0 {
@@ -118,7 +118,7 @@ type Postponed struct {
 }
 
 // Error implements error.
-func (e *Postponed) Error() string { return e.Operation + ": put off, to keep below AWS's limits" }
+func (e *Postponed) Error() string { return e.Operation + ": postponed to keep below AWS's limits" }
 
 // RetryAfter is when the call can be made.
 func (e *Postponed) RetryAfter() time.Duration { return e.After }
@@ -159,7 +159,7 @@ func (l *Limiter) until(w *waiter, now time.Time) time.Duration {
 	return longest
 }
 
-// enqueue puts a call into the queue, at the position that it has kept if it was put off. The lock is held.
+// enqueue puts a call into the queue, at the position that it has kept if it was postponed. The lock is held.
 func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
 	now := l.clock.Now()
 	maps.DeleteFunc(l.reserved, func(_ queueKey, a reservation) bool { return now.Sub(a.at) > durations.Call })
@@ -229,11 +229,11 @@ func (l *Limiter) send(buckets []*bucket, now time.Time) *permit {
 
 // permit is the right to send one attempt of a call. Nil is that of a call that is not limited.
 type permit struct {
-	limiter *Limiter
-	parts   []part
-	learns  bool // from the answer
-	used    bool // by a call
-	settled bool
+	limiter  *Limiter
+	parts    []part
+	learns   bool // from the answer
+	used     bool // by a call
+	reported bool
 }
 
 // part is what a permit has of one bucket.
@@ -243,28 +243,28 @@ type part struct {
 	trial  bool
 }
 
-// An Outcome is what became of an attempt.
+// An Outcome is how an attempt ended.
 type Outcome int
 
-// What may become of an attempt.
+// How an attempt may end.
 const (
 	Unanswered Outcome = iota // nothing is known
 	Taken                     // AWS has handled it, whatever it answered
 	Throttled                 // AWS has refused it, because there were too many
 )
 
-// settle reports what became of the attempt. Only the first report counts. Each permit is settled,
+// report takes the outcome of the attempt. Only the first report counts. Each permit has one,
 // as otherwise the trials in flight would seem to last.
-func (p *permit) settle(o Outcome) {
+func (p *permit) report(o Outcome) {
 	if p == nil {
 		return
 	}
 	p.limiter.mu.Lock()
 	defer p.limiter.mu.Unlock()
-	if p.settled {
+	if p.reported {
 		return
 	}
-	p.settled = true
+	p.reported = true
 	now := p.limiter.clock.Now()
 	for _, x := range p.parts {
 		if x.trial {

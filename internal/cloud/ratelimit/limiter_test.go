@@ -44,7 +44,7 @@ func newLimitedAWS(limits fault.Limits, table []TokenBucket) *limitedAWS {
 	return s
 }
 
-// call makes one call as the SDK does, with its attempts, and comes back when it is put off.
+// call makes one call as the SDK does, with its attempts, and comes back when it is postponed.
 func (s *limitedAWS) call(ctx context.Context, operation string) error {
 	for ctx.Err() == nil {
 		c, err := s.limiter.Begin(ctx, services.ELB, operation)
@@ -163,14 +163,14 @@ func TestAThrottledFlightLowersTheRateOnce(t *testing.T) {
 		flight = append(flight, p)
 	}
 	for i, p := range flight {
-		p.settle(Throttled)
-		p.settle(Taken) // only the first report counts
+		p.report(Throttled)
+		p.report(Taken) // only the first report counts
 		if got := b.rate(); got != 2 {
 			t.Fatalf("after %d throttled calls of one flight the rate is %v, want half of 4", i+1, got)
 		}
 	}
 	if p, err := l.wait(t.Context(), services.ELB, register); err == nil {
-		p.settle(Throttled)
+		p.report(Throttled)
 		t.Error("the next call is sent at once")
 	}
 	if got := l.bucketsFor(services.ELB, read)[0].rate(); got != 50 {
@@ -359,7 +359,7 @@ func TestRateLimits(t *testing.T) {
 	_, err = p.wait(t.Context(), "EC2", "DescribeSubnets")
 	var e *Postponed
 	if !errors.As(err, &e) || e.RetryAfter() != 505*time.Millisecond {
-		t.Fatalf("got %v, want to be put off for half a second", err)
+		t.Fatalf("got %v, want to be postponed for half a second", err)
 	}
 	if _, err := p.wait(t.Context(), "EC2", "CreateTags"); err != nil {
 		t.Errorf("another operation: %v", err)

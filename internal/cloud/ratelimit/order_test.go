@@ -66,7 +66,7 @@ func (c *manyCallers) make(call TargetCall) {
 			return
 		}
 		time.Sleep(30 * time.Millisecond)
-		p.settle(Unanswered)
+		p.report(Unanswered)
 		if !fails {
 			c.answered(call.key(), false)
 			c.mu.Lock()

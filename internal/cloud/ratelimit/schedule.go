@@ -43,7 +43,7 @@ type callKey struct{ operation, group string }
 
 func (c TargetCall) key() callKey { return callKey{c.Operation, c.Group} }
 
-// waitingCall is a call that was put off, or is sent now.
+// waitingCall is a call that was postponed, or is sent now.
 type waitingCall struct {
 	callKey
 	tenant queueKey
@@ -140,9 +140,9 @@ func (s *Schedule) Admit(c TargetCall) (Admission, error) {
 // With is the context of the call.
 func (a Admission) With(ctx context.Context) context.Context { return withPermit(ctx, a.permit) }
 
-// End is called after the call, and says whether it is to be sent again.
+// End is called after the call; again reports whether it is to be sent once more.
 func (a Admission) End(again bool) {
-	a.permit.settle(Unanswered)
+	a.permit.report(Unanswered)
 	a.schedule.answered(a.key, again)
 }
 

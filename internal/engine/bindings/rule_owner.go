@@ -103,8 +103,8 @@ func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.AskedRules) (take
 	return taken, run
 }
 
-// contribute records the rules that a run of a binding has found that it asks for. Heirs are other bindings with the same targets: until
-// their next runs they need what this one gives up, which is what is returned.
+// contribute records the rules that a run of a binding has found that it asks for. Heirs are other bindings with the same
+// targets: until their next runs they need what this one gives up, which is what is returned.
 func (o *ruleOwner) contribute(key Key, a bindingplan.AskedRules, keeps bool, heirs []Key) (run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -43,7 +43,7 @@ func Age(period time.Duration) time.Duration { return period / 10 }
 // State is since when what is compared of a stack must have been read. Between two
 // comparisons the inventory may answer. A comparison is due when the desired state has changed, when
 // the resync period is over, and when there is something to do although the desired state has not
-// changed: then what else is missing is found as well. So who sees a success knows that AWS
+// changed: then what else is missing is found as well. So a reported success means that AWS
 // was compared after the change.
 type State struct {
 	desired string
@@ -65,9 +65,9 @@ type State struct {
 // Seen reports whether this process has run the stack before.
 func (x *State) Seen() bool { return !x.due.IsZero() }
 
-// PutOff is for how long a stack is left alone whose checkpoint says that nothing has changed; first is how long after a start
-// that is compared, zero for any other. One that this process has compared is not left alone.
-func (x *State) PutOff(desired string, first time.Duration, now time.Time) time.Duration {
+// Deferral is for how long a stack is left alone whose checkpoint says that nothing has changed; first is how long after a
+// start that is compared, zero for any other. One that this process has compared is not left alone.
+func (x *State) Deferral(desired string, first time.Duration, now time.Time) time.Duration {
 	if first <= 0 || now.IsZero() {
 		return 0
 	}
@@ -81,13 +81,13 @@ func (x *State) PutOff(desired string, first time.Duration, now time.Time) time.
 }
 
 // Begin notes that a run of a stack begins, and sets how old what it compares may be. It reports whether
-// the desired state has changed, and for how long a change is put off, which the run after that finds. again asks for a
+// the desired state has changed, and for how long a change is delayed, which the run after that finds. again asks for a
 // comparison now. What is to be emptied is deleted as it was last read: what is gone already is no fault.
-func (x *State) Begin(stack model.Stack, desired string, again bool, period time.Duration, now time.Time) (changed bool, early time.Duration) {
+func (x *State) Begin(stack model.Stack, desired string, again bool, period time.Duration, now time.Time) (changed bool, delay time.Duration) {
 	if now.IsZero() {
 		return false, 0
 	}
-	if early = x.early(stack, desired, now); early > 0 {
+	if delay = x.delay(stack, desired, now); delay > 0 {
 		desired = x.desired
 	}
 	changed = x.Seen() && x.desired != desired
@@ -113,7 +113,7 @@ func (x *State) Begin(stack model.Stack, desired string, again bool, period time
 		x.done, x.looks = false, 0
 		x.edit(now)
 	}
-	return changed, early
+	return changed, delay
 }
 
 // Ask adds how old what is compared may be to questions about a stack.
@@ -139,7 +139,7 @@ func (x *State) Lacks(p plan.Plan, now time.Time) bool {
 const manyLooks = 10
 
 // LookAgain is in how long what is missing in AWS is looked for again: a wrong reference that nothing
-// corrects costs less and less. lacks says that something is missing.
+// corrects costs less and less. lacks reports that something is missing.
 func (x *State) LookAgain(lacks bool, now time.Time) time.Duration {
 	switch {
 	case !x.Seen():
@@ -162,7 +162,7 @@ func (x *State) End(done bool, now time.Time) time.Duration {
 }
 
 // paceOfEdits is that of a stack whose desired state changes again and again: the first four changes are carried out at once,
-// which is enough to shift a weight in steps, and so is every change of somebody who makes fewer than four a minute.
+// which is enough to shift a weight in steps, and so is every change of a user who makes fewer than four a minute.
 var paceOfEdits = repeat.Pace{Free: 3, First: durations.Brief, Longest: durations.MissingWait, Rest: durations.Requeue}
 
 // edit notes a change of the desired state that is carried out.
@@ -175,8 +175,8 @@ func (x *State) edit(now time.Time) {
 	x.edits.At = now
 }
 
-// early is for how long a change of the desired state is put off; 0: it is carried out. What is to be emptied never waits.
-func (x *State) early(stack model.Stack, desired string, now time.Time) time.Duration {
+// delay is for how long a change of the desired state is delayed; 0: it is carried out. What is to be emptied never waits.
+func (x *State) delay(stack model.Stack, desired string, now time.Time) time.Duration {
 	if !stack.Paced() || stack.Empty() || !x.Seen() || x.desired == desired || paceOfEdits.Over(x.edits, now) {
 		return 0
 	}

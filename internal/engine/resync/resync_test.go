@@ -57,11 +57,11 @@ func TestUnchangedStacksComeSlowly(t *testing.T) {
 	for i := range 300 {
 		first := First(durations.Resync, fmt.Sprintf("shop/web%d", i))
 		if first > durations.Settle+durations.StartSpan {
-			t.Errorf("put off by %s", first)
+			t.Errorf("deferred by %s", first)
 		}
 		perMinute[int(first/time.Minute)]++
 		if short := First(durations.MissingWait, fmt.Sprintf("shop/web%d", i)); short > durations.MissingWait {
-			t.Errorf("put off by %s with a shorter sync period", short)
+			t.Errorf("deferred by %s with a shorter sync period", short)
 		}
 	}
 	if perMinute[0] > 0 {
@@ -87,14 +87,14 @@ func TestUnchangedStacksComeSlowly(t *testing.T) {
 		"one that was compared already": {"a", first, time.Minute, true, 0},
 	} {
 		var x State
-		if d := x.PutOff("a", first, now); d != first {
-			t.Errorf("%s: put off by %s", name, d)
+		if d := x.Deferral("a", first, now); d != first {
+			t.Errorf("%s: deferred by %s", name, d)
 		}
 		if c.run {
 			x.Begin(stack, "a", false, durations.Resync, now)
 		}
-		if d := x.PutOff(c.desired, c.first, now.Add(c.later)); d != c.want {
-			t.Errorf("%s: put off by %s, want %s", name, d, c.want)
+		if d := x.Deferral(c.desired, c.first, now.Add(c.later)); d != c.want {
+			t.Errorf("%s: deferred by %s, want %s", name, d, c.want)
 		}
 	}
 }
@@ -116,9 +116,9 @@ func TestWhatChangesAllTheTimeIsPaced(t *testing.T) {
 		var x State
 		var carried []int
 		for s := range 360 {
-			changed, early := x.Begin(c.stack, string(rune('a'+s%26)), false, period, start.Add(time.Duration(s)*time.Second))
-			if changed && early > 0 {
-				t.Errorf("%s: changed and put off by %s", c.name, early)
+			changed, delay := x.Begin(c.stack, string(rune('a'+s%26)), false, period, start.Add(time.Duration(s)*time.Second))
+			if changed && delay > 0 {
+				t.Errorf("%s: changed and delayed by %s", c.name, delay)
 			}
 			if changed {
 				carried = append(carried, s)
@@ -128,14 +128,14 @@ func TestWhatChangesAllTheTimeIsPaced(t *testing.T) {
 			t.Errorf("%s: carried out at %v, want %v", c.name, carried[:min(len(carried), 9)], c.want)
 		}
 		now := start.Add(20 * time.Minute)
-		if changed, early := x.Begin(c.stack, "later", false, period, now); !changed || early > 0 {
-			t.Errorf("%s: a change after a rest is put off by %s", c.name, early)
+		if changed, delay := x.Begin(c.stack, "later", false, period, now); !changed || delay > 0 {
+			t.Errorf("%s: a change after a rest is delayed by %s", c.name, delay)
 		}
 	}
 	var slow State
 	for s := 0; s < 3600; s += 20 {
-		if changed, early := slow.Begin(paced, string(rune('a'+s%26)), false, period, start.Add(time.Duration(s)*time.Second)); s > 0 && !changed || early > 0 {
-			t.Errorf("three changes a minute: after %d s %t, put off by %s", s, changed, early)
+		if changed, delay := slow.Begin(paced, string(rune('a'+s%26)), false, period, start.Add(time.Duration(s)*time.Second)); s > 0 && !changed || delay > 0 {
+			t.Errorf("three changes a minute: after %d s %t, delayed by %s", s, changed, delay)
 		}
 	}
 	var x State
@@ -144,25 +144,25 @@ func TestWhatChangesAllTheTimeIsPaced(t *testing.T) {
 	x.Begin(paced, "c", false, period, start.Add(2*time.Second))
 	x.Begin(paced, "b", false, period, start.Add(2*time.Second))
 	x.Begin(paced, "c", false, period, start.Add(2*time.Second))
-	if changed, early := x.Begin(paced, "d", false, period, start.Add(3*time.Second)); changed || early != 9*time.Second {
-		t.Errorf("the fifth change: %t, put off by %s", changed, early)
+	if changed, delay := x.Begin(paced, "d", false, period, start.Add(3*time.Second)); changed || delay != 9*time.Second {
+		t.Errorf("the fifth change: %t, delayed by %s", changed, delay)
 	}
-	if changed, early := x.Begin(paced, "c", false, period, start.Add(4*time.Second)); changed || early > 0 {
-		t.Errorf("changed back: %t, put off by %s", changed, early)
+	if changed, delay := x.Begin(paced, "c", false, period, start.Add(4*time.Second)); changed || delay > 0 {
+		t.Errorf("changed back: %t, delayed by %s", changed, delay)
 	}
 }
 
 // By its checkpoint a stack is left alone after a restart, for no longer than until it is due, and not once it was edited or
 // compared.
-func TestACheckpointPutsOffWhatIsUnchanged(t *testing.T) {
+func TestACheckpointDefersWhatIsUnchanged(t *testing.T) {
 	const first = 30 * time.Minute
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
 	var c State
 	check := func(minutes int, desired string, want time.Duration) {
 		t.Helper()
-		if got := c.PutOff(desired, first, at(minutes)); got != want {
-			t.Errorf("after %d minutes %q is put off by %s, want %s", minutes, desired, got, want)
+		if got := c.Deferral(desired, first, at(minutes)); got != want {
+			t.Errorf("after %d minutes %q is deferred by %s, want %s", minutes, desired, got, want)
 		}
 	}
 	check(0, "a", 30*time.Minute)

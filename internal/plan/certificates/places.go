@@ -16,8 +16,8 @@ import (
 )
 
 // When AWS takes no further certificate on a load balancer, a new one takes the place of a live one of its listener that
-// no member asks for any more: that is removed just before. One that a namespace does not ask for any more is that namespace's
-// to replace. One for which there is no such place is left out.
+// no member asks for any more: that is removed just before. One that a namespace does not ask for any more is that
+// namespace's to replace. One for which there is no such place is left out.
 
 // certificateClaim is a certificate that a member asks for while AWS has no room for all of them.
 type certificateClaim struct {

@@ -256,8 +256,8 @@ func (rel Relation) Waits(stack model.Stack) bool {
 	return false
 }
 
-// DependsOnOther reports whether what the other stack asks for decides about the next run: a load balancer is being handed over, or the
-// other one has it.
+// DependsOnOther reports whether what the other stack asks for decides about the next run: a load balancer is being handed
+// over, or the other one has it.
 func (rel Relation) DependsOnOther(have observed.Stack) bool {
 	switch rel.Standing {
 	case Alone, HasOwn, NotAllowed:

@@ -1,2 +1,3 @@
-// Package owners reports which live target groups serve the desired ones, and to which members live rules and target groups belong.
+// Package owners reports which live target groups serve the desired ones, and to which members live rules and target groups
+// belong.
 package owners

@@ -21,8 +21,8 @@ import (
 type NoEndpoints struct {
 	// Finding is about the Service.
 	Finding finding.Finding
-	// Since is when the Service, its EndpointSlices or its pods last changed. For Normal after that no endpoint is no fault, as
-	// pods start or are replaced.
+	// Since is when the Service, its EndpointSlices or its pods last changed. For Normal after that no endpoint is no fault,
+	// as pods start or are replaced.
 	Since  time.Time
 	Normal time.Duration
 	// Emptied reports that the Service has no endpoint and has had some: either its pods were scaled to zero, or its

@@ -114,8 +114,8 @@ func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]
 	return nil, nil
 }
 
-// loop returns the fault of a redirect that leads back to the same URL, "" if it does not. One that replaces nothing but the prefix of
-// the path gets the port of the listener: AWS takes no redirect in which every part is that of the request.
+// loop returns the fault of a redirect that leads back to the same URL, "" if it does not. One that replaces nothing but the
+// prefix of the path gets the port of the listener: AWS takes no redirect in which every part is that of the request.
 func loop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, m *match) string {
 	number := strconv.Itoa(int(p.Number))
 	if to.Protocol != "" && to.Protocol != p.Listens().Protocol() || to.Host != "" || to.Port != "" && to.Port != number {

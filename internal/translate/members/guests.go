@@ -8,8 +8,8 @@ import (
 )
 
 // Where members of several namespaces share a load balancer by invitation, those of its owner decide the load-balancer-wide
-// settings, also by leaving them open: what they do not set stays as it is live, and is the default for a load balancer that is new.
-// What a guest asks for counts where the owner is silent and it is live already.
+// settings, also by leaving them open: what they do not set stays as it is live, and is the default for a load balancer that
+// is new. What a guest asks for counts where the owner is silent and it is live already.
 
 // Guest reports whether a member does not decide the load-balancer-wide settings.
 func (t *Translation) Guest(m *Member) bool { return t.Owner != nil && m.Ref.Namespace != *t.Owner }
