@@ -220,7 +220,7 @@ func (d drifting) text(s plan.Step) string {
 	return changedText(s, d.again[s.ID])
 }
 
-// changedText returns what others have done to what, without values. Where a step was carried out before, it may be AWS that
+// changedText returns what others have done to which resource, without values. Where a step was carried out before, it may be AWS that
 // does not keep it.
 func changedText(s plan.Step, again bool) string {
 	does, orElse := "changed", "AWS does not keep what was written"

@@ -54,7 +54,7 @@ func keyOf(s plan.Step, stack model.Stack) stepKey {
 func groupKey(g model.TargetGroup) stepKey {
 	g.Name = "" // the plan takes the first one that is free
 	return stepKey{
-		what: "create", do: kindOf(plan.CreateTargetGroup{}), address: plan.GroupAddress(g.ID),
+		what: "create", do: kindOf(plan.CreateTargetGroup{}), address: plan.TargetGroupAddress(g.ID),
 		tenant: tenant(g.Members), content: checkpoint.Digest(g),
 	}
 }

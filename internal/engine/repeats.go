@@ -57,15 +57,15 @@ func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
 		content = checkpoint.Digest(s.Do)
 	}
 	lb := p.Known[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}]
-	return checkpoint.Digest(k.what, k.do, k.address, k.rule, content, of, lb, groupsOf(p, s.Do))
+	return checkpoint.Digest(k.what, k.do, k.address, k.rule, content, of, lb, targetGroupsOf(p, s.Do))
 }
 
-// groupsOf are the ARNs of the target groups of the stack that an action leads to, as far as they are known.
-func groupsOf(p plan.Plan, do plan.Action) (out []string) {
+// targetGroupsOf are the ARNs of the target groups of the stack that an action leads to, as far as they are known.
+func targetGroupsOf(p plan.Plan, do plan.Action) (out []string) {
 	for _, a := range plan.ActionsOf(do) {
 		if forward, ok := a.(model.Forward); ok {
 			for _, g := range forward.Groups {
-				out = append(out, p.Known[plan.GroupAddress(g.Group.ID)])
+				out = append(out, p.Known[plan.TargetGroupAddress(g.Group.ID)])
 			}
 		}
 	}

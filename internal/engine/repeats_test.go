@@ -182,7 +182,7 @@ func TestTrafficThatIsMovedBackIsNoRepetition(t *testing.T) {
 				ID: "modify rule/1", Verb: plan.Update, Address: plan.Address{Kind: plan.Rule, ID: "1"}, Rule: model.RuleKey{Port: 80},
 				Do: plan.ModifyRule{Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{to}}}},
 			}
-			p := plan.Plan{Steps: []plan.Step{s}, Known: plan.Known{plan.GroupAddress("web"): arn}}
+			p := plan.Plan{Steps: []plan.Step{s}, Known: plan.Known{plan.TargetGroupAddress("web"): arn}}
 			_, delayed, reported := u.inRow(Draft{Plan: p}, u.stack, time.Time{}, false, u.now)
 			if delayed[s.ID] || reported[s.ID] {
 				t.Errorf("move %d to %s, weight %d: delayed %t, reported %t", n, arn, weight, delayed[s.ID], reported[s.ID])
@@ -197,7 +197,7 @@ func TestTrafficThatIsMovedBackIsNoRepetition(t *testing.T) {
 func TestSettingsOfWhatIsCreatedAreNoRepetition(t *testing.T) {
 	t.Parallel()
 	u := newUndone()
-	a := plan.GroupAddress("web")
+	a := plan.TargetGroupAddress("web")
 	for n := range 5 {
 		steps := []plan.Step{
 			{ID: "create", Verb: plan.Create, Address: a, Do: plan.CreateTargetGroup{Group: model.TargetGroup{ID: "web", Port: int32(n)}}},

@@ -135,7 +135,7 @@ func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
 
 func putStep() (plan.PutBinding, plan.Known) {
 	port := intstr.FromInt32(8080)
-	backend, group := plan.Address{Kind: plan.BackendGroup, ID: "b"}, plan.GroupAddress("web:80")
+	backend, group := plan.Address{Kind: plan.BackendGroup, ID: "b"}, plan.TargetGroupAddress("web:80")
 	return plan.PutBinding{
 		Binding: model.Binding{
 			Namespace: "shop", Name: "k8s-shop-web-1", Service: "web", Port: intstr.FromInt32(80), Managed: true,

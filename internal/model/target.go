@@ -69,7 +69,7 @@ type Binding struct {
 	Labels, Annotations map[string]string
 	// Networking is nil when rules of nodes and pods are not managed.
 	Networking []BindingRule
-	// Managed reports whether rules are asked for: an empty Networking then differs from none.
+	// Managed reports whether rules of nodes and pods are managed. If it is set, an empty Networking asks for none.
 	Managed bool
 }
 

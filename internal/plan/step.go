@@ -160,15 +160,16 @@ type Divisible interface {
 	Divide() []Part
 }
 
-// Part is a part of an action under a name that changes of fields end with. Those after a First one need it.
+// Part is a part of an action. Name is the last element of the field changes that it carries out. If First is set, all later
+// parts need it.
 type Part struct {
 	Name  string
 	Do    Action
 	First bool
 }
 
-// GroupAddress of a forward action's group: by id of this stack.
-func GroupAddress(id string) Address { return Address{Kind: TargetGroup, ID: id} }
+// TargetGroupAddress of a forward action's group: by id of this stack.
+func TargetGroupAddress(id string) Address { return Address{Kind: TargetGroup, ID: id} }
 
 // Tags of a resource, complete, tracking tags included.
 type Tags map[string]string

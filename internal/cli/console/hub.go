@@ -258,7 +258,7 @@ func (h *hub) run(ctx context.Context) {
 			looking = true
 			again, lasting := wanted || last == nil, kept.lasting()
 			wanted, reading = false, again
-			go func() { sights <- h.once(ctx, again, lasting) }()
+			go func() { sights <- h.lookOnce(ctx, again, lasting) }()
 		case s := <-sights:
 			looking, reading = false, false
 			s.changes, events = append(events, s.changes...), nil
@@ -289,7 +289,7 @@ func (f fullLook) expected(stacks int) int {
 	return (f.cost*max(stacks, f.stacks) + f.stacks - 1) / f.stacks
 }
 
-func (h *hub) once(ctx context.Context, again bool, l lasting) sight {
+func (h *hub) lookOnce(ctx context.Context, again bool, l lasting) sight {
 	before := h.looked.Load()
 	picture, changes, err := h.look(ctx, again)
 	s := sight{picture: picture, changes: changes, err: err, cost: int(h.looked.Load() - before), at: h.now(), again: again}

@@ -20,7 +20,7 @@ type explainedAccelerator struct {
 	Status    string   `json:"status,omitempty"` // AWS's word: IN_PROGRESS or DEPLOYED
 	DNSName   string   `json:"dnsName,omitempty"`
 	Addresses []string `json:"addresses"`
-	// Owner is whose it is, as CLUSTER/NAMESPACE/NAME where its tags say that; it is missing of the object's own.
+	// Owner is whose it is, as CLUSTER/NAMESPACE/NAME where its tags say that; it is not set for the object's own.
 	Owner string `json:"owner,omitempty"`
 
 	Listeners []explainedAcceleratorListener `json:"listeners"`
@@ -39,7 +39,7 @@ type explainedAcceleratorListener struct {
 	ProtocolFrom string `json:"protocolFrom"`
 	Ports        string `json:"ports"`
 	PortsFrom    string `json:"portsFrom"`
-	// Live is the listener in AWS that becomes this one, such as TCP:80; it is missing of one that has to be made.
+	// Live is the listener in AWS that becomes this one, such as TCP:80; it is not set for one that has to be made.
 	Live string `json:"live,omitempty"`
 	// Score is how similar both are, at most 150; from 15 on one becomes the other.
 	Score int `json:"score,omitempty"`

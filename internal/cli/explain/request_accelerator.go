@@ -23,7 +23,7 @@ type requestAccelerator struct {
 	Status string        `json:"status"` // AWS's word: IN_PROGRESS or DEPLOYED
 	// Listener is protocol and ports of the one that accepts the request, such as TCP:80; it is missing if none does.
 	Listener string `json:"listener,omitempty"`
-	// Owner is whose the accelerator is, as CLUSTER/NAMESPACE/NAME where its tags say that; it is missing of the object's own.
+	// Owner is whose the accelerator is, as CLUSTER/NAMESPACE/NAME where its tags say that; it is not set for the object's own.
 	Owner          string                 `json:"owner,omitempty"`
 	ClientAffinity string                 `json:"clientAffinity,omitempty"`
 	EndpointGroups []requestEndpointGroup `json:"endpointGroups"`

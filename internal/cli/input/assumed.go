@@ -115,7 +115,7 @@ func (a *assumed) answer(f *observed.Facts, q model.Question) {
 	case model.AskSubnets:
 		f.Subnets[q.Key()] = observed.SubnetAnswer{Candidates: a.subnets(q)}
 	case model.AskGroups:
-		f.Groups[q.Key()] = a.groups(q)
+		f.Groups[q.Key()] = a.securityGroups(q)
 	case model.AskCertificates:
 		f.CertificatesAsked = true
 		if len(a.hosts) > 0 {
@@ -212,7 +212,7 @@ func (a *assumed) endpoints(q model.AskLoadBalancers) []observed.EndpointLoadBal
 	return []observed.EndpointLoadBalancer{lb}
 }
 
-func (a *assumed) groups(q model.AskGroups) observed.GroupAnswer {
+func (a *assumed) securityGroups(q model.AskGroups) observed.GroupAnswer {
 	out := observed.GroupAnswer{ByName: map[string][]string{}}
 	for _, ref := range q.List {
 		if strings.HasPrefix(ref, "sg-") {

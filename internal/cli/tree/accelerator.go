@@ -28,7 +28,7 @@ type (
 		DualStackDNSName string `json:"dualStackDNSName,omitempty"`
 		// Addresses are the static ones.
 		Addresses []string `json:"addresses"`
-		// Owner is whose it is, as CLUSTER/NAMESPACE/NAME where its tags say that; it is missing of the object's own. Only the
+		// Owner is whose it is, as CLUSTER/NAMESPACE/NAME where its tags say that; it is not set for the object's own. Only the
 		// endpoint groups without an owner are then the object's.
 		Owner     string                `json:"owner,omitempty"`
 		Listeners []AcceleratorListener `json:"listeners"`
@@ -78,7 +78,7 @@ type (
 		Scheme  model.Scheme `json:"scheme"`
 		Status  string       `json:"status,omitempty"`
 		DNSName string       `json:"dnsName,omitempty"`
-		// Kind and ID are those of the stack whose load balancer it is; they are missing of one that is not the cluster's.
+		// Kind and ID are those of the stack whose load balancer it is; they are not set for one of another cluster.
 		Kind string `json:"kind,omitempty"`
 		ID   string `json:"id,omitempty"`
 	}

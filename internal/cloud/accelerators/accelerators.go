@@ -123,8 +123,8 @@ func spreads(change func(a *observed.Accelerator)) func(a *observed.Accelerator)
 	}
 }
 
-// group changes an endpoint group of an accelerator.
-func group(arn string, change func(g *observed.EndpointGroup)) func(a *observed.Accelerator) {
+// endpointGroup changes an endpoint group of an accelerator.
+func endpointGroup(arn string, change func(g *observed.EndpointGroup)) func(a *observed.Accelerator) {
 	return spreads(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			for j := range a.Listeners[i].Groups {

@@ -44,7 +44,7 @@ func (c *Accelerators) Apply(ctx context.Context, id model.StackID, s plan.Step,
 	case plan.ChangeEndpointGroup:
 		return none(w.changeGroup(ctx, do))
 	case plan.DeleteEndpointGroup:
-		return none(w.deleteGroup(ctx, do))
+		return none(w.deleteEndpointGroup(ctx, do))
 	case plan.AddEndpoints:
 		return none(w.addEndpoints(ctx, do))
 	case plan.SetEndpoints:

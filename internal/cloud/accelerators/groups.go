@@ -66,7 +66,7 @@ func (w writer) changeGroup(ctx context.Context, do plan.ChangeEndpointGroup) er
 	if _, err := w.API.Accelerators.UpdateEndpointGroup(ctx, in); err != nil {
 		return w.failed("change endpoint group "+arn, arn, err)
 	}
-	w.wrote(acceleratorOf(arn), group(arn, func(g *observed.EndpointGroup) {
+	w.wrote(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
 		if do.Dial != nil {
 			g.Dial = float64(*do.Dial)
 		}
@@ -78,7 +78,7 @@ func (w writer) changeGroup(ctx context.Context, do plan.ChangeEndpointGroup) er
 	return nil
 }
 
-func (w writer) deleteGroup(ctx context.Context, do plan.DeleteEndpointGroup) error {
+func (w writer) deleteEndpointGroup(ctx context.Context, do plan.DeleteEndpointGroup) error {
 	if err := w.ownsGroup(do.ARN); err != nil {
 		return unlessGone(err)
 	}
@@ -103,7 +103,7 @@ func (w writer) addEndpoints(ctx context.Context, do plan.AddEndpoints) error {
 	if err != nil {
 		return w.failed("add endpoints to endpoint group "+arn, arn, err)
 	}
-	w.wrote(acceleratorOf(arn), group(arn, func(g *observed.EndpointGroup) {
+	w.wrote(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
 		for _, e := range out.EndpointDescriptions {
 			x := endpointFromAWS(e)
 			g.Endpoints = append(slices.DeleteFunc(g.Endpoints, func(o observed.Endpoint) bool { return o.ID == x.ID }), x)
@@ -121,7 +121,7 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 	}
 	var list []plan.EndpointOfGroup
 	w.With(func() {
-		w.edit(acceleratorOf(arn), group(arn, func(g *observed.EndpointGroup) {
+		w.edit(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
 			for _, e := range g.Endpoints {
 				list = append(list, plan.EndpointOfGroup{ID: e.ID, Weight: e.Weight, ClientIP: clientIP(e)})
 			}
@@ -142,7 +142,7 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 	if err != nil {
 		return w.failed("change the endpoints of endpoint group "+arn, arn, err)
 	}
-	w.wrote(acceleratorOf(arn), group(arn, func(g *observed.EndpointGroup) {
+	w.wrote(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
 		if out.EndpointGroup != nil {
 			*g = groupFromAWS(*out.EndpointGroup)
 		}
@@ -170,7 +170,7 @@ func (w writer) removeEndpoints(ctx context.Context, do plan.RemoveEndpoints) er
 	if _, err := w.API.Accelerators.RemoveEndpoints(ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: aws.String(arn), EndpointIdentifiers: list}); err != nil {
 		return w.failed("remove endpoints from endpoint group "+arn, arn, err)
 	}
-	w.wrote(acceleratorOf(arn), group(arn, func(g *observed.EndpointGroup) {
+	w.wrote(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
 		g.Endpoints = slices.DeleteFunc(g.Endpoints, func(e observed.Endpoint) bool { return slices.Contains(do.IDs, e.ID) })
 	}))
 	return nil

@@ -146,7 +146,7 @@ func groupARN(r model.GroupRef, known plan.Known) (string, error) {
 	case r.ARN != "":
 		return r.ARN, nil
 	case r.ID != "":
-		return lookup(known, plan.GroupAddress(r.ID))
+		return lookup(known, plan.TargetGroupAddress(r.ID))
 	}
 	return "", fmt.Errorf("target group %s was not resolved to an ARN", r.Name)
 }

@@ -111,7 +111,7 @@ func (u *usageOf) look(ctx context.Context, all cloud.Resources) error {
 	u.note("target-groups", "", len(all.TargetGroups))
 	slices.SortFunc(balancers, func(a, b observed.LoadBalancer) int { return strings.Compare(a.ARN, b.ARN) })
 	slices.SortFunc(groups, func(a, b observed.TargetGroup) int { return strings.Compare(a.ARN, b.ARN) })
-	targets, err := u.groups(ctx, groups)
+	targets, err := u.targetGroups(ctx, groups)
 	if err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func (u *usageOf) look(ctx context.Context, all cloud.Resources) error {
 	return u.rules(ctx, all.SecurityGroups)
 }
 
-// groups counts the targets of target groups, and of all groups of a load balancer.
-func (u *usageOf) groups(ctx context.Context, groups []observed.TargetGroup) (of map[string]int, err error) {
+// targetGroups counts the targets of target groups, and of all target groups of a load balancer.
+func (u *usageOf) targetGroups(ctx context.Context, groups []observed.TargetGroup) (of map[string]int, err error) {
 	of = map[string]int{}
 	for _, g := range groups {
 		if u.calls++; u.calls > mostUsageCalls/2 {

@@ -122,7 +122,7 @@ func (n *nameFacts) readGroups(ctx context.Context, q model.AskGroups) (observed
 	out := observed.GroupAnswer{ByName: map[string][]string{}}
 	// By filter, since one id that does not exist would make the whole call fail.
 	if len(ids) > 0 {
-		err := n.eachGroup(ctx, sdk.Filters("group-id", sdk.Unique(ids)...), func(id, _ string) { out.ByID = append(out.ByID, id) })
+		err := n.eachSecurityGroup(ctx, sdk.Filters("group-id", sdk.Unique(ids)...), func(id, _ string) { out.ByID = append(out.ByID, id) })
 		if err != nil {
 			return out, err
 		}
@@ -130,7 +130,7 @@ func (n *nameFacts) readGroups(ctx context.Context, q model.AskGroups) (observed
 	if len(names) > 0 {
 		f := append(sdk.Filters("vpc-id", n.VPC), sdk.Filter("tag:"+convert.NameTag, sdk.Unique(names)...))
 		found := map[string]map[string]bool{} // distinct names by reference
-		err := n.eachGroup(ctx, f, func(id, name string) {
+		err := n.eachSecurityGroup(ctx, f, func(id, name string) {
 			// AWS reads the wildcards * and ? in names that it is asked for.
 			for _, r := range sdk.Unique(names) {
 				if glob(r, name) {
@@ -164,7 +164,7 @@ func (n *nameFacts) readGroups(ctx context.Context, q model.AskGroups) (observed
 	return out, nil
 }
 
-func (n *nameFacts) eachGroup(ctx context.Context, f []ec2types.Filter, do func(id, name string)) error {
+func (n *nameFacts) eachSecurityGroup(ctx context.Context, f []ec2types.Filter, do func(id, name string)) error {
 	pages := ec2.NewDescribeSecurityGroupsPaginator(n.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})
 	for pages.HasMorePages() {
 		page, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })

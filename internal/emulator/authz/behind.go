@@ -66,7 +66,7 @@ func (c call) tagged(action string, tags map[string]string, arn string) []iam.Re
 	return []iam.Request{{Action: action, Resource: arn, Keys: keys}}
 }
 
-// network is what a new load balancer needs of the account and the VPC.
+// network returns the permissions about the account and the VPC that a new load balancer needs.
 func (c call) network() []iam.Request {
 	out := []iam.Request{{Action: "ec2:DescribeAccountAttributes"}}
 	out = append(out, c.linkedRole(store.LinkedELB, "AWSServiceRoleForElasticLoadBalancing")...)

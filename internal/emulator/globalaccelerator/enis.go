@@ -49,7 +49,7 @@ func (s *Service) moveENIs(c *store.Call) {
 			}
 			eni, err := p.CreateServiceInterface(store.ServiceInterface{
 				Description: interfaceDescription, Requester: interfaceOwner, Type: interfaceType, SubnetID: subnet,
-				Groups: []string{group(p, p.Subnets[subnet].VPCID)},
+				Groups: []string{securityGroup(p, p.Subnets[subnet].VPCID)},
 			})
 			if err == nil {
 				st.Interfaces[eni.ID] = at
@@ -66,8 +66,8 @@ func regionsOf(list map[store.AcceleratorInterface]bool) []string {
 	return store.SortedKeys(out)
 }
 
-// group returns the service's security group of a VPC, which it makes once.
-func group(p *store.Partition, vpc string) string {
+// securityGroup returns the service's security group of a VPC, which it makes once.
+func securityGroup(p *store.Partition, vpc string) string {
 	for _, id := range store.SortedKeys(p.SecurityGroups) {
 		if g := p.SecurityGroups[id]; g.VPCID == vpc && g.Name == groupName {
 			return id

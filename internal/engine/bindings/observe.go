@@ -189,7 +189,7 @@ func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding)
 // readGroup reads the target group that the binding is compared with. What cannot be read holds nothing up: AWS checks
 // the targets.
 func (p reader) readGroup(ctx context.Context, f *bindingplan.Facts) *bindingplan.GroupAnswer {
-	g, err := p.groups(f).TargetGroup(ctx, f.Described.Spec.TargetGroupARN, "", durations.Remembered)
+	g, err := p.targetGroups(f).TargetGroup(ctx, f.Described.Spec.TargetGroupARN, "", durations.Remembered)
 	if err != nil {
 		return &bindingplan.GroupAnswer{}
 	}
@@ -200,7 +200,7 @@ func (p reader) readGroup(ctx context.Context, f *bindingplan.Facts) *bindingpla
 func (p reader) readHealth(ctx context.Context, f *bindingplan.Facts, a bindingplan.AskHealth) {
 	arn := f.Described.Spec.TargetGroupARN
 	start := p.r.Clock.Now()
-	h, err := p.groups(f).TargetHealth(ctx, arn, a.MaxAge)
+	h, err := p.targetGroups(f).TargetHealth(ctx, arn, a.MaxAge)
 	p.r.phase("health", start)
 	f.Health = &bindingplan.Health{Targets: h.Targets, MaxAge: a.MaxAge}
 	if err != nil {
@@ -211,7 +211,7 @@ func (p reader) readHealth(ctx context.Context, f *bindingplan.Facts, a bindingp
 
 // readForwards reads whether any load balancer uses the target group.
 func (p reader) readForwards(ctx context.Context, f *bindingplan.Facts) *bindingplan.Forwards {
-	used, err := p.groups(f).InUse(ctx, f.Described.Spec.TargetGroupARN)
+	used, err := p.targetGroups(f).InUse(ctx, f.Described.Spec.TargetGroupARN)
 	out := &bindingplan.Forwards{Is: used}
 	if err != nil {
 		out.Failure = p.r.failure(fmt.Errorf("see whether target group %s is in use: %w", f.Described.Spec.TargetGroupARN, err))

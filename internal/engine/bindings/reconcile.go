@@ -186,5 +186,7 @@ func (r *Reconciler) failure(err error) *bindingplan.Failure {
 	return &bindingplan.Failure{Err: err, Class: r.Cloud.Class(err), Turn: failure.Turn(err)}
 }
 
-// groups are the target groups that a binding's account reaches.
-func (p *run) groups(f *bindingplan.Facts) TargetGroups { return p.r.Cloud.As(accountOf(f.Stored)) }
+// targetGroups are the target groups that a binding's account reaches.
+func (p *run) targetGroups(f *bindingplan.Facts) TargetGroups {
+	return p.r.Cloud.As(accountOf(f.Stored))
+}

@@ -44,7 +44,7 @@ func (r rules) asked(ctx context.Context, age time.Duration, demands ...bindingp
 	return out, nil
 }
 
-// groupsOf finds the security groups of nodes, of which only those that have changed since the last time are looked at.
+// targetGroupsOf finds the security groups of nodes, of which only those that have changed since the last time are looked at.
 func (r rules) ofNodes(ctx context.Context, list *targets.NodeList, age time.Duration) (*bindingplan.NodeGroups, error) {
 	old := r.owner.nodesOf(list.Selector())
 	switch {
@@ -137,7 +137,7 @@ func (r rules) draft(ctx context.Context, me Key, leaving bool) ([]bindingplan.G
 			ids[g] = true
 		}
 	}
-	groups, err := r.groups(ctx, slices.Sorted(maps.Keys(ids)), 0)
+	groups, err := r.securityGroups(ctx, slices.Sorted(maps.Keys(ids)), 0)
 	if err != nil {
 		return nil, bindingplan.AskedRules{}, err
 	}

@@ -180,7 +180,7 @@ func (r rules) syncGroups(ctx context.Context, key Key, age time.Duration) (s sy
 
 // syncAllGroups changes all security groups that may have rules of bindings.
 func (r rules) syncAll(ctx context.Context, key Key, age time.Duration, wait bool) (s synced, _ error) {
-	groups, err := r.groups(ctx, r.owner.known(), age)
+	groups, err := r.securityGroups(ctx, r.owner.known(), age)
 	if err != nil {
 		return s, err
 	}
@@ -202,7 +202,7 @@ func (r rules) syncGroup(ctx context.Context, key Key, group string, age time.Du
 		return false, false, err
 	}
 	defer end()
-	groups, err := r.groups(ctx, r.owner.known(), age)
+	groups, err := r.securityGroups(ctx, r.owner.known(), age)
 	if err != nil {
 		return false, false, err
 	}
@@ -220,7 +220,7 @@ func (r rules) syncGroup(ctx context.Context, key Key, group string, age time.Du
 	return changed, true, err
 }
 
-func (r rules) groups(ctx context.Context, ids []string, age time.Duration) ([]EndpointGroup, error) {
+func (r rules) securityGroups(ctx context.Context, ids []string, age time.Duration) ([]EndpointGroup, error) {
 	groups, err := r.Cloud.EndpointGroups(ctx, ids, age)
 	if err != nil {
 		return nil, fmt.Errorf("read security groups of nodes and pods: %w", err)

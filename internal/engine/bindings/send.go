@@ -40,7 +40,7 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 		if err := p.r.fence(); err != nil {
 			return err
 		}
-		err := p.groups(f).Deregister(ctx, arn, p.deregisterTurn(chunk), chunk)
+		err := p.targetGroups(f).Deregister(ctx, arn, p.deregisterTurn(chunk), chunk)
 		switch {
 		case err == nil:
 			p.changed()
@@ -92,7 +92,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			return a, refused
 		}
 		if err = p.r.memory.get(p.key).overCapacity.refuses(arn, len(chunk), p.r.Clock.Now()); err == nil {
-			err = p.groups(f).Register(ctx, arn, Turn{Tenant: p.key.Namespace, Within: durations.Moment}, list)
+			err = p.targetGroups(f).Register(ctx, arn, Turn{Tenant: p.key.Namespace, Within: durations.Moment}, list)
 			p.r.memory.note(p.key, noteSent(arn, len(chunk), err, err != nil && p.r.Cloud.Class(err) == engine.Quota))
 		}
 		if errors.Is(err, ErrZoneNeeded) && accountOf(f.Stored) == (Account{}) && !f.Network.ZonesWanted {

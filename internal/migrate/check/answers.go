@@ -78,7 +78,7 @@ func (s Side) forward(f model.Forward) (id, text string) {
 	shares := map[string]int32{}
 	var names []string
 	for _, g := range f.Groups {
-		name := s.group(g.Group)
+		name := s.targetGroup(g.Group)
 		shares[name] += weight(g)
 		if len(f.Groups) > 1 {
 			name = fmt.Sprintf("%s with weight %d of %d", name, weight(g), total)
@@ -102,8 +102,8 @@ func (s Side) forward(f model.Forward) (id, text string) {
 	return id, text
 }
 
-// group identifies a target group by the port of a Service that it is for.
-func (s Side) group(ref model.GroupRef) string {
+// targetGroup identifies a target group by the port of a Service that it is for.
+func (s Side) targetGroup(ref model.GroupRef) string {
 	if ref.ID == "" {
 		name := ref.Name
 		if ref.ARN != "" {

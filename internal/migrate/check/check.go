@@ -336,13 +336,13 @@ func (c *comparing) targetGroups() {
 	of := map[string][]*model.TargetGroup{}
 	for i := range c.from.TargetGroups {
 		g := &c.from.TargetGroups[i]
-		key := c.from.group(model.GroupRef{ID: g.ID})
+		key := c.from.targetGroup(model.GroupRef{ID: g.ID})
 		of[key] = append(of[key], g)
 	}
 	seen := map[string]bool{}
 	for i := range c.to.TargetGroups {
 		g := &c.to.TargetGroups[i]
-		key := c.to.group(model.GroupRef{ID: g.ID})
+		key := c.to.targetGroup(model.GroupRef{ID: g.ID})
 		if len(of[key]) == 0 {
 			continue // the answers say so
 		}

@@ -80,8 +80,8 @@ func numbered(what string, a plan.Address, n int) plan.StepID {
 	return plan.NewStepID(what, a)
 }
 
-// groups makes, changes and deletes endpoint groups. It returns the steps that take endpoints away.
-func (m groupPlanner) groups(after []plan.StepID) (removed []plan.StepID) {
+// endpointGroups makes, changes and deletes endpoint groups. It returns the steps that take endpoints away.
+func (m groupPlanner) endpointGroups(after []plan.StepID) (removed []plan.StepID) {
 	for _, p := range m.pairs {
 		listener := slices.Clone(after)
 		for _, what := range []string{"create", "change"} {
@@ -107,7 +107,7 @@ func (m groupPlanner) groups(after []plan.StepID) (removed []plan.StepID) {
 			if m.want.Held || slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == g.Region }) {
 				continue
 			}
-			removed = append(removed, listenerPlanner(m).deleteGroup(g, append(slices.Clone(listener), made...), "no endpoint group of the region is desired", m.untilServed(p, g, len(made) > 0)))
+			removed = append(removed, listenerPlanner(m).deleteEndpointGroup(g, append(slices.Clone(listener), made...), "no endpoint group of the region is desired", m.untilServed(p, g, len(made) > 0)))
 		}
 	}
 	return removed

@@ -93,11 +93,11 @@ func (m guestPlanner) serveAsGuest() {
 	if !m.surplusStays() {
 		for _, l := range m.surplus {
 			for _, g := range l.Groups {
-				listenerPlanner(m).deleteGroup(g, first, "no endpoint group of the listener is desired", plan.Wait{})
+				listenerPlanner(m).deleteEndpointGroup(g, first, "no endpoint group of the listener is desired", plan.Wait{})
 			}
 		}
 	}
-	groupPlanner(m).groups(first)
+	groupPlanner(m).endpointGroups(first)
 	if len(m.pairs) < len(m.want.Listeners) {
 		m.Again(durations.MissingWait)
 	}
@@ -192,7 +192,7 @@ func (m guestPlanner) leaveShared() {
 	} else {
 		for _, l := range m.live.Listeners {
 			for _, g := range l.Groups {
-				before = append(before, listenerPlanner(m).deleteGroup(g, nil, "the object is deleted", plan.Wait{}))
+				before = append(before, listenerPlanner(m).deleteEndpointGroup(g, nil, "the object is deleted", plan.Wait{}))
 			}
 		}
 	}

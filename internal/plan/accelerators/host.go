@@ -65,7 +65,7 @@ func (m listenerPlanner) keepForGuests(after []plan.StepID) {
 			continue
 		}
 		for _, g := range l.Groups {
-			m.deleteGroup(g, after, "the listener is not desired any more", plan.Wait{})
+			m.deleteEndpointGroup(g, after, "the listener is not desired any more", plan.Wait{})
 		}
 		m.stuck = append(m.stuck, l)
 		m.heldForGuest("spec.listeners", finding.Warning, fmt.Sprintf("listener %s %s is not desired any more and stays", l.Protocol, model.PortRangesText(l.Ports)), l.ARN)
@@ -189,7 +189,7 @@ func (m hostPlanner) keepWithGuests() {
 		}
 		with = append(with, l.ARN)
 		for _, g := range l.Groups {
-			listenerPlanner(m).deleteGroup(g, after, "the accelerator is deleted", plan.Wait{})
+			listenerPlanner(m).deleteEndpointGroup(g, after, "the accelerator is deleted", plan.Wait{})
 		}
 	}
 	m.heldForGuest("", finding.Error, "the GlobalAccelerator is being deleted, and its accelerator stays with its addresses", with...)

@@ -240,7 +240,7 @@ func (m listenerPlanner) deleteListener(l observed.AcceleratorListener, after []
 	a := plan.Address{Kind: plan.AcceleratorListener, ID: l.ARN}
 	before := slices.Clone(after)
 	for _, g := range l.Groups {
-		before = append(before, m.deleteGroup(g, after, why, plan.Wait{}))
+		before = append(before, m.deleteEndpointGroup(g, after, why, plan.Wait{}))
 	}
 	return m.Add(plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteAcceleratorListener{ARN: l.ARN}, After: before, Blames: m.blames(),
@@ -248,7 +248,7 @@ func (m listenerPlanner) deleteListener(l observed.AcceleratorListener, after []
 	})
 }
 
-func (m listenerPlanner) deleteGroup(g observed.EndpointGroup, after []plan.StepID, why string, wait plan.Wait) plan.StepID {
+func (m listenerPlanner) deleteEndpointGroup(g observed.EndpointGroup, after []plan.StepID, why string, wait plan.Wait) plan.StepID {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
 	return m.Add(plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteEndpointGroup{ARN: g.ARN}, After: after, Blames: m.blames(),

@@ -155,7 +155,7 @@ func (m *maker) serve() {
 	listenerPlanner{m}.listeners(ready)
 	groupPlanner{m}.holdOverrides() // more listeners may stay
 	groupPlanner{m}.followDials()
-	removed := groupPlanner{m}.groups(ready)
+	removed := groupPlanner{m}.endpointGroups(ready)
 	m.toDualStack(append(slices.Clone(ready), removed...))
 	m.lookAgain()
 }

@@ -20,7 +20,7 @@ func demandOf(group string, asks []Demand, kept map[Key]RuleSet, found ENIs, o R
 	for _, d := range asks {
 		complete = complete && !d.Lost
 		for _, n := range d.Needs {
-			at, candidates, err := o.groupOf(n, found)
+			at, candidates, err := o.securityGroupOf(n, found)
 			switch {
 			case err != nil && len(candidates) == 0:
 				complete = false

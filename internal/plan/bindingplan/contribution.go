@@ -129,7 +129,7 @@ func RulesAsked(d Demand, found ENIs, o RuleOptions) AskedRules {
 	a := askedBy(d)
 	var last added
 	for _, n := range d.Needs {
-		group, candidates, err := o.groupOf(n, found)
+		group, candidates, err := o.securityGroupOf(n, found)
 		if err != nil {
 			a.Complete = false
 			a.Lost = a.Lost || len(candidates) == 0

@@ -93,9 +93,9 @@ func unique(list []string) []string {
 	return slices.Compact(list)
 }
 
-// groupOf finds the security group that carries the rules of an endpoint, and the groups among
+// securityGroupOf finds the security group that carries the rules of an endpoint, and the groups among
 // which it is.
-func (o RuleOptions) groupOf(n targets.Need, found ENIs) (string, []network.ENIGroup, error) {
+func (o RuleOptions) securityGroupOf(n targets.Need, found ENIs) (string, []network.ENIGroup, error) {
 	for _, p := range n.Places {
 		if eni, ok := eniAt(p, found); ok {
 			group, err := network.ChooseEndpointGroup(o.ClusterName, eni.ID, eni.Groups, o.GroupTags)

@@ -52,7 +52,7 @@ func (g *NodeGroups) Find(found ENIs, o RuleOptions) {
 		if group == "" {
 			id, n := g.list.At(i)
 			need := targets.Need{Endpoint: n.Name, Places: []targets.Place{{Instance: id}}}
-			group, candidates, err := o.groupOf(need, found)
+			group, candidates, err := o.securityGroupOf(need, found)
 			if err != nil {
 				g.unclear = append(g.unclear, unclearNode{err, candidates})
 				continue

@@ -66,7 +66,7 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 	}
 	switch asks := stack.Adopts != nil && !stack.Empty(); {
 	case adopted && (!asks || stack.DryRun || stack.Adopts.From != from):
-		return toFirst(from, live, translate)
+		return returnToFirst(from, live, translate)
 	case asks && !adopted && Claimed(stack.ID, live):
 		return unmarked(stack, live, translate, shown)
 	case asks:
@@ -111,9 +111,9 @@ func toAdopter(stack model.Stack, by observed.Adopter, translate Translator) (Re
 	return out, nil
 }
 
-// toFirst is for a Gateway that does not ask any more for what it has taken over: the stack that had it first takes it back. If
+// returnToFirst is for a Gateway that does not ask any more for what it has taken over: the stack that had it first takes it back. If
 // nothing of that is left, or it may not have it, the Gateway keeps it, and finishes what it has begun.
-func toFirst(from model.StackID, live *observed.LoadBalancer, translate Translator) (Relation, error) {
+func returnToFirst(from model.StackID, live *observed.LoadBalancer, translate Translator) (Relation, error) {
 	of, on, err := translate(from)
 	switch {
 	case err != nil || !on:

@@ -50,9 +50,9 @@ func (p *planner) secureFirst() {
 	p.l.Live = &live
 }
 
-// plainLast reports whether a TLS listener that is to be a plain one has to stay as it is until its rules
+// removesTLSLast reports whether a TLS listener that is to be a plain one has to stay as it is until its rules
 // are changed, because some of them do what only TLS listeners can.
-func plainLast(l *resolved.Listener) bool {
+func removesTLSLast(l *resolved.Listener) bool {
 	if l.Live == nil || l.Desired.TLS != nil || l.Network() || l.Live.Protocol == l.Desired.Protocol() {
 		return false
 	}

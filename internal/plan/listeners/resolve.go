@@ -158,14 +158,14 @@ func (lr *Resolver) unresolved(actions []model.Action, of finding.Origin) bool {
 				missing = true
 				lr.Found.Add(finding.Finding{
 					Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotFound,
-					Message: fmt.Sprintf("target group %q does not exist; what names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
+					Message: fmt.Sprintf("target group %q does not exist; the rule or default action that names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
 					Fix:     "correct " + key + ", or create the target group", Blocks: finding.BlocksRule,
 				})
 			case g.Group.ID == "" && lr.OwnedElsewhere(cmp.Or(have, g.Group.ARN), of.Object.Namespace):
 				missing = true
 				lr.Found.Add(finding.Finding{
 					Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotOwned,
-					Message: fmt.Sprintf("target group %q belongs to another namespace; what names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
+					Message: fmt.Sprintf("target group %q belongs to another namespace; the rule or default action that names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
 					Fix:     "name a Service, or correct " + key, Blocks: finding.BlocksRule,
 				})
 			}

@@ -77,7 +77,7 @@ type planner struct {
 
 // resolve decides what the listener and its rules do now, on the way from what is live to what is desired.
 func (p *planner) resolve() {
-	p.last = plainLast(p.l)
+	p.last = removesTLSLast(p.l)
 	if p.l.Live != nil {
 		p.secureFirst()
 		p.resolveDefault()

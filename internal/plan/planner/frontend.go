@@ -68,7 +68,7 @@ func (d *differ) registerALB(group model.TargetGroup, to resolved.Listener, memb
 	a := plan.Address{Kind: plan.ALBTarget, ID: group.ID}
 	return d.Add(plan.Step{
 		ID: plan.NewStepID("register", a), Address: a, Verb: plan.Create,
-		Do:      plan.RegisterALB{Group: plan.GroupAddress(group.ID), LoadBalancer: plan.LoadBalancerAddress, Port: group.Port},
+		Do:      plan.RegisterALB{Group: plan.TargetGroupAddress(group.ID), LoadBalancer: plan.LoadBalancerAddress, Port: group.Port},
 		Changes: []plan.Change{{Path: "target", To: fmt.Sprintf("%s:%d", model.LoadBalancerID, group.Port)}},
 		Why:     "the network load balancer leads to the application load balancer", After: after, Blames: members,
 	})

@@ -15,7 +15,7 @@ func (d *differ) tearDown() {
 	lbs := d.loadBalancers.DeleteSurplus(d.surplus, "no object wants the load balancer any more", d.unprotect())
 	d.removeSurplusGroups()
 	d.certificates.Remove(d.lb.Listeners, lbs)
-	d.deleteGroups(d.AllSteps(), lbs)
+	d.deleteTargetGroups(d.AllSteps(), lbs)
 	d.release().all(d.AllSteps())
 }
 
@@ -36,7 +36,7 @@ func (d *differ) unprotect() []plan.StepID {
 	return out
 }
 
-func (d *differ) deleteGroups(bindings, lbs []plan.StepID) {
+func (d *differ) deleteTargetGroups(bindings, lbs []plan.StepID) {
 	if f := d.Unavailable(model.AskSecurityGroups{}); f != nil {
 		// There may be some. Once the objects are gone nothing would delete them.
 		d.AwaitUnavailable(plan.ManagedGroupAddress, plan.DeleteSecurityGroup{}, *f)

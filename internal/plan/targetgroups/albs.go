@@ -80,7 +80,7 @@ func (at *Attachments) attach(group model.TargetGroup, arn string, after []plan.
 	a := plan.Address{Kind: plan.ALBTarget, ID: group.ID}
 	return at.Add(plan.Step{
 		ID: plan.NewStepID("register", a), Address: a, Verb: plan.Create,
-		Do:      plan.RegisterALB{Group: plan.GroupAddress(group.ID), ARN: group.LoadBalancer, Port: group.Port},
+		Do:      plan.RegisterALB{Group: plan.TargetGroupAddress(group.ID), ARN: group.LoadBalancer, Port: group.Port},
 		Changes: []plan.Change{{Path: "target", To: fmt.Sprintf("%s:%d", group.LoadBalancer, group.Port)}},
 		Why:     "the network load balancer leads to the load balancer of another Gateway", After: after, Blames: group.Members,
 	})

@@ -50,7 +50,7 @@ func (gp *Planner) MatchGroups() {
 				if gp.GroupARN[w.ID] == "" && !taken && fits(w, h) && gp.same(w, h) && gp.ALBs.sameALBGroup(w, h) {
 					gp.GroupARN[w.ID] = h.ARN
 					gp.LiveGroups[h.ARN] = h
-					gp.Known[plan.GroupAddress(w.ID)] = h.ARN
+					gp.Known[plan.TargetGroupAddress(w.ID)] = h.ARN
 				}
 			}
 		}

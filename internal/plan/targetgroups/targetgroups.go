@@ -111,7 +111,7 @@ func (k *lookups) blocked(m finding.Ref) bool { return k.blockedMembers[m] }
 // in between would delete it otherwise, with its targets. It does not delete the bindings of Ingresses, as it stops before that
 // at names in AWS that are taken.
 func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID) []plan.StepID {
-	a := plan.GroupAddress(w.ID)
+	a := plan.TargetGroupAddress(w.ID)
 	tags := gp.Tags(w.ID, w.Tags)
 	live, exists := gp.LiveGroups[gp.GroupARN[w.ID]]
 	var last []plan.StepID

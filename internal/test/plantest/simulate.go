@@ -157,7 +157,7 @@ func (s *simulation) actions(as []model.Action) []model.Action {
 		for j, g := range f.Groups {
 			switch {
 			case g.Group.ID != "":
-				f.Groups[j].Group = model.GroupRef{ARN: s.id(plan.GroupAddress(g.Group.ID))}
+				f.Groups[j].Group = model.GroupRef{ARN: s.id(plan.TargetGroupAddress(g.Group.ID))}
 			case g.Group.Name != "":
 				f.Groups[j].Group = model.GroupRef{ARN: s.have.Facts.TargetGroups[g.Group.Name]}
 			}

@@ -40,9 +40,9 @@ type backendKey struct{ route, backend finding.Ref }
 // groupBuilder builds the target groups of backends.
 type groupBuilder struct{ *translation }
 
-// group is what stands for the target group in actions; false if its configuration is at fault. A route has one for
+// targetGroup is what stands for the target group in actions; false if its configuration is at fault. A route has one for
 // each backend and target port, and one more where listeners of QUIC and of others share it; its first use decides.
-func (t groupBuilder) group(a target) (handle string, ok bool) {
+func (t groupBuilder) targetGroup(a target) (handle string, ok bool) {
 	key := assemble.GroupKey{Owner: a.route, Service: a.svc.Namespace + "/" + a.svc.Name, Port: assemble.TargetPort(a.port), Variant: a.variant}
 	return t.groups.Ask(key, func() *model.TargetGroup { return t.buildGroup(a) })
 }

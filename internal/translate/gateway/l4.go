@@ -166,7 +166,7 @@ func (t networkBuilder) networkBackend(p *port, route attach.Route, ref gwv1.Bac
 		if quicProtocol(p) != t.first[p.route] {
 			a.variant = a.protocol
 		}
-		handle, ok := groupBuilder(t).group(a)
+		handle, ok := groupBuilder(t).targetGroup(a)
 		return model.GroupRef{ID: handle}, ok, !ok
 	case targetGroupBackend:
 		return model.GroupRef{Name: string(ref.Name)}, true, false

@@ -232,7 +232,7 @@ func (b *ruleBuilder) backend(ref gwv1.BackendRef, at finding.Origin) (_ model.G
 			b.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("port %d is HTTP, and gRPC needs HTTPS", b.port.Number), "attach the route to the HTTPS listener alone by sectionName")
 			return model.GroupRef{}, false, 0
 		}
-		handle, ok := groupBuilder{b.translation}.group(a)
+		handle, ok := groupBuilder{b.translation}.targetGroup(a)
 		if !ok {
 			return model.GroupRef{}, false, model.HeldInvalid
 		}

@@ -226,7 +226,7 @@ func (r *rights) ownersOfGroup(arn string) []finding.Ref {
 		return out
 	}
 	var out []finding.Ref
-	id := r.group(arn).ResourceID
+	id := r.targetGroup(arn).ResourceID
 	for n := range r.attached.Routes {
 		if ref := ownership.RefOf(r.attached.Routes[n].Object); naming.MayBeOfRoute(id, r.gateway, ref) {
 			out = append(out, ref)
@@ -240,7 +240,7 @@ func (r *rights) ownersOfGroup(arn string) []finding.Ref {
 	return out
 }
 
-func (r *rights) group(arn string) observed.TargetGroup {
+func (r *rights) targetGroup(arn string) observed.TargetGroup {
 	for _, g := range r.have.TargetGroups {
 		if g.ARN == arn {
 			return g
@@ -280,7 +280,7 @@ func (r *rights) targets(actions []model.Action) {
 // mean.
 func (r *rights) mayForward(arn string) (finding.Ref, bool) {
 	owners := r.ownersOfGroup(arn)
-	g := r.group(arn)
+	g := r.targetGroup(arn)
 	parts, ok := naming.PartsOf(g.ResourceID)
 	bound := false
 	for _, b := range r.have.Bindings {

@@ -140,7 +140,7 @@ func (t *translation) forward(m *member, a settings.Action, at finding.Origin) (
 			if len(a.Targets) == 1 {
 				service = svc
 			}
-			handle, usable := t.group(m, svc, target.Port, at)
+			handle, usable := t.targetGroup(m, svc, target.Port, at)
 			if !usable {
 				ok = false
 				continue

@@ -57,7 +57,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 		out.Rules[arn] = w
 	}
 	check := func(arn string, actions []model.Action) {
-		for _, g := range groupsOf(actions) {
+		for _, g := range targetGroupsOf(actions) {
 			if ref, gone := owner[g]; gone {
 				withdraw(arn, ref)
 			}
@@ -94,8 +94,8 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	return out, unknown
 }
 
-// groupsOf are the ARNs of the target groups that actions forward to.
-func groupsOf(actions []model.Action) (out []string) {
+// targetGroupsOf are the ARNs of the target groups that actions forward to.
+func targetGroupsOf(actions []model.Action) (out []string) {
 	for _, a := range actions {
 		if forward, ok := a.(model.Forward); ok {
 			for _, g := range forward.Groups {
@@ -140,7 +140,7 @@ func (t *untagged) mayBeDefaultOfAdmitted(actions []model.Action) bool {
 
 // tagged reports whether the target groups of actions show whose they are.
 func (t *untagged) tagged(actions []model.Action) bool {
-	return slices.ContainsFunc(groupsOf(actions), func(arn string) bool { return t.own[arn] })
+	return slices.ContainsFunc(targetGroupsOf(actions), func(arn string) bool { return t.own[arn] })
 }
 
 // hasAction reports whether an Ingress has a path with an action of an annotation whose host and path a live rule has.

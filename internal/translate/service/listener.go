@@ -62,7 +62,7 @@ func (t *translation) forward(p *port, key string) (model.Forward, bool) {
 		t.fault(p, f.Origin.Field, finding.AnnotationInvalid, f.Err.Error(), "correct the value or remove it")
 		return model.Forward{}, false
 	}
-	own, ok := t.group(target{port: p, svc: p.of.svc, service: p.first, protocol: p.targets, at: p.at})
+	own, ok := t.targetGroup(target{port: p, svc: p.of.svc, service: p.first, protocol: p.targets, at: p.at})
 	out := model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: own}, Weight: asked.Value.OwnWeight}}}
 	if asked.Value.Sticky != nil {
 		out.Stickiness = &model.GroupStickiness{Enabled: asked.Value.Sticky}
@@ -120,7 +120,7 @@ func (t *translation) weighted(p *port, to settings.NetworkTarget, at finding.Or
 			}
 		}
 	}
-	id, ok := t.group(a)
+	id, ok := t.targetGroup(a)
 	return model.GroupRef{ID: id}, ok
 }
 
@@ -133,8 +133,8 @@ type target struct {
 	at       finding.Origin
 }
 
-// group is what stands for the target group in actions; false if it is at fault.
-func (t *translation) group(a target) (handle string, ok bool) {
+// targetGroup is what stands for the target group in actions; false if it is at fault.
+func (t *translation) targetGroup(a target) (handle string, ok bool) {
 	name := a.svc.Name
 	if a.svc != a.port.of.svc && a.protocol != a.port.targets {
 		name += " " + a.protocol

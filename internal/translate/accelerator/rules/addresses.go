@@ -76,7 +76,7 @@ func RegionOf(endpointID string) string {
 }
 
 func endpointRegions(s Subject) (out []Violation) {
-	eachGroup(s, func(i, j int, group *aga.EndpointGroup) {
+	eachEndpointGroup(s, func(i, j int, group *aga.EndpointGroup) {
 		want := cmp.Or(group.Region, s.Region)
 		for k, e := range group.Endpoints {
 			have := RegionOf(e.EndpointID)

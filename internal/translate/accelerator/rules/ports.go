@@ -105,7 +105,7 @@ func overlappingPortRanges(s Subject) (out []Violation) {
 
 // eachOverride calls see for each port override, in order.
 func eachOverride(s Subject, see func(i, j, k int, o aga.PortOverride)) {
-	eachGroup(s, func(i, j int, group *aga.EndpointGroup) {
+	eachEndpointGroup(s, func(i, j int, group *aga.EndpointGroup) {
 		for k, o := range group.PortOverrides {
 			see(i, j, k, o)
 		}
@@ -116,7 +116,7 @@ func overridePath(i, j, k int) string { return fmt.Sprintf("%s.portOverrides[%d]
 
 // duplicateOverrides finds ports that overrides of one endpoint group name twice.
 func duplicateOverrides(s Subject) (out []Violation) {
-	eachGroup(s, func(i, j int, group *aga.EndpointGroup) {
+	eachEndpointGroup(s, func(i, j int, group *aga.EndpointGroup) {
 		listener, endpoint := map[int32]int{}, map[int32]int{}
 		note := func(first map[int32]int, k int, port int32, name string) {
 			at, twice := first[port]

@@ -99,8 +99,8 @@ func listenerPath(i int) string { return fmt.Sprintf("spec.listeners[%d]", i) }
 
 func groupPath(i, j int) string { return fmt.Sprintf("%s.endpointGroups[%d]", listenerPath(i), j) }
 
-// eachGroup calls see for each endpoint group, in order.
-func eachGroup(s Subject, see func(i, j int, group *aga.EndpointGroup)) {
+// eachEndpointGroup calls see for each endpoint group, in order.
+func eachEndpointGroup(s Subject, see func(i, j int, group *aga.EndpointGroup)) {
 	for i := range s.Spec.Listeners {
 		for j := range s.Spec.Listeners[i].EndpointGroups {
 			see(i, j, &s.Spec.Listeners[i].EndpointGroups[j])
@@ -118,7 +118,7 @@ func EndpointKey(e aga.Endpoint, namespace string) string {
 }
 
 func duplicateEndpoints(s Subject) (out []Violation) {
-	eachGroup(s, func(i, j int, group *aga.EndpointGroup) {
+	eachEndpointGroup(s, func(i, j int, group *aga.EndpointGroup) {
 		first := make(map[string]int, len(group.Endpoints))
 		for k, e := range group.Endpoints {
 			key := EndpointKey(e, s.Namespace)
@@ -178,7 +178,7 @@ func quotas(s Subject) (out []Violation) {
 		over(listenerPath(i)+".portRanges", "port ranges", len(l.PortRanges), MaxPortRanges, "")
 	}
 	over("spec.listeners", "endpoint groups in all listeners", groups, MaxEndpointGroups, "")
-	eachGroup(s, func(i, j int, group *aga.EndpointGroup) {
+	eachEndpointGroup(s, func(i, j int, group *aga.EndpointGroup) {
 		over(groupPath(i, j)+".endpoints", "endpoints", len(group.Endpoints), MaxEndpoints, usually)
 		over(groupPath(i, j)+".portOverrides", "port overrides", len(group.PortOverrides), MaxOverrides, usually)
 	})
