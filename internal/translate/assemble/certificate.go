@@ -22,7 +22,7 @@ const (
 // and names none.
 func (b *Builder) RequestCertificate(m *members.Member) {
 	chosen := m.Set.CreateCertificate
-	if m.Lost || !chosen.Or(false) || len(m.Set.Certificates.Value) > 0 {
+	if m.Undetermined || !chosen.Or(false) || len(m.Set.Certificates.Value) > 0 {
 		return
 	}
 	if !b.ManageCertificates {
@@ -76,7 +76,7 @@ func (b *Builder) ManagedCertificates() {
 			imports[c.ID] = c.Import
 			b.Stack.Certificates = append(b.Stack.Certificates, c)
 		}
-		b.Stack.Held.Certificates = b.Stack.Held.Certificates || m.Lost || m.Secure && m.Certificate == nil
+		b.Stack.Held.Certificates = b.Stack.Held.Certificates || m.Undetermined || m.Secure && m.Certificate == nil
 	}
 	slices.SortFunc(b.Stack.Certificates, func(a, b model.ManagedCertificate) int { return cmp.Compare(a.ID, b.ID) })
 }

@@ -56,7 +56,7 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	sound := false
 	for _, m := range b.Members {
 		// Which ports are its own is not known.
-		b.Stack.Held.FrontendPorts = b.Stack.Held.FrontendPorts || m.Lost || m.Set.FrontendPorts.Fault != nil
+		b.Stack.Held.FrontendPorts = b.Stack.Held.FrontendPorts || m.Undetermined || m.Set.FrontendPorts.Fault != nil
 		faults := m.Set.Frontend.Faults()
 		for _, f := range faults {
 			b.Fault(m, f, finding.BlocksNothing)

@@ -19,7 +19,7 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 		o := m.Set.SSLRedirect
 		switch {
 		case !o.Set || slices.ContainsFunc(b.Ports, func(p *members.Port) bool { return p.TLS && p.Number == o.Value }):
-		case m.Lost:
+		case m.Undetermined:
 			// Its ports are not known. Where it serves on a live HTTPS listener, its redirect is live too.
 			if l := b.LiveLoadBalancer().OnPort(o.Value); l == nil || l.Protocol != "HTTPS" || !b.Serves(m) {
 				o = settings.Opt[int32]{}

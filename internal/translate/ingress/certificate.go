@@ -95,7 +95,7 @@ func namesSecret(ing *networkingv1.Ingress) bool {
 // reportNoTLS reports a member that asks for TLS in spec.tls alone, which brings no HTTPS listener about. Who names its ports
 // has chosen.
 func (t certificateBuilder) reportNoTLS(m *member) {
-	if m.Lost || m.set.ListenPorts.Set || len(m.ing.Spec.TLS) == 0 || slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.TLS }) {
+	if m.Undetermined || m.set.ListenPorts.Set || len(m.ing.Spec.TLS) == 0 || slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.TLS }) {
 		return
 	}
 	f := finding.Finding{
@@ -115,7 +115,7 @@ func (t certificateBuilder) reportNoTLS(m *member) {
 // tlsSecrets are the Secrets in spec.tls whose certificates may be imported: those of a member that names
 // no certificate and does not request one.
 func (t certificateBuilder) tlsSecrets(m *member) []assemble.TLSSecret {
-	if m.set.Certificates.Fault != nil || len(m.set.Certificates.Value) > 0 || m.Secure || m.Lost {
+	if m.set.Certificates.Fault != nil || len(m.set.Certificates.Value) > 0 || m.Secure || m.Undetermined {
 		return nil
 	}
 	var out []assemble.TLSSecret

@@ -190,7 +190,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 		// The rules that it had stay: a class deleted by accident must not tear them down.
 		g.found.Add(*p.fault)
 		m := newMember(ing, p)
-		m.Blocked, m.Lost, m.ClassMissing = true, true, p.fault.Reason == finding.IngressClassInvalid
+		m.Blocked, m.Undetermined, m.ClassMissing = true, true, p.fault.Reason == finding.IngressClassInvalid
 		m.refused = p.refused
 		g.previous = append(g.previous, m)
 	case p.fault != nil:
@@ -203,7 +203,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 		if o := p.set.GroupOrder.Check(); o != nil {
 			// Its live rules keep their place. What is new gets none among the others by guess, nor does
 			// its 503, which might come before rules of others.
-			m.Blocked, m.Lost = true, true
+			m.Blocked, m.Undetermined = true, true
 			fault := o.Finding(finding.BlocksMember)
 			fault.Reason = finding.GroupOrderInvalid
 			g.found.Add(fault)
@@ -218,7 +218,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 func (f *Frontend) leaveForOthers(g *group, ing *networkingv1.Ingress, p placed, leave model.Member) {
 	p.set = settings.ParseIngress(ing.Annotations, refOf(ing)).WithoutClass()
 	m := newMember(ing, p)
-	m.Blocked, m.Lost, m.refused, m.away = true, true, true, true
+	m.Blocked, m.Undetermined, m.refused, m.away = true, true, true, true
 	g.away = append(g.away, m)
 	g.unprotected = g.unprotected || members.Unprotected(ing.Annotations, attributesAnnotation)
 	if members.DeletionGuard(refOf(ing), ing.Annotations, attributesAnnotation) != nil {

@@ -24,11 +24,11 @@ func (t retainedBuilder) retainPrevious() {
 	}
 }
 
-// retainLost keeps the live rules of members of which it is not known on which ports they listen, or
+// retainUndetermined keeps the live rules of members of which it is not known on which ports they listen, or
 // where in the group they stand.
-func (t retainedBuilder) retainLost() {
+func (t retainedBuilder) retainUndetermined() {
 	for _, m := range t.ingresses {
-		if m.Lost {
+		if m.Undetermined {
 			t.Stack.Contested = true
 			t.retain(m)
 		}
@@ -43,7 +43,7 @@ func (t retainedBuilder) retainLost() {
 			continue
 		}
 		if slices.ContainsFunc(append(slices.Clone(t.ingresses), t.previousIngresses...), func(m *member) bool {
-			return m.Lost && m.ing.Spec.DefaultBackend != nil && t.Owns(m.Ref, live.Default)
+			return m.Undetermined && m.ing.Spec.DefaultBackend != nil && t.Owns(m.Ref, live.Default)
 		}) {
 			l.DefaultHeld = model.HeldInvalid
 		}

@@ -21,7 +21,7 @@ const (
 // limitSize holds a member with more listeners or rules than the operator allows, before any is made. The
 // rules of all its namespace's members in the IngressGroup count together.
 func (t *translation) limitSize(m *member) {
-	if m.Lost {
+	if m.Undetermined {
 		return
 	}
 	paths := 0
@@ -57,5 +57,5 @@ func (t *translation) limitSize(m *member) {
 		f.Fix = "split the Ingress over several IngressGroups, or ask the operator to raise --max-rules-per-namespace"
 	}
 	t.Found.Add(f)
-	m.Blocked, m.Lost, m.Oversized, m.Ports = true, true, true, nil
+	m.Blocked, m.Undetermined, m.Oversized, m.Ports = true, true, true, nil
 }

@@ -88,7 +88,7 @@ func (t *translation) with(ingresses, previous []*member) {
 func (t *translation) build() {
 	for _, m := range t.ingresses {
 		t.prepare(m)
-		t.Stack.Held.Tags = t.Stack.Held.Tags || m.Lost || m.OwnTags.Fault != nil
+		t.Stack.Held.Tags = t.Stack.Held.Tags || m.Undetermined || m.OwnTags.Fault != nil
 	}
 	t.MergePorts()
 	hostBuilder{t}.assignHosts()
@@ -105,7 +105,7 @@ func (t *translation) build() {
 		alb.Listeners = append(alb.Listeners, t.listener(p))
 	}
 	retainedBuilder{t}.retainPrevious()
-	retainedBuilder{t}.retainLost()
+	retainedBuilder{t}.retainUndetermined()
 	t.groups.Finish(&t.Stack)
 	t.ManagedCertificates()
 	var blocked bool
@@ -123,9 +123,9 @@ func (t *translation) prepare(m *member) {
 	m.HostFields = hostFields(m.ing, m.Hosts)
 	t.RequestCertificate(m.Member)
 	switch p := m.set.ListenPorts; {
-	case m.Lost:
+	case m.Undetermined:
 	case p.Fault != nil:
-		m.Lost = true
+		m.Undetermined = true
 	case p.Set:
 		m.Ports = p.Value
 	default:

@@ -138,7 +138,7 @@ func AgreeOn[T any](t *Translation, p *Port, key string, get func(*Member) setti
 	lost := map[*Member]bool{}
 	members := p.Members
 	for _, m := range t.Members {
-		if m.Lost && get(m).Present() && !slices.Contains(p.Members, m) {
+		if m.Undetermined && get(m).Present() && !slices.Contains(p.Members, m) {
 			t.Stack.Contested = true
 			if t.Live != nil && t.Serves(m) {
 				lost[m] = true

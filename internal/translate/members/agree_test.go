@@ -322,7 +322,7 @@ func TestAMemberWithoutPortsMayListenAnywhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := &Translation{Live: x.live, Members: ingresses("a/1=x", "lost/9="+x.says)}
-			tr.Members[1].Lost = true
+			tr.Members[1].Undetermined = true
 			got := AgreeOn(tr, &Port{Number: 80, Members: tr.Members[:1]}, "x", nameOf, Equal[string], FieldOf(tr.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
 			if got.Value != x.want || got.Kept != (x.want == "live") {
 				t.Errorf("got %q, kept %v", got.Value, got.Kept)

@@ -30,9 +30,9 @@ type Member struct {
 	// ClassTags are the tags of the class alone, Tags those over the member's own.
 	ClassTags, Tags map[string]string
 
-	// Blocked reports whether everything the member contributes is held; Lost that it is not even known
+	// Blocked reports whether everything the member contributes is held; Undetermined that it is not even known
 	// which ports it has, or where among the others it stands.
-	Blocked, Lost bool
+	Blocked, Undetermined bool
 	// Oversized is for one with more listeners or rules than the operator allows.
 	Oversized bool
 	// ClassMissing is for one that is not accepted because its class cannot be read, rather than
