@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/test/plantest"
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
@@ -157,5 +159,35 @@ func TestThePortsOfMembersThatCannotBeReadStay(t *testing.T) {
 	have.SecurityGroups[0].Ingress = append(have.SecurityGroups[0].Ingress, model.IngressRule{Protocol: "tcp", From: 8080, To: 8080, CIDR: "10.0.0.0/8"})
 	if p := settled(t, want, &have, func(string) string { return "healthy" }); !p.Empty() {
 		t.Errorf("want no steps, got\n%s", p.Text())
+	}
+}
+
+// The previous frontend NLB leads to the previous ALB, which stays until that one has gone, also where clients have had time
+// to follow the ALB before.
+func TestThePreviousALBStaysBehindItsFrontendNLB(t *testing.T) {
+	t.Parallel()
+	in := func(scheme model.Scheme) model.Stack {
+		s := fronted(of(scheme, claimed(desiredOf(ruleTo("/*", "g1")))), scheme, map[int32]int32{80: 80})
+		s.FrontendNLB.Name += "-" + string(scheme)
+		s.FrontendNLB.Origins = map[string]finding.Origin{"scheme": {Object: testMember, Field: "frontend-nlb-scheme"}}
+		return s
+	}
+	r := newReplacing(observed.Stack{Facts: frontendFacts()})
+	r.run(t, in(model.Internal), time.Minute)
+	alb, nlb := r.have.Live(model.LoadBalancerID).ARN, r.have.Live(model.FrontendNLBID).ARN
+	r.run(t, in(model.InternetFacing), time.Minute)
+	for i := range r.have.LoadBalancers {
+		if lb := &r.have.LoadBalancers[i]; lb.ARN == nlb {
+			lb.Tags = maps.Clone(lb.Tags)
+			lb.Tags[naming.ReplacedTag] = r.have.Facts.Now.Add(5 * time.Minute).Format(time.RFC3339) // as where it had to wait for its successor
+		}
+	}
+	r.each = func(p plan.Plan, step plan.StepID) {
+		if len(at(r.have, nlb).LoadBalancers) > 0 && len(at(r.have, alb).LoadBalancers) == 0 {
+			t.Fatalf("after %s the frontend NLB leads nowhere\n%s", step, p.Text())
+		}
+	}
+	if p := r.run(t, in(model.InternetFacing), time.Hour); len(r.have.LoadBalancers) != 2 || !p.Empty() {
+		t.Errorf("%d load balancers\n%s", len(r.have.LoadBalancers), p.Text())
 	}
 }
