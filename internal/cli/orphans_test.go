@@ -4,7 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
 // Of a part of the cluster everything else would seem to be an orphan, and people delete orphans.
@@ -15,6 +21,45 @@ func TestOrphansAreNotLookedForInFiles(t *testing.T) {
 		code := Run(t.Context(), output.Environment{Args: append([]string{"orphans", more}, flags...), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }})
 		if code == 0 || !strings.Contains(errs.String(), "would seem to be orphans") || out.Len() > 0 {
 			t.Errorf("%s: exit %d, %q, %q", more, code, out.String(), errs.String())
+		}
+	}
+}
+
+// Of one namespace only its own load balancers are listed: members of an IngressGroup may be in namespaces that were not
+// looked at.
+func TestOrphansOfANamespace(t *testing.T) {
+	em, flags := aws(t)
+	api, subnets := elb.NewFromConfig(harness.AWSConfig(em)), subnetsOf(t, em)
+	for name, id := range map[string]model.StackID{
+		"own": {Kind: model.Ingress, Namespace: "shop", Name: "web"}, "other": {Kind: model.Ingress, Namespace: "team", Name: "web"}, "group": {Kind: model.Ingress, Name: "edge"},
+	} {
+		var tags []elbtypes.Tag
+		for k, v := range naming.ResourceTags(harness.ClusterName, id, model.LoadBalancerID, nil) {
+			tags = append(tags, elbtypes.Tag{Key: new(k), Value: new(v)})
+		}
+		if _, err := api.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{Name: new(name), Subnets: subnets[:2], Tags: tags, Scheme: elbtypes.LoadBalancerSchemeEnumInternal}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	namespaces := ""
+	for _, name := range []string{"shop", "team", "empty"} {
+		namespaces += "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: " + name + "}\n"
+	}
+	_, config := serveCluster(t, classYAML+namespaces)
+	for namespace, want := range map[string][]string{"": {"edge", "shop/web", "team/web"}, "shop": {"shop/web"}, "team": {"team/web"}, "empty": nil} {
+		args := append([]string{"orphans"}, flags...)
+		if namespace != "" {
+			args = append(args, "-n="+namespace)
+		}
+		code, out, errs := with(t, "", map[string]string{"KUBECONFIG": config}, args...)
+		var got []string
+		for line := range strings.Lines(out) {
+			if id, ok := strings.CutPrefix(line, "Ingress "); ok {
+				got = append(got, strings.TrimSpace(id))
+			}
+		}
+		if code != 0 || strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Errorf("of namespace %q: exit %d, %q, want %q\n%s%s", namespace, code, got, want, out, errs)
 		}
 	}
 }
