@@ -17,7 +17,8 @@ func gatewayAnnotation(key string) bool {
 }
 
 // reduceOptional is Reduce for the optional kinds, and reports whether an object is of one. Their labels are never read,
-// and of their annotations only those that the controller shares with users or with other controllers. Status stays: others read it, and what is to be written depends on it.
+// and of their annotations only those that the controller shares with users or with other controllers. Status stays: others
+// read it, and what is to be written depends on it.
 func reduceOptional(obj Object) bool {
 	kind, _ := KindOf(obj)
 	if typ, ok := TypeOf(kind); !ok || !typ.Optional() {

@@ -59,16 +59,16 @@ func awaitAPI(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	_, err = untilReached(ctx, log, "the API server", func(context.Context) (struct{}, error) {
 		_, err := d.ServerVersion()
 		return struct{}{}, err
-	}, apiPasses)
-	if err != nil && apiPasses(err) {
+	}, isTransient)
+	if err != nil && isTransient(err) {
 		return err
 	}
 	return nil // what it answers is judged where it is needed
 }
 
-// apiPasses reports whether the API server cannot be reached, or not yet: anything but an answer to the
+// isTransient reports whether the API server cannot be reached, or not yet: anything but an answer to the
 // question.
-func apiPasses(err error) bool {
+func isTransient(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		code := status.Status().Code

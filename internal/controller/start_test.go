@@ -122,8 +122,8 @@ func TestUntilReached(t *testing.T) {
 
 // An API server that does not answer, or is starting itself, is waited for. One that says no is not.
 func TestAwaitAPI(t *testing.T) {
-	if !apiPasses(&net.OpError{Err: errors.New("connection refused")}) || !apiPasses(apierrors.NewServiceUnavailable("starting")) ||
-		!apiPasses(apierrors.NewTooManyRequests("busy", 1)) || apiPasses(apierrors.NewUnauthorized("who?")) {
+	if !isTransient(&net.OpError{Err: errors.New("connection refused")}) || !isTransient(apierrors.NewServiceUnavailable("starting")) ||
+		!isTransient(apierrors.NewTooManyRequests("busy", 1)) || isTransient(apierrors.NewUnauthorized("who?")) {
 		t.Error("errors are taken for others")
 	}
 	answers := 0

@@ -16,7 +16,7 @@ import (
 // maxBody is more than the largest request that AWS accepts on these APIs.
 const maxBody = 16 << 20
 
-// request is an HTTP request after a first look.
+// request is an HTTP request, with the service and operation of AWS that it is for.
 type request struct {
 	service   *service
 	operation string

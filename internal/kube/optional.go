@@ -203,7 +203,7 @@ func (s *Source) end(ctx context.Context, k cluster.Kind, typ cluster.Type) erro
 	if kept != nil {
 		s.held[k] = kept
 	}
-	return fmt.Errorf("stop to watch %s: %w", k, err)
+	return fmt.Errorf("stop watching %s: %w", k, err)
 }
 
 // listed waits for the first listings of kinds.

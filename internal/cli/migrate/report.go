@@ -124,7 +124,7 @@ func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (D
 	return doc, nil
 }
 
-// addConfigured notes Services that have a TargetGroupConfiguration already: of two the older one counts.
+// addConfigured notes Services that have a TargetGroupConfiguration already: of two, the older one has effect.
 func (d *Document) addConfigured(store *cluster.Memory, r migrate.Result) {
 	for _, o := range r.Targets {
 		made := o.Object.(*gwconfig.TargetGroupConfiguration)
@@ -134,7 +134,7 @@ func (d *Document) addConfigured(store *cluster.Memory, r migrate.Result) {
 				continue
 			}
 			note := Note{migrate.Lost.String(), fmt.Sprintf("Service %s/%s", made.Namespace, made.Spec.TargetReference.Name), "",
-				fmt.Sprintf("TargetGroupConfiguration %q is about the Service already, and of two the older one counts", have.Name), "put what " + made.Name + " says into it"}
+				fmt.Sprintf("TargetGroupConfiguration %q already targets the Service; of two, the older one has effect", have.Name), "put what " + made.Name + " says into it"}
 			for i := range d.Groups {
 				if slices.ContainsFunc(d.Groups[i].Members, func(m string) bool { return strings.HasPrefix(m, made.Namespace+"/") }) {
 					d.Groups[i].Notes = append(d.Groups[i].Notes, note)

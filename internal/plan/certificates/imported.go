@@ -89,8 +89,8 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		do.ARN, verb, change.From = live[i].ARN, plan.Update, identityText(*live[i].Imported)
 		why = "the Secret has another certificate, " + why
 	case !m.roomForImport(w):
-		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("of the %d certificates that an account imports, there are %d, and what is left is for namespaces that have fewer",
-			m.accountImports(), m.Have.Facts.Imports.All), "delete what is not needed, or use certificates by ARN")
+		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("%d of at most %d imported certificates are in the account; the rest is reserved for namespaces that have fewer",
+			m.Have.Facts.Imports.All, m.accountImports()), "delete what is not needed, or use certificates by ARN")
 		m.awaitImport(w, a, plan.Wait{For: "room for its certificate", Again: durations.Remembered})
 		return
 	default:

@@ -130,7 +130,7 @@ type TargetGroup struct {
 // Over overlays: each setting, as a whole, comes from t where it is present there, and otherwise
 // from b. MultiCluster is on if either switches it on.
 func (t TargetGroup) Over(b TargetGroup) TargetGroup {
-	out := over(t, b)
+	out := override(t, b)
 	if b.MultiCluster.Or(false) {
 		out.MultiCluster = b.MultiCluster
 	}

@@ -96,9 +96,9 @@ type setting interface {
 	Check() *Fault
 }
 
-// over returns base with each setting, as a whole, of top where it is present there. Fields that are no settings are
+// override returns base with each setting, as a whole, of top where it is present there. Fields that are no settings are
 // those of base.
-func over[S any](top, base S) S {
+func override[S any](top, base S) S {
 	from, to := reflect.ValueOf(top), reflect.ValueOf(&base).Elem()
 	for i := range from.NumField() {
 		if o, ok := from.Field(i).Interface().(setting); ok && o.Present() {

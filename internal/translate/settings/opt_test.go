@@ -49,10 +49,10 @@ func overlays[S any](t *testing.T, over func(top, base S) S) {
 	t.Helper()
 	var none S
 	top, base := written[S](t, "top", nil), written[S](t, "base", nil)
-	eachFrom(t, "both", over(top, base), "top")
-	eachFrom(t, "base alone", over(none, base), "base")
-	eachFrom(t, "top alone", over(top, none), "top")
-	eachFrom(t, "unreadable on top", over(written[S](t, "bad", errors.New("bad")), base), "bad")
+	eachFrom(t, "both", override(top, base), "top")
+	eachFrom(t, "base alone", override(none, base), "base")
+	eachFrom(t, "top alone", override(top, none), "top")
+	eachFrom(t, "unreadable on top", override(written[S](t, "bad", errors.New("bad")), base), "bad")
 }
 
 // A new setting cannot be forgotten where those of a Service or of a class come over others.
