@@ -119,12 +119,13 @@ func TestRegistrationsOvertakeDeregistrations(t *testing.T) {
 		for seed := range uint64(5) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newManyCallers(t, seed, faulty)
+				arrivals := rand.New(rand.NewPCG(seed, 2)) // those who call have drawn from the other one meanwhile
 				var all sync.WaitGroup
 				registrations, deregistrations := 0, 0
 				for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
 					call := TargetCall{Operation: RegisterTargets, Tenant: "shop", Within: time.Second}
-					if c.random.IntN(2) == 0 {
-						within := []time.Duration{25 * time.Second, 45 * time.Second}[c.random.IntN(2)]
+					if arrivals.IntN(2) == 0 {
+						within := []time.Duration{25 * time.Second, 45 * time.Second}[arrivals.IntN(2)]
 						call = TargetCall{Operation: DeregisterTargets, Tenant: "shop", Within: within}
 						deregistrations++
 					} else {
@@ -132,7 +133,7 @@ func TestRegistrationsOvertakeDeregistrations(t *testing.T) {
 					}
 					call.Group = fmt.Sprint(call.Operation, registrations, deregistrations)
 					all.Go(func() { c.make(call) })
-					time.Sleep(time.Duration(c.random.ExpFloat64() * float64(time.Second) / 6.5))
+					time.Sleep(time.Duration(arrivals.ExpFloat64() * float64(time.Second) / 6.5))
 				}
 				all.Wait()
 				if c.calls != registrations+deregistrations {
