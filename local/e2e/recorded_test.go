@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -30,8 +32,8 @@ import (
 )
 
 // recorded are cases of which the other controller has made something. internal/test/takeover takes over each one; here
-// they are in one cluster with a real API server. They show every kind of object and of target. The first one has a node
-// port of its own, which must not be one that the API server has chosen for another.
+// they are in one cluster with a real API server. They show every kind of object and of target. The first one asks for a
+// node port, before the API server has chosen it for another.
 var recorded = []string{
 	"service-traffic-local",
 	"gateway-cross-namespace", "gateway-http-matches", "gateway-http-weights", "gateway-https", "gateway-listener-set",
@@ -152,6 +154,9 @@ func (p *previous) apply(name string, text []byte) {
 			p.namespace(o.GetNamespace())
 		}
 	}
+	for _, o := range objects {
+		p.check(setNodePorts(o))
+	}
 	p.check(p.applier.Apply(p.t.Context(), objects))
 	for _, o := range objects {
 		n, err := strconv.Atoi(o.GetAnnotations()[cases.PodsAnnotation])
@@ -166,6 +171,23 @@ func (p *previous) apply(name string, text []byte) {
 			p.check(err)
 		}
 	}
+}
+
+// setNodePorts gives a Service that asks for one node port all of its node ports. Else the API server chooses the others
+// first, and one time in thousands the one that is asked for. It chooses none of the first 86 before all others are taken.
+func setNodePorts(o *unstructured.Unstructured) error {
+	if _, found, err := unstructured.NestedInt64(o.Object, "spec", "healthCheckNodePort"); o.GetKind() != "Service" || !found || err != nil {
+		return err
+	}
+	ports, _, err := unstructured.NestedSlice(o.Object, "spec", "ports")
+	for i := range ports {
+		port, ok := ports[i].(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s: port %d is no object", manifest.Name(o), i)
+		}
+		port["nodePort"] = int64(30001 + i)
+	}
+	return errors.Join(err, unstructured.SetNestedSlice(o.Object, ports, "spec", "ports"))
 }
 
 func (p *previous) namespace(name string) {
