@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,6 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
+	"github.com/fulcrum-lb/fulcrum/internal/webhook/testdata"
 )
 
 // question is a request to a webhook as its golden tests write it.
@@ -82,7 +82,7 @@ func (q question) ask(t *testing.T, h http.Handler) int {
 
 // Every question of the golden tests of admission is answered beside a controller, and AWS hears of none.
 func TestWebhooksMakeNoCallToAWS(t *testing.T) {
-	files, err := filepath.Glob("../../webhook/testdata/*.txtar")
+	files, err := testdata.Files.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +96,11 @@ func TestWebhooksMakeNoCallToAWS(t *testing.T) {
 		}
 		calls, asked := r.Emulator.Calls().Total(), map[string]int{}
 		for _, file := range files {
-			archive, err := txtar.ParseFile(file)
+			data, err := testdata.Files.ReadFile(file.Name())
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, f := range archive.Files {
+			for _, f := range txtar.Parse(data).Files {
 				if f.Name != "questions.yaml" {
 					continue
 				}
