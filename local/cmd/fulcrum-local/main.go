@@ -10,6 +10,8 @@ package main
 import (
 	"fmt"
 	"os"
+
+	"github.com/fulcrum-lb/fulcrum/local/up"
 )
 
 func main() {
@@ -25,7 +27,7 @@ func main() {
 	}
 	switch name {
 	case "up":
-		if err := newUpCommand().Execute(); err != nil {
+		if err := up.NewCommand().Execute(); err != nil {
 			fmt.Fprintln(os.Stderr, "fulcrum-local:", err)
 			os.Exit(1)
 		}

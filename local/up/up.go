@@ -1,4 +1,6 @@
-package main
+// Package up is the command that starts a local world, shows how to reach it and what happens in it, and keeps it until it
+// is interrupted. The roles of the world are processes of the program that the command is part of.
+package up
 
 import (
 	"cmp"
@@ -22,7 +24,7 @@ import (
 // noController is the value of --controller for a world without one.
 const noController = "none"
 
-type upFlags struct {
+type flags struct {
 	opts           world.Options
 	controller     string
 	controllerArgs []string
@@ -31,9 +33,9 @@ type upFlags struct {
 	console        bool
 }
 
-// newUpCommand starts a world and keeps it until it is interrupted.
-func newUpCommand() *cobra.Command {
-	var f upFlags
+// NewCommand starts a world and keeps it until it is interrupted.
+func NewCommand() *cobra.Command {
+	var f flags
 	cmd := &cobra.Command{
 		Use:   "fulcrum-local up",
 		Short: "start a world, show how to reach it, run until Ctrl-C",
@@ -70,7 +72,7 @@ func newUpCommand() *cobra.Command {
 	return cmd
 }
 
-func (f *upFlags) up(ctx context.Context, out io.Writer) error {
+func (f *flags) up(ctx context.Context, out io.Writer) error {
 	binary, err := os.Executable()
 	if err != nil {
 		return err
@@ -137,7 +139,7 @@ func besideOf(self string) string { return filepath.Join(filepath.Dir(self), "fu
 
 // controllerPath finds the controller; empty is none. One that is not there is
 // an error before anything is started.
-func (f *upFlags) controllerPath(self string) (string, error) {
+func (f *flags) controllerPath(self string) (string, error) {
 	if f.opts.WithoutAWS || f.controller == noController {
 		return "", nil
 	}

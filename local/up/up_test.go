@@ -1,4 +1,4 @@
-package main_test
+package up_test
 
 import (
 	"context"
@@ -70,19 +70,19 @@ func upIn(t *testing.T, base string, args ...string) *running {
 			t.Log(r.String())
 		}
 	})
-	r.printsWithin(2*world.StartTimeout, ended) // of the local world, then of the controller
+	r.printsWithin(t, 2*world.StartTimeout, ended) // of the local world, then of the controller
 	return r
 }
 
 // prints waits until up has printed a text.
-func (r *running) prints(text string) {
-	r.t.Helper()
-	r.printsWithin(time.Minute, text)
+func (r *running) prints(t *testing.T, text string) {
+	t.Helper()
+	r.printsWithin(t, time.Minute, text)
 }
 
-func (r *running) printsWithin(limit time.Duration, text string) {
-	r.t.Helper()
-	worldtest.Eventually(r.t, limit, func(context.Context) error {
+func (r *running) printsWithin(t *testing.T, limit time.Duration, text string) {
+	t.Helper()
+	worldtest.Eventually(t, limit, func(context.Context) error {
 		if !strings.Contains(r.String(), text) {
 			return fmt.Errorf("up has not printed %q", text)
 		}
@@ -190,7 +190,7 @@ func TestPrintedCommandsWork(t *testing.T) {
 	r := up(t, "--controller=none", "-f", filepath.Join(worldtest.Root(t), "examples", "shop"))
 	// Programs of a test need not be beside each other.
 	beside := filepath.Join(filepath.Dir(worldtest.Binary(t)), "fulcrum")
-	r.prints("--leader-election-namespace=kube-system\n")
+	r.prints(t, "--leader-election-namespace=kube-system\n")
 	_, command, _ := strings.Cut(r.String(), "start one with:\n")
 	command = strings.ReplaceAll(command, beside, fulcrum)
 
@@ -231,44 +231,6 @@ func TestPrintedCommandsWork(t *testing.T) {
 	})
 }
 
-// TestEndOfTheControllerIsReported kills it as a crash would.
-func TestEndOfTheControllerIsReported(t *testing.T) {
-	fulcrum := worldtest.Controller(t)
-	kill := func(r *running) {
-		t.Helper()
-		files, err := filepath.Glob(filepath.Join(r.base, "*", "pids", "controller"))
-		if err != nil || len(files) != 1 {
-			t.Fatalf("%v: %v", files, err)
-		}
-		b, err := os.ReadFile(files[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		var pid int
-		if _, err := fmt.Sscan(string(b), &pid); err != nil {
-			t.Fatal(err)
-		}
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Run("with the command to start it again", func(t *testing.T) {
-		r := up(t, "--controller="+fulcrum)
-		kill(r)
-		r.prints("controller has ended: signal: killed")
-		r.prints("--leader-election-namespace=kube-system\n")
-		_, command, _ := strings.Cut(r.String(), "(or use up --restart):\n")
-		r.becomesReady(t, command)
-	})
-	t.Run("and it is started again", func(t *testing.T) {
-		r := up(t, "--controller="+fulcrum, "--restart")
-		kill(r)
-		r.prints("controller has ended: signal: killed")
-		r.prints("starting it again in 1s")
-		r.prints("the controller is started again")
-	})
-}
-
 // TestFaultyFilesStartNothing: a wrong path is reported before the local world is
 // started, and all faults at once.
 func TestFaultyFilesStartNothing(t *testing.T) {
@@ -291,15 +253,64 @@ func TestFaultyFilesStartNothing(t *testing.T) {
 	}
 }
 
-// TestReadmeLeadsToTraffic copies what the README has a new user type, from nothing to a Service, an Ingress and a
-// Gateway that answer.
-func TestReadmeLeadsToTraffic(t *testing.T) {
+// TestUp follows what `up` prints in two clusters of one AWS: from nothing to traffic, a second cluster, and the end of
+// each controller.
+func TestUp(t *testing.T) {
 	if worldtest.Foreign() {
 		t.Skip("the commands are those of Fulcrum")
 	}
 	fulcrum := worldtest.Controller(t)
 	t.Setenv("PATH", filepath.Dir(worldtest.Client(t, "kubectl"))+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	r := up(t, "--controller="+fulcrum)
+	first := up(t, "--controller="+fulcrum)
+	t.Run("the README leads to traffic", func(t *testing.T) { readmeLeadsToTraffic(t, first, fulcrum) })
+	t.Run("a second cluster uses the AWS", func(t *testing.T) {
+		line := regexp.MustCompile(`(?m)^another cluster of this AWS: \S+ up (.*)$`).FindStringSubmatch(first.String())
+		if line == nil {
+			t.Fatal("up prints no line for another cluster")
+		}
+		second := upIn(t, first.base, append(strings.Fields(line[1]), "--controller="+fulcrum, "--restart")...)
+		findTheirRegions(t, first, second, fulcrum)
+		refusals(t, first, line[1])
+		t.Run("its controller is started again", func(t *testing.T) {
+			second.killController(t)
+			second.prints(t, "controller has ended: signal: killed")
+			second.prints(t, "starting it again in 1s")
+			second.prints(t, "the controller is started again")
+		})
+	})
+	t.Run("the end of the controller is reported, with the command to start it again", func(t *testing.T) {
+		first.killController(t)
+		first.prints(t, "controller has ended: signal: killed")
+		first.prints(t, "--leader-election-namespace=kube-system\n")
+		_, command, _ := strings.Cut(first.String(), "(or use up --restart):\n")
+		first.becomesReady(t, command)
+	})
+}
+
+// killController ends the controller as a crash would.
+func (r *running) killController(t *testing.T) {
+	t.Helper()
+	dir := regexp.MustCompile(`(?m)^logs are in (.*)/logs;`).FindStringSubmatch(r.String())
+	if dir == nil {
+		t.Fatal("up does not print where the logs are")
+	}
+	b, err := os.ReadFile(filepath.Join(dir[1], "pids", "controller"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Sscan(string(b), &pid); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readmeLeadsToTraffic copies what the README has a new user type, from nothing to a Service, an Ingress and a Gateway
+// that answer.
+func readmeLeadsToTraffic(t *testing.T, r *running, fulcrum string) {
+	t.Helper()
 	_, text, _ := strings.Cut(read(t, "README.md"), "\n## Try it\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	var blocks []string

@@ -1,0 +1,37 @@
+package up_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/fulcrum-lb/fulcrum/local/worldtest"
+)
+
+// findTheirRegions has commands in the environment of each cluster find the region of that cluster.
+func findTheirRegions(t *testing.T, first, second *running, fulcrum string) {
+	t.Helper()
+	for r, want := range map[*running]string{first: "us-west-2", second: "eu-west-1"} {
+		out, err := r.shell(fulcrum + " doctor -A").CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("doctor in the cluster of %s: %v\n%s", want, err, out)
+		}
+	}
+}
+
+// refusals are of lines for a second cluster that differ from the printed one.
+func refusals(t *testing.T, first *running, line string) {
+	t.Helper()
+	for _, refused := range []struct{ args, want string }{
+		{"--beside 15", "no world 15 runs"},
+		{strings.Replace(line, "--cluster-name green", "", 1), `has the name "local" too`},
+		{strings.Replace(line, "eu-west-1", "cn-north-1", 1), "in another partition"},
+		{line + " --without-aws", "set one of them"},
+	} {
+		args := append([]string{"up", "--controller=none", "--base=" + first.base}, strings.Fields(refused.args)...)
+		out, err := exec.CommandContext(t.Context(), worldtest.Binary(t), args...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), refused.want) {
+			t.Errorf("up %s: %v\n%s\nwant an error with %q", refused.args, err, out, refused.want)
+		}
+	}
+}
