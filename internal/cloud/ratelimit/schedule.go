@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
@@ -12,7 +13,7 @@ import (
 
 // Calls that register and deregister targets share a small token bucket of AWS. They are sent in the
 // order of their deadlines, which are near for registrations, so that neither kind keeps the other waiting for
-// ever where AWS admits fewer than come. Tenants that have had more than their share come after the others. A call that has
+// ever where AWS admits fewer than come. What a tenant has beyond its share comes after the calls of others. A call that has
 // to wait keeps no goroutine: its caller learns when to come back and does so then, with all that has come up for the
 // target group meanwhile.
 
@@ -98,13 +99,7 @@ func (s *Schedule) take(c TargetCall) (*permit, error) {
 	if !c.Full {
 		s.sent[w.callKey] = now
 	}
-	sharing := 0 // tenants, each with an equal share of the rate
-	for t := range s.Limiter.eligible {
-		if t.operation == targetCalls {
-			sharing++
-		}
-	}
-	s.Limiter.charge(buckets, w.tenant, now, sharing)
+	s.Limiter.charge(buckets, w.tenant, now, s.sharing())
 	return s.Limiter.send(buckets, now), nil
 }
 
@@ -158,24 +153,53 @@ func (s *Schedule) wait(w waitingCall, b *bucket, now time.Time) time.Duration {
 	return wait
 }
 
-// ahead is how many of the calls that wait come before one.
+// ahead is how many of the calls that wait come before one: those that are within the share of their tenant, by deadline, and
+// then the others, by when they are within it. A call whose deadline was before it was within the share counts from then, so that
+// a tenant with a backlog does not go before all others. What is sent changes nothing about the order of the others, so that each
+// has its turn when its caller was told.
 func (s *Schedule) ahead(w waitingCall, b *bucket, now time.Time) (n int) {
-	most := time.Duration((b.burst() - 1) / b.rate() * float64(time.Second)) // the share of a full bucket
-	over := func(c waitingCall) bool { return s.Limiter.eligible[c.tenant].Sub(now) > most }
+	calls := []waitingCall{w}
 	for key, o := range s.waiting {
-		if key == w.callKey || o.sent || now.After(o.at.Add(durations.Reserved)) {
-			continue
+		if key != w.callKey && !o.sent && !now.After(o.at.Add(durations.Reserved)) {
+			calls = append(calls, o)
 		}
-		if first := over(w); over(o) == first && o.before(w) || first && !over(o) {
+	}
+	slices.SortFunc(calls, waitingCall.compare)
+	each := time.Duration(float64(s.sharing()) / b.rate() * float64(time.Second))
+	most := time.Duration((b.burst() - 1) / b.rate() * float64(time.Second)) // the share of a full bucket
+	lead, turns, own := map[queueKey]time.Duration{}, make([][2]time.Duration, len(calls)), 0
+	for i, c := range calls {
+		if _, ok := lead[c.tenant]; !ok {
+			lead[c.tenant] = max(s.Limiter.eligible[c.tenant].Sub(now), 0)
+		}
+		within := lead[c.tenant] - most
+		turns[i] = [2]time.Duration{max(within, 0), max(within, c.due.Sub(now))}
+		lead[c.tenant] += each
+		if c.callKey == w.callKey {
+			own = i
+		}
+	}
+	for i, turn := range turns {
+		if cmp.Or(slices.Compare(turn[:], turns[own][:]), cmp.Compare(i, own)) < 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// before orders calls by deadline.
-func (w waitingCall) before(o waitingCall) bool {
-	return cmp.Or(w.due.Compare(o.due), cmp.Compare(w.group, o.group), cmp.Compare(w.operation, o.operation)) < 0
+// sharing is how many tenants have calls, or had some a moment ago: each has an equal share of the rate.
+func (s *Schedule) sharing() (n int) {
+	for t := range s.Limiter.eligible {
+		if t.operation == targetCalls {
+			n++
+		}
+	}
+	return n
+}
+
+// compare orders calls by deadline.
+func (w waitingCall) compare(o waitingCall) int {
+	return cmp.Or(w.due.Compare(o.due), cmp.Compare(w.group, o.group), cmp.Compare(w.operation, o.operation))
 }
 
 // tidy forgets what is over.

@@ -48,33 +48,59 @@ func (t *testSchedule) drain(tenant string) {
 	}
 }
 
-// sent runs callers that ask until their calls are sent, each when it has to come, and returns
-// when the calls were sent after the start, in order.
-func (t *testSchedule) sent(calls ...[3]string) []string {
-	type caller struct {
-		call [3]string
-		due  time.Duration
+// caller asks for a call until it is sent, each time when it was told to.
+type caller struct {
+	operation, tenant, group string
+	asks                     time.Duration // for the first time, after the start
+	repeats                  bool          // asks for the next call a second after one is sent
+}
+
+// come runs callers until the calls of those that do not repeat are sent, for half an hour at most. It returns those in the
+// order in which they are sent, and how long each has waited.
+func (t *testSchedule) come(callers []caller) (sent []caller, waited []time.Duration) {
+	left, next := 0, make([]time.Duration, len(callers))
+	for i, c := range callers {
+		next[i] = c.asks
+		if !c.repeats {
+			left++
+		}
 	}
-	var all []caller
-	for _, c := range calls {
-		all = append(all, caller{call: c})
-	}
-	var out []string
-	for start := t.at; len(all) > 0; {
-		best := 0
-		for i := range all {
-			if all[i].due < all[best].due {
-				best = i
+	for start := t.at; left > 0; {
+		i := 0
+		for j := range next {
+			if next[j] < next[i] {
+				i = j
 			}
 		}
-		t.at = start.Add(all[best].due)
-		c := all[best].call
-		if wait := t.ask(c[0], c[1], c[2]); wait > 0 {
-			all[best].due += wait
+		at, c := next[i], callers[i]
+		if at > 30*time.Minute {
+			break
+		}
+		t.at = start.Add(at)
+		if wait := t.ask(c.operation, c.tenant, c.group); wait > 0 {
+			next[i] += wait
 			continue
 		}
-		out = append(out, c[2])
-		all = append(all[:best], all[best+1:]...)
+		if c.repeats {
+			next[i] += time.Second
+			continue
+		}
+		left--
+		next[i] = time.Hour
+		sent, waited = append(sent, c), append(waited, at-c.asks)
+	}
+	return sent, waited
+}
+
+// sent runs callers that ask now, and returns the target groups of their calls in the order in which they are sent.
+func (t *testSchedule) sent(calls ...[3]string) (out []string) {
+	var callers []caller
+	for _, c := range calls {
+		callers = append(callers, caller{operation: c[0], tenant: c[1], group: c[2]})
+	}
+	sent, _ := t.come(callers)
+	for _, c := range sent {
+		out = append(out, c.group)
 	}
 	return out
 }
@@ -139,6 +165,70 @@ func TestATenantThatFloodsDelaysNoOther(t *testing.T) {
 		if wait := s.ask(DeregisterTargets, "victim", fmt.Sprint("v", i)); wait > 25*time.Second {
 			t.Errorf("after %v a deregistration waits for %v", s.at.Sub(start), wait)
 		}
+	}
+}
+
+// Whoever keeps to its share waits for what others have within theirs, and not for what they have beyond it.
+func TestATenantWithinItsShareWaitsForNoBacklog(t *testing.T) {
+	for name, c := range map[string]struct {
+		tenants, groups int           // of the attacker
+		each            time.Duration // at which the victim has a call of each kind
+		most            time.Duration // that a registration waits
+	}{
+		"one tenant with many target groups": {1, 200, 1200 * time.Millisecond, time.Second},
+		// Its second call is within its share 5.25 s later, and each other tenant may have one meanwhile.
+		"many tenants": {20, 10, 12 * time.Second, 11 * time.Second},
+	} {
+		s := newTestSchedule(4, 20)
+		var callers []caller
+		for _, operation := range []string{RegisterTargets, DeregisterTargets} {
+			for i := range c.tenants * c.groups {
+				callers = append(callers, caller{operation, fmt.Sprint("flood", i%c.tenants), fmt.Sprint("flood", i), 0, true})
+			}
+			for i := range 30 {
+				callers = append(callers, caller{operation, "victim", fmt.Sprint("victim", i), time.Minute + time.Duration(i)*c.each, false})
+			}
+		}
+		sent, waited := s.come(callers)
+		if len(sent) != 60 {
+			t.Errorf("%s: %d of 60 calls of the victim are sent", name, len(sent))
+		}
+		for i, call := range sent {
+			if most := map[string]time.Duration{RegisterTargets: c.most, DeregisterTargets: 25*time.Second + c.most}[call.operation]; waited[i] > most {
+				t.Errorf("%s: %s of the victim waits for %v", name, call.operation, waited[i])
+			}
+		}
+	}
+}
+
+// Who bursts waits until its calls are within its share, and not for the backlog of others.
+func TestABurstWaitsForItsOwnShare(t *testing.T) {
+	s := newTestSchedule(4, 20)
+	var callers []caller
+	for i := range 200 {
+		callers = append(callers, caller{RegisterTargets, "flood", fmt.Sprint("flood", i), 0, true})
+	}
+	for i := range 40 { // at 2 a second that takes 20 s
+		callers = append(callers, caller{RegisterTargets, "victim", fmt.Sprint("victim", i), time.Minute, false})
+	}
+	sent, waited := s.come(callers)
+	if len(sent) != 40 || waited[len(sent)-1] > 21*time.Second {
+		t.Errorf("of 40 calls that come at once %d are sent, the last after %v", len(sent), waited)
+	}
+}
+
+// Calls of many tenants that come at once are sent as fast as AWS admits them, each when its caller was told.
+func TestNoTurnIsLostWhereManyTenantsCome(t *testing.T) {
+	s := newTestSchedule(4, 20)
+	var callers []caller
+	for i := range 60 {
+		for j := range 5 {
+			callers = append(callers, caller{RegisterTargets, fmt.Sprint("t", i), fmt.Sprint("t", i, "-", j), 0, false})
+		}
+	}
+	sent, waited := s.come(callers)
+	if len(sent) != 300 || waited[len(sent)-1] > 75*time.Second { // 20 at once, 280 at 4 a second
+		t.Errorf("%d of 300 calls are sent, the last after %v", len(sent), waited[len(sent)-1])
 	}
 }
 
