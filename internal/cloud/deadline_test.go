@@ -163,3 +163,33 @@ func TestARequestForCredentialsHasADeadline(t *testing.T) {
 		}
 	})
 }
+
+// Where AWS answers again after a deadline was missed, the first try of a reading succeeds, however many calls it takes.
+func TestAReadingOfManyBatchesRecoversAtTheFirstTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarnessOn(t, nil)
+		want := desired(web, func(s *model.Stack) {
+			for port := range 40 {
+				l := s.LoadBalancer.Listeners[0]
+				l.Port = int32(8080 + port)
+				s.LoadBalancer.Listeners = append(s.LoadBalancer.Listeners, l)
+			}
+		})
+		if err := r.converge(want); err != nil {
+			t.Fatal(err)
+		}
+		r.restart()
+		r.em.Calls().Reset()
+		r.em.Faults().Add(fault.Rule{Operation: "DescribeTags", Skip: 1, Count: 1, Action: fault.Action{Hang: true}})
+		for n, faults := range []int{1, 0} {
+			have := must(r.cloud.Observe(r.ctx, web, want.Questions()))(t)
+			if len(have.Facts.Faults) != faults {
+				t.Errorf("reading %d: want %d faults, got %v", n, faults, have.Facts.Faults)
+			}
+			time.Sleep(30 * time.Second)
+		}
+		if n := r.em.Calls().Count("DescribeTags"); n < 5 {
+			t.Errorf("tags are read with %d calls, which cannot wait for each other", n)
+		}
+	})
+}

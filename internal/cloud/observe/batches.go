@@ -15,9 +15,13 @@ import (
 // start there are a hundred of them for a thousand load balancers. More would spend the token bucket of all reads at once.
 const mostAtOnce = 8
 
-// inBatches reads batches, some at the same time. After one that fails no more are begun; its error is returned.
+// inBatches reads batches, some at the same time. After one that fails no more are begun; its error is returned. The first is
+// read alone: it finds out whether AWS answers, which others beside it would take for granted or give up on.
 func inBatches(batches iter.Seq[[]string], read func(batch []string) error) error {
-	for some := range slices.Chunk(slices.Collect(batches), mostAtOnce) {
+	most := 1
+	for left := slices.Collect(batches); len(left) > 0; most = mostAtOnce {
+		some := left[:min(most, len(left))]
+		left = left[len(some):]
 		errs := make([]error, len(some))
 		var reading sync.WaitGroup
 		for i, batch := range some {

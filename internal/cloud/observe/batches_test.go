@@ -48,8 +48,19 @@ func TestNoBatchIsBegunAfterOneThatFailed(t *testing.T) {
 		}
 		return nil
 	})
-	if !errors.Is(err, denied) || read.Load() != 2*mostAtOnce {
-		t.Errorf("%d batches are read, and the error is %v; want %d, and the first error", read.Load(), err, 2*mostAtOnce)
+	if !errors.Is(err, denied) || read.Load() != 1+2*mostAtOnce {
+		t.Errorf("%d batches are read, and the error is %v; want %d, and the first error", read.Load(), err, 1+2*mostAtOnce)
+	}
+}
+
+func TestTheFirstBatchIsReadAlone(t *testing.T) {
+	denied := errors.New("denied")
+	var read atomic.Int64
+	if err := inBatches(slices.Values(numbered(mostAtOnce)), func([]string) error {
+		read.Add(1)
+		return denied
+	}); !errors.Is(err, denied) || read.Load() != 1 {
+		t.Errorf("where AWS denies all, %d batches are tried, and the error is %v", read.Load(), err)
 	}
 }
 
