@@ -26,7 +26,7 @@ type Limiter struct {
 	mu       sync.Mutex
 	queue    []*waiter                // by since
 	reserved map[queueKey]reservation // of calls that were postponed
-	eligible map[queueKey]time.Time   // from when the next call of a tenant counts, or its last one has
+	eligible map[queueKey]time.Time   // from when the next call of a tenant counts, if that is not now
 	changed  chan struct{}            // closed when a call that waits may be sent earlier
 }
 
@@ -185,23 +185,19 @@ func (l *Limiter) eligibleAt(buckets []*bucket, tenant queueKey, now time.Time) 
 	return since
 }
 
-// lead is by how much more time a tenant's calls have taken than has passed. What it had a moment ago is remembered, so that
-// tenants with calls can be counted. The lock is held.
+// lead is by how much more time a tenant's calls have taken than has passed. The lock is held.
 func (l *Limiter) lead(tenant queueKey, now time.Time) time.Duration {
-	maps.DeleteFunc(l.eligible, func(_ queueKey, next time.Time) bool { return now.Sub(next) > durations.Recent })
-	if !l.eligible[tenant].After(now) {
-		l.eligible[tenant] = now
-	}
-	return l.eligible[tenant].Sub(now)
+	return max(l.eligible[tenant].Sub(now), 0)
 }
 
 // charge counts a call of a tenant, as the time that so many take. The lock is held.
 func (l *Limiter) charge(buckets []*bucket, tenant queueKey, now time.Time, calls int) {
+	maps.DeleteFunc(l.eligible, func(_ queueKey, next time.Time) bool { return next.Before(now) })
 	var each time.Duration
 	for _, b := range buckets {
 		each = max(each, time.Duration(float64(time.Second)/b.rate()))
 	}
-	l.eligible[tenant] = now.Add(min(l.eligible[tenant].Sub(now)+time.Duration(calls)*each, durations.LastRetry))
+	l.eligible[tenant] = now.Add(min(l.lead(tenant, now)+time.Duration(calls)*each, durations.LastRetry))
 }
 
 // dequeue takes a call out of the queue. The lock is held.

@@ -59,11 +59,12 @@ type Schedule struct {
 	buckets map[string][]*bucket // by operation
 	waiting map[callKey]waitingCall
 	sent    map[callKey]time.Time
+	active  map[queueKey]time.Time // when a tenant had a call last, or is to come back for one; those of a moment ago share alike
 }
 
 // NewSchedule orders calls above the token buckets of a limiter.
 func NewSchedule(l *Limiter) *Schedule {
-	s := &Schedule{Limiter: l, buckets: map[string][]*bucket{}, waiting: map[callKey]waitingCall{}, sent: map[callKey]time.Time{}}
+	s := &Schedule{Limiter: l, buckets: map[string][]*bucket{}, waiting: map[callKey]waitingCall{}, sent: map[callKey]time.Time{}, active: map[queueKey]time.Time{}}
 	for operation := range spacing {
 		s.buckets[operation] = l.bucketsFor(services.ELB, operation)
 	}
@@ -84,13 +85,14 @@ func (s *Schedule) take(c TargetCall) (*permit, error) {
 	if old, ok := s.waiting[w.callKey]; ok && old.due.Before(w.due) {
 		w.due = old.due
 	}
-	s.Limiter.lead(w.tenant, now)
+	s.activeUntil(w.tenant, now)
 	var wait time.Duration
 	for _, b := range buckets {
 		wait = max(wait, s.wait(w, b, now))
 	}
 	if wait > 0 {
 		w.at = now.Add(wait)
+		s.activeUntil(w.tenant, w.at)
 		s.waiting[w.callKey] = w
 		return nil, &Postponed{Operation: c.Operation, After: wait, Reserved: true}
 	}
@@ -99,8 +101,15 @@ func (s *Schedule) take(c TargetCall) (*permit, error) {
 	if !c.Full {
 		s.sent[w.callKey] = now
 	}
-	s.Limiter.charge(buckets, w.tenant, now, s.sharing())
+	s.Limiter.charge(buckets, w.tenant, now, len(s.active))
 	return s.Limiter.send(buckets, now), nil
+}
+
+// activeUntil counts a tenant among those that share the rate.
+func (s *Schedule) activeUntil(tenant queueKey, at time.Time) {
+	if at.After(s.active[tenant]) {
+		s.active[tenant] = at
+	}
 }
 
 // answered notes that a call was answered. One that is to be sent again is as urgent as it was.
@@ -165,12 +174,12 @@ func (s *Schedule) ahead(w waitingCall, b *bucket, now time.Time) (n int) {
 		}
 	}
 	slices.SortFunc(calls, waitingCall.compare)
-	each := time.Duration(float64(s.sharing()) / b.rate() * float64(time.Second))
+	each := time.Duration(float64(len(s.active)) / b.rate() * float64(time.Second))
 	most := time.Duration((b.burst() - 1) / b.rate() * float64(time.Second)) // the share of a full bucket
 	lead, turns, own := map[queueKey]time.Duration{}, make([][2]time.Duration, len(calls)), 0
 	for i, c := range calls {
 		if _, ok := lead[c.tenant]; !ok {
-			lead[c.tenant] = max(s.Limiter.eligible[c.tenant].Sub(now), 0)
+			lead[c.tenant] = s.Limiter.lead(c.tenant, now)
 		}
 		within := lead[c.tenant] - most
 		turns[i] = [2]time.Duration{max(within, 0), max(within, c.due.Sub(now))}
@@ -187,16 +196,6 @@ func (s *Schedule) ahead(w waitingCall, b *bucket, now time.Time) (n int) {
 	return n
 }
 
-// sharing is how many tenants have calls, or had some a moment ago: each has an equal share of the rate.
-func (s *Schedule) sharing() (n int) {
-	for t := range s.Limiter.eligible {
-		if t.operation == targetCalls {
-			n++
-		}
-	}
-	return n
-}
-
 // compare orders calls by deadline.
 func (w waitingCall) compare(o waitingCall) int {
 	return cmp.Or(w.due.Compare(o.due), cmp.Compare(w.group, o.group), cmp.Compare(w.operation, o.operation))
@@ -206,4 +205,5 @@ func (w waitingCall) compare(o waitingCall) int {
 func (s *Schedule) tidy(now time.Time) {
 	maps.DeleteFunc(s.waiting, func(_ callKey, w waitingCall) bool { return now.Sub(w.at) > durations.Call })
 	maps.DeleteFunc(s.sent, func(k callKey, at time.Time) bool { return now.Sub(at) >= spacing[k.operation] })
+	maps.DeleteFunc(s.active, func(_ queueKey, at time.Time) bool { return now.Sub(at) > durations.Recent })
 }

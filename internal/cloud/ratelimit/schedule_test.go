@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -229,6 +230,25 @@ func TestNoTurnIsLostWhereManyTenantsCome(t *testing.T) {
 	sent, waited := s.come(callers)
 	if len(sent) != 300 || waited[len(sent)-1] > 75*time.Second { // 20 at once, 280 at 4 a second
 		t.Errorf("%d of 300 calls are sent, the last after %v", len(sent), waited[len(sent)-1])
+	}
+}
+
+// What a tenant sends counts by how many share the rate with it, and not by how many have.
+func TestTenantsWithoutCallsHaveNoShare(t *testing.T) {
+	s := newTestSchedule(4, 20)
+	var callers []caller
+	for i := range 200 {
+		callers = append(callers, caller{RegisterTargets, fmt.Sprint("once", i), fmt.Sprint("once", i), time.Duration(i) * 255 * time.Millisecond, false})
+	}
+	for i := range 120 {
+		callers = append(callers, caller{RegisterTargets, "victim", fmt.Sprint("victim", i), 65*time.Second + time.Duration(i)*time.Second, false})
+	}
+	for i := range 100 {
+		callers = append(callers, caller{RegisterTargets, "flood", fmt.Sprint("flood", i), 100 * time.Second, true})
+	}
+	sent, waited := s.come(callers)
+	if len(sent) != 320 || slices.Max(waited) > time.Second {
+		t.Errorf("of 320 calls %d are sent, within %v", len(sent), slices.Max(waited))
 	}
 }
 
