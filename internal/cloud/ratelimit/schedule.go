@@ -57,14 +57,14 @@ type waitingCall struct {
 type Schedule struct {
 	Limiter *Limiter
 	buckets map[string][]*bucket // by operation
-	waiting map[callKey]waitingCall
+	waiting map[callKey]*waitingCall
 	sent    map[callKey]time.Time
 	active  map[queueKey]time.Time // when a tenant had a call last, or is to come back for one; those of a moment ago share alike
 }
 
 // NewSchedule orders calls above the token buckets of a limiter.
 func NewSchedule(l *Limiter) *Schedule {
-	s := &Schedule{Limiter: l, buckets: map[string][]*bucket{}, waiting: map[callKey]waitingCall{}, sent: map[callKey]time.Time{}, active: map[queueKey]time.Time{}}
+	s := &Schedule{Limiter: l, buckets: map[string][]*bucket{}, waiting: map[callKey]*waitingCall{}, sent: map[callKey]time.Time{}, active: map[queueKey]time.Time{}}
 	for operation := range spacing {
 		s.buckets[operation] = l.bucketsFor(services.ELB, operation)
 	}
@@ -81,7 +81,7 @@ func (s *Schedule) take(c TargetCall) (*permit, error) {
 	}
 	now := s.Limiter.clock.Now()
 	s.tidy(now)
-	w := waitingCall{callKey: c.key(), tenant: queueKey{c.Tenant, targetCalls}, due: now.Add(c.Within)}
+	w := &waitingCall{callKey: c.key(), tenant: queueKey{c.Tenant, targetCalls}, due: now.Add(c.Within)}
 	if old, ok := s.waiting[w.callKey]; ok && old.due.Before(w.due) {
 		w.due = old.due
 	}
@@ -125,7 +125,6 @@ func (s *Schedule) answered(key callKey, again bool) {
 		return
 	}
 	w.sent = false
-	s.waiting[key] = w
 }
 
 // Admission is that of a call that changes targets. It is ended in any case.
@@ -151,7 +150,7 @@ func (a Admission) End(again bool) {
 }
 
 // wait is how long it takes until a call may be sent, if nothing more urgent comes up.
-func (s *Schedule) wait(w waitingCall, b *bucket, now time.Time) time.Duration {
+func (s *Schedule) wait(w *waitingCall, b *bucket, now time.Time) time.Duration {
 	wait := b.until(now, s.ahead(w, b, now), 0)
 	if b.undecided(now) {
 		wait = min(wait, durations.Trial)
@@ -166,14 +165,15 @@ func (s *Schedule) wait(w waitingCall, b *bucket, now time.Time) time.Duration {
 // then the others, by when they are within it. A call whose deadline was before it was within the share counts from then, so that
 // a tenant with a backlog does not go before all others. What is sent changes nothing about the order of the others, so that each
 // has its turn when its caller was told.
-func (s *Schedule) ahead(w waitingCall, b *bucket, now time.Time) (n int) {
-	calls := []waitingCall{w}
+func (s *Schedule) ahead(w *waitingCall, b *bucket, now time.Time) (n int) {
+	calls := make([]*waitingCall, 1, len(s.waiting)+1)
+	calls[0] = w
 	for key, o := range s.waiting {
 		if key != w.callKey && !o.sent && !now.After(o.at.Add(durations.Reserved)) {
 			calls = append(calls, o)
 		}
 	}
-	slices.SortFunc(calls, waitingCall.compare)
+	slices.SortFunc(calls, (*waitingCall).compare)
 	each := time.Duration(float64(len(s.active)) / b.rate() * float64(time.Second))
 	most := time.Duration((b.burst() - 1) / b.rate() * float64(time.Second)) // the share of a full bucket
 	lead, turns, own := map[queueKey]time.Duration{}, make([][2]time.Duration, len(calls)), 0
@@ -184,7 +184,7 @@ func (s *Schedule) ahead(w waitingCall, b *bucket, now time.Time) (n int) {
 		within := lead[c.tenant] - most
 		turns[i] = [2]time.Duration{max(within, 0), max(within, c.due.Sub(now))}
 		lead[c.tenant] += each
-		if c.callKey == w.callKey {
+		if c == w {
 			own = i
 		}
 	}
@@ -197,13 +197,16 @@ func (s *Schedule) ahead(w waitingCall, b *bucket, now time.Time) (n int) {
 }
 
 // compare orders calls by deadline.
-func (w waitingCall) compare(o waitingCall) int {
-	return cmp.Or(w.due.Compare(o.due), cmp.Compare(w.group, o.group), cmp.Compare(w.operation, o.operation))
+func (w *waitingCall) compare(o *waitingCall) int {
+	if c := w.due.Compare(o.due); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(w.group, o.group), cmp.Compare(w.operation, o.operation))
 }
 
 // tidy forgets what is over.
 func (s *Schedule) tidy(now time.Time) {
-	maps.DeleteFunc(s.waiting, func(_ callKey, w waitingCall) bool { return now.Sub(w.at) > durations.Call })
+	maps.DeleteFunc(s.waiting, func(_ callKey, w *waitingCall) bool { return now.Sub(w.at) > durations.Call })
 	maps.DeleteFunc(s.sent, func(k callKey, at time.Time) bool { return now.Sub(at) >= spacing[k.operation] })
 	maps.DeleteFunc(s.active, func(_ queueKey, at time.Time) bool { return now.Sub(at) > durations.Recent })
 }
