@@ -67,7 +67,7 @@ browser:
 test-local: build clients browser
 	@$(MAKE) --no-print-directory test-cluster
 test-cluster:
-	cd local && FULCRUM_BIN=$(CURDIR)/bin go test -vet=off -count=1 -timeout 40m -p 3 ./e2e ./conformance $$(go list ./... | grep -v -e /e2e$$ -e /conformance$$)
+	cd local && FULCRUM_BIN=$(CURDIR)/bin GOGC=800 GODEBUG=memprofilerate=0 go test -vet=off -count=1 -timeout 40m -p 3 ./e2e ./conformance $$(go list ./... | grep -v -e /e2e$$ -e /conformance$$)
 
 ## lint: gofmt, go vet, staticcheck, the words of internal/testdata/words.txt, and govulncheck over all modules
 .PHONY: lint
