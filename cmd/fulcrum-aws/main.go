@@ -108,7 +108,7 @@ func serve(ctx context.Context, em *emulator.Emulator, address string) error {
 	return server.Shutdown(grace)
 }
 
-// partitions are the names of the partitions that the emulator can be.
+// partitions returns the names of the partitions that the emulator can be.
 func partitions() string {
 	var names []string
 	for _, p := range store.AWSPartitions {

@@ -21,7 +21,7 @@ func main() {
 	}))
 }
 
-// width is that of the terminal, 0 if it is not known.
+// width returns the width of the terminal, 0 if it is not known.
 func width() int {
 	columns, _, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {

@@ -17,8 +17,8 @@ func isMigrator(program string) bool {
 	return strings.TrimSuffix(filepath.Base(program), ".exe") == migrator
 }
 
-// asMigrator is the command line of this program for one of that tool. With --console all flags but --port are ignored, as there,
-// and without it --port is.
+// asMigrator returns the command line of this program for one of that tool. With --console all flags but --port are
+// ignored, as there, and without it --port is.
 func asMigrator(args []string) []string {
 	port, served := migratorPort, false
 	var others []string

@@ -90,7 +90,7 @@ func (all *planDocument) add(d engine.Draft, left []tree.Leaving) (own plan.Plan
 	return own, shared
 }
 
-// unseen is a plan without the steps about what load balancers share that an earlier plan has, and these.
+// unseen returns a plan without the steps about what load balancers share that an earlier plan has, and these.
 func (all *planDocument) unseen(p plan.Plan) (own plan.Plan, shared []plan.StepID) {
 	own = p
 	own.Steps = nil

@@ -65,7 +65,7 @@ func (s *targetsSummary) add(items []bindingplan.Item) {
 	}
 }
 
-// String is the summary in one line.
+// String returns the summary in one line.
 func (s targetsSummary) String() string {
 	return fmt.Sprintf("targets: %d to register, %d to deregister; rules of nodes and pods: %d to authorize, %d to revoke",
 		s.Register, s.Deregister, s.Authorize, s.Revoke)

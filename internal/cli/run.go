@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/version"
 )
 
-// runController is the controller. Failures are logged.
+// runController returns the controller. Failures are logged.
 func runController(ctx context.Context, env output.Environment, cfg config.Config) error {
 	log, level := newLogger(env.Stderr, cfg.LogLevel, cfg.LogFormat)
 	shareLogger(log)

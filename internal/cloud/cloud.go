@@ -73,7 +73,7 @@ func compose(at *sdk.Client) *Cloud {
 	return c
 }
 
-// Client is how AWS is called.
+// Client returns how AWS is called.
 func (c *Cloud) Client() *sdk.Client { return c.client }
 
 // Region that the controller works in.

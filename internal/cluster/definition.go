@@ -21,7 +21,7 @@ type Definer interface {
 	Definition(kind Kind) (Definition, error)
 }
 
-// Definition is that of a kind. The source is asked each time: no event says that it changes.
+// Definition returns the definition of a kind. The source is asked each time: no event says that it changes.
 func (v *View) Definition(kind Kind) Definition {
 	d, ok := v.src.(Definer)
 	if !ok || v.err != nil {

@@ -75,7 +75,7 @@ func reduceEdits(obj Object) {
 	obj.SetManagedFields(kept)
 }
 
-// editNotes is the short form of managed fields in which the times are noted.
+// editNotes returns the short form of managed fields in which the times are noted.
 func editNotes(class, finalizers, shown time.Time) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	note := func(at time.Time, fields []byte) {
@@ -114,7 +114,7 @@ func noteEdits(cur, next Object, now time.Time) {
 	next.SetManagedFields(editNotes(class, finalizers, shown))
 }
 
-// classOf is what hands an object to a controller; false for kinds that have nothing of that sort.
+// classOf returns what hands an object to a controller; false for kinds that have nothing of that sort.
 func classOf(obj Object) ([4]string, bool) {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:

@@ -70,7 +70,7 @@ func IndexValues(kind Kind, index Index, obj Object) []string {
 	return gatewayValues(index, obj)
 }
 
-// finalizerValues are the finalizers of stacks that an object carries.
+// finalizerValues returns the finalizers of stacks that an object carries.
 func finalizerValues(obj Object) []string {
 	var of func(finalizer string) bool
 	switch obj.(type) {
@@ -94,7 +94,7 @@ func finalizerValues(obj Object) []string {
 	return compacted(out)
 }
 
-// groupValues are "namespace/name" of the load balancers that a Service shares, or has shared and is not done
+// groupValues returns "namespace/name" of the load balancers that a Service shares, or has shared and is not done
 // with, which the empty value stands for too.
 func groupValues(o *corev1.Service) []string {
 	var out []string
@@ -109,7 +109,7 @@ func groupValues(o *corev1.Service) []string {
 	return compacted(out)
 }
 
-// QualifiedGroup is "namespace/name" of the load balancer that a Service of a namespace names; without a
+// QualifiedGroup returns "namespace/name" of the load balancer that a Service of a namespace names; without a
 // namespace it is one of its own.
 func QualifiedGroup(namespace, name string) string {
 	if strings.Contains(name, "/") {
@@ -154,7 +154,7 @@ func bindingValues(index Index, o *elbv2.TargetGroupBinding) []string {
 	return nil
 }
 
-// TargetGroupName is the name of a binding's target group, which its ARN ends with: "…/name/id".
+// TargetGroupName returns the name of a binding's target group, which its ARN ends with: "…/name/id".
 func TargetGroupName(o *elbv2.TargetGroupBinding) string {
 	if o.Spec.TargetGroupARN == "" {
 		return o.Spec.TargetGroupName
@@ -167,7 +167,7 @@ func SlicesOf(namespace, service string) Query {
 	return Query{Kind: KindEndpointSlice, Namespace: namespace, Index: SliceByService, Value: namespace + "/" + service}
 }
 
-// StackValue is the value of the BindingByStack index for a stack: prefix is that of the dialect's
+// StackValue returns the value of the BindingByStack index for a stack: prefix is that of the dialect's
 // labels, namespace is empty for an explicit Ingress group.
 func StackValue(prefix, namespace, name string) string {
 	if namespace == "" {
@@ -188,7 +188,7 @@ func gates(o *corev1.Pod) []string {
 	return compacted(out)
 }
 
-// addressValues are the addresses that a pod holds. A pod that has finished has given them back,
+// addressValues returns the addresses that a pod holds. A pod that has finished has given them back,
 // although its status still lists them. The address of a node is found within a namespace only, as
 // all pods of the host network share it.
 func addressValues(o *corev1.Pod) []string {
@@ -204,7 +204,7 @@ func addressValues(o *corev1.Pod) []string {
 	return compacted(out)
 }
 
-// HostAddressValue is the value of the PodByAddress index for the pods of a namespace that share the
+// HostAddressValue returns the value of the PodByAddress index for the pods of a namespace that share the
 // address of their node.
 func HostAddressValue(namespace, ip string) string { return namespace + "/" + ip }
 
@@ -213,7 +213,7 @@ func PodFinished(o *corev1.Pod) bool {
 	return o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed
 }
 
-// PodAddresses are the addresses that the status of a pod lists, in canonical form.
+// PodAddresses returns the addresses that the status of a pod lists, in canonical form.
 func PodAddresses(o *corev1.Pod) []string {
 	var out []string
 	for _, ip := range o.Status.PodIPs {
@@ -225,7 +225,7 @@ func PodAddresses(o *corev1.Pod) []string {
 	return out
 }
 
-// CanonicalIP is the form in which equal addresses are equal texts. Other texts stay as they are.
+// CanonicalIP returns the form in which equal addresses are equal texts. Other texts stay as they are.
 func CanonicalIP(s string) string {
 	if !strings.Contains(s, ":") {
 		return s // IPv4 has one way to write an address

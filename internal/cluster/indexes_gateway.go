@@ -9,12 +9,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// ParentValue is the value of the RouteByParent index for a Gateway or a ListenerSet.
+// ParentValue returns the value of the RouteByParent index for a Gateway or a ListenerSet.
 func ParentValue(kind Kind, namespace, name string) string {
 	return string(kind) + " " + namespace + "/" + name
 }
 
-// BackendValue is the value of the RouteByBackend and TargetsByReference indexes for a Service or a Gateway.
+// BackendValue returns the value of the RouteByBackend and TargetsByReference indexes for a Service or a Gateway.
 func BackendValue(kind Kind, namespace, name string) string {
 	return string(kind) + " " + namespace + "/" + name
 }
@@ -49,7 +49,7 @@ func gatewayValues(index Index, obj Object) []string {
 	return routeValues(index, obj)
 }
 
-// adoptedValues is what a Gateway takes over. The namespace is that of the Gateway where none is written.
+// adoptedValues returns what a Gateway takes over. The namespace is that of the Gateway where none is written.
 func adoptedValues(o *gwv1.Gateway) []string {
 	id, err := naming.ParseAdopt(o.Namespace, o.Annotations[naming.AdoptAnnotation])
 	if err != nil {
@@ -68,7 +68,7 @@ func classValues(index Index, o *gwv1.GatewayClass) []string {
 	return nil
 }
 
-// routeValues are the values of a route in its indexes.
+// routeValues returns the values of a route in its indexes.
 func routeValues(index Index, obj Object) []string {
 	parents, status := RouteParents(obj)
 	var out []string
@@ -112,7 +112,7 @@ func kindOr[K ~string](k *K, or Kind) Kind {
 	return cmp.Or(Kind(*k), or)
 }
 
-// RouteParents are the parents that a route names, and the entries of its status; none for other objects.
+// RouteParents returns the parents that a route names, and the entries of its status; none for other objects.
 func RouteParents(obj Object) ([]gwv1.ParentReference, []gwv1.RouteParentStatus) {
 	switch o := obj.(type) {
 	case *gwv1.HTTPRoute:
@@ -129,7 +129,7 @@ func RouteParents(obj Object) ([]gwv1.ParentReference, []gwv1.RouteParentStatus)
 	return nil, nil
 }
 
-// RouteBackends are the backends of all rules of a route, in order; none for other objects.
+// RouteBackends returns the backends of all rules of a route, in order; none for other objects.
 func RouteBackends(obj Object) []gwv1.BackendRef {
 	var out []gwv1.BackendRef
 	switch o := obj.(type) {
@@ -161,7 +161,7 @@ func RouteBackends(obj Object) []gwv1.BackendRef {
 	return out
 }
 
-// routeExtensions are the objects that filters of a route's rules name.
+// routeExtensions returns the objects that filters of a route's rules name.
 func routeExtensions(obj Object) []gwv1.LocalObjectReference {
 	var out []gwv1.LocalObjectReference
 	switch o := obj.(type) {

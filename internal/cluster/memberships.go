@@ -192,7 +192,7 @@ func (m *Memberships) Begin(text string, watched func(Ref) bool, now []Object) (
 	return gone, leftOut
 }
 
-// Text is what is to be stored, and whether it differs from what was stored last. What does not fit into
+// Text returns what is to be stored, and whether it differs from what was stored last. What does not fit into
 // one object is left out, from the end; what has left comes first.
 func (m *Memberships) Text() (text string, news bool) {
 	m.mu.Lock()

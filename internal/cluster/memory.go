@@ -105,7 +105,7 @@ func (m *Memory) All(kind Kind) []Object {
 	return slices.Clone(m.all(kind, ""))
 }
 
-// all are the objects of a kind in a namespace, or in all. The lock is held.
+// all returns the objects of a kind in a namespace, or in all. The lock is held.
 func (m *Memory) all(kind Kind, namespace string) []Object {
 	if out, ok := m.whole[kind]; ok && namespace == "" {
 		return out

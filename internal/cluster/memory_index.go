@@ -29,7 +29,7 @@ func (m *Memory) reindex(ref Ref, old, new Object) {
 	}
 }
 
-// candidates are the objects among which the answer of a query is, in order. The lock is held.
+// candidates returns the objects among which the answer of a query is, in order. The lock is held.
 func (m *Memory) candidates(q Query) []Object {
 	typ, ok := TypeOf(q.Kind)
 	if !ok || !slices.Contains(typ.Indexes, q.Index) {

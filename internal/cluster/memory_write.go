@@ -299,7 +299,7 @@ func keepStatus(dst, src Object) {
 	}
 }
 
-// specOf is the part of an object whose changes count up the generation.
+// specOf returns the part of an object whose changes count up the generation.
 func specOf(obj Object) any {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:

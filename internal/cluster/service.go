@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// PortNumber is the number of a port of a Service that is named by its number or its name; false if the Service has none such.
+// PortNumber returns the number of a port of a Service that is named by its number or its name; false if the Service
+// has none such.
 func PortNumber(v *View, namespace, service string, port intstr.IntOrString) (int32, bool) {
 	svc, ok := Get[*corev1.Service](v, KindService, namespace, service)
 	if !ok {

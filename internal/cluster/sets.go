@@ -41,7 +41,7 @@ func (s sets[Q, K]) remove(q Q, k K) {
 	delete(s, q)
 }
 
-// of are the members of the set of a key, in no order.
+// of returns the members of the set of a key, in no order.
 func (s sets[Q, K]) of(q Q) iter.Seq[K] {
 	return func(yield func(K) bool) {
 		of, ok := s[q]

@@ -10,7 +10,7 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 )
 
-// StatusOf is the status of an object whose status the controller writes by fields; nil for others.
+// StatusOf returns the status of an object whose status the controller writes by fields; nil for others.
 func StatusOf(obj Object) any {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
@@ -23,7 +23,7 @@ func StatusOf(obj Object) any {
 	return gatewayStatusOf(obj)
 }
 
-// Hostname is the first one that the status of an Ingress, a Service or a Gateway shows, "" if none.
+// Hostname returns the first one that the status of an Ingress, a Service or a Gateway shows, "" if none.
 func Hostname(obj Object) string {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
@@ -48,7 +48,7 @@ func Hostname(obj Object) string {
 	return ""
 }
 
-// ClearedStatus are fields of the status, as ObjectStatus has them, that take our load balancer off an object whose
+// ClearedStatus returns fields of the status, as ObjectStatus has them, that take our load balancer off an object whose
 // finalizer goes; nil if it shows none of ours. An object with another finalizer of ours shows another load
 // balancer by now, and a status that is not of our form was written by the controller that has taken the object
 // over: name servers follow it.

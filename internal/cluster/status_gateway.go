@@ -42,7 +42,7 @@ func gatewayStatus(obj Object) any {
 // gatewayStatusOf is StatusOf for the kinds of the Gateway API.
 func gatewayStatusOf(obj Object) any { return gatewayStatus(obj) }
 
-// clearedGateway are the fields that give the status of a Gateway back as the API server makes it, but for the
+// clearedGateway returns the fields that give the status of a Gateway back as the API server makes it, but for the
 // conditions of others.
 func clearedGateway(o *gwv1.Gateway) any {
 	conditions := waiting(gwv1.GatewayConditionAccepted, gwv1.GatewayConditionProgrammed)
@@ -54,7 +54,7 @@ func clearedGateway(o *gwv1.Gateway) any {
 	return map[string]any{"addresses": nil, "listeners": nil, "attachedListenerSets": nil, "conditions": conditions}
 }
 
-// waiting are the conditions that the API server gives to a new object.
+// waiting returns the conditions that the API server gives to a new object.
 func waiting[T ~string](types ...T) []metav1.Condition {
 	var out []metav1.Condition
 	for _, t := range types {

@@ -131,8 +131,8 @@ func (t *Tracker[K]) Asked(r Ref) bool {
 	return asked
 }
 
-// queriesOf are all queries whose answer holds the object, in no order. They are not gathered in a list, as each of them is
-// looked up and forgotten, for every event.
+// queriesOf returns all queries whose answer holds the object, in no order. They are not gathered in a list, as each of
+// them is looked up and forgotten, for every event.
 func queriesOf(kind Kind, obj Object) iter.Seq[Query] {
 	return func(yield func(Query) bool) {
 		typ, _ := TypeOf(kind)

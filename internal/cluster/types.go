@@ -106,7 +106,7 @@ func (t Type) Optional() bool {
 	return slices.Contains([]string{gwV1.Group, gwconfig.GroupVersion.Group, aga.GroupVersion.Group}, t.GVK.Group)
 }
 
-// Roots are the kinds whose objects make up load balancers or accelerators, and carry finalizers of stacks.
+// Roots returns the kinds whose objects make up load balancers or accelerators, and carry finalizers of stacks.
 func Roots() []Kind {
 	var out []Kind
 	for _, t := range kindTable {
@@ -195,7 +195,7 @@ func RefOf(obj Object) Ref {
 	return Ref{Kind: k, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// String is "Kind namespace/name".
+// String returns "Kind namespace/name".
 func (r Ref) String() string {
 	if r.Namespace == "" {
 		return string(r.Kind) + " " + r.Name

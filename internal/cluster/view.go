@@ -70,7 +70,7 @@ type Stale struct{ Ref Ref }
 // Error implements error.
 func (s Stale) Error() string { return s.Ref.String() + " has changed since it was read" }
 
-// RetryAfter is how long to wait for the other state. Its arrival is an event, which may come sooner.
+// RetryAfter returns how long to wait for the other state. Its arrival is an event, which may come sooner.
 func (s Stale) RetryAfter() time.Duration { return time.Second }
 
 // View reads through a Source. Reading subscribes: the view remembers every question, found or not, and an
@@ -150,11 +150,11 @@ func (v *View) LeftBy(ref Ref) []string {
 	return v.members.LeftBy(ref)
 }
 
-// Err is the first error that the source gave, nil if none. A translation made from a view with
+// Err returns the first error that the source gave, nil if none. A translation made from a view with
 // an error must not be acted on.
 func (v *View) Err() error { return v.err }
 
-// Refs are the objects asked for by name, in order.
+// Refs returns the objects asked for by name, in order.
 func (v *View) Refs() []Ref {
 	out := make([]Ref, 0, len(v.refs))
 	for r := range v.refs {
@@ -166,7 +166,7 @@ func (v *View) Refs() []Ref {
 	return out
 }
 
-// Queries are the lists asked for, in order.
+// Queries returns the lists asked for, in order.
 func (v *View) Queries() []Query {
 	out := make([]Query, 0, len(v.queries))
 	for q := range v.queries {

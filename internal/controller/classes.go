@@ -43,7 +43,7 @@ type classes struct {
 	cleared map[cluster.Ref]time.Time
 }
 
-// ClassLine is the controller of GatewayClasses and of the configurations of Gateways. clock is that of what is
+// ClassLine returns the controller of GatewayClasses and of the configurations of Gateways. clock is that of what is
 // noted on classes, and versions returns the versions of the Gateway API by CRD, nil if they are not known.
 func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions *Versions) queue.Line[cluster.Ref] {
 	s := newClasses(c, cl, m, fence, clock, versions)
@@ -77,7 +77,7 @@ func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fenc
 	return s
 }
 
-// ClassKinds are the kinds that the line of classes reads.
+// ClassKinds returns the kinds that the line of classes reads.
 func ClassKinds() []cluster.Kind {
 	return append([]cluster.Kind{cluster.KindSecret, cluster.KindService, cluster.KindIngress, cluster.KindIngressClass}, gatewayKinds()...)
 }
@@ -97,7 +97,7 @@ func (s *classes) Items(v *cluster.View, obj cluster.Object) []cluster.Ref {
 	return out
 }
 
-// events are those of findings, which last.
+// events returns the events of findings, which last.
 func events(ref cluster.Ref, found finding.List) []cluster.Patch {
 	var out []cluster.Patch
 	for _, f := range found.Sorted() {

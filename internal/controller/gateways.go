@@ -84,7 +84,7 @@ var (
 	accelerators = gatewayFeature{config.GlobalAcceleratorController, []cluster.Kind{cluster.KindGlobalAccelerator}}
 )
 
-// optionalKinds are all kinds that may be read and need not be installed.
+// optionalKinds returns all kinds that may be read and need not be installed.
 func optionalKinds() []cluster.Kind {
 	var out []cluster.Kind
 	for _, t := range cluster.Types() {
@@ -95,7 +95,7 @@ func optionalKinds() []cluster.Kind {
 	return out
 }
 
-// gatewayKinds are those of the Gateway API.
+// gatewayKinds returns the kinds of the Gateway API.
 func gatewayKinds() []cluster.Kind {
 	return slices.DeleteFunc(optionalKinds(), func(k cluster.Kind) bool { return slices.Contains(accelerators.kinds, k) })
 }
@@ -105,8 +105,8 @@ func servesGateways(g config.Gates) bool {
 	return g.On(config.ALBGatewayAPI) || g.On(config.NLBGatewayAPI)
 }
 
-// acceleratorKinds are the kinds that GlobalAccelerators need, or use where they are installed. Gateways whose classes
-// are not read would be taken for orphans, so they are added only where no Gateway is served.
+// acceleratorKinds returns the kinds that GlobalAccelerators need, or use where they are installed. Gateways whose
+// classes are not read would be taken for orphans, so they are added only where no Gateway is served.
 func acceleratorKinds(g config.Gates) []cluster.Kind {
 	out := append([]cluster.Kind{cluster.KindReferenceGrant}, accelerators.kinds...)
 	if !servesGateways(g) {
@@ -115,7 +115,7 @@ func acceleratorKinds(g config.Gates) []cluster.Kind {
 	return out
 }
 
-// wantedKinds are the optional kinds that the configuration asks for.
+// wantedKinds returns the optional kinds that the configuration asks for.
 func wantedKinds(g config.Gates, withAccelerators bool) []cluster.Kind {
 	var out []cluster.Kind
 	if withAccelerators {
@@ -128,7 +128,7 @@ func wantedKinds(g config.Gates, withAccelerators bool) []cluster.Kind {
 	return slices.Compact(out)
 }
 
-// wantedGatewayKinds are the kinds of the Gateway API that the gates ask for.
+// wantedGatewayKinds returns the kinds of the Gateway API that the gates ask for.
 func wantedGatewayKinds(g config.Gates) []cluster.Kind {
 	out := []cluster.Kind{cluster.KindReferenceGrant}
 	for _, f := range []gatewayFeature{albGateways, nlbGateways, listenerSets} {
@@ -139,7 +139,7 @@ func wantedGatewayKinds(g config.Gates) []cluster.Kind {
 	return out
 }
 
-// usableKinds are the kinds to read where some are installed. The error names the features that the operator has set
+// usableKinds returns the kinds to read where some are installed. The error names the features that the operator has set
 // and that are off because their kinds are not there; GlobalAccelerators, whose gate has to be set in any case,
 // are left out.
 func usableKinds(g config.Gates, withAccelerators bool, found kube.Installation) ([]cluster.Kind, error) {
@@ -155,7 +155,8 @@ func usableKinds(g config.Gates, withAccelerators bool, found kube.Installation)
 	return slices.Compact(out), err
 }
 
-// usableGatewayKinds are those of the Gateway API: a feature whose kinds are not all there is off.
+// usableGatewayKinds returns the usable kinds of the Gateway API: a feature whose kinds are not all there is
+// off.
 func usableGatewayKinds(g config.Gates, found kube.Installation) ([]cluster.Kind, error) {
 	var out []cluster.Kind
 	var errs []error

@@ -61,7 +61,7 @@ func (k *persisted) Prepare(ctx context.Context) []model.StackID {
 	})
 }
 
-// gone are objects of the root kinds that have left a stack and do not exist any more.
+// gone returns objects of the root kinds that have left a stack and do not exist any more.
 func (k *persisted) gone(ctx context.Context) []cluster.Ref {
 	var now []cluster.Object
 	for _, kind := range k.roots {

@@ -219,7 +219,7 @@ func (m *Metrics) phase(controller, phase string, took time.Duration) {
 	m.stage.WithLabelValues(controller, stageOf(controller, phase)).Observe(took.Seconds())
 }
 
-// stageOf is the known stage for a phase of a run of a controller, or the phase itself.
+// stageOf returns the known stage for a phase of a run of a controller, or the phase itself.
 func stageOf(controller, phase string) string {
 	if s, ok := stages[controller][phase]; ok {
 		return s

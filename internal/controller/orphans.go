@@ -64,7 +64,7 @@ func FindOrphans(ctx context.Context, aws Owner, view func() *cluster.View, fron
 	return out, nil
 }
 
-// surplus are those of the resources of a stack that its object does not use, where its frontend says that.
+// surplus returns the resources of a stack that its object does not use, where its frontend says that.
 func surplus(v *cluster.View, f engine.Frontend, id model.StackID, resources []string) []string {
 	if s, ok := f.(interface {
 		Surplus(v *cluster.View, id model.StackID, resources []string) []string

@@ -60,7 +60,7 @@ func afterQuiet(synced func(context.Context) error) func(context.Context) error 
 	}
 }
 
-// withEndpoints are the kinds with the one that the operator wants pods to be found by.
+// withEndpoints returns the kinds with the one that the operator wants pods to be found by.
 func withEndpoints(c config.Config, kinds []cluster.Kind) []cluster.Kind {
 	out := make([]cluster.Kind, 0, len(kinds))
 	for _, k := range kinds {

@@ -36,7 +36,7 @@ type AWS struct {
 	Region, VPC string
 }
 
-// effective is the configuration with what was discovered.
+// effective returns the configuration with what was discovered.
 func effective(c config.Config, aws AWS) config.Config {
 	c.AWS.Region, c.AWS.VPC = aws.Region, aws.VPC
 	return c
@@ -67,7 +67,7 @@ var kinds = []cluster.Kind{
 	cluster.KindNamespace, cluster.KindNode, cluster.KindPod, cluster.KindEndpointSlice, cluster.KindBinding,
 }
 
-// Run is the controller. It returns when ctx ends and everything has stopped, or with the error
+// Run returns the controller. It returns when ctx ends and everything has stopped, or with the error
 // that made it stop. The process must end after that.
 func Run(ctx context.Context, s Setup) error {
 	// Requests are limited by the API server's own fairness, not here.

@@ -111,7 +111,7 @@ func (i ShadowItem) same(o ShadowItem) bool {
 		})
 }
 
-// plan is the word for what there is to do.
+// plan returns the word for what there is to do.
 func (i ShadowItem) plan() string {
 	switch {
 	case i.Failed != "":

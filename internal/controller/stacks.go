@@ -30,7 +30,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// Frontends are the dialects that the configuration switches on.
+// Frontends returns the dialects that the configuration switches on.
 func Frontends(c config.Config) engine.Frontends {
 	out := engine.Frontends{model.Ingress: ingress.New(ingressOptions(c))}
 	if c.Gates.On(config.EnableServiceController) {
@@ -47,7 +47,8 @@ func Frontends(c config.Config) engine.Frontends {
 	return out
 }
 
-// acceleratorOptions are those of accelerators, whose endpoints are load balancers of the frontends.
+// acceleratorOptions returns the options of accelerators, whose endpoints are load balancers of the
+// frontends.
 func acceleratorOptions(c config.Config, frontends engine.Frontends) accelerator.Options {
 	return accelerator.Options{
 		Cluster: c.ClusterName, DefaultTags: c.Defaults.Tags, DefaultTagsLow: c.Gates.On(config.EnableDefaultTagsLowPriority),
@@ -59,7 +60,7 @@ func acceleratorOptions(c config.Config, frontends engine.Frontends) accelerator
 	}
 }
 
-// sharedOptions are those of every dialect.
+// sharedOptions returns the options of every dialect.
 func sharedOptions(c config.Config) assemble.Options {
 	key, value, _ := c.SecretsLabel()
 	return assemble.Options{
@@ -112,7 +113,7 @@ func gatewayOptions(c config.Config) gateway.Options {
 	}
 }
 
-// PlanOptions are the settings that plans depend on.
+// PlanOptions returns the settings that plans depend on.
 func PlanOptions(c config.Config, vpc string) plan.Options {
 	return plan.Options{
 		Cluster: c.ClusterName, VPC: vpc, ExternalTags: c.Defaults.ExternalManagedTags,
@@ -140,7 +141,7 @@ type stacks struct {
 	enqueuer *queue.Enqueuer[model.StackID]
 }
 
-// StackLine is the controller of load balancers. The line is the recorder of the engine.
+// StackLine returns the controller of load balancers. The line is the recorder of the engine.
 func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) queue.Line[model.StackID] {
 	s := newStacks(cfg, cl, m, log)
 	return queue.Line[model.StackID]{
@@ -148,7 +149,7 @@ func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 	}
 }
 
-// StackKinds are the kinds that load balancers are made from.
+// StackKinds returns the kinds that load balancers are made from.
 func StackKinds() []cluster.Kind {
 	return slices.Concat([]cluster.Kind{cluster.KindSecret}, kinds, optionalKinds())
 }
@@ -198,7 +199,7 @@ func (stackChanges) Ignores(old, new cluster.Object) bool {
 	return ok && ok2 && a != nil && b != nil && targets.OnlyCheckpointDiffers(a, b)
 }
 
-// rootsOf are the kinds of the objects that the stacks of frontends are made of, in order.
+// rootsOf returns the kinds of the objects that the stacks of frontends are made of, in order.
 func rootsOf(frontends engine.Frontends) []cluster.Kind {
 	var out []cluster.Kind
 	for kind := range frontends {
@@ -272,7 +273,7 @@ func held(l finding.List) (n int) {
 	return n
 }
 
-// categories are the words that dashboards know for what went wrong in a run, each once. A fault in
+// categories returns the words that dashboards know for what went wrong in a run, each once. A fault in
 // what users wrote, which stopped the run of older controllers, counts as one of the build.
 func categories(kind model.Kind, out engine.Outcome) []string {
 	found := map[string]bool{}

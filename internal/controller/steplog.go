@@ -52,7 +52,7 @@ func logStep(log logr.Logger, id model.StackID, r plan.Result, f engine.FailedSt
 // mostObjects is how many objects a line names.
 const mostObjects = 10
 
-// objects are those that a step is for, as text.
+// objects returns the objects that a step is for, as text.
 func objects(refs []finding.Ref) (out []string) {
 	for i, r := range refs {
 		if i == mostObjects {

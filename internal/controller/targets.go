@@ -28,7 +28,7 @@ type registrations struct {
 	enqueuer   *queue.Enqueuer[bindings.Key]
 }
 
-// BindingConfig is what the configuration says about bindings; clients, clock and recorder are to be added.
+// BindingConfig returns what the configuration says about bindings; clients, clock and recorder are to be added.
 // fence is asked before every write, as in bindings.Config.
 func BindingConfig(c config.Config, vpc string, fence engine.Fence) bindings.Config {
 	return bindings.Config{
@@ -70,7 +70,7 @@ func (BindingChanges) Items(_ *cluster.View, obj cluster.Object) []bindings.Key 
 	return nil
 }
 
-// BindingLine is the controller of bindings, and what it runs. The line is the recorder of the reconciler.
+// BindingLine returns the controller of bindings, and what it runs. The line is the recorder of the reconciler.
 func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) (queue.Line[bindings.Key], *bindings.Reconciler) {
 	r := newRegistrations(cfg, cl, m, log)
 	return r.line(), r.reconciler
@@ -80,7 +80,7 @@ func (r *registrations) line() queue.Line[bindings.Key] {
 	return queue.Line[bindings.Key]{Name: bindingController, Triggers: r.triggers, Reconciler: r, Enqueuer: r.enqueuer, Metrics: r.metrics}
 }
 
-// BindingKinds are the kinds that the targets of bindings are found from.
+// BindingKinds returns the kinds that the targets of bindings are found from.
 func BindingKinds() []cluster.Kind { return slices.Clone(kinds) }
 
 func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *registrations {

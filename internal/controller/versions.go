@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// standardKinds are the kinds of the Gateway API itself that the gates ask for.
+// standardKinds returns the kinds of the Gateway API itself that the gates ask for.
 func standardKinds(g config.Gates) []cluster.Kind {
 	return slices.DeleteFunc(wantedGatewayKinds(g), func(k cluster.Kind) bool {
 		typ, _ := cluster.TypeOf(k)

@@ -90,7 +90,7 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 	return mgr.Add(server)
 }
 
-// webhookRules are the settings of admission.
+// webhookRules returns the settings of admission.
 func webhookRules(c config.Config, frontends engine.Frontends) (webhook.Config, error) {
 	ingresses, ok := frontends[model.Ingress].(webhook.Translator)
 	if !ok {
@@ -122,7 +122,7 @@ func (c agentConfigs) AgentConfig(ctx context.Context, namespace string) (*v1bet
 	return out, err
 }
 
-// ownNamespace is that of the pod, empty outside a cluster.
+// ownNamespace returns the namespace of the pod, empty outside a cluster.
 func ownNamespace() (string, error) {
 	data, err := os.ReadFile(ownNamespaceFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

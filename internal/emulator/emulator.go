@@ -80,19 +80,19 @@ func New(o Options) *Emulator {
 	return em
 }
 
-// Store is the emulator state behind the API. Lock it before use.
+// Store returns the emulator state behind the API. Lock it before use.
 func (em *Emulator) Store() *store.Store { return em.store }
 
-// Faults are the faults to inject.
+// Faults returns the faults to inject.
 func (em *Emulator) Faults() *fault.Set { return em.faults }
 
-// Calls is the log of all calls.
+// Calls returns the log of all calls.
 func (em *Emulator) Calls() *Calls { return em.calls }
 
-// IMDS is the instance metadata service.
+// IMDS returns the instance metadata service.
 func (em *Emulator) IMDS() *imds.Server { return em.imds }
 
-// AnswerOf is the type of the answers to an operation, nil if there is no such operation.
+// AnswerOf returns the type of the answers to an operation, nil if there is no such operation.
 func (em *Emulator) AnswerOf(service, operation string) reflect.Type {
 	for _, s := range em.services {
 		if s.name == service {

@@ -27,7 +27,7 @@ type request struct {
 	http      *http.Request
 }
 
-// wire is the request as codecs read it.
+// wire returns the request as codecs read it.
 func (r request) wire() wire.Request {
 	return wire.Request{Method: r.http.Method, Path: r.http.URL.Path, Query: r.http.URL.Query(), Body: r.body, Form: r.form}
 }
@@ -156,7 +156,7 @@ func acceleratorHost(host, region string) bool {
 	return !own || slices.Contains(acceleratorHosts, host)
 }
 
-// caller is who a request is from.
+// caller returns the principal that sent a request.
 func (em *Emulator) caller(r request, account string) store.Principal {
 	em.store.Lock()
 	defer em.store.Unlock()

@@ -178,7 +178,7 @@ func (r *run) holdKnown(stack model.Stack) model.Stack {
 	return h.stack
 }
 
-// serving is the live load balancer at an address: the one that the plan keeps, or else the one whose place will
+// serving returns the live load balancer at an address: the one that the plan keeps, or else the one whose place will
 // be taken; nil if there is none.
 func serving(d Draft, a plan.Address) *observed.LoadBalancer {
 	live := plan.Serving(d.Have, a.ID)
@@ -378,7 +378,7 @@ func (r *execution) fail(ctx context.Context, f FailedStep) FailedStep {
 	return r.mem.refused.refused(f.key, f, r.e.now())
 }
 
-// phaseOf is the name under which a step is measured.
+// phaseOf returns the name under which a step is measured.
 func phaseOf(s plan.Step) Phase {
 	switch s.Do.(type) {
 	case plan.ClaimFinalizer:

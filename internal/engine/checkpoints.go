@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// desired is a hash of what users want, with what is wrong with it: of all that a translation makes, but
+// desired returns a hash of what users want, with what is wrong with it: of all that a translation makes, but
 // for the marks that runs leave on the objects.
 func desired(stack model.Stack, found finding.List) string {
 	stack.Members = slices.Clone(stack.Members)
@@ -21,7 +21,7 @@ func desired(stack model.Stack, found finding.List) string {
 	return checkpoint.Digest(stack, found.Sorted())
 }
 
-// digest is a hash of all that a run is made from, except for AWS itself: the desired state, the
+// digest returns a hash of all that a run is made from, except for AWS itself: the desired state, the
 // settings, and what stands in Kubernetes already. It is empty if there are no checkpoints.
 func (e *Engine) digest(v *cluster.View, stack model.Stack, desired string) string {
 	if e.Checkpoints == nil {
@@ -30,8 +30,8 @@ func (e *Engine) digest(v *cluster.View, stack model.Stack, desired string) stri
 	return checkpoint.Digest(desired, stack.Members, e.Options, e.Cluster.Bindings(v, stack.ID))
 }
 
-// deferral is how long after a start a stack is compared that was carried out in full; zero for any other. One that is to be
-// emptied never waits.
+// deferral returns how long after a start a stack is compared that was carried out in full; zero for any other. One
+// that is to be emptied never waits.
 func (e *Engine) deferral(stack model.Stack, digest string) time.Duration {
 	if e.Checkpoints == nil || stack.Empty() || !e.Checkpoints.Unchanged(stack.ID, digest) {
 		return 0

@@ -48,7 +48,7 @@ func (d *drifts) leave(steps []plan.Step) {
 	}
 }
 
-// unplanned are the changes of others that no plan was made from yet.
+// unplanned returns the changes of others that no plan was made from yet.
 func (d *drifts) unplanned(all []observed.Foreign) []observed.Foreign {
 	return slices.DeleteFunc(slices.Clone(all), func(f observed.Foreign) bool { return !f.At.After(d.compared) })
 }

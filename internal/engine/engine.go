@@ -181,7 +181,7 @@ type FailedStep struct {
 	key stepKey
 }
 
-// remembered is the failure as that of a step which is not called now.
+// remembered returns the failure as that of a step which is not called now.
 func (f FailedStep) remembered(s plan.Step, wait time.Duration) FailedStep {
 	f.Step, f.Wait, f.Called = s, wait, false
 	return f

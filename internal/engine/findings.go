@@ -79,8 +79,8 @@ func (f FailedStep) located(acc *model.Accelerator, found finding.List) finding.
 	return found
 }
 
-// blamed are those whose objects have what AWS refuses of a step: all that it is for, but for a default action, which one
-// of those on the port has.
+// blamed returns the members whose objects contain what AWS refuses of a step: all that it is for, but for a default
+// action, which one of those on the port has.
 func (r *run) blamed(f FailedStep) []finding.Ref {
 	value, ofAWS := refused.Of(r.out.ID.Kind, f.Step, f.Err)
 	if !ofAWS || value.Setting != refused.DefaultBackend || r.out.Stack.LoadBalancer == nil {
@@ -204,7 +204,7 @@ func several(do plan.Action, n int) string {
 	return fmt.Sprintf("%d changes of one kind", n)
 }
 
-// ruleField is the field of the one rule that a finding is about, or the kind of resource.
+// ruleField returns the field of the one rule that a finding is about, or the kind of resource.
 func (f FailedStep) ruleField(n int) string {
 	if of := f.Step.Rule.Of.Field; of != "" && n == 1 {
 		return of
@@ -212,7 +212,7 @@ func (f FailedStep) ruleField(n int) string {
 	return string(f.Step.Address.Kind)
 }
 
-// refusedRule is the message about rules that AWS refuses to make or change.
+// refusedRule returns the message about rules that AWS refuses to make or change.
 func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, actions []model.Action, n int) string {
 	port, why := f.Step.Rule.Port, failure.Because(f.Err)
 	text := model.Rule{Conditions: conditions}.Text(port)
@@ -256,7 +256,7 @@ func (f FailedStep) ofStandIn() bool {
 	})
 }
 
-// reasonOf is the reason of a failure and the way out. The edge may know the reason better than the class
+// reasonOf returns the reason of a failure and its fix. The edge may know the reason better than the class
 // says.
 func reasonOf(f FailedStep) (reason finding.Reason, fix string) {
 	if m, ok := failure.Known(f.Err); ok {
@@ -270,5 +270,5 @@ func reasonOf(f FailedStep) (reason finding.Reason, fix string) {
 	return m.Reason, m.Fix
 }
 
-// attempted is how the error of a step begins.
+// attempted returns how the error of a step begins.
 func attempted(s plan.Step) string { return fmt.Sprintf("%s %s: ", s.Verb, s.Address) }

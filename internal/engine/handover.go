@@ -52,7 +52,7 @@ func (r *observation) relate(ctx context.Context, stack model.Stack, have observ
 	return r.observeAWS(ctx, stack, append(slices.Clone(questions), handover.Questions(have)...))
 }
 
-// related is the observed state as the relation shows it.
+// related returns the observed state as the relation shows it.
 func (r *observation) related(stack model.Stack, have observed.Stack) observed.Stack {
 	have.Bindings = r.e.Cluster.Bindings(r.v, stack.ID)
 	var others []observed.Binding
@@ -62,7 +62,7 @@ func (r *observation) related(stack model.Stack, have observed.Stack) observed.S
 	return r.relation.Show(stack, have, others, r.portOf)
 }
 
-// shown is the name of the load balancer in the status of an object.
+// shown returns the name of the load balancer in the status of an object.
 func (r *observation) shown(ref finding.Ref) string {
 	obj, err := r.v.Object(cluster.Kind(ref.Kind), ref.Namespace, ref.Name)
 	if err != nil || obj == nil {
@@ -82,7 +82,7 @@ func (f FailedStep) hinders() bool {
 	return f.Class != Invalid && !f.lacksRoom() && !f.kubernetes()
 }
 
-// underRelation is a stack as it is carried out, with what is to be reported of it.
+// underRelation returns a stack as it is carried out, with what is to be reported of it.
 func (r *observation) underRelation(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	stack, reported := r.relation.Apply(stack, have)
 	if r.hindered && r.relation.Standing == handover.Takes && r.relation.DependsOnOther(have) {

@@ -100,7 +100,7 @@ func (m *memories) forget(id model.StackID) {
 	delete(m.of, id)
 }
 
-// importsPaused returns for how long certificates of a stack are not imported.
+// importsPaused returns how long certificates of a stack are not imported.
 func (m *memories) importsPaused(stack model.Stack, now time.Time) map[string]plan.ImportPause {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,16 +114,16 @@ func (m *memories) noteImport(id model.StackID, s plan.Step, now time.Time) {
 	m.imports.Note(id, s, now)
 }
 
-// of is what a plan needs of the memory.
+// of returns what a plan needs of the memory.
 func (m memory) of(now time.Time, propagation time.Duration, imports map[string]plan.ImportPause) plan.Memory {
 	return plan.Memory{
 		Unfinished: !m.finished, PropagationLeft: m.propagationLeft(now, propagation), Waited: m.waits.waited(now), ImportsPaused: imports,
 	}
 }
 
-// propagationLeft is for how long nodes of the stack's load balancer may not know its routes; 0: they do. What another
-// process did before this one counts as changed when this one ran its first stack. Without a clock nothing is known,
-// and nothing is waited for.
+// propagationLeft returns how long nodes of the stack's load balancer may not know its routes; 0: they do. What
+// another process did before this one counts as changed when this one ran its first stack. Without a clock nothing is
+// known, and nothing is waited for.
 func (m memory) propagationLeft(now time.Time, propagation time.Duration) time.Duration {
 	if now.IsZero() {
 		return 0

@@ -11,8 +11,8 @@ import (
 // known to refuse the listener, or what it needs, the order is the other way round: the port is opened
 // once the listener is there, so that attempts leave nothing behind that has to be taken away again.
 
-// onTrial are the steps of a plan that only open ports for listeners that AWS has refused, or that were skipped, when it was
-// called last.
+// onTrial returns the steps of a plan that only open ports for listeners that AWS has refused, or that were skipped,
+// when it was called last.
 func (r *run) onTrial(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 	opens := func(s plan.Step) bool {
 		do, ok := s.Do.(plan.ChangeIngress)

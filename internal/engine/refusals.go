@@ -79,7 +79,7 @@ type waiting struct {
 	run  int
 }
 
-// backOff is how long to wait after the row-th refusal in a row.
+// backOff returns how long to wait after the row-th refusal in a row.
 func backOff(f FailedStep, row int) time.Duration {
 	first, most := durations.Later, durations.LongestBackOff
 	switch f.Class {
@@ -259,9 +259,9 @@ func (c *closure) fill(sc scope, now time.Time) {
 	c.filled = now
 }
 
-// waitAgain is how long a step that AWS has refused, and that is due, is held by a scope without a call: by the back-off of a
-// quota, or for want of budget for its values. Were it known only when its turn in the plan comes, steps behind it would be
-// found out one in each plan, and those of others behind them would wait.
+// waitAgain returns how long a step that AWS has refused, and that is due, is held by a scope without a call: by the
+// back-off of a quota, or for want of budget for its values. Were it known only when its turn in the plan comes, steps
+// behind it would be found out one in each plan, and those of others behind them would wait.
 func (c *closure) waitAgain(sc scope, k stepKey, run int, now time.Time) time.Duration {
 	switch {
 	case !sc.closes:
@@ -272,7 +272,7 @@ func (c *closure) waitAgain(sc scope, k stepKey, run int, now time.Time) time.Du
 	return 0
 }
 
-// wait is how long a step of a scope has to wait for its turn; 0: it may be called.
+// wait returns how long a step of a scope has to wait for its turn; 0: it may be called.
 func (c *closure) wait(sc scope, k stepKey, repeat bool, run int, now time.Time) time.Duration {
 	if !sc.closes {
 		cost := 1.0
@@ -427,7 +427,7 @@ func (s *refusals) freed(f FailedStep, now time.Time) bool {
 	return f.Skipped && !s.skipped(f.key)
 }
 
-// tenant is the namespace that all of the objects are in, "" if there are several.
+// tenant returns the namespace that all of the objects are in, "" if there are several.
 func tenant(refs []finding.Ref) string {
 	if len(refs) == 0 {
 		return ""

@@ -70,7 +70,7 @@ func orderKeys(l model.Listener) (out []stepKey) {
 	return out
 }
 
-// userTags are tags without those that track the resource, which change with the places of others.
+// userTags returns the tags without those that track the resource, which change with the places of others.
 func userTags(tags map[string]string) map[string]string {
 	out := maps.Clone(tags)
 	maps.DeleteFunc(out, func(k, _ string) bool { return naming.ReservedTag(k) })
@@ -92,7 +92,7 @@ func ruleKeys(r model.Rule, port int32) (out []stepKey) {
 	return out
 }
 
-// contentOf is a digest of all that AWS is given of a rule.
+// contentOf returns a digest of all that AWS is given of a rule.
 func contentOf(r model.Rule) string {
 	return checkpoint.Digest(r.Conditions, r.Instead, r.Actions, r.Transforms, r.Tags, r.Held, r.InPlace)
 }
@@ -114,7 +114,7 @@ func ruleOf(stack model.Stack, key model.RuleKey) (model.Rule, bool) {
 	return model.Rule{}, false
 }
 
-// kindOf is the kind of call that an action makes.
+// kindOf returns the kind of call that an action makes.
 func kindOf(do plan.Action) string {
 	if t, ok := do.(plan.SetTags); ok && len(t.Put) == 0 {
 		return "RemoveTags"
@@ -132,7 +132,7 @@ type scope struct {
 	closes bool // the first refusal puts the others off
 }
 
-// most is how many tokens a scope has at most, and every when there is one more.
+// most returns how many tokens a scope has at most, and every when there is one more.
 func (sc scope) most() float64 {
 	if sc.closes {
 		return newInClosed
@@ -150,7 +150,7 @@ func (sc scope) every() time.Duration {
 // counts reports whether AWS counts all that the steps of the scope make, so that any of them may have the next place.
 func (sc scope) counts() bool { return sc.class == Quota && sc.tenant == "" }
 
-// scopes are those for which a step may be skipped.
+// scopes returns the scopes for which a step may be skipped.
 func (k stepKey) scopes() []scope {
 	if k.inKubernetes() {
 		return nil
@@ -163,7 +163,7 @@ func (k stepKey) scopes() []scope {
 	}
 }
 
-// values is the scope of refused values. What concerns several namespaces has one for each kind of
+// values returns the scope of refused values. What concerns several namespaces has one for each kind of
 // call, so that one who changes a setting of all again and again does not use up those of the others.
 func (k stepKey) values() scope {
 	if k.tenant == "" {
@@ -184,7 +184,7 @@ func (k stepKey) inKubernetes() bool {
 	return slices.Contains([]string{"ClaimFinalizer", "ReleaseFinalizer", "PutBinding", "DeleteBinding", "RecordAccelerator"}, k.do)
 }
 
-// scope is the one that the failure of a step belongs to, if it has any.
+// scope returns the one that the failure of a step belongs to, if it has any.
 func (k stepKey) scope(f FailedStep) (scope, bool) {
 	if k.inKubernetes() {
 		return scope{}, false
@@ -211,7 +211,7 @@ var perStep = map[string]bool{
 	"TooManyTags": true, "TagLimitExceeded": true, "TooManyTargets": true, "TooManyRegistrationsForTargetId": true,
 }
 
-// codeOf is the code that AWS gave an error, "" if it is none of AWS's.
+// codeOf returns the code that AWS gave an error, "" if it is none of AWS's.
 func codeOf(err error) string {
 	var coded interface{ ErrorCode() string }
 	if errors.As(err, &coded) {
@@ -220,7 +220,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// frees are the kinds of resources of which a step makes room at a quota.
+// frees returns the kinds of resources of which a step makes room at a quota.
 func (k stepKey) frees() []plan.ResourceKind {
 	switch {
 	case !strings.HasPrefix(k.do, "Delete") || k.inKubernetes():

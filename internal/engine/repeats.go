@@ -60,7 +60,7 @@ func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
 	return checkpoint.Digest(k.what, k.do, k.address, k.rule, content, of, lb, targetGroupsOf(p, s.Do))
 }
 
-// targetGroupsOf are the ARNs of the target groups of the stack that an action leads to, as far as they are known.
+// targetGroupsOf returns the ARNs of the target groups of the stack that an action leads to, as far as they are known.
 func targetGroupsOf(p plan.Plan, do plan.Action) (out []string) {
 	for _, a := range plan.ActionsOf(do) {
 		if forward, ok := a.(model.Forward); ok {
@@ -105,7 +105,7 @@ func (r repeats) due(now time.Time) (due bool, next time.Duration) {
 	return due, next
 }
 
-// findings are those about what is repeated.
+// findings returns the findings about what is repeated.
 func (r repeats) findings() (out finding.List) {
 	for _, c := range r {
 		out = append(out, c.reported...)

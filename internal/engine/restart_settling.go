@@ -21,9 +21,9 @@ func (m *memory) claimed(s model.Stack) {
 	m.own = true
 }
 
-// listedSince is when the listings must have been made at the earliest from which a stack is taken for gone; zero: at
-// any time. What the process before this one made just before it ended may be missing from the first answers of AWS. To
-// let the last object of a stack go then would leave that behind for ever.
+// listedSince returns when the listings must have been made at the earliest from which a stack is taken for gone; zero:
+// at any time. What the process before this one made just before it ended may be missing from the first answers of AWS.
+// To let the last object of a stack go then would leave that behind for ever.
 func (m memory) listedSince(s model.Stack, now time.Time) time.Time {
 	if now.IsZero() || !s.Empty() || len(s.Leaving) == 0 || m.own {
 		return time.Time{}
@@ -31,7 +31,7 @@ func (m memory) listedSince(s model.Stack, now time.Time) time.Time {
 	return m.begun.Add(durations.Requeue)
 }
 
-// releaseWait is for how long a step that lets a stack go for good has to wait.
+// releaseWait returns how long a step that lets a stack go for good has to wait.
 func (m memory) releaseWait(s model.Stack, do plan.Action, now time.Time) time.Duration {
 	if _, ok := do.(plan.ReleaseFinalizer); !ok {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// secretMarks are the marks of the client secrets that listeners and rules were given.
+// secretMarks returns the marks of the client secrets that listeners and rules were given.
 func (e *Engine) secretMarks(id model.StackID, have observed.Stack) map[string]string {
 	if e.Secrets == nil {
 		return nil
@@ -23,7 +23,7 @@ func (e *Engine) secretMarks(id model.StackID, have observed.Stack) map[string]s
 	return out
 }
 
-// authenticating are the ARNs of live listeners and rules with a client secret.
+// authenticating returns the ARNs of live listeners and rules with a client secret.
 func authenticating(have observed.Stack) map[string]bool {
 	out := map[string]bool{}
 	note := func(arn string, actions []model.Action) {

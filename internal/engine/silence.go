@@ -30,7 +30,7 @@ func (r *observation) silence(stack model.Stack, since time.Time) (out finding.L
 	return out
 }
 
-// Silence is the finding about an object that waits for answers of AWS.
+// Silence returns the finding about an object that waits for answers of AWS.
 func Silence(object finding.Ref, since time.Time) finding.Finding {
 	return finding.Finding{Object: object, Reason: finding.CallFailed, Severity: finding.Error,
 		Message: "AWS has not answered since " + since.UTC().Format(time.DateTime) + " UTC; what is live stays as it is, and changes are made when AWS answers again",

@@ -11,7 +11,7 @@ import (
 // forgotten at a restart is waited for once more, and not longer.
 type waits map[string]time.Time
 
-// waited is for how long each of what is waited for is waited for.
+// waited returns how long the stack has waited for each of its conditions.
 func (w waits) waited(now time.Time) map[string]time.Duration {
 	out := make(map[string]time.Duration, len(w))
 	for key, since := range w {
@@ -23,13 +23,13 @@ func (w waits) waited(now time.Time) map[string]time.Duration {
 // otherStack is the key of the wait of a stack for the one with which it shares a load balancer.
 const otherStack = "other stack"
 
-// pollOtherStack is in how long a stack that waits for another one is looked at again: later and later, as what the other one waits
-// for may last.
+// pollOtherStack returns the time until a stack that waits for another one is compared again: later and later, as what
+// the other one waits for may last.
 func (w waits) pollOtherStack(now time.Time) time.Duration {
 	return min(max(durations.Later, w.waited(now)[otherStack]/4), durations.MissingWait)
 }
 
-// with are the waits together with those of a plan that waits for the keys. Without a clock nothing is known.
+// with returns the waits together with those of a plan that waits for the keys. Without a clock nothing is known.
 func (w waits) with(waiting []string, now time.Time) waits {
 	if now.IsZero() {
 		return nil
@@ -42,8 +42,8 @@ func (w waits) with(waiting []string, now time.Time) waits {
 	return next
 }
 
-// only are the waits for the keys, which are those of the last plan of a run. A plan before it may lack some, where it has
-// a step that AWS refuses.
+// only returns the waits for the keys, which are those of the last plan of a run. A plan before it may lack some, where
+// it has a step that AWS refuses.
 func (w waits) only(waiting []string) waits {
 	next := make(waits, len(waiting))
 	for _, key := range waiting {

@@ -17,7 +17,7 @@ type Ref struct {
 	Name      string
 }
 
-// String is "Kind namespace/name", the form used in messages and plans.
+// String returns "Kind namespace/name", the form used in messages and plans.
 func (r Ref) String() string {
 	if r.Namespace == "" {
 		return r.Kind + " " + r.Name
@@ -40,7 +40,7 @@ type Origin struct {
 	Field  string
 }
 
-// String names the origin for people, "built-in default" for the zero value.
+// String names the origin in readable form, "built-in default" for the zero value.
 func (o Origin) String() string {
 	switch {
 	case o.Object.IsZero() && o.Field == "":
@@ -66,12 +66,12 @@ const (
 	BlocksStack                 // the whole load balancer
 )
 
-// String is the word used in documents: nothing, rule, listener, member or stack.
+// String returns the word used in documents: nothing, rule, listener, member or stack.
 func (r Reach) String() string {
 	return [...]string{"nothing", "rule", "listener", "member", "stack"}[r]
 }
 
-// Severity ranks findings for people.
+// Severity ranks findings for users.
 type Severity int
 
 // The severities.
@@ -80,7 +80,7 @@ const (
 	Error
 )
 
-// String is "warning" or "error".
+// String returns "warning" or "error".
 func (s Severity) String() string {
 	if s == Error {
 		return "error"
@@ -101,7 +101,7 @@ type Finding struct {
 	Port int32
 }
 
-// String is one line: severity, reason, object, field, message and fix.
+// String returns one line: severity, reason, object, field, message and fix.
 func (f Finding) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s %s", f.Severity, f.Reason, f.Object)
@@ -112,7 +112,7 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// Text is the message and the fix joined, as events and conditions carry it. It is one line of
+// Text returns the message and the fix joined, as events and conditions carry it. It is one line of
 // printable characters, whatever the values in it are.
 func (f Finding) Text() string {
 	if f.Fix == "" {
@@ -121,7 +121,7 @@ func (f Finding) Text() string {
 	return Printable(f.Message + "; " + f.Fix)
 }
 
-// Located is the text behind the field that it is about, where the object may have many.
+// Located returns the text behind the field that it is about, where the object may have many.
 func (f Finding) Located() string {
 	if f.Field == "" {
 		return f.Text()
@@ -163,7 +163,7 @@ func (l List) On(r Ref) List {
 	return out
 }
 
-// Reach is the widest reach of the list.
+// Reach returns the widest reach of the list.
 func (l List) Reach() Reach {
 	r := BlocksNothing
 	for _, f := range l {

@@ -40,7 +40,7 @@ func DidYouMean(word string, known []string) string {
 	return ""
 }
 
-// distance is how many letters have to be changed, removed, inserted, or swapped with their
+// distance returns how many letters have to be changed, removed, inserted, or swapped with their
 // neighbour.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)

@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// NoSecret is how the message about a Secret begins that the controller did not get. It is the same whether the Secret
-// does not exist or may not be read, so that it says nothing about Secrets to whom does not own them.
+// NoSecret returns how the message about a Secret begins that the controller did not get. It is the same whether the
+// Secret does not exist or may not be read, so that it says nothing about Secrets to whom does not own them.
 func NoSecret(namespace, name string) string {
 	return fmt.Sprintf("Secret %q does not exist, or the controller may not read it", namespace+"/"+name)
 }
 
-// ProvideSecret is the way out of it. account is the service account of the controller as namespace:name, "" if not known.
+// ProvideSecret returns the fix for a Secret that does not exist. account is the service account of the controller as
+// namespace:name, "" if not known.
 func ProvideSecret(account, namespace, name string) string {
 	where, unknown := account, ""
 	if account == "" {
@@ -22,7 +23,7 @@ func ProvideSecret(account, namespace, name string) string {
 		"kubectl create rolebinding -n %[1]s read-%[2]s --role=read-%[2]s --serviceaccount=%[3]s%[4]s", namespace, name, where, unknown)
 }
 
-// ServiceAccount is the service account of a user name of Kubernetes, as namespace:name; "" if it is another user.
+// ServiceAccount returns the service account of a user name of Kubernetes, as namespace:name; "" if it is another user.
 func ServiceAccount(user string) string {
 	account, is := strings.CutPrefix(user, "system:serviceaccount:")
 	if namespace, name, ok := strings.Cut(account, ":"); !is || !ok || namespace == "" || name == "" {

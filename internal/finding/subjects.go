@@ -48,7 +48,7 @@ var Subjects = []Subject{
 	{"Reports themselves", []Reason{MoreFindings, PlanTooLarge}},
 }
 
-// SubjectOf is the name of that of a reason; "" for one that is not known.
+// SubjectOf returns the name of that of a reason; "" for one that is not known.
 func SubjectOf(reason Reason) string {
 	for _, s := range Subjects {
 		for _, r := range s.Reasons {

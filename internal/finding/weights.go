@@ -1,7 +1,7 @@
 package finding
 
-// AllZero is the finding about a forward of which no backend has a weight above 0. The text what names what happens to the
-// requests that it would serve.
+// AllZero returns the finding about a forward of which no backend has a weight above 0. The text what names what
+// happens to the requests that it would serve.
 func AllZero(at Origin, what string) Finding {
 	return Finding{
 		Object: at.Object, Field: at.Field, Reason: AllWeightsZero, Severity: Warning,

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// wantedBinding is the object that a step asks for. Ids of the target group and of the security
+// wantedBinding returns the object that a step asks for. Ids of the target group and of the security
 // groups behind peers are looked up in known.
 func wantedBinding(p plan.PutBinding, known plan.Known) (*elbv2.TargetGroupBinding, error) {
 	arn := known[p.Group]
@@ -84,7 +84,7 @@ func wantedRule(r model.BindingRule, p plan.PutBinding, known plan.Known) (elbv2
 	return rule, nil
 }
 
-// observedBinding is the reverse: the object as a plan compares it.
+// observedBinding returns the reverse: the object as a plan compares it.
 func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 	out := observed.Binding{
 		Namespace: b.Namespace, Name: b.Name,

@@ -59,7 +59,7 @@ func bindingRef(k bindings.Key) finding.Ref {
 // bindingWriter changes TargetGroupBindings and what they stand for: conditions of pods, records of targets.
 type bindingWriter struct{ *fieldWriter }
 
-// cachedBinding is the binding as the source has it, nil if there is none.
+// cachedBinding returns the binding as the source has it, nil if there is none.
 func (c *bindingWriter) cachedBinding(k bindings.Key) (*elbv2.TargetGroupBinding, error) {
 	obj, err := c.source.Get(refOf(bindingRef(k)))
 	if err != nil || obj == nil {

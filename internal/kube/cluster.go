@@ -137,7 +137,7 @@ func (c *eventWriter) renew(patches []cluster.Patch) {
 	}
 }
 
-// reportedOn are the events about an object that patches write once while they last.
+// reportedOn returns the events about an object that patches write once while they last.
 func reportedOn(ref cluster.Ref, patches []cluster.Patch) map[reported]bool {
 	out := map[reported]bool{}
 	for _, p := range patches {

@@ -63,7 +63,7 @@ func (l *Lookups) definition(ctx context.Context, kind cluster.Kind) (cluster.De
 	return out, nil
 }
 
-// specOf are the fields of spec that a definition keeps in a version; nil if it keeps all, or does not say.
+// specOf returns the fields of spec that a definition keeps in a version; nil if it keeps all, or does not say.
 func specOf(crd map[string]any, version string) []string {
 	versions, _, _ := unstructured.NestedSlice(crd, "spec", "versions")
 	for _, v := range versions {

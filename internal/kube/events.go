@@ -68,7 +68,7 @@ func beginning(name string) string {
 	return strings.TrimRight(name[:room], "-.")
 }
 
-// Component is the source that events about a kind are recorded with, unless they name another one.
+// Component returns the source that events about a kind are recorded with, unless they name another one.
 func Component(k cluster.Kind) string {
 	switch k {
 	case cluster.KindService:

@@ -59,7 +59,7 @@ const (
 	maxPerObject = 32
 )
 
-// emitAfter is when the event of a warning that lasts is emitted again, before it is gone.
+// emitAfter returns when the event of a warning that lasts is emitted again, before it is gone.
 func emitAfter() time.Duration { return durations.EventKept * 2 / 3 }
 
 // fresh returns the event to write and its record, and records it; false if there is none.
@@ -113,7 +113,7 @@ func (h *history) prune(at time.Time) {
 	}
 }
 
-// overflow is the event in place of all those above maxPerObject.
+// overflow returns the event in place of all those above maxPerObject.
 func overflow(ref cluster.Ref) cluster.Event {
 	reason := string(finding.MoreFindings)
 	return cluster.Event{Ref: ref, Warning: true, Reason: reason,
@@ -137,7 +137,7 @@ func (e *events) named(uid types.UID, key reported, name string) {
 	}
 }
 
-// record is that of a warning, nil if there is none. The lock is held.
+// record returns the record of a warning, nil if there is none. The lock is held.
 func (e *events) record(uid types.UID, key reported) *record {
 	if h := e.reported[uid]; h != nil {
 		return h.reported[key]

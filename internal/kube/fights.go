@@ -62,7 +62,7 @@ func (f *fight) over(now time.Time) bool {
 	return paceOfFights.Over(f.row, now)
 }
 
-// left returns for how long a write is delayed, and whether others have undone the same one.
+// left returns how long a write is delayed, and whether others have undone the same one.
 func (m *fights) left(k fightKey, field string, content version, now time.Time) (left time.Duration, repeated bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -149,7 +149,7 @@ func (u undone) Error() string {
 	return fmt.Sprintf("writes to %[2]s are undone by others; %[1]s is written in %[3]s", u.field, u.ref, u.left.Round(time.Second))
 }
 
-// RetryAfter is when to try again: nothing has failed.
+// RetryAfter returns when to try again: nothing has failed.
 func (u undone) RetryAfter() time.Duration { return u.left }
 
 func isUndone(err error) bool {
@@ -228,7 +228,7 @@ func (c *fieldWriter) reportFight(ctx context.Context, ref cluster.Ref, field st
 	}
 }
 
-// fightOf is what the warning about a fight is about.
+// fightOf returns what the warning about a fight is about.
 func fightOf(ref cluster.Ref) string { return "writes to " + ref.String() }
 
 // endFights lets the warnings about fights that are over not be raised any more.
@@ -285,7 +285,7 @@ func ownController(name string) bool {
 	return strings.HasPrefix(name, "gateway.k8s.aws/") || strings.HasPrefix(name, "gateway.fulcrum.dev/")
 }
 
-// ownManager is the name that the API server gives a client which names none: that of its program.
+// ownManager returns the name that the API server gives a client which names none: that of its program.
 func ownManager() string { return filepath.Base(os.Args[0]) }
 
 // steady returns the fields of a status without times, and without the entries of other controllers, which others change.

@@ -37,7 +37,7 @@ type Lease struct {
 // serviceAccountNamespace is where a pod finds its own namespace.
 const serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// LeaseNamespace is the namespace that was given, or else that of the pod.
+// LeaseNamespace returns the namespace that was given, or else that of the pod.
 func LeaseNamespace(given string) (string, error) {
 	if given != "" {
 		return given, nil

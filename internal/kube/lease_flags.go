@@ -30,7 +30,7 @@ func (l *Lease) Publish(flags []string) {
 	}
 }
 
-// PublishedFlags are the flags of the controller that holds a Lease; false if they are not known.
+// PublishedFlags returns the flags of the controller that holds a Lease; false if they are not known.
 func PublishedFlags(lease *coordinationv1.Lease) ([]string, bool) {
 	value := lease.Annotations[FlagsAnnotation]
 	var out published

@@ -41,7 +41,7 @@ func Versions(ctx context.Context, c metadata.Interface, kinds []cluster.Kind) (
 	return out, nil
 }
 
-// definitionOf is the name of the CRD of a kind of the Gateway API. The API machinery's guess for Gateway is
+// definitionOf returns the name of the CRD of a kind of the Gateway API. The API machinery's guess for Gateway is
 // "gatewaies".
 func definitionOf(of schema.GroupVersionKind) string {
 	plural := strings.ToLower(of.Kind) + "s"

@@ -147,7 +147,7 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 	return nil
 }
 
-// whole are the fields of a status as they are.
+// whole returns the fields of a status as they are.
 func whole(fields any) (any, error) { return fields, nil }
 
 // shows reports whether the status of an object has the fields, as far as part takes them.

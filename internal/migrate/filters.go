@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// redirectFilter is a redirect of an ALB as a filter of a route. Its query needs a ListenerRuleConfiguration, and is
-// returned if it is to be changed.
+// redirectFilter returns a redirect of an ALB as a filter of a route. Its query needs a ListenerRuleConfiguration, and
+// is returned if it is to be changed.
 func redirectFilter(to model.Redirect) (f *gwv1.HTTPRequestRedirectFilter, query *string, fault string) {
 	f = &gwv1.HTTPRequestRedirectFilter{}
 	part := func(name, value, same string) string {
@@ -68,7 +68,7 @@ var wholeText = []string{".*", "(.*)", "^.*", "^.*$", "^(.*)$", "^(.*)"}
 // wholePath are expressions that take all of a path, and not the query behind it.
 var wholePath = []string{"^[^?]*", "^([^?]*)", "[^?]*", "([^?]*)", "^/[^?]*", "^/([^?]*)", "^(/[^?]*)"}
 
-// rewriteFilter is a filter of a route that does what transforms do with the requests of a match.
+// rewriteFilter returns a filter of a route that does what transforms do with the requests of a match.
 func rewriteFilter(transforms []model.Transform, m match.Match) (out rewriting, fault string) {
 	if len(transforms) == 0 {
 		return out, ""
@@ -100,8 +100,8 @@ func rewriteFilter(transforms []model.Transform, m match.Match) (out rewriting, 
 	return out, ""
 }
 
-// replacedPrefix is what the prefix of a match is replaced by, if that does the same as a rewrite but for some paths. Whether
-// it does is tried with paths of each form that the match admits.
+// replacedPrefix returns what the prefix of a match is replaced by, if that does the same as a rewrite but for some
+// paths. Whether it does is tried with paths of each form that the match admits.
 func replacedPrefix(r model.Rewrite, m match.Match) (prefix string, except []string, ok bool) {
 	re, err := regexp.Compile(r.Regex)
 	literal, _, _ := strings.Cut(r.Replace, "$")
@@ -143,7 +143,7 @@ func replacedPrefix(r model.Rewrite, m match.Match) (prefix string, except []str
 	return prefix, except, true
 }
 
-// withPrefix is a path whose prefix is replaced as an ALB does it for a route.
+// withPrefix returns a path whose prefix is replaced as an ALB does it for a route.
 func withPrefix(prefix, rest string) string {
 	prefix = strings.TrimSuffix(prefix, "/")
 	if prefix == "" && !strings.HasPrefix(rest, "/") {

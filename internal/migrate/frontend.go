@@ -86,8 +86,8 @@ func (g networkBuilder) build() {
 	g.notes()
 }
 
-// config is the LoadBalancerConfiguration. The scheme is written in any case: where no member sets it, that of the frontend
-// NLB may still be another one than the default of the controller.
+// config returns the LoadBalancerConfiguration. The scheme is written in any case: where no member sets it, that of the
+// frontend NLB may still be another one than the default of the controller.
 func (g networkBuilder) config(name, of string) Object {
 	parts := map[string]string{}
 	from := func(field string, origins ...finding.Origin) {
@@ -146,7 +146,7 @@ type frontendTarget struct {
 	props gwconfig.TargetGroupProps
 }
 
-// props are the settings of a target group with the ALB.
+// props returns the settings of a target group with the ALB.
 func (g networkBuilder) props(t *model.TargetGroup) gwconfig.TargetGroupProps {
 	return gwconfig.TargetGroupProps{HealthCheckConfig: checkOf(t.HealthCheck, &t.HealthCheck.Port), Tags: g.tagsOf(t.Tags, g.origin())}
 }
@@ -195,7 +195,7 @@ func (g networkBuilder) notes() {
 	}
 }
 
-// frontendCounterpart is where an annotation about the frontend NLB goes; nowhere where that is not translated.
+// frontendCounterpart returns where an annotation about the frontend NLB goes; nowhere where that is not translated.
 func (g *grouping) frontendCounterpart(key string) string {
 	switch {
 	case g.From.FrontendNLB == nil:

@@ -62,7 +62,7 @@ func (g *grouping) describe() string {
 	return "Ingress " + out[0]
 }
 
-// section is the name of a listener.
+// section returns the name of a listener.
 func section(l model.Listener) gwv1.SectionName {
 	return gwv1.SectionName(fmt.Sprintf("%s-%d", strings.ToLower(l.Protocol()), l.Port))
 }
@@ -140,7 +140,7 @@ type configBuilder struct {
 	lb *model.LoadBalancer
 }
 
-// loadBalancer is the configuration of the load balancer as a whole.
+// loadBalancer returns the configuration of the load balancer as a whole.
 func (g configBuilder) loadBalancer() gwconfig.LoadBalancerConfigurationSpec {
 	lb := g.lb
 	var out gwconfig.LoadBalancerConfigurationSpec
@@ -303,7 +303,7 @@ func (g configBuilder) addOns(out *gwconfig.LoadBalancerConfigurationSpec) {
 	}
 }
 
-// listenerConfiguration is what a listener has besides protocol and port.
+// listenerConfiguration returns what a listener has besides protocol and port.
 func (g configBuilder) listenerConfiguration(l model.Listener) (out gwconfig.ListenerConfiguration, needed bool) {
 	out.ProtocolPort = fmt.Sprintf("%s:%d", l.Protocol(), l.Port)
 	out.ListenerAttributes = attributes(l.Attributes)

@@ -95,7 +95,7 @@ const (
 	Lost
 )
 
-// String is the word of documents.
+// String returns the word of documents.
 func (s Severity) String() string { return [...]string{"info", "differs", "lost"}[s] }
 
 // Note is something that is to be known about a translation.
@@ -107,7 +107,7 @@ type Note struct {
 	Fix      string
 }
 
-// Worst is the highest severity among the notes of a group.
+// Worst returns the highest severity among the notes of a group.
 func (g Group) Worst() Severity {
 	worst := Info
 	for _, n := range g.Notes {
@@ -184,8 +184,8 @@ func PortOf(store *cluster.Memory) func(*model.Binding) string {
 	return func(b *model.Binding) string { return cluster.PortText(v, b.Namespace, b.Service, b.Port) }
 }
 
-// Objects are all objects of the result, in the order in which they are to be applied: the class, and for each namespace
-// configurations before what refers to them.
+// Objects returns all objects of the result, in the order in which they are to be applied: the class, and for each
+// namespace configurations before what refers to them.
 func (r Result) Objects() []Object {
 	var out []Object
 	for _, g := range r.Groups {
@@ -205,7 +205,7 @@ func (r Result) Objects() []Object {
 	return append(classes, out...)
 }
 
-// ObjectsOf are the objects of one load balancer, those that it shares included.
+// ObjectsOf returns the objects of one load balancer, those that it shares included.
 func (r Result) ObjectsOf(g Group) []Object {
 	out := slices.Clone(g.Objects)
 	for _, o := range r.Targets {
@@ -301,7 +301,7 @@ func (g *grouping) note(severity Severity, of finding.Ref, field, message, fix s
 	g.Notes = append(g.Notes, Note{severity, of, field, message, fix})
 }
 
-// base is what names of the whole load balancer begin with, space the namespace in them.
+// base returns what names of the whole load balancer begin with, space the namespace in them.
 func (g *grouping) base() (space, base string) {
 	if g.ID.Namespace == "" {
 		return "", g.ID.Name
@@ -309,7 +309,7 @@ func (g *grouping) base() (space, base string) {
 	return g.ID.Namespace, g.ID.Name
 }
 
-// origin is the value of the tag for all that comes from the load balancer.
+// origin returns the value of the tag for all that comes from the load balancer.
 func (g *grouping) origin() string {
 	if g.ID.Namespace == "" {
 		return "ingress-group/" + g.ID.Name
@@ -330,7 +330,7 @@ func (g *grouping) unique(kind, namespace string, candidates ...string) string {
 	return candidates[len(candidates)-1]
 }
 
-// tagsOf are tags as objects have them: without those that the controller adds to all, with that of the origin.
+// tagsOf returns tags as objects have them: without those that the controller adds to all, with that of the origin.
 func (g *grouping) tagsOf(tags map[string]string, origin string) *map[string]string {
 	out := map[string]string{}
 	for k, v := range tags {
@@ -343,7 +343,7 @@ func (g *grouping) tagsOf(tags map[string]string, origin string) *map[string]str
 	return &out
 }
 
-// namespaces are those of the members, in group order.
+// namespaces returns the namespaces of the members, in group order.
 func (g *grouping) namespaces() []string {
 	var out []string
 	for _, m := range g.Members {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// name is the name of an object that is made: the beginnings of base and suffix, and a hash of all of it. It is the same for
-// each translation of the same objects.
+// name returns the name of an object that is made: the beginnings of base and suffix, and a hash of all of it. It is
+// the same for each translation of the same objects.
 func name(namespace, base, suffix string) string { return nameOf(namespace, base, suffix, "") }
 
-// nameOf is the name of one of several objects with the same base and suffix, which more distinguishes.
+// nameOf returns the name of one of several objects with the same base and suffix, which more distinguishes.
 func nameOf(namespace, base, suffix, more string) string {
 	sum := sha256.Sum256([]byte(namespace + "/" + base + "/" + suffix + more))
 	cut := func(s string) string { return strings.TrimRight(s[:min(len(s), 8)], "-.") }

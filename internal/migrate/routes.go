@@ -56,7 +56,7 @@ func (g routeBuilder) routes() {
 	}
 }
 
-// sslRedirect is what a listener does by ssl-redirect, which is the default action of no Ingress.
+// sslRedirect returns what a listener does by ssl-redirect, which is the default action of no Ingress.
 func sslRedirect(l model.Listener) (model.Redirect, bool) {
 	if len(l.Rules) > 0 || len(l.Default) != 1 || !l.DefaultOf.Object.IsZero() {
 		return model.Redirect{}, false
@@ -65,7 +65,7 @@ func sslRedirect(l model.Listener) (model.Redirect, bool) {
 	return to, ok
 }
 
-// units are the matches of a listener as routes need them.
+// units returns the matches of a listener as routes need them.
 func (g routeBuilder) units(l model.Listener) []unit {
 	all := slices.Clone(l.Rules)
 	defaults := model.Rule{Origin: l.DefaultOf, Member: l.DefaultOf.Object, Actions: l.Default, Held: l.DefaultHeld}
@@ -230,7 +230,7 @@ func (a attached) takes(o attached) bool {
 	})
 }
 
-// hostsOf are the hosts for which a member has units, in the order of the Ingress.
+// hostsOf returns the hosts for which a member has units, in the order of the Ingress.
 func (g routeBuilder) hostsOf(m finding.Ref, at map[place]map[int32][]unit) []string {
 	var hosts []string
 	for p := range at {
@@ -246,7 +246,7 @@ func (g routeBuilder) hostsOf(m finding.Ref, at map[place]map[int32][]unit) []st
 	return hosts
 }
 
-// parents are the listeners of a Gateway.
+// parents returns the listeners of a Gateway.
 func (g routeBuilder) parents(namespace string, ports []int32) []gwv1.ParentReference {
 	var out []gwv1.ParentReference
 	for _, l := range g.lb.Listeners {

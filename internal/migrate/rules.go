@@ -54,7 +54,7 @@ const (
 	mostMatchesOfRoute = 128
 )
 
-// joined are rules with those joined that do the same, where that changes no order that decides.
+// joined returns rules with those joined that do the same, where that changes no order that decides.
 func joined(rules []routeRule) []routeRule {
 	var out []routeRule
 	for _, r := range rules {
@@ -88,7 +88,7 @@ func (r routeRule) ordered(o routeRule) bool {
 	})
 }
 
-// parts are the rules of one route each.
+// parts returns the rules of one route each.
 func parts(rules []routeRule) [][]routeRule {
 	if len(rules) > mostRules {
 		rules = joined(rules)
@@ -104,7 +104,7 @@ func parts(rules []routeRule) [][]routeRule {
 	return out
 }
 
-// ruleOf is the rule of some matches with one answer, or two where some paths are not rewritten.
+// ruleOf returns the rule of some matches with one answer, or two where some paths are not rewritten.
 func (g routeBuilder) ruleOf(m finding.Ref, units []unit) []routeRule {
 	u := units[0]
 	r := routeRule{from: fromText(u)}
@@ -158,7 +158,7 @@ func fromText(u unit) string {
 	return u.does.Origin.Field
 }
 
-// matchOf is a match as a route has it.
+// matchOf returns a match as a route has it.
 func matchOf(m match.Match) gwv1.HTTPRouteMatch {
 	kinds := map[match.PathKind]gwv1.PathMatchType{
 		match.Exact: gwv1.PathMatchExact, match.Prefix: gwv1.PathMatchPathPrefix, match.Regex: gwv1.PathMatchRegularExpression,
@@ -285,8 +285,8 @@ func (b *answering) authOIDC(a model.AuthOIDC) {
 	b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionAuthenticateOIDC, AuthenticateOIDCConfig: c})
 }
 
-// oidcSecret is the name of the Secret that the authentication of a rule names: that of the Service behind it, or else
-// that of the Ingress.
+// oidcSecret returns the name of the Secret that the authentication of a rule names: that of the Service behind it, or
+// else that of the Ingress.
 func (b *answering) oidcSecret() string {
 	ing := b.of[b.member]
 	auth := settings.ParseIngress(ing.Annotations, b.member).Auth
@@ -297,7 +297,7 @@ func (b *answering) oidcSecret() string {
 	return auth.OIDC.Value.SecretName
 }
 
-// service is the one Service to which a rule forwards, nil if there is not exactly one.
+// service returns the one Service to which a rule forwards, nil if there is not exactly one.
 func (b *answering) service(ing *networkingv1.Ingress) *corev1.Service {
 	var f model.Forward
 	for _, a := range b.unit.does.Actions {
@@ -358,12 +358,12 @@ func (b *answering) forward(a model.Forward) {
 	}
 }
 
-// port is the number of the port of a Service that a binding names.
+// port returns the number of the port of a Service that a binding names.
 func (g *grouping) port(b *model.Binding) (int32, bool) {
 	return cluster.PortNumber(g.view, b.Namespace, b.Service, b.Port)
 }
 
-// backendName is the Service or action that a rule of an Ingress names.
+// backendName returns the Service or action that a rule of an Ingress names.
 func (g *grouping) backendName(m finding.Ref, field string) string {
 	ing := g.of[m]
 	if field == defaultBackendField && ing.Spec.DefaultBackend != nil && ing.Spec.DefaultBackend.Service != nil {
@@ -382,7 +382,8 @@ func (g *grouping) backendName(m finding.Ref, field string) string {
 	return "default"
 }
 
-// configName is the name of a ListenerRuleConfiguration with the content that is built. One that is there is used again.
+// configName returns the name of a ListenerRuleConfiguration with the content that is built. One that is there is used
+// again.
 func (b *answering) configName() string {
 	text, _ := json.Marshal(b.config)
 	namespace := b.member.Namespace

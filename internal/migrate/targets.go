@@ -87,7 +87,7 @@ func sameProps(a, b gwconfig.TargetGroupProps) bool {
 	return string(x) == string(y)
 }
 
-// props are the settings of a target group.
+// props returns the settings of a target group.
 func (g *grouping) props(u use) gwconfig.TargetGroupProps {
 	t := u.group
 	out := gwconfig.TargetGroupProps{
@@ -117,7 +117,7 @@ func (g *grouping) check(u use) *gwconfig.HealthCheckConfiguration {
 	return checkOf(c, port)
 }
 
-// checkOf is a health check as a configuration, with all settings but a port that is nil.
+// checkOf returns a health check as a configuration, with all settings but a port that is nil.
 func checkOf(c model.HealthCheck, port *string) *gwconfig.HealthCheckConfiguration {
 	out := &gwconfig.HealthCheckConfiguration{
 		HealthCheckProtocol: new(gwconfig.HealthCheckProtocol(c.Protocol)), HealthCheckPath: notEmpty(c.Path), HealthCheckPort: port,

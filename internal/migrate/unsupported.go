@@ -101,7 +101,7 @@ var lost = []struct{ key, why, fix string }{
 // bookkeeping are what annotations begin with that tools keep for themselves, or that mean nothing to others.
 var bookkeeping = []string{"kubectl.kubernetes.io/", "meta.helm.sh/", "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/", "deployment.kubernetes.io/", cluster.ClassAnnotation}
 
-// ofOthers are annotations for other programs, such as external-dns and cert-manager. At most ten are named.
+// ofOthers returns annotations for other programs, such as external-dns and cert-manager. At most ten are named.
 func ofOthers(annotations map[string]string) []string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {

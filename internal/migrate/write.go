@@ -14,7 +14,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// plain is an object as a manifest has it: without status and what the API server adds.
+// plain returns an object as a manifest has it: without status and what the API server adds.
 func plain(o Object) (map[string]any, error) {
 	text, err := json.Marshal(o.Object)
 	if err != nil {
@@ -76,7 +76,7 @@ func WriteYAML(w io.Writer, objects []Object) error {
 	return nil
 }
 
-// comment is one line, whatever the text is.
+// comment returns one line, whatever the text is.
 func comment(text string) string {
 	return "# " + strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {
@@ -86,7 +86,7 @@ func comment(text string) string {
 	}, text)
 }
 
-// nodeAt is the node at a path such as "spec.rules[0]", the key of a value that is a scalar; nil if there is none.
+// nodeAt returns the node at a path such as "spec.rules[0]", the key of a value that is a scalar; nil if there is none.
 func nodeAt(doc *yaml.Node, path string) *yaml.Node {
 	n := doc.Content[0]
 	for part := range strings.SplitSeq(path, ".") {

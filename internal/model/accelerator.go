@@ -41,7 +41,7 @@ type Accelerator struct {
 	Origins map[string]finding.Origin
 }
 
-// OriginOf is where the listener or endpoint group with a logical id comes from; zero for any other id.
+// OriginOf returns where the listener or endpoint group with a logical id comes from; zero for any other id.
 func (a *Accelerator) OriginOf(id string) finding.Origin {
 	for _, l := range a.Listeners {
 		if l.ID == id {
@@ -59,7 +59,7 @@ func (a *Accelerator) OriginOf(id string) finding.Origin {
 // PortRange is a range of ports, both ends included.
 type PortRange struct{ From, To int32 }
 
-// String is "from-to", or the port if it is one.
+// String returns "from-to", or the port if it is one.
 func (r PortRange) String() string {
 	if r.From == r.To {
 		return fmt.Sprint(r.From)
@@ -73,7 +73,7 @@ func (r PortRange) Has(port int32) bool { return r.From <= port && port <= r.To 
 // Overlaps reports whether the ranges have a port in common.
 func (r PortRange) Overlaps(o PortRange) bool { return r.From <= o.To && o.From <= r.To }
 
-// PortRangesText is ranges for people.
+// PortRangesText returns ranges in readable form.
 func PortRangesText(ranges []PortRange) string {
 	var out []string
 	for _, r := range ranges {

@@ -65,7 +65,7 @@ func (AskSubscription) Key() string { return "shield subscription" }
 // Key implements Question.
 func (q AskTrustStores) Key() string { return "trust stores " + q.Names }
 
-// questions are those that do not depend on what is live.
+// questions returns the questions that do not depend on what is live.
 func (a AddOns) questions() []Question {
 	var out []Question
 	if a.WebACL != nil && a.WebACL.Name != "" {

@@ -25,7 +25,7 @@ type ClaimedName struct {
 	By         finding.Ref
 }
 
-// Members are those that name the Secret, in group order.
+// Members returns the members that name the Secret, in group order.
 func (c CertificateImport) Members() []finding.Ref {
 	var out []finding.Ref
 	for _, u := range c.Uses {

@@ -49,7 +49,7 @@ var kinds = map[Kind]struct {
 	},
 }
 
-// TagPrefix is the prefix of the tracking tags and stack labels of the kind.
+// TagPrefix returns the prefix of the tracking tags and stack labels of the kind.
 func (k Kind) TagPrefix() string {
 	if p := kinds[k].tags; p != "" {
 		return p
@@ -57,17 +57,17 @@ func (k Kind) TagPrefix() string {
 	panic("unknown stack kind " + string(k))
 }
 
-// Object is the kind of the objects that make up stacks of the kind.
+// Object returns the kind of the objects that make up stacks of the kind.
 func (k Kind) Object() string { return cmp.Or(kinds[k].object, string(k)) }
 
 // Controller names in metrics and logs what works on stacks of the kind.
 func (k Kind) Controller() string { return kinds[k].controller }
 
-// Consumer is the same in the metric of top consumers. For Gateways it is another name, because dashboards that were made for
-// older controllers look for these.
+// Consumer returns the same in the metric of top consumers. For Gateways it is another name, because dashboards that
+// were made for older controllers look for these.
 func (k Kind) Consumer() string { return kinds[k].consumer }
 
-// LogKey is the key by which tools that read logs find a stack.
+// LogKey returns the key by which tools that read logs find a stack.
 func (k Kind) LogKey() string { return kinds[k].logKey }
 
 // HasRules reports whether load balancers of the kind have rules and answers of their own, as ALBs do.
@@ -82,5 +82,5 @@ func (k Kind) OfGateway() bool { return kinds[k].gateway }
 // HasAccelerator reports whether stacks of the kind have an accelerator instead of a load balancer.
 func (k Kind) HasAccelerator() bool { return kinds[k].accelerator }
 
-// Adopter is the kind of the Gateways that can take over load balancers of a kind of stacks, "" if none can.
+// Adopter returns the kind of the Gateways that can take over load balancers of a kind of stacks, "" if none can.
 func (k Kind) Adopter() Kind { return kinds[k].adopter }

@@ -40,7 +40,7 @@ const (
 	Network     LoadBalancerType = "network"
 )
 
-// String is AWS's word for the type.
+// String returns AWS's word for the type.
 func (t LoadBalancerType) String() string { return cmp.Or(string(t), "application") }
 
 // LoadBalancer is a desired load balancer. Tags hold user and default tags; tracking tags are added
@@ -163,7 +163,7 @@ type IngressRule struct {
 	Description string
 }
 
-// String is the rule for people, without its description.
+// String returns the rule in readable form, without its description.
 func (r IngressRule) String() string {
 	ports := strconv.Itoa(int(r.From))
 	if r.To != r.From {
@@ -185,7 +185,7 @@ const (
 	TCPQUIC Base = "TCP_QUIC"
 )
 
-// String is AWS's word for the protocol.
+// String returns AWS's word for the protocol.
 func (b Base) String() string { return cmp.Or(string(b), "HTTP") }
 
 // Listener of a load balancer. Those of a network load balancer have no rules.
@@ -215,7 +215,7 @@ type Listener struct {
 	Members []finding.Ref
 }
 
-// Protocol is AWS's word for the protocol of the listener.
+// Protocol returns AWS's word for the protocol of the listener.
 func (l Listener) Protocol() string {
 	switch {
 	case l.TLS == nil:
@@ -226,7 +226,7 @@ func (l Listener) Protocol() string {
 	return "TLS"
 }
 
-// Target is the id of the one target group of the stack to which the default action forwards, empty if
+// Target returns the id of the one target group of the stack to which the default action forwards, empty if
 // it does something else.
 func (l Listener) Target() string {
 	if len(l.Default) != 1 {
@@ -273,7 +273,7 @@ type CertHosts struct {
 	Fields []string // where the member names them, in the order of Hosts
 }
 
-// Field is where the member names a host, "" if that is not known.
+// Field returns where the member names a host, "" if that is not known.
 func (c CertHosts) Field(host string) string {
 	for i, h := range c.Hosts {
 		if h == host && i < len(c.Fields) {

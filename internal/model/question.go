@@ -214,7 +214,7 @@ func (s Stack) Questions() []Question {
 	return qs
 }
 
-// questions are those for its subnets and security groups.
+// questions returns the questions for its subnets and security groups.
 func (lb *LoadBalancer) questions() []Question {
 	out := []Question{lb.SubnetQuestion()}
 	if g, ok := lb.SecurityGroups.(GroupsGiven); ok {
@@ -223,12 +223,12 @@ func (lb *LoadBalancer) questions() []Question {
 	return out
 }
 
-// SubnetQuestion is the question for the subnets.
+// SubnetQuestion returns the question for the subnets.
 func (lb *LoadBalancer) SubnetQuestion() AskSubnets {
 	return SubnetQuestion(lb.Subnets, lb.Scheme, lb.Type == Network)
 }
 
-// GroupQuestion is the question for given security groups.
+// GroupQuestion returns the question for given security groups.
 func GroupQuestion(g GroupsGiven) AskGroups { return AskGroups{Refs: joinRefs(g.Refs), List: g.Refs} }
 
 // AskALBTargets asks which load balancers are registered in a target group of type alb.
@@ -249,12 +249,12 @@ func askGroups(a Action, add func(Question)) {
 	}
 }
 
-// TrustStoreQuestion is the question for the trust stores that listeners give by name.
+// TrustStoreQuestion returns the question for the trust stores that listeners give by name.
 func TrustStoreQuestion(ls []Listener) AskTrustStores {
 	return AskTrustStores{Names: joinRefs(trustStoreNames(ls))}
 }
 
-// trustStoreNames are the trust stores that listeners give by name, in order and without repeats.
+// trustStoreNames returns the trust stores that listeners give by name, in order and without repeats.
 func trustStoreNames(ls []Listener) []string {
 	var out []string
 	for _, l := range ls {

@@ -8,7 +8,7 @@ import (
 
 func joinRefs(refs []string) string { return strings.Join(refs, ",") }
 
-// SubnetQuestion is the question for the subnets of a load balancer.
+// SubnetQuestion returns the question for the subnets of a load balancer.
 func SubnetQuestion(c SubnetChoice, scheme Scheme, nlb bool) AskSubnets {
 	q := subnetQuestion(c, scheme)
 	q.NLB = nlb

@@ -56,7 +56,7 @@ func (d *redirects) any(r Rule, hosts, paths []string) bool {
 	return slices.ContainsFunc(rarest, func(e Rule) bool { return shadows(e, r, d.shadowing) })
 }
 
-// keysOf are the values of a condition, plain and regular ones distinguished.
+// keysOf returns the values of a condition, plain and regular ones distinguished.
 func keysOf(v values) []string {
 	out := make([]string, 0, len(v.plain)+len(v.regex))
 	for _, s := range v.plain {

@@ -103,8 +103,8 @@ type HostHeader struct{ Values, Regex []string }
 // anyPort is the end of a Host header, with and without a port.
 const anyPort = "(:[0-9]+)?$"
 
-// HostPattern is the expression for a hostname, which may begin with a wildcard label. AWS compares a port in the Host
-// header with plain values too.
+// HostPattern returns the expression for a hostname, which may begin with a wildcard label. AWS compares a port in the
+// Host header with plain values too.
 func HostPattern(host string) string {
 	if rest, wild := strings.CutPrefix(host, "*"); wild {
 		return "^.+" + regexp.QuoteMeta(rest) + anyPort
@@ -269,7 +269,7 @@ func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[redacted]
 // MarshalText hides the value from encoders.
 func (Secret) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
 
-// Mark is a hash that shows whether another secret has been put to a use, such as a rule's ARN. The
+// Mark returns a hash that shows whether another secret has been put to a use, such as a rule's ARN. The
 // same secret has another mark for each use. It is empty for an empty secret.
 func (s Secret) Mark(use string) string {
 	if s == "" {

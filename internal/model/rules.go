@@ -124,7 +124,7 @@ func looksAtPlaceAlone(r Rule) bool {
 	return true
 }
 
-// coveredHosts are the hosts that an earlier redirect covers.
+// coveredHosts returns the hosts that an earlier redirect covers.
 func coveredHosts(e Rule, s Shadowing) values {
 	hosts := hostValues(e)
 	if s == RegexHostsCoverAll {

@@ -15,7 +15,7 @@ type StackID struct {
 	Name      string
 }
 
-// String is the value of the stack tag: "name" or "namespace/name".
+// String returns the value of the stack tag: "name" or "namespace/name".
 func (id StackID) String() string {
 	if id.Namespace == "" {
 		return id.Name
@@ -23,7 +23,7 @@ func (id StackID) String() string {
 	return id.Namespace + "/" + id.Name
 }
 
-// Title is what people call a stack: the object or the group that it is made of.
+// Title returns what people call a stack: the object or the group that it is made of.
 func (id StackID) Title() string {
 	if id.Kind == Ingress && id.Namespace == "" {
 		return "IngressGroup " + id.Name

@@ -144,7 +144,7 @@ func (s *pathsSeen) coverOf(path string) (best int, found bool) {
 	return best, found
 }
 
-// patternsOf are the hosts and paths of a rule. One without a host or path has all; an expression is an
+// patternsOf returns the hosts and paths of a rule. One without a host or path has all; an expression is an
 // empty pattern, of which nothing is known.
 func patternsOf(r Rule) (hosts, paths []string) {
 	for _, c := range r.Conditions {

@@ -15,7 +15,7 @@ func nameCharacters(c rune) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-'
 }
 
-// accelerated is a part of the name of an accelerator: the characters that a name may have, 16 at most.
+// accelerated returns a part of the name of an accelerator: the characters that a name may have, 16 at most.
 func accelerated(s string) string {
 	s = strings.Map(func(c rune) rune {
 		if nameCharacters(c) {
@@ -26,8 +26,8 @@ func accelerated(s string) string {
 	return s[:min(len(s), 16)]
 }
 
-// Accelerator is the generated name of an accelerator, at most 64 characters. A change of the address type changes it.
-// dual reports that it has IPv6 addresses.
+// Accelerator returns the generated name of an accelerator, at most 64 characters. A change of the address type changes
+// it. dual reports that it has IPv6 addresses.
 func Accelerator(cluster, region string, id model.StackID, dual bool) string {
 	addresses := "IPV4"
 	if dual {
@@ -51,8 +51,8 @@ func AcceleratorNameFault(name string) string {
 	return ""
 }
 
-// AcceleratorTags are all tags of the accelerator of a stack. Tracking tags and those of guests win over tags of users. region
-// may be empty.
+// AcceleratorTags returns all tags of the accelerator of a stack. Tracking tags and those of guests win over tags of
+// users. region may be empty.
 func AcceleratorTags(cluster, region string, id model.StackID, user, guests map[string]string) map[string]string {
 	tags := map[string]string{}
 	maps.Copy(tags, user)
@@ -62,8 +62,8 @@ func AcceleratorTags(cluster, region string, id model.StackID, user, guests map[
 	return tags
 }
 
-// AcceleratorTracking are the tags by which the accelerator of a stack is known. Without all of them it is not the stack's,
-// whatever a status shows.
+// AcceleratorTracking returns the tags by which the accelerator of a stack is known. Without all of them it is not the
+// stack's, whatever a status shows.
 func AcceleratorTracking(cluster, region string, id model.StackID) map[string]string {
 	tags := ResourceTags(cluster, id, model.AcceleratorID, nil)
 	if region != "" {

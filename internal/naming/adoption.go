@@ -27,13 +27,14 @@ const AdoptedTag = "elbv2.k8s.aws/adopted-from"
 // who may have it back. Where one value cannot hold them, more tags have the same name with -2, -3 and so on.
 const NamespacesTag = "elbv2.k8s.aws/adopted-namespaces"
 
-// OriginTag is put on AWS resources of translated objects, for people. It proves nothing.
+// OriginTag is put on AWS resources of translated objects, for users to read. It proves nothing.
 const OriginTag = "gateway.k8s.aws/migrated-from"
 
-// Adopted is the value of AdoptedTag for a stack.
+// Adopted returns the value of AdoptedTag for a stack.
 func Adopted(id model.StackID) string { return fit(id.Kind.TagPrefix()+":"+id.String(), tagValueLimit) }
 
-// AdoptedTags are the tags of a load balancer that was made for a stack with objects in those namespaces, and can be given back.
+// AdoptedTags returns the tags of a load balancer that was made for a stack with objects in those namespaces, and can
+// be given back.
 func AdoptedTags(id model.StackID, namespaces []string) map[string]string {
 	tags := map[string]string{AdoptedTag: Adopted(id)}
 	key, value := NamespacesTag, ""
@@ -56,7 +57,7 @@ func IsAdoptedTag(key string) bool {
 	return key == AdoptedTag || strings.HasPrefix(key, NamespacesTag)
 }
 
-// AdoptedNamespaces are the namespaces that AdoptedTags name.
+// AdoptedNamespaces returns the namespaces that AdoptedTags name.
 func AdoptedNamespaces(tags map[string]string) (out []string) {
 	for k, v := range tags {
 		if strings.HasPrefix(k, NamespacesTag) {
@@ -67,8 +68,8 @@ func AdoptedNamespaces(tags map[string]string) (out []string) {
 	return out
 }
 
-// AdoptedFrom is the stack that the value of an AdoptedTag names; false if it names none. A name that is too long for a tag
-// cannot be read back.
+// AdoptedFrom returns the stack that the value of an AdoptedTag names; false if it names none. A name that is too long
+// for a tag cannot be read back.
 func AdoptedFrom(value string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		rest, ok := strings.CutPrefix(value, k.TagPrefix()+":")
@@ -91,7 +92,7 @@ const (
 	adoptService = "service"
 )
 
-// ParseAdopt is the stack that the AdoptAnnotation of a Gateway of a namespace names.
+// ParseAdopt returns the stack that the AdoptAnnotation of a Gateway of a namespace names.
 func ParseAdopt(namespace, value string) (model.StackID, error) {
 	kind, name, ok := strings.Cut(value, "/")
 	if !ok {
@@ -121,7 +122,7 @@ func ParseAdopt(namespace, value string) (model.StackID, error) {
 
 var errAdopt = errors.New("it is not ingress-group/NAME, ingress/NAME, ingress/NAMESPACE/NAME, service/NAME or service/NAMESPACE/NAME")
 
-// AdoptValue is the AdoptAnnotation that names a stack.
+// AdoptValue returns the AdoptAnnotation that names a stack.
 func AdoptValue(id model.StackID) string {
 	switch {
 	case id.Kind == model.Service:

@@ -28,11 +28,11 @@ const mostRegion = 32
 // MaxTagValue is how long the value of a tag may be.
 const MaxTagValue = 256
 
-// GuestTag is the key of the tag that names the guest of a region.
+// GuestTag returns the key of the tag that names the guest of a region.
 func GuestTag(region string) string { return guestPrefix + region }
 
-// Guest is the value of that tag for a GlobalAccelerator of a cluster. Namespaces and names have no slash, so that no two
-// have one value.
+// Guest returns the value of that tag for a GlobalAccelerator of a cluster. Namespaces and names have no slash, so that
+// no two have one value.
 func Guest(cluster string, id model.StackID) string {
 	return cluster + "/" + id.Namespace + "/" + id.Name
 }
@@ -44,7 +44,7 @@ func IsRegion(region string) bool {
 	})
 }
 
-// Guests are the guests that tags name, by region.
+// Guests returns the guests that tags name, by region.
 func Guests(tags map[string]string) map[string]string {
 	var out map[string]string
 	for k, v := range tags {
@@ -58,7 +58,7 @@ func Guests(tags map[string]string) map[string]string {
 	return out
 }
 
-// GuestTags are the tags that name guests.
+// GuestTags returns the tags that name guests.
 func GuestTags(guests map[string]string) map[string]string {
 	out := map[string]string{}
 	for region, guest := range guests {
@@ -73,8 +73,8 @@ func IsGuest(cluster, region string, id model.StackID, tags map[string]string) b
 	return ok && of == id
 }
 
-// AcceleratorOwner is the GlobalAccelerator that tags say an accelerator is that of, as CLUSTER/NAMESPACE/NAME; "" if they say
-// none.
+// AcceleratorOwner returns the GlobalAccelerator that tags say an accelerator is that of, as CLUSTER/NAMESPACE/NAME; ""
+// if they say none.
 func AcceleratorOwner(tags map[string]string) string {
 	stack := tags[StackTag(model.GlobalAccelerator)]
 	if !IsAccelerator(tags) || stack == "" {
@@ -83,7 +83,7 @@ func AcceleratorOwner(tags map[string]string) string {
 	return tags[ClusterTag] + "/" + stack
 }
 
-// GuestStack is the stack of a cluster in a region that tags let have endpoint groups there.
+// GuestStack returns the stack of a cluster in a region that tags let have endpoint groups there.
 func GuestStack(cluster, region string, tags map[string]string) (model.StackID, bool) {
 	rest, ok := strings.CutPrefix(tags[GuestTag(region)], cluster+"/")
 	if !ok || cluster == "" || !IsRegion(region) {

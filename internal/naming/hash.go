@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 )
 
-// hexHash is the lower-case hex SHA-256 of the parts, joined without separators.
+// hexHash returns the lower-case hex SHA-256 of the parts, joined without separators.
 func hexHash(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -26,12 +26,12 @@ func sanitize(s string, limit int) string {
 	return string(out)
 }
 
-// namespaced is "k8s-<ns>-<name>-<hash>", at most 32 characters.
+// namespaced returns "k8s-<ns>-<name>-<hash>", at most 32 characters.
 func namespaced(namespace, name string, hashed ...string) string {
 	return "k8s-" + sanitize(namespace, 8) + "-" + sanitize(name, 8) + "-" + hexHash(hashed...)[:10]
 }
 
-// grouped is "k8s-<group>-<hash>", at most 32 characters.
+// grouped returns "k8s-<group>-<hash>", at most 32 characters.
 func grouped(group string, hashed ...string) string {
 	return "k8s-" + sanitize(group, 17) + "-" + hexHash(hashed...)[:10]
 }

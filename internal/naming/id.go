@@ -10,7 +10,7 @@ import (
 // tagValueLimit is AWS's limit of a tag value, in characters. Ids are tag values.
 const tagValueLimit = 256
 
-// IngressTargetGroupID is the logical id of a target group of an Ingress stack. The Service lives
+// IngressTargetGroupID returns the logical id of a target group of an Ingress stack. The Service lives
 // in the Ingress' namespace, and port is as referenced: a number or a name.
 func IngressTargetGroupID(ns, ingress, service, port string) string {
 	return fit(ns+"/"+ingress+"-"+service+":"+port, tagValueLimit)
@@ -42,34 +42,34 @@ func TargetGroupMayServe(kind model.Kind, id, namespace, service string) bool {
 	return strings.HasPrefix(id, namespace+"/") && strings.Contains(id, service+":")
 }
 
-// DistinctID is an id for a resource that would otherwise have the id of another; parts are what the
+// DistinctID returns an id for a resource that would otherwise have the id of another; parts are what the
 // two differ in.
 func DistinctID(id string, parts ...string) string {
 	return fit(id, tagValueLimit-9) + ":" + hexHash(strings.Join(parts, "\x00"))[:8]
 }
 
-// ServiceTargetGroupID is the logical id of a target group of a Service stack.
+// ServiceTargetGroupID returns the logical id of a target group of a Service stack.
 func ServiceTargetGroupID(ns, service string, port int32) string {
 	return fit(ns+"/"+service+":"+number(port), tagValueLimit)
 }
 
-// GatewayTargetGroupID is the logical id of a target group of a Gateway stack; port is the port
+// GatewayTargetGroupID returns the logical id of a target group of a Gateway stack; port is the port
 // that identifies the backend.
 func GatewayTargetGroupID(gateway, route, backend finding.Ref, port string) string {
 	return fit(gateway.Namespace+"/"+gateway.Name+":"+route.Namespace+"-"+route.Name+":"+route.Kind+"-"+
 		backend.Namespace+"-"+backend.Name+":"+port, tagValueLimit)
 }
 
-// FrontendTargetGroupID is the logical id of the target group behind a frontend NLB's port.
+// FrontendTargetGroupID returns the logical id of the target group behind a frontend NLB's port.
 func FrontendTargetGroupID(port int32) string { return model.FrontendNLBID + "-tg-TCP-" + number(port) }
 
-// FrontendListenerID is the logical id of a frontend NLB's listener.
+// FrontendListenerID returns the logical id of a frontend NLB's listener.
 func FrontendListenerID(port int32) string { return model.FrontendNLBID + "-ls-TCP-" + number(port) }
 
-// ListenerID is the logical id of a listener.
+// ListenerID returns the logical id of a listener.
 func ListenerID(port int32) string { return number(port) }
 
-// RuleID is the logical id of a listener rule.
+// RuleID returns the logical id of a listener rule.
 func RuleID(port, priority int32) string { return number(port) + ":" + number(priority) }
 
 // GatewayTargetGroupParts is what the logical id of a target group of a Gateway stack says of whom it is for. The id joins
@@ -89,7 +89,7 @@ func PartsOf(id string) (out GatewayTargetGroupParts, ok bool) {
 	return GatewayTargetGroupParts{Routes: splits(kind, parts[1]), Backends: splits("", backend)}, ok
 }
 
-// splits are the objects that a namespace and a name joined by a hyphen may mean.
+// splits returns the objects that a namespace and a name joined by a hyphen may mean.
 func splits(kind, joined string) (out []finding.Ref) {
 	for i, c := range joined {
 		if c == '-' && i > 0 && i < len(joined)-1 {
@@ -109,7 +109,7 @@ func MayBeOfRoute(id string, gateway, route finding.Ref) bool {
 	return strings.HasPrefix(id, begin)
 }
 
-// BackendNamespaces are the namespaces of which one has the backend of a target group of a Gateway stack, by its
+// BackendNamespaces returns the namespaces of which one has the backend of a target group of a Gateway stack, by its
 // logical id. The id does not show where the namespace ends and the name begins.
 func BackendNamespaces(id string) []string {
 	parts, _ := PartsOf(id)
@@ -120,7 +120,8 @@ func BackendNamespaces(id string) []string {
 	return out
 }
 
-// ServiceNamespaces are the namespaces of which one has the Service of a target group, by its logical id in a stack of any kind.
+// ServiceNamespaces returns the namespaces of which one has the Service of a target group, by its logical id in a stack
+// of any kind.
 func ServiceNamespaces(id string) []string {
 	if of := BackendNamespaces(id); of != nil {
 		return of
@@ -128,8 +129,8 @@ func ServiceNamespaces(id string) []string {
 	return beginning(id)
 }
 
-// ObjectNamespaces are the namespaces of which one has the Ingress, Service or route that a target group was made for, by its logical
-// id.
+// ObjectNamespaces returns the namespaces of which one has the Ingress, Service or route that a target group was made
+// for, by its logical id.
 func ObjectNamespaces(id string) (out []string) {
 	parts, ofRoute := PartsOf(id)
 	if !ofRoute {
@@ -141,7 +142,7 @@ func ObjectNamespaces(id string) (out []string) {
 	return out
 }
 
-// beginning is the namespace with which the id of a target group of an Ingress or a Service begins.
+// beginning returns the namespace with which the id of a target group of an Ingress or a Service begins.
 func beginning(id string) []string {
 	if namespace, _, ok := strings.Cut(id, "/"); ok {
 		return []string{namespace}
@@ -149,7 +150,7 @@ func beginning(id string) []string {
 	return nil
 }
 
-// CertificateID is the logical id of a certificate that the controller requests for an Ingress;
+// CertificateID returns the logical id of a certificate that the controller requests for an Ingress;
 // kind is amazon_issued or private, host the first of its hosts in lexical order.
 func CertificateID(kind string, ingress finding.Ref, host string) string {
 	domain := host
@@ -162,7 +163,7 @@ func CertificateID(kind string, ingress finding.Ref, host string) string {
 // importedCertificate begins the ids of certificates that the controller imports.
 const importedCertificate = "imported/"
 
-// ImportedCertificateID is the logical id of a certificate that the controller imports from a Secret.
+// ImportedCertificateID returns the logical id of a certificate that the controller imports from a Secret.
 func ImportedCertificateID(namespace, name string) string {
 	return fit(importedCertificate+namespace+"/"+name, tagValueLimit)
 }

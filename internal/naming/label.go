@@ -9,7 +9,7 @@ import (
 // labelLimit is Kubernetes' limit of a label value, in characters.
 const labelLimit = 63
 
-// StackLabels are the labels of a stack's TargetGroupBindings. A name that is too long for a
+// StackLabels returns the labels of a stack's TargetGroupBindings. A name that is too long for a
 // label value is shortened to a prefix and a hash.
 func StackLabels(id model.StackID) map[string]string {
 	prefix := id.Kind.TagPrefix()
@@ -22,7 +22,7 @@ func StackLabels(id model.StackID) map[string]string {
 	}
 }
 
-// LabelStack is the stack id as it can be read back from labels: the id itself unless its name
+// LabelStack returns the stack id as it can be read back from labels: the id itself unless its name
 // is too long for a label. StackFromLabels(StackLabels(id)) equals it, so an index by labels has
 // to use it as key.
 func LabelStack(id model.StackID) model.StackID {
@@ -83,7 +83,7 @@ func Finalizer(id model.StackID) string {
 	return finalizers[id.Kind]
 }
 
-// StackOf is the stack whose finalizer an object of a name carries; false if it is not one of a stack.
+// StackOf returns the stack whose finalizer an object of a name carries; false if it is not one of a stack.
 func StackOf(finalizer, namespace, name string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		if finalizers[k] == finalizer {

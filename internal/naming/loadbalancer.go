@@ -14,19 +14,19 @@ func forStack(id model.StackID, hashed ...string) string {
 	return namespaced(id.Namespace, id.Name, hashed...)
 }
 
-// LoadBalancer is the generated name of an Ingress stack's load balancer. A change of scheme
+// LoadBalancer returns the generated name of an Ingress stack's load balancer. A change of scheme
 // changes it, so that the new one can be made beside the old.
 func LoadBalancer(cluster string, id model.StackID, scheme model.Scheme) string {
 	return forStack(id, cluster, id.String(), string(scheme))
 }
 
-// OwnedLoadBalancer is the generated name of the load balancer of a Service or a Gateway, which
+// OwnedLoadBalancer returns the generated name of the load balancer of a Service or a Gateway, which
 // depends on the object's uid rather than its name.
 func OwnedLoadBalancer(cluster string, id model.StackID, uid string, scheme model.Scheme) string {
 	return namespaced(id.Namespace, id.Name, cluster, uid, string(scheme))
 }
 
-// FrontendNLB is the name of the frontend NLB of an ALB of the given name.
+// FrontendNLB returns the name of the frontend NLB of an ALB of the given name.
 func FrontendNLB(alb string) string {
 	if len(alb) > 28 {
 		alb = alb[:28]

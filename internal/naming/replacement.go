@@ -20,7 +20,7 @@ const Alternatives = 9
 // nameLimit is AWS's limit of the names of load balancers and target groups, in characters.
 const nameLimit = 32
 
-// Alternative is the n-th name, from 1 to Alternatives, for a resource of a generated name. The first is the
+// Alternative returns the n-th name, from 1 to Alternatives, for a resource of a generated name. The first is the
 // name itself.
 func Alternative(name string, n int) string {
 	if n <= 1 {

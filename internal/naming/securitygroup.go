@@ -8,17 +8,17 @@ const (
 	BackendGroupDescription = "[k8s] Shared Backend SecurityGroup for LoadBalancer"
 )
 
-// ManagedGroup is the name of the managed security group of an Ingress stack.
+// ManagedGroup returns the name of the managed security group of an Ingress stack.
 func ManagedGroup(cluster string, id model.StackID) string {
 	return forStack(id, cluster, id.String())
 }
 
-// OwnedManagedGroup is the name of the managed security group of a Service or a Gateway.
+// OwnedManagedGroup returns the name of the managed security group of a Service or a Gateway.
 func OwnedManagedGroup(cluster string, id model.StackID, uid string) string {
 	return namespaced(id.Namespace, id.Name, cluster, id.Name, id.Namespace, uid)
 }
 
-// BackendGroup is the name of the security group that the load balancers of a cluster share, at
+// BackendGroup returns the name of the security group that the load balancers of a cluster share, at
 // most 255 characters.
 func BackendGroup(cluster string) string {
 	return "k8s-traffic-" + sanitize(cluster, 232) + "-" + hexHash(cluster)[:10]

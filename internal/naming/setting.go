@@ -81,13 +81,13 @@ var gatewaySettings = map[string]string{
 	"success-codes":                            "matcher",
 }
 
-// SettingName is the name of a setting in objects that make up stacks of a kind, without the prefix of
+// SettingName returns the name of a setting in objects that make up stacks of a kind, without the prefix of
 // annotations. setting is its name in Ingresses.
 func SettingName(kind model.Kind, setting string) string {
 	return cmp.Or(spellings[kind].other[setting], setting)
 }
 
-// SettingField is the field of such objects that holds a setting.
+// SettingField returns the field of such objects that holds a setting.
 func SettingField(kind model.Kind, setting string) string {
 	name := SettingName(kind, setting)
 	if strings.HasPrefix(name, "spec.") || strings.Contains(name, "/") {

@@ -11,13 +11,13 @@ import (
 // sharedStack begins the names of stacks that Services share. The name of a Service has no dot.
 const sharedStack = "group."
 
-// SharedStack is the stack of a load balancer that Services share by its name. It belongs to a namespace, also
+// SharedStack returns the stack of a load balancer that Services share by its name. It belongs to a namespace, also
 // where Services of others may join it.
 func SharedStack(namespace, name string) model.StackID {
 	return model.StackID{Kind: model.Service, Namespace: namespace, Name: sharedStack + name}
 }
 
-// SharedName is the name of a load balancer that Services share; false if the stack is that of one Service.
+// SharedName returns the name of a load balancer that Services share; false if the stack is that of one Service.
 func SharedName(id model.StackID) (string, bool) {
 	if id.Kind != model.Service {
 		return "", false
@@ -30,7 +30,7 @@ const finalizerLimit = 63
 
 var sharedName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// SharedNameFault is what is wrong with the name of a load balancer that Services share, "" if nothing.
+// SharedNameFault returns what is wrong with the name of a load balancer that Services share, "" if nothing.
 func SharedNameFault(namespace, name string) string {
 	switch {
 	case !sharedName.MatchString(name):

@@ -14,26 +14,26 @@ const (
 	BackendTag = "elbv2.k8s.aws/resource"
 )
 
-// StackTag is the key of the tag that holds the stack's id.
+// StackTag returns the key of the tag that holds the stack's id.
 func StackTag(k model.Kind) string { return k.TagPrefix() + "/stack" }
 
-// ResourceTag is the key of the tag that holds the logical id of a resource.
+// ResourceTag returns the key of the tag that holds the logical id of a resource.
 func ResourceTag(k model.Kind) string { return k.TagPrefix() + "/resource" }
 
-// StackTagValue is the value of the stack tag, which AWS limits to 256 characters.
+// StackTagValue returns the value of the stack tag, which AWS limits to 256 characters.
 func StackTagValue(id model.StackID) string { return fit(id.String(), tagValueLimit) }
 
-// StackTags are the tags that everything of a stack carries, and by which it is found.
+// StackTags returns the tags that everything of a stack carries, and by which it is found.
 func StackTags(cluster string, id model.StackID) map[string]string {
 	return map[string]string{ClusterTag: cluster, StackTag(id.Kind): StackTagValue(id)}
 }
 
-// LegacyStackTags are those by which resources of the first generation of controllers are found.
+// LegacyStackTags returns the tags by which resources of the first generation of controllers are found.
 func LegacyStackTags(cluster string, id model.StackID) map[string]string {
 	return map[string]string{LegacyClusterTag: cluster, StackTag(id.Kind): StackTagValue(id)}
 }
 
-// ResourceTags are all tags of a resource. Tracking tags win over tags of users.
+// ResourceTags returns all tags of a resource. Tracking tags win over tags of users.
 func ResourceTags(cluster string, id model.StackID, resourceID string, user map[string]string) map[string]string {
 	tags := map[string]string{}
 	maps.Copy(tags, user)
@@ -42,7 +42,7 @@ func ResourceTags(cluster string, id model.StackID, resourceID string, user map[
 	return tags
 }
 
-// BackendGroupTags are all tags of the shared backend security group.
+// BackendGroupTags returns all tags of the shared backend security group.
 func BackendGroupTags(cluster string, defaults map[string]string) map[string]string {
 	tags := map[string]string{}
 	maps.Copy(tags, defaults)

@@ -24,7 +24,7 @@ type IngressTargetGroup struct {
 	ControlPort *int32
 }
 
-// Name is at most 32 characters.
+// Name returns at most 32 characters.
 func (g IngressTargetGroup) Name() string {
 	hashed := []string{g.Cluster, g.Stack.String(), g.Ingress.Namespace, g.Ingress.Name, g.ServiceUID,
 		g.ServicePort, number(g.Port), string(g.Type), g.Protocol, g.Version}
@@ -46,7 +46,7 @@ type FrontendTargetGroup struct {
 	HealthProtocol string
 }
 
-// Name is at most 32 characters. A target group of type alb has the port of its ALB, so one for
+// Name returns at most 32 characters. A target group of type alb has the port of its ALB, so one for
 // another port is another target group and needs a name of its own.
 func (g FrontendTargetGroup) Name() string {
 	hashed := []string{g.Cluster, g.Stack.String(), number(g.Port), string(model.ALBTargets), g.Protocol, g.HealthPort, g.HealthProtocol}
@@ -71,7 +71,7 @@ type ServiceTargetGroup struct {
 	HealthInterval int32 // seconds
 }
 
-// Name is at most 32 characters.
+// Name returns at most 32 characters.
 func (g ServiceTargetGroup) Name() string {
 	return namespaced(g.Backend.Namespace, g.Backend.Name, g.Cluster, g.BaseUID, g.BackendUID, number(g.Port),
 		number(g.ServicePort), string(g.Type), g.Protocol, g.HealthProtocol, number(g.HealthInterval))
@@ -92,7 +92,7 @@ type GatewayTargetGroup struct {
 	ControlPort *int32
 }
 
-// Name is at most 32 characters.
+// Name returns at most 32 characters.
 func (g GatewayTargetGroup) Name() string {
 	hashed := []string{g.Cluster, g.Gateway.Namespace, g.Gateway.Name, g.Route.Namespace, g.Route.Name, g.Route.Kind,
 		g.Backend.Namespace, g.Backend.Name, g.Port, string(g.Type), g.Protocol, g.Version}

@@ -21,7 +21,7 @@ type Foreign struct {
 	At time.Time
 }
 
-// RuleText is the same for rules of a listener that match the same requests.
+// RuleText returns the same for rules of a listener that match the same requests.
 func RuleText(port int32, conditions []model.Condition) string {
 	text, _ := json.Marshal(conditions) // they are values
 	return strconv.Itoa(int(port)) + " " + string(text)

@@ -66,7 +66,7 @@ type LoadBalancer struct {
 	Listeners  []Listener // ascending by port
 }
 
-// OnPort is the listener of a port, nil if there is none.
+// OnPort returns the listener of a port, nil if there is none.
 func (lb *LoadBalancer) OnPort(port int32) *Listener {
 	if lb == nil {
 		return nil

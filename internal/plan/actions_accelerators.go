@@ -204,7 +204,7 @@ func (f *fields) accelerator(do Action) {
 	}
 }
 
-// Text is the settings of the endpoint for people.
+// Text returns the settings of the endpoint in readable form.
 func (e EndpointOfGroup) Text() string {
 	text := fmt.Sprintf("weight %d", e.Weight)
 	if e.ClientIP != nil {
@@ -213,7 +213,7 @@ func (e EndpointOfGroup) Text() string {
 	return text
 }
 
-// EndpointsText is endpoints with their settings for people.
+// EndpointsText returns endpoints with their settings in readable form.
 func EndpointsText(list []EndpointOfGroup) string {
 	var out []string
 	for _, e := range list {
@@ -222,7 +222,7 @@ func EndpointsText(list []EndpointOfGroup) string {
 	return strings.Join(out, "; ")
 }
 
-// AffinityText is AWS's word for the client affinity of a listener.
+// AffinityText returns AWS's word for the client affinity of a listener.
 func AffinityText(sourceIP bool) string {
 	if sourceIP {
 		return "SOURCE_IP"
@@ -230,7 +230,7 @@ func AffinityText(sourceIP bool) string {
 	return "NONE"
 }
 
-// OverridesText is port overrides for people.
+// OverridesText is port overrides in readable form.
 func OverridesText(overrides []model.PortOverride) string {
 	var out []string
 	for _, o := range overrides {

@@ -48,7 +48,7 @@ func (ImportCertificate) action() {}
 // over by then.
 type ImportPause struct{ For, Expiring time.Duration }
 
-// Wait is for how long a certificate is not imported, in whose place one serves until a time.
+// Wait returns how long a certificate is not imported, in whose place one serves until a time.
 func (p ImportPause) Wait(now, ends time.Time) time.Duration {
 	return min(p.For, max(ends.Add(-durations.LongestBackOff).Sub(now), p.Expiring))
 }

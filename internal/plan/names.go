@@ -17,9 +17,9 @@ type Names struct{ replace *strings.Replacer }
 // longestRuleName bounds the conditions in the name of a rule.
 const longestRuleName = 80
 
-// NamesOf are those of what a stack has: of a load balancer its name, of a listener protocol and port, of a rule its
-// listener, priority and conditions, of a target group its id in the stack and its name, of a security group its name
-// and id.
+// NamesOf returns the names of what a stack has: of a load balancer its name, of a listener protocol and port, of a
+// rule its listener, priority and conditions, of a target group its id in the stack and its name, of a security group
+// its name and id.
 func NamesOf(have observed.Stack) Names {
 	byID := map[string]string{}
 	for _, lb := range have.LoadBalancers {
@@ -67,7 +67,7 @@ func NamesOf(have observed.Stack) Names {
 	return Names{strings.NewReplacer(list...)}
 }
 
-// In is a text with names in place of ARNs and ids.
+// In returns a text with names in place of ARNs and ids.
 func (n Names) In(text string) string {
 	if n.replace == nil {
 		return text

@@ -19,8 +19,9 @@ func OwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action) bool 
 	return AreOf(OwnersOf(have, actions), ref)
 }
 
-// OwnerNamespaces are the namespaces of which one has the objects to whose target groups alone actions forward, none if these are of
-// several. It is one, but for target groups that a Gateway gives back: their ids do not show where the namespace of a Service ends.
+// OwnerNamespaces returns the namespaces of which one has the objects to whose target groups alone actions forward,
+// none if these are of several. It is one, but for target groups that a Gateway gives back: their ids do not show where
+// the namespace of a Service ends.
 func OwnerNamespaces(have observed.Stack, actions []model.Action) []string {
 	var out []string
 	for i, id := range OwnersOf(have, actions) {
@@ -34,7 +35,7 @@ func OwnerNamespaces(have observed.Stack, actions []model.Action) []string {
 	return out
 }
 
-// OwnersOf are the resource ids of the target groups to which actions forward. One that is not of the
+// OwnersOf returns the resource ids of the target groups to which actions forward. One that is not of the
 // stack has an empty id.
 func OwnersOf(have observed.Stack, actions []model.Action) []string {
 	var out []string

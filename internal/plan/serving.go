@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Serving is the load balancer of a resource id that the status shows: the one that takes the place of no
+// Serving returns the load balancer of a resource id that the status shows: the one that takes the place of no
 // other and whose place no other has taken, or else the first that takes another's. It is nil if there is
 // none.
 func Serving(have observed.Stack, resourceID string) *observed.LoadBalancer {
@@ -33,7 +33,7 @@ func Serving(have observed.Stack, resourceID string) *observed.LoadBalancer {
 // remembered which one each listener and rule was given, as a mark; where nothing is remembered, as
 // after another controller, the live secret is taken to be the desired one.
 
-// SecretMark is the mark of the client secret among the actions of a listener or rule with the ARN;
+// SecretMark returns the mark of the client secret among the actions of a listener or rule with the ARN;
 // empty if there is none, or if the one that is live is meant.
 func SecretMark(arn string, actions []model.Action) string {
 	for _, a := range actions {

@@ -31,7 +31,7 @@ type Address struct {
 	ID   string
 }
 
-// String is "kind/id".
+// String returns "kind/id".
 func (a Address) String() string { return string(a.Kind) + "/" + a.ID }
 
 // Compare orders addresses by kind and id.
@@ -60,7 +60,7 @@ const (
 	DeleteImpact  Impact = "delete"  // whatever used it will fail
 )
 
-// Change is one field that a step changes, as text for people.
+// Change is one field that a step changes, as text in readable form.
 type Change struct{ Path, From, To string }
 
 // StepID names a step within its plan: its address and what it does.

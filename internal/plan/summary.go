@@ -46,7 +46,7 @@ func (p Plan) Summary(have observed.Stack) Summary {
 	return out
 }
 
-// logicalIDs are the ids in the stack of what has an ARN or id of AWS.
+// logicalIDs returns the ids in the stack of what has an ARN or id of AWS.
 func logicalIDs(have observed.Stack) map[string]string {
 	out := map[string]string{}
 	for _, lb := range have.LoadBalancers {
@@ -66,7 +66,7 @@ func (s Summary) Add(o Summary) Summary {
 	return Summary{s.Create + o.Create, s.Change + o.Change, s.Replace + o.Replace, s.Delete + o.Delete, s.Waiting + o.Waiting}
 }
 
-// String is the summary in one line.
+// String returns the summary in one line.
 func (s Summary) String() string {
 	text := fmt.Sprintf("%d to create, %d to change, %d to replace, %d to delete", s.Create, s.Change, s.Replace, s.Delete)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// ActionsText describes actions for people.
+// ActionsText describes actions in readable form.
 func ActionsText(as []model.Action) string {
 	var out []string
 	for _, a := range as {
@@ -32,7 +32,7 @@ const (
 	mostFields  = 40  // of a step
 )
 
-// Text is the plan for people: a line per step with its reason, and a line per field that is changed,
+// Text returns the plan for people: a line per step with its reason, and a line per field that is changed,
 // or that something new gets. Signs: + create, ~ change, - delete, . wait.
 func (p Plan) Text() string { return p.TextWith(Names{}) }
 
@@ -69,7 +69,7 @@ func (p Plan) TextWith(names Names) string {
 	return b.String()
 }
 
-// String is the change for people, in one line: values and keys are what users choose.
+// String returns the change in readable form, in one line: values and keys are what users choose.
 func (c Change) String() string {
 	path, from, to := clip(c.Path), clip(c.From), clip(c.To)
 	switch {
@@ -81,7 +81,7 @@ func (c Change) String() string {
 	return path + ": " + from + " -> " + to
 }
 
-// in is the change with names in place of ARNs and ids.
+// in returns the change with names in place of ARNs and ids.
 func (c Change) in(n Names) Change { return Change{n.In(c.Path), n.In(c.From), n.In(c.To)} }
 
 // clip makes a text printable and bounds it.
@@ -96,7 +96,7 @@ func clipTo(most int, s string) string {
 	return fmt.Sprintf("%s… (%d characters)", string([]rune(s)[:most]), n)
 }
 
-// RefTexts are the names of target groups in a row.
+// RefTexts returns the names of target groups in a row.
 func RefTexts(groups []model.GroupRef) string {
 	var out []string
 	for _, g := range groups {

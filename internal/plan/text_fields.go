@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Fields are what a step changes or, where it makes something new, what that gets. Attributes of
+// Fields returns what a step changes or, where it makes something new, what that gets. Attributes of
 // something new are given by a step of their own.
 func (s Step) Fields() []Change {
 	if len(s.Changes) > 0 {
@@ -98,7 +98,7 @@ func (f *fields) loadBalancer(do CreateLoadBalancer) {
 	f.tags(do.Tags)
 }
 
-// given are the texts that are not empty.
+// given returns the texts that are not empty.
 func given(texts []string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// ConditionsText is what a rule matches, in one line for people.
+// ConditionsText returns what a rule matches, in one line in readable form.
 func ConditionsText(conditions []model.Condition) string {
 	var parts []string
 	for _, c := range conditions {
@@ -36,7 +36,7 @@ func ConditionsText(conditions []model.Condition) string {
 	return clip(strings.Join(parts, ", "))
 }
 
-// hostTexts are expressions as what a user wrote: a hostname, where the expression was made of one. It stands for
+// hostTexts returns expressions as what a user wrote: a hostname, where the expression was made of one. It stands for
 // requests with a port too, as plain hosts do not.
 func hostTexts(expressions []string) []string {
 	out := slices.Clone(expressions)

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// AskedAndShown is a change that AWS does not show, for people.
+// AskedAndShown returns a change that AWS does not show, in readable form.
 func (c Change) AskedAndShown() string {
 	value := func(v string) string {
 		if v == "" {
@@ -21,8 +21,8 @@ func (c Change) AskedAndShown() string {
 	return clip(c.Path) + ": asked " + value(c.To) + ", AWS shows " + value(c.From)
 }
 
-// ShownOtherwise is what AWS shows of something that an action has created, where that is not what was asked for. It is
-// empty if AWS does not show it.
+// ShownOtherwise returns what AWS shows of something that an action has created, where that is not what was asked for.
+// It is empty if AWS does not show it.
 func ShownOtherwise(do Action, arn string, have observed.Stack) (out []Change) {
 	differ := func(path, asked, shown string) {
 		if asked != shown {
@@ -82,7 +82,7 @@ func liveRule(have observed.Stack, arn string) (observed.Rule, bool) {
 	return observed.Rule{}, false
 }
 
-// liveGroup is the ARN of the target group that an action names.
+// liveGroup returns the ARN of the target group that an action names.
 func liveGroup(have observed.Stack, g model.GroupRef) string {
 	switch {
 	case g.ARN != "":

@@ -5,7 +5,7 @@ import "time"
 // Wait is what a step waits for. The step is not carried out in this run. The zero Wait waits for
 // nothing.
 type Wait struct {
-	// For describes it for people.
+	// For describes it in readable form.
 	For string
 	// Again is when another look is worth it; 0: as soon as is usual.
 	Again time.Duration

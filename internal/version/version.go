@@ -23,7 +23,7 @@ type Build struct {
 	Commit, Date string
 }
 
-// This is the build of the program that runs.
+// This returns the build of the program that runs.
 func This() Build {
 	b := Build{gitVersion, gitCommit, buildDate}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -44,7 +44,7 @@ func (b *Build) fill(info *debug.BuildInfo) {
 	}
 }
 
-// Text is what a program prints of itself.
+// Text returns what a program prints of itself.
 func (b Build) Text(program string) string {
 	return fmt.Sprintf("%s %s\ncommit %s\nbuilt %s\n", program, b.Version, b.Commit, b.Date)
 }

@@ -57,7 +57,7 @@ func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 	return Answer{Changes: changes}, nil
 }
 
-// agentConfig is that of the pod's namespace, else of the controller's, else of the usual one.
+// agentConfig returns the agent configuration of the pod's namespace, else of the controller's, else of the usual one.
 func (c Config) agentConfig(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error) {
 	asked := map[string]bool{"": true}
 	for _, ns := range []string{namespace, c.OwnNamespace, agentDefaultsFrom} {

@@ -77,7 +77,7 @@ func misnamed(b *v1beta1.TargetGroupBinding) bool {
 	return of != "" && b.Spec.TargetGroupName != "" && b.Spec.TargetGroupName != of
 }
 
-// nameIn is the name of the target group of an ARN, "" if it is no such ARN.
+// nameIn returns the name of the target group of an ARN, "" if it is no such ARN.
 func nameIn(arn string) string {
 	_, of, _ := strings.Cut(arn, ":targetgroup/")
 	if name, _, whole := strings.Cut(of, "/"); whole {

@@ -143,7 +143,7 @@ func refusals(found finding.List, check string) string {
 	return strings.Join(out, "; ")
 }
 
-// warnings are the faults that do not deny. Secrets are not read here, so faults of Secrets are
+// warnings returns the faults that do not deny. Secrets are not read here, so faults of Secrets are
 // not among them.
 func warnings(found finding.List) []string {
 	var out []string
@@ -181,7 +181,7 @@ func (c Config) ourClass(ing *networkingv1.Ingress) bool {
 	return ok && (class == c.IngressClass || c.IngressClass == "" && class == anyClass)
 }
 
-// ofPaths are the findings about paths that deny an Ingress. The translation makes the same,
+// ofPaths returns the findings about paths that deny an Ingress. The translation makes the same,
 // unless it stops before the paths because the Ingress is held for another reason.
 func ofPaths(ing *networkingv1.Ingress) finding.List {
 	ref := finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}

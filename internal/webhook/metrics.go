@@ -27,7 +27,7 @@ func (m *Metrics) Register(r prometheus.Registerer) error {
 	return r.Register(m.mutation)
 }
 
-// refusals are those of a path, by check.
+// refusals returns the refusals of a path, by check.
 func (m *Metrics) refusals(path string, mutates bool) *prometheus.CounterVec {
 	v := m.validation
 	if mutates {

@@ -47,8 +47,8 @@ func (s *spending) looked(at time.Time, cost, promised int) {
 	}
 }
 
-// wait is how long it takes until a minute that ends with so many calls more has no more than the budget. What costs more
-// than that needs a minute without any call, and that the looks before are paid for.
+// wait returns how long it takes until a minute that ends with so many calls more has no more than the budget. What
+// costs more than that needs a minute without any call, and that the looks before are paid for.
 func (s *spending) wait(now time.Time, cost int) time.Duration {
 	at, used := now, 0
 	if cost > s.budget {
@@ -78,7 +78,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// pauseFor is how long a look takes its share of the budget.
+// pauseFor returns how long a look takes its share of the budget.
 func pauseFor(cost, budget int) time.Duration {
 	return time.Duration(cost) * durations.Often / time.Duration(budget)
 }

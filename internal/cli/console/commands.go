@@ -49,7 +49,7 @@ func newCommands(cmd *cobra.Command, env output.Environment, run Command, asked 
 	return c
 }
 
-// asGiven is a flag as a command line has it.
+// asGiven returns a flag as a command line has it.
 func asGiven(f *pflag.Flag) (out []string) {
 	switch v := f.Value.(type) {
 	case pflag.SliceValue:
@@ -64,7 +64,7 @@ func asGiven(f *pflag.Flag) (out []string) {
 
 // answer is what a command has said.
 type answer struct {
-	// Command is the command line that gives the same, for people.
+	// Command is the command line that gives the same, as text.
 	Command string `json:"command"`
 	Exit    int    `json:"exit"`
 	// Calls are those to AWS meanwhile.
@@ -76,8 +76,8 @@ type answer struct {
 // badQuery is a question that no command has.
 type badQuery struct{ error }
 
-// arguments is the command line for what a page asks for. What the page has from objects of tenants is a value of a flag,
-// or stands behind --.
+// arguments returns the command line for what a page asks for. What the page has from objects of tenants is a value of
+// a flag, or stands behind --.
 func (c *commands) arguments(name string, q url.Values) ([]string, error) {
 	fromFiles := slices.ContainsFunc(c.flags, func(f string) bool { return strings.HasPrefix(f, "--filename=") })
 	switch name {
@@ -156,7 +156,7 @@ func (c *commands) ask(ctx context.Context, name string, q url.Values) (answer, 
 	return a, nil
 }
 
-// shown is a command line for a shell.
+// shown returns a command line for a shell.
 func (c *commands) shown(args []string) string {
 	words := []string{"fulcrum"}
 	for _, a := range slices.Concat(args, c.flags) {

@@ -36,10 +36,10 @@ const (
 // Command carries out another command of the program, and returns its exit code.
 type Command func(context.Context, output.Environment) int
 
-// New is the command console. run carries out the commands that the page asks for.
+// New returns the command console. run carries out the commands that the page asks for.
 func New(env output.Environment, run Command) *cobra.Command { return newConsole(env, run, "") }
 
-// NewMigration is the command that opens the page about the migration to the Gateway API.
+// NewMigration returns the command that opens the page about the migration to the Gateway API.
 func NewMigration(env output.Environment, run Command) *cobra.Command {
 	cmd := newConsole(env, run, "migrate")
 	cmd.Short = "Serve the page of the console that shows the translation, and what would be answered otherwise"

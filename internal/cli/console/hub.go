@@ -79,7 +79,8 @@ type count struct {
 	total, looked int64
 }
 
-// lastMinute is how many calls to AWS there were in the last minute, and those of looks among them, as far as looks have counted them.
+// lastMinute returns how many calls to AWS there were in the last minute, and those of looks among them, as far as
+// looks have counted them.
 func (s *snapshot) lastMinute() (total, looked int64) {
 	if len(s.counts) == 0 {
 		return 0, 0
@@ -281,7 +282,7 @@ func (h *hub) run(ctx context.Context) {
 // fullLook is a look that has read all of AWS: its calls, and the stacks that it found.
 type fullLook struct{ cost, stacks int }
 
-// expected are the calls of one that finds so many stacks.
+// expected returns the calls of one that finds so many stacks.
 func (f fullLook) expected(stacks int) int {
 	if f.stacks == 0 {
 		return f.cost
@@ -311,7 +312,7 @@ func (v *viewer) show(s *snapshot) {
 	v.update <- s
 }
 
-// after is the snapshot that a look makes of the one before; what a failed look has not seen stays.
+// after returns the snapshot that a look makes of the one before; what a failed look has not seen stays.
 func (s *snapshot) after(got sight) *snapshot {
 	next := &snapshot{generation: 1, since: got.at}
 	if s != nil {

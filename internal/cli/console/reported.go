@@ -80,7 +80,7 @@ type history struct {
 	reconciled time.Time // last
 }
 
-// newest is when something was reported last.
+// newest returns when something was reported last.
 func (h *history) newest() time.Time {
 	at := h.reconciled
 	for _, w := range h.warnings {
@@ -192,7 +192,8 @@ func (r *reports) forget() {
 	r.partial = true
 }
 
-// lasting are the warnings that no success came after, or that report a change, by object. They are not changed any more.
+// lasting returns the warnings that no success came after, or that report a change, by object. They are not changed any
+// more.
 func (r *reports) lasting() lasting {
 	out := lasting{of: map[object][]warning{}, failed: r.failed, partial: r.partial}
 	for of, h := range r.of {
@@ -212,7 +213,7 @@ type lasting struct {
 	partial bool
 }
 
-// shown are the warnings about objects that are there, as the last look finds them; nil: it has failed.
+// shown returns the warnings about objects that are there, as the last look finds them; nil: it has failed.
 func (l lasting) shown(uidOf func(output.Object) (string, bool), look *tree.Document) reported {
 	out := reported{Events: []warning{}, Failed: l.failed, Partial: l.partial}
 	// What is found of a Service or a route is reported of the members of its load balancer too.
@@ -248,5 +249,5 @@ func (l lasting) shown(uidOf func(output.Object) (string, bool), look *tree.Docu
 	return out
 }
 
-// rank is the place of a severity, the worst first.
+// rank returns the place of a severity, the worst first.
 func rank(severity string) int { return slices.Index([]string{"error", "warning", "info"}, severity) }

@@ -167,7 +167,7 @@ type update struct {
 	} `json:"aws"`
 }
 
-// updateFor is a snapshot for a page that has an earlier one, and never had one if that is 0.
+// updateFor returns a snapshot for a page that has an earlier one, and never had one if that is 0.
 func (h *hub) updateFor(s *snapshot, have int) update {
 	n := update{
 		Have: fmt.Sprintf("%s.%d", h.instance, s.generation), Cluster: s.cluster, Keys: []string{}, Stacks: []json.RawMessage{}, Changes: []change{},

@@ -109,7 +109,7 @@ func (d *doctor) acceleratorDefaults(want, have map[string]any) {
 	d.say(area, healthy, "", "defaults of GlobalAccelerators: %s", strings.Join(texts, ", "))
 }
 
-// defaultsOf are the defaults in a definition by the path of their field.
+// defaultsOf returns the defaults in a definition by the path of their field.
 func defaultsOf(definition map[string]any) map[string]string {
 	out := map[string]string{}
 	eachField(definition, func(path string, schema map[string]any) {

@@ -168,7 +168,7 @@ func (d *doctor) permissions(ctx context.Context, who checks.Identity, table []r
 // needed reports whether every installation needs a statement, or this one, which serves accelerators.
 func needed(s rights.Statement) bool { return s.Feature == "" || s.Feature == rights.GateAccelerators }
 
-// policyOf is the file of the policy that has a statement.
+// policyOf returns the file of the policy that has a statement.
 func policyOf(s rights.Statement) string {
 	if s.Feature == rights.GateAccelerators {
 		return "config/iam/" + rights.AcceleratorsFile

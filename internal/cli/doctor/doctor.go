@@ -24,7 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// New is the command doctor.
+// New returns the command doctor.
 func New(env output.Environment) *cobra.Command {
 	d := &doctor{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
@@ -131,7 +131,7 @@ func (d *doctor) lack(right, area string) string {
 	return named
 }
 
-// rightOf is the right that a failed call lacks, "" if it failed otherwise, and the error as a text for people.
+// rightOf returns the right that a failed call lacks, "" if it failed otherwise, and the error as a readable text.
 func rightOf(err error) (right, text string) {
 	var api *apierrors.StatusError
 	switch {

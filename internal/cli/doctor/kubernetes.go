@@ -127,7 +127,7 @@ func (d *doctor) definitions(ctx context.Context) {
 	}
 }
 
-// lackingFields are versions and fields of a definition that another one of the same name does not have.
+// lackingFields returns versions and fields of a definition that another one of the same name does not have.
 func lackingFields(want, have map[string]any) []string {
 	theirs := map[string]bool{}
 	for _, f := range fieldsOf(have) {
@@ -143,7 +143,7 @@ func lackingFields(want, have map[string]any) []string {
 	return out
 }
 
-// fieldsOf are the versions of a definition and the paths of their fields, in order.
+// fieldsOf returns the versions of a definition and the paths of their fields, in order.
 func fieldsOf(definition map[string]any) []string {
 	var out []string
 	eachField(definition, func(path string, _ map[string]any) { out = append(out, path) })
@@ -288,7 +288,7 @@ func (d *doctor) hookFault(ctx context.Context, h hook) (what, fix string, err e
 	return fmt.Sprintf("Service %s/%s has no ready endpoint", s.Namespace, s.Name), "start the controller, or remove the webhook configuration", nil
 }
 
-// lastExpiry is when the last CA of a bundle expires: during a rotation there are two.
+// lastExpiry returns when the last CA of a bundle expires: during a rotation there are two.
 func lastExpiry(bundle []byte) (time.Time, error) {
 	var last time.Time
 	for rest := bundle; ; {

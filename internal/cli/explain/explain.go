@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// New is the command explain.
+// New returns the command explain.
 func New(env output.Environment) *cobra.Command {
 	e := &explainCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
@@ -21,7 +21,7 @@ func New(env output.Environment) *cobra.Command {
 		Long: `explain KIND/NAME says what was decided about an Ingress, Service, Gateway, route, TargetGroupBinding or
 GlobalAccelerator and why: the subnets that were considered and those that were refused, certificates and how
 they were found, security groups, listeners, rules in order with the object and field that each comes from,
-endpoints of accelerators and what permits them, what is held, and findings with their way out. From a cluster it adds what only the controller knows: the last warnings
+endpoints of accelerators and what permits them, what is held, and findings with their fix. From a cluster it adds what only the controller knows: the last warnings
 in the object's events and conditions. It changes nothing.
 
 A rule that comes from the object, or that forwards to the Service, is marked with >.
@@ -121,7 +121,7 @@ var OuterReasons = map[string]string{
 
 const (
 	eventOfFinding     = "The reason of an event that many faults share. The first word of its message is the one to ask about."
-	conditionOfFinding = "A reason of the Gateway API, which many faults share. The message of the condition names the field, what happens and the way out; explain KIND/NAME shows the finding."
+	conditionOfFinding = "A reason of the Gateway API, which many faults share. The message of the condition names the field, what happens and how to fix it; explain KIND/NAME shows the finding."
 )
 
 // allReasons lists them by subject; for tools they are in alphabetical order.

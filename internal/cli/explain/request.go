@@ -306,7 +306,7 @@ func (a *answering) addTargets(ctx context.Context, d engine.Draft, one *request
 	return nil
 }
 
-// answer is what a listener does with the request.
+// answer returns what a listener does with the request.
 func (a *answering) answer(l resolved.ListenerChoices, c *tree.Comparer) requestAnswer {
 	out := requestAnswer{Protocol: l.Desired.Protocol(), Port: l.Desired.Port, Shadowed: []explainedRule{}, From: tree.OriginText(l.Desired.DefaultOf)}
 	actions := l.Default
@@ -336,7 +336,7 @@ func rulesOf(choices []resolved.RuleChoice) []model.Rule {
 	return out
 }
 
-// covered are rules that match and that AWS does not get, because an earlier redirect answers all of their requests.
+// covered returns rules that match and that AWS does not get, because an earlier redirect answers all of their requests.
 func (a *answering) covered(l resolved.ListenerChoices, listener explainedListener) []explainedRule {
 	var out []explainedRule
 	for _, r := range listener.Rules[len(l.Rules)+len(l.LeftOut):] {
@@ -357,7 +357,7 @@ func looksAtSource(r model.Rule) bool {
 	})
 }
 
-// now is what AWS does with the request, "" if that is what is desired.
+// now returns what AWS does with the request, "" if that is what is desired.
 func (a *answering) now(l resolved.ListenerChoices, c *tree.Comparer, desired []model.Action) string {
 	if l.Live == nil {
 		return "nothing listens on the port yet"
@@ -377,7 +377,7 @@ func (a *answering) now(l resolved.ListenerChoices, c *tree.Comparer, desired []
 	return c.Actions(actions)
 }
 
-// location is where a redirect leads, "" for other actions.
+// location returns where a redirect leads, "" for other actions.
 func (a *answering) location(actions []model.Action) string {
 	if len(actions) == 0 {
 		return ""

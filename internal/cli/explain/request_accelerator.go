@@ -97,7 +97,7 @@ func (a *answering) through(ctx context.Context, drafts []engine.Draft) (*Reques
 	return nil, nil
 }
 
-// acceleratorsOf are those in AWS that a stack has, or has endpoint groups of.
+// acceleratorsOf returns the accelerators in AWS that a stack has, or has endpoint groups of.
 func acceleratorsOf(d engine.Draft) []observed.Accelerator {
 	if x := d.Have.Shared; x != nil && x.DNSName != "" {
 		return append(slices.Clone(d.Have.Accelerators), *x)
@@ -113,7 +113,7 @@ func (a *answering) isAddressOf(x observed.Accelerator) bool {
 	return slices.ContainsFunc(x.Addresses, func(s observed.AddressSet) bool { return slices.Contains(s.Addresses, name) })
 }
 
-// accelerator is the listener that accepts the request, with its endpoint groups.
+// accelerator returns the listener that accepts the request, with its endpoint groups.
 func (a *answering) accelerator(d engine.Draft, live observed.Accelerator) *requestAccelerator {
 	out := &requestAccelerator{
 		Object: output.Object{Kind: string(d.Stack.ID.Kind), Namespace: d.Stack.ID.Namespace, Name: d.Stack.ID.Name}, Name: live.Name, Status: live.State,

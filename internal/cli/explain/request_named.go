@@ -14,9 +14,9 @@ import (
 // hostnameAnnotation is read by external-dns, which makes records for load balancers.
 const hostnameAnnotation = "external-dns.alpha.kubernetes.io/hostname"
 
-// named is what names the host of the request, "" where any host is taken. A port that redirects to another one has no
-// rules of its own, so those of the other listeners of the load balancer count as well, and so does a rule for the host that
-// asks for another path or method: clients of the host reach its load balancer.
+// named returns what names the host of the request, "" where any host is taken. A port that redirects to another one
+// has no rules of its own, so those of the other listeners of the load balancer count as well, and so does a rule for
+// the host that asks for another path or method: clients of the host reach its load balancer.
 func (a *answering) named(one requestAnswer, d engine.Draft, listeners []resolved.ListenerChoices) string {
 	same := ""
 	if one.host != "" {
@@ -45,7 +45,7 @@ func (a *answering) named(one requestAnswer, d engine.Draft, listeners []resolve
 	return same
 }
 
-// hostOf is the pattern of a rule for the host of a request, "" if the rule takes any.
+// hostOf returns the pattern of a rule for the host of a request, "" if the rule takes any.
 func hostOf(r model.Rule, req model.Request) string {
 	for _, c := range r.Conditions {
 		h, ok := c.(model.HostHeader)

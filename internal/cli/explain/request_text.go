@@ -34,7 +34,7 @@ func showAnswers(w io.Writer, doc RequestDocument) {
 	}
 }
 
-// anyHost is one line for load balancers that take requests for any host.
+// anyHost returns one line for load balancers that take requests for any host.
 func anyHost(all []requestAnswer) string {
 	var names []string
 	for _, a := range all[:min(len(all), mostNamed)] {

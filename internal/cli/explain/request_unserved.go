@@ -41,8 +41,8 @@ type unservedObject struct {
 // mostUnserved are objects of a host that are in a document. Many may have a pattern such as *.example.com.
 const mostUnserved = 20
 
-// unserved is why no rule names the host of a request; nil where something names it. The DNS name of a load balancer
-// names it too.
+// unserved returns why no rule names the host of a request; nil where something names it. The DNS name of a load
+// balancer names it too.
 func (a *answering) unserved() *requestUnserved {
 	if a.exact != nil || slices.ContainsFunc(a.answers, func(x requestAnswer) bool { return x.Named != "" }) {
 		return nil
@@ -76,7 +76,7 @@ func (a *answering) unserved() *requestUnserved {
 	return out
 }
 
-// fieldOfHost is the field of an object that names the host of the request, "" if none does.
+// fieldOfHost returns the field of an object that names the host of the request, "" if none does.
 func (a *answering) fieldOfHost(obj cluster.Object) string {
 	var hosts []string
 	field := "spec.hostnames[%d]"
@@ -159,7 +159,7 @@ func (a *answering) whyUnserved(obj cluster.Object) string {
 	return "its load balancer is not among those that were asked; look at all namespaces, or at the namespace of the object with -n"
 }
 
-// portsOf are the listeners of a stack, as HTTP:80.
+// portsOf returns the listeners of a stack, as HTTP:80.
 func portsOf(d engine.Draft) []string {
 	var out []string
 	for _, lb := range d.Choices().LoadBalancers {

@@ -54,7 +54,7 @@ func showExplainedStack(w io.Writer, s explainedStack) {
 	for _, f := range s.Findings {
 		fmt.Fprintf(w, "# %s\n", f)
 		if f.WayOut != "" {
-			fmt.Fprintf(w, "#   way out: %s\n", f.WayOut)
+			fmt.Fprintf(w, "#   fix: %s\n", f.WayOut)
 		}
 	}
 	output.Some(s.Others, mostOthers, func(f explainedFinding) { fmt.Fprintf(w, "# %s\n", f) },
@@ -71,7 +71,7 @@ func showExplainedStack(w io.Writer, s explainedStack) {
 	output.Some(s.TargetGroups, tree.MostTargetGroups, tree.Text{W: w}.TargetGroup, func(n int) { fmt.Fprintf(w, "  … and %d more target groups\n", n) })
 }
 
-// String is the finding in one line.
+// String returns the finding in one line.
 func (f explainedFinding) String() string {
 	field := ""
 	if f.Field != "" {

@@ -32,7 +32,7 @@ type warningDocument struct {
 	Count int32  `json:"count,omitempty"`
 }
 
-// String is the warning in one line.
+// String returns the warning in one line.
 func (w warningDocument) String() string {
 	out := w.In + " " + w.Reason
 	if w.Last != "" {
@@ -47,7 +47,7 @@ func (w warningDocument) String() string {
 // mostEvents of an object are read.
 const mostEvents = 500
 
-// warnings are the conditions of an object that are not met, and, from a cluster, its events of type Warning, the
+// warnings returns the conditions of an object that are not met, and, from a cluster, its events of type Warning, the
 // last first.
 func warnings(ctx context.Context, d *input.Source, store *cluster.Memory, ref cluster.Ref) ([]warningDocument, error) {
 	obj, err := store.Get(ref)
@@ -113,7 +113,7 @@ func parentText(namespace string, p gwv1.ParentReference) string {
 	return finding.Printable(text)
 }
 
-// conditionsOf are the conditions of an object's status that are False, wherever they stand in it.
+// conditionsOf returns the conditions of an object's status that are False, wherever they stand in it.
 func conditionsOf(obj cluster.Object) ([]warningDocument, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {

@@ -159,7 +159,8 @@ func (a *assumed) answer(f *observed.Facts, q model.Question) {
 	// The other questions are about what is in AWS, where there is nothing.
 }
 
-// subnets are those that a question names, or three that are discovered, each in an availability zone of its own.
+// subnets returns the subnets that a question names, or three that are discovered, each in an availability zone of its
+// own.
 func (a *assumed) subnets(q model.AskSubnets) []observed.Subnet {
 	var refs []string
 	for i := range assumedSubnets {
@@ -188,7 +189,7 @@ func (a *assumed) subnets(q model.AskSubnets) []observed.Subnet {
 	return out
 }
 
-// endpoints are the load balancers that endpoints of accelerators name.
+// endpoints returns the load balancers that endpoints of accelerators name.
 func (a *assumed) endpoints(q model.AskLoadBalancers) []observed.EndpointLoadBalancer {
 	of, kind := model.Application, "app"
 	if strings.Contains(q.ARN, ":loadbalancer/net/") || !q.Of.Kind.HasRules() && q.ARN == "" {
@@ -233,7 +234,7 @@ func (*assumed) Apply(context.Context, model.StackID, plan.Step, plan.Known) (pl
 // Class implements engine.Cloud.
 func (*assumed) Class(error) engine.Class { return engine.Unknown }
 
-// hostsIn are the hosts that objects name, sorted.
+// hostsIn returns the hosts that objects name, sorted.
 func hostsIn(store *cluster.Memory) []string {
 	var out []string
 	add := func(host string) {

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
-// CloudConfig is what the configuration says about AWS.
+// CloudConfig returns what the configuration says about AWS.
 func CloudConfig(c config.Config, env output.Environment) (cloud.Config, error) {
 	out := cloud.Config{
 		Cluster: c.ClusterName, Region: c.AWS.Region, VPC: c.AWS.VPC, VPCTags: c.AWS.VPCTags,
@@ -74,7 +74,7 @@ func (m measuredCalls) Requested(c cloud.Call) {
 	}
 }
 
-// rateLimits are those of the controller's own account.
+// rateLimits returns the rate limits of the controller's own account.
 func rateLimits(c *cloud.Cloud) []controller.RateLimit {
 	var out []controller.RateLimit
 	for _, x := range c.RateLimits() {
@@ -83,7 +83,7 @@ func rateLimits(c *cloud.Cloud) []controller.RateLimit {
 	return out
 }
 
-// callOf is a call as the metrics have it.
+// callOf returns a call as the metrics have it.
 func callOf(c cloud.Call) controller.Call {
 	return controller.Call{
 		Service: c.Service, Operation: c.Operation, Status: strconv.Itoa(c.Status), Code: c.Code, Cause: c.Cause,

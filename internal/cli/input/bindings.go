@@ -104,7 +104,7 @@ type BindingDocument struct {
 	Steps     []output.Step    `json:"steps"`
 }
 
-// Document is the plan for tools.
+// Document returns the plan for tools.
 func (b BindingPlan) Document() BindingDocument {
 	return BindingDocument{b.Key.Namespace, b.Key.Name, output.Findings(b.Findings), ItemDocuments(b.Items)}
 }

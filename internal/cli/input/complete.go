@@ -49,7 +49,7 @@ func (d *Source) CompleteObjects(_ *cobra.Command, _ []string, typed string) ([]
 	return Beginning(out, typed), cobra.ShellCompDirectiveNoFileComp
 }
 
-// Beginning are the words that begin as typed, whatever the case, in order.
+// Beginning returns the words that begin as typed, whatever the case, in order.
 func Beginning(words []string, typed string) []string {
 	var out []string
 	for _, w := range words {
@@ -61,7 +61,7 @@ func Beginning(words []string, typed string) []string {
 	return out[:min(len(out), mostCompletions)]
 }
 
-// names are those of the objects of a kind in the namespace that is meant; none if the cluster gives no
+// names returns the names of the objects of a kind in the namespace that is meant; none if the cluster gives no
 // answer.
 func (d *Source) names(kind cluster.Kind) []string {
 	typ, ok := cluster.TypeOf(kind)
@@ -99,7 +99,7 @@ func (d *Source) names(kind cluster.Kind) []string {
 	return out
 }
 
-// contexts are those of the kubeconfig.
+// contexts returns the contexts of the kubeconfig.
 func (d *Source) contexts() []string {
 	_, rules, err := userKubeconfig(d.Config.Kubernetes.Kubeconfig, d.Env)
 	if err != nil {
@@ -116,7 +116,7 @@ func (d *Source) contexts() []string {
 	return out
 }
 
-// NamespaceOfObjects is the one of objects that are named without one: that of -n, or else of the context.
+// NamespaceOfObjects returns the one of objects that are named without one: that of -n, or else of the context.
 func (d *Source) NamespaceOfObjects() string {
 	if d.Namespace != "" {
 		return d.Namespace

@@ -216,7 +216,7 @@ func (d *Source) Connect(ctx context.Context) (engine.Cloud, string, error) {
 	return aws, aws.VPC(), nil
 }
 
-// CloudConfig is the controller's, for a user who waits: it changes nothing, and AWS has
+// CloudConfig returns the controller's, for a user who waits: it changes nothing, and AWS has
 // seconds to answer. Retries that the user asks for are made.
 func (d *Source) CloudConfig() (cloud.Config, error) {
 	cc, err := CloudConfig(d.Config, d.Env)

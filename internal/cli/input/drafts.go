@@ -15,7 +15,7 @@ func Open(ctx context.Context, d *Source, store *cluster.Memory) error {
 	return err
 }
 
-// Chosen are the stacks that the command is about, in order, after Open.
+// Chosen returns the stacks that the command is about, in order, after Open.
 func Chosen(d *Source) []model.StackID { return d.chosen.stacks }
 
 // DraftOf makes the plan of one stack, after Open has succeeded.
@@ -23,5 +23,5 @@ func DraftOf(ctx context.Context, d *Source, id model.StackID) (engine.Draft, er
 	return d.draft(ctx, id)
 }
 
-// NotInstalled are those of some kinds that the cluster does not serve.
+// NotInstalled returns the kinds of a list that the cluster does not serve.
 func NotInstalled(d *Source, of ...cluster.Kind) []cluster.Kind { return among(d.unserved, of) }

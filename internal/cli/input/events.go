@@ -135,8 +135,8 @@ func (r eventReading) watch(ctx context.Context) error {
 	return nil
 }
 
-// list is the controller's warnings and successes. Events about Pods and Nodes, which are most in many clusters, are not
-// asked for.
+// list returns the controller's warnings and successes. Events about Pods and Nodes, which are most in many clusters,
+// are not asked for.
 func (r eventReading) list(ctx context.Context) (out []Event, complete bool, err error) {
 	complete = true
 	for _, which := range []string{"type=" + corev1.EventTypeWarning, "reason=" + report.EventReconciled} {

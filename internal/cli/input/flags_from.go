@@ -115,7 +115,7 @@ func (d *Source) findController(ctx context.Context, rc *rest.Config) (controlle
 	return onlyOne(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Labels["app.kubernetes.io/name"] != controllerName }), why)
 }
 
-// lease is that of the controller; nil if there is none, with the reason.
+// lease returns the lease of the controller; nil if there is none, with the reason.
 func (d *Source) lease(ctx context.Context, api coordinationv1client.CoordinationV1Interface) (*coordinationv1.Lease, error) {
 	namespace, name := d.Config.Election.Namespace, d.Config.Election.ID
 	if namespace == "" {
@@ -181,7 +181,7 @@ func onlyOne(found []appsv1.Deployment, why error) (controllerFlags, error) {
 	return controllerFlags{}, fmt.Errorf("there are several controllers: %s", output.Few(names))
 }
 
-// flagsOfDeployment are the arguments of the controller's container.
+// flagsOfDeployment returns the arguments of the controller's container.
 func flagsOfDeployment(x appsv1.Deployment) (controllerFlags, error) {
 	all := x.Spec.Template.Spec.Containers
 	i := slices.IndexFunc(all, func(c corev1.Container) bool { return c.Name == controllerName })

@@ -15,13 +15,13 @@ var shortNames = map[string]cluster.Kind{
 	"gc": cluster.KindGatewayClass, "ns": cluster.KindNamespace,
 }
 
-// shownKinds are the kinds of objects that commands are asked about.
+// shownKinds returns the kinds of objects that commands are asked about.
 func shownKinds() []cluster.Kind {
 	return slices.Concat([]cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindListenerSet},
 		cluster.RouteKinds, []cluster.Kind{cluster.KindBinding, cluster.KindGlobalAccelerator})
 }
 
-// plural is the name of a kind in the API.
+// plural returns the name of a kind in the API.
 func plural(k cluster.Kind) string {
 	name := strings.ToLower(string(k))
 	switch {

@@ -35,7 +35,7 @@ func RESTConfig(kubeconfig string, env output.Environment) (*rest.Config, error)
 	return c, err
 }
 
-// namedKubeconfig is the kubeconfig that a flag or the environment names, with what names it; nil if there
+// namedKubeconfig returns the kubeconfig that a flag or the environment names, with what names it; nil if there
 // is none.
 func namedKubeconfig(kubeconfig string, env output.Environment) (source string, rules *clientcmd.ClientConfigLoadingRules) {
 	if kubeconfig != "" {
@@ -47,7 +47,7 @@ func namedKubeconfig(kubeconfig string, env output.Environment) (source string, 
 	return "", nil
 }
 
-// userKubeconfig is the kubeconfig of a command that changes nothing. Like kubectl it also takes
+// userKubeconfig returns the kubeconfig of a command that changes nothing. Like kubectl it also takes
 // ~/.kube/config, which the controller does not: its cluster has to be named.
 func userKubeconfig(kubeconfig string, env output.Environment) (source string, rules *clientcmd.ClientConfigLoadingRules, err error) {
 	if source, rules = namedKubeconfig(kubeconfig, env); rules != nil {

@@ -100,7 +100,7 @@ func (w watched) outside(what string) error {
 	return fmt.Errorf("%s was not read, as the controller watches namespace %q alone (--watch-namespace); it does not act on objects of other namespaces", what, string(w))
 }
 
-// of are the objects of files that the controller would look at.
+// of returns the objects of files that the controller would look at.
 func (w watched) of(files []fromFile, notes io.Writer) ([]fromFile, error) {
 	var out []fromFile
 	var others []string
@@ -121,7 +121,7 @@ func (w watched) of(files []fromFile, notes io.Writer) ([]fromFile, error) {
 	return out, nil
 }
 
-// subject is the one namespace that a scope is about, "" if there are several.
+// subject returns the one namespace that a scope is about, "" if there are several.
 func (s *scope) subject() string {
 	if s.All || len(s.Named) == 0 {
 		return s.Namespace
@@ -135,16 +135,16 @@ func (s *scope) subject() string {
 	return in
 }
 
-// UnavailableOwners are the kinds that make load balancers and that could not be read.
+// UnavailableOwners returns the kinds that make load balancers and that could not be read.
 func UnavailableOwners(d *Source) []cluster.Kind {
 	return Unavailable(d, cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindGlobalAccelerator)
 }
 
-// Unavailable are those of some kinds that the user may not list.
+// Unavailable returns the kinds of a list that the user may not list.
 func Unavailable(d *Source, of ...cluster.Kind) []cluster.Kind { return among(d.unreadable, of) }
 
-// Narrowed are those of some kinds that were read in the namespace of the command alone, as the user may not list them in
-// all.
+// Narrowed returns the kinds of a list that were read in the namespace of the command alone, as the user may not list
+// them in all.
 func Narrowed(d *Source, of ...cluster.Kind) []cluster.Kind { return among(d.narrowed, of) }
 
 func among(all, of []cluster.Kind) []cluster.Kind {

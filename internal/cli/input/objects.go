@@ -137,7 +137,7 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// filesOf are the files that an argument names: itself, or the manifests of a directory, by name and
+// filesOf returns the files that an argument names: itself, or the manifests of a directory, by name and
 // without those of directories in it.
 func filesOf(arg string) ([]string, error) {
 	if arg == "-" {

@@ -110,11 +110,11 @@ type parts struct {
 	asked *cluster.Tracker[model.StackID]
 }
 
-// of are the stacks that a changed object has a part in: those that it makes up, those whose translation has asked for it
-// by name, as for a Service or Secret, and those that have asked for what it is attached to or configures. Ingresses,
-// Services, Gateways and IngressClasses are listed for other reasons too: a stack without members counts those of all
-// namespaces that share something with it, and an Ingress without a class looks for the default class. Such a list says
-// nothing about the objects in it.
+// of returns the stacks that a changed object has a part in: those that it makes up, those whose translation has asked
+// for it by name, as for a Service or Secret, and those that have asked for what it is attached to or configures.
+// Ingresses, Services, Gateways and IngressClasses are listed for other reasons too: a stack without members counts
+// those of all namespaces that share something with it, and an Ingress without a class looks for the default class.
+// Such a list says nothing about the objects in it.
 func (p parts) of(c change) []model.StackID {
 	var out []model.StackID
 	for _, obj := range []cluster.Object{c.before, c.after} {
@@ -175,7 +175,7 @@ func (s *Selection) addBindings(store *cluster.Memory, changes []change) {
 	}
 }
 
-// changes are the objects that a scope names.
+// changes returns the objects that a scope names.
 func (s *scope) changes(store *cluster.Memory) []change {
 	switch {
 	case len(s.Named) > 0:

@@ -70,7 +70,8 @@ func (u unserved) why(ref cluster.Ref) string {
 	return finding.Printable(finding.CutTo(LongestWarning, text))
 }
 
-// Mistyped are the findings about objects that a mistyped name keeps from being served, one for each object, in order.
+// Mistyped returns the findings about objects that a mistyped name keeps from being served, one for each object, in
+// order.
 func Mistyped(store *cluster.Memory, c config.Config) (out []finding.Finding) {
 	u := unserved{store, c}
 	v := cluster.NewView(store)
@@ -85,7 +86,7 @@ func Mistyped(store *cluster.Memory, c config.Config) (out []finding.Finding) {
 	return out
 }
 
-// options are those of the controller.
+// options returns the options of the controller.
 func (u unserved) options() unservedpkg.Options {
 	return unservedpkg.Options{
 		IngressClass: u.cfg.Ingress.Class, Gateways: true,
@@ -146,7 +147,7 @@ func (u unserved) gateway(gw *gwv1.Gateway) string {
 	return fmt.Sprintf("GatewayClass %s is one of this controller, so look at the feature gates ALBGatewayAPI and NLBGatewayAPI", name)
 }
 
-// class is how to name a class of this controller, or to make one with what.
+// class returns how to name a class of this controller, or to make one with what.
 func (u unserved) class(kind cluster.Kind, what string, ours func(cluster.Object) bool) string {
 	var names []string
 	for _, o := range u.store.All(kind) {
@@ -161,7 +162,7 @@ func (u unserved) class(kind cluster.Kind, what string, ours func(cluster.Object
 	return "name one of this controller: " + output.Few(names)
 }
 
-// meant is the name of an object of a kind that was probably meant by one that does not exist.
+// meant returns the name of an object of a kind that was probably meant by one that does not exist.
 func (u unserved) meant(kind cluster.Kind, namespace, name string) string {
 	var names []string
 	for _, o := range u.store.All(kind) {
@@ -189,7 +190,7 @@ func (u unserved) route(namespace string, parents []gwv1.ParentReference) string
 	return strings.Join(all, "; ")
 }
 
-// ParentRef is the object that a parentRef of a route in a namespace names.
+// ParentRef returns the object that a parentRef of a route in a namespace names.
 func ParentRef(namespace string, p gwv1.ParentReference) cluster.Ref {
 	ref := cluster.Ref{Kind: cluster.KindGateway, Namespace: namespace, Name: string(p.Name)}
 	if p.Namespace != nil && *p.Namespace != "" {

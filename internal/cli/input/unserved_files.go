@@ -25,7 +25,7 @@ func ShowUnserved(w io.Writer, d *Source, store *cluster.Memory) {
 		func(n int) { fmt.Fprintf(w, "# … and %d more objects that are not served\n", n) })
 }
 
-// inFiles are the objects that a command without a cluster is about.
+// inFiles returns the objects that a command without a cluster is about.
 func (s *scope) inFiles(store *cluster.Memory) []cluster.Object {
 	var out []cluster.Object
 	if !s.whole() {
@@ -40,7 +40,7 @@ func (s *scope) inFiles(store *cluster.Memory) []cluster.Object {
 	return out
 }
 
-// among are those of some objects that ask for a load balancer and get none.
+// among returns the objects of a list that ask for a load balancer and get none.
 func (u unserved) among(objs []cluster.Object, p parts) []cluster.Ref {
 	var out []cluster.Ref
 	for _, obj := range objs {

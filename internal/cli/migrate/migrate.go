@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// New is the command migrate.
+// New returns the command migrate.
 func New(env output.Environment) *cobra.Command {
 	m := &migrateCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
@@ -213,7 +213,7 @@ func (m *migrateCommand) show(w io.Writer, doc Document) error {
 // needed are the kinds that a translation reads.
 var needed = []cluster.Kind{cluster.KindIngress, cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindService, cluster.KindNamespace}
 
-// reduced is a store with what a translation reads: what else is in a cluster, such as Gateways, is not part of it.
+// reduced returns a store with what a translation reads: what else is in a cluster, such as Gateways, is not part of it.
 func reduced(from *cluster.Memory) (*cluster.Memory, error) {
 	store, err := cluster.NewMemory(clock.RealClock{})
 	if err != nil {

@@ -65,7 +65,7 @@ type Note struct {
 	Object   string `json:"object,omitempty"`
 	Field    string `json:"field,omitempty"`
 	Message  string `json:"message"`
-	// Fix is the way out.
+	// Fix is what to do about it.
 	Fix string `json:"fix,omitempty"`
 }
 
@@ -164,7 +164,7 @@ func (d Document) lossy() bool {
 	})
 }
 
-// showText prints the report for people.
+// showText prints the report in readable form.
 func showText(w io.Writer, d Document) {
 	for _, g := range d.Groups {
 		fmt.Fprintf(w, "# %s\n", g.title())

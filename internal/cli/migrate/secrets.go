@@ -41,7 +41,8 @@ func standIns(store *cluster.Memory, labels map[string]string, now time.Time) er
 	return nil
 }
 
-// selfSigned is a certificate with its key, as PEM. It has no host of an Ingress: not each one can be in a certificate.
+// selfSigned returns a certificate with its key, as PEM. It has no host of an Ingress: not each one can be in a
+// certificate.
 func selfSigned(now time.Time) (cert, key []byte, err error) {
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -22,7 +22,7 @@ var decisive = slices.Concat([]cluster.Kind{
 	cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration, cluster.KindListenerRuleConfiguration,
 }, cluster.RouteKinds)
 
-// unreadable is why objects do not show the state, "" if they do.
+// unreadable returns why objects do not show the state, "" if they do.
 func (s *statusCommand) unreadable() string {
 	const fix = "; bind the rules of config/rbac with the verbs get and list to whoever runs this"
 	names := func(kinds []cluster.Kind) string {
@@ -41,7 +41,7 @@ func (s *statusCommand) unreadable() string {
 	return ""
 }
 
-// off is the error for stacks of a kind that is switched off.
+// off returns the error for stacks of a kind that is switched off.
 func off(kind model.Kind) error {
 	gate := map[model.Kind]config.Gate{model.Service: config.EnableServiceController, model.ALBGateway: config.ALBGatewayAPI, model.NLBGateway: config.NLBGatewayAPI}[kind]
 	return fmt.Errorf("feature gate %[1]s is off; set --feature-gates=%[1]s=true on the controller, or here if the controller has it", gate)
@@ -83,8 +83,8 @@ func (s *statusCommand) contradiction(m move, members []model.Member, seen ...ob
 	return ""
 }
 
-// abandoned is an object with the finalizer of a stack that is no member of it and is not being deleted: another class has it now, or
-// the flags are not those under which it got the finalizer.
+// abandoned returns an object with the finalizer of a stack that is no member of it and is not being deleted: another
+// class has it now, or the flags are not those under which it got the finalizer.
 func (s *statusCommand) abandoned(from model.StackID, asked model.Stack) (cluster.Ref, bool) {
 	v := cluster.NewView(s.store)
 	for _, obj := range s.store.All(cluster.Kind(from.Kind)) {

@@ -24,8 +24,8 @@ type move struct {
 	unserved bool
 }
 
-// moves are those that the command is about: what annotations of Gateways ask for, what tags in AWS show, and the load balancers of
-// Ingresses for which no Gateway asks.
+// moves returns the moves that the command is about: what annotations of Gateways ask for, what tags in AWS show, and
+// the load balancers of Ingresses for which no Gateway asks.
 func (s *statusCommand) moves(ctx context.Context) (out []move) {
 	add := func(m move) {
 		if !slices.ContainsFunc(out, func(o move) bool { return o.from == m.from && o.by == m.by && o.fault == nil && m.fault == nil }) {
@@ -75,7 +75,7 @@ func (s *statusCommand) moves(ctx context.Context) (out []move) {
 	return out
 }
 
-// takenBy is the stack whose load balancer a Gateway has taken over, by the tags in AWS.
+// takenBy returns the stack whose load balancer a Gateway has taken over, by the tags in AWS.
 func (s *statusCommand) takenBy(ctx context.Context, by model.StackID) (model.StackID, bool) {
 	live := s.draft(ctx, by).Have.Live(model.LoadBalancerID)
 	from, tagged := handover.From(live)

@@ -96,7 +96,7 @@ func (s steps) look(out *Status, m move, plan string) string {
 	return plan
 }
 
-// translate is the command that translates a load balancer.
+// translate returns the command that translates a load balancer.
 func (s steps) translate(from model.StackID, inPlace bool) string {
 	args := []string{"migrate", "--from-cluster"}
 	if inPlace {
@@ -108,7 +108,7 @@ func (s steps) translate(from model.StackID, inPlace bool) string {
 	return s.fulcrumLine(append(args, "--namespaces="+from.Namespace, "--ingress-name="+from.Name)...)
 }
 
-// written is what follows when manifests were written to a directory.
+// written returns what follows when manifests were written to a directory.
 func (s steps) written(dir string, inPlace bool) string {
 	out := "next: read them, then " + s.kubectlLine("apply", "-R", "-f", dir)
 	if inPlace {
@@ -117,8 +117,8 @@ func (s steps) written(dir string, inPlace bool) string {
 	return out
 }
 
-// release are the commands by which objects stop to ask for the load balancer: Ingresses are deleted, and Services are needed as
-// backends.
+// release returns the commands by which objects stop to ask for the load balancer: Ingresses are deleted, and Services
+// are needed as backends.
 func (s steps) release(out *Status) string {
 	var all []string
 	names := map[string][]string{}
@@ -143,7 +143,7 @@ func (s steps) kubectlLine(args ...string) string { return line("kubectl", appen
 
 func (s steps) fulcrumLine(args ...string) string { return line(s.program, append(args, s.fulcrum...)) }
 
-// line is a command line for a shell, whatever is in its words.
+// line returns a command line for a shell, whatever is in its words.
 func line(program string, args []string) string {
 	var out strings.Builder
 	out.WriteString(program)

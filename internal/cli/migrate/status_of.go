@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
-// status is where a load balancer is.
+// status returns where a load balancer is.
 func (s *statusCommand) status(ctx context.Context, m move) Status {
 	out := Status{from: m.from, Kind: string(m.from.Kind), Members: []output.Object{}, Obstacles: []output.Finding{}, Notes: []string{}}
 	if m.from.Kind != "" {
@@ -36,7 +36,7 @@ func (s *statusCommand) status(ctx context.Context, m move) Status {
 	return out
 }
 
-// ofIngresses is the status of a load balancer for which no Gateway asks. It returns why it is not known.
+// ofIngresses returns the status of a load balancer for which no Gateway asks. It returns why it is not known.
 func (s *statusCommand) ofIngresses(ctx context.Context, m move, out *Status) (unknown string) {
 	out.State = handover.InIngress
 	if why := s.unreadable(); why != "" {
@@ -60,7 +60,8 @@ func (s *statusCommand) ofIngresses(ctx context.Context, m move, out *Status) (u
 	return s.contradiction(m, d.Asked.Members, d.Have)
 }
 
-// statusOfMove is the status of a load balancer for which a Gateway asks, or which it has. It returns why it is not known.
+// statusOfMove returns the status of a load balancer for which a Gateway asks, or which it has. It returns why it is
+// not known.
 func (s *statusCommand) statusOfMove(ctx context.Context, m move, out *Status) (unknown string) {
 	if why := s.unreadable(); why != "" {
 		return why
@@ -136,7 +137,8 @@ func errorsOf(found finding.List) finding.List {
 	return slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool { return f.Severity != finding.Error })
 }
 
-// unavailableSecret is a finding that a Secret could not be read, on which both answers and certificates may depend.
+// unavailableSecret returns a finding that a Secret could not be read, on which both answers and certificates may
+// depend.
 func unavailableSecret(all ...finding.List) (finding.Finding, bool) {
 	for _, found := range all {
 		for _, f := range found {

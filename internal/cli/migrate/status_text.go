@@ -13,7 +13,8 @@ import (
 // mostObstacles are shown of one load balancer.
 const mostObstacles = 20
 
-// showStatus prints the status for people. Commands go to plain, where no line is wrapped, so that they can be copied.
+// showStatus prints the status in readable form. Commands go to plain, where no line is wrapped, so that they can be
+// copied.
 func showStatus(plain, w io.Writer, doc StatusDocument) {
 	if len(doc.LoadBalancers) == 0 {
 		fmt.Fprintln(w, "no Ingress of this controller has a load balancer, and no Gateway asks for one")
@@ -48,7 +49,7 @@ func showStatus(plain, w io.Writer, doc StatusDocument) {
 	}
 }
 
-// title is what people call the load balancer, or the Gateway that names none.
+// title returns what people call the load balancer, or the Gateway that names none.
 func (s Status) title() string {
 	if s.Kind == "" {
 		return "Gateway " + finding.Printable(s.Gateway)

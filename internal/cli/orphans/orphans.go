@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// New is the command orphans.
+// New returns the command orphans.
 func New(env output.Environment) *cobra.Command {
 	o := &orphansCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
@@ -154,7 +154,7 @@ type countedOwner struct {
 	stacks int
 }
 
-// Owned is that of the Owner.
+// Owned returns what the Owner returns, and counts it.
 func (o *countedOwner) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
 	owned, err := o.Owner.Owned(ctx, kind)
 	o.stacks += len(owned)

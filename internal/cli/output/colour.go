@@ -104,7 +104,7 @@ func wrapped(line string, width int) []string {
 	return append(out, part)
 }
 
-// wordsOf are those of a text, each with the spaces before it.
+// wordsOf returns the words of a text, each with the spaces before it.
 func wordsOf(text string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for text != "" {

@@ -62,12 +62,12 @@ type Field struct {
 	To    string `json:"to,omitempty"`
 }
 
-// Text is the change in one line.
+// Text returns the change in one line.
 func (f Field) Text() string {
 	return plan.Change{Path: f.Field, From: f.From, To: f.To}.String()
 }
 
-// Findings are findings for tools, in the order in which they are shown.
+// Findings returns findings for tools, in the order in which they are shown.
 func Findings(found finding.List) []Finding {
 	out := []Finding{}
 	for _, f := range found.Sorted() {

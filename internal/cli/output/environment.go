@@ -34,7 +34,7 @@ type Environment struct {
 	AnswerWithin time.Duration
 }
 
-// width is that of the terminal, 0 if there is none.
+// width returns the width of the terminal, 0 if there is none.
 func (e Environment) width() int {
 	if !e.Terminal || e.Width == nil {
 		return 0
@@ -47,7 +47,7 @@ func (e Environment) coloured() bool {
 	return e.Terminal && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
 }
 
-// Time is the time by the clock of the environment.
+// Time returns the time by the clock of the environment.
 func (e Environment) Time() time.Time {
 	if e.Clock == nil {
 		return time.Now()

@@ -23,8 +23,8 @@ func writeJSON(w io.Writer, v any) error {
 	return err
 }
 
-// escaped is a JSON document with escapes for what does not show as what it is, such as the control characters above ASCII,
-// which the encoder leaves as they are. Its values stay the same.
+// escaped returns a JSON document with escapes for what does not show as what it is, such as the control characters
+// above ASCII, which the encoder leaves as they are. Its values stay the same.
 func escaped(doc string) string {
 	var out strings.Builder
 	for _, r := range doc {

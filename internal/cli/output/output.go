@@ -38,10 +38,10 @@ func (o *Form) Check() error {
 	return WrongUse(fmt.Errorf("--output %q is none of %s and %s; %s", o.Kind, strings.Join(o.forms[:last], ", "), o.forms[last], SeeHelp(o.command)))
 }
 
-// Text reports whether the answer is for people.
+// Text reports whether the answer is in readable form.
 func (o *Form) Text() bool { return o.Kind == "text" }
 
-// Out is where the answer goes, in colours and wrapped if it is text for a terminal.
+// Out returns the writer for the answer, in colours and wrapped if it is text for a terminal.
 func (o *Form) Out() io.Writer { return o.To(o.command.OutOrStdout()) }
 
 // To is w for an answer.
@@ -52,7 +52,7 @@ func (o *Form) To(w io.Writer) io.Writer {
 	return Printable(w)
 }
 
-// Notes is where goes what is no part of a document.
+// Notes returns the writer for output that is not part of a document.
 func (o *Form) Notes() io.Writer {
 	if o.Text() {
 		return o.Out()

@@ -44,7 +44,7 @@ func ShowFindings(w io.Writer, found finding.List) {
 	more()
 }
 
-// Amount is a number of things, in words.
+// Amount returns a number of things, in words.
 func Amount(n int, of string) string {
 	if n == 1 {
 		return "1 " + of

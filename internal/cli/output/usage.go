@@ -17,7 +17,7 @@ type UsageError struct {
 	Code int
 }
 
-// WrongUse is the error of a command line that a command does not take.
+// WrongUse returns the error of a command line that a command does not take.
 func WrongUse(err error) error { return UsageError{err, ExitFailed} }
 
 // Exit codes. That of a wrong flag of a command is 1, since 2 is an answer of plan.
@@ -51,7 +51,7 @@ func didYouMean(cmd *cobra.Command, typed string) string {
 	return fmt.Sprintf("did you mean %q? ", names[0])
 }
 
-// SeeHelp is what to do about a wrong command line.
+// SeeHelp returns what to do about a wrong command line.
 func SeeHelp(cmd *cobra.Command) string { return fmt.Sprintf("run \"%s --help\"", cmd.CommandPath()) }
 
 // WrongFlag is said of a flag that is unknown or cannot be parsed. A word in front of it that is no

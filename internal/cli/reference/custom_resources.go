@@ -89,7 +89,7 @@ func fields(b *strings.Builder, path string, s apiextensionsv1.JSONSchemaProps) 
 	}
 }
 
-// admitted is what the API server checks of a field, and of each item or value that is no object.
+// admitted returns what the API server checks of a field, and of each item or value that is no object.
 func admitted(s apiextensionsv1.JSONSchemaProps, required bool) string {
 	var out []string
 	if required {

@@ -61,7 +61,7 @@ A list is separated by commas, and its flag may be repeated. A map is ` + "`key=
 	return b.String()
 }
 
-// flagType is the type of a flag in the words of the page.
+// flagType returns the type of a flag in the words of the page.
 func flagType(f *pflag.Flag) string {
 	switch t := f.Value.Type(); t {
 	case "stringSlice":

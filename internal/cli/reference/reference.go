@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Pages are the generated pages by their path below docs/.
+// Pages returns the generated pages by their path below docs/.
 func Pages() map[string]string {
 	return map[string]string{
 		"annotations-ingress.md": ingressAnnotations(),
@@ -29,7 +29,7 @@ func findings() string {
 	b.WriteString(generated)
 	b.WriteString(`# Findings
 
-A finding is what Fulcrum has to say about an object that a user wrote. Each becomes an event on the object to blame; its message begins with the reason and ends with the way out. What a finding blocks is held: it stays as it is live, and is not made where nothing is live.
+A finding is what Fulcrum has to say about an object that a user wrote. Each becomes an event on the object to blame; its message begins with the reason and ends with how to fix it. What a finding blocks is held: it stays as it is live, and is not made where nothing is live.
 
 The reach is the usual one. *rule*: one rule of one listener, for which a 503 stands in where nothing is live. *listener*: one port. *member*: everything that one Ingress contributes. *stack*: the whole load balancer. *nothing*: advice, or a conflict that an earlier member of the group won.
 
@@ -78,7 +78,7 @@ A Service is served where its ` + "`spec.loadBalancerClass`" + ` is that of ` + 
 ` + annotations("Service", settings.ServiceAnnotations, nil)
 }
 
-// annotations are the tables of a page. where, if there is one, is a column of its own.
+// annotations returns the tables of a page. where, if there is one, is a column of its own.
 func annotations(kind string, all settings.Annotations, where func(settings.Row) string) string {
 	head, rule := "| Key | Type | Default | Group | Meaning |", "|---|---|---|---|---|"
 	if where != nil {

@@ -87,7 +87,7 @@ type (
 // AcceleratorComparer compares the accelerator of a stack.
 type AcceleratorComparer struct{ *Comparer }
 
-// accelerators are those that AWS has of a stack, and the one that it is to have.
+// accelerators returns the accelerators that AWS has of a stack, and the one that it is to have.
 func (c AcceleratorComparer) accelerators() (out []Accelerator) {
 	if !c.Stack.ID.Kind.HasAccelerator() {
 		return nil
@@ -128,7 +128,7 @@ func (c AcceleratorComparer) accelerators() (out []Accelerator) {
 	return out
 }
 
-// made is how something compares that AWS lacks.
+// made returns how something compares that AWS lacks.
 func (c AcceleratorComparer) made(at plan.Address) compared {
 	for _, s := range c.steps[at] {
 		if s.Verb == plan.Create {
@@ -138,7 +138,7 @@ func (c AcceleratorComparer) made(at plan.Address) compared {
 	return c.notMade()
 }
 
-// below is how a part compares: what it is part of may go with all that is in it.
+// below returns how a part compares: what it is part of may go with all that is in it.
 func below(of, is compared) compared {
 	if of.State == surplus && is.State != surplus {
 		is.State, is.Changes, is.Note = surplus, nil, ""
@@ -146,7 +146,8 @@ func below(of, is compared) compared {
 	return is
 }
 
-// acceleratorListeners are those of a live accelerator, nil for one that is not there, and those that it is to have.
+// acceleratorListeners returns the accelerator listeners of a live accelerator, nil for one that is not there, and
+// those that it is to have.
 func (c AcceleratorComparer) acceleratorListeners(chosen []resolved.AcceleratorListenerChoices, a *observed.Accelerator, of compared) []AcceleratorListener {
 	out := []AcceleratorListener{}
 	add := func(is compared, protocol model.Base, ports []model.PortRange, affinity bool, w *model.AcceleratorListener, live []observed.EndpointGroup) {
@@ -217,7 +218,7 @@ func unready(e model.Endpoint) string {
 	return "waits for " + e.Unready
 }
 
-// endpoints are those of a live endpoint group, and those that it is to have.
+// endpoints returns the endpoints of a live endpoint group, and those that it is to have.
 func (c AcceleratorComparer) endpoints(desired []model.Endpoint, g observed.EndpointGroup, of compared) []Endpoint {
 	out := []Endpoint{}
 	is := map[string]compared{}
@@ -268,14 +269,14 @@ func (c AcceleratorComparer) endpoints(desired []model.Endpoint, g observed.Endp
 	return out
 }
 
-// Endpoint is an endpoint as AWS has it, with the load balancer that it leads to.
+// Endpoint returns an endpoint as AWS has it, with the load balancer that it leads to.
 func (c AcceleratorComparer) Endpoint(e observed.Endpoint) Endpoint {
 	out := c.endpoint(compared{State: live}, model.Endpoint{ID: e.ID, Weight: e.Weight, ClientIP: &e.ClientIP})
 	out.Health = e.Health
 	return out
 }
 
-// endpoint is an endpoint with the load balancer that it leads to.
+// endpoint returns an endpoint with the load balancer that it leads to.
 func (c AcceleratorComparer) endpoint(is compared, e model.Endpoint) Endpoint {
 	out := Endpoint{compared: is, ID: e.ID, Weight: e.Weight, ClientIP: e.ClientIP, From: OriginText(e.Origin), LoadBalancer: c.EndpointOf(e.ID)}
 	if a := c.desired.Accelerator; a != nil {
@@ -288,7 +289,7 @@ func (c AcceleratorComparer) endpoint(is compared, e model.Endpoint) Endpoint {
 	return out
 }
 
-// EndpointOf is the load balancer of an endpoint, nil if that is not known.
+// EndpointOf returns the load balancer of an endpoint, nil if that is not known.
 func (c AcceleratorComparer) EndpointOf(id string) *EndpointLoadBalancer {
 	for _, answer := range c.Facts.Endpoints {
 		for _, lb := range answer {
@@ -319,12 +320,12 @@ type Other struct {
 	Serving int `json:"serving"`
 }
 
-// Text is the endpoint group in words.
+// Text returns the endpoint group in words.
 func (o Other) Text() string {
 	return fmt.Sprintf("endpoint group %s of listener %s, traffic dial %d%%, %d of %d endpoints serving, %s, left alone", o.Region, o.Listener, o.Dial, o.Serving, o.Endpoints, OfOther(o.Owner))
 }
 
-// OthersOf are the endpoint groups of the accelerator of a draft that are not its object's.
+// OthersOf returns the endpoint groups of the accelerator of a draft that are not its object's.
 func OthersOf(d engine.Draft) (out []Other) {
 	if !d.Stack.ID.Kind.HasAccelerator() {
 		return nil
@@ -360,7 +361,7 @@ func ShowOthers(w io.Writer, before string, others []Other) {
 		func(n int) { fmt.Fprintf(w, "%s… and %d more endpoint groups of others\n", before, n) })
 }
 
-// endpoints are those of all endpoint groups of the stack's accelerators.
+// endpoints returns the endpoints of all endpoint groups of the stack's accelerators.
 func (s Stack) endpoints() (out []Endpoint) {
 	for _, a := range s.Accelerators {
 		for _, l := range a.Listeners {
@@ -383,7 +384,7 @@ func (s Stack) leading(to map[string][]output.Object) {
 	}
 }
 
-// stacks are those whose load balancers the accelerators of a stack lead to.
+// stacks returns the stacks whose load balancers the accelerators of a stack lead to.
 func (s Stack) stacks() map[string]bool {
 	out := map[string]bool{}
 	for _, e := range s.endpoints() {

@@ -90,7 +90,7 @@ func (t Text) endpoint(e Endpoint) {
 	t.compared(e.compared, 3, withFrom(finding.Printable(text), e.From))
 }
 
-// Text is the endpoint in words.
+// Text returns the endpoint in words.
 func (e Endpoint) Text() string {
 	text := e.ID
 	if len(e.Objects) > 0 {
@@ -107,7 +107,7 @@ func (e Endpoint) Text() string {
 	return text
 }
 
-// Text is the load balancer in words, with whose it is or without.
+// Text returns the load balancer in words, with whose it is or without.
 func (lb EndpointLoadBalancer) Text(whose bool) string {
 	text := fmt.Sprintf("%s load balancer %s (%s), %s", lb.Type, lb.Name, lb.Scheme, lb.Status)
 	if lb.Kind != "" && whose {
@@ -153,7 +153,7 @@ func (g *graph) endpoint(group int, e Endpoint) {
 	g.edge(at, g.loadBalancer(lb.Kind+" "+lb.ID, lb.Type, e.ID, lb.Name))
 }
 
-// loadBalancer is the node of a load balancer, whatever draws it first.
+// loadBalancer returns the node of a load balancer, whatever draws it first.
 func (g *graph) loadBalancer(stack, kind, arn, name string) int {
 	return g.node(stack+"|"+arn+name, fmt.Sprintf("%s load balancer\n%s", kind, name), loadBalancerShape, live)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// NewGet is the command get.
+// NewGet returns the command get.
 func NewGet(env output.Environment) *cobra.Command {
 	g := &getCommand{treeCommand{Source: input.Source{Env: env}}}
 	cmd := &cobra.Command{
@@ -125,7 +125,7 @@ func (g *getCommand) lines(s Stack) []getLoadBalancer {
 	return out
 }
 
-// with is the line with the targets of those of some target groups that have one of the ARNs.
+// with returns the line with the targets of those of some target groups that have one of the ARNs.
 func (one getLoadBalancer) with(groups []TargetGroup, arns map[string]bool) getLoadBalancer {
 	if healthy, targets, known := counted(groups, arns); known {
 		one.Healthy, one.Targets = &healthy, &targets
@@ -155,7 +155,7 @@ func counted(groups []TargetGroup, arns map[string]bool) (healthy, all int, know
 	return healthy, all, true
 }
 
-// created is when the oldest member was created, "" if that is not known.
+// created returns when the oldest member was created, "" if that is not known.
 func (g *getCommand) created(s Stack) string {
 	var oldest time.Time
 	for _, m := range s.Members {

@@ -3,7 +3,7 @@ package tree
 // acceleratorType is in place of AWS's words for types of load balancers.
 const acceleratorType = "accelerator"
 
-// line is the line of an accelerator. The endpoints that are the object's are its targets.
+// line returns the line of an accelerator. The endpoints that are the object's are its targets.
 func (a Accelerator) line(base getLoadBalancer) getLoadBalancer {
 	out := base
 	out.Name, out.Type, out.DNSName, out.State = a.Name, acceleratorType, a.DNSName, a.Status

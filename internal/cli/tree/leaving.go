@@ -19,7 +19,7 @@ type Leaving struct {
 	Until string `json:"until,omitempty"`
 }
 
-// String is the same in words.
+// String returns the same in words.
 func (l Leaving) String() string {
 	if l.Until == "" {
 		return fmt.Sprintf("%s is leaving for another load balancer; this one serves it until the other one does", finding.Ref(l.Object))
@@ -33,7 +33,8 @@ func ShowLeaving(w io.Writer, left []Leaving) {
 		func(n int) { fmt.Fprintf(w, "# … and %d more that leave\n", n) })
 }
 
-// LeavingOf are the members of a stack that go to another one and are still served here: the plan has no step for them yet.
+// LeavingOf returns the members of a stack that go to another one and are still served here: the plan has no step for
+// them yet.
 func LeavingOf(d engine.Draft, c config.Config, now time.Time) []Leaving {
 	var out []Leaving
 	for _, x := range d.Stack.Leavers {

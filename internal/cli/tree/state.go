@@ -60,7 +60,7 @@ func NewComparer(d engine.Draft, facts observed.Facts, of Behind) *Comparer {
 	return c
 }
 
-// stepsOf are the steps about a resource of AWS, in the order of the plan.
+// stepsOf returns the steps about a resource of AWS, in the order of the plan.
 func (c *Comparer) stepsOf(arn string) []plan.Step {
 	var out []plan.Step
 	for _, s := range c.Plan.Steps {
@@ -106,7 +106,7 @@ func ofPart(s plan.Step) bool {
 	return false
 }
 
-// created is how something compares that a step makes.
+// created returns how something compares that a step makes.
 func created(s plan.Step) compared {
 	return compared{State: missing, Note: waiting(s), Replaced: s.Replaced}
 }
@@ -147,7 +147,7 @@ func (c *Comparer) loadBalancers() []LoadBalancer {
 	return out
 }
 
-// forwarded are the ARNs of the target groups that the listeners and rules of a load balancer forward to. While one
+// forwarded returns the ARNs of the target groups that the listeners and rules of a load balancer forward to. While one
 // load balancer replaces another, each has its own.
 func forwarded(lb observed.LoadBalancer) map[string]bool {
 	out := map[string]bool{}
@@ -169,12 +169,12 @@ func forwarded(lb observed.LoadBalancer) map[string]bool {
 	return out
 }
 
-// desiredLoadBalancers are those by id.
+// desiredLoadBalancers returns the desired load balancers by id.
 func (c *Comparer) desiredLoadBalancers() map[string]*model.LoadBalancer {
 	return map[string]*model.LoadBalancer{model.LoadBalancerID: c.desired.LoadBalancer, model.FrontendNLBID: c.desired.FrontendNLB}
 }
 
-// notMade is how something compares that is desired, and that the plan does not make.
+// notMade returns how something compares that is desired, and that the plan does not make.
 func (c *Comparer) notMade() compared {
 	if slices.ContainsFunc(c.Findings, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
 		return compared{State: missing, Note: "held, see the findings"}
@@ -217,7 +217,7 @@ func (c *Comparer) listeners(id string, at []plan.Address, lb *observed.LoadBala
 	return out
 }
 
-// heldListeners are the desired ones that are neither there nor made.
+// heldListeners returns the desired ones that are neither there nor made.
 func (c *Comparer) heldListeners(id string, others []Listener) []Listener {
 	var out []Listener
 	lb := c.desiredLoadBalancers()[id]
@@ -263,7 +263,7 @@ func (c *Comparer) rules(port int32, at []plan.Address, have []observed.Rule) []
 	return out
 }
 
-// moved are the priorities that rules of a listener end with, by their ids.
+// moved returns the priorities that rules of a listener end with, by their ids.
 func (c *Comparer) moved(at []plan.Address) map[string]int32 {
 	out := map[string]int32{}
 	for _, s := range c.Plan.Steps {
@@ -276,7 +276,7 @@ func (c *Comparer) moved(at []plan.Address) map[string]int32 {
 	return out
 }
 
-// desiredRules are those of a port by their conditions, by which live ones are known again. Those that
+// desiredRules returns the desired rules of a port by their conditions, by which live ones are known again. Those that
 // have the same conditions are in their order.
 func (c *Comparer) desiredRules(port int32) map[string][]model.Rule {
 	out := map[string][]model.Rule{}
@@ -302,7 +302,7 @@ func heldText(r model.Rule) string {
 	return "held, see the findings"
 }
 
-// OriginText is the object and field that something comes from, "" if none is known.
+// OriginText returns the object and field that something comes from, "" if none is known.
 func OriginText(o finding.Origin) string {
 	if o == (finding.Origin{}) {
 		return ""
@@ -310,7 +310,7 @@ func OriginText(o finding.Origin) string {
 	return finding.Printable(o.String())
 }
 
-// Actions are what is done with requests, with the stack's own target groups by id.
+// Actions returns what is done with requests, with the stack's own target groups by id.
 func (c *Comparer) Actions(actions []model.Action) string {
 	return finding.Printable(plan.ActionsText(c.named(actions)))
 }
@@ -331,7 +331,7 @@ func (c *Comparer) Same(x, y []model.Action) bool {
 	return ordered(x) == ordered(y)
 }
 
-// named are actions with target groups of the stack by their ids. They share no list with those that are given.
+// named returns actions with target groups of the stack by their ids. They share no list with those that are given.
 func (c *Comparer) named(actions []model.Action) []model.Action {
 	out := slices.Clone(actions)
 	for i, a := range out {
@@ -350,7 +350,7 @@ func (c *Comparer) named(actions []model.Action) []model.Action {
 	return out
 }
 
-// ForwardsTo are the target groups of actions.
+// ForwardsTo returns the target groups of actions.
 func (c *Comparer) ForwardsTo(actions []model.Action) []string {
 	var out []string
 	for _, a := range actions {
@@ -386,7 +386,7 @@ func (c *Comparer) certificates(l observed.Listener) []Certificate {
 	return append(out, c.addedCertificates(c.addresses[l.ARN], l.Certificate)...)
 }
 
-// newCertificates are those of a listener that is made.
+// newCertificates returns the certificates of a listener that is created.
 func (c *Comparer) newCertificates(byDefault string, at plan.Address) []Certificate {
 	if byDefault == "" {
 		return nil
@@ -416,7 +416,7 @@ func (c *Comparer) certificate(arn string, s state, byDefault bool) Certificate 
 	return out
 }
 
-// ImportedFrom is the Secret that a controller imported a certificate from, as namespace/name; "" if none is known.
+// ImportedFrom returns the Secret that a controller imported a certificate from, as namespace/name; "" if none is known.
 func ImportedFrom(f observed.Facts, arn string) string {
 	id := f.CertificateOwners[arn].ResourceID
 	for _, own := range f.OwnCertificates {
@@ -433,7 +433,7 @@ func ImportedFrom(f observed.Facts, arn string) string {
 	return secret
 }
 
-// TargetGroups are those that AWS has, and those that it is to have.
+// TargetGroups returns the target groups that AWS has, and those that it is to have.
 func (c *Comparer) TargetGroups() []TargetGroup {
 	out := []TargetGroup{}
 	from := map[string]string{}

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// BoundTo are the endpoints that are to be registered, by the ARN of the target group. A target group is
+// BoundTo returns the endpoints that are to be registered, by the ARN of the target group. A target group is
 // left out whose endpoints cannot be determined from the objects, or that is not filled by one binding
 // of this cluster alone.
 func BoundTo(store *cluster.Memory, c config.Config) map[string][]targets.Endpoint {

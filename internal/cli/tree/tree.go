@@ -21,7 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// New is the command tree.
+// New returns the command tree.
 func New(env output.Environment) *cobra.Command {
 	t := &treeCommand{Source: input.Source{Env: env}, behind: true}
 	cmd := &cobra.Command{
@@ -164,7 +164,7 @@ func (t *treeCommand) show(w io.Writer, all Document) error {
 // NoStacks is the answer where no object has a part in a load balancer.
 const NoStacks = "no object belongs to a load balancer of this controller"
 
-// HealthAndCertificates are what tree shows besides what a plan needs.
+// HealthAndCertificates returns what tree shows besides what a plan needs.
 func HealthAndCertificates(d engine.Draft) []model.Question {
 	var out []model.Question
 	for _, g := range d.Have.TargetGroups {

@@ -46,15 +46,15 @@ func (v *View) Look(ctx context.Context) (last, now Picture, err error) {
 	return last, now, err
 }
 
-// LookAgain is a look for which AWS is read again, however young what it has shown is.
+// LookAgain returns a look for which AWS is read again, however young what it has shown is.
 func (v *View) LookAgain(ctx context.Context) (last, now Picture, err error) {
 	v.again = true
 	defer func() { v.again = false }()
 	return v.Look(ctx)
 }
 
-// UIDOf is the UID of an object that the last look has read. There is false for an object that it has not found; both are
-// unknown before the first look.
+// UIDOf returns the UID of an object that the last look has read. There is false for an object that it has not found;
+// both are unknown before the first look.
 func (v *View) UIDOf(o output.Object) (uid string, there bool) {
 	if v.store == nil {
 		return "", true

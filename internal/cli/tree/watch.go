@@ -64,9 +64,9 @@ type Picture struct {
 	Notes string
 }
 
-// sight is the picture now. The load balancers that differ from the last one, which is empty the first time, are looked at
-// twice: objects are read at each look, and load balancers may be older, so that what looks as if it were missing may have
-// been made.
+// sight returns the picture now. The load balancers that differ from the last one, which is empty the first time, are
+// looked at twice: objects are read at each look, and load balancers may be older, so that what looks as if it were
+// missing may have been made.
 func (t *treeCommand) sight(ctx context.Context, stdin io.Reader, last Picture) (Picture, error) {
 	t.Younger = durations.Often
 	unchanged := map[string]bool{}
@@ -100,10 +100,10 @@ func (t *treeCommand) sight(ctx context.Context, stdin io.Reader, last Picture) 
 	return t.picture(ctx, stdin)
 }
 
-// keyOf is a stack as its kind and id.
+// keyOf returns a stack as its kind and id.
 func keyOf(id model.StackID) string { return string(id.Kind) + " " + id.String() }
 
-// differing are the stacks of a document that another one does not have, or has otherwise, by kind and id.
+// differing returns the stacks of a document that another one does not have, or has otherwise, by kind and id.
 func differing(last, now Document) (map[string]bool, error) {
 	was, err := last.byStack()
 	if err != nil {
@@ -119,7 +119,7 @@ func differing(last, now Document) (map[string]bool, error) {
 	return out, err
 }
 
-// byStack are the stacks of a document as JSON, by kind and id.
+// byStack returns the stacks of a document as JSON, by kind and id.
 func (d Document) byStack() (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, s := range d.Stacks {
@@ -146,8 +146,8 @@ func (t *treeCommand) picture(ctx context.Context, stdin io.Reader) (Picture, er
 	return Picture{all, text.String(), notes.String()}, err
 }
 
-// changed is what is shown of a picture: as a text all of the first one, and of each later one what has changed, with the
-// time; in other forms all of it.
+// changed returns what is shown of a picture: as a text all of the first one, and of each later one what has changed,
+// with the time; in other forms all of it.
 func (t *treeCommand) changed(first bool, last, text string) string {
 	switch {
 	case first:
@@ -197,7 +197,7 @@ func sectionsOf(text string) sections {
 	return out
 }
 
-// without are the lines that others does not have, or has less often.
+// without returns the lines that others does not have, or has less often.
 func without(lines, others []string) []string {
 	count := map[string]int{}
 	for _, l := range others {

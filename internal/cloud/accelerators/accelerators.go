@@ -79,7 +79,7 @@ func (c *Accelerators) foreignToOwner(tags map[string]string, kind plan.Resource
 	}
 }
 
-// acceleratorOf is the accelerator that an ARN is a part of.
+// acceleratorOf returns the accelerator that an ARN is a part of.
 func acceleratorOf(arn string) string {
 	of, _, _ := strings.Cut(arn, "/listener/")
 	return of

@@ -71,7 +71,7 @@ func (w writer) lookup(a plan.Address) (string, error) {
 	return arn, w.owned(arn)
 }
 
-// unknown is the error of a step whose object was not made.
+// unknown returns the error of a step whose object was not made.
 func unknown(a plan.Address) error {
 	return sdk.Failed(failure.Conflict, a.String(), "its id is not known, since what makes it was not carried out")
 }

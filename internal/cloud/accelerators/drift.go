@@ -9,7 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 )
 
-// Checks are what there is to read again now, to find what others have changed: nothing where no accelerator was looked at.
+// Checks returns what there is to read again now, to find what others have changed: nothing where no accelerator was
+// looked at.
 func (c *Accelerators) Checks() []drift.Check {
 	var out []drift.Check
 	now := c.Config.Clock.Now()

@@ -150,7 +150,7 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 	return nil
 }
 
-// clientIP is what is sent for an endpoint that stays as it is: nothing where AWS takes only one value.
+// clientIP returns what is sent for an endpoint that stays as it is: nothing where AWS takes only one value.
 func clientIP(e observed.Endpoint) *bool {
 	if !strings.HasPrefix(e.ID, "arn:") {
 		return nil

@@ -23,7 +23,7 @@ type portsOf struct {
 	at    time.Time
 }
 
-// stackOf is the stack that tags name, false if they name none.
+// stackOf returns the stack that tags name, false if they name none.
 func stackOf(tags map[string]string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		if value := tags[naming.StackTag(k)]; value != "" && tags[naming.ResourceTag(k)] != "" {
@@ -33,7 +33,8 @@ func stackOf(tags map[string]string) (model.StackID, bool) {
 	return model.StackID{}, false
 }
 
-// LoadBalancers are those that may be endpoints, from what is known of all load balancers of the region.
+// LoadBalancers returns the load balancers that may be endpoints, from what is known of all load balancers of the
+// region.
 func (c *Accelerators) LoadBalancers(ctx context.Context, q model.AskLoadBalancers) ([]observed.EndpointLoadBalancer, error) {
 	var out []observed.EndpointLoadBalancer
 	c.inv.Read(func() {
@@ -74,7 +75,7 @@ func (c *Accelerators) LoadBalancers(ctx context.Context, q model.AskLoadBalance
 	return out, nil
 }
 
-// endpoint is a load balancer with what its tags and target groups say of it. The lock of the inventory is held.
+// endpoint returns a load balancer with what its tags and target groups say of it. The lock of the inventory is held.
 func (c *Accelerators) endpoint(arn string, e *inventory.LoadBalancer) observed.EndpointLoadBalancer {
 	out := observed.EndpointLoadBalancer{LoadBalancer: e.Seen}
 	out.Listeners = nil

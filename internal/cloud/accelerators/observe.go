@@ -137,7 +137,7 @@ func (c *Accelerators) Distrust(id model.StackID) (young bool) {
 	return young
 }
 
-// Owned are the accelerators of the cluster by the stacks that their tags name. Tags that were never read are read.
+// Owned returns the accelerators of the cluster by the stacks that their tags name. Tags that were never read are read.
 func (c *Accelerators) Owned(ctx context.Context) (map[model.StackID][]string, error) {
 	if err := (reading{c}).list(ctx, time.Time{}); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (c *Accelerators) Owned(ctx context.Context) (map[model.StackID][]string, e
 	return out, nil
 }
 
-// Having are the accelerators of the cluster, and those that it has endpoint groups of, that have an endpoint.
+// Having returns the accelerators of the cluster, and those that it has endpoint groups of, that have an endpoint.
 func (c *Accelerators) Having(endpoint string) (out []string) {
 	c.With(func() {
 		for arn, e := range c.all {

@@ -248,7 +248,7 @@ func (c reading) readParts(ctx context.Context, arn string) error {
 	return nil
 }
 
-// changes are the kinds of what differs, of endpoint groups those of some regions. Health changes by itself.
+// changes returns the kinds of what differs, of endpoint groups those of some regions. Health changes by itself.
 func changes(was, is []observed.AcceleratorListener, of func(region string) bool) (out []plan.ResourceKind) {
 	type parts struct {
 		listeners []observed.AcceleratorListener

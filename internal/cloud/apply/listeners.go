@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// certificateList is the one certificate that a call may carry, nil if there is none.
+// certificateList returns the one certificate that a call may carry, nil if there is none.
 func certificateList(arn string) []elbtypes.Certificate {
 	if arn == "" {
 		return nil
@@ -26,7 +26,7 @@ func certificateList(arn string) []elbtypes.Certificate {
 	return []elbtypes.Certificate{{CertificateArn: aws.String(arn)}}
 }
 
-// alpnPolicy is a policy in the form of calls, nil to leave it as it is.
+// alpnPolicy returns a policy in the form of calls, nil to leave it as it is.
 func alpnPolicy(policy string) []string {
 	if policy == "" {
 		return nil
@@ -96,7 +96,7 @@ func forgetBoth(lb string) func(*inventory.Inventory) {
 	}
 }
 
-// latest is when the youngest of the things that actions need was made from here.
+// latest returns when the youngest of the things that actions need was made from here.
 func latest(v *inventory.Inventory, made time.Time, actions []model.Action, known plan.Known) time.Time {
 	for _, a := range actions {
 		f, ok := a.(model.Forward)

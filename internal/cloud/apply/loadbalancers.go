@@ -42,7 +42,7 @@ func groupIDs(groups []plan.GroupID, known plan.Known) ([]string, error) {
 	return out, nil
 }
 
-// subnetMappings are subnets with those addresses that are not left to AWS.
+// subnetMappings returns subnets with those addresses that are not left to AWS.
 func subnetMappings(subnets []plan.SubnetMapping) []elbtypes.SubnetMapping {
 	var out []elbtypes.SubnetMapping
 	for _, m := range subnets {
@@ -260,7 +260,7 @@ func (w *loadBalancerWriter) setAddressType(ctx context.Context, a plan.SetAddre
 	})
 }
 
-// withoutIPv6 are the subnets of a load balancer that has no IPv6 any more.
+// withoutIPv6 returns the subnets of a load balancer that has no IPv6 any more.
 func withoutIPv6(mappings []model.SubnetMapping) (out []model.SubnetMapping) {
 	for _, m := range mappings {
 		m.IPv6, m.SourceNATPrefix = "", ""

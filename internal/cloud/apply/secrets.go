@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// SecretsIn are the client secrets and private keys that a step sends.
+// SecretsIn returns the client secrets and private keys that a step sends.
 func SecretsIn(do plan.Action) (out []string) {
 	if do, ok := do.(plan.ImportCertificate); ok {
 		return certificates.KeyTexts(do.Content.Key)

@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// tracking are the tags among others that say whose a resource is.
+// tracking returns the tags among others that say whose a resource is.
 func tracking(tags map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range tags {

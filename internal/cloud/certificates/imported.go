@@ -159,7 +159,7 @@ func (c *Certificates) Imports(id model.StackID) observed.Imports {
 	return out
 }
 
-// ownerOfStack is the namespace of a stack, or its IngressGroup, from its tag.
+// ownerOfStack returns the namespace of a stack, or its IngressGroup, from its tag.
 func ownerOfStack(tag string) string {
 	owner, _, _ := strings.Cut(tag, "/")
 	return owner
@@ -176,7 +176,7 @@ func (c *Certificates) write(w writtenCertificate) {
 	c.With(func() { c.certs.own = own })
 }
 
-// KeyTexts are the forms in which an error might quote a private key.
+// KeyTexts returns the forms in which an error might quote a private key.
 func KeyTexts(key model.Secret) []string {
 	text := key.Reveal()
 	out := []string{text, base64.StdEncoding.EncodeToString([]byte(text))}

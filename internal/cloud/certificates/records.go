@@ -94,7 +94,7 @@ func (c *Zones) readHostedZones(ctx context.Context) (out []observed.HostedZone,
 	return out, nil
 }
 
-// lock is why records cannot be changed, as AWS answered a short while ago. The lock is
+// lock returns why records cannot be changed, as AWS answered a short while ago. The lock is
 // held.
 func (c *Zones) lock() *observed.Fault {
 	if c.Younger(c.lockedAt, durations.LastRetry) {

@@ -27,7 +27,7 @@ type validationEntry struct {
 	at time.Time
 }
 
-// validationRecords are the records that a description names; complete says that ACM has named one
+// validationRecords returns the records that a description names; complete says that ACM has named one
 // for each domain.
 func validationRecords(d *acmtypes.CertificateDetail) (out []observed.DNSRecord, complete bool) {
 	complete = len(d.DomainValidationOptions) > 0

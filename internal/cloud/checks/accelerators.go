@@ -137,7 +137,7 @@ func (u *usageOf) accelerator(ctx context.Context, a gatypes.Accelerator) (ours 
 	return true, nil
 }
 
-// acceleratorReads are calls that read accelerators, by the permission that they need.
+// acceleratorReads returns calls that read accelerators, by the permission that they need.
 func (c *Checker) acceleratorReads() map[string]func(context.Context) error {
 	const none = "arn:aws:globalaccelerator::000000000000:accelerator/00000000-0000-0000-0000-000000000000"
 	return map[string]func(context.Context) error{

@@ -87,7 +87,7 @@ func permissionOf(err error) (Permission, error) {
 	return PermissionGranted, nil // AWS looked at the values, which name nothing
 }
 
-// Partition is that of the region.
+// Partition returns the partition of the region.
 func (c *Checker) Partition() string { return services.Partition(c.Config.Region) }
 
 // Denied reports whether an error is that of a caller without the permission.
@@ -98,7 +98,7 @@ func (c *Checker) arn(service, resource string) *string {
 	return aws.String(fmt.Sprintf("arn:%s:%s:%s:000000000000:%s", c.Partition(), service, c.Config.Region, resource))
 }
 
-// reads are calls that read, by the permission that they need.
+// reads returns calls that read, by the permission that they need.
 func (c *Checker) reads() map[string]func(context.Context) error {
 	balancer := c.arn("elasticloadbalancing", "loadbalancer/app/none/0000000000000000")
 	listener := c.arn("elasticloadbalancing", "listener/app/none/0000000000000000/0000000000000000")
@@ -188,7 +188,7 @@ func (c *Checker) reads() map[string]func(context.Context) error {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// dryRuns are changes of EC2 that AWS only checks the permission for, by that permission. Each has DryRun set; the
+// dryRuns returns changes of EC2 that AWS only checks the permission for, by that permission. Each has DryRun set; the
 // fence, which does not know that, is left out for them.
 func (c *Checker) dryRuns() map[string]func(context.Context) error {
 	api := c.Unfenced().EC2

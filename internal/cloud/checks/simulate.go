@@ -59,7 +59,7 @@ func (c *Checker) Simulate(ctx context.Context, who Identity, s Simulation) (map
 
 var assumedRole = regexp.MustCompile(`^arn:([a-z-]+):sts::([0-9]+):assumed-role/([^/]+)/.*$`)
 
-// policySource is the user or role whose policies count for a caller.
+// policySource returns the user or role whose policies count for a caller.
 func policySource(arn string) string {
 	return assumedRole.ReplaceAllString(arn, "arn:$1:iam::$2:role/$3")
 }

@@ -234,7 +234,7 @@ func OptionalNumber[T int32 | int64](n T) *T {
 	return &n
 }
 
-// without is the text, empty where it is the one that stands for "unchanged".
+// without returns the text, empty where it is the one that stands for "unchanged".
 func without(s *string, unchanged string) string {
 	if aws.ToString(s) == unchanged {
 		return ""

@@ -37,8 +37,8 @@ func LoadBalancerFromAWS(lb elbtypes.LoadBalancer) observed.LoadBalancer {
 	return out
 }
 
-// loadBalancerType is the type of a load balancer. Where AWS shows none that is known, the ARN has it: what may be done
-// to a listener depends on it, and a load balancer of a type that is not the desired one is replaced.
+// loadBalancerType returns the type of a load balancer. Where AWS shows none that is known, the ARN has it: what may be
+// done to a listener depends on it, and a load balancer of a type that is not the desired one is replaced.
 func loadBalancerType(lb elbtypes.LoadBalancer) string {
 	if slices.Contains(lb.Type.Values(), lb.Type) {
 		return string(lb.Type)
@@ -52,7 +52,7 @@ func loadBalancerType(lb elbtypes.LoadBalancer) string {
 	return ""
 }
 
-// schemeFromAWS is the scheme of a load balancer, "" where AWS shows none that is known.
+// schemeFromAWS returns the scheme of a load balancer, "" where AWS shows none that is known.
 func schemeFromAWS(scheme elbtypes.LoadBalancerSchemeEnum) model.Scheme {
 	if slices.Contains(scheme.Values(), scheme) {
 		return model.Scheme(scheme)
@@ -60,7 +60,7 @@ func schemeFromAWS(scheme elbtypes.LoadBalancerSchemeEnum) model.Scheme {
 	return ""
 }
 
-// SubnetsFromAWS are the subnets of a load balancer in order.
+// SubnetsFromAWS returns the subnets of a load balancer in order.
 func SubnetsFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	var out []string
 	for _, z := range zones {
@@ -70,7 +70,7 @@ func SubnetsFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	return out
 }
 
-// AddressesFromAWS are the allocations of the elastic addresses of a load balancer in order.
+// AddressesFromAWS returns the allocations of the elastic addresses of a load balancer in order.
 func AddressesFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	var out []string
 	for _, z := range zones {
@@ -84,7 +84,7 @@ func AddressesFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	return out
 }
 
-// MappingsFromAWS are the subnets of a network load balancer with the first address of each kind, ascending by
+// MappingsFromAWS returns the subnets of a network load balancer with the first address of each kind, ascending by
 // subnet.
 func MappingsFromAWS(zones []elbtypes.AvailabilityZone) []model.SubnetMapping {
 	var out []model.SubnetMapping

@@ -81,7 +81,7 @@ func (w *Watch) Step(ctx context.Context) time.Duration {
 	return time.Duration(float64(calls.Load()) / (Share * max(w.AWS.ReadRate(), slowest)) * float64(time.Second))
 }
 
-// next is the check that is most overdue by the measure of its period, so that all periods grow by the same
+// next returns the check that is most overdue by the measure of its period, so that all periods grow by the same
 // factor where the share does not suffice. By the time alone, what has a short period would wait as long as
 // everything else. It is -1 with the time until a check is due if none is.
 func (w *Watch) next(now time.Time) (index int, wait time.Duration) {
@@ -139,7 +139,7 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// spread is a part of a period that depends on the key alone.
+// spread returns a part of a period that depends on the key alone.
 func spread(key string, period time.Duration) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key)) // a hash takes everything

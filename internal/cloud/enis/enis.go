@@ -85,7 +85,7 @@ const (
 	byAddress  lookup = "addresses"
 )
 
-// found are the interfaces that were found so, by key.
+// found returns the interfaces that were found so, by key.
 func (m *memory) found(by lookup) map[string]foundENIs {
 	switch by {
 	case byInstance:
@@ -292,7 +292,7 @@ func instanceENI(n ec2types.InstanceNetworkInterface) network.ENI {
 	return i
 }
 
-// texts are one field of each of a list.
+// texts returns one field of each of a list.
 func texts[T any](list []T, field func(T) *string) []string {
 	var out []string
 	for _, v := range list {

@@ -133,7 +133,7 @@ func serves(s observed.Stack, q model.AskSubnets) bool {
 	})
 }
 
-// maxAge is how old facts of the network may be: where nothing is to be made they only confirm
+// maxAge returns how old facts of the network may be: where nothing is to be made they only confirm
 // what is there.
 func (f *Facts) maxAge(s observed.Stack) time.Duration {
 	if s.Live(model.LoadBalancerID) != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// noneAge is for how long "there is none" is kept where so many names have that answer: they are
+// noneAge returns how long the answer "there is none" is kept where so many names have that answer: they are
 // looked for one by one, and all together must not cost more than a call every two seconds.
 func noneAge(names int) time.Duration {
 	return max(durations.None, time.Duration(names)*durations.NoneEach)
@@ -44,7 +44,7 @@ type foundName struct {
 	at  time.Time
 }
 
-// age is for how long the answer is given; one that there is something, for so long.
+// age returns how long the answer is given; the answer that something exists, as long as found.
 func (f foundName) age(all map[string]foundName, found time.Duration) time.Duration {
 	if f.arn != "" {
 		return found

@@ -161,7 +161,7 @@ func glob(pattern, text string) bool {
 	return text != "" && pattern[0] == text[0] && glob(pattern[1:], text[1:])
 }
 
-// subnets are all subnets of the VPC, by id, with the types of their zones.
+// subnets returns all subnets of the VPC, by id, with the types of their zones.
 func (n *networkFacts) subnets(ctx context.Context, maxAge time.Duration) ([]observed.Subnet, error) {
 	cached := func() (out []observed.Subnet, ok bool) {
 		n.With(func() { out, ok = n.list, n.Younger(n.listAt, maxAge) })

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// MadeAt is when a resource was made from here, zero if it was not.
+// MadeAt returns when a resource was made from here, zero if it was not.
 func (v *Inventory) MadeAt(kind plan.ResourceKind, id string) (at time.Time) {
 	v.Read(func() {
 		switch kind {
@@ -33,7 +33,7 @@ func (v *Inventory) MadeAt(kind plan.ResourceKind, id string) (at time.Time) {
 	return at
 }
 
-// AttributesAt is when the attributes were read.
+// AttributesAt returns when the attributes were read.
 func (v *Inventory) AttributesAt(q model.AskAttributes) (at time.Time) {
 	v.Read(func() {
 		switch plan.ResourceKind(q.Of) {

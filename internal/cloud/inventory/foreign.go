@@ -55,7 +55,7 @@ func (v *foreign) gone(tags map[string]string, kind plan.ResourceKind, id string
 	v.add(tags, observed.Foreign{Kind: string(kind), ID: id, Deleted: resourceOf(tags)})
 }
 
-// resourceOf is the id of a resource in its stack, as its tags name it.
+// resourceOf returns the id of a resource in its stack, as its tags name it.
 func resourceOf(tags map[string]string) string {
 	for _, k := range model.Kinds {
 		if id := tags[naming.ResourceTag(k)]; id != "" {
@@ -94,7 +94,7 @@ func (v *foreign) add(tags map[string]string, f observed.Foreign) {
 	}
 }
 
-// To are the changes that others have made to a stack recently.
+// To returns the changes that others have made to a stack recently.
 func (v *foreign) To(id model.StackID, now time.Time) (out []observed.Foreign) {
 	for _, f := range v.of[foreignOf{id.Kind, naming.StackTagValue(id)}] {
 		if now.Sub(f.At) <= durations.Kept {
@@ -113,7 +113,7 @@ func (v *foreign) dropOld(now time.Time) {
 	}
 }
 
-// StackOf is the stack that a tag names.
+// StackOf returns the stack that a tag names.
 func StackOf(kind model.Kind, value string) model.StackID {
 	if namespace, name, ok := strings.Cut(value, "/"); ok {
 		return model.StackID{Kind: kind, Namespace: namespace, Name: name}
@@ -169,7 +169,7 @@ func (v *foreign) Listeners(e *LoadBalancer, now map[string]*Listener, at time.T
 	}
 }
 
-// listenerID is the id in the address of the listener on a port.
+// listenerID returns the id in the address of the listener on a port.
 func listenerID(lb observed.LoadBalancer, port int32) string {
 	if resourceOf(lb.Tags) == model.FrontendNLBID {
 		return naming.FrontendListenerID(port)

@@ -101,7 +101,7 @@ type SecurityGroup struct {
 	Written time.Time
 }
 
-// New is the inventory of a cluster in a VPC, which knows nothing yet.
+// New returns the inventory of a cluster in a VPC, which knows nothing yet.
 func New(cluster, vpc string, refresh time.Duration, clock clock.PassiveClock) *Inventory {
 	v := &Inventory{keys: keys{Cluster: cluster, VPC: vpc, refresh: refresh}, Took: map[string]time.Duration{}}
 	v.Foreign.clock = clock

@@ -29,10 +29,10 @@ type keys struct {
 	NextTags time.Time
 }
 
-// stackKind is what byStack is for a kind of stack.
+// stackKind returns what byStack is for a kind of stack.
 func stackKind(k model.Kind) string { return byStack + " " + string(k) }
 
-// ofStack are the keys of a resource by its tags.
+// ofStack returns the keys of a resource by its tags.
 func (v *keys) ofStack(tags map[string]string) (out []Key) {
 	if !naming.Owns(v.Cluster, tags) {
 		return nil
@@ -87,7 +87,7 @@ func (v *keys) withTags(keys []Key, arn, vpc string, tagsAt time.Time) []Key {
 	return slices.Clip(keys)
 }
 
-// tagsUntil is when tags are to be read again that were read at a time.
+// tagsUntil returns when tags are to be read again that were read at a time.
 func (v *keys) tagsUntil(at time.Time, arn string) time.Time {
 	return at.Add(v.refresh + sdk.FreshFor(v.refresh, arn))
 }
@@ -100,7 +100,7 @@ func (v *keys) noteTagsUntil(at time.Time) {
 	}
 }
 
-// OldTags are the load balancers and target groups of the VPC whose tags were read too long ago. It
+// OldTags returns the load balancers and target groups of the VPC whose tags were read too long ago. It
 // notes when the next ones will be.
 func (v *Inventory) OldTags(now time.Time) (out []string) {
 	v.NextTags = time.Time{}

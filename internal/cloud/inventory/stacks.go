@@ -10,24 +10,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// StackLoadBalancers are the load balancers of a stack, under the lock of the inventory.
+// StackLoadBalancers returns the load balancers of a stack, under the lock of the inventory.
 func (v *Inventory) StackLoadBalancers(id model.StackID) iter.Seq2[string, *LoadBalancer] {
 	return Only(ofStack(v.LoadBalancers, id), func(e *LoadBalancer) bool { return e.Seen.VPC == v.VPC && naming.Belongs(v.Cluster, id, e.Seen.Tags) })
 }
 
-// StackTargetGroups are the target groups of a stack, under the lock of the inventory.
+// StackTargetGroups returns the target groups of a stack, under the lock of the inventory.
 func (v *Inventory) StackTargetGroups(id model.StackID) iter.Seq2[string, *TargetGroup] {
 	return Only(ofStack(v.TargetGroups, id), func(e *TargetGroup) bool { return e.VPC == v.VPC && naming.Belongs(v.Cluster, id, e.Seen.Tags) })
 }
 
-// StackSecurityGroups are the security groups of a stack, under the lock of the inventory.
+// StackSecurityGroups returns the security groups of a stack, under the lock of the inventory.
 func (v *Inventory) StackSecurityGroups(id model.StackID) iter.Seq2[string, *SecurityGroup] {
 	return Only(ofStack(v.SecurityGroups, id), func(e *SecurityGroup) bool { return naming.Belongs(v.Cluster, id, e.Seen.Tags) })
 }
 
-// Adopter is the load balancer that was made for a stack and that another stack has, with that stack; nil if there is none. One
-// with the tag that records it comes before one whose name alone shows it.
-// Called under the lock of the inventory.
+// Adopter returns the load balancer that was made for a stack and that another stack has, with that stack; nil if there
+// is none. One with the tag that records it comes before one whose name alone shows it. Called under the lock of the
+// inventory.
 func (v *Inventory) Adopter(id model.StackID) (out *observed.Adopter) {
 	for arn, e := range v.LoadBalancers.Having(byAdopted, naming.Adopted(id)) {
 		if e.Seen.VPC != v.VPC || out != nil && out.LoadBalancer.ARN < arn {
@@ -59,7 +59,7 @@ func ofStack[E any](t *Table[E], id model.StackID) iter.Seq2[string, *E] {
 	return t.Having(stackKind(id.Kind), naming.StackTagValue(id))
 }
 
-// Only are those of a sequence that a condition holds for.
+// Only returns the entries of a sequence for which a condition holds.
 func Only[E any](all iter.Seq2[string, *E], is func(*E) bool) iter.Seq2[string, *E] {
 	return func(yield func(string, *E) bool) {
 		for id, e := range all {
@@ -70,7 +70,7 @@ func Only[E any](all iter.Seq2[string, *E], is func(*E) bool) iter.Seq2[string, 
 	}
 }
 
-// LoadBalancersOf are the ARNs of the load balancers of a stack.
+// LoadBalancersOf returns the ARNs of the load balancers of a stack.
 func (v *Inventory) LoadBalancersOf(id model.StackID) (out []string) {
 	v.Read(func() {
 		for arn := range v.StackLoadBalancers(id) {
@@ -81,7 +81,7 @@ func (v *Inventory) LoadBalancersOf(id model.StackID) (out []string) {
 	return out
 }
 
-// SchemeOf is the scheme of the load balancer of a stack that has a DNS name, "" if there is none.
+// SchemeOf returns the scheme of the load balancer of a stack that has a DNS name, "" if there is none.
 func (v *Inventory) SchemeOf(q model.AskScheme) (out model.Scheme) {
 	v.Read(func() {
 		for _, e := range v.StackLoadBalancers(q.Of) {

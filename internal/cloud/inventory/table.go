@@ -30,10 +30,10 @@ func newTable[E any](keysOf func(id string, e *E) []Key) *Table[E] {
 // Get returns an entry, nil if there is none. What its keys are made of is changed by Edit alone.
 func (t *Table[E]) Get(id string) *E { return t.entries[id] }
 
-// All are the entries, in no order. They may be dropped meanwhile.
+// All returns the entries, in no order. They may be dropped meanwhile.
 func (t *Table[E]) All() iter.Seq2[string, *E] { return maps.All(t.entries) }
 
-// IDs are those of all entries now, in no order.
+// IDs returns the IDs of all entries now, in no order.
 func (t *Table[E]) IDs() iter.Seq[string] { return slices.Values(slices.Collect(maps.Keys(t.entries))) }
 
 // Put enters an entry in place of what has the id.
@@ -82,7 +82,7 @@ func (t *Table[E]) file(id string, keys []Key) {
 	}
 }
 
-// Having are the entries with a key, in no order.
+// Having returns the entries with a key, in no order.
 func (t *Table[E]) Having(of, value string) iter.Seq2[string, *E] {
 	return func(yield func(string, *E) bool) {
 		for id := range t.ByKey[Key{of, value}] {
@@ -99,5 +99,5 @@ func (t *Table[E]) Has(id, of, value string) bool {
 	return ok
 }
 
-// Count is how many entries have a key.
+// Count returns how many entries have a key.
 func (t *Table[E]) Count(of, value string) int { return len(t.ByKey[Key{of, value}]) }

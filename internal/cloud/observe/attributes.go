@@ -152,7 +152,7 @@ func (r *attributeReader) readCapacity(ctx context.Context, arn string, provisio
 	return nil
 }
 
-// LBAttributes are the attributes of a load balancer by their names.
+// LBAttributes returns the attributes of a load balancer by their names.
 func LBAttributes(as []elbtypes.LoadBalancerAttribute) map[string]string {
 	out := make(map[string]string, len(as))
 	for _, a := range as {
@@ -161,7 +161,7 @@ func LBAttributes(as []elbtypes.LoadBalancerAttribute) map[string]string {
 	return out
 }
 
-// ListenerAttributes are those of a listener.
+// ListenerAttributes returns the attributes of a listener.
 func ListenerAttributes(as []elbtypes.ListenerAttribute) map[string]string {
 	out := make(map[string]string, len(as))
 	for _, a := range as {
@@ -170,7 +170,7 @@ func ListenerAttributes(as []elbtypes.ListenerAttribute) map[string]string {
 	return out
 }
 
-// GroupAttributes are those of a target group.
+// GroupAttributes returns the attributes of a target group.
 func GroupAttributes(as []elbtypes.TargetGroupAttribute) map[string]string {
 	out := make(map[string]string, len(as))
 	for _, a := range as {

@@ -24,7 +24,7 @@ import (
 // resource, so that it costs calls for this stack alone. The lists of the region are left to the
 // refresh period, as they only name resources that the inventory does not know.
 
-// BoundIn is the comparison that is asked for; the zero value bounds nothing.
+// BoundIn returns the comparison that is asked for; the zero value bounds nothing.
 func BoundIn(questions []model.Question) (b model.AskComparison) {
 	for _, q := range questions {
 		if q, ok := q.(model.AskComparison); ok {

@@ -144,7 +144,7 @@ func (r *listenerReader) readListeners(ctx context.Context, arn string, seen *in
 	return nil
 }
 
-// ruleTags are the tags of a load balancer's listeners and rules, by ARN, and when they were read; nil
+// ruleTags returns the tags of a load balancer's listeners and rules, by ARN, and when they were read; nil
 // if they may not be compared with.
 func (r *listenerReader) ruleTags(lb string, since time.Time) (known map[string]map[string]string, at time.Time) {
 	if known, at = r.lastRuleTags(lb); !r.Current(at, since, lb) {
@@ -153,7 +153,7 @@ func (r *listenerReader) ruleTags(lb string, since time.Time) (known map[string]
 	return known, at
 }
 
-// lastRuleTags are those tags as they were read last.
+// lastRuleTags returns the tags of rules as they were read last.
 func (r *listenerReader) lastRuleTags(lb string) (known map[string]map[string]string, at time.Time) {
 	r.inv.Read(func() {
 		e := r.inv.LoadBalancers.Get(lb)

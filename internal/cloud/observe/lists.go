@@ -75,7 +75,7 @@ type listing struct {
 	read func(ctx context.Context, since time.Time) error // of what was read before it takes nothing that is older
 }
 
-// targetGroups is the list of the target groups of the region.
+// targetGroups returns the list of the target groups of the region.
 func (r *Reader) targetGroups() listing {
 	return listing{inventory.TargetGroupsListed, &r.Inv.TargetGroupsAt, r.listTargetGroups}
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// snapshot is what the inventory holds of a stack, and of another one that is shown with it, with the facts that need no
-// asking, and with the attributes that were read since the given time. What carries the tags of both is the first one's.
+// snapshot returns what the inventory holds of a stack, and of another one that is shown with it, with the facts that
+// need no asking, and with the attributes that were read since the given time. What carries the tags of both is the
+// first one's.
 func (r *Reader) snapshot(shown []model.StackID, since time.Time) observed.Stack {
 	id := shown[0]
 	out := observed.Stack{Facts: observed.Facts{

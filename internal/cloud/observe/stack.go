@@ -46,8 +46,8 @@ func (r *Reader) Stack(ctx context.Context, id model.StackID, questions []model.
 	return r.snapshot(shown, bound.Since), nil
 }
 
-// stacksIn are the stacks whose resources are shown: that which is asked about first, and the one whose load balancer it has
-// taken over or takes over.
+// stacksIn returns the stacks whose resources are shown: that which is asked about first, and the one whose load
+// balancer it has taken over or takes over.
 func stacksIn(id model.StackID, questions []model.Question) []model.StackID {
 	out := []model.StackID{id}
 	for _, q := range questions {
@@ -78,7 +78,7 @@ func (f Faults) Note(q model.Question, err error) error {
 	return err
 }
 
-// Since is how old listings may be; zero: as old as is usual.
+// Since returns how old listings may be; zero: as old as is usual.
 func Since(questions []model.Question) (t time.Time) {
 	for _, q := range questions {
 		if q, ok := q.(model.AskListings); ok && q.Since.After(t) {

@@ -23,7 +23,7 @@ type tagReader struct {
 	inv *inventory.Inventory
 }
 
-// Untagged are the load balancers and target groups of the VPC whose tags have to be read. Tags
+// Untagged returns the load balancers and target groups of the VPC whose tags have to be read. Tags
 // change more rarely than anything else, so they are kept for two periods and then read again
 // together with others, to fill the batches. Where the tagging service lists them only those are
 // read that it leaves in doubt; where it does not answer they are read as without it.

@@ -33,7 +33,7 @@ type Verifier struct {
 	tagged string
 }
 
-// Checks are what there is to read again now.
+// Checks returns what there is to read again now.
 func (v *Verifier) Checks() []drift.Check {
 	now := v.Config.Clock.Now()
 	var out []drift.Check
@@ -62,7 +62,7 @@ func (v *Verifier) Checks() []drift.Check {
 	return out
 }
 
-// lists are the checks of what there is. The lock is held.
+// lists returns the checks of what there is. The lock is held.
 func (v *Verifier) lists() []drift.Check {
 	return []drift.Check{
 		{Key: inventory.LoadBalancersListed, Every: durations.DriftOften, At: v.Inv.LoadBalancersAt, Read: func(ctx context.Context) error {
@@ -82,7 +82,7 @@ func Verifying(ctx context.Context) context.Context {
 	return sdk.WithCaller(ctx, "drift", "drift", sdk.ForDrift)
 }
 
-// ofLoadBalancer are the checks of a load balancer. The lock is held.
+// ofLoadBalancer returns the checks of a load balancer. The lock is held.
 func (v *Verifier) ofLoadBalancer(arn string, e *inventory.LoadBalancer) []drift.Check {
 	var out []drift.Check
 	if !e.DetailAt.IsZero() {
@@ -122,7 +122,7 @@ func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
 	return nil
 }
 
-// ofAttributes is the check of the attributes of a resource.
+// ofAttributes returns the check of the attributes of a resource.
 func (v *Verifier) ofAttributes(kind plan.ResourceKind, arn string, at time.Time) drift.Check {
 	q := model.AskAttributes{Of: string(kind), ARN: arn}
 	return drift.Check{Key: q.Key(), Every: durations.DriftSeldom, At: at, Read: func(ctx context.Context) error {
@@ -164,7 +164,7 @@ func (v *Verifier) verifyGone(ctx context.Context, kind plan.ResourceKind, arn s
 	return v.verifyDetail(ctx, lb)
 }
 
-// taggable are the resources whose tags are verified, in no order. The lock is held.
+// taggable returns the resources whose tags are verified, in no order. The lock is held.
 func (v *Verifier) taggable() (out []string) {
 	for arn, e := range v.Inv.LoadBalancers.All() {
 		if e.TagsAt.IsZero() || !inventory.Tracked(v.Config.Cluster, e.Seen.Tags) {

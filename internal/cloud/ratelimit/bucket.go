@@ -83,7 +83,7 @@ func (b *bucket) refill(now time.Time) {
 	}
 }
 
-// untilTokens is how long it takes until the bucket has so many tokens, if no call takes any.
+// untilTokens returns how long it takes until the bucket has so many tokens, if no call takes any.
 func (b *bucket) untilTokens(now time.Time, tokens float64) time.Duration {
 	b.refill(now)
 	if b.tokens >= tokens {
@@ -92,7 +92,7 @@ func (b *bucket) untilTokens(now time.Time, tokens float64) time.Duration {
 	return time.Duration((tokens-b.tokens)/b.rate()*float64(time.Second)) + durations.Behind
 }
 
-// until is how long it takes until a call may be sent that has so many calls ahead of it that wait
+// until returns how long it takes until a call may be sent that has so many calls ahead of it that wait
 // here, and others that were postponed. Those keep their claim to tokens, but a trial takes none.
 func (b *bucket) until(now time.Time, here, away int) time.Duration {
 	wait := b.untilTokens(now, float64(1+here+away))

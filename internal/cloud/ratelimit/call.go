@@ -20,7 +20,7 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerOf is the caller, zero if none is named.
+// CallerOf returns the caller, zero if none is named.
 func CallerOf(ctx context.Context) Caller {
 	of, _ := ctx.Value(callerKey{}).(Caller)
 	return of

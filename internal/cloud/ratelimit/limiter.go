@@ -54,7 +54,7 @@ func NewLimiter(table []TokenBucket, clock clock.PassiveClock, limit time.Durati
 	return l
 }
 
-// bucketsFor are the buckets that an operation takes tokens from.
+// bucketsFor returns the buckets that an operation takes tokens from.
 func (l *Limiter) bucketsFor(service, operation string) []*bucket {
 	call := [2]string{service, operation}
 	if known, ok := l.found.Load(call); ok {
@@ -120,7 +120,7 @@ type Postponed struct {
 // Error implements error.
 func (e *Postponed) Error() string { return e.Operation + ": postponed to keep below AWS's limits" }
 
-// RetryAfter is when the call can be made.
+// RetryAfter returns when the call can be made.
 func (e *Postponed) RetryAfter() time.Duration { return e.After }
 
 // pause ends after a time, when something changes, or when the caller gives up.
@@ -136,7 +136,7 @@ func pause(ctx context.Context, d time.Duration, changed <-chan struct{}) error 
 	return nil
 }
 
-// until is how long a call that waits has to wait. The lock is held.
+// until returns how long a call that waits has to wait. The lock is held.
 func (l *Limiter) until(w *waiter, now time.Time) time.Duration {
 	var longest time.Duration
 	for _, b := range w.buckets {
@@ -178,7 +178,7 @@ func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
 	return w
 }
 
-// eligibleAt is the time from which a tenant's call counts. The lock is held.
+// eligibleAt returns the time from which a tenant's call counts. The lock is held.
 func (l *Limiter) eligibleAt(buckets []*bucket, tenant queueKey, now time.Time) time.Time {
 	since := now.Add(l.lead(tenant, now))
 	l.charge(buckets, tenant, now, 1)
@@ -284,7 +284,7 @@ type Limit struct {
 	Rate float64
 }
 
-// Rate is how many calls of an operation per second are admitted now; 0 if they are not limited.
+// Rate returns how many calls of an operation per second are admitted now; 0 if they are not limited.
 func (l *Limiter) Rate(service, operation string) (rate float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -296,7 +296,8 @@ func (l *Limiter) Rate(service, operation string) (rate float64) {
 	return rate
 }
 
-// Rates are what the token buckets admit now, in the order of the throttle table. Of equal entries the slowest counts.
+// Rates returns what the token buckets admit now, in the order of the throttle table. Of equal entries the slowest
+// counts.
 func (l *Limiter) Rates() []Limit {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,12 +22,12 @@ type TokenBucket struct {
 	Fixed bool
 }
 
-// String is the form that ParseTokenBuckets reads.
+// String returns the form that ParseTokenBuckets reads.
 func (p TokenBucket) String() string {
 	return fmt.Sprintf("%s:%s=%s:%d", p.Service, p.Operation, strconv.FormatFloat(p.Rate, 'g', -1, 64), p.Burst)
 }
 
-// DefaultTokenBuckets are what AWS documents for an account whose limits were not raised, where making a
+// DefaultTokenBuckets returns what AWS documents for an account whose limits were not raised, where making a
 // load balancer is the scarcest of all. The rate limiter starts there.
 func DefaultTokenBuckets() []TokenBucket {
 	p := func(service, op string, rate float64, burst int) TokenBucket {

@@ -79,21 +79,21 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	return c, err
 }
 
-// ClientsOf are clients with other credentials, for another account with a rate limiter of its own.
+// ClientsOf returns clients with other credentials, for another account with a rate limiter of its own.
 func (c *Client) ClientsOf(credentials aws.CredentialsProvider, l *ratelimit.Limiter) Clients {
 	base := c.base.Copy()
 	base.Credentials = credentials
 	return newClients(base, c.Config, l)
 }
 
-// Unfenced are clients without a fence, for calls that change nothing although they seem to.
+// Unfenced returns clients without a fence, for calls that change nothing although they seem to.
 func (c *Client) Unfenced() Clients {
 	cfg := c.Config
 	cfg.Fence = nil
 	return newClients(c.base, cfg, c.Limits.Limiter)
 }
 
-// loadConfig is the SDK's configuration for the region.
+// loadConfig returns the SDK's configuration for the region.
 func loadConfig(ctx context.Context, c Config) (aws.Config, error) {
 	retryer := func() aws.Retryer {
 		return retry.NewStandard(func(o *retry.StandardOptions) {
@@ -225,7 +225,7 @@ func (c *Client) Fresh(at time.Time, key string) bool {
 	return c.Config.Clock.Now().Sub(at) < FreshFor(c.Config.Refresh, key)
 }
 
-// FreshFor is the period for a resource.
+// FreshFor returns the period for a resource.
 func FreshFor(refresh time.Duration, key string) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key))
@@ -238,7 +238,7 @@ func (c *Client) Current(at, since time.Time, key string) bool {
 	return c.Fresh(at, key) && !at.Before(since)
 }
 
-// NotBefore is when something must have been read that is not to be older than maxAge now; the zero time
+// NotBefore returns when something must have been read that is not to be older than maxAge now; the zero time
 // if that bounds nothing.
 func (c *Client) NotBefore(maxAge time.Duration) time.Time {
 	if maxAge <= 0 {

@@ -47,7 +47,7 @@ func newDeadlines(first time.Duration, clock clock.PassiveClock) *deadlines {
 	return &deadlines{first: first, clock: clock, by: map[string]*answers{}, waiting: map[*unanswered]bool{}}
 }
 
-// of is what is known of an operation or a service. The lock is held.
+// of returns what is known of an operation or a service. The lock is held.
 func (d *deadlines) of(key string) *answers {
 	if d.by[key] == nil {
 		d.by[key] = &answers{}
@@ -55,12 +55,12 @@ func (d *deadlines) of(key string) *answers {
 	return d.by[key]
 }
 
-// usual is the deadline of attempts that are no probe. The lock is held.
+// usual returns the deadline of attempts that are no probe. The lock is held.
 func (d *deadlines) usual(service, operation string) time.Duration {
 	return min(max(d.first, 2*d.of(service).slowest, 2*d.of(service+" "+operation).slowest), mostGrowth*d.first)
 }
 
-// grown is the deadline of a probe. The lock is held.
+// grown returns the deadline of a probe. The lock is held.
 func (d *deadlines) grown(service, operation string) time.Duration {
 	return min(max(d.usual(service, operation), 2*d.of(service+" "+operation).missed), mostGrowth*d.first)
 }
@@ -187,7 +187,7 @@ func answeredWith(err error) bool {
 	return errors.As(err, &response) && response.HTTPStatusCode() > 0
 }
 
-// bounded is an HTTP client whose requests have a deadline. The SDK finds credentials with requests
+// bounded returns an HTTP client whose requests have a deadline. The SDK finds credentials with requests
 // that pass none of our own steps, and for all callers together, so that one that hangs would hold
 // every call. The deadline is a little later than that of a call, whose error says more.
 func bounded(c *http.Client, limit time.Duration) aws.HTTPClient {
@@ -203,7 +203,7 @@ func bounded(c *http.Client, limit time.Duration) aws.HTTPClient {
 	return &own
 }
 
-// unbounded is the client that calls are made with: each of their attempts has its own deadline.
+// unbounded returns the client that calls are made with: each of their attempts has its own deadline.
 func unbounded(c aws.HTTPClient) aws.HTTPClient {
 	switch c := c.(type) {
 	case *awshttp.BuildableClient:

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// metadata is the client of the instance metadata service. On a host that has no IPv4 address but
+// metadata returns the client of the instance metadata service. On a host that has no IPv4 address but
 // loopback it is asked over IPv6.
 func metadata(c Config) *imds.Client {
 	// Without a client of its own each operation has the SDK's deadline of 5 s.
@@ -45,7 +45,7 @@ func onlyIPv6() bool {
 	return true
 }
 
-// findRegion is the first of: the setting, two environment variables, the instance metadata.
+// findRegion returns the first of: the setting, two environment variables, the instance metadata.
 func findRegion(ctx context.Context, c Config) (string, error) {
 	for _, r := range []string{c.Region, c.Env("AWS_DEFAULT_REGION"), c.Env("AWS_REGION")} {
 		if r != "" {
@@ -59,7 +59,7 @@ func findRegion(ctx context.Context, c Config) (string, error) {
 	return out.Region, nil
 }
 
-// findVPC is the first of: the setting, the VPC with the tags, the instance metadata, the VPC of
+// findVPC returns the first of: the setting, the VPC with the tags, the instance metadata, the VPC of
 // the instance that the node is named after.
 func findVPC(ctx context.Context, c Config, cl *ec2.Client) (string, error) {
 	if c.VPC != "" {
@@ -137,14 +137,14 @@ func Filter(name string, values ...string) ec2types.Filter {
 	return ec2types.Filter{Name: aws.String(name), Values: values}
 }
 
-// Unique are texts in order, each once.
+// Unique returns texts in order, each once.
 func Unique(in []string) []string {
 	out := slices.Clone(in)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// Filters is one filter of an EC2 describe call.
+// Filters returns one filter of an EC2 describe call.
 func Filters(name string, values ...string) []ec2types.Filter {
 	return []ec2types.Filter{Filter(name, values...)}
 }

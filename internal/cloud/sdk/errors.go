@@ -30,10 +30,10 @@ func (e *Error) Error() string { return e.What + ": " + e.err.Error() }
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.err }
 
-// Class is what to do about the error.
+// Class returns what to do about the error.
 func (e *Error) Class() failure.Class { return e.class }
 
-// Reason is the finding for users about the error, "" if the class says it all.
+// Reason returns the finding for users about the error, "" if the class says it all.
 func (e *Error) Reason() finding.Reason { return e.reason }
 
 // Failed builds an Error of a class.
@@ -46,7 +46,7 @@ func Wrap(class failure.Class, what string, err error) *Error {
 	return &Error{What: what, class: class, err: err}
 }
 
-// WithReason is the error with a finding for users.
+// WithReason returns the error with a finding for users.
 func (e *Error) WithReason(r finding.Reason) *Error {
 	e.reason = r
 	return e
@@ -62,7 +62,7 @@ type uncertainError struct{ error }
 // Unwrap gives the error of the last attempt.
 func (e *uncertainError) Unwrap() error { return e.error }
 
-// ClassOf is what to do about an error.
+// ClassOf returns what to do about an error.
 func ClassOf(err error) failure.Class {
 	var own *Error
 	var postponed *ratelimit.Postponed
@@ -94,7 +94,7 @@ func IsGone(err error) bool { return err != nil && ClassOf(err) == failure.Gone 
 // IsInvalid reports whether AWS has refused a value of the request.
 func IsInvalid(err error) bool { return err != nil && ClassOf(err) == failure.Invalid }
 
-// Code is AWS's code of an error, "" if the error is not AWS's.
+// Code returns AWS's code of an error, "" if the error is not AWS's.
 func Code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -135,7 +135,7 @@ func MayHaveHappened(err error) bool {
 	return false
 }
 
-// outcomeOf is what an attempt teaches the rate limiter.
+// outcomeOf returns what an attempt teaches the rate limiter.
 func outcomeOf(err error) ratelimit.Outcome {
 	switch c := Code(err); {
 	case codes[c] == failure.Throttled && c != "PriorRequestNotComplete":

@@ -41,7 +41,7 @@ func Explain(err error) error {
 	return fmt.Errorf("call %q: %w", call, operation.Err)
 }
 
-// CallOf is the call to AWS that an error is of: its service and operation, "" if it is of none.
+// CallOf returns the call to AWS that an error is of: its service and operation, "" if it is of none.
 func CallOf(err error) string {
 	var operation *smithy.OperationError
 	if !errors.As(err, &operation) {
@@ -56,7 +56,7 @@ func Silent(err error) bool {
 	return failure.NoAnswer(err) && !errors.Is(err, context.Canceled) && ClassOf(err) != failure.Throttled
 }
 
-// innermost is the cause of the causes.
+// innermost returns the cause of the causes.
 func innermost(err error) error {
 	for {
 		next := errors.Unwrap(err)

@@ -109,7 +109,7 @@ func (c *Client) Gated(ctx context.Context, key string, read func() error) error
 	return c.noteFault(ctx, key, read())
 }
 
-// FailedBefore is the fault of a read that is not yet to be tried again, nil if there is none.
+// FailedBefore returns the fault of a read that is not yet to be tried again, nil if there is none.
 func (c *Client) FailedBefore(key string) (err error) {
 	now := c.Config.Clock.Now()
 	c.failed.With(func() {
@@ -208,7 +208,7 @@ func FaultFrom(err error) observed.Fault {
 	return f
 }
 
-// cause is the error below those of the SDK, which hold the id of the request.
+// cause returns the error below those of the SDK, which hold the id of the request.
 func cause(err error) string {
 	var operation *smithy.OperationError
 	if errors.As(err, &operation) {
@@ -217,7 +217,7 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// actionOf is the name by which a policy allows the call that failed, such as
+// actionOf returns the name by which a policy allows the call that failed, such as
 // "acm:ListCertificates"; "" if the error is not one of a call.
 func actionOf(err error) string {
 	var operation *smithy.OperationError
@@ -227,7 +227,7 @@ func actionOf(err error) string {
 	return failure.Permission(operation)
 }
 
-// OtherFault is the fault that stands in an answer about another service. Its message is empty
+// OtherFault returns the fault that stands in an answer about another service. Its message is empty
 // where the call was postponed to keep below AWS's limits. An error is given back where it is the caller's.
 func OtherFault(err error) (*observed.Fault, error) {
 	if Postponed(err) {

@@ -52,7 +52,7 @@ func (e *redactedError) Error() string { return e.text }
 // Unwrap gives the error as it is.
 func (e *redactedError) Unwrap() error { return e.error }
 
-// asAWS is the error as one of AWS, if it is that, so that AWS's own words are not behind it.
+// asAWS returns the error as one of AWS, if it is that, so that AWS's own words are not behind it.
 func (e *redactedError) asAWS() error {
 	var api smithy.APIError
 	if !errors.As(e.error, &api) {

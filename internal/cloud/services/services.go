@@ -38,7 +38,7 @@ var partitions = map[string]string{
 	"us-iso-": "aws-iso", "us-isob-": "aws-iso-b", "eu-isoe-": "aws-iso-e", "us-isof-": "aws-iso-f",
 }
 
-// Partition is that of a region.
+// Partition returns the partition of a region.
 func Partition(region string) string {
 	region = strings.ToLower(region)
 	for prefix, name := range partitions {

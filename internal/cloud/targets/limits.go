@@ -34,7 +34,7 @@ func (t Groups) schedule(arn string) *ratelimit.Schedule {
 	return t.limitsOf(t.account)
 }
 
-// limitsOf are the limits of the account of a role.
+// limitsOf returns the limits of the account of a role.
 func (t *Targets) limitsOf(a bindings.Account) *ratelimit.Schedule {
 	l := &t.limits
 	l.mu.Lock()
@@ -65,7 +65,7 @@ func SentAgain(err error) bool {
 	return err != nil && (class == engine.Throttled || class == engine.Unknown)
 }
 
-// accountOfARN is the id of the account in an ARN, "" if there is none.
+// accountOfARN returns the id of the account in an ARN, "" if there is none.
 func accountOfARN(arn string) string {
 	if parts := strings.SplitN(arn, ":", 6); len(parts) == 6 {
 		return parts[4]

@@ -83,8 +83,8 @@ func (t Groups) MadeOf(arn string) (id model.StackID, group string, ok bool) {
 	return id, group, ok
 }
 
-// groupMadeFor are the namespaces of which one has the Service that a target group with these tags was made for, none
-// if this cluster's controller did not make it.
+// groupMadeFor returns the namespaces of which one has the Service that a target group with these tags was made for,
+// none if this cluster's controller did not make it.
 func groupMadeFor(c *sdk.Client, tags map[string]string) []string {
 	if !naming.Owns(c.Config.Cluster, tags) {
 		return nil

@@ -117,7 +117,7 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 	return nil
 }
 
-// withoutSecret is an error whose text does not contain the external id, which AWS repeats where it
+// withoutSecret returns an error whose text does not contain the external id, which AWS repeats where it
 // does not like its form.
 func withoutSecret(err error, secret bindings.Secret) error {
 	if secret == "" || !strings.Contains(err.Error(), string(secret)) {

@@ -68,10 +68,10 @@ type Groups struct {
 	account bindings.Account
 }
 
-// As are those that the rights of an account reach.
+// As returns the target groups that the credentials of an account reach.
 func (t *Targets) As(a bindings.Account) Groups { return Groups{t, a} }
 
-// Own are those that the controller's own rights reach.
+// Own returns the target groups that the controller's own credentials reach.
 func (t *Targets) Own() Groups { return Groups{Targets: t} }
 
 // key under which something about a target group is remembered. What was read with one account's
@@ -83,7 +83,7 @@ func (t Groups) key(arn string) string {
 	return t.account.Role + " " + string(t.account.ExternalID) + " " + arn
 }
 
-// api is the client with the rights of the account.
+// api returns the client with the rights of the account.
 func (t Groups) api(ctx context.Context) (*elb.Client, error) {
 	if t.account.Role == "" {
 		return t.Targets.API.ELB, nil
@@ -97,7 +97,7 @@ func forTargetGroup(ctx context.Context, arn string) context.Context {
 	return sdk.WithCaller(ctx, "", "target group "+arn, sdk.ForTargets)
 }
 
-// ownGroup is a target group of the cluster as the inventory has it, which costs no call.
+// ownGroup returns a target group of the cluster as the inventory has it, which costs no call.
 func (t Groups) ownGroup(arn string) (g bindings.TargetGroup, ok bool) {
 	if t.account.Role != "" || arn == "" {
 		return g, false

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Root is the kind of the objects that make up stacks of a kind.
+// Root returns the kind of the objects that make up stacks of a kind.
 func Root(kind model.Kind) cluster.Kind { return cluster.Kind(kind.Object()) }
 
 // BindingsOf selects the TargetGroupBindings with the labels of a stack. Whoever may write TargetGroupBindings may set these.
@@ -54,14 +54,14 @@ type Claim struct {
 	Carried, Known bool
 }
 
-// ClaimOn is the claim of an object on a stack.
+// ClaimOn returns the claim of an object on a stack.
 func ClaimOn(v *cluster.View, obj cluster.Object, id model.StackID) Claim {
 	finalizer := naming.Finalizer(id)
 	carried := slices.Contains(obj.GetFinalizers(), finalizer)
 	return Claim{Carried: carried, Known: carried || slices.Contains(v.LeftBy(cluster.RefOf(obj)), finalizer)}
 }
 
-// Member is an object as a member of a stack.
+// Member returns an object as a member of a stack.
 func Member(v *cluster.View, obj cluster.Object, id model.StackID) model.Member {
 	return model.Member{
 		Ref: RefOf(obj), Finalizer: naming.Finalizer(id), Claimed: ClaimOn(v, obj, id).Carried, Deleting: obj.GetDeletionTimestamp() != nil,
@@ -69,7 +69,7 @@ func Member(v *cluster.View, obj cluster.Object, id model.StackID) model.Member 
 	}
 }
 
-// Members are the objects of a stack; blocked reports that a finding blocks all that each of them contributes.
+// Members returns the objects of a stack; blocked reports that a finding blocks all that each of them contributes.
 func Members[M any](v *cluster.View, id model.StackID, all []M, of func(M) (obj cluster.Object, blocked bool)) (out []model.Member, blocked bool) {
 	blocked = true
 	for _, m := range all {
@@ -82,7 +82,7 @@ func Members[M any](v *cluster.View, id model.StackID, all []M, of func(M) (obj 
 	return out, blocked
 }
 
-// Vanished are objects that had left the stack, or were being deleted, and are gone.
+// Vanished returns objects that had left the stack, or were being deleted, and are gone.
 func Vanished(v *cluster.View, id model.StackID) []model.Member {
 	finalizer := naming.Finalizer(id)
 	var out []model.Member
@@ -111,7 +111,7 @@ func OthersLive(v *cluster.View, id model.StackID) bool {
 	return false
 }
 
-// claimants are the objects that may have claims on stacks of a kind: all Ingresses, whose finalizers hold
+// claimants returns the objects that may have claims on stacks of a kind: all Ingresses, whose finalizers hold
 // names of IngressGroups, and of other kinds those with the one finalizer, or those of shared load balancers.
 func claimants(v *cluster.View, kind model.Kind) []cluster.Object {
 	root := Root(kind)

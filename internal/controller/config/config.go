@@ -220,13 +220,13 @@ const (
 	TextFormat = "text"
 )
 
-// WebhookService is the name of the Service through which the API server reaches the webhooks.
+// WebhookService returns the name of the Service through which the API server reaches the webhooks.
 func (s Serving) WebhookService() string { return s.WebhookPrefix + "-webhook-service" }
 
-// WebhookSecret is the name of the Secret with the certificate of the webhooks.
+// WebhookSecret returns the name of the Secret with the certificate of the webhooks.
 func (s Serving) WebhookSecret() string { return s.WebhookPrefix + "-tls" }
 
-// WebhookConfiguration is the name of both webhook configurations.
+// WebhookConfiguration returns the name of both webhook configurations.
 func (s Serving) WebhookConfiguration() string { return s.WebhookPrefix + "-webhook" }
 
 // Admission is what webhooks do besides their fixed checks.

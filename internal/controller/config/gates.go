@@ -131,7 +131,7 @@ func (g *Gates) Set(s string) error {
 	return nil
 }
 
-// gateNames are the names of all gates, in order.
+// gateNames returns the names of all gates, in order.
 func gateNames() (out []string) {
 	for _, r := range gateTable {
 		out = append(out, string(r.gate))
@@ -163,7 +163,7 @@ type GateRow struct {
 	Does string
 }
 
-// GateRows are all gates by name.
+// GateRows returns all gates by name.
 func GateRows() []GateRow {
 	var out []GateRow
 	for _, r := range gateTable {

@@ -23,7 +23,7 @@ var ownFlags = []string{
 	"globalaccelerator-max-concurrent-reconciles", "globalaccelerator-max-exponential-backoff-delay",
 }
 
-// Published are the flags that decide what the controller does with objects, where they are not at their default, as
+// Published returns the flags that decide what the controller does with objects, where they are not at their default, as
 // --NAME=VALUE in order. Commands take them over, so that they show what the controller does.
 func (c Config) Published() []string {
 	d := Default()
@@ -39,7 +39,7 @@ func (c Config) Published() []string {
 	return out
 }
 
-// settable is the value of a flag in the form in which it is given.
+// settable returns the value of a flag in the form in which it is given.
 func settable(f *pflag.Flag) string {
 	v := f.Value.String()
 	if t := f.Value.Type(); t == "stringSlice" || t == "stringToString" {
@@ -104,8 +104,8 @@ func TakeOver(fs *pflag.FlagSet, args []string) TakenOver {
 // and the text of gates may have those that are at their default.
 var withoutDefault = []string{"cluster-name", "aws-region", "aws-vpc-id", GatesFlag}
 
-// otherThanDefaults are the defaults that a controller has for flags which it was not given, where the command line gives
-// them with another value.
+// otherThanDefaults returns the defaults that a controller has for flags which it was not given, where the command line
+// gives them with another value.
 func otherThanDefaults(fs *pflag.FlagSet, given map[string]bool) []string {
 	d := Default()
 	defaults := pflag.NewFlagSet("", pflag.ContinueOnError)

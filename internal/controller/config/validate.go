@@ -115,7 +115,7 @@ func (c Config) SecretsLabel() (key, value string, ok bool) {
 	return key, value, ok && key != "" && value != ""
 }
 
-// AtLeastOne is the number of workers for a setting: zero and less mean one.
+// AtLeastOne returns the number of workers for a setting: zero and less mean one.
 func AtLeastOne(n int) int { return max(n, 1) }
 
 // validate checks addresses and ports.

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// backOff is how long items wait after failures.
+// backOff returns how long items wait after failures.
 func (l Line[K]) backOff() workqueue.TypedRateLimiter[K] {
 	if l.BackOff != nil {
 		return l.BackOff

@@ -15,7 +15,7 @@ import (
 // requestID is what differs in the answers of AWS to the same call.
 var requestID = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
 
-// failureText is what is compared of an error.
+// failureText returns what is compared of an error.
 func failureText(err error) string {
 	text := requestID.ReplaceAllString(err.Error(), "")
 	return text[:min(len(text), mostText)]

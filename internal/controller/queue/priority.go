@@ -15,7 +15,7 @@ const (
 	priorityResync  = -100
 )
 
-// priorityOf is where the items that an event concerns are queued.
+// priorityOf returns where the items that an event concerns are queued.
 func priorityOf(e kube.Event) int {
 	if e.Stale {
 		return priorityResync
@@ -31,7 +31,8 @@ func priorityOf(e kube.Event) int {
 	return priorityEdits
 }
 
-// priorityName is the name of the priority that an item was queued at. Items are put back by less than priorities are apart.
+// priorityName returns the name of the priority that an item was queued at. Items are put back by less than priorities
+// are apart.
 func priorityName(priority int) string {
 	switch {
 	case priority > priorityEdits:

@@ -116,7 +116,7 @@ func checkImport(in *acm.ImportCertificateInput) error {
 	return nil
 }
 
-// certificatesIn are the certificates of PEM; rest reports whether there is something else.
+// certificatesIn returns the certificates of PEM; rest reports whether there is something else.
 func certificatesIn(text []byte) (out []*x509.Certificate, rest bool) {
 	for {
 		block, after := pem.Decode(text)

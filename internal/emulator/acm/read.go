@@ -88,7 +88,7 @@ func (s *Service) DescribeCertificate(c *store.Call, in *acm.DescribeCertificate
 	return &acm.DescribeCertificateOutput{Certificate: &d}, nil
 }
 
-// describe is the form in which AWS describes a certificate.
+// describe returns the form in which AWS describes a certificate.
 func describe(p *store.Partition, cert *store.Certificate, now time.Time) types.CertificateDetail {
 	status := p.CertificateStatus(cert, now)
 	d := types.CertificateDetail{

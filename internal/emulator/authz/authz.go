@@ -52,7 +52,7 @@ var free = map[string]bool{"sts:GetCallerIdentity": true, "sts:AssumeRoleWithWeb
 // prefixes are IAM's names of services in actions, where they differ from the names in signatures.
 var prefixes = map[string]string{"tagging": "tag"}
 
-// Prefix is IAM's name of a service.
+// Prefix returns IAM's name of a service.
 func Prefix(service string) string {
 	if p := prefixes[service]; p != "" {
 		return p
@@ -60,7 +60,7 @@ func Prefix(service string) string {
 	return service
 }
 
-// Requests are the permissions that a call needs, its own action first.
+// Requests returns the permissions that a call needs, its own action first.
 func Requests(c *store.Call, in any) []iam.Request {
 	call := newCall(c, in)
 	tags := call.requestTags()
@@ -73,7 +73,7 @@ func Requests(c *store.Call, in any) []iam.Request {
 	return append(out, call.behind(tags)...)
 }
 
-// keys are the condition keys of a resource, those of the request left out.
+// keys returns the condition keys of a resource, those of the request left out.
 func (c call) keys(arn string) map[string]string {
 	keys := map[string]string{"aws:RequestedRegion": c.Region}
 	for k, v := range c.tagsOf(arn) {
@@ -83,7 +83,7 @@ func (c call) keys(arn string) map[string]string {
 	return keys
 }
 
-// Denied is the error of a service for a caller whom the policies do not allow something. behind is a
+// Denied returns the error of a service for a caller whom the policies do not allow something. behind is a
 // permission that the service asks for itself.
 func Denied(c *store.Call, r iam.Request, explicit, behind bool) *store.Error {
 	resource := ""
@@ -97,7 +97,7 @@ func Denied(c *store.Call, r iam.Request, explicit, behind bool) *store.Error {
 	return Refusal(c.Service, c.Caller.ARN, r.Action, resource, because)
 }
 
-// Refusal is the error of a service for a user whom an action is not allowed.
+// Refusal returns the error of a service for a user whom an action is not allowed.
 func Refusal(service, user, action, resource, because string) *store.Error {
 	code, status, before := "AccessDeniedException", 400, ""
 	switch service {
@@ -113,12 +113,12 @@ func Refusal(service, user, action, resource, because string) *store.Error {
 // created is the last part of the ARN of what does not exist yet.
 const created = "0000000000000000"
 
-// arn is the ARN of something of the caller.
+// arn returns the ARN of something of the caller.
 func (c call) arn(service, resource string) string {
 	return c.Partition.ARN(service, resource)
 }
 
-// global is the ARN of something without a region.
+// global returns the ARN of something without a region.
 func (c call) global(service, account, resource string) string {
 	return strings.Join([]string{"arn", c.Partition.AWS().Name, service, "", account, resource}, ":")
 }

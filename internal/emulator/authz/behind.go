@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// behind are the permissions that a service asks of the caller besides the action. Elastic Load Balancing
+// behind returns the permissions that a service asks of the caller besides the action. Elastic Load Balancing
 // looks at the caller's network with the caller's rights. Where AWS does not document which call asks for
 // what, it is as public reports of denials show it:
 //
@@ -56,7 +56,7 @@ func (c call) behind(tags map[string]string) []iam.Request {
 	return nil
 }
 
-// tagged is the permission to tag what a call creates with tags.
+// tagged returns the permission to tag what a call creates with tags.
 func (c call) tagged(action string, tags map[string]string, arn string) []iam.Request {
 	if len(tags) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (c call) network() []iam.Request {
 	return append(out, c.pools()...)
 }
 
-// linkedRole is the permission to make the service-linked role of a service, if the account does not have it yet.
+// linkedRole returns the permission to make the service-linked role of a service, if the account does not have it yet.
 func (c call) linkedRole(service, role string) []iam.Request {
 	if c.Partition.Store().RoleLinked(c.Account, service) {
 		return nil
@@ -94,7 +94,7 @@ func (c call) linkedRole(service, role string) []iam.Request {
 	}}
 }
 
-// pools is what security groups and pools of addresses need.
+// pools returns what security groups and pools of addresses need.
 func (c call) pools() []iam.Request {
 	var out []iam.Request
 	if c.has("SecurityGroups") {
@@ -109,7 +109,7 @@ func (c call) pools() []iam.Request {
 	return out
 }
 
-// actions is what the certificates and the actions of a listener or rule need.
+// actions returns what the certificates and the actions of a listener or rule need.
 func (c call) actions() []iam.Request {
 	var out []iam.Request
 	for _, x := range c.list("Certificates") {
@@ -131,7 +131,7 @@ func (c call) actions() []iam.Request {
 	return out
 }
 
-// privateCA is what a certificate needs that a private CA issues.
+// privateCA returns what a certificate needs that a private CA issues.
 func (c call) privateCA() []iam.Request {
 	ca := c.text("CertificateAuthorityArn")
 	if ca == "" {
@@ -144,7 +144,7 @@ func (c call) privateCA() []iam.Request {
 	}
 }
 
-// peers is what targets need that may be in another VPC.
+// peers returns what targets need that may be in another VPC.
 func (c call) peers() []iam.Request {
 	for _, t := range c.list("Targets") {
 		if a, err := netip.ParseAddr(t.text("Id")); err == nil && a.Is6() {
@@ -154,7 +154,7 @@ func (c call) peers() []iam.Request {
 	return nil
 }
 
-// webACL is the permission to read the web ACL that a load balancer has.
+// webACL returns the permission to read the web ACL that a load balancer has.
 func (c call) webACL() []iam.Request {
 	arn := c.text("ResourceArn")
 	if c.Service == "wafv2" {

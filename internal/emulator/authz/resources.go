@@ -59,7 +59,7 @@ func (c call) has(member string) bool {
 	return f.IsValid() && !f.IsZero()
 }
 
-// requestTags are the condition keys of the tags that the request names.
+// requestTags returns the condition keys of the tags that the request names.
 func (c call) requestTags() map[string]string {
 	out := map[string]string{}
 	note := func(tags []call) {
@@ -83,7 +83,7 @@ var arnMembers = []string{
 	"AcceleratorArn", "EndpointGroupArn",
 }
 
-// resources are the ARNs that the action itself is judged on; one empty text for an action that knows no
+// resources returns the ARNs that the action itself is judged on; one empty text for an action that knows no
 // resources, as reads of most services.
 func (c call) resources() []string {
 	var out []string
@@ -173,12 +173,12 @@ func (c call) newAccelerator() string {
 	return c.global("globalaccelerator", c.Account, "accelerator/"+created)
 }
 
-// newPart is the ARN of what is made under something: a listener of a load balancer, a rule of a listener.
+// newPart returns the ARN of what is made under something: a listener of a load balancer, a rule of a listener.
 func newPart(parent, kind, of string) string {
 	return strings.Replace(parent, ":"+of+"/", ":"+kind+"/", 1) + "/" + created
 }
 
-// tagsOf are the tags of a resource that exists.
+// tagsOf returns the tags of a resource that exists.
 func (c call) tagsOf(arn string) map[string]string {
 	if parts := strings.SplitN(arn, ":", 6); len(parts) == 6 && parts[2] == "shield" {
 		if x := c.Partition.Store().Partition(c.Account, c.Partition.AWS().Home).Shield.Protections[strings.TrimPrefix(parts[5], "protection/")]; x != nil {

@@ -36,7 +36,7 @@ func (m *memory) once(digest uint64, found report, check func(report)) {
 	}
 }
 
-// request is the digest of what the check of a request depends on.
+// request returns the digest of what the check of a request depends on.
 func (m *memory) request(x emulator.Exchange) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)

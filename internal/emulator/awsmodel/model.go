@@ -158,7 +158,8 @@ func (m fileModel) fill(s *shape, f fileShape, shapes map[string]*shape) {
 	}
 }
 
-// requestName is what a member is called in a request. EC2 has names of its own there, and begins all with a capital.
+// requestName returns what a member is called in a request. EC2 has names of its own there, and begins all with a
+// capital.
 func (m fileModel) requestName(name string, f fileMember) string {
 	switch {
 	case m.Protocol == protocolJSON:

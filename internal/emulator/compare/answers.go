@@ -77,7 +77,7 @@ func (x *comparison) nodes(path []string, aws, emulated *recording.Node) {
 	}
 }
 
-// content is what an element has, if another one has nothing in its place. An empty one is as none.
+// content returns what an element has, if another one has nothing in its place. An empty one is as none.
 func content(n *recording.Node) string {
 	out := Missing
 	n.Leaves(func(path []string, leaf *recording.Node) {
@@ -88,7 +88,7 @@ func content(n *recording.Node) string {
 	return out
 }
 
-// members are the names of elements of either, each once.
+// members returns the names of elements of either, each once.
 func members(a, b *recording.Node) []string {
 	var out []string
 	for _, k := range append(slices.Clone(a.Kids), b.Kids...) {
@@ -157,7 +157,7 @@ func volatileValue(path []string, aws, emulated string) bool {
 	return false
 }
 
-// kindOf is the kind of an id that AWS chose, empty for other values.
+// kindOf returns the kind of an id that AWS chose, empty for other values.
 func kindOf(value string) string {
 	if identifiers.FindString(value) != value {
 		return ""
@@ -210,7 +210,7 @@ func (x *comparison) items(path []string, aws, emulated []*recording.Node) {
 	}
 }
 
-// sameItem is the index of the item that has the id or the key of a; of several the most alike.
+// sameItem returns the index of the item that has the id or the key of a; of several the most alike.
 func (x *comparison) sameItem(a *recording.Node, in []*recording.Node) int {
 	want := x.known(identity(a))
 	if want == "" {
@@ -240,7 +240,7 @@ func alike(a, b map[string]bool) int {
 	return n
 }
 
-// identity is what distinguishes an item: its key, its first id, or the value of one without elements.
+// identity returns what distinguishes an item: its key, its first id, or the value of one without elements.
 func identity(n *recording.Node) string {
 	if len(n.Kids) == 0 {
 		return n.Text
@@ -258,7 +258,8 @@ func identity(n *recording.Node) string {
 	return ""
 }
 
-// mostAlike is the index of the item with most equal values, of those whose id is not known to be of another; -1 for none.
+// mostAlike returns the index of the item with most equal values, of those whose id is not known to be of another; -1
+// for none.
 func (x *comparison) mostAlike(a *recording.Node, in []*recording.Node) int {
 	best, at := 0, -1
 	mine := x.values(a, true)
@@ -283,7 +284,7 @@ func (x *comparison) paired(id string) bool {
 	return false
 }
 
-// values are the values of an item with the names of their elements.
+// values returns the values of an item with the names of their elements.
 func (x *comparison) values(n *recording.Node, translate bool) map[string]bool {
 	out := map[string]bool{}
 	n.Leaves(func(path []string, leaf *recording.Node) {

@@ -79,7 +79,7 @@ func Run(ctx context.Context, r *recording.Recording) (*Result, error) {
 	return p.result, nil
 }
 
-// names are those that the run has given to what it made.
+// names returns the names that the run has given to what it made.
 func names(r *recording.Recording) []string {
 	var out []string
 	for _, c := range r.Calls {
@@ -105,7 +105,7 @@ type player struct {
 	result *Result
 }
 
-// skipped is why a call cannot be compared, empty if it can.
+// skipped returns why a call cannot be compared, empty if it can.
 func skipped(c recording.Call) string {
 	switch {
 	case c.Status == 0:
@@ -180,7 +180,7 @@ func (p *player) before(c recording.Call) bool {
 	return unknown
 }
 
-// body is the request with the emulator's ids.
+// body returns the request with the emulator's ids.
 func (p *player) body(c recording.Call) (string, error) {
 	if c.Operation == "ImportCertificate" {
 		return importable(c.Body, p.known)
@@ -201,7 +201,7 @@ func (p *player) known(text string) string {
 	})
 }
 
-// codeOf is the code of an error, in any protocol.
+// codeOf returns the code of an error, in any protocol.
 func codeOf(answer *recording.Node) string {
 	if answer == nil {
 		return ""
@@ -216,7 +216,7 @@ func codeOf(answer *recording.Node) string {
 	return ""
 }
 
-// Text lists the differences, equal ones once, for people.
+// Text lists the differences, equal ones once, in readable form.
 func (r *Result) Text() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%d calls compared", r.Calls)
@@ -264,7 +264,7 @@ func (r *Result) Text() string {
 	return out.String()
 }
 
-// printable is a name of a recording, which is untrusted input, without control characters of terminals.
+// printable returns a name of a recording, which is untrusted input, without control characters of terminals.
 func printable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -99,8 +99,8 @@ func (p *player) instances(ctx context.Context, api *ec2.Client, vpc *string, li
 	return nil
 }
 
-// importable is the request of ImportCertificate with another certificate for the same names: the private key is in no
-// recording.
+// importable returns the request of ImportCertificate with another certificate for the same names: the private key is
+// in no recording.
 func importable(body string, known func(string) string) (string, error) {
 	var in map[string]any
 	if err := json.Unmarshal([]byte(body), &in); err != nil {

@@ -251,13 +251,13 @@ func (e *entrance) connectInstance(ctx context.Context, network string, view *an
 	return conn, func() {}, err
 }
 
-// unpreserved is what an endpoint takes for the client that is not to see its address.
+// unpreserved returns what an endpoint takes for the client that is not to see its address.
 func (e *entrance) unpreserved(from handover) handover {
 	return handover{client: netip.AddrPortFrom(e.key.at.Addr(), from.client.Port())}
 }
 
-// nodes are the addresses of a load balancer at which a flow may enter it, the one for this flow first: nodes of zones
-// without healthy targets come last.
+// nodes returns the addresses of a load balancer at which a flow may enter it, the one for this flow first: nodes of
+// zones without healthy targets come last.
 func (v *anycastView) nodes(c anycastChoice, f anycastFlow) []netip.AddrPort {
 	name := v.names[strings.ToLower(c.endpoint.LoadBalancer)]
 	type ranked struct {

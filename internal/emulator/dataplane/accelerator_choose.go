@@ -82,7 +82,7 @@ func (g EndpointGroup) chosen(e AcceleratorEndpoint, f anycastFlow) anycastChoic
 	return anycastChoice{group: g, endpoint: e, port: port}
 }
 
-// key is what flows that stay together have in common.
+// key returns what flows that stay together have in common.
 func (l AcceleratorListener) key(f anycastFlow) string {
 	if l.ClientAffinity {
 		return f.client.Addr().String() + " " + f.to.Addr().String()
@@ -112,7 +112,7 @@ func draw(key string, from []AcceleratorEndpoint, weight func(AcceleratorEndpoin
 	return out, !math.IsInf(best, 1)
 }
 
-// share is a number of [0, 1) that is fixed by its arguments.
+// share returns a number of [0, 1) that is fixed by its arguments.
 func share(key, salt string) float64 {
 	sum := sha256.Sum256([]byte(key + "\n" + salt))
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)

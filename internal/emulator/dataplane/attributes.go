@@ -197,7 +197,7 @@ func parseListenerAttributes(of string, values map[string]string) (listenerAttri
 	return l, a.errs
 }
 
-// requestHeader is the name under which targets get a header.
+// requestHeader returns the name under which targets get a header.
 func (l listenerAttributes) requestHeader(name string) string {
 	if renamed, ok := l.request[name]; ok {
 		return renamed

@@ -28,7 +28,7 @@ func (c *cannedConn) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// cannedStatus is the status to answer instead, or 0 if b is an ordinary
+// cannedStatus returns the status to answer instead, or 0 if b is an ordinary
 // write.
 func cannedStatus(b []byte) int {
 	if bytes.HasPrefix(b, []byte("HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request")) {

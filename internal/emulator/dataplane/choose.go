@@ -40,7 +40,7 @@ type place struct {
 	crossZone bool
 }
 
-// candidates are the members that may get a request: the healthy ones, or all when too
+// candidates returns the members that may get a request: the healthy ones, or all when too
 // few are healthy. Members without a health check result yet are not among them.
 func (v *groupView) candidates(at place) []member {
 	cross := at.crossZone

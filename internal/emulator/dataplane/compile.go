@@ -87,7 +87,7 @@ func (p *Plane) compile(cfg Config) (map[netip.AddrPort]*route, []error) {
 	return routes, errs
 }
 
-// addresses are those at which clients reach the node.
+// addresses returns the addresses at which clients reach the node.
 func (n Node) addresses(network bool) []netip.Addr {
 	if network && n.IPv6.IsValid() {
 		return []netip.Addr{n.Address, n.IPv6}

@@ -14,7 +14,7 @@ type Accelerator struct {
 	Listeners []AcceleratorListener
 }
 
-// source is where the accelerator's own packets over IPv4 come from.
+// source returns where the accelerator's own packets over IPv4 come from.
 func (a Accelerator) source() netip.AddrPort {
 	for _, s := range a.Addresses {
 		if s.Local.Is4() {

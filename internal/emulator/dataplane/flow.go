@@ -98,7 +98,7 @@ func (f *flow) chooseGroup() string {
 	return groupAt(forward.Groups, func(sum int) int { return int(n % uint64(sum)) })
 }
 
-// origin is what the target sees as the other side.
+// origin returns what the target sees as the other side.
 func (f *flow) origin() origin {
 	o := origin{node: f.route.node}
 	if f.view.attr.preserveClient && f.client.Addr().Is4() == f.at.Addr().Unmap().Is4() {
@@ -149,7 +149,7 @@ func (m member) serves(zone string, cross bool) bool {
 	return m.zone == "all" || m.zone == "" || m.zone == zone
 }
 
-// nodesFor are the nodes of an Application Load Balancer that a node may
+// nodesFor returns the nodes of an Application Load Balancer that a node may
 // use: with cross-zone load balancing all, else those of its zone.
 func (t *target) nodesFor(at place, v *groupView) []Node {
 	if v.crosses(at) {
@@ -164,7 +164,7 @@ func (t *target) nodesFor(at place, v *groupView) []Node {
 	return own
 }
 
-// flowCandidates are the members that may get a flow on a node of a Network Load
+// flowCandidates returns the members that may get a flow on a node of a Network Load
 // Balancer: the healthy ones, or all when too few are healthy. A node of a zone without
 // healthy targets has none while another zone has some.
 func (v *groupView) flowCandidates(at place) []member {

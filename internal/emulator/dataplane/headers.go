@@ -35,7 +35,7 @@ func (x *exchange) setForwarded(out, in http.Header) {
 	out.Set(headerTrace, traceID(in.Get(headerTrace), x.started, newTraceSuffix()))
 }
 
-// forwardedFor is the value of X-Forwarded-For for a processing mode: append,
+// forwardedFor returns the value of X-Forwarded-For for a processing mode: append,
 // preserve or remove.
 func forwardedFor(mode string, withPort bool, existing []string, client netip.AddrPort) string {
 	before := strings.Join(existing, ", ")
@@ -82,7 +82,7 @@ func newTraceSuffix() string {
 	return hex.EncodeToString(b[:])
 }
 
-// targetHost is the Host header that the target receives unless the load
+// targetHost returns the Host header that the target receives unless the load
 // balancer preserves it: without port on the default ports, with it on others.
 func targetHost(host string, port uint16) string {
 	bare := hostForURL(host)

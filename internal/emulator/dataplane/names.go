@@ -118,7 +118,7 @@ func (p *Plane) applyNames(cfg Config) {
 	p.names.Store(&names)
 }
 
-// forwarded are the target groups that the listeners of a load balancer forward to. One with
+// forwarded returns the target groups that the listeners of a load balancer forward to. One with
 // weight 0 gets nothing, so its targets make no zone unhealthy.
 func (p *Plane) forwarded(lb LoadBalancer) []*targetGroup {
 	var out []*targetGroup

@@ -21,7 +21,7 @@ var statusTexts = map[int]string{
 	561:                           "Unauthorized",
 }
 
-// page is the body of an answer that the load balancer makes itself.
+// page returns the body of an answer that the load balancer makes itself.
 func page(status int) string {
 	title := strconv.Itoa(status)
 	text, ok := statusTexts[status]

@@ -56,7 +56,7 @@ func (o origin) hairpin(to netip.AddrPort) bool {
 	return o.local.IsValid() && !common && o.local == Loopback(to.Addr())
 }
 
-// source is the address of this machine that a target reached there sees;
+// source returns the address of this machine that a target reached there sees;
 // invalid where the system chooses.
 func (o origin) source(there netip.Addr) netip.Addr {
 	for _, a := range []netip.Addr{o.local, Loopback(o.node)} {

@@ -72,7 +72,7 @@ func (c *checker) probe(v *groupView) outcome {
 	}
 }
 
-// where is the address to probe: of the nodes of an Application Load Balancer
+// where returns the address to probe: of the nodes of an Application Load Balancer
 // each in turn.
 func (c *checker) where(h HealthCheck) netip.AddrPort {
 	at := c.target.addr
@@ -100,7 +100,7 @@ func (c *checker) dial(ctx context.Context, v *groupView, at netip.AddrPort) (ne
 	return conn, nil
 }
 
-// connect is the health check by TCP.
+// connect returns the health check by TCP.
 func (c *checker) connect(ctx context.Context, v *groupView) error {
 	conn, err := c.dial(ctx, v, c.where(v.cfg.HealthCheck))
 	if err != nil {

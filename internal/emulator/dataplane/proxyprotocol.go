@@ -43,7 +43,7 @@ func proxyHeader(client, listener netip.AddrPort, datagram bool) []byte {
 	return proxyFrame(proxyVersionProxy, family|transport, addresses)
 }
 
-// proxyLocal is the header of connections that the load balancer makes for
+// proxyLocal returns the header of connections that the load balancer makes for
 // itself.
 func proxyLocal() []byte { return proxyFrame(proxyVersionLocal, 0, nil) }
 

@@ -42,7 +42,7 @@ func location(to Redirect, from requestParts) string {
 	return url
 }
 
-// hostForURL is the host without its port, an IPv6 address in brackets.
+// hostForURL returns the host without its port, an IPv6 address in brackets.
 func hostForURL(host string) string {
 	host = hostWithoutPort(host)
 	if strings.Contains(host, ":") {

@@ -116,7 +116,7 @@ func (x *exchange) overtaken() bool {
 	return true
 }
 
-// requestTarget is path and query as the client has sent them.
+// requestTarget returns path and query as the client has sent them.
 func requestTarget(r *http.Request) string {
 	uri := r.RequestURI
 	if strings.HasPrefix(uri, "/") || uri == "*" {
@@ -233,7 +233,7 @@ type statusWriter struct {
 	whole bool
 }
 
-// FlushError is what http.ResponseController calls.
+// FlushError returns what http.ResponseController calls.
 func (w *statusWriter) FlushError() error {
 	if w.whole {
 		return nil

@@ -50,7 +50,7 @@ func (x *exchange) chooseGroup(to Forward, now time.Time) groupChoice {
 	return groupChoice{arn: chooseGroup(to.Groups), sticky: sticky}
 }
 
-// stickyTarget is the target that the client's cookie names, or nil when there
+// stickyTarget returns the target that the client's cookie names, or nil when there
 // is none that can take the request. stays reports whether it was found.
 func (x *exchange) stickyTarget(g *targetGroup, v *groupView, at place, now time.Time) (t *target, stays bool) {
 	if !v.attr.sticky {
@@ -79,7 +79,7 @@ func (x *exchange) stickyTarget(g *targetGroup, v *groupView, at place, now time
 	return nil, false
 }
 
-// stickyCookies are the cookies to add to a target's response.
+// stickyCookies returns the cookies to add to a target's response.
 func (x *exchange) stickyCookies(resp *http.Response, choice groupChoice, stays bool, g *targetGroup, v *groupView, t *target) []*http.Cookie {
 	now := x.started
 	var out []*http.Cookie

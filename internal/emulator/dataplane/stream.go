@@ -83,7 +83,7 @@ func (p *Plane) applyStream(at netip.AddrPort, r *route) error {
 	return nil
 }
 
-// bind is the local address of a listener: Options.Bind of one with IPv4, and a free port
+// bind returns the local address of a listener: Options.Bind of one with IPv4, and a free port
 // of ::1 with IPv6, because Linux has only that one loopback address.
 func (p *Plane) bind(at netip.AddrPort) netip.AddrPort {
 	if at.Addr().Is6() {

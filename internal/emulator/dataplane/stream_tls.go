@@ -40,7 +40,7 @@ func (lv *listenerView) terminate(l Listener) error {
 	return nil
 }
 
-// alpnProtocols are the protocols of a policy, the preferred ones first.
+// alpnProtocols returns the protocols of a policy, the preferred ones first.
 func alpnProtocols(policy string) ([]string, error) {
 	switch policy {
 	case "", "None":

@@ -58,14 +58,14 @@ type target struct {
 	kick  chan struct{}
 }
 
-// health is the target's state by the latest health check.
+// health returns the target's state by the latest health check.
 func (t *target) health() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.state
 }
 
-// healthyFor is how long the target has been healthy.
+// healthyFor returns how long the target has been healthy.
 func (t *target) healthyFor(now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -212,7 +212,7 @@ func (v *groupView) has(t *target) bool {
 	return false
 }
 
-// turn is the round-robin counter of a node.
+// turn returns the round-robin counter of a node.
 func (g *targetGroup) turn(node netip.Addr) *atomic.Uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()

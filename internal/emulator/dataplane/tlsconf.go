@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// tlsConfig is what an HTTPS listener does at a handshake.
+// tlsConfig returns what an HTTPS listener does at a handshake.
 func tlsConfig(l Listener, lb lbAttributes) (*tls.Config, error) {
 	policy, err := parseSSLPolicy(l.SSLPolicy)
 	if err != nil {

@@ -319,7 +319,7 @@ func (s *networks) routeTable(p *store.Partition, t *store.RouteTable) types.Rou
 	return out
 }
 
-// some is a pointer to a string, nil for an empty one.
+// some returns a pointer to a string, nil for an empty one.
 func some(s string) *string {
 	if s == "" {
 		return nil

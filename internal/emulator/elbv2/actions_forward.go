@@ -232,7 +232,7 @@ func (s *listeners) checkForwards(sc actionScope, actions []types.Action) error 
 	return s.roomOnLoadBalancer(st, sc.lb, joining, 0, nil)
 }
 
-// describeActions is the form in which AWS describes actions: without
+// describeActions returns the form in which AWS describes actions: without
 // secrets, target groups in no particular order.
 func (s *listeners) describeActions(in []types.Action) []types.Action {
 	out := make([]types.Action, 0, len(in))

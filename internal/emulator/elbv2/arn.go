@@ -17,7 +17,7 @@ type kind struct {
 
 const arnHead = `^arn:aws[a-z-]*:elasticloadbalancing:[a-z0-9-]+:\d{12}:`
 
-// missingNamed is the error that names what does not exist.
+// missingNamed returns the error that names what does not exist.
 func (k kind) missingNamed(arns ...string) error {
 	return fail(store.Quoted("aws/copilot-cli#3833"), k.code, "%ss '%s' not found", strings.ToUpper(k.name[:1])+k.name[1:], strings.Join(arns, ", "))
 }

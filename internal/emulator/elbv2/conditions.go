@@ -33,12 +33,12 @@ var (
 	valuePattern  = regexp.MustCompile(`^[\x20-\x7e]*$`)
 )
 
-// conditionFields are the fields in the order of AWS's message.
+// conditionFields returns the fields in the order of AWS's message.
 func conditionFields() []string {
 	return []string{fieldPath, fieldHost, fieldHeader, fieldMethod, fieldQuery, fieldSource}
 }
 
-// configName is the member that carries a field's values.
+// configName returns the member that carries a field's values.
 func configName(field string) string {
 	switch field {
 	case fieldHost:

@@ -52,7 +52,7 @@ func loadBalancerAttributes() []attribute {
 	}
 }
 
-// loadBalancerSpace is the set of attributes of a load balancer.
+// loadBalancerSpace returns the set of attributes of a load balancer.
 func loadBalancerSpace(lb *store.LoadBalancer) attributeSpace {
 	common := []string{
 		attrDeletionProtection, "access_logs.s3.enabled", "access_logs.s3.bucket", "access_logs.s3.prefix",
@@ -74,7 +74,7 @@ func loadBalancerSpace(lb *store.LoadBalancer) attributeSpace {
 	}
 }
 
-// initialLoadBalancerAttributes are the attributes of a new load balancer.
+// initialLoadBalancerAttributes returns the attributes of a new load balancer.
 func initialLoadBalancerAttributes(lb *store.LoadBalancer) map[string]string {
 	out := loadBalancerSpace(lb).initial()
 	if lb.IsALB() {
@@ -86,7 +86,7 @@ func initialLoadBalancerAttributes(lb *store.LoadBalancer) map[string]string {
 	return out
 }
 
-// loadBalancerAttributeList is what the operations return: everything, but
+// loadBalancerAttributeList returns what the operations return: everything, but
 // the gateway switch of IPv6 only where there is IPv6.
 func (s *loadBalancers) loadBalancerAttributeList(lb *store.LoadBalancer) []types.LoadBalancerAttribute {
 	var out []types.LoadBalancerAttribute

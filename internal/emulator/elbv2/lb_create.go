@@ -203,7 +203,7 @@ func (s *loadBalancers) nameLoadBalancer(p *store.Partition, lb *store.LoadBalan
 	lb.HostedZone = hostedZone(p.Region, lb.IsALB())
 }
 
-// shortType is the type's abbreviation in ARNs.
+// shortType returns the type's abbreviation in ARNs.
 func shortType(lb *store.LoadBalancer) string {
 	if lb.IsALB() {
 		return "app"

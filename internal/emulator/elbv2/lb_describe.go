@@ -62,7 +62,7 @@ func loadBalancerNamed(st *store.ELBState, name string) *store.LoadBalancer {
 	return nil
 }
 
-// loadBalancer is the form in which AWS describes one.
+// loadBalancer returns the form in which AWS describes one.
 func (s *loadBalancers) loadBalancer(c *store.Call, lb *store.LoadBalancer) types.LoadBalancer {
 	state, reason := lb.State(c.Now)
 	out := types.LoadBalancer{

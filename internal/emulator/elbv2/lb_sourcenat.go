@@ -46,7 +46,7 @@ func checkSourceNAT(p *store.Partition, want placement, zones []store.LoadBalanc
 	return nil
 }
 
-// natPrefixes are the prefixes for source NAT that other load balancers use.
+// natPrefixes returns the prefixes for source NAT that other load balancers use.
 func natPrefixes(p *store.Partition, but *store.LoadBalancer) map[netip.Prefix]bool {
 	taken := map[netip.Prefix]bool{}
 	for _, lb := range p.ELB.LoadBalancers {

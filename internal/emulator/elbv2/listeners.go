@@ -235,7 +235,7 @@ func (s *listeners) DescribeListeners(c *store.Call, in *elb.DescribeListenersIn
 	return out, nil
 }
 
-// listener is the form in which AWS describes one.
+// listener returns the form in which AWS describes one.
 func (s *listeners) listener(st *store.ELBState, l *store.Listener) types.Listener {
 	out := types.Listener{
 		ListenerArn: ptr(l.ARN), LoadBalancerArn: ptr(l.LoadBalancer), Port: ptr(l.Port), Protocol: l.Protocol,

@@ -21,7 +21,7 @@ func requestHeader(name string) string {
 	return "routing.http.request." + name + ".header_name"
 }
 
-// requestHeaders are the headers about TLS that a listener can rename.
+// requestHeaders returns the headers about TLS that a listener can rename.
 func requestHeaders() []attribute {
 	var out []attribute
 	for _, n := range []string{
@@ -79,7 +79,7 @@ func frameOptions(key, value string) error {
 	return among("", "DENY", "SAMEORIGIN")(key, value)
 }
 
-// listenerSpace is the set of attributes of a listener.
+// listenerSpace returns the set of attributes of a listener.
 func listenerSpace(lb *store.LoadBalancer, l *store.Listener) attributeSpace {
 	return attributeSpace{
 		title: "Listener",

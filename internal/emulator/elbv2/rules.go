@@ -30,7 +30,7 @@ func rulesOf(st *store.ELBState, listener string) []*store.Rule {
 	return out
 }
 
-// rank is the position of a rule in its listener.
+// rank returns the position of a rule in its listener.
 func rank(r *store.Rule) int32 {
 	if r.IsDefault() {
 		return priorityMost + 1
@@ -266,7 +266,7 @@ func (s *listeners) DescribeRules(c *store.Call, in *elb.DescribeRulesInput) (*e
 	return out, nil
 }
 
-// rule is the form in which AWS describes one.
+// rule returns the form in which AWS describes one.
 func (s *listeners) rule(r *store.Rule) types.Rule {
 	priority := "default"
 	if !r.IsDefault() {

@@ -62,7 +62,7 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 	return out, nil
 }
 
-// health is the form in which AWS describes the health of one target.
+// health returns the form in which AWS describes the health of one target.
 func (s *targetGroups) health(c *store.Call, p *store.Partition, g *store.TargetGroup, t *store.Target, anomaly bool) types.TargetHealthDescription {
 	v := p.TargetHealth(g, t, c.Now)
 	out := types.TargetHealthDescription{
@@ -89,7 +89,7 @@ func (s *targetGroups) health(c *store.Call, p *store.Partition, g *store.Target
 	return out
 }
 
-// checkPort is the port that health checks of a target use, registered or not;
+// checkPort returns the port that health checks of a target use, registered or not;
 // nil for a lambda function, which has none.
 func checkPort(g *store.TargetGroup, port int32) *string {
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// drainTime is how long a target stays draining. One that gets no traffic, or
+// drainTime returns how long a target stays draining. One that gets no traffic, or
 // never got any, leaves at once.
 func drainTime(p *store.Partition, g *store.TargetGroup, t *store.Target, c *store.Call) time.Duration {
 	switch p.TargetHealth(g, t, c.Now).State {
@@ -62,7 +62,7 @@ func registered(g *store.TargetGroup) int {
 	return n
 }
 
-// albTargetCost is what an ALB counts for as a target of an NLB.
+// albTargetCost returns what an ALB counts for as a target of an NLB.
 func albTargetCost(lb *store.LoadBalancer) int {
 	if lb.Attributes[attrCrossZone] == "true" {
 		return 100

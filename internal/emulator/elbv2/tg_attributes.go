@@ -72,7 +72,7 @@ func isUDP(p types.ProtocolEnum) bool {
 	return p == types.ProtocolEnumUdp || p == types.ProtocolEnumTcpUdp
 }
 
-// targetGroupKeys are the keys that a target group has.
+// targetGroupKeys returns the keys that a target group has.
 func targetGroupKeys(g *store.TargetGroup) []string {
 	health := []string{attrDNSCount, attrDNSPercent, attrRoutingCount, attrRoutingPercent}
 	switch {
@@ -107,7 +107,7 @@ func targetGroupSpace(g *store.TargetGroup) attributeSpace {
 	}
 }
 
-// initialTargetGroupAttributes are the attributes of a new target group.
+// initialTargetGroupAttributes returns the attributes of a new target group.
 func initialTargetGroupAttributes(g *store.TargetGroup) map[string]string {
 	out := targetGroupSpace(g).initial()
 	if g.Type == types.TargetTypeEnumLambda {

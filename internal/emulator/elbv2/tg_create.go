@@ -157,7 +157,7 @@ func sameTargetGroup(have, want *store.TargetGroup) bool {
 		have.Addressing == want.Addressing && have.Check == want.Check && maps.Equal(have.Tags, want.Tags)
 }
 
-// writtenTargetGroup is the form in which a create or modify operation returns
+// writtenTargetGroup returns the form in which a create or modify operation returns
 // a target group: without the load balancers that use it.
 func writtenTargetGroup(g *store.TargetGroup) types.TargetGroup {
 	out := describeTargetGroup(g)
@@ -165,7 +165,7 @@ func writtenTargetGroup(g *store.TargetGroup) types.TargetGroup {
 	return out
 }
 
-// describeTargetGroup is the form in which AWS describes one.
+// describeTargetGroup returns the form in which AWS describes one.
 func describeTargetGroup(g *store.TargetGroup) types.TargetGroup {
 	h := g.Check
 	out := types.TargetGroup{

@@ -143,7 +143,7 @@ func copyOf(v reflect.Value) reflect.Value {
 	return out
 }
 
-// Distortions are all that change something of an answer of the type, at each of its members.
+// Distortions returns all that change something of an answer of the type, at each of its members.
 func Distortions(answer reflect.Type) []Distortion {
 	var out []Distortion
 	eachMember(answer, "", nil, func(path string, t reflect.Type) {

@@ -179,7 +179,7 @@ func (s *Set) KeepHistory(d time.Duration) {
 	s.history = max(s.history, d)
 }
 
-// History is how long past states are kept; 0 means not at all.
+// History returns how long past states are kept; 0 means not at all.
 func (s *Set) History() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -89,11 +89,11 @@ func (b Bucket) matches(c Call) bool {
 
 var reads = []string{"Describe*", "Get*", "List*", "Search*"}
 
-// Documented is what AWS documents today, with every rate and capacity
+// Documented returns what AWS documents today, with every rate and capacity
 // multiplied by factor (accounts can have their limits raised).
 func Documented(factor float64) Limits { return documented("documented", 200, 50, factor) }
 
-// Documented2025 is what AWS documented until March 2026, which older
+// Documented2025 returns what AWS documented until March 2026, which older
 // accounts and regions may still have: fewer reads of load balancers.
 func Documented2025(factor float64) Limits { return documented("documented-2025", 40, 10, factor) }
 

@@ -46,7 +46,7 @@ func (t target) preserveNLB(asked *bool, dual bool) (bool, error) {
 	return true, t.checkGateway(t.lb.VPC)
 }
 
-// nlbObstacle is why a Network Load Balancer cannot see the addresses of clients, nil if it can.
+// nlbObstacle returns why a Network Load Balancer cannot see the addresses of clients, nil if it can.
 func (t target) nlbObstacle(dual bool) error {
 	if len(t.lb.SecurityGroups) == 0 {
 		return invalid(store.Unproven, "ClientIPPreservation is not supported for the network load balancer without security groups: %s", t.id)
@@ -81,7 +81,7 @@ func (t target) checkGateway(vpc string) error {
 	return invalid(store.Unproven, "The VPC '%s' of endpoint '%s' has no internet gateway, which ClientIPPreservation needs", vpc, t.id)
 }
 
-// subnets are those that a load balancer or an instance is in.
+// subnets returns the subnets that a load balancer or an instance is in.
 func (t target) subnets() []string {
 	var out []string
 	if t.instance != nil {

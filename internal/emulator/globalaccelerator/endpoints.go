@@ -114,7 +114,7 @@ func (t target) checkNLBTargets() error {
 	return nil
 }
 
-// targetGroups are those that a load balancer uses.
+// targetGroups returns the target groups that a load balancer uses.
 func (t target) targetGroups() []*store.TargetGroup {
 	var out []*store.TargetGroup
 	for _, arn := range store.SortedKeys(t.p.ELB.TargetGroups) {

@@ -64,7 +64,7 @@ func (s *Server) Reset() {
 	s.identity, s.tokens = Identity{Region: s.region()}, map[string]time.Time{}
 }
 
-// region is where an instance is if nothing else is set.
+// region returns where an instance is if nothing else is set.
 func (s *Server) region() string {
 	if aws := s.store.AWS(); aws.Name != "aws" {
 		return aws.Home

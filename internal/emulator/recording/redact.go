@@ -84,7 +84,7 @@ func (r *Recording) Redact(secrets ...string) error {
 	return r.holdsNone(secrets)
 }
 
-// holdsNone is an error if a text is still somewhere in the recording.
+// holdsNone returns an error if a text is still somewhere in the recording.
 func (r *Recording) holdsNone(secrets []string) error {
 	var out strings.Builder
 	if err := r.Write(&out); err != nil {

@@ -77,7 +77,7 @@ func listen(at netip.AddrPort, lookup Lookup) (*Server, error) {
 	return &Server{lookup: lookup, udp: udp, tcp: tcp, conns: map[net.Conn]struct{}{}}, nil
 }
 
-// Addr is where the resolver listens.
+// Addr returns where the resolver listens.
 func (s *Server) Addr() netip.AddrPort { return s.tcp.Addr().(*net.TCPAddr).AddrPort() }
 
 // Close stops the server and waits for it.

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// distances are which regions are near to clients.
+// distances returns which regions are near to clients.
 func distances(cfg store.AcceleratorConfig) dataplane.Distances {
 	out := dataplane.Distances{Home: cfg.Home}
 	for _, r := range cfg.Nearest {
@@ -88,7 +88,8 @@ func (b *builder) endpointGroup(l *store.AcceleratorListener, g *store.EndpointG
 	return out
 }
 
-// endpointCheck is a target group for the sake of the endpoint group's own check, which load balancers are exempt from.
+// endpointCheck returns a target group for the sake of the endpoint group's own check, which load balancers are exempt
+// from.
 func endpointCheck(l *store.AcceleratorListener, g *store.EndpointGroup) dataplane.TargetGroup {
 	return dataplane.TargetGroup{ARN: g.ARN, Protocol: dataplane.TCP, HealthCheck: dataplane.HealthCheck{
 		Protocol: dataplane.Protocol(g.CheckProtocol), Port: uint16(cmp.Or(g.CheckPort, l.Ranges[0].From)), Path: g.CheckPath,
@@ -106,7 +107,7 @@ func stateOf(health gatypes.HealthState) dataplane.State {
 	return dataplane.StateInitial
 }
 
-// endpointAddress is where an instance or what has an elastic IP is in the network; invalid if it is nowhere.
+// endpointAddress returns where an instance or what has an elastic IP is in the network; invalid if it is nowhere.
 func endpointAddress(p *store.Partition, id string) netip.Addr {
 	if a := p.Addresses[id]; a != nil {
 		return a.PrivateIP
@@ -151,7 +152,8 @@ func (s *Server) servedAccelerators() []servedAccelerator {
 	return out
 }
 
-// knownAccelerators are old accelerators without what has been removed since, with the health that endpoints have now.
+// knownAccelerators returns the old accelerators without what has been removed since, with the health that endpoints
+// have now.
 func knownAccelerators(old, latest []dataplane.Accelerator) []dataplane.Accelerator {
 	parts := map[string]bool{} // ARNs
 	type identity struct{ group, id string }

@@ -64,7 +64,7 @@ type servedRule struct {
 	GRPC   bool
 }
 
-// servedRules are those of a load balancer.
+// servedRules returns the rules of a load balancer.
 func servedRules(p *store.Partition, arn string) []servedRule {
 	out := []servedRule{}
 	var rules []*store.Rule

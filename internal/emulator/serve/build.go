@@ -102,7 +102,7 @@ func (b *builder) loadBalancer(lb *store.LoadBalancer) dataplane.LoadBalancer {
 	return out
 }
 
-// nodes are the nodes of a load balancer; none of one that does not exist.
+// nodes returns the nodes of a load balancer; none of one that does not exist.
 func (b *builder) nodes(lb *store.LoadBalancer) []dataplane.Node {
 	if lb == nil {
 		return nil

@@ -42,7 +42,7 @@ func (p *propagation) at(b built) (dataplane.Config, time.Duration) {
 	return known(p.history[0].config, b), wait
 }
 
-// known is an old configuration without what has been removed since. A target group
+// known returns an old configuration without what has been removed since. A target group
 // that no listener uses any more stays as it was.
 func known(old dataplane.Config, latest built) dataplane.Config {
 	balancers := map[string]dataplane.LoadBalancer{}
@@ -69,7 +69,7 @@ func known(old dataplane.Config, latest built) dataplane.Config {
 	return out
 }
 
-// common are the nodes that still have their addresses; those of the others may be in
+// common returns the nodes that still have their addresses; those of the others may be in
 // use elsewhere by now.
 func common(old, latest []dataplane.Node) []dataplane.Node {
 	addresses := map[netip.Addr]bool{}
@@ -85,7 +85,7 @@ func common(old, latest []dataplane.Node) []dataplane.Node {
 	return out
 }
 
-// remaining are the old targets that are still registered, those draining that
+// remaining returns the old targets that are still registered, those draining that
 // drain by now.
 func remaining(old, latest []dataplane.Target) []dataplane.Target {
 	type identity struct {

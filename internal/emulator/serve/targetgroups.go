@@ -60,7 +60,7 @@ func healthCheck(h store.HealthCheck) dataplane.HealthCheck {
 	return out
 }
 
-// state is the initial state of a target in the data plane.
+// state returns the initial state of a target in the data plane.
 func (b *builder) state(g *store.TargetGroup, t *store.Target) dataplane.State {
 	switch b.p.TargetHealth(g, t, b.now).State {
 	case elbtypes.TargetHealthStateEnumDraining:
@@ -82,7 +82,7 @@ func (b *builder) zone(g *store.TargetGroup, t *store.Target) string {
 	return t.Zone
 }
 
-// address is where a target is in the network: an instance at the primary address of
+// address returns where a target is in the network: an instance at the primary address of
 // its first ENI.
 func (b *builder) address(g *store.TargetGroup, t *store.Target) (netip.Addr, error) {
 	if g.Type != elbtypes.TargetTypeEnumInstance {

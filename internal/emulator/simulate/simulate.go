@@ -67,7 +67,7 @@ func decision(d iam.Decision) types.PolicyEvaluationDecisionType {
 	return types.PolicyEvaluationDecisionTypeImplicitDeny
 }
 
-// principal is the caller, or a role that is registered.
+// principal returns the caller, or a role that is registered.
 func (s *Service) principal(c *store.Call, arn string) (store.Principal, bool) {
 	if arn == c.Caller.ARN {
 		return c.Caller, true

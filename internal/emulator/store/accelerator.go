@@ -270,7 +270,7 @@ func (c AcceleratorConfig) LocalAddress(public netip.Addr) netip.Addr {
 	return moved(public, c.OwnLocal)
 }
 
-// moved is an IPv4 address with the beginning of a range.
+// moved returns an IPv4 address with the beginning of a range.
 func moved(a netip.Addr, into netip.Prefix) netip.Addr {
 	b, base := a.As4(), into.Masked().Addr().As4()
 	for i := range b {

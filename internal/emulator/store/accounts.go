@@ -58,7 +58,7 @@ func (w *Store) AccountOf(key string) (account string, known bool) {
 // PutPrincipal sets who an access key stands for. Without it the key is a user who may do everything.
 func (w *Store) PutPrincipal(key string, p Principal) { w.principals[key] = p }
 
-// PrincipalOf returns who an access key of an account stands for.
+// PrincipalOf returns the principal of an access key of an account.
 func (w *Store) PrincipalOf(key, account string) Principal {
 	p := w.principals[key]
 	if p.ARN == "" {
@@ -79,7 +79,7 @@ func (w *Store) LinkRole(account, service string) { w.linked[account+" "+service
 // RoleLinked reports whether an account has that role.
 func (w *Store) RoleLinked(account, service string) bool { return w.linked[account+" "+service] }
 
-// DefaultAccount is the account of access keys without an account of their own.
+// DefaultAccount returns the account of access keys without an account of their own.
 func (w *Store) DefaultAccount() string { return w.account }
 
 // PutRole registers a role.

@@ -13,7 +13,7 @@ import (
 // issuedFor is how long a certificate of AWS's own is valid.
 const issuedFor = 395 * 24 * time.Hour
 
-// ValidationRecord is the CNAME that proves a domain to be the account's. It
+// ValidationRecord returns the CNAME that proves a domain to be the account's. It
 // is the same for all certificates of the account, in every region, and for
 // the domain with and without "*." before it.
 func ValidationRecord(account, domain string) (name, value string) {

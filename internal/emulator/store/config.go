@@ -64,7 +64,7 @@ type Delays struct {
 	TerminatedVisible time.Duration
 }
 
-// DefaultConfig is a quick and faithful cloud: AWS's quotas, short delays,
+// DefaultConfig returns a quick and faithful cloud: AWS's quotas, short delays,
 // shuffled lists.
 func DefaultConfig() Config {
 	return Config{

@@ -20,7 +20,7 @@ type ELBState struct {
 	ofListener map[string]map[string]*Rule
 }
 
-// RulesOf are the rules of a listener by ARN. Callers do not change the map.
+// RulesOf returns the rules of a listener by ARN. Callers do not change the map.
 func (s *ELBState) RulesOf(listener string) map[string]*Rule {
 	if s.ofListener == nil {
 		s.ofListener = map[string]map[string]*Rule{}
@@ -66,7 +66,7 @@ func (s *ELBState) RulesFor(loadBalancer string, visit func(*Rule)) {
 	}
 }
 
-// Region is the region of the state: an ARN of another region names nothing
+// Region returns the region of the state: an ARN of another region names nothing
 // here.
 func (s *ELBState) Region() string { return s.region }
 

@@ -61,7 +61,7 @@ func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) Verdi
 	return Verdict{elbtypes.TargetHealthStateEnumInitial, elbtypes.TargetHealthReasonEnumInitialHealthChecking, "Initial health checks in progress"}
 }
 
-// UnhealthyDrainsUntil is until when a target that a Network Load Balancer
+// UnhealthyDrainsUntil returns until when a target that a Network Load Balancer
 // found unhealthy keeps its connections; zero if it does not.
 func (g *TargetGroup) UnhealthyDrainsUntil(t *Target) time.Time {
 	const termination, interval = "target_health_state.unhealthy.connection_termination.enabled", "target_health_state.unhealthy.draining_interval_seconds"
@@ -75,7 +75,7 @@ func (g *TargetGroup) UnhealthyDrainsUntil(t *Target) time.Time {
 	return t.Compared.Add(time.Duration(n) * time.Second)
 }
 
-// drained is the health of a deregistered target, which an unhealthy one that still
+// drained returns the health of a deregistered target, which an unhealthy one that still
 // keeps its connections shows.
 func (g *TargetGroup) drained(lb *LoadBalancer, t *Target, now time.Time) Verdict {
 	v := *t.Verdict

@@ -26,7 +26,7 @@ func (p *Partition) MoveInstance(i *Instance, from, next string) {
 	i.From, i.Next, i.Since = from, next, p.now()
 }
 
-// privateDNS is the host name that a private address gives an instance.
+// privateDNS returns the host name that a private address gives an instance.
 func (p *Partition) privateDNS(addr string) string {
 	domain := p.Region + ".compute.internal"
 	if p.Region == "us-east-1" {

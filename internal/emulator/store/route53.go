@@ -57,13 +57,13 @@ type DNSChange struct {
 	At      time.Time
 }
 
-// DNSName is the form in which Route 53 keeps a name: lower case, a dot at
+// DNSName returns the form in which Route 53 keeps a name: lower case, a dot at
 // the end, a star as its octal code.
 func DNSName(name string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimSuffix(name, ".")), "*", `\052`) + "."
 }
 
-// DNS is the Route 53 of an account.
+// DNS returns the Route 53 of an account.
 func (w *Store) DNS(account string) *Route53State { return w.Partition(account, w.aws.Home).Route53 }
 
 // hasCNAME reports whether a public zone of the account has the record.

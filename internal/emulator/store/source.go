@@ -26,12 +26,12 @@ var (
 	Own = Source{Kind: kindOwn}
 )
 
-// Document is a text that AWS's documentation has.
+// Document returns a text that AWS's documentation has.
 func Document(ref string) Source { return Source{kindDocument, ref} }
 
-// Model is a text that the service model has.
+// Model returns a text that the service model has.
 func Model(ref string) Source { return Source{kindModel, ref} }
 
-// Quoted is a text of the real service that is quoted in a public report,
+// Quoted returns a text of the real service that is quoted in a public report,
 // such as "kasmtech/terraform#5".
 func Quoted(ref string) Source { return Source{kindQuotation, ref} }

@@ -55,12 +55,12 @@ func malformed(path, value, want string) *store.Error {
 	return store.Errorf(store.Own, CodeMalformedParameter, "The value '%s' of parameter %s is not %s", value, strings.TrimSuffix(path, "."), want)
 }
 
-// Unsupported is the error of a member that the operation has not declared.
+// Unsupported returns the error of a member that the operation has not declared.
 func Unsupported(operation, member string) *store.Error {
 	return store.Errorf(store.Own, CodeUnsupportedParameter, "the parameter %s of %s is not supported by this emulator", member, operation)
 }
 
-// timestamp is the form of times in both XML protocols.
+// timestamp returns the form of times in both XML protocols.
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // unencodable marks a Go type that no protocol here can carry: a mistake in

@@ -12,7 +12,7 @@ import (
 // of each structure of a list.
 type Members []string
 
-// Handles is how an operation declares its members. A request that sets any other
+// Handles returns how an operation declares its members. A request that sets any other
 // member is rejected by name.
 func Handles(members ...string) Members { return Members(members) }
 

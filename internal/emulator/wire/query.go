@@ -14,7 +14,7 @@ func Query(namespace string) Codec { return query{namespace} }
 
 type query struct{ namespace string }
 
-// queryName is a member's own name, with the one exception among the services
+// queryName returns a member's own name, with the one exception among the services
 // here: the policies of STS.
 func queryName(structure, member string) string {
 	if structure == "PolicyDescriptorType" && member == "Arn" {

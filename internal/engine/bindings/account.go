@@ -28,7 +28,7 @@ func (Secret) String() string { return hidden }
 // MarshalText keeps the text out of JSON.
 func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// accountOf is the account of a binding's target group.
+// accountOf returns the account of a binding's target group.
 func accountOf(b *elbv2.TargetGroupBinding) Account {
 	if b.Spec.IamRoleArnToAssume == "" {
 		return Account{}

@@ -52,7 +52,7 @@ type entry struct {
 	successPending bool
 }
 
-// planned is what a plan needs of an entry.
+// planned returns what a plan needs of an entry.
 func (e entry) planned(at moment) bindingplan.Memory {
 	out := bindingplan.Memory{
 		Known: !e.due.IsZero(), Released: e.released, SuccessPending: e.successPending, TextReported: e.textReported,
@@ -84,7 +84,7 @@ func (e entry) absent(now time.Time) bool {
 	return e.released || !e.absentSince.IsZero() && now.Sub(e.absentSince) >= durations.Later
 }
 
-// lastKnown is a binding that is not there any more as it was last seen, nil if it is not known.
+// lastKnown returns a binding that is not there any more as it was last seen, nil if it is not known.
 func (e entry) lastKnown() *elbv2.TargetGroupBinding {
 	if e.departed != nil {
 		return e.departed

@@ -17,8 +17,8 @@ type flapping map[string]repeat.Row
 // time that targets whose pods run may wait anyway. The VPC gives no address to another pod within Rest.
 var paceOfReturns = repeat.Pace{Free: 3, First: durations.Later, Longest: durations.Usual, Rest: durations.Requeue}
 
-// current are the rows that are not over. One that waits is remembered for longer, as a set of targets that others are
-// exchanged for at random may be in use for some waits in a row.
+// current returns the rows that are not over. One that waits is remembered for longer, as a set of targets that others
+// are exchanged for at random may be in use for some waits in a row.
 func (f flapping) current(now time.Time) flapping {
 	out := flapping{}
 	for id, row := range f {
@@ -52,9 +52,9 @@ func (f flapping) putIn(ids []string, now time.Time) flapping {
 	return out
 }
 
-// held are the targets that neither come nor go now, and for how long: once one waits, all that have come back wait with it
-// and change together, so that many targets cost no more calls than one. Where no other target can serve, they wait for the
-// first wait alone.
+// held returns the targets that neither come nor go now, and for how long: once one waits, all that have come back wait
+// with it and change together, so that many targets cost no more calls than one. Where no other target can serve, they
+// wait for the first wait alone.
 func (f flapping) held(now time.Time) (ids map[string]bool, left, alone time.Duration) {
 	rows := f.current(now)
 	for _, row := range rows {

@@ -40,14 +40,14 @@ func (m *memory) at(key Key) moment {
 	return moment{m.clock.Now(), key, m.firstLook, m.resync, m.notes}
 }
 
-// get is what is remembered of a binding, the zero value for nothing.
+// get returns what is remembered of a binding, the zero value for nothing.
 func (m *memory) get(key Key) entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.entries[key]
 }
 
-// planned is what a plan needs of that.
+// planned returns what a plan needs of that.
 func (m *memory) planned(key Key) bindingplan.Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,7 +85,7 @@ func (m *memory) forget(key Key) {
 	delete(m.entries, key)
 }
 
-// those are the bindings of whose entries something is true.
+// those returns the bindings of whose entries something is true.
 func (m *memory) those(is func(entry) bool) (out []Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,12 +97,12 @@ func (m *memory) those(is func(entry) bool) (out []Key) {
 	return out
 }
 
-// firstDue is when a binding is compared with AWS first, though it did not change.
+// firstDue returns when a binding is compared with AWS first, though it did not change.
 func (at moment) firstDue() time.Time {
 	return at.now.Add(min(at.firstLook+resync.Spread(at.key.String(), at.firstLook/2), resync.After(at.resync, at.key.String())))
 }
 
-// nextDue is when a binding that is compared now is compared next.
+// nextDue returns when a binding that is compared now is compared next.
 func (at moment) nextDue() time.Time {
 	return at.now.Add(resync.After(at.resync, at.key.String()))
 }

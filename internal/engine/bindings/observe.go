@@ -24,7 +24,7 @@ const mostReads = 20
 // reader is the part of a run that reads facts, and makes plans from them.
 type reader struct{ *run }
 
-// facts are those that every plan begins with.
+// facts returns the facts that every plan begins with.
 func (p reader) facts() (*bindingplan.Facts, error) {
 	r := p.r
 	p.v = r.Cluster.View()
@@ -49,7 +49,7 @@ func (r *Reconciler) planOptions() bindingplan.Options {
 	return bindingplan.Options{MaxTargets: r.MaxTargets, VPC: r.VPC, Requeue: r.Requeue, ResyncAge: resync.Age(r.Resync)}
 }
 
-// gatedPods are those with the binding's gate that were not released yet.
+// gatedPods returns the pods with the binding's readiness gate that were not released yet.
 func (p reader) gatedPods() ([]*corev1.Pod, error) {
 	gate := gateOf(p.key)
 	v := p.r.Cluster.View().Unsubscribed() // not of the run: nothing has to happen when these pods change
@@ -62,7 +62,7 @@ func (p reader) gatedPods() ([]*corev1.Pod, error) {
 	}), v.Err()
 }
 
-// gateOf is the type of the readiness gate of a binding.
+// gateOf returns the type of the readiness gate of a binding.
 func gateOf(key Key) corev1.PodConditionType {
 	return corev1.PodConditionType(targets.GatePrefix + key.Name)
 }
@@ -167,7 +167,7 @@ func (p reader) describe(ctx context.Context, f *bindingplan.Facts) {
 	f.Described = w
 }
 
-// described is the binding with its ARN and target type, and with what else AWS knows if that can be read.
+// described returns the binding with its ARN and target type, and with what else AWS knows if that can be read.
 func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding) (*elbv2.TargetGroupBinding, error) {
 	needed, age := bindingplan.Unusable(b), durations.Remembered
 	if !bindingplan.Incomplete(b) || !needed && bindingplan.Impossible(b) != nil {
@@ -271,7 +271,7 @@ func (p reader) readConflict(ctx context.Context, f *bindingplan.Facts) (*bindin
 	return &out, nil
 }
 
-// withTargetGroup are the bindings of all namespaces that may have the same target group as this one.
+// withTargetGroup returns the bindings of all namespaces that may have the same target group as this one.
 func withTargetGroup(v *cluster.View, b *elbv2.TargetGroupBinding) []*elbv2.TargetGroupBinding {
 	return cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{
 		Kind: cluster.KindBinding, Index: cluster.BindingByTargetGroup, Value: cluster.TargetGroupName(b),

@@ -38,7 +38,7 @@ func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bo
 	return out
 }
 
-// wantedByOthers are the identities, in canonical form, of the endpoints of the other bindings of
+// wantedByOthers returns the identities, in canonical form, of the endpoints of the other bindings of
 // this cluster that fill the same group: those that share it, or whoever comes after one that is
 // leaving. It is read in a view of its own: when they change, the bindings that want them have runs
 // of their own.
@@ -77,10 +77,10 @@ func (e notArrived) Error() string {
 	return fmt.Sprintf("the Service of TargetGroupBinding %s has not arrived", e.of)
 }
 
-// RetryAfter is when to look again.
+// RetryAfter returns when to look again.
 func (notArrived) RetryAfter() time.Duration { return durations.Moment }
 
-// JoinIdentities is the form in which a record is kept.
+// JoinIdentities returns the form in which a record is kept.
 func JoinIdentities(list []string) string { return strings.Join(list, ",") }
 
 // SplitIdentities reads a record. The order is anybody's.

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Owners are the objects whose users look for what is said of a binding: those of its stack that ask for its target
+// Owners returns the objects whose users look for what is said of a binding: those of its stack that ask for its target
 // group. The tags of the target group name them, as who writes a binding writes its labels too; and the target group must
 // have been made for the namespace of the binding, as anybody can name its ARN.
 func (r *Reconciler) Owners(b *elbv2.TargetGroupBinding) []finding.Ref {

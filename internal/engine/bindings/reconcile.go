@@ -156,7 +156,7 @@ func missing(f *bindingplan.Failure) bool {
 	return f.Class == failure.Gone || f.Class == failure.Invalid
 }
 
-// other are facts about another target group than that of the run, or for another plan.
+// other returns facts about a target group other than that of the run, or for another plan.
 func (p *run) other(stored, described *elbv2.TargetGroupBinding, absent bool) *bindingplan.Facts {
 	return &bindingplan.Facts{
 		Now: p.r.Clock.Now(), Key: p.key, Options: p.r.planOptions(), Memory: p.r.memory.planned(p.key),
@@ -186,7 +186,7 @@ func (r *Reconciler) failure(err error) *bindingplan.Failure {
 	return &bindingplan.Failure{Err: err, Class: r.Cloud.Class(err), Turn: failure.Turn(err)}
 }
 
-// targetGroups are the target groups that a binding's account reaches.
+// targetGroups returns the target groups that a binding's account reaches.
 func (p *run) targetGroups(f *bindingplan.Facts) TargetGroups {
 	return p.r.Cloud.As(accountOf(f.Stored))
 }

@@ -28,7 +28,7 @@ func (r registration) of(b *elbv2.TargetGroupBinding) bool {
 	return r.binding != nil && r.binding.Spec.TargetGroupARN == b.Spec.TargetGroupARN
 }
 
-// in is the registration in the target group of a binding, which may be another than before.
+// in returns the registration in the target group of a binding, which may be another than before.
 func (r registration) in(described *elbv2.TargetGroupBinding) registration {
 	if !r.of(described) {
 		r = registration{}
@@ -94,7 +94,7 @@ func noteUnknown(e entry, _ moment) entry {
 	return e
 }
 
-// driftIn is what others have changed, of targets that are listed. Others may fill a shared target group.
+// driftIn returns what others have changed, of targets that are listed. Others may fill a shared target group.
 func (r registration) driftIn(live []*observed.Target) (d targetDrift) {
 	live = slices.DeleteFunc(slices.Clone(live), targets.Draining)
 	d.missing = r.targets.Missing(live)

@@ -43,7 +43,7 @@ func newRuleOwner() *ruleOwner {
 	}
 }
 
-// nodesOf are the security groups of the nodes that a selector takes, as they were found last; nil if none were.
+// nodesOf returns the security groups of the nodes that a selector takes, as they were found last; nil if none were.
 func (o *ruleOwner) nodesOf(selector string) *bindingplan.NodeGroups {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -274,14 +274,14 @@ func (o *ruleOwner) change(g EndpointGroup, opts bindingplan.RuleOptions) bindin
 	return o.sum.Change(g, opts)
 }
 
-// known are the security groups that have carried rules.
+// known returns the security groups that have carried rules.
 func (o *ruleOwner) known() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Sorted(maps.Keys(o.groups))
 }
 
-// with are the bindings that ask for rules of some security groups.
+// with returns the bindings that ask for rules of some security groups.
 func (o *ruleOwner) with(groups []string) []Key {
 	o.mu.Lock()
 	defer o.mu.Unlock()

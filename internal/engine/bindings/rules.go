@@ -100,8 +100,8 @@ func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a binding
 	return s, err
 }
 
-// heirs are the other bindings of the namespace with the same targets, if this one may give some up that it has registered.
-// They may be those of one that has had no run yet.
+// heirs returns the other bindings of the namespace with the same targets, if this one may give some up that it has
+// registered. They may be those of one that has had no run yet.
 func (p ruleRun) heirs(b *elbv2.TargetGroupBinding, leaving bool) (out []Key, _ error) {
 	if b == nil || !leaving && !b.Spec.MultiClusterTargetGroup {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// deregisterTurn is the turn of a call that takes targets out. Registrations come first, unless an address is
+// deregisterTurn returns the turn of a call that takes targets out. Registrations come first, unless an address is
 // another pod's already.
 func (p *run) deregisterTurn(list []*observed.Target) Turn {
 	t := Turn{Tenant: p.key.Namespace, Within: durations.Running}

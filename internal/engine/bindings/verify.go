@@ -28,7 +28,7 @@ func (d targetDrift) String() string {
 	return strings.Join(d.missing, " ") + "|" + strings.Join(d.added, " ")
 }
 
-// Verifiable are the bindings whose targets may be compared now with what was registered for them.
+// Verifiable returns the bindings whose targets may be compared now with what was registered for them.
 func (r *Reconciler) Verifiable() []Key {
 	now := r.Clock.Now()
 	return r.memory.those(func(e entry) bool { return e.verifiable(now) })
@@ -178,7 +178,7 @@ func (r rules) restore(ctx context.Context, groups []string) (restored bool, _ e
 	return restored, ctx.Err()
 }
 
-// concerned are some of the owners of bindings, each once, and of those without an owner the bindings.
+// concerned returns some of the owners of bindings, each once, and of those without an owner the bindings.
 func (r *Reconciler) concerned(keys []Key) (out []finding.Ref) {
 	v := r.Cluster.View().Unsubscribed()
 	for _, key := range keys {

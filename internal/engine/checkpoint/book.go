@@ -100,7 +100,7 @@ func (b *Book) RetainSecretMarks(id model.StackID, arns []string) {
 	}
 }
 
-// Text is what is to be stored, and whether it differs from what was stored last. What does not fit
+// Text returns what is to be stored, and whether it differs from what was stored last. What does not fit
 // into one object is left out altogether, the marks of stacks first.
 func (b *Book) Text() (text string, changed bool) {
 	b.mu.Lock()

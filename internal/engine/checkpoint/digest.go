@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// Digest is a hash of values: equal values have equal digests in every process. Everything that
+// Digest returns a hash of values: equal values have equal digests in every process. Everything that
 // can be reached counts, texts that hide themselves from encoders included. Times, functions and
 // channels have no place in a desired state; a value that holds one panics.
 func Digest(values ...any) string {

@@ -80,7 +80,7 @@ func (b importBudget) limits() (atOnce float64, every time.Duration) {
 	return importsAtOnce, durations.ImportEach
 }
 
-// after is what is spent of a budget and has not come back yet.
+// after returns what is spent of a budget and has not come back yet.
 func (s spentImports) after(b importBudget, now time.Time) float64 {
 	_, every := b.limits()
 	return max(s.count-float64(now.Sub(s.at))/float64(every), 0)
@@ -99,7 +99,7 @@ func importBudgets(id model.StackID, certificate string, owner importOwner) []im
 	return []importBudget{{stack: id, id: certificate}, {owner: owner}}
 }
 
-// shareSpent returns for how long an owner has no more imports of this year.
+// shareSpent returns how long an owner has no more imports of this year.
 func (m *Budgets) shareSpent(owner importOwner, now time.Time) time.Duration {
 	var others []float64
 	for namespace, y := range m.years {
@@ -137,7 +137,7 @@ func (m *Budgets) ask(owner importOwner, now time.Time) {
 	m.years[owner.user] = y
 }
 
-// Paused returns for how long certificates of a stack are not imported. Before the one that serves ends, only the share
+// Paused returns how long certificates of a stack are not imported. Before the one that serves ends, only the share
 // of the year counts, which is what ACM's own quota leaves to the owner, and that no certificate is imported more often
 // than those of an owner are in the long run.
 func (m *Budgets) Paused(stack model.Stack, now time.Time) map[string]plan.ImportPause {

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// checkSetting is the setting of a health check that AWS's words are about.
+// checkSetting returns the setting of a health check that AWS's words are about.
 func checkSetting(c model.HealthCheck, words string) (setting, value string) {
 	number := func(n int32) string { return strconv.Itoa(int(n)) }
 	has := func(texts ...string) bool {
@@ -40,7 +40,7 @@ func checkSetting(c model.HealthCheck, words string) (setting, value string) {
 	return "", ""
 }
 
-// attributesSetting is where the attributes of a resource are asked for.
+// attributesSetting returns where the attributes of a resource are asked for.
 func attributesSetting(of plan.Address, front string) string {
 	switch {
 	case front != "":
@@ -53,7 +53,7 @@ func attributesSetting(of plan.Address, front string) string {
 	return "load-balancer-attributes"
 }
 
-// AcceleratorSetting is the setting of a new accelerator that AWS's words are about, "" if they do not say.
+// AcceleratorSetting returns the setting of a new accelerator that AWS's words are about, "" if they do not say.
 func AcceleratorSetting(words string) string {
 	switch {
 	case strings.Contains(words, "tag"):
@@ -86,7 +86,7 @@ func loadBalancerSetting(do plan.CreateLoadBalancer, front, words string) (setti
 	return "", ""
 }
 
-// sourcesSetting is what asks for the rules of a managed security group.
+// sourcesSetting returns what asks for the rules of a managed security group.
 func sourcesSetting(do plan.ChangeIngress) (setting, value string) {
 	if len(do.Authorize) != 1 {
 		return "", ""
@@ -120,7 +120,7 @@ func listenerSetting(l plan.ListenerSettings, code, words string, tags plan.Tags
 	return "", ""
 }
 
-// Meanwhile is what happens as long as AWS refuses a step. opens reports whether a listener of a new
+// Meanwhile returns what happens as long as AWS refuses a step. opens reports whether a listener of a new
 // load balancer waits for it.
 func Meanwhile(kind model.Kind, s plan.Step, opens bool) string {
 	switch do := s.Do.(type) {

@@ -1,5 +1,5 @@
 // Package refused finds out which value of a step AWS refuses, which setting of users it comes from, and what AWS says of it, in
-// words for people.
+// readable words.
 package refused
 
 import (
@@ -28,14 +28,14 @@ var constraint = regexp.MustCompile(`^\d+ validation errors? detected: Value '(.
 // quoted is a value in AWS's words.
 var quoted = regexp.MustCompile(`'([^']*)'`)
 
-// Value is what AWS refuses of a step, in words for people.
+// Value is what AWS refuses of a step, in words.
 type Value struct {
 	Setting string // where the value comes from, as objects of the stack spell it, without prefix; "" if not known
 	Value   string // "" if not known
 	Why     string
 }
 
-// Text is the first part of a message. of names the thing that the value is for, "" if the setting does.
+// Text returns the first part of a message. of names the thing that the value is for, "" if the setting does.
 func (r Value) Text(of string) string {
 	switch {
 	case r.Value != "" && of != "":
@@ -85,7 +85,7 @@ func Of(kind model.Kind, s plan.Step, err error) (Value, bool) {
 	return r, true
 }
 
-// sole is the value that AWS's words quote, "" if there is none or several.
+// sole returns the value that AWS's words quote, "" if there is none or several.
 func sole(words string) string {
 	m := quoted.FindAllStringSubmatch(words, 2)
 	if len(m) != 1 {
@@ -119,8 +119,8 @@ func aboutIt(words, value string) string {
 	return words
 }
 
-// settingOf is the setting, by its name in Ingresses, that a refused value of a step comes from, and the value where the step has
-// it. words are AWS's, in lower case.
+// settingOf returns the setting, by its name in Ingresses, that a refused value of a step comes from, and the value
+// where the step has it. words are AWS's, in lower case.
 func settingOf(s plan.Step, code, words string) (setting, value string) {
 	front := ""
 	if strings.HasPrefix(s.Address.ID, "FrontendNlb") {
@@ -168,7 +168,7 @@ func settingOf(s plan.Step, code, words string) (setting, value string) {
 	return "", ""
 }
 
-// oneOf is the entry of a map that AWS's words name, "key=value"; "" if it cannot be said.
+// oneOf returns the entry of a map that AWS's words name, "key=value"; "" if it cannot be said.
 func oneOf(all map[string]string, words string) string {
 	for _, k := range slices.Sorted(maps.Keys(all)) {
 		if len(all) == 1 || strings.Contains(words, "'"+strings.ToLower(k)+"'") {

@@ -31,7 +31,7 @@ func (p Pace) Wait(r Row) time.Duration {
 // Delays reports whether so much was repeated that further writes are delayed.
 func (p Pace) Delays(r Row) bool { return r.Times >= p.Free }
 
-// Left is for how long the next repetition is delayed; it is not above zero if it is not.
+// Left returns how long the next repetition is delayed; it is not above zero if it is not.
 func (p Pace) Left(r Row, now time.Time) time.Duration { return r.At.Add(p.Wait(r)).Sub(now) }
 
 // Over reports whether so much time has passed that a further write begins a new row.

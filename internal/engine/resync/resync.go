@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// Spread is a part of a span that depends on the key alone, so that not all comes at once, and a process that starts again
-// and again keeps to it.
+// Spread returns a part of a span that depends on the key alone, so that not all comes at once, and a process that
+// starts again and again keeps to it.
 func Spread(key string, span time.Duration) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key)) // a hash takes everything
@@ -25,18 +25,18 @@ func Spread(key string, span time.Duration) time.Duration {
 	return time.Duration(float64(span) * (float64(x>>11) / (1 << 53)))
 }
 
-// After is how long after a comparison the next one begins. Together with Age it keeps what
+// After returns how long after a comparison the next one begins. Together with Age it keeps what
 // others change in AWS from lasting for longer than the period.
 func After(period time.Duration, key string) time.Duration {
 	return period*8/10 + Spread(key, period/10)
 }
 
-// First is how long after a start the first comparison begins of what did not change while no process ran.
+// First returns how long after a start the first comparison begins of what did not change while no process ran.
 func First(period time.Duration, key string) time.Duration {
 	return min(durations.Settle+Spread(key, durations.StartSpan), After(period, key))
 }
 
-// Age is how old what a resync compares may be: those that come at the same time share what they
+// Age returns how old what a resync compares may be: those that come at the same time share what they
 // read.
 func Age(period time.Duration) time.Duration { return period / 10 }
 
@@ -65,8 +65,8 @@ type State struct {
 // Seen reports whether this process has run the stack before.
 func (x *State) Seen() bool { return !x.due.IsZero() }
 
-// Deferral is for how long a stack is left alone whose checkpoint says that nothing has changed; first is how long after a
-// start that is compared, zero for any other. One that this process has compared is not left alone.
+// Deferral returns how long a stack is left alone whose checkpoint says that nothing has changed; first is how long
+// after a start that is compared, zero for any other. One that this process has compared is not left alone.
 func (x *State) Deferral(desired string, first time.Duration, now time.Time) time.Duration {
 	if first <= 0 || now.IsZero() {
 		return 0
@@ -138,7 +138,7 @@ func (x *State) Lacks(p plan.Plan, now time.Time) bool {
 // only for a while.
 const manyLooks = 10
 
-// LookAgain is in how long what is missing in AWS is looked for again: a wrong reference that nothing
+// LookAgain returns the time until what is missing in AWS is looked up again: a wrong reference that nothing
 // corrects costs less and less. lacks reports that something is missing.
 func (x *State) LookAgain(lacks bool, now time.Time) time.Duration {
 	switch {
@@ -175,7 +175,8 @@ func (x *State) edit(now time.Time) {
 	x.edits.At = now
 }
 
-// delay is for how long a change of the desired state is delayed; 0: it is carried out. What is to be emptied never waits.
+// delay returns how long a change of the desired state is delayed; 0: it is carried out. What is to be emptied
+// never waits.
 func (x *State) delay(stack model.Stack, desired string, now time.Time) time.Duration {
 	if !stack.Paced() || stack.Empty() || !x.Seen() || x.desired == desired || paceOfEdits.Over(x.edits, now) {
 		return 0

@@ -21,9 +21,9 @@ const (
 	Fenced                 // this process must not write any more
 )
 
-// Turn is when to try again what waits and has not failed: a call that the rate limiter did not admit, so that nothing was
-// sent, or a run that read an object which has changed since. Of several it is the first. It is zero for other errors, also
-// where one of several has failed.
+// Turn returns when to try again what waits and has not failed: a call that the rate limiter did not admit, so that
+// nothing was sent, or a run that read an object which has changed since. Of several it is the first. It is zero for
+// other errors, also where one of several has failed.
 func Turn(err error) time.Duration {
 	switch e := err.(type) {
 	case interface{ RetryAfter() time.Duration }:

@@ -31,7 +31,7 @@ func NoAnswer(err error) bool {
 	return !errors.As(err, &answer) || errors.As(err, &status) && status.HTTPStatusCode() >= 500
 }
 
-// Permission is the name by which a policy allows the call that failed, such as
+// Permission returns the name by which a policy allows the call that failed, such as
 // "elasticloadbalancing:CreateRule"; "" if the error is not one of a call.
 func Permission(err error) string {
 	if err == nil {
@@ -50,7 +50,7 @@ func Permission(err error) string {
 	return policyPrefixes[call.Service()] + ":" + call.Operation()
 }
 
-// AddPermission is the way out for who is denied a call.
+// AddPermission returns the fix for a call that is denied.
 func AddPermission(err error) string {
 	action := Permission(err)
 	if action == "" {

@@ -56,16 +56,16 @@ var table = map[Subject][]row{
 	},
 }
 
-// ChangeValue is the way out of a refused value.
+// ChangeValue is the fix for a refused value.
 const ChangeValue = "change the value"
 
-// Meaning is the reason and the way out of the finding about a failure.
+// Meaning is the reason and the fix in the finding about a failure.
 type Meaning struct {
 	Reason finding.Reason
 	Fix    string
 }
 
-// MeaningOf is what a failed call means. False: it may pass without a change of input, and nothing is to be
+// MeaningOf returns what a failed call means. False: it may pass without a change of input, and nothing is to be
 // said of it.
 func MeaningOf(s Subject, c Class, err error) (Meaning, bool) {
 	var any row
@@ -84,7 +84,7 @@ func MeaningOf(s Subject, c Class, err error) (Meaning, bool) {
 	return Meaning{any.reason, any.fix}, any.reason != ""
 }
 
-// OfRole is the way out where the rights of an assumed role are missing.
+// OfRole returns the fix where the rights of an assumed role are missing.
 func (m Meaning) OfRole() Meaning {
 	if m.Reason == finding.AccessDenied {
 		m.Fix = "let the controller assume the role, and " + strings.Replace(m.Fix, "the controller's IAM policy", "its policy", 1)
@@ -92,7 +92,7 @@ func (m Meaning) OfRole() Meaning {
 	return m
 }
 
-// Known is the meaning that the edge has given to an error, which is closer than what the class says.
+// Known returns the meaning that the edge has given to an error, which is closer than what the class says.
 func Known(err error) (Meaning, bool) {
 	var known interface{ Reason() finding.Reason }
 	if !errors.As(err, &known) || known.Reason() == "" {

@@ -18,7 +18,7 @@ type Coded interface {
 // mostReason is the bound of what a message quotes of AWS.
 const mostReason = 360
 
-// Because is what AWS says of an error: its code and its words, without what the SDK adds.
+// Because returns what AWS says of an error: its code and its words, without what the SDK adds.
 func Because(err error) string {
 	var c Coded
 	if !errors.As(err, &c) {
@@ -31,7 +31,7 @@ func Because(err error) string {
 	return c.ErrorCode() + ": " + words
 }
 
-// Plainly is an error without what the SDK adds: what was attempted, and what AWS says of it.
+// Plainly returns an error without what the SDK adds: what was attempted, and what AWS says of it.
 func Plainly(err error) string {
 	var c Coded
 	text := err.Error()
@@ -45,7 +45,7 @@ func Plainly(err error) string {
 // encoded is the part of EC2's denials that only AWS can read.
 var encoded = regexp.MustCompile(`\.? *Encoded authorization failure message: *\S*`)
 
-// Tidy are AWS's words as a part of a sentence.
+// Tidy returns AWS's words as a part of a sentence.
 func Tidy(words string) string {
 	words = encoded.ReplaceAllString(finding.Printable(words), "")
 	return Cut(strings.TrimRight(strings.TrimSpace(words), "."), mostReason)

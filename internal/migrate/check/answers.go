@@ -26,7 +26,7 @@ type Side struct {
 	Keeps bool
 }
 
-// answer is what is done with a request: what of it decides, and for people.
+// answer is what is done with a request: what of it decides, and a readable text.
 type answer struct{ id, text string }
 
 // answerTo returns what actions and transforms make of a request on a listener.
@@ -119,7 +119,7 @@ func (s Side) targetGroup(ref model.GroupRef) string {
 	return fmt.Sprintf("Service %s/%s:%s", t.Binding.Namespace, t.Binding.Service, s.Port(t.Binding))
 }
 
-// target is path and query of a request.
+// target returns path and query of a request.
 func target(r model.Request) string {
 	if r.Query == "" {
 		return r.Path
@@ -127,7 +127,7 @@ func target(r model.Request) string {
 	return r.Path + "?" + r.Query
 }
 
-// rewritten is host, path and query as targets get them.
+// rewritten returns host, path and query as targets get them.
 func rewritten(transforms []model.Transform, r model.Request) string {
 	host, path := r.Host, target(r)
 	for _, t := range transforms {
@@ -149,7 +149,7 @@ func rewritten(transforms []model.Transform, r model.Request) string {
 	return path
 }
 
-// location is where a redirect leads.
+// location returns where a redirect leads.
 func location(to model.Redirect, r model.Request, l model.Listener) string {
 	protocol := cmp.Or(to.Protocol, "#{protocol}")
 	path := cmp.Or(to.Path, "/#{path}")

@@ -28,10 +28,10 @@ type Difference struct {
 	GatewayRule string `json:"gatewayRule,omitempty"`
 }
 
-// Text is the difference on one line.
+// Text returns the difference on one line.
 func (d Difference) Text() string { return d.TextFor("Ingress") }
 
-// TextFor is the difference on one line, with the name of what the Gateway takes the place of.
+// TextFor returns the difference on one line, with the name of what the Gateway takes the place of.
 func (d Difference) TextFor(from string) string {
 	out := d.Setting
 	if d.Request != "" {
@@ -61,7 +61,7 @@ type Result struct {
 }
 
 // Compare compares the load balancer of Ingresses with that of the Gateway that is to take its place. Tags of origin are no
-// difference: they are for people. ignoredTag names the one.
+// difference: they are for readers only. ignoredTag names the one.
 func Compare(ingress, gateway Side, ignoredTag string) Result {
 	c := &comparing{from: ingress, to: gateway, ignored: ignoredTag}
 	if gateway.LoadBalancer == nil || gateway.Held.Everything {
@@ -113,7 +113,7 @@ func (c *comparing) attributes(port int32, from, to map[string]string) {
 	c.same(port, "attributes", from, to)
 }
 
-// textOf is a value for people and for comparison. Nothing and an empty value are the same.
+// textOf returns a value for people and for comparison. Nothing and an empty value are the same.
 func textOf(v any) string {
 	r := reflect.ValueOf(v)
 	for r.IsValid() && (r.Kind() == reflect.Pointer || r.Kind() == reflect.Interface) {
@@ -289,7 +289,7 @@ func Requests(a, b []model.Rule, visit func(req model.Request, a, b []model.Rule
 	return all
 }
 
-// forHost are the rules that requests for a host may meet.
+// forHost returns the rules that requests for a host may meet.
 func forHost(rules []model.Rule, host string) (out []model.Rule) {
 	for _, r := range rules {
 		conditions := slices.DeleteFunc(slices.Clone(r.Conditions), func(c model.Condition) bool { _, is := c.(model.HostHeader); return !is })
@@ -300,7 +300,7 @@ func forHost(rules []model.Rule, host string) (out []model.Rule) {
 	return out
 }
 
-// on is the answer to a request on a listener, and where the rule comes from.
+// on returns the answer to a request on a listener, and where the rule comes from.
 func (s Side) on(l model.Listener, rules []model.Rule, req model.Request) (answer, string) {
 	i, ok := model.Evaluate(rules, req)
 	if !ok {
@@ -380,7 +380,7 @@ func (c *comparing) groupDifferences(a, b *model.TargetGroup) []Difference {
 	return x.Differences
 }
 
-// networking is what a binding opens on nodes and pods.
+// networking returns what a binding opens on nodes and pods.
 func networking(b *model.Binding) string {
 	var out []string
 	for _, r := range b.Networking {

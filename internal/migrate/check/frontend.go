@@ -28,8 +28,8 @@ func FrontendNLB(s model.Stack) *model.LoadBalancer {
 	return &out
 }
 
-// withoutFrontend is the load balancer of a stack. Its managed security group is without the rules for ports that the frontend
-// NLB alone listens on: they open no port of the ALB.
+// withoutFrontend returns the load balancer of a stack. Its managed security group is without the rules for ports that
+// the frontend NLB alone listens on: they open no port of the ALB.
 func withoutFrontend(s model.Stack) *model.LoadBalancer {
 	if s.FrontendNLB == nil || s.FrontendNLB.SecurityGroups != (model.GroupsShared{}) {
 		return s.LoadBalancer
@@ -43,7 +43,7 @@ func listens(lb *model.LoadBalancer, port int32) bool {
 	return slices.ContainsFunc(lb.Listeners, func(l model.Listener) bool { return l.Port == port })
 }
 
-// admitting is a choice of security groups whose managed one has the rules of some ports alone.
+// admitting returns a choice of security groups whose managed one has the rules of some ports alone.
 func admitting(g model.GroupChoice, port func(int32) bool) model.GroupChoice {
 	managed, ok := g.(model.GroupsManaged)
 	if !ok {
@@ -53,8 +53,8 @@ func admitting(g model.GroupChoice, port func(int32) bool) model.GroupChoice {
 	return managed
 }
 
-// network is the network load balancer in front of that of the side, with the stack that has its target groups; nil where there
-// is none.
+// network returns the network load balancer in front of that of the side, with the stack that has its target groups;
+// nil where there is none.
 func (s Side) network() (*model.LoadBalancer, *model.Stack) {
 	switch {
 	case s.Frontend == nil:

@@ -36,7 +36,8 @@ type space struct {
 	names                            []string // of headers, in order
 }
 
-// hostsOf are hosts that the rules distinguish: each one that they name, one below each wildcard, and one that none names.
+// hostsOf returns hosts that the rules distinguish: each one that they name, one below each wildcard, and one that none
+// names.
 func hostsOf(rules []model.Rule) []string {
 	var v values
 	for _, r := range rules {
@@ -65,7 +66,7 @@ func hostsOf(rules []model.Rule) []string {
 	return v.list
 }
 
-// spaceOf is the space of some rules.
+// spaceOf returns the space of some rules.
 func spaceOf(rules []model.Rule) *space {
 	s := &space{headers: map[string]*values{}}
 	s.paths.add("/", "/other-path")
@@ -151,7 +152,7 @@ func (s *space) add(c model.Condition) {
 	}
 }
 
-// plainQuery is a query with the parameter of a condition.
+// plainQuery returns a query with the parameter of a condition.
 func plainQuery(p model.QueryPair) string {
 	plain := strings.NewReplacer(`\*`, "*", `\?`, "?", "*", "x", "?", "x")
 	return plain.Replace(cmp.Or(p.Key, "any")) + "=" + plain.Replace(p.Value)
@@ -167,8 +168,8 @@ func (s *space) path(p string) {
 // mostCombined is how many combinations of headers are tried, and how many of parameters.
 const mostCombined = 256
 
-// combinedQueries are the queries, those that the parameters of one rule make together, and pairs of queries. They are not all
-// where these are too many.
+// combinedQueries returns the queries, those that the parameters of one rule make together, and pairs of queries. They
+// are not all where these are too many.
 func (s *space) combinedQueries() (out []string, all bool) {
 	var v values
 	v.add(s.queries.list...)
@@ -186,8 +187,8 @@ func (s *space) combinedQueries() (out []string, all bool) {
 	return v.list, true
 }
 
-// combinedHeaders are the headers that requests have: none, and values for each and all. They are not all where these are too
-// many.
+// combinedHeaders returns the headers that requests have: none, and values for each and all. They are not all where
+// these are too many.
 func (s *space) combinedHeaders() (out [][]model.HeaderField, all bool) {
 	out, all = [][]model.HeaderField{nil}, true
 	for _, name := range s.names {

@@ -92,7 +92,7 @@ func (r Rule) answers(m Match) bool {
 	return true
 }
 
-// both is the match of the requests that two rules are meant for.
+// both returns the match of the requests that two rules are meant for.
 func both(r, o Rule) (Match, Relation) {
 	x, rel := r.Intersect(o.Match)
 	if rel == Overlap && slices.ContainsFunc(slices.Concat(r.Not, o.Not), func(w Match) bool { return w.Covers(x) }) {
@@ -224,7 +224,7 @@ func (a *arranging) answered(x Match, of, then *ranked) bool {
 	})
 }
 
-// String is the conflict for people.
+// String returns the conflict in readable form.
 func (c Conflict) String() string {
 	return fmt.Sprintf("requests for %s that also fit %s", c.First.Text(), c.Then.Text())
 }

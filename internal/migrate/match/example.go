@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Example is a text that an expression fits: the shortest choice at each place. An expression that cannot be read has none.
+// Example returns a text that an expression fits: the shortest choice at each place. An expression that cannot be read
+// has none.
 func Example(expr string) string {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
@@ -43,7 +44,7 @@ func write(out *strings.Builder, re *syntax.Regexp) {
 	}
 }
 
-// Rewritable are paths that an expression may rewrite, with more behind what it matches.
+// Rewritable returns paths that an expression may rewrite, with more behind what it matches.
 func Rewritable(expr string) []string {
 	e := Example(expr)
 	path, _, _ := strings.Cut(e, "?")
@@ -55,7 +56,7 @@ func Rewritable(expr string) []string {
 
 var groupReference = regexp.MustCompile(`\$(\d)`)
 
-// Rewrite is what AWS makes of a text by a transform: it replaces the first match, and takes one digit for a group.
+// Rewrite returns what AWS makes of a text by a transform: it replaces the first match, and takes one digit for a group.
 func Rewrite(expr *regexp.Regexp, replace, text string) string {
 	at := expr.FindStringSubmatchIndex(text)
 	if at == nil {

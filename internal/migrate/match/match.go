@@ -55,7 +55,7 @@ var everything = Path{Regex, "^/"}
 
 func (p Path) everything() bool { return p == All.Path || p == everything }
 
-// Text is the match for people.
+// Text returns the match in readable form.
 func (m Match) Text() string {
 	out := cmp.Or(m.Host, "any host") + " " + m.Path.text()
 	if m.Method != "" {
@@ -125,7 +125,8 @@ const (
 	Unknown                  // that cannot be decided, or no match describes them
 )
 
-// Intersect is the match of the requests that fit both. With Unknown there may be some, but no match is known for them.
+// Intersect returns the match of the requests that fit both. With Unknown there may be some, but no match is known for
+// them.
 func (m Match) Intersect(o Match) (Match, Relation) {
 	out, rel := Match{}, Overlap
 	note := func(r Relation) {
@@ -235,8 +236,8 @@ func intersectQueries(a, b []Query) ([]Query, Relation) {
 	return united(a, b, func(q Query) string { return q.Key }, func(x, y Query) bool { return x == y })
 }
 
-// united are the conditions of two lists by name. A header or a parameter may come several times, and a route names it once, so
-// that two conditions on one cannot be said.
+// united returns the conditions of two lists by name. A header or a parameter may come several times, and a route names
+// it once, so that two conditions on one cannot be said.
 func united[T any](a, b []T, name func(T) string, same func(x, y T) bool) (out []T, rel Relation) {
 	rel = Overlap
 	out = slices.Clone(a)
@@ -261,7 +262,7 @@ func (h Header) headerValue() string {
 	return strings.Join(out, ",")
 }
 
-// Value is what an HTTPRoute has for the header, and whether it is an expression.
+// Value returns what an HTTPRoute has for the header, and whether it is an expression.
 func (h Header) Value() (value string, regex bool) {
 	if h.Regex != "" {
 		return h.Regex, true
@@ -269,7 +270,7 @@ func (h Header) Value() (value string, regex bool) {
 	return h.headerValue(), false
 }
 
-// Conditions are those of a listener rule with the match.
+// Conditions returns the conditions of a listener rule with the match.
 func (m Match) Conditions() []model.Condition {
 	var out []model.Condition
 	if m.Host != "" {

@@ -144,7 +144,7 @@ func (b *builder) readPaths(c model.PathPattern) {
 	}
 }
 
-// pathOf is one pattern of AWS.
+// pathOf returns one pattern of AWS.
 func pathOf(v string) widePath {
 	prefix, below := strings.CutSuffix(v, "/*")
 	switch {
@@ -158,7 +158,7 @@ func pathOf(v string) widePath {
 	return widePath{path: Path{Regex, expression(v)}}
 }
 
-// expression is a pattern of AWS as a regular expression.
+// expression returns a pattern of AWS as a regular expression.
 func expression(pattern string) string {
 	var out strings.Builder
 	out.WriteByte('^')

@@ -240,7 +240,7 @@ func keyText(key any) string {
 	return "of an unknown type"
 }
 
-// leafOf is the one certificate that the key belongs to.
+// leafOf returns the one certificate that the key belongs to.
 func leafOf(all []*x509.Certificate, key crypto.PublicKey) (*x509.Certificate, *Fault) {
 	var out *x509.Certificate
 	comparable, ok := key.(interface{ Equal(crypto.PublicKey) bool })
@@ -280,7 +280,7 @@ func usable(leaf *x509.Certificate) *Fault {
 	return nil
 }
 
-// namesOf are the DNS names of a certificate; without any, its common name if that is one.
+// namesOf returns the DNS names of a certificate; without any, its common name if that is one.
 func namesOf(leaf *x509.Certificate) []string {
 	var out []string
 	for _, n := range leaf.DNSNames {
@@ -329,7 +329,7 @@ func selfSigned(c *x509.Certificate) bool {
 	return bytes.Equal(c.RawIssuer, c.RawSubject) && c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
 }
 
-// issuerOf is the chain of a certificate that comes without one. ACM takes none without.
+// issuerOf returns the chain of a certificate that comes without one. ACM takes none without.
 func issuerOf(leaf *x509.Certificate, authorities []byte) ([]*x509.Certificate, *Fault) {
 	all, f := readCertificates("ca.crt", authorities)
 	if f == nil {

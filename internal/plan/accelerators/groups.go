@@ -23,7 +23,7 @@ const (
 // groupPlanner plans endpoint groups and their endpoints.
 type groupPlanner struct{ *maker }
 
-// groupAddress is that of a live endpoint group: by the desired one of its region, or else by its ARN.
+// groupAddress returns the address of a live endpoint group: by the desired one of its region, or else by its ARN.
 func (m groupPlanner) groupAddress(p pair, g observed.EndpointGroup) plan.Address {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
 	if i := slices.IndexFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == g.Region }); i >= 0 {
@@ -176,7 +176,7 @@ func (m groupPlanner) createGroup(p pair, w *model.EndpointGroup, after []plan.S
 	return []plan.StepID{id}
 }
 
-// freed are the steps after which no other endpoint group has the endpoint ports of the overrides of one.
+// freed returns the steps after which no other endpoint group has the endpoint ports of the overrides of one.
 func (m groupPlanner) freed(w *model.EndpointGroup) (out []plan.StepID) {
 	if len(w.Overrides) == 0 {
 		return nil
@@ -189,8 +189,8 @@ func (m groupPlanner) freed(w *model.EndpointGroup) (out []plan.StepID) {
 	return out
 }
 
-// desired are the endpoints of a group that are wanted now. A load balancer whose place another has taken is one until it is
-// about to be deleted.
+// desired returns the endpoints of a group that are wanted now. A load balancer whose place another has taken is one
+// until it is about to be deleted.
 func (m groupPlanner) desired(w *model.EndpointGroup) []model.Endpoint {
 	var out []model.Endpoint
 	for _, e := range w.Endpoints {

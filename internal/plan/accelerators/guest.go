@@ -53,7 +53,7 @@ func (m *maker) split(own func(region string) bool) {
 // UnknownOwner is whose something is where no tag says that.
 const UnknownOwner = "another owner"
 
-// owner is whose the accelerator is, "" if it is the stack's.
+// owner returns whose the accelerator is, "" if it is the stack's.
 func (m *maker) owner() string {
 	if !m.isGuest() {
 		return ""
@@ -64,7 +64,7 @@ func (m *maker) owner() string {
 	return cmp.Or(naming.AcceleratorOwner(m.live.Tags), UnknownOwner)
 }
 
-// ownersOfOthers are whose the endpoint groups are that are not the stack's, by ARN.
+// ownersOfOthers returns whose the endpoint groups are that are not the stack's, by ARN.
 func (m *maker) ownersOfOthers() map[string]string {
 	out := map[string]string{}
 	for _, groups := range m.others {

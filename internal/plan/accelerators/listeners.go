@@ -120,7 +120,7 @@ type release struct {
 	step     plan.StepID
 }
 
-// needs are the steps after which the ports of a listener are free.
+// needs returns the steps after which the ports of a listener are free.
 func needs(free []release, s plan.ListenerOfAccelerator) (out []plan.StepID) {
 	for _, f := range free {
 		if clash(f.protocol, f.ports, s.Protocol, s.Ports) {
@@ -164,7 +164,7 @@ func (m listenerPlanner) isFree(p pair, pending []pair) bool {
 	})
 }
 
-// remaining are the live ports of a listener that no other one wants.
+// remaining returns the live ports of a listener that no other one wants.
 func remaining(p pair, pending []pair) []model.PortRange {
 	keep := p.live.Ports
 	for _, o := range pending {
@@ -225,7 +225,7 @@ func changesOf(p pair) (out []plan.Change) {
 	return out
 }
 
-// impactOf is what traffic feels: ports that leave refuse it.
+// impactOf returns what traffic feels: ports that leave refuse it.
 func impactOf(p pair) plan.Impact {
 	common, _ := overlap(p.live.Ports, p.want.Ports)
 	all, _ := overlap(p.live.Ports, p.live.Ports)

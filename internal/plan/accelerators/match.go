@@ -27,7 +27,7 @@ func (p pair) differs() bool {
 // leastScore is how similar listeners have to be for one to become the other.
 const leastScore = 15
 
-// Score is how similar a desired listener is to a live one. Older controllers know the same measure.
+// Score returns how similar a desired listener is to a live one. Older controllers know the same measure.
 func Score(want model.AcceleratorListener, live observed.AcceleratorListener) int {
 	common, all := overlap(want.Ports, live.Ports)
 	score := 100 * common / max(all, 1)
@@ -107,7 +107,7 @@ func clash(p model.Base, a []model.PortRange, q model.Base, b []model.PortRange)
 	return p == q && slices.ContainsFunc(a, func(r model.PortRange) bool { return slices.ContainsFunc(b, r.Overlaps) })
 }
 
-// without are the ports of a that b does not have.
+// without returns the ports of a that b does not have.
 func without(a, b []model.PortRange) []model.PortRange {
 	for _, y := range b {
 		var rest []model.PortRange

@@ -34,7 +34,8 @@ func (m groupPlanner) holdOverrides() {
 	}
 }
 
-// refused is the first port override of an endpoint group that contradicts what others have, -1 if none does, and why.
+// refused returns the first port override of an endpoint group that contradicts what others have, -1 if none does, and
+// why.
 func (m groupPlanner) refused(p pair, g model.EndpointGroup) (int, string) {
 	if g.OverridesHeld {
 		return -1, ""
@@ -54,8 +55,8 @@ func (m groupPlanner) refused(p pair, g model.EndpointGroup) (int, string) {
 	return -1, ""
 }
 
-// overridden is a live endpoint group under another listener than that of a pair which has an endpoint port and stays, nil if
-// there is none.
+// overridden returns a live endpoint group under another listener than that of a pair which has an endpoint port and
+// stays, nil if there is none.
 func (m groupPlanner) overridden(p pair, port int32) *observed.EndpointGroup {
 	if m.live == nil {
 		return nil

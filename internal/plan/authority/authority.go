@@ -107,7 +107,8 @@ func (rv *revocation) listener(l *observed.Listener, network bool) bool {
 	return true
 }
 
-// certificates are those of a listener that stay, with the default one among them, and why another one does not.
+// certificates returns the certificates of a listener that stay, with the default one among them, and why another one
+// does not.
 func (rv *revocation) certificates(l *observed.Listener) (extra []string, main string, lost *model.Withdrawal) {
 	main = l.Certificate
 	for _, arn := range l.Certificates {
@@ -154,8 +155,8 @@ func (rv *revocation) rule(r *observed.Rule) bool {
 	return true
 }
 
-// actions are live ones without the target groups that are withdrawn, nil where none is left that gets requests, and why
-// they differ; without a reason they stay as they are.
+// actions returns live ones without the target groups that are withdrawn, nil where none is left that gets requests,
+// and why they differ; without a reason they stay as they are.
 func (rv *revocation) actions(actions []model.Action) ([]model.Action, *model.Withdrawal) {
 	f := equal.ForwardOf(actions)
 	if f == nil {

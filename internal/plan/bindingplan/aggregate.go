@@ -38,7 +38,7 @@ type Affected struct {
 	All    bool // rules of any group may be taken away now
 }
 
-// Of is the contribution of a binding, false if it has none.
+// Of returns the contribution of a binding, false if it has none.
 func (a *Aggregate) Of(key Key) (Contribution, bool) {
 	c, ok := a.of[key]
 	return c, ok
@@ -110,7 +110,7 @@ func (n ruleCounts) count(r GroupRule, by int, out Affected) {
 	}
 }
 
-// With are the bindings that ask for rules of one of some security groups, in order.
+// With returns the bindings that ask for rules of one of some security groups, in order.
 func (a *Aggregate) With(groups []string) (out []Key) {
 	for key, c := range a.of {
 		for r := range c.Rules {
@@ -156,7 +156,7 @@ func (a *Aggregate) keeps(group string, r model.IngressRule) bool {
 	return false
 }
 
-// Changes are those of many security groups, in the order of their ids.
+// Changes returns the changes of many security groups, in the order of their ids.
 func (a *Aggregate) Changes(groups []EndpointGroup, o RuleOptions) []GroupChange {
 	groups = slices.SortedFunc(slices.Values(groups), func(a, b EndpointGroup) int { return cmp.Compare(a.ID, b.ID) })
 	var out []GroupChange

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// and is the attempt with one more refusal.
+// and returns the attempt with one more refusal.
 func (a *Attempt) and(r Refusal) *Attempt {
 	out := Attempt{}
 	if a != nil {
@@ -24,8 +24,8 @@ func (a *Attempt) full() bool {
 	return a != nil && a.Failed != nil && a.Failed.Class == failure.Quota
 }
 
-// tryable are the endpoints that may be sent to AWS now. Otherwise a target that AWS refuses would cost calls with each
-// change of another.
+// tryable returns the endpoints that may be sent to AWS now. Otherwise a target that AWS refuses would cost calls with
+// each change of another.
 func (m Memory) tryable(list []targets.Endpoint, now time.Time) []targets.Endpoint {
 	if len(m.Refused) == 0 {
 		return list
@@ -36,7 +36,7 @@ func (m Memory) tryable(list []targets.Endpoint, now time.Time) []targets.Endpoi
 	})
 }
 
-// refusedBefore is what is known of endpoints that are not tried now, nil if all are.
+// refusedBefore returns what is known of endpoints that are not tried now, nil if all are.
 func (m Memory) refusedBefore(list []targets.Endpoint, now time.Time) *Attempt {
 	var out *Attempt
 	for _, e := range list {

@@ -63,7 +63,7 @@ func (s RuleSet) Without(o RuleSet) RuleSet {
 	return out
 }
 
-// Groups are the security groups that the rules are in.
+// Groups returns the security groups that the rules are in.
 func (s RuleSet) Groups() map[string]bool {
 	out := map[string]bool{}
 	for r := range s {
@@ -84,16 +84,16 @@ type Contribution struct {
 	Lost bool
 }
 
-// All are the rules that are to be there and those that stay.
+// All returns the rules that are to be there and those that stay.
 func (c Contribution) All() RuleSet { return c.Rules.With(c.Kept) }
 
-// Keeping is the contribution with the rules that the binding had before. What is not known of its endpoints now is among
-// these as far as it was known then.
+// Keeping returns the contribution with the rules that the binding had before. What is not known of its endpoints now
+// is among these as far as it was known then.
 func (c Contribution) Keeping(was Contribution) Contribution {
 	return Contribution{Rules: c.Rules, Kept: was.All().Without(c.Rules), Held: was.Held, Lost: was.Lost}
 }
 
-// Inheriting is the contribution with rules that other bindings give up.
+// Inheriting returns the contribution with rules that other bindings give up.
 func (c Contribution) Inheriting(rules RuleSet) Contribution {
 	c.Kept = c.Kept.With(rules).Without(c.Rules)
 	return c

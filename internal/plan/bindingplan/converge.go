@@ -88,7 +88,7 @@ func (p *planner) converge() {
 	}
 }
 
-// comparisonAge is how old what is compared may be: zero for what is remembered.
+// comparisonAge returns how old what is compared may be: zero for what is remembered.
 func (p *planner) comparisonAge() time.Duration {
 	switch m := p.Memory; {
 	case m.HasDone && m.Done == p.Want && p.checkpoint() == "":

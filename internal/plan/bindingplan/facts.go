@@ -121,7 +121,7 @@ type UserError struct{ Finding finding.Finding }
 // Error implements error.
 func (m UserError) Error() string { return m.Finding.Message }
 
-// findingOf is a failure as a finding about a binding; false if it may pass without a change of input.
+// findingOf returns a failure as a finding about a binding; false if it may pass without a change of input.
 func findingOf(b *elbv2.TargetGroupBinding, f Failure) (finding.Finding, bool) {
 	var known UserError
 	if errors.As(f.Err, &known) {

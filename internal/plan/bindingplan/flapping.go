@@ -57,7 +57,7 @@ func (p mover) delay(m *moves) bool {
 	return true
 }
 
-// dead are the old targets that cannot serve: pods that are not ready or about to go.
+// dead returns the old targets that cannot serve: pods that are not ready or about to go.
 func (p mover) dead(old []*observed.Target) ([]*observed.Target, bool) {
 	if len(old) == 0 {
 		return nil, true

@@ -91,7 +91,7 @@ func (f gates) showings(matched []targets.Pair, registered []targets.Endpoint, l
 	return out
 }
 
-// conditionOf is what the pod of a target is to show.
+// conditionOf returns what the pod of a target is to show.
 func (f gates) conditionOf(m targets.Pair) targets.Condition {
 	shown, _, _ := targets.Shown(m.Endpoint.Pod, f.gate())
 	if m.Target.NotInUse() && shown.Status != corev1.ConditionTrue && f.Forwards.none() {
@@ -118,7 +118,7 @@ func (f gates) unserved(matched []targets.Pair) bool {
 	return waits && long
 }
 
-// closed is the condition of a pod that cannot become a target until a person corrects a fault.
+// closed returns the condition of a pod that cannot become a target until a person corrects a fault.
 func closed(f finding.Finding) targets.Condition {
 	return targets.Condition{Status: corev1.ConditionFalse, Reason: string(f.Reason), Message: steady(f.Text())}
 }
@@ -178,7 +178,7 @@ func (f gates) endpointMissing() finding.Finding {
 	return out
 }
 
-// poll is how long to wait before health is looked at again, by the time that has passed since a
+// poll returns how long to wait before health is looked at again, by the time that has passed since a
 // gate last changed: targets become healthy within some seconds, or not soon.
 func (o Options) poll(since time.Duration) time.Duration {
 	switch {

@@ -181,7 +181,7 @@ func (p mover) useless(list []*observed.Target) ([]*observed.Target, bool) {
 	return slices.DeleteFunc(slices.Clone(list), func(t *observed.Target) bool { return serving[t.ID] != nil }), ok
 }
 
-// serving are the pods of targets that are ready and not about to go, by address.
+// serving returns the pods of targets that are ready and not about to go, by address.
 func (p mover) serving(list []*observed.Target) (map[string]*corev1.Pod, bool) {
 	for _, t := range list {
 		if p.Serving == nil || !p.Serving.Asked[t.ID] {

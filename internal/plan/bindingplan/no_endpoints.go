@@ -6,8 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// noEndpointsIn is in how long it is to be reported that no pod serves behind the Service, zero if now; false if there is
-// nothing to report. A Service whose pods are gone as well was scaled to zero.
+// noEndpointsIn returns the time until it is reported that no pod serves the Service, zero if now; false if
+// there is nothing to report. A Service whose pods are gone as well was scaled to zero.
 func (f *Facts) noEndpointsIn() (time.Duration, bool) {
 	u := f.Found.NoEndpoints
 	if u == nil || u.Emptied {

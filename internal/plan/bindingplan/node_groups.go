@@ -72,7 +72,7 @@ func (g *NodeGroups) Current(list *targets.NodeList, now time.Time) bool {
 	return g != nil && g.list == list && len(g.unclear) == 0 && now.Sub(g.since) < durations.Settle
 }
 
-// RulesOfNodes is what RulesAsked returns for a binding whose endpoints are nodes with these groups.
+// RulesOfNodes returns what RulesAsked returns for a binding whose endpoints are nodes with these groups.
 func RulesOfNodes(d Demand, g *NodeGroups) AskedRules {
 	a := askedBy(d)
 	a.Complete = a.Complete && len(g.unclear) == 0

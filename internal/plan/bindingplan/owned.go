@@ -24,7 +24,7 @@ func (f *Facts) mine(list []*observed.Target) []*observed.Target {
 	})
 }
 
-// wanted are the endpoints by canonical identity.
+// wanted returns the endpoints by canonical identity.
 func (f *Facts) wanted() map[string]bool {
 	out := map[string]bool{}
 	for _, e := range f.Found.Endpoints() {

@@ -94,7 +94,7 @@ func (p *planner) again(after time.Duration, why string) {
 	p.retries = append(p.retries, retry{after, why})
 }
 
-// gate is the type of the readiness gate of the binding.
+// gate returns the type of the readiness gate of the binding.
 func (f *Facts) gate() corev1.PodConditionType {
 	return corev1.PodConditionType(targets.GatePrefix + f.Key.Name)
 }

@@ -43,7 +43,7 @@ func (f *Facts) Targets(endpoints []targets.Endpoint) ([]Target, error) {
 // Outside reports whether an address is not of the VPC. Of a VPC that another account does not share, none is.
 func (n Network) Outside(address string) bool { return !network.InRanges(address, n.Ranges) }
 
-// zoneOf is the zone that an endpoint outside of the VPC is registered with.
+// zoneOf returns the zone that an endpoint outside of the VPC is registered with.
 func (f *Facts) zoneOf(e targets.Endpoint) (string, error) {
 	if f.Described.Spec.IamRoleArnToAssume != "" || !f.Network.ZonesWanted {
 		return allZones, nil

@@ -37,12 +37,12 @@ type Opening struct {
 	Findings, Unseen finding.List
 }
 
-// OpeningOf is what happens to the rules that a binding asks for if all steps succeed.
+// OpeningOf returns what happens to the rules that a binding asks for if all steps succeed.
 func OpeningOf(a AskedRules) Opening {
 	return Opening{Done: a.Complete, Faulty: a.Faulty, Findings: a.Findings, Unseen: a.Unseen}
 }
 
-// Warned is the opening with findings also about what AWS does not show for a moment.
+// Warned returns the opening with findings also about what AWS does not show for a moment.
 func (o Opening) Warned() Opening {
 	o.Findings.Add(o.Unseen...)
 	o.Findings, o.Unseen = o.Findings.Sorted(), nil
@@ -135,7 +135,7 @@ func (p Plan) Report(f *Facts, d Done) Report {
 	return r.Report
 }
 
-// Failure is what ended a plan, nil if nothing did.
+// Failure returns what ended a plan, nil if nothing did.
 func (p Plan) Failure(d Done) *Failure {
 	if d.Failure != nil {
 		return d.Failure
@@ -321,7 +321,7 @@ func failureEvent(f *Facts, err error, reason, prefix string) cluster.Event {
 	return cluster.Event{Ref: cluster.RefOf(f.Stored), Warning: true, Reason: reason, Message: prefix + err.Error()}
 }
 
-// StatusFailed is the event about a status that could not be written.
+// StatusFailed returns the event about a status that could not be written.
 func StatusFailed(f *Facts, err error) (cluster.Event, error) {
 	err = fmt.Errorf("write status: %w", err)
 	return failureEvent(f, err, "FailedUpdateStatus", "Failed update status due to "), err

@@ -96,7 +96,7 @@ func steady(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "")
 }
 
-// events are those of findings, under the reason of the run for those about the binding, and of
+// events returns the events of findings, under the reason of the run for those about the binding, and of
 // success when something has changed and no call waits, after which something will have.
 func (r *reporter) events(found finding.List, reason string) WriteEvents {
 	return r.Facts.events(found, reason, r.done.Changed && !r.Waiting)
@@ -106,7 +106,7 @@ func (p *planner) events(found finding.List, reason string) WriteEvents {
 	return p.Facts.events(found, reason, false)
 }
 
-// Event is that of a finding, under its own reason unless one is given.
+// Event returns the event of a finding, under its own reason unless one is given.
 func Event(x finding.Finding, reason string) cluster.Event {
 	return cluster.Event{
 		Ref:     cluster.Ref{Kind: cluster.Kind(x.Object.Kind), Namespace: x.Object.Namespace, Name: x.Object.Name},

@@ -19,7 +19,7 @@ type TargetGroup struct {
 	VPC         string
 }
 
-// Complete is a binding with what it leaves open filled in from its target group.
+// Complete returns a binding with what it leaves open filled in from its target group.
 func (g TargetGroup) Complete(b *elbv2.TargetGroupBinding) *elbv2.TargetGroupBinding {
 	out := b.DeepCopy()
 	s := &out.Spec
@@ -42,7 +42,7 @@ func (g TargetGroup) Complete(b *elbv2.TargetGroupBinding) *elbv2.TargetGroupBin
 	return out
 }
 
-// addressType is that of AWS; old target groups have none and are IPv4.
+// addressType returns the address type of AWS; old target groups have none and are IPv4.
 func (g TargetGroup) addressType() elbv2.TargetGroupIPAddressType {
 	if g.AddressType == "" {
 		return elbv2.TargetGroupIPAddressTypeIPv4
@@ -106,7 +106,7 @@ func (g TargetGroup) contradicts(b *elbv2.TargetGroupBinding) *finding.Finding {
 	return nil
 }
 
-// ignored are the settings of a binding that have no effect.
+// ignored returns the settings of a binding that have no effect.
 func (g TargetGroup) ignored(b *elbv2.TargetGroupBinding) (out finding.List) {
 	s := b.Spec
 	warn := func(field string, reason finding.Reason, message, fix string) {

@@ -30,7 +30,7 @@ type Item struct {
 // ID names what is done to what.
 func (i Item) ID() string { return i.Verb + " " + i.Kind + "/" + finding.Printable(i.Name) }
 
-// String is the item in one line.
+// String returns the item in one line.
 func (i Item) String() string {
 	out := i.Sign + " " + i.ID()
 	if i.In != "" {
@@ -45,7 +45,7 @@ func (i Item) String() string {
 	return out
 }
 
-// Items are what a step changes outside of the process; none for what it only remembers.
+// Items returns what a step changes outside of the process; none for what it only remembers.
 func (s Step) Items(f *Facts) []Item {
 	group := ""
 	if f.Described != nil {
@@ -94,7 +94,7 @@ func (s Step) Items(f *Facts) []Item {
 	return nil
 }
 
-// specText is the part of a spec that describes the target group.
+// specText returns the part of a spec that describes the target group.
 func specText(s elbv2.TargetGroupBindingSpec) string {
 	return strings.Join([]string{s.TargetGroupARN, string(*s.TargetType), string(*s.TargetGroupProtocol), string(*s.IPAddressType), s.VpcID}, " ")
 }
@@ -109,7 +109,7 @@ func (s Step) targets(sign, verb, group string, n int, name func(int) (string, s
 	return out
 }
 
-// registered is an endpoint and the zone that it is registered with.
+// registered returns an endpoint and the zone that it is registered with.
 func (f *Facts) registered(e targets.Endpoint) (id, zone string) {
 	list, err := f.Targets([]targets.Endpoint{e})
 	if err != nil || list[0].Zone == "" {
@@ -118,7 +118,7 @@ func (f *Facts) registered(e targets.Endpoint) (id, zone string) {
 	return e.Identity(), "zone " + list[0].Zone
 }
 
-// Items are the rules that are changed.
+// Items returns the rules that are changed.
 func (c GroupChange) Items() []Item {
 	var out []Item
 	add := func(sign, verb string, rules []model.IngressRule, why string) {
@@ -131,7 +131,7 @@ func (c GroupChange) Items() []Item {
 	return out
 }
 
-// Text is items for people, a line each. Of many of one kind, some are left out.
+// Text returns items in readable form, a line each. Of many of one kind, some are left out.
 func Text(items []Item) string {
 	var b strings.Builder
 	for len(items) > 0 {
@@ -159,7 +159,7 @@ type Draft struct {
 	facts  *Facts
 }
 
-// DraftOf is the plan of a binding that nothing is remembered of, as a whole. Rules and opening are the changes of
+// DraftOf returns the plan of a binding that nothing is remembered of, as a whole. Rules and opening are the changes of
 // security groups, and more are steps of what is done afterwards.
 func DraftOf(f *Facts, first []Step, p Plan, more []Step, rules []GroupChange, opening Opening) Draft {
 	d := Draft{Steps: slices.Concat(first, p.Steps, more), Rules: rules, facts: f}
@@ -174,7 +174,7 @@ func DraftOf(f *Facts, first []Step, p Plan, more []Step, rules []GroupChange, o
 	return d
 }
 
-// Items are all changes, in order.
+// Items returns all changes, in order.
 func (d Draft) Items() []Item {
 	var out []Item
 	for _, s := range d.Steps {
@@ -192,8 +192,8 @@ func (d Draft) Items() []Item {
 	return out
 }
 
-// AWSItems are the targets that are registered and deregistered, and the finalizer and the record that go with them. The
-// rules are left out.
+// AWSItems returns the targets that are registered and deregistered, and the finalizer and the record that go with
+// them. The rules are left out.
 func (d Draft) AWSItems() []Item {
 	var out []Item
 	for _, s := range d.Steps {
@@ -205,10 +205,10 @@ func (d Draft) AWSItems() []Item {
 	return out
 }
 
-// Findings are those that a run reports.
+// Findings returns the findings that a run reports.
 func (d Draft) Findings() finding.List { return d.Report.Findings.Sorted() }
 
-// Text is the draft for people: the changes, then what is reported in Kubernetes, then when the next run is.
+// Text returns the draft for people: the changes, then what is reported in Kubernetes, then when the next run is.
 func (d Draft) Text() string {
 	var after []Item
 	for _, s := range d.Report.Steps {

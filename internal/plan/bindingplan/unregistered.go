@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// registrable are the endpoints that AWS takes: in QUIC groups those that have a server id.
+// registrable returns the endpoints that AWS takes: in QUIC groups those that have a server id.
 func (f *Facts) registrable() []targets.Endpoint {
 	if !targets.IsQUIC(f.Described) {
 		return f.Found.Endpoints()

@@ -171,7 +171,7 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 	return out
 }
 
-// WithoutCertificate is what a member gets of a listener that lacks its certificate. made reports whether
+// WithoutCertificate returns what a member gets of a listener that lacks its certificate. made reports whether
 // the listener has another one.
 func WithoutCertificate(l model.Listener, live *observed.Listener, made bool) string {
 	switch {
@@ -183,7 +183,7 @@ func WithoutCertificate(l model.Listener, live *observed.Listener, made bool) st
 	return fmt.Sprintf("the listener of port %d is not made", l.Port)
 }
 
-// defaultCertificate is what clients get that name no server: the first certificate of the member that
+// defaultCertificate returns what clients get that name no server: the first certificate of the member that
 // asks for the live one, so that no newcomer shows its own to the clients of others; otherwise the first
 // of all.
 func defaultCertificate(choices [][]string, first string, live *observed.Listener) string {
@@ -203,7 +203,7 @@ func defaultCertificate(choices [][]string, first string, live *observed.Listene
 	return first
 }
 
-// keptCertificates are the live certificates, the default first, that serve hosts of held members and
+// keptCertificates returns the live certificates, the default first, that serve hosts of held members and
 // that no member asks for. Of one whose domains are not known it is not known.
 func (cc *Choice) keptCertificates(l model.Listener, live *observed.Listener, certs resolved.Certificates, asked []string) []string {
 	if live == nil {
@@ -244,7 +244,7 @@ func (cc *Choice) keptCertificates(l model.Listener, live *observed.Listener, ce
 	return kept
 }
 
-// heldHosts are the hosts of members that are held and of live rules that are retained, on a listener; an
+// heldHosts returns the hosts of members that are held and of live rules that are retained, on a listener; an
 // empty one stands for a rule without a host.
 func (cc *Choice) heldHosts(l model.Listener, live *observed.Listener, blocked []finding.Ref) []string {
 	held := map[finding.Ref]bool{}
@@ -311,7 +311,7 @@ func (cc *Choice) certificateMissing(arn string, live *observed.Listener) bool {
 	return !slices.ContainsFunc(facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn })
 }
 
-// CertificateWay is how a certificate is named.
+// CertificateWay returns how a certificate is named.
 func CertificateWay(id model.StackID, tls *model.TLS) string {
 	name := naming.SettingName(id.Kind, "certificate-arn")
 	way, kind := "set the "+name+" annotation", "ingress"

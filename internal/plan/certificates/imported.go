@@ -107,8 +107,9 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 }
 
-// served are the names of a certificate for hosts that other namespaces serve, and those of the certificate do not: who
-// joins later may be older, and AWS chooses between certificates for a host. The owner of a Gateway decides about its hosts.
+// served returns the names of a certificate for hosts that other namespaces serve, and those of the certificate do not:
+// who joins later may be older, and AWS chooses between certificates for a host. The owner of a Gateway decides about
+// its hosts.
 func served(tg *owners.TargetGroups, w *model.CertificateImport) (out []model.ClaimedName) {
 	by := w.Members()
 	if slices.ContainsFunc(by, func(r finding.Ref) bool { return r.Kind == "Gateway" }) {
@@ -174,7 +175,7 @@ func (m *Managed) accountImports() int {
 	return cmp.Or(m.Opt.AccountImports, plan.DefaultAccountImports)
 }
 
-// imported are the live certificates of a Secret, first those that listeners have.
+// imported returns the live certificates of a Secret, first those that listeners have.
 func (m *Managed) imported(w model.ManagedCertificate) []observed.OwnCertificate {
 	var out []observed.OwnCertificate
 	for _, c := range m.Have.Facts.OwnCertificates {
@@ -188,7 +189,7 @@ func (m *Managed) imported(w model.ManagedCertificate) []observed.OwnCertificate
 	return out
 }
 
-// serving is the certificate of a Secret that serves, of those that are live; nil if there is none.
+// serving returns the certificate of a Secret that serves, of those that are live; nil if there is none.
 func serving(live []observed.OwnCertificate) *model.CertificateIdentity {
 	if len(live) == 0 {
 		return nil
@@ -260,7 +261,7 @@ func (m *Managed) awaitImport(w model.ManagedCertificate, a plan.Address, wait p
 	})
 }
 
-// identityText is what people recognise a certificate by.
+// identityText returns what people recognise a certificate by.
 func identityText(c model.CertificateIdentity) string {
 	names := strings.Join(c.Names[:min(len(c.Names), 5)], ", ")
 	if more := len(c.Names) - 5; more > 0 {

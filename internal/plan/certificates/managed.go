@@ -146,7 +146,7 @@ func rank(c observed.OwnCertificate) int {
 }
 
 // AssumeIssued lets listeners have the certificates that the stack requests, as if all were issued: what
-// serves until then is on its way out. It returns the ids of these and of those that they take the place
+// serves until then is being removed. It returns the ids of these and of those that they take the place
 // of, by ARN.
 func (m *Managed) AssumeIssued() map[string]string {
 	if !m.Opt.ManagesCertificates() {

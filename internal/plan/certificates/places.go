@@ -52,8 +52,8 @@ func (t *certificateTurn) takes(member finding.Ref, arn string, hosts []string) 
 	return true
 }
 
-// hostsOf are the hosts of a member on the listener, besides those that are known already. Those of a Gateway are those of
-// all its routes.
+// hostsOf returns the hosts of a member on the listener, besides those that are known already. Those of a Gateway are
+// those of all its routes.
 func (t *certificateTurn) hostsOf(member finding.Ref, hosts []string) []string {
 	out := slices.Clone(hosts)
 	for _, r := range t.l.Rules {
@@ -142,8 +142,8 @@ func (cc *Choice) place(t *certificateTurn, out *resolved.Certificates, all []st
 	return left
 }
 
-// previousNamespace is that of the Secret of a live certificate, or the one whose rules alone have hosts of it; "" if it is
-// not known.
+// previousNamespace returns the namespace of the Secret of a live certificate, or the one whose rules alone
+// have hosts of it; "" if it is not known.
 func (cc *Choice) previousNamespace(t *certificateTurn, arn string) string {
 	if i := slices.IndexFunc(cc.Have.Facts.OwnCertificates, func(c observed.OwnCertificate) bool { return c.ARN == arn }); i >= 0 {
 		if namespace, imported := naming.NamespaceOfImport(cc.Have.Facts.OwnCertificates[i].ResourceID); imported {
@@ -162,7 +162,8 @@ func (cc *Choice) previousNamespace(t *certificateTurn, arn string) string {
 	return ""
 }
 
-// namespacesOf are those of the target groups to which live actions forward; "" stands for one that is not known.
+// namespacesOf returns the namespaces of the target groups to which live actions forward; "" stands for one that is not
+// known.
 func (cc *Choice) namespacesOf(actions []model.Action) []string {
 	to := equal.ForwardOf(actions)
 	if to == nil || cc.Want.ID.Kind.OfGateway() {
@@ -201,7 +202,7 @@ func (cc *Choice) coversAny(arn string, hosts []string) bool {
 	})
 }
 
-// managedHosts are the hosts of a certificate that is requested or imported.
+// managedHosts returns the hosts of a certificate that is requested or imported.
 func (cc *Choice) managedHosts(id string) []string {
 	i := slices.IndexFunc(cc.Want.Certificates, func(c model.ManagedCertificate) bool { return c.ID == id })
 	if i < 0 {

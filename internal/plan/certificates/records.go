@@ -83,7 +83,7 @@ func ZoneOf(zones []observed.HostedZone, domain string) (best observed.HostedZon
 	return best, ok
 }
 
-// recordDomain is the domain that stands for another when it is validated: the same without "*.".
+// recordDomain returns the domain that stands for another when it is validated: the same without "*.".
 func recordDomain(domain string) string {
 	return strings.TrimPrefix(strings.ToLower(domain), "*.")
 }

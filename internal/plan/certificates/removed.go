@@ -115,7 +115,7 @@ func (m *Managed) deletion(c observed.OwnCertificate, after []plan.StepID) plan.
 	}
 }
 
-// neededDomains are those whose records keep another certificate valid, or will be needed by one
+// neededDomains returns the domains whose records keep another certificate valid, or will be needed by one
 // that is on its way. All certificates of the account share the record of a domain.
 func (m *Managed) neededDomains(free []observed.OwnCertificate) map[string]bool {
 	goes := map[string]bool{}

@@ -42,7 +42,7 @@ const (
 	TypeALBTargets ResourceType = "FrontendNLBTargetGroup"
 )
 
-// JSON is the document in one line. Equal documents have equal texts.
+// JSON returns the document in one line. Equal documents have equal texts.
 func (d *Document) JSON() string {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -117,7 +117,7 @@ func (t token) MarshalJSON() ([]byte, error) {
 	}{t.ref})
 }
 
-// backendGroup is the cluster's shared group, which belongs to no stack: its id, or its name until
+// backendGroup returns the cluster's shared group, which belongs to no stack: its id, or its name until
 // it is made.
 func (d *Describer) backendGroup() token {
 	if id := d.Known[plan.BackendGroupAddress]; id != "" {
@@ -126,7 +126,7 @@ func (d *Describer) backendGroup() token {
 	return literal(naming.BackendGroup(d.Opt.Cluster))
 }
 
-// securityGroups are groups by id, after those of the stack.
+// securityGroups returns groups by id, after those of the stack.
 func (d *Describer) securityGroups(groups []plan.GroupID) []token {
 	var out []token
 	var ids []string

@@ -21,7 +21,7 @@ type Draft struct {
 	Known  plan.Known
 }
 
-// Members are those who answer for what concerns the whole stack: its objects, or, once it has none,
+// Members returns the members that are responsible for what concerns the whole stack: its objects, or, once it has none,
 // those that are leaving it.
 func (d *Draft) Members() []finding.Ref {
 	all := d.Want.Members
@@ -49,12 +49,12 @@ func (d *Draft) Blameable(r finding.Ref) finding.Ref {
 	return r
 }
 
-// Tags are the complete tags of a resource of the stack.
+// Tags returns the complete tags of a resource of the stack.
 func (d *Draft) Tags(resourceID string, user map[string]string) plan.Tags {
 	return naming.ResourceTags(d.Opt.Cluster, d.Want.ID, resourceID, user)
 }
 
-// RuleTags are the tags of a listener or rule, none where these are switched off.
+// RuleTags returns the tags of a listener or rule, none where these are switched off.
 func (d *Draft) RuleTags(t plan.Tags) plan.Tags {
 	if !d.Opt.RuleTags {
 		return nil

@@ -51,7 +51,7 @@ func (f *Finalizers) claims() []plan.StepID {
 	return out
 }
 
-// ClaimsOf are the steps after which something may be made for members.
+// ClaimsOf returns the steps after which something may be made for members.
 func (f *Finalizers) ClaimsOf(members ...finding.Ref) []plan.StepID {
 	var out []plan.StepID
 	for _, m := range members {
@@ -62,7 +62,7 @@ func (f *Finalizers) ClaimsOf(members ...finding.Ref) []plan.StepID {
 	return out
 }
 
-// Holders are the steps after which a member that stays carries the finalizer: none if one does so.
+// Holders returns the steps after which a member that stays carries the finalizer: none if one does so.
 func (f *Finalizers) Holders() []plan.StepID {
 	for _, m := range f.stay {
 		if m.Claimed && !m.Deleting {
@@ -72,7 +72,7 @@ func (f *Finalizers) Holders() []plan.StepID {
 	return f.claims()
 }
 
-// HoldersOf are the steps after which one of several members carries the finalizer: none if one does.
+// HoldersOf returns the steps after which one of several members carries the finalizer: none if one does.
 func (f *Finalizers) HoldersOf(members []finding.Ref) []plan.StepID {
 	claims := f.ClaimsOf(members...)
 	if len(claims) < len(members) {

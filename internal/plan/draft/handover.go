@@ -20,7 +20,7 @@ func (d *Draft) HandsOver() bool {
 	return d.Have.Adopted != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.IsOf(d.Have.Adopted, lb.Tags) })
 }
 
-// AdoptedTags are the tags by which a load balancer can be given back, none if it is not to be.
+// AdoptedTags returns the tags by which a load balancer can be given back, none if it is not to be.
 func (d *Draft) AdoptedTags() map[string]string {
 	if d.Want.Adopts == nil {
 		return nil
@@ -28,7 +28,8 @@ func (d *Draft) AdoptedTags() map[string]string {
 	return naming.AdoptedTags(d.Want.Adopts.From, d.Want.Adopts.Namespaces)
 }
 
-// HandedFrom is the reason of a step that removes tags or labels of the other stack from a resource, and otherwise another one.
+// HandedFrom returns the reason of a step that removes tags or labels of the other stack from a resource, and otherwise
+// another one.
 func (d *Draft) HandedFrom(carries bool, otherwise string) string {
 	if carries {
 		return "it is taken over from " + d.Have.Adopted.Title()
@@ -93,7 +94,7 @@ func (d *Draft) Release(a plan.Address, live map[string]string, members []findin
 	})
 }
 
-// HandedOver are the tags of a load balancer after TakeOver and Release.
+// HandedOver returns the tags of a load balancer after TakeOver and Release.
 func (d *Draft) HandedOver(live map[string]string) map[string]string {
 	if d.Have.Adopted == (model.StackID{}) {
 		return live

@@ -40,7 +40,7 @@ func InTurn(shares map[string]Share, claims []string) []int {
 	return order
 }
 
-// Namespaces are those that objects are in, sorted.
+// Namespaces returns the namespaces that objects are in, sorted.
 func Namespaces(refs []finding.Ref) []string {
 	in := map[string]bool{}
 	for _, r := range refs {

@@ -89,7 +89,7 @@ func (st *Steps) Planned(id plan.StepID) bool {
 	return st.stepIDs[id]
 }
 
-// AllSteps are those that later ones may have to wait for. A record that cannot be made only keeps
+// AllSteps returns the steps that later ones may have to wait for. A record that cannot be made only keeps
 // its certificate waiting.
 func (st *Steps) AllSteps() []plan.StepID {
 	var out []plan.StepID

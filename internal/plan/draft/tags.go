@@ -56,7 +56,7 @@ func (d *Draft) ofOther(key string, have map[string]string) bool {
 		(key == naming.StackTag(other.Kind) || key == naming.ResourceTag(other.Kind))
 }
 
-// tagsOverLimit is how many tags a resource has too many after put. Held tags leave as many: a new tag of
+// tagsOverLimit returns how many tags a resource has too many after put. Held tags leave as many: a new tag of
 // one member does not fail because another cannot be read.
 func tagsOverLimit(put plan.Tags, have map[string]string) int {
 	n := 0
@@ -98,7 +98,7 @@ func (d *Draft) TagDrift(want plan.Tags, have map[string]string, legacy bool) (p
 	return put, remove
 }
 
-// ChangesOf lists differences of two maps for people.
+// ChangesOf lists differences of two maps in readable form.
 func ChangesOf(prefix string, put map[string]string, have map[string]string) []plan.Change {
 	var out []plan.Change
 	for _, k := range slices.Sorted(maps.Keys(put)) {

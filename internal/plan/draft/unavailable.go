@@ -39,7 +39,7 @@ func (d *Draft) ReportUnavailable(f observed.Fault, now string, reach finding.Re
 	}
 }
 
-// WayOut is what to do about a fault.
+// WayOut returns what to do about a fault.
 func WayOut(f observed.Fault) string {
 	switch f.Reason {
 	case finding.AccessDenied:
@@ -53,7 +53,7 @@ func WayOut(f observed.Fault) string {
 	return "the controller asks again; if this does not pass, check the service in the account and region"
 }
 
-// OriginsOf are members as the origins of what they ask for.
+// OriginsOf returns members as the origins of what they ask for.
 func OriginsOf(members []finding.Ref) []finding.Origin {
 	var out []finding.Origin
 	for _, m := range members {

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// PollAfter is when to look again at what has been waited for so long.
+// PollAfter returns when to look again at what has been waited for so long.
 func PollAfter(waited time.Duration) time.Duration {
 	return min(max(durations.FirstPoll, waited/4), durations.LastPoll)
 }

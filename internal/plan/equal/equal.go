@@ -76,7 +76,7 @@ func sameAction(want, have model.Action, arn Resolver) bool {
 	return false
 }
 
-// claimKeys are texts that differ where claims do. The order of values means nothing: a token needs one of them.
+// claimKeys returns texts that differ where claims do. The order of values means nothing: a token needs one of them.
 func claimKeys(claims []model.JWTClaim) []string {
 	var out []string
 	for _, c := range claims {
@@ -102,7 +102,7 @@ func NormalRedirect(r model.Redirect) model.Redirect {
 	return r
 }
 
-// Weight is a target group's weight as AWS reads it: 1 where none is given.
+// Weight returns a target group's weight as AWS reads it: 1 where none is given.
 func Weight(w *int32) int32 {
 	if w == nil {
 		return 1
@@ -126,7 +126,7 @@ func SameForward(want, have model.Forward, arn Resolver) bool {
 	return want.Stickiness == nil || sameStickiness(want.Stickiness, have.Stickiness)
 }
 
-// Shares are the weights by ARN; known is false if a group has no ARN yet.
+// Shares returns the weights by ARN; known is false if a group has no ARN yet.
 func Shares(f model.Forward, arn Resolver) (out map[string]int32, known bool) {
 	out, known = map[string]int32{}, true
 	for _, g := range f.Groups {
@@ -158,7 +158,7 @@ func sameStickiness(a, b *model.GroupStickiness) bool {
 // an ALB.
 func SameConditions(a, b []model.Condition) bool { return ConditionsKey(a) == ConditionsKey(b) }
 
-// ConditionsKey is the same text for condition lists that mean the same, and for no others.
+// ConditionsKey returns the same text for condition lists that mean the same, and for no others.
 func ConditionsKey(cs []model.Condition) string {
 	if len(cs) == 1 {
 		return string(appendCondition(nil, cs[0]))
@@ -227,7 +227,7 @@ func SameTransforms(a, b []model.Transform) bool {
 	})
 }
 
-// PlaceKey is the same for conditions with the same hosts and paths, whatever else they ask for: the
+// PlaceKey returns the same for conditions with the same hosts and paths, whatever else they ask for: the
 // match that keeps a held rule's live action.
 func PlaceKey(cs []model.Condition) string {
 	r := model.Rule{Conditions: cs}

@@ -18,9 +18,9 @@ const mostCompared = 1000
 // mostShown is how many differences a run reports.
 const mostShown = 5
 
-// Differences are what clients of another stack would notice if a Gateway took its load balancer over. They are in the way
-// unless the object whose rule it is consents to whatever the Gateway answers, or, where it is no rule, each object. port is the
-// number of a port of a Service.
+// Differences returns what clients of another stack would notice if a Gateway took its load balancer over. They are in
+// the way unless the object whose rule it is consents to whatever the Gateway answers, or, where it is no rule, each
+// object. port is the number of a port of a Service.
 func Differences(want, from model.Stack, port func(model.Binding) string) (out finding.List) {
 	all := !slices.ContainsFunc(from.Members, func(m model.Member) bool { return m.Adopter != want.ID })
 	note := func(text string, consent bool) {
@@ -78,7 +78,7 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 	return out
 }
 
-// outcome is what a comparison has found, all of whose differences objects consent to.
+// outcome returns what a comparison has found, all of whose differences objects consent to.
 func outcome(kind model.Kind, res check.Result) string {
 	compared := "listeners, target groups and settings are the same"
 	if kind.HasRules() {

@@ -56,10 +56,10 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 	return have
 }
 
-// bindingOf is the binding that fills a target group. Tenants may write bindings with the labels of a stack for target groups of
-// others, also where the controller has deleted its own and another rule still uses the target group. What the controller has
-// made is for the Service that is in the id of the target group. An id that was shortened may not show it, so that one binding
-// is believed.
+// bindingOf returns the binding that fills a target group. Tenants may write bindings with the labels of a stack for
+// target groups of others, also where the controller has deleted its own and another rule still uses the target group.
+// What the controller has made is for the Service that is in the id of the target group. An id that was shortened may
+// not show it, so that one binding is believed.
 func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Binding, bool) {
 	if len(bindings) != 1 || !naming.Shortened(g.ResourceID) {
 		bindings = slices.DeleteFunc(slices.Clone(bindings), func(b observed.Binding) bool {
@@ -74,7 +74,7 @@ func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Bi
 	return bindings[0], true
 }
 
-// usesOf are how many rules and default actions forward to target groups.
+// usesOf returns how many rules and default actions forward to target groups.
 func usesOf(have observed.Stack) map[string]int {
 	out := map[string]int{}
 	note := func(actions []model.Action) {
@@ -114,8 +114,8 @@ func own(w model.TargetGroup, g observed.TargetGroup) int {
 	return 0
 }
 
-// likeness is how much of a live target group is as desired already. Several target groups may have the same targets, and differ
-// in what would have to be changed.
+// likeness returns how much of a live target group is as desired already. Several target groups may have the same
+// targets, and differ in what would have to be changed.
 func likeness(w model.TargetGroup, g observed.TargetGroup) (n int) {
 	if w.HealthCheck == g.HealthCheck {
 		n++
@@ -166,7 +166,7 @@ func Claimed(id model.StackID, lb *observed.LoadBalancer) bool {
 	return lb != nil && naming.IsOf(id, lb.Tags)
 }
 
-// From is the stack that a load balancer was made for, by its tag; false if it has none.
+// From returns the stack that a load balancer was made for, by its tag; false if it has none.
 func From(lb *observed.LoadBalancer) (model.StackID, bool) {
 	if lb == nil {
 		return model.StackID{}, false
@@ -174,8 +174,8 @@ func From(lb *observed.LoadBalancer) (model.StackID, bool) {
 	return naming.AdoptedFrom(lb.Tags[naming.AdoptedTag])
 }
 
-// notTakenOver are the resources that do not carry the tags of a stack by which another one has taken them over, and the bindings that
-// fill them. Labels of bindings prove nothing, as tenants may write them.
+// notTakenOver returns the resources that do not carry the tags of a stack by which another one has taken them over,
+// and the bindings that fill them. Labels of bindings prove nothing, as tenants may write them.
 func notTakenOver(have observed.Stack, by model.StackID) observed.Stack {
 	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return naming.IsOf(by, lb.Tags) })
 	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return naming.IsOf(by, g.Tags) })

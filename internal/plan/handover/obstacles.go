@@ -14,13 +14,13 @@ import (
 // obstacle is why a Gateway does not take a load balancer over, and what to do.
 type obstacle struct{ why, fix string }
 
-// Obstacles are what else is in the way of a Gateway: want is its stack, have what both stacks have, and steps are those that
-// the Gateway would carry out. There are none once it has begun.
+// Obstacles returns what else is in the way of a Gateway: want is its stack, have what both stacks have, and steps are
+// those that the Gateway would carry out. There are none once it has begun.
 func Obstacles(want model.Stack, have observed.Stack, steps []plan.Step) finding.List {
 	return refusals(want, slices.Concat(ofLive(want, have), ofSteps(steps)))
 }
 
-// Refusals are why the objects of both stacks do not allow that a Gateway takes over what the other one has.
+// Refusals returns why the objects of both stacks do not allow that a Gateway takes over what the other one has.
 func (rel Relation) Refusals(want model.Stack) finding.List {
 	return refusals(want, ofObjects(want, rel.Of))
 }
@@ -32,7 +32,7 @@ func refusals(want model.Stack, obstacles []obstacle) (out finding.List) {
 	return out
 }
 
-// Refusal is the finding that a Gateway does not take over what it asks for.
+// Refusal returns the finding that a Gateway does not take over what it asks for.
 func Refusal(want model.Stack, why, fix string) finding.Finding {
 	return finding.Finding{
 		Object: want.Adopts.At.Object, Field: want.Adopts.At.Field, Reason: finding.AdoptionRefused, Severity: finding.Error,
@@ -40,7 +40,7 @@ func Refusal(want model.Stack, why, fix string) finding.Finding {
 	}
 }
 
-// ofObjects are what the objects of both stacks show.
+// ofObjects returns what the objects of both stacks show.
 func ofObjects(want, from model.Stack) (out []obstacle) {
 	add := func(fix, format string, args ...any) { out = append(out, obstacle{fmt.Sprintf(format, args...), fix}) }
 	_, shared := naming.SharedName(from.ID)
@@ -92,7 +92,7 @@ func ofObjects(want, from model.Stack) (out []obstacle) {
 // handoverTags is how many tags a resource has more while it is handed over: the other stack knows it by two.
 const handoverTags = 2
 
-// ofLive are what is live.
+// ofLive returns what is live.
 func ofLive(want model.Stack, have observed.Stack) (out []obstacle) {
 	add := func(fix, format string, args ...any) { out = append(out, obstacle{fmt.Sprintf(format, args...), fix}) }
 	var lbs []observed.LoadBalancer
@@ -145,7 +145,7 @@ func ofLive(want model.Stack, have observed.Stack) (out []obstacle) {
 	return out
 }
 
-// ofSteps are steps by which clients would notice the change.
+// ofSteps returns steps by which clients would notice the change.
 func ofSteps(steps []plan.Step) (out []obstacle) {
 	for _, s := range steps {
 		switch do := s.Do.(type) {

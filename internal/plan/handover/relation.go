@@ -133,8 +133,8 @@ func mayReturn(lb *observed.LoadBalancer, stack model.Stack) bool {
 	return slices.ContainsFunc(stack.Members, func(m model.Member) bool { return slices.Contains(namespaces, m.Ref.Namespace) })
 }
 
-// adoption is what a Gateway asks for that takes over what the other stack has, nil if it asks for something else meanwhile. Which
-// namespaces had it is decided once, when it is taken over.
+// adoption returns what a Gateway asks for that takes over what the other stack has, nil if it asks for something else
+// meanwhile. Which namespaces had it is decided once, when it is taken over.
 func (rel Relation) adoption(asks *model.Adoption, live *observed.LoadBalancer) *model.Adoption {
 	if asks == nil || asks.From != rel.Other {
 		return nil
@@ -162,8 +162,8 @@ func (rel Relation) Ask(questions []model.Question) []model.Question {
 	return append(slices.Clone(questions), model.AskAdopted{From: rel.Other})
 }
 
-// Show is what is there as the standing of a stack has it. others are the bindings of the other stack, and port is the number of
-// a port of a Service.
+// Show returns what is there as the standing of a stack has it. others are the bindings of the other stack, and port is
+// the number of a port of a Service.
 func (rel Relation) Show(stack model.Stack, have observed.Stack, others []observed.Binding, port func(model.Binding) string) observed.Stack {
 	switch rel.Standing {
 	case Takes:
@@ -186,7 +186,7 @@ func once(all []observed.Binding) []observed.Binding {
 	})
 }
 
-// Apply is a stack as it is carried out while another one has its load balancer, with what is to be reported of it.
+// Apply returns a stack as it is carried out while another one has its load balancer, with what is to be reported of it.
 func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	if stack.DryRun && rel.Standing != Returned && claimed(stack) {
 		// It has a load balancer that no other stack takes back, and what is not carried out withdraws no right.

@@ -63,8 +63,8 @@ func StateOf(s Seen) State {
 	return s.unless(Adopting)
 }
 
-// unmarked is the state where the load balancer carries the tags of the Gateway, and nothing records that it was made for the other
-// stack.
+// unmarked returns the state where the load balancer carries the tags of the Gateway, and nothing records that it was
+// made for the other stack.
 func (s Seen) unmarked(live *observed.LoadBalancer) State {
 	switch {
 	case len(InTheWay(s.Found)) > 0 || !madeFor(live, s.Other.ID, s.Other):
@@ -77,7 +77,8 @@ func (s Seen) unmarked(live *observed.LoadBalancer) State {
 	return Adopting
 }
 
-// taken is the state where the load balancer carries the tags of the Gateway, and the tag of the stack that it was made for.
+// taken returns the state where the load balancer carries the tags of the Gateway, and the tag of the stack that it was
+// made for.
 func (s Seen) taken() State {
 	gone := s.Other.Empty() && !s.Other.Held.Everything
 	switch {
@@ -91,7 +92,7 @@ func (s Seen) taken() State {
 	return Adopted
 }
 
-// unless is a state, or Shadow for a Gateway that is only planned.
+// unless returns a state, or Shadow for a Gateway that is only planned.
 func (s Seen) unless(state State) State {
 	if s.Gateway.DryRun {
 		return Shadow
@@ -113,7 +114,7 @@ func (s Seen) withdrawn() bool {
 // blocked reports whether a stack is held as a whole because nothing of it can be built.
 func blocked(s model.Stack) bool { return s.Held.Everything && s.Empty() }
 
-// InTheWay are the findings for which a Gateway does not take a load balancer over.
+// InTheWay returns the findings for which a Gateway does not take a load balancer over.
 func InTheWay(found finding.List) finding.List {
 	return slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool {
 		return f.Severity != finding.Error || f.Reason != finding.AdoptionRefused && f.Reason != finding.AdoptionDiffers

@@ -42,7 +42,8 @@ func toUnmarked(stack model.Stack, live *observed.LoadBalancer, by observed.Adop
 	return Relation{Standing: Handed, Other: by.Stack, Of: of, Marks: !stack.Empty()}, nil
 }
 
-// Observed is the relation once it is known what the other stack has: one that has another load balancer has not lost that of its name.
+// Observed returns the relation once it is known what the other stack has: one that has another load balancer has not
+// lost that of its name.
 func (rel Relation) Observed(stack model.Stack, have observed.Stack) Relation {
 	if rel.Marks && slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return !naming.IsOf(stack.ID, lb.Tags) }) {
 		return Relation{Standing: HasOwn, Other: rel.Other}
@@ -59,7 +60,7 @@ func madeFor(lb *observed.LoadBalancer, id model.StackID, of model.Stack) bool {
 	return lb.Name == name && name != ""
 }
 
-// showing are the members whose status shows a load balancer.
+// showing returns the members whose status shows a load balancer.
 func showing(members []model.Member, lb *observed.LoadBalancer, shown Shown) []model.Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m model.Member) bool { return lb.DNSName == "" || shown(m.Ref) != lb.DNSName })
 }

@@ -61,7 +61,7 @@ func (p *planner) removeCertificates(a plan.Address, after []plan.StepID) []plan
 	return steps
 }
 
-// certificateOwners are the members that named a certificate, or all of the listener.
+// certificateOwners returns the members that named a certificate, or all of the listener.
 func (p *planner) certificateOwners(arn string) []finding.Ref {
 	var out []finding.Ref
 	for _, c := range p.l.Desired.TLS.Certificates {

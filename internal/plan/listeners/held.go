@@ -105,7 +105,7 @@ func isPlaceholder(r *observed.Rule) bool {
 	return len(r.Transforms) == 0 && plan.Refuses(r.Actions)
 }
 
-// ownRules are the live rules that belong to rules which are not held: those with their conditions.
+// ownRules returns the live rules that belong to rules which are not held: those with their conditions.
 // Where AWS only refuses to make or change a rule of the same conditions, they are those that are just
 // what is desired, or on their way there.
 func (lr *Resolver) ownRules(l *resolved.Listener) map[string]bool {

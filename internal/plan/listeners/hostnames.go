@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// ForeignHostnames are the hostnames that members of live rules have no right to, by the ARN of the rule.
+// ForeignHostnames returns the hostnames that members of live rules have no right to, by the ARN of the rule.
 func ForeignHostnames(w *model.Withdrawn) map[string][]model.ForeignHostname {
 	out := map[string][]model.ForeignHostname{}
 	if w != nil {
@@ -53,8 +53,8 @@ func RefusesForeign(l *observed.Listener, rule *observed.Rule, foreign map[strin
 	return slices.ContainsFunc(l.Rules, func(o observed.Rule) bool { return slices.ContainsFunc(foreign[o.ARN], refused.Has) })
 }
 
-// RefusalOf is the rule that answers requests for a hostname in front of a live rule whose member has no right to it, with
-// the finding about that.
+// RefusalOf returns the rule that answers requests for a hostname in front of a live rule whose member has no right to
+// it, with the finding about that.
 func RefusalOf(h model.ForeignHostname) (model.Rule, finding.Finding) {
 	r := model.Rule{
 		Conditions: []model.Condition{h.Host}, Actions: []model.Action{plan.NotFound},

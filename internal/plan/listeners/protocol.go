@@ -14,7 +14,7 @@ import (
 // noALPN is AWS's word for no ALPN policy, which a listener has unless set otherwise.
 const noALPN = "None"
 
-// alpn is the ALPN policy to set, empty to leave the live one.
+// alpn returns the ALPN policy to set, empty to leave the live one.
 func (p *planner) alpn() string {
 	if p.l.Desired.TLS.ALPN == "" && p.Opt.EnhancedDefaults && p.l.Live != nil && p.l.Live.ALPN != "" {
 		return noALPN

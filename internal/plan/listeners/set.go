@@ -98,7 +98,7 @@ func (s *Set) deleteSurplus(lb *resolved.LoadBalancer, after []plan.StepID) (tar
 	return targeted
 }
 
-// stepsOf are the steps planned so far that make the listener of a port.
+// stepsOf returns the steps planned so far that make the listener of a port.
 func (s *Set) stepsOf(lb *resolved.LoadBalancer, port int32) []plan.StepID {
 	if id := plan.NewStepID("create", lb.ListenerAddress(port)); port != 0 && s.Planned(id) {
 		return []plan.StepID{id}

@@ -44,7 +44,7 @@ func (p *planner) removeForeignMembers(after []plan.StepID) {
 	}
 }
 
-// redirectPort is the port of the load balancer to which actions send the clients of a listener; 0 if
+// redirectPort returns the port of the load balancer to which actions send the clients of a listener; 0 if
 // they do not.
 func redirectPort(actions []model.Action) int32 {
 	if len(actions) != 1 {
@@ -85,7 +85,7 @@ func (p *planner) resolve() {
 	p.rules = rules.Resolve(p.Traffic, p.Usage, p.Finalizers, p.keys, p.l)
 }
 
-// settings are those to be set in the end.
+// settings returns the settings to be set in the end.
 func (p *planner) settings() plan.ListenerSettings {
 	out := plan.ListenerSettings{Port: p.l.Desired.Port, Protocol: p.l.Desired.Protocol(), Default: p.l.Defaults}
 	if t := p.l.Desired.TLS; t != nil {
@@ -257,7 +257,7 @@ func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.St
 	return steps
 }
 
-// defaultOwners is whose default action it is, and all members of the port where it is not one's own.
+// defaultOwners returns whose default action it is, and all members of the port where it is not one's own.
 func (p *planner) defaultOwners() []finding.Ref {
 	if of := p.l.Desired.DefaultOf.Object; !of.IsZero() {
 		return []finding.Ref{of}

@@ -35,8 +35,8 @@ func (s *Set) takeTurns(lb *resolved.LoadBalancer, from int) {
 	})
 }
 
-// shares are what each namespace has of the listeners of a load balancer. One that several ask for counts for each of them;
-// one that no member asks for any more is a place of those whose rules it has.
+// shares returns what each namespace has of the listeners of a load balancer. One that several ask for counts for each
+// of them; one that no member asks for any more is a place of those whose rules it has.
 func (s *Set) shares(lb *resolved.LoadBalancer) map[string]draft.Share {
 	out := map[string]draft.Share{}
 	if lb.Live == nil {
@@ -75,7 +75,7 @@ func (s *Set) ownersOf(lb *resolved.LoadBalancer, actions []model.Action) []find
 	return s.groups.OwnersByID(actions, lb.Members()...)
 }
 
-// certificateShares are what each namespace has of the certificates of a load balancer that stay.
+// certificateShares returns what each namespace has of the certificates of a load balancer that stay.
 func certificateShares(lb *resolved.LoadBalancer) map[string]draft.Share {
 	out := map[string]draft.Share{}
 	for i := range lb.Listeners {

@@ -64,7 +64,7 @@ func (r *resolution) keepSubnets(live []string) {
 	r.lb.Subnets, r.lb.SubnetChoices.Kept = live, len(live) > 0
 }
 
-// subnetsOf is where the choice of subnets comes from: an object that names them, or else the one that
+// subnetsOf returns where the choice of subnets comes from: an object that names them, or else the one that
 // asks for the load balancer.
 func (r *resolution) subnetsOf(w *model.LoadBalancer) finding.Origin {
 	switch c := w.Subnets.(type) {

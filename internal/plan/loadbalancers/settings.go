@@ -66,7 +66,7 @@ func (p *Planner) fixed(field string, origins map[string]finding.Origin, what, i
 	})
 }
 
-// deletions are the steps that delete load balancers.
+// deletions returns the steps that delete load balancers.
 func (p *Planner) deletions() []plan.StepID {
 	var out []plan.StepID
 	for _, s := range p.Plan.Steps {
@@ -77,7 +77,7 @@ func (p *Planner) deletions() []plan.StepID {
 	return out
 }
 
-// askedBy is the member that asks for a setting of a load balancer, or all of them where it is a class or
+// askedBy returns the member that asks for a setting of a load balancer, or all of them where it is a class or
 // a default that does.
 func (p *Planner) askedBy(lb *resolved.LoadBalancer, field string) []finding.Ref {
 	for _, m := range p.Want.Members {

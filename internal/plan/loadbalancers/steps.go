@@ -90,7 +90,7 @@ func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.
 	return []plan.StepID{id}
 }
 
-// askers are the members that ask for a setting; all of them where none does, or something else than a member.
+// askers returns the members that ask for a setting; all of them where none does, or something else than a member.
 func (p *Planner) askers(of []finding.Origin) []finding.Ref {
 	var out []finding.Ref
 	for _, m := range p.Members() {

@@ -2,7 +2,7 @@ package network
 
 import "net/netip"
 
-// CanonicalCIDR is the form in which EC2 keeps a range: host bits cleared, IPv6 compressed.
+// CanonicalCIDR returns the form in which EC2 keeps a range: host bits cleared, IPv6 compressed.
 func CanonicalCIDR(s string) (string, error) {
 	p, err := netip.ParsePrefix(s)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // ClusterTag begins the key of the tag by which a subnet belongs to a cluster.
 const ClusterTag = "kubernetes.io/cluster/"
 
-// OtherClusters are the clusters that tags of subnets name where none of them is the cluster of a name; none if one is, or if
-// there are no such tags. A wrong name finds no load balancer and no subnet, and an error shows neither.
+// OtherClusters returns the clusters that tags of subnets name where none of them is the cluster of a name; none if one
+// is, or if there are no such tags. A wrong name finds no load balancer and no subnet, and an error shows neither.
 func OtherClusters(name string, answers map[string]observed.SubnetAnswer) []string {
 	others := map[string]bool{}
 	for _, a := range answers {

@@ -38,7 +38,7 @@ func byIdentity(rules []model.IngressRule) map[model.IngressRule]model.IngressRu
 	return out
 }
 
-// identity is the rule in canonical form without its description.
+// identity returns the rule in canonical form without its description.
 func identity(r model.IngressRule) model.IngressRule {
 	r = canonical(r)
 	r.Description = ""
@@ -68,7 +68,7 @@ func sortRules(rules []model.IngressRule) {
 	slices.SortFunc(rules, func(a, b model.IngressRule) int { return cmp.Compare(sortKey(a), sortKey(b)) })
 }
 
-// sortKey is the text by which rules are ordered; numbers compare as text, so 443 is before 80.
+// sortKey returns the text by which rules are ordered; numbers compare as text, so 443 is before 80.
 func sortKey(r model.IngressRule) string {
 	kind, source := "UserIdGroupPair", r.Group
 	switch {

@@ -13,7 +13,7 @@ import (
 // mostPorts is how many ports of a Service a message names.
 const mostPorts = 8
 
-// NoSuchPort is the message about a port that a Service does not have: which ports it has, and which one
+// NoSuchPort returns the message about a port that a Service does not have: which ports it has, and which one
 // was probably meant: that of the same target port, or the one that is spelled nearly so.
 func NoSuchPort(svc *corev1.Service, port intstr.IntOrString) string {
 	var names, all []string

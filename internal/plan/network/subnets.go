@@ -178,7 +178,7 @@ func (r SubnetRequest) remedy() string {
 	return fmt.Sprintf("tag suitable subnets with %s=1, or name them", RoleTag(r.Scheme))
 }
 
-// RoleTag is the key of the tag by which subnets for load balancers of a scheme are discovered.
+// RoleTag returns the key of the tag by which subnets for load balancers of a scheme are discovered.
 func RoleTag(s model.Scheme) string {
 	if s == model.InternetFacing {
 		return naming.SubnetRolePublic

@@ -181,10 +181,10 @@ type Span struct{ from, to int32 }
 // Every is the span of all rules.
 var Every = Span{0, math.MaxInt32}
 
-// Before is the span of the rules before the i-th.
+// Before returns the span of the rules before the i-th.
 func Before(i int) Span { return Span{0, int32(i)} }
 
-// Behind is the span of the rules behind the i-th.
+// Behind returns the span of the rules behind the i-th.
 func Behind(i int) Span { return Span{int32(i) + 1, math.MaxInt32} }
 
 // Each calls visit for the rules of a Span that overlap with a shape, until it returns false. A rule
@@ -291,7 +291,7 @@ func (l *patternLists) add(n int32, key string) {
 	l.byKey[key] = append(l.byKey[key], n)
 }
 
-// key is the literal text that whatever matches the pattern begins or ends with.
+// key returns the literal text that whatever matches the pattern begins or ends with.
 func (x *patternIndex) key(p *textPattern) string {
 	if !x.reversed {
 		return p.head
@@ -323,7 +323,7 @@ func (l *patternLists) sort() {
 	l.from = append(l.from, len(l.flat))
 }
 
-// under are the rules whose keys begin with a text.
+// under returns the rules whose keys begin with a text.
 func (l *patternLists) under(text string) candidates {
 	if len(l.keys) == 0 {
 		return candidates{}
@@ -347,7 +347,7 @@ type candidates struct {
 	sorted bool
 }
 
-// candidates are lists of rules among which are all whose patterns meet one of the given ones, and
+// candidates returns lists of rules among which are all whose patterns meet one of the given ones, and
 // how many these are together.
 func (x *patternIndex) candidates(ps []textPattern, all []int32) (lists []candidates, count int) {
 	if len(ps) == 0 {

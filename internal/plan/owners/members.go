@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// AcceptedRules are the rules that are not held, by their conditions; the first of several.
+// AcceptedRules returns the rules that are not held, by their conditions; the first of several.
 func AcceptedRules(l *resolved.Listener) map[string]model.Rule {
 	out := map[string]model.Rule{}
 	for i := range l.Rules {
@@ -26,7 +26,7 @@ func AcceptedRules(l *resolved.Listener) map[string]model.Rule {
 	return out
 }
 
-// UserTags are the live tags of a kept rule without the tracking tags.
+// UserTags returns the live tags of a kept rule without the tracking tags.
 func UserTags(tags map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range tags {
@@ -148,8 +148,9 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 	l.Rules = append(rules, rest...)
 }
 
-// behindSpecific is the place behind the last desired rule for a hostname that a retained rule has within its wildcard, or
-// that has none: these requests belong to the most specific listener, which may not admit the owner of the retained rule.
+// behindSpecific returns the place behind the last desired rule for a hostname that a retained rule has within its
+// wildcard, or that has none: these requests belong to the most specific listener, which may not admit the owner of the
+// retained rule.
 func behindSpecific(rules []resolved.Rule, r *observed.Rule) int {
 	mine := model.Rule{Conditions: r.Conditions}.Hosts()
 	for i := len(rules) - 1; i >= 0; i-- {

@@ -69,7 +69,7 @@ func (tg *TargetGroups) Resolved(actions []model.Action) []model.Action {
 	return out
 }
 
-// GroupOwners are the members of the stack that a live target group was made for, nil if that is not
+// GroupOwners returns the members of the stack that a live target group was made for, nil if that is not
 // known.
 func (tg *TargetGroups) GroupOwners(arn string) []finding.Ref {
 	if tg.owners == nil {
@@ -90,7 +90,7 @@ func (tg *TargetGroups) GroupOwners(arn string) []finding.Ref {
 	return tg.owners[arn]
 }
 
-// ownersByID are the members whose names a target group's id may begin with.
+// ownersByID returns the members whose names a target group's id may begin with.
 func ownersByID(id string, members map[string]finding.Ref) (out []finding.Ref) {
 	for i := range len(id) {
 		if m, ok := members[id[:i]]; ok && id[i] == '-' {
@@ -100,7 +100,7 @@ func ownersByID(id string, members map[string]finding.Ref) (out []finding.Ref) {
 	return out
 }
 
-// OwnersOf are the members whose target groups live actions forward to, nil if that is not known.
+// OwnersOf returns the members whose target groups live actions forward to, nil if that is not known.
 func (tg *TargetGroups) OwnersOf(actions []model.Action) []finding.Ref {
 	f := equal.ForwardOf(actions)
 	if f == nil {
@@ -118,8 +118,8 @@ func (tg *TargetGroups) OwnersOf(actions []model.Action) []finding.Ref {
 	return slices.Compact(out)
 }
 
-// OwnersByID are those to whom live actions may belong whose target groups nothing asks for any more, by the ids of these:
-// members of the stack or of others that are given, or else namespaces. Nil if that is not known.
+// OwnersByID returns the members to which live actions may belong whose target groups nothing uses any more, by the ids
+// of these: members of the stack or of others that are given, or else namespaces. Nil if that is not known.
 func (tg *TargetGroups) OwnersByID(actions []model.Action, others ...finding.Ref) (out []finding.Ref) {
 	refs := map[finding.Ref]bool{}
 	for _, m := range slices.Concat(tg.Want.Members, tg.Want.Leaving) {
@@ -145,7 +145,7 @@ func (tg *TargetGroups) OwnersByID(actions []model.Action, others ...finding.Ref
 	return slices.Compact(out)
 }
 
-// OwnerIDs are the resource ids of the target groups to which actions forward, as ownersOf has them.
+// OwnerIDs returns the resource ids of the target groups to which actions forward, as ownersOf has them.
 func (tg *TargetGroups) OwnerIDs(actions []model.Action) []string {
 	var out []string
 	for _, a := range actions {
@@ -178,7 +178,7 @@ func (tg *TargetGroups) OwnedElsewhere(arn, namespace string) bool {
 	})
 }
 
-// BlameOwners is whom the troubles of a live target group that goes are reported to.
+// BlameOwners returns the objects on which faults of a live target group that is being deleted are reported.
 func (tg *TargetGroups) BlameOwners(arn string) []finding.Ref {
 	if of := tg.GroupOwners(arn); len(of) > 0 {
 		return of

@@ -35,8 +35,8 @@ func (d *differ) removeDeparted() (steps []plan.StepID) {
 	return steps
 }
 
-// departedDefault is the step that takes away the default action of a listener of a member that left. A listener of an
-// NLB has nothing else.
+// departedDefault returns the step that takes away the default action of a listener of a member that left. A listener
+// of an NLB has nothing else.
 func departedDefault(lb observed.LoadBalancer, l observed.Listener, of finding.Ref) plan.Step {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	s := plan.Step{Address: a, Why: departedWhy, Blames: []finding.Ref{of}}
@@ -54,8 +54,8 @@ func departedDefault(lb observed.LoadBalancer, l observed.Listener, of finding.R
 	return s
 }
 
-// departedOwner is the member that left to whose target groups alone actions forward; nil if there is none, or if these
-// may be of a member that is there.
+// departedOwner returns the member that left to whose target groups alone actions forward; nil if there is none, or if
+// these may be of a member that is there.
 func (d *differ) departedOwner(actions []model.Action) *finding.Ref {
 	ids := plan.OwnersOf(d.Have, actions)
 	if d.Want.ID.Kind.OfGateway() || slices.ContainsFunc(d.Want.Members, func(m model.Member) bool { return plan.AreOf(ids, m.Ref) }) {

@@ -80,7 +80,7 @@ func (d *differ) refuseOn(l *observed.Listener, before map[string][]model.Foreig
 	}
 }
 
-// refusal is the step that makes the rule for one hostname.
+// refusal returns the step that makes the rule for one hostname.
 func (d *differ) refusal(l *observed.Listener, at int32, h model.ForeignHostname) plan.Step {
 	a, listener := plan.Address{Kind: plan.Rule, ID: naming.RuleID(l.Port, at)}, plan.Address{Kind: plan.Listener, ID: l.ARN}
 	rule, found := listeners.RefusalOf(h)

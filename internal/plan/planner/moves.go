@@ -145,7 +145,7 @@ func (r moves) planArrivals() {
 	}
 }
 
-// arrival is what the load balancer lacks to serve a member; a zero Wait if nothing.
+// arrival returns what the load balancer lacks to serve a member; a zero Wait if nothing.
 func (r moves) arrival(ref finding.Ref) plan.Wait {
 	var pending []model.GroupRef
 	for _, l := range r.lb.Listeners {

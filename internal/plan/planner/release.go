@@ -138,7 +138,7 @@ func (r *release) removes(s plan.Step) (of []finding.Ref, ok bool) {
 	return nil, false
 }
 
-// certificateOf are the members that a managed certificate was requested for, or that may have named its Secret.
+// certificateOf returns the members that a managed certificate was requested for, or that may have named its Secret.
 func (r *release) certificateOf(arn string) (out []finding.Ref) {
 	for _, c := range r.Have.Facts.OwnCertificates {
 		if c.ARN != arn {

@@ -26,7 +26,7 @@ func withLiveScheme(lb *model.LoadBalancer, have observed.Stack, id string) *mod
 	return &out
 }
 
-// schemeOf is the scheme of a live load balancer for which no member names one. AWS cannot change it, so
+// schemeOf returns the scheme of a live load balancer for which no member names one. AWS cannot change it, so
 // that a default that has changed would cost the load balancer and its name.
 func schemeOf(have observed.Stack, resourceID string, byDefault model.Scheme) model.Scheme {
 	scheme := byDefault

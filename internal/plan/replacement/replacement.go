@@ -119,7 +119,7 @@ func (p *Planner) unmark(lb *resolved.LoadBalancer, after []plan.StepID) {
 	})
 }
 
-// readiness is what a new load balancer lacks to serve as its previous load balancer does; a zero Wait if nothing.
+// readiness returns what a new load balancer lacks to serve as its previous load balancer does; a zero Wait if nothing.
 func (p *Planner) readiness(lb *resolved.LoadBalancer, old *observed.LoadBalancer, made []plan.Step) plan.Wait {
 	live := lb.Live
 	if live.State == observed.Provisioning || live.State == "failed" {
@@ -150,7 +150,7 @@ func (p *Planner) readiness(lb *resolved.LoadBalancer, old *observed.LoadBalance
 	return wait
 }
 
-// lacks is what a new load balancer does not have yet; empty if it is complete.
+// lacks returns what a new load balancer does not have yet; empty if it is complete.
 func lacks(lb *resolved.LoadBalancer, old *observed.LoadBalancer, made []plan.Step) string {
 	for _, l := range lb.Listeners {
 		if l.Live == nil && slices.ContainsFunc(old.Listeners, func(o observed.Listener) bool { return o.Port == l.Desired.Port }) {
@@ -175,7 +175,7 @@ func concerns(s plan.Step) bool {
 	return false
 }
 
-// unready are the target groups of a new load balancer that have no healthy targets while those of its
+// unready returns the target groups of a new load balancer that have no healthy targets while those of its
 // previous load balancer for the same backend have.
 func (p *Planner) unready(lb *resolved.LoadBalancer, old *observed.LoadBalancer) []model.GroupRef {
 	before := map[string][]string{}
@@ -228,8 +228,8 @@ func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 	}
 }
 
-// deletionWait is what the deletion of a previous load balancer waits for. That it is no endpoint of an accelerator any more
-// is asked where the deletion is planned (internal/plan/loadbalancers).
+// deletionWait returns what the deletion of a previous load balancer waits for. That it is no endpoint of an
+// accelerator any more is asked where the deletion is planned (internal/plan/loadbalancers).
 func (p *Planner) deletionWait(lb *resolved.LoadBalancer, old *observed.LoadBalancer) plan.Wait {
 	if !lb.Switched {
 		return lb.Until

@@ -27,7 +27,7 @@ type Certificates struct {
 
 func (c *Certificates) Note(s CertificateSource) { c.Sources = append(c.Sources, s) }
 
-// Namespaces are those whose members ask for a certificate, sorted.
+// Namespaces returns the namespaces whose members ask for a certificate, sorted.
 func (c *Certificates) Namespaces(arn string) (out []string) {
 	for _, s := range c.Sources {
 		if !s.Member.IsZero() && slices.Contains(s.ARNs, arn) {

@@ -17,7 +17,7 @@ func (l *Listener) Holds() bool {
 	return slices.ContainsFunc(l.Rules, func(p Rule) bool { return p.Held() })
 }
 
-// Staying is the live listener without what is to be removed from it.
+// Staying returns the live listener without what is to be removed from it.
 func (l Listener) Staying() *observed.Listener {
 	out := *l.Live
 	out.Rules = slices.DeleteFunc(slices.Clone(out.Rules), func(r observed.Rule) bool {
@@ -60,7 +60,7 @@ type Listener struct {
 	RedirectsAll, OwnDefault bool
 }
 
-// Address is that of the listener that is kept or made.
+// Address returns the address of the listener that is kept or made.
 func (l *Listener) Address() plan.Address { return l.LB.ListenerAddress(l.Desired.Port) }
 
 // Network reports whether it is the listener of a network load balancer.
@@ -68,7 +68,7 @@ func (l *Listener) Network() bool {
 	return l.LB.Desired != nil && l.LB.Desired.Type == model.Network
 }
 
-// Attributes are those asked for. AWS has none of TLS listeners.
+// Attributes returns the attributes asked for. AWS has none of TLS listeners.
 func (l *Listener) Attributes() map[string]string {
 	if l.Desired.Protocol() == "TLS" {
 		return nil

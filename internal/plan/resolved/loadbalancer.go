@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// NoListener is why there is no listener on a port.
+// NoListener returns why there is no listener on a port.
 func (lb *LoadBalancer) NoListener(port int32) string {
 	if slices.Contains(lb.Withdrawn, port) {
 		return "its certificate was imported for another load balancer"
@@ -48,12 +48,12 @@ type LoadBalancer struct {
 // IsFrontend reports whether it is the NLB in front of the load balancer of the stack.
 func (lb *LoadBalancer) IsFrontend() bool { return lb.ID == model.FrontendNLBID }
 
-// Address is that of the one that is kept or made.
+// Address returns the address of the load balancer that is kept or created.
 func (lb *LoadBalancer) Address() plan.Address {
 	return plan.Address{Kind: plan.LoadBalancer, ID: lb.ID}
 }
 
-// ListenerAddress is that of the listener of a port.
+// ListenerAddress returns the address of the listener of a port.
 func (lb *LoadBalancer) ListenerAddress(port int32) plan.Address {
 	if lb.IsFrontend() {
 		return plan.Address{Kind: plan.Listener, ID: naming.FrontendListenerID(port)}
@@ -61,10 +61,10 @@ func (lb *LoadBalancer) ListenerAddress(port int32) plan.Address {
 	return plan.Address{Kind: plan.Listener, ID: naming.ListenerID(port)}
 }
 
-// LiveListener is the listener of a port of the live load balancer, nil if there is none.
+// LiveListener returns the listener of a port of the live load balancer, nil if there is none.
 func (lb *LoadBalancer) LiveListener(port int32) *observed.Listener { return lb.Live.OnPort(port) }
 
-// Members are those that listen on its ports, or have rules there.
+// Members returns the members that listen on its ports, or have rules there.
 func (lb *LoadBalancer) Members() (out []finding.Ref) {
 	for _, l := range lb.Listeners {
 		out = append(out, l.Desired.Members...)

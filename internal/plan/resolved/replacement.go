@@ -56,7 +56,7 @@ func (lb *LoadBalancer) Precede(have observed.Stack, old observed.LoadBalancer) 
 	return true
 }
 
-// excludes is what two load balancers cannot have at a time, and both would; empty if there is nothing.
+// excludes returns what two load balancers cannot have at a time, and both would; empty if there is nothing.
 func (lb *LoadBalancer) excludes(old observed.LoadBalancer, have observed.Stack) string {
 	w := lb.Desired
 	if lb.Named() && w.Name == old.Name {
@@ -88,7 +88,7 @@ func (lb *LoadBalancer) excludes(old observed.LoadBalancer, have observed.Stack)
 	return shared
 }
 
-// sharedAddress is an address that is asked for and that another load balancer has; empty if there is none.
+// sharedAddress returns an address that is asked for and that another load balancer has; empty if there is none.
 func (lb *LoadBalancer) sharedAddress(old observed.LoadBalancer) string {
 	w := lb.Desired
 	for _, a := range w.Addresses {
@@ -112,7 +112,7 @@ func (lb *LoadBalancer) sharedAddress(old observed.LoadBalancer) string {
 // Named reports whether the name is asked for, so that no other will do.
 func (lb *LoadBalancer) Named() bool { return lb.Desired.Origins["name"] != finding.Origin{} }
 
-// FreeName is the name for a new load balancer.
+// FreeName returns the name for a new load balancer.
 func (lb *LoadBalancer) FreeName(have observed.Stack) string {
 	if lb.Named() {
 		return lb.Desired.Name
@@ -122,7 +122,7 @@ func (lb *LoadBalancer) FreeName(have observed.Stack) string {
 	})
 }
 
-// FirstFree is the first of the names for which a generated name stands that is not taken.
+// FirstFree returns the first of the names for which a generated name stands that is not taken.
 func FirstFree(name string, taken func(string) bool) string {
 	for n := 1; n < naming.Alternatives; n++ {
 		if free := naming.Alternative(name, n); !taken(free) {
@@ -132,7 +132,7 @@ func FirstFree(name string, taken func(string) bool) string {
 	return naming.Alternative(name, naming.Alternatives)
 }
 
-// Serving is the previous load balancer that the status shows; nil if there is none.
+// Serving returns the previous load balancer that the status shows; nil if there is none.
 func (lb *LoadBalancer) Serving(have observed.Stack) *observed.LoadBalancer {
 	if len(lb.Previous) == 0 {
 		return nil

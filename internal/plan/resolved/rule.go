@@ -30,7 +30,7 @@ func (p *Rule) StandIn() {
 	p.Desired.Actions, p.Desired.Transforms = []model.Action{plan.HeldAnswer}, nil
 }
 
-// Placeholder are the conditions of the 503 of a held rule.
+// Placeholder returns the conditions of the 503 of a held rule.
 func (p *Rule) Placeholder() []model.Condition {
 	switch {
 	case p.Desired.Instead != nil:
@@ -58,7 +58,7 @@ type Rule struct {
 
 func (p *Rule) Held() bool { return p.Desired.Held != 0 }
 
-// Becomes is the live rule that it keeps, or whose place it takes; nil if neither.
+// Becomes returns the live rule that it keeps, or whose place it takes; nil if neither.
 func (p *Rule) Becomes() *observed.Rule {
 	if p.Kept == nil && p.Place != nil {
 		return p.Place.Rule

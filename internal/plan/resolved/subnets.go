@@ -14,7 +14,7 @@ import (
 // AutoAssigned has AWS choose a source NAT prefix.
 const AutoAssigned = "auto_assigned"
 
-// Mappings are the chosen subnets with their addresses. AWS changes no address of a subnet that stays, so that
+// Mappings returns the chosen subnets with their addresses. AWS changes no address of a subnet that stays, so that
 // the live ones are repeated there.
 func (lb *LoadBalancer) Mappings() []plan.SubnetMapping {
 	var out []plan.SubnetMapping
@@ -59,7 +59,7 @@ func (lb *LoadBalancer) allocations() map[string]string {
 	return out
 }
 
-// repeated is the live address where one is asked for.
+// repeated returns the live address where one is asked for.
 func repeated(want, live string) string {
 	if want == "" {
 		return ""
@@ -67,7 +67,7 @@ func repeated(want, live string) string {
 	return live
 }
 
-// liveMapping is a subnet of the live network load balancer, nil if it does not have it.
+// liveMapping returns a subnet of the live network load balancer, nil if it does not have it.
 func (lb *LoadBalancer) liveMapping(subnet string) *plan.SubnetMapping {
 	if lb.Live == nil {
 		return nil
@@ -80,7 +80,7 @@ func (lb *LoadBalancer) liveMapping(subnet string) *plan.SubnetMapping {
 	return nil
 }
 
-// SubnetChanges are the differences that only setting the subnets corrects. The same prefixes are taken for the
+// SubnetChanges returns the differences that only setting the subnets corrects. The same prefixes are taken for the
 // same whatever subnets they are in, and AWS's own for any that are not set.
 func (lb *LoadBalancer) SubnetChanges() (out []plan.Change) {
 	live, w := lb.Live, lb.Desired

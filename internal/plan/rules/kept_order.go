@@ -53,7 +53,7 @@ func (ro *Rollout) keepOrder() {
 	ro.s.desired, ro.s.indexes, ro.s.byMember = rest, nil, nil
 }
 
-// misplaced are the live rules that are not in order with another that may match the same requests.
+// misplaced returns the live rules that are not in order with another that may match the same requests.
 func (s *ruleSet) misplaced() []bool {
 	out := make([]bool, len(s.desired))
 	live := s.index("live", isLive)
@@ -70,7 +70,7 @@ func (s *ruleSet) misplaced() []bool {
 	return out
 }
 
-// gap is a free priority for the i-th rule between those of the rules that may match its requests; 0 if
+// gap returns a free priority for the i-th rule between those of the rules that may match its requests; 0 if
 // there is none.
 func (s *ruleSet) gap(i int, used map[int32]bool, stuck []bool) int32 {
 	me := &s.desired[i]

@@ -219,7 +219,7 @@ func (s *ruleSet) between(base []int, late []lateRule) (at []int, ok bool) {
 	return at, ok
 }
 
-// bounds are the first and the last place of a late rule among base, looking only at rules that
+// bounds returns the first and the last place of a late rule among base, looking only at rules that
 // overlap with a shape if one is given.
 func (s *ruleSet) bounds(base []int, r lateRule, shape *overlap.Shape) (lo, hi int) {
 	overlaps := func(w *ruleChange) bool { return shape == nil || shape.Overlaps(w.shape) }

@@ -56,8 +56,9 @@ func (ro *Rollout) pairRules() *ruleSet {
 	return s
 }
 
-// memberOf is the member whose changes wait for each other with that of a rule. Those of different members do not. While a load
-// balancer is handed over each old answer belongs to other objects than the new one, so that all wait for each other.
+// memberOf returns the member whose changes wait for each other with that of a rule. Those of different members do not.
+// While a load balancer is handed over each old answer belongs to other objects than the new one, so that all wait for
+// each other.
 func (ro *Rollout) memberOf(p *resolved.Rule) finding.Ref {
 	if ro.HandsOver() {
 		return finding.Ref{}
@@ -65,7 +66,7 @@ func (ro *Rollout) memberOf(p *resolved.Rule) finding.Ref {
 	return p.Desired.Member
 }
 
-// ownersOf are those of a live rule, nil if that is not known.
+// ownersOf returns the owners of a live rule, nil if that is not known.
 func (ro *Rollout) ownersOf(r observed.Rule) []finding.Ref {
 	if ro.HandsOver() {
 		return nil
@@ -170,7 +171,7 @@ func (ro *Rollout) isEqual(w *ruleChange, o *observed.Rule) bool {
 		equal.SameTransforms(w.plan.Desired.Transforms, o.Transforms)
 }
 
-// equalKey is the same for rules of the same conditions whose actions are the same; those of other
+// equalKey returns the same for rules of the same conditions whose actions are the same; those of other
 // rules seldom are.
 func equalKey(conditions string, actions []model.Action, arn equal.Resolver) string {
 	var out strings.Builder

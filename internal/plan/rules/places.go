@@ -142,7 +142,7 @@ func (p seeker) waits() int {
 	return 0
 }
 
-// openPlaces are the rules of a live listener that are not desired any more. It notes what stays. The i-th
+// openPlaces returns the rules of a live listener that are not desired any more. It notes what stays. The i-th
 // listener of the load balancer is the desired one, none if i is below zero.
 func (rp *Places) openPlaces(live *observed.Listener, i int) (out []*resolved.OpenPlace) {
 	lb := rp.lb

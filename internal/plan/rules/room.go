@@ -9,7 +9,7 @@ import (
 )
 
 // makeRoom moves rules up that stand at the very end of what AWS takes, in their order, so that
-// others have room below them. A run that was interrupted may have left them there on their way out.
+// others have room below them. A run that was interrupted may have left them there.
 // What follows is decided for the rules as they stand then.
 func (ro *Rollout) makeRoom() {
 	if ro.L.Live == nil || len(ro.L.Live.Rules) == 0 || ro.L.Desired.OrderHeld != 0 {

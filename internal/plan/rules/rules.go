@@ -60,7 +60,7 @@ type ruleChange struct {
 	shape *overlap.Shape
 }
 
-// place is where the rule is, or will be created.
+// place returns where the rule is, or will be created.
 func (w *ruleChange) place() int32 {
 	if w.live != nil {
 		return w.live.Priority

@@ -187,7 +187,7 @@ func (s *ruleSet) answering(i int) (out []string, covered, all bool) {
 	return out, covered, all && allGone
 }
 
-// ruleWait is the wait of a rule for its own targets. Once its deadline has passed that is reported.
+// ruleWait returns the wait of a rule for its own targets. Once its deadline has passed that is reported.
 func (ro *Rollout) ruleWait(w *ruleChange, pending []model.GroupRef) plan.Wait {
 	deadline := ro.TargetsDeadline(pending)
 	wait := ro.Wait(ruleWaitKey(ro.L, w), "healthy targets in "+plan.RefTexts(pending), deadline)

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// GroupSteps are the steps that make the target groups of actions.
+// GroupSteps returns the steps that make the target groups of actions.
 func GroupSteps(actions []model.Action, groups map[string][]plan.StepID) []plan.StepID {
 	var out []plan.StepID
 	for _, a := range actions {
@@ -95,7 +95,7 @@ func (r *rulePlanner) create(vacated []plan.StepID) {
 	r.steps = append(r.steps, r.created.Steps...)
 }
 
-// stepsOf are the steps of those rules of an index that overlap with a shape and fit, or, where there
+// stepsOf returns the steps of those rules of an index that overlap with a shape and fit, or, where there
 // are too many of them, one for all of the given steps.
 func (r *rulePlanner) stepsOf(x *overlap.Index, shape *overlap.Shape, in overlap.Span, all *draft.StepChain, fits func(o *ruleChange) bool) []plan.StepID {
 	few, complete := x.Some(shape, in, fewSteps, func(n int32) bool { return r.s.desired[n].step != "" && fits(&r.s.desired[n]) })
@@ -109,7 +109,7 @@ func (r *rulePlanner) stepsOf(x *overlap.Index, shape *overlap.Shape, in overlap
 	return out
 }
 
-// before are the steps that come before a change of the default action: those that create the rules
+// before returns the steps that come before a change of the default action: those that create the rules
 // of the member whose it is, or all where that is not known.
 func (r *rulePlanner) before() []plan.StepID {
 	of := r.L.Desired.DefaultOf.Object
@@ -164,7 +164,7 @@ func (r *rulePlanner) modify(last bool) {
 	}
 }
 
-// orderOf is the step that moves rules, if one of these overlaps with a shape.
+// orderOf returns the step that moves rules, if one of these overlaps with a shape.
 func (r *rulePlanner) orderOf(shape *overlap.Shape) []plan.StepID {
 	if len(r.moved) == 0 {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// UnreachableRule is the finding about a rule that gets no requests, because another one comes first.
+// UnreachableRule returns the finding about a rule that gets no requests, because another one comes first.
 func UnreachableRule(r, by model.Rule) finding.Finding {
 	what := fmt.Sprintf("the rule for path %q", strings.Join(r.Paths(), ", "))
 	if hosts := r.Hosts(); len(hosts) > 0 {

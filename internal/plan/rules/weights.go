@@ -5,7 +5,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// shiftRule is the shift of a rule's actions, which waits no longer than until its deadline.
+// shiftRule returns the shift of a rule's actions, which waits no longer than until its deadline.
 func (ro *Rollout) shiftRule(w *ruleChange, have []model.Action) ([]model.Action, plan.Wait) {
 	now, pending := ro.Shift(w.plan.Desired.Actions, have)
 	if len(pending) == 0 {

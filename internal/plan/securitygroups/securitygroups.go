@@ -24,7 +24,7 @@ type SecurityGroups struct {
 	Opened       map[int32]plan.StepID // steps that open and shut ports of the managed group
 }
 
-// ManagedGroup is the live security group of the stack that is kept: the one that the live load
+// ManagedGroup returns the live security group of the stack that is kept: the one that the live load
 // balancer carries, else the first by id.
 func ManagedGroup(all []observed.SecurityGroup, live *observed.LoadBalancer) *observed.SecurityGroup {
 	var first *observed.SecurityGroup
@@ -76,7 +76,7 @@ func (sg *SecurityGroups) PlanManaged(after []plan.StepID) []plan.StepID {
 	return made
 }
 
-// admitted are the desired rules without those for a port on which nothing listens and on which this plan makes
+// admitted returns the desired rules without those for a port on which nothing listens and on which this plan makes
 // no listener: it is opened together with its listener.
 func (sg *SecurityGroups) admitted(rules []model.IngressRule) []model.IngressRule {
 	live, waits := sg.livePorts(), map[int32]bool{}
@@ -90,7 +90,7 @@ func (sg *SecurityGroups) admitted(rules []model.IngressRule) []model.IngressRul
 	return slices.DeleteFunc(slices.Clone(rules), func(r model.IngressRule) bool { return !isICMP(r) && r.From == r.To && waits[r.From] })
 }
 
-// livePorts are those on which any load balancer of the stack listens.
+// livePorts returns the ports on which any load balancer of the stack listens.
 func (sg *SecurityGroups) livePorts() map[int32]bool {
 	ports := map[int32]bool{}
 	for _, lb := range sg.Have.LoadBalancers {
@@ -156,7 +156,7 @@ func (sg *SecurityGroups) openPorts(authorize, revoke []model.IngressRule, total
 	}
 }
 
-// listensOn are the members on a port of the load balancer, or of the one in front of it.
+// listensOn returns the members on a port of the load balancer, or of the one in front of it.
 func (sg *SecurityGroups) listensOn(port int32) []finding.Ref {
 	var out []finding.Ref
 	for _, l := range sg.Want.LoadBalancer.Listeners {

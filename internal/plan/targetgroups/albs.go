@@ -21,7 +21,7 @@ func NewAttachments(d *draft.Draft) *Attachments {
 	return &Attachments{Draft: d, Detached: map[string]plan.StepID{}}
 }
 
-// ALBTargets are the load balancers in a target group of type alb; false if that is not known.
+// ALBTargets returns the load balancers in a target group of type alb; false if that is not known.
 func (at *Attachments) ALBTargets(group string) ([]observed.Target, bool) {
 	targets, asked := at.Have.Facts.ALBTargets[group]
 	if asked {

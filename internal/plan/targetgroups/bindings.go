@@ -51,7 +51,8 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 	})}
 }
 
-// labelsOfOther are the labels of the stack whose load balancer this one has taken over, as far as a binding carries them.
+// labelsOfOther returns the labels of the stack whose load balancer this one has taken over, as far as a binding
+// carries them.
 func (gp *Planner) labelsOfOther(live map[string]string) (out []string) {
 	if gp.Have.Adopted == (model.StackID{}) {
 		return nil
@@ -65,7 +66,7 @@ func (gp *Planner) labelsOfOther(live map[string]string) (out []string) {
 	return out
 }
 
-// bindingLabels are those of the stack over others.
+// bindingLabels returns the labels of the stack merged over other labels.
 func bindingLabels(id model.StackID, others map[string]string) map[string]string {
 	out := naming.StackLabels(id)
 	for k, v := range others {
@@ -76,7 +77,7 @@ func bindingLabels(id model.StackID, others map[string]string) map[string]string
 	return out
 }
 
-// bindingName is the name of a new binding: that of its target group, where this has another than the desired
+// bindingName returns the name of a new binding: that of its target group, where this has another than the desired
 // one because a previous load balancer has that.
 func (gp *Planner) bindingName(w model.TargetGroup) string {
 	var name string

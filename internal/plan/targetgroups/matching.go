@@ -73,7 +73,7 @@ func (gp *Planner) same(w model.TargetGroup, h observed.TargetGroup) bool {
 	return equal.CanBecome(w, h) && (!gp.Opt.ReplaceForHealthChecks || sameFixedChecks(w, h))
 }
 
-// matchable are the live target groups that a desired one may be, and of which the load balancers that are kept
+// matchable returns the live target groups that a desired one may be, and of which the load balancers that are kept
 // forward to (1). Those of another load balancer stay with that.
 func (gp *Planner) matchable() (live []observed.TargetGroup, kept map[string]int) {
 	kept = map[string]int{}
@@ -95,7 +95,7 @@ func (gp *Planner) matchable() (live []observed.TargetGroup, kept map[string]int
 	return live, kept
 }
 
-// freeGroupName is the name for a new target group: while another is there that it takes the place of, or
+// freeGroupName returns the name for a new target group: while another is there that it takes the place of, or
 // that serves another load balancer, it gets a name of its own.
 func (gp *Planner) freeGroupName(w model.TargetGroup) string {
 	return resolved.FirstFree(w.Name, func(name string) bool { return gp.groupNames[name] || slices.Contains(w.NamesTaken, name) })
@@ -103,7 +103,7 @@ func (gp *Planner) freeGroupName(w model.TargetGroup) string {
 
 // servesOther reports whether a live target group holds the targets of another Service than the desired
 // one. Rules may still lead to it, so that it cannot be given to another. One that no binding
-// fills and no load balancer uses is on its way out, and may have been another's.
+// fills and no load balancer uses is being removed, and may have been another's.
 func (gp *Planner) servesOther(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Binding == nil {
 		return false

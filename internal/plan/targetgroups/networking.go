@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// networking are the rules of nodes and pods that a binding asks for, with the ranges of the load balancer's
+// networking returns the rules of nodes and pods that a binding asks for, with the ranges of the load balancer's
 // subnets and of its VPC; false while these are not known.
 func (gp *Planner) networking(w model.TargetGroup) ([]model.BindingRule, bool) {
 	var out []model.BindingRule
@@ -36,7 +36,7 @@ func (gp *Planner) networking(w model.TargetGroup) ([]model.BindingRule, bool) {
 	return out, true
 }
 
-// rangesOf are the address ranges that a peer stands for, of both families.
+// rangesOf returns the address ranges that a peer stands for, of both families.
 func (gp *Planner) rangesOf(p model.Peer, w model.TargetGroup) (out []string, known bool) {
 	if p.VPC {
 		if f := gp.Unavailable(model.AskVPC{}); f != nil {

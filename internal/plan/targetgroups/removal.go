@@ -69,7 +69,7 @@ func (r *Removal) unbind(h observed.Binding, why string, after []plan.StepID) *p
 // would have no target for the requests it sends there.
 const NodesForwarding = "all nodes of the load balancer to stop forwarding there"
 
-// propagation is for how long nodes of the load balancer may still use a target group that nothing
+// propagation returns how long nodes of the load balancer may still use a target group that nothing
 // forwards to once some steps are done. Later changes of other rules do not make it longer.
 func (r *Removal) propagation(arn string, after []plan.StepID) plan.Wait {
 	switch {
@@ -195,7 +195,7 @@ func (r *Removal) gaveUp(g observed.TargetGroup, what string, deadline time.Dura
 	}
 }
 
-// drainDeadline is for how long a target group's targets may take to close their connections:
+// drainDeadline returns how long a target group's targets may take to close their connections:
 // AWS ends that after the deregistration delay, which its owner has chosen.
 func drainDeadline(attributes map[string]string) time.Duration {
 	const byDefault, most = 300, 3600

@@ -40,7 +40,7 @@ func sameAnnotations(a, b *elbv2.TargetGroupBinding) bool {
 	return true
 }
 
-// Checkpoint is a hash of the endpoints and one of the spec.
+// Checkpoint returns a hash of the endpoints and one of the spec.
 func Checkpoint(endpoints []Endpoint, spec elbv2.TargetGroupBindingSpec) (string, error) {
 	stamps := make([]string, len(endpoints))
 	for i, e := range endpoints {

@@ -115,7 +115,7 @@ func (d *Demand) lose(b *elbv2.TargetGroupBinding, why string) {
 	})
 }
 
-// changedAt is when a pod came, its containers became ready or not ready last, or it is to be gone.
+// changedAt returns when a pod came, its containers became ready or not ready last, or it is to be gone.
 func changedAt(pod *corev1.Pod) time.Time {
 	at := pod.CreationTimestamp.Time
 	if d := pod.DeletionTimestamp; d != nil && d.After(at) {
@@ -256,7 +256,7 @@ func containerPort(pod *corev1.Pod, name string) (int32, bool) {
 	return 0, false
 }
 
-// lasting are the containers that run beside each other.
+// lasting returns the containers that run beside each other.
 func lasting(pod *corev1.Pod) []corev1.Container {
 	containers := slices.Clone(pod.Spec.Containers)
 	for _, c := range pod.Spec.InitContainers {

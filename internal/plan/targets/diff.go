@@ -27,7 +27,7 @@ type Diff struct {
 // Empty reports whether every endpoint is registered and nothing else is.
 func (d Diff) Empty() bool { return len(d.Register) == 0 && len(d.Deregister) == 0 && len(d.Over) == 0 }
 
-// Stay are the targets that are endpoints.
+// Stay returns the targets that are endpoints.
 func (d Diff) Stay() []*observed.Target {
 	if len(d.Matched) == 0 {
 		return d.Nodes

@@ -26,7 +26,7 @@ type Endpoint struct {
 	text string // the identity, once it is made
 }
 
-// Identity is what an endpoint and a registered target are matched by: "id:port", and the QUIC
+// Identity returns what an endpoint and a registered target are matched by: "id:port", and the QUIC
 // server id where there is one. IPv6 addresses have no brackets.
 func (e Endpoint) Identity() string {
 	if e.text != "" {
@@ -35,7 +35,7 @@ func (e Endpoint) Identity() string {
 	return identity(e.ID, e.Port, e.ServerID)
 }
 
-// IdentityOf is the identity of a registered target.
+// IdentityOf returns the identity of a registered target.
 func IdentityOf(t *observed.Target) string { return identity(t.ID, t.Port, t.ServerID) }
 
 // CanonicalIdentity brings an identity into the form in which equal addresses, and server ids, are
@@ -60,7 +60,7 @@ func identity(id string, port int32, server string) string {
 	return out
 }
 
-// stamped is the identity with the creation time in milliseconds, so that a pod that comes back
+// stamped returns the identity with the creation time in milliseconds, so that a pod that comes back
 // with the address of another is a new endpoint.
 func (e Endpoint) stamped() string {
 	var at int64
@@ -110,8 +110,8 @@ type Resolution struct {
 	Findings    finding.List
 }
 
-// Endpoints are the endpoints in ascending order of identity. One identity may appear more than once. They are not to be
-// changed.
+// Endpoints returns the endpoints in ascending order of identity. One identity may appear more than once. They are not
+// to be changed.
 func (r Resolution) Endpoints() []Endpoint {
 	if r.Nodes.inOrder() {
 		return r.Nodes.at(r.NodePort)

@@ -12,7 +12,7 @@ import (
 // GatePrefix and a binding's name make up the type of a pod's readiness gate and condition.
 const GatePrefix = "target-health.elbv2.k8s.aws/"
 
-// GateType is the type of the readiness gate of a binding.
+// GateType returns the type of the readiness gate of a binding.
 func GateType(b *elbv2.TargetGroupBinding) corev1.PodConditionType {
 	return corev1.PodConditionType(GatePrefix + b.Name)
 }

@@ -38,7 +38,7 @@ func compareParts(a, b identityParts) int {
 	return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.port, b.port), cmp.Compare(a.server, b.server))
 }
 
-// Len is the number of identities.
+// Len returns the number of identities.
 func (s *IdentitySet) Len() int {
 	if s == nil {
 		return 0
@@ -55,7 +55,7 @@ func (s *IdentitySet) Has(t *observed.Target) bool {
 	return ok
 }
 
-// Missing are the identities of the set that none of the targets has, in order.
+// Missing returns the identities of the set that none of the targets has, in order.
 func (s *IdentitySet) Missing(list []*observed.Target) []string {
 	if s == nil {
 		return nil
@@ -109,7 +109,7 @@ func (s *IdentitySet) WithTargets(list []*observed.Target) *IdentitySet {
 	return &out
 }
 
-// differing is a list without what it has in common with another at its beginning and at its end.
+// differing returns a list without what it has in common with another at its beginning and at its end.
 func differing(old, list []*observed.Target) []*observed.Target {
 	for len(old) > 0 && len(list) > 0 && old[0] == list[0] {
 		old, list = old[1:], list[1:]

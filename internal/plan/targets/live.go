@@ -57,13 +57,13 @@ func ServingAt(v *cluster.View, namespace, address string) *corev1.Pod {
 	return out
 }
 
-// holdersOf are the pods, of all namespaces, that list an address as their own. A pod of a node that
+// holdersOf returns the pods, of all namespaces, that list an address as their own. A pod of a node that
 // was lost lists an address for minutes after another pod has got it.
 func holdersOf(v *cluster.View, address string) []*corev1.Pod {
 	return podsAt(v, "", address)
 }
 
-// podsAt are the pods of a namespace, of all if it is empty, with a value of the PodByAddress index.
+// podsAt returns the pods of a namespace, of all if it is empty, with a value of the PodByAddress index.
 func podsAt(v *cluster.View, namespace, value string) []*corev1.Pod {
 	return cluster.List[*corev1.Pod](v, cluster.Query{Kind: cluster.KindPod, Namespace: namespace, Index: cluster.PodByAddress, Value: value})
 }

@@ -50,7 +50,7 @@ func WhyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discov
 		numbers := portNumbers(s, port)
 		for _, e := range s.Endpoints {
 			if e.Conditions.Terminating != nil && *e.Conditions.Terminating {
-				return nil // on its way out, so that this passes
+				return nil // being removed, so that this passes
 			}
 			endpoints++
 			p := &corev1.Pod{} // of an endpoint that is no pod
@@ -111,7 +111,7 @@ func noReadyEndpoints(svc *corev1.Service) string {
 	return fmt.Sprintf("Service %s/%s has no ready endpoints", svc.Namespace, svc.Name)
 }
 
-// NoneReady is the finding about a Service of whose pods none is ready.
+// NoneReady returns the finding about a Service of whose pods none is ready.
 func NoneReady(svc *corev1.Service, pods int) finding.Finding {
 	return finding.Finding{
 		Object: serviceRef(svc), Severity: finding.Warning, Reason: finding.ServiceWithoutEndpoints,
@@ -135,7 +135,7 @@ func targetPortField(svc *corev1.Service, port corev1.ServicePort) string {
 // mostPortNames is how many names of container ports are compared with the one that a Service names.
 const mostPortNames = 20
 
-// namedPorts is what the container ports of pods are named instead.
+// namedPorts returns what the container ports of pods are named instead.
 func namedPorts(want intstr.IntOrString, pods []*corev1.Pod) string {
 	var names []string
 	for _, p := range pods[:min(len(pods), 1)] {

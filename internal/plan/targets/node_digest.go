@@ -17,7 +17,7 @@ type nodeDigest struct {
 
 const markEvery = 128
 
-// digest is the digest of a node port.
+// digest returns the digest of a node port.
 func (l *NodeList) digest(port int32) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -47,7 +47,7 @@ func newNodeList(selector string, nodes []nodeTarget) *NodeList {
 	return l
 }
 
-// Len is the number of nodes; a nil list has none.
+// Len returns the number of nodes; a nil list has none.
 func (l *NodeList) Len() int {
 	if l == nil {
 		return 0
@@ -61,7 +61,7 @@ func (l *NodeList) At(i int) (id string, n *corev1.Node) { return l.nodes[i].id,
 // Selector identifies the selector that has taken the nodes.
 func (l *NodeList) Selector() string { return l.selector }
 
-// Kept are the indexes of the nodes that are as they were in an old list, and those that they had there.
+// Kept returns the indexes of the nodes that are as they were in an old list, and those that they had there.
 func (l *NodeList) Kept(old *NodeList) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		at := 0
@@ -86,8 +86,8 @@ func (l *NodeList) Kept(old *NodeList) iter.Seq2[int, int] {
 // inOrder reports whether the endpoints made from the list are in the order of their identities, which are distinct.
 func (l *NodeList) inOrder() bool { return l != nil && l.distinct }
 
-// Checkpoint is what the function of that name returns for the endpoints. That of nodes is made once for all bindings
-// with the same node port.
+// Checkpoint returns what the function of that name returns for the endpoints. That of nodes is made once for all
+// bindings with the same node port.
 func (r Resolution) Checkpoint(spec elbv2.TargetGroupBindingSpec) (string, error) {
 	if !r.Nodes.inOrder() {
 		return Checkpoint(r.endpoints, spec)
@@ -99,7 +99,7 @@ func (r Resolution) Checkpoint(spec elbv2.TargetGroupBindingSpec) (string, error
 // first time, looking at all at once takes less work.
 const mostDifferences = 32
 
-// at are the endpoints at a node port.
+// at returns the endpoints at a node port.
 func (l *NodeList) at(port int32) []Endpoint {
 	out := make([]Endpoint, l.Len())
 	for i := range out {
@@ -108,8 +108,8 @@ func (l *NodeList) at(port int32) []Endpoint {
 	return out
 }
 
-// Compare is what the function of that name returns for the endpoints, with the targets that stay in Nodes if these are
-// nodes. Where few targets differ, it walks along both lists.
+// Compare returns what the function of that name returns for the endpoints, with the targets that stay in Nodes if
+// these are nodes. Where few targets differ, it walks along both lists.
 func (r Resolution) Compare(have []*observed.Target, limit int) Diff {
 	if r.Nodes.inOrder() {
 		if d, ok := r.Nodes.nodeStatus(r.NodePort, have); ok {

@@ -89,8 +89,8 @@ func newNodeSet(selector string, old *nodeSet, match labels.Selector, nodes []*c
 	return out
 }
 
-// changedNodes are the names of the nodes that are not as they were, or are not there any more, and the nodes that have
-// come or changed. Both lists are ascending by name.
+// changedNodes returns the names of the nodes that are not as they were, or are not there any more, and the nodes that
+// have come or changed. Both lists are ascending by name.
 func changedNodes(old, nodes []*corev1.Node) (gone map[string]bool, fresh []*corev1.Node) {
 	gone = map[string]bool{}
 	for _, n := range nodes {

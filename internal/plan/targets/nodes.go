@@ -116,7 +116,7 @@ func leaving(n *corev1.Node) bool {
 	return false
 }
 
-// nodeReady is the status of the Ready condition, "" if the node has none.
+// nodeReady returns the status of the Ready condition, "" if the node has none.
 func nodeReady(n *corev1.Node) corev1.ConditionStatus {
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {

@@ -59,7 +59,7 @@ func podIn(v *cluster.View, namespace string) func(name string) *corev1.Pod {
 	}
 }
 
-// endpointSlices are those of the Service with addresses of the target group's family. Kubernetes
+// endpointSlices returns the EndpointSlices of the Service with addresses of the target group's family. Kubernetes
 // keeps a slice, if an empty one, for each Service that selects pods, also when it has no pod.
 func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, r *Resolution) []*discoveryv1.EndpointSlice {
 	family := discoveryv1.AddressTypeIPv4
@@ -79,7 +79,7 @@ func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Se
 	return slices.DeleteFunc(slices.Clone(all), func(s *discoveryv1.EndpointSlice) bool { return s.AddressType != family })
 }
 
-// portNumbers are the ports of a slice that belong to the Service's port. They are resolved: a
+// portNumbers returns the ports of a slice that belong to the Service's port. They are resolved: a
 // named target port may be another number in each slice.
 func portNumbers(s *discoveryv1.EndpointSlice, port corev1.ServicePort) []int32 {
 	var out []int32

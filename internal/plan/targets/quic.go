@@ -19,7 +19,7 @@ func IsQUIC(b *elbv2.TargetGroupBinding) bool {
 	return p != nil && (*p == elbv2.ProtocolQUIC || *p == elbv2.ProtocolTCPQUIC)
 }
 
-// serverID is the id of the container that has a port, or the first of the pod for a port that no
+// serverID returns the id of the container that has a port, or the first of the pod for a port that no
 // container declares; empty if there is none.
 func serverID(p *corev1.Pod, port int32, variable string) string {
 	if _, ok := p.Annotations[QUICAnnotation]; !ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// portOf is the port of a Service by its name or number.
+// portOf returns the port of a Service by its name or number.
 func portOf(svc *corev1.Service, want intstr.IntOrString) (corev1.ServicePort, bool) {
 	for _, p := range svc.Spec.Ports {
 		if want.Type == intstr.String && p.Name == want.StrVal || want.Type == intstr.Int && p.Port == want.IntVal {

@@ -43,7 +43,7 @@ func (t *Traffic) unavailableHealth(arn string) bool {
 	return true
 }
 
-// TargetsDeadline is for how long to wait until targets of the target groups are healthy.
+// TargetsDeadline returns how long to wait until targets of the target groups are healthy.
 func (t *Traffic) TargetsDeadline(groups []model.GroupRef) time.Duration {
 	deadline := time.Duration(0)
 	for _, g := range groups {

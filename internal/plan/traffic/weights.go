@@ -104,7 +104,7 @@ func (t *Traffic) sticky(forwards ...*model.Forward) (any, application bool) {
 	return any, application
 }
 
-// attributesOf are the desired and the live attributes of a target group, as far as they are known.
+// attributesOf returns the desired and the live attributes of a target group, as far as they are known.
 func (t *Traffic) attributesOf(g model.GroupRef) (out []map[string]string) {
 	if w := t.DesiredGroups[g.ID]; w != nil {
 		out = append(out, w.Attributes)
@@ -134,7 +134,7 @@ func (t *Traffic) CannotShare(want, have []model.Action) bool {
 	return application && !equal.SameActions(want, have, t.ARN)
 }
 
-// ShiftDefault is the shift of a listener's default action.
+// ShiftDefault returns the shift of a listener's default action.
 func (t *Traffic) ShiftDefault(l *resolved.Listener) ([]model.Action, plan.Wait) {
 	now, pending := t.Shift(l.Defaults, l.Live.Default)
 	if len(pending) == 0 {

@@ -43,7 +43,7 @@ type share struct{ ready, all int }
 // dialBuilder finds out which traffic dials the endpoint groups of the cluster get.
 type dialBuilder struct{ *translation }
 
-// rule is what the annotation asks for, nil if there is none.
+// rule returns what the annotation asks for, nil if there is none.
 func (t dialBuilder) rule() *dialRule {
 	text, given := t.ga.Annotations[naming.DialAnnotation]
 	if !given {

@@ -82,7 +82,7 @@ func (t listenerBuilder) discover(spec aga.Listener) {
 	}
 }
 
-// joined are ports as ranges: sorted, once each, consecutive ones joined.
+// joined returns ports as ranges: sorted, once each, consecutive ones joined.
 func joined(ports []int32) (out []model.PortRange) {
 	for _, p := range slices.Compact(slices.Sorted(slices.Values(ports))) {
 		if n := len(out); n > 0 && out[n-1].To+1 == p {
@@ -105,7 +105,7 @@ func (p ports) add(protocol string, port int32) {
 	p[base] = append(p[base], port)
 }
 
-// portsOf are the ports of an endpoint that the object has a right to, and why there are none.
+// portsOf returns the ports of an endpoint that the object has a right to, and why there are none.
 func (t listenerBuilder) portsOf(e aga.Endpoint, id string) (out ports, why string) {
 	out = ports{}
 	namespace := t.namespaceOf(e)
@@ -150,7 +150,7 @@ func (t listenerBuilder) portsOf(e aga.Endpoint, id string) (out ports, why stri
 	return out, ""
 }
 
-// portsOfID are the ports of a load balancer's listeners.
+// portsOfID returns the ports of a load balancer's listeners.
 func (t listenerBuilder) portsOfID(id string) (out ports, why string) {
 	lb := t.loadBalancer(model.AskLoadBalancers{ARN: id, Ports: true})
 	if lb == nil || lb.Ports == nil {
@@ -175,8 +175,8 @@ func (t listenerBuilder) portsOfID(id string) (out ports, why string) {
 	return out, ""
 }
 
-// ingressEntry is the entry of the status that shows the ALB: the last one with a hostname of AWS, as a frontend NLB has
-// another form; nil if there is none.
+// ingressEntry returns the entry of the status that shows the ALB: the last one with a hostname of AWS, as a frontend
+// NLB has another form; nil if there is none.
 func ingressEntry(ing *networkingv1.Ingress) (out *networkingv1.IngressLoadBalancerIngress) {
 	for i := range ing.Status.LoadBalancer.Ingress {
 		if e := &ing.Status.LoadBalancer.Ingress[i]; strings.Contains(e.Hostname, "elb.amazonaws") {

@@ -88,7 +88,7 @@ func kindOf(of aga.EndpointType) (group string, kind cluster.Kind, known bool) {
 	return "", "", false
 }
 
-// shownName is the hostname of its load balancer that the status of an object shows, "" if none.
+// shownName returns the hostname of its load balancer that the status of an object shows, "" if none.
 func shownName(obj cluster.Object) string {
 	ing, ok := obj.(*networkingv1.Ingress)
 	if !ok {
@@ -268,7 +268,7 @@ func (t endpointBuilder) byID(g *model.EndpointGroup, id string, x model.Endpoin
 	return []model.Endpoint{x}
 }
 
-// endpoint is a load balancer with what is known of it.
+// endpoint returns a load balancer with what is known of it.
 func (t endpointBuilder) endpoint(x model.Endpoint, lb observed.EndpointLoadBalancer) model.Endpoint {
 	x.ID = lb.ARN
 	if lb.State == observed.Provisioning || lb.State == "failed" {
@@ -316,7 +316,7 @@ func (t endpointBuilder) clientIP(x model.Endpoint, lb observed.EndpointLoadBala
 	return x.ClientIP
 }
 
-// loadBalancer is the one load balancer that a question finds, nil if there is none or nothing was observed.
+// loadBalancer returns the one load balancer that a question finds, nil if there is none or nothing was observed.
 func (t *translation) loadBalancer(q model.AskLoadBalancers) *observed.EndpointLoadBalancer {
 	t.ask(q)
 	if t.live == nil {

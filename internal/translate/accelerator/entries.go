@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// entry notes what became of an endpoint that the object lists, for people.
+// entry notes what became of an endpoint that the object lists, in readable form.
 func (t endpointBuilder) entry(e aga.Endpoint, at finding.Origin, made []model.Endpoint) {
 	out := model.EndpointEntry{Origin: at}
 	for _, x := range made {
@@ -24,7 +24,7 @@ func (t endpointBuilder) entry(e aga.Endpoint, at finding.Origin, made []model.E
 	t.acc.Entries = append(t.acc.Entries, out)
 }
 
-// permittedBy is the ReferenceGrant that permits the use of an object, zero if none does or none is needed.
+// permittedBy returns the ReferenceGrant that permits the use of an object, zero if none does or none is needed.
 func (t endpointBuilder) permittedBy(to attach.To) finding.Ref {
 	if to.Namespace == t.ga.Namespace {
 		return finding.Ref{}
@@ -36,7 +36,7 @@ func (t endpointBuilder) permittedBy(to attach.To) finding.Ref {
 	return finding.Ref{Kind: string(cluster.KindReferenceGrant), Namespace: to.Namespace, Name: name}
 }
 
-// grantOfID is the ReferenceGrant that permits a load balancer of the cluster which is named by its ARN.
+// grantOfID returns the ReferenceGrant that permits a load balancer of the cluster which is named by its ARN.
 func (t endpointBuilder) grantOfID(made []model.Endpoint) finding.Ref {
 	if t.live == nil || len(made) != 1 || !idOf(made[0].ID).loadBalancer || idOf(made[0].ID).region != t.region() {
 		return finding.Ref{}
@@ -53,7 +53,7 @@ func (t endpointBuilder) grantOfID(made []model.Endpoint) finding.Ref {
 	return finding.Ref{}
 }
 
-// shown is where an endpoint shows its protocol and ports.
+// shown returns where an endpoint shows its protocol and ports.
 func (t listenerBuilder) shown(e aga.Endpoint, at string) finding.Origin {
 	_, kind, known := kindOf(e.Type)
 	if !known {

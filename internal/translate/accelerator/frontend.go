@@ -81,7 +81,8 @@ func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
 	return ok && (ga.DeletionTimestamp == nil || ownership.Member(v, ga, id).Claimed)
 }
 
-// Surplus are those of several accelerators of a stack, by ARN, that the status of its object does not name. They stay.
+// Surplus returns the accelerators of a stack, by ARN, that the status of its object does not name.
+// They stay.
 func (f *Frontend) Surplus(v *cluster.View, id model.StackID, accelerators []string) []string {
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
 	if !ok || !slices.Contains(accelerators, ga.Status.AcceleratorARN) {
@@ -171,7 +172,7 @@ func (t *translation) orphan() {
 	t.stack.Accelerator = t.acc
 }
 
-// region is that of the cluster, "" while nothing was observed.
+// region returns the region of the cluster, "" while nothing was observed.
 func (t *translation) region() string {
 	if t.live == nil {
 		return ""
@@ -179,7 +180,7 @@ func (t *translation) region() string {
 	return t.live.Facts.Region
 }
 
-// generatedName is the name of an accelerator whose object gives none, "" while the region is not known.
+// generatedName returns the name of an accelerator whose object gives none, "" while the region is not known.
 func (t *translation) generatedName(dual bool) string {
 	if t.live == nil {
 		return ""

@@ -54,7 +54,7 @@ func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int, 
 	return out
 }
 
-// within is a number of the object from 0 to most, or what is nearest to it.
+// within returns a number of the object from 0 to most, or what is nearest to it.
 func (t *translation) within(field, name string, n, most int32) int32 {
 	used := max(0, min(n, most))
 	if used != n {

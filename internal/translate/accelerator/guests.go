@@ -42,7 +42,8 @@ func (t sharing) ofRegion(region string) bool {
 	return false
 }
 
-// guests are whom the annotation names, by region. Where some of it is wrong, the guests that the accelerator has stay.
+// guests returns the guests that the annotation names, by region. Where some of it is wrong, the guests that the
+// accelerator has stay.
 func (t sharing) guests() map[string]string {
 	text := t.ga.Annotations[naming.GuestsAnnotation]
 	if text == "" {
@@ -92,7 +93,7 @@ func (t sharing) guests() map[string]string {
 	return out
 }
 
-// ownTags are those that the accelerator of the object has.
+// ownTags returns the tags that the accelerator of the object has.
 func (t sharing) ownTags() map[string]string {
 	if t.live == nil || len(t.live.Accelerators) == 0 {
 		return nil
@@ -104,7 +105,7 @@ func (t sharing) ownTags() map[string]string {
 // ofCluster are the characters that the name of a cluster may have in a tag, besides those that separate guests.
 var ofCluster = regexp.MustCompile(`^[A-Za-z0-9+=._:/@-]+$`)
 
-// guestFault is what is wrong with a guest, "" if nothing.
+// guestFault returns what is wrong with a guest, "" if nothing.
 func guestFault(region, guest string) string {
 	parts := strings.Split(guest, "/")
 	n := len(parts)
@@ -128,7 +129,7 @@ func guestFault(region, guest string) string {
 // ofAccelerator is the form of the ARN of an accelerator.
 var ofAccelerator = regexp.MustCompile(`^arn:aws[a-z-]*:globalaccelerator::\d{12}:accelerator/[A-Za-z0-9-]{1,64}$`)
 
-// sharedAnnotation is the ARN that the object gives, whether it is one or not, "" if it gives none.
+// sharedAnnotation returns the ARN that the object gives, whether it is one or not, "" if it gives none.
 func (t sharing) sharedAnnotation() string {
 	return finding.CutTo(mostARN, strings.TrimSpace(t.ga.Annotations[naming.SharedAnnotation]))
 }

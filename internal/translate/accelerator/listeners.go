@@ -119,7 +119,7 @@ func (t listenerBuilder) ranges(spec []aga.PortRange, field string) ([]model.Por
 	return out, true
 }
 
-// conflict is a listener before this one that has one of its ports.
+// conflict returns a listener before this one that has one of its ports.
 func (t listenerBuilder) conflict(l model.AcceleratorListener) *model.AcceleratorListener {
 	for i := range t.acc.Listeners {
 		o := &t.acc.Listeners[i]

@@ -47,7 +47,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	}})
 }
 
-// eventOf is the event of a finding under the reason that older controllers give.
+// eventOf returns the event of a finding under the reason that older controllers give.
 func eventOf(x finding.Finding, o engine.Outcome) (cluster.Event, bool) {
 	e, ok := report.Event(x, o.Stack.Leaving)
 	switch {
@@ -63,8 +63,8 @@ func eventOf(x finding.Finding, o engine.Outcome) (cluster.Event, bool) {
 	return e, true
 }
 
-// readdressed is the event that an accelerator has other IPv4 addresses than the status shows, which others may have in
-// firewalls and records of DNS; nil if it has not.
+// readdressed returns the event that an accelerator has other IPv4 addresses than the status shows, which others may
+// have in firewalls and records of DNS; nil if it has not.
 func readdressed(live *observed.Accelerator, ga *aga.GlobalAccelerator) *cluster.Event {
 	if live == nil {
 		return nil

@@ -27,8 +27,8 @@ func (t rights) permits(to attach.To) bool {
 	return to.Namespace == t.ga.Namespace || to.Namespace != "" && t.grant(to) != ""
 }
 
-// grant is the name of a ReferenceGrant that permits the use of an object of another namespace, "" if none does. Without the
-// definition of ReferenceGrants none does.
+// grant returns the name of a ReferenceGrant that permits the use of an object of another namespace, "" if none does.
+// Without the definition of ReferenceGrants none does.
 func (t rights) grant(to attach.To) string {
 	if t.grants == nil {
 		t.grants = attach.NewGrants(t.view)
@@ -50,8 +50,8 @@ func (t rights) owns(lb observed.EndpointLoadBalancer) bool {
 	return slices.ContainsFunc(of, t.permits)
 }
 
-// owners are the objects that have to permit the use of a load balancer of the cluster: its own, or any of each namespace
-// that it serves.
+// owners returns the objects that have to permit the use of a load balancer of the cluster: its own, or any of each
+// namespace that it serves.
 func owners(lb observed.EndpointLoadBalancer) (out []attach.To) {
 	if lb.Stack == (model.StackID{}) || lb.Stack.Kind.HasAccelerator() {
 		return nil
@@ -102,7 +102,8 @@ func (t rights) isNode(instance string) bool {
 	})
 }
 
-// liveAccelerators are those of the object, or that of another owner of which it has endpoint groups.
+// liveAccelerators returns the accelerators of the object, or that of another owner of which it has endpoint
+// groups.
 func (t *translation) liveAccelerators() []observed.Accelerator {
 	switch {
 	case t.live == nil:
@@ -123,7 +124,7 @@ func (t *translation) hasGroup(region string) bool {
 	return t.acc.Guests[region] == ""
 }
 
-// liveEndpoints are the ids of all endpoints that the object has, in order.
+// liveEndpoints returns the ids of all endpoints that the object has, in order.
 func (t *translation) liveEndpoints() []string {
 	var out []string
 	for _, a := range t.liveAccelerators() {

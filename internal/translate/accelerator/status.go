@@ -78,7 +78,7 @@ func (n next) leftOut() string {
 	return fmt.Sprintf("%d endpoints are left out: %s. %s", len(n.endpoints), strings.Join(fields, ", "), all)
 }
 
-// statusOf is the result of a run.
+// statusOf returns the result of a run.
 func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) next {
 	n := next{generation: ga.Generation, deleting: ga.DeletionTimestamp != nil, unknown: o.Err != nil || o.Deferred}
 	n.arn = o.Plan.Known[plan.AcceleratorAddress]

@@ -134,7 +134,7 @@ func (t *translation) name(dual bool) string {
 // mostAddresses is how many addresses AWS takes.
 const mostAddresses = 2
 
-// addresses are those of the account's own ranges.
+// addresses returns the addresses of the account's own ranges.
 func (t *translation) addresses() []string {
 	given := t.ga.Spec.IPAddresses
 	if allowed := t.opt.AddressNamespaces; len(given) > 0 && len(allowed) > 0 && !slices.Contains(allowed, t.ga.Namespace) {
@@ -159,7 +159,7 @@ func (t *translation) addresses() []string {
 // trackingTags is how many tags of an accelerator the controller needs itself.
 const trackingTags = 4
 
-// tags are those of the user with the defaults, as far as AWS has room for them beside those of guests.
+// tags returns the tags of the user with the defaults, as far as AWS has room for them beside those of guests.
 func (t *translation) tags(guests int) map[string]string {
 	user := map[string]string{}
 	room := max(0, naming.MaxTags-trackingTags-guests-len(t.opt.DefaultTags))

@@ -46,7 +46,7 @@ func unlessNone(s string) string {
 // addOnBuilder builds web ACLs and protection.
 type addOnBuilder struct{ *Builder }
 
-// webACL is the web ACL of WAFv2 that is asked for; nil where no member speaks of one. A name of a member
+// webACL returns the web ACL of WAFv2 that is asked for; nil where no member speaks of one. A name of a member
 // counts before its ARN.
 func (b addOnBuilder) webACL() *model.WebACL {
 	named := slices.ContainsFunc(b.Members, func(m *members.Member) bool { return settings.Text(m.Set.WAFv2Name).Set })
@@ -72,7 +72,7 @@ func (b addOnBuilder) webACL() *model.WebACL {
 // webACL is a web ACL by ARN or name, with a text for conflicts; with neither, there is to be none.
 type webACL model.WebACL
 
-// String is the name or the ARN.
+// String returns the name or the ARN.
 func (w webACL) String() string { return cmp.Or(w.Name, w.ARN, noACL) }
 
 // switchedOn reports a setting whose flag is off.
@@ -87,7 +87,7 @@ func (b addOnBuilder) switchedOn(o finding.Origin, on bool, flag string) bool {
 	return on
 }
 
-// liveAddOn is what a live load balancer is tied to in another service, as the incumbent of a setting that
+// liveAddOn returns what a live load balancer is tied to in another service, as the incumbent of a setting that
 // is or is not that.
 func liveAddOn[T any](b *Builder, of model.AddOn, value func(observed.AddOn) T, is func(have observed.AddOn, asked T) bool) members.Incumbent[T] {
 	lb := b.LiveLoadBalancer()

@@ -65,7 +65,7 @@ type Options struct {
 	certificates *certificate.Reader
 }
 
-// Filled are the options with their defaults.
+// Filled returns the options with their defaults.
 func (o Options) Filled() Options {
 	o.DefaultScheme = cmp.Or(o.DefaultScheme, model.Internal)
 	o.DefaultTargetType = cmp.Or(o.DefaultTargetType, model.InstanceTargets)
@@ -94,10 +94,10 @@ type Builder struct {
 	Redirect settings.Opt[int32]
 }
 
-// name is how the members spell a setting.
+// name returns how the members spell a setting.
 func (b *Builder) name(setting string) string { return naming.SettingName(b.ID.Kind, setting) }
 
-// defaultName is the name of the load balancer where none is asked for.
+// defaultName returns the name of the load balancer where none is asked for.
 func (b *Builder) defaultName(scheme model.Scheme) string {
 	if b.OwnerUID != "" {
 		return naming.OwnedLoadBalancer(b.Cluster, b.ID, b.OwnerUID, scheme)
@@ -105,7 +105,7 @@ func (b *Builder) defaultName(scheme model.Scheme) string {
 	return naming.LoadBalancer(b.Cluster, b.ID, scheme)
 }
 
-// managedGroupName is the name of the security group that the controller manages for the load balancer.
+// managedGroupName returns the name of the security group that the controller manages for the load balancer.
 func (b *Builder) managedGroupName() string {
 	if b.OwnerUID != "" {
 		return naming.OwnedManagedGroup(b.Cluster, b.ID, b.OwnerUID)
@@ -113,5 +113,5 @@ func (b *Builder) managedGroupName() string {
 	return naming.ManagedGroup(b.Cluster, b.ID)
 }
 
-// fieldOf is the field of members in which a setting stands.
+// fieldOf returns the field of members in which a setting stands.
 func (b *Builder) fieldOf(setting string) string { return naming.SettingField(b.ID.Kind, setting) }

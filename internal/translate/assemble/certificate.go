@@ -81,8 +81,8 @@ func (b *Builder) ManagedCertificates() {
 	slices.SortFunc(b.Stack.Certificates, func(a, b model.ManagedCertificate) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// certificates are a member's contribution to the secure listener of a port: those that it names, otherwise those of its
-// own, and those that are found for its other hosts.
+// certificates returns a member's contribution to the secure listener of a port: those that it names, otherwise those
+// of its own, and those that are found for its other hosts.
 func certificates(m *members.Member, port int32) []model.CertChoice {
 	if c := m.Set.Certificates; len(c.Value) > 0 {
 		return []model.CertChoice{model.CertARNs{Member: m.Ref, ARNs: c.Value, Field: members.FieldOn(m.Ref, c.Origin)}}

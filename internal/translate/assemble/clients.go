@@ -18,7 +18,7 @@ var errIPv6Only = errors.New("all ranges are IPv6")
 // clientBuilder builds which clients the managed security group admits.
 type clientBuilder struct{ *Builder }
 
-// sources are the clients that a managed security group admits to a port. Where groups are given
+// sources returns the clients that a managed security group admits to a port. Where groups are given
 // the answer is not used, but what the members disagree on is still worth saying.
 func (b clientBuilder) sources(p *members.Port, ipv6, managed bool) []model.IngressRule {
 	if b.NoClients {
@@ -54,7 +54,7 @@ func (b clientBuilder) sources(p *members.Port, ipv6, managed bool) []model.Ingr
 	return out
 }
 
-// admit are the rules that admit clients to a port, over each of its protocols, and to path MTU discovery.
+// admit returns the rules that admit clients to a port, over each of its protocols, and to path MTU discovery.
 func admit(p *members.Port, cidrs, prefixLists []string, ipv6 bool) []model.IngressRule {
 	var out []model.IngressRule
 	for _, protocol := range protocolsOf(p) {
@@ -71,7 +71,7 @@ func admit(p *members.Port, cidrs, prefixLists []string, ipv6 bool) []model.Ingr
 	return out
 }
 
-// protocolsOf are the protocols of a port in rules of security groups.
+// protocolsOf returns the protocols of a port in rules of security groups.
 func protocolsOf(p *members.Port) []string {
 	var out []string
 	for _, t := range transports(string(p.Base)) {
@@ -99,7 +99,7 @@ func (b clientBuilder) clients(p *members.Port, key string, get, other func(*mem
 	}, members.SameSet, current)
 }
 
-// liveSources are the rules of the managed group for a port, if the live load balancer carries it and
+// liveSources returns the rules of the managed group for a port, if the live load balancer carries it and
 // listens there.
 func (b clientBuilder) liveSources(p *members.Port) (rules []model.IngressRule, known bool) {
 	lb := b.LiveLoadBalancer()

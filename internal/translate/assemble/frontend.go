@@ -103,7 +103,7 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 // frontendBuilder builds the frontend NLB.
 type frontendBuilder struct{ *Builder }
 
-// frontendGroups are the security groups that members ask for; unset, those of the ALB. Who only asks for the
+// frontendGroups returns the security groups that members ask for; unset, those of the ALB. Who only asks for the
 // network load balancer asks for these, and where they are live, they stay.
 func (b frontendBuilder) frontendGroups(live *observed.LoadBalancer) members.Merged[[]string] {
 	var current members.Incumbent[[]string]
@@ -283,7 +283,7 @@ func (b frontendBuilder) liveFrontendSubnets(lb *observed.LoadBalancer) members.
 	return members.Incumbent[[]string]{Known: live.Known, Value: live.Value.ids, Is: func(refs []string) bool { return live.Is(subnetSetting{ids: refs}) }}
 }
 
-// liveFrontendTarget is the port of the ALB to which a port of the live frontend NLB leads, 0 if there is none.
+// liveFrontendTarget returns the port of the ALB to which a port of the live frontend NLB leads, 0 if there is none.
 func (b frontendBuilder) liveFrontendTarget(port int32) int32 {
 	if g := b.liveFrontendGroup(port); g != nil {
 		return g.Port
@@ -298,7 +298,7 @@ func (b frontendBuilder) liveFrontendCheck(port int32) (model.HealthCheck, bool)
 	return model.HealthCheck{}, false
 }
 
-// liveFrontendGroup is the target group to which a port of the live frontend NLB leads.
+// liveFrontendGroup returns the target group to which a port of the live frontend NLB leads.
 func (b frontendBuilder) liveFrontendGroup(port int32) *observed.TargetGroup {
 	l := b.LiveFrontend().OnPort(port)
 	if l == nil || len(l.Default) != 1 {

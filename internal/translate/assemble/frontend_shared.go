@@ -71,8 +71,8 @@ func agreeFrontend[T any](b *Builder, name string, get func(*members.Member) set
 	return members.Agree(&b.Translation, b.Members, b.name(name), unopposed(b, b.Members, b.name(name), get, live, asksForFrontend), same, live)
 }
 
-// frontendScheme is the scheme of the frontend NLB. One in front of an internal ALB opens it to the internet only where each
-// namespace on the ALB asks for that, or where that is live.
+// frontendScheme returns the scheme of the frontend NLB. One in front of an internal ALB opens it to the internet only
+// where each namespace on the ALB asks for that, or where that is live.
 func (b frontendBuilder) frontendScheme(alb *model.LoadBalancer) settings.Opt[model.Scheme] {
 	front, internal := b.LiveFrontend(), alb.Scheme == model.Internal
 	if lb := b.LiveLoadBalancer(); lb != nil {

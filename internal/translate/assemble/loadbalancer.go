@@ -63,7 +63,7 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	return alb
 }
 
-// loadBalancerName is the name that is asked for. One that AWS would refuse is left out: a live load balancer
+// loadBalancerName returns the name that is asked for. One that AWS would refuse is left out: a live load balancer
 // has another anyway, and the others should not have to wait for a new one.
 func (b *Builder) loadBalancerName() members.Merged[string] {
 	return members.Agree(&b.Translation, b.Members, b.name("load-balancer-name"), func(m *members.Member) settings.Opt[string] {
@@ -80,7 +80,7 @@ func (b *Builder) loadBalancerName() members.Merged[string] {
 	}, members.Equal[string], members.FieldOf(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
 }
 
-// ipamPool is the pool of public addresses: that of the first member's class, or else of annotations.
+// ipamPool returns the pool of public addresses: that of the first member's class, or else of annotations.
 func (b *Builder) ipamPool() (string, finding.Origin) {
 	live := members.FieldOf(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.IPAMPool })
 	const key = "ipv4IPAMPoolId"
@@ -113,7 +113,7 @@ const capacityKey = "CapacityUnits"
 // capacityBuilder builds the reservation of capacity.
 type capacityBuilder struct{ *Builder }
 
-// capacity is the reservation, nil if no member sets one. Parameters of the first member's
+// capacity returns the reservation, nil if no member sets one. Parameters of the first member's
 // class decide alone; annotations are not even read then.
 func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 	class := func(c settings.Class) map[string]string {
@@ -138,7 +138,7 @@ func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 	return new(int32(n)), members.Askers(b.Members, get, class)[0]
 }
 
-// liveCapacity is the reservation of the live load balancer in the form of the annotation.
+// liveCapacity returns the reservation of the live load balancer in the form of the annotation.
 func (b capacityBuilder) liveCapacity() map[string]string {
 	lb := b.LiveLoadBalancer()
 	if lb == nil || !b.Compare(model.AskCapacity{ARN: lb.ARN}, lb.Capacity != nil) {

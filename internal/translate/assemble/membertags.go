@@ -29,7 +29,7 @@ const trackingTags = 3
 // tagBuilder builds the tags that members share, with room for those of each.
 type tagBuilder struct{ *Builder }
 
-// roomForTags is how many tags users may give a resource. One more, and AWS refuses all of them.
+// roomForTags returns how many tags users may give a resource. One more, and AWS refuses all of them.
 func (b tagBuilder) roomForTags() int {
 	return max(0, naming.MaxTags-trackingTags-len(b.DefaultTags))
 }
@@ -123,7 +123,7 @@ func (b *Builder) Allowed(m *members.Member, tags map[string]string, from findin
 	return out
 }
 
-// ListenerTags are the tags of the listener of a port and of what it has.
+// ListenerTags returns the tags of the listener of a port and of what it has.
 func (b *Builder) ListenerTags(p *members.Port) map[string]string {
 	return tagBuilder{b}.mergeTags(p.Members, func() map[string]string {
 		if l := b.LiveLoadBalancer().OnPort(p.Number); l != nil {
@@ -133,7 +133,7 @@ func (b *Builder) ListenerTags(p *members.Port) map[string]string {
 	})
 }
 
-// sharedTags are the tags of the load balancer. Those of guests are on what is theirs, and here where they are live.
+// sharedTags returns the tags of the load balancer. Those of guests are on what is theirs, and here where they are live.
 func (b tagBuilder) sharedTags(sharing []*members.Member, live *observed.LoadBalancer) map[string]string {
 	have := func() map[string]string {
 		if live == nil {
@@ -144,7 +144,7 @@ func (b tagBuilder) sharedTags(sharing []*members.Member, live *observed.LoadBal
 	return b.mergeTags(b.withoutGuestTags(sharing, have()), have)
 }
 
-// withoutGuestTags are the members with those tags of guests left out that the load balancer has not.
+// withoutGuestTags returns the members with those tags of guests left out that the load balancer has not.
 func (b tagBuilder) withoutGuestTags(sharing []*members.Member, live map[string]string) []*members.Member {
 	if b.Owner == nil {
 		return sharing
@@ -162,7 +162,7 @@ func (b tagBuilder) withoutGuestTags(sharing []*members.Member, live map[string]
 	return out
 }
 
-// mergeTags are the tags of what several members share.
+// mergeTags returns the tags of what several members share.
 func (b tagBuilder) mergeTags(sharing []*members.Member, live func() map[string]string) map[string]string {
 	of := func(m *members.Member) map[string]string { return m.Tags }
 	if b.Isolated {
@@ -178,7 +178,7 @@ func (b tagBuilder) mergeTags(sharing []*members.Member, live func() map[string]
 	return b.WithDefaults(b.sharedRoom(sharing, of, tags, b.unavailableTags(tags, live())))
 }
 
-// unavailableTags is how many live tags are held for members that cannot be read.
+// unavailableTags returns how many live tags are held for members that cannot be read.
 func (b tagBuilder) unavailableTags(tags, live map[string]string) int {
 	if !b.Stack.Held.Tags {
 		return 0

@@ -48,7 +48,7 @@ func (b networkBuilder) fixed(o finding.Origin, message, fix string) {
 	b.Found.Add(finding.Finding{Object: ref, Field: members.FieldOn(ref, o), Reason: finding.SettingFixed, Message: message, Fix: fix})
 }
 
-// SchemeNow is the scheme that the load balancer has or gets: one that no member asks for stays as it is live.
+// SchemeNow returns the scheme that the load balancer has or gets: one that no member asks for stays as it is live.
 func (b *Builder) SchemeNow(lb *model.LoadBalancer) model.Scheme {
 	if live := b.LiveLoadBalancer(); live != nil && lb.SchemeOpen() {
 		return live.Scheme

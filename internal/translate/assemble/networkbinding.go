@@ -22,7 +22,7 @@ type Clients struct {
 	OwnCheckRule bool
 }
 
-// transports are the protocols in which traffic for a target group of a network load balancer arrives, in the order
+// transports returns the protocols in which traffic for a target group of a network load balancer arrives, in the order
 // of rules for a peer.
 func transports(protocol string) []string {
 	switch protocol {
@@ -34,14 +34,14 @@ func transports(protocol string) []string {
 	return []string{"TCP"}
 }
 
-// checkedOn is the port of the health check where that is not the one of the traffic.
+// checkedOn returns the port of the health check where that is not the one of the traffic.
 func (g Group) checkedOn() (port intstr.IntOrString, other bool) {
 	n, err := strconv.ParseInt(g.HealthCheck.Port, 10, 32)
 	port = intstr.FromInt32(int32(n))
 	return port, err == nil && port.IntVal != g.Data.IntVal
 }
 
-// networkPorts are the ports to open for the security group of a network load balancer. Health checks are TCP. They
+// networkPorts returns the ports to open for the security group of a network load balancer. Health checks are TCP. They
 // are one rule, in this order: the list is compared as it stands with what older controllers wrote.
 func (r BindingRequest) networkPorts() []model.PeerPort {
 	protocols := transports(r.Group.Protocol)

@@ -19,7 +19,7 @@ func (g *Group) localTraffic(r GroupRequest) bool {
 		r.Service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
-// defaultCheckPort is the port of the health check where no setting names one.
+// defaultCheckPort returns the port of the health check where no setting names one.
 func (g *Group) defaultCheckPort(r GroupRequest) string {
 	if g.localTraffic(r) {
 		return strconv.Itoa(int(r.Service.Spec.HealthCheckNodePort))

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// SSLRedirect is the HTTPS port that HTTP listeners redirect to. One that is not an HTTPS listener of
+// SSLRedirect returns the HTTPS port that HTTP listeners redirect to. One that is not an HTTPS listener of
 // the group holds its member, whose rules must not be served in the clear instead.
 func (b *Builder) SSLRedirect() settings.Opt[int32] {
 	chosen := map[*members.Member]settings.Opt[int32]{}
@@ -38,7 +38,7 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 	return members.Agree(&b.Translation, b.Members, b.name("ssl-redirect"), func(m *members.Member) settings.Opt[int32] { return chosen[m] }, members.Equal[int32], b.liveRedirect).Opt
 }
 
-// liveRedirect is the port to which the HTTP listeners of the live load balancer redirect everything.
+// liveRedirect returns the port to which the HTTP listeners of the live load balancer redirect everything.
 // It is known only if one of them does.
 func (b *Builder) liveRedirect() members.Incumbent[int32] {
 	lb := b.LiveLoadBalancer()

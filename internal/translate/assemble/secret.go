@@ -53,7 +53,7 @@ type TLSSecret struct {
 	Within string
 }
 
-// ID is the logical id of the certificate.
+// ID returns the logical id of the certificate.
 func (s TLSSecret) ID() string { return naming.ImportedCertificateID(s.Namespace, s.Name) }
 
 // TLSSecretUse is one place that names a TLS Secret.

@@ -14,7 +14,7 @@ import (
 // groupBuilder builds the choice of security groups.
 type groupBuilder struct{ *Builder }
 
-// givenGroups are the security groups that members ask for; unset, the load balancer gets a group of its
+// givenGroups returns the security groups that members ask for; unset, the load balancer gets a group of its
 // own. Who names client ranges asks for such a group, and where it is live, it stays.
 func (b groupBuilder) givenGroups() settings.Opt[[]string] {
 	var live members.Incumbent[[]string]

@@ -18,7 +18,7 @@ func ServicePort(svc *corev1.Service, port intstr.IntOrString) *corev1.ServicePo
 	return nil
 }
 
-// TargetPort is where the pods of a Service listen: a number, or the name of a container port.
+// TargetPort returns where the pods of a Service listen: a number, or the name of a container port.
 func TargetPort(p *corev1.ServicePort) intstr.IntOrString {
 	if p.TargetPort == (intstr.IntOrString{}) {
 		return intstr.FromInt32(p.Port)

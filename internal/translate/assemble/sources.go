@@ -6,10 +6,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// AllClients are the client ranges of a listener that names none.
+// AllClients returns the client ranges of a listener that names none.
 func AllClients() []string { return []string{"0.0.0.0/0", "::/0"} }
 
-// Sources are the rules of a managed security group that admit clients to one port over tcp or udp. IPv6
+// Sources returns the rules of a managed security group that admit clients to one port over tcp or udp. IPv6
 // ranges are left out where the load balancer has no IPv6 address.
 func Sources(protocol string, port int32, cidrs, prefixLists []string, ipv6 bool) []model.IngressRule {
 	var out []model.IngressRule
@@ -25,7 +25,7 @@ func Sources(protocol string, port int32, cidrs, prefixLists []string, ipv6 bool
 	return out
 }
 
-// PathMTU is the rule that lets a client range find out how large its packets may be: ICMP messages that a
+// PathMTU returns the rule that lets a client range find out how large its packets may be: ICMP messages that a
 // packet is too big. AWS has the type of a message in place of a first port and its code in place of a last one.
 func PathMTU(cidr string) model.IngressRule {
 	if IsIPv6(cidr) {

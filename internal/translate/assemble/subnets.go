@@ -63,7 +63,7 @@ func (b subnetBuilder) subnets() model.SubnetChoice {
 	return chosen.Value.choice(chosen.Origin)
 }
 
-// choice is what the model has for it.
+// choice returns what the model has for it.
 func (w subnetSetting) choice(from finding.Origin) model.SubnetChoice {
 	if len(w.ids) > 0 {
 		return model.SubnetsNamed{Refs: w.ids, Of: from}

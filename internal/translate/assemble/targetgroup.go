@@ -109,10 +109,10 @@ func (r GroupRequest) hasIPv6() bool {
 	return hasIPv6(r.Service)
 }
 
-// name is how objects of the stack spell a setting.
+// name returns how objects of the stack spell a setting.
 func (r GroupRequest) name(setting string) string { return naming.SettingName(r.Kind, setting) }
 
-// ipWay is how the target group gets ip targets.
+// ipWay returns how the target group gets ip targets.
 func (r GroupRequest) ipWay() string {
 	way := "set " + r.name("target-type") + " to ip"
 	if r.Kind.OfGateway() {
@@ -133,7 +133,7 @@ func (r GroupRequest) fault(reason finding.Reason, message, fix string) finding.
 	return finding.Finding{Object: r.Origin.Object, Field: r.Origin.Field, Reason: reason, Message: message + now, Fix: fix, Blocks: finding.BlocksRule}
 }
 
-// nodePortWay is how a Service gets node ports.
+// nodePortWay returns how a Service gets node ports.
 func nodePortWay(svc *corev1.Service) string {
 	if svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		return "set spec.allocateLoadBalancerNodePorts to true"

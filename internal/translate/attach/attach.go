@@ -40,7 +40,7 @@ type Result struct {
 	rights *rights
 }
 
-// Problem is a reason of the Gateway API with a message for people. The zero Problem means that there is none.
+// Problem is a reason of the Gateway API with a message in readable form. The zero Problem means that there is none.
 type Problem struct{ Reason, Message string }
 
 // Listener is a listener of a Gateway or of one of its ListenerSets.
@@ -71,7 +71,7 @@ type Secret struct{ Namespace, Name string }
 // Valid reports whether the listener takes part in the load balancer.
 func (l Listener) Valid() bool { return l.Problem == Problem{} }
 
-// Hostname is the hostname of a listener, "" for any.
+// Hostname returns the hostname of a listener, "" for any.
 func (l Listener) Hostname() string {
 	if l.Spec.Hostname == nil {
 		return ""
@@ -151,7 +151,7 @@ func (k parentKey) ref() finding.Ref {
 	return finding.Ref{Kind: string(k.kind), Namespace: k.namespace, Name: k.name}
 }
 
-// kindsOf are the kinds of routes that a kind of load balancer serves.
+// kindsOf returns the kinds of routes that a kind of load balancer serves.
 func kindsOf(kind model.Kind) []cluster.Kind {
 	if kind == model.ALBGateway {
 		return []cluster.Kind{cluster.KindHTTPRoute, cluster.KindGRPCRoute}
@@ -159,7 +159,7 @@ func kindsOf(kind model.Kind) []cluster.Kind {
 	return []cluster.Kind{cluster.KindTCPRoute, cluster.KindUDPRoute, cluster.KindTLSRoute}
 }
 
-// protocolsOf are the protocols of listeners that a kind of load balancer has.
+// protocolsOf returns the protocols of listeners that a kind of load balancer has.
 func protocolsOf(kind model.Kind) []gatewayv1.ProtocolType {
 	if kind == model.ALBGateway {
 		return []gatewayv1.ProtocolType{gatewayv1.HTTPProtocolType, gatewayv1.HTTPSProtocolType}

@@ -163,7 +163,8 @@ type parentOfPort struct {
 // passthrough is how people are shown the protocol of a listener that passes TLS through.
 const passthrough = "TLS passthrough"
 
-// shown is the protocol of a listener for people. What passes TLS through cannot share a port with what terminates it.
+// shown returns the protocol of a listener in readable form. What passes TLS through cannot share a port with what
+// terminates it.
 func shown(l gatewayv1.Listener) string {
 	if l.Protocol == gatewayv1.TLSProtocolType && l.TLS != nil && l.TLS.Mode != nil && *l.TLS.Mode == gatewayv1.TLSModePassthrough {
 		return passthrough

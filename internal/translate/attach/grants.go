@@ -37,7 +37,7 @@ func (g *Grants) Permit(from From, to To) bool {
 	return from.Namespace == to.Namespace || g.By(from, to) != ""
 }
 
-// By is the name of a ReferenceGrant in the namespace of an object that permits a reference to it, "" if none does.
+// By returns the name of a ReferenceGrant in the namespace of an object that permits a reference to it, "" if none does.
 func (g *Grants) By(from From, to To) string {
 	all, ok := g.byNamespace[to.Namespace]
 	if !ok {

@@ -21,8 +21,8 @@ func covers(a, b string) bool {
 	return strings.HasPrefix(a, "*.") && b != a && strings.HasSuffix(b, a[1:])
 }
 
-// compatible are the hostnames of requests that a route serves on a listener; nil for any. It reports whether there are
-// any.
+// compatible returns the hostnames of requests that a route serves on a listener; nil for any. It reports whether there
+// are any.
 func compatible(listener string, route []string) ([]string, bool) {
 	switch {
 	case len(route) == 0 && listener == "":

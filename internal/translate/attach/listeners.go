@@ -53,7 +53,8 @@ func (e *evaluation) addListener(of parentKey, index int, spec gatewayv1.Listene
 	e.out.Listeners = append(e.out.Listeners, l)
 }
 
-// routeKinds are the kinds of routes that may attach to a listener: those that it names, otherwise those of its protocol.
+// routeKinds returns the kinds of routes that may attach to a listener: those that it names, otherwise those of its
+// protocol.
 func (e *evaluation) routeKinds(l gatewayv1.Listener) ([]gatewayv1.RouteGroupKind, Problem) {
 	kinds := []gatewayv1.RouteGroupKind{}
 	add := func(k cluster.Kind) bool {
@@ -103,7 +104,8 @@ func joined[T ~string](all []T) string {
 	return strings.Join(out, ", ")
 }
 
-// certificates are the Secrets that a listener may use. Why it may not use one is noted as a problem of its references.
+// certificates returns the Secrets that a listener may use. Why it may not use one is noted as a problem of its
+// references.
 func (e *evaluation) certificates(l *Listener) []Secret {
 	tls := l.Spec.TLS
 	if tls == nil || tls.Mode != nil && *tls.Mode == gatewayv1.TLSModePassthrough {
@@ -134,7 +136,7 @@ func (e *evaluation) certificates(l *Listener) []Secret {
 	return out
 }
 
-// ownProblem is what is wrong with a listener whatever the others are.
+// ownProblem returns what is wrong with a listener whatever the others are.
 func (e *evaluation) ownProblem(i int, l *Listener) Problem {
 	spec := l.Spec
 	switch {

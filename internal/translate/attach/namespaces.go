@@ -38,7 +38,7 @@ func selectionOf(from *gatewayv1.FromNamespaces, def gatewayv1.FromNamespaces, o
 	return s
 }
 
-// String is the same for selections that mean the same namespaces, whatever these are.
+// String returns the same for selections that mean the same namespaces, whatever these are.
 func (s selection) String() string {
 	switch s.from {
 	case gatewayv1.NamespacesFromSame:

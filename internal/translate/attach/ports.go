@@ -23,7 +23,7 @@ type PortRoute struct {
 	Covered []string
 }
 
-// Ports are the ports of valid listeners, in order.
+// Ports returns the ports of valid listeners, in order.
 func (r Result) Ports() []int32 {
 	all := map[int32]bool{}
 	for _, l := range r.Listeners {
@@ -34,7 +34,7 @@ func (r Result) Ports() []int32 {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// OnPort are the routes that valid listeners of a port serve, in the order of Routes.
+// OnPort returns the routes that valid listeners of a port serve, in the order of Routes.
 func (r Result) OnPort(port int32) []PortRoute { return r.ports[port] }
 
 // served is what listeners of one port contribute to a route: its hostnames by listener.
@@ -111,7 +111,7 @@ func (e *evaluation) hostTables() map[int32]*hostTable {
 	return out
 }
 
-// owner is the hostname of the most specific listener to which all requests for a hostname belong; "" if only one
+// owner returns the hostname of the most specific listener to which all requests for a hostname belong; "" if only one
 // without hostname takes them.
 func (t *hostTable) owner(host string) string {
 	if t.has[host] {
@@ -132,7 +132,7 @@ func (t *hostTable) owner(host string) string {
 	return ""
 }
 
-// below are the hostnames of listeners to which a part of the requests for a hostname belongs.
+// below returns the hostnames of listeners to which a part of the requests for a hostname belongs.
 func (t *hostTable) below(host string) []string {
 	if host != "" && !strings.HasPrefix(host, "*.") {
 		return nil

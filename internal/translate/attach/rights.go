@@ -34,8 +34,8 @@ func (r Result) MayServe(namespace string, kind cluster.Kind, port int32, host s
 	return false
 }
 
-// Within are the hostnames of valid listeners of a port to which a part of the requests for a hostname belongs. "" is any
-// hostname.
+// Within returns the hostnames of valid listeners of a port to which a part of the requests for a hostname belongs. ""
+// is any hostname.
 func (r Result) Within(port int32, host string) (out []string) {
 	for i := range r.Listeners {
 		if l := &r.Listeners[i]; l.Valid() && int32(l.Spec.Port) == port && covers(host, l.Hostname()) {

@@ -119,7 +119,7 @@ func (e *evaluation) parent(ref gatewayv1.ParentReference, namespace string, ask
 // mostChoices is how many listeners a message lists.
 const mostChoices = 5
 
-// meant is the listener that a sectionName was probably to name.
+// meant returns the listener that a sectionName was probably to name.
 func (e *evaluation) meant(name *gatewayv1.SectionName, listeners []int) string {
 	if name == nil {
 		return ""
@@ -150,7 +150,7 @@ func (e *evaluation) choices(listeners []int) string {
 	return "; its listeners are: " + strings.Join(known, ", ")
 }
 
-// keyOf is the parent that a parentRef names; false if it is neither a Gateway nor a ListenerSet.
+// keyOf returns the parent that a parentRef names; false if it is neither a Gateway nor a ListenerSet.
 func keyOf(ref gatewayv1.ParentReference, namespace string) (parentKey, bool) {
 	key := parentKey{cluster.KindGateway, namespace, string(ref.Name)}
 	if ref.Kind != nil && *ref.Kind != "" {
@@ -186,7 +186,7 @@ func (e *evaluation) ask(i int, namespace string, kind cluster.Kind, hosts []str
 	return answer{hostnames: compat}
 }
 
-// Hostnames are the hostnames that a route names, each once and in order; none for kinds without.
+// Hostnames returns the hostnames that a route names, each once and in order; none for kinds without.
 func Hostnames(obj cluster.Object) []string {
 	var all []gatewayv1.Hostname
 	switch o := obj.(type) {

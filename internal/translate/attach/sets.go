@@ -50,7 +50,7 @@ const (
 	setRejected       = "Parent Gateway rejected ListenerSet" // of older controllers
 )
 
-// SetWaiting is the status of a ListenerSet that no controller has looked at, as the API server makes it.
+// SetWaiting returns the status of a ListenerSet that no controller has looked at, as the API server makes it.
 func SetWaiting() []metav1.Condition {
 	waiting := func(of gatewayv1.ListenerSetConditionType) metav1.Condition {
 		return metav1.Condition{Type: string(of), Status: metav1.ConditionUnknown, Reason: string(gatewayv1.ListenerSetReasonPending), Message: "Waiting for controller"}

@@ -55,7 +55,7 @@ func (t *translation) addOnSettings() {
 	}
 }
 
-// addOnNotes are the annotations that note what was switched on, or off, with a run that was carried out.
+// addOnNotes returns the annotations that note what was switched on, or off, with a run that was carried out.
 func addOnNotes(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 	lb := o.Stack.LoadBalancer
 	if lb == nil || gw.DeletionTimestamp != nil || o.Stack.Held.Everything {

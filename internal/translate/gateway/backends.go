@@ -23,7 +23,7 @@ const (
 	targetGroupBackend = "TargetGroupName"
 )
 
-// backendKind is the kind of object that a backend names.
+// backendKind returns the kind of object that a backend names.
 func backendKind(ref gwv1.BackendRef) string {
 	if ref.Kind == nil {
 		return serviceBackend
@@ -31,7 +31,7 @@ func backendKind(ref gwv1.BackendRef) string {
 	return cmp.Or(string(*ref.Kind), serviceBackend)
 }
 
-// backendNamespace is the namespace of the object that a backend of a route names.
+// backendNamespace returns the namespace of the object that a backend of a route names.
 func backendNamespace(route finding.Ref, ref gwv1.BackendRef) string {
 	if ref.Namespace == nil {
 		return route.Namespace
@@ -94,8 +94,8 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 	return target{}, false, 0
 }
 
-// weights are the weights of backends as AWS takes them: where one is greater than AWS's greatest, all are made smaller
-// in proportion, and none becomes 0 by that.
+// weights returns the weights of backends as AWS takes them: where one is greater than AWS's greatest, all are made
+// smaller in proportion, and none becomes 0 by that.
 func weights(of []gwv1.BackendRef) []int32 {
 	const most = 999
 	out := make([]int32, len(of))
@@ -121,7 +121,7 @@ func weights(of []gwv1.BackendRef) []int32 {
 // mostGroups is how many target groups AWS takes in one forward action.
 const mostGroups = 5
 
-// clients are those of a network load balancer without security groups.
+// clients returns the clients of a network load balancer without security groups.
 func (t *translation) clients(g assemble.Group) *assemble.Clients {
 	return &assemble.Clients{Ranges: t.set.InboundCIDRs.Value, Internal: t.SchemeNow(t.Stack.LoadBalancer) == model.Internal, Preserved: preserved(g), OwnCheckRule: true}
 }

@@ -17,9 +17,9 @@ import (
 // certificateBuilder builds the certificates of listeners.
 type certificateBuilder struct{ *translation }
 
-// certificates are those of a listener with TLS: the ones that the configuration names; or else those of the Secrets
-// that listeners name, where these are imported; or else those that ACM has for the hostnames of listeners and routes.
-// A hostname without a certificate is a fault of the object that names it.
+// certificates returns the certificates of a listener with TLS: the ones that the configuration names; or else those of
+// the Secrets that listeners name, where these are imported; or else those that ACM has for the hostnames of listeners
+// and routes. A hostname without a certificate is a fault of the object that names it.
 func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 	if arns := p.arns(); len(arns) > 0 {
 		return []model.CertChoice{model.CertARNs{Member: t.ref, ARNs: arns, Field: members.FieldOn(t.ref, p.at)}}
@@ -75,7 +75,7 @@ func (t certificateBuilder) servedByName(p *port, host string) bool {
 	})
 }
 
-// secretsOf are the TLS Secrets of a listener that may be imported.
+// secretsOf returns the TLS Secrets of a listener that may be imported.
 func (t certificateBuilder) secretsOf(l *attach.Listener) []assemble.TLSSecret {
 	var out []assemble.TLSSecret
 	for _, s := range l.Certificates {
@@ -135,7 +135,7 @@ func (t certificateBuilder) importCertificates(ports []*port) {
 	t.ManagedCertificates()
 }
 
-// arns are the certificates that the configuration names for a port, the default one first.
+// arns returns the certificates that the configuration names for a port, the default one first.
 func (p *port) arns() []string {
 	if p.entry == nil {
 		return nil

@@ -40,14 +40,15 @@ type backendKey struct{ route, backend finding.Ref }
 // groupBuilder builds the target groups of backends.
 type groupBuilder struct{ *translation }
 
-// targetGroup is what stands for the target group in actions; false if its configuration is at fault. A route has one for
-// each backend and target port, and one more where listeners of QUIC and of others share it; its first use decides.
+// targetGroup returns what stands for the target group in actions; false if its configuration is at fault. A route has
+// one for each backend and target port, and one more where listeners of QUIC and of others share it; its first use
+// decides.
 func (t groupBuilder) targetGroup(a target) (handle string, ok bool) {
 	key := assemble.GroupKey{Owner: a.route, Service: a.svc.Namespace + "/" + a.svc.Name, Port: assemble.TargetPort(a.port), Variant: a.variant}
 	return t.groups.Ask(key, func() *model.TargetGroup { return t.buildGroup(a) })
 }
 
-// targetsOf is the configuration of target groups for a Service as a backend of a route.
+// targetsOf returns the configuration of target groups for a Service as a backend of a route.
 func (t groupBuilder) targetsOf(a target) gatewayconfig.Targets {
 	key := backendKey{a.route, refOf("Service", a.svc.Namespace, a.svc.Name)}
 	out, known := t.targets[key]
@@ -167,7 +168,7 @@ func (t groupBuilder) groupRequest(a target, of gatewayconfig.Targets, at findin
 	return out, found
 }
 
-// version is the version of HTTP that an application load balancer speaks to the targets. Only HTTPS listeners have
+// version returns the version of HTTP that an application load balancer speaks to the targets. Only HTTPS listeners have
 // others than 1.1.
 func (t groupBuilder) version(a target, of gatewayconfig.Targets) string {
 	switch {
@@ -212,7 +213,7 @@ func opt[T, S any](v *S, at finding.Origin, as func(S) T) settings.Opt[T] {
 	return settings.Of(as(*v), at)
 }
 
-// infrastructure are the labels and annotations for bindings that the Gateway asks for. Those by which controllers
+// infrastructure returns the labels and annotations for bindings that the Gateway asks for. Those by which controllers
 // know bindings are left out: they would name another owner.
 func (t groupBuilder) infrastructure() (labels, annotations map[string]string) {
 	of := t.gw.Spec.Infrastructure

@@ -43,7 +43,7 @@ func (t incumbentBuilder) forwards(actions []model.Action, route finding.Ref, na
 	})
 }
 
-// resourceIDs are the ids of the live target groups of the stack by their ARNs.
+// resourceIDs returns the ids of the live target groups of the stack by their ARNs.
 func (t incumbentBuilder) resourceIDs() map[string]string {
 	if t.liveGroups == nil {
 		t.liveGroups = map[string]string{}
@@ -54,7 +54,7 @@ func (t incumbentBuilder) resourceIDs() map[string]string {
 	return t.liveGroups
 }
 
-// groupsNamed are the target groups of others that a route forwards to, by their names.
+// groupsNamed returns the target groups of others that a route forwards to, by their names.
 func (t incumbentBuilder) groupsNamed(route finding.Ref) (out []string) {
 	obj, ok := cluster.Get[cluster.Object](t.view, cluster.Kind(route.Kind), route.Namespace, route.Name)
 	if !ok {

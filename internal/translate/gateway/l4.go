@@ -16,7 +16,7 @@ import (
 // networkBuilder builds the listeners of a network load balancer.
 type networkBuilder struct{ *translation }
 
-// networkPorts are the ports of a network load balancer.
+// networkPorts returns the ports of a network load balancer.
 func (t networkBuilder) networkPorts() []*port {
 	out := t.portsOf(chooseProtocol)
 	t.outvoted = map[int][]*port{}
@@ -73,8 +73,8 @@ func (t networkBuilder) upgrade(p *port) {
 	p.Base = quic
 }
 
-// quicProtocol is the protocol of a port with QUIC, whose target groups have the same and no other listener takes; "" for
-// others.
+// quicProtocol returns the protocol of a port with QUIC, whose target groups have the same and no other listener takes;
+// "" for others.
 func quicProtocol(p *port) string {
 	if p.Base == model.QUIC || p.Base == model.TCPQUIC {
 		return p.Listens().Protocol()
@@ -120,8 +120,8 @@ func (t networkBuilder) networkListener(p *port) (model.Listener, bool) {
 	return l, true
 }
 
-// networkForward is the forward to the backends of all rules of a route. It is held where the target group of one cannot
-// be built.
+// networkForward returns the forward to the backends of all rules of a route. It is held where the target group of one
+// cannot be built.
 func (t networkBuilder) networkForward(p *port, route attach.Route) (out model.Forward, serving, held bool) {
 	refs := cluster.RouteBackends(route.Object)
 	weight := weights(refs)
@@ -154,7 +154,7 @@ func (t networkBuilder) networkForward(p *port, route attach.Route) (out model.F
 	return out, serving, held
 }
 
-// networkBackend is the target group of one backend. Not ok: it leads nowhere, and its share goes to the others.
+// networkBackend returns the target group of one backend. Not ok: it leads nowhere, and its share goes to the others.
 func (t networkBuilder) networkBackend(p *port, route attach.Route, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:
@@ -178,7 +178,7 @@ func (t networkBuilder) networkBackend(p *port, route attach.Route, ref gwv1.Bac
 	}
 }
 
-// targetProtocol is the protocol of the target groups of a route, and whether the listener fixes it.
+// targetProtocol returns the protocol of the target groups of a route, and whether the listener fixes it.
 func (t networkBuilder) targetProtocol(p *port, route attach.Route) (protocol string, fixed bool) {
 	if protocol := cmp.Or(quicProtocol(p), t.fixed[p.route]); protocol != "" {
 		return protocol, true

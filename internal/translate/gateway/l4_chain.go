@@ -19,7 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// chained is the target group with the application load balancer of another Gateway. It is held until that is there.
+// chained returns the target group with the application load balancer of another Gateway. It is held until that is
+// there.
 func (t networkBuilder) chained(p *port, obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	namespace, name := backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
@@ -58,8 +59,8 @@ func (t networkBuilder) chained(p *port, obj cluster.Object, ref gwv1.BackendRef
 	return model.GroupRef{ID: handle}, ok, !ok
 }
 
-// applicationARN is the ARN of the application load balancer of a Gateway, "" until it is active. The condition has it
-// as its message, which controllers agree upon.
+// applicationARN returns the ARN of the application load balancer of a Gateway, "" until it is active. The condition
+// has it as its message, which controllers agree upon.
 func applicationARN(gw *gwv1.Gateway) string {
 	c := meta.FindStatusCondition(gw.Status.Conditions, string(gwv1.GatewayConditionProgrammed))
 	if c == nil || c.Status != "True" {
@@ -107,7 +108,7 @@ func (t networkBuilder) buildChained(backend finding.Ref, port int32, arn string
 	return &g
 }
 
-// chainedCheck is the health check of an application load balancer as a target.
+// chainedCheck returns the health check of an application load balancer as a target.
 func chainedCheck(c *gwconfig.HealthCheckConfiguration) model.HealthCheck {
 	if c == nil {
 		c = &gwconfig.HealthCheckConfiguration{}

@@ -30,7 +30,7 @@ func (t *translation) applicationListener(p *port) (model.Listener, bool) {
 	return l, true
 }
 
-// mutualAuth is what the configuration says of client certificates.
+// mutualAuth returns what the configuration says of client certificates.
 func (t *translation) mutualAuth(p *port) *model.MutualAuth {
 	c := p.entry.MutualAuthentication
 	out := &model.MutualAuth{Mode: string(c.Mode), TrustStore: or(c.TrustStore, ""), Of: p.at, Members: []finding.Ref{t.ref}}
@@ -69,7 +69,7 @@ func (t *translation) parse(n int) *parsed {
 	return out
 }
 
-// units are the rules of a port in the order in which they are tried.
+// units returns the rules of a port in the order in which they are tried.
 func (t *translation) units(p *port) []*unit {
 	var out []*unit
 	for _, pr := range p.routes {
@@ -113,8 +113,8 @@ func (t *translation) fits(route *parsed, hosts int) bool {
 	return false
 }
 
-// isolations are rules that keep requests for the hostname of a listener from routes that are attached to less specific
-// ones alone. There is none where a rule of the listener's own answers everything.
+// isolations returns rules that keep requests for the hostname of a listener from routes that are attached to less
+// specific ones alone. There is none where a rule of the listener's own answers everything.
 func (t *translation) isolations(p *port, units []*unit) []*unit {
 	covered := map[string]bool{}
 	for _, r := range p.routes {

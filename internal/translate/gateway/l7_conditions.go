@@ -32,7 +32,7 @@ const wildcards = "*?"
 // conditionBuilder builds the conditions of a rule from a match.
 type conditionBuilder struct{ *translation }
 
-// conditionsOf are the conditions for a match and a hostname, and for client addresses that a configuration adds.
+// conditionsOf returns the conditions for a match and a hostname, and for client addresses that a configuration adds.
 func (t conditionBuilder) conditionsOf(host string, m *match, grpc bool, clients []model.SourceIP) conditions {
 	var c conditions
 	if host != "" {
@@ -69,7 +69,8 @@ func (t conditionBuilder) conditionsOf(host string, m *match, grpc bool, clients
 	return c
 }
 
-// hostCondition is the condition on a hostname. A port in the Host header is no part of what the Gateway API compares.
+// hostCondition returns the condition on a hostname. A port in the Host header is no part of what the Gateway API
+// compares.
 func (t conditionBuilder) hostCondition(host string) model.HostHeader {
 	if expr := model.HostPattern(host); t.strict && len(expr) <= assemble.ValueLength {
 		return model.HostHeader{Regex: []string{expr}}
@@ -155,7 +156,7 @@ func (t conditionBuilder) queryCondition(c *conditions, q fieldMatch) model.Quer
 	return model.QueryString{Pairs: []model.QueryPair{{Key: q.name, Value: q.value}}}
 }
 
-// procedurePath is the path of calls of a GRPCRoute's match.
+// procedurePath returns the path of calls of a GRPCRoute's match.
 func procedurePath(m *match) string {
 	switch {
 	case m.service != "" && m.procedure != "":

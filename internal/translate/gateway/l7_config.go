@@ -160,7 +160,7 @@ func (t ruleConfigBuilder) secret(namespace, name string) (*corev1.Secret, bool)
 	return cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, namespace, name)
 }
 
-// clients are the conditions on client addresses for one match.
+// clients returns the conditions on client addresses for one match.
 func (c *ruleConfig) clients(m *match) (out []model.SourceIP, fault error) {
 	if c == nil {
 		return nil, nil

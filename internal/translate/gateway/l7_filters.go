@@ -51,7 +51,7 @@ func (r routeRule) read() filtered {
 // redirectFault is why AWS has no redirect as a filter asks for.
 type redirectFault struct{ why, fix string }
 
-// redirectOf is the redirect of a filter on a port, and the transform that it needs.
+// redirectOf returns the redirect of a filter on a port, and the transform that it needs.
 func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *string) (to model.Redirect, rewrite []model.Transform, fault *redirectFault) {
 	status := 302
 	if f.StatusCode != nil {
@@ -161,8 +161,8 @@ func prefixRewrite(m *match, replace string) (_ *model.Transform, why string) {
 // reference is what AWS replaces by a group of an expression.
 var reference = regexp.MustCompile(`\$[0-9{]`)
 
-// pattern is a prefix as a regular expression. One that fits itself as it stands is left so: the condition of the rule
-// admits no other path, and rewrites that older controllers made stay equal.
+// pattern returns a prefix as a regular expression. One that fits itself as it stands is left so: the condition of the
+// rule admits no other path, and rewrites that older controllers made stay equal.
 func pattern(prefix string) string {
 	if re, err := regexp.Compile("^" + prefix); err == nil && re.FindString(prefix) == prefix && re.NumSubexp() == 0 {
 		return prefix
@@ -170,7 +170,7 @@ func pattern(prefix string) string {
 	return regexp.QuoteMeta(prefix)
 }
 
-// transforms are those of the rewrites of a rule, in order; why is set where AWS has none for one.
+// transforms returns the transforms of the rewrites of a rule, in order; why is set where AWS has none for one.
 func transforms(of []*gwv1.HTTPURLRewriteFilter, m *match) (out []model.Transform, why string) {
 	for _, f := range of {
 		if p := f.Path; p != nil {

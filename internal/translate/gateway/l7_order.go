@@ -58,7 +58,7 @@ func (u *unit) compare(o *unit) int {
 	)
 }
 
-// length is what of a path counts first.
+// length returns what of a path counts first.
 func (m *match) length() int { return max(len(m.value), len(m.service)) }
 
 // compareHosts orders hostnames: exact ones, wildcards, none; and among these those with more labels, and then the

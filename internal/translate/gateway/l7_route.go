@@ -54,7 +54,7 @@ type routeRule struct {
 
 func (r routeRule) field() string { return fmt.Sprintf("spec.rules[%d]", r.index) }
 
-// rulesOf are the rules of a route.
+// rulesOf returns the rules of a route.
 func rulesOf(obj cluster.Object) []routeRule {
 	switch o := obj.(type) {
 	case *gwv1.HTTPRoute:
@@ -101,7 +101,7 @@ func httpRules(o *gwv1.HTTPRoute) []routeRule {
 	return out
 }
 
-// filled is the rule with a match of everything where it has none.
+// filled returns the rule with a match of everything where it has none.
 func (r routeRule) filled() routeRule {
 	if len(r.matches) == 0 {
 		r.matches = []match{{index: math.MaxInt}}
@@ -184,7 +184,7 @@ func grpcMatch(index int, m gwv1.GRPCRouteMatch) match {
 // isLiteral reports whether an expression means the text that it is.
 func isLiteral(s string) bool { return !strings.ContainsAny(s, `\.+*?()|[]{}^$`) }
 
-// count is how many rules of a listener the rules of a route make for each hostname.
+// count returns how many rules of a listener the rules of a route make for each hostname.
 func count(rules []routeRule) int {
 	n := 0
 	for _, r := range rules {

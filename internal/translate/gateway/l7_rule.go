@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// answer is a response without a body.
+// answer returns a response without a body.
 func answer(status string) []model.Action {
 	return []model.Action{model.FixedResponse{Status: status, ContentType: "text/plain"}}
 }
@@ -90,7 +90,8 @@ func (b *ruleBuilder) unsupported(what, fix string) {
 	b.Found.Add(finding.Finding{Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Message: what + "; requests for the rule are answered 500", Fix: fix, Blocks: finding.BlocksRule})
 }
 
-// actions are those of the rule, with its transforms. Held keeps a live rule where the configuration cannot be read.
+// actions returns the actions of the rule, with its transforms. Held keeps a live rule where the configuration cannot
+// be read.
 func (b *ruleBuilder) actions() ([]model.Action, []model.Transform, model.Held) {
 	outcome, rewrite, held := b.outcome()
 	if b.config == nil || b.config.before == nil || held != 0 {
@@ -113,7 +114,7 @@ func (b *ruleBuilder) actions() ([]model.Action, []model.Transform, model.Held) 
 	return append([]model.Action{b.config.before}, outcome...), rewrite, 0
 }
 
-// outcome is the last action of the rule. Target groups of its backends are made in any case.
+// outcome returns the last action of the rule. Target groups of its backends are made in any case.
 func (b *ruleBuilder) outcome() ([]model.Action, []model.Transform, model.Held) {
 	if !b.usable {
 		return b.unconfigured()
@@ -156,7 +157,7 @@ func (b *ruleBuilder) outcome() ([]model.Action, []model.Transform, model.Held) 
 	return []model.Action{*forward}, rewrite, 0
 }
 
-// unconfigured is the outcome of a rule whose configuration cannot be used.
+// unconfigured returns the outcome of a rule whose configuration cannot be used.
 func (b *ruleBuilder) unconfigured() ([]model.Action, []model.Transform, model.Held) {
 	if b.filters.redirect != nil && b.filters.unsupported == "" {
 		return b.redirect()
@@ -177,8 +178,8 @@ func (b *ruleBuilder) redirect() ([]model.Action, []model.Transform, model.Held)
 	return []model.Action{to}, rewrite, 0
 }
 
-// forward is the forward to the backends of the rule; nil where none gets requests. It is held where the target group of
-// one cannot be built.
+// forward returns the forward to the backends of the rule; nil where none gets requests. It is held where the target
+// group of one cannot be built.
 func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
 	refs := b.unit.rule.backends
 	weight := weights(refs)
@@ -219,7 +220,7 @@ func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
 	return &out, 0
 }
 
-// backend is the target group of one backend. Not ok: it leads nowhere, and its share goes to the others.
+// backend returns the target group of one backend. Not ok: it leads nowhere, and its share goes to the others.
 func (b *ruleBuilder) backend(ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok bool, _ model.Held) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:

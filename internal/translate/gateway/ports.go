@@ -30,7 +30,7 @@ type port struct {
 	at    finding.Origin
 }
 
-// applicationPorts are the ports of an application load balancer.
+// applicationPorts returns the ports of an application load balancer.
 func (t *translation) applicationPorts() []*port {
 	out := t.portsOf(func(p *port) { p.TLS = p.listeners[0].Spec.Protocol == gwv1.HTTPSProtocolType })
 	for _, p := range out {
@@ -43,7 +43,7 @@ func (t *translation) applicationPorts() []*port {
 	return out
 }
 
-// portsOf are the ports of valid listeners, ascending. protocol gives a port its protocol.
+// portsOf returns the ports of valid listeners, ascending. protocol gives a port its protocol.
 func (t *translation) portsOf(protocol func(*port)) []*port {
 	var out []*port
 	byNumber := map[int32]*port{}
@@ -68,7 +68,7 @@ func (t *translation) portsOf(protocol func(*port)) []*port {
 	return out
 }
 
-// listener is what listeners of both kinds of load balancers have.
+// listener returns what listeners of both kinds of load balancers have.
 func (t *translation) listener(p *port) model.Listener {
 	l := model.Listener{Port: p.Number, Base: p.Base, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{t.ref}}
 	if p.TLS {

@@ -53,7 +53,7 @@ func (d desiredRoutes) Serves(port int32, route finding.Ref, hosts []string) boo
 	return desires(d.stack, port, route, hosts)
 }
 
-// source is what events of a kind of stack are recorded with.
+// source returns what events of a kind of stack are recorded with.
 func source(kind model.Kind) string {
 	if kind == model.NLBGateway {
 		return string(gatewayconfig.NLBController)
@@ -84,7 +84,7 @@ func (f *Frontend) served(v *cluster.View, gw *gwv1.Gateway) bool {
 	return ours
 }
 
-// previousControllers are the names under which the stack of a Gateway wrote statuses that nothing renews any more.
+// previousControllers returns the names under which the stack of a Gateway wrote statuses that nothing renews any more.
 func (f *Frontend) previousControllers(v *cluster.View, id model.StackID, gw *gwv1.Gateway) []gwv1.GatewayController {
 	own := gatewayconfig.ALBController
 	if id.Kind == model.NLBGateway {

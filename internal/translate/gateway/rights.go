@@ -75,8 +75,8 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	return r.out, r.ask
 }
 
-// everything are all rules of a Gateway that its class gives to another controller while its load balancer is protected from
-// deletion. What only refuses requests needs no right.
+// everything returns all rules of a Gateway that its class gives to another controller while its load balancer is
+// protected from deletion. What only refuses requests needs no right.
 func everything(gw finding.Ref, have observed.Stack) model.Withdrawn {
 	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
 	w := model.Withdrawal{
@@ -154,7 +154,7 @@ func (r *rights) mayServe(port int32, actions []model.Action, host string) (find
 	return r.permitted(port, actions, r.ownersOrClaimants(actions, host), host)
 }
 
-// ownersOrClaimants are those whose rule for a hostname it may be.
+// ownersOrClaimants returns the owners or claimants whose rule for a hostname it may be.
 func (r *rights) ownersOrClaimants(actions []model.Action, host string) []finding.Ref {
 	if owners := r.ownersOf(actions); len(owners) > 0 {
 		return owners
@@ -175,9 +175,9 @@ func (r *rights) permitted(port int32, actions []model.Action, owners []finding.
 	return r.shown(owners), false
 }
 
-// claimantsOf are the routes of which a rule for a hostname may be that shows no owner in AWS, such as a redirect: those
-// that name the hostname, or any where none does. Without the first, the redirect of a route that has lost the hostname
-// would stay because another route has it now.
+// claimantsOf returns the routes of which a rule for a hostname may be that shows no owner in AWS, such as a redirect:
+// those that name the hostname, or any where none does. Without the first, the redirect of a route that has lost the
+// hostname would stay because another route has it now.
 func (r *rights) claimantsOf(host string) (out []finding.Ref) {
 	var all []finding.Ref
 	for n := range r.attached.Routes {
@@ -197,7 +197,7 @@ func forwardsNowhere(actions []model.Action) bool {
 	return !slices.ContainsFunc(actions, func(a model.Action) bool { _, ok := a.(model.Forward); return ok })
 }
 
-// shown is whom a withdrawal is reported to: a route of the Gateway, or otherwise the Gateway.
+// shown returns the object that a withdrawal is reported on: a route of the Gateway, or otherwise the Gateway.
 func (r *rights) shown(owners []finding.Ref) finding.Ref {
 	for n := range r.attached.Routes {
 		if ref := ownership.RefOf(r.attached.Routes[n].Object); slices.Contains(owners, ref) {
@@ -207,7 +207,7 @@ func (r *rights) shown(owners []finding.Ref) finding.Ref {
 	return r.gateway
 }
 
-// ownersOf are the routes that the target groups of actions were made for, or may have been.
+// ownersOf returns the routes that the target groups of actions were made for, or may have been.
 func (r *rights) ownersOf(actions []model.Action) (out []finding.Ref) {
 	for _, a := range actions {
 		if f, ok := a.(model.Forward); ok {
@@ -219,8 +219,8 @@ func (r *rights) ownersOf(actions []model.Action) (out []finding.Ref) {
 	return out
 }
 
-// ownersOfGroup are routes of the Gateway where it has one that the target group can be of, and otherwise all that its id
-// may mean.
+// ownersOfGroup returns routes of the Gateway where it has one that the target group can be of, and otherwise all that
+// its id may mean.
 func (r *rights) ownersOfGroup(arn string) []finding.Ref {
 	if out, known := r.owners[arn]; known {
 		return out
@@ -313,8 +313,8 @@ func (r *rights) mayForward(arn string) (finding.Ref, bool) {
 	return first, len(parts.Backends) == 0
 }
 
-// leadingTo are those of several Gateways whose load balancer is the target of a group; all of them while that is not
-// known.
+// leadingTo returns the Gateways of a list whose load balancer is the target of a group; all of them while that is
+// not known.
 func (r *rights) leadingTo(group string, of []finding.Ref) []finding.Ref {
 	targets, asked := r.have.Facts.ALBTargets[group]
 	if len(of) < 2 {

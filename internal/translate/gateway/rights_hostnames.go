@@ -32,7 +32,7 @@ func (r *rights) hostnames(l *observed.Listener) {
 	}
 }
 
-// hostsOf are the hostnames of a live rule; "" for any.
+// hostsOf returns the hostnames of a live rule; "" for any.
 func hostsOf(rule *observed.Rule) []string {
 	if hosts := (model.Rule{Conditions: rule.Conditions}).Hosts(); len(hosts) > 0 {
 		return hosts

@@ -20,7 +20,8 @@ type users struct{ class, gateway bool }
 
 func (u users) any() bool { return u.class || u.gateway }
 
-// usersOf are those of a LoadBalancerConfiguration. Classes count whether their controller is switched on or not.
+// usersOf returns the users of a LoadBalancerConfiguration. Classes count whether their controller is switched on or
+// not.
 func usersOf(v *cluster.View, namespace, name string) users {
 	var out users
 	classes := cluster.List[*gwv1.GatewayClass](v, cluster.Query{
@@ -71,7 +72,8 @@ func targetGroup(v *cluster.View, o *gwconfig.TargetGroupConfiguration) []cluste
 	return append(finalizer(o, TargetGroupFinalizer, by.any()), observedBy(o, o.Status, by)...)
 }
 
-// usersOfDefault are those of the LoadBalancerConfigurations that have a TargetGroupConfiguration as their default.
+// usersOfDefault returns the users of the LoadBalancerConfigurations that have a TargetGroupConfiguration as their
+// default.
 func usersOfDefault(v *cluster.View, o *gwconfig.TargetGroupConfiguration) users {
 	var out users
 	for _, lb := range cluster.List[*gwconfig.LoadBalancerConfiguration](v, cluster.Query{
@@ -163,7 +165,7 @@ func listenerRule(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Op
 	}})
 }
 
-// secretFault is what is wrong with the Secret of a client; "" if nothing.
+// secretFault returns what is wrong with the Secret of a client; "" if nothing.
 func secretFault(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Options) string {
 	for _, a := range o.Spec.Actions {
 		if a.AuthenticateOIDCConfig == nil {

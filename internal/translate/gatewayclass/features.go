@@ -18,7 +18,7 @@ var (
 	nlbFeatures = []gwv1.FeatureName{"TCPRoute", "UDPRoute"}
 )
 
-// supported are the features of a class in ascending order, as the standard asks for.
+// supported returns the features of a class in ascending order, as the standard asks for.
 func supported(alb, nlb, listenerSets bool) []gwv1.SupportedFeature {
 	names := slices.Clone(sharedFeatures)
 	if alb {

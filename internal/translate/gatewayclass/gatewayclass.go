@@ -41,8 +41,8 @@ var Kinds = []cluster.Kind{
 	cluster.KindListenerSet,
 }
 
-// Patches are what is to be written to an object of one of the Kinds so that it is as it should be; none where it is.
-// A view with an error makes the result meaningless. now is noted where other controllers expect a time.
+// Patches returns what is to be written to an object of one of the Kinds so that it is as it should be; none where it
+// is. A view with an error makes the result meaningless. now is noted where other controllers expect a time.
 func Patches(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) []cluster.Patch {
 	switch ref.Kind {
 	case cluster.KindGatewayClass:
@@ -72,7 +72,7 @@ func (o Options) serves(v *cluster.View) (alb, nlb bool) {
 	return o.ALB && v.Installed(cluster.KindHTTPRoute), o.NLB && v.Installed(cluster.KindTCPRoute)
 }
 
-// class is what is written to a GatewayClass. One of another controller, or whose kind of load balancer is not
+// class returns what is written to a GatewayClass. One of another controller, or whose kind of load balancer is not
 // served, is left alone.
 func class(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.Time) []cluster.Patch {
 	alb, nlb := opt.serves(v)
@@ -136,7 +136,7 @@ func accepted(problem *gatewayconfig.Problem) metav1.Condition {
 	return out
 }
 
-// classStatus are the fields of a status that are to be written; nil if it is as wanted. Conditions of others stay.
+// classStatus returns the fields of a status that are to be written; nil if it is as wanted. Conditions of others stay.
 func classStatus(obj cluster.Object, want []metav1.Condition, features []gwv1.SupportedFeature, now metav1.Time) any {
 	o, ok := obj.(*gwv1.GatewayClass)
 	if !ok {

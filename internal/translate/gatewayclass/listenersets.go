@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// Items are the objects that an object concerns: one of the Kinds itself, and for a route the ListenerSets about which it
-// has entries of ours, which may be gone.
+// Items returns the objects that an object concerns: one of the Kinds itself, and for a route the ListenerSets about
+// which it has entries of ours, which may be gone.
 func Items(obj cluster.Object) []cluster.Ref {
 	ref := cluster.RefOf(obj)
 	if slices.Contains(Kinds, ref.Kind) {

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// hostFields are the first fields of an Ingress that name the hosts, in their order.
+// hostFields returns the first fields of an Ingress that name the hosts, in their order.
 func hostFields(ing *networkingv1.Ingress, hosts []string) []string {
 	first := map[string]string{}
 	note := func(host, field string) {
@@ -39,7 +39,7 @@ func hostFields(ing *networkingv1.Ingress, hosts []string) []string {
 // certificateBuilder builds the certificates of listeners.
 type certificateBuilder struct{ *translation }
 
-// defaultPorts are the ports of a member that names none. TLS Secrets come on top of what is served without
+// defaultPorts returns the ports of a member that names none. TLS Secrets come on top of what is served without
 // them.
 func (t certificateBuilder) defaultPorts(m *member) []settings.ListenPort {
 	if len(m.set.Certificates.Value) > 0 || m.Secure {
@@ -112,7 +112,7 @@ func (t certificateBuilder) reportNoTLS(m *member) {
 	t.Found.Add(f)
 }
 
-// tlsSecrets are the Secrets in spec.tls whose certificates may be imported: those of a member that names
+// tlsSecrets returns the Secrets in spec.tls whose certificates may be imported: those of a member that names
 // no certificate and does not request one.
 func (t certificateBuilder) tlsSecrets(m *member) []assemble.TLSSecret {
 	if m.set.Certificates.Fault != nil || len(m.set.Certificates.Value) > 0 || m.Secure || m.Undetermined {
@@ -162,7 +162,7 @@ func (t certificateBuilder) holdImports(m *member, secrets []assemble.TLSSecret)
 	}
 }
 
-// claims are the hosts of all members, and the places of the members by age.
+// claims returns the hosts of all members, and the places of the members by age.
 func (t certificateBuilder) claims() (*assemble.HostClaims, map[*member]int) {
 	if t.hosts != nil {
 		return t.hosts, t.ages

@@ -50,7 +50,7 @@ func (f *Frontend) classify(v *cluster.View, ing *networkingv1.Ingress) classifi
 	return f.byDefault(v, ing)
 }
 
-// missingClass is the fault of an Ingress whose class does not exist. The text does not list classes, and the
+// missingClass returns the fault of an Ingress whose class does not exist. The text does not list classes, and the
 // one that was probably meant is looked for without subscribing: each change of one would be a change of all such
 // Ingresses, of which a tenant can make any number. "fulcrum explain" lists them.
 func missingClass(v *cluster.View, ing *networkingv1.Ingress, name string) classified {

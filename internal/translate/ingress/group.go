@@ -131,7 +131,7 @@ func (g *group) keepLoadBalancer(leaving func(*member) model.Member) {
 	}
 }
 
-// candidates are the Ingresses that may belong to the stack, or did.
+// candidates returns the Ingresses that may belong to the stack, or did.
 func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1.Ingress {
 	if id.Namespace != "" {
 		if ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, id.Namespace, id.Name); ok {

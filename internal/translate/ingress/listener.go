@@ -76,7 +76,7 @@ func (t *translation) reportDropped(all, made []model.Rule) {
 	}
 }
 
-// hostsOf are the hosts that an Ingress wants certificates for.
+// hostsOf returns the hosts that an Ingress wants certificates for.
 func hostsOf(ing *networkingv1.Ingress) []string {
 	var out []string
 	for _, r := range ing.Spec.Rules {

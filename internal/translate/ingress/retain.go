@@ -67,7 +67,7 @@ func (t retainedBuilder) retain(m *member) {
 	t.Stack.Held.Members = append(t.Stack.Held.Members, kept)
 }
 
-// answers are the member's rules that forward to no target group of the stack, on any of its ports.
+// answers returns the member's rules that forward to no target group of the stack, on any of its ports.
 func (t retainedBuilder) answers(m *member) []model.Rule {
 	t.Stack.LoadBalancer = &model.LoadBalancer{}
 	var out []model.Rule

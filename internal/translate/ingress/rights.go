@@ -94,7 +94,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	return out, unknown
 }
 
-// targetGroupsOf are the ARNs of the target groups that actions forward to.
+// targetGroupsOf returns the ARNs of the target groups that actions forward to.
 func targetGroupsOf(actions []model.Action) (out []string) {
 	for _, a := range actions {
 		if forward, ok := a.(model.Forward); ok {

@@ -110,7 +110,7 @@ func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool
 	return compose(others, host, path), ok
 }
 
-// ownConditions are the path's host and path alone.
+// ownConditions returns the path's host and path alone.
 func (t *translation) ownConditions(m *member, p rulePath) []model.Condition {
 	alone := p
 	alone.path.Backend = networkingv1.IngressBackend{}
@@ -133,7 +133,7 @@ func compose(others []model.Condition, host model.HostHeader, path model.PathPat
 	return out
 }
 
-// pathPattern is the path condition of a path alone.
+// pathPattern returns the path condition of a path alone.
 func (t *translation) pathPattern(m *member, p rulePath) (model.PathPattern, bool) {
 	raw := p.path.Path
 	if raw == "" {

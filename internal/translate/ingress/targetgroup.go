@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// targetGroup is what stands for the target group of a Service port in actions; false if it is at fault.
+// targetGroup returns what stands for the target group of a Service port in actions; false if it is at fault.
 func (t *translation) targetGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) (handle string, ok bool) {
 	key := assemble.GroupKey{Owner: m.Ref, Service: svc.Name, Port: port}
 	return t.groups.Ask(key, func() *model.TargetGroup { return t.buildGroup(m, svc, port, at) })

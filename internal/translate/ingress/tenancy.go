@@ -87,7 +87,7 @@ func (t hostBuilder) assignHosts() {
 	}
 }
 
-// hostClaims are the hosts that the members of each namespace use, in the order in which they are granted.
+// hostClaims returns the hosts that the members of each namespace use, in the order in which they are granted.
 func (t hostBuilder) hostClaims() []*hostClaim {
 	live := t.liveHosts()
 	byKey := map[[2]string]*hostClaim{}
@@ -147,7 +147,7 @@ func (o *hostOwners) against(namespace, host string) *hostClaim {
 	return nil
 }
 
-// hostsUsed are the host patterns of a member's rules and default backend, in order and without repeats.
+// hostsUsed returns the host patterns of a member's rules and default backend, in order and without repeats.
 func (t hostBuilder) hostsUsed(m *member) []string {
 	var out []string
 	if m.ing.Spec.DefaultBackend != nil {
@@ -168,7 +168,7 @@ func (t hostBuilder) hostsUsed(m *member) []string {
 	return members.Sorted(out)
 }
 
-// hostPatterns are the hosts of a rule with a host and further conditions, in lower case.
+// hostPatterns returns the hosts of a rule with a host and further conditions, in lower case.
 func hostPatterns(host string, extra []model.Condition) []string {
 	var out []string
 	if host != "" {
@@ -192,7 +192,7 @@ func hostPatterns(host string, extra []model.Condition) []string {
 	return out
 }
 
-// liveHosts are the namespaces and hosts of live rules that forward to target groups of one namespace.
+// liveHosts returns the namespaces and hosts of live rules that forward to target groups of one namespace.
 func (t hostBuilder) liveHosts() map[[2]string]bool {
 	out := map[[2]string]bool{}
 	lb := t.LiveLoadBalancer()
@@ -251,7 +251,7 @@ func (t hostBuilder) mayUse(m *member, field string, hosts []string) bool {
 	return true
 }
 
-// foreignHosts are the hosts that belong to other namespaces than that of a member.
+// foreignHosts returns the hosts that belong to other namespaces than that of a member.
 func (t hostBuilder) foreignHosts(namespace string) []string {
 	if t.owners == nil {
 		return nil

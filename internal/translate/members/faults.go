@@ -37,7 +37,7 @@ func (t *Translation) Block(m *Member, f *settings.Fault, used bool) {
 	}
 }
 
-// MemberOf is the member that an origin belongs to. Class parameters get no events, so what is written
+// MemberOf returns the member that an origin belongs to. Class parameters get no events, so what is written
 // there is reported on the first member.
 func (t *Translation) MemberOf(o finding.Origin) *Member {
 	for _, m := range t.Members {

@@ -78,7 +78,7 @@ func speakersOf(members []*Member, get func(*Member) settings.Opt[map[string]str
 	return out
 }
 
-// of are the members to which a finding about a key is reported, in order.
+// of returns the members to which a finding about a key is reported, in order.
 func (s speakers) of(key string, byClass map[*Member]string) []*Member {
 	out := slices.Clone(s.ofKey[key])
 	if s.unavailable != nil {
@@ -91,7 +91,7 @@ func (s speakers) of(key string, byClass map[*Member]string) []*Member {
 	return slices.Compact(out)
 }
 
-// classAsks are the members whose classes ask for the live value of a key that the first member's class
+// classAsks returns the members whose classes ask for the live value of a key that the first member's class
 // leaves open.
 func (t *Translation) classAsks(members []*Member, key string, class func(settings.Class) map[string]string, current func() Incumbent[string]) map[*Member]string {
 	var out map[*Member]string
@@ -114,7 +114,7 @@ func (t *Translation) classAsks(members []*Member, key string, class func(settin
 	return out
 }
 
-// liveKey is the incumbent of a key. The live values are read when they are compared.
+// liveKey returns the incumbent of a key. The live values are read when they are compared.
 func liveKey(k string, live func() map[string]string, same func(a, b string) bool) func() Incumbent[string] {
 	return func() Incumbent[string] {
 		values := live()
@@ -156,7 +156,7 @@ func (t *Translation) ClassKey(members []*Member, what, key, value string, class
 	return value
 }
 
-// Askers are where members, or their classes, ask for keys of a map.
+// Askers returns where members, or their classes, ask for keys of a map.
 func Askers(members []*Member, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string) []finding.Origin {
 	var out []finding.Origin
 	seen := map[finding.Origin]bool{}

@@ -13,7 +13,7 @@ import (
 
 // This file reads from the observation which value of a contested setting is live.
 
-// LiveLoadBalancer is the load balancer of the stack as observed; nil if there is none or it is not known.
+// LiveLoadBalancer returns the load balancer of the stack as observed; nil if there is none or it is not known.
 func (t *Translation) LiveLoadBalancer() *observed.LoadBalancer {
 	if t.Live == nil {
 		return nil
@@ -21,7 +21,7 @@ func (t *Translation) LiveLoadBalancer() *observed.LoadBalancer {
 	return plan.Serving(*t.Live, model.LoadBalancerID)
 }
 
-// LiveFrontend is the frontend NLB as observed.
+// LiveFrontend returns the frontend NLB as observed.
 func (t *Translation) LiveFrontend() *observed.LoadBalancer {
 	if t.Live == nil {
 		return nil
@@ -55,7 +55,7 @@ func FieldOf[T comparable](lb *observed.LoadBalancer, get func(*observed.LoadBal
 	}
 }
 
-// LiveAttributes are the attributes of a live resource, nil if they were not read. Only a contested
+// LiveAttributes returns the attributes of a live resource, nil if they were not read. Only a contested
 // attribute is worth reading here; the plan reads them where they are to be changed.
 func (t *Translation) LiveAttributes(lb *observed.LoadBalancer) map[string]string {
 	if lb == nil || !t.Compare(model.AskAttributes{Of: string(plan.LoadBalancer), ARN: lb.ARN}, lb.Attributes != nil) {
@@ -64,7 +64,7 @@ func (t *Translation) LiveAttributes(lb *observed.LoadBalancer) map[string]strin
 	return lb.Attributes
 }
 
-// LiveListenerAttributes are those of the live listener of a port, likewise.
+// LiveListenerAttributes returns the attributes of the live listener of a port, likewise.
 func (t *Translation) LiveListenerAttributes(port int32) map[string]string {
 	l := t.LiveLoadBalancer().OnPort(port)
 	if l == nil || !t.Compare(model.AskAttributes{Of: string(plan.Listener), ARN: l.ARN}, l.Attributes != nil) {
@@ -73,7 +73,7 @@ func (t *Translation) LiveListenerAttributes(port int32) map[string]string {
 	return l.Attributes
 }
 
-// LiveBackendGroup is the id of the shared backend group, empty if there is none.
+// LiveBackendGroup returns the id of the shared backend group, empty if there is none.
 func (t *Translation) LiveBackendGroup() string {
 	if t.BackendGroup == "" && t.Live != nil && t.Live.Facts.BackendGroup != nil {
 		return t.Live.Facts.BackendGroup.ID
@@ -112,7 +112,7 @@ func (t *Translation) liveProtocol(lp settings.ListenPort) (same, known bool) {
 	return l.Protocol == lp.Protocol(), true
 }
 
-// LiveTags are the tags of a live resource that users have set.
+// LiveTags returns the tags of a live resource that users have set.
 func LiveTags(tags map[string]string) map[string]string {
 	if tags == nil {
 		return nil

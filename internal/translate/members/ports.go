@@ -24,12 +24,12 @@ type Port struct {
 	Held bool
 }
 
-// Listens is the port with its protocol.
+// Listens returns the port with its protocol.
 func (p *Port) Listens() settings.ListenPort {
 	return settings.ListenPort{Port: p.Number, Base: p.Base, TLS: p.TLS}
 }
 
-// All are the members with rules to place on the port, in the order given.
+// All returns the members with rules to place on the port, in the order given.
 func (p *Port) All(order []*Member) []*Member {
 	if len(p.Outvoted) == 0 {
 		return p.Members

@@ -25,7 +25,7 @@ func (t *Translation) previousClassDecides(missing *Member) bool {
 	})
 }
 
-// absentFrom is a previous member whose class cannot be read and that is served on a port; nil if there is
+// absentFrom returns a previous member whose class cannot be read and that is served on a port; nil if there is
 // none.
 func (t *Translation) absentFrom(number int32) *Member {
 	l := t.LiveLoadBalancer().OnPort(number)

@@ -40,7 +40,7 @@ type Kind interface {
 	Shows(v *cluster.View, m model.Member) bool
 }
 
-// Patches are the events and the status of the members: an event for each finding on the object to blame, and
+// Patches returns the events and the status of the members: an event for each finding on the object to blame, and
 // for success where something changed.
 func Patches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 	var out []cluster.Patch
@@ -79,7 +79,7 @@ func RefTo(r finding.Ref) cluster.Ref {
 	return cluster.Ref{Kind: cluster.Kind(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }
 
-// Event is the event of a finding; false if there is no object for it. leaving are members that leave.
+// Event returns the event of a finding; false if there is no object for it. leaving are members that leave.
 func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 	if x.Object.IsZero() || x.Object.Namespace == "" {
 		return cluster.Event{}, false
@@ -140,7 +140,7 @@ func statuses(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 	return out
 }
 
-// Listens are the ports on which the load balancer that clients use listens after a run.
+// Listens returns the ports on which the load balancer that clients use listens after a run.
 func Listens(o engine.Outcome) []int32 {
 	ports := slices.Clone(o.Plan.Ports)
 	if len(o.Plan.Shown) == 0 {
@@ -149,7 +149,7 @@ func Listens(o engine.Outcome) []int32 {
 	return ports
 }
 
-// PlanTooLarge is the event of a plan for which the annotations of an object have no room.
+// PlanTooLarge returns the event of a plan for which the annotations of an object have no room.
 func PlanTooLarge(ref finding.Ref, annotation string, size int, fix string) cluster.Event {
 	e, _ := Event(finding.Finding{
 		Object: ref, Field: annotation, Reason: finding.PlanTooLarge,

@@ -14,8 +14,8 @@ const (
 	preserveClientIP = "preserve_client_ip.enabled"
 )
 
-// attributes are those of the target group of one port of a Service, and whether its targets see the addresses
-// of clients.
+// attributes returns the attributes of the target group of one port of a Service, and whether its targets see the
+// addresses of clients.
 func attributes(set settings.NetworkTargets, port int32, of model.TargetType) (out map[string]string, preserved bool) {
 	out = map[string]string{proxyProtocol: "false"}
 	maps.Copy(out, set.Attributes.Value)

@@ -41,7 +41,7 @@ func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
 	return len(g.members)+len(g.leaving) > 0 || g.excluded
 }
 
-// own is the stack of a Service alone.
+// own returns the stack of a Service alone.
 func own(svc *corev1.Service) model.StackID {
 	return model.StackID{Kind: model.Service, Namespace: svc.Namespace, Name: svc.Name}
 }

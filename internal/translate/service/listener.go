@@ -54,7 +54,7 @@ func (t *translation) listener(p *port) model.Listener {
 	return l
 }
 
-// forward is the default action of a port: to its own target group, and to others by weight where an annotation
+// forward returns the default action of a port: to its own target group, and to others by weight where an annotation
 // asks for that.
 func (t *translation) forward(p *port, key string) (model.Forward, bool) {
 	asked := p.of.set.Actions[key]
@@ -82,7 +82,7 @@ func (t *translation) forward(p *port, key string) (model.Forward, bool) {
 	return out, ok
 }
 
-// weighted is the target group of one entry of a weighted forward.
+// weighted returns the target group of one entry of a weighted forward.
 func (t *translation) weighted(p *port, to settings.NetworkTarget, at finding.Origin, i int) (model.GroupRef, bool) {
 	if to.ARN != "" {
 		return model.GroupRef{ARN: to.ARN}, true
@@ -133,7 +133,7 @@ type target struct {
 	at       finding.Origin
 }
 
-// targetGroup is what stands for the target group in actions; false if it is at fault.
+// targetGroup returns what stands for the target group in actions; false if it is at fault.
 func (t *translation) targetGroup(a target) (handle string, ok bool) {
 	name := a.svc.Name
 	if a.svc != a.port.of.svc && a.protocol != a.port.targets {
@@ -202,7 +202,7 @@ func (t *translation) buildGroup(a target) *model.TargetGroup {
 	return &g.TargetGroup
 }
 
-// ranges are the clients of a backend: those of its own spec, or else those of the Service that owns the load
+// ranges returns the clients of a backend: those of its own spec, or else those of the Service that owns the load
 // balancer.
 func ranges(svc *corev1.Service, owner *member) []string {
 	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {

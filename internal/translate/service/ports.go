@@ -80,7 +80,7 @@ func (t *translation) listeners(m *member) []*port {
 	return out
 }
 
-// baseOf is the protocol of a listener for one port of a Service, without TLS and QUIC.
+// baseOf returns the protocol of a listener for one port of a Service, without TLS and QUIC.
 func baseOf(p *corev1.ServicePort) model.Base {
 	if p.Protocol == "" {
 		return model.TCP
@@ -126,7 +126,7 @@ func (t *translation) merge(p *port, same []int) {
 	}
 }
 
-// typeOf is the type of a Service's targets.
+// typeOf returns the type of a Service's targets.
 func (t *translation) typeOf(m *member) model.TargetType {
 	return m.set.Target.Type.Or(t.opt.DefaultTargetType)
 }

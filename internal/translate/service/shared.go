@@ -21,8 +21,8 @@ import (
 // One load balancer for several Services: which Service belongs to it, who has a port, and how a Service moves to
 // it and away.
 
-// place is the stack that an accepted Service asks for: its own, or one that it shares. A Service whose annotation is
-// not valid stays where it is.
+// place returns the stack that an accepted Service asks for: its own, or one that it shares. A Service whose annotation
+// is not valid stays where it is.
 func (f *Frontend) place(v *cluster.View, svc *corev1.Service) (model.StackID, *settings.Fault) {
 	name, shares := svc.Annotations[cluster.LoadBalancerGroupAnnotation]
 	if !shares {
@@ -46,7 +46,7 @@ func (f *Frontend) place(v *cluster.View, svc *corev1.Service) (model.StackID, *
 	}
 }
 
-// candidates are the Services that may belong to a stack, or did.
+// candidates returns the Services that may belong to a stack, or did.
 func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 	name, shared := naming.SharedName(id)
 	if !shared {
@@ -243,7 +243,7 @@ func (t sharedBuilder) previousScheme(m *member) model.Scheme {
 	return ""
 }
 
-// shows is the load balancer in the status of a Service, "" if there is none.
+// shows returns the load balancer in the status of a Service, "" if there is none.
 func (m *member) shows() string {
 	if at := m.svc.Status.LoadBalancer.Ingress; len(at) > 0 {
 		return at[0].Hostname

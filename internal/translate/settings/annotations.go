@@ -39,7 +39,7 @@ func (a Annotations) Rows() []Row { return slices.Clone(a.rows) }
 // Rows lists every annotation of Ingresses in the order of the reference page.
 func Rows() []Row { return IngressAnnotations.Rows() }
 
-// Advice is what annotations of an object hardly say on purpose: keys that nothing reads, and values that
+// Advice returns what annotations of an object hardly say on purpose: keys that nothing reads, and values that
 // are read in an unexpected way.
 func (a Annotations) Advice(annotations map[string]string, object finding.Ref) finding.List {
 	var found finding.List

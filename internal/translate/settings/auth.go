@@ -31,7 +31,7 @@ type Auth struct {
 // Over overlays: each setting comes from a where it is present there, and otherwise from b.
 func (a Auth) Over(b Auth) Auth { return override(a, b) }
 
-// Faults are the settings that could not be read.
+// Faults returns the settings that could not be read.
 func (a Auth) Faults() []Fault { return faultsOf(a) }
 
 // CognitoIDP is a user pool.

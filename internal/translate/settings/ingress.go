@@ -140,7 +140,7 @@ func (t TargetGroup) Over(b TargetGroup) TargetGroup {
 	return out
 }
 
-// Faults are the settings that could not be read, except control ports, which are read by port.
+// Faults returns the settings that could not be read, except control ports, which are read by port.
 func (t TargetGroup) Faults() []Fault { return faultsOf(t) }
 
 // AddOns are associations with other AWS services.
@@ -170,7 +170,7 @@ type FrontendHealth struct {
 	Interval, Timeout, Healthy, Unhealthy Opt[int32]
 }
 
-// Faults are the settings that could not be read, the switch itself left out.
+// Faults returns the settings that could not be read, the switch itself left out.
 func (f Frontend) Faults() []Fault {
 	f.FrontendNLB = Opt[bool]{}
 	return append(faultsOf(f), faultsOf(f.FrontendHealth)...)

@@ -76,7 +76,7 @@ func plainError(raw string, err error) error {
 // mostBefore is how much of the text before a mistake is shown.
 const mostBefore = 24
 
-// after is the text before a mistake, "" if there is none.
+// after returns the text before a mistake, "" if there is none.
 func after(raw string, offset int64) string {
 	before := []rune(strings.ToValidUTF8(raw[:min(max(offset, 0), int64(len(raw)))], "?"))
 	switch {

@@ -85,7 +85,7 @@ func unknownIn(raw any, t reflect.Type, at string, found func(field, meant strin
 	}
 }
 
-// fieldNamed is the field that encoding/json decodes a key into.
+// fieldNamed returns the field that encoding/json decodes a key into.
 func fieldNamed(t reflect.Type, key string) (reflect.StructField, bool) {
 	for i := range t.NumField() {
 		if f := t.Field(i); strings.EqualFold(jsonName(f), key) {

@@ -27,7 +27,7 @@ func (p ListenPort) Protocol() string {
 	return l.Protocol()
 }
 
-// Key is the protocol and the port, as in listener-attributes.HTTPS-443.
+// Key returns the protocol and the port, as in listener-attributes.HTTPS-443.
 func (p ListenPort) Key() string { return fmt.Sprintf("%s-%d", p.Protocol(), p.Port) }
 
 // ListenPorts reads [{"HTTP":80},{"HTTPS":443}] into ports in ascending order without repeats.

@@ -90,7 +90,7 @@ func notEmpty(raw string) (string, error) {
 	return raw, nil
 }
 
-// capacity is a map that may only hold CapacityUnits, a number of 32 bits.
+// capacity returns a map that may only hold CapacityUnits, a number of 32 bits.
 func capacity(raw string) (map[string]string, error) {
 	m, err := Map(raw)
 	if err != nil {

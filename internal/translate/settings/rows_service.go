@@ -216,7 +216,7 @@ func serviceHealthRows() []row[LoadBalancerService] {
 	}
 }
 
-// inTreeRows are annotations that only the controller within Kubernetes reads.
+// inTreeRows returns annotations that only the controller within Kubernetes reads.
 func inTreeRows() []row[LoadBalancerService] {
 	const group = "Ignored"
 	var out []row[LoadBalancerService]

@@ -64,7 +64,7 @@ type NetworkTargets struct {
 	ProxyProtocolPorts Opt[[]int32]
 }
 
-// Faults are the settings of all target groups that could not be read.
+// Faults returns the settings of all target groups that could not be read.
 func (t NetworkTargets) Faults() []Fault {
 	return append(t.TargetGroup.Faults(), faultsOf(t)...)
 }
@@ -85,7 +85,7 @@ func ParseLoadBalancerService(annotations map[string]string, object finding.Ref)
 	return in
 }
 
-// MemberFaults are the faults that hold everything of the Service, because they are about its ports or about
+// MemberFaults returns the faults that hold everything of the Service, because they are about its ports or about
 // the load balancer as a whole.
 func (in LoadBalancerService) MemberFaults() []Fault { return in.faults }
 

@@ -51,7 +51,7 @@ func proxyProtocol(raw string) (bool, error) {
 	return true, nil
 }
 
-// portNumbers is a List of whole numbers.
+// portNumbers returns a List of whole numbers.
 func portNumbers(raw string) ([]int32, error) {
 	items, _ := List(raw)
 	out := make([]int32, 0, len(items))
@@ -65,7 +65,7 @@ func portNumbers(raw string) ([]int32, error) {
 	return out, nil
 }
 
-// addresses is a List of addresses of one family, in canonical form.
+// addresses returns a List of addresses of one family, in canonical form.
 func addresses(family string, of func(netip.Addr) bool) func(string) ([]string, error) {
 	return func(raw string) ([]string, error) {
 		items, _ := List(raw)
@@ -83,7 +83,7 @@ func addresses(family string, of func(netip.Addr) bool) func(string) ([]string, 
 // AutoAssigned stands for a source NAT prefix that AWS chooses.
 const AutoAssigned = "auto_assigned"
 
-// sourceNATPrefixes is a List of IPv6 ranges of 80 bits, as they are written.
+// sourceNATPrefixes returns a List of IPv6 ranges of 80 bits, as they are written.
 func sourceNATPrefixes(raw string) ([]string, error) {
 	items, _ := List(raw)
 	for _, item := range items {

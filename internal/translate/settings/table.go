@@ -107,7 +107,7 @@ func keyed[S, T any](parse func(string) (T, error), at func(*S) *map[string]Opt[
 	}
 }
 
-// MemberFaults are the faults that hold everything of the member, because they are about its
+// MemberFaults returns the faults that hold everything of the member, because they are about its
 // ports or about the load balancer as a whole. A setting that class parameters replace has no
 // fault.
 func (in Ingress) MemberFaults() []Fault { return in.faults }

@@ -66,7 +66,7 @@ func List(raw string) ([]string, error) {
 	return items, nil
 }
 
-// CIDRs is a List of address ranges. Host bits are allowed; the canonical form has none.
+// CIDRs returns a List of address ranges. Host bits are allowed; the canonical form has none.
 func CIDRs(raw string) ([]string, error) {
 	items, _ := List(raw)
 	for i, item := range items {

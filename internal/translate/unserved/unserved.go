@@ -41,7 +41,7 @@ const (
 	targetTypeAnnotation   = settings.ServicePrefix + "aws-load-balancer-nlb-target-type"
 )
 
-// Items are the object itself if there is something to report about it.
+// Items returns the object itself if there is something to report about it.
 func Items(v *cluster.View, obj cluster.Object, opt Options) []cluster.Ref {
 	if len(about(v, obj, opt)) == 0 {
 		return nil
@@ -111,7 +111,7 @@ func mistyped(value string, known ...string) bool {
 	return !slices.Contains(known, value) && finding.Nearest(value, known) != ""
 }
 
-// quoted is a value with the one that was probably meant.
+// quoted returns a value with the one that was probably meant.
 func quoted(value string, known ...string) string {
 	return fmt.Sprintf("%q is not one of this controller%s", finding.Cut(value), finding.DidYouMean(value, known))
 }
@@ -133,7 +133,7 @@ func ingressClass(v *cluster.View, c *networkingv1.IngressClass) finding.List {
 	return out
 }
 
-// ofClass is the finding about an object whose class has a mistyped controller.
+// ofClass returns the finding about an object whose class has a mistyped controller.
 func ofClass(obj cluster.Object, field, kind, name, wrong string) finding.Finding {
 	return notServed(obj, field, fmt.Sprintf("%s %s: %s; nothing is made", kind, name, wrong), "correct the class, or name another one")
 }
@@ -166,7 +166,7 @@ func ingress(v *cluster.View, ing *networkingv1.Ingress, opt Options) finding.Li
 		"name a class with spec.controller "+cluster.IngressController+", or mark one as default")}
 }
 
-// gatewayClasses are the names of the classes of this controller. A change of them brings no run about: a tenant can
+// gatewayClasses returns the names of the classes of this controller. A change of them brings no run about: a tenant can
 // make any number of Gateways without a class.
 func gatewayClasses(v *cluster.View) (out []string) {
 	for _, c := range cluster.List[*gwv1.GatewayClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindGatewayClass}) {

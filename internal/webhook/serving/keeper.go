@@ -52,7 +52,7 @@ type Keeper struct {
 	reported map[string]bool
 }
 
-// Certificate is the one to serve; nil before the first Sync.
+// Certificate returns the one to serve; nil before the first Sync.
 func (k *Keeper) Certificate() *tls.Certificate { return k.served.Load() }
 
 // Sync brings Secret, bundle, certificate and match conditions up to date. After an error the former
@@ -99,7 +99,7 @@ func (k *Keeper) sync(ctx context.Context) error {
 	return nil
 }
 
-// names are the host names that the API server may call.
+// names returns the host names that the API server may call.
 func (k *Keeper) names() []string {
 	n := k.Service + "." + k.Namespace
 	return []string{n, n + ".svc", n + ".svc.cluster.local"}

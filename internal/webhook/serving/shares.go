@@ -79,7 +79,7 @@ func (s *shares) free(c *claim) {
 	}
 }
 
-// largest is the oldest claim of the address that has most, if that is more than n; nil if there is none.
+// largest returns the oldest claim of the address that has most, if that is more than n; nil if there is none.
 func (s *shares) largest(n int) *claim {
 	var out *claim
 	for address, o := range s.by {

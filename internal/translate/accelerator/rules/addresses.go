@@ -66,7 +66,7 @@ func sameAddresses(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// RegionOf is the region in the ARN of an endpoint; empty for ids of instances and addresses, which have none.
+// RegionOf returns the region in the ARN of an endpoint; empty for ids of instances and addresses, which have none.
 func RegionOf(endpointID string) string {
 	parts := strings.SplitN(endpointID, ":", 6)
 	if len(parts) == 6 && parts[0] == "arn" {

@@ -32,7 +32,7 @@ type spans struct {
 	widest []span
 }
 
-// spansOf are the ranges of the listeners that count.
+// spansOf returns the ranges of the listeners that count.
 func spansOf(s Subject, counts func(aga.Listener) bool) spans {
 	var out spans
 	for i, l := range s.Spec.Listeners {
@@ -69,8 +69,8 @@ func (s spans) with(port int32) (span, bool) {
 	return s.widest[n-1], true
 }
 
-// overlapping are the ranges that have a port in common with another one, each with one of these, in the order of the
-// spec.
+// overlapping returns the ranges that have a port in common with another one, each with one of these, in the order of
+// the spec.
 func (s spans) overlapping() [][2]span {
 	var out [][2]span
 	for i, r := range s.sorted {

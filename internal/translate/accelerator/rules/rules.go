@@ -42,7 +42,7 @@ type Violation struct {
 	key string
 }
 
-// Text is the violation in a line.
+// Text returns the violation in a line.
 func (v Violation) Text() string {
 	return finding.Printable(v.Field + ": " + v.Message + "; " + v.Fix)
 }

@@ -23,8 +23,8 @@ func condition[T, R ~string](of T, status metav1.ConditionStatus, reason R, mess
 	return metav1.Condition{Type: string(of), Status: status, Reason: string(reason), Message: message, ObservedGeneration: generation}
 }
 
-// merged are the wanted conditions, then those of other types that are there. The transition time of a condition whose
-// status stays is kept. PartiallyInvalid is there only where it is True.
+// merged returns the wanted conditions, then those of other types that are there. The transition time of a condition
+// whose status stays is kept. PartiallyInvalid is there only where it is True.
 func merged(have, want []metav1.Condition, now metav1.Time) []metav1.Condition {
 	out := slices.Clone(want)
 	for i := range out {
@@ -57,8 +57,8 @@ func timeless(all []metav1.Condition) []metav1.Condition {
 	return out
 }
 
-// mergedListeners are the wanted entries with the transition times of those that are there, and reports whether any of
-// them differs. Neither the order of entries nor that of their kinds matters.
+// mergedListeners returns the wanted entries with the transition times of those that are there, and reports whether any
+// of them differs. Neither the order of entries nor that of their kinds matters.
 func mergedListeners(have, want []gwv1.ListenerStatus, now metav1.Time) (out []gwv1.ListenerStatus, differ bool) {
 	differ = len(have) != len(want)
 	for _, w := range want {

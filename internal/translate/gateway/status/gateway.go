@@ -51,7 +51,7 @@ func (r *Status) OfGateway() cluster.Patch {
 	}}
 }
 
-// accepted is the condition of the Gateway about what it asks for.
+// accepted returns the condition of the Gateway about what it asks for.
 func (r *Status) accepted() metav1.Condition {
 	const of = gwv1.GatewayConditionAccepted
 	generation := r.Gateway.Generation
@@ -97,8 +97,9 @@ func (r *Status) accepted() metav1.Condition {
 	return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonAccepted, advice, generation)
 }
 
-// programmed is the condition of the Gateway about its load balancer. Where that is True its message is the ARN, which
-// Gateways in front of this one read. It is left alone where nothing is known: a load balancer that was there serves on.
+// programmed returns the condition of the Gateway about its load balancer. Where that is True its message is the ARN,
+// which Gateways in front of this one read. It is left alone where nothing is known: a load balancer that was there
+// serves on.
 func (r *Status) programmed() (metav1.Condition, bool) {
 	const of = gwv1.GatewayConditionProgrammed
 	lb, live := r.live()

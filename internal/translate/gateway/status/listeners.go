@@ -26,7 +26,7 @@ type listenerVerdict struct {
 	attached int32
 }
 
-// wrong is what is wrong with a listener, "" if nothing is.
+// wrong returns what is wrong with a listener, "" if nothing is.
 func (v listenerVerdict) wrong() string {
 	return firstProblem(v.accepted, v.resolved, v.stopped).Message
 }
@@ -117,7 +117,7 @@ func (r listenerReport) refuses(port int32) bool {
 		!slices.ContainsFunc(lb.Listeners, func(l model.Listener) bool { return l.Port == port }) && !slices.Contains(r.ports, port)
 }
 
-// unprogrammed is why a listener is not in service.
+// unprogrammed returns why a listener is not in service.
 func (r listenerReport) unprogrammed(l *attach.Listener, v *listenerVerdict) attach.Problem {
 	lb, live := r.live()
 	switch {
@@ -138,7 +138,8 @@ func (r listenerReport) unprogrammed(l *attach.Listener, v *listenerVerdict) att
 	return attach.Problem{}
 }
 
-// cause is the first error on the Gateway or on a route of the port, which may be why the load balancer does not listen there.
+// cause returns the first error on the Gateway or on a route of the port, which may be why the load balancer does not
+// listen there.
 func (r listenerReport) cause(port int32) string {
 	refs := []finding.Ref{r.ref()}
 	for _, a := range r.Attached.OnPort(gwv1.PortNumber(port)) {
@@ -158,8 +159,8 @@ func (r listenerReport) cause(port int32) string {
 	return "see the events of the Gateway and the status of the routes"
 }
 
-// servesNothing is why none of the listeners is in service, though AWS has the load balancer. It is none if one is, or if
-// none is to be, as none has a route.
+// servesNothing returns why none of the listeners is in service, though AWS has the load balancer. It is none if one
+// is, or if none is to be, as none has a route.
 func (r listenerReport) servesNothing() attach.Problem {
 	if lb, live := r.live(); !live || !lb.Active || len(r.ports) > 0 || r.Outcome.Stack.Held.Everything {
 		return attach.Problem{}
@@ -187,7 +188,7 @@ func (r *Status) countListeners(parent finding.Ref) (valid, all int) {
 	return valid, all
 }
 
-// listenerEntries are the statuses of the listeners of a Gateway or a ListenerSet.
+// listenerEntries returns the statuses of the listeners of a Gateway or a ListenerSet.
 func (r listenerReport) listenerEntries(parent finding.Ref) []gwv1.ListenerStatus {
 	out := []gwv1.ListenerStatus{}
 	for i, l := range r.Attached.Listeners {
@@ -201,7 +202,7 @@ func (r listenerReport) listenerEntries(parent finding.Ref) []gwv1.ListenerStatu
 	return out
 }
 
-// listenerConditions are the conditions of a listener, in a fixed order.
+// listenerConditions returns the conditions of a listener, in a fixed order.
 func (r listenerReport) listenerConditions(l attach.Listener, v listenerVerdict) []metav1.Condition {
 	generation := r.generationOf(l.Parent)
 	out := []metav1.Condition{
@@ -231,7 +232,7 @@ func (r listenerReport) listenerConditions(l attach.Listener, v listenerVerdict)
 	return out
 }
 
-// generationOf is the generation of a Gateway or a ListenerSet that was read.
+// generationOf returns the generation of a Gateway or a ListenerSet that was read.
 func (r *Status) generationOf(parent finding.Ref) int64 {
 	for _, s := range r.Attached.Sets {
 		if parent == ownership.RefOf(s.Object) {

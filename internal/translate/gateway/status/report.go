@@ -50,12 +50,12 @@ type Status struct {
 	listeners []listenerVerdict // by place in Attached.Listeners
 }
 
-// Parts are the edits of routes and ListenerSets.
+// Parts returns the edits of routes and ListenerSets.
 func (r *Status) Parts() []cluster.Patch { return append(r.routeEdits(), r.setEdits()...) }
 
 func (r *Status) ref() finding.Ref { return ownership.RefOf(r.Gateway) }
 
-// live is the load balancer of the Gateway; false if there is none, or it is not known.
+// live returns the load balancer of the Gateway; false if there is none, or it is not known.
 func (r *Status) live() (engine.Live, bool) {
 	lb, ok := r.Outcome.Live[model.LoadBalancerID]
 	return lb, ok
@@ -74,8 +74,8 @@ func (r *Status) Refused() bool {
 	return meta.IsStatusConditionFalse(r.Gateway.Status.Conditions, string(gwv1.GatewayConditionAccepted))
 }
 
-// Events are those of the findings on the Gateway, and of a success. What is wrong with routes and ListenerSets is in
-// their conditions.
+// Events returns the events of the findings on the Gateway, and of a success. What is wrong with routes and
+// ListenerSets is in their conditions.
 func Events(o engine.Outcome, gw *gwv1.Gateway, source string, programmed bool) []cluster.Patch {
 	if gw == nil {
 		return nil

@@ -57,7 +57,7 @@ func (r *Status) verdictOn(i int, ports []int32) routeVerdict {
 	return out
 }
 
-// portsOf are those of the listeners that a parent attaches a route to.
+// portsOf returns the ports of the listeners that a parent attaches a route to.
 func (r *Status) portsOf(p attach.Parent) (out []int32) {
 	for _, a := range p.Attachments {
 		out = append(out, int32(r.Attached.Listeners[a.Listener].Spec.Port))
@@ -65,7 +65,7 @@ func (r *Status) portsOf(p attach.Parent) (out []int32) {
 	return out
 }
 
-// ruleCount is the number of rules of a route.
+// ruleCount returns the number of rules of a route.
 func ruleCount(route cluster.Object) int {
 	switch o := route.(type) {
 	case *gwv1.HTTPRoute:
@@ -117,7 +117,7 @@ func routeVerdictOf(found finding.List) routeVerdict {
 	return out
 }
 
-// routeConditions are those of a route for one of its parents.
+// routeConditions returns the conditions of a route for one of its parents.
 func routeConditions(route attach.Route, p attach.Parent, verdict routeVerdict) []metav1.Condition {
 	generation := route.Object.GetGeneration()
 	accepted := condition(gwv1.RouteConditionAccepted, metav1.ConditionTrue, gwv1.RouteReasonAccepted, verdict.advice, generation)
@@ -199,7 +199,8 @@ func (r *Status) routeEdits() []cluster.Patch {
 	return sortedEdits(out)
 }
 
-// entries are those of a route for the parents that are the Gateway or one of its sets, one for each that is named.
+// entries returns the entries of a route for the parents that are the Gateway or one of its sets, one for each that is
+// named.
 func (r *Status) entries(i int) []gwv1.RouteParentStatus {
 	route := r.Attached.Routes[i]
 	refs, _ := cluster.RouteParents(route.Object)
@@ -218,7 +219,7 @@ func (r *Status) entries(i int) []gwv1.RouteParentStatus {
 	return out
 }
 
-// routesOf are the routes that name a Gateway or a ListenerSet, or have an entry about it.
+// routesOf returns the routes that name a Gateway or a ListenerSet, or have an entry about it.
 func routesOf(v *cluster.View, ref finding.Ref) []cluster.Object {
 	var out []cluster.Object
 	for _, kind := range cluster.RouteKinds {

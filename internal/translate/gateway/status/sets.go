@@ -97,7 +97,7 @@ func forgetSet(set *gwv1.ListenerSet) cluster.StatusEdit {
 	return edit
 }
 
-// setsOf are the ListenerSets that name a Gateway.
+// setsOf returns the ListenerSets that name a Gateway.
 func setsOf(v *cluster.View, gateway finding.Ref) []*gwv1.ListenerSet {
 	return cluster.List[*gwv1.ListenerSet](v, cluster.Query{
 		Kind: cluster.KindListenerSet, Index: cluster.SetByGateway, Value: gateway.Namespace + "/" + gateway.Name,

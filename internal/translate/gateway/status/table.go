@@ -98,7 +98,7 @@ func conditionOf(x finding.Finding) conditionRow {
 	return conditionRow{onAccepted, string(x.Reason)}
 }
 
-// gatewayReason is the reason of condition Accepted of a Gateway that a finding blocks.
+// gatewayReason returns the reason of condition Accepted of a Gateway that a finding blocks.
 func gatewayReason(reason finding.Reason) string {
 	switch reason {
 	case finding.ParametersInvalid, finding.AnnotationInvalid, finding.TagReserved, finding.TagInvalid:
