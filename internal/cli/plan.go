@@ -92,7 +92,7 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	if p.form.Text() {
 		showSummary(out, all, cmd.Root().CommandPath())
 		if len(all.Stacks)+len(all.Bindings) == 0 {
-			p.WhyNot(out, store)
+			p.ReportUnserved(out, store)
 		}
 		showBindings(out, targets)
 		input.ShowUnserved(out, &p.Source, store)

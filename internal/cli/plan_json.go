@@ -65,7 +65,7 @@ func (all *planDocument) add(d engine.Draft, left []tree.Leaving) (own plan.Plan
 			ID: step.ID, Verb: step.Verb, Kind: string(step.Address.Kind), Resource: step.Address.ID, Changes: []output.Field{},
 			Why: step.Why, Impact: step.Impact, After: step.After, WaitsFor: step.Wait.For,
 		}
-		if name := names.In(step.Address.ID); name != step.Address.ID {
+		if name := names.Replace(step.Address.ID); name != step.Address.ID {
 			doc.Name = name
 		}
 		for _, o := range step.Blames {
@@ -78,7 +78,7 @@ func (all *planDocument) add(d engine.Draft, left []tree.Leaving) (own plan.Plan
 		s.Steps = append(s.Steps, doc)
 	}
 	all.Stacks = append(all.Stacks, s)
-	own, shared = all.unseen(d.Plan)
+	own, shared = all.withoutShownShared(d.Plan)
 	all.Summary = all.Summary.Add(own.Summary(d.Have))
 	for _, f := range d.Findings {
 		if f.Severity == finding.Error {
@@ -90,8 +90,9 @@ func (all *planDocument) add(d engine.Draft, left []tree.Leaving) (own plan.Plan
 	return own, shared
 }
 
-// unseen returns a plan without the steps about what load balancers share that an earlier plan has, and these.
-func (all *planDocument) unseen(p plan.Plan) (own plan.Plan, shared []plan.StepID) {
+// withoutShownShared returns a plan without the steps about what load balancers share that an earlier plan has, and
+// these.
+func (all *planDocument) withoutShownShared(p plan.Plan) (own plan.Plan, shared []plan.StepID) {
 	own = p
 	own.Steps = nil
 	for _, s := range p.Steps {

@@ -40,20 +40,20 @@ func checkIndexes(r *observe.Reader, due []string) error {
 	for id := range stacks {
 		found := [][]string{sortedIDs(r.Inv.StackLoadBalancers(id)), sortedIDs(r.Inv.StackTargetGroups(id)), sortedIDs(r.Inv.StackSecurityGroups(id))}
 		scanned := [][]string{
-			sortedIDs(inventory.Only(v.LoadBalancers.All(), func(e *inventory.LoadBalancer) bool {
+			sortedIDs(inventory.Filter(v.LoadBalancers.All(), func(e *inventory.LoadBalancer) bool {
 				return e.Seen.VPC == r.VPC && naming.Belongs(r.Config.Cluster, id, e.Seen.Tags)
 			})),
-			sortedIDs(inventory.Only(v.TargetGroups.All(), func(e *inventory.TargetGroup) bool {
+			sortedIDs(inventory.Filter(v.TargetGroups.All(), func(e *inventory.TargetGroup) bool {
 				return e.VPC == r.VPC && naming.Belongs(r.Config.Cluster, id, e.Seen.Tags)
 			})),
-			sortedIDs(inventory.Only(v.SecurityGroups.All(), func(e *inventory.SecurityGroup) bool { return naming.Belongs(r.Config.Cluster, id, e.Seen.Tags) })),
+			sortedIDs(inventory.Filter(v.SecurityGroups.All(), func(e *inventory.SecurityGroup) bool { return naming.Belongs(r.Config.Cluster, id, e.Seen.Tags) })),
 		}
 		if d := cmp.Diff(scanned, found); d != "" {
 			return fmt.Errorf("stack %s (-scanned +found):\n%s", id, d)
 		}
 	}
 	for id := range v.SecurityGroups.All() {
-		users := sortedIDs(inventory.Only(v.LoadBalancers.All(), func(e *inventory.LoadBalancer) bool {
+		users := sortedIDs(inventory.Filter(v.LoadBalancers.All(), func(e *inventory.LoadBalancer) bool {
 			return naming.Owns(r.Config.Cluster, e.Seen.Tags) && slices.Contains(e.Seen.SecurityGroups, id)
 		}))
 		if d := cmp.Diff(users, sortedIDs(v.LoadBalancers.Having(inventory.BySecurityGroup, id))); d != "" {
@@ -61,7 +61,7 @@ func checkIndexes(r *observe.Reader, due []string) error {
 		}
 	}
 	for _, e := range v.TargetGroups.All() {
-		named := sortedIDs(inventory.Only(v.TargetGroups.All(), func(o *inventory.TargetGroup) bool { return o.Seen.Name == e.Seen.Name }))
+		named := sortedIDs(inventory.Filter(v.TargetGroups.All(), func(o *inventory.TargetGroup) bool { return o.Seen.Name == e.Seen.Name }))
 		if d := cmp.Diff(named, sortedIDs(v.TargetGroups.Having(inventory.ByName, e.Seen.Name))); d != "" {
 			return fmt.Errorf("target groups of name %s (-scanned +found):\n%s", e.Seen.Name, d)
 		}

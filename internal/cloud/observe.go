@@ -52,7 +52,7 @@ func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stac
 	case model.AskLoadBalancers:
 		out.Facts.Endpoints[q.Key()], err = c.accelerators.LoadBalancers(ctx, q)
 	case model.AskAcceleratorsOf:
-		out.Facts.Accelerators[q.ARN] = c.accelerators.Having(q.ARN)
+		out.Facts.Accelerators[q.ARN] = c.accelerators.WithEndpoint(q.ARN)
 	case model.AskAccelerator, model.AskAcceleratorState, model.AskSharedAccelerator:
 		// Their answers stand in the accelerators.
 	default:

@@ -49,14 +49,14 @@ func ShownSince(obj Object) time.Time { return edited(obj, shownFields) }
 func edited(obj Object, fields [][]byte) time.Time {
 	var last time.Time
 	for _, e := range obj.GetManagedFields() {
-		if e.Time != nil && e.FieldsV1 != nil && e.Time.After(last) && mentions(e.FieldsV1.GetRawBytes(), fields) {
+		if e.Time != nil && e.FieldsV1 != nil && e.Time.After(last) && mentionsField(e.FieldsV1.GetRawBytes(), fields) {
 			last = e.Time.Time
 		}
 	}
 	return last
 }
 
-func mentions(raw []byte, fields [][]byte) bool {
+func mentionsField(raw []byte, fields [][]byte) bool {
 	for _, f := range fields {
 		if bytes.Contains(raw, f) {
 			return true

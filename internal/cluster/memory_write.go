@@ -38,7 +38,7 @@ func (m *Memory) Put(objs ...Object) error {
 		}
 		m.mu.Lock()
 		o := obj.DeepCopyObject().(Object)
-		m.born(o)
+		m.fillNewObject(o)
 		if len(o.GetManagedFields()) == 0 {
 			noteEdits(nil, o, o.GetCreationTimestamp().Time)
 		}
@@ -96,7 +96,7 @@ func (m *Memory) Create(obj Object) (Object, error) {
 	o.SetDeletionTimestamp(nil)
 	o.SetCreationTimestamp(metav1.Time{})
 	keepStatus(o, nil)
-	m.born(o)
+	m.fillNewObject(o)
 	noteEdits(nil, o, m.clock.Now())
 	m.store(ref, o)
 	m.mu.Unlock()
@@ -104,8 +104,8 @@ func (m *Memory) Create(obj Object) (Object, error) {
 	return o, nil
 }
 
-// born fills in what the API server gives to a new object. The lock is held.
-func (m *Memory) born(o Object) {
+// fillNewObject fills in what the API server gives to a new object. The lock is held.
+func (m *Memory) fillNewObject(o Object) {
 	m.version++
 	o.SetResourceVersion(strconv.FormatInt(m.version, 10))
 	if o.GetUID() == "" {

@@ -45,7 +45,7 @@ func Reduce(obj Object, quicEnv string) Object {
 		return &corev1.Namespace{TypeMeta: o.TypeMeta, ObjectMeta: reduceMeta(o.ObjectMeta, o.Labels, nil)}
 	case *networkingv1.Ingress:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool {
-			return ours(k) || nearly(k, annotationPrefix) || k == ClassAnnotation || k == naming.AdoptedByAnnotation || len(o.Annotations[k]) > largeAnnotation && k != corev1.LastAppliedConfigAnnotation
+			return isOwnAnnotation(k) || isMistypedPrefix(k, annotationPrefix) || k == ClassAnnotation || k == naming.AdoptedByAnnotation || len(o.Annotations[k]) > largeAnnotation && k != corev1.LastAppliedConfigAnnotation
 		})
 	case *networkingv1.IngressClass:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool { return k == defaultClassAnnotation })
@@ -53,7 +53,7 @@ func Reduce(obj Object, quicEnv string) Object {
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, nil)
 	case *corev1.Service:
 		o.ObjectMeta = reduceMeta(o.ObjectMeta, nil, func(k string) bool {
-			return ours(k) || strings.HasPrefix(k, servicePrefix) || k == LoadBalancerGroupAnnotation || k == naming.AdoptedByAnnotation || nearly(k, servicePrefix)
+			return isOwnAnnotation(k) || strings.HasPrefix(k, servicePrefix) || k == LoadBalancerGroupAnnotation || k == naming.AdoptedByAnnotation || isMistypedPrefix(k, servicePrefix)
 		})
 		shown := o.Status.LoadBalancer.Ingress
 		o.Status = corev1.ServiceStatus{}
@@ -75,10 +75,10 @@ func Reduce(obj Object, quicEnv string) Object {
 	return obj
 }
 
-func ours(annotation string) bool { return strings.HasPrefix(annotation, annotationPrefix) }
+func isOwnAnnotation(annotation string) bool { return strings.HasPrefix(annotation, annotationPrefix) }
 
-// nearly reports whether the prefix of an annotation is a mistyped one, which is reported.
-func nearly(annotation, prefix string) bool {
+// isMistypedPrefix reports whether the prefix of an annotation is a mistyped one, which is reported.
+func isMistypedPrefix(annotation, prefix string) bool {
 	has, _, _ := strings.Cut(annotation, "/")
 	return finding.Nearest(has+"/", []string{prefix}) != ""
 }
@@ -100,12 +100,12 @@ func reduceMeta(m metav1.ObjectMeta, labels map[string]string, read func(key str
 
 func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
 	meta := reduceMeta(p.ObjectMeta, nil, func(k string) bool { return k == podENIAnnotation || k == quicAnnotation })
-	meta.Generation, meta.Finalizers, meta.Namespace = 0, nil, shared(meta.Namespace)
+	meta.Generation, meta.Finalizers, meta.Namespace = 0, nil, interned(meta.Namespace)
 	_, quic := meta.Annotations[quicAnnotation]
-	spec := corev1.PodSpec{NodeName: shared(p.Spec.NodeName), HostNetwork: p.Spec.HostNetwork}
+	spec := corev1.PodSpec{NodeName: interned(p.Spec.NodeName), HostNetwork: p.Spec.HostNetwork}
 	for _, g := range p.Spec.ReadinessGates {
 		if isGate(g.ConditionType) {
-			g.ConditionType = shared(g.ConditionType)
+			g.ConditionType = interned(g.ConditionType)
 			spec.ReadinessGates = append(spec.ReadinessGates, g)
 		}
 	}
@@ -123,12 +123,12 @@ func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
 			spec.InitContainers = append(spec.InitContainers, c)
 		}
 	}
-	status := corev1.PodStatus{Phase: shared(p.Status.Phase), PodIP: p.Status.PodIP}
+	status := corev1.PodStatus{Phase: interned(p.Status.Phase), PodIP: p.Status.PodIP}
 	if len(p.Status.PodIPs) > 1 || len(p.Status.PodIPs) == 1 && p.Status.PodIPs[0].IP != p.Status.PodIP {
 		status.PodIPs = p.Status.PodIPs
 	}
 	for _, c := range p.Status.Conditions {
-		c.Type, c.Status = shared(c.Type), shared(c.Status)
+		c.Type, c.Status = interned(c.Type), interned(c.Status)
 		switch {
 		case isGate(c.Type):
 			c.LastProbeTime = metav1.Time{}
@@ -143,8 +143,8 @@ func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
 	return &corev1.Pod{TypeMeta: p.TypeMeta, ObjectMeta: meta, Spec: spec, Status: status}
 }
 
-// shared returns the one copy of a text that many objects have.
-func shared[T ~string](s T) T { return unique.Make(s).Value() }
+// interned returns the one copy of a text that many objects have.
+func interned[T ~string](s T) T { return unique.Make(s).Value() }
 
 // isGate reports whether a readiness gate, or its condition, is the controller's.
 func isGate(t corev1.PodConditionType) bool {
@@ -157,7 +157,7 @@ func reduceContainer(c corev1.Container, quic bool, quicEnv string) (corev1.Cont
 	out := corev1.Container{RestartPolicy: c.RestartPolicy}
 	for _, p := range c.Ports {
 		if quic || p.Name != "" {
-			out.Ports = append(out.Ports, corev1.ContainerPort{Name: shared(p.Name), ContainerPort: p.ContainerPort, Protocol: shared(p.Protocol)})
+			out.Ports = append(out.Ports, corev1.ContainerPort{Name: interned(p.Name), ContainerPort: p.ContainerPort, Protocol: interned(p.Protocol)})
 		}
 	}
 	for _, e := range c.Env {
@@ -195,7 +195,7 @@ func reduceSlice(s *discoveryv1.EndpointSlice) {
 	for i, e := range all {
 		s.Endpoints[i] = discoveryv1.Endpoint{Addresses: e.Addresses, Conditions: e.Conditions}
 		if t := e.TargetRef; t != nil {
-			s.Endpoints[i].TargetRef = &corev1.ObjectReference{Kind: shared(t.Kind), Namespace: shared(t.Namespace), Name: t.Name, UID: t.UID}
+			s.Endpoints[i].TargetRef = &corev1.ObjectReference{Kind: interned(t.Kind), Namespace: interned(t.Namespace), Name: t.Name, UID: t.UID}
 		}
 	}
 }

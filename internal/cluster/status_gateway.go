@@ -45,7 +45,7 @@ func gatewayStatusOf(obj Object) any { return gatewayStatus(obj) }
 // clearedGateway returns the fields that give the status of a Gateway back as the API server makes it, but for the
 // conditions of others.
 func clearedGateway(o *gwv1.Gateway) any {
-	conditions := waiting(gwv1.GatewayConditionAccepted, gwv1.GatewayConditionProgrammed)
+	conditions := initialConditions(gwv1.GatewayConditionAccepted, gwv1.GatewayConditionProgrammed)
 	for _, c := range o.Status.Conditions {
 		if !slices.ContainsFunc(conditions, func(w metav1.Condition) bool { return w.Type == c.Type }) {
 			conditions = append(conditions, c)
@@ -54,8 +54,8 @@ func clearedGateway(o *gwv1.Gateway) any {
 	return map[string]any{"addresses": nil, "listeners": nil, "attachedListenerSets": nil, "conditions": conditions}
 }
 
-// waiting returns the conditions that the API server gives to a new object.
-func waiting[T ~string](types ...T) []metav1.Condition {
+// initialConditions returns the conditions that the API server gives to a new object.
+func initialConditions[T ~string](types ...T) []metav1.Condition {
 	var out []metav1.Condition
 	for _, t := range types {
 		out = append(out, metav1.Condition{
@@ -71,15 +71,15 @@ func fillGatewayStatus(obj Object) {
 	switch o := obj.(type) {
 	case *gwv1.GatewayClass:
 		if o.Status.Conditions == nil {
-			o.Status.Conditions = waiting(gwv1.GatewayClassConditionStatusAccepted)
+			o.Status.Conditions = initialConditions(gwv1.GatewayClassConditionStatusAccepted)
 		}
 	case *gwv1.Gateway:
 		if o.Status.Conditions == nil {
-			o.Status.Conditions = waiting(gwv1.GatewayConditionAccepted, gwv1.GatewayConditionProgrammed)
+			o.Status.Conditions = initialConditions(gwv1.GatewayConditionAccepted, gwv1.GatewayConditionProgrammed)
 		}
 	case *gwv1.ListenerSet:
 		if o.Status.Conditions == nil {
-			o.Status.Conditions = waiting(gwv1.ListenerSetConditionAccepted, gwv1.ListenerSetConditionProgrammed)
+			o.Status.Conditions = initialConditions(gwv1.ListenerSetConditionAccepted, gwv1.ListenerSetConditionProgrammed)
 		}
 	}
 }

@@ -114,8 +114,8 @@ func (t *Tracker[K]) ordered(hit map[K]struct{}) []K {
 	return out
 }
 
-// Named returns the consumers that asked for an object by name, in the order of first recording.
-func (t *Tracker[K]) Named(r Ref) []K {
+// ConsumersOf returns the consumers that asked for an object by name, in the order of first recording.
+func (t *Tracker[K]) ConsumersOf(r Ref) []K {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	hit := map[K]struct{}{}

@@ -191,7 +191,7 @@ func TestTrackerKnowsAllConsumersOfOneObject(t *testing.T) {
 				asking = slices.Delete(asking, i, i+1)
 			}
 		}
-		if named := tracker.Named(shared); !slices.Equal(named, asking) || tracker.Asked(shared) != (len(asking) > 0) {
+		if named := tracker.ConsumersOf(shared); !slices.Equal(named, asking) || tracker.Asked(shared) != (len(asking) > 0) {
 			t.Fatalf("the tracker names %v, asked %v; want %v", named, tracker.Asked(shared), asking)
 		}
 	}

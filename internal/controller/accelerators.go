@@ -48,9 +48,9 @@ func (b stackBackOff) Forget(id model.StackID) { b.of(id).Forget(id) }
 // NumRequeues implements workqueue.TypedRateLimiter.
 func (b stackBackOff) NumRequeues(id model.StackID) int { return b.of(id).NumRequeues(id) }
 
-// lookAtOrphans queues the stacks of accelerators that no object asks for: nothing else brings a run of them about after a
-// start, and what they lead to may need a consent that is withdrawn.
-func lookAtOrphans(found []Orphan, enqueue func(model.StackID)) {
+// enqueueOrphans queues the stacks of accelerators that no object asks for: nothing else brings a run of them about
+// after a start, and what they lead to may need a consent that is withdrawn.
+func enqueueOrphans(found []Orphan, enqueue func(model.StackID)) {
 	for _, o := range found {
 		if o.ID.Kind.HasAccelerator() {
 			enqueue(o.ID)
@@ -58,12 +58,12 @@ func lookAtOrphans(found []Orphan, enqueue func(model.StackID)) {
 	}
 }
 
-// nestAccelerator adds what an error counts for besides: what fails at a kind of resource fails the deployment, and that,
+// countParents adds what an error counts for besides: what fails at a kind of resource fails the deployment, and that,
 // like a failed build, the whole run.
-func nestAccelerator(found map[string]bool, failed []engine.FailedStep) {
+func countParents(found map[string]bool, failed []engine.FailedStep) {
 	category := func(phase string) string { return stageOf(model.GlobalAccelerator.Controller(), phase) + "_error" }
 	for _, f := range failed {
-		if of, known := synthesizers[f.Step.Address.Kind]; known && !passes(f) {
+		if of, known := synthesizers[f.Step.Address.Kind]; known && !isTransientFailure(f) {
 			found[of] = true
 		}
 	}

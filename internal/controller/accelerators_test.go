@@ -85,7 +85,7 @@ func TestAcceleratorsWithoutObjectAreLookedAt(t *testing.T) {
 	t.Parallel()
 	orphan := model.StackID{Kind: model.GlobalAccelerator, Namespace: "shop", Name: "edge"}
 	var got []model.StackID
-	lookAtOrphans([]Orphan{{ID: orphan}, {ID: model.StackID{Kind: model.Ingress, Name: "web"}}}, func(id model.StackID) { got = append(got, id) })
+	enqueueOrphans([]Orphan{{ID: orphan}, {ID: model.StackID{Kind: model.Ingress, Name: "web"}}}, func(id model.StackID) { got = append(got, id) })
 	if !slices.Equal(got, []model.StackID{orphan}) {
 		t.Errorf("got %v", got)
 	}

@@ -124,7 +124,7 @@ func (s *classes) Reconcile(ctx context.Context, ref cluster.Ref) (queue.Next, e
 	} else {
 		s.triggers.Ran(ref, v)
 	}
-	patches, wait := s.clears(ref, patches)
+	patches, wait := s.withoutRepeatedClear(ref, patches)
 	var errs []error
 	for _, p := range patches {
 		errs = append(errs, s.cluster.Write(ctx, []cluster.Patch{p}))
@@ -150,9 +150,9 @@ func (s *classes) Reconcile(ctx context.Context, ref cluster.Ref) (queue.Next, e
 	return queue.Next{After: wait}, nil
 }
 
-// clears leaves out the patch that takes the status off a ListenerSet where that was done a moment ago, and returns in
-// how long it is due.
-func (s *classes) clears(ref cluster.Ref, patches []cluster.Patch) ([]cluster.Patch, time.Duration) {
+// withoutRepeatedClear leaves out the patch that takes the status off a ListenerSet where that was done a moment ago,
+// and returns in how long it is due.
+func (s *classes) withoutRepeatedClear(ref cluster.Ref, patches []cluster.Patch) ([]cluster.Patch, time.Duration) {
 	if ref.Kind != cluster.KindListenerSet {
 		return patches, 0
 	}

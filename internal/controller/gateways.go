@@ -27,7 +27,7 @@ func addOptionalKinds(ctx context.Context, s Setup, aws AWS, mgr manager.Manager
 		return fmt.Errorf("client of discovery: %w", err)
 	}
 	w := &kindsWatch{
-		gates: s.Config.Gates, accelerators: servesAccelerators(effective(s.Config, aws)), source: source, log: s.Log.WithName("gateways"),
+		gates: s.Config.Gates, accelerators: servesAccelerators(withDiscovered(s.Config, aws)), source: source, log: s.Log.WithName("gateways"),
 		find: func(ctx context.Context, kinds []cluster.Kind) (kube.Installation, error) {
 			return kube.Installed(ctx, d, mgr.GetAPIReader(), s.Config.Kubernetes.WatchNamespace, kinds)
 		},
@@ -58,7 +58,7 @@ func addVersions(ctx context.Context, s Setup, mgr manager.Manager, source *kube
 			return source.StartKinds(ctx, nil, []cluster.Kind{cluster.KindGatewayClass})
 		},
 	}
-	if err := w.look(ctx); err != nil {
+	if err := w.readVersions(ctx); err != nil {
 		return err
 	}
 	return mgr.Add(always{manager.RunnableFunc(w.run)})
@@ -216,16 +216,16 @@ func (w *kindsWatch) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.note(kinds, found)
+	w.logFeatures(kinds, found)
 	return w.source.StartKinds(ctx, kinds, nil)
 }
 
 // classified are the kinds whose meaning depends on which kinds are there.
 var classified = []cluster.Kind{cluster.KindGatewayClass, cluster.KindGateway}
 
-// look starts reading what has been installed since, stops reading what has been removed, and reports whether everything is
-// there.
-func (w *kindsWatch) look(ctx context.Context) (bool, error) {
+// updateKinds starts reading what has been installed since, stops reading what has been removed, and reports whether
+// everything is there.
+func (w *kindsWatch) updateKinds(ctx context.Context) (bool, error) {
 	wanted := w.wanted()
 	missing := func(k cluster.Kind) bool { return !w.source.Installed(k) }
 	found, err := w.find(ctx, wanted)
@@ -233,8 +233,8 @@ func (w *kindsWatch) look(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	kinds, _ := usableKinds(w.gates, w.accelerators, found)
-	w.note(kinds, found)
-	if err := w.giveUp(ctx, wanted, found); err != nil {
+	w.logFeatures(kinds, found)
+	if err := w.stopUnserved(ctx, wanted, found); err != nil {
 		return false, err
 	}
 	fresh := slices.DeleteFunc(kinds, w.source.Installed)
@@ -244,8 +244,8 @@ func (w *kindsWatch) look(ctx context.Context) (bool, error) {
 	return false, w.source.StartKinds(ctx, fresh, classified)
 }
 
-// giveUp ends reading kinds that are read and not served any more.
-func (w *kindsWatch) giveUp(ctx context.Context, wanted []cluster.Kind, found kube.Installation) error {
+// stopUnserved ends reading kinds that are read and not served any more.
+func (w *kindsWatch) stopUnserved(ctx context.Context, wanted []cluster.Kind, found kube.Installation) error {
 	var gone []cluster.Kind
 	for _, k := range wanted {
 		if w.source.Installed(k) && !found.Served[k] && found.Denied[k] == nil {
@@ -270,7 +270,7 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 	tick := time.NewTicker(durations.Interval)
 	defer tick.Stop()
 	for {
-		done, err := w.look(ctx)
+		done, err := w.updateKinds(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -280,7 +280,7 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 			tick.Reset(durations.Interval)
 		}
 		if err != nil {
-			w.say("error "+err.Error(), func() { w.log.Error(err, "failed to look for optional kinds") })
+			w.logOnChange("error "+err.Error(), func() { w.log.Error(err, "failed to look for optional kinds") })
 		}
 		select {
 		case <-ctx.Done():
@@ -290,8 +290,8 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 	}
 }
 
-// note logs which features are on, when that has changed.
-func (w *kindsWatch) note(kinds []cluster.Kind, found kube.Installation) {
+// logFeatures logs which features are on, when that has changed.
+func (w *kindsWatch) logFeatures(kinds []cluster.Kind, found kube.Installation) {
 	var on, off []string
 	for _, f := range []gatewayFeature{albGateways, nlbGateways, listenerSets, accelerators} {
 		if !w.gates.On(f.gate) || f.gate == accelerators.gate && !w.accelerators {
@@ -303,10 +303,10 @@ func (w *kindsWatch) note(kinds []cluster.Kind, found kube.Installation) {
 			off = append(off, fmt.Sprintf("%s: %v", f.gate, fault))
 		}
 	}
-	w.say(strings.Join(on, ",")+"|"+strings.Join(off, ","), func() { w.log.Info("found optional kinds", "served", on, "notServed", off) })
+	w.logOnChange(strings.Join(on, ",")+"|"+strings.Join(off, ","), func() { w.log.Info("found optional kinds", "served", on, "notServed", off) })
 }
 
-func (w *kindsWatch) say(state string, log func()) {
+func (w *kindsWatch) logOnChange(state string, log func()) {
 	if state != w.reported {
 		w.reported = state
 		log()

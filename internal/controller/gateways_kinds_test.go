@@ -46,7 +46,7 @@ func TestRemovedKindsAreLookedForAgain(t *testing.T) {
 		done := false
 		for range 2 {
 			var err error
-			if done, err = w.look(t.Context()); err != nil {
+			if done, err = w.updateKinds(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

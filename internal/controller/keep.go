@@ -17,9 +17,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// keep stores the book, and what objects of the root kinds are part of, while this process leads. Without a namespace,
-// which a process outside of a cluster that elects no leader may not have, nothing is kept.
-func keep(s Setup, mgr manager.Manager, live client.Client, source *kube.Source, cl *kube.Cluster, book *checkpoint.Book,
+// addPersistence stores the book, and what objects of the root kinds are part of, while this process leads. Without a
+// namespace, which a process outside of a cluster that elects no leader may not have, nothing is kept.
+func addPersistence(s Setup, mgr manager.Manager, live client.Client, source *kube.Source, cl *kube.Cluster, book *checkpoint.Book,
 	fence engine.Fence, roots []cluster.Kind, line *queue.Line[model.StackID]) error {
 	log := s.Log.WithName("checkpoints")
 	namespace, err := kube.LeaseNamespace(s.Config.Election.Namespace)
@@ -55,14 +55,14 @@ type persisted struct {
 // Prepare reads what is stored, and returns the stacks that objects have left meanwhile.
 func (k *persisted) Prepare(ctx context.Context) []model.StackID {
 	k.checkpoints.Load(ctx)
-	gone := k.gone(ctx)
-	return slices.DeleteFunc(ownership.Left(k.cluster.View().Unsubscribed(), gone), func(id model.StackID) bool {
+	gone := k.departedObjects(ctx)
+	return slices.DeleteFunc(ownership.DepartedStacks(k.cluster.View().Unsubscribed(), gone), func(id model.StackID) bool {
 		return !slices.Contains(k.roots, ownership.Root(id.Kind)) // stored by a process that had its frontend
 	})
 }
 
-// gone returns objects of the root kinds that have left a stack and do not exist any more.
-func (k *persisted) gone(ctx context.Context) []cluster.Ref {
+// departedObjects returns objects of the root kinds that have left a stack and do not exist any more.
+func (k *persisted) departedObjects(ctx context.Context) []cluster.Ref {
 	var now []cluster.Object
 	for _, kind := range k.roots {
 		some, err := k.source.List(cluster.Query{Kind: kind})

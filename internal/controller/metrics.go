@@ -105,7 +105,7 @@ var throttleCodes = map[string]bool{
 
 // Called counts a call. One that AWS has not answered counts by its cause alone.
 func (m *Metrics) Called(c Call) {
-	if m.caused(c); c.Status == "0" {
+	if m.countCause(c); c.Status == "0" {
 		return
 	}
 	labels := []string{c.Service, c.Operation, c.Status, c.Code}
@@ -185,8 +185,8 @@ func (m *Metrics) Waited(controller, priority string, d time.Duration) {
 	m.queue.WithLabelValues(controller, priority).Observe(d.Seconds())
 }
 
-// caused counts a call by what it was made for.
-func (m *Metrics) caused(c Call) {
+// countCause counts a call by what it was made for.
+func (m *Metrics) countCause(c Call) {
 	result := "ok"
 	switch {
 	case c.Status == "0" || c.Status == "":

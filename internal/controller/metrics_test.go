@@ -119,7 +119,7 @@ func testTopConsumers(t *testing.T) {
 	}
 	for name, n := range map[string]int{"a": 4, "b": 3, "c": 2, "d": 1} {
 		for range n {
-			talk.ran("ingress", "n", name)
+			talk.countRun("ingress", "n", name)
 		}
 	}
 	if got := scrape(t, r); len(got) != 0 {

@@ -50,7 +50,7 @@ func FindOrphans(ctx context.Context, aws Owner, view func() *cluster.View, fron
 				continue
 			}
 			if asks.Asked(v, id) {
-				resources = surplus(v, f, id, resources)
+				resources = unusedResources(v, f, id, resources)
 			}
 			if len(resources) > 0 {
 				out = append(out, Orphan{id, resources})
@@ -64,8 +64,8 @@ func FindOrphans(ctx context.Context, aws Owner, view func() *cluster.View, fron
 	return out, nil
 }
 
-// surplus returns the resources of a stack that its object does not use, where its frontend says that.
-func surplus(v *cluster.View, f engine.Frontend, id model.StackID, resources []string) []string {
+// unusedResources returns the resources of a stack that its object does not use, where its frontend says that.
+func unusedResources(v *cluster.View, f engine.Frontend, id model.StackID, resources []string) []string {
 	if s, ok := f.(interface {
 		Surplus(v *cluster.View, id model.StackID, resources []string) []string
 	}); ok {

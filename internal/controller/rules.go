@@ -12,12 +12,12 @@ import (
 	plandurations "github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// tidyRules brings the rules of nodes and pods up to date after the start, so that rules go whose
+// syncRulesPeriodically brings the rules of nodes and pods up to date after the start, so that rules go whose
 // last binding went while no process was there to see it, and then once an hour: a rule that is left
 // over, because AWS showed less than there was or another added it again, keeps the shared security
 // group from being deleted, and there may be no binding any more whose run would find it. Without a
 // complete cache every rule would seem to be unwanted.
-func tidyRules(ctx context.Context, synced, sync func(context.Context) error, log logr.Logger) error {
+func syncRulesPeriodically(ctx context.Context, synced, sync func(context.Context) error, log logr.Logger) error {
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
 	}
@@ -42,9 +42,9 @@ func tidyRules(ctx context.Context, synced, sync func(context.Context) error, lo
 	}
 }
 
-// afterQuiet waits for the cache and then until the first minute is over, which belongs to what
+// afterStartup waits for the cache and then until the first minute is over, which belongs to what
 // has changed: rules too many do no harm for so long.
-func afterQuiet(synced func(context.Context) error) func(context.Context) error {
+func afterStartup(synced func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := synced(ctx); err != nil {
 			return err
@@ -60,8 +60,8 @@ func afterQuiet(synced func(context.Context) error) func(context.Context) error 
 	}
 }
 
-// withEndpoints returns the kinds with the one that the operator wants pods to be found by.
-func withEndpoints(c config.Config, kinds []cluster.Kind) []cluster.Kind {
+// withEndpointKind returns the kinds with the one that the operator wants pods to be found by.
+func withEndpointKind(c config.Config, kinds []cluster.Kind) []cluster.Kind {
 	out := make([]cluster.Kind, 0, len(kinds))
 	for _, k := range kinds {
 		if k == cluster.KindEndpointSlice && !c.Targets.EndpointSlices {

@@ -40,7 +40,7 @@ func TestRulesAreTidiedOnceTheCacheIsComplete(t *testing.T) {
 			}
 			return errors.New("throttled")
 		}
-		if err := tidyRules(ctx, synced, sync, logr.Discard()); err != nil {
+		if err := syncRulesPeriodically(ctx, synced, sync, logr.Discard()); err != nil {
 			t.Fatal(err)
 		}
 		well := time.Minute + 35*time.Second
@@ -60,10 +60,10 @@ func TestTidyingEndsWithTheProcess(t *testing.T) {
 		defer cancel()
 		never := func(context.Context) error { return errors.New("denied") }
 		at := func(context.Context) error { return nil }
-		if err := tidyRules(ctx, at, never, logr.Discard()); err != nil {
+		if err := syncRulesPeriodically(ctx, at, never, logr.Discard()); err != nil {
 			t.Fatal(err)
 		}
-		if err := tidyRules(ctx, never, func(context.Context) error { t.Error("synced"); return nil }, logr.Discard()); err != nil {
+		if err := syncRulesPeriodically(ctx, never, func(context.Context) error { t.Error("synced"); return nil }, logr.Discard()); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -71,11 +71,11 @@ func TestTidyingEndsWithTheProcess(t *testing.T) {
 
 func TestPodsAreFoundByWhatTheOperatorWants(t *testing.T) {
 	c := config.Default()
-	if got := withEndpoints(c, kinds); !slices.Equal(got, kinds) {
+	if got := withEndpointKind(c, kinds); !slices.Equal(got, kinds) {
 		t.Errorf("by default %v", got)
 	}
 	c.Targets.EndpointSlices = false
-	got := withEndpoints(c, kinds)
+	got := withEndpointKind(c, kinds)
 	if slices.Contains(got, cluster.KindEndpointSlice) || !slices.Contains(got, cluster.KindEndpoints) || len(got) != len(kinds) {
 		t.Errorf("without slices %v", got)
 	}
@@ -95,12 +95,12 @@ func TestTidyingLeavesTheFirstMinuteToOthers(t *testing.T) {
 			end()
 			return nil
 		}
-		if err := tidyRules(ctx, afterQuiet(func(context.Context) error { return nil }), sync, logr.Discard()); err != nil {
+		if err := syncRulesPeriodically(ctx, afterStartup(func(context.Context) error { return nil }), sync, logr.Discard()); err != nil {
 			t.Fatal(err)
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := tidyRules(ended, afterQuiet(func(context.Context) error { return nil }), sync, logr.Discard()); err != nil {
+		if err := syncRulesPeriodically(ended, afterStartup(func(context.Context) error { return nil }), sync, logr.Discard()); err != nil {
 			t.Fatal(err)
 		}
 	})

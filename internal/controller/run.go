@@ -36,8 +36,8 @@ type AWS struct {
 	Region, VPC string
 }
 
-// effective returns the configuration with what was discovered.
-func effective(c config.Config, aws AWS) config.Config {
+// withDiscovered returns the configuration with what was discovered.
+func withDiscovered(c config.Config, aws AWS) config.Config {
 	c.AWS.Region, c.AWS.VPC = aws.Region, aws.VPC
 	return c
 }
@@ -112,9 +112,9 @@ func Run(ctx context.Context, s Setup) error {
 		return fmt.Errorf("client of the API server: %w", err)
 	}
 	if lease != nil {
-		lease.Publish(effective(s.Config, aws).Published())
+		lease.Publish(withDiscovered(s.Config, aws).Published())
 	}
-	frontends := Frontends(effective(s.Config, aws))
+	frontends := Frontends(withDiscovered(s.Config, aws))
 	if s.Config.Serving.Webhooks != config.WebhooksOff {
 		if err := addWebhooks(s, aws, mgr, probes, source.Informed(), live, frontends); err != nil {
 			return err
@@ -129,7 +129,7 @@ func Run(ctx context.Context, s Setup) error {
 		Options: PlanOptions(s.Config, aws.VPC), Fence: fence, Clock: clock.RealClock{}, Checkpoints: book, Secrets: book,
 		Resync: s.Config.Kubernetes.SyncPeriod, Drift: engine.DriftMode(s.Config.Drift),
 	}, cl, metrics, deploy)
-	if err := keep(s, mgr, leading, source, cl, book, fence, rootsOf(frontends), &st); err != nil {
+	if err := addPersistence(s, mgr, leading, source, cl, book, fence, rootsOf(frontends), &st); err != nil {
 		return err
 	}
 	st.Workers = config.AtLeastOne(s.Config.Workers.Ingress)
@@ -143,7 +143,7 @@ func Run(ctx context.Context, s Setup) error {
 		}
 	}
 	lines := s.Log.WithName("controllers")
-	if err := st.Add(mgr, source, withEndpoints(s.Config, StackKinds()), lines); err != nil {
+	if err := st.Add(mgr, source, withEndpointKind(s.Config, StackKinds()), lines); err != nil {
 		return err
 	}
 	bc := BindingConfig(s.Config, aws.VPC, fence)
@@ -151,7 +151,7 @@ func Run(ctx context.Context, s Setup) error {
 	reg := newRegistrations(bc, cl, metrics, deploy)
 	tg := reg.line()
 	tg.Workers, tg.MaxDelay = config.AtLeastOne(s.Config.Workers.Binding), s.Config.Targets.MaxBackoff
-	if err := tg.Add(mgr, source, withEndpoints(s.Config, BindingKinds()), lines); err != nil {
+	if err := tg.Add(mgr, source, withEndpointKind(s.Config, BindingKinds()), lines); err != nil {
 		return err
 	}
 	var asked func(cluster.Ref) bool
@@ -168,7 +168,7 @@ func Run(ctx context.Context, s Setup) error {
 	}
 	asked = func(r cluster.Ref) bool { return st.Triggers.Asked(r) || gc.Triggers.Asked(r) }
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		return tidyRules(ctx, afterQuiet(source.WaitForSync), reg.reconciler.SyncRules, lines.WithName(bindingController))
+		return syncRulesPeriodically(ctx, afterStartup(source.WaitForSync), reg.reconciler.SyncRules, lines.WithName(bindingController))
 	})); err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func Run(ctx context.Context, s Setup) error {
 	if aws, ok := aws.Stacks.(Owner); ok {
 		find := func(ctx context.Context) ([]Orphan, error) {
 			found, err := FindOrphans(ctx, aws, cl.View, frontends, s.Config.Kubernetes.WatchNamespace)
-			lookAtOrphans(found, st.Enqueuer.Enqueue)
+			enqueueOrphans(found, st.Enqueuer.Enqueue)
 			return found, err
 		}
 		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
@@ -201,7 +201,7 @@ func Run(ctx context.Context, s Setup) error {
 		}
 	}
 	if err := mgr.Add(always{manager.RunnableFunc(func(ctx context.Context) error {
-		return tend(ctx, source, secrets, asked)
+		return finishStart(ctx, source, secrets, asked)
 	})}); err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func prepare(ctx context.Context, s Setup, fence engine.Fence, lease *kube.Lease
 	fail := func(err error) (AWS, manager.Manager, *kube.Source, *kube.Secrets, error) {
 		return AWS{}, nil, nil, nil, err
 	}
-	aws, err := reach(ctx, s, fence, metrics)
+	aws, err := connectAWS(ctx, s, fence, metrics)
 	if err != nil {
 		return fail(err)
 	}
@@ -272,7 +272,7 @@ func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source,
 		return nil, nil, fmt.Errorf("client of secrets: %w", err)
 	}
 	secrets := kube.NewSecrets(ctx, core, s.Log.WithName("secrets"))
-	source, err := kube.NewSource(ctx, mgr.GetCache(), s.Config.Kubernetes.WatchNamespace, withEndpoints(s.Config, kinds), secrets)
+	source, err := kube.NewSource(ctx, mgr.GetCache(), s.Config.Kubernetes.WatchNamespace, withEndpointKind(s.Config, kinds), secrets)
 	if meta.IsNoMatchError(err) {
 		return nil, nil, fmt.Errorf("the custom resource definitions of elbv2.k8s.aws are not installed: %w", err)
 	}
@@ -294,8 +294,8 @@ func addProbes(p *Probes, source *kube.Source) {
 	})
 }
 
-// tend marks the cache as complete once it is, and ends watches that are not needed any more.
-func tend(ctx context.Context, source *kube.Source, secrets *kube.Secrets, asked func(cluster.Ref) bool) error {
+// finishStart marks the cache as complete once it is, and ends watches that are not needed any more.
+func finishStart(ctx context.Context, source *kube.Source, secrets *kube.Secrets, asked func(cluster.Ref) bool) error {
 	if err := source.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
 	}

@@ -30,18 +30,18 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 	bc := BindingConfig(s.Config, aws.VPC, ShadowFence)
 	bc.Cloud, bc.Cluster, bc.Clock = aws.Targets, cl, clock.RealClock{}
 	shadow, stacks, bound := NewShadow(engine.Config{
-		Cloud: aws.Stacks, Cluster: cl, Frontends: Frontends(effective(s.Config, aws)), Options: PlanOptions(s.Config, aws.VPC), Clock: clock.RealClock{},
+		Cloud: aws.Stacks, Cluster: cl, Frontends: Frontends(withDiscovered(s.Config, aws)), Options: PlanOptions(s.Config, aws.VPC), Clock: clock.RealClock{},
 	}, bc, metrics)
 	stacks.Workers, bound.Workers = config.AtLeastOne(s.Config.Workers.Ingress), config.AtLeastOne(s.Config.Workers.Binding)
 	lines := s.Log.WithName("shadow")
-	if err := stacks.Add(mgr, source, withEndpoints(s.Config, StackKinds()), lines); err != nil {
+	if err := stacks.Add(mgr, source, withEndpointKind(s.Config, StackKinds()), lines); err != nil {
 		return err
 	}
-	if err := bound.Add(mgr, source, withEndpoints(s.Config, BindingKinds()), lines); err != nil {
+	if err := bound.Add(mgr, source, withEndpointKind(s.Config, BindingKinds()), lines); err != nil {
 		return err
 	}
 	runnables := []manager.RunnableFunc{
-		func(ctx context.Context) error { return tend(ctx, source, secrets, stacks.Triggers.Asked) },
+		func(ctx context.Context) error { return finishStart(ctx, source, secrets, stacks.Triggers.Asked) },
 		func(ctx context.Context) error { return shadow.KeepRules(ctx, source.WaitForSync) },
 	}
 	if file := s.Config.Shadow.Report; file != "" {

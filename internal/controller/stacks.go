@@ -211,7 +211,7 @@ func rootsOf(frontends engine.Frontends) []cluster.Kind {
 
 // Reconcile implements queue.Reconciler.
 func (s *stacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, error) {
-	s.metrics.topConsumers.ran(id.Kind.Consumer(), id.Namespace, id.Name)
+	s.metrics.topConsumers.countRun(id.Kind.Consumer(), id.Namespace, id.Name)
 	if s.cluster.Store != nil {
 		s.cluster.Store.Keep(ctx) // what has left, before it is acted on
 	}
@@ -226,7 +226,7 @@ func (s *stacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, e
 	switch {
 	case out.Deferred:
 		return queue.Next{After: out.RetryAfter, Idle: true}, nil
-	case out.Over() && err == nil:
+	case out.IsOver() && err == nil:
 		s.triggers.Gone(id)
 	case out.Read != nil:
 		s.triggers.Ran(id, out.Read) // with what the report has read
@@ -237,7 +237,7 @@ func (s *stacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, e
 	}
 	log.V(1).Info("reconciled", "changed", out.Changed, "done", out.Done,
 		"retryAfter", out.RetryAfter.String(), "findings", len(out.Findings))
-	switch held := held(out.Findings); {
+	switch held := countHeld(out.Findings); {
 	case out.Changed && out.Done && held == 0:
 		log.Info("applied plan")
 	case out.Changed && held > 0:
@@ -263,8 +263,8 @@ func (s *stacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, e
 	return queue.Next{After: out.RetryAfter, Idle: out.Idle}, nil
 }
 
-// held counts the findings about what is not as its object asks.
-func held(l finding.List) (n int) {
+// countHeld counts the findings about what is not as its object asks.
+func countHeld(l finding.List) (n int) {
 	for _, f := range l {
 		if f.Severity == finding.Error {
 			n++
@@ -291,7 +291,7 @@ func categories(kind model.Kind, out engine.Outcome) []string {
 		failed("plan")
 	}
 	for _, f := range out.Failed {
-		if passes(f) {
+		if isTransientFailure(f) {
 			continue
 		}
 		switch f.Step.Do.(type) {
@@ -304,13 +304,13 @@ func categories(kind model.Kind, out engine.Outcome) []string {
 		}
 	}
 	if kind.HasAccelerator() {
-		nestAccelerator(found, out.Failed)
+		countParents(found, out.Failed)
 	}
 	return slices.Sorted(maps.Keys(found))
 }
 
-// passes reports whether what failed a step passes by itself.
-func passes(f engine.FailedStep) bool {
+// isTransientFailure reports whether what failed a step passes by itself.
+func isTransientFailure(f engine.FailedStep) bool {
 	switch f.Class {
 	case engine.Gone, engine.Conflict, engine.InUse, engine.NotReady:
 		return true

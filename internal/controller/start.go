@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// untilReached tries until it works, ends in an error that does not pass, or ctx ends.
-func untilReached[T any](ctx context.Context, log logr.Logger, what string, try func(context.Context) (T, error), passes func(error) bool) (T, error) {
+// retryUntilReached tries until it works, ends in an error that does not pass, or ctx ends.
+func retryUntilReached[T any](ctx context.Context, log logr.Logger, what string, try func(context.Context) (T, error), passes func(error) bool) (T, error) {
 	for wait := durations.Glance / 2; ; wait = min(2*wait, durations.Request) {
 		out, err := try(ctx)
 		if err == nil || ctx.Err() != nil || !passes(err) {
@@ -34,10 +34,10 @@ func untilReached[T any](ctx context.Context, log logr.Logger, what string, try 
 	}
 }
 
-// reach connects to AWS, and waits for the API server.
-func reach(ctx context.Context, s Setup, fence engine.Fence, m *Metrics) (AWS, error) {
+// connectAWS connects to AWS, and waits for the API server.
+func connectAWS(ctx context.Context, s Setup, fence engine.Fence, m *Metrics) (AWS, error) {
 	log := s.Log.WithName("setup")
-	aws, err := untilReached(ctx, log, "AWS", func(ctx context.Context) (AWS, error) { return s.AWS.Connect(ctx, fence, m) },
+	aws, err := retryUntilReached(ctx, log, "AWS", func(ctx context.Context) (AWS, error) { return s.AWS.Connect(ctx, fence, m) },
 		s.AWS.Unreached)
 	if err != nil {
 		return AWS{}, fmt.Errorf("AWS: %w", err)
@@ -56,7 +56,7 @@ func awaitAPI(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)
 	}
-	_, err = untilReached(ctx, log, "the API server", func(context.Context) (struct{}, error) {
+	_, err = retryUntilReached(ctx, log, "the API server", func(context.Context) (struct{}, error) {
 		_, err := d.ServerVersion()
 		return struct{}{}, err
 	}, isTransient)

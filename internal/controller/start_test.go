@@ -99,7 +99,7 @@ func TestUntilReached(t *testing.T) {
 	passes := errors.New("no answer")
 	synctest.Test(t, func(t *testing.T) {
 		start, tries := time.Now(), 0
-		out, err := untilReached(t.Context(), logr.Discard(), "AWS", func(context.Context) (int, error) {
+		out, err := retryUntilReached(t.Context(), logr.Discard(), "AWS", func(context.Context) (int, error) {
 			if tries++; tries == 10 {
 				return 7, nil
 			}
@@ -109,12 +109,12 @@ func TestUntilReached(t *testing.T) {
 			t.Errorf("%d %v after %s", out, err, time.Since(start))
 		}
 		fatal := errors.New("denied")
-		if _, err := untilReached(t.Context(), logr.Discard(), "AWS", func(context.Context) (int, error) { return 0, fatal }, func(err error) bool { return err == passes }); err != fatal {
+		if _, err := retryUntilReached(t.Context(), logr.Discard(), "AWS", func(context.Context) (int, error) { return 0, fatal }, func(err error) bool { return err == passes }); err != fatal {
 			t.Errorf("%v", err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		if _, err := untilReached(ctx, logr.Discard(), "AWS", func(context.Context) (int, error) { return 0, passes }, func(error) bool { return true }); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := retryUntilReached(ctx, logr.Discard(), "AWS", func(context.Context) (int, error) { return 0, passes }, func(error) bool { return true }); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v", err)
 		}
 	})

@@ -32,16 +32,16 @@ func logStep(log logr.Logger, id model.StackID, r plan.Result, f engine.FailedSt
 		keys = append(keys, "note", r.Note)
 	}
 	if f.Err == nil {
-		for _, message := range done(s) {
+		for _, message := range doneTexts(s) {
 			log.Info(message, keys...)
 		}
 		return
 	}
 	keys = append(keys, "objects", objects(s.Blames))
-	message := "failed to " + string(s.Verb) + " " + partOf(s)
+	message := "failed to " + string(s.Verb) + " " + changedPart(s)
 	switch {
 	case f.Passes():
-		log.V(1).Info("will retry "+partOf(s), append(keys, "verb", string(s.Verb), "err", f.Err.Error())...)
+		log.V(1).Info("will retry "+changedPart(s), append(keys, "verb", string(s.Verb), "err", f.Err.Error())...)
 	case f.Row > 1:
 		log.V(1).Info(message, append(keys, "err", f.Err.Error(), "refusals", f.Row)...)
 	default:
@@ -63,15 +63,15 @@ func objects(refs []finding.Ref) (out []string) {
 	return out
 }
 
-// done returns what was done.
-func done(s plan.Step) []string {
+// doneTexts returns what was done.
+func doneTexts(s plan.Step) []string {
 	switch do := s.Do.(type) {
 	case plan.SetTags:
 		return either(len(do.Put), "added tags", len(do.Remove), "removed tags")
 	case plan.ChangeIngress:
 		return either(len(do.Authorize), "authorized security group rules", len(do.Revoke), "revoked security group rules")
 	}
-	return []string{map[plan.Verb]string{plan.Create: "created ", plan.Update: "changed ", plan.Delete: "deleted "}[s.Verb] + partOf(s)}
+	return []string{map[plan.Verb]string{plan.Create: "created ", plan.Update: "changed ", plan.Delete: "deleted "}[s.Verb] + changedPart(s)}
 }
 
 func either(n int, first string, m int, second string) (out []string) {
@@ -84,8 +84,8 @@ func either(n int, first string, m int, second string) (out []string) {
 	return out
 }
 
-// partOf names what a step is about: a resource, or the part of it that is changed.
-func partOf(s plan.Step) string {
+// changedPart names what a step is about: a resource, or the part of it that is changed.
+func changedPart(s plan.Step) string {
 	noun := nounOf(s.Address.Kind)
 	switch s.Do.(type) {
 	case plan.SetTags:

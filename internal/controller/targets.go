@@ -98,7 +98,7 @@ func (r *registrations) Ignores(old, new cluster.Object) bool {
 
 // Reconcile implements queue.Reconciler.
 func (r *registrations) Reconcile(ctx context.Context, k bindings.Key) (queue.Next, error) {
-	r.metrics.topConsumers.ran("targetgroupbinding", k.Namespace, k.Name)
+	r.metrics.topConsumers.countRun("targetgroupbinding", k.Namespace, k.Name)
 	out, err := r.reconciler.Reconcile(ctx, k)
 	if since := queue.Since(ctx); out.Registered > 0 && !since.IsZero() {
 		r.metrics.registration.WithLabelValues().Observe(out.RegisteredAt.Sub(since).Seconds())

@@ -38,16 +38,16 @@ func newTopConsumers() *topConsumers {
 	return &topConsumers{since: time.Now(), counts: map[consumer]int{}}
 }
 
-// ran counts a run.
-func (t *topConsumers) ran(controller, namespace, name string) {
+// countRun counts a run.
+func (t *topConsumers) countRun(controller, namespace, name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.turn()
+	t.rotateWindow()
 	t.counts[consumer{controller, namespace, name}]++
 }
 
-// turn begins a new window if the present one is over. The lock is held.
-func (t *topConsumers) turn() {
+// rotateWindow begins a new window if the present one is over. The lock is held.
+func (t *topConsumers) rotateWindow() {
 	age := time.Since(t.since)
 	if age < durations.Sweep {
 		return
@@ -82,7 +82,7 @@ func (t *topConsumers) Describe(ch chan<- *prometheus.Desc) { ch <- topConsumers
 func (t *topConsumers) Collect(ch chan<- prometheus.Metric) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.turn()
+	t.rotateWindow()
 	for _, k := range t.shown {
 		ch <- prometheus.MustNewConstMetric(topConsumersDesc, prometheus.GaugeValue, float64(k.count), k.controller, k.namespace, k.name)
 	}

@@ -56,9 +56,9 @@ type versionsWatch struct {
 	reported string // the failure that was logged last
 }
 
-// look reads the versions. What may not be read is unknown, because the cluster may have changed. Any other failure
-// passes, and changes nothing that is known.
-func (w *versionsWatch) look(ctx context.Context) error {
+// readVersions reads the versions. What may not be read is unknown, because the cluster may have changed. Any other
+// failure passes, and changes nothing that is known.
+func (w *versionsWatch) readVersions(ctx context.Context) error {
 	found, err := w.read(ctx)
 	text := ""
 	if err != nil {
@@ -90,7 +90,7 @@ func (w *versionsWatch) run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if err := w.look(ctx); err != nil && ctx.Err() == nil {
+		if err := w.readVersions(ctx); err != nil && ctx.Err() == nil {
 			w.log.Error(err, "failed to look at GatewayClasses again")
 		}
 	}

@@ -65,7 +65,7 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 	if err != nil {
 		return err
 	}
-	rules, err := webhookRules(effective(s.Config, aws), frontends)
+	rules, err := webhookRules(withDiscovered(s.Config, aws), frontends)
 	if err != nil {
 		return err
 	}

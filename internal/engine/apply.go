@@ -78,19 +78,19 @@ func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found f
 // plan turns out to come from an old view, it is made again.
 func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts) error {
 	stack = r.holdKnown(stack)
-	r.hindered = slices.ContainsFunc(r.held, FailedStep.hinders)
+	r.hindered = slices.ContainsFunc(r.held, FailedStep.hindersTakeOver)
 	waiting := slices.Collect(maps.Keys(r.mem.waits)) // of the last plan; before the first, what is remembered
-	defer func() { r.mem.waits = r.mem.waits.only(waiting) }()
+	defer func() { r.mem.waits = r.mem.waits.onlyKeys(waiting) }()
 	for n := 0; ; n++ {
-		d, err := r.draft(ctx, stack, found, by, r.mem.of(r.e.now(), r.e.Options.Propagation, r.e.memories.importsPaused(stack, r.e.now())))
+		d, err := r.draft(ctx, stack, found, by, r.mem.planMemory(r.e.now(), r.e.Options.Propagation, r.e.memories.importsPaused(stack, r.e.now())))
 		if err != nil {
 			r.out.FailedIn = Observing
 			return err
 		}
 		waiting = d.Plan.Waiting
-		r.mem.waits = r.mem.waits.with(waiting, r.e.now())
-		r.pace(d, stack)
-		if n == 0 && !r.leavesAll(d.Plan) && r.mem.comparison.Lacks(d.Plan, r.e.now()) {
+		r.mem.waits = r.mem.waits.withKeys(waiting, r.e.now())
+		r.findRepeats(d, stack)
+		if n == 0 && !r.leavesAllSteps(d.Plan) && r.mem.comparison.Lacks(d.Plan, r.e.now()) {
 			return errUncompared
 		}
 		if n == 0 {
@@ -108,7 +108,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			return nil
 		}
 		for _, a := range d.Plan.LoadBalancers {
-			r.show(a, serving(d, a))
+			r.noteLive(a, serving(d, a))
 		}
 		r.out.Failed, r.out.RetryAfter = nil, 0
 		start := r.e.now()
@@ -128,17 +128,17 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		next, again := r.replan(stack)
 		if !again || r.out.Observations+planObservations > mostObservations {
 			if d.Plan.Again > 0 {
-				r.retry(d.Plan.Again)
+				r.requeueAfter(d.Plan.Again)
 			}
 			if r.relation.Waits(d.Stack) {
 				r.out.Done = false
-				r.retry(r.mem.waits.pollOtherStack(r.e.now()))
+				r.requeueAfter(r.mem.waits.pollOtherStack(r.e.now()))
 			}
 			r.conclude(d.Lacking)
 			return nil
 		}
 		stack = r.holdKnown(next) // a refusal may have used up the budget of others
-		r.hindered = slices.ContainsFunc(r.held, FailedStep.hinders)
+		r.hindered = slices.ContainsFunc(r.held, FailedStep.hindersTakeOver)
 	}
 }
 
@@ -190,8 +190,8 @@ func serving(d Draft, a plan.Address) *observed.LoadBalancer {
 	return live
 }
 
-// show notes a live load balancer.
-func (r *execution) show(a plan.Address, lb *observed.LoadBalancer) {
+// noteLive notes a live load balancer.
+func (r *execution) noteLive(a plan.Address, lb *observed.LoadBalancer) {
 	if lb == nil {
 		return
 	}
@@ -223,7 +223,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	if r.delay > 0 {
 		wait(r.delay)
 	}
-	trial := r.onTrial(p, stack)
+	trial := r.trialSteps(p, stack)
 	var late []plan.Step // that prepare what AWS has taken now
 	for _, s := range p.Steps {
 		if r.left[s.ID] || r.delayed[s.ID] {
@@ -235,7 +235,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			continue
 		}
 		if s.Waits() {
-			if !r.failed(s.After) { // else the back-off of what failed decides
+			if !r.anyFailed(s.After) { // else the back-off of what failed decides
 				wait(cmp.Or(s.Wait.Again, durations.FirstPoll))
 			}
 			continue
@@ -244,7 +244,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			wait(d)
 			continue
 		}
-		if s = withoutDelayed(p, s, r.delayed); !done.Ready(s) || r.givesUpRoom(s) {
+		if s = withoutDelayed(p, s, r.delayed); !done.Ready(s) || r.freesNeededCapacity(s) {
 			continue
 		}
 		carried, err := r.carryOut(ctx, p, s, stack, known)
@@ -273,18 +273,18 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	return nil
 }
 
-// givesUpRoom reports whether a step deletes a rule although AWS has no room for others of this plan. The next
+// freesNeededCapacity reports whether a step deletes a rule although AWS has no room for others of this plan. The next
 // plan gives the place to a rule of the same namespace, before anybody else can have it.
-func (r *run) givesUpRoom(s plan.Step) bool {
+func (r *run) freesNeededCapacity(s plan.Step) bool {
 	_, deletes := s.Do.(plan.DeleteRule)
 	return deletes && slices.ContainsFunc(r.out.Failed, func(f FailedStep) bool {
 		do, _ := f.Step.Do.(plan.CreateRule)
-		return f.lacksRoom() && !do.Rule.NoRoom
+		return f.lacksCapacity() && !do.Rule.NoRoom
 	})
 }
 
-// failed reports whether one of the steps failed, or was skipped because it did.
-func (r *run) failed(steps []plan.StepID) bool {
+// anyFailed reports whether one of the steps failed, or was skipped because it did.
+func (r *run) anyFailed(steps []plan.StepID) bool {
 	return slices.ContainsFunc(r.out.Failed, func(f FailedStep) bool { return slices.Contains(steps, f.Step.ID) })
 }
 
@@ -294,7 +294,7 @@ func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	freed := slices.ContainsFunc(s.After, func(id plan.StepID) bool {
 		return r.out.Made[id] || slices.ContainsFunc(p.Joins[id], func(id plan.StepID) bool { return r.out.Made[id] })
 	})
-	f, put := r.mem.refused.before(key, s, freed, r.e.now())
+	f, put := r.mem.refused.lastFailure(key, s, freed, r.e.now())
 	if !put {
 		var err error
 		if f, err = r.call(ctx, p, s, stack, key, known); err != nil || f.Err == nil {
@@ -331,14 +331,14 @@ func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, stack model.St
 		return f, nil
 	}
 	r.stepped(p.Stack, res, FailedStep{Step: s})
-	r.mem.refused.taken(key, r.e.now())
+	r.mem.refused.noteSuccess(key, r.e.now())
 	r.out.Changed = r.out.Changed || !r.reported[s.ID] // what AWS does not keep is no success
 	if !plan.InKubernetes(s.Do) {
-		r.mem.repeats.made(changeKey(p, s, stack), res.ID, r.e.now())
+		r.mem.repeats.noteChange(changeKey(p, s, stack), res.ID, r.e.now())
 	}
 	r.noteSecret(s, res, known)
 	if _, ok := s.Do.(plan.ClaimFinalizer); ok {
-		r.mem.claimed(r.out.Stack)
+		r.mem.noteClaimed(r.out.Stack)
 	}
 	if res.ID == "" {
 		return FailedStep{}, nil
@@ -397,12 +397,12 @@ func (r *execution) step(ctx context.Context, s plan.Step, known plan.Known) (pl
 	} else {
 		res, err = r.applyAWS(ctx, s, known)
 	}
-	if plan.Reroutes(s.Do) {
+	if plan.ChangesRouting(s.Do) {
 		// Also after an error: the answer may be lost and the effect be there.
 		r.mem.rerouted = r.e.now()
 	}
 	if err != nil {
-		return res, fmt.Errorf("%s%w", attempted(s), err)
+		return res, fmt.Errorf("%s%w", attemptPrefix(s), err)
 	}
 	r.e.memories.noteImport(r.out.ID, s, r.e.now())
 	return res, nil
@@ -428,16 +428,16 @@ func (r *execution) class(s plan.Step, err error) Class {
 	return r.e.Cloud.Class(err)
 }
 
-// paced reports what AWS does not keep, and looks at it again when it may be made again.
-func (r *run) paced() {
+// reportRepeats reports what AWS does not keep, and looks at it again when it may be made again.
+func (r *run) reportRepeats() {
 	r.out.Findings = append(r.out.Findings, r.mem.repeats.findings()...).Sorted()
 	if _, next := r.mem.repeats.due(r.e.now()); next > 0 {
-		r.retry(next)
+		r.requeueAfter(next)
 	}
 }
 
-// retry looks again after d at the latest.
-func (r *run) retry(d time.Duration) {
+// requeueAfter looks again after d at the latest.
+func (r *run) requeueAfter(d time.Duration) {
 	if r.out.RetryAfter == 0 || d < r.out.RetryAfter {
 		r.out.RetryAfter = d
 	}

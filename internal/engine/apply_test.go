@@ -29,7 +29,7 @@ func TestARuleGoesUnlessAnotherNeedsItsPlace(t *testing.T) {
 	} {
 		r := &run{}
 		r.out = &Outcome{Failed: c.failed}
-		if stays := r.givesUpRoom(plan.Step{Do: c.step}); stays != c.stays {
+		if stays := r.freesNeededCapacity(plan.Step{Do: c.step}); stays != c.stays {
 			t.Errorf("%s: it stays %t, want %t", name, stays, c.stays)
 		}
 	}

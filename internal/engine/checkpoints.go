@@ -11,9 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// desired returns a hash of what users want, with what is wrong with it: of all that a translation makes, but
+// desiredDigest returns a hash of what users want, with what is wrong with it: of all that a translation makes, but
 // for the marks that runs leave on the objects.
-func desired(stack model.Stack, found finding.List) string {
+func desiredDigest(stack model.Stack, found finding.List) string {
 	stack.Members = slices.Clone(stack.Members)
 	for i := range stack.Members {
 		stack.Members[i].Claimed, stack.Members[i].Recorded = false, ""
@@ -39,10 +39,10 @@ func (e *Engine) deferral(stack model.Stack, digest string) time.Duration {
 	return resync.First(e.Resync, stack.ID.String())
 }
 
-// note remembers a desired state that was carried out in full, and forgets every other. What the
+// noteConverged remembers a desired state that was carried out in full, and forgets every other. What the
 // translation alone found wrong stays as it is until its input changes; what AWS refused may be
 // taken the next time; and what is held may have lost its right meanwhile, which the translation does not show.
-func (e *Engine) note(out Outcome, reported bool, found finding.List, digest string) {
+func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, digest string) {
 	if e.Checkpoints == nil {
 		return
 	}

@@ -33,7 +33,7 @@ func TestWhatIsLeftIsLookedAtFirst(t *testing.T) {
 			e := &Engine{Checkpoints: book}
 			out := Outcome{ID: id, Stack: model.Stack{ID: id, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: fault.Object}}}, Done: true}
 			c.edit(&out)
-			e.note(out, true, c.found, "digest")
+			e.noteConverged(out, true, c.found, "digest")
 			if late := book.Unchanged(id, "digest"); late != c.late {
 				t.Errorf("looked at late: %t, want %t", late, c.late)
 			}

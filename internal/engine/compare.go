@@ -20,7 +20,7 @@ func (e *Engine) Compared(id model.StackID) bool {
 // resync sees to it that a stack is looked at again when it is to be compared with AWS.
 func (r *run) resync(now time.Time) {
 	out := r.out
-	if out.Over() {
+	if out.IsOver() {
 		return
 	}
 	due := r.mem.comparison.End(out.Done && !out.refused, now)

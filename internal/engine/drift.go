@@ -31,32 +31,32 @@ type drifts struct {
 	compared time.Time
 }
 
-// textOf identifies a step with what it changes.
-func textOf(s plan.Step) string { return fmt.Sprint(s.ID, s.Changes) }
+// stepText identifies a step with what it changes.
+func stepText(s plan.Step) string { return fmt.Sprint(s.ID, s.Changes) }
 
-// leaves reports whether a step would restore what was reported and left.
-func (d *drifts) leaves(s plan.Step) bool { return d.left[textOf(s)] }
+// isLeft reports whether a step would restore what was reported and left.
+func (d *drifts) isLeft(s plan.Step) bool { return d.left[stepText(s)] }
 
-// leave remembers the steps that are left, in place of those that were.
-func (d *drifts) leave(steps []plan.Step) {
+// setLeft remembers the steps that are left, in place of those that were.
+func (d *drifts) setLeft(steps []plan.Step) {
 	d.left = nil
 	for _, s := range steps {
 		if d.left == nil {
 			d.left = map[string]bool{}
 		}
-		d.left[textOf(s)] = true
+		d.left[stepText(s)] = true
 	}
 }
 
-// unplanned returns the changes of others that no plan was made from yet.
-func (d *drifts) unplanned(all []observed.Foreign) []observed.Foreign {
+// unplannedChanges returns the changes of others that no plan was made from yet.
+func (d *drifts) unplannedChanges(all []observed.Foreign) []observed.Foreign {
 	return slices.DeleteFunc(slices.Clone(all), func(f observed.Foreign) bool { return !f.At.After(d.compared) })
 }
 
-// restores reports whether a step restores what others have changed. Alone, in a plan that has nothing else to do, a resource
-// of a kind that they have changed is enough; beside an edit, or what a stack that has not come to rest goes on with, the step
-// is about that very resource.
-func restores(p plan.Plan, s plan.Step, alone bool, foreign []observed.Foreign) bool {
+// restoresDrift reports whether a step restores what others have changed. Alone, in a plan that has nothing else to do,
+// a resource of a kind that they have changed is enough; beside an edit, or what a stack that has not come to rest goes
+// on with, the step is about that very resource.
+func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.Foreign) bool {
 	if s.Revokes {
 		return false // whoever changed it, what has no right does not stay
 	}
@@ -88,10 +88,10 @@ func (r *run) drifted(d Draft) {
 	if mode == IgnoreDrift {
 		return
 	}
-	foreign := r.mem.drift.unplanned(d.Have.Facts.Foreign)
+	foreign := r.mem.drift.unplannedChanges(d.Have.Facts.Foreign)
 	var found, left []plan.Step
 	for _, s := range d.Plan.Steps {
-		was, now := r.mem.drift.leaves(s), restores(d.Plan, s, r.quiet, foreign)
+		was, now := r.mem.drift.isLeft(s), restoresDrift(d.Plan, s, r.quiet, foreign)
 		if now && !was && !r.reported[s.ID] && !r.delayed[s.ID] {
 			found = append(found, s)
 		}
@@ -103,12 +103,12 @@ func (r *run) drifted(d Draft) {
 	for _, s := range left {
 		r.left[s.ID] = true
 	}
-	r.mem.drift.leave(left)
+	r.mem.drift.setLeft(left)
 	does := mode
 	if !r.quiet {
 		does = RepairDrift
 	}
-	found, left = eachOnce(found), eachOnce(left)
+	found, left = joinByResource(found), joinByResource(left)
 	for _, s := range found {
 		r.e.Recorder.Drifted(r.out.ID, s.Address.Kind, does)
 	}
@@ -131,9 +131,9 @@ func (r *run) withoutReported(found finding.List) finding.List {
 
 func ofSecurityGroup(s plan.Step) bool { return s.Address.Kind == plan.SecurityGroup }
 
-// eachOnce has each resource once: changes of what is made again as a whole are left out, and those of one resource are
-// joined.
-func eachOnce(steps []plan.Step) (out []plan.Step) {
+// joinByResource has each resource once: changes of what is made again as a whole are left out, and those of one
+// resource are joined.
+func joinByResource(steps []plan.Step) (out []plan.Step) {
 	at := map[plan.Address]int{}
 	for _, s := range withoutParts(steps) {
 		i, known := at[s.Address]
@@ -158,9 +158,10 @@ func withoutParts(steps []plan.Step) (out []plan.Step) {
 	return slices.DeleteFunc(slices.Clone(steps), func(s plan.Step) bool { return made[s.Address] && s.Verb != plan.Create })
 }
 
-// leavesAll reports whether nothing is to be carried out but what was reported and left, or made so often that it is delayed.
-func (r *run) leavesAll(p plan.Plan) bool {
-	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() && !r.delayed[s.ID] && !r.mem.drift.leaves(s) })
+// leavesAllSteps reports whether nothing is to be carried out but what was reported and left, or made so often that it
+// is delayed.
+func (r *run) leavesAllSteps(p plan.Plan) bool {
+	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() && !r.delayed[s.ID] && !r.mem.drift.isLeft(s) })
 }
 
 // mostDrift is how many changed resources of a run are named.

@@ -20,8 +20,8 @@ func (r *run) delayAll(p plan.Plan) {
 	}
 }
 
-// tooOften reports that a change is delayed.
-func (r *run) tooOften() (out finding.List) {
+// reportDelayed reports that a change is delayed.
+func (r *run) reportDelayed() (out finding.List) {
 	if r.delay <= 0 {
 		return nil
 	}

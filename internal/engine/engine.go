@@ -143,9 +143,9 @@ type Live struct {
 	Active bool
 }
 
-// Over reports whether nothing is left of the stack and no object asks for it any more. What is held is there, and what
-// its rights depend on brings the next run about.
-func (o Outcome) Over() bool {
+// IsOver reports whether nothing is left of the stack and no object asks for it any more. What is held is there, and
+// what its rights depend on brings the next run about.
+func (o Outcome) IsOver() bool {
 	held := o.Plan.Retains && (o.Stack.Held.Everything || len(o.Stack.Held.Members) > 0)
 	return o.Stack.Empty() && !held && o.Done && o.Err == nil &&
 		!slices.ContainsFunc(o.Stack.Leaving, func(m model.Member) bool { return m.Claimed })
@@ -181,8 +181,8 @@ type FailedStep struct {
 	key stepKey
 }
 
-// remembered returns the failure as that of a step which is not called now.
-func (f FailedStep) remembered(s plan.Step, wait time.Duration) FailedStep {
+// asSkipped returns the failure as that of a step which is not called now.
+func (f FailedStep) asSkipped(s plan.Step, wait time.Duration) FailedStep {
 	f.Step, f.Wait, f.Called = s, wait, false
 	return f
 }
@@ -197,4 +197,4 @@ func (f FailedStep) Passes() bool {
 	return failure.Turn(f.Err) > 0
 }
 
-func (f FailedStep) kubernetes() bool { return plan.InKubernetes(f.Step.Do) }
+func (f FailedStep) isKubernetes() bool { return plan.InKubernetes(f.Step.Do) }

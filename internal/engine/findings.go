@@ -26,14 +26,14 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	}
 	members := map[group][]FailedStep{}
 	for _, f := range failed {
-		f.Step.Blames = r.blamed(f)
+		f.Step.Blames = r.blamedMembers(f)
 		_, imports := f.Step.Do.(plan.ImportCertificate) // each reports until when its certificate serves
 		together := (f.Class == Quota || f.Class == Denied) && !imports
 		switch {
 		case (f.Class == InUse || f.Class == NotReady) && f.Row < reportedAfter, f.Class == Throttled, failure.Turn(f.Err) > 0:
 			// It passes.
-		case f.kubernetes() || imports || !together && !f.Skipped:
-			out.Add(f.located(r.out.Stack.Accelerator, f.findings(1, r.out.Plan))...)
+		case f.isKubernetes() || imports || !together && !f.Skipped:
+			out.Add(f.withFields(r.out.Stack.Accelerator, f.findings(1, r.out.Plan))...)
 		default:
 			for _, ref := range f.Step.Blames {
 				g := group{ref, f.Class, kindOf(f.Step.Do), f.Skipped && !together}
@@ -50,11 +50,11 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 				}
 				return 0
 			}
-			return cmp.Or(cmp.Compare(called(x), called(y)), cmp.Compare(identity(x.Step), identity(y.Step)))
+			return cmp.Or(cmp.Compare(called(x), called(y)), cmp.Compare(countedAs(x.Step), countedAs(y.Step)))
 		})
 		distinct := map[plan.StepID]bool{}
 		for _, x := range all {
-			distinct[identity(x.Step)] = true
+			distinct[countedAs(x.Step)] = true
 		}
 		f.Step.Blames = []finding.Ref{g.ref}
 		out.Add(f.findings(len(distinct), r.out.Plan)...)
@@ -62,8 +62,8 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	return out
 }
 
-// located puts the fields that parts of an accelerator come from in place of the kinds of the parts.
-func (f FailedStep) located(acc *model.Accelerator, found finding.List) finding.List {
+// withFields puts the fields that parts of an accelerator come from in place of the kinds of the parts.
+func (f FailedStep) withFields(acc *model.Accelerator, found finding.List) finding.List {
 	if acc == nil || !plan.OfAccelerator(f.Step.Address.Kind) {
 		return found
 	}
@@ -79,9 +79,9 @@ func (f FailedStep) located(acc *model.Accelerator, found finding.List) finding.
 	return found
 }
 
-// blamed returns the members whose objects contain what AWS refuses of a step: all that it is for, but for a default
-// action, which one of those on the port has.
-func (r *run) blamed(f FailedStep) []finding.Ref {
+// blamedMembers returns the members whose objects contain what AWS refuses of a step: all that it is for, but for a
+// default action, which one of those on the port has.
+func (r *run) blamedMembers(f FailedStep) []finding.Ref {
 	value, ofAWS := refused.Of(r.out.ID.Kind, f.Step, f.Err)
 	if !ofAWS || value.Setting != refused.DefaultBackend || r.out.Stack.LoadBalancer == nil {
 		return f.Step.Blames
@@ -106,8 +106,8 @@ func (e StatusError) Unwrap() error { return e.Err }
 // FieldStatus is the field of findings about a status that cannot be written.
 const FieldStatus = "status"
 
-// identity counts the steps for one rule once.
-func identity(s plan.Step) plan.StepID {
+// countedAs counts the steps for one rule once.
+func countedAs(s plan.Step) plan.StepID {
 	if s.Rule.IsZero() {
 		return s.ID
 	}
@@ -117,8 +117,8 @@ func identity(s plan.Step) plan.StepID {
 // findings blame those whose objects a failed step of a plan is for; n is of how many such steps it
 // speaks.
 func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
-	reason, fix := reasonOf(f)
-	message := strings.TrimPrefix(failure.Plainly(f.Err), attempted(f.Step)) // the field of the finding says it
+	reason, fix := reasonAndFix(f)
+	message := strings.TrimPrefix(failure.Plainly(f.Err), attemptPrefix(f.Step)) // the field of the finding says it
 	field := string(f.Step.Address.Kind)
 	reach, port := finding.BlocksNothing, int32(0)
 	if n == 1 {
@@ -152,7 +152,7 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 			fix = "give fewer " + naming.SettingName(p.Stack.Kind, "inbound-cidrs") + " or " + naming.SettingName(p.Stack.Kind, "listen-ports") + ", name a prefix list instead, or ask AWS for a higher quota"
 		case n > 1:
 			field = "" // there are several
-			message = fmt.Sprintf("AWS refuses %s: %s; what is live stays", several(f.Step.Do, n), failure.Because(f.Err))
+			message = fmt.Sprintf("AWS refuses %s: %s; what is live stays", countText(f.Step.Do, n), failure.Because(f.Err))
 		case f.Skipped:
 			message = fmt.Sprintf("%s is not tried now, because AWS refuses others: %s", f.Step.Address, failure.Because(f.Err))
 		case ofAWS && f.Class == Invalid && (reason == finding.RejectedByAWS || reason == finding.WebACLNotFound):
@@ -177,7 +177,7 @@ func (f FailedStep) refusedImport(do plan.ImportCertificate, reason finding.Reas
 	case f.Skipped:
 		message = fmt.Sprintf("the certificate of Secret %q is not imported now, because AWS refuses others: %s", do.Secret, failure.Because(f.Err))
 	case f.Class != Invalid && f.Class != Quota:
-		message = fmt.Sprintf("the certificate of Secret %q is not imported: %s", do.Secret, strings.TrimPrefix(failure.Plainly(f.Err), attempted(f.Step)))
+		message = fmt.Sprintf("the certificate of Secret %q is not imported: %s", do.Secret, strings.TrimPrefix(failure.Plainly(f.Err), attemptPrefix(f.Step)))
 	case f.Class == Invalid:
 		fix = "correct the certificate in the Secret"
 	}
@@ -189,8 +189,8 @@ func (f FailedStep) refusedImport(do plan.ImportCertificate, reason finding.Reas
 	return out
 }
 
-// several counts steps of one kind in words.
-func several(do plan.Action, n int) string {
+// countText counts steps of one kind in words.
+func countText(do plan.Action, n int) string {
 	switch do.(type) {
 	case plan.SetTags:
 		return fmt.Sprintf("%d changes of tags", n)
@@ -231,7 +231,7 @@ func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, a
 	}
 	if value, ofAWS := refused.Of(kind, f.Step, f.Err); ofAWS && f.Class == Invalid {
 		held := "the rule is held: requests that no live rule serves get 503"
-		if f.Step.Verb == plan.Update && !f.ofStandIn() {
+		if f.Step.Verb == plan.Update && !f.isOfPlaceholder() {
 			held = "the rule is held: it stays as it is"
 		}
 		return fmt.Sprintf("%s; %s", value.Text(text), held)
@@ -248,27 +248,27 @@ func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, a
 	return fmt.Sprintf("AWS refuses the %s that is to %s: %s; %s", text, plan.ActionsText(actions), why, then)
 }
 
-// ofStandIn reports whether a step changes the 503 in the place of a held rule. AWS refused the same when that was made,
-// and what is reported of it has not changed.
-func (f FailedStep) ofStandIn() bool {
+// isOfPlaceholder reports whether a step changes the 503 in the place of a held rule. AWS refused the same when that
+// was made, and what is reported of it has not changed.
+func (f FailedStep) isOfPlaceholder() bool {
 	return slices.ContainsFunc(f.Step.Changes, func(c plan.Change) bool {
 		return c.Path == "actions" && c.From == plan.ActionsText([]model.Action{plan.HeldAnswer})
 	})
 }
 
-// reasonOf returns the reason of a failure and its fix. The edge may know the reason better than the class
+// reasonAndFix returns the reason of a failure and its fix. The edge may know the reason better than the class
 // says.
-func reasonOf(f FailedStep) (reason finding.Reason, fix string) {
+func reasonAndFix(f FailedStep) (reason finding.Reason, fix string) {
 	if m, ok := failure.Known(f.Err); ok {
 		return m.Reason, m.Fix
 	}
 	about := failure.Step
-	if f.kubernetes() {
+	if f.isKubernetes() {
 		about = failure.Kubernetes
 	}
 	m, _ := failure.MeaningOf(about, f.Class, f.Err)
 	return m.Reason, m.Fix
 }
 
-// attempted returns how the error of a step begins.
-func attempted(s plan.Step) string { return fmt.Sprintf("%s %s: ", s.Verb, s.Address) }
+// attemptPrefix returns how the error of a step begins.
+func attemptPrefix(s plan.Step) string { return fmt.Sprintf("%s %s: ", s.Verb, s.Address) }

@@ -16,16 +16,16 @@ import (
 // errReserved is that of a run that meets one of the stack with which it shares a load balancer.
 var errReserved = errors.New("another run is at work on the load balancer")
 
-// relate decides, once in a run, the relation of the stack to another one, and returns the observed state with that in mind. What
-// the run takes over is observed with it, and runs of the other stack wait until it ends.
-func (r *observation) relate(ctx context.Context, stack model.Stack, have observed.Stack, questions []model.Question) (observed.Stack, error) {
+// decideRelation decides, once in a run, the relation of the stack to another one, and returns the observed state with
+// that in mind. What the run takes over is observed with it, and runs of the other stack wait until it ends.
+func (r *observation) decideRelation(ctx context.Context, stack model.Stack, have observed.Stack, questions []model.Question) (observed.Stack, error) {
 	rel, err := handover.Relate(stack, have, func(id model.StackID) (model.Stack, bool, error) {
 		if r.e.Frontends[id.Kind] == nil {
 			return model.Stack{}, false, nil
 		}
 		of, _, err := r.e.translateFor(r.v, stack.ID, id, nil)
 		return of, true, err
-	}, r.shown)
+	}, r.statusLoadBalancer)
 	if err != nil {
 		return have, err
 	}
@@ -52,8 +52,8 @@ func (r *observation) relate(ctx context.Context, stack model.Stack, have observ
 	return r.observeAWS(ctx, stack, append(slices.Clone(questions), handover.Questions(have)...))
 }
 
-// related returns the observed state as the relation shows it.
-func (r *observation) related(stack model.Stack, have observed.Stack) observed.Stack {
+// applyRelation returns the observed state as the relation shows it.
+func (r *observation) applyRelation(stack model.Stack, have observed.Stack) observed.Stack {
 	have.Bindings = r.e.Cluster.Bindings(r.v, stack.ID)
 	var others []observed.Binding
 	if r.relation.Standing == handover.Takes {
@@ -62,8 +62,8 @@ func (r *observation) related(stack model.Stack, have observed.Stack) observed.S
 	return r.relation.Show(stack, have, others, r.portOf)
 }
 
-// shown returns the name of the load balancer in the status of an object.
-func (r *observation) shown(ref finding.Ref) string {
+// statusLoadBalancer returns the name of the load balancer in the status of an object.
+func (r *observation) statusLoadBalancer(ref finding.Ref) string {
 	obj, err := r.v.Object(cluster.Kind(ref.Kind), ref.Namespace, ref.Name)
 	if err != nil || obj == nil {
 		return ""
@@ -75,11 +75,11 @@ func (r *observation) portOf(b model.Binding) string {
 	return cluster.PortText(r.v, b.Namespace, b.Service, b.Port)
 }
 
-// hinders reports whether a load balancer that is being taken over stays as it is because a step has failed: requests for a rule
-// that is missing would get 503, and the rule of the Ingress has answered them. A value that AWS refuses and a rule for which there
-// is no room hinder nothing, as they failed for the Ingress as well.
-func (f FailedStep) hinders() bool {
-	return f.Class != Invalid && !f.lacksRoom() && !f.kubernetes()
+// hindersTakeOver reports whether a load balancer that is being taken over stays as it is because a step has failed:
+// requests for a rule that is missing would get 503, and the rule of the Ingress has answered them. A value that AWS
+// refuses and a rule for which there is no room hinder nothing, as they failed for the Ingress as well.
+func (f FailedStep) hindersTakeOver() bool {
+	return f.Class != Invalid && !f.lacksCapacity() && !f.isKubernetes()
 }
 
 // underRelation returns a stack as it is carried out, with what is to be reported of it.
@@ -91,9 +91,9 @@ func (r *observation) underRelation(stack model.Stack, have observed.Stack) (mod
 	return stack, reported
 }
 
-// admit holds a stack that may not take over what it asks for, and reports the obstacles. Once the load balancer carries its
-// tags it goes on.
-func (r *observation) admit(d *Draft) {
+// holdUnlessAdmitted holds a stack that may not take over what it asks for, and reports the obstacles. Once the load
+// balancer carries its tags it goes on.
+func (r *observation) holdUnlessAdmitted(d *Draft) {
 	var found finding.List
 	switch {
 	case r.relation.Standing == handover.NotAllowed:

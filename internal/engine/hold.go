@@ -13,7 +13,7 @@ func isRule(s plan.Step) bool { return s.Address.Kind == plan.Rule }
 // held reports whether the stack goes on without a failed step: AWS refuses it, or has failed at it
 // so often that the others do not wait for it any more.
 func (f FailedStep) held() bool {
-	if f.kubernetes() {
+	if f.isKubernetes() {
 		_, claims := f.Step.Do.(plan.ClaimFinalizer)
 		return claims && f.Class != Fenced && !(f.Called && (f.Class == Gone || f.Class == Conflict))
 	}
@@ -26,8 +26,8 @@ func (f FailedStep) held() bool {
 	return false
 }
 
-// lacksRoom reports whether AWS has no room for a new rule, or for what it brings along.
-func (f FailedStep) lacksRoom() bool {
+// lacksCapacity reports whether AWS has no room for a new rule, or for what it brings along.
+func (f FailedStep) lacksCapacity() bool {
 	_, creates := f.Step.Do.(plan.CreateRule)
 	return creates && f.Class == Quota
 }
@@ -70,8 +70,8 @@ func (h *holding) hold(f FailedStep) bool {
 		return holdDefaults(lb, func(l model.Listener) bool { return l.DefaultOf.Object == do.Ref }) || rules
 	case plan.CreateRule, plan.ModifyRule:
 		its := func(port int32, r *model.Rule) bool { return !s.Rule.IsZero() && r.Key(port) == s.Rule }
-		if f.lacksRoom() && !(s.Staged && perStep[codeOf(f.Err)]) {
-			return h.changeRules(its, func(r *model.Rule) bool { return set(&r.NoRoom) })
+		if f.lacksCapacity() && !(s.Staged && perStep[codeOf(f.Err)]) {
+			return h.changeRules(its, func(r *model.Rule) bool { return setFlag(&r.NoRoom) })
 		}
 		return f.Class == Quota && s.Staged && h.changeInPlace(its) || invalid && h.holdRules(model.HeldInvalid, its) || h.holdRules(model.HeldRefused, its)
 	case plan.CreateTargetGroup:
@@ -123,8 +123,8 @@ func (h *holding) hold(f FailedStep) bool {
 	return false
 }
 
-// set sets a flag, and reports whether it was not set.
-func set(flag *bool) bool {
+// setFlag sets a flag, and reports whether it was not set.
+func setFlag(flag *bool) bool {
 	before := *flag
 	*flag = true
 	return !before
@@ -143,7 +143,7 @@ func (h *holding) holdRules(why model.Held, refused func(port int32, r *model.Ru
 
 // changeInPlace lets rules change in one call, where AWS has no room for the stages between.
 func (h *holding) changeInPlace(refused func(port int32, r *model.Rule) bool) bool {
-	return h.changeRules(refused, func(r *model.Rule) bool { return set(&r.InPlace) })
+	return h.changeRules(refused, func(r *model.Rule) bool { return setFlag(&r.InPlace) })
 }
 
 // changeRules changes some rules, and reports whether one was not so before.
@@ -188,7 +188,7 @@ func holdDefaults(lb *model.LoadBalancer, refused func(model.Listener) bool) boo
 }
 
 func defaultInPlace(lb *model.LoadBalancer, refused func(model.Listener) bool) bool {
-	return changeListeners(lb, refused, func(l *model.Listener) bool { return set(&l.DefaultInPlace) })
+	return changeListeners(lb, refused, func(l *model.Listener) bool { return setFlag(&l.DefaultInPlace) })
 }
 
 // changeListeners changes some listeners, and reports whether one was not so before.

@@ -114,10 +114,10 @@ func (m *memories) noteImport(id model.StackID, s plan.Step, now time.Time) {
 	m.imports.Note(id, s, now)
 }
 
-// of returns what a plan needs of the memory.
-func (m memory) of(now time.Time, propagation time.Duration, imports map[string]plan.ImportPause) plan.Memory {
+// planMemory returns what a plan needs of the memory.
+func (m memory) planMemory(now time.Time, propagation time.Duration, imports map[string]plan.ImportPause) plan.Memory {
 	return plan.Memory{
-		Unfinished: !m.finished, PropagationLeft: m.propagationLeft(now, propagation), Waited: m.waits.waited(now), ImportsPaused: imports,
+		Unfinished: !m.finished, PropagationLeft: m.propagationLeft(now, propagation), Waited: m.waits.waitedTimes(now), ImportsPaused: imports,
 	}
 }
 

@@ -36,11 +36,11 @@ func TestAStackThatIsGoneIsForgotten(t *testing.T) {
 	e := New(Config{})
 	id := model.StackID{Kind: model.Ingress, Name: "a"}
 	mem := memory{own: true, rerouted: time.Unix(1, 0), waits: waits{"x": time.Unix(1, 0)}}
-	e.remember(Outcome{ID: id, Stack: model.Stack{Members: []model.Member{{}}}}, mem)
+	e.storeMemory(Outcome{ID: id, Stack: model.Stack{Members: []model.Member{{}}}}, mem)
 	if !e.memories.recall(id).own {
 		t.Fatal("a stack with members is forgotten")
 	}
-	e.remember(Outcome{ID: id, Done: true}, mem)
+	e.storeMemory(Outcome{ID: id, Done: true}, mem)
 	if len(e.memories.of) > 0 {
 		t.Errorf("%d stacks are remembered", len(e.memories.of))
 	}

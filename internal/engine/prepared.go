@@ -11,14 +11,14 @@ import (
 // known to refuse the listener, or what it needs, the order is the other way round: the port is opened
 // once the listener is there, so that attempts leave nothing behind that has to be taken away again.
 
-// onTrial returns the steps of a plan that only open ports for listeners that AWS has refused, or that were skipped,
+// trialSteps returns the steps of a plan that only open ports for listeners that AWS has refused, or that were skipped,
 // when it was called last.
-func (r *run) onTrial(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
+func (r *run) trialSteps(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 	opens := func(s plan.Step) bool {
 		do, ok := s.Do.(plan.ChangeIngress)
 		return ok && len(do.Revoke) == 0
 	}
-	if !slices.ContainsFunc(p.Steps, opens) || r.mem.refused.none() {
+	if !slices.ContainsFunc(p.Steps, opens) || r.mem.refused.isEmpty() {
 		return nil
 	}
 	doubtful := map[plan.StepID]bool{}
@@ -34,7 +34,7 @@ func (r *run) onTrial(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 	dependents := map[plan.StepID]int{} // how many are not in doubt; none if there is no entry
 	closed := map[plan.StepID]bool{}    // ports that AWS refuses to open; their listeners are not made
 	for _, s := range p.Steps {
-		refused := r.mem.refused.known(keyOf(s, stack))
+		refused := r.mem.refused.isRefused(keyOf(s, stack))
 		closed[s.ID] = refused && opens(s)
 		doubtful[s.ID] = slices.ContainsFunc(s.After, inDoubt) || refused && !opens(s)
 		for _, id := range s.After {
@@ -54,7 +54,7 @@ func (r *run) onTrial(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 	return out
 }
 
-// known reports whether AWS has refused a step when it was called last, or others of its kind.
-func (s *refusals) known(k stepKey) bool {
+// isRefused reports whether AWS has refused a step when it was called last, or others of its kind.
+func (s *refusals) isRefused(k stepKey) bool {
 	return s.steps[k] != nil || slices.ContainsFunc(k.scopes(), func(sc scope) bool { return sc.closes && s.scopes[sc] != nil })
 }

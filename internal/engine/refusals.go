@@ -90,14 +90,14 @@ func backOff(f FailedStep, row int) time.Duration {
 	case Gone, Conflict:
 		first = durations.MissingWait
 	}
-	if f.kubernetes() {
+	if f.isKubernetes() {
 		most = durations.MissingWait // it costs no call to AWS
 	}
 	return min(first<<min(row-1, 20), most)
 }
 
-// none reports whether AWS has refused nothing.
-func (s *refusals) none() bool { return len(s.steps) == 0 && len(s.scopes) == 0 }
+// isEmpty reports whether AWS has refused nothing.
+func (s *refusals) isEmpty() bool { return len(s.steps) == 0 && len(s.scopes) == 0 }
 
 // begin notes that a run begins. Without a clock nothing is remembered.
 func (s *refusals) begin(now time.Time) {
@@ -124,16 +124,16 @@ func (s *refusals) end(edited bool, now time.Time) {
 	}
 	for sc, c := range s.scopes {
 		maps.DeleteFunc(c.waiting, func(_ stepKey, w *waiting) bool { return w.run < s.run })
-		c.fill(sc, now)
-		if len(c.waiting) == 0 && !used[sc] && c.tokens >= sc.most() && !now.Before(c.due) {
+		c.refill(sc, now)
+		if len(c.waiting) == 0 && !used[sc] && c.tokens >= sc.maxTokens() && !now.Before(c.due) {
 			delete(s.scopes, sc)
 		}
 	}
 }
 
-// before returns how a step failed, if it is not to be called yet. Freed reports that something has just
+// lastFailure returns how a step failed, if it is not to be called yet. Freed reports that something has just
 // been done that the step was waiting for.
-func (s *refusals) before(k stepKey, step plan.Step, freed bool, now time.Time) (FailedStep, bool) {
+func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.Time) (FailedStep, bool) {
 	if now.IsZero() {
 		return FailedStep{}, false
 	}
@@ -141,7 +141,7 @@ func (s *refusals) before(k stepKey, step plan.Step, freed bool, now time.Time) 
 	if known != nil {
 		known.run = s.run
 		if now.Before(known.due) && !(freed && known.passes()) {
-			return known.failed.remembered(step, known.due.Sub(now)), true
+			return known.failed.asSkipped(step, known.due.Sub(now)), true
 		}
 	}
 	for _, sc := range k.scopes() {
@@ -149,16 +149,16 @@ func (s *refusals) before(k stepKey, step plan.Step, freed bool, now time.Time) 
 		if c == nil || step.Revokes { // what takes a right away waits for no refusal of another step
 			continue
 		}
-		c.fill(sc, now)
+		c.refill(sc, now)
 		wait := c.wait(sc, k, known != nil, s.run, now)
 		if wait == 0 {
 			continue
 		}
 		if known != nil && !sc.closes {
 			// Refused values share a budget and nothing else: the words about another value are false for this one.
-			return known.failed.remembered(step, wait), true
+			return known.failed.asSkipped(step, wait), true
 		}
-		f := c.failed.remembered(step, wait)
+		f := c.failed.asSkipped(step, wait)
 		if known == nil {
 			f.Skipped = true
 			c.skip(k, step, s.run)
@@ -189,14 +189,14 @@ func (s *refusals) skipped(k stepKey) bool {
 // pending returns how steps failed that would be planned for the rules and target groups of a stack,
 // and are not to be called yet.
 func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) {
-	if s.none() || stack.LoadBalancer == nil || now.IsZero() {
+	if s.isEmpty() || stack.LoadBalancer == nil || now.IsZero() {
 		return nil
 	}
 	look := func(k stepKey) {
 		r := s.steps[k]
 		if r != nil && now.Before(r.due) {
 			r.run = s.run
-			out = append(out, r.failed.remembered(r.failed.Step, r.due.Sub(now)))
+			out = append(out, r.failed.asSkipped(r.failed.Step, r.due.Sub(now)))
 			return
 		}
 		for _, sc := range k.scopes() {
@@ -204,10 +204,10 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 			if c == nil {
 				continue
 			}
-			c.fill(sc, now)
+			c.refill(sc, now)
 			if wait := c.waitAgain(sc, k, s.run, now); r != nil && wait > 0 {
 				r.run = s.run
-				out = append(out, r.failed.remembered(r.failed.Step, wait))
+				out = append(out, r.failed.asSkipped(r.failed.Step, wait))
 				return
 			}
 			if c.waiting[k] == nil {
@@ -215,7 +215,7 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 			}
 			if wait := c.wait(sc, k, false, s.run, now); wait > 0 {
 				c.waiting[k].run = s.run
-				f := c.failed.remembered(c.waiting[k].step, wait)
+				f := c.failed.asSkipped(c.waiting[k].step, wait)
 				f.Skipped = true
 				out = append(out, f)
 				return
@@ -253,9 +253,9 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 // passes reports whether the refusal is of a kind that ends when something else is gone or there.
 func (r *refusal) passes() bool { return r.failed.Class == InUse || r.failed.Class == NotReady }
 
-// fill gives a scope the tokens of the time that has passed.
-func (c *closure) fill(sc scope, now time.Time) {
-	c.tokens = min(c.tokens+float64(now.Sub(c.filled))/float64(sc.every()), sc.most())
+// refill gives a scope the tokens of the time that has passed.
+func (c *closure) refill(sc scope, now time.Time) {
+	c.tokens = min(c.tokens+float64(now.Sub(c.filled))/float64(sc.refillInterval()), sc.maxTokens())
 	c.filled = now
 }
 
@@ -266,7 +266,7 @@ func (c *closure) waitAgain(sc scope, k stepKey, run int, now time.Time) time.Du
 	switch {
 	case !sc.closes:
 		return c.wait(sc, k, true, run, now)
-	case sc.counts() && now.Before(c.due):
+	case sc.countsAll() && now.Before(c.due):
 		return c.due.Sub(now)
 	}
 	return 0
@@ -282,7 +282,7 @@ func (c *closure) wait(sc scope, k stepKey, repeat bool, run int, now time.Time)
 		if c.tokens >= cost {
 			return 0
 		}
-		return time.Duration((cost - c.tokens) * float64(sc.every()))
+		return time.Duration((cost - c.tokens) * float64(sc.refillInterval()))
 	}
 	isNew := !repeat && c.waiting[k] == nil && c.run < run && len(c.waiting) < mostSkipped
 	switch {
@@ -290,7 +290,7 @@ func (c *closure) wait(sc scope, k stepKey, repeat bool, run int, now time.Time)
 		return 0
 	case now.Before(c.due):
 		return c.due.Sub(now)
-	case repeat && len(c.waiting) > 0 && !sc.counts():
+	case repeat && len(c.waiting) > 0 && !sc.countsAll():
 		// Those that were not called yet come first.
 		return backOff(c.failed, c.row)
 	}
@@ -309,7 +309,7 @@ func (s *refusals) refused(k stepKey, f FailedStep, now time.Time) FailedStep {
 	r := s.steps[k]
 	repeat := r != nil
 	if r == nil {
-		s.makeRoom()
+		s.evictFirst()
 		r = &refusal{}
 		s.steps[k] = r
 	}
@@ -320,7 +320,7 @@ func (s *refusals) refused(k stepKey, f FailedStep, now time.Time) FailedStep {
 	r.failed.Step.After = nil
 	if sc, ok := k.scope(f); ok {
 		s.close(sc, k, r.failed, repeat, now)
-		if c := s.scopes[sc]; c != nil && sc.counts() && c.due.Before(r.due) {
+		if c := s.scopes[sc]; c != nil && sc.countsAll() && c.due.Before(r.due) {
 			// Who gets a place that has become free must not depend on how often AWS has refused whom.
 			r.due = c.due
 			f.Wait = r.due.Sub(now)
@@ -336,7 +336,7 @@ func (s *refusals) close(sc scope, k stepKey, f FailedStep, repeat bool, now tim
 		if len(s.scopes) >= mostScopes {
 			return
 		}
-		c = &closure{filled: now, tokens: sc.most(), waiting: map[stepKey]*waiting{}}
+		c = &closure{filled: now, tokens: sc.maxTokens(), waiting: map[stepKey]*waiting{}}
 		s.scopes[sc] = c
 		if sc.closes {
 			c.failed, c.row, c.due, c.run = f, 1, now.Add(backOff(f, 1)), s.run
@@ -359,8 +359,8 @@ func (s *refusals) close(sc scope, k stepKey, f FailedStep, repeat bool, now tim
 	}
 }
 
-// makeRoom forgets the step that is due first where too many are remembered.
-func (s *refusals) makeRoom() {
+// evictFirst forgets the step that is due first where too many are remembered.
+func (s *refusals) evictFirst() {
 	if len(s.steps) < mostSteps {
 		return
 	}
@@ -374,9 +374,9 @@ func (s *refusals) makeRoom() {
 	delete(s.steps, first)
 }
 
-// taken forgets the refusals that a successful call shows to be over: those of the step itself with any
+// noteSuccess forgets the refusals that a successful call shows to be over: those of the step itself with any
 // content, those of its scope, and where it frees room those at a quota.
-func (s *refusals) taken(k stepKey, now time.Time) {
+func (s *refusals) noteSuccess(k stepKey, now time.Time) {
 	delete(s.steps, k)
 	// A rule that takes the place of another need not be created any more.
 	over := func(other stepKey) bool {
@@ -394,11 +394,11 @@ func (s *refusals) taken(k stepKey, now time.Time) {
 		case sc.closes:
 			delete(s.scopes, sc)
 		default:
-			c.fill(sc, now)
-			c.tokens = min(c.tokens+successGain, sc.most())
+			c.refill(sc, now)
+			c.tokens = min(c.tokens+successGain, sc.maxTokens())
 		}
 	}
-	kinds := k.frees()
+	kinds := k.freedKinds()
 	if len(kinds) == 0 {
 		return
 	}
@@ -412,9 +412,9 @@ func (s *refusals) taken(k stepKey, now time.Time) {
 	})
 }
 
-// freed reports whether a step that the run held for a quota may be called by now, as a later step of the run made room,
-// and AWS has not refused another one since.
-func (s *refusals) freed(f FailedStep, now time.Time) bool {
+// wasFreed reports whether a step that the run held for a quota may be called by now, as a later step of the run made
+// room, and AWS has not refused another one since.
+func (s *refusals) wasFreed(f FailedStep, now time.Time) bool {
 	if now.IsZero() || slices.ContainsFunc(f.key.scopes(), func(sc scope) bool {
 		c := s.scopes[sc]
 		return c != nil && sc.class == Quota && now.Before(c.due)

@@ -132,23 +132,24 @@ type scope struct {
 	closes bool // the first refusal puts the others off
 }
 
-// most returns how many tokens a scope has at most, and every when there is one more.
-func (sc scope) most() float64 {
+// maxTokens returns how many tokens a scope has at most, and every when there is one more.
+func (sc scope) maxTokens() float64 {
 	if sc.closes {
 		return newInClosed
 	}
 	return refusedAtOnce
 }
 
-func (sc scope) every() time.Duration {
+func (sc scope) refillInterval() time.Duration {
 	if sc.closes {
 		return durations.DeniedWait
 	}
 	return durations.Brief
 }
 
-// counts reports whether AWS counts all that the steps of the scope make, so that any of them may have the next place.
-func (sc scope) counts() bool { return sc.class == Quota && sc.tenant == "" }
+// countsAll reports whether AWS counts all that the steps of the scope make, so that any of them may have the next
+// place.
+func (sc scope) countsAll() bool { return sc.class == Quota && sc.tenant == "" }
 
 // scopes returns the scopes for which a step may be skipped.
 func (k stepKey) scopes() []scope {
@@ -220,8 +221,8 @@ func codeOf(err error) string {
 	return ""
 }
 
-// frees returns the kinds of resources of which a step makes room at a quota.
-func (k stepKey) frees() []plan.ResourceKind {
+// freedKinds returns the kinds of resources of which a step makes room at a quota.
+func (k stepKey) freedKinds() []plan.ResourceKind {
 	switch {
 	case !strings.HasPrefix(k.do, "Delete") || k.inKubernetes():
 		return nil

@@ -45,14 +45,14 @@ func (c *caller) run(steps ...func() (stepKey, plan.Step)) []string {
 	c.refused.begin(c.now)
 	for _, make := range steps {
 		k, s := make()
-		if _, put := c.refused.before(k, s, false, c.now); put {
+		if _, put := c.refused.lastFailure(k, s, false, c.now); put {
 			continue
 		}
 		c.calls = append(c.calls, k.content)
 		if class, refused := c.aws[k.content]; refused {
 			c.refused.refused(k, FailedStep{Step: s, Class: class, Err: errors.New("refused"), Called: true}, c.now)
 		} else {
-			c.refused.taken(k, c.now)
+			c.refused.noteSuccess(k, c.now)
 		}
 	}
 	c.refused.end(c.edited, c.now)
@@ -108,7 +108,7 @@ func TestRefusalsOfStepsThatAreNotPlannedAnyMoreAreForgotten(t *testing.T) {
 	c.aws["bad"] = NotReady // which belongs to no scope
 	forgotten := func(what string, want bool) {
 		t.Helper()
-		if c.refused.none() != want {
+		if c.refused.isEmpty() != want {
 			t.Errorf("%s: %d steps and %d scopes are remembered", what, len(c.refused.steps), len(c.refused.scopes))
 		}
 	}
@@ -208,13 +208,13 @@ func TestWhatAwaitsTheBudgetOfRefusedValuesHasItsOwnReason(t *testing.T) {
 	begin()
 	for name, step := range steps {
 		k, s := step()
-		f, put := c.refused.before(k, s, false, c.now)
+		f, put := c.refused.lastFailure(k, s, false, c.now)
 		if !put || f.Skipped || f.Err.Error() != "refused "+name || f.Step.ID != s.ID || f.Wait <= 0 {
 			t.Errorf("%s: skipped %t, %+v", name, put, f)
 		}
 	}
 	k, s := deletion("shop", "other")
-	if f, put := c.refused.before(k, s, false, c.now); !put || !f.Skipped {
+	if f, put := c.refused.lastFailure(k, s, false, c.now); !put || !f.Skipped {
 		t.Errorf("a step that was not called: skipped %t, %+v", put, f)
 	}
 }
@@ -241,21 +241,21 @@ func TestWhatWaitsForRoomIsFreedUntilAnotherIsRefused(t *testing.T) {
 	b := func() (stepKey, plan.Step) { return creation("team", "b") }
 	c.run(a, b)
 	key, step := a()
-	held, put := c.refused.before(key, step, false, c.now)
-	if held.key = key; !put || c.refused.freed(held, c.now) {
+	held, put := c.refused.lastFailure(key, step, false, c.now)
+	if held.key = key; !put || c.refused.wasFreed(held, c.now) {
 		t.Fatalf("held %t, and free before anything is deleted", put)
 	}
 	gone, _ := deletion("team", "c")
-	c.refused.taken(gone, c.now)
-	if !c.refused.freed(held, c.now) {
+	c.refused.noteSuccess(gone, c.now)
+	if !c.refused.wasFreed(held, c.now) {
 		t.Error("a deletion frees nothing")
 	}
 	key, step = b()
 	f := c.refused.refused(key, FailedStep{Step: step, Class: Quota, Err: errors.New("refused"), Called: true}, c.now)
-	if c.refused.freed(held, c.now) {
+	if c.refused.wasFreed(held, c.now) {
 		t.Error("free although AWS has refused another one since")
 	}
-	if c.now = c.now.Add(f.Wait); !c.refused.freed(held, c.now) {
+	if c.now = c.now.Add(f.Wait); !c.refused.wasFreed(held, c.now) {
 		t.Error("never free again")
 	}
 }
@@ -314,7 +314,7 @@ func TestARefusedCertificateIsHeldUntilItIsAttached(t *testing.T) {
 		}
 		m.end(false, now)
 	}
-	m.taken(keyOf(step("succeed"), stack), now)
+	m.noteSuccess(keyOf(step("succeed"), stack), now)
 	if got := m.pending(stack, now); len(got) != 0 {
 		t.Errorf("once it is attached: %+v", got)
 	}

@@ -72,8 +72,8 @@ func targetGroupsOf(p plan.Plan, do plan.Action) (out []string) {
 	return out
 }
 
-// made notes a change that was carried out, and what it has created. Without a clock nothing is remembered.
-func (r *repeats) made(key, created string, now time.Time) {
+// noteChange notes a change that was carried out, and what it has created. Without a clock nothing is remembered.
+func (r *repeats) noteChange(key, created string, now time.Time) {
 	if now.IsZero() || key == "" {
 		return
 	}
@@ -113,11 +113,11 @@ func (r repeats) findings() (out finding.List) {
 	return out.Sorted()
 }
 
-// inRow finds the steps of a plan that repeat a change, which of them are not carried out yet, and which are reported.
-// Changes that the plan does not have any more, although what it comes from was read long enough after they were made, were
-// kept and are forgotten.
-// edited says that the desired state has changed, so that what is not in the plan is not asked for any more.
-func (r repeats) inRow(d Draft, stack model.Stack, read time.Time, edited bool, now time.Time) (again, delayed, reported map[plan.StepID]bool) {
+// repeatedSteps finds the steps of a plan that repeat a change, which of them are not carried out yet, and which are
+// reported. Changes that the plan does not have any more, although what it comes from was read long enough after they
+// were made, were kept and are forgotten. edited says that the desired state has changed, so that what is not in the
+// plan is not asked for any more.
+func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edited bool, now time.Time) (again, delayed, reported map[plan.StepID]bool) {
 	if len(r) == 0 {
 		return nil, nil, nil
 	}
@@ -139,11 +139,11 @@ func (r repeats) inRow(d Draft, stack model.Stack, read time.Time, edited bool, 
 			// The answer to the call or the next listing shows it otherwise. It is there all the same.
 			left = max(left, c.row.At.Add(durations.Settle).Sub(now))
 		}
-		there := standsThere(s.Do, c.made, d.Have)
+		there := createdExists(s.Do, c.made, d.Have)
 		delayed[s.ID] = left > 0 || there
 		if paceOfChanges.Delays(c.row) || there {
 			reported[s.ID] = true
-			c.reported = notKept(d, stack, s, *c)
+			c.reported = reportNotKept(d, stack, s, *c)
 		}
 		if c.look = c.row.At.Add(paceOfChanges.Wait(c.row)); !c.look.After(now) {
 			c.look = now.Add(paceOfChanges.Wait(c.row)) // it is repeated now, or something else keeps it from that
@@ -151,7 +151,7 @@ func (r repeats) inRow(d Draft, stack model.Stack, read time.Time, edited bool, 
 	}
 	for _, s := range d.Plan.Steps {
 		// What is made again takes the place of what was made last, which AWS shows as something else.
-		if do, ok := s.Do.(plan.DeleteRule); ok && r.reportedAs(do.ARN) {
+		if do, ok := s.Do.(plan.DeleteRule); ok && r.isOfReportedChange(do.ARN) {
 			reported[s.ID] = true
 		}
 	}
@@ -163,8 +163,8 @@ func (r repeats) inRow(d Draft, stack model.Stack, read time.Time, edited bool, 
 	return again, delayed, reported
 }
 
-// reportedAs reports whether a resource is what a change that is reported has made.
-func (r repeats) reportedAs(made string) bool {
+// isOfReportedChange reports whether a resource is what a change that is reported has made.
+func (r repeats) isOfReportedChange(made string) bool {
 	for _, c := range r {
 		if c.made == made && len(c.reported) > 0 {
 			return true
@@ -173,9 +173,9 @@ func (r repeats) reportedAs(made string) bool {
 	return false
 }
 
-// standsThere reports whether what an action has made is there, and is of a kind of which no one else can change what AWS
-// shows otherwise. Another one would be shown in the same way.
-func standsThere(do plan.Action, made string, have observed.Stack) bool {
+// createdExists reports whether what an action has made is there, and is of a kind of which no one else can change what
+// AWS shows otherwise. Another one would be shown in the same way.
+func createdExists(do plan.Action, made string, have observed.Stack) bool {
 	switch do.(type) {
 	case plan.CreateTargetGroup:
 		return slices.ContainsFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == made })
@@ -185,8 +185,8 @@ func standsThere(do plan.Action, made string, have observed.Stack) bool {
 	return false
 }
 
-// notKept reports a change that AWS does not show, with what it shows in its place.
-func notKept(d Draft, stack model.Stack, s plan.Step, c change) (out finding.List) {
+// reportNotKept reports a change that AWS does not show, with what it shows in its place.
+func reportNotKept(d Draft, stack model.Stack, s plan.Step, c change) (out finding.List) {
 	what := fmt.Sprintf("%s %q", strings.ReplaceAll(string(s.Address.Kind), "-", " "), s.Address.ID)
 	if rule, ok := ruleOf(stack, s.Rule); ok {
 		what = rule.Text(s.Rule.Port)
@@ -230,9 +230,9 @@ func notKept(d Draft, stack model.Stack, s plan.Step, c change) (out finding.Lis
 	return out
 }
 
-// pace finds the steps of a plan that repeat a change again and again.
-func (r *run) pace(d Draft, stack model.Stack) {
-	again, delayed, reported := r.mem.repeats.inRow(d, stack, r.mem.comparison.Bound.Since, r.edited, r.e.now())
+// findRepeats finds the steps of a plan that repeat a change again and again.
+func (r *run) findRepeats(d Draft, stack model.Stack) {
+	again, delayed, reported := r.mem.repeats.repeatedSteps(d, stack, r.mem.comparison.Bound.Since, r.edited, r.e.now())
 	r.again, r.delayed, r.reported = again, withPreparations(d.Plan, delayed), withDependents(d.Plan, reported)
 	r.delayAll(d.Plan)
 }

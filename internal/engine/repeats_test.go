@@ -39,13 +39,13 @@ func (u *undone) look(edited bool, steps ...plan.Step) (made, reported int) {
 	if read.IsZero() {
 		read = u.now
 	}
-	_, delayed, named := u.inRow(d, u.stack, read, edited, u.now)
+	_, delayed, named := u.repeatedSteps(d, u.stack, read, edited, u.now)
 	for _, s := range steps {
 		if named[s.ID] {
 			reported++
 		}
 		if !delayed[s.ID] {
-			u.made(changeKey(d.Plan, s, u.stack), "", u.now)
+			u.noteChange(changeKey(d.Plan, s, u.stack), "", u.now)
 			made++
 		}
 	}
@@ -183,11 +183,11 @@ func TestTrafficThatIsMovedBackIsNoRepetition(t *testing.T) {
 				Do: plan.ModifyRule{Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{to}}}},
 			}
 			p := plan.Plan{Steps: []plan.Step{s}, Known: plan.Known{plan.TargetGroupAddress("web"): arn}}
-			_, delayed, reported := u.inRow(Draft{Plan: p}, u.stack, time.Time{}, false, u.now)
+			_, delayed, reported := u.repeatedSteps(Draft{Plan: p}, u.stack, time.Time{}, false, u.now)
 			if delayed[s.ID] || reported[s.ID] {
 				t.Errorf("move %d to %s, weight %d: delayed %t, reported %t", n, arn, weight, delayed[s.ID], reported[s.ID])
 			}
-			u.made(changeKey(p, s, u.stack), "", u.now)
+			u.noteChange(changeKey(p, s, u.stack), "", u.now)
 			u.now = u.now.Add(time.Second)
 		}
 	}

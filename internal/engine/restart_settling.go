@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// claimed notes that a stack is claimed; it is this process's own if its objects carried no mark of it.
-func (m *memory) claimed(s model.Stack) {
+// noteClaimed notes that a stack is claimed; it is this process's own if its objects carried no mark of it.
+func (m *memory) noteClaimed(s model.Stack) {
 	if len(s.Leaving) > 0 {
 		return
 	}

@@ -191,7 +191,7 @@ func (r *observation) resolveContested(ctx context.Context, stack model.Stack, f
 			return stack, found, by, err
 		}
 		var added bool
-		if questions, added = union(questions, stack.Questions()); !added {
+		if questions, added = addQuestions(questions, stack.Questions()); !added {
 			return stack, found, have.Facts, nil
 		}
 	}
@@ -207,8 +207,8 @@ const maxGone = 3
 // planObservations is how many are left at least when a plan is made again: one for the plan, and two for its questions.
 const planObservations = 3
 
-// union adds questions that are new, and reports whether there are any.
-func union(questions, more []model.Question) (out []model.Question, added bool) {
+// addQuestions adds questions that are new, and reports whether there are any.
+func addQuestions(questions, more []model.Question) (out []model.Question, added bool) {
 	asked := map[string]bool{}
 	for _, q := range questions {
 		asked[q.Key()] = true
@@ -233,10 +233,10 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 		r.out.Observations++
 		have, err = r.observeAWS(ctx, stack, questions)
 		if err == nil && r.relation == nil {
-			have, err = r.relate(ctx, stack, have, questions)
+			have, err = r.decideRelation(ctx, stack, have, questions)
 		}
 		if err == nil {
-			have = r.related(stack, have)
+			have = r.applyRelation(stack, have)
 			have.Facts.Secrets = e.secretMarks(id, have)
 			return have, nil
 		}
@@ -297,8 +297,8 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 		d.Stack, d.Have, d.Plan, d.Relation = stack, have, p, *r.relation
 		d.Findings, d.Lacking = slices.Concat(found, more, reported).Sorted(), slices.ContainsFunc(more, isError)
 		var added bool
-		if questions, added = union(questions, append(p.Asks, rights...)); !added {
-			r.admit(&d)
+		if questions, added = addQuestions(questions, append(p.Asks, rights...)); !added {
+			r.holdUnlessAdmitted(&d)
 			if r.relation.Waits(d.Stack) {
 				d.Plan.Waiting = append(d.Plan.Waiting, otherStack)
 			}
@@ -349,7 +349,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	if err != nil {
 		return e.failed(out, Viewing, err)
 	}
-	desired := desired(stack, found)
+	desired := desiredDigest(stack, found)
 	digest := e.digest(v, stack, desired)
 	if d := mem.comparison.Deferral(desired, e.deferral(stack, digest), start); d > 0 {
 		e.memories.store(id, mem)
@@ -359,13 +359,13 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	again, _ := mem.repeats.due(start)
 	edited, delay := mem.comparison.Begin(stack, desired, again, e.Resync, start)
 	if edited {
-		mem.drift.leave(nil)
+		mem.drift.setLeft(nil)
 	}
 	mem.refused.begin(start)
 	e.memories.store(id, mem)
-	defer func() { e.remember(out, mem) }()
+	defer func() { e.storeMemory(out, mem) }()
 	reported := false
-	defer func() { e.note(out, reported, found, digest) }()
+	defer func() { e.noteConverged(out, reported, found, digest) }()
 	run := run{execution: execution{observation{e: e, out: &out, v: v, mem: &mem, reserved: &reserved}}, edited: edited, delay: delay}
 	stack, found, err = run.resolveAndConverge(ctx, stack, found)
 	if errors.Is(err, errReserved) {
@@ -374,20 +374,20 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	}
 	if err != nil {
 		out.Stack, out.Findings = stack, append(found, out.Findings...)
-		out.Findings.Add(run.trouble(stack, err, start)...)
+		out.Findings.Add(run.reportRunFailure(stack, err, start)...)
 		out.Findings = out.Findings.Sorted()
 		out, err = e.failed(out, out.FailedIn, err)
 		reported := out
 		reported.DNSNames, reported.Live, reported.Changed = nil, nil, false // a run that was cut short shows only what is wrong
 		return out, errors.Join(err, e.report(ctx, v, reported))
 	}
-	out.Findings = slices.Concat(out.Findings, run.unanswered(), run.tooOften()).Sorted()
+	out.Findings = slices.Concat(out.Findings, run.reportUnanswered(), run.reportDelayed()).Sorted()
 	start = e.now()
 	err = e.report(ctx, v, out)
 	e.phase(id.Kind, Reporting, start)
 	switch turn := failure.Turn(err); {
 	case turn > 0: // a write that others undo waits for its turn, and nothing else does
-		run.retry(turn)
+		run.requeueAfter(turn)
 	case err != nil:
 		return e.failed(out, Reporting, err)
 	default:
@@ -397,9 +397,9 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	return out, nil
 }
 
-// remember keeps the memory that a run leaves, and forgets a stack of which nothing is left.
-func (e *Engine) remember(out Outcome, mem memory) {
-	if out.Over() {
+// storeMemory keeps the memory that a run leaves, and forgets a stack of which nothing is left.
+func (e *Engine) storeMemory(out Outcome, mem memory) {
+	if out.IsOver() {
 		e.memories.forget(out.ID)
 		return
 	}
@@ -407,9 +407,9 @@ func (e *Engine) remember(out Outcome, mem memory) {
 	e.memories.store(out.ID, mem)
 }
 
-// trouble reports a run that failed as a whole to its members, unless it only waits for its turn or
+// reportRunFailure reports a run that failed as a whole to its members, unless it only waits for its turn or
 // this process is to stop.
-func (r *observation) trouble(stack model.Stack, err error, start time.Time) finding.List {
+func (r *observation) reportRunFailure(stack model.Stack, err error, start time.Time) finding.List {
 	class := r.e.Cloud.Class(err)
 	if class == Gone {
 		class = Unknown // all was read again, and AWS still contradicts itself
@@ -425,7 +425,7 @@ func (r *observation) trouble(stack model.Stack, err error, start time.Time) fin
 	var out finding.List
 	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
 		f := FailedStep{Step: plan.Step{Blames: []finding.Ref{m.Ref}}, Class: class, Err: err}
-		reason, fix := reasonOf(f)
+		reason, fix := reasonAndFix(f)
 		out.Add(finding.Finding{Object: m.Ref, Reason: reason, Severity: finding.Error, Message: failure.Plainly(err), Fix: fix})
 	}
 	return out

@@ -15,7 +15,7 @@ func (e *Engine) secretMarks(id model.StackID, have observed.Stack) map[string]s
 		return nil
 	}
 	out := map[string]string{}
-	for arn := range authenticating(have) {
+	for arn := range arnsWithSecret(have) {
 		if mark := e.Secrets.SecretMark(id, arn); mark != "" {
 			out[arn] = mark
 		}
@@ -23,8 +23,8 @@ func (e *Engine) secretMarks(id model.StackID, have observed.Stack) map[string]s
 	return out
 }
 
-// authenticating returns the ARNs of live listeners and rules with a client secret.
-func authenticating(have observed.Stack) map[string]bool {
+// arnsWithSecret returns the ARNs of live listeners and rules with a client secret.
+func arnsWithSecret(have observed.Stack) map[string]bool {
 	out := map[string]bool{}
 	note := func(arn string, actions []model.Action) {
 		if slices.ContainsFunc(actions, func(a model.Action) bool { _, ok := a.(model.AuthOIDC); return ok }) {
@@ -74,6 +74,6 @@ func (r *execution) noteSecrets(d Draft) {
 		r.e.Secrets.NoteSecretMark(r.out.ID, arn, d.Plan.Secrets[arn])
 	}
 	if d.Plan.Empty() {
-		r.e.Secrets.RetainSecretMarks(r.out.ID, slices.Sorted(maps.Keys(authenticating(d.Have))))
+		r.e.Secrets.RetainSecretMarks(r.out.ID, slices.Sorted(maps.Keys(arnsWithSecret(d.Have))))
 	}
 }

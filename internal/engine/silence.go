@@ -37,9 +37,9 @@ func Silence(object finding.Ref, since time.Time) finding.Finding {
 		Fix:     "see the AWS Health Dashboard and the network of the controller; no object has to be changed"}
 }
 
-// unanswered reports the silence of AWS to those whose steps got no answer, as long as these are tried again. It is over
-// once there is no such step.
-func (r *run) unanswered() (out finding.List) {
+// reportUnanswered reports the silence of AWS to those whose steps got no answer, as long as these are tried again. It
+// is over once there is no such step.
+func (r *run) reportUnanswered() (out finding.List) {
 	waiting := map[finding.Ref]bool{}
 	for _, f := range slices.Concat(r.out.Failed, r.held) {
 		for _, ref := range f.Step.Blames {

@@ -11,8 +11,8 @@ import (
 // forgotten at a restart is waited for once more, and not longer.
 type waits map[string]time.Time
 
-// waited returns how long the stack has waited for each of its conditions.
-func (w waits) waited(now time.Time) map[string]time.Duration {
+// waitedTimes returns how long the stack has waited for each of its conditions.
+func (w waits) waitedTimes(now time.Time) map[string]time.Duration {
 	out := make(map[string]time.Duration, len(w))
 	for key, since := range w {
 		out[key] = now.Sub(since)
@@ -26,11 +26,11 @@ const otherStack = "other stack"
 // pollOtherStack returns the time until a stack that waits for another one is compared again: later and later, as what
 // the other one waits for may last.
 func (w waits) pollOtherStack(now time.Time) time.Duration {
-	return min(max(durations.Later, w.waited(now)[otherStack]/4), durations.MissingWait)
+	return min(max(durations.Later, w.waitedTimes(now)[otherStack]/4), durations.MissingWait)
 }
 
-// with returns the waits together with those of a plan that waits for the keys. Without a clock nothing is known.
-func (w waits) with(waiting []string, now time.Time) waits {
+// withKeys returns the waits together with those of a plan that waits for the keys. Without a clock nothing is known.
+func (w waits) withKeys(waiting []string, now time.Time) waits {
 	if now.IsZero() {
 		return nil
 	}
@@ -42,9 +42,9 @@ func (w waits) with(waiting []string, now time.Time) waits {
 	return next
 }
 
-// only returns the waits for the keys, which are those of the last plan of a run. A plan before it may lack some, where
-// it has a step that AWS refuses.
-func (w waits) only(waiting []string) waits {
+// onlyKeys returns the waits for the keys, which are those of the last plan of a run. A plan before it may lack some,
+// where it has a step that AWS refuses.
+func (w waits) onlyKeys(waiting []string) waits {
 	next := make(waits, len(waiting))
 	for _, key := range waiting {
 		if since, known := w[key]; known {

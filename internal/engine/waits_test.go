@@ -20,12 +20,12 @@ func TestWhatIsWaitedForIsRememberedWhileItIs(t *testing.T) {
 		{30, []string{"y"}, map[string]time.Duration{"y": 10 * time.Second}},
 		{40, nil, map[string]time.Duration{}},
 	} {
-		w = w.with(step.keys, at(step.at)).only(step.keys)
-		if got := w.waited(at(step.at + 10)); !maps.Equal(step.want, got) {
+		w = w.withKeys(step.keys, at(step.at)).onlyKeys(step.keys)
+		if got := w.waitedTimes(at(step.at + 10)); !maps.Equal(step.want, got) {
 			t.Errorf("after %d s: %v, want %v", step.at+10, got, step.want)
 		}
 	}
-	if w = w.with([]string{"x"}, time.Time{}); len(w) > 0 {
+	if w = w.withKeys([]string{"x"}, time.Time{}); len(w) > 0 {
 		t.Errorf("%v is remembered without a clock", w)
 	}
 }
@@ -37,10 +37,10 @@ func TestAPlanThatIsMadeAgainWaitsNoLonger(t *testing.T) {
 	var w waits
 	for run := range 3 {
 		now := start.Add(time.Duration(run) * time.Minute)
-		w = w.with([]string{"refused"}, now).with([]string{"healthy"}, now).only([]string{"healthy"})
+		w = w.withKeys([]string{"refused"}, now).withKeys([]string{"healthy"}, now).onlyKeys([]string{"healthy"})
 	}
 	want := map[string]time.Duration{"healthy": 2 * time.Minute}
-	if got := w.waited(start.Add(2 * time.Minute)); !maps.Equal(want, got) {
+	if got := w.waitedTimes(start.Add(2 * time.Minute)); !maps.Equal(want, got) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -42,7 +42,7 @@ func eventFor(obj cluster.Object, ev cluster.Event, r record, serial uint64) *co
 	if ev.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	name := fmt.Sprintf("%s.%s%s", beginning(obj.GetName()), strconv.FormatInt(r.last.UnixNano(), 16), strconv.FormatUint(serial, 16))
+	name := fmt.Sprintf("%s.%s%s", shortenName(obj.GetName()), strconv.FormatInt(r.last.UnixNano(), 16), strconv.FormatUint(serial, 16))
 	source := cmp.Or(ev.Source, Component(ev.Ref.Kind))
 	apiVersion, k := typ.GVK.ToAPIVersionAndKind()
 	return &corev1.Event{
@@ -58,9 +58,9 @@ func eventFor(obj cluster.Object, ev cluster.Event, r record, serial uint64) *co
 	}
 }
 
-// beginning shortens an object's name so that the name of an event has room for the time and the
+// shortenName shortens an object's name so that the name of an event has room for the time and the
 // number behind it.
-func beginning(name string) string {
+func shortenName(name string) string {
 	const room = 253 - len(".") - 32
 	if len(name) <= room {
 		return name

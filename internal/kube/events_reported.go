@@ -62,8 +62,8 @@ const (
 // emitAfter returns when the event of a warning that lasts is emitted again, before it is gone.
 func emitAfter() time.Duration { return durations.EventKept * 2 / 3 }
 
-// fresh returns the event to write and its record, and records it; false if there is none.
-func (e *events) fresh(uid types.UID, ev cluster.Event, at time.Time) (cluster.Event, record, bool) {
+// recordNew returns the event to write and its record, and records it; false if there is none.
+func (e *events) recordNew(uid types.UID, ev cluster.Event, at time.Time) (cluster.Event, record, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.reported == nil || len(e.reported) > maxRemembered {
@@ -78,7 +78,7 @@ func (e *events) fresh(uid types.UID, ev cluster.Event, at time.Time) (cluster.E
 		h = &history{since: at, reported: map[reported]*record{}}
 		e.reported[uid] = h
 	}
-	h.hour(at)
+	h.rotateHour(at)
 	if len(h.reported) >= maxPerObject {
 		h.prune(at)
 	}
@@ -97,8 +97,8 @@ func (e *events) fresh(uid types.UID, ev cluster.Event, at time.Time) (cluster.E
 	return ev, *r, true
 }
 
-// hour starts a new hour when the present one is over.
-func (h *history) hour(at time.Time) {
+// rotateHour starts a new hour when the present one is over.
+func (h *history) rotateHour(at time.Time) {
 	if at.Sub(h.since) >= durations.EventKept {
 		h.since, h.writes = at, 0
 	}
@@ -128,8 +128,8 @@ func keyOf(ev cluster.Event) reported {
 	return reported{ev.Reason, text}
 }
 
-// named records the Event object of a warning that was written.
-func (e *events) named(uid types.UID, key reported, name string) {
+// recordName records the Event object of a warning that was written.
+func (e *events) recordName(uid types.UID, key reported, name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r := e.record(uid, key); r != nil {
@@ -181,8 +181,8 @@ func (e *events) unrecord(uid types.UID, ev cluster.Event) {
 	}
 }
 
-// last records which warnings last; those above maxPerObject are one.
-func (e *events) last(of string, all []lasting) {
+// recordLasting records which warnings last; those above maxPerObject are one.
+func (e *events) recordLasting(of string, all []lasting) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var out []lasting
@@ -238,7 +238,7 @@ func (e *events) emitAgain(l lasting, at time.Time) *record {
 	if r != nil && at.Sub(r.last) < emitAfter() {
 		return nil
 	}
-	h.hour(at)
+	h.rotateHour(at)
 	if h.writes >= maxPerObject {
 		return nil
 	}
@@ -255,8 +255,8 @@ func (e *events) emitAgain(l lasting, at time.Time) *record {
 	return r
 }
 
-// unraise makes a warning due again if its event could not be written.
-func (e *events) unraise(r raised) {
+// retryEmission makes a warning due again if its event could not be written.
+func (e *events) retryEmission(r raised) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if now := e.record(r.uid, r.key); now != nil {

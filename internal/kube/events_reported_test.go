@@ -150,8 +150,8 @@ func BenchmarkLookAtTenThousandWarnings(b *testing.B) {
 	for n := range 10_000 {
 		uid := types.UID(fmt.Sprint(n))
 		ev := cluster.Event{Ref: cluster.Ref{Kind: cluster.KindIngress, Name: "web"}, Warning: true, Reason: "R", Message: "wrong"}
-		e.fresh(uid, ev, at)
-		e.last(string(uid), []lasting{{uid: uid, ev: ev}})
+		e.recordNew(uid, ev, at)
+		e.recordLasting(string(uid), []lasting{{uid: uid, ev: ev}})
 	}
 	for b.Loop() {
 		e.due(at, maxRaised)

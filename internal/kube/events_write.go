@@ -32,7 +32,7 @@ func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 	if err != nil || obj == nil {
 		return
 	}
-	ev, r, ok := c.events.fresh(obj.GetUID(), ev, c.clock.Now())
+	ev, r, ok := c.events.recordNew(obj.GetUID(), ev, c.clock.Now())
 	if !ok {
 		return
 	}
@@ -42,7 +42,7 @@ func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 		c.events.unrecord(obj.GetUID(), ev)
 		log.V(1).Info("event not recorded", "err", err.Error())
 	}
-	c.events.named(obj.GetUID(), keyOf(ev), e.Name)
+	c.events.recordName(obj.GetUID(), keyOf(ev), e.Name)
 	switch {
 	case ev.Fault:
 		log.Error(nil, "reported fault", "message", ev.Message)
@@ -69,7 +69,7 @@ func (c *eventWriter) lasting(patches []cluster.Patch) {
 		}
 	}
 	if of != "" {
-		c.events.last(of, all)
+		c.events.recordLasting(of, all)
 	}
 }
 
@@ -86,7 +86,7 @@ func (c *Cluster) RepeatEvents(ctx context.Context) {
 			return
 		}
 		if err := c.emitEventAgain(ctx, r); err != nil {
-			c.events.unraise(r)
+			c.events.retryEmission(r)
 			log.FromContext(ctx).V(1).Info("event not raised", "object", r.ev.Ref.String(), "reason", r.ev.Reason, "err", err.Error())
 		}
 	}
@@ -113,6 +113,6 @@ func (c *eventWriter) emitEventAgain(ctx context.Context, r raised) error {
 	if err := c.api.Create(ctx, e); err != nil {
 		return err
 	}
-	c.events.named(r.uid, r.key, e.Name)
+	c.events.recordName(r.uid, r.key, e.Name)
 	return nil
 }

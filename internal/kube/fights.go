@@ -55,19 +55,19 @@ const writesPerMinute = 10
 // paceOfFights is that of repeated writes of one object.
 var paceOfFights = repeat.Pace{Free: 3, First: durations.Answer, Longest: durations.Fight, Rest: durations.Often}
 
-func (f *fight) over(now time.Time) bool {
+func (f *fight) isOver(now time.Time) bool {
 	if f.reported {
 		now = now.Add(-durations.Fight)
 	}
 	return paceOfFights.Over(f.row, now)
 }
 
-// left returns how long a write is delayed, and whether others have undone the same one.
-func (m *fights) left(k fightKey, field string, content version, now time.Time) (left time.Duration, repeated bool) {
+// delayOf returns how long a write is delayed, and whether others have undone the same one.
+func (m *fights) delayOf(k fightKey, field string, content version, now time.Time) (left time.Duration, repeated bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := m.of[k]
-	if f == nil || f.over(now) {
+	if f == nil || f.isOver(now) {
 		return 0, false
 	}
 	last, written := f.last[field]
@@ -80,8 +80,8 @@ func (m *fights) left(k fightKey, field string, content version, now time.Time) 
 	return left, repeated
 }
 
-// wrote notes a write.
-func (m *fights) wrote(k fightKey, field string, content version, now time.Time) {
+// noteWrite notes a write.
+func (m *fights) noteWrite(k fightKey, field string, content version, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.of) > maxRemembered {
@@ -91,7 +91,7 @@ func (m *fights) wrote(k fightKey, field string, content version, now time.Time)
 		m.of = map[fightKey]*fight{}
 	}
 	f := m.of[k]
-	if f == nil || f.over(now) {
+	if f == nil || f.isOver(now) {
 		f = &fight{last: map[string]version{}}
 		m.of[k] = f
 	}
@@ -127,7 +127,7 @@ func (m *fights) ended(now time.Time) (out []cluster.Ref) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k, f := range m.of {
-		if f.over(now) {
+		if f.isOver(now) {
 			delete(m.of, k)
 			if f.reported {
 				out = append(out, k.ref)
@@ -172,7 +172,7 @@ func (c *fieldWriter) write(ctx context.Context, obj cluster.Object, field strin
 	}
 	ref, is := cluster.RefOf(obj), version(sha256.Sum256(text))
 	k := fightKey{ref, obj.GetUID()}
-	left, repeated := c.fights.left(k, field, is, c.clock.Now())
+	left, repeated := c.fights.delayOf(k, field, is, c.clock.Now())
 	if left > 0 {
 		if repeated && c.fights.markReported(k) {
 			c.reportFight(ctx, ref, field)
@@ -182,7 +182,7 @@ func (c *fieldWriter) write(ctx context.Context, obj cluster.Object, field strin
 	if err := do(); err != nil {
 		return err
 	}
-	c.fights.wrote(k, field, is, c.clock.Now())
+	c.fights.noteWrite(k, field, is, c.clock.Now())
 	return nil
 }
 
@@ -194,7 +194,7 @@ func (c *fieldWriter) writeUnlocked(ctx context.Context, obj cluster.Object, fie
 		return err
 	}
 	ref := cluster.RefOf(obj)
-	if _, repeated := c.fights.left(fightKey{ref, obj.GetUID()}, field, sha256.Sum256(text), c.clock.Now()); repeated {
+	if _, repeated := c.fights.delayOf(fightKey{ref, obj.GetUID()}, field, sha256.Sum256(text), c.clock.Now()); repeated {
 		typ, ok := cluster.TypeOf(ref.Kind)
 		if !ok {
 			return fmt.Errorf("%s has no known kind", ref)
@@ -224,7 +224,7 @@ func (c *fieldWriter) reportFight(ctx context.Context, ref cluster.Ref, field st
 		reason, field, who, who)}
 	c.writeEvent(ctx, ev)
 	if obj, err := c.source.Get(ref); err == nil && obj != nil {
-		c.events.last(fightOf(ref), []lasting{{uid: obj.GetUID(), ev: ev, separate: true}})
+		c.events.recordLasting(fightOf(ref), []lasting{{uid: obj.GetUID(), ev: ev, separate: true}})
 	}
 }
 
@@ -234,7 +234,7 @@ func fightOf(ref cluster.Ref) string { return "writes to " + ref.String() }
 // endFights lets the warnings about fights that are over not be raised any more.
 func (c *fieldWriter) endFights() {
 	for _, ref := range c.fights.ended(c.clock.Now()) {
-		c.events.last(fightOf(ref), nil)
+		c.events.recordLasting(fightOf(ref), nil)
 	}
 }
 
@@ -288,8 +288,9 @@ func ownController(name string) bool {
 // ownManager returns the name that the API server gives a client which names none: that of its program.
 func ownManager() string { return filepath.Base(os.Args[0]) }
 
-// steady returns the fields of a status without times, and without the entries of other controllers, which others change.
-func steady(fields any) (any, error) {
+// comparableFields returns the fields of a status without times, and without the entries of other controllers, which
+// others change.
+func comparableFields(fields any) (any, error) {
 	text, err := json.Marshal(fields)
 	if err != nil {
 		return nil, err

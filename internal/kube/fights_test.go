@@ -16,10 +16,10 @@ type writer struct {
 var fought = fightKey{cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}, "1"}
 
 func (w *writer) try(field string, content byte) bool {
-	if left, _ := w.m.left(fought, field, version{content}, w.now); left > 0 {
+	if left, _ := w.m.delayOf(fought, field, version{content}, w.now); left > 0 {
 		return false
 	}
-	w.m.wrote(fought, field, version{content}, w.now)
+	w.m.noteWrite(fought, field, version{content}, w.now)
 	return true
 }
 

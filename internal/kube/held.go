@@ -30,8 +30,9 @@ type held struct {
 // maxChanged bounds the objects that are looked up one by one: for more, the list is made again.
 const maxChanged = 100
 
-// holds returns what an informer holds, with the indexes of the kind; nil if it has an informer for each namespace.
-func holds(kind cluster.Kind, typ cluster.Type, i cache.Informer) (*held, error) {
+// cachedObjects returns what an informer holds, with the indexes of the kind; nil if it has an informer for each
+// namespace.
+func cachedObjects(kind cluster.Kind, typ cluster.Type, i cache.Informer) (*held, error) {
 	informer, ok := i.(toolscache.SharedIndexInformer)
 	if !ok {
 		return nil, nil
@@ -79,7 +80,7 @@ func (h *held) list(q cluster.Query) ([]cluster.Object, error) {
 	case q.Namespace != "":
 		found, err = h.index.ByIndex(toolscache.NamespaceIndex, q.Namespace)
 	case q.Kind == cluster.KindNode:
-		return h.whole()
+		return h.allObjects()
 	default:
 		found = h.index.List()
 	}
@@ -89,9 +90,9 @@ func (h *held) list(q cluster.Query) ([]cluster.Object, error) {
 	return sorted(found, q.Namespace)
 }
 
-// whole returns all objects. Of a kind that is watched, only what has changed is looked up again: nodes are many, and each
-// binding that registers them reads them all.
-func (h *held) whole() ([]cluster.Object, error) {
+// allObjects returns all objects. Of a kind that is watched, only what has changed is looked up again: nodes are many,
+// and each binding that registers them reads them all.
+func (h *held) allObjects() ([]cluster.Object, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.watchers == 0 {
@@ -158,8 +159,8 @@ func (h *held) watched() {
 	clear(h.changed)
 }
 
-// left notes that a watcher is not notified any more.
-func (h *held) left() {
+// noteWatcherLeft notes that a watcher is not notified any more.
+func (h *held) noteWatcherLeft() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.watchers--

@@ -39,7 +39,7 @@ func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Obje
 	api := testingcache.NewFakeControllerSource()
 	informer := toolscache.NewSharedIndexInformer(api, make(), 0, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
 	typ, _ := cluster.TypeOf(kind)
-	h, err := holds(kind, typ, informer)
+	h, err := cachedObjects(kind, typ, informer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestNothingIsMissedWithoutAWatcher(t *testing.T) {
 	h := &held{index: index, changed: map[client.ObjectKey]bool{}}
 	want := func(names ...string) {
 		t.Helper()
-		list, err := h.whole()
+		list, err := h.allObjects()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestNothingIsMissedWithoutAWatcher(t *testing.T) {
 	_ = index.Add(node("b"))
 	h.watched()
 	want("b")
-	h.left()
+	h.noteWatcherLeft()
 	_ = index.Delete(node("b"))
 	_ = index.Add(node("a"))
 	h.watched()
@@ -184,7 +184,7 @@ func BenchmarkNodesAfterAChange(b *testing.B) {
 				}
 				for range 2 {
 					h.note(&n)
-					if _, err := h.whole(); err != nil {
+					if _, err := h.allObjects(); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -86,9 +86,9 @@ func NewLookups(live client.Reader, clock clock.PassiveClock) *Lookups {
 	}
 }
 
-// lookedFor reports whether objects of a kind are asked for that the informer does not hold: others name them, and what they
-// lead to would go.
-func lookedFor(kind cluster.Kind) bool {
+// mayLookUp reports whether objects of a kind are asked for that the informer does not hold: others name them, and what
+// they lead to would go.
+func mayLookUp(kind cluster.Kind) bool {
 	return kind == cluster.KindService || kind == cluster.KindIngress || kind == cluster.KindGateway
 }
 
@@ -103,22 +103,22 @@ func (l *Lookups) object(ctx context.Context, ref cluster.Ref) (cluster.Object, 
 	if !ok || len(validation.IsDNS1123Label(ref.Namespace)) > 0 || len(named(ref.Name)) > 0 {
 		return nil, nil
 	}
-	object, deleted, ask, err := l.known(ref)
+	object, deleted, ask, err := l.cachedAnswer(ref)
 	if !ask {
 		return object, err
 	}
 	found, err := l.read(ctx, ref, typ.New())
-	if err != nil && !absent(err) {
+	if err != nil && !isAbsent(err) {
 		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch now := l.clock.Now(); {
 	case err != nil:
-		l.keep(ref, lookedUp{at: now})
+		l.storeAnswer(ref, lookedUp{at: now})
 		return nil, nil
 	case deleted == l.deleted: // else it may be the one that has gone
-		l.keep(ref, lookedUp{found, now})
+		l.storeAnswer(ref, lookedUp{found, now})
 	}
 	return found, nil
 }
@@ -128,22 +128,22 @@ func (l *Lookups) object(ctx context.Context, ref cluster.Ref) (cluster.Object, 
 func (l *Lookups) confirm(ctx context.Context, obj cluster.Object) error {
 	ref := cluster.RefOf(obj)
 	typ, ok := cluster.TypeOf(ref.Kind)
-	if ask, err := l.ask(ref); !ok || !ask {
+	if ask, err := l.needsLookup(ref); !ok || !ask {
 		return err
 	}
 	found, err := l.read(ctx, ref, typ.New())
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil
-	case absent(err), err == nil && !cluster.Same(obj, found):
-		l.stale(ref.Namespace)
+	case isAbsent(err), err == nil && !cluster.Same(obj, found):
+		l.countChange(ref.Namespace)
 		return cluster.Stale{Ref: ref}
 	}
 	return err
 }
 
-// absent reports whether an error says that there is no such object, or none that may be read.
-func absent(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
+// isAbsent reports whether an error says that there is no such object, or none that may be read.
+func isAbsent(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
 
 // read reads an object, as an informer holds it.
 func (l *Lookups) read(ctx context.Context, ref cluster.Ref, into cluster.Object) (cluster.Object, error) {
@@ -154,7 +154,7 @@ func (l *Lookups) read(ctx context.Context, ref cluster.Ref, into cluster.Object
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
-	if err != nil && !absent(err) && ctx.Err() == nil {
+	if err != nil && !isAbsent(err) && ctx.Err() == nil {
 		l.failures[ref.Namespace] = failed{err, now.Add(durations.Interval)}
 	} else if own := l.shares[ref.Namespace]; own != nil {
 		own.waits.ReserveN(now, int(min(now.Sub(start).Milliseconds(), waitsBurst)))
@@ -166,8 +166,8 @@ func (l *Lookups) read(ctx context.Context, ref cluster.Ref, into cluster.Object
 	return cluster.Reduce(into, ""), nil
 }
 
-// ask reports whether the API server may be asked now whether an object has changed.
-func (l *Lookups) ask(ref cluster.Ref) (bool, error) {
+// needsLookup reports whether the API server may be asked now whether an object has changed.
+func (l *Lookups) needsLookup(ref cluster.Ref) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
@@ -177,8 +177,8 @@ func (l *Lookups) ask(ref cluster.Ref) (bool, error) {
 	return l.mayAsk(ref, now)
 }
 
-// stale counts an object of a namespace that has changed.
-func (l *Lookups) stale(namespace string) {
+// countChange counts an object of a namespace that has changed.
+func (l *Lookups) countChange(namespace string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if own := l.shares[namespace]; own != nil {
@@ -186,9 +186,9 @@ func (l *Lookups) stale(namespace string) {
 	}
 }
 
-// known returns an answer that still counts, or what counts where no call is left, and otherwise reports that the API
-// server is to be asked. deleted is how many objects have gone so far.
-func (l *Lookups) known(ref cluster.Ref) (object cluster.Object, deleted int, ask bool, err error) {
+// cachedAnswer returns an answer that still counts, or what counts where no call is left, and otherwise reports that
+// the API server is to be asked. deleted is how many objects have gone so far.
+func (l *Lookups) cachedAnswer(ref cluster.Ref) (object cluster.Object, deleted int, ask bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
@@ -197,7 +197,7 @@ func (l *Lookups) known(ref cluster.Ref) (object cluster.Object, deleted int, as
 	}
 	ask, err = l.mayAsk(ref, now)
 	if !ask && err == nil {
-		l.keep(ref, lookedUp{at: now}) // the same for all paths of a run
+		l.storeAnswer(ref, lookedUp{at: now}) // the same for all paths of a run
 	}
 	return nil, l.deleted, ask, err
 }
@@ -230,8 +230,8 @@ func (l *Lookups) mayAsk(ref cluster.Ref, now time.Time) (bool, error) {
 	return own.calls.AllowN(now, 1), nil
 }
 
-// keep remembers an answer.
-func (l *Lookups) keep(ref cluster.Ref, a lookedUp) {
+// storeAnswer remembers an answer.
+func (l *Lookups) storeAnswer(ref cluster.Ref, a lookedUp) {
 	if a.at.Sub(l.swept) >= durations.Glance {
 		maps.DeleteFunc(l.answers, func(_ cluster.Ref, old lookedUp) bool { return a.at.Sub(old.at) >= durations.Glance })
 		l.swept = a.at
@@ -241,8 +241,8 @@ func (l *Lookups) keep(ref cluster.Ref, a lookedUp) {
 	}
 }
 
-// gone notes that an informer has seen such an object go.
-func (l *Lookups) gone(o cluster.Object) {
+// noteGone notes that an informer has seen such an object go.
+func (l *Lookups) noteGone(o cluster.Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.deleted++

@@ -202,7 +202,7 @@ func TestNamesOfServicesAreBounded(t *testing.T) {
 		t.Errorf("the shares of %d namespaces are remembered", got)
 	}
 	for i := range maxAnswers + 10 {
-		lookups.keep(serviceRef(fmt.Sprintf("s%d", i)), lookedUp{at: lookups.clock.Now()})
+		lookups.storeAnswer(serviceRef(fmt.Sprintf("s%d", i)), lookedUp{at: lookups.clock.Now()})
 	}
 	if got := len(lookups.answers); got > maxAnswers {
 		t.Errorf("%d names are remembered", got)
@@ -263,7 +263,7 @@ func TestServiceIsThereForAllPaths(t *testing.T) {
 	}
 	pass(durations.Glance)
 	for more := true; more; { // until no call is left
-		more, _ = lookups.ask(serviceRef("made"))
+		more, _ = lookups.needsLookup(serviceRef("made"))
 	}
 	if got := found(); got != 0 {
 		t.Errorf("without a call left: found for %d of %d paths", got, paths)
@@ -288,7 +288,7 @@ func TestServiceThatGoesIsNotRemembered(t *testing.T) {
 		t.Fatal("not found")
 	}
 	handler{watcher: watcher{notify: func(Event) {}}, lookups: lookups}.OnDelete(made)
-	s.change(func() { s.before = func() { lookups.gone(made) } })
+	s.change(func() { s.before = func() { lookups.noteGone(made) } })
 	if !look() {
 		t.Fatal("not found once more")
 	}
@@ -365,7 +365,7 @@ func TestServiceIsMissedOnlyByAnIngressAsItIsStored(t *testing.T) {
 		t.Errorf("without the right: %v", err)
 	}
 	for more := true; more; {
-		more, _ = source.Lookups.ask(serviceRef("web"))
+		more, _ = source.Lookups.needsLookup(serviceRef("web"))
 	}
 	s.change(func() { s.failing = 0 })
 	if err := source.Confirm(read); err != nil {
@@ -414,10 +414,10 @@ func TestNamesOfServicesAreForgotten(t *testing.T) {
 	t.Parallel()
 	lookups, pass := newLookups(t, &serviceServer{})
 	for i := range maxAnswers {
-		lookups.keep(serviceRef(fmt.Sprintf("s%d", i)), lookedUp{at: lookups.clock.Now()})
+		lookups.storeAnswer(serviceRef(fmt.Sprintf("s%d", i)), lookedUp{at: lookups.clock.Now()})
 	}
 	pass(durations.Glance)
-	lookups.keep(serviceRef("new"), lookedUp{at: lookups.clock.Now()})
+	lookups.storeAnswer(serviceRef("new"), lookedUp{at: lookups.clock.Now()})
 	if got := len(lookups.answers); got != 1 {
 		t.Errorf("%d names are remembered; want the new one", got)
 	}

@@ -82,7 +82,7 @@ func (s *Source) attach(w watcher) error {
 	}
 	kept := s.held[w.kind]
 	var lookups *Lookups
-	if lookedFor(w.kind) {
+	if mayLookUp(w.kind) {
 		lookups = s.Lookups
 	}
 	h, err := informer.AddEventHandler(handler{w, kept, lookups})
@@ -94,7 +94,7 @@ func (s *Source) attach(w watcher) error {
 	}
 	context.AfterFunc(w.ctx, func() {
 		if kept != nil {
-			kept.left()
+			kept.noteWatcherLeft()
 		}
 		_ = informer.RemoveEventHandler(h)
 	})
@@ -144,7 +144,7 @@ func (s *Source) StartKinds(ctx context.Context, kinds, again []cluster.Kind) (e
 		}
 	}
 	if len(types)+len(again) > 0 && s.Synced() {
-		go s.repeat(slices.Clone(s.watchers), again)
+		go s.notifyAll(slices.Clone(s.watchers), again)
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func (s *Source) StopKinds(ctx context.Context, kinds, again []cluster.Kind) ([]
 		again = slices.DeleteFunc(slices.Clone(again), func(k cluster.Kind) bool { return !s.Installed(k) })
 		s.mu.RLock()
 		defer s.mu.RUnlock()
-		go s.repeat(slices.Clone(s.watchers), again)
+		go s.notifyAll(slices.Clone(s.watchers), again)
 	}
 	return ended, nil
 }
@@ -226,8 +226,8 @@ func (s *Source) listed(ctx context.Context, types map[cluster.Kind]cluster.Type
 	return nil
 }
 
-// repeat notifies watchers of all objects of kinds, as a resync does.
-func (s *Source) repeat(watchers []watcher, kinds []cluster.Kind) {
+// notifyAll notifies watchers of all objects of kinds, as a resync does.
+func (s *Source) notifyAll(watchers []watcher, kinds []cluster.Kind) {
 	for _, w := range watchers {
 		if !slices.Contains(kinds, w.kind) {
 			continue

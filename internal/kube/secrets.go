@@ -111,7 +111,7 @@ func (s *Secrets) watchOne(ref cluster.Ref) *oneSecret {
 		}
 		return in, nil
 	}))
-	_, _ = w.informer.AddEventHandler(handler{watcher: watcher{notify: s.fan}})
+	_, _ = w.informer.AddEventHandler(handler{watcher: watcher{notify: s.notifyWatchers}})
 	s.watched[ref] = w
 	go w.informer.RunWithContext(ctx)
 	return w
@@ -137,7 +137,7 @@ func (s *Secrets) noteRefusal(ref cluster.Ref, err error) {
 			return
 		}
 		if obj, ok, err := w.informer.GetStore().GetByKey(ref.Namespace + "/" + ref.Name); err == nil && ok {
-			s.fan(Event{New: obj.(*corev1.Secret)})
+			s.notifyWatchers(Event{New: obj.(*corev1.Secret)})
 		}
 	}
 }
@@ -183,7 +183,7 @@ func (s *Secrets) watch(ctx context.Context, notify func(Event)) {
 	})
 }
 
-func (s *Secrets) fan(e Event) {
+func (s *Secrets) notifyWatchers(e Event) {
 	s.mu.Lock()
 	listeners := s.listeners
 	s.mu.Unlock()

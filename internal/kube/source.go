@@ -116,7 +116,7 @@ func (s *Source) inform(k cluster.Kind) (cluster.Type, error) {
 	if err != nil {
 		return typ, fmt.Errorf("watch %s: %w", k, err)
 	}
-	h, err := holds(k, typ, informer)
+	h, err := cachedObjects(k, typ, informer)
 	if err != nil {
 		return typ, errors.Join(fmt.Errorf("index %s: %w", k, err), s.end(s.ctx, k, typ))
 	}
@@ -150,7 +150,7 @@ func (s *Source) Synced() bool { return s.synced.Load() }
 // Get implements cluster.Source.
 func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
 	obj, err := informed{s}.Get(ref)
-	if obj != nil || err != nil || ref.Kind != cluster.KindService || s.Lookups == nil || s.unseen(ref.Namespace) {
+	if obj != nil || err != nil || ref.Kind != cluster.KindService || s.Lookups == nil || s.isUnwatched(ref.Namespace) {
 		return obj, err
 	}
 	return s.Lookups.object(s.ctx, ref)
@@ -158,7 +158,7 @@ func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
 
 // Find implements cluster.Finder.
 func (s *Source) Find(ref cluster.Ref) (cluster.Object, error) {
-	if _, _, read, err := s.typeOf(ref.Kind); err != nil || !read || ref.Kind == cluster.KindService || !lookedFor(ref.Kind) || s.Lookups == nil || s.unseen(ref.Namespace) {
+	if _, _, read, err := s.typeOf(ref.Kind); err != nil || !read || ref.Kind == cluster.KindService || !mayLookUp(ref.Kind) || s.Lookups == nil || s.isUnwatched(ref.Namespace) {
 		return nil, err
 	}
 	return s.Lookups.object(s.ctx, ref)
@@ -199,7 +199,7 @@ func (s informed) Get(ref cluster.Ref) (cluster.Object, error) {
 		return s.secrets.Get(s.ctx, ref)
 	}
 	typ, h, read, err := s.typeOf(ref.Kind)
-	if err != nil || !read || s.unseen(ref.Namespace) {
+	if err != nil || !read || s.isUnwatched(ref.Namespace) {
 		return nil, err
 	}
 	return s.cached(typ, h, ref)
@@ -221,16 +221,16 @@ func (s *Source) cached(typ cluster.Type, h *held, ref cluster.Ref) (cluster.Obj
 	return obj, nil
 }
 
-// unseen reports whether a namespace is not watched, so that nothing in it exists for the
+// isUnwatched reports whether a namespace is not watched, so that nothing in it exists for the
 // controller.
-func (s *Source) unseen(namespace string) bool {
+func (s *Source) isUnwatched(namespace string) bool {
 	return s.only != "" && namespace != "" && namespace != s.only
 }
 
 // List implements cluster.Source.
 func (s *Source) List(q cluster.Query) ([]cluster.Object, error) {
 	typ, h, read, err := s.typeOf(q.Kind)
-	if err != nil || !read || s.unseen(q.Namespace) {
+	if err != nil || !read || s.isUnwatched(q.Namespace) {
 		return nil, err
 	}
 	if h != nil {
@@ -306,7 +306,7 @@ func (h handler) OnDelete(obj any) {
 	if o, ok := obj.(cluster.Object); ok {
 		h.note(o)
 		if h.lookups != nil {
-			h.lookups.gone(o)
+			h.lookups.noteGone(o)
 		}
 		h.notify(Event{Old: o})
 	}

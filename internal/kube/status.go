@@ -31,7 +31,7 @@ func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit) error {
 		if err != nil {
 			return err
 		}
-		content, err := steady(fields)
+		content, err := comparableFields(fields)
 		if err != nil {
 			return err
 		}

@@ -137,7 +137,7 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 	if err != nil || obj == nil {
 		return err
 	}
-	same, err := shows(obj, p.Fields, whole)
+	same, err := showsFields(obj, p.Fields, allFields)
 	if err != nil || same {
 		return err
 	}
@@ -147,11 +147,11 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 	return nil
 }
 
-// whole returns the fields of a status as they are.
-func whole(fields any) (any, error) { return fields, nil }
+// allFields returns the fields of a status as they are.
+func allFields(fields any) (any, error) { return fields, nil }
 
-// shows reports whether the status of an object has the fields, as far as part takes them.
-func shows(obj cluster.Object, fields any, part func(any) (any, error)) (bool, error) {
+// showsFields reports whether the status of an object has the fields, as far as part takes them.
+func showsFields(obj cluster.Object, fields any, part func(any) (any, error)) (bool, error) {
 	status := cluster.StatusOf(obj)
 	if b, ok := obj.(*elbv2.TargetGroupBinding); ok {
 		status = b.Status
@@ -177,11 +177,11 @@ func (c *fieldWriter) patchStatus(ctx context.Context, obj cluster.Object, field
 	if err != nil {
 		return err
 	}
-	content, err := steady(fields)
+	content, err := comparableFields(fields)
 	if err != nil {
 		return err
 	}
-	there := func(live cluster.Object) (bool, error) { return shows(live, content, steady) }
+	there := func(live cluster.Object) (bool, error) { return showsFields(live, content, comparableFields) }
 	return c.writeUnlocked(ctx, obj, "status", content, there, func() error {
 		return ignoreNotFound(c.api.Patch(ctx, obj, cluster.Status, types.MergePatchType, data))
 	})

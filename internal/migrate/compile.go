@@ -28,7 +28,7 @@ func Compile(store *cluster.Memory, r Result, opt Options) (map[finding.Ref]mode
 			stacks[g.Gateway], found[g.Gateway] = opt.Gateway.Translate(cluster.NewView(store), id, nil)
 		}
 		if !g.Frontend.IsZero() {
-			if err := programmed(store, g.Gateway); err != nil {
+			if err := markProgrammed(store, g.Gateway); err != nil {
 				return nil, nil, err
 			}
 			id := model.StackID{Kind: model.NLBGateway, Namespace: g.Frontend.Namespace, Name: g.Frontend.Name}
@@ -38,9 +38,9 @@ func Compile(store *cluster.Memory, r Result, opt Options) (map[finding.Ref]mode
 	return stacks, found, nil
 }
 
-// programmed gives a Gateway the status that it has when its ALB is active: a network load balancer in front of it is built
-// only then.
-func programmed(store *cluster.Memory, gateway finding.Ref) error {
+// markProgrammed gives a Gateway the status that it has when its ALB is active: a network load balancer in front of it
+// is built only then.
+func markProgrammed(store *cluster.Memory, gateway finding.Ref) error {
 	obj, _ := store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: gateway.Namespace, Name: gateway.Name})
 	gw := obj.(*gwv1.Gateway).DeepCopy()
 	gw.Status.Conditions = []metav1.Condition{{Type: string(gwv1.GatewayConditionProgrammed), Status: metav1.ConditionTrue, Message: arnOf(gateway)}}

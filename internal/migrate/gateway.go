@@ -101,7 +101,7 @@ func (g *grouping) secrets(l model.Listener) *gwv1.ListenerTLSConfig {
 			ref := gwv1.SecretObjectReference{Name: gwv1.ObjectName(name)}
 			if namespace != g.Gateway.Namespace {
 				ref.Namespace = new(gwv1.Namespace(namespace))
-				g.permit(namespace, name)
+				g.addReferenceGrant(namespace, name)
 			}
 			if out == nil {
 				out = &gwv1.ListenerTLSConfig{Mode: new(gwv1.TLSModeTerminate)}
@@ -112,8 +112,8 @@ func (g *grouping) secrets(l model.Listener) *gwv1.ListenerTLSConfig {
 	return out
 }
 
-// permit lets the Gateway name a Secret of another namespace.
-func (g *grouping) permit(namespace, secret string) {
+// addReferenceGrant lets the Gateway name a Secret of another namespace.
+func (g *grouping) addReferenceGrant(namespace, secret string) {
 	_, base := g.base()
 	to := gwv1beta1.ReferenceGrantTo{Kind: "Secret", Name: new(gwv1.ObjectName(secret))}
 	for _, o := range g.Objects {
@@ -343,7 +343,7 @@ func (g configBuilder) certificates(l model.Listener, out *gwconfig.ListenerConf
 		}
 	}
 	if len(arns) == 0 {
-		g.onlyInTLS(l)
+		g.noteTLSOnlyHosts(l)
 		return
 	}
 	for _, c := range l.TLS.Certificates {
@@ -358,8 +358,9 @@ func (g configBuilder) certificates(l model.Listener, out *gwconfig.ListenerConf
 	}
 }
 
-// onlyInTLS notes hosts for which certificates are looked for and that no rule has: a Gateway looks for those of its routes.
-func (g configBuilder) onlyInTLS(l model.Listener) {
+// noteTLSOnlyHosts notes hosts for which certificates are looked for and that no rule has: a Gateway looks for those of
+// its routes.
+func (g configBuilder) noteTLSOnlyHosts(l model.Listener) {
 	of := map[string]bool{}
 	for _, m := range g.Members {
 		for _, h := range hostsIn(g.of[m]) {

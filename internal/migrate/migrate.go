@@ -162,13 +162,13 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 		out.Groups = append(out.Groups, *g.Group)
 	}
 	slices.SortFunc(out.Others, finding.Ref.Compare)
-	out.class(className, gatewayconfig.ALBController, func(g Group) finding.Ref { return g.Gateway })
-	out.class(networkClassName, gatewayconfig.NLBController, func(g Group) finding.Ref { return g.Frontend })
+	out.addGatewayClass(className, gatewayconfig.ALBController, func(g Group) finding.Ref { return g.Gateway })
+	out.addGatewayClass(networkClassName, gatewayconfig.NLBController, func(g Group) finding.Ref { return g.Frontend })
 	return out, nil
 }
 
-// class adds the GatewayClass of some Gateways, where there are any.
-func (r *Result) class(name string, controller gwv1.GatewayController, of func(Group) finding.Ref) {
+// addGatewayClass adds the GatewayClass of some Gateways, where there are any.
+func (r *Result) addGatewayClass(name string, controller gwv1.GatewayController, of func(Group) finding.Ref) {
 	if slices.ContainsFunc(r.Groups, func(g Group) bool { return !of(g).IsZero() }) {
 		r.Classes = append(r.Classes, &gwv1.GatewayClass{
 			TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "GatewayClass"},

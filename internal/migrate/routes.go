@@ -205,7 +205,7 @@ func (g routeBuilder) routesOf(m finding.Ref, at map[place]map[int32][]unit) {
 			own[same].ports = append(own[same].ports, port)
 		}
 		for _, a := range own {
-			same := slices.IndexFunc(list, func(b attached) bool { return b.takes(a) })
+			same := slices.IndexFunc(list, func(b attached) bool { return b.mayTakeHost(a) })
 			if same < 0 {
 				list = append(list, a)
 				continue
@@ -218,8 +218,8 @@ func (g routeBuilder) routesOf(m finding.Ref, at map[place]map[int32][]unit) {
 	}
 }
 
-// takes reports whether a route can have the host of another one.
-func (a attached) takes(o attached) bool {
+// mayTakeHost reports whether a route can have the host of another one.
+func (a attached) mayTakeHost(o attached) bool {
 	const mostHosts = 16
 	if len(a.hosts) == mostHosts || a.hosts[0] == "" || o.hosts[0] == "" || !slices.Equal(a.ports, o.ports) {
 		return false
@@ -272,7 +272,7 @@ func newRoute(namespace, name string) *gwv1.HTTPRoute {
 // route makes one HTTPRoute, and more of them where it has too many rules for one. Their names ascend: of routes of the same
 // age the one comes first whose name does.
 func (g routeBuilder) route(m finding.Ref, a attached, first bool) {
-	all := parts(g.rulesOf(m, a))
+	all := splitByRoute(g.rulesOf(m, a))
 	suffix := routeSuffix
 	if onlyDefault(a.units) && len(hostsIn(g.of[m])) > 0 {
 		suffix = defaultRouteSuffix

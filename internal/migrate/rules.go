@@ -62,7 +62,7 @@ func joined(rules []routeRule) []routeRule {
 			return o.answer == r.answer && len(o.matches)+len(r.matches) <= mostMatchesOfRule
 		}
 		i := len(out) - 1
-		for i >= 0 && !takes(out[i]) && !out[i].ordered(r) {
+		for i >= 0 && !takes(out[i]) && !out[i].dependsOnOrder(r) {
 			i--
 		}
 		if i < 0 || !takes(out[i]) {
@@ -75,8 +75,8 @@ func joined(rules []routeRule) []routeRule {
 	return out
 }
 
-// ordered reports whether it is the order in the route that decides between two rules for some requests.
-func (r routeRule) ordered(o routeRule) bool {
+// dependsOnOrder reports whether it is the order in the route that decides between two rules for some requests.
+func (r routeRule) dependsOnOrder(o routeRule) bool {
 	return slices.ContainsFunc(r.matches, func(x match.Match) bool {
 		return slices.ContainsFunc(o.matches, func(y match.Match) bool {
 			if x.Compare(y) != 0 {
@@ -88,8 +88,8 @@ func (r routeRule) ordered(o routeRule) bool {
 	})
 }
 
-// parts returns the rules of one route each.
-func parts(rules []routeRule) [][]routeRule {
+// splitByRoute returns the rules of one route each.
+func splitByRoute(rules []routeRule) [][]routeRule {
 	if len(rules) > mostRules {
 		rules = joined(rules)
 	}
@@ -251,7 +251,7 @@ func (b *answering) action(a model.Action) {
 		b.authOIDC(a)
 	case model.AuthCognito:
 		c := &gwconfig.AuthenticateCognitoConfig{UserPoolARN: a.UserPoolARN, UserPoolClientID: a.ClientID, UserPoolDomain: a.Domain}
-		common(a.AuthCommon, &c.OnUnauthenticatedRequest, &c.Scope, &c.SessionCookieName, &c.SessionTimeout, &c.AuthenticationRequestExtraParams)
+		setAuthCommon(a.AuthCommon, &c.OnUnauthenticatedRequest, &c.Scope, &c.SessionCookieName, &c.SessionTimeout, &c.AuthenticationRequestExtraParams)
 		b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionAuthenticateCognito, AuthenticateCognitoConfig: c})
 	case model.ValidateJWT:
 		c := &gwconfig.JWTValidationConfig{Issuer: a.Issuer, JWKSEndpoint: a.JWKSEndpoint}
@@ -262,7 +262,7 @@ func (b *answering) action(a model.Action) {
 	}
 }
 
-func common(a model.AuthCommon, unauthenticated **gwconfig.UnauthenticatedRequest, scope, cookie **string, timeout **int64, extra **map[string]string) {
+func setAuthCommon(a model.AuthCommon, unauthenticated **gwconfig.UnauthenticatedRequest, scope, cookie **string, timeout **int64, extra **map[string]string) {
 	if a.OnUnauthenticated != "" {
 		*unauthenticated = new(gwconfig.UnauthenticatedRequest(a.OnUnauthenticated))
 	}
@@ -281,7 +281,7 @@ func (b *answering) authOIDC(a model.AuthOIDC) {
 		Issuer: a.Issuer, AuthorizationEndpoint: a.AuthorizationEndpoint, TokenEndpoint: a.TokenEndpoint, UserInfoEndpoint: a.UserInfoEndpoint,
 		Secret: gwconfig.Secret{Name: b.oidcSecret()},
 	}
-	common(a.AuthCommon, &c.OnUnauthenticatedRequest, &c.Scope, &c.SessionCookieName, &c.SessionTimeout, &c.AuthenticationRequestExtraParams)
+	setAuthCommon(a.AuthCommon, &c.OnUnauthenticatedRequest, &c.Scope, &c.SessionCookieName, &c.SessionTimeout, &c.AuthenticationRequestExtraParams)
 	b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionAuthenticateOIDC, AuthenticateOIDCConfig: c})
 }
 

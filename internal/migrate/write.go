@@ -14,8 +14,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// plain returns an object as a manifest has it: without status and what the API server adds.
-func plain(o Object) (map[string]any, error) {
+// manifestObject returns an object as a manifest has it: without status and what the API server adds.
+func manifestObject(o Object) (map[string]any, error) {
 	text, err := json.Marshal(o.Object)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func WriteYAML(w io.Writer, objects []Object) error {
 				return err
 			}
 		}
-		content, err := plain(o)
+		content, err := manifestObject(o)
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func WriteJSON(w io.Writer, objects []Object) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	for _, o := range objects {
-		content, err := plain(o)
+		content, err := manifestObject(o)
 		if err == nil {
 			err = e.Encode(content)
 		}

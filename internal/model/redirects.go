@@ -13,7 +13,7 @@ type covered struct{ host, path string }
 
 // add notes a redirect. One that looks at something else than host and path covers no rule for sure.
 func (d *redirects) add(e Rule) {
-	if !looksAtPlaceAlone(e) {
+	if !hasOnlyHostsAndPaths(e) {
 		return
 	}
 	hosts, paths := keysOf(coveredHosts(e, d.shadowing)), keysOf(pathValues(e))
@@ -33,9 +33,9 @@ func (d *redirects) add(e Rule) {
 	}
 }
 
-// shadow reports whether a redirect takes all requests of a rule. Such a redirect names each of the
+// isShadowed reports whether a redirect takes all requests of a rule. Such a redirect names each of the
 // rule's hosts and paths, so that it is enough to look at those that name the rarest ones.
-func (d *redirects) shadow(r Rule) bool {
+func (d *redirects) isShadowed(r Rule) bool {
 	if len(d.by) == 0 {
 		return false
 	}

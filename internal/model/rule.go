@@ -64,12 +64,12 @@ func (r Rule) Text(port int32) string {
 }
 
 // Hosts and Paths of the rule's own conditions, plain and regex values together.
-func (r Rule) Hosts() []string { return hosts(r.Conditions) }
+func (r Rule) Hosts() []string { return conditionHosts(r.Conditions) }
 
 // Paths of the rule's conditions, plain and regex values together.
 func (r Rule) Paths() []string { return paths(r.Conditions) }
 
-func hosts(cs []Condition) []string {
+func conditionHosts(cs []Condition) []string {
 	var out []string
 	for _, c := range cs {
 		if h, ok := c.(HostHeader); ok {

@@ -35,7 +35,7 @@ func Optimize(l Listener, s Shadowing) []Rule {
 		if isRedirect && redirectsToItself(l, r, target) {
 			continue
 		}
-		if earlier.shadow(r) {
+		if earlier.isShadowed(r) {
 			continue
 		}
 		kept = append(kept, r)
@@ -102,7 +102,7 @@ func redirectsToItself(l Listener, r Rule, to Redirect) bool {
 // compared as they are written; a wildcard that covers another value is not looked for, except the
 // path that covers all.
 func shadows(e, r Rule, s Shadowing) bool {
-	if !looksAtPlaceAlone(e) || !covers(coveredHosts(e, s), hostValues(r)) {
+	if !hasOnlyHostsAndPaths(e) || !covers(coveredHosts(e, s), hostValues(r)) {
 		return false
 	}
 	paths := pathValues(e)
@@ -112,8 +112,8 @@ func shadows(e, r Rule, s Shadowing) bool {
 // allPaths is the path that covers all.
 const allPaths = "/*"
 
-// looksAtPlaceAlone reports whether a rule has no conditions but hosts and paths.
-func looksAtPlaceAlone(r Rule) bool {
+// hasOnlyHostsAndPaths reports whether a rule has no conditions but hosts and paths.
+func hasOnlyHostsAndPaths(r Rule) bool {
 	for _, c := range r.Conditions {
 		switch c.(type) {
 		case HostHeader, PathPattern:

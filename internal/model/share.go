@@ -6,11 +6,11 @@ const (
 	keptForMany = 50
 )
 
-// MayHaveOneMore reports whether one of those that share a quota may have one more of what it counts. all is what all of
+// MayTakeOneMore reports whether one of those that share a quota may have one more of what it counts. all is what all of
 // them have together, have what this one has, and others what each of the others has. One with few may have more as long as
 // there is any. Another leaves as many as it has, and for each of the others what that lacks of the same, up to a half of
 // an equal share, and of few at least. The more it has, the more it leaves, so that what comes free goes to who has fewer.
-func MayHaveOneMore(quota, all, have float64, others []float64) bool {
+func MayTakeOneMore(quota, all, have float64, others []float64) bool {
 	n := len(others) + 1
 	half := quota / 2 / float64(n+1)
 	few := min(fewOf*quota, half)

@@ -13,7 +13,7 @@ func spend(quota int, have []float64, turns ...int) (all float64) {
 	for _, n := range turns {
 		for {
 			others := append(append([]float64{}, have[:n]...), have[n+1:]...)
-			if !MayHaveOneMore(float64(quota), all, have[n], others) {
+			if !MayTakeOneMore(float64(quota), all, have[n], others) {
 				break
 			}
 			have[n]++

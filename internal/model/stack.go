@@ -114,9 +114,9 @@ type Adoption struct {
 // Empty reports whether the stack wants nothing to exist.
 func (s Stack) Empty() bool { return s.LoadBalancer == nil && s.Accelerator == nil }
 
-// Paced reports whether changes wait where the desired state changes again and again: each change of an accelerator is spread
-// over the world, and calls are few. What takes rights away never waits.
-func (s Stack) Paced() bool { return s.Accelerator != nil }
+// DelaysRepeats reports whether changes wait where the desired state changes again and again: each change of an
+// accelerator is spread over the world, and calls are few. What takes rights away never waits.
+func (s Stack) DelaysRepeats() bool { return s.Accelerator != nil }
 
 // TargetGroup returns the target group with an id, nil if there is none.
 func (s Stack) TargetGroup(id string) *TargetGroup {

@@ -15,8 +15,8 @@ func nameCharacters(c rune) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-'
 }
 
-// accelerated returns a part of the name of an accelerator: the characters that a name may have, 16 at most.
-func accelerated(s string) string {
+// acceleratorNamePart returns a part of the name of an accelerator: the characters that a name may have, 16 at most.
+func acceleratorNamePart(s string) string {
 	s = strings.Map(func(c rune) rune {
 		if nameCharacters(c) {
 			return c
@@ -33,7 +33,7 @@ func Accelerator(cluster, region string, id model.StackID, dual bool) string {
 	if dual {
 		addresses = "DUAL_STACK"
 	}
-	return "k8s_" + accelerated(id.Namespace) + "_" + accelerated(id.Name) + "_" + hexHash(cluster, region, id.Namespace, id.Name, addresses)[:25]
+	return "k8s_" + acceleratorNamePart(id.Namespace) + "_" + acceleratorNamePart(id.Name) + "_" + hexHash(cluster, region, id.Namespace, id.Name, addresses)[:25]
 }
 
 // AcceleratorNameFault returns what AWS would reject in the name of an accelerator, "" if nothing.
@@ -80,7 +80,7 @@ func AcceleratorReserved(key string) bool {
 
 // BelongsToAccelerator reports whether tags mark the accelerator of a stack.
 func BelongsToAccelerator(cluster, region string, id model.StackID, tags map[string]string) bool {
-	return Carries(tags, AcceleratorTracking(cluster, region, id))
+	return HasAll(tags, AcceleratorTracking(cluster, region, id))
 }
 
 // OwnsAccelerator reports whether tags mark an accelerator of the cluster. One without the tag of the region was made

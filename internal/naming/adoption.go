@@ -31,7 +31,9 @@ const NamespacesTag = "elbv2.k8s.aws/adopted-namespaces"
 const OriginTag = "gateway.k8s.aws/migrated-from"
 
 // Adopted returns the value of AdoptedTag for a stack.
-func Adopted(id model.StackID) string { return fit(id.Kind.TagPrefix()+":"+id.String(), tagValueLimit) }
+func Adopted(id model.StackID) string {
+	return shorten(id.Kind.TagPrefix()+":"+id.String(), tagValueLimit)
+}
 
 // AdoptedTags returns the tags of a load balancer that was made for a stack with objects in those namespaces, and can
 // be given back.

@@ -26,19 +26,19 @@ func sanitize(s string, limit int) string {
 	return string(out)
 }
 
-// namespaced returns "k8s-<ns>-<name>-<hash>", at most 32 characters.
-func namespaced(namespace, name string, hashed ...string) string {
+// namespacedName returns "k8s-<ns>-<name>-<hash>", at most 32 characters.
+func namespacedName(namespace, name string, hashed ...string) string {
 	return "k8s-" + sanitize(namespace, 8) + "-" + sanitize(name, 8) + "-" + hexHash(hashed...)[:10]
 }
 
-// grouped returns "k8s-<group>-<hash>", at most 32 characters.
-func grouped(group string, hashed ...string) string {
+// ingressGroupName returns "k8s-<group>-<hash>", at most 32 characters.
+func ingressGroupName(group string, hashed ...string) string {
 	return "k8s-" + sanitize(group, 17) + "-" + hexHash(hashed...)[:10]
 }
 
-// fit shortens a text that is longer than limit to a prefix and a hash of the whole, so that
+// shorten shortens a text that is longer than limit to a prefix and a hash of the whole, so that
 // different texts stay different. Texts that fit are returned as they are.
-func fit(s string, limit int) string {
+func shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

@@ -13,7 +13,7 @@ const tagValueLimit = 256
 // IngressTargetGroupID returns the logical id of a target group of an Ingress stack. The Service lives
 // in the Ingress' namespace, and port is as referenced: a number or a name.
 func IngressTargetGroupID(ns, ingress, service, port string) string {
-	return fit(ns+"/"+ingress+"-"+service+":"+port, tagValueLimit)
+	return shorten(ns+"/"+ingress+"-"+service+":"+port, tagValueLimit)
 }
 
 // IsTargetGroupOf reports whether a logical id is one of a target group that rules of an object use: an
@@ -27,7 +27,7 @@ func IsTargetGroupOf(id string, ref finding.Ref) bool {
 	case "HTTPRoute", "GRPCRoute", "TCPRoute", "UDPRoute", "TLSRoute":
 		return strings.Contains(id, ":"+ref.Namespace+"-"+ref.Name+":"+ref.Kind+"-")
 	}
-	return strings.HasPrefix(id, fit(ref.Namespace+"/"+ref.Name+end, tagValueLimit))
+	return strings.HasPrefix(id, shorten(ref.Namespace+"/"+ref.Name+end, tagValueLimit))
 }
 
 // Shortened reports whether a logical id may have been shortened, so that not all of it shows.
@@ -45,18 +45,18 @@ func TargetGroupMayServe(kind model.Kind, id, namespace, service string) bool {
 // DistinctID returns an id for a resource that would otherwise have the id of another; parts are what the
 // two differ in.
 func DistinctID(id string, parts ...string) string {
-	return fit(id, tagValueLimit-9) + ":" + hexHash(strings.Join(parts, "\x00"))[:8]
+	return shorten(id, tagValueLimit-9) + ":" + hexHash(strings.Join(parts, "\x00"))[:8]
 }
 
 // ServiceTargetGroupID returns the logical id of a target group of a Service stack.
 func ServiceTargetGroupID(ns, service string, port int32) string {
-	return fit(ns+"/"+service+":"+number(port), tagValueLimit)
+	return shorten(ns+"/"+service+":"+number(port), tagValueLimit)
 }
 
 // GatewayTargetGroupID returns the logical id of a target group of a Gateway stack; port is the port
 // that identifies the backend.
 func GatewayTargetGroupID(gateway, route, backend finding.Ref, port string) string {
-	return fit(gateway.Namespace+"/"+gateway.Name+":"+route.Namespace+"-"+route.Name+":"+route.Kind+"-"+
+	return shorten(gateway.Namespace+"/"+gateway.Name+":"+route.Namespace+"-"+route.Name+":"+route.Kind+"-"+
 		backend.Namespace+"-"+backend.Name+":"+port, tagValueLimit)
 }
 
@@ -79,18 +79,19 @@ type GatewayTargetGroupParts struct {
 	Routes, Backends []finding.Ref
 }
 
-// PartsOf takes the logical id of a target group of a Gateway stack apart; false where it is none, or was shortened.
-func PartsOf(id string) (out GatewayTargetGroupParts, ok bool) {
+// GatewayTargetGroupPartsOf takes the logical id of a target group of a Gateway stack apart; false where it is none, or
+// was shortened.
+func GatewayTargetGroupPartsOf(id string) (out GatewayTargetGroupParts, ok bool) {
 	parts := strings.Split(id, ":")
 	if len(parts) < 4 { // and one more where the id had to be made distinct
 		return out, false
 	}
 	kind, backend, ok := strings.Cut(parts[2], "-")
-	return GatewayTargetGroupParts{Routes: splits(kind, parts[1]), Backends: splits("", backend)}, ok
+	return GatewayTargetGroupParts{Routes: possibleObjects(kind, parts[1]), Backends: possibleObjects("", backend)}, ok
 }
 
-// splits returns the objects that a namespace and a name joined by a hyphen may mean.
-func splits(kind, joined string) (out []finding.Ref) {
+// possibleObjects returns the objects that a namespace and a name joined by a hyphen may mean.
+func possibleObjects(kind, joined string) (out []finding.Ref) {
 	for i, c := range joined {
 		if c == '-' && i > 0 && i < len(joined)-1 {
 			out = append(out, finding.Ref{Kind: kind, Namespace: joined[:i], Name: joined[i+1:]})
@@ -112,7 +113,7 @@ func MayBeOfRoute(id string, gateway, route finding.Ref) bool {
 // BackendNamespaces returns the namespaces of which one has the backend of a target group of a Gateway stack, by its
 // logical id. The id does not show where the namespace ends and the name begins.
 func BackendNamespaces(id string) []string {
-	parts, _ := PartsOf(id)
+	parts, _ := GatewayTargetGroupPartsOf(id)
 	var out []string
 	for _, b := range parts.Backends {
 		out = append(out, b.Namespace)
@@ -126,15 +127,15 @@ func ServiceNamespaces(id string) []string {
 	if of := BackendNamespaces(id); of != nil {
 		return of
 	}
-	return beginning(id)
+	return namespacesOfID(id)
 }
 
 // ObjectNamespaces returns the namespaces of which one has the Ingress, Service or route that a target group was made
 // for, by its logical id.
 func ObjectNamespaces(id string) (out []string) {
-	parts, ofRoute := PartsOf(id)
+	parts, ofRoute := GatewayTargetGroupPartsOf(id)
 	if !ofRoute {
-		return beginning(id)
+		return namespacesOfID(id)
 	}
 	for _, r := range parts.Routes {
 		out = append(out, r.Namespace)
@@ -142,8 +143,8 @@ func ObjectNamespaces(id string) (out []string) {
 	return out
 }
 
-// beginning returns the namespace with which the id of a target group of an Ingress or a Service begins.
-func beginning(id string) []string {
+// namespacesOfID returns the namespace with which the id of a target group of an Ingress or a Service begins.
+func namespacesOfID(id string) []string {
 	if namespace, _, ok := strings.Cut(id, "/"); ok {
 		return []string{namespace}
 	}
@@ -157,7 +158,7 @@ func CertificateID(kind string, ingress finding.Ref, host string) string {
 	if len(host) > 0 && host[0] == '*' {
 		domain = "wildcard" + host[1:]
 	}
-	return fit(kind+"/"+domain+"-"+hexHash(ingress.Namespace, "/", ingress.Name)[:8], tagValueLimit)
+	return shorten(kind+"/"+domain+"-"+hexHash(ingress.Namespace, "/", ingress.Name)[:8], tagValueLimit)
 }
 
 // importedCertificate begins the ids of certificates that the controller imports.
@@ -165,7 +166,7 @@ const importedCertificate = "imported/"
 
 // ImportedCertificateID returns the logical id of a certificate that the controller imports from a Secret.
 func ImportedCertificateID(namespace, name string) string {
-	return fit(importedCertificate+namespace+"/"+name, tagValueLimit)
+	return shorten(importedCertificate+namespace+"/"+name, tagValueLimit)
 }
 
 // SecretOfImport returns namespace and name, with a slash between them, of the Secret that a certificate was imported from,

@@ -14,11 +14,11 @@ const labelLimit = 63
 func StackLabels(id model.StackID) map[string]string {
 	prefix := id.Kind.TagPrefix()
 	if id.Namespace == "" {
-		return map[string]string{prefix + "/stack": fit(id.Name, labelLimit)}
+		return map[string]string{prefix + "/stack": shorten(id.Name, labelLimit)}
 	}
 	return map[string]string{
 		prefix + "/stack-namespace": id.Namespace,
-		prefix + "/stack-name":      fit(id.Name, labelLimit),
+		prefix + "/stack-name":      shorten(id.Name, labelLimit),
 	}
 }
 
@@ -26,7 +26,7 @@ func StackLabels(id model.StackID) map[string]string {
 // is too long for a label. StackFromLabels(StackLabels(id)) equals it, so an index by labels has
 // to use it as key.
 func LabelStack(id model.StackID) model.StackID {
-	id.Name = fit(id.Name, labelLimit)
+	id.Name = shorten(id.Name, labelLimit)
 	return id
 }
 

@@ -6,24 +6,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// forStack uses the short form for an explicit IngressGroup and the namespaced one otherwise.
-func forStack(id model.StackID, hashed ...string) string {
+// stackName uses the short form for an explicit IngressGroup and the namespaced one otherwise.
+func stackName(id model.StackID, hashed ...string) string {
 	if id.Namespace == "" {
-		return grouped(id.Name, hashed...)
+		return ingressGroupName(id.Name, hashed...)
 	}
-	return namespaced(id.Namespace, id.Name, hashed...)
+	return namespacedName(id.Namespace, id.Name, hashed...)
 }
 
 // LoadBalancer returns the generated name of an Ingress stack's load balancer. A change of scheme
 // changes it, so that the new one can be made beside the old.
 func LoadBalancer(cluster string, id model.StackID, scheme model.Scheme) string {
-	return forStack(id, cluster, id.String(), string(scheme))
+	return stackName(id, cluster, id.String(), string(scheme))
 }
 
 // OwnedLoadBalancer returns the generated name of the load balancer of a Service or a Gateway, which
 // depends on the object's uid rather than its name.
 func OwnedLoadBalancer(cluster string, id model.StackID, uid string, scheme model.Scheme) string {
-	return namespaced(id.Namespace, id.Name, cluster, uid, string(scheme))
+	return namespacedName(id.Namespace, id.Name, cluster, uid, string(scheme))
 }
 
 // FrontendNLB returns the name of the frontend NLB of an ALB of the given name.

@@ -13,7 +13,7 @@ func Belongs(cluster string, id model.StackID, tags map[string]string) bool {
 	if tags[ResourceTag(id.Kind)] == "" {
 		return false
 	}
-	return Carries(tags, StackTags(cluster, id)) || Carries(tags, LegacyStackTags(cluster, id))
+	return HasAll(tags, StackTags(cluster, id)) || HasAll(tags, LegacyStackTags(cluster, id))
 }
 
 // IsOf reports whether tags of a resource of the cluster say that it is of a stack.
@@ -21,8 +21,8 @@ func IsOf(id model.StackID, tags map[string]string) bool {
 	return tags[StackTag(id.Kind)] == StackTagValue(id) && tags[ResourceTag(id.Kind)] != ""
 }
 
-// Carries reports whether tags hold all of the wanted ones.
-func Carries(tags, want map[string]string) bool {
+// HasAll reports whether tags hold all of the wanted ones.
+func HasAll(tags, want map[string]string) bool {
 	for k, v := range want {
 		if have, ok := tags[k]; !ok || have != v {
 			return false

@@ -10,12 +10,12 @@ const (
 
 // ManagedGroup returns the name of the managed security group of an Ingress stack.
 func ManagedGroup(cluster string, id model.StackID) string {
-	return forStack(id, cluster, id.String())
+	return stackName(id, cluster, id.String())
 }
 
 // OwnedManagedGroup returns the name of the managed security group of a Service or a Gateway.
 func OwnedManagedGroup(cluster string, id model.StackID, uid string) string {
-	return namespaced(id.Namespace, id.Name, cluster, id.Name, id.Namespace, uid)
+	return namespacedName(id.Namespace, id.Name, cluster, id.Name, id.Namespace, uid)
 }
 
 // BackendGroup returns the name of the security group that the load balancers of a cluster share, at

@@ -21,7 +21,7 @@ func StackTag(k model.Kind) string { return k.TagPrefix() + "/stack" }
 func ResourceTag(k model.Kind) string { return k.TagPrefix() + "/resource" }
 
 // StackTagValue returns the value of the stack tag, which AWS limits to 256 characters.
-func StackTagValue(id model.StackID) string { return fit(id.String(), tagValueLimit) }
+func StackTagValue(id model.StackID) string { return shorten(id.String(), tagValueLimit) }
 
 // StackTags returns the tags that everything of a stack carries, and by which it is found.
 func StackTags(cluster string, id model.StackID) map[string]string {

@@ -31,7 +31,7 @@ func (g IngressTargetGroup) Name() string {
 	if g.ControlPort != nil {
 		hashed = append(hashed, number(*g.ControlPort))
 	}
-	return namespaced(g.Service.Namespace, g.Service.Name, hashed...)
+	return namespacedName(g.Service.Namespace, g.Service.Name, hashed...)
 }
 
 // FrontendTargetGroup is what the name of a target group is made of whose target is the ALB
@@ -53,7 +53,7 @@ func (g FrontendTargetGroup) Name() string {
 	if g.Target != 0 && g.Target != g.Port {
 		hashed = append(hashed, number(g.Target))
 	}
-	return forStack(g.Stack, hashed...)
+	return stackName(g.Stack, hashed...)
 }
 
 // ServiceTargetGroup is what the name of a target group of a Service stack is made of.
@@ -73,7 +73,7 @@ type ServiceTargetGroup struct {
 
 // Name returns at most 32 characters.
 func (g ServiceTargetGroup) Name() string {
-	return namespaced(g.Backend.Namespace, g.Backend.Name, g.Cluster, g.BaseUID, g.BackendUID, number(g.Port),
+	return namespacedName(g.Backend.Namespace, g.Backend.Name, g.Cluster, g.BaseUID, g.BackendUID, number(g.Port),
 		number(g.ServicePort), string(g.Type), g.Protocol, g.HealthProtocol, number(g.HealthInterval))
 }
 
@@ -99,5 +99,5 @@ func (g GatewayTargetGroup) Name() string {
 	if g.ControlPort != nil {
 		hashed = append(hashed, number(*g.ControlPort))
 	}
-	return namespaced(g.Route.Namespace, g.Route.Name, hashed...)
+	return namespacedName(g.Route.Namespace, g.Route.Name, hashed...)
 }

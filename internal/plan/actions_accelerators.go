@@ -130,19 +130,19 @@ func (do CreateEndpointGroup) Divide() (out []Part) {
 
 // Divide implements Divisible.
 func (do AddEndpoints) Divide() []Part {
-	return divided(do.Endpoints, func(e EndpointOfGroup) Action {
+	return divideEndpoints(do.Endpoints, func(e EndpointOfGroup) Action {
 		return AddEndpoints{Group: do.Group, Endpoints: []EndpointOfGroup{e}}
 	})
 }
 
 // Divide implements Divisible.
 func (do SetEndpoints) Divide() []Part {
-	return divided(do.Endpoints, func(e EndpointOfGroup) Action {
+	return divideEndpoints(do.Endpoints, func(e EndpointOfGroup) Action {
 		return SetEndpoints{Group: do.Group, Endpoints: []EndpointOfGroup{e}}
 	})
 }
 
-func divided(list []EndpointOfGroup, part func(EndpointOfGroup) Action) (out []Part) {
+func divideEndpoints(list []EndpointOfGroup, part func(EndpointOfGroup) Action) (out []Part) {
 	if len(list) < 2 {
 		return nil
 	}

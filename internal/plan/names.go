@@ -67,8 +67,8 @@ func NamesOf(have observed.Stack) Names {
 	return Names{strings.NewReplacer(list...)}
 }
 
-// In returns a text with names in place of ARNs and ids.
-func (n Names) In(text string) string {
+// Replace returns a text with names in place of ARNs and ids.
+func (n Names) Replace(text string) string {
 	if n.replace == nil {
 		return text
 	}

@@ -38,11 +38,11 @@ func TestTextHasNamesInPlaceOfARNs(t *testing.T) {
 	accelerator := observed.Stack{Accelerators: []observed.Accelerator{{ARN: "arn:a", Name: "a name longer than what follows", Listeners: []observed.AcceleratorListener{{
 		ARN: "arn:a/l", Protocol: model.TCP, Ports: []model.PortRange{{From: 80, To: 80}}, Groups: []observed.EndpointGroup{{ARN: "arn:a/l/g", Region: "eu-west-1"}},
 	}}}}}
-	if got := NamesOf(accelerator).In("arn:a, arn:a/l, arn:a/l/g"); got != "a name longer than what follows, TCP:80, TCP:80/eu-west-1" {
+	if got := NamesOf(accelerator).Replace("arn:a, arn:a/l, arn:a/l/g"); got != "a name longer than what follows, TCP:80, TCP:80/eu-west-1" {
 		t.Error(got)
 	}
 	have.LoadBalancers = append(have.LoadBalancers, observed.LoadBalancer{ARN: "arn:lb/2", Name: "before"})
-	if got := NamesOf(have).In("listener/arn:listener/1"); got != "listener/k8s-web/HTTP:80" {
+	if got := NamesOf(have).Replace("listener/arn:listener/1"); got != "listener/k8s-web/HTTP:80" {
 		t.Error(got)
 	}
 }

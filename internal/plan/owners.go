@@ -16,7 +16,7 @@ import (
 // stack that carry the object's tag. Tags are written by the controller alone, which finalizers,
 // labels and status are not.
 func OwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action) bool {
-	return AreOf(OwnersOf(have, actions), ref)
+	return AllOwnedBy(OwnersOf(have, actions), ref)
 }
 
 // OwnerNamespaces returns the namespaces of which one has the objects to whose target groups alone actions forward,
@@ -57,7 +57,7 @@ func OwnersOf(have observed.Stack, actions []model.Action) []string {
 	return out
 }
 
-// AreOf reports whether target groups, by their resource ids, are all an object's.
-func AreOf(ids []string, ref finding.Ref) bool {
+// AllOwnedBy reports whether target groups, by their resource ids, are all an object's.
+func AllOwnedBy(ids []string, ref finding.Ref) bool {
 	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return !naming.IsTargetGroupOf(id, ref) })
 }

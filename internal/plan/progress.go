@@ -18,15 +18,15 @@ func (g *Progress) Done(id StepID) { g.done[id] = true }
 // order in the plan.
 func (g *Progress) Ready(s Step) bool {
 	for _, id := range s.After {
-		if !g.is(id) {
+		if !g.isDone(id) {
 			return false
 		}
 	}
 	return true
 }
 
-// is reports whether a step, or all steps of a join, are done.
-func (g *Progress) is(id StepID) bool {
+// isDone reports whether a step, or all steps of a join, are done.
+func (g *Progress) isDone(id StepID) bool {
 	if done, known := g.done[id]; known {
 		return done
 	}
@@ -36,7 +36,7 @@ func (g *Progress) is(id StepID) bool {
 	}
 	all := true
 	for _, m := range members {
-		all = all && g.is(m)
+		all = all && g.isDone(m)
 	}
 	g.done[id] = all // what a join holds comes before all that needs it
 	return all

@@ -388,8 +388,8 @@ type ModifyRule struct {
 // SetPriorities moves rules, all at once. Rules are named by address.
 type SetPriorities struct{ Priorities map[Address]int32 }
 
-// Reroutes reports whether an action changes where requests go.
-func Reroutes(do Action) bool {
+// ChangesRouting reports whether an action changes where requests go.
+func ChangesRouting(do Action) bool {
 	switch do.(type) {
 	case CreateListener, ModifyListener, DeleteListener, CreateRule, ModifyRule, SetPriorities, DeleteRule:
 		return true

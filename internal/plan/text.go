@@ -47,12 +47,12 @@ func (p Plan) TextWith(names Names) string {
 		if s.Waits() {
 			sign = "."
 		}
-		fmt.Fprintf(&b, "%s %s", sign, names.In(string(s.ID)))
+		fmt.Fprintf(&b, "%s %s", sign, names.Replace(string(s.ID)))
 		if s.Why != "" {
-			fmt.Fprintf(&b, "   # %s", names.In(s.Why))
+			fmt.Fprintf(&b, "   # %s", names.Replace(s.Why))
 		}
 		if s.Waits() {
-			fmt.Fprintf(&b, "   waits for %s", names.In(s.Wait.For))
+			fmt.Fprintf(&b, "   waits for %s", names.Replace(s.Wait.For))
 		}
 		if s.Impact == DeleteImpact || s.Impact == ReplaceImpact || s.Impact == BriefImpact {
 			fmt.Fprintf(&b, "   (impact: %s)", s.Impact)
@@ -60,7 +60,7 @@ func (p Plan) TextWith(names Names) string {
 		b.WriteByte('\n')
 		fields := s.Fields()
 		for _, c := range fields[:min(len(fields), mostFields)] {
-			fmt.Fprintf(&b, "    %s\n", c.in(names))
+			fmt.Fprintf(&b, "    %s\n", c.withNames(names))
 		}
 		if more := len(fields) - mostFields; more > 0 {
 			fmt.Fprintf(&b, "    … and %d more\n", more)
@@ -81,8 +81,10 @@ func (c Change) String() string {
 	return path + ": " + from + " -> " + to
 }
 
-// in returns the change with names in place of ARNs and ids.
-func (c Change) in(n Names) Change { return Change{n.In(c.Path), n.In(c.From), n.In(c.To)} }
+// withNames returns the change with names in place of ARNs and ids.
+func (c Change) withNames(n Names) Change {
+	return Change{n.Replace(c.Path), n.Replace(c.From), n.Replace(c.To)}
+}
 
 // clip makes a text printable and bounds it.
 func clip(s string) string { return clipTo(longestText, s) }

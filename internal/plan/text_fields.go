@@ -68,7 +68,7 @@ func (f *fields) add(path, to string) {
 	}
 }
 
-func (f *fields) tags(t Tags) { f.add("tags", pairs(t)) }
+func (f *fields) tags(t Tags) { f.add("tags", keyValueText(t)) }
 
 func (f *fields) loadBalancer(do CreateLoadBalancer) {
 	f.add("name", do.Name)
@@ -91,15 +91,15 @@ func (f *fields) loadBalancer(do CreateLoadBalancer) {
 		}
 	}
 	f.add("security groups", strings.Join(groups, ", "))
-	f.add("elastic addresses", strings.Join(given(elastic), ", "))
-	f.add("private addresses", strings.Join(given(private), ", "))
+	f.add("elastic addresses", strings.Join(nonEmpty(elastic), ", "))
+	f.add("private addresses", strings.Join(nonEmpty(private), ", "))
 	f.add("customer-owned IPv4 pool", do.CoIPPool)
 	f.add("IPAM pool", do.IPAMPool)
 	f.tags(do.Tags)
 }
 
-// given returns the texts that are not empty.
-func given(texts []string) []string {
+// nonEmpty returns the texts that are not empty.
+func nonEmpty(texts []string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
 
@@ -141,7 +141,7 @@ func (f *fields) binding(do PutBinding) {
 		f.add("multi-cluster", "true")
 	}
 	if s := b.NodeSelector; s != nil {
-		f.add("nodes", pairs(s.MatchLabels))
+		f.add("nodes", keyValueText(s.MatchLabels))
 	}
 }
 
@@ -172,7 +172,7 @@ func healthCheckText(h model.HealthCheck) string {
 	return strings.Join(out, ", ")
 }
 
-func pairs(m map[string]string) string {
+func keyValueText(m map[string]string) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		out = append(out, k+"="+m[k])

@@ -13,21 +13,21 @@ func ConditionsText(conditions []model.Condition) string {
 	for _, c := range conditions {
 		switch c := c.(type) {
 		case model.HostHeader:
-			parts = append(parts, "host "+either(c.Values, hostTexts(c.Regex)))
+			parts = append(parts, "host "+joinAlternatives(c.Values, hostTexts(c.Regex)))
 		case model.PathPattern:
-			parts = append(parts, "path "+either(c.Values, c.Regex))
+			parts = append(parts, "path "+joinAlternatives(c.Values, c.Regex))
 		case model.HTTPHeader:
-			parts = append(parts, "header "+c.Name+" "+either(c.Values, c.Regex))
+			parts = append(parts, "header "+c.Name+" "+joinAlternatives(c.Values, c.Regex))
 		case model.RequestMethod:
-			parts = append(parts, "method "+either(c.Values, nil))
+			parts = append(parts, "method "+joinAlternatives(c.Values, nil))
 		case model.QueryString:
 			var pairs []string
 			for _, p := range c.Pairs {
 				pairs = append(pairs, p.Key+"="+p.Value)
 			}
-			parts = append(parts, "query "+either(pairs, nil))
+			parts = append(parts, "query "+joinAlternatives(pairs, nil))
 		case model.SourceIP:
-			parts = append(parts, "source "+either(c.CIDRs, nil))
+			parts = append(parts, "source "+joinAlternatives(c.CIDRs, nil))
 		}
 	}
 	if len(parts) == 0 {
@@ -48,9 +48,9 @@ func hostTexts(expressions []string) []string {
 	return out
 }
 
-// either joins values of which one has to match. The limit is a generous one: AWS takes far fewer, and
+// joinAlternatives joins values of which one has to match. The limit is a generous one: AWS takes far fewer, and
 // users may write more.
-func either(values, regex []string) string {
+func joinAlternatives(values, regex []string) string {
 	const most = 50
 	var out []string
 	for _, list := range [][]string{values, regex} {

@@ -25,8 +25,9 @@ type calls struct {
 	n  int
 }
 
-// note records how many calls there have been. Those since the last time count as made now: not earlier than they were.
-func (s *spending) note(now time.Time, total int64) {
+// countCalls records how many calls there have been. Those since the last time count as made now: not earlier than they
+// were.
+func (s *spending) countCalls(now time.Time, total int64) {
 	if n := int(total - s.total); n > 0 {
 		s.made, s.total = append(s.made, calls{now, n}), total
 		s.promised.n = max(0, s.promised.n-n)
@@ -39,9 +40,9 @@ func (s *spending) note(now time.Time, total int64) {
 	}
 }
 
-// looked counts a look that has ended, and the calls that a page is about to make after it.
-func (s *spending) looked(at time.Time, cost, promised int) {
-	s.paid = later(s.paid, at).Add(pauseFor(cost+promised, s.budget))
+// countLook counts a look that has ended, and the calls that a page is about to make after it.
+func (s *spending) countLook(at time.Time, cost, promised int) {
+	s.paid = latestOf(s.paid, at).Add(pauseFor(cost+promised, s.budget))
 	if promised > 0 {
 		s.promised = calls{at, promised}
 	}
@@ -52,7 +53,7 @@ func (s *spending) looked(at time.Time, cost, promised int) {
 func (s *spending) wait(now time.Time, cost int) time.Duration {
 	at, used := now, 0
 	if cost > s.budget {
-		at = later(now, s.paid)
+		at = latestOf(now, s.paid)
 	}
 	cost = min(cost, s.budget)
 	made := append(slices.Clone(s.made), s.promised)
@@ -71,7 +72,7 @@ func (s *spending) wait(now time.Time, cost int) time.Duration {
 	return at.Sub(now)
 }
 
-func later(a, b time.Time) time.Time {
+func latestOf(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

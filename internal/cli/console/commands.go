@@ -38,7 +38,7 @@ var own = []string{"listen", "token", "aws-calls-per-minute", "help"}
 func newCommands(cmd *cobra.Command, env output.Environment, run Command, asked *atomic.Int64) *commands {
 	c := &commands{env: env, run: run, asked: asked, room: make(chan struct{}, mostAtOnce)}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		switch given := asGiven(f); {
+		switch given := flagArguments(f); {
 		case slices.Contains(own, f.Name):
 		case f.Name == "namespace" || f.Name == "all-namespaces":
 			c.scope = append(c.scope, given...)
@@ -49,8 +49,8 @@ func newCommands(cmd *cobra.Command, env output.Environment, run Command, asked 
 	return c
 }
 
-// asGiven returns a flag as a command line has it.
-func asGiven(f *pflag.Flag) (out []string) {
+// flagArguments returns a flag as a command line has it.
+func flagArguments(f *pflag.Flag) (out []string) {
 	switch v := f.Value.(type) {
 	case pflag.SliceValue:
 		for _, s := range v.GetSlice() {
@@ -149,15 +149,15 @@ func (c *commands) ask(ctx context.Context, name string, q url.Values) (answer, 
 	env.Stdin, env.Stdout, env.Stderr, env.Terminal, env.Width = strings.NewReader(""), &out, &notes, false, nil
 	before := c.asked.Load()
 	code := c.run(ctx, env)
-	a := answer{Command: c.shown(args), Exit: code, Calls: c.asked.Load() - before, Notes: strings.TrimSpace(notes.String())}
+	a := answer{Command: c.shellLine(args), Exit: code, Calls: c.asked.Load() - before, Notes: strings.TrimSpace(notes.String())}
 	if json.Valid(out.Bytes()) {
 		a.Document = out.Bytes()
 	}
 	return a, nil
 }
 
-// shown returns a command line for a shell.
-func (c *commands) shown(args []string) string {
+// shellLine returns a command line for a shell.
+func (c *commands) shellLine(args []string) string {
 	words := []string{"fulcrum"}
 	for _, a := range slices.Concat(args, c.flags) {
 		if a == "--" {

@@ -100,7 +100,7 @@ type console struct {
 func (c *console) check(cmd *cobra.Command) error {
 	host, _, err := net.SplitHostPort(c.listen)
 	if err != nil {
-		return output.WrongUse(fmt.Errorf("--listen %q is no address with a port, such as %s; %s", c.listen, usualAddress, output.SeeHelp(cmd)))
+		return output.UsageErrorOf(fmt.Errorf("--listen %q is no address with a port, such as %s; %s", c.listen, usualAddress, output.SeeHelp(cmd)))
 	}
 	if c.token == "" && c.env.Getenv != nil {
 		c.token = c.env.Getenv(tokenVariable)
@@ -108,13 +108,13 @@ func (c *console) check(cmd *cobra.Command) error {
 	ip := net.ParseIP(host)
 	switch {
 	case c.budget < 1:
-		return output.WrongUse(fmt.Errorf("--aws-calls-per-minute %d is less than 1; %s", c.budget, output.SeeHelp(cmd)))
+		return output.UsageErrorOf(fmt.Errorf("--aws-calls-per-minute %d is less than 1; %s", c.budget, output.SeeHelp(cmd)))
 	case slices.Contains(c.view.Files, "-"):
-		return output.WrongUse(errors.New("the page reads objects again and again, and standard input can be read once; give files or a cluster"))
+		return output.UsageErrorOf(errors.New("the page reads objects again and again, and standard input can be read once; give files or a cluster"))
 	case c.token != "" && len(c.token) < shortestToken:
-		return output.WrongUse(fmt.Errorf("the token has %d characters, at least %d are needed; for example: openssl rand -base64 24", len(c.token), shortestToken))
+		return output.UsageErrorOf(fmt.Errorf("the token has %d characters, at least %d are needed; for example: openssl rand -base64 24", len(c.token), shortestToken))
 	case c.token == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()):
-		return output.WrongUse(fmt.Errorf("--listen %q may be reached from other machines, which would have your rights; set --token or %s, or listen on 127.0.0.1", c.listen, tokenVariable))
+		return output.UsageErrorOf(fmt.Errorf("--listen %q may be reached from other machines, which would have your rights; set --token or %s, or listen on 127.0.0.1", c.listen, tokenVariable))
 	}
 	return nil // the rest is known once the flags of the controller are taken over, and the page says it
 }
@@ -135,7 +135,7 @@ func (c *console) serve(cmd *cobra.Command) error {
 	working.Go(func() { h.run(ctx) })
 	if read := input.Events(&c.view.Source); read != nil {
 		working.Go(func() {
-			cannot := func(err error) { h.reporting(func(r *reports) { r.cannot(err) }) }
+			cannot := func(err error) { h.reporting(func(r *reports) { r.setUnavailable(err) }) }
 			err := read(ctx, input.EventReader{
 				Listed: func(list []input.Event, complete bool) { h.reporting(func(r *reports) { r.listed(list, complete) }) },
 				Happened: func(e input.Event) {

@@ -198,8 +198,8 @@ func (h *hub) run(ctx context.Context) {
 		case last == nil:
 			return 0
 		case wanted:
-			spent.note(now, h.asked.Load())
-			return spent.wait(now, full.expected(len(last.parts))+after)
+			spent.countCalls(now, h.asked.Load())
+			return spent.wait(now, full.expectedCalls(len(last.parts))+after)
 		}
 		every := durations.Often
 		for v := range viewers {
@@ -207,7 +207,7 @@ func (h *hub) run(ctx context.Context) {
 				every = durations.Glance
 			}
 		}
-		return max(0, later(last.at.Add(every), spent.paid).Sub(now))
+		return max(0, latestOf(last.at.Add(every), spent.paid).Sub(now))
 	}
 	// schedule sets the timer for the next look, and sends its time to all pages.
 	schedule := func() {
@@ -257,7 +257,7 @@ func (h *hub) run(ctx context.Context) {
 				continue
 			}
 			looking = true
-			again, lasting := wanted || last == nil, kept.lasting()
+			again, lasting := wanted || last == nil, kept.lastingWarnings()
 			wanted, reading = false, again
 			go func() { sights <- h.lookOnce(ctx, again, lasting) }()
 		case s := <-sights:
@@ -265,7 +265,7 @@ func (h *hub) run(ctx context.Context) {
 			s.changes, events = append(events, s.changes...), nil
 			last = last.after(s)
 			last.counted(count{s.at, h.asked.Load(), h.looked.Load()})
-			spent.note(s.at, h.asked.Load())
+			spent.countCalls(s.at, h.asked.Load())
 			if s.again && s.err == nil {
 				full = fullLook{s.cost, len(last.parts)}
 			}
@@ -273,7 +273,7 @@ func (h *hub) run(ctx context.Context) {
 			if s.again {
 				promised, after = after, 0
 			}
-			spent.looked(s.at, s.cost, promised)
+			spent.countLook(s.at, s.cost, promised)
 			schedule()
 		}
 	}
@@ -282,8 +282,8 @@ func (h *hub) run(ctx context.Context) {
 // fullLook is a look that has read all of AWS: its calls, and the stacks that it found.
 type fullLook struct{ cost, stacks int }
 
-// expected returns the calls of one that finds so many stacks.
-func (f fullLook) expected(stacks int) int {
+// expectedCalls returns the calls of one that finds so many stacks.
+func (f fullLook) expectedCalls(stacks int) int {
 	if f.stacks == 0 {
 		return f.cost
 	}
@@ -299,7 +299,7 @@ func (h *hub) lookOnce(ctx context.Context, again bool, l lasting) sight {
 		if err == nil {
 			found = &picture.Document
 		}
-		s.reported = l.shown(h.uidOf, found)
+		s.reported = l.ofExistingObjects(h.uidOf, found)
 	}
 	return s
 }

@@ -59,9 +59,9 @@ var changed = []finding.Reason{
 // ofChange reports whether the warning is about a change that the controller, or another actor, has made.
 func (w warning) ofChange() bool { return slices.Contains(changed, finding.Reason(w.Finding)) }
 
-// looked reports whether looks find by themselves what the warning is about. They do not call what AWS refuses, and do not
-// remember how long something waits.
-func (w warning) looked() bool {
+// isObservable reports whether looks find by themselves what the warning is about. They do not call what AWS refuses,
+// and do not remember how long something waits.
+func (w warning) isObservable() bool {
 	subject := finding.SubjectOf(finding.Reason(w.Finding))
 	return w.ofChange() || subject != "" && !slices.ContainsFunc([]finding.Reason{finding.AccessDenied, finding.WaitExpired, finding.MoreFindings}, func(r finding.Reason) bool {
 		return subject == finding.SubjectOf(r)
@@ -110,8 +110,8 @@ func (r *reports) listed(list []input.Event, complete bool) {
 	r.failed, r.partial = "", !complete
 }
 
-// cannot has why events are not read.
-func (r *reports) cannot(err error) {
+// setUnavailable has why events are not read.
+func (r *reports) setUnavailable(err error) {
 	r.failed = finding.Printable("events cannot be read: " + err.Error())
 }
 
@@ -120,7 +120,7 @@ func (r *reports) take(e input.Event) {
 	if !e.OfController() || !e.Warning && !e.Reconciled() {
 		return
 	}
-	if r.over(e.At) {
+	if r.isExpired(e.At) {
 		return
 	}
 	of := object{output.Object{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}, e.UID}
@@ -166,14 +166,14 @@ func (h *history) add(w warning) {
 	h.warnings = h.warnings[:min(len(h.warnings), mostOfObject)]
 }
 
-// over reports whether an event is older than API servers keep one.
-func (r *reports) over(at time.Time) bool { return r.now().Sub(at) >= durations.EventKept }
+// isExpired reports whether an event is older than API servers keep one.
+func (r *reports) isExpired(at time.Time) bool { return r.now().Sub(at) >= durations.EventKept }
 
 // forget removes what is over, and the older half if there is no room then.
 func (r *reports) forget() {
 	var ages []time.Time
 	for of, h := range r.of {
-		if at := h.newest(); r.over(at) {
+		if at := h.newest(); r.isExpired(at) {
 			delete(r.of, of)
 		} else {
 			ages = append(ages, at)
@@ -192,13 +192,13 @@ func (r *reports) forget() {
 	r.partial = true
 }
 
-// lasting returns the warnings that no success came after, or that report a change, by object. They are not changed any
-// more.
-func (r *reports) lasting() lasting {
+// lastingWarnings returns the warnings that no success came after, or that report a change, by object. They are not
+// changed any more.
+func (r *reports) lastingWarnings() lasting {
 	out := lasting{of: map[object][]warning{}, failed: r.failed, partial: r.partial}
 	for of, h := range r.of {
 		for _, w := range h.warnings {
-			if !r.over(w.At) && (w.ofChange() || !h.reconciled.After(w.At)) {
+			if !r.isExpired(w.At) && (w.ofChange() || !h.reconciled.After(w.At)) {
 				out.of[of] = append(out.of[of], w)
 			}
 		}
@@ -213,8 +213,8 @@ type lasting struct {
 	partial bool
 }
 
-// shown returns the warnings about objects that are there, as the last look finds them; nil: it has failed.
-func (l lasting) shown(uidOf func(output.Object) (string, bool), look *tree.Document) reported {
+// ofExistingObjects returns the warnings about objects that are there, as the last look finds them; nil: it has failed.
+func (l lasting) ofExistingObjects(uidOf func(output.Object) (string, bool), look *tree.Document) reported {
 	out := reported{Events: []warning{}, Failed: l.failed, Partial: l.partial}
 	// What is found of a Service or a route is reported of the members of its load balancer too.
 	found, members := map[output.Object][]finding.Reason{}, map[output.Object]bool{}
@@ -232,7 +232,7 @@ func (l lasting) shown(uidOf func(output.Object) (string, bool), look *tree.Docu
 		if uid, there := uidOf(of.Object); there && (uid == "" || of.uid == "" || uid == of.uid) {
 			for _, w := range all {
 				reason := finding.Reason(w.Finding)
-				w.Past = members[w.Object] && w.looked() && !slices.Contains(found[w.Object], reason)
+				w.Past = members[w.Object] && w.isObservable() && !slices.Contains(found[w.Object], reason)
 				if w.Past && reason != finding.DriftRepaired {
 					w.Severity = "info"
 				}

@@ -70,7 +70,7 @@ func TestWarningsThatLastAreShown(t *testing.T) {
 		"a wait":               {map[time.Duration]input.Event{time.Minute: {Reason: "WaitingForTargets"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := lines(reportsAt(c.ago).lasting().shown(everything, nil)); got != c.want {
+			if got := lines(reportsAt(c.ago).lastingWarnings().ofExistingObjects(everything, nil)); got != c.want {
 				t.Errorf("shown:\n%s\nwant:\n%s", got, c.want)
 			}
 		})
@@ -94,7 +94,7 @@ func TestWhatTheLastLookDoesNotFindIsPast(t *testing.T) {
 	}
 	past := func(look *tree.Document) string {
 		var out []string
-		for _, w := range reportsAt(all).lasting().shown(everything, look).Events {
+		for _, w := range reportsAt(all).lastingWarnings().ofExistingObjects(everything, look).Events {
 			out = append(out, fmt.Sprint(w.Severity, " ", w.Object.Name, " ", w.Finding, " ", w.Past))
 		}
 		return strings.Join(out, "\n")
@@ -118,7 +118,7 @@ func TestWarningsAreAboutObjectsThatAreThere(t *testing.T) {
 		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, UID: uid, Warning: true, Reason: "FailedDeployModel", Message: "m"}
 	}
 	r := reportsAt(map[time.Duration]input.Event{1: w("web", "new"), 2: w("web", "old"), 3: w("gone", "x")})
-	got := r.lasting().shown(func(o output.Object) (string, bool) { return "new", o.Name == "web" }, nil)
+	got := r.lastingWarnings().ofExistingObjects(func(o output.Object) (string, bool) { return "new", o.Name == "web" }, nil)
 	if text := lines(got); text != "error shop/web FailedDeployModel  1ns" {
 		t.Errorf("shown:\n%s", text)
 	}
@@ -133,7 +133,7 @@ func TestReportedWarningsAreBounded(t *testing.T) {
 	for i := range 100 {
 		r.take(input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", By: "ingress", Warning: true, Reason: fmt.Sprint("Failed", i), Message: "m", At: midnight})
 	}
-	got := r.lasting().shown(everything, nil)
+	got := r.lastingWarnings().ofExistingObjects(everything, nil)
 	if len(got.Events) != mostReported || got.More == 0 || !got.Partial || len(r.of) > mostReportedObjects {
 		t.Errorf("%d are shown and %d more, of %d objects; partial: %v", len(got.Events), got.More, len(r.of), got.Partial)
 	}
@@ -165,7 +165,7 @@ func TestPagesGetWhatWasReported(t *testing.T) {
 		if n := l.hub.updateFor(latest(t, v), 1); n.Reported != nil {
 			t.Errorf("without a change: %s", n.Reported)
 		}
-		l.hub.reporting(func(r *reports) { r.cannot(errors.New("events is forbidden")) })
+		l.hub.reporting(func(r *reports) { r.setUnavailable(errors.New("events is forbidden")) })
 		time.Sleep(2 * time.Second)
 		if n := l.hub.updateFor(latest(t, v), 2); !strings.Contains(string(n.Reported), "events cannot be read: events is forbidden") {
 			t.Errorf("without a right: %s", n.Reported)

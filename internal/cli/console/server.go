@@ -91,7 +91,7 @@ func (c *console) checked(next http.Handler) http.Handler {
 		head.Set("Cross-Origin-Resource-Policy", "same-origin")
 		head.Set("Cross-Origin-Opener-Policy", "same-origin")
 		head.Set("Cache-Control", "no-store")
-		if !c.serves(r.Host) {
+		if !c.servesHost(r.Host) {
 			http.Error(w, fmt.Sprintf("host %q is not served; use the address that fulcrum console has printed, or localhost", r.Host), http.StatusMisdirectedRequest)
 			return
 		}
@@ -103,9 +103,9 @@ func (c *console) checked(next http.Handler) http.Handler {
 	})
 }
 
-// serves reports whether a Host header names this machine in a way that no other party decides: by an address, as localhost,
-// or by the name that --listen has.
-func (c *console) serves(host string) bool {
+// servesHost reports whether a Host header names this machine in a way that no other party decides: by an address, as
+// localhost, or by the name that --listen has.
+func (c *console) servesHost(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h

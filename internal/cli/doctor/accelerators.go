@@ -27,7 +27,7 @@ func (d *doctor) accelerators(ctx context.Context, who checks.Identity) {
 	}
 	partition := d.checker.Partition()
 	if !partitions.HasAccelerators(partition) {
-		d.say(area, warned, "remove the feature gate GlobalAcceleratorController, which has no effect there", "AWS Global Accelerator does not exist in partition %q of region %q, so GlobalAccelerators are not served", partition, d.aws.Region())
+		d.addResult(area, warned, "remove the feature gate GlobalAcceleratorController, which has no effect there", "AWS Global Accelerator does not exist in partition %q of region %q, so GlobalAccelerators are not served", partition, d.aws.Region())
 		return
 	}
 	d.permissions(ctx, who, rights.Accelerators)
@@ -38,18 +38,18 @@ func (d *doctor) accelerators(ctx context.Context, who checks.Identity) {
 		if checks.Denied(err) {
 			fix = "grant whoever runs doctor the actions that list accelerators, see config/iam/" + rights.AcceleratorsFile
 		}
-		d.cannot(area, warned, err, fix, "accelerators cannot be read: ")
+		d.addUnchecked(area, warned, err, fix, "accelerators cannot be read: ")
 		return
 	}
 	d.usage(found.Usage)
 	for _, a := range found.Slow {
-		d.say(area, warned, "see the AWS Health Dashboard; what was asked for takes effect when AWS has spread it", "accelerator %q has been in progress since %s: %s", a.Name, a.Since.UTC().Format(time.RFC3339), a.ARN)
+		d.addResult(area, warned, "see the AWS Health Dashboard; what was asked for takes effect when AWS has spread it", "accelerator %q has been in progress since %s: %s", a.Name, a.Since.UTC().Format(time.RFC3339), a.ARN)
 	}
 	if len(found.Slow) == 0 {
-		d.say(area, healthy, "", "no accelerator of the cluster has been in progress for longer than %d minutes", int(durations.SlowChange.Minutes()))
+		d.addResult(area, healthy, "", "no accelerator of the cluster has been in progress for longer than %d minutes", int(durations.SlowChange.Minutes()))
 	}
 	if found.Unseen > 0 {
-		d.say(area, healthy, "", "%d accelerators were not looked at, so that the calls stay few", found.Unseen)
+		d.addResult(area, healthy, "", "%d accelerators were not looked at, so that the calls stay few", found.Unseen)
 	}
 }
 
@@ -71,7 +71,7 @@ func (d *doctor) endpointIDs() {
 			}
 		}
 		if len(ids) > 0 {
-			out = append(out, fmt.Sprintf("%s/%s (%s)", o.GetNamespace(), o.GetName(), output.Few(slices.Sorted(maps.Keys(ids)))))
+			out = append(out, fmt.Sprintf("%s/%s (%s)", o.GetNamespace(), o.GetName(), output.JoinFirst(slices.Sorted(maps.Keys(ids)))))
 		}
 	}
 	if len(out) == 0 {
@@ -81,7 +81,7 @@ func (d *doctor) endpointIDs() {
 	if len(d.Config.Accelerators.EndpointIDs) == 0 {
 		bound = "without --accelerator-endpoint-ids anything of the account may be named"
 	}
-	d.say("accelerators", healthy, "", "GlobalAccelerators that name endpoints by ARN or id: %s; %s", output.Few(out), bound)
+	d.addResult("accelerators", healthy, "", "GlobalAccelerators that name endpoints by ARN or id: %s; %s", output.JoinFirst(out), bound)
 }
 
 // acceleratorDefaults reports defaults of the definition that is served which are not those of this version. Where one is
@@ -99,14 +99,14 @@ func (d *doctor) acceleratorDefaults(want, have map[string]any) {
 		}
 	}
 	if len(differ) > 0 {
-		d.say(area, warned, "run \"kubectl apply -f config/crd\"", "defaults of GlobalAccelerators are not those of this version: %s", output.Few(differ))
+		d.addResult(area, warned, "run \"kubectl apply -f config/crd\"", "defaults of GlobalAccelerators are not those of this version: %s", output.JoinFirst(differ))
 		return
 	}
 	var texts []string
 	for _, path := range slices.Sorted(maps.Keys(all)) {
 		texts = append(texts, path[strings.LastIndexByte(path, '.')+1:]+" "+all[path])
 	}
-	d.say(area, healthy, "", "defaults of GlobalAccelerators: %s", strings.Join(texts, ", "))
+	d.addResult(area, healthy, "", "defaults of GlobalAccelerators: %s", strings.Join(texts, ", "))
 }
 
 // defaultsOf returns the defaults in a definition by the path of their field.

@@ -31,7 +31,7 @@ func (d *doctor) cloud(ctx context.Context) {
 	}
 	d.checker = checks.New(aws)
 	who, err := d.checker.Identity(ctx)
-	if sdk.Silent(err) {
+	if sdk.IsSilent(err) {
 		d.fail("discovery", err, "")
 		return
 	}
@@ -40,8 +40,8 @@ func (d *doctor) cloud(ctx context.Context) {
 		return
 	}
 	d.aws, d.Connected, d.VPC = aws, aws, aws.VPC()
-	d.say("credentials", healthy, "", "%s of account %s", who.ARN, who.Account)
-	d.say("discovery", healthy, "", "region %s, VPC %s", aws.Region(), aws.VPC())
+	d.addResult("credentials", healthy, "", "%s of account %s", who.ARN, who.Account)
+	d.addResult("discovery", healthy, "", "region %s, VPC %s", aws.Region(), aws.VPC())
 	d.permissions(ctx, who, rights.AWS) // first, as it says what each right is for
 	d.subnets(ctx)
 	d.quotas(ctx)
@@ -59,7 +59,7 @@ func (d *doctor) imports(ctx context.Context) {
 	of, unseen, err := d.aws.ImportedCertificates(ctx, mostImportsRead)
 	if err != nil {
 		if !checks.Denied(err) {
-			d.say(area, warned, "run doctor again later", "imported certificates cannot be read: %v", sdk.Explain(err))
+			d.addResult(area, warned, "run doctor again later", "imported certificates cannot be read: %v", sdk.Explain(err))
 		}
 		return
 	}
@@ -76,14 +76,14 @@ func (d *doctor) imports(ctx context.Context) {
 		}
 		switch {
 		case n > 0 && !d.Config.Imports(secrets.flag):
-			d.say(area, warned, fmt.Sprintf("start the controller with --import-tls-secrets=%s, or delete those that no listener has", secrets.flag),
+			d.addResult(area, warned, fmt.Sprintf("start the controller with --import-tls-secrets=%s, or delete those that no listener has", secrets.flag),
 				"%s of TLS Secrets of %s are not renewed, because --import-tls-secrets does not name %q", output.Amount(n, "imported certificate"), secrets.of, secrets.flag)
 		case n > 0:
-			d.say(area, healthy, "", "%s of TLS Secrets of %s", output.Amount(n, "imported certificate"), secrets.of)
+			d.addResult(area, healthy, "", "%s of TLS Secrets of %s", output.Amount(n, "imported certificate"), secrets.of)
 		}
 	}
 	if unseen > 0 {
-		d.say(area, healthy, "", "%d certificates were not looked at, so that the calls stay few", unseen)
+		d.addResult(area, healthy, "", "%d certificates were not looked at, so that the calls stay few", unseen)
 	}
 }
 
@@ -106,7 +106,7 @@ func (d *doctor) subnets(ctx context.Context) {
 		answer := have.Facts.Subnets[q.Key()]
 		if unknown := input.UnknownCluster(d.Config.ClusterName, have.Facts.Subnets); unknown != "" && !told {
 			told = true
-			d.say(area, warned, input.NameCluster, "%s", unknown)
+			d.addResult(area, warned, input.NameCluster, "%s", unknown)
 		}
 		chosen, fault := network.ChooseSubnets(network.SubnetRequest{
 			Choice: model.SubnetsDiscovered{}, Scheme: scheme, AddressType: model.IPv4, ALB: true, Cluster: d.Config.ClusterName,
@@ -114,11 +114,11 @@ func (d *doctor) subnets(ctx context.Context) {
 		}, answer)
 		switch {
 		case fault != nil:
-			d.say(area, warned, fault.Fix, "subnets for scheme %s: %s", scheme, fault.Message)
+			d.addResult(area, warned, fault.Fix, "subnets for scheme %s: %s", scheme, fault.Message)
 		case answer.ByReachability:
-			d.say(area, healthy, "", "subnets for scheme %s: %s, found by their routes as none has the tag %s", scheme, output.Few(chosen.IDs), network.RoleTag(scheme))
+			d.addResult(area, healthy, "", "subnets for scheme %s: %s, found by their routes as none has the tag %s", scheme, output.JoinFirst(chosen.IDs), network.RoleTag(scheme))
 		default:
-			d.say(area, healthy, "", "subnets for scheme %s: %s", scheme, output.Few(chosen.IDs))
+			d.addResult(area, healthy, "", "subnets for scheme %s: %s", scheme, output.JoinFirst(chosen.IDs))
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (d *doctor) permissions(ctx context.Context, who checks.Identity, table []r
 	granted, tried := 0, map[string]bool{}
 	var unknown []string
 	for _, s := range table {
-		if !needed(s) {
+		if !isStatementNeeded(s) {
 			continue
 		}
 		for _, a := range s.Actions {
@@ -143,13 +143,13 @@ func (d *doctor) permissions(ctx context.Context, who checks.Identity, table []r
 			p, err := d.checker.Permission(ctx, a.Name)
 			switch {
 			case p == checks.PermissionRefused:
-				right, _ := rightOf(err)
-				d.lack(right, area)
-				d.say(area, broken, "grant it to the role, see "+policyOf(s), "%s may not call %s, which is needed to %s", who.ARN, a.Name, a.Why)
+				right, _ := missingPermission(err)
+				d.noteMissingPermission(right, area)
+				d.addResult(area, broken, "grant it to the role, see "+policyOf(s), "%s may not call %s, which is needed to %s", who.ARN, a.Name, a.Why)
 			case p == checks.PermissionGranted:
 				granted++
 			case err != nil:
-				d.say(area, warned, "", "%s could not be tried: %v", a.Name, sdk.Explain(err))
+				d.addResult(area, warned, "", "%s could not be tried: %v", a.Name, sdk.Explain(err))
 			default:
 				unknown = append(unknown, a.Name)
 			}
@@ -158,15 +158,17 @@ func (d *doctor) permissions(ctx context.Context, who checks.Identity, table []r
 			}
 		}
 	}
-	d.say(area, healthy, "", "%d of %d actions were tried and are granted to %s"+yours, granted, len(tried), who.ARN)
+	d.addResult(area, healthy, "", "%d of %d actions were tried and are granted to %s"+yours, granted, len(tried), who.ARN)
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
-		d.simulate(ctx, who, table, unknown)
+		d.simulatePolicy(ctx, who, table, unknown)
 	}
 }
 
-// needed reports whether every installation needs a statement, or this one, which serves accelerators.
-func needed(s rights.Statement) bool { return s.Feature == "" || s.Feature == rights.GateAccelerators }
+// isStatementNeeded reports whether every installation needs a statement, or this one, which serves accelerators.
+func isStatementNeeded(s rights.Statement) bool {
+	return s.Feature == "" || s.Feature == rights.GateAccelerators
+}
 
 // policyOf returns the file of the policy that has a statement.
 func policyOf(s rights.Statement) string {
@@ -203,12 +205,12 @@ func (d *doctor) quotas(ctx context.Context) {
 		if checks.Denied(err) {
 			fix = "grant whoever runs doctor the actions that describe resources, see config/iam/policy.json"
 		}
-		d.cannot(area, warned, err, fix, "quotas cannot be read: ")
+		d.addUnchecked(area, warned, err, fix, "quotas cannot be read: ")
 		return
 	}
 	d.usage(usage)
 	if unseen > 0 {
-		d.say(area, healthy, "", "%d load balancers and target groups were not looked at, so that the calls stay few", unseen)
+		d.addResult(area, healthy, "", "%d load balancers and target groups were not looked at, so that the calls stay few", unseen)
 	}
 }
 
@@ -230,6 +232,6 @@ func (d *doctor) usage(list []checks.Usage) {
 		if u.Of != "" {
 			text += " by " + u.Of + ", which has most"
 		}
-		d.say("quotas", result, fix, "%s", text)
+		d.addResult("quotas", result, fix, "%s", text)
 	}
 }

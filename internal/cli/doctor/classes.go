@@ -42,7 +42,7 @@ func (d *doctor) classes() {
 			gateway = append(gateway, o.GetName())
 		}
 	}
-	mistyped := input.Mistyped(d.store, d.Config)
+	mistyped := input.MistypedNames(d.store, d.Config)
 	shown := map[string]bool{}
 	for _, f := range mistyped {
 		shown[f.Object.String()] = true
@@ -57,18 +57,18 @@ func (d *doctor) classes() {
 	slices.Sort(without)
 	slices.Sort(absent)
 	if len(ingress) == 0 {
-		d.say(area, warned, "create one", "no IngressClass has spec.controller %s, so Ingresses cannot name a class of this controller", cluster.IngressController)
+		d.addResult(area, warned, "create one", "no IngressClass has spec.controller %s, so Ingresses cannot name a class of this controller", cluster.IngressController)
 	} else {
-		d.say(area, healthy, "", "IngressClasses of this controller: %s", output.Few(ingress))
+		d.addResult(area, healthy, "", "IngressClasses of this controller: %s", output.JoinFirst(ingress))
 	}
 	if len(gateway) > 0 {
-		d.say(area, healthy, "", "GatewayClasses of this controller: %s", output.Few(gateway))
+		d.addResult(area, healthy, "", "GatewayClasses of this controller: %s", output.JoinFirst(gateway))
 	}
 	if len(absent) > 0 {
-		d.say(area, warned, "create the class, or correct spec.ingressClassName", "these Ingresses name classes that do not exist; what is live of them stays, and nothing new is made: %s", output.Few(absent))
+		d.addResult(area, warned, "create the class, or correct spec.ingressClassName", "these Ingresses name classes that do not exist; what is live of them stays, and nothing new is made: %s", output.JoinFirst(absent))
 	}
 	if len(without) > 0 {
-		d.say(area, warned, "create the class, or correct spec.gatewayClassName", "these Gateways are of classes that do not exist, so no controller serves them: %s", output.Few(without))
+		d.addResult(area, warned, "create the class, or correct spec.gatewayClassName", "these Gateways are of classes that do not exist, so no controller serves them: %s", output.JoinFirst(without))
 	}
 	d.notServed(mistyped)
 }
@@ -76,9 +76,9 @@ func (d *doctor) classes() {
 // notServed lists objects that a mistyped name keeps from this controller, in the words of their events.
 func (d *doctor) notServed(mistyped []finding.Finding) {
 	const area = "classes"
-	output.Some(mistyped, mostNotServed, func(f finding.Finding) {
-		d.say(area, warned, f.Fix, "%s %s: %s", f.Object, f.Field, f.Message)
+	output.ShowFirst(mistyped, mostNotServed, func(f finding.Finding) {
+		d.addResult(area, warned, f.Fix, "%s %s: %s", f.Object, f.Field, f.Message)
 	}, func(n int) {
-		d.say(area, warned, "see their events, or \"fulcrum explain\" about one of them", "%d more objects have such a name", n)
+		d.addResult(area, warned, "see their events, or \"fulcrum explain\" about one of them", "%d more objects have such a name", n)
 	})
 }

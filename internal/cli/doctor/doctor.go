@@ -94,33 +94,33 @@ const mostOrphans = 10
 // longestCheck bounds what is said of one thing.
 const longestCheck = 1000
 
-func (d *doctor) say(area, result, fix, format string, args ...any) {
+func (d *doctor) addResult(area, result, fix, format string, args ...any) {
 	d.checks = append(d.checks, check{area, result, finding.Printable(finding.CutTo(longestCheck, fmt.Sprintf(format, args...))), fix})
 }
 
 // fail reports that a check could not be made.
-func (d *doctor) fail(area string, err error, fix string) { d.cannot(area, broken, err, fix, "") }
+func (d *doctor) fail(area string, err error, fix string) { d.addUnchecked(area, broken, err, fix, "") }
 
-// cannot reports that a check could not be made, after some words. A right that is missing is named once.
-func (d *doctor) cannot(area, result string, err error, fix, words string) {
-	if sdk.Silent(err) {
+// addUnchecked reports that a check could not be made, after some words. A right that is missing is named once.
+func (d *doctor) addUnchecked(area, result string, err error, fix, words string) {
+	if sdk.IsSilent(err) {
 		fix = "wait until AWS answers: see the AWS Health Dashboard and the network; credentials and permissions cannot be checked before that"
 	}
-	right, text := rightOf(err)
-	switch named := d.lack(right, area); named {
+	right, text := missingPermission(err)
+	switch named := d.noteMissingPermission(right, area); named {
 	case "":
-		d.say(area, result, fix, "%s%s", words, text)
+		d.addResult(area, result, fix, "%s%s", words, text)
 	case area:
 	default:
 		text = fmt.Sprintf("%snot checked in full, as %s is missing, see %q", words, right, named)
 		if c := (check{area, warned, text, ""}); !slices.Contains(d.checks, c) {
-			d.say(area, warned, "", "%s", text)
+			d.addResult(area, warned, "", "%s", text)
 		}
 	}
 }
 
-// lack notes that a right is missing, and returns the area that has named it before, "" if none has.
-func (d *doctor) lack(right, area string) string {
+// noteMissingPermission notes that a right is missing, and returns the area that has named it before, "" if none has.
+func (d *doctor) noteMissingPermission(right, area string) string {
 	named := d.lacking[right]
 	if right != "" && named == "" {
 		if d.lacking == nil {
@@ -131,8 +131,9 @@ func (d *doctor) lack(right, area string) string {
 	return named
 }
 
-// rightOf returns the right that a failed call lacks, "" if it failed otherwise, and the error as a readable text.
-func rightOf(err error) (right, text string) {
+// missingPermission returns the right that a failed call lacks, "" if it failed otherwise, and the error as a readable
+// text.
+func missingPermission(err error) (right, text string) {
 	var api *apierrors.StatusError
 	switch {
 	case apierrors.IsForbidden(err) && errors.As(err, &api):
@@ -166,7 +167,7 @@ func (d *doctor) run(cmd *cobra.Command) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	doc := Document{Cluster: d.Config.ClusterName, Checks: byArea(d.checks)}
+	doc := Document{Cluster: d.Config.ClusterName, Checks: groupByArea(d.checks)}
 	for _, c := range d.checks {
 		switch c.Result {
 		case broken:
@@ -186,8 +187,8 @@ func (d *doctor) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// byArea puts the checks of each area together, in the order in which the areas came first.
-func byArea(list []check) []check {
+// groupByArea puts the checks of each area together, in the order in which the areas came first.
+func groupByArea(list []check) []check {
 	first := map[string]int{}
 	for i, c := range list {
 		if _, known := first[c.Area]; !known {
@@ -221,11 +222,11 @@ func (d *doctor) orphans(ctx context.Context) {
 		return
 	}
 	if len(doc.Orphans) == 0 {
-		d.say(area, healthy, "", "%s", doc.AllOwned())
+		d.addResult(area, healthy, "", "%s", doc.AllOwned())
 	}
-	output.Some(doc.Orphans, mostOrphans, func(o orphans.Orphan) {
-		d.say(area, warned, "delete the resources in AWS, or see \"fulcrum orphans\"", "no object asks for %s of %s %s", output.Few(o.Resources), o.Kind, o.ID)
+	output.ShowFirst(doc.Orphans, mostOrphans, func(o orphans.Orphan) {
+		d.addResult(area, warned, "delete the resources in AWS, or see \"fulcrum orphans\"", "no object asks for %s of %s %s", output.JoinFirst(o.Resources), o.Kind, o.ID)
 	}, func(n int) {
-		d.say(area, warned, "see \"fulcrum orphans\"", "%d more load balancers have no object", n)
+		d.addResult(area, warned, "see \"fulcrum orphans\"", "%d more load balancers have no object", n)
 	})
 }

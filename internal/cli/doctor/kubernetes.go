@@ -49,7 +49,7 @@ func (d *doctor) kubernetes(ctx context.Context) {
 			version = v.GitVersion
 		}
 	}
-	d.say(area, healthy, "", "API server %s at %s", version, rc.Host)
+	d.addResult(area, healthy, "", "API server %s at %s", version, rc.Host)
 	if err := d.connectAPI(rc); err != nil {
 		d.fail(area, err, "")
 		return
@@ -59,7 +59,7 @@ func (d *doctor) kubernetes(ctx context.Context) {
 	d.webhook(ctx)
 	store, err := d.Objects(ctx, strings.NewReader(""), io.Discard)
 	if err != nil {
-		d.cannot(area, broken, err, "bind the rules of config/rbac with the verbs get and list to whoever runs doctor", "objects cannot be read, so that neither classes nor orphans were looked at: ")
+		d.addUnchecked(area, broken, err, "bind the rules of config/rbac with the verbs get and list to whoever runs doctor", "objects cannot be read, so that neither classes nor orphans were looked at: ")
 		return
 	}
 	d.store = store
@@ -103,17 +103,17 @@ func (d *doctor) definitions(ctx context.Context) {
 		switch {
 		case apierrors.IsNotFound(err) && accelerators && !d.Config.Gates.On(config.GlobalAcceleratorController):
 		case apierrors.IsNotFound(err) && accelerators:
-			d.say(area, broken, "run \"kubectl apply -f config/crd\"", "%s is not installed, so GlobalAccelerators are not served", want.GetName())
+			d.addResult(area, broken, "run \"kubectl apply -f config/crd\"", "%s is not installed, so GlobalAccelerators are not served", want.GetName())
 		case apierrors.IsNotFound(err) && gateways:
-			d.say(area, warned, "run \"kubectl apply -f config/crd\" to use Gateways", "%s is not installed, so Gateways are not served", want.GetName())
+			d.addResult(area, warned, "run \"kubectl apply -f config/crd\" to use Gateways", "%s is not installed, so Gateways are not served", want.GetName())
 		case apierrors.IsNotFound(err):
-			d.say(area, broken, "run \"kubectl apply -f config/crd\"", "%s is not installed", want.GetName())
+			d.addResult(area, broken, "run \"kubectl apply -f config/crd\"", "%s is not installed", want.GetName())
 		case err != nil:
 			d.fail(area, err, "grant the right to read custom resource definitions")
 		default:
 			lacks := lackingFields(want.Object, have.Object)
 			if len(lacks) > 0 {
-				d.say(area, warned, "run \"kubectl apply -f config/crd\"", "%s is older than this version: it lacks %s", want.GetName(), output.Few(lacks))
+				d.addResult(area, warned, "run \"kubectl apply -f config/crd\"", "%s is older than this version: it lacks %s", want.GetName(), output.JoinFirst(lacks))
 				continue
 			}
 			fine++
@@ -123,7 +123,7 @@ func (d *doctor) definitions(ctx context.Context) {
 		}
 	}
 	if fine > 0 {
-		d.say(area, healthy, "", "%d custom resource definitions are as this version has them", fine)
+		d.addResult(area, healthy, "", "%d custom resource definitions are as this version has them", fine)
 	}
 }
 
@@ -162,19 +162,19 @@ func eachField(definition map[string]any, see func(path string, schema map[strin
 		name, _ := version["name"].(string)
 		root, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
 		see(name, nil)
-		fieldsBelow(name, root, see)
+		eachNestedField(name, root, see)
 	}
 }
 
-func fieldsBelow(path string, node map[string]any, see func(path string, schema map[string]any)) {
+func eachNestedField(path string, node map[string]any, see func(path string, schema map[string]any)) {
 	properties, _ := node["properties"].(map[string]any)
 	for name, below := range properties {
 		schema, _ := below.(map[string]any)
 		see(path+"."+name, schema)
-		fieldsBelow(path+"."+name, schema, see)
+		eachNestedField(path+"."+name, schema, see)
 	}
 	if items, ok := node["items"].(map[string]any); ok {
-		fieldsBelow(path, items, see)
+		eachNestedField(path, items, see)
 	}
 }
 
@@ -182,7 +182,7 @@ func fieldsBelow(path string, node map[string]any, see func(path string, schema 
 func (d *doctor) leader(ctx context.Context) {
 	const area = "controller"
 	if !d.Config.Election.Enabled {
-		d.say(area, healthy, "", "it has no Lease, because --enable-leader-election=false is given")
+		d.addResult(area, healthy, "", "it has no Lease, because --enable-leader-election=false is given")
 		return
 	}
 	namespace := cmp.Or(d.Config.Election.Namespace, "kube-system")
@@ -190,17 +190,17 @@ func (d *doctor) leader(ctx context.Context) {
 	err := d.api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: d.Config.Election.ID}, &lease)
 	switch {
 	case apierrors.IsNotFound(err):
-		d.say(area, warned, "start it, or give the flags with which it runs: --leader-election-namespace names the namespace of its Lease, and with --enable-leader-election=false it has none", "no controller has ever had the Lease %s/%s", namespace, d.Config.Election.ID)
+		d.addResult(area, warned, "start it, or give the flags with which it runs: --leader-election-namespace names the namespace of its Lease, and with --enable-leader-election=false it has none", "no controller has ever had the Lease %s/%s", namespace, d.Config.Election.ID)
 	case err != nil:
 		d.fail(area, err, "grant the right to read Leases")
 	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil:
-		d.say(area, warned, "look at the pods of the controller", "no controller has the Lease %s/%s now", namespace, d.Config.Election.ID)
+		d.addResult(area, warned, "look at the pods of the controller", "no controller has the Lease %s/%s now", namespace, d.Config.Election.ID)
 	default:
 		if age := d.Env.Time().Sub(lease.Spec.RenewTime.Time); age > time.Minute {
-			d.say(area, broken, "look at the logs of its pods", "the controller %q has not renewed the Lease %s/%s for %s", *lease.Spec.HolderIdentity, namespace, d.Config.Election.ID, age.Round(time.Second))
+			d.addResult(area, broken, "look at the logs of its pods", "the controller %q has not renewed the Lease %s/%s for %s", *lease.Spec.HolderIdentity, namespace, d.Config.Election.ID, age.Round(time.Second))
 			return
 		}
-		d.say(area, healthy, "", "%q has the Lease %s/%s", *lease.Spec.HolderIdentity, namespace, d.Config.Election.ID)
+		d.addResult(area, healthy, "", "%q has the Lease %s/%s", *lease.Spec.HolderIdentity, namespace, d.Config.Election.ID)
 	}
 }
 
@@ -225,7 +225,7 @@ func (d *doctor) webhook(ctx context.Context) {
 		err := d.api.Get(ctx, client.ObjectKey{Name: name}, x.obj)
 		switch {
 		case apierrors.IsNotFound(err):
-			d.say(area, warned, "apply config/webhook/manifests.yaml if you want it, or set --webhook-name-prefix as the controller has it", "there is no %s %q, so what users write is judged by the controller alone", x.kind, name)
+			d.addResult(area, warned, "apply config/webhook/manifests.yaml if you want it, or set --webhook-name-prefix as the controller has it", "there is no %s %q, so what users write is judged by the controller alone", x.kind, name)
 		case err != nil:
 			d.fail(area, err, "grant the right to read webhook configurations")
 		}
@@ -242,22 +242,22 @@ func (d *doctor) webhook(ctx context.Context) {
 		if h.policy == nil || *h.policy == admissionv1.Fail {
 			result = broken // the API server refuses what it cannot ask about
 		}
-		switch what, fix, err := d.hookFault(ctx, h); {
+		switch what, fix, err := d.webhookFault(ctx, h); {
 		case err != nil:
-			d.cannot(area, result, err, fix, fmt.Sprintf("webhook %s: ", h.name))
+			d.addUnchecked(area, result, err, fix, fmt.Sprintf("webhook %s: ", h.name))
 		case what != "":
-			d.say(area, result, fix, "webhook %s: %s", h.name, what)
+			d.addResult(area, result, fix, "webhook %s: %s", h.name, what)
 		default:
 			fine++
 		}
 	}
 	if fine > 0 {
-		d.say(area, healthy, "", "%d webhooks have a valid CA and ready endpoints", fine)
+		d.addResult(area, healthy, "", "%d webhooks have a valid CA and ready endpoints", fine)
 	}
 }
 
-// hookFault returns what is wrong with a webhook, "" if nothing is, or why that is not known.
-func (d *doctor) hookFault(ctx context.Context, h hook) (what, fix string, err error) {
+// webhookFault returns what is wrong with a webhook, "" if nothing is, or why that is not known.
+func (d *doctor) webhookFault(ctx context.Context, h hook) (what, fix string, err error) {
 	if len(h.client.CABundle) == 0 {
 		return "it has no caBundle", "wait until the controller has written it, or look at its logs", nil
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// simulate has IAM judge the actions that can be tried only by a change, with a call for each statement of the table and each
-// of its resources.
-func (d *doctor) simulate(ctx context.Context, who checks.Identity, table []rights.Statement, actions []string) {
+// simulatePolicy has IAM judge the actions that can be tried only by a change, with a call for each statement of the
+// table and each of its resources.
+func (d *doctor) simulatePolicy(ctx context.Context, who checks.Identity, table []rights.Statement, actions []string) {
 	const area = "permissions"
 	refused, granted := map[string]bool{}, map[string]bool{}
 	for _, s := range table {
-		if !needed(s) {
+		if !isStatementNeeded(s) {
 			continue
 		}
 		q, why := checks.Simulation{Keys: s.Example(d.Config.ClusterName)}, map[string]string{}
@@ -42,7 +42,7 @@ func (d *doctor) simulate(ctx context.Context, who checks.Identity, table []righ
 					granted[a] = true
 				case checks.PermissionRefused:
 					if !refused[a] {
-						d.say(area, warned, "grant it to the role, see "+policyOf(s), "a simulation of its policies denies %s to %s, which is needed to %s", a, who.ARN, why[a])
+						d.addResult(area, warned, "grant it to the role, see "+policyOf(s), "a simulation of its policies denies %s to %s, which is needed to %s", a, who.ARN, why[a])
 					}
 					refused[a] = true
 				}
@@ -56,9 +56,9 @@ func (d *doctor) simulate(ctx context.Context, who checks.Identity, table []righ
 		}
 		return granted[a] || refused[a]
 	})
-	d.say(area, healthy, "", "%d of %d actions that can be tried only by a change are granted by a simulation of the policies of %s"+yours, allowed, len(actions), who.ARN)
+	d.addResult(area, healthy, "", "%d of %d actions that can be tried only by a change are granted by a simulation of the policies of %s"+yours, allowed, len(actions), who.ARN)
 	if len(unknown) > 0 {
-		d.say(area, healthy, "", "of %d actions the simulation says nothing: %s", len(unknown), strings.Join(services(unknown), ", "))
+		d.addResult(area, healthy, "", "of %d actions the simulation says nothing: %s", len(unknown), strings.Join(services(unknown), ", "))
 	}
 }
 
@@ -68,10 +68,10 @@ func (d *doctor) unsimulated(err error, actions []string) {
 	list := strings.Join(services(actions), ", ")
 	switch {
 	case checks.Denied(err):
-		d.say(area, healthy, "grant iam:SimulatePrincipalPolicy to whoever runs doctor to have them simulated", "%d actions can be tried only by a change, and were not: %s", len(actions), list)
+		d.addResult(area, healthy, "grant iam:SimulatePrincipalPolicy to whoever runs doctor to have them simulated", "%d actions can be tried only by a change, and were not: %s", len(actions), list)
 	case errors.Is(err, checks.ErrNoPrincipal):
-		d.say(area, healthy, "run doctor with a role without a path to have them simulated", "%d actions can be tried only by a change, and were not: %s; %v", len(actions), list, err)
+		d.addResult(area, healthy, "run doctor with a role without a path to have them simulated", "%d actions can be tried only by a change, and were not: %s; %v", len(actions), list, err)
 	default:
-		d.say(area, warned, "run doctor again later, or look at the policies in IAM", "%d actions can be tried only by a change, and their policies could not be simulated: %s; %v", len(actions), list, sdk.Explain(err))
+		d.addResult(area, warned, "run doctor again later, or look at the policies in IAM", "%d actions can be tried only by a change, and their policies could not be simulated: %s; %v", len(actions), list, sdk.Explain(err))
 	}
 }

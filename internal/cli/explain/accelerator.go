@@ -127,20 +127,20 @@ func showExplainedAccelerator(w io.Writer, a *explainedAccelerator) {
 	}
 	switch {
 	case a.Owner == "":
-		fmt.Fprintf(w, "  accelerator %s, %s\n", orText(a.Name, "-"), state)
+		fmt.Fprintf(w, "  accelerator %s, %s\n", textOr(a.Name, "-"), state)
 	case a.ARN == "":
-		fmt.Fprintf(w, "  accelerator %s, which is not shared with this object\n", tree.OfOther(a.Owner))
+		fmt.Fprintf(w, "  accelerator %s, which is not shared with this object\n", tree.OwnerText(a.Owner))
 	default:
-		fmt.Fprintf(w, "  accelerator %s, %s, %s\n", orText(a.Name, "-"), state, tree.OfOther(a.Owner))
+		fmt.Fprintf(w, "  accelerator %s, %s, %s\n", textOr(a.Name, "-"), state, tree.OwnerText(a.Owner))
 	}
-	output.Some(a.Listeners, tree.MostListeners, func(l explainedAcceleratorListener) {
+	output.ShowFirst(a.Listeners, tree.MostListeners, func(l explainedAcceleratorListener) {
 		live := "not in AWS yet"
 		if l.Live != "" {
 			live = fmt.Sprintf("listener %s in AWS, similarity %d", l.Live, l.Score)
 		}
 		fmt.Fprintf(w, "    listener %s:%s: %s\n      protocol from %s\n      ports from %s\n", l.Protocol, l.Ports, live, l.ProtocolFrom, l.PortsFrom)
 	}, func(n int) { fmt.Fprintf(w, "    … and %d more listeners\n", n) })
-	output.Some(a.Endpoints, mostEntries, func(e explainedEndpoint) { showExplainedEndpoint(w, e) },
+	output.ShowFirst(a.Endpoints, mostEntries, func(e explainedEndpoint) { showExplainedEndpoint(w, e) },
 		func(n int) { fmt.Fprintf(w, "    … and %d more endpoints\n", n) })
 	tree.ShowOthers(w, "    ", a.Others)
 }

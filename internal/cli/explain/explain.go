@@ -168,5 +168,5 @@ func completeReasons(typed string) []string {
 	for _, r := range finding.Reasons {
 		out = append(out, string(r.Reason))
 	}
-	return input.Beginning(out, typed)
+	return input.WithPrefix(out, typed)
 }

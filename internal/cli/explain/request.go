@@ -42,7 +42,7 @@ the rules as header then.`,
   fulcrum explain request https://75.2.1.2/ -H 'Host: shop.example'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return output.WrongUse(fmt.Errorf("give one URL, for example http://shop.example/cart; %s", output.SeeHelp(cmd)))
+				return output.UsageErrorOf(fmt.Errorf("give one URL, for example http://shop.example/cart; %s", output.SeeHelp(cmd)))
 			}
 			return nil
 		},
@@ -246,7 +246,7 @@ func (a *answering) ask(ctx context.Context, d engine.Draft) error {
 			if lb.Live != nil {
 				one.LoadBalancer, one.DNSName = lb.Live.Name, lb.Live.DNSName
 			}
-			one.Named = a.named(one, d, lb.Listeners)
+			one.Named = a.namingSource(one, d, lb.Listeners)
 			if one.DNSName != "" && strings.EqualFold(one.DNSName, a.Host) {
 				one.Named = "the DNS name of the load balancer"
 				a.exact = &one
@@ -320,11 +320,11 @@ func (a *answering) answer(l resolved.ListenerChoices, c *tree.Comparer) request
 		}
 		out.Rule, out.From, actions, out.host = &rule, rule.From, l.Rules[i].Actions, hostOf(l.Rules[i].Rule, a.Request)
 	}
-	out.Shadowed = append(out.Shadowed, a.covered(l, listener)...)
+	out.Shadowed = append(out.Shadowed, a.coveredRules(l, listener)...)
 	out.groups = c.ForwardsTo(actions)
 	out.Does, out.Location = c.Actions(actions), finding.Printable(a.location(actions))
 	a.unknown = a.unknown || a.Client == "" && slices.ContainsFunc(l.Rules, func(r resolved.RuleChoice) bool { return looksAtSource(r.Rule) })
-	out.Now = a.now(l, c, actions)
+	out.Now = a.currentAnswer(l, c, actions)
 	return out
 }
 
@@ -336,8 +336,9 @@ func rulesOf(choices []resolved.RuleChoice) []model.Rule {
 	return out
 }
 
-// covered returns rules that match and that AWS does not get, because an earlier redirect answers all of their requests.
-func (a *answering) covered(l resolved.ListenerChoices, listener explainedListener) []explainedRule {
+// coveredRules returns rules that match and that AWS does not get, because an earlier redirect answers all of their
+// requests.
+func (a *answering) coveredRules(l resolved.ListenerChoices, listener explainedListener) []explainedRule {
 	var out []explainedRule
 	for _, r := range listener.Rules[len(l.Rules)+len(l.LeftOut):] {
 		for _, i := range model.Matching(l.Desired.Covered, a.Request) {
@@ -357,8 +358,8 @@ func looksAtSource(r model.Rule) bool {
 	})
 }
 
-// now returns what AWS does with the request, "" if that is what is desired.
-func (a *answering) now(l resolved.ListenerChoices, c *tree.Comparer, desired []model.Action) string {
+// currentAnswer returns what AWS does with the request, "" if that is what is desired.
+func (a *answering) currentAnswer(l resolved.ListenerChoices, c *tree.Comparer, desired []model.Action) string {
 	if l.Live == nil {
 		return "nothing listens on the port yet"
 	}
@@ -371,7 +372,7 @@ func (a *answering) now(l resolved.ListenerChoices, c *tree.Comparer, desired []
 			break
 		}
 	}
-	if c.Same(actions, desired) {
+	if c.SameActions(actions, desired) {
 		return ""
 	}
 	return c.Actions(actions)

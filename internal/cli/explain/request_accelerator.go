@@ -59,7 +59,7 @@ func (a *answering) documentOf(ctx context.Context) (RequestDocument, error) {
 	if err != nil {
 		return RequestDocument{}, err
 	}
-	doc, err := a.through(ctx, drafts)
+	doc, err := a.throughAccelerator(ctx, drafts)
 	switch {
 	case err != nil:
 		return RequestDocument{}, err
@@ -79,9 +79,10 @@ func (a *answering) documentOf(ctx context.Context) (RequestDocument, error) {
 	return out, nil
 }
 
-// through finds the accelerator whose name or address the request goes to, and what the load balancers answer that it
-// leads to. It looks at what AWS has: what is not there has no address yet. It reports whether there is one.
-func (a *answering) through(ctx context.Context, drafts []engine.Draft) (*RequestDocument, error) {
+// throughAccelerator finds the accelerator whose name or address the request goes to, and what the load balancers
+// answer that it leads to. It looks at what AWS has: what is not there has no address yet. It reports whether there is
+// one.
+func (a *answering) throughAccelerator(ctx context.Context, drafts []engine.Draft) (*RequestDocument, error) {
 	for _, d := range drafts {
 		for _, live := range acceleratorsOf(d) {
 			if !a.isAddressOf(live) {
@@ -90,8 +91,8 @@ func (a *answering) through(ctx context.Context, drafts []engine.Draft) (*Reques
 			doc := &RequestDocument{Request: a.text, Answers: []requestAnswer{}, Notes: []string{}}
 			via := a.accelerator(d, live)
 			doc.Accelerator = via
-			doc.note(a, d, live)
-			return doc, a.answerBehind(ctx, doc, drafts)
+			doc.addNotes(a, d, live)
+			return doc, a.answerBehindAccelerator(ctx, doc, drafts)
 		}
 	}
 	return nil, nil
@@ -167,8 +168,8 @@ func servingWeight(e observed.Endpoint) int32 {
 	return e.Weight
 }
 
-// note reports what else decides.
-func (doc *RequestDocument) note(a *answering, d engine.Draft, live observed.Accelerator) {
+// addNotes reports what else decides.
+func (doc *RequestDocument) addNotes(a *answering, d engine.Draft, live observed.Accelerator) {
 	note := func(format string, args ...any) {
 		doc.Notes = append(doc.Notes, finding.Printable(fmt.Sprintf(format, args...)))
 	}
@@ -199,8 +200,8 @@ func (g requestEndpointGroup) serves() bool {
 	return slices.ContainsFunc(g.Endpoints, func(e requestEndpoint) bool { return e.Health == observed.EndpointHealthy && e.Weight > 0 })
 }
 
-// answerBehind adds what the load balancers of the cluster answer that the accelerator leads to.
-func (a *answering) answerBehind(ctx context.Context, doc *RequestDocument, drafts []engine.Draft) error {
+// answerBehindAccelerator adds what the load balancers of the cluster answer that the accelerator leads to.
+func (a *answering) answerBehindAccelerator(ctx context.Context, doc *RequestDocument, drafts []engine.Draft) error {
 	known := map[string]engine.Draft{}
 	for _, d := range drafts {
 		known[string(d.Stack.ID.Kind)+" "+d.Stack.ID.String()] = d
@@ -264,7 +265,7 @@ func showAccelerator(w io.Writer, via *requestAccelerator) {
 	}
 	fmt.Fprintf(w, "\n%s: accelerator %s, %s", finding.Ref(via.Object), via.Name, via.Status)
 	if via.Owner != "" {
-		fmt.Fprint(w, ", ", tree.OfOther(via.Owner))
+		fmt.Fprint(w, ", ", tree.OwnerText(via.Owner))
 	}
 	if via.Listener != "" {
 		fmt.Fprintf(w, ", listener %s", via.Listener)
@@ -273,10 +274,10 @@ func showAccelerator(w io.Writer, via *requestAccelerator) {
 	for _, g := range via.EndpointGroups {
 		fmt.Fprintf(w, "  endpoint group %s, traffic dial %d%%, port %d of its endpoints", g.Region, g.Dial, g.Port)
 		if g.Owner != "" {
-			fmt.Fprint(w, ", ", tree.OfOther(g.Owner))
+			fmt.Fprint(w, ", ", tree.OwnerText(g.Owner))
 		}
 		fmt.Fprintln(w)
-		output.Some(g.Endpoints, mostAnswers, func(e requestEndpoint) {
+		output.ShowFirst(g.Endpoints, mostAnswers, func(e requestEndpoint) {
 			text := fmt.Sprintf("    %d%% to endpoint %s", e.Share, e.Text())
 			if e.LoadBalancer != nil {
 				text += " -> " + e.LoadBalancer.Text(len(e.Objects) == 0)

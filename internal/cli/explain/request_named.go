@@ -14,10 +14,10 @@ import (
 // hostnameAnnotation is read by external-dns, which makes records for load balancers.
 const hostnameAnnotation = "external-dns.alpha.kubernetes.io/hostname"
 
-// named returns what names the host of the request, "" where any host is taken. A port that redirects to another one
-// has no rules of its own, so those of the other listeners of the load balancer count as well, and so does a rule for
-// the host that asks for another path or method: clients of the host reach its load balancer.
-func (a *answering) named(one requestAnswer, d engine.Draft, listeners []resolved.ListenerChoices) string {
+// namingSource returns what names the host of the request, "" where any host is taken. A port that redirects to another
+// one has no rules of its own, so those of the other listeners of the load balancer count as well, and so does a rule
+// for the host that asks for another path or method: clients of the host reach its load balancer.
+func (a *answering) namingSource(one requestAnswer, d engine.Draft, listeners []resolved.ListenerChoices) string {
 	same := ""
 	if one.host != "" {
 		return finding.Printable("host " + one.host)

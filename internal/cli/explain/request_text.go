@@ -24,7 +24,7 @@ func showAnswers(w io.Writer, doc RequestDocument) {
 	if len(named) == 0 && len(others) == 1 {
 		named, others = others, nil
 	}
-	output.Some(named, mostAnswers, func(a requestAnswer) { showAnswer(w, a) },
+	output.ShowFirst(named, mostAnswers, func(a requestAnswer) { showAnswer(w, a) },
 		func(n int) { fmt.Fprintf(w, "… and %d more load balancers\n", n) })
 	if len(others) > 0 {
 		fmt.Fprintf(w, "\n%s\n", anyHost(others))
@@ -86,6 +86,6 @@ func showAnswer(w io.Writer, a requestAnswer) {
 	if len(a.Shadowed) > 0 {
 		fmt.Fprintln(w, "  these rules match too and never get the request")
 	}
-	output.Some(a.Shadowed, tree.MostRules, func(r explainedRule) { fmt.Fprintf(w, "   %s\n", ruleText(r)) },
+	output.ShowFirst(a.Shadowed, tree.MostRules, func(r explainedRule) { fmt.Fprintf(w, "   %s\n", ruleText(r)) },
 		func(n int) { fmt.Fprintf(w, "    … and %d more\n", n) })
 }

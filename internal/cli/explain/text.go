@@ -37,7 +37,7 @@ func showExplained(w io.Writer, doc Document) {
 	if len(doc.Warnings) > 0 {
 		fmt.Fprintln(w, "\nwarnings of the controller, the last first")
 	}
-	output.Some(doc.Warnings, mostWarnings, func(x warningDocument) { fmt.Fprintf(w, "  %s\n", x) },
+	output.ShowFirst(doc.Warnings, mostWarnings, func(x warningDocument) { fmt.Fprintf(w, "  %s\n", x) },
 		func(n int) { fmt.Fprintf(w, "  … and %d more\n", n) })
 }
 
@@ -54,13 +54,13 @@ func showExplainedStack(w io.Writer, s explainedStack) {
 	for _, f := range s.Findings {
 		fmt.Fprintf(w, "# %s\n", f)
 		if f.WayOut != "" {
-			fmt.Fprintf(w, "#   fix: %s\n", f.WayOut)
+			fmt.Fprintf(w, "#   way out: %s\n", f.WayOut)
 		}
 	}
-	output.Some(s.Others, mostOthers, func(f explainedFinding) { fmt.Fprintf(w, "# %s\n", f) },
+	output.ShowFirst(s.Others, mostOthers, func(f explainedFinding) { fmt.Fprintf(w, "# %s\n", f) },
 		func(n int) { fmt.Fprintf(w, "# … and %d more about others\n", n) })
 	fmt.Fprintln(w, "  members")
-	output.Some(s.Members, output.MostMembers, func(m explainedMember) { fmt.Fprintf(w, "    %s: %s\n", finding.Ref(m.Object), m.State) },
+	output.ShowFirst(s.Members, output.MostMembers, func(m explainedMember) { fmt.Fprintf(w, "    %s: %s\n", finding.Ref(m.Object), m.State) },
 		func(n int) { fmt.Fprintf(w, "    … and %d more\n", n) })
 	for _, lb := range s.LoadBalancers {
 		showExplainedLoadBalancer(w, lb)
@@ -68,7 +68,7 @@ func showExplainedStack(w io.Writer, s explainedStack) {
 	if s.Accelerator != nil {
 		showExplainedAccelerator(w, s.Accelerator)
 	}
-	output.Some(s.TargetGroups, tree.MostTargetGroups, tree.Text{W: w}.TargetGroup, func(n int) { fmt.Fprintf(w, "  … and %d more target groups\n", n) })
+	output.ShowFirst(s.TargetGroups, tree.MostTargetGroups, tree.Text{W: w}.TargetGroup, func(n int) { fmt.Fprintf(w, "  … and %d more target groups\n", n) })
 }
 
 // String returns the finding in one line.
@@ -94,9 +94,9 @@ func showExplainedLoadBalancer(w io.Writer, lb explainedLoadBalancer) {
 	fmt.Fprintf(w, "    subnets, %s%s\n", map[string]string{
 		"kept": "those that the load balancer has", "named": "named", "tagged": "by tags", "discovered": "by the role tag", "discovered by routes": "by their routes, as none has the role tag",
 	}[lb.Subnets.How], from)
-	output.Some(lb.Subnets.Chosen, mostSubnets, func(s explainedSubnet) { fmt.Fprintln(w, strings.TrimRight("      "+s.ID+" "+s.Zone, " ")) },
+	output.ShowFirst(lb.Subnets.Chosen, mostSubnets, func(s explainedSubnet) { fmt.Fprintln(w, strings.TrimRight("      "+s.ID+" "+s.Zone, " ")) },
 		func(n int) { fmt.Fprintf(w, "      … and %d more\n", n) })
-	output.Some(lb.Subnets.Refused, mostSubnets, func(s explainedSubnet) {
+	output.ShowFirst(lb.Subnets.Refused, mostSubnets, func(s explainedSubnet) {
 		fmt.Fprintf(w, "      not %s: %s\n", strings.TrimRight(s.ID+" "+s.Zone, " "), s.Why)
 	},
 		func(n int) { fmt.Fprintf(w, "      … and %d more that were refused\n", n) })
@@ -104,9 +104,9 @@ func showExplainedLoadBalancer(w io.Writer, lb explainedLoadBalancer) {
 		fmt.Fprintln(w, "    security groups")
 	}
 	for _, g := range lb.SecurityGroups {
-		fmt.Fprintf(w, "      %s: %s\n", orText(g.ID, "not made yet"), groupText(g))
+		fmt.Fprintf(w, "      %s: %s\n", textOr(g.ID, "not made yet"), groupText(g))
 	}
-	output.Some(lb.Listeners, tree.MostListeners, func(l explainedListener) { showExplainedListener(w, l) },
+	output.ShowFirst(lb.Listeners, tree.MostListeners, func(l explainedListener) { showExplainedListener(w, l) },
 		func(n int) { fmt.Fprintf(w, "    … and %d more listeners\n", n) })
 }
 
@@ -122,7 +122,7 @@ func groupText(g explainedSecurityGroup) string {
 	return "named by " + g.From
 }
 
-func orText(s, other string) string {
+func textOr(s, other string) string {
 	if s == "" {
 		return other
 	}
@@ -140,9 +140,9 @@ func showExplainedListener(w io.Writer, l explainedListener) {
 		state = ": not in AWS yet"
 	}
 	fmt.Fprintf(w, "    listener %s:%d%s\n", l.Protocol, l.Port, state)
-	output.Some(l.Certificates, tree.MostCertificates, func(c explainedCertificate) { fmt.Fprintf(w, "      certificate %s\n", certificateText(c)) },
+	output.ShowFirst(l.Certificates, tree.MostCertificates, func(c explainedCertificate) { fmt.Fprintf(w, "      certificate %s\n", certificateText(c)) },
 		func(n int) { fmt.Fprintf(w, "      … and %d more certificates\n", n) })
-	output.Some(l.Rules, tree.MostRules, func(r explainedRule) { fmt.Fprintf(w, "      %s\n", ruleText(r)) },
+	output.ShowFirst(l.Rules, tree.MostRules, func(r explainedRule) { fmt.Fprintf(w, "      %s\n", ruleText(r)) },
 		func(n int) { fmt.Fprintf(w, "      … and %d more rules\n", n) })
 	// A network load balancer cannot answer: where its listener is not made, nothing does.
 	if answers := strings.HasPrefix(l.Protocol, "HTTP"); l.Default != "" && (l.Made || l.InAWS || answers) {
@@ -155,7 +155,7 @@ func showExplainedListener(w io.Writer, l explainedListener) {
 }
 
 func certificateText(c explainedCertificate) string {
-	text := orText(c.ARN, "missing")
+	text := textOr(c.ARN, "missing")
 	if c.Default {
 		text += " (default)"
 	}
@@ -184,7 +184,7 @@ func ruleText(r explainedRule) string {
 	if r.Priority > 0 {
 		priority = fmt.Sprint(r.Priority)
 	}
-	text := fmt.Sprintf("%s %s %s -> %s   from %s", own, priority, r.Conditions, orText(r.Actions, "?"), r.From)
+	text := fmt.Sprintf("%s %s %s -> %s   from %s", own, priority, r.Conditions, textOr(r.Actions, "?"), r.From)
 	if r.Note != "" {
 		text += "   " + r.Note
 	}
@@ -202,11 +202,11 @@ func showExplainedBinding(w io.Writer, b explainedBinding) {
 	case len(b.Endpoints) == 0:
 		fmt.Fprintln(w, "  the Service has no endpoints")
 	default:
-		fmt.Fprintf(w, "  endpoints: %s\n", output.Few(b.Endpoints))
+		fmt.Fprintf(w, "  endpoints: %s\n", output.JoinFirst(b.Endpoints))
 	}
 	if len(b.Steps) == 0 {
 		fmt.Fprintln(w, "  no changes")
 	}
-	output.Some(b.Steps, mostSteps, func(s output.Step) { fmt.Fprintf(w, "  %s   # %s\n", s.ID, s.Why) },
+	output.ShowFirst(b.Steps, mostSteps, func(s output.Step) { fmt.Fprintf(w, "  %s   # %s\n", s.ID, s.Why) },
 		func(n int) { fmt.Fprintf(w, "  … and %d more steps\n", n) })
 }

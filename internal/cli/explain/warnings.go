@@ -75,23 +75,23 @@ func warnings(ctx context.Context, d *input.Source, store *cluster.Memory, ref c
 	}
 	events := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
 		return e.InvolvedObject.Kind != string(ref.Kind) || e.InvolvedObject.Name != ref.Name || e.Type != corev1.EventTypeWarning ||
-			ofAnother(e.InvolvedObject.UID, obj)
+			isOfEarlierObject(e.InvolvedObject.UID, obj)
 	})
 	slices.SortStableFunc(events, func(a, b corev1.Event) int {
-		return cmp.Or(lastOf(b).Compare(lastOf(a)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(lastEventTime(b).Compare(lastEventTime(a)), cmp.Compare(a.Name, b.Name))
 	})
 	for _, e := range events {
-		out = append(out, warningDocument{In: "event", Reason: e.Reason, Message: e.Message, Last: lastOf(e).UTC().Format(time.RFC3339), Count: e.Count})
+		out = append(out, warningDocument{In: "event", Reason: e.Reason, Message: e.Message, Last: lastEventTime(e).UTC().Format(time.RFC3339), Count: e.Count})
 	}
 	return out, nil
 }
 
-// ofAnother reports whether an event is about an earlier object of the same name.
-func ofAnother(uid types.UID, obj cluster.Object) bool {
+// isOfEarlierObject reports whether an event is about an earlier object of the same name.
+func isOfEarlierObject(uid types.UID, obj cluster.Object) bool {
 	return obj != nil && uid != "" && obj.GetUID() != "" && uid != obj.GetUID()
 }
 
-func lastOf(e corev1.Event) time.Time {
+func lastEventTime(e corev1.Event) time.Time {
 	if !e.LastTimestamp.IsZero() {
 		return e.LastTimestamp.Time
 	}

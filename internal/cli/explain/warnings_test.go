@@ -12,7 +12,7 @@ import (
 func TestWarningsOfAnEarlierObjectAreLeftOut(t *testing.T) {
 	now := &corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: "now"}}
 	for uid, want := range map[types.UID]bool{"now": false, "before": true, "": false} {
-		if got := ofAnother(uid, now); got != want {
+		if got := isOfEarlierObject(uid, now); got != want {
 			t.Errorf("UID %q: %t", uid, got)
 		}
 	}

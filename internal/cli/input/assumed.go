@@ -120,7 +120,7 @@ func (a *assumed) answer(f *observed.Facts, q model.Question) {
 		f.CertificatesAsked = true
 		if len(a.hosts) > 0 {
 			f.Certificates = []observed.Certificate{{ARN: a.arn("acm", "certificate/assumed"), Status: observed.Issued, Domains: a.hosts}}
-			a.assume("ACM has an issued certificate for %s", output.Few(a.hosts))
+			a.assume("ACM has an issued certificate for %s", output.JoinFirst(a.hosts))
 		}
 	case model.AskCertificateOwner:
 		f.CertificateOwners[q.ARN] = observed.CertificateOwner{}
@@ -185,7 +185,7 @@ func (a *assumed) subnets(q model.AskSubnets) []observed.Subnet {
 		}
 		refs[i] = out[i].ID
 	}
-	a.assume("%s are %s, each in a zone of its own, with free addresses", which, output.Few(refs))
+	a.assume("%s are %s, each in a zone of its own, with free addresses", which, output.JoinFirst(refs))
 	return out
 }
 
@@ -222,7 +222,7 @@ func (a *assumed) securityGroups(q model.AskGroups) observed.GroupAnswer {
 			out.ByName[ref] = []string{"sg-assumed-" + ref}
 		}
 	}
-	a.assume("security groups %s exist", output.Few(q.List))
+	a.assume("security groups %s exist", output.JoinFirst(q.List))
 	return out
 }
 
@@ -293,7 +293,7 @@ func assumeObjects(store *cluster.Memory) (facts []string, err error) {
 		}
 		class := &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: cluster.IngressController}}
 		class.Name = *name
-		add(class, "IngressClass %q exists%s, is of this controller and has no parameters", *name, unserved{store: store}.meant(cluster.KindIngressClass, "", *name))
+		add(class, "IngressClass %q exists%s, is of this controller and has no parameters", *name, unserved{store: store}.probableName(cluster.KindIngressClass, "", *name))
 	}
 	for _, o := range store.All(cluster.KindGateway) {
 		gw := o.(*gwv1.Gateway)
@@ -306,7 +306,7 @@ func assumeObjects(store *cluster.Memory) (facts []string, err error) {
 			class.Spec.ControllerName = gatewayconfig.NLBController
 		}
 		class.Name = name
-		add(class, "GatewayClass %q exists%s, has controllerName %q and no parameters", name, unserved{store: store}.meant(cluster.KindGatewayClass, "", name), class.Spec.ControllerName)
+		add(class, "GatewayClass %q exists%s, has controllerName %q and no parameters", name, unserved{store: store}.probableName(cluster.KindGatewayClass, "", name), class.Spec.ControllerName)
 	}
 	for _, namespace := range namespacesIn(store) {
 		if missing(cluster.Ref{Kind: cluster.KindNamespace, Name: namespace}) {

@@ -46,7 +46,7 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 	r := bindings.New(cfg)
 	leftOut := 0
 	keep := func(items []bindingplan.Item) []bindingplan.Item {
-		kept := shown(items, d.Live)
+		kept := shownItems(items, d.Live)
 		leftOut += len(items) - len(kept)
 		return kept
 	}
@@ -69,7 +69,7 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 		if slices.ContainsFunc(out.Bindings, func(b BindingPlan) bool { return len(b.Items) > 0 }) {
 			out.Notes = append(out.Notes, "rules of the security groups of nodes and pods are those of all TargetGroupBindings together; --all-namespaces shows them")
 		}
-		return out.leftOut(leftOut), nil
+		return out.withUnplannedNote(leftOut), nil
 	}
 	changes, err := r.DraftRules(ctx)
 	if err != nil {
@@ -78,19 +78,19 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 	for _, c := range changes {
 		out.Rules = append(out.Rules, keep(c.Items())...)
 	}
-	return out.leftOut(leftOut), nil
+	return out.withUnplannedNote(leftOut), nil
 }
 
-// leftOut adds a note about what is not planned.
-func (p BindingPlans) leftOut(n int) BindingPlans {
+// withUnplannedNote adds a note about what is not planned.
+func (p BindingPlans) withUnplannedNote(n int) BindingPlans {
 	if n > 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("%d targets and rules of TargetGroupBindings that no object asks for are not planned to be taken out, because no cluster was read", n))
 	}
 	return p
 }
 
-// shown leaves out what is taken out, unless the objects of a cluster were read.
-func shown(items []bindingplan.Item, live bool) []bindingplan.Item {
+// shownItems leaves out what is taken out, unless the objects of a cluster were read.
+func shownItems(items []bindingplan.Item, live bool) []bindingplan.Item {
 	return slices.DeleteFunc(slices.Clone(items), func(i bindingplan.Item) bool {
 		return !live && (i.Verb == "deregister" || i.Verb == "revoke")
 	})

@@ -20,5 +20,5 @@ func UnknownCluster(name string, answers map[string]observed.SubnetAnswer) strin
 		return ""
 	}
 	return fmt.Sprintf("--cluster-name %q fits no subnet of the VPC; their tags name %s%s; what belongs to another cluster is neither shown nor used",
-		name, output.Few(names), finding.DidYouMean(name, names))
+		name, output.JoinFirst(names), finding.DidYouMean(name, names))
 }

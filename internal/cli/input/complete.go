@@ -21,10 +21,10 @@ const mostCompletions = 500
 // complete registers what a shell completes besides the names of flags.
 func (d *Source) complete(cmd *cobra.Command) {
 	output.Must(cmd.RegisterFlagCompletionFunc("namespace", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return Beginning(d.names(cluster.KindNamespace), typed), cobra.ShellCompDirectiveNoFileComp
+		return WithPrefix(d.objectNames(cluster.KindNamespace), typed), cobra.ShellCompDirectiveNoFileComp
 	}))
 	output.Must(cmd.RegisterFlagCompletionFunc("context", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return Beginning(d.contexts(), typed), cobra.ShellCompDirectiveNoFileComp
+		return WithPrefix(d.contexts(), typed), cobra.ShellCompDirectiveNoFileComp
 	}))
 }
 
@@ -36,21 +36,21 @@ func (d *Source) CompleteObjects(_ *cobra.Command, _ []string, typed string) ([]
 		for _, k := range shownKinds() {
 			out = append(out, strings.ToLower(string(k))+"/")
 		}
-		return Beginning(out, typed), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+		return WithPrefix(out, typed), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 	}
 	k, err := parseKind(kind)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	out := d.names(k)
+	out := d.objectNames(k)
 	for i := range out {
 		out[i] = kind + "/" + out[i]
 	}
-	return Beginning(out, typed), cobra.ShellCompDirectiveNoFileComp
+	return WithPrefix(out, typed), cobra.ShellCompDirectiveNoFileComp
 }
 
-// Beginning returns the words that begin as typed, whatever the case, in order.
-func Beginning(words []string, typed string) []string {
+// WithPrefix returns the words that begin as typed, whatever the case, in order.
+func WithPrefix(words []string, typed string) []string {
 	var out []string
 	for _, w := range words {
 		if strings.HasPrefix(strings.ToLower(w), strings.ToLower(typed)) {
@@ -61,9 +61,9 @@ func Beginning(words []string, typed string) []string {
 	return out[:min(len(out), mostCompletions)]
 }
 
-// names returns the names of the objects of a kind in the namespace that is meant; none if the cluster gives no
+// objectNames returns the names of the objects of a kind in the namespace that is meant; none if the cluster gives no
 // answer.
-func (d *Source) names(kind cluster.Kind) []string {
+func (d *Source) objectNames(kind cluster.Kind) []string {
 	typ, ok := cluster.TypeOf(kind)
 	rc, err := ReadOnlyConfig(d.Config.Kubernetes.Kubeconfig, d.Context, d.Env)
 	if !ok || err != nil {

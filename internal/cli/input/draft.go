@@ -120,7 +120,7 @@ func open(ctx context.Context, d *Source, store *cluster.Memory) (*recorder, err
 		return nil, err
 	}
 	frontends := controller.Frontends(d.Config)
-	d.chosen = d.of(store, frontends)
+	d.chosen = d.selection(store, frontends)
 	if d.Connected == nil {
 		aws, vpc, err := d.Connect(ctx)
 		if err != nil {

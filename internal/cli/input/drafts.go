@@ -15,8 +15,8 @@ func Open(ctx context.Context, d *Source, store *cluster.Memory) error {
 	return err
 }
 
-// Chosen returns the stacks that the command is about, in order, after Open.
-func Chosen(d *Source) []model.StackID { return d.chosen.stacks }
+// ChosenStacks returns the stacks that the command is about, in order, after Open.
+func ChosenStacks(d *Source) []model.StackID { return d.chosen.stacks }
 
 // DraftOf makes the plan of one stack, after Open has succeeded.
 func DraftOf(ctx context.Context, d *Source, id model.StackID) (engine.Draft, error) {
@@ -24,4 +24,6 @@ func DraftOf(ctx context.Context, d *Source, id model.StackID) (engine.Draft, er
 }
 
 // NotInstalled returns the kinds of a list that the cluster does not serve.
-func NotInstalled(d *Source, of ...cluster.Kind) []cluster.Kind { return among(d.unserved, of) }
+func NotInstalled(d *Source, of ...cluster.Kind) []cluster.Kind {
+	return intersectKinds(d.unserved, of)
+}

@@ -106,13 +106,13 @@ func (d *Source) findController(ctx context.Context, rc *rest.Config) (controlle
 	}
 	list, err := apps.Deployments(namespace).List(ctx, metav1.ListOptions{LabelSelector: controllerLabel, Limit: mostControllers})
 	if err != nil {
-		err = plainly(err, "Deployments")
+		err = readError(err, "Deployments")
 		if why != nil {
 			err = fmt.Errorf("%w, and %w", why, err)
 		}
 		return controllerFlags{}, err
 	}
-	return onlyOne(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Labels["app.kubernetes.io/name"] != controllerName }), why)
+	return flagsOfOnlyDeployment(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Labels["app.kubernetes.io/name"] != controllerName }), why)
 }
 
 // lease returns the lease of the controller; nil if there is none, with the reason.
@@ -135,7 +135,7 @@ func (d *Source) lease(ctx context.Context, api coordinationv1client.Coordinatio
 	}
 	lease, err := api.Leases(cmp.Or(namespace, "kube-system")).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, plainly(err, "Lease "+cmp.Or(namespace, "kube-system")+"/"+name)
+		return nil, readError(err, "Lease "+cmp.Or(namespace, "kube-system")+"/"+name)
 	}
 	return lease, nil
 }
@@ -157,17 +157,17 @@ func deploymentNamed(ctx context.Context, api appsv1client.AppsV1Interface, text
 	case err == nil:
 		return flagsOfDeployment(*one)
 	case namespace != "" || !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-		return controllerFlags{}, fmt.Errorf("%w; %s", plainly(err, "Deployment "+cmp.Or(namespace, "kube-system")+"/"+name), otherFlags)
+		return controllerFlags{}, fmt.Errorf("%w; %s", readError(err, "Deployment "+cmp.Or(namespace, "kube-system")+"/"+name), otherFlags)
 	}
 	list, err := api.Deployments("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(), Limit: mostControllers})
 	if err != nil {
-		return controllerFlags{}, fmt.Errorf("%w of all namespaces; name that of the Deployment, as in NAMESPACE/deployment/%s, or %s", plainly(err, "Deployments"), name, otherFlags)
+		return controllerFlags{}, fmt.Errorf("%w of all namespaces; name that of the Deployment, as in NAMESPACE/deployment/%s, or %s", readError(err, "Deployments"), name, otherFlags)
 	}
-	return onlyOne(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Name != name }),
+	return flagsOfOnlyDeployment(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Name != name }),
 		fmt.Errorf("no Deployment %q exists in any namespace; correct the name, or %s", name, otherFlags))
 }
 
-func onlyOne(found []appsv1.Deployment, why error) (controllerFlags, error) {
+func flagsOfOnlyDeployment(found []appsv1.Deployment, why error) (controllerFlags, error) {
 	switch len(found) {
 	case 0:
 		return controllerFlags{}, cmp.Or(why, errors.New("no Deployment of a controller was found"))
@@ -178,7 +178,7 @@ func onlyOne(found []appsv1.Deployment, why error) (controllerFlags, error) {
 	for _, x := range found {
 		names = append(names, x.Namespace+"/deployment/"+x.Name)
 	}
-	return controllerFlags{}, fmt.Errorf("there are several controllers: %s", output.Few(names))
+	return controllerFlags{}, fmt.Errorf("there are several controllers: %s", output.JoinFirst(names))
 }
 
 // flagsOfDeployment returns the arguments of the controller's container.
@@ -194,8 +194,8 @@ func flagsOfDeployment(x appsv1.Deployment) (controllerFlags, error) {
 	return controllerFlags{fmt.Sprintf("Deployment %s/%s", x.Namespace, x.Name), slices.Concat(all[i].Command, all[i].Args)}, nil
 }
 
-// plainly returns what the failure of a read means.
-func plainly(err error, what string) error {
+// readError returns what the failure of a read means.
+func readError(err error, what string) error {
 	switch {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("you may not read %s", what)

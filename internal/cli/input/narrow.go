@@ -76,8 +76,8 @@ func kinds(ks []cluster.Kind) string {
 	return strings.Join(out, ", ")
 }
 
-// missing returns an error with why an object that the command line names was not read.
-func missing(ref cluster.Ref, d *Source) error {
+// notReadError returns an error with why an object that the command line names was not read.
+func notReadError(ref cluster.Ref, d *Source) error {
 	switch {
 	case slices.Contains(d.unserved, ref.Kind):
 		return fmt.Errorf("%s does not exist, as the cluster does not serve kind %s; install its definition", ref, ref.Kind)
@@ -95,13 +95,13 @@ func (w watched) has(namespace string) bool {
 	return w == "" || namespace == "" || namespace == string(w)
 }
 
-// outside returns an error: that something is of another namespace.
-func (w watched) outside(what string) error {
+// namespaceError returns an error: that something is of another namespace.
+func (w watched) namespaceError(what string) error {
 	return fmt.Errorf("%s was not read, as the controller watches namespace %q alone (--watch-namespace); it does not act on objects of other namespaces", what, string(w))
 }
 
-// of returns the objects of files that the controller would look at.
-func (w watched) of(files []fromFile, notes io.Writer) ([]fromFile, error) {
+// inWatchedNamespaces returns the objects of files that the controller would look at.
+func (w watched) inWatchedNamespaces(files []fromFile, notes io.Writer) ([]fromFile, error) {
 	var out []fromFile
 	var others []string
 	for _, f := range files {
@@ -114,9 +114,9 @@ func (w watched) of(files []fromFile, notes io.Writer) ([]fromFile, error) {
 	switch {
 	case len(others) == 0:
 	case len(out) == 0:
-		return nil, w.outside(output.Few(others))
+		return nil, w.namespaceError(output.JoinFirst(others))
 	default:
-		fmt.Fprintf(notes, "# %v\n", w.outside(output.Few(others)))
+		fmt.Fprintf(notes, "# %v\n", w.namespaceError(output.JoinFirst(others)))
 	}
 	return out, nil
 }
@@ -141,13 +141,15 @@ func UnavailableOwners(d *Source) []cluster.Kind {
 }
 
 // Unavailable returns the kinds of a list that the user may not list.
-func Unavailable(d *Source, of ...cluster.Kind) []cluster.Kind { return among(d.unreadable, of) }
+func Unavailable(d *Source, of ...cluster.Kind) []cluster.Kind {
+	return intersectKinds(d.unreadable, of)
+}
 
 // Narrowed returns the kinds of a list that were read in the namespace of the command alone, as the user may not list
 // them in all.
-func Narrowed(d *Source, of ...cluster.Kind) []cluster.Kind { return among(d.narrowed, of) }
+func Narrowed(d *Source, of ...cluster.Kind) []cluster.Kind { return intersectKinds(d.narrowed, of) }
 
-func among(all, of []cluster.Kind) []cluster.Kind {
+func intersectKinds(all, of []cluster.Kind) []cluster.Kind {
 	return slices.DeleteFunc(slices.Clone(all), func(k cluster.Kind) bool { return !slices.Contains(of, k) })
 }
 
@@ -157,17 +159,17 @@ func (d *Source) exists(store *cluster.Memory) error {
 	only := watched(d.Config.Kubernetes.WatchNamespace)
 	for _, ref := range d.Named {
 		if !only.has(ref.Namespace) {
-			return only.outside(ref.String())
+			return only.namespaceError(ref.String())
 		}
 		if obj, err := store.Get(ref); err != nil || obj == nil {
-			return cmp.Or(err, missing(ref, d))
+			return cmp.Or(err, notReadError(ref, d))
 		}
 	}
 	if d.Namespace == "" || len(d.Named) > 0 {
 		return nil
 	}
 	if !only.has(d.Namespace) {
-		return only.outside(fmt.Sprintf("namespace %q", d.Namespace))
+		return only.namespaceError(fmt.Sprintf("namespace %q", d.Namespace))
 	}
 	var names []string
 	for _, typ := range cluster.Types() {

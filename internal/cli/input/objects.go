@@ -45,7 +45,7 @@ func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) 
 	if err := d.readCluster(ctx, store, notes); err != nil {
 		return nil, err
 	}
-	if files, err = watched(d.Config.Kubernetes.WatchNamespace).of(files, notes); err != nil {
+	if files, err = watched(d.Config.Kubernetes.WatchNamespace).inWatchedNamespaces(files, notes); err != nil {
 		return nil, err
 	}
 	touched, err := apply(store, files, notes)
@@ -98,7 +98,7 @@ func (d *Source) readFiles(stdin io.Reader, notes io.Writer) ([]fromFile, error)
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			for _, s := range l.Skipped {
-				fmt.Fprintf(notes, "# %s: %s is not used%s\n", name, s, meantKind(s))
+				fmt.Fprintf(notes, "# %s: %s is not used%s\n", name, s, probableKind(s))
 			}
 			if len(l.Objects)+len(l.Skipped) == 0 {
 				fmt.Fprintf(notes, "# %s holds no object\n", name)
@@ -110,13 +110,13 @@ func (d *Source) readFiles(stdin io.Reader, notes io.Writer) ([]fromFile, error)
 	}
 	if len(d.Files) > 0 && len(out) == 0 {
 		return nil, fmt.Errorf("--filename %s has no object of a kind that is read; nothing is shown; give files with one of %s, or what these refer to",
-			output.Few(d.Files), strings.ToLower(joinKinds(shownKinds())))
+			output.JoinFirst(d.Files), strings.ToLower(joinKinds(shownKinds())))
 	}
 	return out, nil
 }
 
-// meantKind returns which kind was probably meant by "apiVersion Kind name" of a document that is not read.
-func meantKind(skipped string) string {
+// probableKind returns which kind was probably meant by "apiVersion Kind name" of a document that is not read.
+func probableKind(skipped string) string {
 	var kinds []string
 	version, rest, _ := strings.Cut(skipped, " ")
 	kind, _, _ := strings.Cut(rest, " ")
@@ -269,7 +269,7 @@ func apply(store *cluster.Memory, files []fromFile, notes io.Writer) ([]change, 
 	examples = append(examples, ported...)
 	slices.Sort(examples)
 	if examples = slices.Compact(examples); len(examples) > 0 {
-		fmt.Fprintf(notes, "# these Services do not exist yet: %s; their node ports, and the names of their target groups, are examples\n", output.Few(examples))
+		fmt.Fprintf(notes, "# these Services do not exist yet: %s; their node ports, and the names of their target groups, are examples\n", output.JoinFirst(examples))
 	}
 	return touched, nil
 }

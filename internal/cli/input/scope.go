@@ -35,8 +35,8 @@ func (s *scope) bind(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
 }
 
-// whole reports whether the command is about everything that was read.
-func (s *scope) whole() bool {
+// isEverything reports whether the command is about everything that was read.
+func (s *scope) isEverything() bool {
 	return s.All || s.Namespace == "" && len(s.Named) == 0 && len(s.touched) == 0
 }
 
@@ -70,10 +70,10 @@ type Selection struct {
 	bindings map[bindings.Key]bool
 }
 
-// of finds the stacks and TargetGroupBindings that a scope is about.
-func (s *scope) of(store *cluster.Memory, frontends engine.Frontends) Selection {
+// selection finds the stacks and TargetGroupBindings that a scope is about.
+func (s *scope) selection(store *cluster.Memory, frontends engine.Frontends) Selection {
 	all := stacksOf(store, frontends)
-	if s.whole() {
+	if s.isEverything() {
 		return Selection{stacks: all}
 	}
 	p := parts{store: store, frontends: frontends, asked: cluster.NewTracker[model.StackID]()}
@@ -84,8 +84,8 @@ func (s *scope) of(store *cluster.Memory, frontends engine.Frontends) Selection 
 	}
 	hit := map[model.StackID]bool{}
 	keys := map[bindings.Key]bool{}
-	for _, c := range s.changes(store) {
-		for _, id := range p.of(c) {
+	for _, c := range s.namedObjects(store) {
+		for _, id := range p.affectedStacks(c) {
 			hit[id] = true
 		}
 		if ref := cluster.RefOf(c.after); ref.Kind == cluster.KindBinding {
@@ -98,7 +98,7 @@ func (s *scope) of(store *cluster.Memory, frontends engine.Frontends) Selection 
 			out.stacks = append(out.stacks, id)
 		}
 	}
-	out.addBindings(store, s.changes(store))
+	out.addBindings(store, s.namedObjects(store))
 	return out
 }
 
@@ -110,12 +110,12 @@ type parts struct {
 	asked *cluster.Tracker[model.StackID]
 }
 
-// of returns the stacks that a changed object has a part in: those that it makes up, those whose translation has asked
-// for it by name, as for a Service or Secret, and those that have asked for what it is attached to or configures.
-// Ingresses, Services, Gateways and IngressClasses are listed for other reasons too: a stack without members counts
-// those of all namespaces that share something with it, and an Ingress without a class looks for the default class.
-// Such a list says nothing about the objects in it.
-func (p parts) of(c change) []model.StackID {
+// affectedStacks returns the stacks that a changed object has a part in: those that it makes up, those whose
+// translation has asked for it by name, as for a Service or Secret, and those that have asked for what it is attached
+// to or configures. Ingresses, Services, Gateways and IngressClasses are listed for other reasons too: a stack without
+// members counts those of all namespaces that share something with it, and an Ingress without a class looks for the
+// default class. Such a list says nothing about the objects in it.
+func (p parts) affectedStacks(c change) []model.StackID {
 	var out []model.StackID
 	for _, obj := range []cluster.Object{c.before, c.after} {
 		if obj == nil {
@@ -124,16 +124,16 @@ func (p parts) of(c change) []model.StackID {
 		ref := cluster.RefOf(obj)
 		switch ref.Kind {
 		case cluster.KindIngress, cluster.KindService, cluster.KindGateway:
-			out = append(out, p.asked.Named(ref)...)
-			out = append(out, p.madeUpBy(obj)...)
+			out = append(out, p.asked.ConsumersOf(ref)...)
+			out = append(out, p.stacksOfMember(obj)...)
 		case cluster.KindIngressClass:
-			out = append(out, p.asked.Named(ref)...)
+			out = append(out, p.asked.ConsumersOf(ref)...)
 			if isDefaultClass(obj) {
-				out = append(out, p.madeUpBy(obj)...)
+				out = append(out, p.stacksOfMember(obj)...)
 			}
 		case cluster.KindGatewayClass, cluster.KindNamespace:
 			out = append(out, p.asked.Affected(nil, obj)...)
-			out = append(out, p.madeUpBy(obj)...)
+			out = append(out, p.stacksOfMember(obj)...)
 		default:
 			out = append(out, p.asked.Affected(nil, obj)...)
 		}
@@ -141,7 +141,7 @@ func (p parts) of(c change) []model.StackID {
 	return out
 }
 
-func (p parts) madeUpBy(obj cluster.Object) []model.StackID {
+func (p parts) stacksOfMember(obj cluster.Object) []model.StackID {
 	var out []model.StackID
 	for _, f := range p.frontends {
 		out = append(out, f.Stacks(cluster.NewView(p.store), obj)...)
@@ -175,8 +175,8 @@ func (s *Selection) addBindings(store *cluster.Memory, changes []change) {
 	}
 }
 
-// changes returns the objects that a scope names.
-func (s *scope) changes(store *cluster.Memory) []change {
+// namedObjects returns the objects that a scope names.
+func (s *scope) namedObjects(store *cluster.Memory) []change {
 	switch {
 	case len(s.Named) > 0:
 		var out []change

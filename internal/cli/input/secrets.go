@@ -36,7 +36,7 @@ func (s *namedSecrets) Get(ref cluster.Ref) (cluster.Object, error) {
 		s.read, s.unavailable = map[cluster.Ref]*corev1.Secret{}, map[cluster.Ref]string{}
 	}
 	if _, known := s.read[ref]; !known {
-		s.look(ref)
+		s.readSecret(ref)
 	}
 	if secret := s.read[ref]; secret != nil {
 		return secret, nil
@@ -44,8 +44,8 @@ func (s *namedSecrets) Get(ref cluster.Ref) (cluster.Object, error) {
 	return nil, nil
 }
 
-// look reads a Secret, or notes why it cannot be read.
-func (s *namedSecrets) look(ref cluster.Ref) {
+// readSecret reads a Secret, or notes why it cannot be read.
+func (s *namedSecrets) readSecret(ref cluster.Ref) {
 	s.read[ref] = nil
 	if s.cluster == nil {
 		s.unavailable[ref] = "it is not in the files, and no cluster is read"
@@ -67,7 +67,7 @@ func (s *namedSecrets) correct(found finding.List) finding.List {
 	var out finding.List
 	for _, f := range found {
 		for ref, why := range s.unavailable {
-			if f.Reason != finding.SecretNotFound || !isAbout(f.Message, ref) {
+			if f.Reason != finding.SecretNotFound || !reportsMissingSecret(f.Message, ref) {
 				continue
 			}
 			f.Reason, f.Severity = finding.AccessDenied, finding.Warning
@@ -80,8 +80,8 @@ func (s *namedSecrets) correct(found finding.List) finding.List {
 	return out
 }
 
-// isAbout reports whether a message begins with that the Secret does not exist.
-func isAbout(message string, ref cluster.Ref) bool {
+// reportsMissingSecret reports whether a message begins with that the Secret does not exist.
+func reportsMissingSecret(message string, ref cluster.Ref) bool {
 	rest, ok := strings.CutPrefix(message, finding.NoSecret(ref.Namespace, ref.Name))
 	return ok && (rest == "" || rest[0] == ';')
 }

@@ -27,20 +27,20 @@ type unserved struct {
 
 // WhyUnserved returns why no load balancer of this controller serves an object, "" if that is not known.
 func WhyUnserved(store *cluster.Memory, c config.Config, ref cluster.Ref) string {
-	return unserved{store, c}.why(ref)
+	return unserved{store, c}.reasonAndFix(ref)
 }
 
-// WhyNot reports why no load balancer serves the objects that the command line names.
-func (d *Source) WhyNot(w io.Writer, store *cluster.Memory) {
-	output.Some(d.Named, output.MostMembers, func(ref cluster.Ref) {
-		if why := (unserved{store, d.Config}).why(ref); why != "" {
+// ReportUnserved reports why no load balancer serves the objects that the command line names.
+func (d *Source) ReportUnserved(w io.Writer, store *cluster.Memory) {
+	output.ShowFirst(d.Named, output.MostMembers, func(ref cluster.Ref) {
+		if why := (unserved{store, d.Config}).reasonAndFix(ref); why != "" {
 			fmt.Fprintf(w, "# %s: %s\n", ref, why)
 		}
 	}, func(n int) { fmt.Fprintf(w, "# … and %d more objects\n", n) })
 }
 
-// why returns what is wrong and what to do.
-func (u unserved) why(ref cluster.Ref) string {
+// reasonAndFix returns what is wrong and what to do.
+func (u unserved) reasonAndFix(ref cluster.Ref) string {
 	obj, err := u.store.Get(ref)
 	if err != nil || obj == nil {
 		return ""
@@ -70,9 +70,9 @@ func (u unserved) why(ref cluster.Ref) string {
 	return finding.Printable(finding.CutTo(LongestWarning, text))
 }
 
-// Mistyped returns the findings about objects that a mistyped name keeps from being served, one for each object, in
+// MistypedNames returns the findings about objects that a mistyped name keeps from being served, one for each object, in
 // order.
-func Mistyped(store *cluster.Memory, c config.Config) (out []finding.Finding) {
+func MistypedNames(store *cluster.Memory, c config.Config) (out []finding.Finding) {
 	u := unserved{store, c}
 	v := cluster.NewView(store)
 	for _, typ := range cluster.Types() {
@@ -110,7 +110,7 @@ func (u unserved) ingress(ing *networkingv1.Ingress) string {
 		if c, ok := class.(*networkingv1.IngressClass); ok {
 			return fmt.Sprintf("spec.ingressClassName: IngressClass %s has the controller %q, which is another one; %s", *name, c.Spec.Controller, way)
 		}
-		return fmt.Sprintf("spec.ingressClassName: IngressClass %s does not exist%s; %s", *name, u.meant(cluster.KindIngressClass, "", *name), way)
+		return fmt.Sprintf("spec.ingressClassName: IngressClass %s does not exist%s; %s", *name, u.probableName(cluster.KindIngressClass, "", *name), way)
 	}
 	return "spec.ingressClassName: no class is named, and no class of this controller is the default; " + way
 }
@@ -140,7 +140,7 @@ func (u unserved) gateway(gw *gwv1.Gateway) string {
 	c, ok := class.(*gwv1.GatewayClass)
 	switch {
 	case !ok:
-		return fmt.Sprintf("spec.gatewayClassName: GatewayClass %s does not exist%s; %s", name, u.meant(cluster.KindGatewayClass, "", name), way)
+		return fmt.Sprintf("spec.gatewayClassName: GatewayClass %s does not exist%s; %s", name, u.probableName(cluster.KindGatewayClass, "", name), way)
 	case !slices.Contains(gatewayconfig.Controllers, c.Spec.ControllerName):
 		return fmt.Sprintf("spec.gatewayClassName: GatewayClass %s has the controllerName %q, which is another one; %s", name, c.Spec.ControllerName, way)
 	}
@@ -159,11 +159,11 @@ func (u unserved) class(kind cluster.Kind, what string, ours func(cluster.Object
 	if len(names) == 0 {
 		return fmt.Sprintf("no %s is one of this controller, so create one with %s", kind, what)
 	}
-	return "name one of this controller: " + output.Few(names)
+	return "name one of this controller: " + output.JoinFirst(names)
 }
 
-// meant returns the name of an object of a kind that was probably meant by one that does not exist.
-func (u unserved) meant(kind cluster.Kind, namespace, name string) string {
+// probableName returns the name of an object of a kind that was probably meant by one that does not exist.
+func (u unserved) probableName(kind cluster.Kind, namespace, name string) string {
 	var names []string
 	for _, o := range u.store.All(kind) {
 		if o.GetNamespace() == namespace {
@@ -210,7 +210,7 @@ func (u unserved) parent(ref cluster.Ref) string {
 	gw, isGateway := obj.(*gwv1.Gateway)
 	switch {
 	case obj == nil:
-		return fmt.Sprintf("%s does not exist%s; correct its name and namespace, or create it", ref, u.meant(ref.Kind, ref.Namespace, ref.Name))
+		return fmt.Sprintf("%s does not exist%s; correct its name and namespace, or create it", ref, u.probableName(ref.Kind, ref.Namespace, ref.Name))
 	case isGateway:
 		return ref.String() + ": " + u.gateway(gw)
 	}

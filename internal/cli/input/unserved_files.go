@@ -21,15 +21,15 @@ func ShowUnserved(w io.Writer, d *Source, store *cluster.Memory) {
 	}
 	u := unserved{store, d.Config}
 	p := parts{store: store, frontends: controller.Frontends(d.Config)}
-	output.Some(u.among(d.inFiles(store), p), output.MostMembers, func(ref cluster.Ref) { fmt.Fprintf(w, "# %s is not served: %s\n", ref, u.why(ref)) },
+	output.ShowFirst(u.unservedObjects(d.inFiles(store), p), output.MostMembers, func(ref cluster.Ref) { fmt.Fprintf(w, "# %s is not served: %s\n", ref, u.reasonAndFix(ref)) },
 		func(n int) { fmt.Fprintf(w, "# … and %d more objects that are not served\n", n) })
 }
 
 // inFiles returns the objects that a command without a cluster is about.
 func (s *scope) inFiles(store *cluster.Memory) []cluster.Object {
 	var out []cluster.Object
-	if !s.whole() {
-		for _, c := range s.changes(store) {
+	if !s.isEverything() {
+		for _, c := range s.namedObjects(store) {
 			out = append(out, c.after)
 		}
 		return out
@@ -40,11 +40,11 @@ func (s *scope) inFiles(store *cluster.Memory) []cluster.Object {
 	return out
 }
 
-// among returns the objects of a list that ask for a load balancer and get none.
-func (u unserved) among(objs []cluster.Object, p parts) []cluster.Ref {
+// unservedObjects returns the objects of a list that ask for a load balancer and get none.
+func (u unserved) unservedObjects(objs []cluster.Object, p parts) []cluster.Ref {
 	var out []cluster.Ref
 	for _, obj := range objs {
-		if u.asks(obj, p) {
+		if u.asksForLoadBalancer(obj, p) {
 			out = append(out, cluster.RefOf(obj))
 		}
 	}
@@ -55,26 +55,26 @@ func (u unserved) among(objs []cluster.Object, p parts) []cluster.Ref {
 // does.
 func Unserved(d *Source, store *cluster.Memory, obj cluster.Object) string {
 	u := unserved{store, d.Config}
-	if !u.asks(obj, parts{store: store, frontends: controller.Frontends(d.Config)}) {
+	if !u.asksForLoadBalancer(obj, parts{store: store, frontends: controller.Frontends(d.Config)}) {
 		return ""
 	}
-	return u.why(cluster.RefOf(obj))
+	return u.reasonAndFix(cluster.RefOf(obj))
 }
 
-func (u unserved) asks(obj cluster.Object, p parts) bool {
+func (u unserved) asksForLoadBalancer(obj cluster.Object, p parts) bool {
 	if _, mistyped := unservedpkg.Of(cluster.NewView(u.store), obj, u.options()); mistyped {
 		return true
 	}
 	ref := cluster.RefOf(obj)
 	switch {
 	case ref.Kind == cluster.KindIngress, ref.Kind == cluster.KindGateway, ref.Kind == cluster.KindGlobalAccelerator:
-		return len(p.madeUpBy(obj)) == 0
+		return len(p.stacksOfMember(obj)) == 0
 	case ref.Kind == cluster.KindService:
-		return obj.(*corev1.Service).Spec.Type == corev1.ServiceTypeLoadBalancer && len(p.madeUpBy(obj)) == 0
+		return obj.(*corev1.Service).Spec.Type == corev1.ServiceTypeLoadBalancer && len(p.stacksOfMember(obj)) == 0
 	case slices.Contains(cluster.RouteKinds, ref.Kind):
 		parents, _ := cluster.RouteParents(obj)
 		for _, parent := range parents {
-			if in, err := u.store.Get(ParentRef(ref.Namespace, parent)); err == nil && in != nil && (cluster.RefOf(in).Kind != cluster.KindGateway || len(p.madeUpBy(in)) > 0) {
+			if in, err := u.store.Get(ParentRef(ref.Namespace, parent)); err == nil && in != nil && (cluster.RefOf(in).Kind != cluster.KindGateway || len(p.stacksOfMember(in)) > 0) {
 				return false
 			}
 		}

@@ -90,8 +90,8 @@ type migrateCommand struct {
 	outputDir, outputFormat, split string
 }
 
-// wrong checks the flags, in the order in which the tool does that users come from.
-func (m *migrateCommand) wrong(cmd *cobra.Command) error {
+// checkFlags checks the flags, in the order in which the tool does that users come from.
+func (m *migrateCommand) checkFlags(cmd *cobra.Command) error {
 	given := func(name string) bool { return cmd.Flags().Changed(name) }
 	if m.inputDir != "" {
 		m.Files = append([]string{m.inputDir}, m.Files...)
@@ -139,8 +139,8 @@ func (m *migrateCommand) run(cmd *cobra.Command, args []string) error {
 	if err := m.form.Check(); err != nil {
 		return err
 	}
-	if err := m.wrong(cmd); err != nil {
-		return output.WrongUse(fmt.Errorf("%w; %s", err, output.SeeHelp(cmd)))
+	if err := m.checkFlags(cmd); err != nil {
+		return output.UsageErrorOf(fmt.Errorf("%w; %s", err, output.SeeHelp(cmd)))
 	}
 	if err := m.Parse(args, cmp.Or(append(slices.Clone(m.namespaces), m.NamespaceOfObjects())...)); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (m *migrateCommand) run(cmd *cobra.Command, args []string) error {
 	if m.Config.ClusterName == "" {
 		m.Config.ClusterName = "unnamed" // it is part of names of AWS resources alone
 	}
-	store, err := reduced(read)
+	store, err := migratedObjects(read)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (m *migrateCommand) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case m.inPlace && !slices.ContainsFunc(doc.Groups, func(g Group) bool { return g.Gateway != "" }):
 		return errors.New("--in-place: nothing is translated, so there is no Gateway that could take over a load balancer; correct what the notes name")
-	case !doc.lossy():
+	case !doc.losesAnything():
 		return nil
 	case m.check:
 		return output.ErrChanges
@@ -200,7 +200,7 @@ func (m *migrateCommand) show(w io.Writer, doc Document) error {
 	case "text":
 		showText(w, doc)
 		if len(doc.Files) > 0 {
-			fmt.Fprintln(w, m.steps.written(m.outputDir, m.inPlace))
+			fmt.Fprintln(w, m.steps.afterWrite(m.outputDir, m.inPlace))
 		}
 	case "markdown":
 		showMarkdown(w, doc)
@@ -213,8 +213,9 @@ func (m *migrateCommand) show(w io.Writer, doc Document) error {
 // needed are the kinds that a translation reads.
 var needed = []cluster.Kind{cluster.KindIngress, cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindService, cluster.KindNamespace}
 
-// reduced returns a store with what a translation reads: what else is in a cluster, such as Gateways, is not part of it.
-func reduced(from *cluster.Memory) (*cluster.Memory, error) {
+// migratedObjects returns a store with what a translation reads: what else is in a cluster, such as Gateways, is not
+// part of it.
+func migratedObjects(from *cluster.Memory) (*cluster.Memory, error) {
 	store, err := cluster.NewMemory(clock.RealClock{})
 	if err != nil {
 		return nil, err
@@ -240,7 +241,7 @@ func (m *migrateCommand) translate(store *cluster.Memory) (Document, migrate.Res
 	if key, value, ok := m.Config.SecretsLabel(); ok {
 		opt.SecretLabels = map[string]string{key: value}
 	}
-	if err := standIns(store, opt.SecretLabels, m.Env.Time()); err != nil {
+	if err := addPlaceholderSecrets(store, opt.SecretLabels, m.Env.Time()); err != nil {
 		return Document{}, migrate.Result{}, err
 	}
 	opt.ImportSecrets, opt.ImportForGateways = m.Config.Imports(config.IngressSecrets), m.Config.Imports(config.GatewaySecrets)
@@ -283,7 +284,7 @@ func (m *migrateCommand) selected(id model.StackID, members []finding.Ref) (bool
 	case id.Namespace == "" && len(input.Narrowed(&m.Source, cluster.KindIngress)) > 0:
 		return true, fmt.Sprintf("you may list the Ingresses of namespace %q alone, and the IngressGroup may have members in others, whose requests a part of it would take; have it translated by someone who may list all, or bind the rules of config/rbac with the verbs get and list", m.Namespace)
 	case len(others) > 0:
-		return true, fmt.Sprintf("Ingresses %s share the load balancer and are not chosen, and a part of an IngressGroup would take the requests of the others; choose them too", output.Few(others))
+		return true, fmt.Sprintf("Ingresses %s share the load balancer and are not chosen, and a part of an IngressGroup would take the requests of the others; choose them too", output.JoinFirst(others))
 	}
 	return true, ""
 }

@@ -157,8 +157,8 @@ func (d *Document) addUnavailable(unavailable []cluster.Kind) {
 	}
 }
 
-// lossy reports whether something is lost or differs, or could not be compared.
-func (d Document) lossy() bool {
+// losesAnything reports whether something is lost or differs, or could not be compared.
+func (d Document) losesAnything() bool {
 	return slices.ContainsFunc(d.Groups, func(g Group) bool {
 		return g.Gateway == "" || len(g.Differences)+len(g.Partial) > 0 || slices.ContainsFunc(g.Notes, func(n Note) bool { return n.Severity == migrate.Lost.String() })
 	})

@@ -17,9 +17,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// standIns adds a Secret for each TLS Secret that Ingresses name, all with one certificate. The real ones are not read: which
-// certificate is in them makes no difference to a translation.
-func standIns(store *cluster.Memory, labels map[string]string, now time.Time) error {
+// addPlaceholderSecrets adds a Secret for each TLS Secret that Ingresses name, all with one certificate. The real ones
+// are not read: which certificate is in them makes no difference to a translation.
+func addPlaceholderSecrets(store *cluster.Memory, labels map[string]string, now time.Time) error {
 	cert, key, err := selfSigned(now)
 	if err != nil {
 		return err

@@ -121,7 +121,7 @@ func (s *statusCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	for _, name := range []string{"filename", "files-only", "observed", "record"} {
 		if cmd.Flags().Changed(name) {
-			return output.WrongUse(fmt.Errorf("--%s is not read by status, which is about what the cluster and AWS have; leave it out", name))
+			return output.UsageErrorOf(fmt.Errorf("--%s is not read by status, which is about what the cluster and AWS have; leave it out", name))
 		}
 	}
 	if err := s.Parse(args, s.NamespaceOfObjects()); err != nil {
@@ -135,7 +135,7 @@ func (s *statusCommand) run(cmd *cobra.Command, args []string) error {
 	if s.form.Text() {
 		showStatus(cmd.OutOrStdout(), s.form.Out(), doc)
 		if len(doc.LoadBalancers) == 0 {
-			s.WhyNot(s.form.Out(), s.store)
+			s.ReportUnserved(s.form.Out(), s.store)
 		}
 	} else if err := s.form.Document(doc); err != nil {
 		return err

@@ -30,7 +30,7 @@ func (s *statusCommand) unreadable() string {
 		for _, k := range kinds {
 			out = append(out, string(k))
 		}
-		return output.Few(out)
+		return output.JoinFirst(out)
 	}
 	if kinds := input.Unavailable(&s.Source, decisive...); len(kinds) > 0 {
 		return "you may not list " + names(kinds) + fix
@@ -47,9 +47,10 @@ func off(kind model.Kind) error {
 	return fmt.Errorf("feature gate %[1]s is off; set --feature-gates=%[1]s=true on the controller, or here if the controller has it", gate)
 }
 
-// contradiction reports an object that shows a load balancer which AWS does not have with the tags that are looked for: with other
-// flags than the controller's, all that AWS shows is about something else. It is "" if there is none.
-func (s *statusCommand) contradiction(m move, members []model.Member, seen ...observed.Stack) string {
+// contradictingObject reports an object that shows a load balancer which AWS does not have with the tags that are
+// looked for: with other flags than the controller's, all that AWS shows is about something else. It is "" if there is
+// none.
+func (s *statusCommand) contradictingObject(m move, members []model.Member, seen ...observed.Stack) string {
 	var names []string
 	for _, have := range seen {
 		lbs := have.LoadBalancers
@@ -75,7 +76,7 @@ func (s *statusCommand) contradiction(m move, members []model.Member, seen ...ob
 		}
 		has := "has none"
 		if names = slices.DeleteFunc(names, func(n string) bool { return n == "" }); len(names) > 0 {
-			has = "has " + output.Few(slices.Compact(names))
+			has = "has " + output.JoinFirst(slices.Compact(names))
 		}
 		return fmt.Sprintf("%s shows the load balancer %q, and AWS %s with the tags of cluster %q for %s in VPC %s; it was changed a moment ago, or these flags or credentials are not the controller's: check --cluster-name, --aws-region, --aws-vpc-id and AWS_PROFILE",
 			ref, finding.Cut(shown), has, s.Config.ClusterName, m.from.Title(), s.VPC)
@@ -83,9 +84,9 @@ func (s *statusCommand) contradiction(m move, members []model.Member, seen ...ob
 	return ""
 }
 
-// abandoned returns an object with the finalizer of a stack that is no member of it and is not being deleted: another
-// class has it now, or the flags are not those under which it got the finalizer.
-func (s *statusCommand) abandoned(from model.StackID, asked model.Stack) (cluster.Ref, bool) {
+// abandonedObject returns an object with the finalizer of a stack that is no member of it and is not being deleted:
+// another class has it now, or the flags are not those under which it got the finalizer.
+func (s *statusCommand) abandonedObject(from model.StackID, asked model.Stack) (cluster.Ref, bool) {
 	v := cluster.NewView(s.store)
 	for _, obj := range s.store.All(cluster.Kind(from.Kind)) {
 		ref := cluster.RefOf(obj)

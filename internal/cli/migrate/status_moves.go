@@ -47,14 +47,14 @@ func (s *statusCommand) moves(ctx context.Context) (out []move) {
 			if m.from, m.fault = naming.ParseAdopt(gw.GetNamespace(), value); m.by.Kind == "" {
 				m.by = model.StackID{Kind: cmp.Or(m.from.Kind.Adopter(), model.ALBGateway), Namespace: gw.GetNamespace(), Name: gw.GetName()}
 			}
-			if s.about(m) {
+			if s.concernsMove(m) {
 				add(m)
 			}
 		}
 		if !m.unserved && slices.Contains(gw.GetFinalizers(), naming.Finalizer(m.by)) {
-			if from, ok := s.takenBy(ctx, m.by); ok {
+			if from, ok := s.takenOverBy(ctx, m.by); ok {
 				m.from, m.fault = from, nil
-				if s.about(m) {
+				if s.concernsMove(m) {
 					add(m)
 				}
 			}
@@ -63,7 +63,7 @@ func (s *statusCommand) moves(ctx context.Context) (out []move) {
 	for _, obj := range s.store.All(cluster.KindIngress) {
 		for _, id := range s.frontends[model.Ingress].Stacks(v, obj) {
 			m := move{from: id}
-			if !s.about(m) || id.Kind != model.Ingress || slices.ContainsFunc(out, func(o move) bool { return o.from == id }) {
+			if !s.concernsMove(m) || id.Kind != model.Ingress || slices.ContainsFunc(out, func(o move) bool { return o.from == id }) {
 				continue
 			}
 			if a := s.draft(ctx, id).Have.Facts.Adopter; a != nil && !a.Unmarked {
@@ -75,16 +75,16 @@ func (s *statusCommand) moves(ctx context.Context) (out []move) {
 	return out
 }
 
-// takenBy returns the stack whose load balancer a Gateway has taken over, by the tags in AWS.
-func (s *statusCommand) takenBy(ctx context.Context, by model.StackID) (model.StackID, bool) {
+// takenOverBy returns the stack whose load balancer a Gateway has taken over, by the tags in AWS.
+func (s *statusCommand) takenOverBy(ctx context.Context, by model.StackID) (model.StackID, bool) {
 	live := s.draft(ctx, by).Have.Live(model.LoadBalancerID)
-	from, tagged := handover.From(live)
+	from, tagged := handover.PreviousStack(live)
 	return from, tagged && handover.Claimed(by, live)
 }
 
-// about reports whether the command is about a move.
-func (s *statusCommand) about(m move) bool {
-	chosen := input.Chosen(&s.Source)
+// concernsMove reports whether the command is about a move.
+func (s *statusCommand) concernsMove(m move) bool {
+	chosen := input.ChosenStacks(&s.Source)
 	switch {
 	case s.All || s.Namespace == "" && len(s.Named) == 0:
 		return true

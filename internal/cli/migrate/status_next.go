@@ -40,8 +40,8 @@ func stepsOf(cmd *cobra.Command) steps {
 	return out
 }
 
-// next sets what is to be done, and the commands for it.
-func (s steps) next(out *Status, m move) {
+// setNextSteps sets what is to be done, and the commands for it.
+func (s steps) setNextSteps(out *Status, m move) {
 	gateway := "gateway/" + m.by.Name
 	plan := s.fulcrumLine("plan", gateway, "-n", m.by.Namespace)
 	annotate := func(annotation string) string {
@@ -108,8 +108,8 @@ func (s steps) translate(from model.StackID, inPlace bool) string {
 	return s.fulcrumLine(append(args, "--namespaces="+from.Namespace, "--ingress-name="+from.Name)...)
 }
 
-// written returns what follows when manifests were written to a directory.
-func (s steps) written(dir string, inPlace bool) string {
+// afterWrite returns what follows when manifests were written to a directory.
+func (s steps) afterWrite(dir string, inPlace bool) string {
 	out := "next: read them, then " + s.kubectlLine("apply", "-R", "-f", dir)
 	if inPlace {
 		out += "; " + s.fulcrumLine("migrate", "status") + " shows what follows"

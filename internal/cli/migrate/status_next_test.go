@@ -17,8 +17,8 @@ func TestCommandsToCopyAreQuoted(t *testing.T) {
 	for name, tc := range map[string]struct{ got, want string }{
 		"a flag":             {s.fulcrumLine("plan"), `fulcrum plan '--kubeconfig=/a b/it'\''s'`},
 		"a name":             {s.kubectlLine("get", "x;rm -rf $(y)"), `kubectl get 'x;rm -rf $(y)'`},
-		"manifests":          {other.written("a b", false), "next: read them, then kubectl apply -R -f 'a b' --context=b"},
-		"manifests in place": {other.written("out", true), "next: read them, then kubectl apply -R -f out --context=b; fulcrum migrate status --context=b shows what follows"},
+		"manifests":          {other.afterWrite("a b", false), "next: read them, then kubectl apply -R -f 'a b' --context=b"},
+		"manifests in place": {other.afterWrite("out", true), "next: read them, then kubectl apply -R -f out --context=b; fulcrum migrate status --context=b shows what follows"},
 		"beside it":          {(steps{program: "fulcrum"}).translate(model.StackID{Kind: model.Ingress, Namespace: "a", Name: "b"}, false), "fulcrum migrate --from-cluster --namespaces=a --ingress-name=b"},
 		"a group":            {s.translate(model.StackID{Kind: model.Ingress, Name: "a|b"}, true), `fulcrum migrate --from-cluster --in-place '--group=a|b' '--kubeconfig=/a b/it'\''s'`},
 	} {

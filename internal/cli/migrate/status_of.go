@@ -32,7 +32,7 @@ func (s *statusCommand) status(ctx context.Context, m move) Status {
 	if reason != "" {
 		out.State, out.Reason, out.Obstacles = handover.Indeterminate, finding.Printable(finding.CutTo(input.LongestWarning, reason)), []output.Finding{}
 	}
-	s.steps.next(&out, m)
+	s.steps.setNextSteps(&out, m)
 	return out
 }
 
@@ -57,7 +57,7 @@ func (s *statusCommand) ofIngresses(ctx context.Context, m move, out *Status) (u
 	case s.frontends[m.from.Kind.Adopter()] == nil:
 		out.Notes = append(out.Notes, off(m.from.Kind.Adopter()).Error())
 	}
-	return s.contradiction(m, d.Asked.Members, d.Have)
+	return s.contradictingObject(m, d.Asked.Members, d.Have)
 }
 
 // statusOfMove returns the status of a load balancer for which a Gateway asks, or which it has. It returns why it is
@@ -92,7 +92,7 @@ func (s *statusCommand) statusOfMove(ctx context.Context, m move, out *Status) (
 		return o.err.Error()
 	}
 	out.Members = objects(append(slices.Clone(o.Asked.Members), o.Asked.Leaving...))
-	if why := s.contradiction(m, slices.Concat(o.Asked.Members, g.Asked.Members), g.Have, o.Have); why != "" {
+	if why := s.contradictingObject(m, slices.Concat(o.Asked.Members, g.Asked.Members), g.Have, o.Have); why != "" {
 		return why
 	}
 	out.State = handover.StateOf(handover.Seen{Gateway: g.Asked, Other: o.Asked, Have: g.Have, Found: g.Findings})
@@ -100,7 +100,7 @@ func (s *statusCommand) statusOfMove(ctx context.Context, m move, out *Status) (
 	case handover.InIngress:
 		out.Gateway = "" // it asks for another one
 	case handover.Shadow, handover.Refused:
-		obstacles := handover.InTheWay(g.Findings)
+		obstacles := handover.TakeOverObstacles(g.Findings)
 		if g.Asked.Empty() {
 			obstacles = errorsOf(g.Findings)
 		}
@@ -109,7 +109,7 @@ func (s *statusCommand) statusOfMove(ctx context.Context, m move, out *Status) (
 		}
 		out.Obstacles = output.Findings(obstacles)
 	case handover.Adopted, handover.Released:
-		if ref, ok := s.abandoned(m.from, o.Asked); ok {
+		if ref, ok := s.abandonedObject(m.from, o.Asked); ok {
 			return fmt.Sprintf("%s has the finalizer of the controller, and with these flags no class of the controller serves it; it was taken out of management a moment ago, its class is missing, or the flags are not the controller's", ref)
 		}
 	}

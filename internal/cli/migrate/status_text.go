@@ -32,7 +32,7 @@ func showStatus(plain, w io.Writer, doc StatusDocument) {
 		if s.Reason != "" {
 			fmt.Fprintf(w, "# not known: %s\n", s.Reason)
 		}
-		output.Some(s.Obstacles, mostObstacles,
+		output.ShowFirst(s.Obstacles, mostObstacles,
 			func(f output.Finding) { fmt.Fprintf(w, "# in the way: %s\n", f.Message) },
 			func(n int) { fmt.Fprintf(w, "# … and %s, which -o json shows\n", output.Amount(n, "more finding")) })
 		for _, n := range s.Notes {

@@ -19,13 +19,13 @@ func writeJSON(w io.Writer, v any) error {
 	if err := out.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, escaped(doc.String()))
+	_, err := io.WriteString(w, escapeControlCharacters(doc.String()))
 	return err
 }
 
-// escaped returns a JSON document with escapes for what does not show as what it is, such as the control characters
-// above ASCII, which the encoder leaves as they are. Its values stay the same.
-func escaped(doc string) string {
+// escapeControlCharacters returns a JSON document with escapes for what does not show as what it is, such as the
+// control characters above ASCII, which the encoder leaves as they are. Its values stay the same.
+func escapeControlCharacters(doc string) string {
 	var out strings.Builder
 	for _, r := range doc {
 		switch {

@@ -35,7 +35,7 @@ func (o *Form) Check() error {
 		return nil
 	}
 	last := len(o.forms) - 1
-	return WrongUse(fmt.Errorf("--output %q is none of %s and %s; %s", o.Kind, strings.Join(o.forms[:last], ", "), o.forms[last], SeeHelp(o.command)))
+	return UsageErrorOf(fmt.Errorf("--output %q is none of %s and %s; %s", o.Kind, strings.Join(o.forms[:last], ", "), o.forms[last], SeeHelp(o.command)))
 }
 
 // Text reports whether the answer is in readable form.

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Few joins texts, the first ten of many.
-func Few(texts []string) string {
+// JoinFirst joins texts, the first ten of many.
+func JoinFirst(texts []string) string {
 	const most = 10
 	if more := len(texts) - most; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], ", "), more)
@@ -52,8 +52,8 @@ func Amount(n int, of string) string {
 	return fmt.Sprintf("%d %ss", n, of)
 }
 
-// Some shows the first of a list, and how many more there are.
-func Some[T any](list []T, most int, show func(T), more func(int)) {
+// ShowFirst shows the first of a list, and how many more there are.
+func ShowFirst[T any](list []T, most int, show func(T), more func(int)) {
 	for _, x := range list[:min(len(list), most)] {
 		show(x)
 	}

@@ -17,8 +17,8 @@ type UsageError struct {
 	Code int
 }
 
-// WrongUse returns the error of a command line that a command does not take.
-func WrongUse(err error) error { return UsageError{err, ExitFailed} }
+// UsageErrorOf returns the error of a command line that a command does not take.
+func UsageErrorOf(err error) error { return UsageError{err, ExitFailed} }
 
 // Exit codes. That of a wrong flag of a command is 1, since 2 is an answer of plan.
 const (
@@ -36,11 +36,11 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return nil
 	case cmd.HasParent():
-		return WrongUse(fmt.Errorf("%q takes no argument, not %q; %s", cmd.CommandPath(), args[0], SeeHelp(cmd)))
+		return UsageErrorOf(fmt.Errorf("%q takes no argument, not %q; %s", cmd.CommandPath(), args[0], SeeHelp(cmd)))
 	case args[0] == "true" || args[0] == "false":
-		return WrongUse(fmt.Errorf("argument %q without a flag; write a boolean flag as --flag=%s", args[0], args[0]))
+		return UsageErrorOf(fmt.Errorf("argument %q without a flag; write a boolean flag as --flag=%s", args[0], args[0]))
 	}
-	return WrongUse(fmt.Errorf("unknown command %q; nothing is started; %s%s", args[0], didYouMean(cmd, args[0]), SeeHelp(cmd)))
+	return UsageErrorOf(fmt.Errorf("unknown command %q; nothing is started; %s%s", args[0], didYouMean(cmd, args[0]), SeeHelp(cmd)))
 }
 
 func didYouMean(cmd *cobra.Command, typed string) string {
@@ -95,7 +95,7 @@ func NewHelp(root *cobra.Command) *cobra.Command {
 			cmd, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
 				name := strings.Join(args, " ")
-				return WrongUse(fmt.Errorf("unknown command %q; %s%s", name, didYouMean(root, name), SeeHelp(root)))
+				return UsageErrorOf(fmt.Errorf("unknown command %q; %s%s", name, didYouMean(root, name), SeeHelp(root)))
 			}
 			return cmd.Help()
 		},

@@ -121,25 +121,25 @@ func (c AcceleratorComparer) accelerators() (out []Accelerator) {
 	}
 	if w := c.desired.Accelerator; w != nil && w.Shared == "" && chosen.Live == nil {
 		out = append(out, Accelerator{
-			compared: c.made(plan.AcceleratorAddress), Name: w.Name, AddressType: w.AddressType, Enabled: true, Addresses: append([]string{}, w.Addresses...),
+			compared: c.compareMissing(plan.AcceleratorAddress), Name: w.Name, AddressType: w.AddressType, Enabled: true, Addresses: append([]string{}, w.Addresses...),
 			Listeners: c.acceleratorListeners(chosen.Listeners, nil, compared{}),
 		})
 	}
 	return out
 }
 
-// made returns how something compares that AWS lacks.
-func (c AcceleratorComparer) made(at plan.Address) compared {
+// compareMissing returns how something compares that AWS lacks.
+func (c AcceleratorComparer) compareMissing(at plan.Address) compared {
 	for _, s := range c.steps[at] {
 		if s.Verb == plan.Create {
-			return created(s)
+			return compareCreated(s)
 		}
 	}
-	return c.notMade()
+	return c.compareNotPlanned()
 }
 
-// below returns how a part compares: what it is part of may go with all that is in it.
-func below(of, is compared) compared {
+// compareNested returns how a part compares: what it is part of may go with all that is in it.
+func compareNested(of, is compared) compared {
 	if of.State == surplus && is.State != surplus {
 		is.State, is.Changes, is.Note = surplus, nil, ""
 	}
@@ -167,12 +167,12 @@ func (c AcceleratorComparer) acceleratorListeners(chosen []resolved.AcceleratorL
 					w = x.Desired
 				}
 			}
-			add(below(of, c.compared(l.ARN)), l.Protocol, l.Ports, l.SourceIP, w, l.Groups)
+			add(compareNested(of, c.compared(l.ARN)), l.Protocol, l.Ports, l.SourceIP, w, l.Groups)
 		}
 	}
 	for _, x := range chosen {
 		if w := x.Desired; x.Live == nil {
-			add(c.made(plan.Address{Kind: plan.AcceleratorListener, ID: w.ID}), w.Protocol, w.Ports, w.SourceIP, w, nil)
+			add(c.compareMissing(plan.Address{Kind: plan.AcceleratorListener, ID: w.ID}), w.Protocol, w.Ports, w.SourceIP, w, nil)
 		}
 	}
 	return out
@@ -185,7 +185,7 @@ func (c AcceleratorComparer) endpointGroups(desired []model.EndpointGroup, live 
 		others = x.Others
 	}
 	for _, g := range live {
-		one := EndpointGroup{compared: below(of, c.compared(g.ARN)), Region: g.Region, Owner: others[g.ARN], Dial: int32(g.Dial), PortOverrides: plan.OverridesText(g.Overrides)}
+		one := EndpointGroup{compared: compareNested(of, c.compared(g.ARN)), Region: g.Region, Owner: others[g.ARN], Dial: int32(g.Dial), PortOverrides: plan.OverridesText(g.Overrides)}
 		var w model.EndpointGroup
 		if i := slices.IndexFunc(desired, func(w model.EndpointGroup) bool { return w.Region == g.Region }); i >= 0 {
 			w = desired[i]
@@ -201,7 +201,7 @@ func (c AcceleratorComparer) endpointGroups(desired []model.EndpointGroup, live 
 		if slices.ContainsFunc(live, func(g observed.EndpointGroup) bool { return g.Region == w.Region }) {
 			continue
 		}
-		is := c.made(plan.Address{Kind: plan.EndpointGroup, ID: w.ID})
+		is := c.compareMissing(plan.Address{Kind: plan.EndpointGroup, ID: w.ID})
 		one := EndpointGroup{compared: is, Region: w.Region, Dial: w.Dial, PortOverrides: plan.OverridesText(w.Overrides), From: OriginText(w.Origin), Endpoints: []Endpoint{}}
 		for _, e := range w.Endpoints {
 			one.Endpoints = append(one.Endpoints, c.endpoint(compared{State: missing, Note: unready(e)}, e))
@@ -240,7 +240,7 @@ func (c AcceleratorComparer) endpoints(desired []model.Endpoint, g observed.Endp
 			}
 		case plan.AddEndpoints:
 			for _, e := range do.Endpoints {
-				is[e.ID] = created(s)
+				is[e.ID] = compareCreated(s)
 			}
 		}
 	}
@@ -250,7 +250,7 @@ func (c AcceleratorComparer) endpoints(desired []model.Endpoint, g observed.Endp
 			state = compared{State: live}
 		}
 		one := c.Endpoint(e)
-		one.compared = below(of, state)
+		one.compared = compareNested(of, state)
 		if i := slices.IndexFunc(desired, func(w model.Endpoint) bool { return w.ID == e.ID }); i >= 0 {
 			one.From = OriginText(desired[i].Origin)
 		}
@@ -262,7 +262,7 @@ func (c AcceleratorComparer) endpoints(desired []model.Endpoint, g observed.Endp
 		}
 		state, ok := is[w.ID]
 		if !ok {
-			state = c.notMade()
+			state = c.compareNotPlanned()
 		}
 		out = append(out, c.endpoint(state, w))
 	}
@@ -322,7 +322,7 @@ type Other struct {
 
 // Text returns the endpoint group in words.
 func (o Other) Text() string {
-	return fmt.Sprintf("endpoint group %s of listener %s, traffic dial %d%%, %d of %d endpoints serving, %s, left alone", o.Region, o.Listener, o.Dial, o.Serving, o.Endpoints, OfOther(o.Owner))
+	return fmt.Sprintf("endpoint group %s of listener %s, traffic dial %d%%, %d of %d endpoints serving, %s, left alone", o.Region, o.Listener, o.Dial, o.Serving, o.Endpoints, OwnerText(o.Owner))
 }
 
 // OthersOf returns the endpoint groups of the accelerator of a draft that are not its object's.
@@ -357,7 +357,7 @@ const mostOthers = 50
 
 // ShowOthers prints the endpoint groups of others, each on a line that begins with a text.
 func ShowOthers(w io.Writer, before string, others []Other) {
-	output.Some(others, mostOthers, func(o Other) { fmt.Fprintf(w, "%s%s\n", before, o.Text()) },
+	output.ShowFirst(others, mostOthers, func(o Other) { fmt.Fprintf(w, "%s%s\n", before, o.Text()) },
 		func(n int) { fmt.Fprintf(w, "%s… and %d more endpoint groups of others\n", before, n) })
 }
 
@@ -373,8 +373,8 @@ func (s Stack) endpoints() (out []Endpoint) {
 	return out
 }
 
-// leading adds to which load balancers, by ARN, the GlobalAccelerator of a stack leads.
-func (s Stack) leading(to map[string][]output.Object) {
+// addAccelerators adds to which load balancers, by ARN, the GlobalAccelerator of a stack leads.
+func (s Stack) addAccelerators(to map[string][]output.Object) {
 	namespace, name, _ := strings.Cut(s.ID, "/")
 	of := output.Object{Kind: s.Kind, Namespace: namespace, Name: name}
 	for _, e := range s.endpoints() {

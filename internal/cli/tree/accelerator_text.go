@@ -27,15 +27,15 @@ func (t Text) Accelerator(a Accelerator) {
 	}
 	t.compared(a.compared, 0, strings.Join(append([]string{text}, more...), ", "))
 	if a.Owner != "" {
-		t.line(live, 1, OfOther(a.Owner)+"; only endpoint groups without an owner are those of this object")
+		t.line(live, 1, OwnerText(a.Owner)+"; only endpoint groups without an owner are those of this object")
 	}
 	for _, l := range a.Listeners {
 		t.acceleratorListener(l)
 	}
 }
 
-// OfOther returns whose something is. Tags say it, which others write.
-func OfOther(owner string) string { return "of " + finding.Printable(finding.Cut(owner)) }
+// OwnerText returns whose something is. Tags say it, which others write.
+func OwnerText(owner string) string { return "of " + finding.Printable(finding.Cut(owner)) }
 
 // orDash stands for a name that is made once the region is known.
 func orDash(name string) string {
@@ -60,10 +60,10 @@ func (t Text) acceleratorListener(l AcceleratorListener) {
 			text += ", port overrides " + g.PortOverrides
 		}
 		if g.Owner != "" {
-			text += ", " + OfOther(g.Owner) + ", left alone"
+			text += ", " + OwnerText(g.Owner) + ", left alone"
 		}
 		t.compared(g.compared, 2, withFrom(text, g.From))
-		output.Some(g.Endpoints, mostEndpoints, t.endpoint, func(n int) { t.line(live, 3, fmt.Sprintf("… and %d more endpoints", n)) })
+		output.ShowFirst(g.Endpoints, mostEndpoints, t.endpoint, func(n int) { t.line(live, 3, fmt.Sprintf("… and %d more endpoints", n)) })
 		if len(g.Endpoints) == 0 {
 			t.line(live, 3, "no endpoints")
 		}
@@ -98,7 +98,7 @@ func (e Endpoint) Text() string {
 		for _, o := range e.Objects {
 			refs = append(refs, finding.Ref(o).String())
 		}
-		text = "of " + output.Few(refs)
+		text = "of " + output.JoinFirst(refs)
 	}
 	text += ", " + plan.EndpointOfGroup{Weight: e.Weight, ClientIP: e.ClientIP}.Text()
 	if e.Health != "" {
@@ -129,11 +129,11 @@ func (g *graph) accelerator(s Stack, a Accelerator) {
 		for _, eg := range l.EndpointGroups {
 			text := fmt.Sprintf("endpoint group\n%s %d%%", eg.Region, eg.Dial)
 			if eg.Owner != "" {
-				text += "\n" + OfOther(eg.Owner)
+				text += "\n" + OwnerText(eg.Owner)
 			}
 			group := g.node("", text, part, eg.State)
 			g.edge(listener, group)
-			output.Some(eg.Endpoints, mostEndpoints, func(e Endpoint) { g.endpoint(group, e) }, func(n int) { g.edge(group, g.more(n, "endpoints")) })
+			output.ShowFirst(eg.Endpoints, mostEndpoints, func(e Endpoint) { g.endpoint(group, e) }, func(n int) { g.edge(group, g.more(n, "endpoints")) })
 		}
 	}
 }

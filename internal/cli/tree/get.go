@@ -91,7 +91,7 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	defer input.ShowUnserved(g.form.Out(), &g.Source, g.store)
 	if len(doc.LoadBalancers) == 0 {
 		fmt.Fprintln(g.form.Out(), NoStacks)
-		g.WhyNot(g.form.Out(), g.store)
+		g.ReportUnserved(g.form.Out(), g.store)
 		return nil
 	}
 	return doc.table(g.form.Out(), g.Env.Time())
@@ -109,7 +109,7 @@ func (g *getCommand) lines(s Stack) []getLoadBalancer {
 	}
 	var out []getLoadBalancer
 	for _, lb := range s.LoadBalancers {
-		one := base.with(s.TargetGroups, lb.groups)
+		one := base.withTargetsOf(s.TargetGroups, lb.groups)
 		one.Name, one.Type, one.DNSName, one.State = lb.Name, lb.Type, lb.DNSName, lb.Status
 		if lb.State == missing || lb.State == surplus {
 			one.State = string(lb.State)
@@ -120,13 +120,13 @@ func (g *getCommand) lines(s Stack) []getLoadBalancer {
 		out = append(out, a.line(base))
 	}
 	if len(out) == 0 {
-		out = append(out, base.with(nil, nil))
+		out = append(out, base.withTargetsOf(nil, nil))
 	}
 	return out
 }
 
-// with returns the line with the targets of those of some target groups that have one of the ARNs.
-func (one getLoadBalancer) with(groups []TargetGroup, arns map[string]bool) getLoadBalancer {
+// withTargetsOf returns the line with the targets of those of some target groups that have one of the ARNs.
+func (one getLoadBalancer) withTargetsOf(groups []TargetGroup, arns map[string]bool) getLoadBalancer {
 	if healthy, targets, known := counted(groups, arns); known {
 		one.Healthy, one.Targets = &healthy, &targets
 	}

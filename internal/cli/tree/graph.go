@@ -47,14 +47,14 @@ func graphOf(all Document) *graph {
 		for _, lb := range s.LoadBalancers {
 			lbNode := g.loadBalancer(stack, lb.Type, lb.ARN, lb.Name)
 			g.nodes[lbNode].state = lb.State
-			output.Some(s.Members, output.MostMembers, func(m output.Object) {
+			output.ShowFirst(s.Members, output.MostMembers, func(m output.Object) {
 				ref := finding.Ref(m).String()
 				g.edge(g.node(ref, ref, object, live), lbNode)
 			}, func(n int) { g.edge(g.more(n, "objects"), lbNode) })
-			output.Some(lb.Listeners, MostListeners, func(l Listener) { g.listener(stack, lbNode, l) },
+			output.ShowFirst(lb.Listeners, MostListeners, func(l Listener) { g.listener(stack, lbNode, l) },
 				func(n int) { g.edge(lbNode, g.more(n, "listeners")) })
 		}
-		output.Some(s.TargetGroups, MostTargetGroups, func(t TargetGroup) { g.targetGroup(stack, t) }, func(int) {})
+		output.ShowFirst(s.TargetGroups, MostTargetGroups, func(t TargetGroup) { g.targetGroup(stack, t) }, func(int) {})
 	}
 	return g
 }
@@ -62,20 +62,20 @@ func graphOf(all Document) *graph {
 func (g *graph) listener(stack string, lb int, l Listener) {
 	at := g.node("", fmt.Sprintf("listener %s:%d", l.Protocol, l.Port), part, l.State)
 	g.edge(lb, at)
-	output.Some(l.Rules, MostRules, func(r Rule) {
+	output.ShowFirst(l.Rules, MostRules, func(r Rule) {
 		rule := g.node("", fmt.Sprintf("rule %d\n%s", r.Priority, r.Conditions), part, r.State)
 		g.edge(at, rule)
-		g.leads(stack, rule, r.Actions, r.TargetGroups)
+		g.drawActions(stack, rule, r.Actions, r.TargetGroups)
 	}, func(n int) { g.edge(at, g.more(n, "rules")) })
 	if l.Default != "" {
 		otherwise := g.node("", "otherwise", part, l.State)
 		g.edge(at, otherwise)
-		g.leads(stack, otherwise, l.Default, l.TargetGroups)
+		g.drawActions(stack, otherwise, l.Default, l.TargetGroups)
 	}
 }
 
-// leads draws what a rule does.
-func (g *graph) leads(stack string, rule int, actions string, groups []string) {
+// drawActions draws what a rule does.
+func (g *graph) drawActions(stack string, rule int, actions string, groups []string) {
 	for _, id := range groups {
 		g.edge(rule, g.node(stack+"|group|"+id, "target group\n"+id, part, live))
 	}
@@ -87,7 +87,7 @@ func (g *graph) leads(stack string, rule int, actions string, groups []string) {
 func (g *graph) targetGroup(stack string, t TargetGroup) {
 	at := g.node(stack+"|group|"+t.ID, "", part, t.State)
 	g.nodes[at].label, g.nodes[at].state = fmt.Sprintf("target group\n%s", t.ID), t.State
-	output.Some(t.Targets, mostTargets, func(x Target) {
+	output.ShowFirst(t.Targets, mostTargets, func(x Target) {
 		g.edge(at, g.node("", fmt.Sprintf("%s:%d\n%s", x.ID, x.Port, x.State), targetShape, targetState(x)))
 	}, func(n int) { g.edge(at, g.more(n, "targets")) })
 }

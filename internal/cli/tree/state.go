@@ -79,7 +79,7 @@ func (c *Comparer) compared(arn string) compared {
 		case s.Verb == plan.Delete:
 			out.State, out.Note, out.Replaced, out.Changes = surplus, waiting(s), s.Replaced, nil
 			return out
-		case s.Verb == plan.Update && !ofPart(s) && !plan.InKubernetes(s.Do):
+		case s.Verb == plan.Update && !isPartOfListener(s) && !plan.InKubernetes(s.Do):
 			out.State, out.Note = differs, cmp.Or(out.Note, waiting(s))
 			for _, f := range s.Fields() {
 				out.Changes = append(out.Changes, output.Field{Field: f.Path, From: f.From, To: f.To})
@@ -96,9 +96,9 @@ func waiting(s plan.Step) string {
 	return "waits for " + s.Wait.For
 }
 
-// ofPart reports whether a step about a listener is shown with its certificates and rules, or one about an endpoint group
-// with its endpoints.
-func ofPart(s plan.Step) bool {
+// isPartOfListener reports whether a step about a listener is shown with its certificates and rules, or one about an
+// endpoint group with its endpoints.
+func isPartOfListener(s plan.Step) bool {
 	switch s.Do.(type) {
 	case plan.AddCertificate, plan.RemoveCertificate, plan.SetPriorities, plan.AddEndpoints, plan.SetEndpoints, plan.RemoveEndpoints:
 		return true
@@ -106,8 +106,8 @@ func ofPart(s plan.Step) bool {
 	return false
 }
 
-// created returns how something compares that a step makes.
-func created(s plan.Step) compared {
+// compareCreated returns how something compares that a step makes.
+func compareCreated(s plan.Step) compared {
 	return compared{State: missing, Note: waiting(s), Replaced: s.Replaced}
 }
 
@@ -133,7 +133,7 @@ func (c *Comparer) loadBalancers() []LoadBalancer {
 		if do, ok := s.Do.(plan.CreateLoadBalancer); ok {
 			wanted[s.Address.ID] = true
 			out = append(out, LoadBalancer{
-				compared: created(s), Name: do.Name, Type: do.Type.String(), Scheme: do.Scheme,
+				compared: compareCreated(s), Name: do.Name, Type: do.Type.String(), Scheme: do.Scheme,
 				Listeners: c.listeners(s.Address.ID, []plan.Address{s.Address}, nil),
 			})
 		}
@@ -141,7 +141,7 @@ func (c *Comparer) loadBalancers() []LoadBalancer {
 	desired := c.desiredLoadBalancers()
 	for _, id := range []string{model.LoadBalancerID, model.FrontendNLBID} {
 		if lb := desired[id]; lb != nil && !wanted[id] {
-			out = append(out, LoadBalancer{compared: c.notMade(), Name: lb.Name, Type: lb.Type.String(), Scheme: lb.Scheme, Listeners: c.listeners(id, nil, nil)})
+			out = append(out, LoadBalancer{compared: c.compareNotPlanned(), Name: lb.Name, Type: lb.Type.String(), Scheme: lb.Scheme, Listeners: c.listeners(id, nil, nil)})
 		}
 	}
 	return out
@@ -174,8 +174,8 @@ func (c *Comparer) desiredLoadBalancers() map[string]*model.LoadBalancer {
 	return map[string]*model.LoadBalancer{model.LoadBalancerID: c.desired.LoadBalancer, model.FrontendNLBID: c.desired.FrontendNLB}
 }
 
-// notMade returns how something compares that is desired, and that the plan does not make.
-func (c *Comparer) notMade() compared {
+// compareNotPlanned returns how something compares that is desired, and that the plan does not make.
+func (c *Comparer) compareNotPlanned() compared {
 	if slices.ContainsFunc(c.Findings, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
 		return compared{State: missing, Note: "held, see the findings"}
 	}
@@ -207,7 +207,7 @@ func (c *Comparer) listeners(id string, at []plan.Address, lb *observed.LoadBala
 	for _, s := range c.Plan.Steps {
 		if do, ok := s.Do.(plan.CreateListener); ok && slices.Contains(at, do.LoadBalancer) {
 			out = append(out, Listener{
-				compared: created(s), Protocol: do.Settings.Protocol, Port: do.Settings.Port, Default: c.Actions(do.Settings.Default), TargetGroups: c.ForwardsTo(do.Settings.Default),
+				compared: compareCreated(s), Protocol: do.Settings.Protocol, Port: do.Settings.Port, Default: c.Actions(do.Settings.Default), TargetGroups: c.ForwardsTo(do.Settings.Default),
 				Certificates: c.newCertificates(do.Settings.Certificate, s.Address), Rules: c.rules(do.Settings.Port, []plan.Address{s.Address}, nil),
 			})
 		}
@@ -226,7 +226,7 @@ func (c *Comparer) heldListeners(id string, others []Listener) []Listener {
 	}
 	for _, l := range lb.Listeners {
 		if !slices.ContainsFunc(others, func(o Listener) bool { return o.Port == l.Port && o.State != surplus }) {
-			out = append(out, Listener{compared: c.notMade(), Protocol: l.Protocol(), Port: l.Port, Default: c.Actions(l.Default), TargetGroups: c.ForwardsTo(l.Default)})
+			out = append(out, Listener{compared: c.compareNotPlanned(), Protocol: l.Protocol(), Port: l.Port, Default: c.Actions(l.Default), TargetGroups: c.ForwardsTo(l.Default)})
 		}
 	}
 	return out
@@ -234,7 +234,7 @@ func (c *Comparer) heldListeners(id string, others []Listener) []Listener {
 
 // rules of a listener, by its addresses: those that are there and those that are made.
 func (c *Comparer) rules(port int32, at []plan.Address, have []observed.Rule) []Rule {
-	desired, moved := c.desiredRules(port), c.moved(at)
+	desired, moved := c.desiredRules(port), c.finalPriorities(at)
 	have = slices.Clone(have)
 	slices.SortStableFunc(have, func(a, b observed.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
 	var out []Rule
@@ -263,8 +263,8 @@ func (c *Comparer) rules(port int32, at []plan.Address, have []observed.Rule) []
 	return out
 }
 
-// moved returns the priorities that rules of a listener end with, by their ids.
-func (c *Comparer) moved(at []plan.Address) map[string]int32 {
+// finalPriorities returns the priorities that rules of a listener end with, by their ids.
+func (c *Comparer) finalPriorities(at []plan.Address) map[string]int32 {
 	out := map[string]int32{}
 	for _, s := range c.Plan.Steps {
 		if do, ok := s.Do.(plan.SetPriorities); ok && slices.Contains(at, s.Address) {
@@ -312,13 +312,14 @@ func OriginText(o finding.Origin) string {
 
 // Actions returns what is done with requests, with the stack's own target groups by id.
 func (c *Comparer) Actions(actions []model.Action) string {
-	return finding.Printable(plan.ActionsText(c.named(actions)))
+	return finding.Printable(plan.ActionsText(c.withGroupIDs(actions)))
 }
 
-// Same reports whether actions do the same. The order of target groups means nothing, and AWS shows them in its own.
-func (c *Comparer) Same(x, y []model.Action) bool {
+// SameActions reports whether actions do the same. The order of target groups means nothing, and AWS shows them in its
+// own.
+func (c *Comparer) SameActions(x, y []model.Action) bool {
 	ordered := func(actions []model.Action) string {
-		out := c.named(actions)
+		out := c.withGroupIDs(actions)
 		for _, a := range out {
 			if f, ok := a.(model.Forward); ok {
 				slices.SortFunc(f.Groups, func(x, y model.WeightedGroup) int {
@@ -331,8 +332,9 @@ func (c *Comparer) Same(x, y []model.Action) bool {
 	return ordered(x) == ordered(y)
 }
 
-// named returns actions with target groups of the stack by their ids. They share no list with those that are given.
-func (c *Comparer) named(actions []model.Action) []model.Action {
+// withGroupIDs returns actions with target groups of the stack by their ids. They share no list with those that are
+// given.
+func (c *Comparer) withGroupIDs(actions []model.Action) []model.Action {
 	out := slices.Clone(actions)
 	for i, a := range out {
 		f, ok := a.(model.Forward)
@@ -465,12 +467,12 @@ func (c *Comparer) TargetGroups() []TargetGroup {
 		if do, ok := s.Do.(plan.CreateTargetGroup); ok {
 			there[s.Address.ID] = true
 			g := do.Group
-			out = append(out, TargetGroup{compared: created(s), ID: s.Address.ID, Name: g.Name, Type: g.Type, Protocol: g.Protocol, Port: g.Port, From: from[s.Address.ID]})
+			out = append(out, TargetGroup{compared: compareCreated(s), ID: s.Address.ID, Name: g.Name, Type: g.Type, Protocol: g.Protocol, Port: g.Port, From: from[s.Address.ID]})
 		}
 	}
 	for _, w := range c.desired.TargetGroups {
 		if !there[w.ID] {
-			out = append(out, TargetGroup{compared: c.notMade(), ID: w.ID, Name: w.Name, Type: w.Type, Protocol: w.Protocol, Port: w.Port, From: from[w.ID]})
+			out = append(out, TargetGroup{compared: c.compareNotPlanned(), ID: w.ID, Name: w.Name, Type: w.Type, Protocol: w.Protocol, Port: w.Port, From: from[w.ID]})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b TargetGroup) int { return cmp.Compare(a.ID, b.ID) })
@@ -490,7 +492,7 @@ func (c *Comparer) securityGroups() []SecurityGroup {
 	}
 	for _, s := range c.Plan.Steps {
 		if do, ok := s.Do.(plan.CreateSecurityGroup); ok && s.Address.Kind == plan.SecurityGroup {
-			out = append(out, SecurityGroup{compared: created(s), Name: do.Name, Ingress: []string{}})
+			out = append(out, SecurityGroup{compared: compareCreated(s), Name: do.Name, Ingress: []string{}})
 		}
 	}
 	return out

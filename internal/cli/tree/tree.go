@@ -117,11 +117,11 @@ func (t *treeCommand) addAccelerators(ctx context.Context, all *Document, of Beh
 	}
 	leading := map[string][]output.Object{}
 	for _, s := range all.Stacks {
-		s.leading(leading)
+		s.addAccelerators(leading)
 	}
 	if slices.ContainsFunc(all.Stacks, func(s Stack) bool { return len(s.LoadBalancers) > 0 }) {
 		err := input.EachBeside(ctx, &t.Source, t.store, func(id model.StackID) bool { return id.Kind.HasAccelerator() }, func(d engine.Draft) error {
-			Compare(d, d.Have.Facts, of).leading(leading)
+			Compare(d, d.Have.Facts, of).addAccelerators(leading)
 			return nil
 		})
 		if err != nil {
@@ -152,7 +152,7 @@ func (t *treeCommand) show(w io.Writer, all Document) error {
 		}
 		if len(all.Stacks) == 0 {
 			fmt.Fprintln(w, NoStacks)
-			t.WhyNot(w, t.store)
+			t.ReportUnserved(w, t.store)
 		}
 		input.ShowUnserved(w, &t.Source, t.store)
 		return nil
@@ -201,12 +201,12 @@ type Text struct {
 func showTree(w io.Writer, s Stack) {
 	t := Text{w, s.names}
 	fmt.Fprintf(w, "%s %s%s\n", model.Kind(s.Kind).Object(), s.ID, map[bool]string{true: ": held, nothing of it is changed"}[s.Held])
-	if len(s.Members) > 0 && !s.alone() {
+	if len(s.Members) > 0 && !s.isOnlyMember() {
 		var refs []string
 		for _, m := range s.Members {
 			refs = append(refs, finding.Ref(m).String())
 		}
-		t.line(live, 0, "of "+output.Few(refs))
+		t.line(live, 0, "of "+output.JoinFirst(refs))
 	}
 	output.ShowFindings(w, s.found)
 	ShowLeaving(w, s.Leaving)
@@ -219,13 +219,13 @@ func showTree(w io.Writer, s Stack) {
 	for _, lb := range s.LoadBalancers {
 		t.loadBalancer(lb)
 	}
-	output.Some(s.TargetGroups, MostTargetGroups, t.TargetGroup, func(n int) { t.line(live, 0, fmt.Sprintf("… and %d more target groups", n)) })
-	output.Some(s.SecurityGroups, mostSecurityGroups, t.securityGroup, func(n int) { t.line(live, 0, fmt.Sprintf("… and %d more security groups", n)) })
+	output.ShowFirst(s.TargetGroups, MostTargetGroups, t.TargetGroup, func(n int) { t.line(live, 0, fmt.Sprintf("… and %d more target groups", n)) })
+	output.ShowFirst(s.SecurityGroups, mostSecurityGroups, t.securityGroup, func(n int) { t.line(live, 0, fmt.Sprintf("… and %d more security groups", n)) })
 	fmt.Fprintln(w)
 }
 
-// alone reports whether the only member is the object whose name the stack has.
-func (s Stack) alone() bool {
+// isOnlyMember reports whether the only member is the object whose name the stack has.
+func (s Stack) isOnlyMember() bool {
 	return len(s.Members) == 1 && finding.Ref(s.Members[0]).String() == model.Kind(s.Kind).Object()+" "+s.ID
 }
 
@@ -248,8 +248,8 @@ func (t Text) compared(c compared, depth int, text string) {
 		text += "   " + strings.Join(reported, ": ")
 	}
 	t.line(c.State, depth, text)
-	output.Some(c.Changes, mostChanges,
-		func(f output.Field) { t.line(live, depth+2, t.names.In(f.Text())) },
+	output.ShowFirst(c.Changes, mostChanges,
+		func(f output.Field) { t.line(live, depth+2, t.names.Replace(f.Text())) },
 		func(n int) { t.line(live, depth+2, fmt.Sprintf("… and %d more differences", n)) })
 }
 
@@ -259,15 +259,15 @@ func (t Text) loadBalancer(lb LoadBalancer) {
 		text += ", " + lb.Status + ", " + lb.DNSName
 	}
 	t.compared(lb.compared, 0, text)
-	output.Some(lb.Accelerators, output.MostMembers, func(o output.Object) { t.line(live, 1, finding.Ref(o).String()+" leads to it") },
+	output.ShowFirst(lb.Accelerators, output.MostMembers, func(o output.Object) { t.line(live, 1, finding.Ref(o).String()+" leads to it") },
 		func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more GlobalAccelerators", n)) })
-	output.Some(lb.Listeners, MostListeners, t.listener, func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more listeners", n)) })
+	output.ShowFirst(lb.Listeners, MostListeners, t.listener, func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more listeners", n)) })
 }
 
 func (t Text) listener(l Listener) {
 	t.compared(l.compared, 1, fmt.Sprintf("listener %s:%d", l.Protocol, l.Port))
-	output.Some(l.Certificates, MostCertificates, t.certificate, func(n int) { t.line(live, 2, fmt.Sprintf("… and %d more certificates", n)) })
-	output.Some(l.Rules, MostRules, t.rule, func(n int) { t.line(live, 2, fmt.Sprintf("… and %d more rules", n)) })
+	output.ShowFirst(l.Certificates, MostCertificates, t.certificate, func(n int) { t.line(live, 2, fmt.Sprintf("… and %d more certificates", n)) })
+	output.ShowFirst(l.Rules, MostRules, t.rule, func(n int) { t.line(live, 2, fmt.Sprintf("… and %d more rules", n)) })
 	if l.Default != "" {
 		t.line(map[bool]state{true: l.State}[l.State != differs], 2, "otherwise -> "+l.Default)
 	}
@@ -279,7 +279,7 @@ func (t Text) certificate(c Certificate) {
 		text += " (default)"
 	}
 	if len(c.Domains) > 0 {
-		text += ", " + output.Few(c.Domains)
+		text += ", " + output.JoinFirst(c.Domains)
 	}
 	if c.Status != "" {
 		text += ", " + c.Status
@@ -314,7 +314,7 @@ func (t Text) TargetGroup(g TargetGroup) {
 			others = append(others, x)
 		}
 	}
-	output.Some(others, mostTargets, func(x Target) {
+	output.ShowFirst(others, mostTargets, func(x Target) {
 		text := fmt.Sprintf("%s:%d %s", x.ID, x.Port, x.State)
 		if x.Reason != "" {
 			text += ": " + x.Reason + " " + x.Description
@@ -351,7 +351,7 @@ func Health(targets []Target) string {
 func (t Text) securityGroup(g SecurityGroup) {
 	text := "security group " + g.Name
 	if g.ID != "" {
-		text += " (" + g.ID + "), open: " + output.Few(g.Ingress)
+		text += " (" + g.ID + "), open: " + output.JoinFirst(g.Ingress)
 	}
 	t.compared(g.compared, 0, text)
 }

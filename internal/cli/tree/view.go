@@ -38,7 +38,7 @@ func (v *View) KeepUnchanged(age time.Duration) { v.unchangedAge = age }
 func (v *View) Look(ctx context.Context) (last, now Picture, err error) {
 	last = v.last
 	v.aside.Reset()
-	now, err = v.sight(ctx, strings.NewReader(""), last)
+	now, err = v.confirmedPicture(ctx, strings.NewReader(""), last)
 	if err == nil {
 		now.Notes += v.aside.String()
 		v.last = now

@@ -21,15 +21,15 @@ import (
 // follow shows the tree whenever it has changed, until the context ends.
 func (t *treeCommand) follow(cmd *cobra.Command) error {
 	if t.every < durations.Glance {
-		return output.WrongUse(fmt.Errorf("--interval %s is shorter than %s; %s", t.every, durations.Glance, output.SeeHelp(cmd)))
+		return output.UsageErrorOf(fmt.Errorf("--interval %s is shorter than %s; %s", t.every, durations.Glance, output.SeeHelp(cmd)))
 	}
 	if slices.Contains(t.Files, "-") {
-		return output.WrongUse(errors.New("--watch reads objects again and again, and standard input can be read once; give files or a cluster"))
+		return output.UsageErrorOf(errors.New("--watch reads objects again and again, and standard input can be read once; give files or a cluster"))
 	}
 	ctx := cmd.Context()
 	var last Picture
 	for first := true; ; first = false {
-		picture, err := t.sight(ctx, cmd.InOrStdin(), last)
+		picture, err := t.confirmedPicture(ctx, cmd.InOrStdin(), last)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -64,10 +64,10 @@ type Picture struct {
 	Notes string
 }
 
-// sight returns the picture now. The load balancers that differ from the last one, which is empty the first time, are
-// looked at twice: objects are read at each look, and load balancers may be older, so that what looks as if it were
-// missing may have been made.
-func (t *treeCommand) sight(ctx context.Context, stdin io.Reader, last Picture) (Picture, error) {
+// confirmedPicture returns the picture now. The load balancers that differ from the last one, which is empty the first
+// time, are looked at twice: objects are read at each look, and load balancers may be older, so that what looks as if
+// it were missing may have been made.
+func (t *treeCommand) confirmedPicture(ctx context.Context, stdin io.Reader, last Picture) (Picture, error) {
 	t.Younger = durations.Often
 	unchanged := map[string]bool{}
 	for _, s := range last.Document.Stacks {
@@ -86,7 +86,7 @@ func (t *treeCommand) sight(ctx context.Context, stdin io.Reader, last Picture) 
 	if err != nil || t.again || last.Text == "" || p.Text == last.Text {
 		return p, err
 	}
-	differ, err := differing(last.Document, p.Document)
+	differ, err := changedStacks(last.Document, p.Document)
 	if err != nil || len(differ) == 0 {
 		return p, err
 	}
@@ -103,8 +103,8 @@ func (t *treeCommand) sight(ctx context.Context, stdin io.Reader, last Picture) 
 // keyOf returns a stack as its kind and id.
 func keyOf(id model.StackID) string { return string(id.Kind) + " " + id.String() }
 
-// differing returns the stacks of a document that another one does not have, or has otherwise, by kind and id.
-func differing(last, now Document) (map[string]bool, error) {
+// changedStacks returns the stacks of a document that another one does not have, or has otherwise, by kind and id.
+func changedStacks(last, now Document) (map[string]bool, error) {
 	was, err := last.byStack()
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func Changed(last, text string) string {
 	var out strings.Builder
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.names, after.names)))) {
 		was, is := before.lines[name], after.lines[name]
-		gone, come := without(was, is), without(is, was)
+		gone, come := linesWithout(was, is), linesWithout(is, was)
 		if len(gone)+len(come) == 0 {
 			continue
 		}
@@ -197,8 +197,8 @@ func sectionsOf(text string) sections {
 	return out
 }
 
-// without returns the lines that others does not have, or has less often.
-func without(lines, others []string) []string {
+// linesWithout returns the lines that others does not have, or has less often.
+func linesWithout(lines, others []string) []string {
 	count := map[string]int{}
 	for _, l := range others {
 		count[l]++

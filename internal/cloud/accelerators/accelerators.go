@@ -56,8 +56,8 @@ func (c *Accelerators) Reset() {
 	})
 }
 
-// belongs reports whether an accelerator is that of a stack.
-func (c *Accelerators) belongs(id model.StackID, tags map[string]string) bool {
+// belongsToStack reports whether an accelerator is that of a stack.
+func (c *Accelerators) belongsToStack(id model.StackID, tags map[string]string) bool {
 	return naming.BelongsToAccelerator(c.Config.Cluster, c.Config.Region, id, tags)
 }
 
@@ -106,8 +106,8 @@ func (c *Accelerators) edit(arn string, change func(a *observed.Accelerator)) bo
 	return true
 }
 
-// wrote enters a change that was made from here.
-func (c *Accelerators) wrote(arn string, change func(a *observed.Accelerator)) {
+// enterOwnChange enters a change that was made from here.
+func (c *Accelerators) enterOwnChange(arn string, change func(a *observed.Accelerator)) {
 	c.With(func() {
 		if c.edit(arn, change) {
 			c.all[arn].written = c.Config.Clock.Now()
@@ -115,8 +115,8 @@ func (c *Accelerators) wrote(arn string, change func(a *observed.Accelerator)) {
 	})
 }
 
-// spreads marks an accelerator as one whose changes have not spread.
-func spreads(change func(a *observed.Accelerator)) func(a *observed.Accelerator) {
+// withPropagating marks an accelerator as one whose changes have not spread.
+func withPropagating(change func(a *observed.Accelerator)) func(a *observed.Accelerator) {
 	return func(a *observed.Accelerator) {
 		change(a)
 		a.State = observed.InProgress
@@ -125,7 +125,7 @@ func spreads(change func(a *observed.Accelerator)) func(a *observed.Accelerator)
 
 // endpointGroup changes an endpoint group of an accelerator.
 func endpointGroup(arn string, change func(g *observed.EndpointGroup)) func(a *observed.Accelerator) {
-	return spreads(func(a *observed.Accelerator) {
+	return withPropagating(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			for j := range a.Listeners[i].Groups {
 				if g := &a.Listeners[i].Groups[j]; g.ARN == arn {

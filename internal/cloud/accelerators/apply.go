@@ -66,13 +66,13 @@ type writer struct {
 func (w writer) lookup(a plan.Address) (string, error) {
 	arn := w.known[a]
 	if arn == "" {
-		return "", unknown(a)
+		return "", notCreatedError(a)
 	}
 	return arn, w.owned(arn)
 }
 
-// unknown returns the error of a step whose object was not made.
-func unknown(a plan.Address) error {
+// notCreatedError returns the error of a step whose object was not made.
+func notCreatedError(a plan.Address) error {
 	return sdk.Failed(failure.Conflict, a.String(), "its id is not known, since what makes it was not carried out")
 }
 
@@ -83,15 +83,15 @@ func (w writer) owned(arn string) (err error) {
 		switch {
 		case e == nil:
 			err = sdk.Failed(failure.Gone, arn, "the accelerator is not there any more")
-		case !w.belongs(w.id, e.seen.Tags):
+		case !w.belongsToStack(w.id, e.seen.Tags):
 			err = sdk.Failed(failure.Invalid, arn, "the accelerator does not carry the tags of %s, so it is left alone", w.id)
 		}
 	})
 	return err
 }
 
-// failed handles a failed write. What it may have changed is read before the next plan.
-func (w writer) failed(what, arn string, err error) error {
+// writeError handles a failed write. What it may have changed is read before the next plan.
+func (w writer) writeError(what, arn string, err error) error {
 	class := sdk.ClassOf(err)
 	young := false
 	w.With(func() {
@@ -117,7 +117,7 @@ func (w writer) create(ctx context.Context, do plan.CreateAccelerator) (plan.Res
 		Tags: tagsToAWS(do.Tags), IdempotencyToken: aws.String(do.Token),
 	})
 	if err != nil {
-		return plan.Result{}, w.failed(what, "", err)
+		return plan.Result{}, w.writeError(what, "", err)
 	}
 	if out.Accelerator == nil || aws.ToString(out.Accelerator.AcceleratorArn) == "" {
 		return plan.Result{}, sdk.Failed(failure.Unknown, what, "AWS returned no accelerator")
@@ -148,9 +148,9 @@ func (w writer) change(ctx context.Context, do plan.ChangeAccelerator) error {
 	}
 	out, err := w.API.Accelerators.UpdateAccelerator(ctx, in)
 	if err != nil {
-		return w.failed("change accelerator "+arn, arn, err)
+		return w.writeError("change accelerator "+arn, arn, err)
 	}
-	w.wrote(arn, func(a *observed.Accelerator) {
+	w.enterOwnChange(arn, func(a *observed.Accelerator) {
 		if out.Accelerator != nil {
 			is := fromAWS(*out.Accelerator)
 			is.Tags, is.Listeners = a.Tags, a.Listeners
@@ -166,7 +166,7 @@ func (w writer) delete(ctx context.Context, do plan.DeleteAccelerator) error {
 	}
 	_, err := w.API.Accelerators.DeleteAccelerator(ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: aws.String(do.ARN)})
 	if err != nil && !sdk.IsGone(err) {
-		return w.failed("delete accelerator "+do.ARN, do.ARN, err)
+		return w.writeError("delete accelerator "+do.ARN, do.ARN, err)
 	}
 	w.With(func() {
 		now := w.Config.Clock.Now()
@@ -215,9 +215,9 @@ func (w writer) setTags(ctx context.Context, do plan.SetTags) error {
 
 func (w writer) tagged(arn string, err error, put map[string]string, remove []string) error {
 	if err != nil {
-		return w.failed("change the tags of accelerator "+arn, arn, err)
+		return w.writeError("change the tags of accelerator "+arn, arn, err)
 	}
-	w.wrote(arn, func(a *observed.Accelerator) {
+	w.enterOwnChange(arn, func(a *observed.Accelerator) {
 		tags := maps.Clone(a.Tags)
 		for _, k := range remove {
 			delete(tags, k)
@@ -238,13 +238,13 @@ func (w writer) createListener(ctx context.Context, do plan.CreateAcceleratorLis
 		ClientAffinity: affinityToAWS(do.Settings.SourceIP), IdempotencyToken: aws.String(do.Token),
 	})
 	if err != nil {
-		return plan.Result{}, w.failed("create a listener of accelerator "+arn, arn, err)
+		return plan.Result{}, w.writeError("create a listener of accelerator "+arn, arn, err)
 	}
 	if out.Listener == nil {
 		return plan.Result{}, sdk.Failed(failure.Unknown, arn, "AWS returned no listener")
 	}
 	made := listenerFromAWS(*out.Listener)
-	w.wrote(arn, spreads(func(a *observed.Accelerator) {
+	w.enterOwnChange(arn, withPropagating(func(a *observed.Accelerator) {
 		if !slices.ContainsFunc(a.Listeners, func(l observed.AcceleratorListener) bool { return l.ARN == made.ARN }) {
 			a.Listeners = append(a.Listeners, made)
 		}
@@ -261,9 +261,9 @@ func (w writer) changeListener(ctx context.Context, do plan.ChangeAcceleratorLis
 		ListenerArn: aws.String(arn), Protocol: types.Protocol(do.Settings.Protocol), PortRanges: portsToAWS(do.Settings.Ports), ClientAffinity: affinityToAWS(do.Settings.SourceIP),
 	})
 	if err != nil {
-		return w.failed("change listener "+arn, arn, err)
+		return w.writeError("change listener "+arn, arn, err)
 	}
-	w.wrote(acceleratorOf(arn), spreads(func(a *observed.Accelerator) {
+	w.enterOwnChange(acceleratorOf(arn), withPropagating(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			if l := &a.Listeners[i]; l.ARN == arn {
 				l.Protocol, l.Ports, l.SourceIP = do.Settings.Protocol, slices.Clone(do.Settings.Ports), do.Settings.SourceIP
@@ -279,9 +279,9 @@ func (w writer) deleteListener(ctx context.Context, do plan.DeleteAcceleratorLis
 	}
 	_, err := w.API.Accelerators.DeleteListener(ctx, &ga.DeleteListenerInput{ListenerArn: aws.String(do.ARN)})
 	if err != nil && !sdk.IsGone(err) {
-		return w.failed("delete listener "+do.ARN, do.ARN, err)
+		return w.writeError("delete listener "+do.ARN, do.ARN, err)
 	}
-	w.wrote(acceleratorOf(do.ARN), spreads(func(a *observed.Accelerator) {
+	w.enterOwnChange(acceleratorOf(do.ARN), withPropagating(func(a *observed.Accelerator) {
 		a.Listeners = slices.DeleteFunc(a.Listeners, func(l observed.AcceleratorListener) bool { return l.ARN == do.ARN })
 	}))
 	return nil

@@ -20,7 +20,7 @@ func (c *Accelerators) Checks() []drift.Check {
 		}
 		own := 0
 		for arn, e := range c.all {
-			if !c.owns(e.seen.Tags) && !c.hosts(e.seen.Tags) {
+			if !c.owns(e.seen.Tags) && !c.admitsAnyGuest(e.seen.Tags) {
 				continue
 			}
 			own++

@@ -18,7 +18,7 @@ import (
 func (w writer) createGroup(ctx context.Context, do plan.CreateEndpointGroup) (plan.Result, error) {
 	listener := w.known[do.Listener]
 	if listener == "" {
-		return plan.Result{}, unknown(do.Listener)
+		return plan.Result{}, notCreatedError(do.Listener)
 	}
 	if err := w.ownsRegion(listener, do.Region); err != nil {
 		return plan.Result{}, err
@@ -32,13 +32,13 @@ func (w writer) createGroup(ctx context.Context, do plan.CreateEndpointGroup) (p
 	}
 	out, err := w.API.Accelerators.CreateEndpointGroup(ctx, in)
 	if err != nil {
-		return plan.Result{}, w.failed("create an endpoint group in "+do.Region, listener, err)
+		return plan.Result{}, w.writeError("create an endpoint group in "+do.Region, listener, err)
 	}
 	if out.EndpointGroup == nil {
 		return plan.Result{}, sdk.Failed(failure.Unknown, listener, "AWS returned no endpoint group")
 	}
 	made := groupFromAWS(*out.EndpointGroup)
-	w.wrote(acceleratorOf(listener), spreads(func(a *observed.Accelerator) {
+	w.enterOwnChange(acceleratorOf(listener), withPropagating(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			l := &a.Listeners[i]
 			if l.ARN != listener || slices.ContainsFunc(l.Groups, func(g observed.EndpointGroup) bool { return g.ARN == made.ARN }) {
@@ -64,9 +64,9 @@ func (w writer) changeGroup(ctx context.Context, do plan.ChangeEndpointGroup) er
 		in.PortOverrides = overridesToAWS(*do.Overrides)
 	}
 	if _, err := w.API.Accelerators.UpdateEndpointGroup(ctx, in); err != nil {
-		return w.failed("change endpoint group "+arn, arn, err)
+		return w.writeError("change endpoint group "+arn, arn, err)
 	}
-	w.wrote(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
+	w.enterOwnChange(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
 		if do.Dial != nil {
 			g.Dial = float64(*do.Dial)
 		}
@@ -84,9 +84,9 @@ func (w writer) deleteEndpointGroup(ctx context.Context, do plan.DeleteEndpointG
 	}
 	_, err := w.API.Accelerators.DeleteEndpointGroup(ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: aws.String(do.ARN)})
 	if err != nil && !sdk.IsGone(err) {
-		return w.failed("delete endpoint group "+do.ARN, do.ARN, err)
+		return w.writeError("delete endpoint group "+do.ARN, do.ARN, err)
 	}
-	w.wrote(acceleratorOf(do.ARN), spreads(func(a *observed.Accelerator) {
+	w.enterOwnChange(acceleratorOf(do.ARN), withPropagating(func(a *observed.Accelerator) {
 		for i := range a.Listeners {
 			a.Listeners[i].Groups = slices.DeleteFunc(a.Listeners[i].Groups, func(g observed.EndpointGroup) bool { return g.ARN == do.ARN })
 		}
@@ -101,9 +101,9 @@ func (w writer) addEndpoints(ctx context.Context, do plan.AddEndpoints) error {
 	}
 	out, err := w.API.Accelerators.AddEndpoints(ctx, &ga.AddEndpointsInput{EndpointGroupArn: aws.String(arn), EndpointConfigurations: endpointsToAWS(do.Endpoints)})
 	if err != nil {
-		return w.failed("add endpoints to endpoint group "+arn, arn, err)
+		return w.writeError("add endpoints to endpoint group "+arn, arn, err)
 	}
-	w.wrote(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
+	w.enterOwnChange(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
 		for _, e := range out.EndpointDescriptions {
 			x := endpointFromAWS(e)
 			g.Endpoints = append(slices.DeleteFunc(g.Endpoints, func(o observed.Endpoint) bool { return o.ID == x.ID }), x)
@@ -140,9 +140,9 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 	}
 	out, err := w.API.Accelerators.UpdateEndpointGroup(ctx, &ga.UpdateEndpointGroupInput{EndpointGroupArn: aws.String(arn), EndpointConfigurations: endpointsToAWS(list)})
 	if err != nil {
-		return w.failed("change the endpoints of endpoint group "+arn, arn, err)
+		return w.writeError("change the endpoints of endpoint group "+arn, arn, err)
 	}
-	w.wrote(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
+	w.enterOwnChange(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
 		if out.EndpointGroup != nil {
 			*g = groupFromAWS(*out.EndpointGroup)
 		}
@@ -168,9 +168,9 @@ func (w writer) removeEndpoints(ctx context.Context, do plan.RemoveEndpoints) er
 		list = append(list, types.EndpointIdentifier{EndpointId: aws.String(id)})
 	}
 	if _, err := w.API.Accelerators.RemoveEndpoints(ctx, &ga.RemoveEndpointsInput{EndpointGroupArn: aws.String(arn), EndpointIdentifiers: list}); err != nil {
-		return w.failed("remove endpoints from endpoint group "+arn, arn, err)
+		return w.writeError("remove endpoints from endpoint group "+arn, arn, err)
 	}
-	w.wrote(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
+	w.enterOwnChange(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
 		g.Endpoints = slices.DeleteFunc(g.Endpoints, func(e observed.Endpoint) bool { return slices.Contains(do.IDs, e.ID) })
 	}))
 	return nil

@@ -30,7 +30,7 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 			}
 		}
 	}
-	if c.known(id) && bound.Since.After(since) {
+	if c.hasAccelerator(id) && bound.Since.After(since) {
 		since = bound.Since
 	}
 	if err := (reading{c}).list(ctx, since); err != nil {
@@ -41,7 +41,7 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 		return err
 	}
 	for _, arn := range of {
-		if err := (reading{c}).parts(ctx, arn, bound.Since); err != nil {
+		if err := (reading{c}).listenersAndGroups(ctx, arn, bound.Since); err != nil {
 			return err
 		}
 	}
@@ -59,7 +59,7 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 	}
 	c.With(func() {
 		for _, arn := range of {
-			if e := c.all[arn]; e != nil && c.belongs(id, e.seen.Tags) {
+			if e := c.all[arn]; e != nil && c.belongsToStack(id, e.seen.Tags) {
 				out.Accelerators = append(out.Accelerators, e.seen)
 			}
 		}
@@ -67,7 +67,7 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 		case recorded == "":
 		case e == nil:
 			out.Facts.Recorded = observed.RecordedGone
-		case c.belongs(id, e.seen.Tags):
+		case c.belongsToStack(id, e.seen.Tags):
 			out.Facts.Recorded = observed.RecordedOwn
 		default:
 			out.Facts.Recorded = observed.RecordedForeign
@@ -76,11 +76,11 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 	return nil
 }
 
-// known reports whether a stack has an accelerator, as far as is known.
-func (c *Accelerators) known(id model.StackID) (ok bool) {
+// hasAccelerator reports whether a stack has an accelerator, as far as is known.
+func (c *Accelerators) hasAccelerator(id model.StackID) (ok bool) {
 	c.With(func() {
 		for _, e := range c.all {
-			ok = ok || c.belongs(id, e.seen.Tags) && c.Config.Clock.Now().Sub(e.written) > 0
+			ok = ok || c.belongsToStack(id, e.seen.Tags) && c.Config.Clock.Now().Sub(e.written) > 0
 		}
 	})
 	return ok
@@ -89,7 +89,7 @@ func (c *Accelerators) known(id model.StackID) (ok bool) {
 // find returns the accelerators of a stack by their tags.
 func (c *Accelerators) find(ctx context.Context, id model.StackID, recorded string, tagsSince time.Time) ([]string, error) {
 	own := func(arn string) (is bool) {
-		c.With(func() { e := c.all[arn]; is = e != nil && c.belongs(id, e.seen.Tags) })
+		c.With(func() { e := c.all[arn]; is = e != nil && c.belongsToStack(id, e.seen.Tags) })
 		return is
 	}
 	if recorded != "" {
@@ -128,7 +128,7 @@ func (c *Accelerators) Distrust(id model.StackID) (young bool) {
 	c.With(func() {
 		c.listedAt = time.Time{}
 		for _, e := range c.all {
-			if c.belongs(id, e.seen.Tags) || c.admits(id, e.seen.Tags) {
+			if c.belongsToStack(id, e.seen.Tags) || c.admitsGuest(id, e.seen.Tags) {
 				young = young || c.Younger(e.made, durations.Settle)
 				e.partsAt, e.written = time.Time{}, time.Time{}
 			}
@@ -165,11 +165,11 @@ func (c *Accelerators) Owned(ctx context.Context) (map[model.StackID][]string, e
 	return out, nil
 }
 
-// Having returns the accelerators of the cluster, and those that it has endpoint groups of, that have an endpoint.
-func (c *Accelerators) Having(endpoint string) (out []string) {
+// WithEndpoint returns the accelerators of the cluster, and those that it has endpoint groups of, that have an endpoint.
+func (c *Accelerators) WithEndpoint(endpoint string) (out []string) {
 	c.With(func() {
 		for arn, e := range c.all {
-			if !c.owns(e.seen.Tags) && !c.hosts(e.seen.Tags) {
+			if !c.owns(e.seen.Tags) && !c.admitsAnyGuest(e.seen.Tags) {
 				continue
 			}
 			has := slices.ContainsFunc(e.seen.Listeners, func(l observed.AcceleratorListener) bool {

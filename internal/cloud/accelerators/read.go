@@ -68,7 +68,7 @@ func (c reading) readList(ctx context.Context) error {
 		for arn, x := range seen {
 			e := c.all[arn]
 			switch {
-			case c.deleted(arn, start):
+			case c.recentlyDeleted(arn, start):
 			case e == nil:
 				c.all[arn] = &entry{seen: x, at: start, groupsAt: map[string]time.Time{}}
 			case !e.written.After(start):
@@ -94,8 +94,8 @@ func (c reading) readList(ctx context.Context) error {
 	return nil
 }
 
-// deleted reports whether an accelerator was deleted from here a moment ago. The lock is held.
-func (c reading) deleted(arn string, now time.Time) bool {
+// recentlyDeleted reports whether an accelerator was deleted from here a moment ago. The lock is held.
+func (c reading) recentlyDeleted(arn string, now time.Time) bool {
 	at, ok := c.tombstones[arn]
 	return ok && now.Sub(at) <= durations.Settle
 }
@@ -128,7 +128,7 @@ func (c reading) readTags(ctx context.Context, arn string) error {
 	start := c.Config.Clock.Now()
 	out, err := c.API.Accelerators.ListTagsForResource(ctx, &ga.ListTagsForResourceInput{ResourceArn: aws.String(arn)})
 	if sdk.IsGone(err) {
-		c.dropped(arn)
+		c.forgetAccelerator(arn)
 		return nil
 	}
 	if err != nil {
@@ -155,8 +155,8 @@ func (c reading) readTags(ctx context.Context, arn string) error {
 	return nil
 }
 
-// dropped forgets an accelerator that is not there any more.
-func (c reading) dropped(arn string) {
+// forgetAccelerator forgets an accelerator that is not there any more.
+func (c reading) forgetAccelerator(arn string) {
 	var was map[string]string
 	c.With(func() {
 		if e := c.all[arn]; e != nil && cache.Settled(c.Config.Clock.Now(), e.made) {
@@ -169,9 +169,9 @@ func (c reading) dropped(arn string) {
 	}
 }
 
-// parts reads the listeners of an accelerator with their endpoint groups, unless they were read, or written from here, since
-// a time.
-func (c reading) parts(ctx context.Context, arn string, since time.Time) error {
+// listenersAndGroups reads the listeners of an accelerator with their endpoint groups, unless they were read, or
+// written from here, since a time.
+func (c reading) listenersAndGroups(ctx context.Context, arn string, since time.Time) error {
 	known := func() (ok bool) {
 		c.With(func() {
 			e := c.all[arn]
@@ -201,7 +201,7 @@ func (c reading) readParts(ctx context.Context, arn string) error {
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if sdk.IsGone(err) {
-			c.dropped(arn)
+			c.forgetAccelerator(arn)
 			return nil
 		}
 		if err != nil {
@@ -239,17 +239,17 @@ func (c reading) readParts(ctx context.Context, arn string) error {
 		return nil
 	}
 	guests := naming.Guests(tags)
-	for _, k := range changes(was, list, func(region string) bool { return guests[region] == "" }) {
+	for _, k := range changedKinds(was, list, func(region string) bool { return guests[region] == "" }) {
 		c.foreignToOwner(tags, k, arn)
 	}
-	for _, k := range changes(was, list, func(region string) bool { return region == c.Config.Region }) {
+	for _, k := range changedKinds(was, list, func(region string) bool { return region == c.Config.Region }) {
 		c.foreignToGuest(tags, k, arn)
 	}
 	return nil
 }
 
-// changes returns the kinds of what differs, of endpoint groups those of some regions. Health changes by itself.
-func changes(was, is []observed.AcceleratorListener, of func(region string) bool) (out []plan.ResourceKind) {
+// changedKinds returns the kinds of what differs, of endpoint groups those of some regions. Health changes by itself.
+func changedKinds(was, is []observed.AcceleratorListener, of func(region string) bool) (out []plan.ResourceKind) {
 	type parts struct {
 		listeners []observed.AcceleratorListener
 		groups    []observed.EndpointGroup
@@ -272,10 +272,10 @@ func changes(was, is []observed.AcceleratorListener, of func(region string) bool
 		return out
 	}
 	a, b := split(was), split(is)
-	if !inventory.Same(a.listeners, b.listeners) {
+	if !inventory.Equal(a.listeners, b.listeners) {
 		out = append(out, plan.AcceleratorListener)
 	}
-	if !inventory.Same(a.groups, b.groups) {
+	if !inventory.Equal(a.groups, b.groups) {
 		out = append(out, plan.EndpointGroup)
 	}
 	return out

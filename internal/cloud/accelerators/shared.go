@@ -12,13 +12,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// admits reports whether tags let a stack have the endpoint groups of the region.
-func (c *Accelerators) admits(id model.StackID, tags map[string]string) bool {
+// admitsGuest reports whether tags let a stack have the endpoint groups of the region.
+func (c *Accelerators) admitsGuest(id model.StackID, tags map[string]string) bool {
 	return naming.IsGuest(c.Config.Cluster, c.Config.Region, id, tags)
 }
 
-// hosts reports whether tags let a stack of the cluster have the endpoint groups of the region.
-func (c *Accelerators) hosts(tags map[string]string) bool {
+// admitsAnyGuest reports whether tags let a stack of the cluster have the endpoint groups of the region.
+func (c *Accelerators) admitsAnyGuest(tags map[string]string) bool {
 	_, ok := naming.GuestStack(c.Config.Cluster, c.Config.Region, tags)
 	return ok
 }
@@ -52,17 +52,17 @@ func (c reading) shared(ctx context.Context, id model.StackID, arn string, out *
 	admitted := false
 	c.With(func() {
 		e := c.all[arn]
-		admitted = e != nil && c.admits(id, e.seen.Tags)
+		admitted = e != nil && c.admitsGuest(id, e.seen.Tags)
 	})
 	if admitted {
-		if err := c.parts(ctx, arn, since); err != nil {
+		if err := c.listenersAndGroups(ctx, arn, since); err != nil {
 			return err
 		}
 	}
 	c.With(func() {
 		switch e := c.all[arn]; {
 		case e == nil:
-		case admitted && c.admits(id, e.seen.Tags):
+		case admitted && c.admitsGuest(id, e.seen.Tags):
 			seen := e.seen
 			out.Shared = &seen
 		default:
@@ -76,7 +76,7 @@ func (c reading) shared(ctx context.Context, id model.StackID, arn string, out *
 func (w writer) lookupGroup(a plan.Address) (string, error) {
 	arn := w.known[a]
 	if arn == "" {
-		return "", unknown(a)
+		return "", notCreatedError(a)
 	}
 	return arn, w.ownsGroup(arn)
 }
@@ -109,11 +109,11 @@ func (w writer) ownsRegion(arn, region string) (err error) {
 		switch {
 		case e == nil:
 			err = sdk.Failed(failure.Gone, arn, "the accelerator is not there any more")
-		case w.belongs(w.id, e.seen.Tags):
+		case w.belongsToStack(w.id, e.seen.Tags):
 			if guest := naming.Guests(e.seen.Tags)[region]; guest != "" {
 				err = sdk.Failed(failure.Invalid, arn, "endpoint groups of %s are those of guest %s, so they are left alone", region, guest)
 			}
-		case region != w.Config.Region || !w.admits(w.id, e.seen.Tags):
+		case region != w.Config.Region || !w.admitsGuest(w.id, e.seen.Tags):
 			err = sdk.Failed(failure.Invalid, arn, "the accelerator does not let %s have endpoint groups of %s, so they are left alone", w.id, region)
 		}
 	})

@@ -39,10 +39,10 @@ func (w *addOnWriter) tie(ctx context.Context, known plan.Known, a plan.Address,
 	q := model.AskAddOn{Of: of, ARN: arn}
 	got, err := sdk.Brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return write(ctx, arn) })
 	if err != nil {
-		w.addOns.ForgetTie(q)
+		w.addOns.ForgetAssociation(q)
 		return w.tieFailure(of, what, err, owned.Made)
 	}
-	w.addOns.SetTie(q, got)
+	w.addOns.SetAssociation(q, got)
 	return nil
 }
 

@@ -62,7 +62,7 @@ func (w *albTargetWriter) registerALB(ctx context.Context, a plan.RegisterALB, k
 		if err != nil {
 			return err
 		}
-		defer func() { call.End(targets.SentAgain(err)) }()
+		defer func() { call.End(targets.IsRetryable(err)) }()
 		_, err = w.API.ELB.RegisterTargets(call.With(ctx), &elb.RegisterTargetsInput{
 			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(lb), Port: aws.Int32(a.Port)}},
 		})
@@ -84,7 +84,7 @@ func (w *albTargetWriter) deregisterALB(ctx context.Context, a plan.DeregisterAL
 		if err != nil {
 			return err
 		}
-		defer func() { call.End(targets.SentAgain(err)) }()
+		defer func() { call.End(targets.IsRetryable(err)) }()
 		_, err = w.API.ELB.DeregisterTargets(call.With(ctx), &elb.DeregisterTargetsInput{
 			TargetGroupArn: aws.String(group), Targets: []elbtypes.TargetDescription{{Id: aws.String(a.ARN), Port: aws.Int32(a.Port)}},
 		})

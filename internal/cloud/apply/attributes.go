@@ -31,7 +31,7 @@ func (w *attributeWriter) modifyAttributes(ctx context.Context, a plan.SetAttrib
 	if err != nil {
 		return err
 	}
-	if err := owned(w.inv, a.Of.Kind, id); err != nil {
+	if err := checkOwned(w.inv, a.Of.Kind, id); err != nil {
 		return err
 	}
 	q := model.AskAttributes{Of: string(a.Of.Kind), ARN: id}
@@ -44,7 +44,7 @@ func (w *attributeWriter) modifyAttributes(ctx context.Context, a plan.SetAttrib
 			if sdk.IsGone(err) {
 				w.inv.ForgetResource(q)
 			}
-			return w.failure("set attributes of "+id, err, w.inv.MadeAt(a.Of.Kind, id), nil)
+			return w.failure("set attributes of "+id, err, w.inv.CreatedAt(a.Of.Kind, id), nil)
 		}
 		w.inv.SetAttributes(q, all, now)
 	}

@@ -61,9 +61,9 @@ func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListen
 	if err != nil {
 		forget := forgetDetail(lb)
 		if sdk.IsGone(err) {
-			forget = forgetBoth(lb)
+			forget = forgetLoadBalancerAndGroups(lb)
 		}
-		return plan.Result{}, w.failure(what, err, latest(w.inv, owned.Made, a.Settings.Default, known), forget)
+		return plan.Result{}, w.failure(what, err, lastCreated(w.inv, owned.Made, a.Settings.Default, known), forget)
 	}
 	if len(out.Listeners) != 1 {
 		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d listeners", len(out.Listeners))
@@ -87,8 +87,8 @@ func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListen
 	return plan.Result{ID: l.ARN}, nil
 }
 
-// forgetBoth is for a not-found that may mean the load balancer or a target group.
-func forgetBoth(lb string) func(*inventory.Inventory) {
+// forgetLoadBalancerAndGroups is for a not-found that may mean the load balancer or a target group.
+func forgetLoadBalancerAndGroups(lb string) func(*inventory.Inventory) {
 	return func(v *inventory.Inventory) {
 		forgetDetail(lb)(v)
 		forgetLoadBalancers(v)
@@ -96,8 +96,8 @@ func forgetBoth(lb string) func(*inventory.Inventory) {
 	}
 }
 
-// latest returns when the youngest of the things that actions need was made from here.
-func latest(v *inventory.Inventory, made time.Time, actions []model.Action, known plan.Known) time.Time {
+// lastCreated returns when the youngest of the things that actions need was made from here.
+func lastCreated(v *inventory.Inventory, made time.Time, actions []model.Action, known plan.Known) time.Time {
 	for _, a := range actions {
 		f, ok := a.(model.Forward)
 		if !ok {
@@ -138,7 +138,7 @@ func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListen
 	}
 	out, err := w.API.ELB.ModifyListener(ctx, in)
 	if err != nil {
-		return w.failure("modify listener "+arn, err, latest(w.inv, made, a.Settings.Default, known), forgetListener(arn))
+		return w.failure("modify listener "+arn, err, lastCreated(w.inv, made, a.Settings.Default, known), forgetListener(arn))
 	}
 	now := w.Config.Clock.Now()
 	w.inv.Write(func() {

@@ -122,7 +122,7 @@ func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.Sta
 		tags = got[arn]
 		w.inv.Write(func() { forgetLoadBalancers(w.inv) }) // it has listeners that are not known
 	}
-	if !naming.Carries(tags, naming.StackTags(w.Config.Cluster, id)) {
+	if !naming.HasAll(tags, naming.StackTags(w.Config.Cluster, id)) {
 		return nameTaken(what, "a load balancer of this name exists and belongs to %w", takenBy(tags, id))
 	}
 	return nil
@@ -146,13 +146,13 @@ func (w *loadBalancerWriter) loadBalancerNameTaken(ctx context.Context, id model
 	known, stack := false, naming.StackTags(w.Config.Cluster, id)
 	w.inv.Write(func() {
 		e := w.inv.LoadBalancers.Get(arn)
-		known = e != nil && (e.Seen.VPC != w.VPC || naming.Carries(e.Seen.Tags, stack))
+		known = e != nil && (e.Seen.VPC != w.VPC || naming.HasAll(e.Seen.Tags, stack))
 		if e != nil && !known {
 			// They were not read, or have changed.
 			w.inv.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) { e.TagsAt = time.Time{} })
 		}
 	})
-	if !known && naming.Carries(tags[arn], stack) {
+	if !known && naming.HasAll(tags[arn], stack) {
 		w.inv.Write(func() { forgetLoadBalancers(w.inv) })
 		return sdk.Failed(engine.Conflict, what, "it exists already")
 	}

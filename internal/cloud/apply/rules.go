@@ -43,7 +43,7 @@ func (w *ruleWriter) createRule(ctx context.Context, a plan.CreateRule, known pl
 	what := "create a rule on " + listener
 	out, err := w.API.ELB.CreateRule(ctx, in)
 	if err != nil {
-		return plan.Result{}, w.failure(what, err, latest(w.inv, made, a.Rule.Actions, known), forgetListener(listener))
+		return plan.Result{}, w.failure(what, err, lastCreated(w.inv, made, a.Rule.Actions, known), forgetListener(listener))
 	}
 	if len(out.Rules) != 1 {
 		return plan.Result{}, sdk.Failed(engine.Unknown, what, "AWS returned %d rules", len(out.Rules))
@@ -88,7 +88,7 @@ func (w *ruleWriter) modifyRule(ctx context.Context, a plan.ModifyRule, known pl
 	}
 	out, err := w.API.ELB.ModifyRule(ctx, in)
 	if err != nil {
-		return w.failure("modify rule "+arn, err, latest(w.inv, time.Time{}, a.Actions, known), forgetRule(arn))
+		return w.failure("modify rule "+arn, err, lastCreated(w.inv, time.Time{}, a.Actions, known), forgetRule(arn))
 	}
 	return w.enterRules(out.Rules)
 }

@@ -9,7 +9,7 @@ import (
 // SecretsIn returns the client secrets and private keys that a step sends.
 func SecretsIn(do plan.Action) (out []string) {
 	if do, ok := do.(plan.ImportCertificate); ok {
-		return certificates.KeyTexts(do.Content.Key)
+		return certificates.PrivateKeyForms(do.Content.Key)
 	}
 	for _, a := range plan.ActionsOf(do) {
 		if a, ok := a.(model.AuthOIDC); ok {

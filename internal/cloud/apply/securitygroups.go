@@ -64,7 +64,7 @@ func (w *securityGroupWriter) groupNameTaken(ctx context.Context, a plan.CreateS
 			known, fresh = true, w.Younger(e.Made, durations.Settle) // another worker made it meanwhile
 		}
 	})
-	if (!known || fresh) && naming.Carries(g.Tags, tracking(a.Tags)) {
+	if (!known || fresh) && naming.HasAll(g.Tags, trackingTags(a.Tags)) {
 		if !known {
 			w.inv.Write(func() {
 				w.inv.SecurityGroups.Put(g.ID, &inventory.SecurityGroup{Seen: g, At: w.Config.Clock.Now(), Written: w.Config.Clock.Now()})
@@ -99,7 +99,7 @@ func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIn
 		if err := w.revoke(ctx, id, revoke); err != nil {
 			return err
 		}
-		return w.authorizeSome(ctx, id, authorize)
+		return w.authorizeUpToQuota(ctx, id, authorize)
 	}
 	if err != nil {
 		return err
@@ -107,14 +107,14 @@ func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIn
 	return w.revoke(ctx, id, revoke)
 }
 
-// authorizeSome admits all sources, or those of the beginning for which there is room.
-func (w *securityGroupWriter) authorizeSome(ctx context.Context, id string, rules []model.IngressRule) error {
+// authorizeUpToQuota admits all sources, or those of the beginning for which there is room.
+func (w *securityGroupWriter) authorizeUpToQuota(ctx context.Context, id string, rules []model.IngressRule) error {
 	err := w.authorize(ctx, id, rules)
 	for len(rules) > 1 && sdk.Code(err) == "RulesPerSecurityGroupLimitExceeded" {
 		half := len(rules) / 2
 		if err = w.authorize(ctx, id, rules[:half]); err == nil {
 			// The rest is over the limit as a whole, but not each of it.
-			return w.authorizeSome(ctx, id, rules[half:])
+			return w.authorizeUpToQuota(ctx, id, rules[half:])
 		}
 		rules = rules[:half]
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// tracking returns the tags among others that say whose a resource is.
-func tracking(tags map[string]string) map[string]string {
+// trackingTags returns the tags among others that say whose a resource is.
+func trackingTags(tags map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range tags {
 		if naming.ReservedTag(k) {
@@ -39,7 +39,7 @@ func (w *tagWriter) setTags(ctx context.Context, a plan.SetTags, known plan.Know
 	if err != nil {
 		return err
 	}
-	if err := owned(w.inv, a.Of.Kind, id); err != nil {
+	if err := checkOwned(w.inv, a.Of.Kind, id); err != nil {
 		return err
 	}
 	put := func() error {
@@ -63,8 +63,8 @@ func (w *tagWriter) setTags(ctx context.Context, a plan.SetTags, known plan.Know
 	return remove()
 }
 
-// owned refuses a resource that is not the cluster's.
-func owned(v *inventory.Inventory, kind plan.ResourceKind, id string) error {
+// checkOwned refuses a resource that is not the cluster's.
+func checkOwned(v *inventory.Inventory, kind plan.ResourceKind, id string) error {
 	var err error
 	switch kind {
 	case plan.LoadBalancer:

@@ -103,7 +103,7 @@ func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.Stack
 		}
 		tags = got[arn]
 	}
-	if !naming.Carries(tags, naming.StackTags(w.Config.Cluster, id)) {
+	if !naming.HasAll(tags, naming.StackTags(w.Config.Cluster, id)) {
 		return seen, nameTaken(what, "a target group of this name exists and belongs to %w", takenBy(tags, id))
 	}
 	return seen, nil
@@ -126,13 +126,13 @@ func (w *targetGroupWriter) targetGroupNameTaken(ctx context.Context, id model.S
 	known, stack := false, naming.StackTags(w.Config.Cluster, id)
 	w.inv.Write(func() {
 		e := w.inv.TargetGroups.Get(arn)
-		known = e != nil && (e.VPC != w.VPC || naming.Carries(e.Seen.Tags, stack))
+		known = e != nil && (e.VPC != w.VPC || naming.HasAll(e.Seen.Tags, stack))
 		if e != nil && !known {
 			// They were not read, or have changed.
 			w.inv.TargetGroups.Edit(arn, func(e *inventory.TargetGroup) { e.TagsAt = time.Time{} })
 		}
 	})
-	if !known && naming.Carries(tags[arn], stack) {
+	if !known && naming.HasAll(tags[arn], stack) {
 		w.inv.Write(func() { forgetTargetGroups(w.inv) })
 		return sdk.Failed(engine.Conflict, what, "it exists already")
 	}

@@ -176,8 +176,8 @@ func (c *Certificates) write(w writtenCertificate) {
 	c.With(func() { c.certs.own = own })
 }
 
-// KeyTexts returns the forms in which an error might quote a private key.
-func KeyTexts(key model.Secret) []string {
+// PrivateKeyForms returns the forms in which an error might quote a private key.
+func PrivateKeyForms(key model.Secret) []string {
 	text := key.Reveal()
 	out := []string{text, base64.StdEncoding.EncodeToString([]byte(text))}
 	for _, line := range strings.Split(text, "\n") {

@@ -42,7 +42,7 @@ func (c *Certificates) AskOwnCertificates(ctx context.Context, id model.StackID)
 				o.ResourceID = o.tags[naming.ResourceTag(id.Kind)]
 				o.Records = slices.Clone(o.Records)
 				for i := range o.Records {
-					o.Records[i].Made = c.Zones.recordMade(o.Records[i].Name, o.Records[i].Value)
+					o.Records[i].Made = c.Zones.recentlyCreated(o.Records[i].Name, o.Records[i].Value)
 				}
 				out = append(out, o.OwnCertificate)
 			}

@@ -103,8 +103,8 @@ func (c *Zones) lock() *observed.Fault {
 	return nil
 }
 
-// recordMade reports whether a record was made or found there a short while ago.
-func (c *Zones) recordMade(name, value string) (made bool) {
+// recentlyCreated reports whether a record was made or found there a short while ago.
+func (c *Zones) recentlyCreated(name, value string) (made bool) {
 	// A user may have removed it meanwhile, so it is sent again some time.
 	c.With(func() { made = c.Younger(c.made[recordKey{name, value}], durations.Stable) })
 	return made
@@ -139,7 +139,7 @@ func (c *Zones) CreateRecord(ctx context.Context, a plan.CreateRecord) error {
 func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.Result, error) {
 	what := "remove DNS record " + a.Name
 	own := false
-	c.With(func() { own = c.certs.validates(a) })
+	c.With(func() { own = c.certs.isValidationRecord(a) })
 	if !own {
 		return plan.Result{}, sdk.Failed(failure.Conflict, what, "it is not known as one of a certificate that cluster %s requested", c.Config.Cluster)
 	}
@@ -155,8 +155,9 @@ func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (p
 	return plan.Result{}, err
 }
 
-// validates reports whether a record is one that a certificate of the cluster is validated by. Called under the lock.
-func (k *certificateCache) validates(a plan.DeleteRecord) bool {
+// isValidationRecord reports whether a record is one that a certificate of the cluster is validated by. Called under
+// the lock.
+func (k *certificateCache) isValidationRecord(a plan.DeleteRecord) bool {
 	return slices.ContainsFunc(k.own, func(o ownCertificate) bool { return o.ARN == a.Certificate }) &&
 		slices.ContainsFunc(k.validations[a.Certificate].Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value })
 }

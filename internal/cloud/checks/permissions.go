@@ -57,12 +57,12 @@ const (
 // Permission tries an action: a read with values that name nothing, and a change of EC2 as a dry run. Nothing
 // is changed. The error is that of AWS where it refuses the action, or of a call that proved nothing.
 func (c *Checker) Permission(ctx context.Context, action string) (Permission, error) {
-	for _, reads := range []map[string]func(context.Context) error{c.reads(), c.acceleratorReads()} {
+	for _, reads := range []map[string]func(context.Context) error{c.readChecks(), c.acceleratorReads()} {
 		if try := reads[action]; try != nil {
 			return permissionOf(try(ctx))
 		}
 	}
-	try := c.dryRuns()[action]
+	try := c.dryRunChecks()[action]
 	if try == nil {
 		return PermissionUnknown, nil
 	}
@@ -98,8 +98,8 @@ func (c *Checker) arn(service, resource string) *string {
 	return aws.String(fmt.Sprintf("arn:%s:%s:%s:000000000000:%s", c.Partition(), service, c.Config.Region, resource))
 }
 
-// reads returns calls that read, by the permission that they need.
-func (c *Checker) reads() map[string]func(context.Context) error {
+// readChecks returns calls that read, by the permission that they need.
+func (c *Checker) readChecks() map[string]func(context.Context) error {
 	balancer := c.arn("elasticloadbalancing", "loadbalancer/app/none/0000000000000000")
 	listener := c.arn("elasticloadbalancing", "listener/app/none/0000000000000000/0000000000000000")
 	group := c.arn("elasticloadbalancing", "targetgroup/none/0000000000000000")
@@ -188,9 +188,9 @@ func (c *Checker) reads() map[string]func(context.Context) error {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// dryRuns returns changes of EC2 that AWS only checks the permission for, by that permission. Each has DryRun set; the
-// fence, which does not know that, is left out for them.
-func (c *Checker) dryRuns() map[string]func(context.Context) error {
+// dryRunChecks returns changes of EC2 that AWS only checks the permission for, by that permission. Each has DryRun set;
+// the fence, which does not know that, is left out for them.
+func (c *Checker) dryRunChecks() map[string]func(context.Context) error {
 	api := c.Unfenced().EC2
 	tag := ec2types.Tag{Key: aws.String(naming.ClusterTag), Value: aws.String(c.Config.Cluster)}
 	ours := func(ctx context.Context) (*string, error) {

@@ -13,7 +13,7 @@ import (
 // it does not need.
 func TestPermissionsToReadAreTried(t *testing.T) {
 	c := &Checker{Client: &sdk.Client{}}
-	tried := c.reads()
+	tried := c.readChecks()
 	maps.Copy(tried, c.acceleratorReads())
 	needed := map[string]bool{}
 	for _, s := range slices.Concat(rights.AWS, rights.Accelerators) {

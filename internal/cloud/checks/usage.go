@@ -45,7 +45,7 @@ func (c *Checker) Usage(ctx context.Context) (used []Usage, unseen int, err erro
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := u.look(ctx, all); err != nil {
+	if err := u.countResources(ctx, all); err != nil {
 		return nil, 0, err
 	}
 	for _, l := range u.most {
@@ -85,8 +85,8 @@ func (u *usageOf) limits(ctx context.Context) error {
 	return nil
 }
 
-// note keeps the fullest of what has a quota, if AWS returns its value.
-func (u *usageOf) note(quota, of string, n int) {
+// noteUsage keeps the fullest of what has a quota, if AWS returns its value.
+func (u *usageOf) noteUsage(quota, of string, n int) {
 	if most, ok := u.max[quota]; ok {
 		u.keep(Usage{Name: quota, Of: of, Used: n, Most: most})
 	}
@@ -98,24 +98,24 @@ func (u *usageOf) keep(x Usage) {
 	}
 }
 
-// look counts what there is, and looks at what carries the tag of the cluster.
-func (u *usageOf) look(ctx context.Context, all cloud.Resources) error {
+// countResources counts what there is, and looks at what carries the tag of the cluster.
+func (u *usageOf) countResources(ctx context.Context, all cloud.Resources) error {
 	count := map[string]int{}
 	for _, lb := range all.LoadBalancers {
 		count[lb.Type]++
 	}
 	balancers := slices.DeleteFunc(slices.Clone(all.LoadBalancers), func(lb observed.LoadBalancer) bool { return !u.c.cloud.Owns(lb.Tags) })
 	groups := slices.DeleteFunc(slices.Clone(all.TargetGroups), func(g observed.TargetGroup) bool { return !u.c.cloud.Owns(g.Tags) })
-	u.note("application-load-balancers", "", count[model.Application.String()])
-	u.note("network-load-balancers", "", count[model.Network.String()])
-	u.note("target-groups", "", len(all.TargetGroups))
+	u.noteUsage("application-load-balancers", "", count[model.Application.String()])
+	u.noteUsage("network-load-balancers", "", count[model.Network.String()])
+	u.noteUsage("target-groups", "", len(all.TargetGroups))
 	slices.SortFunc(balancers, func(a, b observed.LoadBalancer) int { return strings.Compare(a.ARN, b.ARN) })
 	slices.SortFunc(groups, func(a, b observed.TargetGroup) int { return strings.Compare(a.ARN, b.ARN) })
 	targets, err := u.targetGroups(ctx, groups)
 	if err != nil {
 		return err
 	}
-	if err := u.balancers(ctx, balancers, groups, targets); err != nil {
+	if err := u.loadBalancers(ctx, balancers, groups, targets); err != nil {
 		return err
 	}
 	return u.rules(ctx, all.SecurityGroups)
@@ -137,7 +137,7 @@ func (u *usageOf) targetGroups(ctx context.Context, groups []observed.TargetGrou
 			return nil, err
 		}
 		n := len(out.TargetHealthDescriptions)
-		u.note("targets-per-target-group", g.Name, n)
+		u.noteUsage("targets-per-target-group", g.Name, n)
 		for _, lb := range g.LoadBalancers {
 			of[lb] += n
 		}
@@ -145,7 +145,7 @@ func (u *usageOf) targetGroups(ctx context.Context, groups []observed.TargetGrou
 	return of, nil
 }
 
-func (u *usageOf) balancers(ctx context.Context, balancers []observed.LoadBalancer, groups []observed.TargetGroup, targets map[string]int) error {
+func (u *usageOf) loadBalancers(ctx context.Context, balancers []observed.LoadBalancer, groups []observed.TargetGroup, targets map[string]int) error {
 	inUse := map[string]int{}
 	for _, g := range groups {
 		for _, lb := range g.LoadBalancers {
@@ -158,8 +158,8 @@ func (u *usageOf) balancers(ctx context.Context, balancers []observed.LoadBalanc
 		if lb.Type == model.Network.String() {
 			kind = "network-load-balancer"
 		}
-		u.note("targets-per-"+kind, lb.Name, targets[lb.ARN])
-		u.note("target-groups-per-"+kind, lb.Name, inUse[lb.ARN])
+		u.noteUsage("targets-per-"+kind, lb.Name, targets[lb.ARN])
+		u.noteUsage("target-groups-per-"+kind, lb.Name, inUse[lb.ARN])
 		if u.calls >= mostUsageCalls/2 {
 			u.unseen++
 			continue
@@ -205,9 +205,9 @@ func (u *usageOf) listeners(ctx context.Context, lb observed.LoadBalancer, kind 
 			}
 		}
 	}
-	u.note("listeners-per-"+kind, lb.Name, len(out.Listeners))
-	u.note("rules-per-"+kind, lb.Name, rules)
-	u.note("certificates-per-"+kind, lb.Name, certificates)
+	u.noteUsage("listeners-per-"+kind, lb.Name, len(out.Listeners))
+	u.noteUsage("rules-per-"+kind, lb.Name, rules)
+	u.noteUsage("certificates-per-"+kind, lb.Name, certificates)
 	return nil
 }
 

@@ -78,11 +78,11 @@ func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 	}
 	out, err := sdk.Asked(ctx, a.Client, q.Key(), cached, func() error {
 		tie, err := sdk.Brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return a.readAddOn(ctx, q) })
-		if sdk.Code(err) == "WAFNonexistentItemException" && !a.Younger(a.inv.MadeAt(plan.LoadBalancer, q.ARN), durations.Settle) {
+		if sdk.Code(err) == "WAFNonexistentItemException" && !a.Younger(a.inv.CreatedAt(plan.LoadBalancer, q.ARN), durations.Settle) {
 			return sdk.Wrap(engine.Gone, "read "+q.Key(), err)
 		}
 		if err == nil {
-			a.SetTie(q, tie)
+			a.SetAssociation(q, tie)
 		}
 		return err
 	})
@@ -92,8 +92,8 @@ func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 	return out, nil
 }
 
-// SetTie notes what a load balancer is tied to, and forgets what was not asked for in a while.
-func (a *AddOns) SetTie(q model.AskAddOn, tie observed.AddOn) {
+// SetAssociation notes what a load balancer is tied to, and forgets what was not asked for in a while.
+func (a *AddOns) SetAssociation(q model.AskAddOn, tie observed.AddOn) {
 	now := a.Config.Clock.Now()
 	a.With(func() {
 		ties := a.cache.ties
@@ -106,8 +106,8 @@ func (a *AddOns) SetTie(q model.AskAddOn, tie observed.AddOn) {
 	})
 }
 
-// ForgetTie has it read again what a load balancer is tied to.
-func (a *AddOns) ForgetTie(q model.AskAddOn) {
+// ForgetAssociation has it read again what a load balancer is tied to.
+func (a *AddOns) ForgetAssociation(q model.AskAddOn) {
 	a.With(func() { delete(a.cache.ties, q.Key()) })
 }
 
@@ -218,7 +218,7 @@ func (a *AddOns) askTrustStores(ctx context.Context, names []string) (map[string
 		a.With(func() {
 			for _, n := range names {
 				f := a.cache.stores[n]
-				if out[n] = f.arn; !a.Younger(f.at, f.age(a.cache.stores, durations.Stable)) {
+				if out[n] = f.arn; !a.Younger(f.at, f.maxAge(a.cache.stores, durations.Stable)) {
 					rest = append(rest, n)
 				}
 			}
@@ -262,7 +262,7 @@ func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {
 		page, err := sdk.Brief(ctx, func(ctx context.Context) (*elb.DescribeTrustStoresOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			if isMissingStore(err) && len(names) == 1 {
-				a.With(func() { put(a.cache.stores, names[0], found[names[0]], outdated(a.Client)) })
+				a.With(func() { putCached(a.cache.stores, names[0], found[names[0]], outdated(a.Client)) })
 			}
 			return fmt.Errorf("find trust stores: %w", err)
 		}
@@ -272,7 +272,7 @@ func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {
 	}
 	a.With(func() {
 		for n, f := range found {
-			put(a.cache.stores, n, f, outdated(a.Client))
+			putCached(a.cache.stores, n, f, outdated(a.Client))
 		}
 	})
 	return nil

@@ -55,7 +55,7 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 	facts := &out.Facts
 	switch q := q.(type) {
 	case model.AskSubnets:
-		if q.Discover != "" && serves(*out, q) {
+		if q.Discover != "" && hasLoadBalancerFor(*out, q) {
 			return nil // what is live keeps its subnets
 		}
 		return answered(facts.Subnets, q.Key())(f.network.askSubnets(ctx, q, f.maxAge(*out)))
@@ -69,7 +69,7 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 	case model.AskTargetGroup:
 		err = answered(facts.TargetGroups, q.Ref)(f.names.askTargetGroup(ctx, q.Ref))
 		arn := facts.TargetGroups[q.Ref]
-		if namespace, known := madeFor(f.inv, arn); known {
+		if namespace, known := namespaceOf(f.inv, arn); known {
 			facts.TargetGroupOwners[arn] = namespace
 		}
 		return err
@@ -122,8 +122,8 @@ func answered[T any](into map[string]T, key string) func(T, error) error {
 	}
 }
 
-// serves reports whether the stack has a load balancer of the type and scheme that subnets are asked for.
-func serves(s observed.Stack, q model.AskSubnets) bool {
+// hasLoadBalancerFor reports whether the stack has a load balancer of the type and scheme that subnets are asked for.
+func hasLoadBalancerFor(s observed.Stack, q model.AskSubnets) bool {
 	of := model.Application
 	if q.NLB {
 		of = model.Network

@@ -23,14 +23,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// noneAge returns how long the answer "there is none" is kept where so many names have that answer: they are
+// notFoundAge returns how long the answer "there is none" is kept where so many names have that answer: they are
 // looked for one by one, and all together must not cost more than a call every two seconds.
-func noneAge(names int) time.Duration {
+func notFoundAge(names int) time.Duration {
 	return max(durations.None, time.Duration(names)*durations.NoneEach)
 }
 
-// put enters an answer into a cache, and drops old ones.
-func put[V any](cache map[string]V, key string, v V, old func(V) bool) {
+// putCached enters an answer into a cache, and drops old ones.
+func putCached[V any](cache map[string]V, key string, v V, old func(V) bool) {
 	for k, o := range cache {
 		if old(o) {
 			delete(cache, k)
@@ -44,12 +44,12 @@ type foundName struct {
 	at  time.Time
 }
 
-// age returns how long the answer is given; the answer that something exists, as long as found.
-func (f foundName) age(all map[string]foundName, found time.Duration) time.Duration {
+// maxAge returns how long the answer is given; the answer that something exists, as long as found.
+func (f foundName) maxAge(all map[string]foundName, found time.Duration) time.Duration {
 	if f.arn != "" {
 		return found
 	}
-	return noneAge(cache.Count(all, func(f foundName) bool { return f.arn == "" }))
+	return notFoundAge(cache.Count(all, func(f foundName) bool { return f.arn == "" }))
 }
 
 // outdated reports whether an answer can leave its cache.
@@ -83,7 +83,7 @@ func (n *nameFacts) askGroups(ctx context.Context, q model.AskGroups) (observed.
 			f := n.groups[q.Key()]
 			age := n.Config.Refresh
 			if len(f.answer.Missing) > 0 {
-				age = noneAge(cache.Count(n.groups, func(f foundGroups) bool { return len(f.answer.Missing) > 0 }))
+				age = notFoundAge(cache.Count(n.groups, func(f foundGroups) bool { return len(f.answer.Missing) > 0 }))
 			}
 			out, ok = f.answer, n.Younger(f.at, age)
 		})
@@ -102,7 +102,7 @@ func (n *nameFacts) askGroups(ctx context.Context, q model.AskGroups) (observed.
 			return err
 		}
 		n.With(func() {
-			put(n.groups, q.Key(), foundGroups{answer, start}, func(f foundGroups) bool { return !n.Younger(f.at, durations.Kept) })
+			putCached(n.groups, q.Key(), foundGroups{answer, start}, func(f foundGroups) bool { return !n.Younger(f.at, durations.Kept) })
 		})
 		return nil
 	})
@@ -178,8 +178,8 @@ func (n *nameFacts) eachSecurityGroup(ctx context.Context, f []ec2types.Filter, 
 	return nil
 }
 
-// madeFor returns the namespace of the object for which the controller made a target group.
-func madeFor(v *inventory.Inventory, arn string) (namespace string, known bool) {
+// namespaceOf returns the namespace of the object for which the controller made a target group.
+func namespaceOf(v *inventory.Inventory, arn string) (namespace string, known bool) {
 	v.Read(func() {
 		e := v.TargetGroups.Get(arn)
 		if e == nil || !naming.Owns(v.Cluster, e.Seen.Tags) {
@@ -211,7 +211,7 @@ func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, err
 		}
 		n.With(func() {
 			f := n.names[ref]
-			arn, ok = f.arn, n.Younger(f.at, f.age(n.names, durations.None))
+			arn, ok = f.arn, n.Younger(f.at, f.maxAge(n.names, durations.None))
 		})
 		return arn, ok
 	}
@@ -237,7 +237,7 @@ func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, err
 		if err == nil && len(out.TargetGroups) == 1 {
 			found.arn = aws.ToString(out.TargetGroups[0].TargetGroupArn)
 		}
-		n.With(func() { put(n.names, ref, found, outdated(n.Client)) })
+		n.With(func() { putCached(n.names, ref, found, outdated(n.Client)) })
 		return nil
 	})
 	arn, _ := known()

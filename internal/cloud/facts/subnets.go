@@ -205,7 +205,7 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 			f := n.foreign[id]
 			age := durations.None
 			if f.subnet == nil {
-				age = noneAge(cache.Count(n.foreign, func(f foundSubnet) bool { return f.subnet == nil }))
+				age = notFoundAge(cache.Count(n.foreign, func(f foundSubnet) bool { return f.subnet == nil }))
 			}
 			s, ok = f.subnet, n.Younger(f.at, age)
 		})
@@ -221,7 +221,7 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 			found.subnet = &got[0]
 		}
 		n.With(func() {
-			put(n.foreign, id, found, func(f foundSubnet) bool { return !n.Younger(f.at, durations.Kept) })
+			putCached(n.foreign, id, found, func(f foundSubnet) bool { return !n.Younger(f.at, durations.Kept) })
 		})
 		return nil
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// MadeAt returns when a resource was made from here, zero if it was not.
-func (v *Inventory) MadeAt(kind plan.ResourceKind, id string) (at time.Time) {
+// CreatedAt returns when a resource was made from here, zero if it was not.
+func (v *Inventory) CreatedAt(kind plan.ResourceKind, id string) (at time.Time) {
 	v.Read(func() {
 		switch kind {
 		case plan.LoadBalancer:

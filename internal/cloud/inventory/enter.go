@@ -37,7 +37,7 @@ func (v *Inventory) EnterLoadBalancers(seen map[string]FoundLoadBalancer, asked 
 	for arn := range asked {
 		e := v.LoadBalancers.Get(arn)
 		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.Made) > durations.Settle && !e.At.After(start) {
-			v.Foreign.gone(e.Seen.Tags, plan.LoadBalancer, arn)
+			v.Foreign.noteDeleted(e.Seen.Tags, plan.LoadBalancer, arn)
 			v.DropLoadBalancer(arn)
 		}
 	}
@@ -68,7 +68,7 @@ func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, asked it
 	for arn := range asked {
 		e := v.TargetGroups.Get(arn)
 		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.Made) > durations.Settle && !e.At.After(start) {
-			v.Foreign.gone(e.Seen.Tags, plan.TargetGroup, arn)
+			v.Foreign.noteDeleted(e.Seen.Tags, plan.TargetGroup, arn)
 			v.TargetGroups.Drop(arn)
 		}
 	}
@@ -94,7 +94,7 @@ func (v *Inventory) EnterSecurityGroups(seen map[string]observed.SecurityGroup, 
 		case e == nil:
 			v.SecurityGroups.Put(id, &SecurityGroup{Seen: x, At: start})
 		case !e.Written.After(start) && !e.At.After(start):
-			if cache.Settled(start, e.Made, e.Written) && !Same(e.Seen, x) {
+			if cache.Settled(start, e.Made, e.Written) && !Equal(e.Seen, x) {
 				v.Foreign.Note(e.Seen.Tags, plan.SecurityGroup, id)
 			}
 			v.SecurityGroups.Edit(id, func(e *SecurityGroup) { e.Seen, e.At = x, start })
@@ -103,7 +103,7 @@ func (v *Inventory) EnterSecurityGroups(seen map[string]observed.SecurityGroup, 
 	for id := range asked {
 		e := v.SecurityGroups.Get(id)
 		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.Made) > durations.Settle && !e.At.After(start) {
-			v.Foreign.gone(e.Seen.Tags, plan.SecurityGroup, id)
+			v.Foreign.noteDeleted(e.Seen.Tags, plan.SecurityGroup, id)
 			v.SecurityGroups.Drop(id)
 		}
 	}

@@ -50,8 +50,8 @@ func (v *foreign) Note(tags map[string]string, kind plan.ResourceKind, id string
 	v.add(tags, observed.Foreign{Kind: string(kind), ID: id})
 }
 
-// gone notes that others have deleted a resource with tags.
-func (v *foreign) gone(tags map[string]string, kind plan.ResourceKind, id string) {
+// noteDeleted notes that others have deleted a resource with tags.
+func (v *foreign) noteDeleted(tags map[string]string, kind plan.ResourceKind, id string) {
 	v.add(tags, observed.Foreign{Kind: string(kind), ID: id, Deleted: resourceOf(tags)})
 }
 
@@ -94,8 +94,8 @@ func (v *foreign) add(tags map[string]string, f observed.Foreign) {
 	}
 }
 
-// To returns the changes that others have made to a stack recently.
-func (v *foreign) To(id model.StackID, now time.Time) (out []observed.Foreign) {
+// ChangesTo returns the changes that others have made to a stack recently.
+func (v *foreign) ChangesTo(id model.StackID, now time.Time) (out []observed.Foreign) {
 	for _, f := range v.of[foreignOf{id.Kind, naming.StackTagValue(id)}] {
 		if now.Sub(f.At) <= durations.Kept {
 			out = append(out, f)
@@ -125,7 +125,7 @@ func StackOf(kind model.Kind, value string) model.StackID {
 func (v *foreign) loadBalancer(arn string, e *LoadBalancer, now observed.LoadBalancer, at time.Time) {
 	was := e.Seen
 	now.State, now.DNSName, now.Addresses, now.Mappings = was.State, was.DNSName, was.Addresses, was.Mappings
-	if was.State != observed.Provisioning && cache.Settled(at, e.Made, e.Written) && !Same(was, now) {
+	if was.State != observed.Provisioning && cache.Settled(at, e.Made, e.Written) && !Equal(was, now) {
 		v.Note(was.Tags, plan.LoadBalancer, arn)
 	}
 }
@@ -133,7 +133,7 @@ func (v *foreign) loadBalancer(arn string, e *LoadBalancer, now observed.LoadBal
 // targetGroup does so for a target group. Which load balancers use it depends on their rules.
 func (v *foreign) targetGroup(arn string, e *TargetGroup, now observed.TargetGroup, at time.Time) {
 	now.LoadBalancers = e.Seen.LoadBalancers
-	if cache.Settled(at, e.Made, e.Written) && !Same(e.Seen, now) {
+	if cache.Settled(at, e.Made, e.Written) && !Equal(e.Seen, now) {
 		v.Note(e.Seen.Tags, plan.TargetGroup, arn)
 	}
 }
@@ -157,7 +157,7 @@ func (v *foreign) Listeners(e *LoadBalancer, now map[string]*Listener, at time.T
 		if e.RuleTagsAt.IsZero() || l.Tags == nil {
 			l.Tags = was.Seen.Tags
 		}
-		if !Same(was.Seen, l) {
+		if !Equal(was.Seen, l) {
 			v.Note(e.Seen.Tags, plan.Listener, arn)
 		}
 		v.rules(e, was, le)
@@ -186,7 +186,7 @@ func (v *foreign) rules(e *LoadBalancer, was, now *Listener) {
 		switch {
 		case !there:
 			v.add(e.Seen.Tags, observed.Foreign{Kind: string(plan.Rule), ID: arn, Deleted: observed.RuleText(was.Seen.Port, old.Conditions)})
-		case !Same(old, r):
+		case !Equal(old, r):
 			v.Note(e.Seen.Tags, plan.Rule, arn)
 		}
 	}
@@ -202,7 +202,7 @@ func (v *foreign) Tags(kind plan.ResourceKind, arn string, was, tags map[string]
 	switch {
 	case at.IsZero() || !cache.Settled(now, writes...) || maps.Equal(was, tags):
 	case !there:
-		v.gone(was, kind, arn)
+		v.noteDeleted(was, kind, arn)
 	default:
 		v.Note(was, kind, arn)
 	}
@@ -222,8 +222,8 @@ func Tracked(cluster string, tags map[string]string) bool {
 	})
 }
 
-// Same reports whether two values are equal, where what is empty equals what is not there.
-func Same(a, b any) bool { return sameValue(reflect.ValueOf(a), reflect.ValueOf(b)) }
+// Equal reports whether two values are equal, where what is empty equals what is not there.
+func Equal(a, b any) bool { return sameValue(reflect.ValueOf(a), reflect.ValueOf(b)) }
 
 func sameValue(a, b reflect.Value) bool {
 	if !a.IsValid() || !b.IsValid() {

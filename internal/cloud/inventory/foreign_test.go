@@ -25,7 +25,7 @@ func TestAChangeIsNotedWhenItIsEntered(t *testing.T) {
 	planned := started.Add(time.Second)
 	now = planned.Add(time.Second)
 	v.EnterTargetGroups(map[string]FoundTargetGroup{"group": {Seen: observed.TargetGroup{ARN: "group", Name: "after"}}}, maps.Keys(map[string]bool{}), started)
-	if got := v.Foreign.To(id, now); len(got) != 1 || !got[0].At.After(planned) {
+	if got := v.Foreign.ChangesTo(id, now); len(got) != 1 || !got[0].At.After(planned) {
 		t.Errorf("%+v, a plan was made at %s", got, planned)
 	}
 }
@@ -84,7 +84,7 @@ func TestWhatOthersHaveChanged(t *testing.T) {
 			v.Foreign.loadBalancer("lb", known, seen, at)
 			v.Foreign.Listeners(known, map[string]*Listener{"l": now}, at)
 			noted := plan.ResourceKind("")
-			for _, f := range v.Foreign.To(id, at) {
+			for _, f := range v.Foreign.ChangesTo(id, at) {
 				noted += plan.ResourceKind(f.Kind)
 			}
 			if noted != c.noted {

@@ -213,5 +213,5 @@ func (v *Inventory) Knows(arn string) (known bool) {
 	return known
 }
 
-// Young reports whether a load balancer may be too new for the tagging service.
-func (e *LoadBalancer) Young(c *sdk.Client) bool { return c.Younger(e.created, durations.TagLag) }
+// MayLackTags reports whether a load balancer may be too new for the tagging service.
+func (e *LoadBalancer) MayLackTags(c *sdk.Client) bool { return c.Younger(e.created, durations.TagLag) }

@@ -69,7 +69,7 @@ func (v *keys) ofTargetGroup(arn string, e *TargetGroup) []Key {
 
 func (v *keys) ofSecurityGroup(_ string, e *SecurityGroup) []Key {
 	out := v.ofStack(e.Seen.Tags)
-	if naming.Carries(e.Seen.Tags, map[string]string{naming.ClusterTag: v.Cluster, naming.BackendTag: model.BackendGroupTag}) {
+	if naming.HasAll(e.Seen.Tags, map[string]string{naming.ClusterTag: v.Cluster, naming.BackendTag: model.BackendGroupTag}) {
 		out = append(out, Key{IsBackend, ""})
 	}
 	return out
@@ -82,13 +82,13 @@ func (v *keys) withTags(keys []Key, arn, vpc string, tagsAt time.Time) []Key {
 	case tagsAt.IsZero():
 		keys = append(keys, Key{IsUntagged, ""})
 	default:
-		v.noteTagsUntil(v.tagsUntil(tagsAt, arn))
+		v.noteTagsUntil(v.tagsDue(tagsAt, arn))
 	}
 	return slices.Clip(keys)
 }
 
-// tagsUntil returns when tags are to be read again that were read at a time.
-func (v *keys) tagsUntil(at time.Time, arn string) time.Time {
+// tagsDue returns when tags are to be read again that were read at a time.
+func (v *keys) tagsDue(at time.Time, arn string) time.Time {
 	return at.Add(v.refresh + sdk.FreshFor(v.refresh, arn))
 }
 
@@ -100,15 +100,15 @@ func (v *keys) noteTagsUntil(at time.Time) {
 	}
 }
 
-// OldTags returns the load balancers and target groups of the VPC whose tags were read too long ago. It
+// StaleTags returns the load balancers and target groups of the VPC whose tags were read too long ago. It
 // notes when the next ones will be.
-func (v *Inventory) OldTags(now time.Time) (out []string) {
+func (v *Inventory) StaleTags(now time.Time) (out []string) {
 	v.NextTags = time.Time{}
 	note := func(arn, vpc string, at time.Time) {
 		if vpc != v.VPC || at.IsZero() {
 			return
 		}
-		until := v.tagsUntil(at, arn)
+		until := v.tagsDue(at, arn)
 		v.noteTagsUntil(until)
 		if !now.Before(until) {
 			out = append(out, arn)

@@ -38,8 +38,8 @@ func (v *loadBalancing) unlink(arn string, le *Listener) {
 	}
 }
 
-// own notes whose a listener and its rules are.
-func (v *loadBalancing) own(e *LoadBalancer, le *Listener) {
+// setOwner notes whose a listener and its rules are.
+func (v *loadBalancing) setOwner(e *LoadBalancer, le *Listener) {
 	v.Parent[le.Seen.ARN] = e.Seen.ARN
 	for r := range le.Rules {
 		v.Parent[r] = le.Seen.ARN
@@ -53,7 +53,7 @@ func (v *loadBalancing) SetListeners(e *LoadBalancer, listeners map[string]*List
 	}
 	e.Listeners, e.Uses = listeners, nil
 	for _, le := range listeners {
-		v.own(e, le)
+		v.setOwner(e, le)
 		e.CountListener(le, 1)
 	}
 	v.relink(e)
@@ -69,16 +69,16 @@ func (v *loadBalancing) PutListener(e *LoadBalancer, le *Listener) {
 		e.CountListener(old, -1)
 	}
 	e.Listeners[le.Seen.ARN] = le
-	v.own(e, le)
+	v.setOwner(e, le)
 	e.CountListener(le, 1)
 	v.relink(e)
 }
 
 // ChangeListener gives a listener new settings; its rules stay.
 func (v *loadBalancing) ChangeListener(e *LoadBalancer, le *Listener, l observed.Listener) {
-	e.count(le.Seen.Default, -1)
+	e.countUses(le.Seen.Default, -1)
 	le.Seen = l
-	e.count(le.Seen.Default, 1)
+	e.countUses(le.Seen.Default, 1)
 	v.relink(e)
 }
 
@@ -95,16 +95,16 @@ func (v *loadBalancing) PutRule(e *LoadBalancer, le *Listener, r observed.Rule) 
 	if le.Rules == nil {
 		le.Rules = map[string]observed.Rule{}
 	}
-	e.count(le.Rules[r.ARN].Actions, -1)
+	e.countUses(le.Rules[r.ARN].Actions, -1)
 	le.Rules[r.ARN] = r
-	e.count(r.Actions, 1)
+	e.countUses(r.Actions, 1)
 	v.Parent[r.ARN] = le.Seen.ARN
 	v.relink(e)
 }
 
 // DropRule forgets a rule.
 func (v *loadBalancing) DropRule(e *LoadBalancer, le *Listener, arn string) {
-	e.count(le.Rules[arn].Actions, -1)
+	e.countUses(le.Rules[arn].Actions, -1)
 	delete(le.Rules, arn)
 	delete(v.Parent, arn)
 	v.relink(e)
@@ -124,14 +124,14 @@ func (v *loadBalancing) Rule(arn string) (*LoadBalancer, *Listener) { return v.L
 
 // CountListener adds to the uses of target groups those of a listener and its rules, n times.
 func (e *LoadBalancer) CountListener(le *Listener, n int) {
-	e.count(le.Seen.Default, n)
+	e.countUses(le.Seen.Default, n)
 	for _, r := range le.Rules {
-		e.count(r.Actions, n)
+		e.countUses(r.Actions, n)
 	}
 }
 
-// count adds to the uses of target groups those of actions, n times.
-func (e *LoadBalancer) count(as []model.Action, n int) {
+// countUses adds to the uses of target groups those of actions, n times.
+func (e *LoadBalancer) countUses(as []model.Action, n int) {
 	if e.Uses == nil {
 		e.Uses = map[string]int{}
 	}

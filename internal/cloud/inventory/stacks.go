@@ -12,17 +12,17 @@ import (
 
 // StackLoadBalancers returns the load balancers of a stack, under the lock of the inventory.
 func (v *Inventory) StackLoadBalancers(id model.StackID) iter.Seq2[string, *LoadBalancer] {
-	return Only(ofStack(v.LoadBalancers, id), func(e *LoadBalancer) bool { return e.Seen.VPC == v.VPC && naming.Belongs(v.Cluster, id, e.Seen.Tags) })
+	return Filter(ofStack(v.LoadBalancers, id), func(e *LoadBalancer) bool { return e.Seen.VPC == v.VPC && naming.Belongs(v.Cluster, id, e.Seen.Tags) })
 }
 
 // StackTargetGroups returns the target groups of a stack, under the lock of the inventory.
 func (v *Inventory) StackTargetGroups(id model.StackID) iter.Seq2[string, *TargetGroup] {
-	return Only(ofStack(v.TargetGroups, id), func(e *TargetGroup) bool { return e.VPC == v.VPC && naming.Belongs(v.Cluster, id, e.Seen.Tags) })
+	return Filter(ofStack(v.TargetGroups, id), func(e *TargetGroup) bool { return e.VPC == v.VPC && naming.Belongs(v.Cluster, id, e.Seen.Tags) })
 }
 
 // StackSecurityGroups returns the security groups of a stack, under the lock of the inventory.
 func (v *Inventory) StackSecurityGroups(id model.StackID) iter.Seq2[string, *SecurityGroup] {
-	return Only(ofStack(v.SecurityGroups, id), func(e *SecurityGroup) bool { return naming.Belongs(v.Cluster, id, e.Seen.Tags) })
+	return Filter(ofStack(v.SecurityGroups, id), func(e *SecurityGroup) bool { return naming.Belongs(v.Cluster, id, e.Seen.Tags) })
 }
 
 // Adopter returns the load balancer that was made for a stack and that another stack has, with that stack; nil if there
@@ -59,8 +59,8 @@ func ofStack[E any](t *Table[E], id model.StackID) iter.Seq2[string, *E] {
 	return t.Having(stackKind(id.Kind), naming.StackTagValue(id))
 }
 
-// Only returns the entries of a sequence for which a condition holds.
-func Only[E any](all iter.Seq2[string, *E], is func(*E) bool) iter.Seq2[string, *E] {
+// Filter returns the entries of a sequence for which a condition holds.
+func Filter[E any](all iter.Seq2[string, *E], is func(*E) bool) iter.Seq2[string, *E] {
 	return func(yield func(string, *E) bool) {
 		for id, e := range all {
 			if is(e) && !yield(id, e) {

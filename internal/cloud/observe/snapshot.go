@@ -53,7 +53,7 @@ func (r *Reader) addResources(out *observed.Stack, id model.StackID, since time.
 		seen[arn] = true
 		return !was
 	}
-	out.Facts.Foreign = append(out.Facts.Foreign, r.Inv.Foreign.To(id, out.Facts.Now)...)
+	out.Facts.Foreign = append(out.Facts.Foreign, r.Inv.Foreign.ChangesTo(id, out.Facts.Now)...)
 	for arn, e := range r.Inv.StackLoadBalancers(id) {
 		if isNew(arn) {
 			lb := e.View(r.Client, since)

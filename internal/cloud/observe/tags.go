@@ -41,7 +41,7 @@ func (r *tagReader) Untagged() []string {
 		due = r.inv.TagsDue && !listed && !now.Before(r.inv.NextTags)
 	})
 	if due {
-		r.inv.Write(func() { out = append(out, r.inv.OldTags(now)...) })
+		r.inv.Write(func() { out = append(out, r.inv.StaleTags(now)...) })
 	}
 	return out
 }

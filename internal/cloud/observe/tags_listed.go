@@ -32,7 +32,7 @@ func (r *tagReader) listTagged(ctx context.Context, since time.Time) error {
 		for arn, e := range v.LoadBalancers.All() {
 			if e.Seen.VPC == r.VPC && !e.Written.After(start) {
 				v.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) {
-					r.tagsListed(shown[arn], e.Young(r.Client), &e.Seen.Tags, &e.TagsAt, start)
+					r.tagsListed(shown[arn], e.MayLackTags(r.Client), &e.Seen.Tags, &e.TagsAt, start)
 				})
 			}
 		}
@@ -99,7 +99,7 @@ func (r *tagReader) tagsListed(shown map[string]string, young bool, tags *map[st
 // cluster's. AWS does not say when a target group was made.
 func ofOthers(v *inventory.Inventory, c *sdk.Client, e *inventory.TargetGroup, shown map[string]map[string]string) bool {
 	for _, arn := range e.Seen.LoadBalancers {
-		if lb := v.LoadBalancers.Get(arn); lb != nil && shown[arn] == nil && !naming.Owns(c.Config.Cluster, lb.Seen.Tags) && !lb.Young(c) {
+		if lb := v.LoadBalancers.Get(arn); lb != nil && shown[arn] == nil && !naming.Owns(c.Config.Cluster, lb.Seen.Tags) && !lb.MayLackTags(c) {
 			return true
 		}
 	}

@@ -237,10 +237,10 @@ func (v *Verifier) enterPartTags(got map[string]map[string]string, arns []string
 			switch {
 			case !there:
 				changed = append(changed, e.Seen.ARN)
-			case kind == plan.Listener && !inventory.Same(tags, le.Seen.Tags):
+			case kind == plan.Listener && !inventory.Equal(tags, le.Seen.Tags):
 				le.Seen.Tags = tags
 				v.Inv.Foreign.Note(e.Seen.Tags, kind, arn)
-			case kind == plan.Rule && !inventory.Same(tags, le.Rules[arn].Tags):
+			case kind == plan.Rule && !inventory.Equal(tags, le.Rules[arn].Tags):
 				r := le.Rules[arn]
 				r.Tags = tags
 				le.Rules[arn] = r

@@ -105,14 +105,14 @@ func loadConfig(ctx context.Context, c Config) (aws.Config, error) {
 	}
 	client := bounded(c.HTTP, c.CallTimeout)
 	if c.Credentials != nil {
-		return aws.Config{Region: c.Region, Credentials: c.Credentials, Retryer: retryer, HTTPClient: unbounded(client)}, nil
+		return aws.Config{Region: c.Region, Credentials: c.Credentials, Retryer: retryer, HTTPClient: withAttemptDeadlines(client)}, nil
 	}
 	out, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithRegion(c.Region), awsconfig.WithRetryer(retryer), awsconfig.WithHTTPClient(client),
 		awsconfig.WithLogger(logging.Nop{})) // what the SDK warns of is in its errors, and lines of text break a log of JSON
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("load the SDK's configuration: %w", err)
 	}
-	out.HTTPClient = unbounded(out.HTTPClient)
+	out.HTTPClient = withAttemptDeadlines(out.HTTPClient)
 	return out, nil
 }
 

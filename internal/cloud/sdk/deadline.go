@@ -47,22 +47,22 @@ func newDeadlines(first time.Duration, clock clock.PassiveClock) *deadlines {
 	return &deadlines{first: first, clock: clock, by: map[string]*answers{}, waiting: map[*unanswered]bool{}}
 }
 
-// of returns what is known of an operation or a service. The lock is held.
-func (d *deadlines) of(key string) *answers {
+// answersOf returns what is known of an operation or a service. The lock is held.
+func (d *deadlines) answersOf(key string) *answers {
 	if d.by[key] == nil {
 		d.by[key] = &answers{}
 	}
 	return d.by[key]
 }
 
-// usual returns the deadline of attempts that are no probe. The lock is held.
-func (d *deadlines) usual(service, operation string) time.Duration {
-	return min(max(d.first, 2*d.of(service).slowest, 2*d.of(service+" "+operation).slowest), mostGrowth*d.first)
+// attemptDeadline returns the deadline of attempts that are no probe. The lock is held.
+func (d *deadlines) attemptDeadline(service, operation string) time.Duration {
+	return min(max(d.first, 2*d.answersOf(service).slowest, 2*d.answersOf(service+" "+operation).slowest), mostGrowth*d.first)
 }
 
-// grown returns the deadline of a probe. The lock is held.
-func (d *deadlines) grown(service, operation string) time.Duration {
-	return min(max(d.usual(service, operation), 2*d.of(service+" "+operation).missed), mostGrowth*d.first)
+// probeDeadline returns the deadline of a probe. The lock is held.
+func (d *deadlines) probeDeadline(service, operation string) time.Duration {
+	return min(max(d.attemptDeadline(service, operation), 2*d.answersOf(service+" "+operation).missed), mostGrowth*d.first)
 }
 
 // call returns the longest deadline that an attempt of an operation may have now. The error is that of
@@ -70,11 +70,11 @@ func (d *deadlines) grown(service, operation string) time.Duration {
 // calls while one tries it, and then for as long as it was waited for.
 func (d *deadlines) call(service, operation string, spare bool) (limit time.Duration, err error) {
 	d.With(func() {
-		a := d.of(service + " " + operation)
+		a := d.answersOf(service + " " + operation)
 		if spare && a.missed > 0 && (a.probing || d.clock.Now().Before(a.missedAt.Add(a.missed))) {
 			err = &timeoutError{after: a.missed}
 		}
-		limit = d.grown(service, operation)
+		limit = d.probeDeadline(service, operation)
 	})
 	return limit, err
 }
@@ -84,23 +84,23 @@ func (d *deadlines) call(service, operation string, spare bool) (limit time.Dura
 func (d *deadlines) begin(service, operation string) (limit time.Duration, end func(answered, missed bool)) {
 	start, probe := d.clock.Now(), false
 	d.With(func() {
-		a := d.of(service + " " + operation)
-		if limit = d.usual(service, operation); a.missed > 0 && !a.probing {
+		a := d.answersOf(service + " " + operation)
+		if limit = d.attemptDeadline(service, operation); a.missed > 0 && !a.probing {
 			a.probing, probe = true, true
-			limit = d.grown(service, operation)
+			limit = d.probeDeadline(service, operation)
 		}
 	})
 	return limit, func(answered, missed bool) {
 		took := d.clock.Now().Sub(start)
 		d.With(func() {
-			a := d.of(service + " " + operation)
+			a := d.answersOf(service + " " + operation)
 			if probe {
 				a.probing = false
 			}
 			switch {
 			case answered:
 				a.missed = 0
-				for _, a := range []*answers{a, d.of(service)} {
+				for _, a := range []*answers{a, d.answersOf(service)} {
 					a.slowest = max(took, a.slowest*7/8)
 				}
 			case missed:
@@ -119,7 +119,7 @@ func Brief[T any](ctx context.Context, call func(context.Context) (T, error)) (T
 	return call(context.WithValue(ctx, spareKey{}, true))
 }
 
-func isSpare(ctx context.Context) bool { return ctx.Value(spareKey{}) != nil }
+func isOptional(ctx context.Context) bool { return ctx.Value(spareKey{}) != nil }
 
 // timeoutError reports that AWS gave no answer in time.
 type timeoutError struct {
@@ -174,15 +174,15 @@ func (d *deadlines) boundAttempt(ctx context.Context, service, operation string,
 	err := attempt(short)
 	var timeout *timeoutError
 	missed := err != nil && short.Err() != nil && errors.As(context.Cause(short), &timeout)
-	end(!missed && (err == nil || answeredWith(err)), missed)
+	end(!missed && (err == nil || isAnswer(err)), missed)
 	if missed && ctx.Err() == nil {
 		return timeout
 	}
 	return err
 }
 
-// answeredWith reports whether an error is an answer of AWS.
-func answeredWith(err error) bool {
+// isAnswer reports whether an error is an answer of AWS.
+func isAnswer(err error) bool {
 	var response *smithyhttp.ResponseError
 	return errors.As(err, &response) && response.HTTPStatusCode() > 0
 }
@@ -203,8 +203,8 @@ func bounded(c *http.Client, limit time.Duration) aws.HTTPClient {
 	return &own
 }
 
-// unbounded returns the client that calls are made with: each of their attempts has its own deadline.
-func unbounded(c aws.HTTPClient) aws.HTTPClient {
+// withAttemptDeadlines returns the client that calls are made with: each of their attempts has its own deadline.
+func withAttemptDeadlines(c aws.HTTPClient) aws.HTTPClient {
 	switch c := c.(type) {
 	case *awshttp.BuildableClient:
 		return c.WithTimeout(0)

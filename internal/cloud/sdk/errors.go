@@ -140,7 +140,7 @@ func outcomeOf(err error) ratelimit.Outcome {
 	switch c := Code(err); {
 	case codes[c] == failure.Throttled && c != "PriorRequestNotComplete":
 		return ratelimit.Throttled
-	case err == nil, answeredWith(err):
+	case err == nil, isAnswer(err):
 		return ratelimit.Taken
 	}
 	return ratelimit.Unanswered

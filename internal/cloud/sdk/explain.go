@@ -20,7 +20,7 @@ func Explain(err error) error {
 		return err
 	}
 	if missing := new(notSetError); errors.As(err, &missing) {
-		return errors.New(missing.text + " (" + innermost(operation.Err).Error() + ")")
+		return errors.New(missing.text + " (" + rootCause(operation.Err).Error() + ")")
 	}
 	call := CallOf(err)
 	var unanswered *url.Error
@@ -28,8 +28,8 @@ func Explain(err error) error {
 	var api smithy.APIError
 	switch {
 	case strings.Contains(operation.Err.Error(), "get credentials"):
-		return fmt.Errorf("no AWS credentials; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (%s)", innermost(operation.Err))
-	case errors.As(err, &api) && Silent(err):
+		return fmt.Errorf("no AWS credentials; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (%s)", rootCause(operation.Err))
+	case errors.As(err, &api) && IsSilent(err):
 		return fmt.Errorf("AWS does not answer the call %q: it fails itself: %s: %s", call, api.ErrorCode(), api.ErrorMessage())
 	case errors.As(err, &api):
 		return fmt.Errorf("AWS refuses the call %q: %s: %s", call, api.ErrorCode(), api.ErrorMessage())
@@ -50,14 +50,14 @@ func CallOf(err error) string {
 	return operation.ServiceID + " " + operation.OperationName
 }
 
-// Silent reports whether AWS does not answer: it cannot be reached, is late, or fails itself. A call that is throttled or
-// postponed is no such failure.
-func Silent(err error) bool {
+// IsSilent reports whether AWS does not answer: it cannot be reached, is late, or fails itself. A call that is
+// throttled or postponed is no such failure.
+func IsSilent(err error) bool {
 	return failure.NoAnswer(err) && !errors.Is(err, context.Canceled) && ClassOf(err) != failure.Throttled
 }
 
-// innermost returns the cause of the causes.
-func innermost(err error) error {
+// rootCause returns the cause of the causes.
+func rootCause(err error) error {
 	for {
 		next := errors.Unwrap(err)
 		if next == nil {

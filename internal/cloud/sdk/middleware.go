@@ -30,11 +30,11 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		if err := c.admit(operation); err != nil {
 			return out, meta, err
 		}
-		limit, err := c.deadlines.call(service, operation, isSpare(ctx))
+		limit, err := c.deadlines.call(service, operation, isOptional(ctx))
 		if err != nil {
 			return out, meta, err
 		}
-		if !isSpare(ctx) {
+		if !isOptional(ctx) {
 			limit = max(limit, c.CallTimeout)
 		}
 		start := c.Clock.Now()
@@ -51,7 +51,7 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 			out, meta, err = next.HandleInitialize(ctx, in)
 			return meta, err
 		})
-		err = withDoubt(meta, err)
+		err = markUncertain(meta, err)
 		if c.Calls != nil {
 			r := report(service, operation, start, c.Clock.Now(), meta, err)
 			r.Cause = ratelimit.CallerOf(ctx).Cause
@@ -68,7 +68,7 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		if err := call.Attempt(ctx); err != nil {
 			return out, meta, err
 		}
-		start, answered := c.Clock.Now(), c.deadlines.sent(ctx)
+		start, answered := c.Clock.Now(), c.deadlines.noteAttempt(ctx)
 		err = c.deadlines.boundAttempt(ctx, service, operation, func(ctx context.Context) error {
 			out, meta, err = next.HandleFinalize(ctx, in)
 			return err
@@ -100,7 +100,7 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 
 // admit returns an error if the operation changes something and this process must not write.
 func (c Config) admit(operation string) error {
-	if c.Fence == nil || !mutating(operation) {
+	if c.Fence == nil || !isMutating(operation) {
 		return nil
 	}
 	if err := c.Fence.Fence(); err != nil {
@@ -117,7 +117,7 @@ func (c Config) fenceAttempt(ctx context.Context, in middleware.FinalizeInput, n
 		return middleware.FinalizeOutput{}, middleware.Metadata{}, err
 	}
 	r, ok := in.Request.(*smithyhttp.Request)
-	if c.Fence == nil || !mutating(operation) || !ok || r.GetStream() == nil {
+	if c.Fence == nil || !isMutating(operation) || !ok || r.GetStream() == nil {
 		return next.HandleFinalize(ctx, in)
 	}
 	body := &fencedBody{Reader: r.GetStream(), of: c, operation: operation}
@@ -153,9 +153,9 @@ func (b *fencedBody) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// withDoubt marks the error of a call one of whose earlier attempts may have taken effect, which
+// markUncertain marks the error of a call one of whose earlier attempts may have taken effect, which
 // the last answer does not show.
-func withDoubt(meta middleware.Metadata, err error) error {
+func markUncertain(meta middleware.Metadata, err error) error {
 	if err == nil || MayHaveHappened(err) {
 		return err
 	}
@@ -168,8 +168,8 @@ func withDoubt(meta middleware.Metadata, err error) error {
 	return err
 }
 
-// mutating reports whether an operation changes anything.
-func mutating(operation string) bool {
+// isMutating reports whether an operation changes anything.
+func isMutating(operation string) bool {
 	for _, p := range []string{"Describe", "Get", "List", "Search", "Simulate", "AssumeRole"} {
 		if strings.HasPrefix(operation, p) {
 			return false

@@ -20,7 +20,7 @@ type unansweredKey struct{}
 
 // wait notes a call that begins, until end is called. A call that a run can do without is not noted.
 func (d *deadlines) wait(ctx context.Context, service string) (_ context.Context, end func()) {
-	if isSpare(ctx) {
+	if isOptional(ctx) {
 		return ctx, func() {}
 	}
 	u := &unanswered{service: service}
@@ -28,9 +28,9 @@ func (d *deadlines) wait(ctx context.Context, service string) (_ context.Context
 	return context.WithValue(ctx, unansweredKey{}, u), func() { d.With(func() { delete(d.waiting, u) }) }
 }
 
-// sent notes that an attempt of the call begins. answered gets its result: one that AWS fails itself, or that
+// noteAttempt notes that an attempt of the call begins. answered gets its result: one that AWS fails itself, or that
 // gets no answer, is followed by another, and AWS is silent meanwhile. What AWS refuses or throttles is an answer.
-func (d *deadlines) sent(ctx context.Context) (answered func(error)) {
+func (d *deadlines) noteAttempt(ctx context.Context) (answered func(error)) {
 	u, ok := ctx.Value(unansweredKey{}).(*unanswered)
 	if !ok {
 		return func(error) {}
@@ -42,7 +42,7 @@ func (d *deadlines) sent(ctx context.Context) (answered func(error)) {
 	})
 	return func(err error) {
 		var response *smithyhttp.ResponseError
-		if err != nil && (!answeredWith(err) || errors.As(err, &response) && response.HTTPStatusCode() >= 500) {
+		if err != nil && (!isAnswer(err) || errors.As(err, &response) && response.HTTPStatusCode() >= 500) {
 			return
 		}
 		d.With(func() { u.since = time.Time{} })
@@ -55,7 +55,7 @@ func (d *deadlines) silent() (since time.Time) {
 	now := d.clock.Now()
 	d.With(func() {
 		for u := range d.waiting {
-			late := max(durations.Recent, d.of(u.service).slowest*3/2)
+			late := max(durations.Recent, d.answersOf(u.service).slowest*3/2)
 			if !u.since.IsZero() && now.Sub(u.since) >= late && (since.IsZero() || u.since.Before(since)) {
 				since = u.since
 			}

@@ -49,7 +49,7 @@ func (t Groups) readHealth(ctx context.Context, arn string) error {
 				delete(t.writes, k)
 			}
 		}
-		h.Targets = t.writes[key].over(h.Targets, start)
+		h.Targets = t.writes[key].applyTo(h.Targets, start)
 		t.health[key] = h
 	})
 	return nil

@@ -59,8 +59,8 @@ func (t Groups) Admit(operation, arn string, turn bindings.Turn, targets int) (r
 	})
 }
 
-// SentAgain reports whether AWS may take the next time what failed so.
-func SentAgain(err error) bool {
+// IsRetryable reports whether AWS may take the next time what failed so.
+func IsRetryable(err error) bool {
 	class := sdk.ClassOf(err)
 	return err != nil && (class == engine.Throttled || class == engine.Unknown)
 }

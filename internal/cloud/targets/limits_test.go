@@ -35,7 +35,7 @@ func TestWhatAWSMayTakeTheNextTimeIsSentAgain(t *testing.T) {
 	}{
 		"taken": {nil, false}, "throttled": {&smithy.GenericAPIError{Code: "Throttling"}, true}, "no answer": {errors.New("connection reset"), true}, "refused": {&smithy.GenericAPIError{Code: "InvalidTarget"}, false},
 	} {
-		if got := SentAgain(c.err); got != c.want {
+		if got := IsRetryable(c.err); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -25,8 +25,8 @@ type ownWrite struct {
 	at     time.Time
 }
 
-// wrote notes own writes, and lays them over the remembered targets.
-func (t Groups) wrote(arn string, list []*observed.Target) {
+// noteOwnWrite notes own writes, and lays them over the remembered targets.
+func (t Groups) noteOwnWrite(arn string, list []*observed.Target) {
 	key, now := t.key(arn), t.Config.Clock.Now()
 	t.With(func() {
 		w := t.writes[key]
@@ -41,18 +41,18 @@ func (t Groups) wrote(arn string, list []*observed.Target) {
 		if h, ok := t.health[key]; ok {
 			h.Targets = slices.Clone(h.Targets)
 			for _, n := range list {
-				h.Targets = lay(h.Targets, n)
+				h.Targets = applyWrite(h.Targets, n)
 			}
 			t.health[key] = h
 		}
 	})
 }
 
-// over lays the writes over targets that AWS has listed.
-func (w ownWrites) over(listed []*observed.Target, now time.Time) []*observed.Target {
+// applyTo lays the writes over targets that AWS has listed.
+func (w ownWrites) applyTo(listed []*observed.Target, now time.Time) []*observed.Target {
 	w.forget(now)
 	for _, own := range w {
-		listed = lay(listed, own.target)
+		listed = applyWrite(listed, own.target)
 	}
 	return listed
 }
@@ -62,8 +62,9 @@ func (w ownWrites) forget(now time.Time) {
 	maps.DeleteFunc(w, func(_ targetID, own ownWrite) bool { return now.Sub(own.at) > durations.Settle })
 }
 
-// lay lays one write over a sorted list of targets. The list may be changed, but not the targets, which others have too.
-func lay(have []*observed.Target, own *observed.Target) []*observed.Target {
+// applyWrite lays one write over a sorted list of targets. The list may be changed, but not the targets, which others
+// have too.
+func applyWrite(have []*observed.Target, own *observed.Target) []*observed.Target {
 	leaves := deregistered(own)
 	i, known := slices.BinarySearchFunc(have, own, compareTargets)
 	if !known && !leaves {

@@ -52,7 +52,7 @@ func (t Groups) MadeFor(ctx context.Context, arn string, read bool) ([]string, e
 	out, err := sdk.Asked(ctx, t.Client, "owner "+arn, known, func() error {
 		start := t.Config.Clock.Now()
 		tags, err := observe.DescribeTags(ctx, t.Client, []string{arn})
-		if err != nil && !refused(err) {
+		if err != nil && !isRefused(err) {
 			return fmt.Errorf("read tags of %s: %w", arn, err)
 		}
 		o.mu.Lock()

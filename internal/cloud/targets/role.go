@@ -99,7 +99,7 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 			class = engine.Denied // says nothing about the target group, which may be there
 		}
 		err = sdk.Wrap(class, what, withoutSecret(err, a.ExternalID))
-		if refused(err) {
+		if isRefused(err) {
 			t.roles.put(a, roleClient{err: err, until: t.Config.Clock.Now().Add(durations.Recent)}, t.Config.Clock.Now())
 		}
 		return err

@@ -155,7 +155,7 @@ func (t Groups) TargetGroup(ctx context.Context, arn, name string, maxAge time.D
 			err = sdk.Failed(engine.Gone, "find target group "+arn+name, "it does not exist")
 		}
 		if err != nil {
-			if refused(err) {
+			if isRefused(err) {
 				t.remember(key, describedGroup{err: err, at: start})
 			}
 			return err
@@ -219,8 +219,8 @@ func (t Groups) Forget(arn string) {
 	})
 }
 
-// refused reports whether AWS will say the same if it is asked again at once.
-func refused(err error) bool {
+// isRefused reports whether AWS will say the same if it is asked again at once.
+func isRefused(err error) bool {
 	switch sdk.ClassOf(err) {
 	case engine.Gone, engine.Invalid, engine.Denied:
 		return true

@@ -32,7 +32,7 @@ func (t Groups) Register(ctx context.Context, arn string, turn bindings.Turn, ta
 	if err != nil {
 		return err
 	}
-	defer func() { call.End(SentAgain(err)) }()
+	defer func() { call.End(IsRetryable(err)) }()
 	in := &elb.RegisterTargetsInput{TargetGroupArn: aws.String(arn)}
 	for _, n := range targets {
 		in.Targets = append(in.Targets, elbtypes.TargetDescription{
@@ -52,7 +52,7 @@ func (t Groups) Register(ctx context.Context, arn string, turn bindings.Turn, ta
 			State: string(elbtypes.TargetHealthStateEnumInitial), Reason: string(elbtypes.TargetHealthReasonEnumRegistrationInProgress),
 		})
 	}
-	t.wrote(arn, registered)
+	t.noteOwnWrite(arn, registered)
 	return nil
 }
 
@@ -66,7 +66,7 @@ func (t Groups) Deregister(ctx context.Context, arn string, turn bindings.Turn, 
 	if err != nil {
 		return err
 	}
-	defer func() { call.End(SentAgain(err)) }()
+	defer func() { call.End(IsRetryable(err)) }()
 	in := &elb.DeregisterTargetsInput{TargetGroupArn: aws.String(arn)}
 	for _, o := range targets {
 		in.Targets = append(in.Targets, elbtypes.TargetDescription{
@@ -83,7 +83,7 @@ func (t Groups) Deregister(ctx context.Context, arn string, turn bindings.Turn, 
 		n.Description = ""
 		leaving = append(leaving, &n)
 	}
-	t.wrote(arn, leaving)
+	t.noteOwnWrite(arn, leaving)
 	return nil
 }
 

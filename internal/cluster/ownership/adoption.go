@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// adopter returns the Gateway that may take over the load balancer of an object, zero if the object names none.
-func adopter(obj cluster.Object, kind model.Kind) model.StackID {
+// adoptingGateway returns the Gateway that may take over the load balancer of an object, zero if the object names none.
+func adoptingGateway(obj cluster.Object, kind model.Kind) model.StackID {
 	value := obj.GetAnnotations()[naming.AdoptedByAnnotation]
 	id := model.StackID{Kind: kind.Adopter(), Namespace: obj.GetNamespace(), Name: value}
 	if id.Kind == "" || value == "" {

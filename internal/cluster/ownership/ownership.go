@@ -28,8 +28,8 @@ func Claims(v *cluster.View, obj cluster.Object) []model.StackID {
 	return stacksOf(ref, append(cluster.IndexValues(ref.Kind, cluster.ByFinalizer, obj), v.LeftBy(ref)...))
 }
 
-// Left returns the stacks that objects have left which are gone.
-func Left(v *cluster.View, gone []cluster.Ref) []model.StackID {
+// DepartedStacks returns the stacks that objects have left which are gone.
+func DepartedStacks(v *cluster.View, gone []cluster.Ref) []model.StackID {
 	var out []model.StackID
 	for _, ref := range gone {
 		out = append(out, stacksOf(ref, v.LeftBy(ref))...)
@@ -65,7 +65,7 @@ func ClaimOn(v *cluster.View, obj cluster.Object, id model.StackID) Claim {
 func Member(v *cluster.View, obj cluster.Object, id model.StackID) model.Member {
 	return model.Member{
 		Ref: RefOf(obj), Finalizer: naming.Finalizer(id), Claimed: ClaimOn(v, obj, id).Carried, Deleting: obj.GetDeletionTimestamp() != nil,
-		Adopter: adopter(obj, id.Kind),
+		Adopter: adoptingGateway(obj, id.Kind),
 	}
 }
 
@@ -134,9 +134,9 @@ func claimants(v *cluster.View, kind model.Kind) []cluster.Object {
 	return out
 }
 
-// Wanted reports whether an object of the namespace that is not being deleted carries the finalizer of the
+// HasLiveMember reports whether an object of the namespace that is not being deleted carries the finalizer of the
 // stack.
-func Wanted(v *cluster.View, id model.StackID, namespace string) bool {
+func HasLiveMember(v *cluster.View, id model.StackID, namespace string) bool {
 	var all []cluster.Object
 	root := Root(id.Kind)
 	if _, known := cluster.TypeOf(root); !known {

@@ -119,7 +119,7 @@ func TestStacksAreWantedByObjectsOfTheirKind(t *testing.T) {
 		"a kind that is not read yet": {service, model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "mail"}, "shop", false},
 	} {
 		v := view(t, c.docs)
-		if got := ownership.Wanted(v, c.id, c.namespace); got != c.want || v.Err() != nil {
+		if got := ownership.HasLiveMember(v, c.id, c.namespace); got != c.want || v.Err() != nil {
 			t.Errorf("%s: %v (%v), want %v", name, got, v.Err(), c.want)
 		}
 	}

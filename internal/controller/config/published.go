@@ -32,15 +32,15 @@ func (c Config) Published() []string {
 	d.Bind(defaults)
 	var out []string
 	given.VisitAll(func(f *pflag.Flag) {
-		if v := settable(f); v != settable(defaults.Lookup(f.Name)) && !slices.Contains(ownFlags, f.Name) {
+		if v := flagValue(f); v != flagValue(defaults.Lookup(f.Name)) && !slices.Contains(ownFlags, f.Name) {
 			out = append(out, "--"+f.Name+"="+v)
 		}
 	})
 	return out
 }
 
-// settable returns the value of a flag in the form in which it is given.
-func settable(f *pflag.Flag) string {
+// flagValue returns the value of a flag in the form in which it is given.
+func flagValue(f *pflag.Flag) string {
 	v := f.Value.String()
 	if t := f.Value.Type(); t == "stringSlice" || t == "stringToString" {
 		v = strings.TrimSuffix(strings.TrimPrefix(v, "["), "]")
@@ -62,7 +62,7 @@ type TakenOver struct {
 func TakeOver(fs *pflag.FlagSet, args []string) TakenOver {
 	var out TakenOver
 	given := map[string]bool{}
-	for _, arg := range joined(args) {
+	for _, arg := range joinFlagValues(args) {
 		name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		given[name] = true
 		f := fs.Lookup(name)
@@ -80,14 +80,14 @@ func TakeOver(fs *pflag.FlagSet, args []string) TakenOver {
 			out.Unavailable = append(out.Unavailable, "--"+name)
 			continue
 		}
-		text := settable(theirs)
-		switch mine := settable(f); {
+		text := flagValue(theirs)
+		switch mine := flagValue(f); {
 		case mine == text:
 		case f.Changed && name == GatesFlag:
 			// Gates that were given count, and the others are those of the controller.
 			_ = f.Value.Set(text)
 			_ = f.Value.Set(mine)
-			if settable(f) != text {
+			if flagValue(f) != text {
 				out.Differing = append(out.Differing, fmt.Sprintf("--%s=%s", name, text))
 			}
 		case f.Changed:
@@ -116,15 +116,15 @@ func otherThanDefaults(fs *pflag.FlagSet, given map[string]bool) []string {
 		if theirs == nil || given[f.Name] || slices.Contains(ownFlags, f.Name) || slices.Contains(withoutDefault, f.Name) {
 			return
 		}
-		if text := settable(theirs); settable(f) != text {
+		if text := flagValue(theirs); flagValue(f) != text {
 			out = append(out, fmt.Sprintf("--%s=%s", f.Name, text))
 		}
 	})
 	return out
 }
 
-// joined writes arguments in which a flag and its value are two words as one.
-func joined(args []string) []string {
+// joinFlagValues writes arguments in which a flag and its value are two words as one.
+func joinFlagValues(args []string) []string {
 	var out []string
 	for _, a := range args {
 		last := len(out) - 1

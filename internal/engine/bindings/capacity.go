@@ -17,8 +17,8 @@ type overCapacity struct {
 	until time.Time
 }
 
-// refuses returns what AWS said when it refused as many targets, nil if they may fit.
-func (c overCapacity) refuses(arn string, n int, now time.Time) error {
+// refusalFor returns what AWS said when it refused as many targets, nil if they may fit.
+func (c overCapacity) refusalFor(arn string, n int, now time.Time) error {
 	if c.arn != arn || n < c.size || !now.Before(c.until) {
 		return nil
 	}

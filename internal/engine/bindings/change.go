@@ -32,7 +32,7 @@ func (r *Reconciler) noteChange(k ChangeKind, on string, items []string) {
 	}
 }
 
-func namesOf(list []*observed.Target) (out []string) {
+func targetNames(list []*observed.Target) (out []string) {
 	for _, t := range list {
 		out = append(out, targets.IdentityOf(t))
 	}

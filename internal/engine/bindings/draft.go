@@ -51,7 +51,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Draft, boo
 		opening = bindingplan.OpeningOf(a).Warned()
 	}
 	if !plan.Unavailable && plan.Remove && !needsNoRemoval(plan.Steps) && f.Described != nil && f.Described.Spec.TargetGroupARN != "" {
-		removal, err := p.plan(ctx, p.other(f.Stored, f.Described, false), bindingplan.MakeRemoval)
+		removal, err := p.plan(ctx, p.factsOfOther(f.Stored, f.Described, false), bindingplan.MakeRemoval)
 		if err != nil {
 			return bindingplan.Draft{}, false, err
 		}

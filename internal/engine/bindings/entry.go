@@ -52,13 +52,13 @@ type entry struct {
 	successPending bool
 }
 
-// planned returns what a plan needs of an entry.
-func (e entry) planned(at moment) bindingplan.Memory {
+// planMemory returns what a plan needs of an entry.
+func (e entry) planMemory(at moment) bindingplan.Memory {
 	out := bindingplan.Memory{
 		Known: !e.due.IsZero(), Released: e.released, SuccessPending: e.successPending, TextReported: e.textReported,
 		Registered: e.registration.targets, HasDone: e.checkpoint != nil,
 	}
-	out.Flapping, out.FlappingFor, out.FlappingAlone = e.flapping.held(at.now)
+	out.Flapping, out.FlappingFor, out.FlappingAlone = e.flapping.heldTargets(at.now)
 	due := e.due
 	if !out.Known {
 		due = at.firstDue()
@@ -79,8 +79,8 @@ func (e entry) planned(at moment) bindingplan.Memory {
 	return out
 }
 
-// absent reports whether the runs over a binding believe that its Service does not exist.
-func (e entry) absent(now time.Time) bool {
+// serviceAbsent reports whether the runs over a binding believe that its Service does not exist.
+func (e entry) serviceAbsent(now time.Time) bool {
 	return e.released || !e.absentSince.IsZero() && now.Sub(e.absentSince) >= durations.Later
 }
 

@@ -29,9 +29,9 @@ func (f flapping) current(now time.Time) flapping {
 	return out
 }
 
-// tookOut notes targets that were taken out. A row counts from the last return, so that pods that become unready one by one
-// do not keep the others waiting.
-func (f flapping) tookOut(ids []string, now time.Time) flapping {
+// noteDeregistered notes targets that were taken out. A row counts from the last return, so that pods that become
+// unready one by one do not keep the others waiting.
+func (f flapping) noteDeregistered(ids []string, now time.Time) flapping {
 	out := f.current(now)
 	for _, id := range ids {
 		if _, ok := out[id]; !ok {
@@ -41,8 +41,8 @@ func (f flapping) tookOut(ids []string, now time.Time) flapping {
 	return out
 }
 
-// putIn notes targets that were registered, of which some may have come back.
-func (f flapping) putIn(ids []string, now time.Time) flapping {
+// noteRegistered notes targets that were registered, of which some may have come back.
+func (f flapping) noteRegistered(ids []string, now time.Time) flapping {
 	out := f.current(now)
 	for _, id := range ids {
 		if row, ok := out[id]; ok {
@@ -52,10 +52,10 @@ func (f flapping) putIn(ids []string, now time.Time) flapping {
 	return out
 }
 
-// held returns the targets that neither come nor go now, and for how long: once one waits, all that have come back wait
-// with it and change together, so that many targets cost no more calls than one. Where no other target can serve, they
-// wait for the first wait alone.
-func (f flapping) held(now time.Time) (ids map[string]bool, left, alone time.Duration) {
+// heldTargets returns the targets that neither come nor go now, and for how long: once one waits, all that have come
+// back wait with it and change together, so that many targets cost no more calls than one. Where no other target can
+// serve, they wait for the first wait alone.
+func (f flapping) heldTargets(now time.Time) (ids map[string]bool, left, alone time.Duration) {
 	rows := f.current(now)
 	for _, row := range rows {
 		if paceOfReturns.Delays(row) {

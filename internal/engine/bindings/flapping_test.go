@@ -42,12 +42,12 @@ func TestFlapping(t *testing.T) {
 				now = now.Add(s.after * time.Second)
 				for _, c := range strings.Fields(s.change) {
 					if ids := []string{c[1:]}; c[0] == '+' {
-						f = f.putIn(ids, now)
+						f = f.noteRegistered(ids, now)
 					} else {
-						f = f.tookOut(ids, now)
+						f = f.noteDeregistered(ids, now)
 					}
 				}
-				held, left, alone := f.held(now)
+				held, left, alone := f.heldTargets(now)
 				if alone > paceOfReturns.First || alone > left || left > 0 && alone < left-paceOfReturns.Longest {
 					t.Errorf("step %d: alone for %s, and for %s beside others", i, alone, left)
 				}
@@ -60,7 +60,7 @@ func TestFlapping(t *testing.T) {
 					t.Errorf("step %d: %q held for %s, want %q for %s", i, got, left, s.held, s.left*time.Second)
 				}
 			}
-			if f = f.tookOut(nil, now.Add(time.Hour)); len(f) > 0 {
+			if f = f.noteDeregistered(nil, now.Add(time.Hour)); len(f) > 0 {
 				t.Errorf("an hour later %v is remembered", f)
 			}
 		})

@@ -26,7 +26,7 @@ func (w *harness) gateOf(name string) string {
 	if err != nil || obj == nil {
 		w.t.Fatalf("pod %s: %v, %v", name, obj, err)
 	}
-	c, _, ok := targets.Shown(obj.(*corev1.Pod), targets.GatePrefix+"a")
+	c, _, ok := targets.CurrentCondition(obj.(*corev1.Pod), targets.GatePrefix+"a")
 	if !ok {
 		return "none"
 	}

@@ -13,7 +13,7 @@ import (
 // inUse reads whether a load balancer whose owner is to stay sends requests to the target group of a binding that
 // goes.
 func (p reader) inUse(ctx context.Context, b *elbv2.TargetGroupBinding) (bool, error) {
-	wanted, err := p.r.wanted(b)
+	wanted, err := p.r.stackWanted(b)
 	if err != nil || !wanted || b.Spec.TargetGroupARN == "" {
 		return false, err
 	}
@@ -28,13 +28,13 @@ func (p reader) inUse(ctx context.Context, b *elbv2.TargetGroupBinding) (bool, e
 	return used, nil
 }
 
-// wanted reports whether an object that is not being deleted asks for the stack of a binding. Bindings are made in
+// stackWanted reports whether an object that is not being deleted asks for the stack of a binding. Bindings are made in
 // the namespace of the object whose backends they are for, so other members of the stack do not count.
-func (r *Reconciler) wanted(b *elbv2.TargetGroupBinding) (bool, error) {
+func (r *Reconciler) stackWanted(b *elbv2.TargetGroupBinding) (bool, error) {
 	id, ok := naming.StackFromLabels(b.Labels)
 	if !ok {
 		return false, nil
 	}
 	v := r.Cluster.View().Unsubscribed()
-	return ownership.Wanted(v, id, b.Namespace), v.Err()
+	return ownership.HasLiveMember(v, id, b.Namespace), v.Err()
 }

@@ -51,7 +51,7 @@ func (m *memory) get(key Key) entry {
 func (m *memory) planned(key Key) bindingplan.Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.entries[key].planned(m.at(key))
+	return m.entries[key].planMemory(m.at(key))
 }
 
 // note remembers what has happened to a binding, and returns what is remembered of it then.
@@ -85,8 +85,8 @@ func (m *memory) forget(key Key) {
 	delete(m.entries, key)
 }
 
-// those returns the bindings of whose entries something is true.
-func (m *memory) those(is func(entry) bool) (out []Key) {
+// keysWhere returns the bindings of whose entries something is true.
+func (m *memory) keysWhere(is func(entry) bool) (out []Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, e := range m.entries {

@@ -106,7 +106,7 @@ func TestNotesOfPlans(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := at(len(x.notes))
-			got, want := after(x.notes...).planned(now), bindingplan.Memory{DueIn: now.firstDue().Sub(now.now)}
+			got, want := after(x.notes...).planMemory(now), bindingplan.Memory{DueIn: now.firstDue().Sub(now.now)}
 			if x.want(&want); !reflect.DeepEqual(got, want) {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
@@ -208,7 +208,7 @@ func TestAFullTargetGroupIsNotSentWhatItRefused(t *testing.T) {
 		"a call that failed otherwise":  {[]note{noteSent("arn/a", 100, errNo, false)}, "arn/a", 100, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := after(x.notes...).overCapacity.refuses(x.arn, x.n, start.Add(x.wait)); (err == nil) != x.fits {
+			if err := after(x.notes...).overCapacity.refusalFor(x.arn, x.n, start.Add(x.wait)); (err == nil) != x.fits {
 				t.Errorf("%v", err)
 			}
 		})
@@ -329,10 +329,10 @@ func TestZonesAreWantedForAWhile(t *testing.T) {
 // A Service that a run has missed for some seconds does not exist, nor does that of a binding that has released its targets.
 func TestAbsenceIsBelievedAfterAMoment(t *testing.T) {
 	missing := after(plans(bindingplan.BackendMissing))
-	if (entry{}).absent(start) || missing.absent(start.Add(4*time.Second)) || !missing.absent(start.Add(5*time.Second)) {
+	if (entry{}).serviceAbsent(start) || missing.serviceAbsent(start.Add(4*time.Second)) || !missing.serviceAbsent(start.Add(5*time.Second)) {
 		t.Error("absence is believed at the wrong times")
 	}
-	if !after(plans(bindingplan.Released)).absent(start) {
+	if !after(plans(bindingplan.Released)).serviceAbsent(start) {
 		t.Error("a binding that has released its targets has a Service")
 	}
 }

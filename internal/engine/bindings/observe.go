@@ -57,7 +57,7 @@ func (p reader) gatedPods() ([]*corev1.Pod, error) {
 		Kind: cluster.KindPod, Namespace: p.key.Namespace, Index: cluster.PodByGate, Value: p.key.Namespace + "/" + p.key.Name,
 	})
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
-		shown, _, ok := targets.Shown(pod, gate)
+		shown, _, ok := targets.CurrentCondition(pod, gate)
 		return !targets.Gated(pod, gate) || ok && shown == targets.Released
 	}), v.Err()
 }
@@ -146,7 +146,7 @@ func (p reader) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.As
 	case bindingplan.AskForwards:
 		f.Forwards = p.readForwards(ctx, f)
 	case bindingplan.AskWanted:
-		wanted, werr := p.r.wanted(f.Stored)
+		wanted, werr := p.r.stackWanted(f.Stored)
 		f.Wanted, err = &wanted, werr
 	case bindingplan.AskGone:
 		f.Gone, err = p.readGone(a)
@@ -239,13 +239,13 @@ func (p reader) readServing(known *bindingplan.Serving, a bindingplan.AskServing
 // readGone finds the targets that nothing stands for.
 func (p reader) readGone(a bindingplan.AskGone) (*bindingplan.Gone, error) {
 	// The questions are registered before the answers count, so that no change is missed in between.
-	targets.Gone(p.v, p.key.Namespace, a.Targets)
+	targets.GoneTargets(p.v, p.key.Namespace, a.Targets)
 	p.r.Recorder.Viewed(p.key, p.v)
 	if err := p.v.Err(); err != nil {
 		return nil, err
 	}
 	v := p.r.Cluster.View().Unsubscribed()
-	return &bindingplan.Gone{Targets: targets.Gone(v, p.key.Namespace, a.Targets)}, v.Err()
+	return &bindingplan.Gone{Targets: targets.GoneTargets(v, p.key.Namespace, a.Targets)}, v.Err()
 }
 
 // readConflict finds another binding that fills the same target group. One that

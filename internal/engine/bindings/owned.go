@@ -59,7 +59,7 @@ func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBin
 			continue // it cannot register anything either
 		}
 		key, found := Key{Namespace: o.Namespace, Name: o.Name}, targets.Resolve(v, w, r.Targets)
-		if found.NotFound && leaving && !r.memory.get(key).absent(r.Clock.Now()) && r.memory.mayWait(Key{Namespace: b.Namespace, Name: b.Name}) {
+		if found.NotFound && leaving && !r.memory.get(key).serviceAbsent(r.Clock.Now()) && r.memory.mayWait(Key{Namespace: b.Namespace, Name: b.Name}) {
 			return nil, notArrived{key} // it may take the targets over
 		}
 		for _, e := range found.Endpoints() {

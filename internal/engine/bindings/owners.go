@@ -24,7 +24,7 @@ func (r *Reconciler) Owners(b *elbv2.TargetGroupBinding) []finding.Ref {
 	}
 	root := ownership.Root(id.Kind)
 	if root == cluster.KindGateway {
-		parts, _ := naming.PartsOf(group)
+		parts, _ := naming.GatewayTargetGroupPartsOf(group)
 		if !slices.Contains(parts.Backends, finding.Ref{Namespace: b.Namespace, Name: b.Spec.ServiceRef.Name}) {
 			return nil
 		}

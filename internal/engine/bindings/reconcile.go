@@ -63,7 +63,7 @@ func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
 		if err := (reader{p}).resolve(ctx, f); err != nil {
 			return err
 		}
-		if waits, err := p.leaveOldGroup(ctx, f); waits || err != nil {
+		if waits, err := p.emptyPreviousGroup(ctx, f); waits || err != nil {
 			return p.removeGone(ctx, f, err)
 		}
 	}
@@ -86,15 +86,15 @@ func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingp
 	return p.report(ctx, f, plan.Report(f, done))
 }
 
-// leaveOldGroup empties the target group that the binding has filled before its spec named another, and reports whether
-// that waits for its turn. It would be forgotten once the other has targets.
-func (p *run) leaveOldGroup(ctx context.Context, f *bindingplan.Facts) (waits bool, err error) {
+// emptyPreviousGroup empties the target group that the binding has filled before its spec named another, and reports
+// whether that waits for its turn. It would be forgotten once the other has targets.
+func (p *run) emptyPreviousGroup(ctx context.Context, f *bindingplan.Facts) (waits bool, err error) {
 	old := p.r.memory.get(p.key).registration.binding
 	if old == nil || bindingplan.SameTargetGroup(old, f.Stored) && accountOf(old) == accountOf(f.Stored) {
 		return false, nil
 	}
-	was := p.other(old, old, true)
-	failed := p.takeOut(ctx, was, bindingplan.MakeEmptying)
+	was := p.factsOfOther(old, old, true)
+	failed := p.deregisterByPlan(ctx, was, bindingplan.MakeEmptying)
 	switch {
 	case failed == nil:
 		p.r.memory.note(p.key, noteEmptied)
@@ -121,8 +121,8 @@ func (p *run) removeGone(ctx context.Context, f *bindingplan.Facts, run error) e
 	if p.noRemoval || p.unavailable || p.v.Err() != nil || w == nil || w.Spec.TargetGroupARN == "" || p.r.fence() != nil {
 		return run
 	}
-	g := p.other(f.Stored, w, f.Absent)
-	failed := p.takeOut(ctx, g, bindingplan.MakeRemoval)
+	g := p.factsOfOther(f.Stored, w, f.Absent)
+	failed := p.deregisterByPlan(ctx, g, bindingplan.MakeRemoval)
 	switch {
 	case failed == nil:
 		return run
@@ -136,8 +136,8 @@ func (p *run) removeGone(ctx context.Context, f *bindingplan.Facts, run error) e
 	return errors.Join(run, failed.Err)
 }
 
-// takeOut carries a plan out that only takes targets out. The failure is nil if they are not there any more.
-func (p *run) takeOut(ctx context.Context, f *bindingplan.Facts, make func(*bindingplan.Facts) bindingplan.Plan) *bindingplan.Failure {
+// deregisterByPlan carries a plan out that only takes targets out. The failure is nil if they are not there any more.
+func (p *run) deregisterByPlan(ctx context.Context, f *bindingplan.Facts, make func(*bindingplan.Facts) bindingplan.Plan) *bindingplan.Failure {
 	plan, err := reader{p}.plan(ctx, f, make)
 	if err != nil {
 		return p.r.failure(err)
@@ -145,19 +145,19 @@ func (p *run) takeOut(ctx context.Context, f *bindingplan.Facts, make func(*bind
 	noRemoval := p.noRemoval
 	failed := plan.Failure(p.steps(ctx, f, &plan))
 	p.noRemoval = noRemoval
-	if failed != nil && missing(failed) {
+	if failed != nil && isNotFound(failed) {
 		return nil
 	}
 	return failed
 }
 
-// missing reports whether a failure is about something that is not there any more.
-func missing(f *bindingplan.Failure) bool {
+// isNotFound reports whether a failure is about something that is not there any more.
+func isNotFound(f *bindingplan.Failure) bool {
 	return f.Class == failure.Gone || f.Class == failure.Invalid
 }
 
-// other returns facts about a target group other than that of the run, or for another plan.
-func (p *run) other(stored, described *elbv2.TargetGroupBinding, absent bool) *bindingplan.Facts {
+// factsOfOther returns facts about a target group other than that of the run, or for another plan.
+func (p *run) factsOfOther(stored, described *elbv2.TargetGroupBinding, absent bool) *bindingplan.Facts {
 	return &bindingplan.Facts{
 		Now: p.r.Clock.Now(), Key: p.key, Options: p.r.planOptions(), Memory: p.r.memory.planned(p.key),
 		Stored: stored, Described: described, Absent: absent, Reported: p.reported,

@@ -129,7 +129,7 @@ func TestReadinessFollowsHealth(t *testing.T) {
 	w := ipHarness(t, gated)
 	condition := func() string {
 		obj, _ := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: "p1"})
-		c, _, ok := targets.Shown(obj.(*corev1.Pod), "target-health.elbv2.k8s.aws/a")
+		c, _, ok := targets.CurrentCondition(obj.(*corev1.Pod), "target-health.elbv2.k8s.aws/a")
 		if !ok {
 			return "none"
 		}

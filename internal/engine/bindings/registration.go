@@ -23,14 +23,14 @@ type registration struct {
 	drift targetDrift
 }
 
-// of reports whether a registration is for the target group of a binding.
-func (r registration) of(b *elbv2.TargetGroupBinding) bool {
+// isFor reports whether a registration is for the target group of a binding.
+func (r registration) isFor(b *elbv2.TargetGroupBinding) bool {
 	return r.binding != nil && r.binding.Spec.TargetGroupARN == b.Spec.TargetGroupARN
 }
 
-// in returns the registration in the target group of a binding, which may be another than before.
-func (r registration) in(described *elbv2.TargetGroupBinding) registration {
-	if !r.of(described) {
+// forGroupOf returns the registration in the target group of a binding, which may be another than before.
+func (r registration) forGroupOf(described *elbv2.TargetGroupBinding) registration {
+	if !r.isFor(described) {
 		r = registration{}
 	}
 	r.binding = described
@@ -41,7 +41,7 @@ func (r registration) in(described *elbv2.TargetGroupBinding) registration {
 func noteFound(described *elbv2.TargetGroupBinding, list []*observed.Target) note {
 	return func(e entry, _ moment) entry {
 		if len(list) > 0 {
-			e.registration = e.registration.in(described)
+			e.registration = e.registration.forGroupOf(described)
 			e.registration.targets = e.registration.targets.WithTargets(list)
 		}
 		return e
@@ -52,13 +52,13 @@ func noteFound(described *elbv2.TargetGroupBinding, list []*observed.Target) not
 func noteRegistered(described *elbv2.TargetGroupBinding, list []targets.Endpoint) note {
 	return func(e entry, at moment) entry {
 		if len(list) > 0 {
-			e.registration = e.registration.in(described)
+			e.registration = e.registration.forGroupOf(described)
 			e.registration.targets, e.registration.written = e.registration.targets.With(list), at.now
 			ids := make([]string, len(list))
 			for i, t := range list {
 				ids[i] = t.ID
 			}
-			e.flapping = e.flapping.putIn(ids, at.now)
+			e.flapping = e.flapping.noteRegistered(ids, at.now)
 		}
 		return e
 	}
@@ -73,8 +73,8 @@ func noteDeregistered(described *elbv2.TargetGroupBinding, list []*observed.Targ
 			delete(e.leavingSince, t.ID)
 			ids[i] = t.ID
 		}
-		e.flapping = e.flapping.tookOut(ids, at.now)
-		if e.registration.of(described) {
+		e.flapping = e.flapping.noteDeregistered(ids, at.now)
+		if e.registration.isFor(described) {
 			e.registration.targets, e.registration.written = e.registration.targets.Without(list), at.now
 		}
 		e.overCapacity = overCapacity{} // there is room again

@@ -22,7 +22,7 @@ func (r rules) options() bindingplan.RuleOptions {
 
 // rulesAsked finds the security groups of the endpoints of bindings. What it finds is not older than age, if that is above
 // zero.
-func (r rules) asked(ctx context.Context, age time.Duration, demands ...bindingplan.Demand) ([]bindingplan.AskedRules, error) {
+func (r rules) rulesAsked(ctx context.Context, age time.Duration, demands ...bindingplan.Demand) ([]bindingplan.AskedRules, error) {
 	query := bindingplan.QueryFor(demands...)
 	query.MaxAge = age
 	found, err := r.enis(ctx, query)
@@ -35,7 +35,7 @@ func (r rules) asked(ctx context.Context, age time.Duration, demands ...bindingp
 			out[i] = bindingplan.RulesAsked(d, found, r.options())
 			continue
 		}
-		g, err := r.ofNodes(ctx, d.Nodes, age)
+		g, err := r.nodeGroups(ctx, d.Nodes, age)
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +45,7 @@ func (r rules) asked(ctx context.Context, age time.Duration, demands ...bindingp
 }
 
 // targetGroupsOf finds the security groups of nodes, of which only those that have changed since the last time are looked at.
-func (r rules) ofNodes(ctx context.Context, list *targets.NodeList, age time.Duration) (*bindingplan.NodeGroups, error) {
+func (r rules) nodeGroups(ctx context.Context, list *targets.NodeList, age time.Duration) (*bindingplan.NodeGroups, error) {
 	old := r.owner.nodesOf(list.Selector())
 	switch {
 	case age > 0:
@@ -79,7 +79,7 @@ func (r rules) enis(ctx context.Context, q ENIQuery) (ENIs, error) {
 // binding brings that binding's own run about. A binding under deletion counts until it is released. The API server is not
 // asked about the Services of others, so that a run does not wait for answers about them. In a draft, what is missing is
 // taken for missing at once.
-func (r rules) ofAll(ctx context.Context, me Key, leaving, draft bool) (map[Key]bindingplan.AskedRules, error) {
+func (r rules) rulesOfAll(ctx context.Context, me Key, leaving, draft bool) (map[Key]bindingplan.AskedRules, error) {
 	own, others := r.Cluster.View().Unsubscribed(), r.Cluster.View().Informed()
 	var demands []bindingplan.Demand
 	for _, b := range cluster.List[*elbv2.TargetGroupBinding](others, cluster.Query{Kind: cluster.KindBinding}) {
@@ -114,7 +114,7 @@ func (r rules) ofAll(ctx context.Context, me Key, leaving, draft bool) (map[Key]
 	if err := errors.Join(own.Err(), others.Err()); err != nil {
 		return nil, err
 	}
-	asked, err := r.asked(ctx, 0, demands...)
+	asked, err := r.rulesAsked(ctx, 0, demands...)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (r rules) ofAll(ctx context.Context, me Key, leaving, draft bool) (map[Key]
 
 // draftRules plans the rules of all bindings, and returns also what one of them asks for.
 func (r rules) draft(ctx context.Context, me Key, leaving bool) ([]bindingplan.GroupChange, bindingplan.AskedRules, error) {
-	all, err := r.ofAll(ctx, me, leaving, true)
+	all, err := r.rulesOfAll(ctx, me, leaving, true)
 	if err != nil {
 		return nil, bindingplan.AskedRules{}, err
 	}

@@ -62,15 +62,15 @@ func (o *ruleOwner) noteNodes(selector string, g *bindingplan.NodeGroups) {
 	o.nodes[selector] = g
 }
 
-// isWhole reports whether what all bindings ask for is known, as far as it can be.
-func (o *ruleOwner) isWhole() bool {
+// isComplete reports whether what all bindings ask for is known, as far as it can be.
+func (o *ruleOwner) isComplete() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.whole
 }
 
-// asks reports whether a binding has asked for rules, or may have.
-func (o *ruleOwner) asks(key Key) bool {
+// mayAsk reports whether a binding has asked for rules, or may have.
+func (o *ruleOwner) mayAsk(key Key) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c, _ := o.sum.Of(key)
@@ -95,7 +95,7 @@ func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.AskedRules) (take
 			if !a.Complete {
 				run = append(run, key)
 			}
-		case a.Complete && !(a.Rules.Within(was.Rules) && was.Rules.Within(a.Rules)):
+		case a.Complete && !(a.Rules.IsSubsetOf(was.Rules) && was.Rules.IsSubsetOf(a.Rules)):
 			run = append(run, key)
 		}
 	}
@@ -231,8 +231,8 @@ func (o *ruleOwner) syncedAll(key Key) {
 	}
 }
 
-// leave notes that a security group is still to be compared, though for no binding.
-func (o *ruleOwner) leave(group string) {
+// noteUncompared notes that a security group is still to be compared, though for no binding.
+func (o *ruleOwner) noteUncompared(group string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.left[group] = true
@@ -274,15 +274,15 @@ func (o *ruleOwner) change(g EndpointGroup, opts bindingplan.RuleOptions) bindin
 	return o.sum.Change(g, opts)
 }
 
-// known returns the security groups that have carried rules.
-func (o *ruleOwner) known() []string {
+// knownGroups returns the security groups that have carried rules.
+func (o *ruleOwner) knownGroups() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Sorted(maps.Keys(o.groups))
 }
 
-// with returns the bindings that ask for rules of some security groups.
-func (o *ruleOwner) with(groups []string) []Key {
+// keysForGroups returns the bindings that ask for rules of some security groups.
+func (o *ruleOwner) keysForGroups(groups []string) []Key {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.sum.With(groups)

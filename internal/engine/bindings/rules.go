@@ -40,11 +40,11 @@ func (r rules) sync(ctx context.Context) error {
 // syncRules carries the step of a plan out. Where a binding stays, an error is a finding: rules are in the way of health
 // checks at worst. Registering goes on, so that the new targets are there when the rules are.
 func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules, d *bindingplan.Done) error {
-	if do.IfAsked && !p.r.owner.asks(p.key) {
+	if do.IfAsked && !p.r.owner.mayAsk(p.key) {
 		return nil
 	}
 	if do.Leaving {
-		return p.leaveRules(ctx, f)
+		return p.withdrawRules(ctx, f)
 	}
 	start := p.r.Clock.Now()
 	defer func() { p.r.phase("rules", start) }()
@@ -61,7 +61,7 @@ func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do binding
 
 // openRules adds the rules of the endpoints before targets are registered.
 func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules) (bindingplan.Opening, error) {
-	asked, err := rules{p.r}.asked(ctx, do.MaxAge, bindingplan.Demand{Key: p.key, Ref: targets.Ref(f.Stored), Demand: p.demand})
+	asked, err := rules{p.r}.rulesAsked(ctx, do.MaxAge, bindingplan.Demand{Key: p.key, Ref: targets.Ref(f.Stored), Demand: p.demand})
 	if err != nil {
 		return bindingplan.Opening{}, err
 	}
@@ -75,34 +75,35 @@ func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do binding
 	return o, nil
 }
 
-// leaveRules takes the rules away that only this binding asked for. What AWS refuses of that holds no binding up that goes.
-func (p ruleRun) leaveRules(ctx context.Context, f *bindingplan.Facts) error {
+// withdrawRules takes the rules away that only this binding asked for. What AWS refuses of that holds no binding up
+// that goes.
+func (p ruleRun) withdrawRules(ctx context.Context, f *bindingplan.Facts) error {
 	_, err := p.contribute(ctx, f, bindingplan.AskedRules{Complete: true}, bindingplan.SyncRules{Leaving: true})
 	return err
 }
 
 // contribute records what the binding asks for now, and changes the security groups that this concerns.
 func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a bindingplan.AskedRules, do bindingplan.SyncRules) (synced, error) {
-	if !p.r.owner.isWhole() {
+	if !p.r.owner.isComplete() {
 		if err := (rules{p.r}).readMissing(ctx, p.key); err != nil {
 			return synced{}, err
 		}
 	}
-	heirs, err := p.heirs(f.Stored, do.Leaving)
+	heirs, err := p.successors(f.Stored, do.Leaving)
 	if err != nil {
 		return synced{}, err
 	}
-	rules{p.r}.runAgain(p.r.owner.contribute(p.key, a, do.Keeps, heirs))
+	rules{p.r}.enqueueBindings(p.r.owner.contribute(p.key, a, do.Keeps, heirs))
 	s, err := rules{p.r}.syncGroups(ctx, p.key, do.MaxAge)
 	if s.changed {
-		p.changed()
+		p.noteChanged()
 	}
 	return s, err
 }
 
-// heirs returns the other bindings of the namespace with the same targets, if this one may give some up that it has
+// successors returns the other bindings of the namespace with the same targets, if this one may give some up that it has
 // registered. They may be those of one that has had no run yet.
-func (p ruleRun) heirs(b *elbv2.TargetGroupBinding, leaving bool) (out []Key, _ error) {
+func (p ruleRun) successors(b *elbv2.TargetGroupBinding, leaving bool) (out []Key, _ error) {
 	if b == nil || !leaving && !b.Spec.MultiClusterTargetGroup {
 		return nil, nil
 	}
@@ -117,7 +118,7 @@ func (p ruleRun) heirs(b *elbv2.TargetGroupBinding, leaving bool) (out []Key, _ 
 
 // readMissing reads what all bindings ask for that have had no run, on behalf of one.
 func (r rules) readMissing(ctx context.Context, by Key) error {
-	all, err := r.ofAll(ctx, Key{}, false, false)
+	all, err := r.rulesOfAll(ctx, Key{}, false, false)
 	if err != nil {
 		return err
 	}
@@ -128,12 +129,13 @@ func (r rules) readMissing(ctx context.Context, by Key) error {
 			r.owner.forget(key)
 		}
 	}
-	r.runAgain(run)
+	r.enqueueBindings(run)
 	return v.Err()
 }
 
-// runAgain queues the bindings for runs that compare them with AWS. They are there, if they have not gone a moment ago.
-func (r rules) runAgain(keys []Key) {
+// enqueueBindings queues the bindings for runs that compare them with AWS. They are there, if they have not gone a
+// moment ago.
+func (r rules) enqueueBindings(keys []Key) {
 	for _, key := range keys {
 		r.memory.note(key, noteDueNow)
 		r.Queue.Enqueue(key)
@@ -168,7 +170,7 @@ func (r rules) syncGroups(ctx context.Context, key Key, age time.Duration) (s sy
 		changed, looked, err := r.syncGroup(ctx, key, g, age, false)
 		s.changed = s.changed || changed
 		if err != nil || !looked {
-			r.owner.leave(g)
+			r.owner.noteUncompared(g)
 			s.again = true
 		}
 		if !looked {
@@ -180,7 +182,7 @@ func (r rules) syncGroups(ctx context.Context, key Key, age time.Duration) (s sy
 
 // syncAllGroups changes all security groups that may have rules of bindings.
 func (r rules) syncAll(ctx context.Context, key Key, age time.Duration, wait bool) (s synced, _ error) {
-	groups, err := r.securityGroups(ctx, r.owner.known(), age)
+	groups, err := r.securityGroups(ctx, r.owner.knownGroups(), age)
 	if err != nil {
 		return s, err
 	}
@@ -188,7 +190,7 @@ func (r rules) syncAll(ctx context.Context, key Key, age time.Duration, wait boo
 		changed, looked, err := r.syncGroup(ctx, key, g.ID, age, wait)
 		s.changed = s.changed || changed
 		if err != nil || !looked {
-			r.owner.leave(g.ID)
+			r.owner.noteUncompared(g.ID)
 			s.again = true
 		}
 	}
@@ -202,7 +204,7 @@ func (r rules) syncGroup(ctx context.Context, key Key, group string, age time.Du
 		return false, false, err
 	}
 	defer end()
-	groups, err := r.securityGroups(ctx, r.owner.known(), age)
+	groups, err := r.securityGroups(ctx, r.owner.knownGroups(), age)
 	if err != nil {
 		return false, false, err
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// deregisterTurn returns the turn of a call that takes targets out. Registrations come first, unless an address is
-// another pod's already.
-func (p *run) deregisterTurn(list []*observed.Target) Turn {
+// deregistrationPriority returns the turn of a call that takes targets out. Registrations come first, unless an address
+// is another pod's already.
+func (p *run) deregistrationPriority(list []*observed.Target) Turn {
 	t := Turn{Tenant: p.key.Namespace, Within: durations.Running}
 	switch targets.DepartureOf(p.r.Cluster.View().Unsubscribed(), p.key.Namespace, list, p.r.memory.get(p.key).leavingSince) {
 	case targets.GivenAway:
@@ -40,13 +40,13 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 		if err := p.r.fence(); err != nil {
 			return err
 		}
-		err := p.targetGroups(f).Deregister(ctx, arn, p.deregisterTurn(chunk), chunk)
+		err := p.targetGroups(f).Deregister(ctx, arn, p.deregistrationPriority(chunk), chunk)
 		switch {
 		case err == nil:
-			p.changed()
+			p.noteChanged()
 			p.r.memory.note(p.key, noteDeregistered(f.Described, chunk))
-			p.r.noteChange(Deregistered, arn, namesOf(chunk))
-			p.reportRestored(ctx, f.Stored, namesOf(chunk))
+			p.r.noteChange(Deregistered, arn, targetNames(chunk))
+			p.reportRestored(ctx, f.Stored, targetNames(chunk))
 		case failure.Turn(err) > 0:
 			// Should one of the pods end meanwhile, or its address be another's, the call is more urgent.
 			late := slices.Concat(append(queue, chunk)...)
@@ -91,7 +91,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			refuse(slices.Concat(queue...), err, err)
 			return a, refused
 		}
-		if err = p.r.memory.get(p.key).overCapacity.refuses(arn, len(chunk), p.r.Clock.Now()); err == nil {
+		if err = p.r.memory.get(p.key).overCapacity.refusalFor(arn, len(chunk), p.r.Clock.Now()); err == nil {
 			err = p.targetGroups(f).Register(ctx, arn, Turn{Tenant: p.key.Namespace, Within: durations.Moment}, list)
 			p.r.memory.note(p.key, noteSent(arn, len(chunk), err, err != nil && p.r.Cloud.Class(err) == engine.Quota))
 		}
@@ -102,7 +102,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 		}
 		queue = queue[1:]
 		if err == nil {
-			p.changed()
+			p.noteChanged()
 			p.out.Registered += len(chunk)
 			p.out.RegisteredAt = p.r.Clock.Now()
 			p.r.memory.note(p.key, noteRegistered(f.Described, chunk))
@@ -132,5 +132,5 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 	return a, refused
 }
 
-// changed notes that AWS was changed.
-func (p *run) changed() { p.out.Changed, p.reported.Changed = true, true }
+// noteChanged notes that AWS was changed.
+func (p *run) noteChanged() { p.out.Changed, p.reported.Changed = true, true }

@@ -87,7 +87,7 @@ func (p *run) step(ctx context.Context, f *bindingplan.Facts, do bindingplan.Act
 	case bindingplan.Deregister:
 		err := p.deregister(ctx, f, do.Targets)
 		switch x := p.r.failure(err); {
-		case x == nil || do.MayMiss && missing(x):
+		case x == nil || do.MayMiss && isNotFound(x):
 		case x.Turn > 0 && do.MayWait:
 			d.Postponed = x.Turn
 		default:

@@ -31,7 +31,7 @@ func (d targetDrift) String() string {
 // Verifiable returns the bindings whose targets may be compared now with what was registered for them.
 func (r *Reconciler) Verifiable() []Key {
 	now := r.Clock.Now()
-	return r.memory.those(func(e entry) bool { return e.verifiable(now) })
+	return r.memory.keysWhere(func(e entry) bool { return e.verifiable(now) })
 }
 
 // verifiable reports whether all is registered that this process wants to be, and AWS shows it.
@@ -102,7 +102,7 @@ func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBindin
 		from, to string
 	}{{d.missing, "registered", "not registered"}, {d.added, "not registered", "registered"}} {
 		if len(x.list) > 0 {
-			what = append(what, fmt.Sprintf("%s: %s -> %s", someOf(x.list), x.from, x.to))
+			what = append(what, fmt.Sprintf("%s: %s -> %s", firstNames(x.list), x.from, x.to))
 		}
 	}
 	text := fmt.Sprintf("targets of %s were changed by others: %s", b.Spec.TargetGroupARN, strings.Join(what, ", "))
@@ -129,7 +129,7 @@ func (r *Reconciler) driftEvent(of finding.Ref, text string) cluster.Event {
 // mostNamed is how many targets or rules an event names.
 const mostNamed = 5
 
-func someOf(list []string) string {
+func firstNames(list []string) string {
 	if len(list) <= mostNamed {
 		return strings.Join(list, ", ")
 	}
@@ -153,9 +153,9 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 		}
 	}
 	r.Recorder.Drifted("endpoint-security-group", r.Drift)
-	text := "rules of security group " + someOf(changed) + " that admit traffic to targets were changed by others"
+	text := "rules of security group " + firstNames(changed) + " that admit traffic to targets were changed by others"
 	var patches []cluster.Patch
-	for _, of := range r.concerned(r.owner.with(changed)) {
+	for _, of := range r.someOwners(r.owner.keysForGroups(changed)) {
 		patches = append(patches, r.driftEvent(of, text))
 	}
 	return r.write(ctx, patches)
@@ -163,7 +163,7 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 
 // restore makes the rules of security groups as bindings ask for, and reports whether they were not.
 func (r rules) restore(ctx context.Context, groups []string) (restored bool, _ error) {
-	if !r.owner.isWhole() {
+	if !r.owner.isComplete() {
 		if err := r.readMissing(ctx, Key{}); err != nil {
 			return false, err
 		}
@@ -172,14 +172,14 @@ func (r rules) restore(ctx context.Context, groups []string) (restored bool, _ e
 		changed, _, err := r.syncGroup(ctx, Key{}, g, 0, true)
 		restored = restored || changed
 		if err != nil {
-			r.owner.leave(g) // the next run that changes rules tries again
+			r.owner.noteUncompared(g) // the next run that changes rules tries again
 		}
 	}
 	return restored, ctx.Err()
 }
 
-// concerned returns some of the owners of bindings, each once, and of those without an owner the bindings.
-func (r *Reconciler) concerned(keys []Key) (out []finding.Ref) {
+// someOwners returns some of the owners of bindings, each once, and of those without an owner the bindings.
+func (r *Reconciler) someOwners(keys []Key) (out []finding.Ref) {
 	v := r.Cluster.View().Unsubscribed()
 	for _, key := range keys {
 		b, there := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, key.Namespace, key.Name)

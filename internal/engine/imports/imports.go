@@ -65,12 +65,12 @@ type fadingImports struct {
 	at    time.Time
 }
 
-func (f fadingImports) after(now time.Time) float64 {
+func (f fadingImports) remainingAt(now time.Time) float64 {
 	return f.count * math.Exp(-float64(now.Sub(f.at))/float64(durations.Year))
 }
 
 func (f fadingImports) plusOne(now time.Time) fadingImports {
-	return fadingImports{count: f.after(now) + 1, at: now}
+	return fadingImports{count: f.remainingAt(now) + 1, at: now}
 }
 
 func (b importBudget) limits() (atOnce float64, every time.Duration) {
@@ -80,8 +80,8 @@ func (b importBudget) limits() (atOnce float64, every time.Duration) {
 	return importsAtOnce, durations.ImportEach
 }
 
-// after returns what is spent of a budget and has not come back yet.
-func (s spentImports) after(b importBudget, now time.Time) float64 {
+// spentAt returns what is spent of a budget and has not come back yet.
+func (s spentImports) spentAt(b importBudget, now time.Time) float64 {
 	_, every := b.limits()
 	return max(s.count-float64(now.Sub(s.at))/float64(every), 0)
 }
@@ -103,15 +103,15 @@ func importBudgets(id model.StackID, certificate string, owner importOwner) []im
 func (m *Budgets) shareSpent(owner importOwner, now time.Time) time.Duration {
 	var others []float64
 	for namespace, y := range m.years {
-		if namespace != owner.user && y.shares(now) {
-			others = append(others, y.user.after(now))
+		if namespace != owner.user && y.sharesYear(now) {
+			others = append(others, y.user.remainingAt(now))
 		}
 	}
 	slices.Sort(others) // a sum of fractions depends on their order
 	// What both of its namespaces had is counted, so that a number of them that use Secrets of each other have no more
 	// than their shares.
-	have := min(m.years[owner.user].user.after(now), m.years[owner.secret].secret.after(now))
-	if model.MayHaveOneMore(yearlyImports, m.year.after(now), have, others) {
+	have := min(m.years[owner.user].user.remainingAt(now), m.years[owner.secret].secret.remainingAt(now))
+	if model.MayTakeOneMore(yearlyImports, m.year.remainingAt(now), have, others) {
 		return 0
 	}
 	if have < 1 {
@@ -121,14 +121,14 @@ func (m *Budgets) shareSpent(owner importOwner, now time.Time) time.Duration {
 	return min(time.Duration(float64(durations.Year)/have), 24*time.Hour)
 }
 
-// shares reports whether a namespace counts among those that share the imports of a year.
-func (y importYears) shares(now time.Time) bool {
+// sharesYear reports whether a namespace counts among those that share the imports of a year.
+func (y importYears) sharesYear(now time.Time) bool {
 	const week = durations.Year / 52
-	return now.Sub(y.asked) < week || y.user.after(now) >= 0.5
+	return now.Sub(y.asked) < week || y.user.remainingAt(now) >= 0.5
 }
 
-// ask notes that a namespace uses Secrets.
-func (m *Budgets) ask(owner importOwner, now time.Time) {
+// noteUse notes that a namespace uses Secrets.
+func (m *Budgets) noteUse(owner importOwner, now time.Time) {
 	y, known := m.years[owner.user]
 	if !known {
 		m.forget(now)
@@ -150,13 +150,13 @@ func (m *Budgets) Paused(stack model.Stack, now time.Time) map[string]plan.Impor
 			continue
 		}
 		owner := ownerOfImport(c.Import.Members(), c.Import.Secret)
-		m.ask(owner, now)
+		m.noteUse(owner, now)
 		share := m.shareSpent(owner, now)
 		pause := plan.ImportPause{For: share, Expiring: share}
 		for _, b := range importBudgets(stack.ID, c.ID, owner) {
 			most, every := b.limits()
 			spent := m.spent[b]
-			over := spent.after(b, now) + 1 - most
+			over := spent.spentAt(b, now) + 1 - most
 			pause.For = max(pause.For, time.Duration(over*float64(every)))
 			if b.owner == (importOwner{}) && !spent.at.IsZero() {
 				pause.Expiring = max(pause.Expiring, durations.DeniedWait-now.Sub(spent.at))
@@ -181,7 +181,7 @@ func (m *Budgets) Note(id model.StackID, s plan.Step, now time.Time) {
 	m.forget(now)
 	owner := ownerOfImport(s.Blames, do.Secret)
 	for _, b := range importBudgets(id, s.Address.ID, owner) {
-		m.spent[b] = spentImports{count: m.spent[b].after(b, now) + 1, at: now}
+		m.spent[b] = spentImports{count: m.spent[b].spentAt(b, now) + 1, at: now}
 	}
 	user := m.years[owner.user]
 	user.user, user.asked = user.user.plusOne(now), now
@@ -198,7 +198,7 @@ func (m *Budgets) forget(now time.Time) {
 	if m.spent == nil || len(m.spent) > mostImportBudgets {
 		kept := map[importBudget]spentImports{}
 		for b, s := range m.spent {
-			if s.after(b, now) > 0 {
+			if s.spentAt(b, now) > 0 {
 				kept[b] = s
 			}
 		}
@@ -207,7 +207,7 @@ func (m *Budgets) forget(now time.Time) {
 	if m.years == nil || len(m.years) > mostImportBudgets {
 		kept := map[string]importYears{}
 		for n, y := range m.years {
-			if y.shares(now) || y.secret.after(now) >= 0.5 {
+			if y.sharesYear(now) || y.secret.remainingAt(now) >= 0.5 {
 				kept[n] = y
 			}
 		}

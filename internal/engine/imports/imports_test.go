@@ -193,7 +193,7 @@ func TestNoNumberOfTenantsSpendsTheShareOfAnother(t *testing.T) {
 					m.tryImport(user, fmt.Sprint("g", i), secret, now)
 				}
 			}
-			spent, had := m.year.after(now), 0
+			spent, had := m.year.remainingAt(now), 0
 			for had < c.want && m.tryImport("shop", fmt.Sprint("g", had), fmt.Sprint("shop/tls", had), now) {
 				had++
 			}
@@ -241,7 +241,7 @@ func TestImportsThatComeBackGoToWhoHasFew(t *testing.T) {
 	for hour := range 30 * 24 {
 		now = now.Add(time.Hour)
 		for n := range namespacesWithFew + 10 {
-			if m.years[fmt.Sprint("evil", n)].user.after(now) > fewImports {
+			if m.years[fmt.Sprint("evil", n)].user.remainingAt(now) > fewImports {
 				m.tryImport(fmt.Sprint("evil", n), fmt.Sprint("later", hour), fmt.Sprintf("evil%d/later%d", n, hour), now)
 			}
 		}

@@ -73,20 +73,20 @@ func Of(kind model.Kind, s plan.Step, err error) (Value, bool) {
 		r.Value = known
 	}
 	if r.Value == "" {
-		r.Value = sole(words)
+		r.Value = quotedValue(words)
 	}
 	about := r.Value
 	if r.Setting == "" || strings.HasPrefix(r.Setting, "spec.") {
 		about = "" // AWS's words say what the value is
 	}
-	if r.Why = aboutIt(r.Why, about); c.ErrorCode() == "WAFNonexistentItemException" {
+	if r.Why = withoutValue(r.Why, about); c.ErrorCode() == "WAFNonexistentItemException" {
 		r.Why = "no such web ACL exists in this region"
 	}
 	return r, true
 }
 
-// sole returns the value that AWS's words quote, "" if there is none or several.
-func sole(words string) string {
+// quotedValue returns the value that AWS's words quote, "" if there is none or several.
+func quotedValue(words string) string {
 	m := quoted.FindAllStringSubmatch(words, 2)
 	if len(m) != 1 {
 		return ""
@@ -97,8 +97,8 @@ func sole(words string) string {
 // predicate is what may follow a value in AWS's words.
 var predicate = regexp.MustCompile(`^ (must|cannot|can|is|are|does|do|has|was|not|contains|already|exceeds)\b`)
 
-// aboutIt puts "it" in place of a value at the beginning of AWS's words, and writes the others as ours.
-func aboutIt(words, value string) string {
+// withoutValue puts "it" in place of a value at the beginning of AWS's words, and writes the others as ours.
+func withoutValue(words, value string) string {
 	_, last, _ := strings.Cut(value, "=")
 	for _, v := range []string{value, last} {
 		for _, q := range []string{"'", `"`} {

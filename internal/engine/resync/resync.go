@@ -178,7 +178,7 @@ func (x *State) edit(now time.Time) {
 // delay returns how long a change of the desired state is delayed; 0: it is carried out. What is to be emptied
 // never waits.
 func (x *State) delay(stack model.Stack, desired string, now time.Time) time.Duration {
-	if !stack.Paced() || stack.Empty() || !x.Seen() || x.desired == desired || paceOfEdits.Over(x.edits, now) {
+	if !stack.DelaysRepeats() || stack.Empty() || !x.Seen() || x.desired == desired || paceOfEdits.Over(x.edits, now) {
 		return 0
 	}
 	return max(paceOfEdits.Left(x.edits, now), 0)

@@ -97,8 +97,8 @@ func (c *comparing) setting(port int32, name, from, to string) {
 	c.Differences = append(c.Differences, Difference{Port: port, Setting: name, Ingress: from, Gateway: to})
 }
 
-// same compares values of a setting by their text.
-func (c *comparing) same(port int32, name string, from, to any) {
+// compareText compares values of a setting by their text.
+func (c *comparing) compareText(port int32, name string, from, to any) {
 	if a, b := textOf(from), textOf(to); a != b {
 		c.setting(port, name, a, b)
 	}
@@ -110,7 +110,7 @@ func (c *comparing) attributes(port int32, from, to map[string]string) {
 		from = maps.Clone(from)
 		maps.DeleteFunc(from, func(k, _ string) bool { _, named := to[k]; return !named })
 	}
-	c.same(port, "attributes", from, to)
+	c.compareText(port, "attributes", from, to)
 }
 
 // textOf returns a value for people and for comparison. Nothing and an empty value are the same.
@@ -140,14 +140,14 @@ func textOf(v any) string {
 }
 
 func (c *comparing) loadBalancer(a, b *model.LoadBalancer) {
-	c.same(0, "scheme", a.Scheme, b.Scheme)
-	c.same(0, "address type", a.AddressType, b.AddressType)
-	c.same(0, "subnets", subnets(a.Subnets), subnets(b.Subnets))
-	c.same(0, "customer-owned pool", a.CoIPPool, b.CoIPPool)
-	c.same(0, "IPAM pool", a.IPAMPool, b.IPAMPool)
+	c.compareText(0, "scheme", a.Scheme, b.Scheme)
+	c.compareText(0, "address type", a.AddressType, b.AddressType)
+	c.compareText(0, "subnets", subnets(a.Subnets), subnets(b.Subnets))
+	c.compareText(0, "customer-owned pool", a.CoIPPool, b.CoIPPool)
+	c.compareText(0, "IPAM pool", a.IPAMPool, b.IPAMPool)
 	c.attributes(0, a.Attributes, b.Attributes)
-	c.same(0, "capacity", a.Capacity, b.Capacity)
-	c.same(0, "tags", c.tags(a.Tags), c.tags(b.Tags))
+	c.compareText(0, "capacity", a.Capacity, b.Capacity)
+	c.compareText(0, "tags", c.tags(a.Tags), c.tags(b.Tags))
 	c.securityGroups(a.SecurityGroups, b.SecurityGroups)
 	acl := func(w *model.WebACL) any {
 		if w == nil {
@@ -155,16 +155,16 @@ func (c *comparing) loadBalancer(a, b *model.LoadBalancer) {
 		}
 		return strings.TrimSpace(w.ARN + " " + w.Name)
 	}
-	c.same(0, "web ACL", acl(a.AddOns.WebACL), acl(b.AddOns.WebACL))
+	c.compareText(0, "web ACL", acl(a.AddOns.WebACL), acl(b.AddOns.WebACL))
 	shield := func(s *model.Shield) bool { return s != nil && s.On }
-	c.same(0, "Shield Advanced", shield(a.AddOns.Shield), shield(b.AddOns.Shield))
+	c.compareText(0, "Shield Advanced", shield(a.AddOns.Shield), shield(b.AddOns.Shield))
 	classic := func(w *model.ClassicACL) string {
 		if w == nil {
 			return ""
 		}
 		return w.ID
 	}
-	c.same(0, "web ACL of WAF Classic", classic(a.AddOns.ClassicACL), classic(b.AddOns.ClassicACL))
+	c.compareText(0, "web ACL of WAF Classic", classic(a.AddOns.ClassicACL), classic(b.AddOns.ClassicACL))
 	if a.Name != b.Name && (a.Origins["name"] != finding.Origin{}) {
 		c.setting(0, "name", a.Name, b.Name)
 	}
@@ -201,18 +201,18 @@ func (c *comparing) securityGroups(a, b model.GroupChoice) {
 	}
 	fromGroups, fromRules := describe(a)
 	toGroups, toRules := describe(b)
-	c.same(0, "security groups", fromGroups, toGroups)
-	c.same(0, "clients that are admitted", fromRules, toRules)
+	c.compareText(0, "security groups", fromGroups, toGroups)
+	c.compareText(0, "clients that are admitted", fromRules, toRules)
 }
 
 func (c *comparing) listener(a, b model.Listener) {
-	c.same(a.Port, "protocol", a.Protocol(), b.Protocol())
+	c.compareText(a.Port, "protocol", a.Protocol(), b.Protocol())
 	c.attributes(a.Port, a.Attributes, b.Attributes)
 	if a.TLS != nil && b.TLS != nil {
-		c.same(a.Port, "TLS policy", a.TLS.Policy, b.TLS.Policy)
+		c.compareText(a.Port, "TLS policy", a.TLS.Policy, b.TLS.Policy)
 		c.certificates(a, b)
 		if !equal.SameMutualAuth(a.TLS.MutualAuth, nil) || !equal.SameMutualAuth(b.TLS.MutualAuth, nil) {
-			c.same(a.Port, "client certificates", mutualAuth(a.TLS.MutualAuth), mutualAuth(b.TLS.MutualAuth))
+			c.compareText(a.Port, "client certificates", mutualAuth(a.TLS.MutualAuth), mutualAuth(b.TLS.MutualAuth))
 		}
 	}
 	c.rules(a, b)
@@ -247,8 +247,8 @@ func (c *comparing) certificates(a, b model.Listener) {
 	}
 	fromARNs, fromHosts := describe(a.TLS)
 	toARNs, toHosts := describe(b.TLS)
-	c.same(a.Port, "certificates", fromARNs, toARNs)
-	c.same(a.Port, "certificates that are imported, and hosts for which others are looked for", fromHosts, toHosts)
+	c.compareText(a.Port, "certificates", fromARNs, toARNs)
+	c.compareText(a.Port, "certificates that are imported, and hosts for which others are looked for", fromHosts, toHosts)
 }
 
 // rules compares the answers to requests.
@@ -256,8 +256,8 @@ func (c *comparing) rules(a, b model.Listener) {
 	seen := map[string]int{}
 	all := Requests(a.Rules, b.Rules, func(req model.Request, from, to []model.Rule) {
 		c.Requests++
-		x, xRule := c.from.on(a, from, req)
-		y, yRule := c.to.on(b, to, req)
+		x, xRule := c.from.answerOn(a, from, req)
+		y, yRule := c.to.answerOn(b, to, req)
 		if x.id == y.id {
 			return
 		}
@@ -283,14 +283,14 @@ func Requests(a, b []model.Rule, visit func(req model.Request, a, b []model.Rule
 	left := min(mostRequests, mostLooks/(len(a)+len(b)+1))
 	all = true
 	for _, host := range hostsOf(slices.Concat(a, b)) {
-		from, to := forHost(a, host), forHost(b, host)
-		all = spaceOf(slices.Concat(from, to)).each(host, &left, func(req model.Request) { visit(req, from, to) }) && all
+		from, to := rulesForHost(a, host), rulesForHost(b, host)
+		all = spaceOf(slices.Concat(from, to)).eachRequest(host, &left, func(req model.Request) { visit(req, from, to) }) && all
 	}
 	return all
 }
 
-// forHost returns the rules that requests for a host may meet.
-func forHost(rules []model.Rule, host string) (out []model.Rule) {
+// rulesForHost returns the rules that requests for a host may meet.
+func rulesForHost(rules []model.Rule, host string) (out []model.Rule) {
 	for _, r := range rules {
 		conditions := slices.DeleteFunc(slices.Clone(r.Conditions), func(c model.Condition) bool { _, is := c.(model.HostHeader); return !is })
 		if _, ok := model.Evaluate([]model.Rule{{Conditions: conditions}}, model.Request{Host: host}); ok {
@@ -300,8 +300,8 @@ func forHost(rules []model.Rule, host string) (out []model.Rule) {
 	return out
 }
 
-// on returns the answer to a request on a listener, and where the rule comes from.
-func (s Side) on(l model.Listener, rules []model.Rule, req model.Request) (answer, string) {
+// answerOn returns the answer to a request on a listener, and where the rule comes from.
+func (s Side) answerOn(l model.Listener, rules []model.Rule, req model.Request) (answer, string) {
 	i, ok := model.Evaluate(rules, req)
 	if !ok {
 		return s.answerTo(l.Default, nil, req, l), origin(l.DefaultOf)
@@ -364,18 +364,18 @@ func (c *comparing) targetGroups() {
 
 func (c *comparing) groupDifferences(a, b *model.TargetGroup) []Difference {
 	x := &comparing{from: c.from, to: c.to, ignored: c.ignored}
-	x.same(0, "target type", a.Type, b.Type)
-	x.same(0, "protocol", a.Protocol, b.Protocol)
-	x.same(0, "protocol version", a.ProtocolVersion, b.ProtocolVersion)
-	x.same(0, "address type", a.AddressType, b.AddressType)
-	x.same(0, "control port", a.ControlPort, b.ControlPort)
-	x.same(0, "health check", a.HealthCheck, b.HealthCheck)
+	x.compareText(0, "target type", a.Type, b.Type)
+	x.compareText(0, "protocol", a.Protocol, b.Protocol)
+	x.compareText(0, "protocol version", a.ProtocolVersion, b.ProtocolVersion)
+	x.compareText(0, "address type", a.AddressType, b.AddressType)
+	x.compareText(0, "control port", a.ControlPort, b.ControlPort)
+	x.compareText(0, "health check", a.HealthCheck, b.HealthCheck)
 	x.attributes(0, a.Attributes, b.Attributes)
-	x.same(0, "tags", x.tags(a.Tags), x.tags(b.Tags))
+	x.compareText(0, "tags", x.tags(a.Tags), x.tags(b.Tags))
 	if a.Binding != nil && b.Binding != nil {
-		x.same(0, "nodes", a.Binding.NodeSelector, b.Binding.NodeSelector)
-		x.same(0, "multi-cluster", a.Binding.MultiCluster, b.Binding.MultiCluster)
-		x.same(0, "rules of nodes and pods", networking(a.Binding), networking(b.Binding))
+		x.compareText(0, "nodes", a.Binding.NodeSelector, b.Binding.NodeSelector)
+		x.compareText(0, "multi-cluster", a.Binding.MultiCluster, b.Binding.MultiCluster)
+		x.compareText(0, "rules of nodes and pods", networking(a.Binding), networking(b.Binding))
 	}
 	return x.Differences
 }

@@ -70,19 +70,19 @@ func (c *comparing) frontends() {
 	a, from := c.from.network()
 	b, to := c.to.network()
 	if a == nil || b == nil {
-		c.same(0, "frontend NLB", a != nil, b != nil)
+		c.compareText(0, "frontend NLB", a != nil, b != nil)
 		return
 	}
 	x := &comparing{from: c.from, to: c.to, ignored: c.ignored}
 	x.loadBalancer(a, b)
-	x.same(0, "elastic addresses", a.Addresses, b.Addresses)
+	x.compareText(0, "elastic addresses", a.Addresses, b.Addresses)
 	for _, l := range a.Listeners {
 		i := slices.IndexFunc(b.Listeners, func(o model.Listener) bool { return o.Port == l.Port })
 		if i < 0 {
 			x.setting(l.Port, "listener", l.Protocol(), "none")
 			continue
 		}
-		x.same(l.Port, "protocol", l.Protocol(), b.Listeners[i].Protocol())
+		x.compareText(l.Port, "protocol", l.Protocol(), b.Listeners[i].Protocol())
 		x.targets(l.Port, from.TargetGroup(l.Target()), to.TargetGroup(b.Listeners[i].Target()))
 	}
 	for _, l := range b.Listeners {
@@ -107,7 +107,7 @@ func (c *comparing) targets(port int32, a, b *model.TargetGroup) {
 		}
 		return fmt.Sprintf("port %d of %s", g.Port, g.LoadBalancer)
 	}
-	c.same(port, "target", leads(c.from, a), leads(c.to, b))
+	c.compareText(port, "target", leads(c.from, a), leads(c.to, b))
 	if a == nil || b == nil {
 		return
 	}

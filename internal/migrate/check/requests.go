@@ -209,8 +209,8 @@ func (s *space) combinedHeaders() (out [][]model.HeaderField, all bool) {
 	return out, all
 }
 
-// each calls visit with the requests for a host, and reports whether these were all.
-func (s *space) each(host string, left *int, visit func(model.Request)) (all bool) {
+// eachRequest calls visit with the requests for a host, and reports whether these were all.
+func (s *space) eachRequest(host string, left *int, visit func(model.Request)) (all bool) {
 	headers, allHeaders := s.combinedHeaders()
 	queries, allQueries := s.combinedQueries()
 	for _, path := range s.paths.list {

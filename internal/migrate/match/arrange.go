@@ -55,7 +55,7 @@ const MostConflicts = 100
 func Arrange(rules []Rule) Arranged {
 	var a arranging
 	for i, r := range rules {
-		if !slices.ContainsFunc(a.rules, func(e *ranked) bool { return e.answers(r.Match) }) {
+		if !slices.ContainsFunc(a.rules, func(e *ranked) bool { return e.answersAll(r.Match) }) {
 			r.Before = -1
 			a.rules = append(a.rules, &ranked{r, i})
 		}
@@ -79,8 +79,8 @@ func Arrange(rules []Rule) Arranged {
 	return out
 }
 
-// answers reports whether all requests of a match are known to be the rule's.
-func (r Rule) answers(m Match) bool {
+// answersAll reports whether all requests of a match are known to be the rule's.
+func (r Rule) answersAll(m Match) bool {
 	if !r.Covers(m) {
 		return false
 	}
@@ -92,8 +92,8 @@ func (r Rule) answers(m Match) bool {
 	return true
 }
 
-// both returns the match of the requests that two rules are meant for.
-func both(r, o Rule) (Match, Relation) {
+// intersectRules returns the match of the requests that two rules are meant for.
+func intersectRules(r, o Rule) (Match, Relation) {
 	x, rel := r.Intersect(o.Match)
 	if rel == Overlap && slices.ContainsFunc(slices.Concat(r.Not, o.Not), func(w Match) bool { return w.Covers(x) }) {
 		rel = Disjoint
@@ -115,7 +115,7 @@ type arranging struct {
 	conflicts []Conflict
 }
 
-func (a *arranging) full() bool { return a.last || a.added == mostAdded }
+func (a *arranging) isFull() bool { return a.last || a.added == mostAdded }
 
 func (a *arranging) conflict(first, then Rule) {
 	if len(a.conflicts) < MostConflicts {
@@ -149,14 +149,14 @@ func (a *arranging) giveBack(rules []Rule) {
 func (a *arranging) giveBackTo(rules []Rule, of *ranked, m Match) {
 	for rank := of.rank + 1; rank < len(rules); rank++ {
 		l := rules[rank]
-		x, rel := both(l, Rule{Match: m})
+		x, rel := intersectRules(l, Rule{Match: m})
 		switch {
 		case rel == Disjoint:
 			continue
-		case rel == Unknown || a.full():
+		case rel == Unknown || a.isFull():
 			a.conflict(l, of.Rule)
 			continue
-		case !slices.ContainsFunc(a.rules, func(o *ranked) bool { return o.rank <= rank && o.Compare(of.Match) < 0 && o.answers(x) }):
+		case !slices.ContainsFunc(a.rules, func(o *ranked) bool { return o.rank <= rank && o.Compare(of.Match) < 0 && o.answersAll(x) }):
 			a.add(l, x, rank, of.Of)
 		}
 		if x.equal(m) {
@@ -174,12 +174,12 @@ func (a *arranging) order() {
 			if first.Answer == then.Answer || first.Of == then.Of || by > 0 || then.Default {
 				continue
 			}
-			x, rel := both(first.Rule, then.Rule)
+			x, rel := intersectRules(first.Rule, then.Rule)
 			together := first.Owner == then.Owner && x.Host == then.Host
 			switch {
 			case rel == Disjoint, by == 0 && together && first.Host == then.Host, rel == Overlap && a.answered(x, first, then):
 			case first.Path.Kind == Regex && first.Host == then.Host && !a.last && a.putBehind(first, then):
-			case rel == Unknown, a.full(), x.Compare(then.Match) > 0, x.Compare(then.Match) == 0 && !together:
+			case rel == Unknown, a.isFull(), x.Compare(then.Match) > 0, x.Compare(then.Match) == 0 && !together:
 				a.conflict(first.Rule, then.Rule)
 			default:
 				a.add(first.Rule, x, first.rank, then.Of)
@@ -216,7 +216,7 @@ func (a *arranging) putBehind(first, then *ranked) bool {
 // answered reports whether requests get the answer of a rule by one that comes before another one.
 func (a *arranging) answered(x Match, of, then *ranked) bool {
 	return slices.ContainsFunc(a.rules, func(r *ranked) bool {
-		if r.Answer != of.Answer || r.rank > then.rank || !r.answers(x) {
+		if r.Answer != of.Answer || r.rank > then.rank || !r.answersAll(x) {
 			return false
 		}
 		by := r.Compare(then.Match)

@@ -53,7 +53,7 @@ var All = Match{Path: Path{Prefix, "/"}}
 // everything is any path, behind all others.
 var everything = Path{Regex, "^/"}
 
-func (p Path) everything() bool { return p == All.Path || p == everything }
+func (p Path) matchesEverything() bool { return p == All.Path || p == everything }
 
 // Text returns the match in readable form.
 func (m Match) Text() string {
@@ -201,9 +201,9 @@ func intersectPaths(a, b Path) (Path, Relation) {
 		a, b = b, a // Exact before Prefix before Regex
 	}
 	switch {
-	case a == b, b.everything():
+	case a == b, b.matchesEverything():
 		return a, Overlap
-	case a.everything():
+	case a.matchesEverything():
 		return b, Overlap
 	case a.Kind == Exact && b.Kind == Regex:
 		if re, err := regexp.Compile(b.Value); err == nil && re.MatchString(a.Value) {
@@ -214,31 +214,31 @@ func intersectPaths(a, b Path) (Path, Relation) {
 		return Path{}, Unknown
 	case a.Kind == Exact && b.Kind == Exact:
 		return Path{}, Disjoint
-	case below(a.Value, b.Value):
+	case isBelow(a.Value, b.Value):
 		return a, Overlap
-	case a.Kind == Prefix && below(b.Value, a.Value):
+	case a.Kind == Prefix && isBelow(b.Value, a.Value):
 		return b, Overlap
 	}
 	return Path{}, Disjoint
 }
 
-// below reports whether a path is a prefix, or below it.
-func below(path, prefix string) bool {
+// isBelow reports whether a path is a prefix, or below it.
+func isBelow(path, prefix string) bool {
 	rest, ok := strings.CutPrefix(path, prefix)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
 func intersectHeaders(a, b []Header) ([]Header, Relation) {
-	return united(a, b, func(h Header) string { return h.Name }, func(x, y Header) bool { return x.Regex == y.Regex && slices.Equal(x.Values, y.Values) })
+	return mergeConditions(a, b, func(h Header) string { return h.Name }, func(x, y Header) bool { return x.Regex == y.Regex && slices.Equal(x.Values, y.Values) })
 }
 
 func intersectQueries(a, b []Query) ([]Query, Relation) {
-	return united(a, b, func(q Query) string { return q.Key }, func(x, y Query) bool { return x == y })
+	return mergeConditions(a, b, func(q Query) string { return q.Key }, func(x, y Query) bool { return x == y })
 }
 
-// united returns the conditions of two lists by name. A header or a parameter may come several times, and a route names
-// it once, so that two conditions on one cannot be said.
-func united[T any](a, b []T, name func(T) string, same func(x, y T) bool) (out []T, rel Relation) {
+// mergeConditions returns the conditions of two lists by name. A header or a parameter may come several times, and a
+// route names it once, so that two conditions on one cannot be said.
+func mergeConditions[T any](a, b []T, name func(T) string, same func(x, y T) bool) (out []T, rel Relation) {
 	rel = Overlap
 	out = slices.Clone(a)
 	for _, c := range b {

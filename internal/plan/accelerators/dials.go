@@ -41,18 +41,20 @@ func (m groupPlanner) followDial(p pair, w *model.EndpointGroup, live observed.E
 	}
 	if to < is {
 		m.Ask(model.AskAcceleratorState{ARN: p.live.ARN}) // the others may be those of other clusters
-		m.Again(durations.DeniedWait)
+		m.PlanAgain(durations.DeniedWait)
 	}
 	switch step := float64(w.Follows.Step); {
-	case !slices.ContainsFunc(others, fully) || is > float64(w.Dial):
+	case !slices.ContainsFunc(others, takesAllTraffic) || is > float64(w.Dial):
 		return // it gets what the object gives
 	case m.live.State != observed.Deployed:
 		w.DialHeld = true
-		m.Again(durations.MissingWait)
+		m.PlanAgain(durations.MissingWait)
 	case to < is:
 		m.Ask(model.AskAcceleratorState{ARN: p.live.ARN, Now: true})
 		w.Dial = int32(max(to, is-step))
-		w.DialHeld = !slices.ContainsFunc(others, func(g observed.EndpointGroup) bool { return fully(g) && slices.ContainsFunc(g.Endpoints, serving) })
+		w.DialHeld = !slices.ContainsFunc(others, func(g observed.EndpointGroup) bool {
+			return takesAllTraffic(g) && slices.ContainsFunc(g.Endpoints, serving)
+		})
 	default:
 		w.Dial = int32(min(to, is+step))
 	}

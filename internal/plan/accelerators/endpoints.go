@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-func ofGroup(endpoints []model.Endpoint) []plan.EndpointOfGroup {
+func endpointsOfGroup(endpoints []model.Endpoint) []plan.EndpointOfGroup {
 	var out []plan.EndpointOfGroup
 	for _, e := range endpoints {
 		out = append(out, plan.EndpointOfGroup{ID: e.ID, Weight: e.Weight, ClientIP: e.ClientIP})
@@ -23,18 +23,18 @@ func (m groupPlanner) add(a plan.Address, list []model.Endpoint, after []plan.St
 		call := list[:min(inOneCall, len(list))]
 		list = list[len(call):]
 		out = append(out, m.Add(plan.Step{
-			ID: numbered("add", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: ofGroup(call)}, After: after, Blames: m.blames(), Why: "the endpoint group lacks them",
+			ID: numberedStep("add", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointsOfGroup(call)}, After: after, Blames: m.blames(), Why: "the endpoint group lacks them",
 		}))
 	}
 	return out
 }
 
-// addLater adds endpoints whose load balancers AWS is creating.
-func (m groupPlanner) addLater(a plan.Address, list []model.Endpoint, after []plan.StepID) {
+// addWhenCreated adds endpoints whose load balancers AWS is creating.
+func (m groupPlanner) addWhenCreated(a plan.Address, list []model.Endpoint, after []plan.StepID) {
 	for n, e := range list {
 		m.Ask(model.AskState{ARN: e.ID})
 		m.Add(plan.Step{
-			ID: numbered("add-later", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: ofGroup([]model.Endpoint{e})}, After: after, Blames: m.blames(),
+			ID: numberedStep("add-later", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointsOfGroup([]model.Endpoint{e})}, After: after, Blames: m.blames(),
 			Why: "the endpoint group lacks it", Wait: plan.Wait{For: e.Unready, Again: durations.Requeue},
 		})
 	}
@@ -77,17 +77,17 @@ func (m groupPlanner) endpoints(p pair, w *model.EndpointGroup, live observed.En
 		room = m.remove("make-room", a, ids(first), after, "AWS has no room for the endpoints that take their place beside them", plan.Wait{}, false)
 	}
 	added := m.add(a, missing, append(slices.Clone(after), room...))
-	m.addLater(a, waiting, after)
+	m.addWhenCreated(a, waiting, after)
 	m.set("set", a, differ, after, plan.Wait{})
 	if len(stops.endpoints) > 0 {
 		wait := m.healthy(p, "the endpoints in its place to be healthy", live.ARN+" 0 "+stops.endpoints[0].ID, "an endpoint of "+w.Region)
 		m.set("set-later", a, stops, append(slices.Clone(after), added...), wait)
 	}
-	return append(room, m.leave(p, w, live, a, desired, leave, append(slices.Clone(after), added...))...)
+	return append(room, m.removeUndesired(p, w, live, a, desired, leave, append(slices.Clone(after), added...))...)
 }
 
-// leave takes out endpoints that are not desired any more. One that serves goes when all that are to serve do.
-func (m groupPlanner) leave(p pair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, desired []model.Endpoint, list []observed.Endpoint, after []plan.StepID) []plan.StepID {
+// removeUndesired takes out endpoints that are not desired any more. One that serves goes when all that are to serve do.
+func (m groupPlanner) removeUndesired(p pair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, desired []model.Endpoint, list []observed.Endpoint, after []plan.StepID) []plan.StepID {
 	var now, later []observed.Endpoint
 	for _, e := range list {
 		if serving(e) && slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !healthyNow(live, d.ID) }) {
@@ -125,7 +125,7 @@ type changed struct {
 func (c *changed) add(e model.Endpoint, have observed.Endpoint) {
 	c.endpoints = append(c.endpoints, e)
 	c.changes = append(c.changes, plan.Change{
-		Path: "endpoints." + e.ID, To: ofGroup([]model.Endpoint{e})[0].Text(), From: plan.EndpointOfGroup{Weight: have.Weight, ClientIP: &have.ClientIP}.Text(),
+		Path: "endpoints." + e.ID, To: endpointsOfGroup([]model.Endpoint{e})[0].Text(), From: plan.EndpointOfGroup{Weight: have.Weight, ClientIP: &have.ClientIP}.Text(),
 	})
 }
 
@@ -135,7 +135,7 @@ func (m groupPlanner) set(what string, a plan.Address, c changed, after []plan.S
 		return
 	}
 	m.Add(plan.Step{
-		ID: plan.NewStepID(what, a), Address: a, Verb: plan.Update, Do: plan.SetEndpoints{Group: a, Endpoints: ofGroup(c.endpoints)}, After: after, Blames: m.blames(),
+		ID: plan.NewStepID(what, a), Address: a, Verb: plan.Update, Do: plan.SetEndpoints{Group: a, Endpoints: endpointsOfGroup(c.endpoints)}, After: after, Blames: m.blames(),
 		Changes: c.changes, Why: "endpoints differ", Impact: plan.BriefImpact, Wait: wait,
 	})
 }

@@ -66,14 +66,14 @@ func (m groupPlanner) remove(what string, a plan.Address, ids []string, after []
 			changes = append(changes, plan.Change{Path: "endpoints." + id, From: "endpoint"})
 		}
 		out = append(out, m.Add(plan.Step{
-			ID: numbered(what, a, n), Address: a, Verb: plan.Update, Do: plan.RemoveEndpoints{Group: a, IDs: call}, After: after,
+			ID: numberedStep(what, a, n), Address: a, Verb: plan.Update, Do: plan.RemoveEndpoints{Group: a, IDs: call}, After: after,
 			Blames: m.blames(), Changes: changes, Why: why, Impact: plan.BriefImpact, Wait: wait, Revokes: revokes,
 		}))
 	}
 	return out
 }
 
-func numbered(what string, a plan.Address, n int) plan.StepID {
+func numberedStep(what string, a plan.Address, n int) plan.StepID {
 	if n > 0 {
 		what = fmt.Sprintf("%s.%d", what, n)
 	}
@@ -165,19 +165,20 @@ func (m groupPlanner) createGroup(p pair, w *model.EndpointGroup, after []plan.S
 	}
 	now := ready[:min(len(ready), inOneCall)]
 	do := plan.CreateEndpointGroup{
-		Listener: p.address(), Group: a, Region: w.Region, Dial: w.Dial, Overrides: w.Overrides, Endpoints: ofGroup(now),
-		Token: m.token(m.Known[p.address()], p.want.ID, w.ID, fmt.Sprint(w.Region, w.Dial, w.Overrides), fmt.Sprint(plan.EndpointsText(ofGroup(now)))),
+		Listener: p.address(), Group: a, Region: w.Region, Dial: w.Dial, Overrides: w.Overrides, Endpoints: endpointsOfGroup(now),
+		Token: m.token(m.Known[p.address()], p.want.ID, w.ID, fmt.Sprint(w.Region, w.Dial, w.Overrides), fmt.Sprint(plan.EndpointsText(endpointsOfGroup(now)))),
 	}
 	id := m.Add(plan.Step{
-		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: do, After: append(slices.Clone(after), m.freed(w)...), Blames: m.blames(), Why: "the listener has none in the region",
+		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: do, After: append(slices.Clone(after), m.stepsFreeingPorts(w)...), Blames: m.blames(), Why: "the listener has none in the region",
 	})
 	m.add(a, ready[len(now):], []plan.StepID{id})
-	m.addLater(a, waiting, []plan.StepID{id})
+	m.addWhenCreated(a, waiting, []plan.StepID{id})
 	return []plan.StepID{id}
 }
 
-// freed returns the steps after which no other endpoint group has the endpoint ports of the overrides of one.
-func (m groupPlanner) freed(w *model.EndpointGroup) (out []plan.StepID) {
+// stepsFreeingPorts returns the steps after which no other endpoint group has the endpoint ports of the overrides of
+// one.
+func (m groupPlanner) stepsFreeingPorts(w *model.EndpointGroup) (out []plan.StepID) {
 	if len(w.Overrides) == 0 {
 		return nil
 	}
@@ -199,7 +200,7 @@ func (m groupPlanner) desired(w *model.EndpointGroup) []model.Endpoint {
 			if rest <= 0 {
 				continue
 			}
-			m.Again(rest)
+			m.PlanAgain(rest)
 		}
 		out = append(out, e)
 	}
@@ -223,7 +224,7 @@ func (m groupPlanner) changeGroup(p pair, w *model.EndpointGroup, live observed.
 	}
 	if len(changes) > 0 {
 		m.Add(plan.Step{
-			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, Do: do, After: append(slices.Clone(after), m.freed(w)...), Blames: m.blames(),
+			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, Do: do, After: append(slices.Clone(after), m.stepsFreeingPorts(w)...), Blames: m.blames(),
 			Changes: changes, Why: "the endpoint group differs", Impact: plan.BriefImpact,
 		})
 	}

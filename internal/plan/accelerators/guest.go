@@ -29,7 +29,7 @@ func (m guestPlanner) chooseShared() {
 	if a == nil || a.ARN != m.want.Shared || !naming.IsGuest(m.Opt.Cluster, m.Have.Facts.Region, m.Want.ID, a.Tags) {
 		return
 	}
-	m.take(*a)
+	m.chooseLive(*a)
 	m.split(func(region string) bool { return region == m.Have.Facts.Region })
 }
 
@@ -81,7 +81,7 @@ func (m guestPlanner) serveAsGuest() {
 	finalizers.Claim(m.Steps)
 	first := finalizers.Holders()
 	if m.live == nil {
-		m.Again(durations.MissingWait)
+		m.PlanAgain(durations.MissingWait)
 		return
 	}
 	m.matchShared()
@@ -99,7 +99,7 @@ func (m guestPlanner) serveAsGuest() {
 	}
 	groupPlanner(m).endpointGroups(first)
 	if len(m.pairs) < len(m.want.Listeners) {
-		m.Again(durations.MissingWait)
+		m.PlanAgain(durations.MissingWait)
 	}
 	m.lookAgain()
 }
@@ -139,8 +139,10 @@ func (m guestPlanner) matchShared() {
 	}
 }
 
-// fully reports whether an endpoint group takes all the traffic for its region.
-func fully(g observed.EndpointGroup) bool { return g.Dial >= usualDial-sameDial && weighted(g) }
+// takesAllTraffic reports whether an endpoint group takes all the traffic for its region.
+func takesAllTraffic(g observed.EndpointGroup) bool {
+	return g.Dial >= usualDial-sameDial && weighted(g)
+}
 
 func weighted(g observed.EndpointGroup) bool {
 	return slices.ContainsFunc(g.Endpoints, func(e observed.Endpoint) bool { return e.Weight > 0 })
@@ -159,8 +161,8 @@ func (m guestPlanner) keepServing() {
 			if j := slices.IndexFunc(p.live.Groups, func(g observed.EndpointGroup) bool { return g.Region == w.Region }); j >= 0 {
 				live, there = p.live.Groups[j], true
 			}
-			if float64(w.Dial) < live.Dial-sameDial && !slices.ContainsFunc(others, fully) {
-				m.kept(w.Origin.Field+".trafficDialPercentage", fmt.Sprintf("the traffic dial stays at %v and does not become %d, because no other endpoint group of the listener takes all traffic for its region", live.Dial, w.Dial),
+			if float64(w.Dial) < live.Dial-sameDial && !slices.ContainsFunc(others, takesAllTraffic) {
+				m.reportKept(w.Origin.Field+".trafficDialPercentage", fmt.Sprintf("the traffic dial stays at %v and does not become %d, because no other endpoint group of the listener takes all traffic for its region", live.Dial, w.Dial),
 					"have another endpoint group take the traffic first, or set 100")
 				w.DialHeld = there
 				w.Dial = int32(live.Dial)
@@ -169,7 +171,7 @@ func (m guestPlanner) keepServing() {
 			if !stops || slices.ContainsFunc(others, weighted) {
 				continue
 			}
-			m.kept(w.Origin.Field+".endpoints", "all endpoints have weight 0, and no other endpoint group of the listener has an endpoint that gets traffic; endpoints that get traffic keep their weights", "give an endpoint a weight, or have another endpoint group take the traffic first")
+			m.reportKept(w.Origin.Field+".endpoints", "all endpoints have weight 0, and no other endpoint group of the listener has an endpoint that gets traffic; endpoints that get traffic keep their weights", "give an endpoint a weight, or have another endpoint group take the traffic first")
 			w.Endpoints = slices.Clone(w.Endpoints)
 			for k := range w.Endpoints {
 				if e := live.Endpoint(w.Endpoints[k].ID); e != nil {

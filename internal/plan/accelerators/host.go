@@ -40,11 +40,11 @@ func (m *maker) heldForGuest(field string, severity finding.Severity, what strin
 	for _, arn := range listeners {
 		m.Ask(model.AskAcceleratorState{ARN: arn})
 	}
-	m.Again(durations.MissingWait)
+	m.PlanAgain(durations.MissingWait)
 }
 
-// withdraws reports whether a tag is removed that lets a guest have endpoint groups.
-func (m hostPlanner) withdraws() bool {
+// withdrawsGuest reports whether a tag is removed that lets a guest have endpoint groups.
+func (m hostPlanner) withdrawsGuest() bool {
 	for region := range naming.Guests(m.live.Tags) {
 		if m.want == nil || m.want.Guests[region] == "" {
 			return true
@@ -59,7 +59,7 @@ func (m hostPlanner) withdraws() bool {
 func (m listenerPlanner) keepForGuests(after []plan.StepID) {
 	var rest []observed.AcceleratorListener
 	for _, l := range m.surplus {
-		needed := slices.ContainsFunc(m.pairs, func(p pair) bool { return clash(l.Protocol, l.Ports, p.want.Protocol, p.want.Ports) })
+		needed := slices.ContainsFunc(m.pairs, func(p pair) bool { return portsOverlap(l.Protocol, l.Ports, p.want.Protocol, p.want.Ports) })
 		if len(m.others[l.ARN]) == 0 || m.want.Held && !needed {
 			rest = append(rest, l)
 			continue
@@ -94,7 +94,7 @@ func (m listenerPlanner) blocked(p pair) bool {
 		return false
 	}
 	for _, s := range m.stuck {
-		if (p.live == nil || s.ARN != p.live.ARN) && clash(s.Protocol, s.Ports, p.want.Protocol, p.want.Ports) {
+		if (p.live == nil || s.ARN != p.live.ARN) && portsOverlap(s.Protocol, s.Ports, p.want.Protocol, p.want.Ports) {
 			return true
 		}
 	}

@@ -82,7 +82,7 @@ func (m listenerPlanner) listeners(after []plan.StepID) {
 	var free []release
 	var rest []observed.AcceleratorListener
 	for _, l := range m.surplus {
-		if !slices.ContainsFunc(m.pairs, func(p pair) bool { return clash(l.Protocol, l.Ports, p.want.Protocol, p.want.Ports) }) {
+		if !slices.ContainsFunc(m.pairs, func(p pair) bool { return portsOverlap(l.Protocol, l.Ports, p.want.Protocol, p.want.Ports) }) {
 			rest = append(rest, l)
 			continue
 		}
@@ -93,7 +93,7 @@ func (m listenerPlanner) listeners(after []plan.StepID) {
 		switch {
 		case m.want.Held: // it may be one that cannot be built
 		case m.want.Protected && len(m.pairs) == 0 && len(rest) == 1:
-			m.kept("spec.listeners", "the last listener stays, because the annotation asks for protection", "remove the annotation, or give a listener")
+			m.reportKept("spec.listeners", "the last listener stays, because the annotation asks for protection", "remove the annotation, or give a listener")
 		default:
 			m.deleteListener(l, after, "it is not desired any more")
 		}
@@ -107,7 +107,7 @@ func (m listenerPlanner) listeners(after []plan.StepID) {
 		}
 		a, s := p.address(), settings(p.want)
 		m.Add(plan.Step{
-			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: append(slices.Clone(after), needs(free, s)...), Blames: m.blames(), Why: "there is none",
+			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: append(slices.Clone(after), stepsFreeing(free, s)...), Blames: m.blames(), Why: "there is none",
 			Do: plan.CreateAcceleratorListener{Accelerator: plan.AcceleratorAddress, Settings: s, Token: m.token(m.Known[plan.AcceleratorAddress], a.ID, fmt.Sprint(s))},
 		})
 	}
@@ -120,10 +120,10 @@ type release struct {
 	step     plan.StepID
 }
 
-// needs returns the steps after which the ports of a listener are free.
-func needs(free []release, s plan.ListenerOfAccelerator) (out []plan.StepID) {
+// stepsFreeing returns the steps after which the ports of a listener are free.
+func stepsFreeing(free []release, s plan.ListenerOfAccelerator) (out []plan.StepID) {
 	for _, f := range free {
-		if clash(f.protocol, f.ports, s.Protocol, s.Ports) {
+		if portsOverlap(f.protocol, f.ports, s.Protocol, s.Ports) {
 			out = append(out, f.step)
 		}
 	}
@@ -142,14 +142,14 @@ func (m listenerPlanner) changeListeners(free []release, after []plan.StepID) []
 	for len(pending) > 0 {
 		i := slices.IndexFunc(pending, func(p pair) bool { return m.isFree(p, pending) })
 		if i < 0 {
-			pending, free = m.giveUp(pending, free, after)
+			pending, free = m.freePorts(pending, free, after)
 			continue
 		}
 		p := pending[i]
 		pending = slices.Delete(slices.Clone(pending), i, i+1)
 		a, s := p.address(), settings(p.want)
 		id := m.Add(plan.Step{
-			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, After: append(slices.Clone(after), needs(free, s)...), Blames: m.blames(),
+			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, After: append(slices.Clone(after), stepsFreeing(free, s)...), Blames: m.blames(),
 			Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s}, Changes: changesOf(p), Why: "the listener differs", Impact: impactOf(p),
 		})
 		free = append(free, release{p.live.Protocol, p.live.Ports, id})
@@ -160,7 +160,7 @@ func (m listenerPlanner) changeListeners(free []release, after []plan.StepID) []
 // isFree reports whether no other listener that is to be changed has a port that a pair wants.
 func (m listenerPlanner) isFree(p pair, pending []pair) bool {
 	return !slices.ContainsFunc(pending, func(o pair) bool {
-		return o.want != p.want && clash(o.live.Protocol, o.live.Ports, p.want.Protocol, p.want.Ports)
+		return o.want != p.want && portsOverlap(o.live.Protocol, o.live.Ports, p.want.Protocol, p.want.Ports)
 	})
 }
 
@@ -175,12 +175,12 @@ func remaining(p pair, pending []pair) []model.PortRange {
 	return keep
 }
 
-// giveUp lets the first listener that is in the way of another go down to the ports that no other wants. One that has no
-// such port is deleted, and made again.
-func (m listenerPlanner) giveUp(pending []pair, free []release, after []plan.StepID) ([]pair, []release) {
+// freePorts lets the first listener that is in the way of another go down to the ports that no other wants. One that
+// has no such port is deleted, and made again.
+func (m listenerPlanner) freePorts(pending []pair, free []release, after []plan.StepID) ([]pair, []release) {
 	i := slices.IndexFunc(pending, func(p pair) bool {
 		return slices.ContainsFunc(pending, func(o pair) bool {
-			return o.want != p.want && clash(p.live.Protocol, p.live.Ports, o.want.Protocol, o.want.Ports)
+			return o.want != p.want && portsOverlap(p.live.Protocol, p.live.Ports, o.want.Protocol, o.want.Ports)
 		}) && m.admit(*p.live, p.live.Protocol, remaining(p, pending))
 	})
 	if i < 0 {

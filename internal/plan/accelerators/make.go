@@ -53,7 +53,7 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	case len(want.Members) == 0:
 		m.tearDown()
 	default:
-		m.serve()
+		m.converge()
 	}
 	m.Plan.Known = m.Known
 	if !m.isGuest() && (m.live != nil || m.want != nil) {
@@ -107,7 +107,7 @@ func (m *maker) choose() {
 	} else {
 		for i, a := range m.Have.Accelerators {
 			if i == 0 || a.ARN == m.member.Recorded {
-				m.take(a)
+				m.chooseLive(a)
 			}
 		}
 		if m.live != nil {
@@ -124,8 +124,8 @@ func (m *maker) choose() {
 	}
 }
 
-// take chooses an accelerator. Parts of it change while the plan is made.
-func (m *maker) take(a observed.Accelerator) {
+// chooseLive chooses an accelerator. Parts of it change while the plan is made.
+func (m *maker) chooseLive(a observed.Accelerator) {
 	a.Listeners = slices.Clone(a.Listeners)
 	for i := range a.Listeners {
 		a.Listeners[i].Groups = slices.Clone(a.Listeners[i].Groups)
@@ -133,15 +133,15 @@ func (m *maker) take(a observed.Accelerator) {
 	m.live = &a
 }
 
-// serve plans towards an accelerator as it is desired.
-func (m *maker) serve() {
+// converge plans towards an accelerator as it is desired.
+func (m *maker) converge() {
 	finalizers := draft.NewFinalizers(m.Want.Members)
 	finalizers.Claim(m.Steps)
 	first := finalizers.Holders()
 	m.match()
 	groupPlanner{m}.revoke()
-	if m.live == nil && m.gone() && m.want.Protected {
-		m.kept("", fmt.Sprintf("accelerator %q is gone, and a new one would have other addresses; none is made, because the annotation asks for protection", m.member.Recorded), "remove the annotation to have a new accelerator made")
+	if m.live == nil && m.isGone() && m.want.Protected {
+		m.reportKept("", fmt.Sprintf("accelerator %q is gone, and a new one would have other addresses; none is made, because the annotation asks for protection", m.member.Recorded), "remove the annotation to have a new accelerator made")
 		return
 	}
 	if m.live == nil && m.want.Held && len(m.want.Listeners) == 0 {
@@ -160,8 +160,8 @@ func (m *maker) serve() {
 	m.lookAgain()
 }
 
-// gone reports whether the accelerator that the status names is not there any more.
-func (m *maker) gone() bool {
+// isGone reports whether the accelerator that the status names is not there any more.
+func (m *maker) isGone() bool {
 	return m.member.Recorded != "" && m.Have.Facts.Recorded == observed.RecordedGone
 }
 
@@ -173,7 +173,7 @@ func (m *maker) accelerator(first []plan.StepID) []plan.StepID {
 	ready := slices.Clone(first)
 	if m.live == nil {
 		token := m.want.UID
-		if m.gone() {
+		if m.isGone() {
 			token = m.token("again", m.member.Recorded)
 			m.Found.Add(finding.Finding{
 				Object: m.origin, Reason: finding.AcceleratorRecreated, Severity: finding.Warning,
@@ -195,7 +195,7 @@ func (m *maker) accelerator(first []plan.StepID) []plan.StepID {
 	if m.live == nil {
 		return ready
 	}
-	if tag := m.Retag(a, tags, m.live.Tags, false, ready, blames); tag != "" && (hostPlanner{m}).withdraws() {
+	if tag := m.Retag(a, tags, m.live.Tags, false, ready, blames); tag != "" && (hostPlanner{m}).withdrawsGuest() {
 		ready = append(ready, tag) // a guest must not make again what is deleted after it
 	}
 	if !m.live.Enabled {
@@ -206,7 +206,7 @@ func (m *maker) accelerator(first []plan.StepID) []plan.StepID {
 	}
 	if m.live.AddressType == model.DualStack && m.want.AddressType == model.IPv4 {
 		if m.want.Protected {
-			m.kept("spec.ipAddressType", "the accelerator keeps its IPv6 addresses, because the annotation asks for protection", "remove the annotation, or set DUAL_STACK")
+			m.reportKept("spec.ipAddressType", "the accelerator keeps its IPv6 addresses, because the annotation asks for protection", "remove the annotation, or set DUAL_STACK")
 		} else {
 			ready = append(ready, m.change("address-type", plan.ChangeAccelerator{Accelerator: a, AddressType: model.IPv4},
 				plan.Change{Path: "address type", From: string(model.DualStack), To: string(model.IPv4)}, plan.DeleteImpact, ready))
@@ -234,8 +234,8 @@ func (m *maker) change(what string, do plan.ChangeAccelerator, c plan.Change, im
 
 func (m *maker) blames() []finding.Ref { return []finding.Ref{m.origin} }
 
-// kept reports a setting that stays as it is live.
-func (m *maker) kept(field, message, fix string) {
+// reportKept reports a setting that stays as it is live.
+func (m *maker) reportKept(field, message, fix string) {
 	m.Found.Add(finding.Finding{Object: m.origin, Field: field, Reason: finding.AcceleratorSettingKept, Severity: finding.Warning, Message: message, Fix: fix})
 }
 
@@ -243,7 +243,7 @@ func (m *maker) kept(field, message, fix string) {
 func (m *maker) reportAddresses() {
 	for _, address := range m.want.Addresses {
 		if !slices.ContainsFunc(m.live.Addresses, func(s observed.AddressSet) bool { return slices.Contains(s.Addresses, address) }) {
-			m.kept("spec.ipAddresses", fmt.Sprintf("the accelerator does not have address %q, and keeps the ones that it has: addresses are given to an accelerator when it is made", address), "restore the field, or delete the GlobalAccelerator and make another one")
+			m.reportKept("spec.ipAddresses", fmt.Sprintf("the accelerator does not have address %q, and keeps the ones that it has: addresses are given to an accelerator when it is made", address), "restore the field, or delete the GlobalAccelerator and make another one")
 			return
 		}
 	}
@@ -261,14 +261,14 @@ func (m *maker) token(parts ...string) string {
 // lookAgain looks at an accelerator again whose changes have not spread, or which lacks an endpoint.
 func (m *maker) lookAgain() {
 	if m.want != nil && m.want.Pending {
-		m.Again(durations.MissingWait)
+		m.PlanAgain(durations.MissingWait)
 	}
 	if m.live != nil && m.live.State != observed.Deployed {
 		m.Ask(model.AskAcceleratorState{ARN: m.live.ARN})
-		m.Again(durations.MissingWait)
+		m.PlanAgain(durations.MissingWait)
 		return
 	}
 	if slices.ContainsFunc(m.Plan.Steps, func(s plan.Step) bool { return !plan.InKubernetes(s.Do) && !s.Waits() }) {
-		m.Again(durations.MissingWait)
+		m.PlanAgain(durations.MissingWait)
 	}
 }

@@ -102,8 +102,8 @@ func (m *maker) match() {
 	}
 }
 
-// clash reports whether two listeners have a port of one protocol in common.
-func clash(p model.Base, a []model.PortRange, q model.Base, b []model.PortRange) bool {
+// portsOverlap reports whether two listeners have a port of one protocol in common.
+func portsOverlap(p model.Base, a []model.PortRange, q model.Base, b []model.PortRange) bool {
 	return p == q && slices.ContainsFunc(a, func(r model.PortRange) bool { return slices.ContainsFunc(b, r.Overlaps) })
 }
 

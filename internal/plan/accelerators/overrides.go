@@ -16,7 +16,7 @@ import (
 func (m groupPlanner) holdOverrides() {
 	for i, p := range m.pairs {
 		for j, g := range p.want.Groups {
-			k, why := m.refused(p, g)
+			k, why := m.refusedOverride(p, g)
 			if k < 0 {
 				continue
 			}
@@ -25,7 +25,7 @@ func (m groupPlanner) holdOverrides() {
 				Message: why + "; the port overrides of the endpoint group stay as they are, and a new endpoint group is not made",
 				Fix:     "use another endpoint port, or have the other owner give it up",
 			})
-			m.Again(durations.MissingWait)
+			m.PlanAgain(durations.MissingWait)
 			as := *m.pairs[i].want
 			as.Groups = slices.Clone(as.Groups)
 			as.Groups[j].OverridesHeld = true
@@ -34,9 +34,9 @@ func (m groupPlanner) holdOverrides() {
 	}
 }
 
-// refused returns the first port override of an endpoint group that contradicts what others have, -1 if none does, and
-// why.
-func (m groupPlanner) refused(p pair, g model.EndpointGroup) (int, string) {
+// refusedOverride returns the first port override of an endpoint group that contradicts what others have, -1 if none
+// does, and why.
+func (m groupPlanner) refusedOverride(p pair, g model.EndpointGroup) (int, string) {
 	if g.OverridesHeld {
 		return -1, ""
 	}

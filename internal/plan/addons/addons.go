@@ -202,7 +202,7 @@ func (o *AddOns) unanswered(a plan.Address, of finding.Origin, do plan.Action, f
 	case "":
 		f.Reason = finding.ServiceUnavailable
 	case finding.AccessDenied:
-		f.Fix, f.Severity, again = draft.WayOut(fault), finding.Error, durations.DeniedWait
+		f.Fix, f.Severity, again = draft.FixOf(fault), finding.Error, durations.DeniedWait
 	case finding.WebACLNotFound:
 		f.Fix, f.Severity, again = "correct the name, or create the web ACL", finding.Error, durations.MissingWait
 	default:

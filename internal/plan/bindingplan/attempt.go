@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// and returns the attempt with one more refusal.
-func (a *Attempt) and(r Refusal) *Attempt {
+// with returns the attempt with one more refusal.
+func (a *Attempt) with(r Refusal) *Attempt {
 	out := Attempt{}
 	if a != nil {
 		out = *a
@@ -19,14 +19,14 @@ func (a *Attempt) and(r Refusal) *Attempt {
 	return &out
 }
 
-// full reports whether the target group has no room.
-func (a *Attempt) full() bool {
+// overCapacity reports whether the target group has no room.
+func (a *Attempt) overCapacity() bool {
 	return a != nil && a.Failed != nil && a.Failed.Class == failure.Quota
 }
 
-// tryable returns the endpoints that may be sent to AWS now. Otherwise a target that AWS refuses would cost calls with
+// sendable returns the endpoints that may be sent to AWS now. Otherwise a target that AWS refuses would cost calls with
 // each change of another.
-func (m Memory) tryable(list []targets.Endpoint, now time.Time) []targets.Endpoint {
+func (m Memory) sendable(list []targets.Endpoint, now time.Time) []targets.Endpoint {
 	if len(m.Refused) == 0 {
 		return list
 	}
@@ -44,7 +44,7 @@ func (m Memory) refusedBefore(list []targets.Endpoint, now time.Time) *Attempt {
 		if !ok || !now.Before(old.Until) {
 			continue
 		}
-		out = out.and(Refusal{[]targets.Endpoint{e}, old.Because, old.Run})
+		out = out.with(Refusal{[]targets.Endpoint{e}, old.Because, old.Run})
 		if left := old.Until.Sub(now); out.Untried == 0 || left < out.Untried {
 			out.Untried = left
 		}

@@ -29,7 +29,7 @@ func ConflictOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding,
 		if o.Spec.MultiClusterTargetGroup && b.Spec.MultiClusterTargetGroup {
 			continue
 		}
-		if before(o, b, owners) && (out.First == nil || before(o, out.First, owners)) {
+		if compareClaims(o, b, owners) && (out.First == nil || compareClaims(o, out.First, owners)) {
 			out.First = o
 		}
 	}
@@ -51,20 +51,21 @@ func SameTargetGroup(a, b *elbv2.TargetGroupBinding) bool {
 	return a.Spec.IamRoleArnToAssume == b.Spec.IamRoleArnToAssume && cluster.TargetGroupName(a) == cluster.TargetGroupName(b)
 }
 
-// before orders the bindings of a target group: those of its owners, then those that have found it, then the older ones.
-// Without the second, a name could be taken before there is a target group of that name.
-func before(a, b *elbv2.TargetGroupBinding, owners []string) bool {
+// compareClaims orders the bindings of a target group: those of its owners, then those that have found it, then the
+// older ones. Without the second, a name could be taken before there is a target group of that name.
+func compareClaims(a, b *elbv2.TargetGroupBinding, owners []string) bool {
 	if x, y := slices.Contains(owners, a.Namespace), slices.Contains(owners, b.Namespace); x != y {
 		return x
 	}
-	if x, y := hasFound(a), hasFound(b); x != y {
+	if x, y := hasTargetGroup(a), hasTargetGroup(b); x != y {
 		return x
 	}
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
 }
 
-// hasFound reports whether a binding names its target group by ARN, or has filled it before its ARN was taken away.
-func hasFound(b *elbv2.TargetGroupBinding) bool {
+// hasTargetGroup reports whether a binding names its target group by ARN, or has filled it before its ARN was taken
+// away.
+func hasTargetGroup(b *elbv2.TargetGroupBinding) bool {
 	return b.Spec.TargetGroupARN != "" || b.Status.ObservedGeneration != nil
 }
 

@@ -32,8 +32,8 @@ func (s RuleSet) add(group string, rules []model.IngressRule) {
 	}
 }
 
-// Within reports whether another set has all rules.
-func (s RuleSet) Within(o RuleSet) bool {
+// IsSubsetOf reports whether another set has all rules.
+func (s RuleSet) IsSubsetOf(o RuleSet) bool {
 	for r := range s {
 		if _, ok := o[r]; !ok {
 			return false
@@ -42,9 +42,9 @@ func (s RuleSet) Within(o RuleSet) bool {
 	return true
 }
 
-// With returns the rules of both sets.
-func (s RuleSet) With(o RuleSet) RuleSet {
-	if o.Within(s) {
+// Union returns the rules of both sets.
+func (s RuleSet) Union(o RuleSet) RuleSet {
+	if o.IsSubsetOf(s) {
 		return s
 	}
 	out := maps.Clone(o)
@@ -85,7 +85,7 @@ type Contribution struct {
 }
 
 // All returns the rules that are to be there and those that stay.
-func (c Contribution) All() RuleSet { return c.Rules.With(c.Kept) }
+func (c Contribution) All() RuleSet { return c.Rules.Union(c.Kept) }
 
 // Keeping returns the contribution with the rules that the binding had before. What is not known of its endpoints now
 // is among these as far as it was known then.
@@ -95,7 +95,7 @@ func (c Contribution) Keeping(was Contribution) Contribution {
 
 // Inheriting returns the contribution with rules that other bindings give up.
 func (c Contribution) Inheriting(rules RuleSet) Contribution {
-	c.Kept = c.Kept.With(rules).Without(c.Rules)
+	c.Kept = c.Kept.Union(rules).Without(c.Rules)
 	return c
 }
 
@@ -136,7 +136,7 @@ func RulesAsked(d Demand, found ENIs, o RuleOptions) AskedRules {
 			for _, c := range candidates {
 				a.hold(c.ID)
 			}
-			o.noteUnclear(&a, n, unclear(d.Ref, err), err)
+			o.addUnknownGroup(&a, n, unknownGroupFinding(d.Ref, err), err)
 			continue
 		}
 		if last.differs(group, n.Rules) {
@@ -155,9 +155,9 @@ func (a *AskedRules) take(group string, rules []model.IngressRule) {
 	}
 }
 
-// noteUnclear adds the finding about an endpoint whose security group is not known. The address of a pod that has just
-// come, or is about to go, may well be missing for a moment.
-func (o RuleOptions) noteUnclear(a *AskedRules, n targets.Need, f finding.Finding, err error) {
+// addUnknownGroup adds the finding about an endpoint whose security group is not known. The address of a pod that has
+// just come, or is about to go, may well be missing for a moment.
+func (o RuleOptions) addUnknownGroup(a *AskedRules, n targets.Need, f finding.Finding, err error) {
 	to := &a.Findings
 	if errors.Is(err, errNoENI) && o.Now.Sub(n.ChangedAt) < durations.Usual {
 		to = &a.Unseen

@@ -33,13 +33,13 @@ func (p *planner) converge() {
 		return
 	}
 	p.findings.Add(p.Found.Findings...)
-	p.do(Known, "")
+	p.addStep(Known, "")
 	if p.unchanged() && p.Memory.DueIn > 0 && !p.reportsNoEndpoints() {
-		p.do(NoRemoval, "")
+		p.addStep(NoRemoval, "")
 		p.Deferred = true
-		p.again(p.Memory.DueIn, "to compare it with AWS")
+		p.requeueAfter(p.Memory.DueIn, "to compare it with AWS")
 		if wait, ok := p.noEndpointsIn(); ok {
-			p.again(wait, "pods may become endpoints")
+			p.requeueAfter(wait, "pods may become endpoints")
 		}
 		p.end = withMissingEndpoints
 		return
@@ -51,7 +51,7 @@ func (p *planner) converge() {
 	if !p.Conflict.exists() { // the ARN is for the binding that fills the target group, see before
 		p.complete()
 		if !p.claimed() && !p.Claimed {
-			p.do(AddFinalizer{}, "the targets are to be taken out before the binding goes")
+			p.addStep(AddFinalizer{}, "the targets are to be taken out before the binding goes")
 			return
 		}
 		if p.Group == nil && (p.checkpoint() == "" || p.Memory.DueIn <= 0 || !p.specSeen()) {
@@ -61,21 +61,21 @@ func (p *planner) converge() {
 	}
 	switch {
 	case p.Conflict.exists():
-		p.do(SyncRules{IfAsked: true}, "those of its pods that are there")
+		p.addStep(SyncRules{IfAsked: true}, "those of its pods that are there")
 		if o := p.Conflict.First; o != nil { // its going is noticed at once
 			p.Watch = append(p.Watch, cluster.Ref{Kind: cluster.KindBinding, Namespace: o.Namespace, Name: o.Name})
 		}
-		p.again(durations.DeniedWait, "")
+		p.requeueAfter(durations.DeniedWait, "")
 		p.stop(p.Conflict.finding(p.Described))
 	case p.Found.NotFound:
 		p.withdraw()
 	case p.Found.Blind:
-		p.stay()
+		p.keepEverything()
 	case p.Found.Faulty:
-		p.do(BackendSeen, "")
+		p.addStep(BackendSeen, "")
 		p.stop()
 	default:
-		p.do(BackendSeen, "")
+		p.addStep(BackendSeen, "")
 		if p.Group != nil && p.Group.Is != nil {
 			g := p.Group.Is
 			if f := g.contradicts(p.Stored); f != nil {
@@ -125,16 +125,16 @@ func hasFinalizer(b *elbv2.TargetGroupBinding) bool {
 
 // clearCheckpoint makes the next run look at everything.
 func (p *planner) clearCheckpoint() {
-	p.do(SetCheckpoint{}, "not complete until all of this is done")
+	p.addStep(SetCheckpoint{}, "not complete until all of this is done")
 }
 
 // withdraw takes everything out for a Service that is not there, and keeps the binding.
 func (p *planner) withdraw() {
-	p.do(BackendMissing, "")
+	p.addStep(BackendMissing, "")
 	if p.Memory.AbsentFor < durations.Later {
 		// The Service may have been made a moment ago and not have arrived here.
-		p.do(NoRemoval, "")
-		p.again(durations.Later, "the Service may be on its way")
+		p.addStep(NoRemoval, "")
+		p.requeueAfter(durations.Later, "the Service may be on its way")
 		return
 	}
 	const why = "the Service or its port does not exist"
@@ -147,7 +147,7 @@ func (p *planner) withdraw() {
 			return
 		case *p.Wanted:
 			p.release(why)
-			p.again(durations.LongestWait-p.Memory.AbsentFor, "another Service may take over")
+			p.requeueAfter(durations.LongestWait-p.Memory.AbsentFor, "another Service may take over")
 			p.end = withdrawn
 			return
 		}
@@ -157,11 +157,11 @@ func (p *planner) withdraw() {
 	p.cleanUp(why)
 }
 
-// stay leaves everything as it is while that which endpoints are read from is missing as a whole.
-func (p *planner) stay() {
-	p.do(BackendMissing, "")
+// keepEverything leaves everything as it is while that which endpoints are read from is missing as a whole.
+func (p *planner) keepEverything() {
+	p.addStep(BackendMissing, "")
 	if p.Memory.AbsentFor < durations.Later {
-		p.again(durations.Later, "what endpoints are read from may be on its way, as for a new Service")
+		p.requeueAfter(durations.Later, "what endpoints are read from may be on its way, as for a new Service")
 		return
 	}
 	p.stop()

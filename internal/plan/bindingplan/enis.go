@@ -40,7 +40,7 @@ type RuleOptions struct {
 	Now time.Time
 }
 
-func unclear(b finding.Ref, err error) finding.Finding {
+func unknownGroupFinding(b finding.Ref, err error) finding.Finding {
 	fix := "tag exactly one of the security groups for the cluster"
 	if errors.Is(err, errNoENI) {
 		fix = "this is tried again; if it lasts, check that the address belongs to the VPC"

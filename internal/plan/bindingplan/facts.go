@@ -190,8 +190,8 @@ type Forwards struct {
 	Failure *Failure
 }
 
-// none reports whether AWS has said that no load balancer uses the target group.
-func (f *Forwards) none() bool { return f != nil && f.Failure == nil && !f.Is }
+// isUnused reports whether AWS has said that no load balancer uses the target group.
+func (f *Forwards) isUnused() bool { return f != nil && f.Failure == nil && !f.Is }
 
 // Gone are those of the targets that were asked about that no pod and no node stands for.
 type Gone struct{ Targets []*observed.Target }

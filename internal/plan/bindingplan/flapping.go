@@ -18,7 +18,7 @@ type delayed struct {
 	left time.Duration
 }
 
-func (d delayed) none() bool { return len(d.new)+len(d.old) == 0 }
+func (d delayed) isEmpty() bool { return len(d.new)+len(d.old) == 0 }
 
 // delay takes out of the moves the targets that have come back again and again: those that are not registered wait, and
 // those that are stay. While any waits, every old target that can serve stays, so that requests have somewhere to go. What
@@ -35,7 +35,7 @@ func (p mover) delay(m *moves) bool {
 			m.delayed.new = append(m.delayed.new, e)
 		}
 	}
-	useless, ok := p.dead(m.Deregister)
+	useless, ok := p.unservingTargets(m.Deregister)
 	if !ok {
 		return false
 	}
@@ -46,7 +46,7 @@ func (p mover) delay(m *moves) bool {
 		}
 		return stays
 	})
-	if len(m.Stay())+len(m.delayed.old) == 0 {
+	if len(m.Staying())+len(m.delayed.old) == 0 {
 		m.delayed.left = p.Memory.FlappingAlone
 	}
 	if m.delayed.left <= 0 {
@@ -57,8 +57,8 @@ func (p mover) delay(m *moves) bool {
 	return true
 }
 
-// dead returns the old targets that cannot serve: pods that are not ready or about to go.
-func (p mover) dead(old []*observed.Target) ([]*observed.Target, bool) {
+// unservingTargets returns the old targets that cannot serve: pods that are not ready or about to go.
+func (p mover) unservingTargets(old []*observed.Target) ([]*observed.Target, bool) {
 	if len(old) == 0 {
 		return nil, true
 	}
@@ -71,10 +71,10 @@ func (p mover) dead(old []*observed.Target) ([]*observed.Target, bool) {
 
 // reportFlapping reports that targets wait, and asks for a run when they do not any more.
 func (r *reporter) reportFlapping(d delayed) {
-	if d.none() {
+	if d.isEmpty() {
 		return
 	}
-	r.again(d.left, "targets came and went again and again")
+	r.requeueAfter(d.left, "targets came and went again and again")
 	r.Findings.Add(finding.Finding{
 		Object: targets.Ref(r.Stored), Field: "spec.serviceRef", Reason: finding.ChangedTooOften, Severity: finding.Warning,
 		Message: "the same targets were registered and deregistered several times within seconds; they are changed again within 30 s, and until then targets that can serve stay",

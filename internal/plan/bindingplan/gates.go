@@ -31,8 +31,8 @@ type gates struct{ *Facts }
 // returns for how long the latest of them has waited.
 func (f gates) showHealth(steps *[]Step, matched []targets.Pair, registered []targets.Endpoint, left []unregistered) time.Duration {
 	waiting := noGate
-	for _, s := range f.showings(matched, registered, left) {
-		shown, since, ok := targets.Shown(s.pod, f.gate())
+	for _, s := range f.podConditions(matched, registered, left) {
+		shown, since, ok := targets.CurrentCondition(s.pod, f.gate())
 		if s.want.Status != corev1.ConditionTrue && !s.stuck {
 			age := time.Duration(0)
 			if ok && shown.Status == s.want.Status {
@@ -49,7 +49,7 @@ func (f gates) showHealth(steps *[]Step, matched []targets.Pair, registered []ta
 
 // setGate plans the gate's condition of a pod, unless it shows it already.
 func (f gates) setGate(steps *[]Step, s showing, why string) {
-	shown, since, ok := targets.Shown(s.pod, f.gate())
+	shown, since, ok := targets.CurrentCondition(s.pod, f.gate())
 	if ok && shown == s.want {
 		return
 	}
@@ -60,9 +60,9 @@ func (f gates) setGate(steps *[]Step, s showing, why string) {
 	*steps = append(*steps, Step{g, why})
 }
 
-// showings has each pod with the gate once. A pod with several targets is ready when all of them are
+// podConditions has each pod with the gate once. A pod with several targets is ready when all of them are
 // healthy.
-func (f gates) showings(matched []targets.Pair, registered []targets.Endpoint, left []unregistered) []showing {
+func (f gates) podConditions(matched []targets.Pair, registered []targets.Endpoint, left []unregistered) []showing {
 	var out []showing
 	at := map[string]int{}
 	add := func(s showing) {
@@ -93,8 +93,8 @@ func (f gates) showings(matched []targets.Pair, registered []targets.Endpoint, l
 
 // conditionOf returns what the pod of a target is to show.
 func (f gates) conditionOf(m targets.Pair) targets.Condition {
-	shown, _, _ := targets.Shown(m.Endpoint.Pod, f.gate())
-	if m.Target.NotInUse() && shown.Status != corev1.ConditionTrue && f.Forwards.none() {
+	shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, f.gate())
+	if m.Target.NotInUse() && shown.Status != corev1.ConditionTrue && f.Forwards.isUnused() {
 		return targets.Unserved
 	}
 	return targets.ConditionOf(m.Target, shown)
@@ -111,16 +111,16 @@ func (f gates) unserved(matched []targets.Pair) bool {
 		if !targets.Gated(m.Endpoint.Pod, f.gate()) || !m.Target.NotInUse() {
 			continue
 		}
-		shown, since, _ := targets.Shown(m.Endpoint.Pod, f.gate())
+		shown, since, _ := targets.CurrentCondition(m.Endpoint.Pod, f.gate())
 		waits = waits || shown.Status != corev1.ConditionTrue
 		long = long || shown == targets.Unserved || shown == targets.ConditionOf(m.Target, targets.Condition{}) && f.Now.Sub(since) >= durations.Margin
 	}
 	return waits && long
 }
 
-// closed returns the condition of a pod that cannot become a target until a person corrects a fault.
-func closed(f finding.Finding) targets.Condition {
-	return targets.Condition{Status: corev1.ConditionFalse, Reason: string(f.Reason), Message: steady(f.Text())}
+// blockedCondition returns the condition of a pod that cannot become a target until a person corrects a fault.
+func blockedCondition(f finding.Finding) targets.Condition {
+	return targets.Condition{Status: corev1.ConditionFalse, Reason: string(f.Reason), Message: stableMessage(f.Text())}
 }
 
 // explainWaiting writes into the pods whose gate is closed why nothing comes of it, where a run has ended
@@ -131,8 +131,8 @@ func (r *reporter) explainWaiting() {
 		return
 	}
 	for _, pod := range r.GatedPods {
-		if shown, _, _ := targets.Shown(pod, r.gate()); shown.Status != corev1.ConditionTrue {
-			gates{r.Facts}.setGate(&r.Steps, showing{pod: pod, want: closed(why)}, "")
+		if shown, _, _ := targets.CurrentCondition(pod, r.gate()); shown.Status != corev1.ConditionTrue {
+			gates{r.Facts}.setGate(&r.Steps, showing{pod: pod, want: blockedCondition(why)}, "")
 		}
 	}
 }
@@ -149,16 +149,16 @@ func (r *reporter) explainMissingEndpoints() {
 		}
 	}
 	for _, pod := range r.GatedPods {
-		shown, _, _ := targets.Shown(pod, r.gate())
+		shown, _, _ := targets.CurrentCondition(pod, r.gate())
 		since, ready := targets.ContainersReady(pod)
 		if known[pod.Name] || !ready || pod.DeletionTimestamp != nil || shown.Status == corev1.ConditionTrue {
 			continue
 		}
 		if wait := durations.Usual - r.Now.Sub(since); wait > 0 {
-			r.again(wait, "pods may become endpoints")
+			r.requeueAfter(wait, "pods may become endpoints")
 			continue
 		}
-		gates{r.Facts}.setGate(&r.Steps, showing{pod: pod, want: closed(gates{r.Facts}.endpointMissing())}, "")
+		gates{r.Facts}.setGate(&r.Steps, showing{pod: pod, want: blockedCondition(gates{r.Facts}.endpointMissing())}, "")
 	}
 }
 
@@ -178,9 +178,9 @@ func (f gates) endpointMissing() finding.Finding {
 	return out
 }
 
-// poll returns how long to wait before health is looked at again, by the time that has passed since a
+// pollInterval returns how long to wait before health is looked at again, by the time that has passed since a
 // gate last changed: targets become healthy within some seconds, or not soon.
-func (o Options) poll(since time.Duration) time.Duration {
+func (o Options) pollInterval(since time.Duration) time.Duration {
 	switch {
 	case since < durations.LastPoll:
 		return min(durations.Soon, o.Requeue)

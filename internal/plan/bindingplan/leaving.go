@@ -12,19 +12,19 @@ import (
 // leaving reports whether the binding goes or is gone.
 func (f *Facts) leaving() bool { return f.Absent || f.Stored.DeletionTimestamp != nil }
 
-// leave takes everything out that a binding put in and lets the object go. The controller deletes a binding only after
-// the last rule that forwards to its group, so one whose group is in use is deleted by another: by hand, with
-// the definition of the kind, or by a tool that takes it for a leftover. It will be made again, and taking its targets
-// out meanwhile would stop the traffic.
-func (p *planner) leave() {
+// leaveTargetGroup takes everything out that a binding put in and lets the object go. The controller deletes a binding
+// only after the last rule that forwards to its group, so one whose group is in use is deleted by another: by hand,
+// with the definition of the kind, or by a tool that takes it for a leftover. It will be made again, and taking its
+// targets out meanwhile would stop the traffic.
+func (p *planner) leaveTargetGroup() {
 	if !p.claimed() {
 		if p.Memory.Released {
-			p.do(NoRemoval, "")
+			p.addStep(NoRemoval, "")
 		}
 		return
 	}
 	p.end = released
-	p.do(Known, "") // should the finalizer be removed by hand
+	p.addStep(Known, "") // should the finalizer be removed by hand
 	if p.InUse == nil {
 		p.ask(AskInUse{})
 		return
@@ -39,14 +39,14 @@ func (p *planner) leave() {
 			Message: "the binding is deleted while its load balancer still sends requests to the target group; the targets stay, and the binding is created again",
 			Fix:     "to end the traffic, delete the object that sends it, or its backend",
 		})
-		p.do(Departed, "")
-		p.do(p.events(p.findings, ""), "")
-		p.do(RemoveFinalizer{}, "its targets stay for the binding that is made again")
+		p.addStep(Departed, "")
+		p.addStep(p.events(p.findings, ""), "")
+		p.addStep(RemoveFinalizer{}, "its targets stay for the binding that is made again")
 		return
 	}
 	if p.cleanUp("the binding is deleted") {
-		p.do(RemoveFinalizer{}, "nothing of it is left in AWS")
-		p.do(Released, "")
+		p.addStep(RemoveFinalizer{}, "nothing of it is left in AWS")
+		p.addStep(Released, "")
 	}
 }
 
@@ -58,7 +58,7 @@ func (p *planner) cleanUp(why string) bool {
 		p.ask(AskDescribed{})
 		return false
 	case p.Undescribed == nil:
-		if !p.empty(why, false) {
+		if !p.deregisterAll(why, false) {
 			return false
 		}
 	case p.Undescribed.missing():
@@ -68,9 +68,9 @@ func (p *planner) cleanUp(why string) bool {
 		return false
 	}
 	if p.Stored.Spec.MultiClusterTargetGroup {
-		p.do(DropRecord{}, why)
+		p.addStep(DropRecord{}, why)
 	}
-	p.do(SyncRules{Leaving: true}, why)
+	p.addStep(SyncRules{Leaving: true}, why)
 	p.release(why)
 	return true
 }
@@ -82,10 +82,10 @@ func (p *planner) release(why string) {
 	}
 }
 
-// empty deregisters what is registered, unless another binding was there first. In a group
+// deregisterAll deregisters what is registered, unless another binding was there first. In a group
 // that several clusters fill, it is what this one has registered. A binding that goes leaves what
 // its successor wants. It reports whether the plan goes on.
-func (p *planner) empty(why string, mayWait bool) bool {
+func (p *planner) deregisterAll(why string, mayWait bool) bool {
 	if p.Conflict == nil {
 		p.ask(AskConflict{})
 		return false
@@ -108,9 +108,9 @@ func (p *planner) empty(why string, mayWait bool) bool {
 		p.failed = f
 		return false
 	}
-	p.do(NoRemoval, "")
-	if out := slices.DeleteFunc(p.mine(p.Health.Targets), targets.Draining); len(out) > 0 {
-		p.do(Deregister{Targets: out, MayMiss: true, MayWait: mayWait}, why)
+	p.addStep(NoRemoval, "")
+	if out := slices.DeleteFunc(p.removable(p.Health.Targets), targets.Draining); len(out) > 0 {
+		p.addStep(Deregister{Targets: out, MayMiss: true, MayWait: mayWait}, why)
 	}
 	return true
 }
@@ -119,23 +119,23 @@ func (p *planner) empty(why string, mayWait bool) bool {
 func MakeEmptying(f *Facts) Plan {
 	p := &planner{Facts: f}
 	p.end = withFailure
-	p.empty("the binding names another target group now", false)
+	p.deregisterAll("the binding names another target group now", false)
 	return p.result()
 }
 
-// gone tidies up after a binding that disappeared with or without our doing, or that was never
+// cleanUpAfterDeletion tidies up after a binding that disappeared with or without our doing, or that was never
 // there although pods have its readiness gate. A binding that is only on its way to us must not
 // have its gates opened, and one that will be made again needs its rules.
-func (p *planner) gone() {
+func (p *planner) cleanUpAfterDeletion() {
 	m := p.Memory
-	p.do(BackendMissing, "")
+	p.addStep(BackendMissing, "")
 	if len(p.GatedPods) > 0 && m.AbsentFor < durations.Later {
-		p.again(durations.Later, "the binding may be on its way")
+		p.requeueAfter(durations.Later, "the binding may be on its way")
 	} else {
 		p.release("there is no such binding")
 	}
 	if m.Known && !m.Released && m.AbsentFor < durations.MissingWait {
-		p.again(durations.MissingWait-m.AbsentFor, "the binding may come back")
+		p.requeueAfter(durations.MissingWait-m.AbsentFor, "the binding may come back")
 		p.Remove = true
 		return
 	}
@@ -148,7 +148,7 @@ func (p *planner) gone() {
 			p.Err, p.Remove = p.InUse.Failure.Err, true
 			return
 		case p.InUse.Is: // it has to be made again first, because requests are still sent to its targets
-			p.again(durations.MissingWait, "its target group is still in use")
+			p.requeueAfter(durations.MissingWait, "its target group is still in use")
 			p.Remove = true
 			return
 		}
@@ -156,18 +156,18 @@ func (p *planner) gone() {
 	p.end = disappeared
 	if !m.Known { // it has no targets
 		if len(p.retries) == 0 {
-			p.do(SyncRules{Leaving: true, IfAsked: true}, "there is no such binding")
+			p.addStep(SyncRules{Leaving: true, IfAsked: true}, "there is no such binding")
 		}
 		return
 	}
 	// One that went without letting go, as when its finalizer is removed by hand, leaves its targets.
-	if p.Stored != nil && !m.Released && p.Stored.Spec.TargetGroupARN != "" && !p.empty("the binding is gone", true) {
+	if p.Stored != nil && !m.Released && p.Stored.Spec.TargetGroupARN != "" && !p.deregisterAll("the binding is gone", true) {
 		if p.failed == nil || p.failed.Turn <= 0 {
 			return
 		}
 		p.postponed, p.failed = p.failed.Turn, nil
 	}
-	p.do(SyncRules{Leaving: true}, "the binding is gone")
+	p.addStep(SyncRules{Leaving: true}, "the binding is gone")
 }
 
 // MakeRemoval makes the plan of a run that has not brought the target group to its endpoints: the targets whose pod or
@@ -200,7 +200,7 @@ func (p *planner) removeGone() {
 		p.failed = f
 		return
 	}
-	list := slices.DeleteFunc(p.mine(p.Health.Targets), func(t *observed.Target) bool {
+	list := slices.DeleteFunc(p.removable(p.Health.Targets), func(t *observed.Target) bool {
 		return targets.Draining(t) || limited && !known.Has(t)
 	})
 	if p.Gone == nil {
@@ -208,6 +208,6 @@ func (p *planner) removeGone() {
 		return
 	}
 	if out := p.Gone.Targets; len(out) > 0 {
-		p.do(Deregister{Targets: out, MayMiss: true}, "no pod or node has it any more")
+		p.addStep(Deregister{Targets: out, MayMiss: true}, "no pod or node has it any more")
 	}
 }

@@ -47,7 +47,7 @@ func (p mover) moveTargets(maxAge time.Duration) {
 	if !ok {
 		return
 	}
-	if ok := p.retain(m) && p.deselected(m); !ok {
+	if ok := p.retain(m) && p.selectorChanged(m); !ok {
 		return
 	}
 	if p.Forwards == nil && (gates{p.Facts}).unserved(m.Matched) {
@@ -58,7 +58,7 @@ func (p mover) moveTargets(maxAge time.Duration) {
 		p.afterAttempt(m)
 		return
 	}
-	try := p.Memory.tryable(m.Register, p.Now)
+	try := p.Memory.sendable(m.Register, p.Now)
 	if len(try) > 0 && !targets.IsInstance(p.Described) && p.Network == nil {
 		p.ask(AskNetwork{try})
 		return
@@ -66,14 +66,14 @@ func (p mover) moveTargets(maxAge time.Duration) {
 	p.prepare(m, maxAge)
 	was, drop := replaced(m.Diff)
 	if len(was) > 0 {
-		p.do(Deregister{Targets: was}, "a new target has the same address and port")
+		p.addStep(Deregister{Targets: was}, "a new target has the same address and port")
 	}
 	m.attempt = p.Memory.refusedBefore(m.Register, p.Now)
 	if len(p.Memory.Refused) > 0 {
-		p.do(KeepRefusals{m.Register}, "")
+		p.addStep(KeepRefusals{m.Register}, "")
 	}
 	if len(try) > 0 {
-		p.do(Register{Endpoints: try, Known: m.attempt}, "the endpoint has no target")
+		p.addStep(Register{Endpoints: try, Known: m.attempt}, "the endpoint has no target")
 	}
 	p.drop(m, drop)
 	p.finish(m)
@@ -81,18 +81,18 @@ func (p mover) moveTargets(maxAge time.Duration) {
 
 // prepare does what has to be done before targets are changed.
 func (p mover) prepare(m *moves, maxAge time.Duration) {
-	p.do(NoteRegistered{m.Stay()}, "")
-	p.do(SyncRules{Keeps: len(m.retained)+len(m.delayed.old) > 0, MaxAge: maxAge}, "")
+	p.addStep(NoteRegistered{m.Staying()}, "")
+	p.addStep(SyncRules{Keeps: len(m.retained)+len(m.delayed.old) > 0, MaxAge: maxAge}, "")
 	pending := !targets.IsInstance(p.Described) && slices.ContainsFunc(m.Matched, func(x targets.Pair) bool {
 		return targets.Gated(x.Endpoint.Pod, p.gate()) && gates{p.Facts}.conditionOf(x).Status != corev1.ConditionTrue
 	})
 	if m.Empty() && len(m.retained) == 0 && !pending {
-		p.do(SetCheckpoint{IfRulesMissing: true}, "")
+		p.addStep(SetCheckpoint{IfRulesMissing: true}, "")
 	} else {
 		p.clearCheckpoint()
 	}
 	if len(m.Register) > 0 && m.owned {
-		want := p.wanted()
+		want := p.wantedIdentities()
 		for id := range p.Record.Identities {
 			want[id] = true
 		}
@@ -110,17 +110,17 @@ func (p mover) afterAttempt(m *moves) {
 	_, old := replaced(m.Diff)
 	m.attempt = p.Attempt
 	p.drop(m, old)
-	if p.Attempt.full() { // there may be room now, if not for all
+	if p.Attempt.overCapacity() { // there may be room now, if not for all
 		var again []targets.Endpoint
 		var kept *Attempt
 		for _, r := range p.Attempt.Refused {
 			if r.Because.Class == failure.Quota {
 				again = append(again, r.Endpoints...)
 			} else {
-				kept = kept.and(r)
+				kept = kept.with(r)
 			}
 		}
-		p.do(Register{Endpoints: again, Known: kept, Fill: true}, "there may be room now")
+		p.addStep(Register{Endpoints: again, Known: kept, Fill: true}, "there may be room now")
 	}
 	p.finish(m)
 }
@@ -129,19 +129,19 @@ func (p mover) afterAttempt(m *moves) {
 // serve stay.
 func (p mover) drop(m *moves, old []*observed.Target) {
 	a := m.attempt
-	if a != nil && a.Failed != nil && !a.full() && len(m.Stay())+len(without(m.Register, a.Refused)) == 0 {
+	if a != nil && a.Failed != nil && !a.overCapacity() && len(m.Staying())+len(without(m.Register, a.Refused)) == 0 {
 		var ok bool
-		if old, ok = p.useless(old); !ok {
+		if old, ok = p.unableToServe(old); !ok {
 			return
 		}
 	}
-	if a.full() {
+	if a.overCapacity() {
 		old = append(old, m.retained...) // there is no room for both
 		m.retained = nil
 	}
-	p.do(NoRemoval, "")
+	p.addStep(NoRemoval, "")
 	if len(old) > 0 {
-		p.do(Deregister{Targets: old, MayWait: true}, "no endpoint any more")
+		p.addStep(Deregister{Targets: old, MayWait: true}, "no endpoint any more")
 	}
 }
 
@@ -171,9 +171,9 @@ func without(all []targets.Endpoint, refused []Refusal) []targets.Endpoint {
 	return slices.DeleteFunc(slices.Clone(all), func(e targets.Endpoint) bool { return out[e.Identity()] })
 }
 
-// useless leaves out the targets that can still serve: all nodes, and the pods that are ready. The address of a pod
-// that is gone may be another's soon.
-func (p mover) useless(list []*observed.Target) ([]*observed.Target, bool) {
+// unableToServe leaves out the targets that can still serve: all nodes, and the pods that are ready. The address of a
+// pod that is gone may be another's soon.
+func (p mover) unableToServe(list []*observed.Target) ([]*observed.Target, bool) {
 	if targets.IsInstance(p.Described) {
 		return nil, true
 	}
@@ -248,7 +248,7 @@ func (p *planner) recordAndHealth(age time.Duration) bool {
 func (p mover) diff() targets.Diff {
 	if p.compared == nil || p.compared.of != p.Health {
 		d := p.compareTargets()
-		d.Deregister = p.mine(d.Deregister)
+		d.Deregister = p.removable(d.Deregister)
 		p.compared = &comparison{p.Health, d}
 	}
 	return p.compared.diff
@@ -264,7 +264,7 @@ func (p mover) compareTargets() targets.Diff {
 // opensGate reports whether the gate of a pod is to be opened.
 func (p mover) opensGate(d targets.Diff) bool {
 	return !targets.IsInstance(p.Described) && slices.ContainsFunc(d.Matched, func(m targets.Pair) bool {
-		shown, _, _ := targets.Shown(m.Endpoint.Pod, p.gate())
+		shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, p.gate())
 		return targets.Gated(m.Endpoint.Pod, p.gate()) && shown.Status != corev1.ConditionTrue &&
 			gates{p.Facts}.conditionOf(m).Status == corev1.ConditionTrue
 	})

@@ -25,8 +25,8 @@ func (f *Facts) reportsNoEndpoints() bool {
 // mostDeselected is of how many targets the pods are looked for.
 const mostDeselected = 5
 
-// deselected finds out whether pods still run that the Service took until now, so that its selector was changed.
-func (p mover) deselected(m *moves) bool {
+// selectorChanged finds out whether pods still run that the Service took until now, so that its selector was changed.
+func (p mover) selectorChanged(m *moves) bool {
 	if u := p.Found.NoEndpoints; u == nil || !u.Emptied || len(m.Deregister) == 0 {
 		return true
 	}
@@ -45,7 +45,7 @@ func (r *reporter) reportNoEndpoints(deselected bool) {
 		f.Message += "; the pods that it took until now still run"
 		r.addNoEndpoints(f)
 	case ok && wait > 0:
-		r.again(wait, "pods may become endpoints")
+		r.requeueAfter(wait, "pods may become endpoints")
 	case ok:
 		r.addNoEndpoints(r.Found.NoEndpoints.Finding)
 	}

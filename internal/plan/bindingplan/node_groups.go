@@ -81,7 +81,7 @@ func RulesOfNodes(d Demand, g *NodeGroups) AskedRules {
 		for _, c := range u.candidates {
 			a.hold(c.ID)
 		}
-		a.Findings.Add(unclear(d.Ref, u.err))
+		a.Findings.Add(unknownGroupFinding(d.Ref, u.err))
 	}
 	for _, group := range g.groups {
 		a.take(group, d.NodeRules)

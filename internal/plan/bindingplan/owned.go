@@ -13,10 +13,10 @@ import (
 // is written before targets are registered, so that one whose registration got no answer
 // is still known as ours, and again after others were taken out.
 
-// mine leaves those targets that may be taken out: not what another binding wants, whose runs would not
+// removable leaves those targets that may be taken out: not what another binding wants, whose runs would not
 // notice. In a shared group without a record these are the targets that this process has registered:
 // it is not known who registered the others.
-func (f *Facts) mine(list []*observed.Target) []*observed.Target {
+func (f *Facts) removable(list []*observed.Target) []*observed.Target {
 	r := f.Record
 	return slices.DeleteFunc(slices.Clone(list), func(t *observed.Target) bool {
 		id := targets.CanonicalIdentity(targets.IdentityOf(t))
@@ -24,8 +24,8 @@ func (f *Facts) mine(list []*observed.Target) []*observed.Target {
 	})
 }
 
-// wanted returns the endpoints by canonical identity.
-func (f *Facts) wanted() map[string]bool {
+// wantedIdentities returns the endpoints by canonical identity.
+func (f *Facts) wantedIdentities() map[string]bool {
 	out := map[string]bool{}
 	for _, e := range f.Found.Endpoints() {
 		out[targets.CanonicalIdentity(e.Identity())] = true
@@ -36,6 +36,6 @@ func (f *Facts) wanted() map[string]bool {
 // record plans the record, unless it is so already.
 func (p mover) record(want map[string]bool, why string) {
 	if !p.Record.Recorded || !maps.Equal(p.Record.Identities, want) {
-		p.do(SetRecord{want}, why)
+		p.addStep(SetRecord{want}, why)
 	}
 }

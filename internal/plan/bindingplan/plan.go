@@ -67,10 +67,10 @@ func Make(f *Facts) Plan {
 	p := &planner{Facts: f}
 	switch {
 	case f.Absent:
-		p.gone()
+		p.cleanUpAfterDeletion()
 	case f.Stored.DeletionTimestamp != nil:
 		p.Remove = true
-		p.leave()
+		p.leaveTargetGroup()
 	default:
 		p.Remove = true
 		p.converge()
@@ -88,9 +88,9 @@ func (p *planner) result() Plan {
 
 func (p *planner) ask(a Ask) { p.Asks = append(p.Asks, a) }
 
-func (p *planner) do(a Action, why string) { p.Steps = append(p.Steps, Step{a, why}) }
+func (p *planner) addStep(a Action, why string) { p.Steps = append(p.Steps, Step{a, why}) }
 
-func (p *planner) again(after time.Duration, why string) {
+func (p *planner) requeueAfter(after time.Duration, why string) {
 	p.retries = append(p.retries, retry{after, why})
 }
 

@@ -89,12 +89,12 @@ func (p Plan) Report(f *Facts, d Done) Report {
 		return r.Report
 	}
 	for _, x := range p.retries {
-		r.again(x.after, x.why)
+		r.requeueAfter(x.after, x.why)
 	}
 	for _, turn := range []time.Duration{p.postponed, d.Postponed} {
 		if turn > 0 {
 			r.Waiting = true
-			r.again(turn, turnWhy)
+			r.requeueAfter(turn, turnWhy)
 		}
 	}
 	failed := p.Failure(d)
@@ -111,7 +111,7 @@ func (p Plan) Report(f *Facts, d Done) Report {
 	case withFindings:
 		r.stop(reasonFailedReconcile)
 	case withTargets:
-		r.moved(p.moves, failed)
+		r.reportMoves(p.moves, failed)
 	case withdrawn:
 		if failed != nil {
 			r.stopped(*failed)
@@ -121,7 +121,7 @@ func (p Plan) Report(f *Facts, d Done) Report {
 		r.write(r.events(r.Findings, reasonBackendNotFound))
 	case released:
 		if failed != nil {
-			r.uncleaned(*failed)
+			r.stopUncleaned(*failed)
 		}
 	case disappeared:
 		switch {
@@ -129,7 +129,7 @@ func (p Plan) Report(f *Facts, d Done) Report {
 			r.Err = failed.Err
 		case r.RetryAfter == 0:
 			r.do(Forgotten)
-			r.do(WriteEvents{[]cluster.Patch{lasting(f.Key)}})
+			r.do(WriteEvents{[]cluster.Patch{lastingWarnings(f.Key)}})
 		}
 	}
 	return r.Report
@@ -173,8 +173,8 @@ func (r *reporter) ofKubernetes(err error) bool {
 	return true
 }
 
-// moved reports on a run that changed targets.
-func (r *reporter) moved(m *moves, failed *Failure) {
+// reportMoves reports on a run that changed targets.
+func (r *reporter) reportMoves(m *moves, failed *Failure) {
 	a := r.Attempt
 	if a == nil {
 		a = m.attempt
@@ -209,7 +209,7 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 	}
 	r.AllRegistered = len(m.Over)+len(m.delayed.new) == 0
 	if m.owned {
-		want := r.wanted()
+		want := r.wantedIdentities()
 		for _, t := range slices.Concat(m.retained, m.delayed.old) {
 			want[targets.CanonicalIdentity(targets.IdentityOf(t))] = true
 		}
@@ -224,15 +224,15 @@ func (r *reporter) moved(m *moves, failed *Failure) {
 	}
 	r.write(r.events(r.Findings, reason))
 	r.noteReported(reason == "" && !r.Waiting)
-	r.againIf(len(rules.Unseen) > 0, durations.FirstPoll, "AWS does not show the ENI of an endpoint yet")
-	r.againIf(!rules.Done && !rules.Faulty || rules.Again, r.Options.Requeue, "rules are not all there")
-	r.againIf(len(m.Over) > 0, r.Options.Requeue, "the target group has no room")
-	r.againIf(rules.Faulty, durations.DeniedWait, "")
-	r.againIf(waiting > noGate, r.Options.poll(waiting), "pods wait for their targets to become healthy")
-	idle := r.Forwards != nil && !r.Forwards.none()
-	r.againIf(idle, durations.DeniedWait, "pods wait for a load balancer that uses their targets")
-	r.againIf(len(m.retained) > 0, durations.Soon, "old targets serve on until new ones are healthy")
-	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || idle || len(m.retained) > 0 || !m.delayed.none() || r.Found.Unknown {
+	r.requeueIf(len(rules.Unseen) > 0, durations.FirstPoll, "AWS does not show the ENI of an endpoint yet")
+	r.requeueIf(!rules.Done && !rules.Faulty || rules.Again, r.Options.Requeue, "rules are not all there")
+	r.requeueIf(len(m.Over) > 0, r.Options.Requeue, "the target group has no room")
+	r.requeueIf(rules.Faulty, durations.DeniedWait, "")
+	r.requeueIf(waiting > noGate, r.Options.pollInterval(waiting), "pods wait for their targets to become healthy")
+	idle := r.Forwards != nil && !r.Forwards.isUnused()
+	r.requeueIf(idle, durations.DeniedWait, "pods wait for a load balancer that uses their targets")
+	r.requeueIf(len(m.retained) > 0, durations.Soon, "old targets serve on until new ones are healthy")
+	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || idle || len(m.retained) > 0 || !m.delayed.isEmpty() || r.Found.Unknown {
 		return
 	}
 	r.do(Compared)
@@ -246,7 +246,7 @@ func (r *reporter) stopped(f Failure) { r.stoppedAfter(f, nil) }
 func (r *reporter) stoppedAfter(f Failure, a *Attempt) {
 	if f.Turn > 0 {
 		r.Waiting = true
-		r.again(f.Turn, turnWhy)
+		r.requeueAfter(f.Turn, turnWhy)
 		r.noteReported(false)
 		return
 	}
@@ -257,7 +257,7 @@ func (r *reporter) stoppedAfter(f Failure, a *Attempt) {
 	}
 	r.RetryAfter, r.Why = durations.DeniedWait, ""
 	if a != nil && a.Untried > 0 {
-		r.again(a.Untried, "a refused target is tried again")
+		r.requeueAfter(a.Untried, "a refused target is tried again")
 	}
 	if x.Reason == finding.TargetGroupNotFound {
 		switch age := r.Now.Sub(r.Stored.CreationTimestamp.Time); {
@@ -284,11 +284,11 @@ func (r *reporter) stop(reason string, fs ...finding.Finding) {
 	r.write(r.events(r.Findings, reason))
 }
 
-// uncleaned ends the run over a binding that cannot go yet.
-func (r *reporter) uncleaned(f Failure) {
+// stopUncleaned ends the run over a binding that cannot go yet.
+func (r *reporter) stopUncleaned(f Failure) {
 	if f.Turn > 0 {
 		r.Waiting = true
-		r.again(f.Turn, turnWhy)
+		r.requeueAfter(f.Turn, turnWhy)
 		return
 	}
 	r.Findings.Add(finding.Finding{
@@ -335,15 +335,15 @@ func (r *reporter) write(e WriteEvents) {
 	}
 }
 
-// again asks for another run after a time, if none is asked for sooner.
-func (r *reporter) again(after time.Duration, why string) {
+// requeueAfter asks for another run after a time, if none is asked for sooner.
+func (r *reporter) requeueAfter(after time.Duration, why string) {
 	if r.RetryAfter == 0 || after < r.RetryAfter {
 		r.RetryAfter, r.Why = after, why
 	}
 }
 
-func (r *reporter) againIf(needed bool, after time.Duration, why string) {
+func (r *reporter) requeueIf(needed bool, after time.Duration, why string) {
 	if needed {
-		r.again(after, why)
+		r.requeueAfter(after, why)
 	}
 }

@@ -139,7 +139,7 @@ func TestPodsThatAreNoEndpointsShowIt(t *testing.T) {
 		"healthy all the while": {func(_ *Facts, p *corev1.Pod) { shownSince(p, "True", "", time.Hour) }, ""},
 		"as it says already": {func(f *Facts, p *corev1.Pod) {
 			shownSince(p, "False", "EndpointMissing", time.Hour)
-			p.Status.Conditions[1].Message = closed(gates{f}.endpointMissing()).Message
+			p.Status.Conditions[1].Message = blockedCondition(gates{f}.endpointMissing()).Message
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -76,7 +76,7 @@ const maxMessage = 32768
 // text of the first error, for a condition.
 func text(l finding.List) string {
 	if f, ok := firstError(l); ok {
-		return steady(string(f.Reason) + ": " + f.Text())
+		return stableMessage(string(f.Reason) + ": " + f.Text())
 	}
 	return "see the events"
 }
@@ -89,9 +89,9 @@ func firstError(l finding.List) (finding.Finding, bool) {
 	return l[i], true
 }
 
-// steady makes a message the same for the same fault, since every write of a status brings another
+// stableMessage makes a message the same for the same fault, since every write of a status brings another
 // run about.
-func steady(s string) string {
+func stableMessage(s string) string {
 	s = requestID.ReplaceAllString(s, "")
 	return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "")
 }
@@ -126,11 +126,11 @@ func (f *Facts) events(found finding.List, reason string, changed bool) WriteEve
 	if reason == "" && changed {
 		out = append(out, cluster.Event{Ref: cluster.RefOf(f.Stored), Reason: reasonReconciled, Message: "Successfully reconciled"})
 	}
-	return WriteEvents{append(out, lasting(f.Key))}
+	return WriteEvents{append(out, lastingWarnings(f.Key))}
 }
 
-// lasting reports that the warnings it comes with last, and no others of the binding, so that their events
+// lastingWarnings reports that the warnings it comes with last, and no others of the binding, so that their events
 // are raised before the API server drops them.
-func lasting(key Key) cluster.Lasting {
+func lastingWarnings(key Key) cluster.Lasting {
 	return cluster.Lasting{Of: "TargetGroupBinding " + key.String()}
 }

@@ -56,8 +56,8 @@ func (f *Facts) ToComplete() bool {
 	return Unusable(f.Stored) || f.Stored.DeletionTimestamp == nil && !f.claimed() && Incomplete(f.Stored)
 }
 
-// means reports whether the stored binding is understood as its completion even if nothing is written into it.
-func (f *Facts) means(whole *elbv2.TargetGroupBinding) bool {
+// completesTo reports whether the stored binding is understood as its completion even if nothing is written into it.
+func (f *Facts) completesTo(whole *elbv2.TargetGroupBinding) bool {
 	b := f.Stored.Spec
 	return (b.IPAddressType != nil || *whole.Spec.IPAddressType == elbv2.TargetGroupIPAddressTypeIPv4) &&
 		(b.VpcID != "" || whole.Spec.VpcID == f.Options.VPC) &&
@@ -78,10 +78,10 @@ func Unusable(b *elbv2.TargetGroupBinding) bool {
 // complete plans to write what AWS knows into a binding that lacks it, where other tools, the webhook of pods and the next
 // runs read it.
 func (p *planner) complete() {
-	if p.Completed || p.Claimed || !p.ToComplete() || Incomplete(p.Described) || !Unusable(p.Stored) && p.means(p.Described) {
+	if p.Completed || p.Claimed || !p.ToComplete() || Incomplete(p.Described) || !Unusable(p.Stored) && p.completesTo(p.Described) {
 		return
 	}
-	p.do(CompleteSpec{p.Described.Spec}, "AWS knows what the binding leaves open")
+	p.addStep(CompleteSpec{p.Described.Spec}, "AWS knows what the binding leaves open")
 }
 
 // contradicts returns what a binding says differently than AWS about its target group, nil for nothing. AWS would refuse

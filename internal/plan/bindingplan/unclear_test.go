@@ -11,7 +11,7 @@ import (
 // An address that AWS does not know yet is no matter of tags.
 func TestAnUnknownAddressIsNotBlamedOnTags(t *testing.T) {
 	_, _, err := RuleOptions{}.securityGroupOf(targets.Need{Endpoint: "web-0", Places: []targets.Place{{Address: "10.0.0.1"}}}, ENIs{})
-	f := unclear(finding.Ref{Kind: "TargetGroupBinding", Name: "b"}, err)
+	f := unknownGroupFinding(finding.Ref{Kind: "TargetGroupBinding", Name: "b"}, err)
 	if got := f.Text(); strings.Contains(got, "tag") || !strings.HasPrefix(got, "AWS has no network interface with the address of web-0, so no security group is opened for it; this is tried again") {
 		t.Error(got)
 	}

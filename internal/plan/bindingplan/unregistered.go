@@ -22,7 +22,7 @@ func (f *Facts) unidentified(e targets.Endpoint) bool {
 
 // gatesClosed reports whether a pod is known to wait for its target to become healthy.
 func (f *Facts) gatesClosed() bool {
-	return !targets.IsInstance(f.Described) && targets.Waiting(f.registrable(), f.gate())
+	return !targets.IsInstance(f.Described) && targets.AnyWaiting(f.registrable(), f.gate())
 }
 
 // unregistered are endpoints that could not be registered, and what their pods show about it.
@@ -42,7 +42,7 @@ func (r *reporter) addUnregistered(m *moves, a *Attempt) []unregistered {
 		f.Object, f.Severity, f.Message = targets.Ref(r.Stored), finding.Warning, fmt.Sprintf("%d endpoints %s", len(endpoints), many)
 		r.Findings.Add(f)
 		f.Message = each
-		out = append(out, unregistered{endpoints, closed(f)})
+		out = append(out, unregistered{endpoints, blockedCondition(f)})
 	}
 	var nameless []targets.Endpoint
 	if targets.IsQUIC(r.Described) {
@@ -62,7 +62,7 @@ func (r *reporter) addUnregistered(m *moves, a *Attempt) []unregistered {
 	}
 	for _, x := range a.Refused { // what is to be said of them all ends the run
 		if f, ok := findingOf(r.Stored, x.Because); ok {
-			out = append(out, unregistered{x.Endpoints, closed(f)})
+			out = append(out, unregistered{x.Endpoints, blockedCondition(f)})
 		}
 	}
 	return out

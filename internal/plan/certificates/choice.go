@@ -67,7 +67,7 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 					})
 					continue
 				}
-				if !turn.takes(c.Member, arn, nil) {
+				if !turn.takesPlace(c.Member, arn, nil) {
 					out.Blocked = append(out.Blocked, c.Member)
 					continue
 				}
@@ -84,7 +84,7 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 				continue
 			}
 			for _, id := range c.IDs {
-				if arn := cc.own[id]; arn != "" && turn.takes(c.Member, arn, cc.managedHosts(id)) {
+				if arn := cc.own[id]; arn != "" && turn.takesPlace(c.Member, arn, cc.managedHosts(id)) {
 					all = append(all, arn)
 				}
 				out.Coming = out.Coming || live == nil && cc.coming[id]
@@ -108,7 +108,7 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 				lacking.Add(finding.Finding{
 					Object: c.Member, Field: c.Field(host), Reason: finding.CertificateNotFound,
 					Message: fmt.Sprintf("no issued certificate in ACM covers host %q", host),
-					Fix:     "request one in ACM, or " + CertificateWay(cc.Want.ID, l.TLS), Blocks: finding.BlocksMember,
+					Fix:     "request one in ACM, or " + CertificateSourceText(cc.Want.ID, l.TLS), Blocks: finding.BlocksMember,
 				})
 			}
 			if len(of.missing) > 0 {
@@ -116,7 +116,7 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 				continue
 			}
 			for _, arn := range of.arns {
-				if !turn.takes(c.Member, arn, c.Hosts) {
+				if !turn.takesPlace(c.Member, arn, c.Hosts) {
 					out.Blocked = append(out.Blocked, c.Member)
 					continue
 				}
@@ -127,7 +127,7 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 			choices = append(choices, all[before:])
 		}
 	}
-	if left := cc.place(&turn, &out, all); len(left) > 0 {
+	if left := cc.assignPlaces(&turn, &out, all); len(left) > 0 {
 		without := func(arn string) bool { return slices.Contains(left, arn) }
 		for i, c := range choices {
 			choices[i] = slices.DeleteFunc(slices.Clone(c), without)
@@ -311,8 +311,8 @@ func (cc *Choice) certificateMissing(arn string, live *observed.Listener) bool {
 	return !slices.ContainsFunc(facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn })
 }
 
-// CertificateWay returns how a certificate is named.
-func CertificateWay(id model.StackID, tls *model.TLS) string {
+// CertificateSourceText returns how a certificate is named.
+func CertificateSourceText(id model.StackID, tls *model.TLS) string {
 	name := naming.SettingName(id.Kind, "certificate-arn")
 	way, kind := "set the "+name+" annotation", "ingress"
 	if id.Kind.OfGateway() {

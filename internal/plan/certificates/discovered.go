@@ -36,7 +36,7 @@ func (cc *Choice) discover(c model.CertHosts, live *observed.Listener) (out disc
 				!slices.ContainsFunc(known.Domains, func(d string) bool { return plan.Covers(d, host) }) {
 				continue
 			}
-			switch right, unavailable := cc.rightTo(known, c.Member, c.Field(host), live); {
+			switch right, unavailable := cc.mayServeHost(known, c.Member, c.Field(host), live); {
 			case unavailable != nil:
 				out.unavailable = unavailable
 			case right == mayServe:
@@ -63,7 +63,7 @@ const (
 	noLongerServes // it is live
 )
 
-// rightTo decides whether a certificate may be found for a host of a member.
+// mayServeHost decides whether a certificate may be found for a host of a member.
 //
 // One that was imported was given by a Secret to the stack of those who name that Secret, so it is found for no other
 // stack, and not for that one either, which has it as long as it names the Secret. Its private key is of the namespace
@@ -73,7 +73,7 @@ const (
 //
 // One that was requested is left out as the feature gate for it says. Without the gate no tags are read of certificates
 // that ACM has issued, as their permission is not among those of a cluster without the gate.
-func (cc *Choice) rightTo(c observed.Certificate, member finding.Ref, field string, live *observed.Listener) (certificateRight, *observed.Fault) {
+func (cc *Choice) mayServeHost(c observed.Certificate, member finding.Ref, field string, live *observed.Listener) (certificateRight, *observed.Fault) {
 	attached := live != nil && (live.Certificate == c.ARN || slices.Contains(live.Certificates, c.ARN))
 	owner := c.Owner
 	if owner == nil && c.Imported {
@@ -101,14 +101,14 @@ func (cc *Choice) rightTo(c observed.Certificate, member finding.Ref, field stri
 		cc.Found.Add(finding.Finding{
 			Object: member, Field: field, Reason: finding.CertificateNotOwned, Severity: finding.Warning,
 			Message: text + ", and is deleted with that; it serves this object until then",
-			Fix:     "name the Secret here as well, or " + CertificateWay(cc.Want.ID, nil),
+			Fix:     "name the Secret here as well, or " + CertificateSourceText(cc.Want.ID, nil),
 		})
 		return mayServe, nil
 	}
 	cc.Found.Add(finding.Finding{
 		Object: member, Field: field, Reason: finding.CertificateNotOwned, Severity: finding.Error,
 		Message: text + "; it does not serve this object any more",
-		Fix:     "request a certificate for the host in ACM, or " + CertificateWay(cc.Want.ID, nil),
+		Fix:     "request a certificate for the host in ACM, or " + CertificateSourceText(cc.Want.ID, nil),
 	})
 	return noLongerServes, nil
 }

@@ -38,7 +38,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 	claimed := w.Import.Claimed
 	if same < 0 {
-		claimed = append(slices.Clone(claimed), served(m.groups, w.Import)...)
+		claimed = append(slices.Clone(claimed), servedNames(m.groups, w.Import)...)
 	}
 	if n := newlyClaimed(claimed, live); n != nil && same < 0 {
 		m.reportImport(w, finding.HostNotOwned, fmt.Sprintf("the certificate is for %q, and host %q is served by %s, which came first", n.Name, n.Host, n.By),
@@ -61,7 +61,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		return
 	case now.Before(begins):
 		m.reportImport(w, finding.CertificateInvalid, "the certificate is not valid before "+at(begins), "wait until then, or correct the clock of who issues it")
-		m.Again(min(begins.Sub(now), time.Hour))
+		m.PlanAgain(min(begins.Sub(now), time.Hour))
 		return
 	}
 	pause := m.Memory.ImportsPaused[w.ID]
@@ -79,7 +79,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		m.awaitImport(w, a, plan.Wait{For: "its turn to be imported", Again: rest})
 		return
 	}
-	do := plan.ImportCertificate{Secret: w.Import.Secret, Content: *content, Uses: w.Import.Uses, Meanwhile: meanwhileServes(live)}
+	do := plan.ImportCertificate{Secret: w.Import.Secret, Content: *content, Uses: w.Import.Uses, Meanwhile: interimText(live)}
 	why, verb := "from "+w.Of.String(), plan.Create
 	i := slices.IndexFunc(live, func(c observed.OwnCertificate) bool { return content.Is.TakesPlaceOf(*c.Imported) })
 	change := plan.Change{Path: "certificate", To: identityText(content.Is)}
@@ -97,7 +97,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		do.Tags = m.Tags(w.ID, w.Tags)
 		m.imports++
 	}
-	m.order(plan.Step{
+	m.addOrder(plan.Step{
 		ID: plan.NewStepID("import", a), Address: a, Verb: verb, Do: do, Changes: []plan.Change{change},
 		Why: why, After: m.ClaimsOf(w.Import.Members()...), Blames: w.Import.Members(),
 	})
@@ -107,10 +107,10 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 }
 
-// served returns the names of a certificate for hosts that other namespaces serve, and those of the certificate do not:
-// who joins later may be older, and AWS chooses between certificates for a host. The owner of a Gateway decides about
-// its hosts.
-func served(tg *owners.TargetGroups, w *model.CertificateImport) (out []model.ClaimedName) {
+// servedNames returns the names of a certificate for hosts that other namespaces serve, and those of the certificate do
+// not: who joins later may be older, and AWS chooses between certificates for a host. The owner of a Gateway decides
+// about its hosts.
+func servedNames(tg *owners.TargetGroups, w *model.CertificateImport) (out []model.ClaimedName) {
 	by := w.Members()
 	if slices.ContainsFunc(by, func(r finding.Ref) bool { return r.Kind == "Gateway" }) {
 		return nil
@@ -168,7 +168,7 @@ func (m *Managed) roomForImport(w model.ManagedCertificate) bool {
 		others = append(others, float64(n))
 	}
 	foreign := counted.All + m.imports - shared
-	return model.MayHaveOneMore(float64(m.accountImports()-foreign), float64(shared), float64(counted.Of[namespace]+m.imports), others)
+	return model.MayTakeOneMore(float64(m.accountImports()-foreign), float64(shared), float64(counted.Of[namespace]+m.imports), others)
 }
 
 func (m *Managed) accountImports() int {
@@ -197,8 +197,8 @@ func serving(live []observed.OwnCertificate) *model.CertificateIdentity {
 	return live[0].Imported
 }
 
-// meanwhileServes returns what serves while a certificate is not imported.
-func meanwhileServes(live []observed.OwnCertificate) string {
+// interimText returns what serves while a certificate is not imported.
+func interimText(live []observed.OwnCertificate) string {
 	switch serves := serving(live); {
 	case serves == nil:
 		return "nothing serves it yet"
@@ -244,7 +244,7 @@ func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCe
 
 // reportImport reports why the certificate of a Secret is not imported to all who name the Secret.
 func (m *Managed) reportImport(w model.ManagedCertificate, reason finding.Reason, what, fix string) {
-	now := meanwhileServes(m.imported(w))
+	now := interimText(m.imported(w))
 	for _, use := range w.Import.Uses {
 		m.Found.Add(finding.Finding{
 			Object: use.Object, Field: use.Field, Reason: reason, Severity: finding.Error,

@@ -52,8 +52,8 @@ func (m *Managed) Resolve() {
 	}
 }
 
-// order has something made that Resolve has decided on.
-func (m *Managed) order(s plan.Step) { m.orders = append(m.orders, s) }
+// addOrder has something made that Resolve has decided on.
+func (m *Managed) addOrder(s plan.Step) { m.orders = append(m.orders, s) }
 
 // Order plans what Resolve has decided to request, to import and to record.
 func (m *Managed) Order() {
@@ -105,7 +105,7 @@ func (m *Managed) resolveOne(w model.ManagedCertificate) {
 			return
 		}
 		tags := m.Tags(w.ID, w.Tags)
-		m.order(plan.Step{
+		m.addOrder(plan.Step{
 			ID: plan.NewStepID("request", a), Address: a, Verb: plan.Create,
 			Do:      plan.RequestCertificate{Domain: w.Domain, Hosts: w.Hosts, CA: w.CA, Tags: tags, Token: m.Want.ID.String() + " " + w.ID + " " + strings.Join(w.Hosts, ",")},
 			Changes: []plan.Change{{Path: "hosts", To: strings.Join(w.Hosts, ", ")}},
@@ -123,11 +123,11 @@ func (m *Managed) resolveOne(w model.ManagedCertificate) {
 			Fix:     "correct the hosts or the authority",
 		})
 	}
-	m.await(w, a, "ACM to issue it", again)
+	m.pollCertificate(w, a, "ACM to issue it", again)
 }
 
-// await has a certificate on its way looked at again.
-func (m *Managed) await(w model.ManagedCertificate, a plan.Address, what string, again time.Duration) {
+// pollCertificate has a certificate on its way looked at again.
+func (m *Managed) pollCertificate(w model.ManagedCertificate, a plan.Address, what string, again time.Duration) {
 	m.Later = append(m.Later, plan.Step{
 		ID: plan.NewStepID("issue", a), Address: a, Verb: plan.Update, Wait: plan.Wait{For: what, Again: again},
 		Do: plan.RequestCertificate{}, Why: "from " + w.Of.String(), Blames: []finding.Ref{w.Member},

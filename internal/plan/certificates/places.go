@@ -36,8 +36,9 @@ type certificateTurn struct {
 	shares map[string]draft.Share // of namespaces, in certificates that are attached
 }
 
-// takes reports whether a certificate of a member is one of those that the listener is to have, as far as AWS takes it.
-func (t *certificateTurn) takes(member finding.Ref, arn string, hosts []string) bool {
+// takesPlace reports whether a certificate of a member is one of those that the listener is to have, as far as AWS
+// takes it.
+func (t *certificateTurn) takesPlace(member finding.Ref, arn string, hosts []string) bool {
 	switch {
 	case t.live != nil && (t.live.Certificate == arn || slices.Contains(t.live.Certificates, arn)):
 		of := t.shares[member.Namespace]
@@ -64,9 +65,9 @@ func (t *certificateTurn) hostsOf(member finding.Ref, hosts []string) []string {
 	return equal.SortedUnique(out)
 }
 
-// place gives places to the claims of a listener, and returns those that stay without. all are the certificates that are
-// asked for. What a claim without a place keeps for the hosts of its member is the place of no namespace.
-func (cc *Choice) place(t *certificateTurn, out *resolved.Certificates, all []string) (left []string) {
+// assignPlaces gives places to the claims of a listener, and returns those that stay without. all are the certificates
+// that are asked for. What a claim without a place keeps for the hosts of its member is the place of no namespace.
+func (cc *Choice) assignPlaces(t *certificateTurn, out *resolved.Certificates, all []string) (left []string) {
 	var free, has, claimants []string
 	for _, c := range t.claims {
 		left, claimants = append(left, c.arn), append(claimants, c.member.Namespace)
@@ -108,10 +109,10 @@ func (cc *Choice) place(t *certificateTurn, out *resolved.Certificates, all []st
 		related,
 		func(*certificateClaim, string) bool { return true },
 	} {
-		for _, n := range draft.InTurn(t.shares, claimants) {
+		for _, n := range draft.OrderByShare(t.shares, claimants) {
 			c := &t.claims[n]
 			at := slices.IndexFunc(free, func(arn string) bool {
-				return fits(c, arn) && !reserved(c, arn) && cc.open(t, *out, arn, append(slices.Clone(has), c.arn))
+				return fits(c, arn) && !reserved(c, arn) && cc.isReplaceable(t, *out, arn, append(slices.Clone(has), c.arn))
 			})
 			if c.place != "" || at < 0 {
 				continue
@@ -182,9 +183,9 @@ func (cc *Choice) namespacesOf(actions []model.Action) []string {
 	return out
 }
 
-// open reports whether a live certificate serves no host of those that are held, or have no place yet, which asked do not
-// serve as well.
-func (cc *Choice) open(t *certificateTurn, out resolved.Certificates, arn string, asked []string) bool {
+// isReplaceable reports whether a live certificate serves no host of those that are held, or have no place yet, which
+// asked do not serve as well.
+func (cc *Choice) isReplaceable(t *certificateTurn, out resolved.Certificates, arn string, asked []string) bool {
 	out.Blocked = slices.Clone(out.Blocked)
 	for _, c := range t.claims {
 		if c.place == "" && c.arn != asked[len(asked)-1] {

@@ -41,7 +41,7 @@ func (m *Managed) mayRequest(w model.ManagedCertificate, a plan.Address, serves 
 				Message: fmt.Sprintf("the certificate for %s is not requested yet: %s", w.Domain, f.Message), Fix: "check the way to Route 53",
 			})
 		}
-		m.await(w, a, "an answer of Route 53", durations.OutageWait)
+		m.pollCertificate(w, a, "an answer of Route 53", durations.OutageWait)
 		return false
 	}
 	missing := slices.DeleteFunc(slices.Clone(w.Hosts), func(host string) bool {
@@ -64,7 +64,7 @@ func (m *Managed) mayRequest(w model.ManagedCertificate, a plan.Address, serves 
 		m.Found.Add(f)
 	}
 	if len(missing) > 0 {
-		m.await(w, a, "a hosted zone", durations.MissingWait)
+		m.pollCertificate(w, a, "a hosted zone", durations.MissingWait)
 	}
 	return len(missing) == 0
 }
@@ -166,7 +166,7 @@ func (m *Managed) makeRecord(w model.ManagedCertificate, zone observed.HostedZon
 	}
 	m.records[r.Name] = true
 	a := recordAddress(r)
-	m.order(plan.Step{
+	m.addOrder(plan.Step{
 		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 		Do:      plan.CreateRecord{Zone: zone.ID, Name: r.Name, Value: r.Value, TTL: recordTTL},
 		Changes: []plan.Change{{Path: "zone", To: zone.Name}, {Path: "CNAME", To: r.Value}},

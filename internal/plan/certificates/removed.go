@@ -44,7 +44,7 @@ func (m *Managed) Remove(listeners []resolved.Listener, after []plan.StepID) {
 			continue
 		}
 		s := m.deletion(c, after)
-		if s.Wait = m.stays(c); s.Waits() {
+		if s.Wait = m.deletionWait(c); s.Waits() {
 			m.Add(s)
 			continue
 		}
@@ -87,8 +87,8 @@ func (m *Managed) removalKnown(c observed.OwnCertificate) bool {
 	return known && facts.PublicCertificatesAsked && facts.Zones != nil
 }
 
-// stays returns for what the deletion of a certificate has to wait.
-func (m *Managed) stays(c observed.OwnCertificate) plan.Wait {
+// deletionWait returns for what the deletion of a certificate has to wait.
+func (m *Managed) deletionWait(c observed.OwnCertificate) plan.Wait {
 	if !c.Public {
 		return plan.Wait{}
 	}

@@ -69,7 +69,7 @@ type Describer struct {
 // TargetGroups are those of a plan.
 type TargetGroups interface {
 	// Makes reports whether a desired target group is made.
-	Makes(w model.TargetGroup) bool
+	IsPlanned(w model.TargetGroup) bool
 }
 
 // resource is one of a document.

@@ -98,7 +98,7 @@ type portSpec struct {
 // TargetGroups describes the groups that forward actions lead to, with their bindings.
 func (d *Describer) TargetGroups() {
 	for _, w := range d.Want.TargetGroups {
-		if (w.Type != model.ALBTargets || w.LoadBalancer != "") && d.Groups.Makes(w) {
+		if (w.Type != model.ALBTargets || w.LoadBalancer != "") && d.Groups.IsPlanned(w) {
 			d.desiredGroup(w)
 		}
 	}

@@ -14,9 +14,9 @@ import (
 // Where a load balancer is handed over, it carries the tags of both stacks while anything of it still carries the former tags
 // alone. So the tags show whose it is, wherever a process ends.
 
-// HandsOver reports whether a load balancer is being handed over: what is live was made for other objects than those that the rules
-// are for now, so that no rule belongs to one of them.
-func (d *Draft) HandsOver() bool {
+// IsHandingOver reports whether a load balancer is being handed over: what is live was made for other objects than
+// those that the rules are for now, so that no rule belongs to one of them.
+func (d *Draft) IsHandingOver() bool {
 	return d.Have.Adopted != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.IsOf(d.Have.Adopted, lb.Tags) })
 }
 
@@ -28,9 +28,9 @@ func (d *Draft) AdoptedTags() map[string]string {
 	return naming.AdoptedTags(d.Want.Adopts.From, d.Want.Adopts.Namespaces)
 }
 
-// HandedFrom returns the reason of a step that removes tags or labels of the other stack from a resource, and otherwise
-// another one.
-func (d *Draft) HandedFrom(carries bool, otherwise string) string {
+// HandoverReason returns the reason of a step that removes tags or labels of the other stack from a resource, and
+// otherwise another one.
+func (d *Draft) HandoverReason(carries bool, otherwise string) string {
 	if carries {
 		return "it is taken over from " + d.Have.Adopted.Title()
 	}
@@ -50,7 +50,7 @@ func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]stri
 	}
 	return []plan.StepID{d.Add(plan.Step{
 		ID: plan.NewStepID("adopt", a), Address: a, Verb: plan.Update, Do: plan.SetTags{Of: a, Put: put}, Changes: ChangesOf("tags.", put, live),
-		Why: d.HandedFrom(true, ""), After: after, Blames: d.Members(),
+		Why: d.HandoverReason(true, ""), After: after, Blames: d.Members(),
 	})}
 }
 
@@ -80,7 +80,7 @@ func (d *Draft) Release(a plan.Address, live map[string]string, members []findin
 	var changes []plan.Change
 	adopted := d.AdoptedTags()
 	for _, k := range slices.Sorted(maps.Keys(live)) {
-		if d.ofOther(k, live) || naming.IsAdoptedTag(k) && adopted[k] == "" {
+		if d.isTagOfOther(k, live) || naming.IsAdoptedTag(k) && adopted[k] == "" {
 			remove = append(remove, k)
 			changes = append(changes, plan.Change{Path: "tags." + k, From: live[k]})
 		}
@@ -103,7 +103,7 @@ func (d *Draft) HandedOver(live map[string]string) map[string]string {
 	maps.Copy(out, naming.StackTags(d.Opt.Cluster, d.Want.ID))
 	out[naming.ResourceTag(d.Want.ID.Kind)] = model.LoadBalancerID
 	for _, k := range []string{naming.ResourceTag(d.Have.Adopted.Kind), naming.StackTag(d.Have.Adopted.Kind)} {
-		if d.ofOther(k, live) {
+		if d.isTagOfOther(k, live) {
 			delete(out, k)
 		}
 	}

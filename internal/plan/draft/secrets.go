@@ -5,8 +5,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// OtherSecret reports whether a live listener or rule was given another client secret than the desired one.
-func (d *Draft) OtherSecret(arn string, want []model.Action) bool {
+// SecretDiffers reports whether a live listener or rule was given another client secret than the desired one.
+func (d *Draft) SecretDiffers(arn string, want []model.Action) bool {
 	mark, given := plan.SecretMark(arn, want), d.Have.Facts.Secrets[arn]
 	return mark != "" && given != "" && mark != given
 }

@@ -23,9 +23,9 @@ import (
 // Share is what a namespace has of something that AWS counts: live ones that stay, and live ones that go.
 type Share struct{ Stays, Goes int }
 
-// InTurn returns the numbers of claims in the order in which they are to be made: each is by the namespace that
+// OrderByShare returns the numbers of claims in the order in which they are to be made: each is by the namespace that
 // makes it. Those of one namespace keep their order.
-func InTurn(shares map[string]Share, claims []string) []int {
+func OrderByShare(shares map[string]Share, claims []string) []int {
 	level, made := make([]int, len(claims)), map[string]int{}
 	order := make([]int, len(claims))
 	for i, namespace := range claims {
@@ -106,7 +106,7 @@ func (st *Steps) TakeTurns(shares map[string]Share, from int, claim func(plan.St
 	for i := range creates[0] {
 		place(i)
 	}
-	for _, n := range InTurn(shares, claims) {
+	for _, n := range OrderByShare(shares, claims) {
 		place(creates[n])
 	}
 	for i := range steps {

@@ -29,7 +29,7 @@ func TestWhoHasTheFewestComesFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			claims := strings.Split(c.claims, "")
 			got := ""
-			for _, i := range InTurn(c.shares, claims) {
+			for _, i := range OrderByShare(c.shares, claims) {
 				got += claims[i]
 			}
 			if d := cmp.Diff(c.want, got); d != "" {
@@ -63,7 +63,7 @@ func TestSharesAreFairAtEveryCapacity(t *testing.T) {
 			claims = append(claims, slices.Repeat([]string{n}, wants[n])...)
 		}
 		r.Shuffle(len(claims), func(i, j int) { claims[i], claims[j] = claims[j], claims[i] })
-		order := InTurn(shares, claims)
+		order := OrderByShare(shares, claims)
 		last := map[string]int{}
 		got := map[string]int{}
 		for _, i := range order {

@@ -77,8 +77,8 @@ func (st *Steps) Ask(q model.Question) {
 	}
 }
 
-// Again has the plan made again after a time at the latest.
-func (st *Steps) Again(d time.Duration) {
+// PlanAgain has the plan made again after a time at the latest.
+func (st *Steps) PlanAgain(d time.Duration) {
 	if st.Plan.Again == 0 || d < st.Plan.Again {
 		st.Plan.Again = d
 	}

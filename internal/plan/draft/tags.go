@@ -11,9 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// WithRoom removes the last tags of users by key while there are more than AWS accepts, and returns their keys.
+// TrimTags removes the last tags of users by key while there are more than AWS accepts, and returns their keys.
 // The tags of a replacement are needed to finish it; the user's come back when these go.
-func WithRoom(tags plan.Tags) (removed []string) {
+func TrimTags(tags plan.Tags) (removed []string) {
 	keys := slices.Sorted(maps.Keys(tags))
 	excess := tagsOverLimit(tags, nil)
 	for i := len(keys) - 1; i >= 0 && excess > 0; i-- {
@@ -30,7 +30,7 @@ func WithRoom(tags plan.Tags) (removed []string) {
 func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, legacy bool, after []plan.StepID, blames []finding.Ref) plan.StepID {
 	put, remove := d.TagDrift(want, have, legacy)
 	if d.Want.Held.Tags {
-		others := slices.DeleteFunc(slices.Clone(remove), func(k string) bool { return !d.ofOther(k, have) })
+		others := slices.DeleteFunc(slices.Clone(remove), func(k string) bool { return !d.isTagOfOther(k, have) })
 		remove = append(others, remove[:min(len(remove), tagsOverLimit(put, have))]...)
 		slices.Sort(remove)
 		remove = slices.Compact(remove)
@@ -45,12 +45,13 @@ func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, le
 	return d.Add(plan.Step{
 		ID: plan.NewStepID("tag", a), Address: a, Verb: plan.Update, Changes: changes,
 		Do:  plan.SetTags{Of: a, Put: put, Remove: remove, RemoveFirst: len(have)+len(put) > naming.MaxTags},
-		Why: d.HandedFrom(slices.ContainsFunc(remove, func(k string) bool { return d.ofOther(k, have) }), "tags differ"), After: after, Blames: blames,
+		Why: d.HandoverReason(slices.ContainsFunc(remove, func(k string) bool { return d.isTagOfOther(k, have) }), "tags differ"), After: after, Blames: blames,
 	})
 }
 
-// ofOther reports whether a tag is one by which the stack whose load balancer this one has taken over knows a resource.
-func (d *Draft) ofOther(key string, have map[string]string) bool {
+// isTagOfOther reports whether a tag is one by which the stack whose load balancer this one has taken over knows a
+// resource.
+func (d *Draft) isTagOfOther(key string, have map[string]string) bool {
 	other := d.Have.Adopted
 	return other != (model.StackID{}) && naming.IsOf(other, have) &&
 		(key == naming.StackTag(other.Kind) || key == naming.ResourceTag(other.Kind))
@@ -68,8 +69,8 @@ func tagsOverLimit(put plan.Tags, have map[string]string) int {
 	return max(0, n+len(put)-naming.MaxTags)
 }
 
-// RetagBelow plans the change of the tags of a listener or rule of a load balancer.
-func (d *Draft) RetagBelow(lb string, a plan.Address, want plan.Tags, have map[string]string, after []plan.StepID, blames []finding.Ref) {
+// RetagPart plans the change of the tags of a listener or rule of a load balancer.
+func (d *Draft) RetagPart(lb string, a plan.Address, want plan.Tags, have map[string]string, after []plan.StepID, blames []finding.Ref) {
 	if f := d.Unavailable(model.AskRuleTags{ARN: lb}); f != nil {
 		d.ReportUnavailable(*f, "listeners and rules keep their tags", finding.BlocksNothing)
 		return

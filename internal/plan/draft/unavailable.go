@@ -18,7 +18,7 @@ import (
 func (d *Draft) Unavailable(q model.Question) *observed.Fault {
 	f := d.Have.Facts.Fault(q)
 	if f != nil {
-		d.Again(f.Again)
+		d.PlanAgain(f.Again)
 	}
 	return f
 }
@@ -34,13 +34,13 @@ func (d *Draft) ReportUnavailable(f observed.Fault, now string, reach finding.Re
 	for _, o := range of {
 		d.Found.Add(finding.Finding{
 			Object: d.Blameable(o.Object), Field: o.Field, Reason: f.Reason, Severity: finding.Error,
-			Message: f.Message + "; " + now, Fix: WayOut(f), Blocks: reach,
+			Message: f.Message + "; " + now, Fix: FixOf(f), Blocks: reach,
 		})
 	}
 }
 
-// WayOut returns what to do about a fault.
-func WayOut(f observed.Fault) string {
+// FixOf returns what to do about a fault.
+func FixOf(f observed.Fault) string {
 	switch f.Reason {
 	case finding.AccessDenied:
 		if f.Action == "" {

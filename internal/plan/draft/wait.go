@@ -40,8 +40,8 @@ func WaitKey(what string, parts ...string) string {
 	return what + " " + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// Expired reports that a deadline has passed and that requests go to targets that are not healthy.
-func (d *Draft) Expired(of finding.Origin, members []finding.Ref, what string, groups []model.GroupRef, deadline time.Duration) {
+// ReportExpired reports that a deadline has passed and that requests go to targets that are not healthy.
+func (d *Draft) ReportExpired(of finding.Origin, members []finding.Ref, what string, groups []model.GroupRef, deadline time.Duration) {
 	object := of.Object
 	if object.IsZero() && len(members) > 0 {
 		object = members[0]

@@ -113,8 +113,8 @@ func Weight(w *int32) int32 {
 // SameForward compares where requests go in which parts. A target group that is named several times
 // gets its weights together, and a single one gets everything, whatever its weight.
 func SameForward(want, have model.Forward, arn Resolver) bool {
-	w, known := Shares(want, arn)
-	h, _ := Shares(have, func(g model.GroupRef) string { return g.ARN })
+	w, known := WeightsByARN(want, arn)
+	h, _ := WeightsByARN(have, func(g model.GroupRef) string { return g.ARN })
 	if !known || len(w) != len(h) {
 		return false
 	}
@@ -126,8 +126,8 @@ func SameForward(want, have model.Forward, arn Resolver) bool {
 	return want.Stickiness == nil || sameStickiness(want.Stickiness, have.Stickiness)
 }
 
-// Shares returns the weights by ARN; known is false if a group has no ARN yet.
-func Shares(f model.Forward, arn Resolver) (out map[string]int32, known bool) {
+// WeightsByARN returns the weights by ARN; known is false if a group has no ARN yet.
+func WeightsByARN(f model.Forward, arn Resolver) (out map[string]int32, known bool) {
 	out, known = map[string]int32{}, true
 	for _, g := range f.Groups {
 		a := arn(g.Group)

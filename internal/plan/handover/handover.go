@@ -32,16 +32,16 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 	for i, g := range have.TargetGroups {
 		b, filled := bindingOf(g, filledBy[g.ARN])
 		for j, w := range want.TargetGroups {
-			if filled && becomes(w, g, b, port) {
+			if filled && canTakeOver(w, g, b, port) {
 				candidates[j]++
 				if !naming.IsOf(want.ID, g.Tags) && !taken[w.ID] {
-					pairs = append(pairs, pair{i, j, own(w, g), likeness(w, g), uses[g.ARN]})
+					pairs = append(pairs, pair{i, j, sameNamespace(w, g), similarity(w, g), uses[g.ARN]})
 				}
 			}
 		}
 	}
 	pairs = slices.DeleteFunc(pairs, func(p pair) bool {
-		return candidates[p.desired] > 1 && hasUnnamed(want.TargetGroups[p.desired], have.TargetGroups[p.live])
+		return candidates[p.desired] > 1 && hasUnnamedAttribute(want.TargetGroups[p.desired], have.TargetGroups[p.live])
 	})
 	slices.SortStableFunc(pairs, func(x, y pair) int {
 		return cmp.Or(cmp.Compare(y.own, x.own), cmp.Compare(y.likeness, x.likeness), cmp.Compare(y.uses, x.uses))
@@ -97,16 +97,17 @@ func usesOf(have observed.Stack) map[string]int {
 	return out
 }
 
-// becomes reports whether a live target group, with its binding, holds the targets that a desired one is to have, and has what
-// AWS cannot change.
-func becomes(w model.TargetGroup, g observed.TargetGroup, b observed.Binding, port func(model.Binding) string) bool {
+// canTakeOver reports whether a live target group, with its binding, holds the targets that a desired one is to have,
+// and has what AWS cannot change.
+func canTakeOver(w model.TargetGroup, g observed.TargetGroup, b observed.Binding, port func(model.Binding) string) bool {
 	return w.Binding != nil && w.Binding.Namespace == b.Namespace && w.Binding.Service == b.Service.Service && port(*w.Binding) == port(b.Service) &&
 		equal.CanBecome(w, g)
 }
 
-// own is 1 where a desired target group and a live one are of objects of the same namespace. A route of another namespace may have the
-// same Service, and must not get what rules of the Ingresses forward to: these would count as rules of that route.
-func own(w model.TargetGroup, g observed.TargetGroup) int {
+// sameNamespace is 1 where a desired target group and a live one are of objects of the same namespace. A route of
+// another namespace may have the same Service, and must not get what rules of the Ingresses forward to: these would
+// count as rules of that route.
+func sameNamespace(w model.TargetGroup, g observed.TargetGroup) int {
 	of := naming.ObjectNamespaces(g.ResourceID)
 	if slices.ContainsFunc(naming.ObjectNamespaces(w.ID), func(ns string) bool { return slices.Contains(of, ns) }) {
 		return 1
@@ -114,9 +115,9 @@ func own(w model.TargetGroup, g observed.TargetGroup) int {
 	return 0
 }
 
-// likeness returns how much of a live target group is as desired already. Several target groups may have the same
+// similarity returns how much of a live target group is as desired already. Several target groups may have the same
 // targets, and differ in what would have to be changed.
-func likeness(w model.TargetGroup, g observed.TargetGroup) (n int) {
+func similarity(w model.TargetGroup, g observed.TargetGroup) (n int) {
 	if w.HealthCheck == g.HealthCheck {
 		n++
 	}
@@ -132,9 +133,10 @@ func likeness(w model.TargetGroup, g observed.TargetGroup) (n int) {
 	return n
 }
 
-// hasUnnamed reports whether a live target group has an attribute that the desired one does not name, with another value than a new
-// one has. It would keep that. So it is not taken where several hold the same targets, and another object may have asked for it.
-func hasUnnamed(w model.TargetGroup, g observed.TargetGroup) bool {
+// hasUnnamedAttribute reports whether a live target group has an attribute that the desired one does not name, with
+// another value than a new one has. It would keep that. So it is not taken where several hold the same targets, and
+// another object may have asked for it.
+func hasUnnamedAttribute(w model.TargetGroup, g observed.TargetGroup) bool {
 	for k, v := range attributeDefaults {
 		_, named := w.Attributes[k]
 		if live, known := g.Attributes[k]; known && !named && live != v {
@@ -166,8 +168,8 @@ func Claimed(id model.StackID, lb *observed.LoadBalancer) bool {
 	return lb != nil && naming.IsOf(id, lb.Tags)
 }
 
-// From returns the stack that a load balancer was made for, by its tag; false if it has none.
-func From(lb *observed.LoadBalancer) (model.StackID, bool) {
+// PreviousStack returns the stack that a load balancer was made for, by its tag; false if it has none.
+func PreviousStack(lb *observed.LoadBalancer) (model.StackID, bool) {
 	if lb == nil {
 		return model.StackID{}, false
 	}
@@ -186,7 +188,7 @@ func notTakenOver(have observed.Stack, by model.StackID) observed.Stack {
 	return have
 }
 
-// empty reports whether nothing is there.
-func empty(have observed.Stack) bool {
+// isEmpty reports whether nothing is there.
+func isEmpty(have observed.Stack) bool {
 	return len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) == 0
 }

@@ -52,7 +52,7 @@ type Shown func(finding.Ref) string
 // Relate decides the relation of a stack to another one.
 func Relate(stack model.Stack, have observed.Stack, translate Translator, shown Shown) (Relation, error) {
 	live := have.Live(model.LoadBalancerID)
-	from, adopted := From(live)
+	from, adopted := PreviousStack(live)
 	adopted = adopted && stack.ID != from && Claimed(stack.ID, live)
 	if by := have.Facts.Adopter; by != nil && !by.Unmarked {
 		return toAdopter(stack, *by, translate)
@@ -140,7 +140,7 @@ func (rel Relation) adoption(asks *model.Adoption, live *observed.LoadBalancer) 
 		return nil
 	}
 	out := *asks
-	if from, ok := From(live); ok && from == rel.Other {
+	if from, ok := PreviousStack(live); ok && from == rel.Other {
 		out.Namespaces = naming.AdoptedNamespaces(live.Tags)
 		return &out
 	}
@@ -167,7 +167,7 @@ func (rel Relation) Ask(questions []model.Question) []model.Question {
 func (rel Relation) Show(stack model.Stack, have observed.Stack, others []observed.Binding, port func(model.Binding) string) observed.Stack {
 	switch rel.Standing {
 	case Takes:
-		have.Bindings = once(append(slices.Clone(have.Bindings), others...))
+		have.Bindings = withoutDuplicates(append(slices.Clone(have.Bindings), others...))
 		return Assign(stack, have, port)
 	case Handed, Withheld:
 		return notTakenOver(have, rel.Other)
@@ -175,8 +175,8 @@ func (rel Relation) Show(stack model.Stack, have observed.Stack, others []observ
 	return have
 }
 
-// once leaves out bindings that carry the labels of both stacks a second time.
-func once(all []observed.Binding) []observed.Binding {
+// withoutDuplicates leaves out bindings that carry the labels of both stacks a second time.
+func withoutDuplicates(all []observed.Binding) []observed.Binding {
 	seen := map[[2]string]bool{}
 	return slices.DeleteFunc(all, func(b observed.Binding) bool {
 		key := [2]string{b.Namespace, b.Name}
@@ -207,7 +207,7 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 		f.Blocks = finding.BlocksNothing
 		return stack, finding.List{f}
 	case Handed:
-		stack.Held.Everything = !stack.Empty() || !empty(have)
+		stack.Held.Everything = !stack.Empty() || !isEmpty(have)
 		return stack, report(finding.LoadBalancerAdopted, other+" has taken over the load balancer; edits of this object have no effect",
 			"edit the routes of the Gateway, or have its owner annotate it with "+naming.DryRunAnnotation+`: "true" to get the load balancer back`)
 	case Withheld:
@@ -232,7 +232,7 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 		if stack.Adopts == nil && !stack.ID.Kind.OfGateway() {
 			return stack, report(finding.LoadBalancerReturned, "the load balancer is taken back from "+other+"; edits of this object take effect", "wait")
 		}
-		if stack.Adopts != nil && !stack.DryRun && Claimed(stack.ID, have.Live(model.LoadBalancerID)) && !unfinished(rel.Other, have) {
+		if stack.Adopts != nil && !stack.DryRun && Claimed(stack.ID, have.Live(model.LoadBalancerID)) && !isUnfinished(rel.Other, have) {
 			return stack, finding.List{{
 				Object: stack.Adopts.At.Object, Field: stack.Adopts.At.Field, Reason: finding.LoadBalancerAdopted,
 				Message: "it has taken over the load balancer of " + other,
@@ -263,13 +263,14 @@ func (rel Relation) DependsOnOther(have observed.Stack) bool {
 	case Alone, HasOwn, NotAllowed:
 		return false
 	case Takes:
-		return rel.Marks || unfinished(rel.Other, have)
+		return rel.Marks || isUnfinished(rel.Other, have)
 	}
 	return true
 }
 
-// unfinished reports whether something carries the tags of a stack. Labels of bindings prove nothing, as tenants may write them.
-func unfinished(id model.StackID, have observed.Stack) bool {
+// isUnfinished reports whether something carries the tags of a stack. Labels of bindings prove nothing, as tenants may
+// write them.
+func isUnfinished(id model.StackID, have observed.Stack) bool {
 	return slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.IsOf(id, lb.Tags) }) ||
 		slices.ContainsFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return naming.IsOf(id, g.Tags) }) ||
 		slices.ContainsFunc(have.SecurityGroups, func(g observed.SecurityGroup) bool { return naming.IsOf(id, g.Tags) })

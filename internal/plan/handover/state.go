@@ -45,31 +45,31 @@ type Seen struct {
 // StateOf decides the state by what the objects ask for and by the tags in AWS.
 func StateOf(s Seen) State {
 	live := s.Have.Live(model.LoadBalancerID)
-	from, tagged := From(live)
+	from, tagged := PreviousStack(live)
 	switch {
 	case Claimed(s.Gateway.ID, live) && tagged && from == s.Other.ID:
-		return s.taken()
+		return s.takenState()
 	case blocked(s.Gateway):
-		return s.unless(Refused)
+		return s.unlessShadow(Refused)
 	case !s.asks():
 		return InIngress
 	case Claimed(s.Gateway.ID, live):
 		return s.unmarked(live)
 	case s.Gateway.DryRun && claimed(s.Gateway) && !blocked(s.Other) && !s.Other.Empty():
 		return GivingBack // its finalizer is left
-	case len(InTheWay(s.Found)) > 0:
-		return s.unless(Refused)
+	case len(TakeOverObstacles(s.Found)) > 0:
+		return s.unlessShadow(Refused)
 	}
-	return s.unless(Adopting)
+	return s.unlessShadow(Adopting)
 }
 
 // unmarked returns the state where the load balancer carries the tags of the Gateway, and nothing records that it was
 // made for the other stack.
 func (s Seen) unmarked(live *observed.LoadBalancer) State {
 	switch {
-	case len(InTheWay(s.Found)) > 0 || !madeFor(live, s.Other.ID, s.Other):
+	case len(TakeOverObstacles(s.Found)) > 0 || !madeFor(live, s.Other.ID, s.Other):
 		return Refused // it has one of its own
-	case gone(s.Other):
+	case isGone(s.Other):
 		return Released
 	case s.Gateway.DryRun:
 		return GivingBack
@@ -77,14 +77,14 @@ func (s Seen) unmarked(live *observed.LoadBalancer) State {
 	return Adopting
 }
 
-// taken returns the state where the load balancer carries the tags of the Gateway, and the tag of the stack that it was
-// made for.
-func (s Seen) taken() State {
+// takenState returns the state where the load balancer carries the tags of the Gateway, and the tag of the stack that
+// it was made for.
+func (s Seen) takenState() State {
 	gone := s.Other.Empty() && !s.Other.Held.Everything
 	switch {
 	case s.withdrawn() && !gone && (blocked(s.Other) || mayReturn(s.Have.Live(model.LoadBalancerID), s.Other)):
 		return GivingBack
-	case unfinished(s.Other.ID, s.Have):
+	case isUnfinished(s.Other.ID, s.Have):
 		return Adopting
 	case gone && len(s.Other.Leaving) == 0:
 		return Released
@@ -92,8 +92,8 @@ func (s Seen) taken() State {
 	return Adopted
 }
 
-// unless returns a state, or Shadow for a Gateway that is only planned.
-func (s Seen) unless(state State) State {
+// unlessShadow returns a state, or Shadow for a Gateway that is only planned.
+func (s Seen) unlessShadow(state State) State {
 	if s.Gateway.DryRun {
 		return Shadow
 	}
@@ -114,8 +114,8 @@ func (s Seen) withdrawn() bool {
 // blocked reports whether a stack is held as a whole because nothing of it can be built.
 func blocked(s model.Stack) bool { return s.Held.Everything && s.Empty() }
 
-// InTheWay returns the findings for which a Gateway does not take a load balancer over.
-func InTheWay(found finding.List) finding.List {
+// TakeOverObstacles returns the findings for which a Gateway does not take a load balancer over.
+func TakeOverObstacles(found finding.List) finding.List {
 	return slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool {
 		return f.Severity != finding.Error || f.Reason != finding.AdoptionRefused && f.Reason != finding.AdoptionDiffers
 	})

@@ -20,10 +20,10 @@ func unmarked(stack model.Stack, live *observed.LoadBalancer, translate Translat
 	if err != nil || !on || !madeFor(live, own.Other, of) {
 		return own, err
 	}
-	if gone(of) {
+	if isGone(of) {
 		return Relation{}, nil // no object is left that may have it back
 	}
-	of.Members = showing(of.Members, live, shown)
+	of.Members = membersShowing(of.Members, live, shown)
 	if len(of.Members) == 0 {
 		return own, nil
 	}
@@ -32,7 +32,7 @@ func unmarked(stack model.Stack, live *observed.LoadBalancer, translate Translat
 
 // toUnmarked is for a stack whose load balancer a Gateway has that still asks for it. It waits until the tags are written again.
 func toUnmarked(stack model.Stack, live *observed.LoadBalancer, by observed.Adopter, translate Translator, shown Shown) (Relation, error) {
-	if live != nil && live.ARN != by.LoadBalancer.ARN || len(showing(slices.Concat(stack.Members, stack.Leaving), &by.LoadBalancer, shown)) == 0 {
+	if live != nil && live.ARN != by.LoadBalancer.ARN || len(membersShowing(slices.Concat(stack.Members, stack.Leaving), &by.LoadBalancer, shown)) == 0 {
 		return Relation{}, nil
 	}
 	of, on, err := translate(by.Stack)
@@ -60,10 +60,10 @@ func madeFor(lb *observed.LoadBalancer, id model.StackID, of model.Stack) bool {
 	return lb.Name == name && name != ""
 }
 
-// showing returns the members whose status shows a load balancer.
-func showing(members []model.Member, lb *observed.LoadBalancer, shown Shown) []model.Member {
+// membersShowing returns the members whose status shows a load balancer.
+func membersShowing(members []model.Member, lb *observed.LoadBalancer, shown Shown) []model.Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m model.Member) bool { return lb.DNSName == "" || shown(m.Ref) != lb.DNSName })
 }
 
-// gone reports whether nothing is left of a stack, not even an object that leaves it.
-func gone(of model.Stack) bool { return of.Empty() && !of.Held.Everything && len(of.Leaving) == 0 }
+// isGone reports whether nothing is left of a stack, not even an object that leaves it.
+func isGone(of model.Stack) bool { return of.Empty() && !of.Held.Everything && len(of.Leaving) == 0 }

@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// leaveOut takes the held rules out of a listener whose conditions an accepted rule has, and reports
+// omitHeldRules takes the held rules out of a listener whose conditions an accepted rule has, and reports
 // them.
-func (lr *Resolver) leaveOut(l *resolved.Listener) {
+func (lr *Resolver) omitHeldRules(l *resolved.Listener) {
 	if !l.Holds() {
 		return
 	}
@@ -136,9 +136,9 @@ func (lr *Resolver) ownRules(l *resolved.Listener) map[string]bool {
 			case out[o.ARN]:
 				continue
 			case !refused[key]:
-			case !just && lr.isJust(*p, o):
+			case !just && lr.doesExactly(*p, o):
 				just = true
-			case !lr.onItsWay(*p, o):
+			case !lr.isMovingTo(*p, o):
 				continue
 			}
 			out[o.ARN] = true
@@ -147,14 +147,14 @@ func (lr *Resolver) ownRules(l *resolved.Listener) map[string]bool {
 	return out
 }
 
-// isJust reports whether a live rule of the same conditions does exactly what a desired one is to do.
-func (lr *Resolver) isJust(p resolved.Rule, o observed.Rule) bool {
+// doesExactly reports whether a live rule of the same conditions does exactly what a desired one is to do.
+func (lr *Resolver) doesExactly(p resolved.Rule, o observed.Rule) bool {
 	return equal.SameActions(p.Desired.Actions, o.Actions, lr.ARN) && equal.SameTransforms(p.Desired.Transforms, o.Transforms)
 }
 
-// onItsWay reports whether a live rule of the same conditions has been made for a desired one: it
+// isMovingTo reports whether a live rule of the same conditions has been made for a desired one: it
 // forwards to the same target groups and to others, as rules do until new targets are healthy.
-func (lr *Resolver) onItsWay(p resolved.Rule, o observed.Rule) bool {
+func (lr *Resolver) isMovingTo(p resolved.Rule, o observed.Rule) bool {
 	w, h := equal.ForwardOf(p.Desired.Actions), equal.ForwardOf(o.Actions)
 	if w == nil || h == nil || len(h.Groups) <= len(w.Groups) {
 		return false

@@ -22,10 +22,10 @@ func (p *planner) alpn() string {
 	return p.l.Desired.TLS.ALPN
 }
 
-// changeFirst plans what has to be changed of a live listener before its certificates and rules are. A
+// changeBeforeRules plans what has to be changed of a live listener before its certificates and rules are. A
 // listener of a network load balancer has no rules, and another protocol goes with other target groups,
 // so that all of it changes in one call.
-func (p *planner) changeFirst(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
+func (p *planner) changeBeforeRules(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
 	switch {
 	case p.l.Network():
 		return p.modifyListener(settings, after)
@@ -78,8 +78,9 @@ func (p *planner) changeProtocol(from string, settings plan.ListenerSettings, af
 	})
 }
 
-// changeLater changes a listener to another protocol, and with it to other target groups, when these have targets.
-func (p *planner) changeLater(settings plan.ListenerSettings, changes []plan.Change, wait plan.Wait, after []plan.StepID) plan.StepID {
+// changeProtocolWhenReady changes a listener to another protocol, and with it to other target groups, when these have
+// targets.
+func (p *planner) changeProtocolWhenReady(settings plan.ListenerSettings, changes []plan.Change, wait plan.Wait, after []plan.StepID) plan.StepID {
 	a := p.l.Address()
 	p.WaitForTargets(p.l.Desired.DefaultOf, p.l.Desired.Members, fmt.Sprintf("the protocol of port %d", p.l.Desired.Port), wait, true)
 	id := p.Add(plan.Step{

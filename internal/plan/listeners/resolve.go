@@ -43,7 +43,7 @@ func (lr *Resolver) Resolve(lb *resolved.LoadBalancer, w model.Listener) resolve
 		if l.Certs.Default == "" {
 			l.Make = false
 			if !l.Certs.Coming && !l.Certs.Withdrawn() {
-				lr.uncertified(w, l.Live, blocked)
+				lr.reportUncertified(w, l.Live, blocked)
 			}
 		}
 		blocked = append(slices.Clone(blocked), lr.resolveMutualAuth(&l)...)
@@ -72,16 +72,16 @@ func StopDanglingRedirects(listeners []resolved.Listener) {
 	}
 }
 
-// uncertified reports a secure listener that has no certificate to serve. It waits while the
+// reportUncertified reports a secure listener that has no certificate to serve. It waits while the
 // certificates are still to be asked for.
-func (lr *Resolver) uncertified(w model.Listener, live *observed.Listener, blocked []finding.Ref) {
+func (lr *Resolver) reportUncertified(w model.Listener, live *observed.Listener, blocked []finding.Ref) {
 	if len(blocked) > 0 || len(lr.Plan.Asks) > 0 || len(w.Members) == 0 {
 		return
 	}
 	lr.Found.Add(finding.Finding{
 		Object: w.Members[0], Field: naming.SettingName(lr.Want.ID.Kind, "certificate-arn"), Reason: finding.CertificateMissing,
 		Message: fmt.Sprintf("port %d serves %s, but no certificate is given and there is no host to find one by; %s", w.Port, w.Protocol(), certificates.WithoutCertificate(w, live, false)),
-		Fix:     certificates.CertificateWay(lr.Want.ID, w.TLS) + ", or give the rules a host", Blocks: finding.BlocksMember, Port: w.Port,
+		Fix:     certificates.CertificateSourceText(lr.Want.ID, w.TLS) + ", or give the rules a host", Blocks: finding.BlocksMember, Port: w.Port,
 	})
 }
 
@@ -93,7 +93,7 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 			l.RedirectsAll = true
 		}
 	}
-	if l.OwnDefault && slices.Contains(blocked, l.Desired.DefaultOf.Object) || lr.unresolved(l.Desired.Default, l.Desired.DefaultOf) {
+	if l.OwnDefault && slices.Contains(blocked, l.Desired.DefaultOf.Object) || lr.isUnresolved(l.Desired.Default, l.Desired.DefaultOf) {
 		l.Desired.DefaultHeld |= model.HeldInvalid
 	}
 	if l.Desired.DefaultHeld != 0 {
@@ -105,7 +105,7 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 	}
 	l.Defaults = lr.Resolved(l.Defaults)
 	for _, r := range l.Desired.Rules {
-		if r.Held.Has(model.HeldInvalid) || slices.Contains(blocked, r.Member) || lr.unresolved(r.Actions, r.Origin) {
+		if r.Held.Has(model.HeldInvalid) || slices.Contains(blocked, r.Member) || lr.isUnresolved(r.Actions, r.Origin) {
 			r.Held |= model.HeldInvalid
 		}
 		p := resolved.Rule{Desired: r, Written: r.Actions}
@@ -114,7 +114,7 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 		}
 		l.Rules = append(l.Rules, p)
 	}
-	lr.leaveOut(l)
+	lr.omitHeldRules(l)
 	taken := lr.holdRules(l)
 	for i := range l.Rules {
 		l.Rules[i].Desired.Actions = lr.Resolved(l.Rules[i].Desired.Actions)
@@ -130,9 +130,9 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 	}
 }
 
-// unresolved reports whether an action names a target group that does not exist, or that another
+// isUnresolved reports whether an action names a target group that does not exist, or that another
 // namespace owns, and adds the finding. One given by ARN is taken to exist unless AWS says otherwise.
-func (lr *Resolver) unresolved(actions []model.Action, of finding.Origin) bool {
+func (lr *Resolver) isUnresolved(actions []model.Action, of finding.Origin) bool {
 	missing := false
 	for _, a := range actions {
 		f, ok := a.(model.Forward)

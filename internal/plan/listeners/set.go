@@ -74,7 +74,7 @@ func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[in
 	for i := range lb.Listeners {
 		s.planner(&lb.Listeners[i]).removeForeignMembers(after)
 	}
-	s.takeTurns(lb, from)
+	s.orderByShare(lb, from)
 	rules.NewPlaces(s.groups, s.finalizers, s.keys, lb).PlanLate(groups)
 	return targeted
 }

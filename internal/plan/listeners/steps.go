@@ -120,9 +120,9 @@ func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups ma
 		steps = append(steps, id)
 	} else {
 		if p.Opt.RuleTags {
-			p.RetagBelow(p.l.LB.Live.ARN, a, tags, p.l.Live.Tags, lb, p.l.Desired.Members)
+			p.RetagPart(p.l.LB.Live.ARN, a, tags, p.l.Live.Tags, lb, p.l.Desired.Members)
 		}
-		made = p.changeFirst(settings, lb)
+		made = p.changeBeforeRules(settings, lb)
 		steps = append(steps, made...)
 		p.PlanAttributes(a, p.l.Live.ARN, p.l.Attributes(), p.l.Live.Attributes, true, append(slices.Clone(lb), made...), p.l.Desired.Members, p.l.Desired.AttributesOf...)
 	}
@@ -170,7 +170,7 @@ func (p *planner) createListener(settings plan.ListenerSettings, tags plan.Tags,
 // group only when that has healthy targets.
 func (p *planner) resolveDefault() {
 	p.l.DefaultNow = p.l.Live.Default
-	if !p.otherDefault(p.l.Defaults) {
+	if !p.defaultDiffers(p.l.Defaults) {
 		p.AssumeSecret(p.l.Live.ARN, p.l.Defaults)
 		p.l.DefaultNow = p.l.Defaults
 		return
@@ -185,14 +185,14 @@ func (p *planner) resolveDefault() {
 		now, wait = p.ShiftDefault(p.l)
 	}
 	p.l.DefaultWait = wait
-	if p.otherDefault(now) {
+	if p.defaultDiffers(now) {
 		p.l.DefaultNow = now
 	}
 }
 
-// otherDefault reports whether the default action of a live listener is another than the given one.
-func (p *planner) otherDefault(as []model.Action) bool {
-	return !equal.SameActions(as, p.l.Live.Default, p.ARN) || p.OtherSecret(p.l.Live.ARN, as)
+// defaultDiffers reports whether the default action of a live listener is another than the given one.
+func (p *planner) defaultDiffers(as []model.Action) bool {
+	return !equal.SameActions(as, p.l.Live.Default, p.ARN) || p.SecretDiffers(p.l.Live.ARN, as)
 }
 
 // modifyListener changes a live listener's settings. It returns the steps that the rules have to
@@ -217,7 +217,7 @@ func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.St
 		}
 	}
 	settings.Default = p.l.DefaultNow
-	if p.otherDefault(p.l.DefaultNow) {
+	if p.defaultDiffers(p.l.DefaultNow) {
 		changes = append(changes, plan.Change{Path: "default", From: plan.ActionsText(live.Default), To: plan.ActionsText(p.l.DefaultNow)})
 	}
 	wait, impact := p.l.DefaultWait, plan.NoImpact
@@ -226,7 +226,7 @@ func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.St
 	}
 	a := p.l.Address()
 	if wait.For != "" && p.l.AtOnce {
-		return []plan.StepID{p.changeLater(settings, changes, wait, after)}
+		return []plan.StepID{p.changeProtocolWhenReady(settings, changes, wait, after)}
 	}
 	var steps []plan.StepID
 	if len(changes) > 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// takeTurns has listeners, certificates and rules made in the order in which the namespaces come to their shares.
-func (s *Set) takeTurns(lb *resolved.LoadBalancer, from int) {
+// orderByShare has listeners, certificates and rules made in the order in which the namespaces come to their shares.
+func (s *Set) orderByShare(lb *resolved.LoadBalancer, from int) {
 	s.TakeTurns(s.shares(lb), from, func(step plan.Step) []string {
 		if _, creates := step.Do.(plan.CreateListener); !creates {
 			return nil

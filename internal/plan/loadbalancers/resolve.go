@@ -45,7 +45,7 @@ func (r *resolution) resolveSubnets() {
 	q := w.SubnetQuestion()
 	if f := r.Unavailable(q); f != nil {
 		r.keepSubnets(live)
-		r.unavailablePart(*f, "subnets", of)
+		r.reportUnavailable(*f, "subnets", of)
 		return
 	}
 	chosen, fault := network.ChooseSubnets(network.SubnetRequest{
@@ -56,7 +56,7 @@ func (r *resolution) resolveSubnets() {
 	r.lb.Subnets, r.lb.SubnetChoices.Refused = chosen.IDs, chosen.Refused
 	if fault != nil {
 		r.keepSubnets(live)
-		r.unfit(*fault, "subnets")
+		r.reportUnfit(*fault, "subnets")
 	}
 }
 
@@ -79,9 +79,9 @@ func (r *resolution) subnetsOf(w *model.LoadBalancer) finding.Origin {
 	return finding.Origin{Object: r.Want.Members[0].Ref}
 }
 
-// unfit reports that a part of a load balancer cannot be as desired. It stays as it is live, and without
+// reportUnfit reports that a part of a load balancer cannot be as desired. It stays as it is live, and without
 // a live load balancer none is made.
-func (r *resolution) unfit(f finding.Finding, part string) {
+func (r *resolution) reportUnfit(f finding.Finding, part string) {
 	if r.lb.IsFrontend() {
 		f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
 		if r.lb.Live == nil {
@@ -96,8 +96,8 @@ func (r *resolution) unfit(f finding.Finding, part string) {
 	}
 }
 
-// unavailablePart does so for want of an answer from AWS.
-func (r *resolution) unavailablePart(f observed.Fault, part string, of finding.Origin) {
+// reportUnavailable does so for want of an answer from AWS.
+func (r *resolution) reportUnavailable(f observed.Fault, part string, of finding.Origin) {
 	what, reach, made := "the load balancer", finding.BlocksStack, "no load balancer is made"
 	if r.lb.IsFrontend() {
 		what, reach, made = "the frontend NLB", finding.BlocksNothing, "the frontend NLB is not made"
@@ -153,7 +153,7 @@ func (r *resolution) resolveGroups() {
 			if !ok {
 				missing = c.Refs
 			}
-			r.unfit(finding.Finding{
+			r.reportUnfit(finding.Finding{
 				Object: r.Blameable(c.Of.Object), Field: c.Of.Field, Reason: finding.SecurityGroupNotFound,
 				Message: fmt.Sprintf("no security group in the VPC has the id or Name tag %s", strings.Join(missing, ", ")),
 				Fix:     "correct the id or name, or create the group", Blocks: finding.BlocksStack,
@@ -179,7 +179,7 @@ func (r *resolution) keepUnavailableGroups(f observed.Fault, of finding.Origin) 
 	if r.lb.IsFrontend() {
 		part = "security groups"
 	}
-	r.unavailablePart(f, part, of)
+	r.reportUnavailable(f, part, of)
 	r.keepGroups()
 }
 

@@ -34,7 +34,7 @@ func (p *Planner) changeGroups(lb *resolved.LoadBalancer, after []plan.StepID) {
 	live, a := lb.Live, lb.Address()
 	if lb.Desired.Type == model.Network && (len(live.SecurityGroups) == 0 || len(lb.Groups) == 0) {
 		if len(live.SecurityGroups)+len(lb.Groups) > 0 {
-			p.fixed("securityGroups", lb.Desired.Origins, "the security groups", strings.Join(live.SecurityGroups, ", "), cmp.Or(groupsText(lb.Groups), "none"))
+			p.reportFixed("securityGroups", lb.Desired.Origins, "the security groups", strings.Join(live.SecurityGroups, ", "), cmp.Or(groupsText(lb.Groups), "none"))
 		}
 		return
 	}
@@ -56,8 +56,8 @@ func (p *Planner) changeGroups(lb *resolved.LoadBalancer, after []plan.StepID) {
 	})
 }
 
-// fixed reports a setting that AWS takes only when a load balancer is made.
-func (p *Planner) fixed(field string, origins map[string]finding.Origin, what, is, desired string) {
+// reportFixed reports a setting that AWS takes only when a load balancer is made.
+func (p *Planner) reportFixed(field string, origins map[string]finding.Origin, what, is, desired string) {
 	of := origins[field]
 	p.Found.Add(finding.Finding{
 		Object: p.Blameable(of.Object), Field: of.Field, Reason: finding.SettingFixed, Severity: finding.Warning,

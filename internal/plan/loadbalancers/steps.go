@@ -23,7 +23,7 @@ func (p *Planner) Change(lb *resolved.LoadBalancer, after []plan.StepID) {
 	if want.Type == model.Application && live.IPAMPool != "" && want.IPAMPool == "" {
 		pool = p.setPool(lb, "", after)
 	}
-	tags := lb.Marked(p.Tags(lb.ID, want.Tags))
+	tags := lb.WithProgressTags(p.Tags(lb.ID, want.Tags))
 	have := p.HandedOver(live.Tags)
 	for k, v := range p.AdoptedTags() {
 		if have[k] == v {
@@ -41,15 +41,15 @@ func (p *Planner) Change(lb *resolved.LoadBalancer, after []plan.StepID) {
 			Why:     lb.Origin("addressType"), After: append(slices.Clone(after), pool, subnets), Blames: p.askedBy(lb, "addressType"),
 		})
 	}
-	p.PlanAttributes(a, live.ARN, want.Attributes, live.Attributes, true, after, p.askers(want.AttributesOf), want.AttributesOf...)
+	p.PlanAttributes(a, live.ARN, want.Attributes, live.Attributes, true, after, p.membersAsking(want.AttributesOf), want.AttributesOf...)
 	if want.IPAMPool != "" && want.IPAMPool != live.IPAMPool {
 		p.setPool(lb, want.IPAMPool, after)
 	}
 	if lb.Named() && want.Name != live.Name {
-		p.fixed("name", want.Origins, "the name", live.Name, want.Name)
+		p.reportFixed("name", want.Origins, "the name", live.Name, want.Name)
 	}
 	if want.CoIPPool != "" && want.CoIPPool != live.CoIPPool {
-		p.fixed("coipPool", want.Origins, "the customer-owned pool", live.CoIPPool, want.CoIPPool)
+		p.reportFixed("coipPool", want.Origins, "the customer-owned pool", live.CoIPPool, want.CoIPPool)
 	}
 	p.planCapacity(lb, after)
 }
@@ -63,9 +63,9 @@ func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.
 	}
 	tags := p.Tags(lb.ID, want.Tags)
 	if old := lb.Serving(p.Have); old != nil {
-		why, impact = fmt.Sprintf("it takes the place of %s, whose %s cannot be changed", old.Name, lb.Unlike(old)), plan.ReplaceImpact
+		why, impact = fmt.Sprintf("it takes the place of %s, whose %s cannot be changed", old.Name, lb.ImmutableDifference(old)), plan.ReplaceImpact
 		tags[naming.SuccessorTag], replaced = old.Name, old.Name
-		draft.WithRoom(tags)
+		draft.TrimTags(tags)
 	}
 	id := p.Add(plan.Step{
 		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
@@ -83,15 +83,16 @@ func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.
 			Changes: []plan.Change{{Path: "privateLinkRules", To: equal.Off}}, Why: lb.Origin("privateLinkRules"), After: []plan.StepID{id}, Blames: p.Members(),
 		})
 	}
-	p.PlanAttributes(a, "", want.Attributes, nil, false, []plan.StepID{id}, p.askers(want.AttributesOf))
+	p.PlanAttributes(a, "", want.Attributes, nil, false, []plan.StepID{id}, p.membersAsking(want.AttributesOf))
 	if want.Capacity != nil && *want.Capacity > 0 {
 		p.planCapacity(lb, []plan.StepID{id})
 	}
 	return []plan.StepID{id}
 }
 
-// askers returns the members that ask for a setting; all of them where none does, or something else than a member.
-func (p *Planner) askers(of []finding.Origin) []finding.Ref {
+// membersAsking returns the members that ask for a setting; all of them where none does, or something else than a
+// member.
+func (p *Planner) membersAsking(of []finding.Origin) []finding.Ref {
 	var out []finding.Ref
 	for _, m := range p.Members() {
 		if slices.ContainsFunc(of, func(o finding.Origin) bool { return o.Object == m }) {

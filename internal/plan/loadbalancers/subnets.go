@@ -46,14 +46,14 @@ func addressTypeChange(lb *resolved.LoadBalancer) plan.Change {
 // reportFixedAddresses reports addresses that differ in subnets that stay.
 func (p *Planner) reportFixedAddresses(lb *resolved.LoadBalancer, changing bool) {
 	if len(lb.Addresses) > 0 && !changing && !equal.SameSet(lb.Addresses, lb.Live.Addresses) {
-		p.fixed("addresses", lb.Desired.Origins, "the elastic addresses", strings.Join(lb.Live.Addresses, ", "), strings.Join(lb.Addresses, ", "))
+		p.reportFixed("addresses", lb.Desired.Origins, "the elastic addresses", strings.Join(lb.Live.Addresses, ", "), strings.Join(lb.Addresses, ", "))
 	}
 	for _, m := range lb.Live.Mappings {
 		if want := lb.PrivateIPv4[m.Subnet]; want != "" && m.PrivateIPv4 != "" && want != m.PrivateIPv4 {
-			p.fixed("privateIPv4Addresses", lb.Desired.Origins, "the private address in subnet "+m.Subnet, m.PrivateIPv4, want)
+			p.reportFixed("privateIPv4Addresses", lb.Desired.Origins, "the private address in subnet "+m.Subnet, m.PrivateIPv4, want)
 		}
 		if want := lb.IPv6[m.Subnet]; want != "" && m.IPv6 != "" && want != m.IPv6 {
-			p.fixed("ipv6Addresses", lb.Desired.Origins, "the IPv6 address in subnet "+m.Subnet, m.IPv6, want)
+			p.reportFixed("ipv6Addresses", lb.Desired.Origins, "the IPv6 address in subnet "+m.Subnet, m.IPv6, want)
 		}
 	}
 }
@@ -69,14 +69,14 @@ func (r *resolution) resolveAddresses() {
 		}
 		r.unfitAddresses("addresses", plan.Counted(n, "elastic address")+" for "+plan.Counted(len(r.lb.Subnets), "subnet"))
 	}
-	r.lb.PrivateIPv4 = r.place("privateIPv4Addresses", w.PrivateIPv4, func(s observed.Subnet) []string { return []string{s.CIDR} })
-	r.lb.IPv6 = r.place("ipv6Addresses", w.IPv6, func(s observed.Subnet) []string { return s.IPv6CIDRs })
-	r.lb.Prefixes = r.place("sourceNATPrefixes", w.SourceNATPrefixes, func(s observed.Subnet) []string { return s.IPv6CIDRs })
+	r.lb.PrivateIPv4 = r.assignAddresses("privateIPv4Addresses", w.PrivateIPv4, func(s observed.Subnet) []string { return []string{s.CIDR} })
+	r.lb.IPv6 = r.assignAddresses("ipv6Addresses", w.IPv6, func(s observed.Subnet) []string { return s.IPv6CIDRs })
+	r.lb.Prefixes = r.assignAddresses("sourceNATPrefixes", w.SourceNATPrefixes, func(s observed.Subnet) []string { return s.IPv6CIDRs })
 }
 
-// place gives each subnet the one of the addresses, or of the prefixes, that is within its ranges. What AWS is
+// assignAddresses gives each subnet the one of the addresses, or of the prefixes, that is within its ranges. What AWS is
 // to choose goes to the subnets that are left.
-func (r *resolution) place(field string, addresses []string, ranges func(observed.Subnet) []string) map[string]string {
+func (r *resolution) assignAddresses(field string, addresses []string, ranges func(observed.Subnet) []string) map[string]string {
 	if len(addresses) == 0 || len(r.lb.Subnets) == 0 {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (r *resolution) unfitAddresses(field, message string) {
 	} else {
 		message += "; no load balancer is made"
 	}
-	r.unfit(finding.Finding{
+	r.reportUnfit(finding.Finding{
 		Object: r.Blameable(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable, Blocks: finding.BlocksStack,
 		Message: message, Fix: "give one address for each subnet",
 	}, "addresses")

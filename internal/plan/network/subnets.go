@@ -81,7 +81,7 @@ func chooseBest(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Fin
 		chosen = append(chosen, s)
 	}
 	slices.SortFunc(chosen, func(x, y observed.Subnet) int { return cmp.Compare(x.ID, y.ID) })
-	f := r.none(a, count)
+	f := r.noSubnets(a, count)
 	if len(chosen) > 0 {
 		f = r.check(chosen)
 	}
@@ -125,7 +125,7 @@ type refusals struct{ otherCluster, fewIPs, noIPv6 int }
 // refuse names the first reason against a candidate, "" if there is none.
 func (r SubnetRequest) refuse(s observed.Subnet, count *refusals) string {
 	switch {
-	case r.ClusterTagCheck && r.forOthers(s):
+	case r.ClusterTagCheck && r.isOfOtherClusters(s):
 		count.otherCluster++
 		return "it is tagged for other clusters only"
 	case s.FreeIPs < minFreeIPs && !slices.Contains(r.Live, s.ID):
@@ -138,8 +138,8 @@ func (r SubnetRequest) refuse(s observed.Subnet, count *refusals) string {
 	return ""
 }
 
-// forOthers reports whether a subnet is tagged for clusters, but not for this one.
-func (r SubnetRequest) forOthers(s observed.Subnet) bool {
+// isOfOtherClusters reports whether a subnet is tagged for clusters, but not for this one.
+func (r SubnetRequest) isOfOtherClusters(s observed.Subnet) bool {
 	if r.rank(s) == 0 {
 		return false
 	}
@@ -151,20 +151,20 @@ func (r SubnetRequest) forOthers(s observed.Subnet) bool {
 	return false
 }
 
-func (r SubnetRequest) none(a observed.SubnetAnswer, count refusals) *finding.Finding {
+func (r SubnetRequest) noSubnets(a observed.SubnetAnswer, count refusals) *finding.Finding {
 	if len(a.Candidates) == 0 {
-		return r.fault(finding.SubnetsNotFound, "no subnet of the VPC fits "+r.wanted(), r.remedy())
+		return r.fault(finding.SubnetsNotFound, "no subnet of the VPC fits "+r.wantedText(), r.remedy())
 	}
 	msg := fmt.Sprintf("none of the %d subnets for %s can be used: %d carry only the tags of other clusters, %d have fewer than %d free addresses",
-		len(a.Candidates), r.wanted(), count.otherCluster, count.fewIPs, minFreeIPs)
+		len(a.Candidates), r.wantedText(), count.otherCluster, count.fewIPs, minFreeIPs)
 	if r.AddressType.HasIPv6() {
 		msg += fmt.Sprintf(", %d have no IPv6 range", count.noIPv6)
 	}
 	return r.fault(finding.SubnetsUnsuitable, msg, r.remedy())
 }
 
-// wanted describes the load balancer or the tags that subnets were looked for.
-func (r SubnetRequest) wanted() string {
+// wantedText describes the load balancer or the tags that subnets were looked for.
+func (r SubnetRequest) wantedText() string {
 	if _, ok := r.Choice.(model.SubnetsTagged); ok {
 		return "the subnet tags"
 	}

@@ -45,7 +45,7 @@ func ShapeOf(cs []model.Condition) *Shape {
 // Overlaps reports whether some request may match both rules, by their hosts and paths. It errs on
 // the side of yes.
 func (s *Shape) Overlaps(o *Shape) bool {
-	return anyMeet(s.hosts, o.hosts) && anyMeet(s.paths, o.paths)
+	return anyOverlap(s.hosts, o.hosts) && anyOverlap(s.paths, o.paths)
 }
 
 // ShapeOfHosts returns the shape of a rule for hosts, whatever the path.
@@ -70,13 +70,13 @@ func patternsCover(all, some []textPattern) bool {
 	})
 }
 
-func anyMeet(a, b []textPattern) bool {
+func anyOverlap(a, b []textPattern) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return true
 	}
 	for i := range a {
 		for j := range b {
-			if a[i].meets(&b[j]) {
+			if a[i].overlaps(&b[j]) {
 				return true
 			}
 		}
@@ -92,10 +92,10 @@ func hostPatterns(hosts []string) []textPattern {
 	return out
 }
 
-// HostsMeet reports whether one host may match two patterns.
-func HostsMeet(a, b string) bool {
+// HostsOverlap reports whether one host may match two patterns.
+func HostsOverlap(a, b string) bool {
 	x, y := patternOf(strings.ToLower(a)), patternOf(strings.ToLower(b))
-	return x.meets(&y)
+	return x.overlaps(&y)
 }
 
 // textPattern is a host or path in which * stands for any text and ? for any character.
@@ -115,8 +115,8 @@ func patternOf(text string) textPattern {
 	return p
 }
 
-// meets reports whether some text may match both patterns. It is exact unless both have wildcards.
-func (p *textPattern) meets(o *textPattern) bool {
+// overlaps reports whether some text may match both patterns. It is exact unless both have wildcards.
+func (p *textPattern) overlaps(o *textPattern) bool {
 	switch {
 	case !p.wild && !o.wild:
 		return p.text == o.text
@@ -220,11 +220,11 @@ func (x *Index) Each(s *Shape, in Span, visit func(n int32) bool) {
 
 // Find returns the number of a rule of a Span that overlaps with a shape.
 func (x *Index) Find(s *Shape, in Span) (found int32, ok bool) {
-	return x.FindThat(s, in, func(int32) bool { return true })
+	return x.FindWhere(s, in, func(int32) bool { return true })
 }
 
-// FindThat returns the number of a rule of a Span that overlaps with a shape and fits.
-func (x *Index) FindThat(s *Shape, in Span, fits func(n int32) bool) (found int32, ok bool) {
+// FindWhere returns the number of a rule of a Span that overlaps with a shape and fits.
+func (x *Index) FindWhere(s *Shape, in Span, fits func(n int32) bool) (found int32, ok bool) {
 	x.Each(s, in, func(n int32) bool {
 		if fits(n) {
 			found, ok = n, true
@@ -234,9 +234,9 @@ func (x *Index) FindThat(s *Shape, in Span, fits func(n int32) bool) (found int3
 	return found, ok
 }
 
-// Some returns, in ascending order, at most limit rules of a Span that overlap with a shape and fit, and
+// FindSome returns, in ascending order, at most limit rules of a Span that overlap with a shape and fit, and
 // reports whether these are all.
-func (x *Index) Some(s *Shape, in Span, limit int, fits func(n int32) bool) (out []int32, all bool) {
+func (x *Index) FindSome(s *Shape, in Span, limit int, fits func(n int32) bool) (out []int32, all bool) {
 	all = true
 	x.Each(s, in, func(n int32) bool {
 		if !fits(n) || slices.Contains(out, n) {
@@ -323,8 +323,8 @@ func (l *patternLists) sort() {
 	l.from = append(l.from, len(l.flat))
 }
 
-// under returns the rules whose keys begin with a text.
-func (l *patternLists) under(text string) candidates {
+// withPrefix returns the rules whose keys begin with a text.
+func (l *patternLists) withPrefix(text string) candidates {
 	if len(l.keys) == 0 {
 		return candidates{}
 	}
@@ -368,8 +368,8 @@ func (x *patternIndex) candidates(ps []textPattern, all []int32) (lists []candid
 			note(candidates{x.wild.byKey[key[:n]], true})
 		}
 		if ps[i].wild {
-			note(x.exact.under(key))
-			note(x.wild.under(key))
+			note(x.exact.withPrefix(key))
+			note(x.wild.withPrefix(key))
 		} else {
 			note(candidates{x.exact.byKey[key], true})
 		}

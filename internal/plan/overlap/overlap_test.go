@@ -135,14 +135,14 @@ func TestTheIndexFindsTheRulesThatOverlap(t *testing.T) {
 					want = append(want, n)
 				}
 			}
-			got, all := x.Some(ShapeOf(q), in, len(rules), func(int32) bool { return true })
+			got, all := x.FindSome(ShapeOf(q), in, len(rules), func(int32) bool { return true })
 			if !slices.Equal(want, got) || !all {
 				t.Fatalf("seed %d: %v overlaps with %v, want %v of %v", seed, q, got, want, rules)
 			}
 			if n, found := x.Find(ShapeOf(q), in); found != (len(want) > 0) || found && !slices.Contains(want, n) {
 				t.Fatalf("seed %d: %v overlaps with %d, want one of %v", seed, q, n, want)
 			}
-			few, all := x.Some(ShapeOf(q), in, 3, func(int32) bool { return true })
+			few, all := x.FindSome(ShapeOf(q), in, 3, func(int32) bool { return true })
 			if len(few) != min(len(want), 3) || all != (len(want) <= 3) || slices.ContainsFunc(few, func(n int32) bool { return !slices.Contains(want, n) }) {
 				t.Fatalf("seed %d: %v overlaps with %v (all: %t), want some of %v", seed, q, few, all, want)
 			}

@@ -85,7 +85,7 @@ func (rt *Retention) Retains(r *observed.Rule) *model.HeldMember {
 		if i >= best || rt.foreign[i] != nil && rt.foreign[i].Overlaps(overlap.ShapeOf(r.Conditions)) {
 			return
 		}
-		if fits(x, plan.AreOf(ids, x.Member)) {
+		if fits(x, plan.AllOwnedBy(ids, x.Member)) {
 			best = i
 		}
 	}
@@ -172,7 +172,7 @@ func (rt *Retention) RetainsListener(l *observed.Listener) bool {
 	}
 	return slices.ContainsFunc(rt.members, func(x model.HeldMember) bool {
 		// A listener that redirects everything has no target group by which its owner could be known.
-		return x.All && plan.AreOf(rt.OwnerIDs(l.Default), x.Member) || x.Redirects && redirectsAll(*l)
+		return x.All && plan.AllOwnedBy(rt.OwnerIDs(l.Default), x.Member) || x.Redirects && redirectsAll(*l)
 	})
 }
 

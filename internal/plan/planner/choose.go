@@ -18,7 +18,7 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 		return accelerators.Choose(want, have, opt, memory)
 	}
 	have, _ = authority.Revoke(have)
-	want, _ = departed(want, have, opt)
+	want, _ = withoutDeparted(want, have, opt)
 	r := resolve(want, have, opt, memory)
 	out := resolved.Choices{Desired: r.Want}
 	for _, lb := range []*resolved.LoadBalancer{&r.lb, &r.frontend} {

@@ -58,11 +58,11 @@ func departedDefault(lb observed.LoadBalancer, l observed.Listener, of finding.R
 // these may be of a member that is there.
 func (d *differ) departedOwner(actions []model.Action) *finding.Ref {
 	ids := plan.OwnersOf(d.Have, actions)
-	if d.Want.ID.Kind.OfGateway() || slices.ContainsFunc(d.Want.Members, func(m model.Member) bool { return plan.AreOf(ids, m.Ref) }) {
+	if d.Want.ID.Kind.OfGateway() || slices.ContainsFunc(d.Want.Members, func(m model.Member) bool { return plan.AllOwnedBy(ids, m.Ref) }) {
 		return nil
 	}
 	for i := range d.Want.Leaving {
-		if plan.AreOf(ids, d.Want.Leaving[i].Ref) {
+		if plan.AllOwnedBy(ids, d.Want.Leaving[i].Ref) {
 			return &d.Want.Leaving[i].Ref
 		}
 	}

@@ -40,16 +40,16 @@ func diff(r *Resolved) {
 	case removed:
 		d.tearDown()
 	case served:
-		d.serve()
+		d.converge()
 		moves{r}.planArrivals()
 		moves{r}.reportProtected()
 		r.awaitActive()
 	}
-	d.show()
+	d.noteStatus()
 }
 
-// serve plans towards a stack that has a load balancer.
-func (d *differ) serve() {
+// converge plans towards a stack that has a load balancer.
+func (d *differ) converge() {
 	if d.Want.Held.Creation {
 		d.release().all(d.finalizers.Holders())
 		d.addOns.Plan()
@@ -128,8 +128,8 @@ func (d *differ) release() *release {
 	return &release{d.groups, d.usage, d.finalizers, d.lb.Listeners}
 }
 
-// show notes what the status shows.
-func (d *differ) show() {
+// noteStatus notes what the status shows.
+func (d *differ) noteStatus() {
 	d.Plan.Known = d.Known
 	d.Plan.Shown = map[plan.Address]string{}
 	for _, lb := range []*resolved.LoadBalancer{&d.lb, &d.frontend} {

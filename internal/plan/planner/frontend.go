@@ -26,7 +26,7 @@ func (d *differ) planFrontend(after []plan.StepID) {
 	}
 	groups := map[string][]plan.StepID{}
 	for _, l := range lb.Listeners {
-		if to, group, ok := d.leads(l.Desired); ok {
+		if to, group, ok := d.frontendTarget(l.Desired); ok {
 			groups[group.ID] = d.planALBTarget(group, to, l.Desired.Members, made)
 		}
 	}

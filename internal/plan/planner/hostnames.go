@@ -24,7 +24,7 @@ func (d *differ) refuseHostnames() {
 
 func (d *differ) refuseOnAll(lb *observed.LoadBalancer, before map[string][]model.ForeignHostname) {
 	for i := range lb.Listeners {
-		d.refuseOn(&lb.Listeners[i], before)
+		d.refuseOnListener(&lb.Listeners[i], before)
 	}
 }
 
@@ -37,13 +37,13 @@ func (d *differ) refuseHostnamesOnHeld() {
 	}
 	for i := range d.lb.Listeners {
 		if l := &d.lb.Listeners[i]; !l.Make && l.Live != nil {
-			d.refuseOn(l.Live, before)
+			d.refuseOnListener(l.Live, before)
 		}
 	}
 }
 
-// refuseOn makes the rules of one listener. Those behind move down as far as there is no room, in one call.
-func (d *differ) refuseOn(l *observed.Listener, before map[string][]model.ForeignHostname) {
+// refuseOnListener makes the rules of one listener. Those behind move down as far as there is no room, in one call.
+func (d *differ) refuseOnListener(l *observed.Listener, before map[string][]model.ForeignHostname) {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	moved := map[plan.Address]int32{}
 	order := plan.Step{ID: plan.NewStepID("revoke-order", a), Address: a, Verb: plan.Update, Impact: plan.BriefImpact, Revokes: true}

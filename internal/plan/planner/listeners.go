@@ -44,7 +44,7 @@ func (r *Resolved) resolveListeners() {
 func (r *Resolved) resolveFrontendListeners() {
 	for _, w := range r.frontend.Desired.Listeners {
 		l := r.resolver().Resolve(&r.frontend, w)
-		_, _, l.Make = r.leads(w)
+		_, _, l.Make = r.frontendTarget(w)
 		r.frontend.Listeners = append(r.frontend.Listeners, l)
 	}
 }
@@ -56,15 +56,16 @@ func (r *Resolved) resolveHeldFrontendPorts() {
 		return
 	}
 	for _, l := range r.frontend.Live.Listeners {
-		if !slices.ContainsFunc(r.frontend.Desired.Listeners, func(w model.Listener) bool { return w.Port == l.Port }) && r.leadsToStaying(l) {
+		if !slices.ContainsFunc(r.frontend.Desired.Listeners, func(w model.Listener) bool { return w.Port == l.Port }) && r.leadsToStayingListener(l) {
 			r.frontend.HeldPorts = append(r.frontend.HeldPorts, l.Port)
 			r.usage.Keep(l.Default)
 		}
 	}
 }
 
-// leadsToStaying reports whether a live port of the frontend NLB leads to a listener of the ALB that stays, or may do so.
-func (r *Resolved) leadsToStaying(l observed.Listener) bool {
+// leadsToStayingListener reports whether a live port of the frontend NLB leads to a listener of the ALB that stays, or
+// may do so.
+func (r *Resolved) leadsToStayingListener(l observed.Listener) bool {
 	to := equal.ForwardOf(l.Default)
 	if to == nil {
 		return false
@@ -80,9 +81,9 @@ func (r *Resolved) leadsToStaying(l observed.Listener) bool {
 	return false
 }
 
-// leads finds the listener of the ALB and the target group of a port; false if there is nothing to
+// frontendTarget finds the listener of the ALB and the target group of a port; false if there is nothing to
 // lead to yet.
-func (r *Resolved) leads(l model.Listener) (to resolved.Listener, group model.TargetGroup, ok bool) {
+func (r *Resolved) frontendTarget(l model.Listener) (to resolved.Listener, group model.TargetGroup, ok bool) {
 	g := r.groups.DesiredGroups[l.Target()]
 	if g == nil {
 		return resolved.Listener{}, model.TargetGroup{}, false
@@ -116,7 +117,7 @@ func (r *Resolved) retainListeners() {
 			r.usage.Keep(rule.Actions)
 		}
 		kept.StrangeDefault = equal.ForwardOf(l.Default) != nil && !slices.ContainsFunc(r.Want.Held.Members, func(x model.HeldMember) bool {
-			return x.All && plan.AreOf(r.groups.OwnerIDs(l.Default), x.Member)
+			return x.All && plan.AllOwnedBy(r.groups.OwnerIDs(l.Default), x.Member)
 		})
 		if !kept.StrangeDefault {
 			r.usage.Keep(l.Default)

@@ -17,7 +17,7 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 		return accelerators.Make(want, have, opt, memory)
 	}
 	have, withdrawn := authority.Revoke(have)
-	want, again := departed(want, have, opt)
+	want, again := withoutDeparted(want, have, opt)
 	r := resolve(want, have, opt, memory)
 	diff(r)
 	moves{r}.reportDepartures()

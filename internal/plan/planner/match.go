@@ -19,9 +19,9 @@ func (r *Resolved) matchLive() {
 		lb := &r.Have.LoadBalancers[i]
 		switch {
 		case r.keeps(&r.frontend, lb):
-			r.frontend.Live = r.pick(r.frontend.Live, lb)
+			r.frontend.Live = r.chooseKept(r.frontend.Live, lb)
 		case r.keeps(&r.lb, lb):
-			r.lb.Live = r.pick(r.lb.Live, lb)
+			r.lb.Live = r.chooseKept(r.lb.Live, lb)
 		default:
 			r.surplus = append(r.surplus, *lb)
 		}
@@ -32,11 +32,11 @@ func (r *Resolved) matchLive() {
 		})
 	}
 	r.targets.MatchGroups()
-	r.know()
+	r.noteExisting()
 }
 
-// know notes what exists already, by its addresses.
-func (r *Resolved) know() {
+// noteExisting notes what exists already, by its addresses.
+func (r *Resolved) noteExisting() {
 	for _, lb := range []*resolved.LoadBalancer{&r.lb, &r.frontend} {
 		if lb.Live == nil {
 			continue
@@ -81,10 +81,10 @@ func (r *Resolved) keeps(lb *resolved.LoadBalancer, live *observed.LoadBalancer)
 		(held || lb.Desired != nil && live.Type == lb.Desired.Type.String() && live.Scheme == lb.Desired.Scheme)
 }
 
-// pick chooses between two load balancers that both are what is desired, of which one must come
+// chooseKept chooses between two load balancers that both are what is desired, of which one must come
 // from somewhere else: the one that listens on more ports. The other is left alone, since no rule can
 // say who uses it.
-func (r *Resolved) pick(first, second *observed.LoadBalancer) *observed.LoadBalancer {
+func (r *Resolved) chooseKept(first, second *observed.LoadBalancer) *observed.LoadBalancer {
 	if first == nil {
 		return second
 	}

@@ -21,9 +21,9 @@ import (
 // same time to follow as when a load balancer is replaced, and after that the member leaves this stack. The status
 // and the time of its last edit say how far this has come, so a restart loses nothing.
 
-// departed returns the stack without the members whose clients have followed them to another one, and when to look
-// again for the others.
-func departed(want model.Stack, have observed.Stack, opt plan.Options) (model.Stack, time.Duration) {
+// withoutDeparted returns the stack without the members whose clients have followed them to another one, and when to
+// look again for the others.
+func withoutDeparted(want model.Stack, have observed.Stack, opt plan.Options) (model.Stack, time.Duration) {
 	gone := map[finding.Ref]bool{}
 	var again time.Duration
 	for _, d := range want.Leavers {
@@ -54,7 +54,7 @@ func departed(want model.Stack, have observed.Stack, opt plan.Options) (model.St
 	if len(stays) == 0 && want.LoadBalancer.Attributes[plan.ProtectionAttribute] == "true" {
 		return original, again
 	}
-	if len(stays) == 0 && lifts(want.LoadBalancer, have) {
+	if len(stays) == 0 && liftsProtection(want.LoadBalancer, have) {
 		return original, durations.LastPoll
 	}
 	if len(stays) == 0 {
@@ -68,8 +68,8 @@ func departed(want model.Stack, have observed.Stack, opt plan.Options) (model.St
 	return want, again
 }
 
-// lifts reports whether the protection of the live load balancer is still to be lifted.
-func lifts(desired *model.LoadBalancer, have observed.Stack) bool {
+// liftsProtection reports whether the protection of the live load balancer is still to be lifted.
+func liftsProtection(desired *model.LoadBalancer, have observed.Stack) bool {
 	_, named := desired.Attributes[plan.ProtectionAttribute]
 	live := plan.Serving(have, model.LoadBalancerID)
 	return named && live != nil && (live.Attributes == nil || live.Attributes[plan.ProtectionAttribute] == "true")
@@ -175,7 +175,7 @@ func (r moves) arrival(ref finding.Ref) plan.Wait {
 	deadline := r.traffic.TargetsDeadline(pending)
 	wait := r.Wait("arrive "+ref.String(), "healthy targets in "+plan.RefTexts(pending), deadline)
 	if wait.For == "" {
-		r.Expired(finding.Origin{}, []finding.Ref{ref}, "the status", pending, deadline)
+		r.ReportExpired(finding.Origin{}, []finding.Ref{ref}, "the status", pending, deadline)
 	}
 	return wait
 }

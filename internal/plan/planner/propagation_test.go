@@ -51,7 +51,7 @@ func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
 			if frees(s) {
 				t.Fatalf("%s is carried out too early:\n%s", s.ID, p.Text())
 			}
-			if plan.Reroutes(s.Do) {
+			if plan.ChangesRouting(s.Do) {
 				rerouted, memory.PropagationLeft = true, 10*time.Second
 			}
 		}

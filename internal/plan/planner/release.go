@@ -83,7 +83,7 @@ func (r *release) concerns() map[finding.Ref][]plan.Step {
 		// What comes after a claim is for a member that joins, which may undo the claim again and again.
 		_, claims := s.Do.(plan.ClaimFinalizer)
 		joins[s.ID] = claims || slices.ContainsFunc(s.After, func(id plan.StepID) bool { return joins[id] })
-		if s.Waits() && plan.Reroutes(s.Do) || slices.ContainsFunc(s.After, func(id plan.StepID) bool { return foreign[id] }) {
+		if s.Waits() && plan.ChangesRouting(s.Do) || slices.ContainsFunc(s.After, func(id plan.StepID) bool { return foreign[id] }) {
 			foreign[s.ID] = true
 			continue
 		}

@@ -62,7 +62,7 @@ const (
 // else is carried out on it.
 func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *Resolved {
 	r := match(want, have, opt, memory)
-	r.decide(want)
+	r.decideOutcome(want)
 	why := replacement.Obstacle(r.Draft, &r.lb)
 	switch {
 	case why != "" && len(r.Plan.Asks) == 0:
@@ -76,7 +76,7 @@ func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory pla
 func (r *Resolved) withoutReplacement(want model.Stack, have observed.Stack, why string) *Resolved {
 	want.Held.Replacement = true
 	out := match(want, have, r.Opt, r.Memory)
-	out.decide(want)
+	out.decideOutcome(want)
 	for _, f := range r.Found {
 		if f.Severity == finding.Error {
 			f.Blocks = finding.BlocksNothing
@@ -85,7 +85,7 @@ func (r *Resolved) withoutReplacement(want model.Stack, have observed.Stack, why
 	}
 	replacement.ReportHeld(out.Draft, out.lb.Live, r.lb.Desired, why)
 	if equal.SameAttribute(r.lb.Desired.Attributes[plan.ProtectionAttribute], "false") {
-		out.Again(durations.FirstPoll) // this plan may lift the protection
+		out.PlanAgain(durations.FirstPoll) // this plan may lift the protection
 	}
 	return out
 }
@@ -96,7 +96,7 @@ func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 	have, unknown := withKnownKinds(want, have)
 	d := &draft.Draft{
 		Steps: draft.NewSteps(want.ID, memory.Waited),
-		Want:  replacement.Hold(withLiveSchemes(want, have), have), Have: have, Opt: opt, Memory: memory,
+		Want:  replacement.HoldSchemes(withLiveSchemes(want, have), have), Have: have, Opt: opt, Memory: memory,
 		Known: plan.Known{},
 	}
 	reportUnknownKinds(d, unknown)
@@ -117,17 +117,17 @@ func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 	return r
 }
 
-// decide determines the outcome of the stack, and makes the choices that this leaves open. The original is what was desired
-// before it was completed.
-func (r *Resolved) decide(original model.Stack) {
+// decideOutcome determines the outcome of the stack, and makes the choices that this leaves open. The original is what
+// was desired before it was completed.
+func (r *Resolved) decideOutcome(original model.Stack) {
 	switch {
-	case r.Want.Held.Everything || r.guarded():
+	case r.Want.Held.Everything || r.mustStay():
 		r.outcome = stays
 	case r.Want.Empty() && r.retain():
 		r.outcome = retained
 	case r.Want.Empty():
 		r.outcome = removed
-		r.giveUp()
+		r.markForDeletion()
 	default:
 		r.outcome = served
 		reportScheme(r.Draft, original)
@@ -150,14 +150,14 @@ func (r *Resolved) choose() {
 		r.resolveFrontendListeners()
 		r.resolveHeldFrontendPorts()
 	}
-	if r.lb.Live == nil && !r.serves() {
+	if r.lb.Live == nil && !r.hasAnythingToServe() {
 		r.Want.Held.Creation = true
 	}
 }
 
-// serves reports whether a new load balancer would have anything to serve: a rule or default action
+// hasAnythingToServe reports whether a new load balancer would have anything to serve: a rule or default action
 // that is not held, or no rule at all. That of a Gateway is made before routes are attached to it.
-func (r *Resolved) serves() bool {
+func (r *Resolved) hasAnythingToServe() bool {
 	if r.Want.ID.Kind.OfGateway() {
 		return true
 	}
@@ -184,9 +184,9 @@ func (r *Resolved) serves() bool {
 	return made > 0 && held == 0
 }
 
-// guarded reports whether what is live has to stay although it is not desired: because a member that is
+// mustStay reports whether what is live has to stay although it is not desired: because a member that is
 // being deleted asked for protection, or because no member asks for the removal.
-func (r *Resolved) guarded() bool {
+func (r *Resolved) mustStay() bool {
 	if !r.Want.Empty() {
 		return false
 	}
@@ -199,8 +199,8 @@ func (r *Resolved) guarded() bool {
 	return len(r.Want.Leaving) == 0
 }
 
-// giveUp makes the load balancer one that is to go, after nothing was found on it that stays.
-func (r *Resolved) giveUp() {
+// markForDeletion makes the load balancer one that is to go, after nothing was found on it that stays.
+func (r *Resolved) markForDeletion() {
 	if r.lb.Live != nil {
 		r.surplus = append(r.surplus, *r.lb.Live)
 		r.lb.Live = nil

@@ -38,9 +38,9 @@ func NewPlanner(t *traffic.Traffic, u *draft.Usage, albs *targetgroups.Attachmen
 	return &Planner{t.Draft, t.TargetGroups, t, u, albs, lbs, ls}
 }
 
-// Hold returns the stack with the schemes of live load balancers that are not replaced. One whose
+// HoldSchemes returns the stack with the schemes of live load balancers that are not replaced. One whose
 // type is another cannot have the desired listeners, so everything stays.
-func Hold(want model.Stack, have observed.Stack) model.Stack {
+func HoldSchemes(want model.Stack, have observed.Stack) model.Stack {
 	live := plan.Serving(have, model.LoadBalancerID)
 	if !want.Held.Replacement || want.LoadBalancer == nil || live == nil {
 		return want
@@ -84,7 +84,7 @@ func (p *Planner) Switch(lb *resolved.LoadBalancer, made []plan.Step) {
 				tags[k] = v
 			}
 		}
-		remove := draft.WithRoom(tags)
+		remove := draft.TrimTags(tags)
 		changes := []plan.Change{{Path: "tags." + naming.ReplacedTag, To: since}}
 		for _, k := range remove {
 			changes = append(changes, plan.Change{Path: "tags." + k, From: o.Tags[k]})
@@ -127,7 +127,7 @@ func (p *Planner) readiness(lb *resolved.LoadBalancer, old *observed.LoadBalance
 		wait := p.Wait("active "+live.ARN, "the new load balancer to be active", durations.LongestWait)
 		return plan.Wait{For: "the new load balancer to be active", Again: max(wait.Again, 2*durations.FirstPoll)}
 	}
-	if lacks := lacks(lb, old, made); lacks != "" {
+	if lacks := missingParts(lb, old, made); lacks != "" {
 		// What AWS refuses for one member must not keep the others from theirs.
 		if wait := p.Wait("complete "+live.ARN, "the new load balancer to have "+lacks, durations.LongestWait); wait.For != "" {
 			return wait
@@ -145,13 +145,13 @@ func (p *Planner) readiness(lb *resolved.LoadBalancer, old *observed.LoadBalance
 	deadline := p.traffic.TargetsDeadline(pending)
 	wait := p.Wait("serve "+live.ARN, "healthy targets in "+plan.RefTexts(pending), deadline)
 	if wait.For == "" {
-		p.Expired(finding.Origin{}, p.Members(), "the load balancer that takes the place of "+old.Name, pending, deadline)
+		p.ReportExpired(finding.Origin{}, p.Members(), "the load balancer that takes the place of "+old.Name, pending, deadline)
 	}
 	return wait
 }
 
-// lacks returns what a new load balancer does not have yet; empty if it is complete.
-func lacks(lb *resolved.LoadBalancer, old *observed.LoadBalancer, made []plan.Step) string {
+// missingParts returns what a new load balancer does not have yet; empty if it is complete.
+func missingParts(lb *resolved.LoadBalancer, old *observed.LoadBalancer, made []plan.Step) string {
 	for _, l := range lb.Listeners {
 		if l.Live == nil && slices.ContainsFunc(old.Listeners, func(o observed.Listener) bool { return o.Port == l.Desired.Port }) {
 			return fmt.Sprintf("a listener on port %d", l.Desired.Port)
@@ -293,7 +293,7 @@ func (p *Planner) reportReplacement(lb *resolved.LoadBalancer) {
 	p.Found.Add(finding.Finding{
 		Object: p.Want.Members[0].Ref, Reason: finding.LoadBalancerReplaced,
 		Message: fmt.Sprintf("load balancer %q cannot change its %s from %q to %q; a new load balancer replaces it, the status shows the new one when it serves, and %q is deleted %s later",
-			old.Name, lb.Unlike(old), was, is, old.Name, p.Opt.DeletionDelay),
+			old.Name, lb.ImmutableDifference(old), was, is, old.Name, p.Opt.DeletionDelay),
 		Fix: "to go back without a new load balancer, restore the former value before the old one is deleted",
 	})
 }

@@ -48,7 +48,7 @@ func (lb *LoadBalancer) Precede(have observed.Stack, old observed.LoadBalancer) 
 		return false
 	}
 	if lb.Live == nil {
-		if lb.Gap = cmp.Or(lb.Gap, lb.excludes(old, have)); lb.Gap != "" {
+		if lb.Gap = cmp.Or(lb.Gap, lb.conflictWith(old, have)); lb.Gap != "" {
 			return false
 		}
 	}
@@ -56,8 +56,8 @@ func (lb *LoadBalancer) Precede(have observed.Stack, old observed.LoadBalancer) 
 	return true
 }
 
-// excludes returns what two load balancers cannot have at a time, and both would; empty if there is nothing.
-func (lb *LoadBalancer) excludes(old observed.LoadBalancer, have observed.Stack) string {
+// conflictWith returns what two load balancers cannot have at a time, and both would; empty if there is nothing.
+func (lb *LoadBalancer) conflictWith(old observed.LoadBalancer, have observed.Stack) string {
 	w := lb.Desired
 	if lb.Named() && w.Name == old.Name {
 		return fmt.Sprintf("the name %q", w.Name)
@@ -146,22 +146,22 @@ func (lb *LoadBalancer) Serving(have observed.Stack) *observed.LoadBalancer {
 	return lb.Previous[0]
 }
 
-// Unlike names in what a live load balancer differs from the desired one that AWS cannot change.
-func (lb *LoadBalancer) Unlike(old *observed.LoadBalancer) string {
+// ImmutableDifference names in what a live load balancer differs from the desired one that AWS cannot change.
+func (lb *LoadBalancer) ImmutableDifference(old *observed.LoadBalancer) string {
 	if old.Type != lb.Desired.Type.String() {
 		return "type"
 	}
 	return "scheme"
 }
 
-// Marked adds to the desired tags those that say how far the replacement is. Steps of their own change these.
-func (lb *LoadBalancer) Marked(tags plan.Tags) plan.Tags {
+// WithProgressTags adds to the desired tags those that say how far the replacement is. Steps of their own change these.
+func (lb *LoadBalancer) WithProgressTags(tags plan.Tags) plan.Tags {
 	for _, k := range []string{naming.SuccessorTag, naming.ReplacedTag} {
 		if v, ok := lb.Live.Tags[k]; ok {
 			tags[k] = v
 		}
 	}
-	draft.WithRoom(tags)
+	draft.TrimTags(tags)
 	return tags
 }
 

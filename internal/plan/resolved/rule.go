@@ -58,8 +58,8 @@ type Rule struct {
 
 func (p *Rule) Held() bool { return p.Desired.Held != 0 }
 
-// Becomes returns the live rule that it keeps, or whose place it takes; nil if neither.
-func (p *Rule) Becomes() *observed.Rule {
+// LiveRule returns the live rule that it keeps, or whose place it takes; nil if neither.
+func (p *Rule) LiveRule() *observed.Rule {
 	if p.Kept == nil && p.Place != nil {
 		return p.Place.Rule
 	}

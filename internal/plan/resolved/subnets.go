@@ -22,9 +22,9 @@ func (lb *LoadBalancer) Mappings() []plan.SubnetMapping {
 	for _, id := range lb.Subnets {
 		m := plan.SubnetMapping{Subnet: id, Allocation: allocations[id], PrivateIPv4: lb.PrivateIPv4[id], IPv6: lb.IPv6[id], SourceNATPrefix: lb.Prefixes[id]}
 		if had := lb.liveMapping(id); had != nil {
-			m.PrivateIPv4 = repeated(m.PrivateIPv4, had.PrivateIPv4)
+			m.PrivateIPv4 = keptAddress(m.PrivateIPv4, had.PrivateIPv4)
 			if had.IPv6 != "" {
-				m.IPv6 = repeated(m.IPv6, had.IPv6)
+				m.IPv6 = keptAddress(m.IPv6, had.IPv6)
 			}
 		}
 		out = append(out, m)
@@ -59,8 +59,8 @@ func (lb *LoadBalancer) allocations() map[string]string {
 	return out
 }
 
-// repeated returns the live address where one is asked for.
-func repeated(want, live string) string {
+// keptAddress returns the live address where one is asked for.
+func keptAddress(want, live string) string {
 	if want == "" {
 		return ""
 	}

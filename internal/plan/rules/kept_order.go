@@ -29,7 +29,7 @@ func (ro *Rollout) keepOrder() {
 		w := &ro.s.desired[i]
 		overlapsAbsent := slices.ContainsFunc(absent, func(o *ruleChange) bool { return o.shape.Overlaps(w.shape) })
 		if w.live == nil {
-			p := ro.s.gap(i, used, stuck)
+			p := ro.s.freePriority(i, used, stuck)
 			if p == 0 || overlapsAbsent || w.below.For != "" {
 				absent = append(absent, w)
 				continue
@@ -43,7 +43,7 @@ func (ro *Rollout) keepOrder() {
 			w.modify, w.wait, w.actions, w.transforms = false, plan.Wait{}, w.live.Actions, w.live.Transforms
 		}
 	}
-	ro.keepWhatWouldShow(stuck, absent)
+	ro.keepUntilAnswered(stuck, absent)
 	var rest []ruleChange
 	for i := range ro.s.desired {
 		if w := &ro.s.desired[i]; w.live != nil || w.at != 0 {
@@ -70,9 +70,9 @@ func (s *ruleSet) misplaced() []bool {
 	return out
 }
 
-// gap returns a free priority for the i-th rule between those of the rules that may match its requests; 0 if
+// freePriority returns a free priority for the i-th rule between those of the rules that may match its requests; 0 if
 // there is none.
-func (s *ruleSet) gap(i int, used map[int32]bool, stuck []bool) int32 {
+func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 	me := &s.desired[i]
 	low, high := int32(0), int32(TopPriority+1)
 	for j := range s.desired {
@@ -105,11 +105,11 @@ func (s *ruleSet) gap(i int, used map[int32]bool, stuck []bool) int32 {
 	return p
 }
 
-// keepWhatWouldShow keeps the rules that are not desired any more and whose requests would get neither
+// keepUntilAnswered keeps the rules that are not desired any more and whose requests would get neither
 // their old nor their new answer without them, because what is to answer these is not in force, or
 // because another that stays would answer them. One that gets no requests goes, and so does one that
 // would only stay for rules of other namespaces.
-func (ro *Rollout) keepWhatWouldShow(stuck []bool, absent []*ruleChange) {
+func (ro *Rollout) keepUntilAnswered(stuck []bool, absent []*ruleChange) {
 	var rest, staying []goneRule
 	for _, d := range slices.Backward(ro.s.deleted) {
 		meets := func(o *ruleChange) bool { return d.sameNamespace(o.member) && o.shape.Overlaps(d.shape) }

@@ -12,15 +12,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// keepInPlace decides which of the rules to be deleted stay for now: those whose requests are to be
+// keepUntilTakenOver decides which of the rules to be deleted stay for now: those whose requests are to be
 // taken over by something that is not in force yet. Each waits separately and no longer than until its
 // deadline, whoever changes what meanwhile.
-func (ro *Rollout) keepInPlace() {
+func (ro *Rollout) keepUntilTakenOver() {
 	waiting := ro.s.index("waiting", isWaiting)
 	var staying []int32
 	for i := len(ro.s.deleted) - 1; i >= 0; i-- {
 		d := &ro.s.deleted[i]
-		what, own := ro.takesOver(d, waiting)
+		what, own := ro.takeOverWait(d, waiting)
 		for _, n := range staying {
 			// One of the same member that stays would show.
 			if o := &ro.s.deleted[n]; !(own && what.For != "") && d.maybeOfOwner(o) && d.shape.Overlaps(o.shape) {
@@ -47,10 +47,10 @@ func (d *goneRule) maybeOfNamespace(o *goneRule) bool {
 	return d.of == nil || o.of == nil || slices.ContainsFunc(d.of, o.sameNamespace)
 }
 
-// takesOver is for what the deletion of a rule waits: a desired rule of its requests that waits, or a
+// takeOverWait is for what the deletion of a rule waits: a desired rule of its requests that waits, or a
 // default action that does. Own reports whether that may be of the same member. What another namespace
 // wants keeps no rule: otherwise it could delay what others delete.
-func (ro *Rollout) takesOver(d *goneRule, waiting *overlap.Index) (what plan.Wait, own bool) {
+func (ro *Rollout) takeOverWait(d *goneRule, waiting *overlap.Index) (what plan.Wait, own bool) {
 	var n int32
 	found := false
 	for _, m := range d.of {
@@ -60,7 +60,7 @@ func (ro *Rollout) takesOver(d *goneRule, waiting *overlap.Index) (what plan.Wai
 	}
 	own = found
 	if !found {
-		n, found = waiting.FindThat(d.shape, overlap.Every, func(n int32) bool { return d.sameNamespace(ro.s.desired[n].member) })
+		n, found = waiting.FindWhere(d.shape, overlap.Every, func(n int32) bool { return d.sameNamespace(ro.s.desired[n].member) })
 		own = found && d.sameOwner(ro.s.desired[n].member)
 	}
 	if found {
@@ -74,13 +74,13 @@ func (ro *Rollout) takesOver(d *goneRule, waiting *overlap.Index) (what plan.Wai
 	case ro.L.DefaultWait.For != "":
 		return ro.L.DefaultWait, own
 	}
-	return ro.fallThrough(d), own
+	return ro.defaultActionWait(d), own
 }
 
-// fallThrough is for what a deletion waits whose requests reach a default action whose targets are not healthy yet.
-// Where nothing answers but the rule, the default action is set before its targets are healthy, so that it may be in
-// force already.
-func (ro *Rollout) fallThrough(d *goneRule) plan.Wait {
+// defaultActionWait is for what a deletion waits whose requests reach a default action whose targets are not healthy
+// yet. Where nothing answers but the rule, the default action is set before its targets are healthy, so that it may be
+// in force already.
+func (ro *Rollout) defaultActionWait(d *goneRule) plan.Wait {
 	f, old := equal.ForwardOf(ro.L.Defaults), equal.ForwardOf(d.Actions)
 	if f == nil || old == nil {
 		return plan.Wait{}
@@ -118,17 +118,17 @@ type order struct {
 	wait plan.Wait
 }
 
-// interim finds the order for now.
-func (ro *Rollout) interim() order {
+// interimOrder finds the order for now.
+func (ro *Rollout) interimOrder() order {
 	out := order{desired: make([]int32, len(ro.s.desired)), gone: map[int]int32{}}
 	for i := range ro.s.desired {
 		out.desired[i] = ro.s.desired[i].priority
 	}
-	late, base := ro.s.late()
+	late, base := ro.s.lateRules()
 	if len(late) == 0 {
 		return out
 	}
-	at, ok := ro.s.between(base, late)
+	at, ok := ro.s.placesBetween(base, late)
 	if !ok {
 		wait := late[0].wait
 		out.wait = ro.Wait(draft.WaitKey("order", fmt.Sprint(ro.L.Desired.Port)), wait.For, wait.Deadline)
@@ -158,9 +158,9 @@ func (ro *Rollout) interim() order {
 	return out
 }
 
-// late returns the late rules in the order that they have now, and the other desired rules that are
+// lateRules returns the late rules in the order that they have now, and the other desired rules that are
 // in force now in the desired order.
-func (s *ruleSet) late() (out []lateRule, base []int) {
+func (s *ruleSet) lateRules() (out []lateRule, base []int) {
 	waiting := s.index("waiting", isWaiting)
 	for i := range s.deleted {
 		d := &s.deleted[i]
@@ -198,10 +198,10 @@ func (s *ruleSet) late() (out []lateRule, base []int) {
 	return out, base
 }
 
-// between finds the places of late rules among the others: before how many of base each comes. What
+// placesBetween finds the places of late rules among the others: before how many of base each comes. What
 // answers before a late rule now does so until that is gone; what is to come after its successor
 // comes after it. It reports whether there are such places.
-func (s *ruleSet) between(base []int, late []lateRule) (at []int, ok bool) {
+func (s *ruleSet) placesBetween(base []int, late []lateRule) (at []int, ok bool) {
 	at, ok = make([]int, len(late)), true
 	limit := len(base)
 	for k := len(late) - 1; k >= 0; k-- {

@@ -60,7 +60,7 @@ func (ro *Rollout) pairRules() *ruleSet {
 // While a load balancer is handed over each old answer belongs to other objects than the new one, so that all wait for
 // each other.
 func (ro *Rollout) memberOf(p *resolved.Rule) finding.Ref {
-	if ro.HandsOver() {
+	if ro.IsHandingOver() {
 		return finding.Ref{}
 	}
 	return p.Desired.Member
@@ -68,7 +68,7 @@ func (ro *Rollout) memberOf(p *resolved.Rule) finding.Ref {
 
 // ownersOf returns the owners of a live rule, nil if that is not known.
 func (ro *Rollout) ownersOf(r observed.Rule) []finding.Ref {
-	if ro.HandsOver() {
+	if ro.IsHandingOver() {
 		return nil
 	}
 	return ro.OwnersOf(r.Actions)
@@ -97,7 +97,7 @@ func (ro *Rollout) pair(desired []ruleChange, live []observed.Rule) (taken []boo
 	keys, equalKeys := make([]string, len(desired)), make([]string, len(desired))
 	for i := range desired {
 		w := &desired[i]
-		if kept := w.plan.Becomes(); kept != nil {
+		if kept := w.plan.LiveRule(); kept != nil {
 			if j, ok := arns[kept.ARN]; ok && !taken[j] {
 				take(w, j)
 			}
@@ -112,7 +112,7 @@ func (ro *Rollout) pair(desired []ruleChange, live []observed.Rule) (taken []boo
 	pass := func(keys []string, lists *liveLists, here bool, fits func(w *ruleChange, o *observed.Rule) bool) {
 		for i := range desired {
 			w := &desired[i]
-			if w.plan.Becomes() != nil || w.live != nil {
+			if w.plan.LiveRule() != nil || w.live != nil {
 				continue
 			}
 			candidates := lists.free(keys[i], taken)
@@ -167,7 +167,7 @@ func (l *liveLists) free(key string, taken []bool) []int {
 
 // isEqual reports whether a live rule of the same conditions does just what is desired.
 func (ro *Rollout) isEqual(w *ruleChange, o *observed.Rule) bool {
-	return equal.SameActions(w.plan.Desired.Actions, o.Actions, ro.ARN) && !ro.OtherSecret(o.ARN, w.plan.Desired.Actions) &&
+	return equal.SameActions(w.plan.Desired.Actions, o.Actions, ro.ARN) && !ro.SecretDiffers(o.ARN, w.plan.Desired.Actions) &&
 		equal.SameTransforms(w.plan.Desired.Transforms, o.Transforms)
 }
 
@@ -179,7 +179,7 @@ func equalKey(conditions string, actions []model.Action, arn equal.Resolver) str
 	for _, a := range actions {
 		switch a := a.(type) {
 		case model.Forward:
-			parts, _ := equal.Shares(a, arn)
+			parts, _ := equal.WeightsByARN(a, arn)
 			var to []string
 			for arn, n := range parts {
 				if len(parts) == 1 {

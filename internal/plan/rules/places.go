@@ -100,25 +100,25 @@ func (rp *Places) find(open []*resolved.OpenPlace) {
 	}
 	unknown := func(_ seeker, o *resolved.OpenPlace) bool { return o.Of == nil }
 	meets := func(p seeker, o *resolved.OpenPlace) bool { return p.shape.Overlaps(o.Shape) }
-	rp.give(rules, open, fit{here, own, meets})
-	rp.give(rules, open, fit{here, own})
-	rp.give(rules, open, fit{here, related, meets})
-	rp.give(rules, open, fit{here, related})
-	rp.give(rules, open, fit{own}, fit{related})
-	rp.give(rules, open, fit{here, unknown, meets}, fit{here, unknown}, fit{unknown})
+	rp.assign(rules, open, fit{here, own, meets})
+	rp.assign(rules, open, fit{here, own})
+	rp.assign(rules, open, fit{here, related, meets})
+	rp.assign(rules, open, fit{here, related})
+	rp.assign(rules, open, fit{own}, fit{related})
+	rp.assign(rules, open, fit{here, unknown, meets}, fit{here, unknown}, fit{unknown})
 }
 
 // fit is what must be true of a rule and a place for it.
 type fit []func(p seeker, o *resolved.OpenPlace) bool
 
-// give gives open places to rules that have none, in turn; each takes the first that fits best.
-func (rp *Places) give(rules []seeker, open []*resolved.OpenPlace, best ...fit) {
+// assign gives open places to rules that have none, in turn; each takes the first that fits best.
+func (rp *Places) assign(rules []seeker, open []*resolved.OpenPlace, best ...fit) {
 	slices.SortStableFunc(rules, func(x, y seeker) int { return x.waits() - y.waits() })
 	claims := make([]string, len(rules))
 	for i, p := range rules {
 		claims[i] = p.Desired.Member.Namespace
 	}
-	for _, n := range draft.InTurn(rp.lb.Shares, claims) {
+	for _, n := range draft.OrderByShare(rp.lb.Shares, claims) {
 		p := rules[n]
 		for _, all := range best {
 			at := -1
@@ -224,9 +224,9 @@ func (rp *Places) overCapacity(l *resolved.Listener, p resolved.Rule) {
 	rp.Plan.OverCapacity[p.Desired.Key(l.Desired.Port)] = true
 }
 
-// vacate moves the rules whose places are taken to where the rules are to be that they become: below
+// moveReplaced moves the rules whose places are taken to where the rules are to be that they become: below
 // all others, unless that is in order where they are.
-func (r *rulePlanner) vacate() []plan.StepID {
+func (r *rulePlanner) moveReplaced() []plan.StepID {
 	to := map[plan.Address]int32{}
 	for i := range r.s.desired {
 		if w := &r.s.desired[i]; w.takes != nil && w.at != w.takes.Priority {
@@ -241,8 +241,8 @@ func (r *rulePlanner) vacate() []plan.StepID {
 	return []plan.StepID{id}
 }
 
-// become turns the rule whose place a desired one takes into that.
-func (r *rulePlanner) become(w *ruleChange, after []plan.StepID) plan.StepID {
+// replaceRule turns the rule whose place a desired one takes into that.
+func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepID {
 	a, was := r.address(w), w.takes
 	id := r.Add(plan.Step{
 		ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update, Impact: plan.BriefImpact,
@@ -285,7 +285,7 @@ func (rp *Places) PlanLate(groups map[string][]plan.StepID) {
 				rp.overCapacity(l, p)
 				continue
 			}
-			at := free(used, stagePriority)
+			at := nextFreePriority(used, stagePriority)
 			used[at] = true
 			a, rule := plan.Address{Kind: plan.Rule, ID: naming.RuleID(l.Desired.Port, at)}, p.Desired
 			rp.Add(plan.Step{

@@ -68,8 +68,8 @@ func (w *ruleChange) place() int32 {
 	return w.at
 }
 
-// comes reports whether the rule is new, or was created and never came to its place.
-func (w *ruleChange) comes() bool {
+// isArriving reports whether the rule is new, or was created and never came to its place.
+func (w *ruleChange) isArriving() bool {
 	return w.live == nil || w.live.Priority >= stagePriority && w.priority < stagePriority
 }
 
@@ -127,7 +127,7 @@ func (s *ruleSet) indexOf(name string, member finding.Ref, fits func(w *ruleChan
 		if s.byMember == nil {
 			s.byMember = map[string]map[finding.Ref]*overlap.Index{}
 		}
-		s.byMember[name] = s.indexThese(numbers)
+		s.byMember[name] = s.indexByMember(numbers)
 	}
 	if x := s.byMember[name][member]; x != nil {
 		return x
@@ -223,7 +223,7 @@ func (s *ruleSet) interferes(i int32, ordered bool) bool {
 	if !ordered {
 		others = s.index("any", isAny)
 	}
-	if _, found := others.FindThat(s.desired[i].shape, overlap.Every, func(n int32) bool { return n != i }); found {
+	if _, found := others.FindWhere(s.desired[i].shape, overlap.Every, func(n int32) bool { return n != i }); found {
 		return true
 	}
 	_, found := s.goneIndex().Find(s.desired[i].shape, overlap.Every)
@@ -255,7 +255,7 @@ func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owner
 	ro.stage()
 	if l.Desired.OrderHeld != 0 {
 		ro.keepOrder()
-		ro.keepInPlace()
+		ro.keepUntilTakenOver()
 		return ro
 	}
 	ro.modifyLast = ro.s.split()
@@ -265,8 +265,8 @@ func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owner
 		live = l.Live.Rules
 	}
 	ro.s.place(live)
-	ro.keepInPlace()
-	ro.now = ro.interim()
+	ro.keepUntilTakenOver()
+	ro.now = ro.interimOrder()
 	return ro
 }
 
@@ -278,8 +278,8 @@ func (ro *Rollout) Plan(listener []plan.StepID, groups map[string][]plan.StepID,
 	if !ro.modifyLast {
 		r.modify(false)
 	}
-	r.create(r.vacate())
-	changed := middle(r.before())
+	r.create(r.moveReplaced())
+	changed := middle(r.stepsBeforeDefault())
 	r.steps = append(r.steps, changed...)
 	if ro.L.Desired.OrderHeld == 0 {
 		r.reorder()
@@ -287,7 +287,7 @@ func (ro *Rollout) Plan(listener []plan.StepID, groups map[string][]plan.StepID,
 	if ro.modifyLast {
 		r.modify(true)
 	}
-	r.later()
+	r.changeDelayedActions()
 	r.remove(changed)
 	r.retag()
 	r.report()

@@ -35,7 +35,7 @@ func (ro *Rollout) stage() {
 		if f == nil {
 			continue
 		}
-		if !w.comes() {
+		if !w.isArriving() {
 			ro.stageChange(i, f)
 			continue
 		}
@@ -49,7 +49,7 @@ func (ro *Rollout) stage() {
 				w.transforms = nil // default actions have none
 			}
 		}
-		w.below = ro.masked(i, f)
+		w.below = ro.maskedWait(i, f)
 	}
 	ro.s.followBelow()
 }
@@ -64,10 +64,10 @@ func (ro *Rollout) splitMasked() {
 	for i := range ro.s.desired {
 		w := &ro.s.desired[i]
 		f := equal.ForwardOf(w.plan.Desired.Actions)
-		if f == nil || w.comes() || !w.modify || w.wait.For != "" || w.plan.Desired.InPlace || w.plan.OneStep() {
+		if f == nil || w.isArriving() || !w.modify || w.wait.For != "" || w.plan.Desired.InPlace || w.plan.OneStep() {
 			continue
 		}
-		if ro.masked(i, f).For != "" || ro.CannotShare(w.plan.Desired.Actions, w.live.Actions) {
+		if ro.maskedWait(i, f).For != "" || ro.CannotShare(w.plan.Desired.Actions, w.live.Actions) {
 			masked = append(masked, w)
 		}
 	}
@@ -81,7 +81,7 @@ func (ro *Rollout) stageChange(i int, f *model.Forward) {
 	if !w.modify || w.wait.For != "" || w.plan.Desired.InPlace {
 		return
 	}
-	if wait := ro.masked(i, f); wait.For != "" {
+	if wait := ro.maskedWait(i, f); wait.For != "" {
 		w.wait, w.modify, w.actions, w.transforms = wait, false, w.live.Actions, w.live.Transforms
 	}
 }
@@ -97,18 +97,18 @@ func (s *ruleSet) followBelow() {
 		}
 	}
 	for round := 0; len(below) > 0; round++ {
-		first := s.indexThese(below)
+		first := s.indexByMember(below)
 		below = nil
 		for i := range s.desired {
 			me := &s.desired[i]
-			if isBelow(me) || !me.comes() {
+			if isBelow(me) || !me.isArriving() {
 				continue
 			}
 			of := first[me.member]
 			if of == nil {
 				continue
 			}
-			n, found := of.FindThat(me.shape, overlap.Before(i), func(n int32) bool {
+			n, found := of.FindWhere(me.shape, overlap.Before(i), func(n int32) bool {
 				o := &s.desired[n]
 				return me.live == nil || o.live != nil && me.live.Priority > o.live.Priority
 			})
@@ -123,8 +123,8 @@ func (s *ruleSet) followBelow() {
 	}
 }
 
-// indexThese returns indexes of some desired rules by member.
-func (s *ruleSet) indexThese(numbers []int32) map[finding.Ref]*overlap.Index {
+// indexByMember returns indexes of some desired rules by member.
+func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index {
 	lists := map[finding.Ref][]int32{}
 	for _, n := range numbers {
 		m := s.desired[n].member
@@ -137,11 +137,11 @@ func (s *ruleSet) indexThese(numbers []int32) map[finding.Ref]*overlap.Index {
 	return out
 }
 
-// masked returns for what a rule whose targets are not healthy waits below those that answer its
+// maskedWait returns for what a rule whose targets are not healthy waits below those that answer its
 // requests now, and that will not be before it any more.
-func (ro *Rollout) masked(i int, f *model.Forward) plan.Wait {
+func (ro *Rollout) maskedWait(i int, f *model.Forward) plan.Wait {
 	me := &ro.s.desired[i]
-	old, covered, all := ro.s.answering(i)
+	old, covered, all := ro.s.answeringGroups(i)
 	if covered && me.wait.For != "" {
 		// What it answers for now is not for requests that other rules answer.
 		return me.wait
@@ -161,10 +161,10 @@ func (ro *Rollout) masked(i int, f *model.Forward) plan.Wait {
 	return ro.ruleWait(me, pending)
 }
 
-// answering lists the target groups of live rules that are before the i-th desired rule now, may
+// answeringGroups lists the target groups of live rules that are before the i-th desired rule now, may
 // match its requests, and will not be before it any more. Covered reports whether there are such
 // rules, whatever they do, and all whether these are the target groups of all of them.
-func (s *ruleSet) answering(i int) (out []string, covered, all bool) {
+func (s *ruleSet) answeringGroups(i int) (out []string, covered, all bool) {
 	const enough = 32
 	me := &s.desired[i]
 	before := func(o *observed.Rule) bool { return me.live == nil || o.Priority < me.live.Priority }
@@ -176,11 +176,11 @@ func (s *ruleSet) answering(i int) (out []string, covered, all bool) {
 			}
 		}
 	}
-	later, all := s.index("live", isLive).Some(me.shape, overlap.Behind(i), enough, func(n int32) bool { return before(s.desired[n].live) })
+	later, all := s.index("live", isLive).FindSome(me.shape, overlap.Behind(i), enough, func(n int32) bool { return before(s.desired[n].live) })
 	for _, n := range later {
 		note(s.desired[n].live)
 	}
-	gone, allGone := s.goneIndex().Some(me.shape, overlap.Every, enough, func(n int32) bool { return before(&s.deleted[n].Rule) })
+	gone, allGone := s.goneIndex().FindSome(me.shape, overlap.Every, enough, func(n int32) bool { return before(&s.deleted[n].Rule) })
 	for _, n := range gone {
 		note(&s.deleted[n].Rule)
 	}
@@ -192,7 +192,7 @@ func (ro *Rollout) ruleWait(w *ruleChange, pending []model.GroupRef) plan.Wait {
 	deadline := ro.TargetsDeadline(pending)
 	wait := ro.Wait(ruleWaitKey(ro.L, w), "healthy targets in "+plan.RefTexts(pending), deadline)
 	if wait.For == "" {
-		ro.Expired(w.plan.Desired.Origin, memberOf(ro.L, w), w.plan.Desired.Text(ro.L.Desired.Port), pending, deadline)
+		ro.ReportExpired(w.plan.Desired.Origin, memberOf(ro.L, w), w.plan.Desired.Text(ro.L.Desired.Port), pending, deadline)
 	}
 	return wait
 }
@@ -232,12 +232,12 @@ func (s *ruleSet) place(live []observed.Rule) {
 		case n.takes != nil && n.below.For == "" && highest < n.takes.Priority && lowest[i] > n.takes.Priority:
 			n.at = n.takes.Priority
 		case n.below.For != "":
-			n.at = free(used, max(stagePriority, bottom+1))
+			n.at = nextFreePriority(used, max(stagePriority, bottom+1))
 			bottom = n.at
 		case n.takes == nil && !used[n.priority] && highest < n.priority && lowest[i] > n.priority:
 			n.at = n.priority
 		default:
-			n.at = free(used, bottom+1)
+			n.at = nextFreePriority(used, bottom+1)
 			bottom = n.at
 		}
 		used[n.place()] = true
@@ -260,8 +260,8 @@ func (s *ruleSet) lowestBehind() []int32 {
 	return out
 }
 
-// free returns the first priority from the given one on that no rule has.
-func free(used map[int32]bool, from int32) int32 {
+// nextFreePriority returns the first priority from the given one on that no rule has.
+func nextFreePriority(used map[int32]bool, from int32) int32 {
 	for used[from] {
 		from++
 	}

@@ -79,7 +79,7 @@ func (r *rulePlanner) create(vacated []plan.StepID) {
 		}
 		need = append(need, r.stepsOf(r.s.indexOf("new", w.member, isNew), w.shape, overlap.Before(i), own, isAny)...)
 		if w.takes != nil {
-			w.step = r.become(w, append(need, vacated...))
+			w.step = r.replaceRule(w, append(need, vacated...))
 		} else {
 			rule := w.plan.Desired
 			rule.Actions, rule.Transforms = w.actions, w.transforms
@@ -98,7 +98,7 @@ func (r *rulePlanner) create(vacated []plan.StepID) {
 // stepsOf returns the steps of those rules of an index that overlap with a shape and fit, or, where there
 // are too many of them, one for all of the given steps.
 func (r *rulePlanner) stepsOf(x *overlap.Index, shape *overlap.Shape, in overlap.Span, all *draft.StepChain, fits func(o *ruleChange) bool) []plan.StepID {
-	few, complete := x.Some(shape, in, fewSteps, func(n int32) bool { return r.s.desired[n].step != "" && fits(&r.s.desired[n]) })
+	few, complete := x.FindSome(shape, in, fewSteps, func(n int32) bool { return r.s.desired[n].step != "" && fits(&r.s.desired[n]) })
 	if !complete {
 		return []plan.StepID{r.Joined(all)}
 	}
@@ -109,11 +109,11 @@ func (r *rulePlanner) stepsOf(x *overlap.Index, shape *overlap.Shape, in overlap
 	return out
 }
 
-// before returns the steps that come before a change of the default action: those that create the rules
+// stepsBeforeDefault returns the steps that come before a change of the default action: those that create the rules
 // of the member whose it is, or all where that is not known.
-func (r *rulePlanner) before() []plan.StepID {
+func (r *rulePlanner) stepsBeforeDefault() []plan.StepID {
 	of := r.L.Desired.DefaultOf.Object
-	if of.IsZero() || r.L.Live == nil || r.HandsOver() {
+	if of.IsZero() || r.L.Live == nil || r.IsHandingOver() {
 		return r.steps
 	}
 	var out []plan.StepID
@@ -175,8 +175,8 @@ func (r *rulePlanner) orderOf(shape *overlap.Shape) []plan.StepID {
 	return r.moved
 }
 
-// later emits the changes of actions that wait.
-func (r *rulePlanner) later() {
+// changeDelayedActions emits the changes of actions that wait.
+func (r *rulePlanner) changeDelayedActions() {
 	for i := range r.s.desired {
 		w := &r.s.desired[i]
 		if w.wait.For == "" {
@@ -222,21 +222,21 @@ func (r *rulePlanner) reorder() {
 		}
 	}
 	if len(now) > 0 {
-		r.push(now)
+		r.moveDeletedLast(now)
 		r.movers = overlap.NewIndex(movers, func(n int32) *overlap.Shape { return r.s.desired[n].shape })
 		r.moved = append(r.moved, r.prioritise("order", now, order.wait, append(slices.Clone(r.listener), after...)))
 		r.steps = append(r.steps, r.moved...)
 	}
 	if len(later) > 0 {
 		if len(now) == 0 {
-			r.push(later)
+			r.moveDeletedLast(later)
 		}
 		r.steps = append(r.steps, r.prioritise("switch-order", later, wait, append(afterLater, r.moved...)))
 	}
 }
 
-// push moves what is to be deleted now below everything, in order.
-func (r *rulePlanner) push(to map[plan.Address]int32) {
+// moveDeletedLast moves what is to be deleted now below everything, in order.
+func (r *rulePlanner) moveDeletedLast(to map[plan.Address]int32) {
 	p := int32(TopPriority)
 	for i := len(r.s.deleted) - 1; i >= 0; i-- {
 		if d := &r.s.deleted[i]; d.stays.For == "" {
@@ -276,7 +276,7 @@ func (r *rulePlanner) remove(middle []plan.StepID) (now []plan.StepID) {
 			after = append(after, middle...)
 		}
 		// What it covers would show.
-		covered, complete := r.s.goneIndex().Some(d.shape, overlap.Behind(i), fewSteps, func(n int32) bool {
+		covered, complete := r.s.goneIndex().FindSome(d.shape, overlap.Behind(i), fewSteps, func(n int32) bool {
 			o := &r.s.deleted[n]
 			return o.stays.For == "" && d.maybeOfOwner(o)
 		})
@@ -324,7 +324,7 @@ func (r *rulePlanner) retag() {
 			// change after all: a refused rule must not cost a call for each rule behind it.
 			after = append(slices.Clone(after), r.Joined(&r.created))
 		}
-		r.RetagBelow(r.L.LB.Live.ARN, r.address(w), want, live.Tags, after, r.blame(w))
+		r.RetagPart(r.L.LB.Live.ARN, r.address(w), want, live.Tags, after, r.blame(w))
 	}
 }
 
@@ -340,7 +340,7 @@ func (r *rulePlanner) report() {
 	for i := range r.s.desired {
 		w := &r.s.desired[i]
 		if wait := cmp.Or(w.wait, w.below); wait.For != "" && !w.plan.Held() {
-			r.WaitForTargets(w.plan.Desired.Origin, r.blame(w), fmt.Sprintf("a rule of port %d", r.L.Desired.Port), wait, !r.unchecked(w))
+			r.WaitForTargets(w.plan.Desired.Origin, r.blame(w), fmt.Sprintf("a rule of port %d", r.L.Desired.Port), wait, !r.waitsForUnchecked(w))
 		}
 	}
 }
@@ -354,9 +354,9 @@ func (r *rulePlanner) forwards(arn string) bool {
 	})
 }
 
-// unchecked reports whether a rule waits for nothing but targets that AWS does not check, because nothing forwards to their
-// target group.
-func (r *rulePlanner) unchecked(w *ruleChange) bool {
+// waitsForUnchecked reports whether a rule waits for nothing but targets that AWS does not check, because nothing
+// forwards to their target group.
+func (r *rulePlanner) waitsForUnchecked(w *ruleChange) bool {
 	f := equal.ForwardOf(w.plan.Desired.Actions)
 	if f == nil {
 		return false

@@ -196,7 +196,7 @@ func (sg *SecurityGroups) reportRevoked(live *observed.SecurityGroup, revoke []m
 	}
 	var foreign []string
 	for _, r := range revoke {
-		if !sg.makes(r, ports) {
+		if !sg.mayBeOwn(r, ports) {
 			foreign = append(foreign, ruleText(r))
 		}
 	}
@@ -210,10 +210,10 @@ func (sg *SecurityGroups) reportRevoked(live *observed.SecurityGroup, revoke []m
 	})
 }
 
-// makes reports whether the controller may have made a rule. Its own have no description, and admit clients to one
+// mayBeOwn reports whether the controller may have made a rule. Its own have no description, and admit clients to one
 // port of a listener, or, for a network load balancer, messages about the size of packets. After a change that was
 // cut short the listener may be missing.
-func (sg *SecurityGroups) makes(r model.IngressRule, ports map[int32]bool) bool {
+func (sg *SecurityGroups) mayBeOwn(r model.IngressRule, ports map[int32]bool) bool {
 	network := sg.LB.Desired.Type == model.Network
 	switch {
 	case r.Group != "" || r.Description != "":
@@ -230,12 +230,12 @@ func isICMP(r model.IngressRule) bool { return r.Protocol == "icmp" || r.Protoco
 // opensKept reports whether a rule opens the port of a live listener that stays although it is not desired.
 func (sg *SecurityGroups) opensKept(r model.IngressRule) bool {
 	return slices.ContainsFunc(sg.LB.Listeners, func(l resolved.Listener) bool {
-		return !l.Make && l.Live != nil && r.From == l.Live.Port && r.To == l.Live.Port && carries(l.Live.Protocol, r.Protocol)
+		return !l.Make && l.Live != nil && r.From == l.Live.Port && r.To == l.Live.Port && carriesProtocol(l.Live.Protocol, r.Protocol)
 	})
 }
 
-// carries reports whether the clients of a listener's protocol come by a protocol of rules.
-func carries(listener, rule string) bool {
+// carriesProtocol reports whether the clients of a listener's protocol come by a protocol of rules.
+func carriesProtocol(listener, rule string) bool {
 	switch listener {
 	case "UDP", "QUIC":
 		return rule == "udp"

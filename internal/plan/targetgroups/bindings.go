@@ -44,7 +44,7 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 			return nil
 		}
 		put.Existing = &model.Binding{Namespace: live.Namespace, Name: live.Name}
-		verb, why = plan.Update, gp.HandedFrom(len(put.Without) > 0, "the binding differs")
+		verb, why = plan.Update, gp.HandoverReason(len(put.Without) > 0, "the binding differs")
 	}
 	return []plan.StepID{gp.Add(plan.Step{
 		ID: plan.NewStepID("bind", a), Address: a, Verb: verb, Do: put, Why: why, After: after, Blames: w.Members,

@@ -107,13 +107,13 @@ func (r *Removal) remove(g observed.TargetGroup, bindings []*observed.Binding, a
 			r.waitToDelete(g, s.Wait)
 		}
 		if !s.Waits() {
-			r.gaveUp(g, "binding "+h.Namespace+"/"+h.Name+" does not deregister its targets", durations.LongestWait)
+			r.reportGaveUp(g, "binding "+h.Namespace+"/"+h.Name+" does not deregister its targets", durations.LongestWait)
 		}
 	}
 	if len(bindings) == 0 && drain {
 		s.Wait = propagated
 		if !s.Waits() {
-			s.Wait = r.drains(g)
+			s.Wait = r.drainWait(g)
 		}
 	}
 	r.Add(s)
@@ -139,8 +139,8 @@ func (r *Removal) removeALB(g observed.TargetGroup, after []plan.StepID) {
 	r.remove(g, nil, gone, false)
 }
 
-// drains is for what the deletion of a target group waits while its targets keep connections.
-func (r *Removal) drains(g observed.TargetGroup) plan.Wait {
+// drainWait is for what the deletion of a target group waits while its targets keep connections.
+func (r *Removal) drainWait(g observed.TargetGroup) plan.Wait {
 	health, asked := r.Have.Facts.Health[g.ARN]
 	if f := r.Unavailable(model.AskHealth{ARN: g.ARN}); f != nil {
 		wait := r.Wait("drain "+g.ARN, "the state of its targets", drainDeadline(g.Attributes))
@@ -161,7 +161,7 @@ func (r *Removal) drains(g observed.TargetGroup) plan.Wait {
 	deadline := drainDeadline(g.Attributes)
 	wait := r.Wait("drain "+g.ARN, plan.Counted(n, "target")+" to drain", deadline)
 	if wait.For == "" {
-		r.gaveUp(g, plan.Counted(n, "target")+" still drain", deadline)
+		r.reportGaveUp(g, plan.Counted(n, "target")+" still drain", deadline)
 		return wait
 	}
 	reported := wait
@@ -184,8 +184,8 @@ func (r *Removal) waitToDelete(g observed.TargetGroup, wait plan.Wait) {
 	}
 }
 
-// gaveUp reports that a target group is deleted although something has not come to its end.
-func (r *Removal) gaveUp(g observed.TargetGroup, what string, deadline time.Duration) {
+// reportGaveUp reports that a target group is deleted although something has not come to its end.
+func (r *Removal) reportGaveUp(g observed.TargetGroup, what string, deadline time.Duration) {
 	for _, m := range r.BlameOwners(g.ARN) {
 		r.Found.Add(finding.Finding{
 			Object: m, Reason: finding.WaitExpired, Severity: finding.Warning,

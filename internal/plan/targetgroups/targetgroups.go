@@ -68,7 +68,7 @@ func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.
 		if w.Type == model.ALBTargets && w.LoadBalancer == "" {
 			continue // made with what leads to it
 		}
-		if !gp.Makes(w) {
+		if !gp.IsPlanned(w) {
 			continue
 		}
 		ready := gp.PlanTargetGroup(w, lb, groups)
@@ -88,12 +88,14 @@ func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.
 	return done
 }
 
-// Makes reports whether the plan brings a group about: not if only held rules would use it.
-func (gp *Planner) Makes(w model.TargetGroup) bool { return gp.used(w) || gp.GroupARN[w.ID] != "" }
+// IsPlanned reports whether the plan brings a group about: not if only held rules would use it.
+func (gp *Planner) IsPlanned(w model.TargetGroup) bool {
+	return gp.isUsed(w) || gp.GroupARN[w.ID] != ""
+}
 
-// used reports whether something forwards to the group that is not held, or the group stands for
+// isUsed reports whether something forwards to the group that is not held, or the group stands for
 // itself: a rule that was dropped because another covers it may have asked for it.
-func (gp *Planner) used(w model.TargetGroup) bool {
+func (gp *Planner) isUsed(w model.TargetGroup) bool {
 	if gp.forwarded == nil {
 		gp.noteForwards(gp.LB.Listeners)
 	}

@@ -44,7 +44,7 @@ func sameAnnotations(a, b *elbv2.TargetGroupBinding) bool {
 func Checkpoint(endpoints []Endpoint, spec elbv2.TargetGroupBindingSpec) (string, error) {
 	stamps := make([]string, len(endpoints))
 	for i, e := range endpoints {
-		stamps[i] = e.stamped()
+		stamps[i] = e.identityWithTime()
 	}
 	slices.Sort(stamps)
 	return joinDigests(digest([]byte(strings.Join(stamps, ","))), spec)

@@ -80,7 +80,7 @@ func Ask(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) Demand 
 		seen[e.Pod.Name] = true
 		node, ok := cluster.Get[*corev1.Node](v, cluster.KindNode, "", e.Pod.Spec.NodeName)
 		if !ok {
-			d.lose(b, fmt.Sprintf("node %q of pod %s does not exist", e.Pod.Spec.NodeName, e.Pod.Name))
+			d.addUnknownENI(b, fmt.Sprintf("node %q of pod %s does not exist", e.Pod.Spec.NodeName, e.Pod.Name))
 			continue
 		}
 		places, hasOne := podPlaces(e, node)
@@ -88,7 +88,7 @@ func Ask(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) Demand 
 			continue
 		}
 		if len(places) == 0 {
-			d.lose(b, fmt.Sprintf("node %s of pod %s is not an EC2 instance", node.Name, e.Pod.Name))
+			d.addUnknownENI(b, fmt.Sprintf("node %s of pod %s is not an EC2 instance", node.Name, e.Pod.Name))
 			continue
 		}
 		if !known || named {
@@ -107,7 +107,7 @@ func namesPorts(b *elbv2.TargetGroupBinding) bool {
 	})
 }
 
-func (d *Demand) lose(b *elbv2.TargetGroupBinding, why string) {
+func (d *Demand) addUnknownENI(b *elbv2.TargetGroupBinding, why string) {
 	d.Lost = true
 	d.Findings.Add(finding.Finding{
 		Object: Ref(b), Field: "spec.networking", Reason: finding.EndpointGroupUnclear, Severity: finding.Error,

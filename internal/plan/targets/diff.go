@@ -27,8 +27,8 @@ type Diff struct {
 // Empty reports whether every endpoint is registered and nothing else is.
 func (d Diff) Empty() bool { return len(d.Register) == 0 && len(d.Deregister) == 0 && len(d.Over) == 0 }
 
-// Stay returns the targets that are endpoints.
-func (d Diff) Stay() []*observed.Target {
+// Staying returns the targets that are endpoints.
+func (d Diff) Staying() []*observed.Target {
 	if len(d.Matched) == 0 {
 		return d.Nodes
 	}

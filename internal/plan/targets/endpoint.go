@@ -60,9 +60,9 @@ func identity(id string, port int32, server string) string {
 	return out
 }
 
-// stamped returns the identity with the creation time in milliseconds, so that a pod that comes back
+// identityWithTime returns the identity with the creation time in milliseconds, so that a pod that comes back
 // with the address of another is a new endpoint.
-func (e Endpoint) stamped() string {
+func (e Endpoint) identityWithTime() string {
 	var at int64
 	switch {
 	case e.Pod != nil:
@@ -119,9 +119,9 @@ func (r Resolution) Endpoints() []Endpoint {
 	return r.endpoints
 }
 
-// blind records that the endpoints are unknown. An empty answer counts as desired state only where
+// setUnknown records that the endpoints are unknown. An empty answer counts as desired state only where
 // it can be intended.
-func (r *Resolution) blind(b *elbv2.TargetGroupBinding, message, fix string) {
+func (r *Resolution) setUnknown(b *elbv2.TargetGroupBinding, message, fix string) {
 	r.Blind = true
 	r.Findings.Add(finding.Finding{
 		Object: Ref(b), Field: "spec.serviceRef", Reason: finding.RemovalNotTrusted, Severity: finding.Error,

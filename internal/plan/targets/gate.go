@@ -61,9 +61,9 @@ func ConditionOf(t *observed.Target, shown Condition) Condition {
 	return Condition{corev1.ConditionFalse, t.Reason, t.Description}
 }
 
-// Shown returns the condition that the pod has, with the time of its last change of status; false
+// CurrentCondition returns the condition that the pod has, with the time of its last change of status; false
 // if it has none of that type.
-func Shown(p *corev1.Pod, gate corev1.PodConditionType) (Condition, time.Time, bool) {
+func CurrentCondition(p *corev1.Pod, gate corev1.PodConditionType) (Condition, time.Time, bool) {
 	for _, c := range p.Status.Conditions {
 		if c.Type == gate {
 			return Condition{c.Status, c.Reason, c.Message}, c.LastTransitionTime.Time, true
@@ -75,19 +75,19 @@ func Shown(p *corev1.Pod, gate corev1.PodConditionType) (Condition, time.Time, b
 // ContainersReady returns since when the containers of a pod have been ready; false if they are
 // not.
 func ContainersReady(p *corev1.Pod) (time.Time, bool) {
-	_, since, _ := Shown(p, corev1.ContainersReady)
+	_, since, _ := CurrentCondition(p, corev1.ContainersReady)
 	return since, podCondition(p, corev1.ContainersReady) == corev1.ConditionTrue
 }
 
-// Waiting reports whether a pod of the endpoints has the gate's condition and it is not true. A
+// AnyWaiting reports whether a pod of the endpoints has the gate's condition and it is not true. A
 // gate without a condition does not count: the endpoint may have been registered before the gate
 // was seen.
-func Waiting(endpoints []Endpoint, gate corev1.PodConditionType) bool {
+func AnyWaiting(endpoints []Endpoint, gate corev1.PodConditionType) bool {
 	for _, e := range endpoints {
 		if e.Pod == nil {
 			continue
 		}
-		if c, _, ok := Shown(e.Pod, gate); ok && c.Status != corev1.ConditionTrue {
+		if c, _, ok := CurrentCondition(e.Pod, gate); ok && c.Status != corev1.ConditionTrue {
 			return true
 		}
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Gone returns the registered targets that belong to nothing a binding of the namespace may
+// GoneTargets returns the registered targets that belong to nothing a binding of the namespace may
 // register: an address that no pod of the namespace holds any more, or that was given to a newer pod
 // of another namespace, and an instance that is not a node any more. A VPC gives an address to
 // another pod about half a minute after its pod is gone, so these targets must not stay, whatever
 // else is unknown. The view records what it was asked for, so a pod that ends triggers another run.
-func Gone(v *cluster.View, namespace string, registered []*observed.Target) []*observed.Target {
+func GoneTargets(v *cluster.View, namespace string, registered []*observed.Target) []*observed.Target {
 	var instances map[string]bool
 	return slices.DeleteFunc(slices.Clone(registered), func(t *observed.Target) bool {
 		switch _, err := netip.ParseAddr(t.ID); {

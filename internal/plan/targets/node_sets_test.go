@@ -124,7 +124,7 @@ func someTargets(r *rand.Rand, endpoints []Endpoint) []*observed.Target {
 func nodeDiffText(d Diff) string {
 	var b strings.Builder
 	var stay []string
-	for _, t := range d.Stay() {
+	for _, t := range d.Staying() {
 		stay = append(stay, IdentityOf(t)+" "+t.State)
 	}
 	slices.Sort(stay)

@@ -49,7 +49,7 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 	}
 	nodes := o.Nodes.list(v)
 	if len(nodes) == 0 {
-		r.blind(b, "the cluster has no node at all; registered instances stay registered", "check the API server; AWS deregisters instances once they are terminated")
+		r.setUnknown(b, "the cluster has no node at all; registered instances stay registered", "check the API server; AWS deregisters instances once they are terminated")
 		return
 	}
 	set := o.Nodes.set(b.Spec.NodeSelector, selector, nodes)

@@ -74,7 +74,7 @@ func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Se
 			message = fmt.Sprintf("Service %s/%s is of type %q, for which Kubernetes keeps no EndpointSlices", svc.Namespace, svc.Name, svc.Spec.Type)
 			fix = "change the type of the Service, or use another Service as backend"
 		}
-		r.blind(b, message+"; registered addresses stay registered while their pods exist", fix)
+		r.setUnknown(b, message+"; registered addresses stay registered while their pods exist", fix)
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(s *discoveryv1.EndpointSlice) bool { return s.AddressType != family })
 }

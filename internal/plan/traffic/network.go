@@ -71,7 +71,7 @@ func (t *Traffic) AfterRegistration(l *resolved.Listener) ([]model.Action, plan.
 	deadline := t.TargetsDeadline(pending)
 	wait := t.Wait(draft.WaitKey("register", fmt.Sprint(l.Desired.Port), plan.ActionsText(l.Defaults)), "targets in "+plan.RefTexts(pending), deadline)
 	if wait.For == "" {
-		t.Expired(l.Desired.DefaultOf, l.Desired.Members, fmt.Sprintf("default action of port %d", l.Desired.Port), pending, deadline)
+		t.ReportExpired(l.Desired.DefaultOf, l.Desired.Members, fmt.Sprintf("default action of port %d", l.Desired.Port), pending, deadline)
 		return l.Defaults, plan.Wait{}
 	}
 	return l.Live.Default, wait

@@ -144,7 +144,7 @@ func (t *Traffic) ShiftDefault(l *resolved.Listener) ([]model.Action, plan.Wait)
 	deadline := t.TargetsDeadline(pending)
 	wait := t.Wait(draft.WaitKey("default", fmt.Sprint(l.Desired.Port), plan.ActionsText(l.Defaults)), "healthy targets in "+plan.RefTexts(pending), deadline)
 	if wait.For == "" {
-		t.Expired(l.Desired.DefaultOf, l.Desired.Members, what, pending, deadline)
+		t.ReportExpired(l.Desired.DefaultOf, l.Desired.Members, what, pending, deadline)
 		return l.Defaults, plan.Wait{}
 	}
 	return now, wait

@@ -19,7 +19,7 @@ func (p *process) loadMemberships() {
 		return
 	}
 	gone := p.memberships.Load(p.ctx, p.harness.owners(), func(cluster.Ref) bool { return true })
-	for _, id := range ownership.Left(p.k8s.View(), gone) {
+	for _, id := range ownership.DepartedStacks(p.k8s.View(), gone) {
 		p.queue.add(key{stack: id}, time.Now())
 	}
 }

@@ -424,7 +424,7 @@ func (p *process) run(k key) (time.Duration, error) {
 	}
 	if err == nil {
 		err = out.Err
-		if out.Over() {
+		if out.IsOver() {
 			p.stacks.Gone(k.stack)
 		}
 	}

@@ -73,7 +73,7 @@ func (p *process) work(workers int) (stop func()) {
 func (p *process) Prepare(ctx context.Context) []model.StackID {
 	p.checkpoints.Load(ctx)
 	gone := p.memberships.Load(ctx, p.harness.owners(), func(cluster.Ref) bool { return true })
-	return ownership.Left(p.k8s.View(), gone)
+	return ownership.DepartedStacks(p.k8s.View(), gone)
 }
 
 // stored is a store in memory seen as a source of events.

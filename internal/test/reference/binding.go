@@ -32,7 +32,7 @@ func (d bindings) synthesize() error {
 	labels := naming.StackLabels(d.stack)
 	have := map[string]*elbv2.TargetGroupBinding{}
 	for _, obj := range d.Objects.All(cluster.KindBinding) {
-		if b, ok := obj.(*elbv2.TargetGroupBinding); ok && naming.Carries(b.Labels, labels) {
+		if b, ok := obj.(*elbv2.TargetGroupBinding); ok && naming.HasAll(b.Labels, labels) {
 			have[b.Spec.TargetGroupARN] = b
 		}
 	}

@@ -35,7 +35,7 @@ func (d *deploy) tagsOf(arns []string) (map[string]map[string]string, error) {
 
 // found reports whether tags are those by which resources of the stack are found.
 func (d *deploy) found(tags map[string]string) bool {
-	return naming.Carries(tags, naming.StackTags(d.Cluster, d.stack))
+	return naming.HasAll(tags, naming.StackTags(d.Cluster, d.stack))
 }
 
 // difference is what is added to tags and which keys are removed. Tags that the controller does not know are removed.

@@ -233,7 +233,7 @@ func (r *rights) ownersOfGroup(arn string) []finding.Ref {
 		}
 	}
 	if len(out) == 0 {
-		parts, _ := naming.PartsOf(id)
+		parts, _ := naming.GatewayTargetGroupPartsOf(id)
 		out = parts.Routes
 	}
 	r.owners[arn] = out
@@ -281,7 +281,7 @@ func (r *rights) targets(actions []model.Action) {
 func (r *rights) mayForward(arn string) (finding.Ref, bool) {
 	owners := r.ownersOfGroup(arn)
 	g := r.targetGroup(arn)
-	parts, ok := naming.PartsOf(g.ResourceID)
+	parts, ok := naming.GatewayTargetGroupPartsOf(g.ResourceID)
 	bound := false
 	for _, b := range r.have.Bindings {
 		// Tenants may write bindings with the labels of the stack. The target group is for a Service that its id may mean.

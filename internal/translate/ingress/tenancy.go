@@ -131,7 +131,7 @@ func (t hostBuilder) hostClaims() []*hostClaim {
 // against returns the claim of another namespace that a use of a host is in conflict with, nil if there
 // is none.
 func (o *hostOwners) against(namespace, host string) *hostClaim {
-	meets := func(c *hostClaim) bool { return c.namespace != namespace && overlap.HostsMeet(c.host, host) }
+	meets := func(c *hostClaim) bool { return c.namespace != namespace && overlap.HostsOverlap(c.host, host) }
 	others := o.wild
 	switch c := o.exact[host]; {
 	case isWild(host):
