@@ -29,7 +29,7 @@ func (c Config) validateAccelerator(_ context.Context, r Request) (Answer, error
 	if err != nil {
 		return Answer{}, err
 	}
-	if !c.Accelerator.Served || !c.watched(r.Namespace) || ga.DeletionTimestamp != nil {
+	if !c.Accelerator.Served || !c.isWatched(r.Namespace) || ga.DeletionTimestamp != nil {
 		return Answer{}, nil
 	}
 	found := c.violations(ga)
@@ -43,7 +43,7 @@ func (c Config) validateAccelerator(_ context.Context, r Request) (Answer, error
 		}
 		found = append(rules.Added(c.violations(old), found), rules.Changes(old, ga)...)
 	}
-	return answerTo(found), nil
+	return answerForViolations(found), nil
 }
 
 func acceleratorOf(r Request, raw []byte) (*aga.GlobalAccelerator, error) {
@@ -59,8 +59,8 @@ func (c Config) violations(ga *aga.GlobalAccelerator) []rules.Violation {
 	return rules.Find(rules.Subject{Spec: &ga.Spec, Namespace: ga.Namespace, Region: c.Accelerator.Region})
 }
 
-// answerTo denies for the first violation that is no advice, and warns of the others.
-func answerTo(found []rules.Violation) (out Answer) {
+// answerForViolations denies for the first violation that is no advice, and warns of the others.
+func answerForViolations(found []rules.Violation) (out Answer) {
 	left := 0
 	for _, v := range found {
 		switch {

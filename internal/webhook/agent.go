@@ -93,11 +93,11 @@ func InjectAgent(pod *corev1.Pod, cfg v1beta1.ALBTargetControlConfigSpec) ([]Cha
 	if err != nil {
 		return nil, err
 	}
-	mark := set("/metadata/annotations/"+pointer(agentInjected), "true")
+	mark := setChange("/metadata/annotations/"+escapePointer(agentInjected), "true")
 	if len(pod.Annotations) == 0 {
-		mark = set("/metadata/annotations", map[string]string{agentInjected: "true"})
+		mark = setChange("/metadata/annotations", map[string]string{agentInjected: "true"})
 	}
-	return []Change{set("/spec/containers/-", agent), mark}, nil
+	return []Change{setChange("/spec/containers/-", agent), mark}, nil
 }
 
 // agentSetting is a setting of the agent: the annotation that overrides it, its environment
@@ -118,7 +118,7 @@ func agentContainer(annotations map[string]string, cfg v1beta1.ALBTargetControlC
 		{"data-address", "TARGET_CONTROL_DATA_ADDRESS", cfg.DataAddress, literalAddress, true},
 		{"control-address", "TARGET_CONTROL_CONTROL_ADDRESS", cfg.ControlAddress, literalAddress, true},
 		{"destination-address", "TARGET_CONTROL_DESTINATION_ADDRESS", cfg.DestinationAddress, literalAddress, true},
-		{"max-concurrency", "TARGET_CONTROL_MAX_CONCURRENCY", strconv.Itoa(int(concurrency)), upToThousand, true},
+		{"max-concurrency", "TARGET_CONTROL_MAX_CONCURRENCY", strconv.Itoa(int(concurrency)), checkUpToThousand, true},
 		{"tls-cert-path", "TARGET_CONTROL_TLS_CERT_PATH", text(cfg.TLSCertPath), nil, false},
 		{"tls-key-path", "TARGET_CONTROL_TLS_KEY_PATH", text(cfg.TLSKeyPath), nil, false},
 		{"tls-security-policy", "TARGET_CONTROL_TLS_SECURITY_POLICY", text(cfg.TLSSecurityPolicy), nil, false},
@@ -203,7 +203,7 @@ func portOf(address string) (int32, error) {
 	return int32(n), nil
 }
 
-func upToThousand(s string) error {
+func checkUpToThousand(s string) error {
 	if n, err := strconv.Atoi(s); err != nil || n < 0 || n > 1000 {
 		return errors.New("is not a number from 0 to 1000")
 	}

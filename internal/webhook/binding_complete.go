@@ -34,8 +34,8 @@ func (c Config) completeBinding(_ context.Context, r Request) (Answer, error) {
 // restoreARN changes nothing where the update names another target group; the validation denies that.
 func restoreARN(b, old *v1beta1.TargetGroupBinding) Answer {
 	was, name := old.Spec.TargetGroupARN, b.Spec.TargetGroupName
-	if b.Spec.TargetGroupARN != "" || was == "" || name == "" || name != old.Spec.TargetGroupName && name != nameIn(was) {
+	if b.Spec.TargetGroupARN != "" || was == "" || name == "" || name != old.Spec.TargetGroupName && name != nameFromARN(was) {
 		return Answer{}
 	}
-	return Answer{Changes: []Change{set("/spec/targetGroupARN", was)}}
+	return Answer{Changes: []Change{setChange("/spec/targetGroupARN", was)}}
 }

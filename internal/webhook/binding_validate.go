@@ -39,10 +39,10 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 		return deny(checkRequired, "spec: either targetGroupARN or targetGroupName must be given"), nil
 	}
 	if old != nil {
-		if changed := immutable(b, old); len(changed) > 0 {
+		if changed := changedImmutableFields(b, old); len(changed) > 0 {
 			return deny(checkImmutable, "may not be changed: %s", strings.Join(changed, ", ")), nil
 		}
-		if misnamed(b) && b.Spec.TargetGroupName != old.Spec.TargetGroupName {
+		if hasContradictingName(b) && b.Spec.TargetGroupName != old.Spec.TargetGroupName {
 			return deny(checkImmutable, "spec.targetGroupName: %s is not the name of %s, and the target group may not be changed", b.Spec.TargetGroupName, b.Spec.TargetGroupARN), nil
 		}
 	}
@@ -54,7 +54,7 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 			return a, nil
 		}
 	}
-	if other, err := c.conflicting(b); err != nil {
+	if other, err := c.conflictingBinding(b); err != nil {
 		return Answer{}, err
 	} else if other != nil {
 		return deny(checkExisting, "spec.targetGroupARN: target group %s is bound by TargetGroupBinding %s/%s already; both need multiClusterTargetGroup to share it",
@@ -63,22 +63,22 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 	if old != nil {
 		return Answer{}, nil
 	}
-	out := alone(b)
-	if misnamed(b) {
+	out := validateAlone(b)
+	if hasContradictingName(b) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("spec.targetGroupName: %s is not the name of %s, which counts", b.Spec.TargetGroupName, b.Spec.TargetGroupARN))
 	}
 	return out, nil
 }
 
-// misnamed reports whether a binding has both an ARN and a name, and the name, which is then
+// hasContradictingName reports whether a binding has both an ARN and a name, and the name, which is then
 // ignored, is that of another target group.
-func misnamed(b *v1beta1.TargetGroupBinding) bool {
-	of := nameIn(b.Spec.TargetGroupARN)
+func hasContradictingName(b *v1beta1.TargetGroupBinding) bool {
+	of := nameFromARN(b.Spec.TargetGroupARN)
 	return of != "" && b.Spec.TargetGroupName != "" && b.Spec.TargetGroupName != of
 }
 
-// nameIn returns the name of the target group of an ARN, "" if it is no such ARN.
-func nameIn(arn string) string {
+// nameFromARN returns the name of the target group of an ARN, "" if it is no such ARN.
+func nameFromARN(arn string) string {
 	_, of, _ := strings.Cut(arn, ":targetgroup/")
 	if name, _, whole := strings.Cut(of, "/"); whole {
 		return name
@@ -86,9 +86,9 @@ func nameIn(arn string) string {
 	return ""
 }
 
-// immutable lists the fields that an update must not change. What was left open may be filled in: the controller does so,
-// and compares the values with AWS.
-func immutable(b, old *v1beta1.TargetGroupBinding) []string {
+// changedImmutableFields lists the fields that an update must not change. What was left open may be filled in: the
+// controller does so, and compares the values with AWS.
+func changedImmutableFields(b, old *v1beta1.TargetGroupBinding) []string {
 	var out []string
 	changed := func(field string, was, is string) {
 		if was != "" && was != is {
@@ -110,9 +110,10 @@ func fieldText[T ~string](v *T) string {
 	return string(*v)
 }
 
-// conflicting finds another binding that must not share the target group with this one. A name alone is not compared: there may
-// be no target group of that name, and whoever writes it first must not keep others from one. The controller does that.
-func (c Config) conflicting(b *v1beta1.TargetGroupBinding) (*v1beta1.TargetGroupBinding, error) {
+// conflictingBinding finds another binding that must not share the target group with this one. A name alone is not
+// compared: there may be no target group of that name, and whoever writes it first must not keep others from one. The
+// controller does that.
+func (c Config) conflictingBinding(b *v1beta1.TargetGroupBinding) (*v1beta1.TargetGroupBinding, error) {
 	if b.Spec.TargetGroupARN == "" {
 		return nil, nil
 	}
@@ -137,8 +138,8 @@ func assumedRole(b *v1beta1.TargetGroupBinding) Answer {
 	return Answer{}
 }
 
-// alone checks a new binding by itself.
-func alone(b *v1beta1.TargetGroupBinding) Answer {
+// validateAlone checks a new binding by itself.
+func validateAlone(b *v1beta1.TargetGroupBinding) Answer {
 	s := b.Spec
 	if s.VpcID != "" && !vpcID.MatchString(s.VpcID) {
 		return deny(checkVPC, "spec.vpcID: %q is not the id of a VPC", s.VpcID)

@@ -79,8 +79,10 @@ type AgentConfigs interface {
 	AgentConfig(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error)
 }
 
-// watched reports whether objects of the namespace are served.
-func (c Config) watched(namespace string) bool { return c.Namespace == "" || c.Namespace == namespace }
+// isWatched reports whether objects of the namespace are served.
+func (c Config) isWatched(namespace string) bool {
+	return c.Namespace == "" || c.Namespace == namespace
+}
 
 // Endpoint is a path with its handler.
 type Endpoint struct {

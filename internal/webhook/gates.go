@@ -25,7 +25,7 @@ func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 	if err := decode(r.Object, pod); err != nil {
 		return Answer{}, err
 	}
-	if !c.ReadinessGates || !c.watched(r.Namespace) || r.Operation != admissionv1.Create {
+	if !c.ReadinessGates || !c.isWatched(r.Namespace) || r.Operation != admissionv1.Create {
 		return Answer{}, nil
 	}
 	v := cluster.NewView(c.Source)
@@ -78,5 +78,5 @@ func InjectGates(pod *corev1.Pod, want []corev1.PodConditionType) []Change {
 	if slices.Equal(gates, pod.Spec.ReadinessGates) {
 		return nil
 	}
-	return []Change{set("/spec/readinessGates", gates)}
+	return []Change{setChange("/spec/readinessGates", gates)}
 }

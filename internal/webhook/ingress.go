@@ -50,10 +50,10 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	if !c.watched(r.Namespace) || ing.DeletionTimestamp != nil || old != nil && sameContent(ing, old) {
+	if !c.isWatched(r.Namespace) || ing.DeletionTimestamp != nil || old != nil && sameContent(ing, old) {
 		return Answer{}, nil
 	}
-	v := cluster.NewView(propose(c.Source, ing))
+	v := cluster.NewView(withProposed(c.Source, ing))
 	found := c.findings(v, ing)
 	served := c.Ingress.MayServe(v, ing)
 	before := old != nil && c.Ingress.MayServe(v, old)
@@ -71,7 +71,7 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 	if text := refusals(found, checkClass); text != "" {
 		return refuse(checkClass, text)
 	}
-	if c.DenyClassAnnotation && c.ourClass(ing) && (old == nil || !c.ourClass(old)) {
+	if c.DenyClassAnnotation && c.isOwnClass(ing) && (old == nil || !c.isOwnClass(old)) {
 		return refuse(checkClassAnnotation, "new usage of `"+classAnnotation+"` annotation is forbidden")
 	}
 	if group, ok := ing.Annotations[groupAnnotation]; c.DenyGroupName && ok {
@@ -86,7 +86,7 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 	// Without its class the Ingress may belong to another controller; the translation finds out
 	// whether it has been ours.
 	if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.IngressClassInvalid }) {
-		found = append(found, ofPaths(ing)...).Sorted()
+		found = append(found, pathFindings(ing)...).Sorted()
 	}
 	if text := refusals(found, checkConditions); text != "" {
 		return refuse(checkConditions, text)
@@ -175,15 +175,15 @@ func reported(ing *networkingv1.Ingress) map[string]string {
 	return out
 }
 
-// ourClass reports whether the class annotation makes the Ingress ours.
-func (c Config) ourClass(ing *networkingv1.Ingress) bool {
+// isOwnClass reports whether the class annotation makes the Ingress ours.
+func (c Config) isOwnClass(ing *networkingv1.Ingress) bool {
 	class, ok := ing.Annotations[classAnnotation]
 	return ok && (class == c.IngressClass || c.IngressClass == "" && class == anyClass)
 }
 
-// ofPaths returns the findings about paths that deny an Ingress. The translation makes the same,
+// pathFindings returns the findings about paths that deny an Ingress. The translation makes the same,
 // unless it stops before the paths because the Ingress is held for another reason.
-func ofPaths(ing *networkingv1.Ingress) finding.List {
+func pathFindings(ing *networkingv1.Ingress) finding.List {
 	ref := finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
 	reported := settings.ParseIngress(ing.Annotations, ref)
 	var out finding.List

@@ -15,7 +15,7 @@ type proposed struct {
 	obj cluster.Object
 }
 
-func propose(src cluster.Source, obj cluster.Object) proposed {
+func withProposed(src cluster.Source, obj cluster.Object) proposed {
 	return proposed{src, cluster.RefOf(obj), obj}
 }
 

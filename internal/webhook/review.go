@@ -45,11 +45,11 @@ type Change struct {
 	Value any    `json:"value"`
 }
 
-// set adds or replaces a member, or adds an item where the path ends in "/-".
-func set(path string, value any) Change { return Change{Op: "add", Path: path, Value: value} }
+// setChange adds or replaces a member, or adds an item where the path ends in "/-".
+func setChange(path string, value any) Change { return Change{Op: "add", Path: path, Value: value} }
 
-// pointer escapes a key for use in a path.
-func pointer(key string) string {
+// escapePointer escapes a key for use in a path.
+func escapePointer(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 

@@ -74,7 +74,7 @@ func hasVariable(con corev1.Container, name string) bool {
 
 func setVariable(path string, con corev1.Container, v corev1.EnvVar) Change {
 	if len(con.Env) == 0 {
-		return set(path, []corev1.EnvVar{v})
+		return setChange(path, []corev1.EnvVar{v})
 	}
-	return set(path+"/-", v)
+	return setChange(path+"/-", v)
 }

@@ -29,7 +29,7 @@ func (c Config) completeService(_ context.Context, r Request) (Answer, error) {
 		}
 		class = *old.Spec.LoadBalancerClass
 	}
-	return Answer{Changes: []Change{set("/spec/loadBalancerClass", class)}}, nil
+	return Answer{Changes: []Change{setChange("/spec/loadBalancerClass", class)}}, nil
 }
 
 func given(s *corev1.Service) bool {

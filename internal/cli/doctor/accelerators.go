@@ -41,7 +41,7 @@ func (d *doctor) accelerators(ctx context.Context, who checks.Identity) {
 		d.addUnchecked(area, warned, err, fix, "accelerators cannot be read: ")
 		return
 	}
-	d.usage(found.Usage)
+	d.checkUsage(found.Usage)
 	for _, a := range found.Slow {
 		d.addResult(area, warned, "see the AWS Health Dashboard; what was asked for takes effect when AWS has spread it", "accelerator %q has been in progress since %s: %s", a.Name, a.Since.UTC().Format(time.RFC3339), a.ARN)
 	}

@@ -208,14 +208,14 @@ func (d *doctor) quotas(ctx context.Context) {
 		d.addUnchecked(area, warned, err, fix, "quotas cannot be read: ")
 		return
 	}
-	d.usage(usage)
+	d.checkUsage(usage)
 	if unseen > 0 {
 		d.addResult(area, healthy, "", "%d load balancers and target groups were not looked at, so that the calls stay few", unseen)
 	}
 }
 
-// usage shows how much of quotas is in use.
-func (d *doctor) usage(list []checks.Usage) {
+// checkUsage shows how much of quotas is in use.
+func (d *doctor) checkUsage(list []checks.Usage) {
 	for _, u := range list {
 		result, fix := healthy, ""
 		switch {

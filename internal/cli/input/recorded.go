@@ -54,7 +54,7 @@ type (
 	}
 )
 
-func write[T any](in []T) ([]alternative, error) {
+func encodeAlternatives[T any](in []T) ([]alternative, error) {
 	var out []alternative
 	for _, v := range in {
 		kind := kindOf(v)
@@ -100,7 +100,7 @@ func kindOf(v any) string {
 	return ""
 }
 
-func as[T any](a alternative) (T, error) {
+func decodeAs[T any](a alternative) (T, error) {
 	var v T
 	err := json.Unmarshal(a.Value, &v)
 	return v, err
@@ -109,17 +109,17 @@ func as[T any](a alternative) (T, error) {
 func condition(a alternative) (model.Condition, error) {
 	switch a.Kind {
 	case "host-header":
-		return as[model.HostHeader](a)
+		return decodeAs[model.HostHeader](a)
 	case "path-pattern":
-		return as[model.PathPattern](a)
+		return decodeAs[model.PathPattern](a)
 	case "http-header":
-		return as[model.HTTPHeader](a)
+		return decodeAs[model.HTTPHeader](a)
 	case "http-request-method":
-		return as[model.RequestMethod](a)
+		return decodeAs[model.RequestMethod](a)
 	case "query-string":
-		return as[model.QueryString](a)
+		return decodeAs[model.QueryString](a)
 	case "source-ip":
-		return as[model.SourceIP](a)
+		return decodeAs[model.SourceIP](a)
 	}
 	return nil, fmt.Errorf("no condition is called %q", a.Kind)
 }
@@ -127,17 +127,17 @@ func condition(a alternative) (model.Condition, error) {
 func action(a alternative) (model.Action, error) {
 	switch a.Kind {
 	case "forward":
-		return as[model.Forward](a)
+		return decodeAs[model.Forward](a)
 	case "redirect":
-		return as[model.Redirect](a)
+		return decodeAs[model.Redirect](a)
 	case "fixed-response":
-		return as[model.FixedResponse](a)
+		return decodeAs[model.FixedResponse](a)
 	case "authenticate-oidc":
-		return as[model.AuthOIDC](a)
+		return decodeAs[model.AuthOIDC](a)
 	case "authenticate-cognito":
-		return as[model.AuthCognito](a)
+		return decodeAs[model.AuthCognito](a)
 	case "jwt-validation":
-		return as[model.ValidateJWT](a)
+		return decodeAs[model.ValidateJWT](a)
 	}
 	return nil, fmt.Errorf("no action is called %q", a.Kind)
 }
@@ -164,10 +164,10 @@ func record(s observed.Stack) (recordedStack, error) {
 	for _, lb := range s.LoadBalancers {
 		rlb := recordedLoadBalancer{LoadBalancer: lb}
 		for _, l := range lb.Listeners {
-			rl := recordedListener{Listener: l, Default: alternatives(write(l.Default))}
+			rl := recordedListener{Listener: l, Default: alternatives(encodeAlternatives(l.Default))}
 			for _, r := range l.Rules {
 				rl.Rules = append(rl.Rules, recordedRule{Rule: r,
-					Conditions: alternatives(write(r.Conditions)), Actions: alternatives(write(r.Actions))})
+					Conditions: alternatives(encodeAlternatives(r.Conditions)), Actions: alternatives(encodeAlternatives(r.Actions))})
 			}
 			rlb.Listeners = append(rlb.Listeners, rl)
 		}

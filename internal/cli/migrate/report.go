@@ -65,7 +65,7 @@ type Note struct {
 	Object   string `json:"object,omitempty"`
 	Field    string `json:"field,omitempty"`
 	Message  string `json:"message"`
-	// Fix is what to do about it.
+	// Fix is what to do about the note.
 	Fix string `json:"fix,omitempty"`
 }
 

@@ -70,7 +70,7 @@ func Requests(c *store.Call, in any) []iam.Request {
 		maps.Copy(keys, tags)
 		out = append(out, iam.Request{Action: Prefix(c.Service) + ":" + c.Operation, Resource: arn, Keys: keys})
 	}
-	return append(out, call.behind(tags)...)
+	return append(out, call.resourcesBehind(tags)...)
 }
 
 // keys returns the condition keys of a resource, those of the request left out.

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// behind returns the permissions that a service asks of the caller besides the action. Elastic Load Balancing
+// resourcesBehind returns the permissions that a service asks of the caller besides the action. Elastic Load Balancing
 // looks at the caller's network with the caller's rights. Where AWS does not document which call asks for
 // what, it is as public reports of denials show it:
 //
@@ -22,7 +22,7 @@ import (
 //     Service Authorization Reference
 //
 // For pools of addresses, certificates of IAM, private CAs and user pools it is an assumption.
-func (c call) behind(tags map[string]string) []iam.Request {
+func (c call) resourcesBehind(tags map[string]string) []iam.Request {
 	switch c.Service + ":" + c.Operation {
 	case "ec2:CreateSecurityGroup":
 		return c.tagged("ec2:CreateTags", tags, c.newSecurityGroup())

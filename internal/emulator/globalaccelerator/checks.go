@@ -38,7 +38,7 @@ func required(member string, given bool) error {
 	return nil
 }
 
-func short(member string, v *string) error {
+func shortText(member string, v *string) error {
 	if len(val(v)) > maxText {
 		return invalid(store.Unproven, "The parameter %s is longer than 255 characters", member)
 	}

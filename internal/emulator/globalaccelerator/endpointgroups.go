@@ -37,7 +37,7 @@ func (s endpointGroups) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpoint
 		return nil, err
 	}
 	region := val(in.EndpointGroupRegion)
-	if err := first(required("EndpointGroupRegion", region != ""), short("EndpointGroupRegion", &region), checkRegion(s.w, region)); err != nil {
+	if err := first(required("EndpointGroupRegion", region != ""), shortText("EndpointGroupRegion", &region), checkRegion(s.w, region)); err != nil {
 		return nil, err
 	}
 	given := *in
@@ -105,7 +105,7 @@ func (s endpointGroups) set(c *store.Call, of part, in settings) error {
 	err := first(atMost("EndpointConfigurations", len(in.endpoints), maxEndpoints), atMost("PortOverrides", len(in.overrides), maxOverrides),
 		between("HealthCheckPort", in.checkPort, 1, maxPort), between("HealthCheckIntervalSeconds", in.checkInterval, 10, 30),
 		between("ThresholdCount", in.threshold, 1, 10), oneOf("HealthCheckProtocol", in.checkProtocol, in.checkProtocol.Values()),
-		short("HealthCheckPath", in.checkPath))
+		shortText("HealthCheckPath", in.checkPath))
 	if err != nil {
 		return err
 	}

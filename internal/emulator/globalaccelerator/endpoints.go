@@ -131,7 +131,7 @@ func (s endpoints) merged(c *store.Call, of part, in []types.EndpointConfigurati
 	given := map[string]bool{}
 	for _, e := range in {
 		id := val(e.EndpointId)
-		err := first(required("EndpointId", id != ""), short("EndpointId", &id), between("Weight", e.Weight, 0, 255))
+		err := first(required("EndpointId", id != ""), shortText("EndpointId", &id), between("Weight", e.Weight, 0, 255))
 		if err != nil {
 			return nil, err
 		}

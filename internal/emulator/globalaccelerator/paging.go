@@ -19,7 +19,7 @@ const (
 // so that items that are created or deleted between pages neither repeat nor hide others; within a page the order has
 // no meaning.
 func page[T any](w *store.Store, of string, items []T, key func(T) string, size *int32, token *string) ([]T, *string, error) {
-	if err := first(between("MaxResults", size, 1, pageMost), short("NextToken", token)); err != nil {
+	if err := first(between("MaxResults", size, 1, pageMost), shortText("NextToken", token)); err != nil {
 		return nil, nil, err
 	}
 	after := ""

@@ -97,7 +97,7 @@ func (s *Service) state(c *store.Call) *store.AcceleratorState {
 
 // accelerator finds an accelerator by its own ARN.
 func (s *Service) accelerator(c *store.Call, arn *string) (*store.Accelerator, error) {
-	if err := first(required("AcceleratorArn", arn != nil), short("AcceleratorArn", arn)); err != nil {
+	if err := first(required("AcceleratorArn", arn != nil), shortText("AcceleratorArn", arn)); err != nil {
 		return nil, err
 	}
 	if a := s.state(c).Accelerators[*arn]; a != nil {
@@ -108,7 +108,7 @@ func (s *Service) accelerator(c *store.Call, arn *string) (*store.Accelerator, e
 
 // listener finds a listener by its ARN.
 func (s *Service) listener(c *store.Call, arn *string) (*store.Accelerator, *store.AcceleratorListener, error) {
-	if err := first(required("ListenerArn", arn != nil), short("ListenerArn", arn)); err != nil {
+	if err := first(required("ListenerArn", arn != nil), shortText("ListenerArn", arn)); err != nil {
 		return nil, nil, err
 	}
 	a, l, _ := s.state(c).AcceleratorOf(*arn)
@@ -127,7 +127,7 @@ type part struct {
 
 // endpointGroup finds an endpoint group by its ARN.
 func (s *Service) endpointGroup(c *store.Call, arn *string) (part, error) {
-	if err := first(required("EndpointGroupArn", arn != nil), short("EndpointGroupArn", arn)); err != nil {
+	if err := first(required("EndpointGroupArn", arn != nil), shortText("EndpointGroupArn", arn)); err != nil {
 		return part{}, err
 	}
 	a, l, g := s.state(c).AcceleratorOf(*arn)
@@ -164,7 +164,7 @@ type creation struct {
 
 // creation looks for an earlier call with the token. in is the input without the token.
 func (s *Service) creation(c *store.Call, token *string, in any) (creation, error) {
-	if err := first(required("IdempotencyToken", token != nil), short("IdempotencyToken", token)); err != nil {
+	if err := first(required("IdempotencyToken", token != nil), shortText("IdempotencyToken", token)); err != nil {
 		return creation{}, err
 	}
 	text, err := json.Marshal(in)

@@ -13,7 +13,7 @@ const maxTags = 50
 
 // tagged finds the accelerator that a call about tags names; nothing else has tags.
 func (s *Service) tagged(c *store.Call, arn *string) (*store.Accelerator, error) {
-	if err := first(required("ResourceArn", val(arn) != ""), short("ResourceArn", arn)); err != nil {
+	if err := first(required("ResourceArn", val(arn) != ""), shortText("ResourceArn", arn)); err != nil {
 		return nil, err
 	}
 	if !isAccelerator(*arn) {

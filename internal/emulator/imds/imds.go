@@ -97,32 +97,32 @@ func (s *Server) Serve(r *http.Request) (wire.Response, error) {
 	case id.Unreachable:
 		return wire.Response{}, ErrUnreachable
 	case id.Disabled:
-		return plain(403, "Forbidden"), nil
+		return plainText(403, "Forbidden"), nil
 	case r.URL.Path == "/latest/api/token":
 		return s.token(r, id), nil
 	case r.Method != http.MethodGet:
-		return plain(405, "Method Not Allowed"), nil
+		return plainText(405, "Method Not Allowed"), nil
 	}
 	s.store.Lock()
 	defer s.store.Unlock()
 	md := s.metadata(id)
 	token := r.Header.Get(tokenHeader)
 	if token != "" && !s.valid(token) || token == "" && md.tokensRequired {
-		return plain(401, "Unauthorized"), nil
+		return plainText(401, "Unauthorized"), nil
 	}
 	return md.read(r.URL.Path), nil
 }
 
 func (s *Server) token(r *http.Request, id Identity) wire.Response {
 	if id.OneOnly {
-		return plain(404, "Not Found")
+		return plainText(404, "Not Found")
 	}
 	if r.Method != http.MethodPut {
-		return plain(405, "Method Not Allowed")
+		return plainText(405, "Method Not Allowed")
 	}
 	ttl, err := strconv.Atoi(r.Header.Get(ttlHeader))
 	if err != nil || ttl < 1 || ttl > maxTTL {
-		return plain(400, "Bad Request")
+		return plainText(400, "Bad Request")
 	}
 	s.store.Lock()
 	token, expires := s.store.RequestID(), s.store.Clock.Now().Add(time.Duration(ttl)*time.Second)
@@ -130,7 +130,7 @@ func (s *Server) token(r *http.Request, id Identity) wire.Response {
 	s.mu.Lock()
 	s.tokens[token] = expires
 	s.mu.Unlock()
-	resp := plain(200, token)
+	resp := plainText(200, token)
 	resp.Header.Set(ttlHeader, strconv.Itoa(ttl))
 	return resp
 }
@@ -225,7 +225,7 @@ func credentials(now time.Time, account string) string {
 func (md metadata) read(path string) wire.Response {
 	path = strings.TrimPrefix(path, "/latest/")
 	if value, ok := md.paths[strings.TrimSuffix(path, "/")]; ok {
-		return plain(200, value)
+		return plainText(200, value)
 	}
 	prefix := strings.TrimSuffix(path, "/") + "/"
 	var names []string
@@ -241,12 +241,12 @@ func (md metadata) read(path string) wire.Response {
 		names = append(names, name)
 	}
 	if len(names) == 0 {
-		return plain(404, "Not Found")
+		return plainText(404, "Not Found")
 	}
-	return plain(200, strings.Join(slices.Compact(names), "\n"))
+	return plainText(200, strings.Join(slices.Compact(names), "\n"))
 }
 
-func plain(status int, body string) wire.Response {
+func plainText(status int, body string) wire.Response {
 	h := http.Header{}
 	h.Set("Content-Type", "text/plain")
 	h.Set("Server", "EC2ws")

@@ -31,7 +31,7 @@ func (ec2Query) Decode(r Request, in any) error {
 }
 
 func (q ec2Query) Encode(operation string, out any, requestID string) (Response, error) {
-	d := &document{names: ec2Responses, items: always("item")}
+	d := &document{names: ec2Responses, items: constantName("item")}
 	d.WriteString(`<` + operation + `Response xmlns="` + q.namespace + `">`)
 	d.text("requestId", requestID)
 	any, err := d.members(reflect.ValueOf(out).Elem())

@@ -75,7 +75,7 @@ func fromJSON(tree any, v reflect.Value, path string) *store.Error {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		n, ok := tree.(json.Number)
 		if !ok {
-			return malformed(path, text(tree), "a timestamp")
+			return malformed(path, scalarText(tree), "a timestamp")
 		}
 		seconds, err := n.Float64()
 		if err != nil {
@@ -113,7 +113,7 @@ func fromJSON(tree any, v reflect.Value, path string) *store.Error {
 			return decodeScalar(tree.String(), v, path)
 		}
 	}
-	return malformed(path, text(tree), "a "+v.Type().String())
+	return malformed(path, scalarText(tree), "a "+v.Type().String())
 }
 
 func fromObject(tree map[string]any, v reflect.Value, path string) *store.Error {
@@ -160,7 +160,7 @@ func fromArray(tree []any, v reflect.Value, path string) *store.Error {
 	return nil
 }
 
-func text(tree any) string {
+func scalarText(tree any) string {
 	b, _ := json.Marshal(tree) // it was parsed from JSON
 	return string(b)
 }

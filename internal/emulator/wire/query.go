@@ -38,7 +38,7 @@ func (query) Decode(r Request, in any) error {
 }
 
 func (q query) Encode(operation string, out any, requestID string) (Response, error) {
-	d := &document{names: queryNames, items: always("member")}
+	d := &document{names: queryNames, items: constantName("member")}
 	d.WriteString(`<` + operation + `Response xmlns="` + q.namespace + `">`)
 	d.open(operation + "Result")
 	if strings.HasPrefix(operation, "Describe") {

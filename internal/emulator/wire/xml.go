@@ -21,8 +21,8 @@ type document struct {
 	items func(list string) string
 }
 
-// always gives the items of all lists one name.
-func always(item string) func(string) string { return func(string) string { return item } }
+// constantName gives the items of all lists one name.
+func constantName(item string) func(string) string { return func(string) string { return item } }
 
 func (d *document) open(name string) {
 	d.WriteByte('<')

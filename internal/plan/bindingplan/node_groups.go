@@ -30,7 +30,7 @@ func NewNodeGroups(list *targets.NodeList, old *NodeGroups, now time.Time) (*Nod
 	g := &NodeGroups{list: list, since: now, of: make([]string, list.Len())}
 	if old != nil && now.Sub(old.since) < durations.Settle {
 		g.since = old.since
-		for i, was := range list.Kept(old.list) {
+		for i, was := range list.Unchanged(old.list) {
 			g.of[i] = old.of[was]
 		}
 	}

@@ -177,8 +177,8 @@ func (p *planner) resolveDefault() {
 	}
 	now, wait := p.l.Defaults, plan.Wait{}
 	switch {
-	case p.l.Desired.DefaultInPlace || p.ToALB(p.l.Defaults):
-	case p.l.Network() && !p.Together(p.l):
+	case p.l.Desired.DefaultInPlace || p.ForwardsToALB(p.l.Defaults):
+	case p.l.Network() && !p.FitOneAction(p.l):
 		p.l.AtOnce = p.l.Live.Protocol != p.l.Desired.Protocol()
 		now, wait = p.AfterRegistration(p.l)
 	default:

@@ -22,7 +22,7 @@ func GoneTargets(v *cluster.View, namespace string, registered []*observed.Targe
 	return slices.DeleteFunc(slices.Clone(registered), func(t *observed.Target) bool {
 		switch _, err := netip.ParseAddr(t.ID); {
 		case err == nil:
-			return holds(v, namespace, canonicalIP(t.ID))
+			return holdsAddress(v, namespace, canonicalIP(t.ID))
 		case strings.HasPrefix(t.ID, "i-"):
 			if instances == nil {
 				instances = nodeInstances(v)
@@ -35,10 +35,10 @@ func GoneTargets(v *cluster.View, namespace string, registered []*observed.Targe
 	})
 }
 
-// holds reports whether a pod of the namespace holds an address.
-func holds(v *cluster.View, namespace, address string) bool {
+// holdsAddress reports whether a pod of the namespace holds an address.
+func holdsAddress(v *cluster.View, namespace, address string) bool {
 	holders := holdersOf(v, address)
-	return slices.ContainsFunc(holders, func(p *corev1.Pod) bool { return p.Namespace == namespace && !older(p, holders) }) ||
+	return slices.ContainsFunc(holders, func(p *corev1.Pod) bool { return p.Namespace == namespace && !isOlder(p, holders) }) ||
 		len(podsAt(v, "", cluster.HostAddressValue(namespace, address))) > 0
 }
 
@@ -70,10 +70,10 @@ func podsAt(v *cluster.View, namespace, value string) []*corev1.Pod {
 
 // superseded reports whether a newer pod has got the address of a pod.
 func superseded(v *cluster.View, p *corev1.Pod, address string) bool {
-	return !p.Spec.HostNetwork && older(p, holdersOf(v, canonicalIP(address)))
+	return !p.Spec.HostNetwork && isOlder(p, holdersOf(v, canonicalIP(address)))
 }
 
-func older(p *corev1.Pod, than []*corev1.Pod) bool {
+func isOlder(p *corev1.Pod, than []*corev1.Pod) bool {
 	return slices.ContainsFunc(than, func(o *corev1.Pod) bool { return o.CreationTimestamp.After(p.CreationTimestamp.Time) })
 }
 
@@ -108,7 +108,7 @@ func departureOf(v *cluster.View, namespace, id string, since time.Time) Departu
 	holders := holdersOf(v, address)
 	if slices.ContainsFunc(holders, func(p *corev1.Pod) bool {
 		other := p.Namespace != namespace || p.DeletionTimestamp == nil && !since.IsZero() && p.CreationTimestamp.After(since)
-		return other && !older(p, holders)
+		return other && !isOlder(p, holders)
 	}) {
 		return GivenAway
 	}

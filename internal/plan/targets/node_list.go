@@ -61,8 +61,8 @@ func (l *NodeList) At(i int) (id string, n *corev1.Node) { return l.nodes[i].id,
 // Selector identifies the selector that has taken the nodes.
 func (l *NodeList) Selector() string { return l.selector }
 
-// Kept returns the indexes of the nodes that are as they were in an old list, and those that they had there.
-func (l *NodeList) Kept(old *NodeList) iter.Seq2[int, int] {
+// Unchanged returns the indexes of the nodes that are as they were in an old list, and those that they had there.
+func (l *NodeList) Unchanged(old *NodeList) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		at := 0
 		for i := range l.nodes {

@@ -16,8 +16,8 @@ import (
 // ALB, where AWS takes both in one action: when their protocols and address types are the same. Otherwise AWS does not check the new targets before the listener forwards to them, so that this
 // waits for them to be registered.
 
-// ToALB reports whether actions forward to load balancers.
-func (t *Traffic) ToALB(actions []model.Action) bool {
+// ForwardsToALB reports whether actions forward to load balancers.
+func (t *Traffic) ForwardsToALB(actions []model.Action) bool {
 	f := equal.ForwardOf(actions)
 	return f != nil && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool {
 		w := t.DesiredGroups[g.Group.ID]
@@ -25,9 +25,9 @@ func (t *Traffic) ToALB(actions []model.Action) bool {
 	})
 }
 
-// Together reports whether AWS takes the live and the desired target groups of a listener in one action. Those of
+// FitOneAction reports whether AWS takes the live and the desired target groups of a listener in one action. Those of
 // others are taken to fit.
-func (t *Traffic) Together(l *resolved.Listener) bool {
+func (t *Traffic) FitOneAction(l *resolved.Listener) bool {
 	type kind struct {
 		protocol string
 		address  model.AddressType

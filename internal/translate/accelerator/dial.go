@@ -75,9 +75,9 @@ func (t dialBuilder) rule() *dialRule {
 	return out
 }
 
-// count notes the targets of an endpoint, as far as they are in the namespace of the object that it names: TargetGroupBindings
-// of other namespaces are written by others.
-func (t dialBuilder) count(group string, obj cluster.Object, stacks []model.StackID) {
+// countTargets notes the targets of an endpoint, as far as they are in the namespace of the object that it names:
+// TargetGroupBindings of other namespaces are written by others.
+func (t dialBuilder) countTargets(group string, obj cluster.Object, stacks []model.StackID) {
 	if t.dial == nil || t.dial.wrong {
 		return
 	}

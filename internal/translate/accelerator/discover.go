@@ -49,7 +49,7 @@ func (t listenerBuilder) discover(spec aga.Listener) {
 	if spec.Protocol == "" {
 		protocols = slices.DeleteFunc([]model.Base{model.TCP, model.UDP}, func(p model.Base) bool { return len(found[p]) == 0 })
 	}
-	shown := t.shown(spec.EndpointGroups[0].Endpoints[0], at)
+	shown := t.endpointOrigin(spec.EndpointGroups[0].Endpoints[0], at)
 	for i, p := range protocols {
 		l := model.AcceleratorListener{ID: fmt.Sprintf("Listener-%d", i), Protocol: p, SourceIP: t.sourceIP(spec, field), Origin: t.origin(field), ProtocolOf: shown, PortsOf: shown}
 		if spec.Protocol != "" {

@@ -35,44 +35,44 @@ func (t endpointBuilder) resolve(g *model.EndpointGroup, e aga.Endpoint, x model
 	}
 	group, kind, known := kindOf(e.Type)
 	if !known {
-		t.leaveOut(x, finding.SpecInvalid, fmt.Sprintf("type %q is none of %s, %s, %s and %s", finding.Cut(string(e.Type)), aga.EndpointTypeService, aga.EndpointTypeIngress, aga.EndpointTypeGateway, aga.EndpointTypeEndpointID), "change the type")
+		t.reportLeftOut(x, finding.SpecInvalid, fmt.Sprintf("type %q is none of %s, %s, %s and %s", finding.Cut(string(e.Type)), aga.EndpointTypeService, aga.EndpointTypeIngress, aga.EndpointTypeGateway, aga.EndpointTypeEndpointID), "change the type")
 		return nil
 	}
 	if e.Name == "" {
-		t.leaveOut(x, finding.SpecInvalid, fmt.Sprintf("the endpoint of type %s has no name", kind), "give the name of the "+string(kind))
+		t.reportLeftOut(x, finding.SpecInvalid, fmt.Sprintf("the endpoint of type %s has no name", kind), "give the name of the "+string(kind))
 		return nil
 	}
 	namespace := t.namespaceOf(e)
 	if t.opt.Watched != "" && namespace != t.opt.Watched {
-		t.leaveOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("namespace %q is not watched, and what it permits is not known", finding.Cut(namespace)), "leave --watch-namespace out, or name an object of the namespace that is watched")
+		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("namespace %q is not watched, and what it permits is not known", finding.Cut(namespace)), "leave --watch-namespace out, or name an object of the namespace that is watched")
 		return nil
 	}
 	if !rights(t).permits(attach.To{Group: group, Kind: string(kind), Namespace: namespace, Name: e.Name}) {
-		t.leaveOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant of namespace %q permits a GlobalAccelerator of namespace %q to use %s %q", finding.Cut(namespace), t.ga.Namespace, kind, finding.Cut(e.Name)),
+		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant of namespace %q permits a GlobalAccelerator of namespace %q to use %s %q", finding.Cut(namespace), t.ga.Namespace, kind, finding.Cut(e.Name)),
 			fmt.Sprintf("create a ReferenceGrant in that namespace, from group %s and kind GlobalAccelerator to kind %s", aga.GroupVersion.Group, kind))
 		return nil
 	}
 	obj, there := cluster.GetNamed[cluster.Object](t.view, t.ga, kind, namespace, e.Name)
 	switch {
 	case !there:
-		t.leaveOut(x, finding.EndpointNotFound, fmt.Sprintf("%s %q does not exist", kind, finding.Cut(namespace+"/"+e.Name)), "create it, or remove the endpoint")
+		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("%s %q does not exist", kind, finding.Cut(namespace+"/"+e.Name)), "create it, or remove the endpoint")
 		return nil
 	case obj.GetDeletionTimestamp() != nil:
-		t.leaveOut(x, finding.EndpointNotFound, fmt.Sprintf("%s %q is being deleted", kind, namespace+"/"+e.Name), "remove the endpoint")
+		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("%s %q is being deleted", kind, namespace+"/"+e.Name), "remove the endpoint")
 		return nil
 	}
 	if region := t.region(); region != "" && g.Region != region {
-		t.leaveOut(x, finding.EndpointElsewhere, fmt.Sprintf("the load balancer of the %s is in region %q, and the endpoint group is for %q", kind, region, finding.Cut(g.Region)), "move the endpoint to an endpoint group of its region")
+		t.reportLeftOut(x, finding.EndpointElsewhere, fmt.Sprintf("the load balancer of the %s is in region %q, and the endpoint group is for %q", kind, region, finding.Cut(g.Region)), "move the endpoint to an endpoint group of its region")
 		return nil
 	}
 	if stacks := t.opt.Frontends.Stacks(t.view, obj); len(stacks) > 0 {
-		return t.served(g, obj, stacks, x)
+		return t.servingLoadBalancers(g, obj, stacks, x)
 	}
 	return t.byName(obj, x)
 }
 
-// leaveOut reports an endpoint that is left out. The others go on.
-func (t endpointBuilder) leaveOut(x model.Endpoint, reason finding.Reason, message, fix string) {
+// reportLeftOut reports an endpoint that is left out. The others go on.
+func (t endpointBuilder) reportLeftOut(x model.Endpoint, reason finding.Reason, message, fix string) {
 	t.fault(x.Origin.Field, reason, finding.Warning, message+"; the endpoint is left out", fix)
 }
 
@@ -88,8 +88,8 @@ func kindOf(of aga.EndpointType) (group string, kind cluster.Kind, known bool) {
 	return "", "", false
 }
 
-// shownName returns the hostname of its load balancer that the status of an object shows, "" if none.
-func shownName(obj cluster.Object) string {
+// statusHostname returns the hostname of its load balancer that the status of an object shows, "" if none.
+func statusHostname(obj cluster.Object) string {
 	ing, ok := obj.(*networkingv1.Ingress)
 	if !ok {
 		return cluster.Hostname(obj)
@@ -100,14 +100,15 @@ func shownName(obj cluster.Object) string {
 	return ""
 }
 
-// served finds the load balancers that serve an object of this controller. Its status is no proof, and its finalizers are
-// none: a load balancer counts that is tagged as its own, or that forwards to a target group which is.
-func (t endpointBuilder) served(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) []model.Endpoint {
-	shown := shownName(obj)
+// servingLoadBalancers finds the load balancers that serve an object of this controller. Its status is no proof, and
+// its finalizers are none: a load balancer counts that is tagged as its own, or that forwards to a target group which
+// is.
+func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) []model.Endpoint {
+	shown := statusHostname(obj)
 	if t.live == nil {
 		// What decides later is part of the desired state already.
 		if x.Weight > 0 {
-			dialBuilder(t).count(g.ID, obj, stacks)
+			dialBuilder(t).countTargets(g.ID, obj, stacks)
 		}
 		x.ID = fmt.Sprintf("%v %s", stacks, strings.ToLower(shown))
 		for _, id := range stacks {
@@ -121,9 +122,9 @@ func (t endpointBuilder) served(g *model.EndpointGroup, obj cluster.Object, stac
 		t.ask(q)
 		for _, lb := range t.live.Facts.Endpoints[q.Key()] {
 			switch {
-			case lb.ResourceID != model.LoadBalancerID || !serves(lb, ownership.RefOf(obj)):
-			case rights(t).isolated(lb) && !rights(t).owns(lb):
-				t.leaveOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("the load balancer of %s serves other namespaces as well, and they do not all permit it", ownership.RefOf(obj)),
+			case lb.ResourceID != model.LoadBalancerID || !servesObject(lb, ownership.RefOf(obj)):
+			case rights(t).isIsolated(lb) && !rights(t).mayUseLoadBalancer(lb):
+				t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("the load balancer of %s serves other namespaces as well, and they do not all permit it", ownership.RefOf(obj)),
 					"create a ReferenceGrant in each namespace of the IngressGroup, from group "+aga.GroupVersion.Group+" and kind GlobalAccelerator to kind Ingress")
 				return nil
 			default:
@@ -149,15 +150,15 @@ func (t endpointBuilder) served(g *model.EndpointGroup, obj cluster.Object, stac
 	}
 	switch {
 	case len(all) == 0:
-		t.pending(g, obj, stacks, x)
+		t.keepPending(g, obj, stacks, x)
 	case x.Weight > 0:
-		dialBuilder(t).count(g.ID, obj, stacks)
+		dialBuilder(t).countTargets(g.ID, obj, stacks)
 	}
 	return out
 }
 
-// serves reports whether a load balancer is an object's own, or forwards to a target group that was made for it.
-func serves(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
+// servesObject reports whether a load balancer is an object's own, or forwards to a target group that was made for it.
+func servesObject(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
 	if !lb.Cluster || string(ownership.Root(lb.Stack.Kind)) != ref.Kind {
 		return false
 	}
@@ -165,11 +166,11 @@ func serves(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
 	return own || slices.ContainsFunc(lb.Backends, func(id string) bool { return naming.IsTargetGroupOf(id, ref) })
 }
 
-// pending waits for the load balancer of an object. What serves the object meanwhile stays.
-func (t endpointBuilder) pending(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) {
+// keepPending waits for the load balancer of an object. What serves the object meanwhile stays.
+func (t endpointBuilder) keepPending(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) {
 	t.acc.Pending = true
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer && len(svc.Finalizers) == 0 {
-		t.leaveOut(x, finding.EndpointNotFound, fmt.Sprintf("Service %q is not of type LoadBalancer", svc.Namespace+"/"+svc.Name), "change the type of the Service, or remove the endpoint")
+		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("Service %q is not of type LoadBalancer", svc.Namespace+"/"+svc.Name), "change the type of the Service, or remove the endpoint")
 		return
 	}
 	ref := ownership.RefOf(obj)
@@ -184,29 +185,29 @@ func (t endpointBuilder) pending(g *model.EndpointGroup, obj cluster.Object, sta
 		if adopted = adopted && slices.Contains(stacks, from); adopted {
 			adopter = lb.Stack
 		}
-		if adopted || serves(*lb, ref) {
+		if adopted || servesObject(*lb, ref) {
 			g.Kept = append(g.Kept, id)
 		}
 	}
 	if adopter != (model.StackID{}) {
-		t.leaveOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has taken over the load balancer of %s; the endpoint stays until %[2]s is deleted", adopter.Title(), ref),
+		t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has taken over the load balancer of %s; the endpoint stays until %[2]s is deleted", adopter.Title(), ref),
 			"add the Gateway as an endpoint")
 		return
 	}
-	t.leaveOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has no load balancer yet", ref), "see the events of that object")
+	t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has no load balancer yet", ref), "see the events of that object")
 }
 
 // byName finds the load balancer of an object that this controller does not serve, by the hostname in its status. That
 // proves nothing, so it is as good as an EndpointID: one of the cluster must be the object's own.
 func (t endpointBuilder) byName(obj cluster.Object, x model.Endpoint) []model.Endpoint {
-	ref, shown := ownership.RefOf(obj), shownName(obj)
+	ref, shown := ownership.RefOf(obj), statusHostname(obj)
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
-		t.leaveOut(x, finding.EndpointNotFound, fmt.Sprintf("Service %q is not of type LoadBalancer", svc.Namespace+"/"+svc.Name), "change the type of the Service, or remove the endpoint")
+		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("Service %q is not of type LoadBalancer", svc.Namespace+"/"+svc.Name), "change the type of the Service, or remove the endpoint")
 		return nil
 	}
 	if shown == "" {
 		t.acc.Pending = true
-		t.leaveOut(x, finding.EndpointNotReady, fmt.Sprintf("the status of %s shows no load balancer of AWS", ref), "see the events of that object")
+		t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("the status of %s shows no load balancer of AWS", ref), "see the events of that object")
 		return nil
 	}
 	q := model.AskLoadBalancers{DNSName: shown}
@@ -215,9 +216,9 @@ func (t endpointBuilder) byName(obj cluster.Object, x model.Endpoint) []model.En
 	case t.live == nil:
 		x.ID = q.Key()
 		return []model.Endpoint{x}
-	case lb == nil, lb.Cluster && !serves(*lb, ref), !lb.Cluster && !rights(t).admits(lb.ARN):
+	case lb == nil, lb.Cluster && !servesObject(*lb, ref), !lb.Cluster && !rights(t).admits(lb.ARN):
 		// Whether there is such a load balancer is not said.
-		t.leaveOut(x, finding.EndpointNotFound, fmt.Sprintf("the hostname %q in the status of %s is of no load balancer that may be an endpoint", finding.Cut(shown), ref), "see who writes the status of that object")
+		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("the hostname %q in the status of %s is of no load balancer that may be an endpoint", finding.Cut(shown), ref), "see who writes the status of that object")
 		return nil
 	}
 	return t.add(nil, t.endpoint(x, *lb))
@@ -226,13 +227,13 @@ func (t endpointBuilder) byName(obj cluster.Object, x model.Endpoint) []model.En
 // byID takes what an object names by its ARN or id.
 func (t endpointBuilder) byID(g *model.EndpointGroup, id string, x model.Endpoint) []model.Endpoint {
 	if id == "" {
-		t.leaveOut(x, finding.SpecInvalid, "the endpoint has no endpointID", "give an endpointID")
+		t.reportLeftOut(x, finding.SpecInvalid, "the endpoint has no endpointID", "give an endpointID")
 		return nil
 	}
 	x.ID = id
 	of := idOf(id)
 	if of.region != "" && t.live != nil && of.region != g.Region {
-		t.leaveOut(x, finding.EndpointElsewhere, fmt.Sprintf("%q is in region %q, and the endpoint group is for %q", finding.Cut(id), finding.Cut(of.region), finding.Cut(g.Region)), "move the endpoint to an endpoint group of its region")
+		t.reportLeftOut(x, finding.EndpointElsewhere, fmt.Sprintf("%q is in region %q, and the endpoint group is for %q", finding.Cut(id), finding.Cut(of.region), finding.Cut(g.Region)), "move the endpoint to an endpoint group of its region")
 		return nil
 	}
 	if t.live == nil {
@@ -242,7 +243,7 @@ func (t endpointBuilder) byID(g *model.EndpointGroup, id string, x model.Endpoin
 		return []model.Endpoint{x}
 	}
 	notPermitted := func() []model.Endpoint {
-		t.leaveOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("nothing permits a GlobalAccelerator of namespace %q to use %q", t.ga.Namespace, finding.Cut(id)),
+		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("nothing permits a GlobalAccelerator of namespace %q to use %q", t.ga.Namespace, finding.Cut(id)),
 			"create a ReferenceGrant in the namespace of the object whose load balancer this is, or have an operator allow the endpoint ID")
 		return nil
 	}
@@ -250,15 +251,15 @@ func (t endpointBuilder) byID(g *model.EndpointGroup, id string, x model.Endpoin
 	case of.loadBalancer && of.region == t.region() && (t.live.Facts.Account == "" || of.account == t.live.Facts.Account):
 		lb := t.loadBalancer(model.AskLoadBalancers{ARN: id, Ports: t.withPorts})
 		switch {
-		case lb != nil && lb.Cluster && !rights(t).owns(*lb), (lb == nil || !lb.Cluster) && !rights(t).admits(id):
+		case lb != nil && lb.Cluster && !rights(t).mayUseLoadBalancer(*lb), (lb == nil || !lb.Cluster) && !rights(t).admits(id):
 			return notPermitted()
 		case lb != nil:
 			return t.add(nil, t.endpoint(x, *lb))
 		}
 		t.acc.Pending = true
-		t.leaveOut(x, finding.EndpointNotFound, fmt.Sprintf("load balancer %q does not exist", finding.Cut(id)), "correct the endpointID")
+		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("load balancer %q does not exist", finding.Cut(id)), "correct the endpointID")
 		return nil
-	case !rights(t).admits(id), (of.instance && rights(t).isNode(id) || of.address && t.loadBalancer(model.AskLoadBalancers{ARN: id}) != nil) && !rights(t).listed(id):
+	case !rights(t).admits(id), (of.instance && rights(t).isNode(id) || of.address && t.loadBalancer(model.AskLoadBalancers{ARN: id}) != nil) && !rights(t).isListed(id):
 		return notPermitted()
 	case of.address:
 		x.ClientIP = nil // AWS shows false whatever is asked for
@@ -282,7 +283,7 @@ func (t endpointBuilder) endpoint(x model.Endpoint, lb observed.EndpointLoadBala
 // add appends an endpoint that an accelerator of this address type can have.
 func (t endpointBuilder) add(to []model.Endpoint, x model.Endpoint) []model.Endpoint {
 	if t.acc.AddressType == model.DualStack && x.SingleStack {
-		t.leaveOut(x, finding.Unsupported, "the load balancer has IPv4 addresses only, and the accelerator is DUAL_STACK", "make the load balancer dual-stack, or the accelerator IPV4")
+		t.reportLeftOut(x, finding.Unsupported, "the load balancer has IPv4 addresses only, and the accelerator is DUAL_STACK", "make the load balancer dual-stack, or the accelerator IPV4")
 		return to
 	}
 	return append(to, x)

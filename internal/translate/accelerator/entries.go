@@ -53,8 +53,8 @@ func (t endpointBuilder) grantOfID(made []model.Endpoint) finding.Ref {
 	return finding.Ref{}
 }
 
-// shown returns where an endpoint shows its protocol and ports.
-func (t listenerBuilder) shown(e aga.Endpoint, at string) finding.Origin {
+// endpointOrigin returns where an endpoint shows its protocol and ports.
+func (t listenerBuilder) endpointOrigin(e aga.Endpoint, at string) finding.Origin {
 	_, kind, known := kindOf(e.Type)
 	if !known {
 		return t.origin(at + ".endpointID")

@@ -69,7 +69,7 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	if !ok {
 		return nil
 	}
-	out := append(ownership.Claims(v, ga), own(ga))
+	out := append(ownership.Claims(v, ga), ownStack(ga))
 	slices.SortFunc(out, model.StackID.Compare)
 	return slices.Compact(out)
 }
@@ -96,7 +96,7 @@ func (*Frontend) Withdrawn(*cluster.View, model.StackID, observed.Stack) (model.
 	return model.Withdrawn{}, nil
 }
 
-func own(ga *aga.GlobalAccelerator) model.StackID {
+func ownStack(ga *aga.GlobalAccelerator) model.StackID {
 	return model.StackID{Kind: model.GlobalAccelerator, Namespace: ga.Namespace, Name: ga.Name}
 }
 
@@ -123,10 +123,10 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 			return t.stack, nil
 		}
 		t.stack.Leaving = []model.Member{member}
-		if t.guard(); t.stack.DeletionGuard != nil {
+		if t.keepProtected(); t.stack.DeletionGuard != nil {
 			t.build()
 		} else {
-			sharing{t}.leave()
+			sharing{t}.askWhileLeaving()
 		}
 		return t.stack, t.found.Sorted()
 	}
@@ -138,9 +138,9 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 // protected reports whether the object asks that its accelerator stays.
 func (t *translation) protected() bool { return t.ga.Annotations[ProtectionAnnotation] == "true" }
 
-// guard keeps the accelerator of an object that is deleted although it asks for protection, or with all others because their
-// definition is.
-func (t *translation) guard() {
+// keepProtected keeps the accelerator of an object that is deleted although it asks for protection, or with all others
+// because their definition is.
+func (t *translation) keepProtected() {
 	g := finding.Finding{Object: t.ref, Severity: finding.Error, Blocks: finding.BlocksStack}
 	switch {
 	case t.protected() && sharing{t}.sharedAnnotation() == "":

@@ -39,7 +39,7 @@ func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int, 
 			continue
 		}
 		if g.TrafficDialPercentage != nil {
-			x.Dial = t.within(field+".trafficDialPercentage", "traffic dial", *g.TrafficDialPercentage, usualDial)
+			x.Dial = t.boundedNumber(field+".trafficDialPercentage", "traffic dial", *g.TrafficDialPercentage, usualDial)
 		}
 		for _, o := range g.PortOverrides {
 			x.Overrides = append(x.Overrides, model.PortOverride{Listener: o.ListenerPort, Endpoint: o.EndpointPort})
@@ -54,8 +54,8 @@ func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int, 
 	return out
 }
 
-// within returns a number of the object from 0 to most, or what is nearest to it.
-func (t *translation) within(field, name string, n, most int32) int32 {
+// boundedNumber returns a number of the object from 0 to most, or what is nearest to it.
+func (t *translation) boundedNumber(field, name string, n, most int32) int32 {
 	used := max(0, min(n, most))
 	if used != n {
 		t.fault(field, finding.SpecInvalid, finding.Error, fmt.Sprintf("%s %d is not from 0 to %d; %d is used", name, n, most, used), "correct the value")
@@ -75,7 +75,7 @@ func (t endpointBuilder) endpoints(g *model.EndpointGroup, spec aga.EndpointGrou
 		field := fmt.Sprintf("%s.endpoints[%d]", g.Origin.Field, k)
 		x := model.Endpoint{Weight: usualWeight, ClientIP: e.ClientIPPreservationEnabled, Origin: t.origin(field)}
 		if e.Weight != nil {
-			x.Weight = t.within(field+".weight", "weight", *e.Weight, mostWeight)
+			x.Weight = t.boundedNumber(field+".weight", "weight", *e.Weight, mostWeight)
 		}
 		all := t.resolve(g, e, x)
 		t.entry(e, x.Origin, all)

@@ -134,8 +134,9 @@ func (t sharing) sharedAnnotation() string {
 	return finding.CutTo(mostARN, strings.TrimSpace(t.ga.Annotations[naming.SharedAnnotation]))
 }
 
-// shared asks for the accelerator of another owner that the object names, and returns its ARN; "" if it has one of its own.
-func (t sharing) shared() string {
+// sharedARN asks for the accelerator of another owner that the object names, and returns its ARN; "" if it has one of
+// its own.
+func (t sharing) sharedARN() string {
 	arn := t.sharedAnnotation()
 	if arn == "" {
 		return ""
@@ -152,15 +153,15 @@ func (t sharing) shared() string {
 	return arn
 }
 
-// admitted reports whether the accelerator that the object names lets it have the endpoint groups of the region.
-func (t sharing) admitted() bool {
+// isAdmitted reports whether the accelerator that the object names lets it have the endpoint groups of the region.
+func (t sharing) isAdmitted() bool {
 	a := t.live.Shared
 	return a != nil && a.ARN == t.acc.Shared && naming.IsGuest(t.opt.Cluster, t.region(), t.stack.ID, a.Tags)
 }
 
-// consent reports that there is none. Nothing else is said of what another owns.
-func (t sharing) consent() {
-	if t.live == nil || t.admitted() {
+// reportNoConsent reports that there is none. Nothing else is said of what another owns.
+func (t sharing) reportNoConsent() {
+	if t.live == nil || t.isAdmitted() {
 		return
 	}
 	tag, guest := naming.GuestTag(t.region()), naming.Guest(t.opt.Cluster, t.stack.ID)
@@ -183,8 +184,8 @@ func (t sharing) consent() {
 func (t sharing) buildShared(arn string) {
 	t.acc = &model.Accelerator{Shared: arn, UID: string(t.ga.UID), AddressType: model.IPv4}
 	t.stack.Accelerator = t.acc
-	t.consent()
-	if t.live != nil && t.admitted() {
+	t.reportNoConsent()
+	if t.live != nil && t.isAdmitted() {
 		t.acc.AddressType = t.live.Shared.AddressType
 	}
 	for _, x := range []struct {
@@ -221,9 +222,9 @@ func (t sharing) ownRegion() {
 	}
 }
 
-// leave is what is to be known of an object that is being deleted.
-func (t sharing) leave() {
-	acc := &model.Accelerator{UID: string(t.ga.UID), Shared: t.shared()}
+// askWhileLeaving is what is to be known of an object that is being deleted.
+func (t sharing) askWhileLeaving() {
+	acc := &model.Accelerator{UID: string(t.ga.UID), Shared: t.sharedARN()}
 	if acc.Shared == "" {
 		acc.Guests = t.guests()
 	}

@@ -52,7 +52,7 @@ func fieldOf(listener int) string { return fmt.Sprintf("spec.listeners[%d]", lis
 // listener builds a listener as it is written.
 func (t listenerBuilder) listener(spec aga.Listener, i int) {
 	field := fieldOf(i)
-	protocol, ports, ok := t.written(spec, field)
+	protocol, ports, ok := t.readPorts(spec, field)
 	if !ok {
 		return
 	}
@@ -77,8 +77,8 @@ func (t listenerBuilder) sourceIP(spec aga.Listener, field string) bool {
 	return spec.ClientAffinity == aga.ClientAffinitySourceIP
 }
 
-// written reads protocol and ports.
-func (t listenerBuilder) written(spec aga.Listener, field string) (model.Base, []model.PortRange, bool) {
+// readPorts reads protocol and ports.
+func (t listenerBuilder) readPorts(spec aga.Listener, field string) (model.Base, []model.PortRange, bool) {
 	const discovery = "they are taken from the endpoint only if there is one listener with one endpoint group with one endpoint"
 	switch {
 	case spec.Protocol == "":

@@ -32,14 +32,14 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 		}
 	}
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, o.ID.Namespace, o.ID.Name)
-	if !ok || len(o.Stack.Members)+len(o.Stack.Leaving) == 0 || released(o) {
+	if !ok || len(o.Stack.Members)+len(o.Stack.Leaving) == 0 || wasReleased(o) {
 		return out
 	}
 	next := statusOf(o, ga)
-	if next.ready == metav1.ConditionTrue && next.loaded() && !succeeded(ga) {
+	if next.ready == metav1.ConditionTrue && next.allLoaded() && !hasSucceeded(ga) {
 		out = append(out, cluster.Event{Ref: cluster.RefOf(ga), Reason: report.EventReconciled, Message: "Successfully reconciled"})
 	}
-	if e := readdressed(next.live, ga); e != nil && !next.guest {
+	if e := addressChangeEvent(next.live, ga); e != nil && !next.guest {
 		out = append(out, *e)
 	}
 	return append(out, cluster.StatusEdit{Ref: cluster.RefOf(ga), Edit: func(obj cluster.Object, now metav1.Time) any {
@@ -63,9 +63,9 @@ func eventOf(x finding.Finding, o engine.Outcome) (cluster.Event, bool) {
 	return e, true
 }
 
-// readdressed returns the event that an accelerator has other IPv4 addresses than the status shows, which others may
-// have in firewalls and records of DNS; nil if it has not.
-func readdressed(live *observed.Accelerator, ga *aga.GlobalAccelerator) *cluster.Event {
+// addressChangeEvent returns the event that an accelerator has other IPv4 addresses than the status shows, which others
+// may have in firewalls and records of DNS; nil if it has not.
+func addressChangeEvent(live *observed.Accelerator, ga *aga.GlobalAccelerator) *cluster.Event {
 	if live == nil {
 		return nil
 	}
@@ -101,16 +101,16 @@ func ofEndpoint(x finding.Finding) bool {
 	return false
 }
 
-// released reports whether the object was released, so that it is gone by now.
-func released(o engine.Outcome) bool {
+// wasReleased reports whether the object was released, so that it is gone by now.
+func wasReleased(o engine.Outcome) bool {
 	return slices.ContainsFunc(o.Plan.Steps, func(s plan.Step) bool {
 		_, release := s.Do.(plan.ReleaseFinalizer)
 		return release && o.Made[s.ID]
 	})
 }
 
-// succeeded reports whether the object shows that its present generation was carried out.
-func succeeded(ga *aga.GlobalAccelerator) bool {
+// hasSucceeded reports whether the object shows that its present generation was carried out.
+func hasSucceeded(ga *aga.GlobalAccelerator) bool {
 	of := ga.Status.ObservedGeneration
 	return of != nil && *of == ga.Generation && slices.ContainsFunc(ga.Status.Conditions, func(c metav1.Condition) bool {
 		return c.Type == conditionReady && c.Status == metav1.ConditionTrue

@@ -36,15 +36,15 @@ func (t rights) grant(to attach.To) string {
 	if !t.view.Installed(cluster.KindReferenceGrant) {
 		return ""
 	}
-	return t.grants.By(attach.From{Group: aga.GroupVersion.Group, Kind: string(cluster.KindGlobalAccelerator), Namespace: t.ga.Namespace}, to)
+	return t.grants.PermittingGrant(attach.From{Group: aga.GroupVersion.Group, Kind: string(cluster.KindGlobalAccelerator), Namespace: t.ga.Namespace}, to)
 }
 
-// owns reports whether the object may have a load balancer of the cluster as an endpoint: it serves an object of the
-// namespace, or a grant permits those that it serves. Of several namespaces any that it serves may add it; each has to permit
-// it where members keep from each other.
-func (t rights) owns(lb observed.EndpointLoadBalancer) bool {
+// mayUseLoadBalancer reports whether the object may have a load balancer of the cluster as an endpoint: it serves an
+// object of the namespace, or a grant permits those that it serves. Of several namespaces any that it serves may add
+// it; each has to permit it where members keep from each other.
+func (t rights) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool {
 	of := owners(lb)
-	if t.isolated(lb) {
+	if t.isIsolated(lb) {
 		return len(of) > 0 && !slices.ContainsFunc(of, func(to attach.To) bool { return !t.permits(to) })
 	}
 	return slices.ContainsFunc(of, t.permits)
@@ -74,21 +74,21 @@ func shared(id model.StackID) bool {
 	return ok || id.Namespace == ""
 }
 
-// unwatched reports whether the grants of a namespace are not read. An IngressGroup may serve any.
-func (t rights) unwatched(namespace string) bool {
+// grantsUnknown reports whether the grants of a namespace are not read. An IngressGroup may serve any.
+func (t rights) grantsUnknown(namespace string) bool {
 	return namespace != t.ga.Namespace && (t.opt.Watched != "" && namespace != t.opt.Watched || !t.view.Installed(cluster.KindReferenceGrant))
 }
 
-// isolated reports whether a load balancer is that of an IngressGroup whose members keep from each other.
-func (t rights) isolated(lb observed.EndpointLoadBalancer) bool {
+// isIsolated reports whether a load balancer is that of an IngressGroup whose members keep from each other.
+func (t rights) isIsolated(lb observed.EndpointLoadBalancer) bool {
 	return t.opt.Isolated && lb.Stack.Kind == model.Ingress && lb.Stack.Namespace == ""
 }
 
 // admits reports whether an operator lets objects name something that is not the cluster's.
-func (t rights) admits(id string) bool { return len(t.opt.EndpointIDs) == 0 || t.listed(id) }
+func (t rights) admits(id string) bool { return len(t.opt.EndpointIDs) == 0 || t.isListed(id) }
 
-// listed reports whether an operator names it.
-func (t rights) listed(id string) bool {
+// isListed reports whether an operator names it.
+func (t rights) isListed(id string) bool {
 	return slices.ContainsFunc(t.opt.EndpointIDs, func(pattern string) bool {
 		ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(id, "/", "\x00"))
 		return err == nil && ok
@@ -110,7 +110,7 @@ func (t *translation) liveAccelerators() []observed.Accelerator {
 		return nil
 	case t.acc.Shared == "":
 		return t.live.Accelerators
-	case sharing{t}.admitted():
+	case sharing{t}.isAdmitted():
 		return []observed.Accelerator{*t.live.Shared}
 	}
 	return nil
@@ -164,8 +164,8 @@ func (t rights) revoke() {
 		}
 		lb := t.loadBalancer(model.AskLoadBalancers{ARN: id})
 		switch {
-		case lb != nil && (!lb.Cluster || t.owns(*lb)):
-		case lb != nil && t.unwatched(lb.Stack.Namespace):
+		case lb != nil && (!lb.Cluster || t.mayUseLoadBalancer(*lb)):
+		case lb != nil && t.grantsUnknown(lb.Stack.Namespace):
 			t.acc.Held = true // which grants there are is not known
 		default:
 			t.acc.Revoked = append(t.acc.Revoked, id)

@@ -57,10 +57,10 @@ type next struct {
 	guest bool
 }
 
-func (n next) loaded() bool { return len(n.endpoints) == 0 && !n.unknown }
+func (n next) allLoaded() bool { return len(n.endpoints) == 0 && !n.unknown }
 
-// leftOut names all endpoints that are left out, and says why, of all of them if there is room for that.
-func (n next) leftOut() string {
+// leftOutText names all endpoints that are left out, and says why, of all of them if there is room for that.
+func (n next) leftOutText() string {
 	var texts, fields []string
 	for _, x := range n.endpoints {
 		texts = append(texts, x.Located())
@@ -192,18 +192,18 @@ func (n next) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 	}
 	conditions := slices.Clone(have.Conditions)
 	if n.ready != "" {
-		conditions = n.put(conditions, conditionReady, n.ready, n.reason, n.message, now)
+		conditions = n.setCondition(conditions, conditionReady, n.ready, n.reason, n.message, now)
 	}
 	if n.deleting && n.guest {
 		// The accelerator of another owner stays.
 	} else if n.deleting {
-		conditions = n.put(conditions, conditionDisabling, metav1.ConditionTrue, reasonDisabling, "the accelerator takes no traffic any more", now)
+		conditions = n.setCondition(conditions, conditionDisabling, metav1.ConditionTrue, reasonDisabling, "the accelerator takes no traffic any more", now)
 	} else if !n.unknown {
 		status, reason, message := metav1.ConditionTrue, conditionEndpoints, "all endpoints are loaded"
 		if len(n.endpoints) > 0 {
-			status, reason, message = metav1.ConditionFalse, eventEndpoints, n.leftOut()
+			status, reason, message = metav1.ConditionFalse, eventEndpoints, n.leftOutText()
 		}
-		conditions = n.put(conditions, conditionEndpoints, status, reason, message, now)
+		conditions = n.setCondition(conditions, conditionEndpoints, status, reason, message, now)
 	}
 	if !equality.Semantic.DeepEqual(conditions, have.Conditions) {
 		fields["conditions"] = conditions
@@ -214,8 +214,8 @@ func (n next) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 	return fields
 }
 
-// put sets a condition. Its transition time changes with its status alone.
-func (n next) put(to []metav1.Condition, of string, status metav1.ConditionStatus, reason, message string, now metav1.Time) []metav1.Condition {
+// setCondition sets a condition. Its transition time changes with its status alone.
+func (n next) setCondition(to []metav1.Condition, of string, status metav1.ConditionStatus, reason, message string, now metav1.Time) []metav1.Condition {
 	c := metav1.Condition{
 		Type: of, Status: status, Reason: reason, Message: finding.CutTo(mostMessage, finding.Printable(message)),
 		ObservedGeneration: n.generation, LastTransitionTime: now,

@@ -19,7 +19,7 @@ func TestLeftOutNamesEveryEndpoint(t *testing.T) {
 			})
 		}
 	}
-	got := finding.CutTo(mostMessage, n.leftOut())
+	got := finding.CutTo(mostMessage, n.leftOutText())
 	for _, want := range []string{
 		"20 endpoints are left out: spec.listeners[0].endpointGroups[0].endpoints[0,1,2,3,4,5,6,7,8,9], spec.listeners[0].endpointGroups[1].endpoints[0,1,2,3,4,5,6,7,8,9]. ",
 		"]. spec.listeners[0].endpointGroups[0].endpoints[0]: long",
@@ -29,7 +29,7 @@ func TestLeftOutNamesEveryEndpoint(t *testing.T) {
 		}
 	}
 	n.endpoints = n.endpoints[:1]
-	if got, want := n.leftOut(), n.endpoints[0].Located(); got != want {
+	if got, want := n.leftOutText(), n.endpoints[0].Located(); got != want {
 		t.Errorf("one endpoint: %s, want %s", got, want)
 	}
 }

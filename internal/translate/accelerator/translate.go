@@ -42,11 +42,11 @@ type translation struct {
 
 func (t *translation) build() {
 	t.dial = dialBuilder{t}.rule()
-	if arn := (sharing{t}).shared(); arn != "" {
+	if arn := (sharing{t}).sharedARN(); arn != "" {
 		sharing{t}.buildShared(arn)
 		return
 	}
-	if t.ga.DeletionTimestamp == nil && t.excess() {
+	if t.ga.DeletionTimestamp == nil && t.overLimit() {
 		return
 	}
 	dual := t.dualStack()
@@ -67,9 +67,9 @@ func (t *translation) build() {
 	t.stack.Contested = true
 }
 
-// excess reports that the namespace has as many accelerators as it may have, so that none is made for this object. The oldest
-// objects count, and what is live stays.
-func (t *translation) excess() bool {
+// overLimit reports that the namespace has as many accelerators as it may have, so that none is made for this object.
+// The oldest objects count, and what is live stays.
+func (t *translation) overLimit() bool {
 	most := t.opt.MaxPerNamespace
 	if most <= 0 || t.live != nil && len(t.live.Accelerators) > 0 {
 		return false

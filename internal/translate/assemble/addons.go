@@ -22,13 +22,13 @@ func (b *Builder) AddOns(alb *model.LoadBalancer) {
 	classic := members.Agree(&b.Translation, b.Members, b.name("waf-acl-id"), func(m *members.Member) settings.Opt[string] { return settings.Text(m.Set.WAFClassic) }, func(a, b string) bool { return unlessNone(a) == unlessNone(b) }, func() members.Incumbent[string] {
 		return liveAddOn(b, model.WAFClassic, func(have observed.AddOn) string { return have.ID }, func(have observed.AddOn, asked string) bool { return have.ID == unlessNone(asked) })
 	})
-	if classic.Set && (addOnBuilder{b}).switchedOn(classic.Origin, !b.NoWAFClassic, "--enable-waf") {
+	if classic.Set && (addOnBuilder{b}).checkFlag(classic.Origin, !b.NoWAFClassic, "--enable-waf") {
 		alb.AddOns.ClassicACL = &model.ClassicACL{ID: unlessNone(classic.Value), Of: classic.Origin}
 	}
 	shield := members.Agree(&b.Translation, b.Members, b.name("shield-advanced-protection"), func(m *members.Member) settings.Opt[bool] { return m.Set.Shield }, members.Equal[bool], func() members.Incumbent[bool] {
 		return liveAddOn(b, model.ShieldPlan, func(have observed.AddOn) bool { return have.ID != "" }, func(have observed.AddOn, asked bool) bool { return asked == (have.ID != "") })
 	})
-	if shield.Set && (addOnBuilder{b}).switchedOn(shield.Origin, !b.NoShield, "--enable-shield") {
+	if shield.Set && (addOnBuilder{b}).checkFlag(shield.Origin, !b.NoShield, "--enable-shield") {
 		alb.AddOns.Shield = &model.Shield{On: shield.Value, Of: shield.Origin}
 	}
 }
@@ -61,7 +61,7 @@ func (b addOnBuilder) webACL() *model.WebACL {
 		}
 		return settings.Opt[webACL]{Value: webACL{ARN: unlessNone(arn.Value)}, Set: arn.Set, Fault: arn.Fault, Origin: arn.Origin}
 	}, members.Equal[webACL], b.liveWebACL)
-	if !won.Set || !b.switchedOn(won.Origin, !b.NoWAFv2, "--enable-wafv2") {
+	if !won.Set || !b.checkFlag(won.Origin, !b.NoWAFv2, "--enable-wafv2") {
 		return nil
 	}
 	out := model.WebACL(won.Value)
@@ -75,8 +75,8 @@ type webACL model.WebACL
 // String returns the name or the ARN.
 func (w webACL) String() string { return cmp.Or(w.Name, w.ARN, noACL) }
 
-// switchedOn reports a setting whose flag is off.
-func (b addOnBuilder) switchedOn(o finding.Origin, on bool, flag string) bool {
+// checkFlag reports a setting whose flag is off.
+func (b addOnBuilder) checkFlag(o finding.Origin, on bool, flag string) bool {
 	if !on {
 		ref := b.MemberOf(o).Ref
 		b.Found.Add(finding.Finding{
@@ -108,7 +108,7 @@ func (b addOnBuilder) liveWebACL() members.Incumbent[webACL] {
 		}
 		acl, asked := b.Live.Facts.WebACLs[w.Name]
 		if acl.Fault != nil {
-			b.Unanswered()
+			b.NoteUnanswered()
 		}
 		return b.Compare(model.AskWebACL{Name: w.Name}, asked) && acl.Fault == nil && acl.ARN != "" && acl.ARN == have.ID
 	}

@@ -29,13 +29,13 @@ func (c *HostClaims) Add(host string, by finding.Ref, rank int) {
 	}
 	claim := hostClaim{strings.ToLower(host), by, rank}
 	c.namespaces[by.Namespace] = true
-	note(c.exact, claim.host, claim)
+	addClaim(c.exact, claim.host, claim)
 	if _, parent, ok := strings.Cut(claim.host, "."); ok {
-		note(c.below, parent, claim)
+		addClaim(c.below, parent, claim)
 	}
 }
 
-func note(all map[string][]hostClaim, key string, claim hostClaim) {
+func addClaim(all map[string][]hostClaim, key string, claim hostClaim) {
 	for i, known := range all[key] {
 		if known.by.Namespace == claim.by.Namespace {
 			if claim.rank < known.rank {
@@ -47,9 +47,9 @@ func note(all map[string][]hostClaim, key string, claim hostClaim) {
 	all[key] = append(all[key], claim)
 }
 
-// first returns a host that a name of a certificate is for, and whose object is of another namespace and came
+// firstClaim returns a host that a name of a certificate is for, and whose object is of another namespace and came
 // before the rank; "" if there is none.
-func (c *HostClaims) first(name, namespace string, rank int) (host string, by finding.Ref) {
+func (c *HostClaims) firstClaim(name, namespace string, rank int) (host string, by finding.Ref) {
 	if c == nil || len(c.namespaces) == 0 || len(c.namespaces) == 1 && c.namespaces[namespace] {
 		return "", by
 	}

@@ -40,9 +40,9 @@ func (b clientBuilder) sources(p *members.Port, ipv6, managed bool) []model.Ingr
 			// Everything on the port is held, and to open it to everybody would be worse than to wait.
 			return nil
 		}
-		return admit(p, AllClients(), nil, ipv6)
+		return clientRules(p, AllClients(), nil, ipv6)
 	}
-	out := admit(p, members.Sorted(cidrs.Value), members.Sorted(lists.Value), ipv6)
+	out := clientRules(p, members.Sorted(cidrs.Value), members.Sorted(lists.Value), ipv6)
 	if len(out) == 0 && managed && cidrs.Set && !cidrs.Kept {
 		m := p.Members[0]
 		b.Found.Add(finding.Finding{
@@ -54,8 +54,8 @@ func (b clientBuilder) sources(p *members.Port, ipv6, managed bool) []model.Ingr
 	return out
 }
 
-// admit returns the rules that admit clients to a port, over each of its protocols, and to path MTU discovery.
-func admit(p *members.Port, cidrs, prefixLists []string, ipv6 bool) []model.IngressRule {
+// clientRules returns the rules that admit clients to a port, over each of its protocols, and to path MTU discovery.
+func clientRules(p *members.Port, cidrs, prefixLists []string, ipv6 bool) []model.IngressRule {
 	var out []model.IngressRule
 	for _, protocol := range protocolsOf(p) {
 		out = append(out, Sources(protocol, p.Number, cidrs, prefixLists, ipv6)...)

@@ -29,7 +29,7 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	live := b.LiveFrontend()
 	on := members.Agree(&b.Translation, b.Members, b.name("enable-frontend-nlb"), func(m *members.Member) settings.Opt[bool] { return m.Set.FrontendNLB }, members.Equal[bool],
 		func() members.Incumbent[bool] {
-			return members.Serving(live != nil, b.LiveLoadBalancer() != nil, members.Equal[bool])
+			return members.IncumbentOf(live != nil, b.LiveLoadBalancer() != nil, members.Equal[bool])
 		})
 	hold := false
 	for _, m := range b.Members {
@@ -64,7 +64,7 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 		sound = sound || m.Set.FrontendNLB.Value && len(faults) == 0
 	}
 	b.Stack.Held.Frontend = hold || live == nil && !sound
-	if s := agreeFrontend(b, "frontend-nlb-subnets", func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendSubnets) }, members.SameSet, func() members.Incumbent[[]string] { return frontendBuilder{b}.liveFrontendSubnets(live) }); s.Set {
+	if s := mergeFrontend(b, "frontend-nlb-subnets", func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendSubnets) }, members.SameSet, func() members.Incumbent[[]string] { return frontendBuilder{b}.liveFrontendSubnets(live) }); s.Set {
 		out.Subnets = model.SubnetsNamed{Refs: s.Value, Of: s.Origin}
 		note("subnets", s.Origin)
 	}
@@ -74,9 +74,9 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	}
 	frontendBuilder{b}.frontendAddresses(out)
 	same := func(a, b map[string]string) bool { return maps.Equal(a, b) }
-	attributes := agreeFrontend(b, "frontend-nlb-attributes", func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendAttributes }, same, func() members.Incumbent[map[string]string] {
+	attributes := mergeFrontend(b, "frontend-nlb-attributes", func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendAttributes }, same, func() members.Incumbent[map[string]string] {
 		attributes := b.LiveAttributes(live)
-		return members.Serving(attributes, attributes != nil, func(live, asked map[string]string) bool {
+		return members.IncumbentOf(attributes, attributes != nil, func(live, asked map[string]string) bool {
 			return !slices.ContainsFunc(slices.Sorted(maps.Keys(asked)), func(k string) bool { return !equal.SameAttribute(live[k], asked[k]) })
 		})
 	})
@@ -84,15 +84,15 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	if attributes.Set {
 		out.AttributesOf = []finding.Origin{attributes.Origin}
 	}
-	if tags := agreeFrontend(b, "frontend-nlb-tags", func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendTags }, same, func() members.Incumbent[map[string]string] {
+	if tags := mergeFrontend(b, "frontend-nlb-tags", func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendTags }, same, func() members.Incumbent[map[string]string] {
 		if live == nil {
 			return members.Incumbent[map[string]string]{}
 		}
-		return members.Serving(members.LiveTags(live.Tags), true, func(live, asked map[string]string) bool {
+		return members.IncumbentOf(members.LiveTags(live.Tags), true, func(live, asked map[string]string) bool {
 			return !slices.ContainsFunc(slices.Sorted(maps.Keys(asked)), func(k string) bool { return live[k] != asked[k] })
 		})
 	}); tags.Set {
-		out.Tags = b.Allowed(b.MemberOf(tags.Origin), tags.Value, tags.Origin)
+		out.Tags = b.AllowedTags(b.MemberOf(tags.Origin), tags.Value, tags.Origin)
 	}
 	for _, p := range (frontendBuilder{b}).frontendPorts(out) {
 		frontendBuilder{b}.frontendListener(out, p)
@@ -112,7 +112,7 @@ func (b frontendBuilder) frontendGroups(live *observed.LoadBalancer) members.Mer
 	}
 	const name = "frontend-nlb-security-groups"
 	incumbent := func() members.Incumbent[[]string] { return current }
-	asked := unopposed(b.Builder, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendGroups) }, incumbent, asksForFrontend)
+	asked := withoutContested(b.Builder, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendGroups) }, incumbent, affectsFrontend)
 	return members.Agree(&b.Translation, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] {
 		o := asked(m)
 		b.Stack.Contested = b.Stack.Contested || o.Present() && len(b.Members) > 1
@@ -134,9 +134,9 @@ func (b frontendBuilder) frontendFault(out *model.LoadBalancer, o finding.Origin
 }
 
 func (b frontendBuilder) frontendAddresses(out *model.LoadBalancer) {
-	eips := agreeFrontend(b.Builder, "frontend-nlb-eip-allocations", func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendAddresses) }, members.SameSet, func() members.Incumbent[[]string] {
+	eips := mergeFrontend(b.Builder, "frontend-nlb-eip-allocations", func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendAddresses) }, members.SameSet, func() members.Incumbent[[]string] {
 		if live := b.LiveFrontend(); live != nil {
-			return members.Serving(live.Addresses, true, members.SameSet)
+			return members.IncumbentOf(live.Addresses, true, members.SameSet)
 		}
 		return members.Incumbent[[]string]{}
 	})
@@ -214,7 +214,7 @@ func (b frontendBuilder) frontendPort(number int32, asks []frontendAsk) *fronten
 			p.members = append(p.members, a.m)
 			continue
 		}
-		b.NotTaken(a.m, a.m.Set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("%s of port %d", b.name("frontend-nlb-listener-port-mapping"), number), a.target, won.target, won.m.Ref, isLive)
+		b.ReportNotTaken(a.m, a.m.Set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("%s of port %d", b.name("frontend-nlb-listener-port-mapping"), number), a.target, won.target, won.m.Ref, isLive)
 	}
 	return p
 }

@@ -14,9 +14,9 @@ import (
 // stays as it is live: a member changes it only where each other namespace that asks for the frontend NLB says something of
 // the setting as well. Disagreement is resolved as for other settings (members.Agree).
 
-// unopposed returns what members say of a setting, without the values that would change what namespaces rely on that say
-// nothing of it. affects reports whether a value changes something for a member that is silent.
-func unopposed[T any](b *Builder, among []*members.Member, what string, get func(*members.Member) settings.Opt[T], live func() members.Incumbent[T], affects func(*members.Member, T) bool) func(*members.Member) settings.Opt[T] {
+// withoutContested returns what members say of a setting, without the values that would change what namespaces rely on
+// that say nothing of it. affects reports whether a value changes something for a member that is silent.
+func withoutContested[T any](b *Builder, among []*members.Member, what string, get func(*members.Member) settings.Opt[T], live func() members.Incumbent[T], affects func(*members.Member, T) bool) func(*members.Member) settings.Opt[T] {
 	if b.Isolated || !slices.ContainsFunc(among, func(m *members.Member) bool { return get(m).Set }) ||
 		!sharedByNamespaces(among) {
 		return get
@@ -63,12 +63,12 @@ func sharedByNamespaces(all []*members.Member) bool {
 	return slices.ContainsFunc(all, func(m *members.Member) bool { return m.Ref.Namespace != all[0].Ref.Namespace })
 }
 
-// asksForFrontend is for settings that change the frontend NLB of those who ask for it.
-func asksForFrontend[T any](m *members.Member, _ T) bool { return m.Set.FrontendNLB.Value }
+// affectsFrontend is for settings that change the frontend NLB of those who ask for it.
+func affectsFrontend[T any](m *members.Member, _ T) bool { return m.Set.FrontendNLB.Value }
 
-// agreeFrontend merges a load-balancer-wide setting of the frontend NLB.
-func agreeFrontend[T any](b *Builder, name string, get func(*members.Member) settings.Opt[T], same func(a, b T) bool, live func() members.Incumbent[T]) members.Merged[T] {
-	return members.Agree(&b.Translation, b.Members, b.name(name), unopposed(b, b.Members, b.name(name), get, live, asksForFrontend), same, live)
+// mergeFrontend merges a load-balancer-wide setting of the frontend NLB.
+func mergeFrontend[T any](b *Builder, name string, get func(*members.Member) settings.Opt[T], same func(a, b T) bool, live func() members.Incumbent[T]) members.Merged[T] {
+	return members.Agree(&b.Translation, b.Members, b.name(name), withoutContested(b, b.Members, b.name(name), get, live, affectsFrontend), same, live)
 }
 
 // frontendScheme returns the scheme of the frontend NLB. One in front of an internal ALB opens it to the internet only
@@ -81,14 +81,14 @@ func (b frontendBuilder) frontendScheme(alb *model.LoadBalancer) settings.Opt[mo
 	live := func() members.Incumbent[model.Scheme] {
 		switch {
 		case front != nil:
-			return members.Serving(front.Scheme, true, members.Equal[model.Scheme])
+			return members.IncumbentOf(front.Scheme, true, members.Equal[model.Scheme])
 		case internal:
-			return members.Serving(model.Internal, true, members.Equal[model.Scheme])
+			return members.IncumbentOf(model.Internal, true, members.Equal[model.Scheme])
 		}
 		return members.Incumbent[model.Scheme]{}
 	}
 	const name = "frontend-nlb-scheme"
-	get := unopposed(b.Builder, b.Members, b.name(name), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.FrontendScheme }, live,
+	get := withoutContested(b.Builder, b.Members, b.name(name), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.FrontendScheme }, live,
 		func(m *members.Member, asked model.Scheme) bool {
 			return m.Set.FrontendNLB.Value || internal && asked == model.InternetFacing
 		})
@@ -103,8 +103,8 @@ func (b frontendBuilder) frontendScheme(alb *model.LoadBalancer) settings.Opt[mo
 func agreeFrontendHealth[T comparable](b *Builder, at *members.Port, key string, get func(settings.FrontendHealth) settings.Opt[T], live func(model.HealthCheck) T) members.Merged[T] {
 	incumbent := func() members.Incumbent[T] {
 		check, known := frontendBuilder{b}.liveFrontendCheck(at.Number)
-		return members.Serving(live(check), known, members.Equal[T])
+		return members.IncumbentOf(live(check), known, members.Equal[T])
 	}
-	asked := unopposed(b, at.Members, fmt.Sprintf("%s on port %d", b.name(key), at.Number), func(m *members.Member) settings.Opt[T] { return get(m.Set.FrontendHealth) }, incumbent, asksForFrontend)
+	asked := withoutContested(b, at.Members, fmt.Sprintf("%s on port %d", b.name(key), at.Number), func(m *members.Member) settings.Opt[T] { return get(m.Set.FrontendHealth) }, incumbent, affectsFrontend)
 	return members.AgreeOn(&b.Translation, at, b.name(key), asked, members.Equal[T], incumbent)
 }

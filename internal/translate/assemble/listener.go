@@ -18,14 +18,14 @@ func (b *Builder) ListenerAttributes(p *members.Port) (map[string]string, []find
 	get := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.ListenerAttributes[key] }
 	out := members.AgreeKeys(&b.Translation, p.Members, b.name("listener-attributes")+"."+key, get, of, func() map[string]string { return b.LiveListenerAttributes(p.Number) }, equal.SameAttribute)
 	classBuilder{b}.ignoredClassSetting(p.Members, "spec.listeners", of, out, func() map[string]string { return b.LiveListenerAttributes(p.Number) })
-	return out, members.Askers(p.Members, get, of)
+	return out, members.OriginsOfKeys(p.Members, get, of)
 }
 
 // TLS resolves the settings that only a listener with TLS has.
 func (b *Builder) TLS(p *members.Port) *model.TLS {
 	policy := members.AgreeOn(&b.Translation, p, b.name("ssl-policy"), func(m *members.Member) settings.Opt[string] { return settings.Text(m.Set.SSLPolicy) }, members.Equal[string], func() members.Incumbent[string] {
 		if live := b.LiveLoadBalancer().OnPort(p.Number); live != nil && live.Protocol == "HTTPS" {
-			return members.Serving(live.Policy, true, members.Equal[string])
+			return members.IncumbentOf(live.Policy, true, members.Equal[string])
 		}
 		return members.Incumbent[string]{}
 	})
@@ -51,7 +51,7 @@ func (b *Builder) TLS(p *members.Port) *model.TLS {
 	if b.Isolated {
 		// The first certificate is the default one, which a newcomer must not take by its order.
 		order = slices.SortedFunc(slices.Values(order), func(a, b *members.Member) int {
-			if members.Older(a, b) {
+			if members.IsOlder(a, b) {
 				return -1
 			}
 			return 1

@@ -39,7 +39,7 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	attributes := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.LoadBalancer.Attributes }
 	ofClass := func(c settings.Class) map[string]string { return c.Attributes }
 	alb.Attributes = members.AgreeKeys(&b.Translation, b.Members, b.name("load-balancer-attributes"), attributes, ofClass, func() map[string]string { return b.LiveAttributes(live) }, equal.SameAttribute)
-	alb.AttributesOf = members.Askers(b.Members, attributes, ofClass)
+	alb.AttributesOf = members.OriginsOfKeys(b.Members, attributes, ofClass)
 	units, capacityOf := capacityBuilder{b}.capacity()
 	alb.Capacity = units
 	setOrigin(alb, "capacity", capacityOf)
@@ -123,7 +123,7 @@ func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 		return map[string]string{capacityKey: fmt.Sprint(*c.Capacity)}
 	}
 	for _, m := range b.Members {
-		b.Block(m, m.Set.LoadBalancer.Capacity.Check(), !b.NoCapacity && b.Members[0].Set.Class.Capacity == nil)
+		b.HoldMember(m, m.Set.LoadBalancer.Capacity.Check(), !b.NoCapacity && b.Members[0].Set.Class.Capacity == nil)
 	}
 	if b.NoCapacity {
 		return nil, finding.Origin{}
@@ -135,7 +135,7 @@ func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 	if !ok || err != nil {
 		return nil, finding.Origin{}
 	}
-	return new(int32(n)), members.Askers(b.Members, get, class)[0]
+	return new(int32(n)), members.OriginsOfKeys(b.Members, get, class)[0]
 }
 
 // liveCapacity returns the reservation of the live load balancer in the form of the annotation.

@@ -16,10 +16,10 @@ import (
 
 // MemberTags sets a member's tags, those of its class over its own.
 func (b *Builder) MemberTags(m *members.Member) {
-	own := b.Allowed(m, m.OwnTags.Value, m.OwnTags.Origin)
+	own := b.AllowedTags(m, m.OwnTags.Value, m.OwnTags.Origin)
 	class := m.Set.Class.Origin
 	class.Field = "spec.tags"
-	m.ClassTags = b.Allowed(m, m.Set.Class.Tags, class)
+	m.ClassTags = b.AllowedTags(m, m.Set.Class.Tags, class)
 	m.Tags = tagBuilder{b}.fittingTags(m, Overlay(own, m.ClassTags))
 }
 
@@ -93,8 +93,8 @@ func (b tagBuilder) sharedRoom(sharing []*members.Member, of func(*members.Membe
 	return out
 }
 
-// Allowed leaves out tags that users may not set, and reports them.
-func (b *Builder) Allowed(m *members.Member, tags map[string]string, from finding.Origin) map[string]string {
+// AllowedTags leaves out tags that users may not set, and reports them.
+func (b *Builder) AllowedTags(m *members.Member, tags map[string]string, from finding.Origin) map[string]string {
 	out := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		reason, severity, why := finding.TagReserved, finding.Error, ""
@@ -151,7 +151,7 @@ func (b tagBuilder) withoutGuestTags(sharing []*members.Member, live map[string]
 	}
 	out := make([]*members.Member, len(sharing))
 	for i, m := range sharing {
-		if out[i] = m; b.Guest(m) && len(m.Tags) > 0 {
+		if out[i] = m; b.IsGuest(m) && len(m.Tags) > 0 {
 			b.Stack.Contested = true
 			less := *m
 			less.Tags = maps.Clone(m.Tags)

@@ -25,25 +25,25 @@ func (b networkBuilder) withoutGroups() bool {
 		return false
 	case live != nil && len(live.SecurityGroups) > 0:
 		if off.Value || b.NoSecurityGroups {
-			b.fixed(off.Origin, "the load balancer has security groups, and AWS cannot take all of them away; it keeps them",
+			b.reportFixed(off.Origin, "the load balancer has security groups, and AWS cannot take all of them away; it keeps them",
 				"remove "+b.name("disable-nlb-sg")+", or make the load balancer again")
 		}
 		return false
 	}
 	for _, m := range b.Members {
 		if given := settings.Filled(m.Set.SecurityGroups); given.Set {
-			b.fixed(given.Origin, "the load balancer has no security groups, and AWS adds them only when it is made; they have no effect",
+			b.reportFixed(given.Origin, "the load balancer has no security groups, and AWS adds them only when it is made; they have no effect",
 				"remove "+b.name("security-groups")+", or make the load balancer again")
 		}
-		b.Block(m, m.Set.ManageBackendRules.Check(), true)
+		b.HoldMember(m, m.Set.ManageBackendRules.Check(), true)
 	}
 	b.ByAddress = members.Agree(&b.Translation, b.Members, b.name("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules },
 		members.Equal[bool], func() members.Incumbent[bool] { return members.Incumbent[bool]{} }).Or(true)
 	return true
 }
 
-// fixed reports a setting that AWS takes only when a load balancer is made.
-func (b networkBuilder) fixed(o finding.Origin, message, fix string) {
+// reportFixed reports a setting that AWS takes only when a load balancer is made.
+func (b networkBuilder) reportFixed(o finding.Origin, message, fix string) {
 	ref := b.MemberOf(o).Ref
 	b.Found.Add(finding.Finding{Object: ref, Field: members.FieldOn(ref, o), Reason: finding.SettingFixed, Message: message, Fix: fix})
 }
@@ -67,11 +67,11 @@ func (b networkBuilder) merge(lb *model.LoadBalancer) {
 			if current == nil {
 				return members.Incumbent[[]string]{}
 			}
-			return members.Serving(live(current), true, members.SameSet)
+			return members.IncumbentOf(live(current), true, members.SameSet)
 		})
 		setOrigin(lb, field, won.Origin)
 		if len(won.Value) > 0 && refused != "" {
-			b.misplaced(setting, won.Origin, refused)
+			b.reportAddresses(setting, won.Origin, refused)
 			return nil
 		}
 		return won.Value
@@ -87,31 +87,31 @@ func (b networkBuilder) merge(lb *model.LoadBalancer) {
 		func(lb *observed.LoadBalancer) []string { return lb.Addresses }, unless(scheme == model.InternetFacing, "scheme internet-facing"))
 	lb.PrivateIPv4 = list("private-ipv4-addresses", "privateIPv4Addresses", func(m *members.Member) settings.Opt[[]string] { return m.Set.PrivateIPv4 }, nil, unless(scheme == model.Internal, "scheme internal"))
 	lb.IPv6 = list("ipv6-addresses", "ipv6Addresses", func(m *members.Member) settings.Opt[[]string] { return m.Set.IPv6 }, nil, dual)
-	lb.SourceNAT = b.onOff(lb, "enable-prefix-for-ipv6-source-nat", "sourceNAT", func(m *members.Member) settings.Opt[string] { return m.Set.SourceNAT })
+	lb.SourceNAT = b.mergeSwitch(lb, "enable-prefix-for-ipv6-source-nat", "sourceNAT", func(m *members.Member) settings.Opt[string] { return m.Set.SourceNAT })
 	if lb.SourceNAT == "on" && dual != "" {
-		b.misplaced("enable-prefix-for-ipv6-source-nat", lb.Origins["sourceNAT"], dual)
+		b.reportAddresses("enable-prefix-for-ipv6-source-nat", lb.Origins["sourceNAT"], dual)
 		lb.SourceNAT = ""
 	}
 	lb.SourceNATPrefixes = list("source-nat-ipv6-prefixes", "sourceNATPrefixes", func(m *members.Member) settings.Opt[[]string] { return m.Set.SourceNATPrefixes }, nil,
 		unless(lb.SourceNAT == "on", b.name("enable-prefix-for-ipv6-source-nat")+" on"))
-	lb.PrivateLinkRules = b.onOff(lb, "inbound-sg-rules-on-private-link-traffic", "privateLinkRules", func(m *members.Member) settings.Opt[string] { return m.Set.PrivateLinkRules })
+	lb.PrivateLinkRules = b.mergeSwitch(lb, "inbound-sg-rules-on-private-link-traffic", "privateLinkRules", func(m *members.Member) settings.Opt[string] { return m.Set.PrivateLinkRules })
 	if lb.PrivateLinkRules != "" && lb.SecurityGroups == nil {
-		b.fixed(lb.Origins["privateLinkRules"], "the load balancer has no security groups whose rules traffic through AWS PrivateLink could obey; the setting has no effect",
+		b.reportFixed(lb.Origins["privateLinkRules"], "the load balancer has no security groups whose rules traffic through AWS PrivateLink could obey; the setting has no effect",
 			"remove "+b.name("inbound-sg-rules-on-private-link-traffic"))
 		lb.PrivateLinkRules = ""
 	}
 }
 
-// onOff merges a switch; empty where no member speaks of it.
-func (b networkBuilder) onOff(lb *model.LoadBalancer, setting, field string, get func(*members.Member) settings.Opt[string]) string {
+// mergeSwitch merges a switch; empty where no member speaks of it.
+func (b networkBuilder) mergeSwitch(lb *model.LoadBalancer, setting, field string, get func(*members.Member) settings.Opt[string]) string {
 	won := members.Agree(&b.Translation, b.Members, b.name(setting), get, members.Equal[string], func() members.Incumbent[string] { return members.Incumbent[string]{} })
 	setOrigin(lb, field, won.Origin)
 	return won.Value
 }
 
-// misplaced reports addresses that the load balancer cannot have as it is. A new one is not made without them,
+// reportAddresses reports addresses that the load balancer cannot have as it is. A new one is not made without them,
 // as they could not be added later.
-func (b networkBuilder) misplaced(setting string, o finding.Origin, needs string) {
+func (b networkBuilder) reportAddresses(setting string, o finding.Origin, needs string) {
 	what := "a live load balancer keeps the addresses that it has"
 	if b.LiveLoadBalancer() == nil {
 		what = "no load balancer is made"

@@ -51,7 +51,7 @@ func (b *Builder) liveRedirect() members.Incumbent[int32] {
 		}
 		to, ok := l.Default[0].(model.Redirect)
 		if port, err := strconv.ParseInt(to.Port, 10, 32); ok && err == nil && to.Protocol == "HTTPS" {
-			return members.Serving(int32(port), true, members.Equal[int32])
+			return members.IncumbentOf(int32(port), true, members.Equal[int32])
 		}
 	}
 	return members.Incumbent[int32]{}

@@ -181,7 +181,7 @@ func (b *Builder) claimedNames(s TLSSecret, content *model.CertificateContent, c
 				"issue the certificate for the hostname of the listener")
 			return nil, false
 		}
-		if host, by := claims.first(n, s.By.Object.Namespace, s.Rank); host != "" {
+		if host, by := claims.firstClaim(n, s.By.Object.Namespace, s.Rank); host != "" {
 			claimed = append(claimed, model.ClaimedName{Name: n, Host: host, By: by})
 		}
 	}

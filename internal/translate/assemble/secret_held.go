@@ -49,7 +49,7 @@ func (h HeldCertificates) Imports(port int32, secrets []TLSSecret) (out HeldImpo
 	if h.b.ImportCertificates || len(secrets) == 0 {
 		return out
 	}
-	skip := func(arn string) bool { return h.named(arn) || h.issued(arn) }
+	skip := func(arn string) bool { return h.named(arn) || h.isIssued(arn) }
 	out.Unavailable, out.Fault = h.liveOwned(port, skip, func(arn string, o observed.CertificateOwner) {
 		if i := slices.IndexFunc(secrets, func(s TLSSecret) bool { return s.ID() == o.ResourceID }); i >= 0 {
 			out.ARNs, out.Names = append(out.ARNs, arn), append(out.Names, o.Names...)
@@ -114,8 +114,8 @@ func (h HeldCertificates) liveOwned(port int32, skip func(arn string) bool, foun
 	return unavailable, fault
 }
 
-// issued reports whether ACM has issued a certificate, so that it was not imported.
-func (h HeldCertificates) issued(arn string) bool {
+// isIssued reports whether ACM has issued a certificate, so that it was not imported.
+func (h HeldCertificates) isIssued(arn string) bool {
 	facts := &h.b.Live.Facts
 	return slices.ContainsFunc(facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn && !c.Imported }) ||
 		slices.ContainsFunc(facts.OwnCertificates, func(c observed.OwnCertificate) bool { return c.ARN == arn && c.Imported == nil })

@@ -44,7 +44,7 @@ func (b groupBuilder) givenGroups() settings.Opt[[]string] {
 func (b groupBuilder) securityGroups(alb *model.LoadBalancer) model.GroupChoice {
 	given := b.givenGroups()
 	for _, m := range b.Members {
-		b.Block(m, m.Set.ManageBackendRules.Check(), given.Set)
+		b.HoldMember(m, m.Set.ManageBackendRules.Check(), given.Set)
 	}
 	backend := !b.NoBackendGroup
 	var sources []model.IngressRule

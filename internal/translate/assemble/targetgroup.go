@@ -81,7 +81,7 @@ func TargetGroup(r GroupRequest) (Group, finding.List) {
 		out.Protocol = r.Settings.Protocol.Or("HTTP")
 		out.ProtocolVersion = r.Settings.ProtocolVersion.Or("HTTP1")
 	}
-	out.place(r, port, &found)
+	out.setTargetType(r, port, &found)
 	if r.Protocol == "" {
 		out.check(r, &found)
 	} else {
@@ -112,8 +112,8 @@ func (r GroupRequest) hasIPv6() bool {
 // name returns how objects of the stack spell a setting.
 func (r GroupRequest) name(setting string) string { return naming.SettingName(r.Kind, setting) }
 
-// ipWay returns how the target group gets ip targets.
-func (r GroupRequest) ipWay() string {
+// ipTargetsFix returns how the target group gets ip targets.
+func (r GroupRequest) ipTargetsFix() string {
 	way := "set " + r.name("target-type") + " to ip"
 	if r.Kind.OfGateway() {
 		way += " in a TargetGroupConfiguration of the Service"
@@ -133,26 +133,26 @@ func (r GroupRequest) fault(reason finding.Reason, message, fix string) finding.
 	return finding.Finding{Object: r.Origin.Object, Field: r.Origin.Field, Reason: reason, Message: message + now, Fix: fix, Blocks: finding.BlocksRule}
 }
 
-// nodePortWay returns how a Service gets node ports.
-func nodePortWay(svc *corev1.Service) string {
+// nodePortFix returns how a Service gets node ports.
+func nodePortFix(svc *corev1.Service) string {
 	if svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		return "set spec.allocateLoadBalancerNodePorts to true"
 	}
 	return "change its type to NodePort"
 }
 
-// place fills in what depends on the target type.
-func (g *Group) place(r GroupRequest, port *corev1.ServicePort, found *finding.List) {
+// setTargetType fills in what depends on the target type.
+func (g *Group) setTargetType(r GroupRequest, port *corev1.ServicePort, found *finding.List) {
 	if g.Type == model.InstanceTargets {
 		g.Port, g.Data = port.NodePort, intstr.FromInt32(port.NodePort)
 		if port.NodePort == 0 {
 			found.Add(r.fault(finding.BackendTypeUnsupported,
 				fmt.Sprintf("Service %s/%s is of type %s and has no node port, which instance targets need", r.Service.Namespace, r.Service.Name, r.Service.Spec.Type),
-				nodePortWay(r.Service)+", or "+r.ipWay()))
+				nodePortFix(r.Service)+", or "+r.ipTargetsFix()))
 		}
 		if r.ControlPort.Set {
 			found.Add(finding.Finding{Object: r.ControlPort.Origin.Object, Field: r.ControlPort.Origin.Field, Reason: finding.AnnotationInvalid,
-				Message: "a target control port needs ip targets", Fix: r.ipWay() + ", or remove the annotation", Blocks: finding.BlocksRule})
+				Message: "a target control port needs ip targets", Fix: r.ipTargetsFix() + ", or remove the annotation", Blocks: finding.BlocksRule})
 		}
 		return
 	}

@@ -67,7 +67,7 @@ func (e *evaluation) resolve(order []int) (contested map[int32]bool) {
 		}
 		if holder != nil {
 			l.Problem, l.Repeats = conflict, repeats
-			if holder.Parent != l.Parent && (e.kind == model.NLBGateway || !e.own(holder)) {
+			if holder.Parent != l.Parent && (e.kind == model.NLBGateway || !e.isOwnListener(holder)) {
 				contested[l.Spec.Port] = true
 			}
 			continue
@@ -80,8 +80,10 @@ func (e *evaluation) resolve(order []int) (contested map[int32]bool) {
 	return contested
 }
 
-// own reports whether a listener is one of the Gateway itself.
-func (e *evaluation) own(l *Listener) bool { return l.Parent.Kind == string(cluster.KindGateway) }
+// isOwnListener reports whether a listener is one of the Gateway itself.
+func (e *evaluation) isOwnListener(l *Listener) bool {
+	return l.Parent.Kind == string(cluster.KindGateway)
+}
 
 // conflict returns the listener that a listener is in conflict with, and whether it wants what that has; nil if there is
 // none. first is the one that decides about the port, and taken has the same hostname. Messages name no other object,
@@ -90,12 +92,12 @@ func (e *evaluation) conflict(l, first, taken *Listener) (holder *Listener, why 
 	if first == nil {
 		return nil, Problem{}, false
 	}
-	port, protocol, host := l.Spec.Port, shown(l.Spec), l.Hostname()
+	port, protocol, host := l.Spec.Port, protocolText(l.Spec), l.Hostname()
 	network, foreign := e.kind == model.NLBGateway, first.Parent != l.Parent
 	switch {
-	case !together(shown(first.Spec), protocol) || network && foreign && first.Spec.Protocol != l.Spec.Protocol:
+	case !canSharePort(protocolText(first.Spec), protocol) || network && foreign && first.Spec.Protocol != l.Spec.Protocol:
 		return first, Problem{string(gatewayv1.ListenerReasonProtocolConflict), fmt.Sprintf(
-			"port %d has protocol %q of an earlier listener, and this listener has %q; it is not served; use another port", port, shown(first.Spec), protocol)}, false
+			"port %d has protocol %q of an earlier listener, and this listener has %q; it is not served; use another port", port, protocolText(first.Spec), protocol)}, false
 	case network && foreign && protocol == string(gatewayv1.TLSProtocolType), network && foreign && protocol == passthrough:
 		return first, Problem{string(gatewayv1.ListenerReasonHostnameConflict), fmt.Sprintf(
 			"port %d is that of an earlier listener of another owner, and a network load balancer cannot tell hostname %q from others; this listener is not served; use another port", port, host)}, true
@@ -144,8 +146,8 @@ func (e *evaluation) ranks(contested map[int32]bool) map[int]int {
 		l := &e.out.Listeners[i]
 		network := e.kind == model.NLBGateway
 		switch {
-		case !contested[l.Spec.Port], network && owners[parentOfPort{l.Parent, l.Spec.Port}], !network && e.own(l):
-		case live[i], e.own(l):
+		case !contested[l.Spec.Port], network && owners[parentOfPort{l.Parent, l.Spec.Port}], !network && e.isOwnListener(l):
+		case live[i], e.isOwnListener(l):
 			out[i] = 1
 		default:
 			out[i] = 2
@@ -163,17 +165,17 @@ type parentOfPort struct {
 // passthrough is how people are shown the protocol of a listener that passes TLS through.
 const passthrough = "TLS passthrough"
 
-// shown returns the protocol of a listener in readable form. What passes TLS through cannot share a port with what
-// terminates it.
-func shown(l gatewayv1.Listener) string {
+// protocolText returns the protocol of a listener in readable form. What passes TLS through cannot share a port with
+// what terminates it.
+func protocolText(l gatewayv1.Listener) string {
 	if l.Protocol == gatewayv1.TLSProtocolType && l.TLS != nil && l.TLS.Mode != nil && *l.TLS.Mode == gatewayv1.TLSModePassthrough {
 		return passthrough
 	}
 	return string(l.Protocol)
 }
 
-// together reports whether listeners of two protocols can share a port.
-func together(a, b string) bool {
+// canSharePort reports whether listeners of two protocols can share a port.
+func canSharePort(a, b string) bool {
 	tcp, udp := string(gatewayv1.TCPProtocolType), string(gatewayv1.UDPProtocolType)
 	return a == b || a == tcp && b == udp || a == udp && b == tcp
 }

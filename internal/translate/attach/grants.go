@@ -13,7 +13,7 @@ type From struct{ Group, Kind, Namespace string }
 type To struct{ Group, Kind, Namespace, Name string }
 
 // Granted reports whether a reference is permitted: within a namespace always, and into another one by a ReferenceGrant there.
-func Granted(v *cluster.View, from From, to To) bool { return NewGrants(v).Permit(from, to) }
+func Granted(v *cluster.View, from From, to To) bool { return NewGrants(v).Permits(from, to) }
 
 // Grants answers which references are permitted. The ReferenceGrants of a namespace are read once.
 type Grants struct {
@@ -32,13 +32,14 @@ func NewGrants(v *cluster.View) *Grants {
 	return &Grants{view: v, byNamespace: map[string]map[grant]string{}}
 }
 
-// Permit reports whether a reference is permitted.
-func (g *Grants) Permit(from From, to To) bool {
-	return from.Namespace == to.Namespace || g.By(from, to) != ""
+// Permits reports whether a reference is permitted.
+func (g *Grants) Permits(from From, to To) bool {
+	return from.Namespace == to.Namespace || g.PermittingGrant(from, to) != ""
 }
 
-// By returns the name of a ReferenceGrant in the namespace of an object that permits a reference to it, "" if none does.
-func (g *Grants) By(from From, to To) string {
+// PermittingGrant returns the name of a ReferenceGrant in the namespace of an object that permits a reference to it, ""
+// if none does.
+func (g *Grants) PermittingGrant(from From, to To) string {
 	all, ok := g.byNamespace[to.Namespace]
 	if !ok {
 		all = g.read(to.Namespace)

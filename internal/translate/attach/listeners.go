@@ -122,7 +122,7 @@ func (e *evaluation) certificates(l *Listener) []Secret {
 		case ref.Group != nil && *ref.Group != "" || ref.Kind != nil && *ref.Kind != "" && *ref.Kind != gatewayv1.Kind(cluster.KindSecret):
 			p = Problem{string(gatewayv1.ListenerReasonInvalidCertificateRef), fmt.Sprintf(
 				"certificateRefs names %q, which is not a Secret; it is not used; name a Secret of type kubernetes.io/tls", ref.Name)}
-		case !e.out.Grants.Permit(
+		case !e.out.Grants.Permits(
 			From{gatewayv1.GroupName, l.Parent.Kind, l.Parent.Namespace}, To{"", string(cluster.KindSecret), s.Namespace, s.Name}):
 			p = Problem{string(gatewayv1.ListenerReasonRefNotPermitted), fmt.Sprintf(
 				"no ReferenceGrant permits the reference to Secret %q of namespace %q; it is not used; create a ReferenceGrant in that namespace", s.Name, s.Namespace)}

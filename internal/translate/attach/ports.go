@@ -132,8 +132,8 @@ func (t *hostTable) owner(host string) string {
 	return ""
 }
 
-// below returns the hostnames of listeners to which a part of the requests for a hostname belongs.
-func (t *hostTable) below(host string) []string {
+// moreSpecificHosts returns the hostnames of listeners to which a part of the requests for a hostname belongs.
+func (t *hostTable) moreSpecificHosts(host string) []string {
 	if host != "" && !strings.HasPrefix(host, "*.") {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (e *evaluation) portRoute(n int, s *served, t *hostTable) PortRoute {
 			out.Isolated = append(out.Isolated, h)
 			continue
 		}
-		below := t.below(h)
+		below := t.moreSpecificHosts(h)
 		if taken := func(l string) bool { return attached[l] }; slices.ContainsFunc(below, taken) {
 			below = slices.DeleteFunc(slices.Clone(below), taken)
 		}

@@ -34,9 +34,9 @@ func (r Result) MayServe(namespace string, kind cluster.Kind, port int32, host s
 	return false
 }
 
-// Within returns the hostnames of valid listeners of a port to which a part of the requests for a hostname belongs. ""
-// is any hostname.
-func (r Result) Within(port int32, host string) (out []string) {
+// MoreSpecificHosts returns the hostnames of valid listeners of a port to which a part of the requests for a hostname
+// belongs. "" is any hostname.
+func (r Result) MoreSpecificHosts(port int32, host string) (out []string) {
 	for i := range r.Listeners {
 		if l := &r.Listeners[i]; l.Valid() && int32(l.Spec.Port) == port && covers(host, l.Hostname()) {
 			out = append(out, l.Hostname())
@@ -66,19 +66,19 @@ func (r Result) Listens(port int32, protocol gatewayv1.ProtocolType) bool {
 func (r Result) MayUseSecret(port int32, secret Secret, domains []string) bool {
 	for i := range r.Listeners {
 		l := &r.Listeners[i]
-		if !l.Valid() || int32(l.Spec.Port) != port || len(domains) > 0 && !slices.ContainsFunc(domains, func(d string) bool { return meets(l.Hostname(), d) }) {
+		if !l.Valid() || int32(l.Spec.Port) != port || len(domains) > 0 && !slices.ContainsFunc(domains, func(d string) bool { return mayMatchDomain(l.Hostname(), d) }) {
 			continue
 		}
 		from := From{gatewayv1.GroupName, l.Parent.Kind, l.Parent.Namespace}
-		if r.Grants.Permit(from, To{"", string(cluster.KindSecret), secret.Namespace, secret.Name}) {
+		if r.Grants.Permits(from, To{"", string(cluster.KindSecret), secret.Namespace, secret.Name}) {
 			return true
 		}
 	}
 	return false
 }
 
-// meets reports whether requests for the hostname of a listener may be for a domain.
-func meets(hostname, domain string) bool {
+// mayMatchDomain reports whether requests for the hostname of a listener may be for a domain.
+func mayMatchDomain(hostname, domain string) bool {
 	_, ok := compatible(hostname, []string{domain})
 	return ok
 }

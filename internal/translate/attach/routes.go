@@ -40,7 +40,7 @@ func (e *evaluation) loadRoutes() {
 		add(parentKey{cluster.KindListenerSet, s.Object.Namespace, s.Object.Name})
 	}
 	slices.SortFunc(e.out.Routes, func(a, b Route) int {
-		return cmp.Or(olderFirst(a.Object, b.Object), cmp.Compare(a.Object.GetNamespace(), b.Object.GetNamespace()),
+		return cmp.Or(compareAge(a.Object, b.Object), cmp.Compare(a.Object.GetNamespace(), b.Object.GetNamespace()),
 			cmp.Compare(a.Object.GetName(), b.Object.GetName()), cmp.Compare(a.Kind, b.Kind))
 	})
 }
@@ -60,7 +60,7 @@ func (e *evaluation) route(obj cluster.Object, kind cluster.Kind) Route {
 	ask := func(i int) answer {
 		a, ok := answers[i]
 		if !ok {
-			a = e.ask(i, obj.GetNamespace(), kind, hosts)
+			a = e.evaluateRoute(i, obj.GetNamespace(), kind, hosts)
 			answers[i] = a
 			if a.problem.Reason == "" {
 				e.out.Listeners[i].Attached++
@@ -111,7 +111,7 @@ func (e *evaluation) parent(ref gatewayv1.ParentReference, namespace string, ask
 		p.Problem = refused
 	default:
 		p.Problem = Problem{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf(
-			"%s %q has no listener with the sectionName and port of the parentRef%s%s; the route is not attached; correct sectionName or port", key.kind, ref.Name, e.meant(ref.SectionName, listeners), e.choices(listeners))}
+			"%s %q has no listener with the sectionName and port of the parentRef%s%s; the route is not attached; correct sectionName or port", key.kind, ref.Name, e.probableListener(ref.SectionName, listeners), e.listenerNames(listeners))}
 	}
 	return p, true
 }
@@ -119,8 +119,8 @@ func (e *evaluation) parent(ref gatewayv1.ParentReference, namespace string, ask
 // mostChoices is how many listeners a message lists.
 const mostChoices = 5
 
-// meant returns the listener that a sectionName was probably to name.
-func (e *evaluation) meant(name *gatewayv1.SectionName, listeners []int) string {
+// probableListener returns the listener that a sectionName was probably to name.
+func (e *evaluation) probableListener(name *gatewayv1.SectionName, listeners []int) string {
 	if name == nil {
 		return ""
 	}
@@ -134,8 +134,8 @@ func (e *evaluation) meant(name *gatewayv1.SectionName, listeners []int) string 
 	return finding.DidYouMean(string(*name), known)
 }
 
-// choices lists the listeners that a parentRef can name.
-func (e *evaluation) choices(listeners []int) string {
+// listenerNames lists the listeners that a parentRef can name.
+func (e *evaluation) listenerNames(listeners []int) string {
 	var known []string
 	for _, i := range listeners[:min(len(listeners), mostChoices)] {
 		l := e.out.Listeners[i]
@@ -162,8 +162,8 @@ func keyOf(ref gatewayv1.ParentReference, namespace string) (parentKey, bool) {
 	return key, !foreignGroup(ref.Group) && (key.kind == cluster.KindGateway || key.kind == cluster.KindListenerSet)
 }
 
-// ask reports whether a listener takes a route, and for which hostnames.
-func (e *evaluation) ask(i int, namespace string, kind cluster.Kind, hosts []string) answer {
+// evaluateRoute reports whether a listener takes a route, and for which hostnames.
+func (e *evaluation) evaluateRoute(i int, namespace string, kind cluster.Kind, hosts []string) answer {
 	l := &e.out.Listeners[i]
 	switch {
 	case !e.admits(e.namespaces[i], namespace):

@@ -26,12 +26,12 @@ func (e *evaluation) loadSets() {
 		e.out.Sets = append(e.out.Sets, Set{Object: s, Accepted: e.admits(allowed, s.Namespace)})
 	}
 	slices.SortStableFunc(e.out.Sets, func(a, b Set) int {
-		return cmp.Or(olderFirst(a.Object, b.Object), cmp.Compare(a.Object.Namespace+"/"+a.Object.Name, b.Object.Namespace+"/"+b.Object.Name))
+		return cmp.Or(compareAge(a.Object, b.Object), cmp.Compare(a.Object.Namespace+"/"+a.Object.Name, b.Object.Namespace+"/"+b.Object.Name))
 	})
 }
 
-// olderFirst compares the times of creation, which the API server has in whole seconds.
-func olderFirst(a, b metav1.Object) int {
+// compareAge compares the times of creation, which the API server has in whole seconds.
+func compareAge(a, b metav1.Object) int {
 	return cmp.Compare(a.GetCreationTimestamp().Unix(), b.GetCreationTimestamp().Unix())
 }
 
@@ -50,16 +50,16 @@ const (
 	setRejected       = "Parent Gateway rejected ListenerSet" // of older controllers
 )
 
-// SetWaiting returns the status of a ListenerSet that no controller has looked at, as the API server makes it.
-func SetWaiting() []metav1.Condition {
+// NewSetConditions returns the status of a ListenerSet that no controller has looked at, as the API server makes it.
+func NewSetConditions() []metav1.Condition {
 	waiting := func(of gatewayv1.ListenerSetConditionType) metav1.Condition {
 		return metav1.Condition{Type: string(of), Status: metav1.ConditionUnknown, Reason: string(gatewayv1.ListenerSetReasonPending), Message: "Waiting for controller"}
 	}
 	return []metav1.Condition{waiting(gatewayv1.ListenerSetConditionAccepted), waiting(gatewayv1.ListenerSetConditionProgrammed)}
 }
 
-// SetCompared reports whether the status of a ListenerSet is a verdict of this controller.
-func SetCompared(s *gatewayv1.ListenerSet) bool {
+// IsSetEvaluated reports whether the status of a ListenerSet is a verdict of this controller.
+func IsSetEvaluated(s *gatewayv1.ListenerSet) bool {
 	reported := func(of gatewayv1.ListenerSetConditionType, texts ...string) bool {
 		return slices.ContainsFunc(s.Status.Conditions, func(c metav1.Condition) bool { return c.Type == string(of) && slices.Contains(texts, c.Message) })
 	}

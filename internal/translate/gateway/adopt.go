@@ -10,8 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// adopt notes whose load balancer the Gateway takes over. One that is mistyped must not cost a second load balancer.
-func (t *translation) adopt() {
+// noteAdoption notes whose load balancer the Gateway takes over. One that is mistyped must not cost a second load
+// balancer.
+func (t *translation) noteAdoption() {
 	value, asked := t.gw.Annotations[naming.AdoptAnnotation]
 	if !asked {
 		return

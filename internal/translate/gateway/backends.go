@@ -39,8 +39,9 @@ func backendNamespace(route finding.Ref, ref gwv1.BackendRef) string {
 	return cmp.Or(string(*ref.Namespace), route.Namespace)
 }
 
-// invalid reports a backend that leads nowhere. Its share of the requests is answered as if it were not there.
-func (t *translation) invalid(at finding.Origin, reason finding.Reason, message, fix string) {
+// reportInvalidBackend reports a backend that leads nowhere. Its share of the requests is answered as if it were not
+// there.
+func (t *translation) reportInvalidBackend(at finding.Origin, reason finding.Reason, message, fix string) {
 	now := "; requests get the other backends, or 500 where there are none"
 	if t.Type == model.Network {
 		now = "; connections get the other backends, and without one the port has no listener"
@@ -60,12 +61,12 @@ func (t *translation) granted(obj cluster.Object, at finding.Origin, group, kind
 		})
 		return false, model.HeldInvalid
 	}
-	if t.attached.Grants.Permit(attach.From{Group: gwv1.GroupName, Kind: route.Kind, Namespace: route.Namespace}, attach.To{Group: group, Kind: kind, Namespace: namespace, Name: name}) {
+	if t.attached.Grants.Permits(attach.From{Group: gwv1.GroupName, Kind: route.Kind, Namespace: route.Namespace}, attach.To{Group: group, Kind: kind, Namespace: namespace, Name: name}) {
 		return true, 0
 	}
 	t.view.Confirm(obj)
 	// Whether the object exists is not revealed.
-	t.invalid(at, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", namespace, kind, finding.Cut(name)), fmt.Sprintf("create a ReferenceGrant there, from kind %s of namespace %s to kind %s, or use a backend of the namespace of the route", route.Kind, route.Namespace, kind))
+	t.reportInvalidBackend(at, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", namespace, kind, finding.Cut(name)), fmt.Sprintf("create a ReferenceGrant there, from kind %s of namespace %s to kind %s, or use a backend of the namespace of the route", route.Kind, route.Namespace, kind))
 	return false, 0
 }
 
@@ -73,7 +74,7 @@ func (t *translation) granted(obj cluster.Object, at finding.Origin, group, kind
 func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ target, ok bool, _ model.Held) {
 	route, namespace, name := at.Object, backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
-		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.Cut(name)), "set port")
+		t.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.Cut(name)), "set port")
 		return target{}, false, 0
 	}
 	if ok, held := t.granted(obj, at, "", serviceBackend, namespace, name); !ok {
@@ -81,7 +82,7 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 	}
 	svc, ok := cluster.GetNamed[*corev1.Service](t.view, obj, cluster.KindService, namespace, name)
 	if !ok {
-		t.invalid(at, finding.BackendNotFound, fmt.Sprintf("Service %q does not exist", namespace+"/"+finding.Cut(name)), "create the Service, or correct the name")
+		t.reportInvalidBackend(at, finding.BackendNotFound, fmt.Sprintf("Service %q does not exist", namespace+"/"+finding.Cut(name)), "create the Service, or correct the name")
 		return target{}, false, 0
 	}
 	for i := range svc.Spec.Ports {
@@ -90,7 +91,7 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 		}
 	}
 	t.view.Confirm(svc, obj)
-	t.invalid(at, finding.BackendPortNotFound, network.NoSuchPort(svc, intstr.FromInt32(int32(*ref.Port))), "use the number of a port of the Service")
+	t.reportInvalidBackend(at, finding.BackendPortNotFound, network.NoSuchPort(svc, intstr.FromInt32(int32(*ref.Port))), "use the number of a port of the Service")
 	return target{}, false, 0
 }
 
@@ -123,11 +124,11 @@ const mostGroups = 5
 
 // clients returns the clients of a network load balancer without security groups.
 func (t *translation) clients(g assemble.Group) *assemble.Clients {
-	return &assemble.Clients{Ranges: t.set.InboundCIDRs.Value, Internal: t.SchemeNow(t.Stack.LoadBalancer) == model.Internal, Preserved: preserved(g), OwnCheckRule: true}
+	return &assemble.Clients{Ranges: t.set.InboundCIDRs.Value, Internal: t.SchemeNow(t.Stack.LoadBalancer) == model.Internal, Preserved: preservesClientIP(g), OwnCheckRule: true}
 }
 
-// preserved reports whether targets see the addresses of clients.
-func preserved(g assemble.Group) bool {
+// preservesClientIP reports whether targets see the addresses of clients.
+func preservesClientIP(g assemble.Group) bool {
 	switch v, set := g.Attributes["preserve_client_ip.enabled"]; {
 	case g.Protocol != "TCP" && g.Protocol != "TLS":
 		return true

@@ -20,9 +20,9 @@ func dryRun(gw *gwv1.Gateway, id model.StackID) bool {
 	return gw.Annotations[naming.DryRunAnnotation] == "true" && gw.DeletionTimestamp == nil && (adopts || !slices.Contains(gw.Finalizers, naming.Finalizer(id)))
 }
 
-// planNote shows the plan of a dry run on its Gateway, and removes it where none is asked for. A plan of which
+// planPatches shows the plan of a dry run on its Gateway, and removes it where none is asked for. A plan of which
 // nothing can be shown, because the stack is held, stays as it is.
-func planNote(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
+func planPatches(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 	want := ""
 	if o.Stack.DryRun {
 		if o.Document == nil {

@@ -99,7 +99,7 @@ func (t groupBuilder) buildGroup(a target) *model.TargetGroup {
 	}
 	var tags map[string]string
 	if of.Tags != nil {
-		tags = t.Allowed(t.member, *of.Tags, finding.Origin{Object: t.ref, Field: at.Field})
+		tags = t.AllowedTags(t.member, *of.Tags, finding.Origin{Object: t.ref, Field: at.Field})
 	}
 	g.Tags = t.WithDefaults(tags)
 	g.Members = []finding.Ref{a.route}

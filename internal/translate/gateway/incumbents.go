@@ -28,7 +28,9 @@ func (t incumbentBuilder) Serves(number int32, route finding.Ref, hosts []string
 	if t.Type == model.Network {
 		return t.forwards(l.Default, route, named)
 	}
-	return slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return ofHosts(r.Conditions, hosts) && t.forwards(r.Actions, route, named) })
+	return slices.ContainsFunc(l.Rules, func(r observed.Rule) bool {
+		return areOfHosts(r.Conditions, hosts) && t.forwards(r.Actions, route, named)
+	})
 }
 
 // forwards reports whether live actions forward to a target group of a route, or to one that it names.
@@ -68,8 +70,8 @@ func (t incumbentBuilder) groupsNamed(route finding.Ref) (out []string) {
 	return out
 }
 
-// ofHosts reports whether conditions are those of one of some hostnames, of which "" is any.
-func ofHosts(conditions []model.Condition, hosts []string) bool {
+// areOfHosts reports whether conditions are those of one of some hostnames, of which "" is any.
+func areOfHosts(conditions []model.Condition, hosts []string) bool {
 	any := true
 	for _, c := range conditions {
 		h, ok := c.(model.HostHeader)
@@ -86,8 +88,8 @@ func ofHosts(conditions []model.Condition, hosts []string) bool {
 	return any && slices.Contains(hosts, "")
 }
 
-// desires reports whether a route has a part of what a stack asks for on a port, as serves has it for what is live.
-func desires(stack model.Stack, number int32, route finding.Ref, hosts []string) bool {
+// desiresRoute reports whether a route has a part of what a stack asks for on a port, as serves has it for what is live.
+func desiresRoute(stack model.Stack, number int32, route finding.Ref, hosts []string) bool {
 	if stack.LoadBalancer == nil {
 		return false
 	}
@@ -97,7 +99,7 @@ func desires(stack model.Stack, number int32, route finding.Ref, hosts []string)
 		case stack.ID.Kind == model.NLBGateway:
 			return l.DefaultOf.Object == route
 		default:
-			return slices.ContainsFunc(l.Rules, func(r model.Rule) bool { return r.Origin.Object == route && ofHosts(r.Conditions, hosts) })
+			return slices.ContainsFunc(l.Rules, func(r model.Rule) bool { return r.Origin.Object == route && areOfHosts(r.Conditions, hosts) })
 		}
 	}
 	return false
@@ -126,7 +128,7 @@ func (t incumbentBuilder) holdRepeated() {
 		for _, p := range r.Parents {
 			for _, a := range p.Attachments {
 				l := &t.attached.Listeners[a.Listener]
-				if l.Repeats && l.Hostname() == "" && t.Serves(l.Spec.Port, t.routeRef(n), orAny(a.Hostnames)) {
+				if l.Repeats && l.Hostname() == "" && t.Serves(l.Spec.Port, t.routeRef(n), hostnamesOrAny(a.Hostnames)) {
 					live, foreign = true, append(foreign, hosts[l.Spec.Port]...)
 				}
 			}
@@ -138,8 +140,8 @@ func (t incumbentBuilder) holdRepeated() {
 	}
 }
 
-// orAny are hostnames, of which there are none for any.
-func orAny(hosts []string) []string {
+// hostnamesOrAny are hostnames, of which there are none for any.
+func hostnamesOrAny(hosts []string) []string {
 	if len(hosts) == 0 {
 		return []string{""}
 	}

@@ -22,8 +22,8 @@ func (t networkBuilder) networkPorts() []*port {
 	t.outvoted = map[int][]*port{}
 	t.fixed, t.first = map[int]string{}, map[int]string{}
 	for _, p := range out {
-		t.upgrade(p)
-		t.choose(p)
+		t.upgradeToQUIC(p)
+		t.chooseRoute(p)
 		if p.route < 0 {
 			continue
 		}
@@ -57,9 +57,9 @@ func terminates(tls *gwv1.ListenerTLSConfig) bool {
 	return tls == nil || tls.Mode == nil || *tls.Mode == gwv1.TLSModeTerminate
 }
 
-// upgrade makes a port one of QUIC where the configuration asks for that.
-func (t networkBuilder) upgrade(p *port) {
-	if p.entry == nil || !or(p.entry.QUICEnabled, false) {
+// upgradeToQUIC makes a port one of QUIC where the configuration asks for that.
+func (t networkBuilder) upgradeToQUIC(p *port) {
+	if p.entry == nil || !valueOr(p.entry.QUICEnabled, false) {
 		return
 	}
 	quic, ok := map[model.Base]model.Base{model.UDP: model.QUIC, model.TCPUDP: model.TCPQUIC}[p.Base]
@@ -171,9 +171,9 @@ func (t networkBuilder) networkBackend(p *port, route attach.Route, ref gwv1.Bac
 	case targetGroupBackend:
 		return model.GroupRef{Name: string(ref.Name)}, true, false
 	case gatewayBackend:
-		return t.chained(p, route.Object, ref, at)
+		return t.albTargetGroup(p, route.Object, ref, at)
 	default:
-		t.invalid(at, finding.BackendKindUnknown, fmt.Sprintf("backend kind %q is not one that network load balancers forward to", finding.Cut(kind)), "name a Service, a Gateway with an application load balancer, or a TargetGroupName")
+		t.reportInvalidBackend(at, finding.BackendKindUnknown, fmt.Sprintf("backend kind %q is not one that network load balancers forward to", finding.Cut(kind)), "name a Service, a Gateway with an application load balancer, or a TargetGroupName")
 		return model.GroupRef{}, false, false
 	}
 }

@@ -19,16 +19,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// chained returns the target group with the application load balancer of another Gateway. It is held until that is
-// there.
-func (t networkBuilder) chained(p *port, obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
+// albTargetGroup returns the target group with the application load balancer of another Gateway. It is held until that
+// is there.
+func (t networkBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	namespace, name := backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
-		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.Cut(name)), "set port")
+		t.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.Cut(name)), "set port")
 		return model.GroupRef{}, false, false
 	}
 	if p.Listens().Protocol() != "TCP" {
-		t.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("AWS forwards from TCP listeners to application load balancers, and port %d is %s", p.Number, p.Listens().Protocol()), "use a TCPRoute and a TCP listener")
+		t.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("AWS forwards from TCP listeners to application load balancers, and port %d is %s", p.Number, p.Listens().Protocol()), "use a TCPRoute and a TCP listener")
 		return model.GroupRef{}, false, false
 	}
 	if ok, fault := t.granted(obj, at, gwv1.GroupName, gatewayBackend, namespace, name); !ok {
@@ -41,7 +41,7 @@ func (t networkBuilder) chained(p *port, obj cluster.Object, ref gwv1.BackendRef
 	}
 	if !found {
 		t.view.Confirm(obj)
-		t.invalid(at, finding.BackendNotFound, fmt.Sprintf("Gateway %q with an application load balancer does not exist", namespace+"/"+finding.Cut(name)), "create the Gateway, or correct the name")
+		t.reportInvalidBackend(at, finding.BackendNotFound, fmt.Sprintf("Gateway %q with an application load balancer does not exist", namespace+"/"+finding.Cut(name)), "create the Gateway, or correct the name")
 		return model.GroupRef{}, false, false
 	}
 	arn := applicationARN(gw)
@@ -102,7 +102,7 @@ func (t networkBuilder) buildChained(backend finding.Ref, port int32, arn string
 	}
 	var tags map[string]string
 	if of.Tags != nil {
-		tags = t.Allowed(t.member, *of.Tags, finding.Origin{Object: t.ref, Field: at.Field})
+		tags = t.AllowedTags(t.member, *of.Tags, finding.Origin{Object: t.ref, Field: at.Field})
 	}
 	g.Tags = t.WithDefaults(tags)
 	return &g
@@ -114,16 +114,16 @@ func chainedCheck(c *gwconfig.HealthCheckConfiguration) model.HealthCheck {
 		c = &gwconfig.HealthCheckConfiguration{}
 	}
 	out := model.HealthCheck{
-		Port: cmp.Or(or(c.HealthCheckPort, ""), "traffic-port"), Protocol: cmp.Or(string(or(c.HealthCheckProtocol, "")), "HTTP"),
-		IntervalSeconds: or(c.HealthCheckInterval, 15), TimeoutSeconds: or(c.HealthCheckTimeout, 5),
-		HealthyThreshold: or(c.HealthyThresholdCount, 3), UnhealthyThreshold: or(c.UnhealthyThresholdCount, 3),
+		Port: cmp.Or(valueOr(c.HealthCheckPort, ""), "traffic-port"), Protocol: cmp.Or(string(valueOr(c.HealthCheckProtocol, "")), "HTTP"),
+		IntervalSeconds: valueOr(c.HealthCheckInterval, 15), TimeoutSeconds: valueOr(c.HealthCheckTimeout, 5),
+		HealthyThreshold: valueOr(c.HealthyThresholdCount, 3), UnhealthyThreshold: valueOr(c.UnhealthyThresholdCount, 3),
 	}
 	if out.Protocol == "TCP" {
 		return out
 	}
-	out.Path, out.HTTPCodes = cmp.Or(or(c.HealthCheckPath, ""), "/"), "200-399"
+	out.Path, out.HTTPCodes = cmp.Or(valueOr(c.HealthCheckPath, ""), "/"), "200-399"
 	if c.Matcher != nil {
-		out.HTTPCodes = cmp.Or(or(c.Matcher.HTTPCode, ""), out.HTTPCodes)
+		out.HTTPCodes = cmp.Or(valueOr(c.Matcher.HTTPCode, ""), out.HTTPCodes)
 	}
 	return out
 }

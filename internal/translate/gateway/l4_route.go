@@ -11,9 +11,9 @@ import (
 
 // A port of a network load balancer has one route: AWS knows neither hostnames nor paths there.
 
-// choose gives a port its route: the one that is served there, otherwise the oldest. Where listeners of the port admit
-// different namespaces, it belongs to the first of them, so that no namespace gets connections of another.
-func (t networkBuilder) choose(p *port) {
+// chooseRoute gives a port its route: the one that is served there, otherwise the oldest. Where listeners of the port
+// admit different namespaces, it belongs to the first of them, so that no namespace gets connections of another.
+func (t networkBuilder) chooseRoute(p *port) {
 	p.route, p.owner = -1, p.listeners[0]
 	divided := slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return l.Admits != p.owner.Admits })
 	at := -1
@@ -55,7 +55,7 @@ func sameBackends(a, b cluster.Object) bool {
 	of := func(route cluster.Object) map[backend]bool {
 		out := map[backend]bool{}
 		for _, ref := range cluster.RouteBackends(route) {
-			out[backend{backendKind(ref), backendNamespace(finding.Ref{Namespace: route.GetNamespace()}, ref), string(ref.Name), int32(or(ref.Port, 0))}] = true
+			out[backend{backendKind(ref), backendNamespace(finding.Ref{Namespace: route.GetNamespace()}, ref), string(ref.Name), int32(valueOr(ref.Port, 0))}] = true
 		}
 		return out
 	}

@@ -33,9 +33,9 @@ func (t *translation) applicationListener(p *port) (model.Listener, bool) {
 // mutualAuth returns what the configuration says of client certificates.
 func (t *translation) mutualAuth(p *port) *model.MutualAuth {
 	c := p.entry.MutualAuthentication
-	out := &model.MutualAuth{Mode: string(c.Mode), TrustStore: or(c.TrustStore, ""), Of: p.at, Members: []finding.Ref{t.ref}}
+	out := &model.MutualAuth{Mode: string(c.Mode), TrustStore: valueOr(c.TrustStore, ""), Of: p.at, Members: []finding.Ref{t.ref}}
 	if c.Mode == "verify" {
-		out.IgnoreExpiry = new(or(c.IgnoreClientCertificateExpiry, false))
+		out.IgnoreExpiry = new(valueOr(c.IgnoreClientCertificateExpiry, false))
 	}
 	if c.AdvertiseTrustStoreCANames != nil {
 		out.AdvertiseCA = string(*c.AdvertiseTrustStoreCANames)
@@ -75,7 +75,7 @@ func (t *translation) units(p *port) []*unit {
 	for _, pr := range p.routes {
 		route := t.parse(pr.Route)
 		hosts := slices.DeleteFunc(slices.Clone(pr.Hostnames), func(h string) bool { return slices.Contains(pr.Isolated, h) })
-		if !t.fits(route, len(hosts)) {
+		if !t.fitsRuleLimit(route, len(hosts)) {
 			continue
 		}
 		created := t.attached.Routes[pr.Route].Object.GetCreationTimestamp().Time
@@ -93,10 +93,10 @@ func (t *translation) units(p *port) []*unit {
 	return out
 }
 
-// fits counts the rules of a route on a port, before they are made. Those of one more than the operator allows stay as
-// they are.
-func (t *translation) fits(route *parsed, hosts int) bool {
-	n, namespace := count(route.rules)*hosts, route.ref.Namespace
+// fitsRuleLimit counts the rules of a route on a port, before they are made. Those of one more than the operator allows
+// stay as they are.
+func (t *translation) fitsRuleLimit(route *parsed, hosts int) bool {
+	n, namespace := countRules(route.rules)*hosts, route.ref.Namespace
 	if t.rules[namespace]+n <= t.opt.MaxRules {
 		t.rules[namespace] += n
 		return true

@@ -85,7 +85,7 @@ func (t ruleConfigBuilder) readAction(out *ruleConfig, a gwconfig.Action, at fin
 		out.redirects, out.query = true, a.RedirectConfig.Query
 	case a.Type == gwconfig.ActionFixedResponse && a.FixedResponseConfig != nil:
 		f := a.FixedResponseConfig
-		out.fixed = &model.FixedResponse{Status: strconv.Itoa(int(f.StatusCode)), ContentType: or(f.ContentType, "text/plain"), Body: or(f.MessageBody, "")}
+		out.fixed = &model.FixedResponse{Status: strconv.Itoa(int(f.StatusCode)), ContentType: valueOr(f.ContentType, "text/plain"), Body: valueOr(f.MessageBody, "")}
 	case a.Type == gwconfig.ActionAuthenticateCognito && a.AuthenticateCognitoConfig != nil:
 		c := a.AuthenticateCognitoConfig
 		out.before = model.AuthCognito{
@@ -115,7 +115,7 @@ func (t ruleConfigBuilder) readOIDC(out *ruleConfig, c *gwconfig.AuthenticateOID
 }
 
 func authCommon(unauthenticated *gwconfig.UnauthenticatedRequest, scope, cookie *string, timeout *int64, extra *map[string]string) model.AuthCommon {
-	out := model.AuthCommon{OnUnauthenticated: "authenticate", Scope: or(scope, "openid"), SessionCookie: or(cookie, "AWSELBAuthSessionCookie"), SessionTimeout: or(timeout, 604800)}
+	out := model.AuthCommon{OnUnauthenticated: "authenticate", Scope: valueOr(scope, "openid"), SessionCookie: valueOr(cookie, "AWSELBAuthSessionCookie"), SessionTimeout: valueOr(timeout, 604800)}
 	if unauthenticated != nil {
 		out.OnUnauthenticated = string(*unauthenticated)
 	}
@@ -125,7 +125,7 @@ func authCommon(unauthenticated *gwconfig.UnauthenticatedRequest, scope, cookie 
 	return out
 }
 
-func or[T any](v *T, def T) T {
+func valueOr[T any](v *T, def T) T {
 	if v == nil {
 		return def
 	}

@@ -87,7 +87,7 @@ func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *str
 	if query != nil {
 		to.Query, to.DropQuery = strings.TrimPrefix(*query, "#{query}"), *query == ""
 	}
-	if why := loop(&to, f.Path, p, m); why != "" {
+	if why := redirectLoop(&to, f.Path, p, m); why != "" {
 		return to, nil, &redirectFault{why, "change the host, the port, the scheme or the path, or attach the route to another listener alone by sectionName"}
 	}
 	return to, rewrite, nil
@@ -114,9 +114,10 @@ func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]
 	return nil, nil
 }
 
-// loop returns the fault of a redirect that leads back to the same URL, "" if it does not. One that replaces nothing but the
-// prefix of the path gets the port of the listener: AWS takes no redirect in which every part is that of the request.
-func loop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, m *match) string {
+// redirectLoop returns the fault of a redirect that leads back to the same URL, "" if it does not. One that replaces
+// nothing but the prefix of the path gets the port of the listener: AWS takes no redirect in which every part is that
+// of the request.
+func redirectLoop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, m *match) string {
 	number := strconv.Itoa(int(p.Number))
 	if to.Protocol != "" && to.Protocol != p.Listens().Protocol() || to.Host != "" || to.Port != "" && to.Port != number {
 		return ""

@@ -45,7 +45,7 @@ func (u *unit) compare(o *unit) int {
 		cmp.Compare(b.path, a.path),
 		cmp.Compare(b.length(), a.length()),
 		cmp.Compare(len(b.procedure), len(a.procedure)),
-		first(a.method != "", b.method != ""),
+		presentFirst(a.method != "", b.method != ""),
 		cmp.Compare(len(b.headers), len(a.headers)),
 		cmp.Compare(len(b.queries), len(a.queries)),
 		u.created.Compare(o.created),
@@ -77,8 +77,8 @@ func rank(host string) int {
 	return 0
 }
 
-// first orders what has something before what lacks it.
-func first(a, b bool) int {
+// presentFirst orders what has something before what lacks it.
+func presentFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0

@@ -96,13 +96,13 @@ func httpRules(o *gwv1.HTTPRoute) []routeRule {
 		for j, m := range matches {
 			x.matches = append(x.matches, httpMatch(j, m))
 		}
-		out = append(out, x.filled())
+		out = append(out, x.withDefaultMatch())
 	}
 	return out
 }
 
-// filled returns the rule with a match of everything where it has none.
-func (r routeRule) filled() routeRule {
+// withDefaultMatch returns the rule with a match of everything where it has none.
+func (r routeRule) withDefaultMatch() routeRule {
 	if len(r.matches) == 0 {
 		r.matches = []match{{index: math.MaxInt}}
 	}
@@ -156,7 +156,7 @@ func grpcRules(o *gwv1.GRPCRoute) []routeRule {
 		for j, m := range r.Matches {
 			x.matches = append(x.matches, grpcMatch(j, m))
 		}
-		out = append(out, x.filled())
+		out = append(out, x.withDefaultMatch())
 	}
 	return out
 }
@@ -184,8 +184,8 @@ func grpcMatch(index int, m gwv1.GRPCRouteMatch) match {
 // isLiteral reports whether an expression means the text that it is.
 func isLiteral(s string) bool { return !strings.ContainsAny(s, `\.+*?()|[]{}^$`) }
 
-// count returns how many rules of a listener the rules of a route make for each hostname.
-func count(rules []routeRule) int {
+// countRules returns how many rules of a listener the rules of a route make for each hostname.
+func countRules(rules []routeRule) int {
 	n := 0
 	for _, r := range rules {
 		n += len(r.matches)

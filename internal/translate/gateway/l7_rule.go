@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// answer returns a response without a body.
-func answer(status string) []model.Action {
+// fixedResponse returns a response without a body.
+func fixedResponse(status string) []model.Action {
 	return []model.Action{model.FixedResponse{Status: status, ContentType: "text/plain"}}
 }
 
@@ -23,7 +23,7 @@ const broken = "500"
 func (t *translation) rule(p *port, u *unit) (model.Rule, bool) {
 	if u.isolation != nil {
 		return model.Rule{
-			Conditions: []model.Condition{conditionBuilder{t}.hostCondition(u.host)}, Actions: answer("404"),
+			Conditions: []model.Condition{conditionBuilder{t}.hostCondition(u.host)}, Actions: fixedResponse("404"),
 			Origin: u.isolation.at, Member: u.isolation.at.Object, Tags: t.WithDefaults(nil),
 		}, true
 	}
@@ -40,7 +40,7 @@ func (t *translation) rule(p *port, u *unit) (model.Rule, bool) {
 	r.Conditions = c.list
 	var tags map[string]string
 	if config != nil {
-		tags = t.Allowed(t.member, config.tags, finding.Origin{Object: t.ref, Field: "spec.tags of ListenerRuleConfiguration " + config.name})
+		tags = t.AllowedTags(t.member, config.tags, finding.Origin{Object: t.ref, Field: "spec.tags of ListenerRuleConfiguration " + config.name})
 	}
 	r.Tags = t.WithDefaults(tags)
 	if c.fault != "" {
@@ -117,7 +117,7 @@ func (b *ruleBuilder) actions() ([]model.Action, []model.Transform, model.Held) 
 // outcome returns the last action of the rule. Target groups of its backends are made in any case.
 func (b *ruleBuilder) outcome() ([]model.Action, []model.Transform, model.Held) {
 	if !b.usable {
-		return b.unconfigured()
+		return b.unusableConfiguration()
 	}
 	forward, held := b.forward()
 	if b.config != nil && b.config.fixed != nil {
@@ -131,14 +131,14 @@ func (b *ruleBuilder) outcome() ([]model.Action, []model.Transform, model.Held) 
 	}
 	if b.filters.unsupported != "" {
 		b.unsupported("application load balancers have nothing like "+b.filters.unsupported, "remove the filter, or do it in the backend; some headers can be set by listenerAttributes of a LoadBalancerConfiguration")
-		return answer(broken), nil, 0
+		return fixedResponse(broken), nil, 0
 	}
 	if b.filters.redirect != nil {
 		return b.redirect()
 	}
 	if b.config != nil && b.config.redirects && len(b.unit.rule.filters) == 1 && !b.unit.rule.grpc {
 		b.unsupported("ListenerRuleConfiguration "+b.config.name+" asks for a redirect, and the rule has no RequestRedirect filter", "add the filter")
-		return answer(broken), nil, 0
+		return fixedResponse(broken), nil, 0
 	}
 	if held != 0 {
 		return nil, nil, held
@@ -146,10 +146,10 @@ func (b *ruleBuilder) outcome() ([]model.Action, []model.Transform, model.Held) 
 	rewrite, why := transforms(b.filters.rewrites, b.unit.match)
 	if why != "" {
 		b.unsupported(why, "change the filter")
-		return answer(broken), nil, 0
+		return fixedResponse(broken), nil, 0
 	}
 	if forward == nil {
-		return answer(broken), rewrite, 0
+		return fixedResponse(broken), rewrite, 0
 	}
 	if b.config != nil {
 		forward.Stickiness = b.config.stickiness
@@ -157,12 +157,12 @@ func (b *ruleBuilder) outcome() ([]model.Action, []model.Transform, model.Held) 
 	return []model.Action{*forward}, rewrite, 0
 }
 
-// unconfigured returns the outcome of a rule whose configuration cannot be used.
-func (b *ruleBuilder) unconfigured() ([]model.Action, []model.Transform, model.Held) {
+// unusableConfiguration returns the outcome of a rule whose configuration cannot be used.
+func (b *ruleBuilder) unusableConfiguration() ([]model.Action, []model.Transform, model.Held) {
 	if b.filters.redirect != nil && b.filters.unsupported == "" {
 		return b.redirect()
 	}
-	return answer(broken), nil, 0
+	return fixedResponse(broken), nil, 0
 }
 
 func (b *ruleBuilder) redirect() ([]model.Action, []model.Transform, model.Held) {
@@ -173,7 +173,7 @@ func (b *ruleBuilder) redirect() ([]model.Action, []model.Transform, model.Held)
 	to, rewrite, fault := redirectOf(b.filters.redirect, b.port, b.unit.match, query)
 	if fault != nil {
 		b.unsupported(fault.why, fault.fix)
-		return answer(broken), nil, 0
+		return fixedResponse(broken), nil, 0
 	}
 	return []model.Action{to}, rewrite, 0
 }
@@ -230,7 +230,7 @@ func (b *ruleBuilder) backend(ref gwv1.BackendRef, at finding.Origin) (_ model.G
 		}
 		a.encrypted = b.port.TLS || b.unit.rule.grpc && b.encrypted[b.unit.number]
 		if b.unit.rule.grpc && a.encrypted && !b.port.TLS {
-			b.invalid(at, finding.RouteValueUnsupported, fmt.Sprintf("port %d is HTTP, and gRPC needs HTTPS", b.port.Number), "attach the route to the HTTPS listener alone by sectionName")
+			b.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("port %d is HTTP, and gRPC needs HTTPS", b.port.Number), "attach the route to the HTTPS listener alone by sectionName")
 			return model.GroupRef{}, false, 0
 		}
 		handle, ok := groupBuilder{b.translation}.targetGroup(a)
@@ -241,7 +241,7 @@ func (b *ruleBuilder) backend(ref gwv1.BackendRef, at finding.Origin) (_ model.G
 	case targetGroupBackend:
 		return model.GroupRef{Name: string(ref.Name)}, true, 0
 	default:
-		b.invalid(at, finding.BackendKindUnknown, fmt.Sprintf("backend kind %q is not one that application load balancers forward to", finding.Cut(kind)), "name a Service, or a TargetGroupName")
+		b.reportInvalidBackend(at, finding.BackendKindUnknown, fmt.Sprintf("backend kind %q is not one that application load balancers forward to", finding.Cut(kind)), "name a Service, or a TargetGroupName")
 		return model.GroupRef{}, false, 0
 	}
 }

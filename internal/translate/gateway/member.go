@@ -56,7 +56,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) loaded {
 	case gw.DeletionTimestamp != nil:
 		if claimed {
 			l.away = class != nil && !gatewayconfig.Ours(class, gw) && f.massRemoval(v, gw) == nil
-			l.leave(v, id, class)
+			l.setLeaving(v, id, class)
 		}
 	case class == nil:
 		if claimed {
@@ -74,7 +74,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) loaded {
 			l.class = class
 		case !claimed:
 		case ours: // the other frontend serves it
-			l.leave(v, id, class)
+			l.setLeaving(v, id, class)
 		default:
 			if fault := f.massRemoval(v, gw); fault != nil {
 				l.excluded = true
@@ -82,7 +82,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) loaded {
 				return l
 			}
 			l.away = true
-			l.leave(v, id, class)
+			l.setLeaving(v, id, class)
 		}
 	}
 	return l
@@ -90,8 +90,8 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) loaded {
 
 const protectionAttribute = "deletion_protection.enabled"
 
-// leave lets the Gateway go. Its configuration counts only as far as it can be read.
-func (l *loaded) leave(v *cluster.View, id model.StackID, class *gwv1.GatewayClass) {
+// setLeaving lets the Gateway go. Its configuration counts only as far as it can be read.
+func (l *loaded) setLeaving(v *cluster.View, id model.StackID, class *gwv1.GatewayClass) {
 	l.leaving = append(l.leaving, ownership.Member(v, l.gw, id))
 	if class == nil {
 		class = &gwv1.GatewayClass{}
@@ -140,7 +140,9 @@ func (c sameClass) Objects() []cluster.Object {
 }
 
 // Edited implements ownership.Class.
-func (c sameClass) Edited(o cluster.Object) bool { return turnedByEdit(c.view, o.(*gwv1.Gateway)) }
+func (c sameClass) Edited(o cluster.Object) bool {
+	return changedControllerByEdit(c.view, o.(*gwv1.Gateway))
+}
 
 // Elsewhere implements ownership.Class.
 func (c sameClass) Elsewhere(o cluster.Object) bool {
@@ -148,9 +150,9 @@ func (c sameClass) Elsewhere(o cluster.Object) bool {
 	return !ours
 }
 
-// turnedByEdit reports whether a user has edited the Gateway since the other controller has its class, which is
-// since its creation.
-func turnedByEdit(v *cluster.View, gw *gwv1.Gateway) bool {
+// changedControllerByEdit reports whether a user has edited the Gateway since the other controller has its class, which
+// is since its creation.
+func changedControllerByEdit(v *cluster.View, gw *gwv1.Gateway) bool {
 	edited := cluster.ClassEdited(gw)
 	if edited.IsZero() {
 		edited = gw.CreationTimestamp.Time

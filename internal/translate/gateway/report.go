@@ -33,7 +33,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	}
 	r.Config, _ = gatewayconfig.Of(v, l.gw, l.class)
 	s := status.Of(r)
-	out := append(s.Parts(), planNote(l.gw, o)...)
+	out := append(s.RouteAndSetEdits(), planPatches(l.gw, o)...)
 	if o.Stack.DryRun {
 		if !s.Blocked() && !s.Refused() {
 			return append(out, status.Events(o, l.gw, source, false)...)
@@ -50,7 +50,7 @@ type desiredRoutes struct{ stack model.Stack }
 
 // Serves implements attach.Live.
 func (d desiredRoutes) Serves(port int32, route finding.Ref, hosts []string) bool {
-	return desires(d.stack, port, route, hosts)
+	return desiresRoute(d.stack, port, route, hosts)
 }
 
 // source returns what events of a kind of stack are recorded with.
@@ -72,11 +72,11 @@ func (f *Frontend) forget(v *cluster.View, id model.StackID, l loaded) []cluster
 	if len(gone) == 0 {
 		return nil
 	}
-	return status.Forget(v, refOf(cluster.KindGateway, id.Namespace, id.Name), gone, !f.served(v, l.gw))
+	return status.Forget(v, refOf(cluster.KindGateway, id.Namespace, id.Name), gone, !f.isServed(v, l.gw))
 }
 
-// served reports whether a class of ours serves a Gateway, with whatever kind of load balancer.
-func (f *Frontend) served(v *cluster.View, gw *gwv1.Gateway) bool {
+// isServed reports whether a class of ours serves a Gateway, with whatever kind of load balancer.
+func (f *Frontend) isServed(v *cluster.View, gw *gwv1.Gateway) bool {
 	if gw == nil || gw.DeletionTimestamp != nil {
 		return false
 	}
@@ -91,7 +91,7 @@ func (f *Frontend) previousControllers(v *cluster.View, id model.StackID, gw *gw
 		own = gatewayconfig.NLBController
 	}
 	names := []gwv1.GatewayController{own, gatewayconfig.AnyController}
-	if !f.served(v, gw) {
+	if !f.isServed(v, gw) {
 		return names
 	}
 	now := gatewayconfig.ClassOf(v, gw).Spec.ControllerName

@@ -37,7 +37,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	if l := f.load(v, id); l.away && !l.unprotected {
 		protected, unknown := plan.Protected(have)
 		if protected || l.guard != nil {
-			return everything(ownership.RefOf(gw), have), nil
+			return withdrawEverything(ownership.RefOf(gw), have), nil
 		}
 		if len(unknown) > 0 {
 			return model.Withdrawn{}, unknown
@@ -75,9 +75,9 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	return r.out, r.ask
 }
 
-// everything returns all rules of a Gateway that its class gives to another controller while its load balancer is
-// protected from deletion. What only refuses requests needs no right.
-func everything(gw finding.Ref, have observed.Stack) model.Withdrawn {
+// withdrawEverything returns all rules of a Gateway that its class gives to another controller while its load balancer
+// is protected from deletion. What only refuses requests needs no right.
+func withdrawEverything(gw finding.Ref, have observed.Stack) model.Withdrawn {
 	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
 	w := model.Withdrawal{
 		Object: gw, Field: classField, Reason: finding.GatewayClassInvalid,
@@ -172,7 +172,7 @@ func (r *rights) permitted(port int32, actions []model.Action, owners []finding.
 	if forwardsNowhere(actions) {
 		return r.gateway, false
 	}
-	return r.shown(owners), false
+	return r.reportedOn(owners), false
 }
 
 // claimantsOf returns the routes of which a rule for a hostname may be that shows no owner in AWS, such as a redirect:
@@ -197,8 +197,8 @@ func forwardsNowhere(actions []model.Action) bool {
 	return !slices.ContainsFunc(actions, func(a model.Action) bool { _, ok := a.(model.Forward); return ok })
 }
 
-// shown returns the object that a withdrawal is reported on: a route of the Gateway, or otherwise the Gateway.
-func (r *rights) shown(owners []finding.Ref) finding.Ref {
+// reportedOn returns the object that a withdrawal is reported on: a route of the Gateway, or otherwise the Gateway.
+func (r *rights) reportedOn(owners []finding.Ref) finding.Ref {
 	for n := range r.attached.Routes {
 		if ref := ownership.RefOf(r.attached.Routes[n].Object); slices.Contains(owners, ref) {
 			return ref
@@ -264,7 +264,7 @@ func (r *rights) targets(actions []model.Action) {
 				continue
 			}
 			if to, permitted := r.mayForward(g.Group.ARN); !permitted {
-				owner := r.shown(r.ownersOfGroup(g.Group.ARN))
+				owner := r.reportedOn(r.ownersOfGroup(g.Group.ARN))
 				r.out.TargetGroups[g.Group.ARN] = model.Withdrawal{
 					Object: owner, Field: "spec.rules", Reason: finding.ReferenceNotPermitted,
 					Message: fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", to.Namespace, to.Kind, to.Name),
@@ -337,7 +337,7 @@ func (r *rights) leadingTo(group string, of []finding.Ref) []finding.Ref {
 // permits reports whether one of several routes may refer to an object.
 func (r *rights) permits(owners []finding.Ref, group string, to finding.Ref) bool {
 	return len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
-		return r.attached.Grants.Permit(attach.From{Group: gwv1.GroupName, Kind: o.Kind, Namespace: o.Namespace},
+		return r.attached.Grants.Permits(attach.From{Group: gwv1.GroupName, Kind: o.Kind, Namespace: o.Namespace},
 			attach.To{Group: group, Kind: to.Kind, Namespace: to.Namespace, Name: to.Name})
 	})
 }

@@ -19,7 +19,7 @@ func (r *rights) hostnames(l *observed.Listener) {
 			continue
 		}
 		for _, host := range hostsOf(rule) {
-			for _, h := range r.attached.Within(l.Port, host) {
+			for _, h := range r.attached.MoreSpecificHosts(l.Port, host) {
 				if owner, ok := r.mayServeWithin(l.Port, rule.Actions, host, h); !ok {
 					r.out.Hostnames = append(r.out.Hostnames, model.ForeignHostname{Rule: rule.ARN, Host: r.conditions.hostCondition(h), Withdrawal: model.Withdrawal{
 						Object: owner, Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,

@@ -22,7 +22,7 @@ func (r *rights) networkListener(l *observed.Listener) {
 		return
 	}
 	r.out.Rules[l.ARN] = model.Withdrawal{
-		Object: r.shown(owners), Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,
+		Object: r.reportedOn(owners), Field: "spec.parentRefs", Reason: finding.RouteNotAdmitted,
 		Message: fmt.Sprintf("no listener of port %d admits the route", l.Port),
 		Fix:     "ask the owner of the Gateway to admit the namespace in allowedRoutes of a listener of the port",
 	}

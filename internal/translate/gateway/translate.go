@@ -46,7 +46,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.ref, t.OwnerUID = ownership.RefOf(l.gw), string(l.gw.UID)
 	t.load(l.class)
 	t.Stack.Attached = []string{l.gw.Namespace}
-	t.adopt()
+	t.noteAdoption()
 	t.build()
 	if t.Stack.DryRun && slices.ContainsFunc(t.Stack.Members, func(m model.Member) bool { return m.Claimed }) {
 		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id) // it may have nothing but its finalizer
@@ -165,16 +165,16 @@ func (t *translation) build() {
 		t.attached = attach.Of(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Live: incumbentBuilder{t}})
 		incumbentBuilder{t}.holdRepeated()
 		t.noteAttached()
-		t.balance()
+		t.buildLoadBalancer()
 	}
 	var blocked bool
 	t.Stack.Members, blocked = ownership.Members(t.view, t.ID, t.Members, func(m *members.Member) (cluster.Object, bool) { return t.gw, m.Blocked })
 	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
 }
 
-// balance builds the load balancer. A port has a listener only where a route is attached; clients are admitted to
-// all.
-func (t *translation) balance() {
+// buildLoadBalancer builds the load balancer. A port has a listener only where a route is attached; clients are
+// admitted to all.
+func (t *translation) buildLoadBalancer() {
 	var ports []*port
 	if t.Type == model.Network {
 		ports = networkBuilder{t}.networkPorts()

@@ -27,27 +27,27 @@ func usersOf(v *cluster.View, namespace, name string) users {
 	classes := cluster.List[*gwv1.GatewayClass](v, cluster.Query{
 		Kind: cluster.KindGatewayClass, Index: cluster.ClassByConfiguration, Value: namespace + "/" + name})
 	out.class = slices.ContainsFunc(classes, func(c *gwv1.GatewayClass) bool {
-		return ours(c) && c.Spec.ParametersRef.Kind == gwv1.Kind(cluster.KindLoadBalancerConfiguration)
+		return isOwnClass(c) && c.Spec.ParametersRef.Kind == gwv1.Kind(cluster.KindLoadBalancerConfiguration)
 	})
 	gateways := cluster.List[*gwv1.Gateway](v, cluster.Query{
 		Kind: cluster.KindGateway, Namespace: namespace, Index: cluster.GatewayByConfiguration, Value: name})
 	out.gateway = slices.ContainsFunc(gateways, func(gw *gwv1.Gateway) bool {
-		return gw.Spec.Infrastructure.ParametersRef.Kind == gwv1.Kind(cluster.KindLoadBalancerConfiguration) && ours(gatewayconfig.ClassOf(v, gw))
+		return gw.Spec.Infrastructure.ParametersRef.Kind == gwv1.Kind(cluster.KindLoadBalancerConfiguration) && isOwnClass(gatewayconfig.ClassOf(v, gw))
 	})
 	return out
 }
 
-func ours(class *gwv1.GatewayClass) bool {
+func isOwnClass(class *gwv1.GatewayClass) bool {
 	return class != nil && slices.Contains(gatewayconfig.Controllers, class.Spec.ControllerName)
 }
 
 func loadBalancer(v *cluster.View, o *gwconfig.LoadBalancerConfiguration) []cluster.Patch {
 	by := usersOf(v, o.Namespace, o.Name)
-	return append(finalizer(o, LoadBalancerFinalizer, by.any()), observedBy(o, o.Status, by)...)
+	return append(finalizer(o, LoadBalancerFinalizer, by.any()), observedGenerationPatches(o, o.Status, by)...)
 }
 
-// observedBy notes the generation that is in use, once it is used.
-func observedBy(o cluster.Object, have gwconfig.ConfigurationStatus, by users) []cluster.Patch {
+// observedGenerationPatches notes the generation that is in use, once it is used.
+func observedGenerationPatches(o cluster.Object, have gwconfig.ConfigurationStatus, by users) []cluster.Patch {
 	now := o.GetGeneration()
 	fields := map[string]any{}
 	if by.gateway && (have.ObservedGatewayConfigurationGeneration == nil || *have.ObservedGatewayConfigurationGeneration != now) {
@@ -67,9 +67,9 @@ func targetGroup(v *cluster.View, o *gwconfig.TargetGroupConfiguration) []cluste
 	if ref := o.Spec.TargetReference; ref == nil {
 		by = usersOfDefault(v, o)
 	} else {
-		by.gateway = backendUsed(v, kindOf(ref.Kind), o.Namespace, ref.Name)
+		by.gateway = isUsedAsBackend(v, kindOf(ref.Kind), o.Namespace, ref.Name)
 	}
-	return append(finalizer(o, TargetGroupFinalizer, by.any()), observedBy(o, o.Status, by)...)
+	return append(finalizer(o, TargetGroupFinalizer, by.any()), observedGenerationPatches(o, o.Status, by)...)
 }
 
 // usersOfDefault returns the users of the LoadBalancerConfigurations that have a TargetGroupConfiguration as their
@@ -94,8 +94,8 @@ func kindOf(kind *string) cluster.Kind {
 	return cmp.Or(cluster.Kind(*kind), cluster.KindService)
 }
 
-// backendUsed reports whether a route of one of the controller's Gateways has an object that exists as a backend.
-func backendUsed(v *cluster.View, kind cluster.Kind, namespace, name string) bool {
+// isUsedAsBackend reports whether a route of one of the controller's Gateways has an object that exists as a backend.
+func isUsedAsBackend(v *cluster.View, kind cluster.Kind, namespace, name string) bool {
 	if kind != cluster.KindService && kind != cluster.KindGateway {
 		return false
 	}
@@ -104,15 +104,15 @@ func backendUsed(v *cluster.View, kind cluster.Kind, namespace, name string) boo
 	}
 	for _, routes := range cluster.RouteKinds {
 		found := cluster.List[cluster.Object](v, cluster.Query{Kind: routes, Index: cluster.RouteByBackend, Value: cluster.BackendValue(kind, namespace, name)})
-		if slices.ContainsFunc(found, func(r cluster.Object) bool { return attached(v, r) }) {
+		if slices.ContainsFunc(found, func(r cluster.Object) bool { return isAttached(v, r) }) {
 			return true
 		}
 	}
 	return false
 }
 
-// attached reports whether a route names a Gateway of the controller's, or a ListenerSet of one.
-func attached(v *cluster.View, route cluster.Object) bool {
+// isAttached reports whether a route names a Gateway of the controller's, or a ListenerSet of one.
+func isAttached(v *cluster.View, route cluster.Object) bool {
 	parents, _ := cluster.RouteParents(route)
 	return slices.ContainsFunc(parents, func(p gwv1.ParentReference) bool {
 		namespace, name, kind := route.GetNamespace(), string(p.Name), cluster.KindGateway
@@ -136,7 +136,7 @@ func attached(v *cluster.View, route cluster.Object) bool {
 			return false
 		}
 		gw, ok := cluster.Get[*gwv1.Gateway](v, kind, namespace, name)
-		return ok && ours(gatewayconfig.ClassOf(v, gw))
+		return ok && isOwnClass(gatewayconfig.ClassOf(v, gw))
 	})
 }
 

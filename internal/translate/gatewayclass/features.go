@@ -18,8 +18,8 @@ var (
 	nlbFeatures = []gwv1.FeatureName{"TCPRoute", "UDPRoute"}
 )
 
-// supported returns the features of a class in ascending order, as the standard asks for.
-func supported(alb, nlb, listenerSets bool) []gwv1.SupportedFeature {
+// supportedFeatures returns the features of a class in ascending order, as the standard asks for.
+func supportedFeatures(alb, nlb, listenerSets bool) []gwv1.SupportedFeature {
 	names := slices.Clone(sharedFeatures)
 	if alb {
 		names = append(names, albFeatures...)

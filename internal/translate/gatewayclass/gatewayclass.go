@@ -96,7 +96,7 @@ func class(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.Time) []
 	out := finalizer(o, ClassFinalizer, true)
 	level, problem := gatewayconfig.OfClass(v, o)
 	want := []metav1.Condition{accepted(problem), supportedVersion(opt.Versions)}
-	features := supported(alb, nlb, opt.ListenerSets && v.Installed(cluster.KindListenerSet))
+	features := supportedFeatures(alb, nlb, opt.ListenerSets && v.Installed(cluster.KindListenerSet))
 	edit := func(obj cluster.Object, at metav1.Time) any {
 		return classStatus(obj, want, features, at)
 	}
@@ -106,15 +106,15 @@ func class(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.Time) []
 	if problem != nil {
 		return out
 	}
-	if version := processed(level); version != o.Annotations[cluster.ProcessedConfigAnnotation] {
+	if version := processedVersions(level); version != o.Annotations[cluster.ProcessedConfigAnnotation] {
 		out = append(out, cluster.Annotation{Ref: ref, Key: cluster.ProcessedConfigAnnotation, Value: version},
 			cluster.Annotation{Ref: ref, Key: cluster.ProcessedConfigAtAnnotation, Value: strconv.FormatInt(now.Unix(), 10)})
 	}
 	return out
 }
 
-// processed names the versions of a configuration as other controllers do.
-func processed(l gatewayconfig.Level) string {
+// processedVersions names the versions of a configuration as other controllers do.
+func processedVersions(l gatewayconfig.Level) string {
 	switch {
 	case l.LoadBalancer == nil:
 		return ""

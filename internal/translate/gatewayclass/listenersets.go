@@ -45,12 +45,12 @@ func listenerSet(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch 
 		return nil
 	}
 	set, exists := cluster.Get[*gwv1.ListenerSet](v, ref.Kind, ref.Namespace, ref.Name)
-	if exists && ofOurs(v, set) {
+	if exists && isOfOwnGateway(v, set) {
 		return nil
 	}
 	var out []cluster.Patch
-	if exists && attach.SetCompared(set) {
-		out = append(out, cluster.StatusEdit{Ref: ref, Edit: unjudged})
+	if exists && attach.IsSetEvaluated(set) {
+		out = append(out, cluster.StatusEdit{Ref: ref, Edit: resetStatus})
 	}
 	mine := func(e gwv1.RouteParentStatus, namespace string) bool {
 		return slices.Contains(gatewayconfig.Controllers, e.ControllerName) && names(e.ParentRef, namespace, ref)
@@ -75,8 +75,9 @@ func listenerSet(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch 
 	return out
 }
 
-// ofOurs reports whether a Gateway that the controller serves, or has served and is not done with, has a ListenerSet.
-func ofOurs(v *cluster.View, set *gwv1.ListenerSet) bool {
+// isOfOwnGateway reports whether a Gateway that the controller serves, or has served and is not done with, has a
+// ListenerSet.
+func isOfOwnGateway(v *cluster.View, set *gwv1.ListenerSet) bool {
 	p := set.Spec.ParentRef
 	if p.Group != nil && *p.Group != "" && *p.Group != gwv1.GroupName || p.Kind != nil && *p.Kind != "" && *p.Kind != gwv1.Kind(cluster.KindGateway) {
 		return false
@@ -86,7 +87,7 @@ func ofOurs(v *cluster.View, set *gwv1.ListenerSet) bool {
 		namespace = string(*p.Namespace)
 	}
 	gw, ok := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, namespace, string(p.Name))
-	return ok && (len(ownership.Claims(v, gw)) > 0 || ours(gatewayconfig.ClassOf(v, gw)))
+	return ok && (len(ownership.Claims(v, gw)) > 0 || isOwnClass(gatewayconfig.ClassOf(v, gw)))
 }
 
 // names reports whether a parentRef of a route of a namespace names an object.
@@ -97,14 +98,14 @@ func names(p gwv1.ParentReference, namespace string, ref cluster.Ref) bool {
 	return p.Kind != nil && cluster.Kind(*p.Kind) == ref.Kind && namespace == ref.Namespace && string(p.Name) == ref.Name
 }
 
-// unjudged gives a ListenerSet the status of a new one, but for conditions of others; nil where another controller has
-// judged it since.
-func unjudged(obj cluster.Object, now metav1.Time) any {
+// resetStatus gives a ListenerSet the status of a new one, but for conditions of others; nil where another controller
+// has judged it since.
+func resetStatus(obj cluster.Object, now metav1.Time) any {
 	set, ok := obj.(*gwv1.ListenerSet)
-	if !ok || !attach.SetCompared(set) {
+	if !ok || !attach.IsSetEvaluated(set) {
 		return nil
 	}
-	conditions := attach.SetWaiting()
+	conditions := attach.NewSetConditions()
 	for i := range conditions {
 		conditions[i].LastTransitionTime = now
 	}

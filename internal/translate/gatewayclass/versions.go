@@ -30,7 +30,7 @@ func supportedVersion(versions map[string]string) metav1.Condition {
 		return out
 	}
 	for _, crd := range slices.Sorted(maps.Keys(versions)) {
-		if known(versions[crd]) {
+		if isKnownVersion(versions[crd]) {
 			continue
 		}
 		out.Status, out.Reason = metav1.ConditionFalse, string(gwv1.GatewayClassReasonUnsupportedVersion)
@@ -41,7 +41,7 @@ func supportedVersion(versions map[string]string) metav1.Condition {
 	return out
 }
 
-func known(text string) bool {
+func isKnownVersion(text string) bool {
 	v, err := version.ParseSemantic(text)
 	return err == nil && v.Major() == newest.Major() && v.Minor() <= newest.Minor()
 }

@@ -61,7 +61,7 @@ func (t *translation) outcome(m *member, b networkingv1.IngressBackend, at findi
 				finding.DidYouMean(b.Service.Name, slices.Sorted(maps.Keys(m.set.Actions)))),
 			Fix: "add the annotation or change the backend",
 		}
-		return t.absent(fault, t.opt.RequireActions, "Backend action does not exist")
+		return t.missingBackend(fault, t.opt.RequireActions, "Backend action does not exist")
 	}
 	if action.Value.Direct != nil {
 		return action.Value.Direct, nil, true
@@ -69,8 +69,8 @@ func (t *translation) outcome(m *member, b networkingv1.IngressBackend, at findi
 	return t.forward(m, action.Value, at)
 }
 
-// absent answers for something that does not exist: a 503 where that is tolerated.
-func (t *translation) absent(fault finding.Finding, required bool, body string) (model.Action, *corev1.Service, bool) {
+// missingBackend answers for something that does not exist: a 503 where that is tolerated.
+func (t *translation) missingBackend(fault finding.Finding, required bool, body string) (model.Action, *corev1.Service, bool) {
 	if required {
 		fault.Blocks = finding.BlocksRule
 		t.Found.Add(fault)
@@ -85,8 +85,8 @@ func (t *translation) absent(fault finding.Finding, required bool, body string) 
 // IngressGroup: as many as a load balancer takes. AWS is asked for each of them.
 const namedGroups = 100
 
-// mayName counts a target group that a member names by name or ARN, and reports it if there are too many.
-func (t *translation) mayName(m *member, ref string, at finding.Origin) bool {
+// countNamedTargetGroup counts a target group that a member names by name or ARN, and reports it if there are too many.
+func (t *translation) countNamedTargetGroup(m *member, ref string, at finding.Origin) bool {
 	of := t.named[m.Ref.Namespace]
 	if of == nil {
 		of = map[string]bool{}
@@ -119,7 +119,7 @@ func (t *translation) forward(m *member, a settings.Action, at finding.Origin) (
 	ok = true
 	for _, target := range a.Targets {
 		ref := model.GroupRef{ARN: target.ARN, Name: target.Name}
-		if target.Service == "" && !t.mayName(m, cmp.Or(target.Name, target.ARN), at) {
+		if target.Service == "" && !t.countNamedTargetGroup(m, cmp.Or(target.Name, target.ARN), at) {
 			ok = false
 			continue
 		}
@@ -131,7 +131,7 @@ func (t *translation) forward(m *member, a settings.Action, at finding.Origin) (
 					Message: fmt.Sprintf("Service %s/%s does not exist", m.Ref.Namespace, target.Service),
 					Fix:     "create the Service or correct its name",
 				}
-				if action, svc, tolerated := t.absent(fault, t.opt.RequireServices || len(a.Targets) > 1, "Backend service does not exist"); tolerated {
+				if action, svc, tolerated := t.missingBackend(fault, t.opt.RequireServices || len(a.Targets) > 1, "Backend service does not exist"); tolerated {
 					return action, svc, true
 				}
 				ok = false

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// unknown reports annotations and class parameters that hardly say what they say on purpose.
-func (t *translation) unknown() {
+// reportUnknown reports annotations and class parameters that hardly say what they say on purpose.
+func (t *translation) reportUnknown() {
 	for _, m := range t.ingresses {
 		t.Found.Add(settings.IngressAnnotations.Advice(m.ing.Annotations, m.Ref)...)
 		of := m.Set.Class

@@ -56,9 +56,9 @@ func (t authBuilder) authenticate(m *member, service *corev1.Service, at finding
 	return nil, true
 }
 
-// unguarded reports members that ask for authentication and are served without, since AWS
+// reportUnauthenticated reports members that ask for authentication and are served without, since AWS
 // authenticates on HTTPS listeners alone.
-func (t authBuilder) unguarded() {
+func (t authBuilder) reportUnauthenticated() {
 	for _, m := range t.ingresses {
 		by := m.set.Auth.Type.Origin
 		if m.set.JWT.Present() {
@@ -75,8 +75,8 @@ func (t authBuilder) unguarded() {
 			}
 		}
 		if !secure {
-			t.Block(m.Member, m.set.Auth.Type.Check(), false) // otherwise a fault of each rule
-			t.Block(m.Member, m.set.JWT.Check(), false)
+			t.HoldMember(m.Member, m.set.Auth.Type.Check(), false) // otherwise a fault of each rule
+			t.HoldMember(m.Member, m.set.JWT.Check(), false)
 		}
 		if asks && len(open) > 0 && !t.Redirect.Set {
 			t.Found.Add(finding.Finding{
@@ -88,8 +88,8 @@ func (t authBuilder) unguarded() {
 	}
 }
 
-// lacks reports an authentication without its provider.
-func (t authBuilder) lacks(m *member, s settings.Auth, key string) ([]model.Action, bool) {
+// missingProvider reports an authentication without its provider.
+func (t authBuilder) missingProvider(m *member, s settings.Auth, key string) ([]model.Action, bool) {
 	object, field := s.Type.Origin.Object, s.Type.Origin.Field
 	t.Found.Add(finding.Finding{
 		Object: object, Field: field, Reason: finding.AnnotationInvalid,
@@ -101,7 +101,7 @@ func (t authBuilder) lacks(m *member, s settings.Auth, key string) ([]model.Acti
 
 func (t authBuilder) cognito(m *member, s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
 	if !s.Cognito.Set {
-		return t.lacks(m, s, "auth-idp-cognito")
+		return t.missingProvider(m, s, "auth-idp-cognito")
 	}
 	c := s.Cognito.Value
 	common.ExtraParams = c.AuthenticationRequestExtraParams
@@ -110,7 +110,7 @@ func (t authBuilder) cognito(m *member, s settings.Auth, common model.AuthCommon
 
 func (t authBuilder) oidc(m *member, s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
 	if !s.OIDC.Set {
-		return t.lacks(m, s, "auth-idp-oidc")
+		return t.missingProvider(m, s, "auth-idp-oidc")
 	}
 	c := s.OIDC.Value
 	common.ExtraParams = c.AuthenticationRequestExtraParams

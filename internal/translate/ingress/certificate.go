@@ -170,9 +170,9 @@ func (t certificateBuilder) claims() (*assemble.HostClaims, map[*member]int) {
 	t.hosts, t.ages = &assemble.HostClaims{}, map[*member]int{}
 	for i, m := range slices.SortedStableFunc(slices.Values(t.ingresses), func(a, b *member) int {
 		switch {
-		case members.Older(a.Member, b.Member):
+		case members.IsOlder(a.Member, b.Member):
 			return -1
-		case members.Older(b.Member, a.Member):
+		case members.IsOlder(b.Member, a.Member):
 			return 1
 		}
 		return 0

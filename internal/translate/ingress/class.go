@@ -45,9 +45,9 @@ func (f *Frontend) classify(v *cluster.View, ing *networkingv1.Ingress) classifi
 		if !ok {
 			return missingClass(v, ing, *name)
 		}
-		return f.byClass(v, ing, class)
+		return f.classifyByClass(v, ing, class)
 	}
-	return f.byDefault(v, ing)
+	return f.classifyByDefault(v, ing)
 }
 
 // missingClass returns the fault of an Ingress whose class does not exist. The text does not list classes, and the
@@ -65,9 +65,9 @@ func missingClass(v *cluster.View, ing *networkingv1.Ingress, name string) class
 		"name a class with spec.controller "+controllerName+", or create this one with it")
 }
 
-// byDefault looks for the class of Ingresses that name none. Several default classes are a fault
+// classifyByDefault looks for the class of Ingresses that name none. Several default classes are a fault
 // of the Ingress if one of them is ours, and none of our business otherwise.
-func (f *Frontend) byDefault(v *cluster.View, ing *networkingv1.Ingress) classified {
+func (f *Frontend) classifyByDefault(v *cluster.View, ing *networkingv1.Ingress) classified {
 	var defaults []*networkingv1.IngressClass
 	ours := false
 	for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass}) {
@@ -84,7 +84,7 @@ func (f *Frontend) byDefault(v *cluster.View, ing *networkingv1.Ingress) classif
 	case len(defaults) == 0:
 		return classified{managed: f.opt.Class == ""}
 	case len(defaults) == 1:
-		return f.byClass(v, ing, defaults[0])
+		return f.classifyByClass(v, ing, defaults[0])
 	case !ours:
 		return classified{}
 	}
@@ -93,7 +93,7 @@ func (f *Frontend) byDefault(v *cluster.View, ing *networkingv1.Ingress) classif
 		"set spec.ingressClassName, or leave one default class")
 }
 
-func (f *Frontend) byClass(v *cluster.View, ing *networkingv1.Ingress, class *networkingv1.IngressClass) classified {
+func (f *Frontend) classifyByClass(v *cluster.View, ing *networkingv1.Ingress, class *networkingv1.IngressClass) classified {
 	if class.Spec.Controller != controllerName {
 		return classified{}
 	}
@@ -110,14 +110,14 @@ func (f *Frontend) byClass(v *cluster.View, ing *networkingv1.Ingress, class *ne
 		return unclassified(ing, finding.IngressClassInvalid, classNameField,
 			fmt.Sprintf("IngressClass %s has parameters %s, which do not exist", class.Name, ref.Name), "create the IngressClassParams or correct the class")
 	}
-	out := admits(v, ing, class.Name, params)
+	out := classifyByParams(v, ing, class.Name, params)
 	out.params, out.managed = params, out.fault == nil
 	return out
 }
 
-// admits checks the namespace selector of class parameters. A selector that cannot be read, or a namespace that is not
-// there, refuses nothing.
-func admits(v *cluster.View, ing *networkingv1.Ingress, class string, p *v1beta1.IngressClassParams) classified {
+// classifyByParams checks the namespace selector of class parameters. A selector that cannot be read, or a namespace
+// that is not there, refuses nothing.
+func classifyByParams(v *cluster.View, ing *networkingv1.Ingress, class string, p *v1beta1.IngressClassParams) classified {
 	sel := p.Spec.NamespaceSelector
 	if sel == nil || len(sel.MatchLabels) == 0 && len(sel.MatchExpressions) == 0 {
 		return classified{}

@@ -62,12 +62,12 @@ func (f *Frontend) stacksOf(v *cluster.View, ing *networkingv1.Ingress) []model.
 	if ing.DeletionTimestamp != nil {
 		return out
 	}
-	p := f.place(v, ing)
+	p := f.findStack(v, ing)
 	switch {
 	case p.fault == nil && p.managed:
 		out = append(out, p.id)
 	case p.fault != nil && len(out) == 0:
-		out = append(out, implicit(ing))
+		out = append(out, implicitStack(ing))
 	}
 	return out
 }
@@ -78,10 +78,10 @@ func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
 	return len(g.members)+len(g.previous)+len(g.leaving) > 0 || g.notAccepted
 }
 
-func implicit(ing *networkingv1.Ingress) model.StackID {
+func implicitStack(ing *networkingv1.Ingress) model.StackID {
 	return model.StackID{Kind: model.Ingress, Namespace: ing.Namespace, Name: ing.Name}
 }
 
-func explicit(group string) model.StackID {
+func explicitStack(group string) model.StackID {
 	return model.StackID{Kind: model.Ingress, Name: group}
 }

@@ -29,9 +29,9 @@ const attributesAnnotation = settings.Prefix + "load-balancer-attributes"
 
 var groupName = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
 
-// place finds the stack of an Ingress that is not being deleted.
-func (f *Frontend) place(v *cluster.View, ing *networkingv1.Ingress) placed {
-	p := placed{classified: f.classify(v, ing), id: implicit(ing)}
+// findStack finds the stack of an Ingress that is not being deleted.
+func (f *Frontend) findStack(v *cluster.View, ing *networkingv1.Ingress) placed {
+	p := placed{classified: f.classify(v, ing), id: implicitStack(ing)}
 	if p.fault == nil && !p.managed {
 		return p
 	}
@@ -40,7 +40,7 @@ func (f *Frontend) place(v *cluster.View, ing *networkingv1.Ingress) placed {
 		p.set = p.set.WithoutClass()
 	}
 	if g := p.set.GroupName; p.fault == nil && g.Set {
-		p.id = explicit(g.Value)
+		p.id = explicitStack(g.Value)
 		if len(g.Value) > 63 || !groupName.MatchString(g.Value) {
 			p.fault = &finding.Finding{
 				Object: refOf(ing), Field: members.FieldOn(refOf(ing), g.Origin), Reason: finding.GroupNameInvalid, Severity: finding.Error,
@@ -92,16 +92,16 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) group {
 	slices.SortFunc(g.members, func(a, b *member) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Ref.Namespace+"/"+a.Ref.Name, b.Ref.Namespace+"/"+b.Ref.Name))
 	})
-	g.letOthersLeave()
+	g.releaseOthers()
 	g.keepLoadBalancer(func(m *member) model.Member { return ownership.Member(v, m.ing, id) })
 	slices.SortFunc(g.previous, func(a, b *member) int { return a.Ref.Compare(b.Ref) })
 	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
 	return g
 }
 
-// letOthersLeave turns leaving members that ask for deletion protection into former ones where others leave
+// releaseOthers turns leaving members that ask for deletion protection into former ones where others leave
 // with them: what they have stays, and the others need not wait until they give the protection up.
-func (g *group) letOthersLeave() {
+func (g *group) releaseOthers() {
 	if len(g.members) > 0 || len(g.guarded) == 0 || len(g.guarded) == len(g.leaving) {
 		return
 	}
@@ -166,10 +166,10 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 	if ing.DeletionTimestamp != nil && !claimed {
 		return
 	}
-	p := f.place(v, ing)
+	p := f.findStack(v, ing)
 	if claimed && p.fault == nil && !p.managed {
 		if p.fault = f.massRemoval(v, ing); p.fault == nil {
-			f.leaveForOthers(g, ing, p, leave)
+			f.addMovedAway(g, ing, p, leave)
 			return
 		}
 	}
@@ -194,7 +194,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 		m.refused = p.refused
 		g.previous = append(g.previous, m)
 	case p.fault != nil:
-		if id == implicit(ing) && len(ownership.Claims(v, ing)) == 0 {
+		if id == implicitStack(ing) && len(ownership.Claims(v, ing)) == 0 {
 			g.found.Add(*p.fault)
 			g.notAccepted = true
 		}
@@ -214,8 +214,8 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 	}
 }
 
-// leaveForOthers sorts in an Ingress that the class gives to another controller.
-func (f *Frontend) leaveForOthers(g *group, ing *networkingv1.Ingress, p placed, leave model.Member) {
+// addMovedAway sorts in an Ingress that the class gives to another controller.
+func (f *Frontend) addMovedAway(g *group, ing *networkingv1.Ingress, p placed, leave model.Member) {
 	p.set = settings.ParseIngress(ing.Annotations, refOf(ing)).WithoutClass()
 	m := newMember(ing, p)
 	m.Blocked, m.Undetermined, m.refused, m.away = true, true, true, true

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// fits checks the conditions of a rule against what AWS takes.
-func (t *translation) fits(m *member, p rulePath, cs []model.Condition) bool {
+// fitsConditionLimits checks the conditions of a rule against what AWS takes.
+func (t *translation) fitsConditionLimits(m *member, p rulePath, cs []model.Condition) bool {
 	why, flag := t.limits().Excess(cs)
 	if why == "" {
 		return true

@@ -32,7 +32,7 @@ func (t *translation) listener(p *members.Port) model.Listener {
 	}
 	t.defaultAction(p, &l)
 	var rules []model.Rule
-	for _, m := range p.All(t.Members) {
+	for _, m := range p.MembersWithRules(t.Members) {
 		held := model.Held(0)
 		if m.Blocked || p.Held || slices.Contains(p.Outvoted, m) {
 			held = model.HeldInvalid
@@ -100,7 +100,7 @@ func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 			continue
 		}
 		if winner != nil {
-			t.NotTaken(m.Member, finding.Origin{Object: m.Ref, Field: defaultBackendField}, finding.ListenerConflict, fmt.Sprintf("the default backend of port %d,", p.Number),
+			t.ReportNotTaken(m.Member, finding.Origin{Object: m.Ref, Field: defaultBackendField}, finding.ListenerConflict, fmt.Sprintf("the default backend of port %d,", p.Number),
 				backendName(*m.ing.Spec.DefaultBackend), backendName(*winner.ing.Spec.DefaultBackend), winner.Ref, false)
 			continue
 		}

@@ -28,7 +28,7 @@ type sameClass struct {
 
 // Edited implements ownership.Class.
 func (c sameClass) Edited(o cluster.Object) bool {
-	return c.frontend.turnedByEdit(c.view, o.(*networkingv1.Ingress))
+	return c.frontend.changedControllerByEdit(c.view, o.(*networkingv1.Ingress))
 }
 
 // Elsewhere implements ownership.Class.
@@ -53,10 +53,10 @@ func (c sameClass) Objects() []cluster.Object {
 	return out
 }
 
-// turnedByEdit reports whether a user has edited the Ingress since the other controller has its class. The
+// changedControllerByEdit reports whether a user has edited the Ingress since the other controller has its class. The
 // controller of a class cannot be changed, so that the class has had it from its creation. Where no
 // class object says, the edit must be younger than our finalizer.
-func (f *Frontend) turnedByEdit(v *cluster.View, ing *networkingv1.Ingress) bool {
+func (f *Frontend) changedControllerByEdit(v *cluster.View, ing *networkingv1.Ingress) bool {
 	edited := cluster.ClassEdited(ing)
 	if edited.IsZero() {
 		edited = ing.CreationTimestamp.Time

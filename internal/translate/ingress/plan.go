@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// plans shows what the stack becomes on its first member, where that is asked for, and removes it from
+// planPatches shows what the stack becomes on its first member, where that is asked for, and removes it from
 // the other members. A stack of which nothing is known, because it is held, keeps what it shows.
-func (f *Frontend) plans(v *cluster.View, o engine.Outcome) []cluster.Patch {
+func (f *Frontend) planPatches(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	text := ""
 	if f.opt.DescribePlan {
 		if o.Document == nil {
@@ -28,20 +28,20 @@ func (f *Frontend) plans(v *cluster.View, o engine.Outcome) []cluster.Patch {
 		if i == 0 {
 			want = text
 		}
-		if planOn(v, m.Ref) != want {
+		if shownPlan(v, m.Ref) != want {
 			out = append(out, cluster.Annotation{Ref: report.RefTo(m.Ref), Key: cluster.PlanAnnotation, Value: want, TooLarge: report.PlanTooLarge(m.Ref, cluster.PlanAnnotation, len(want), "read it with fulcrum plan -o json, or split the group")})
 		}
 	}
 	for _, m := range o.Stack.Leaving {
 		// One that has joined another group may show the plan of that one already.
-		if old := planOn(v, m.Ref); !m.Deleting && describes(old, o.ID) {
+		if old := shownPlan(v, m.Ref); !m.Deleting && describesStack(old, o.ID) {
 			out = append(out, cluster.Annotation{Ref: report.RefTo(m.Ref), Key: cluster.PlanAnnotation, Was: old})
 		}
 	}
 	return out
 }
 
-func planOn(v *cluster.View, ref finding.Ref) string {
+func shownPlan(v *cluster.View, ref finding.Ref) string {
 	ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, ref.Namespace, ref.Name)
 	if !ok {
 		return ""
@@ -49,8 +49,8 @@ func planOn(v *cluster.View, ref finding.Ref) string {
 	return ing.Annotations[cluster.PlanAnnotation]
 }
 
-// describes reports whether a plan is one of the stack.
-func describes(plan string, id model.StackID) bool {
+// describesStack reports whether a plan is one of the stack.
+func describesStack(plan string, id model.StackID) bool {
 	var doc struct{ ID string }
 	return json.Unmarshal([]byte(plan), &doc) == nil && doc.ID == id.String()
 }

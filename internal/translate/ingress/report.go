@@ -13,7 +13,7 @@ import (
 // Report writes the status of the members, the plan, and an event for each finding on the object to
 // blame, and for success where something changed.
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
-	return append(report.Patches(v, o, kind{}), f.plans(v, o)...)
+	return append(report.Patches(v, o, kind{}), f.planPatches(v, o)...)
 }
 
 // kind is what Ingresses have of their own.

@@ -60,15 +60,15 @@ func (t retainedBuilder) retain(m *member) {
 	kept := model.HeldMember{Member: m.Ref, All: true, Redirects: (m.ClassMissing || m.Guarded || slices.Contains(t.ingresses, m)) && t.Serves(m.Member)}
 	if !m.Oversized {
 		alone := newTranslation(t.opt, t.view, t.ID, nil)
-		alone.with([]*member{m}, nil)
-		kept.Rules = retainedBuilder{alone}.answers(m)
+		alone.setMembers([]*member{m}, nil)
+		kept.Rules = retainedBuilder{alone}.responseRules(m)
 	}
 	kept.ForeignHosts = hostBuilder(t).foreignHosts(m.Ref.Namespace)
 	t.Stack.Held.Members = append(t.Stack.Held.Members, kept)
 }
 
-// answers returns the member's rules that forward to no target group of the stack, on any of its ports.
-func (t retainedBuilder) answers(m *member) []model.Rule {
+// responseRules returns the member's rules that forward to no target group of the stack, on any of its ports.
+func (t retainedBuilder) responseRules(m *member) []model.Rule {
 	t.Stack.LoadBalancer = &model.LoadBalancer{}
 	var out []model.Rule
 	for _, path := range pathsOf(m.ing) {
@@ -91,7 +91,7 @@ func forwardsToStack(actions []model.Action) bool {
 	})
 }
 
-// retainUnmade keeps the live rule of one path of a member for which no new rule can be made.
-func (t retainedBuilder) retainUnmade(m *member, r model.Rule) {
+// retainLiveRule keeps the live rule of one path of a member for which no new rule can be made.
+func (t retainedBuilder) retainLiveRule(m *member, r model.Rule) {
 	t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: hostBuilder(t).foreignHosts(m.Ref.Namespace)})
 }

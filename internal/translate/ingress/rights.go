@@ -86,7 +86,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 				r := &l.Rules[j]
 				check(r.ARN, r.Actions)
 				if !t.mayBeOfAdmitted(r) {
-					withdraw(r.ARN, blamed(refused, r))
+					withdraw(r.ARN, blamedIngress(refused, r))
 				}
 			}
 		}
@@ -116,13 +116,13 @@ type untagged struct {
 }
 
 func (t *untagged) mayBeOfAdmitted(r *observed.Rule) bool {
-	return t.tagged(r.Actions) || plan.Refuses(r.Actions) || slices.ContainsFunc(t.admitted, func(m *member) bool { return m.hasAction(r) })
+	return t.isTagged(r.Actions) || plan.Refuses(r.Actions) || slices.ContainsFunc(t.admitted, func(m *member) bool { return m.hasAction(r) })
 }
 
 // mayBeDefaultOfAdmitted is the same for default actions. What only refuses requests, and what ssl-redirect makes, may be
 // of anybody.
 func (t *untagged) mayBeDefaultOfAdmitted(actions []model.Action) bool {
-	if len(actions) == 0 || t.tagged(actions) {
+	if len(actions) == 0 || t.isTagged(actions) {
 		return true
 	}
 	switch a := actions[0].(type) {
@@ -138,8 +138,8 @@ func (t *untagged) mayBeDefaultOfAdmitted(actions []model.Action) bool {
 	return slices.ContainsFunc(t.admitted, func(m *member) bool { return m.ing.Spec.DefaultBackend != nil })
 }
 
-// tagged reports whether the target groups of actions show whose they are.
-func (t *untagged) tagged(actions []model.Action) bool {
+// isTagged reports whether the target groups of actions show whose they are.
+func (t *untagged) isTagged(actions []model.Action) bool {
 	return slices.ContainsFunc(targetGroupsOf(actions), func(arn string) bool { return t.own[arn] })
 }
 
@@ -165,8 +165,8 @@ func (m *member) hasAction(r *observed.Rule) bool {
 	})
 }
 
-// blamed is to whom it is reported that a rule goes: the Ingress that has it, or the first that is not admitted.
-func blamed(refused []*member, r *observed.Rule) finding.Ref {
+// blamedIngress is to whom it is reported that a rule goes: the Ingress that has it, or the first that is not admitted.
+func blamedIngress(refused []*member, r *observed.Rule) finding.Ref {
 	if i := slices.IndexFunc(refused, func(m *member) bool { return m.hasAction(r) }); i >= 0 {
 		return refused[i].Ref
 	}

@@ -24,11 +24,11 @@ func (t *translation) rule(m *member, p *members.Port, path rulePath, held model
 	if !(hostBuilder{t}).mayUseHosts(m, path.field, conditions) {
 		return model.Rule{}, false
 	}
-	if ok && !t.fits(m, path, conditions) {
+	if ok && !t.fitsConditionLimits(m, path, conditions) {
 		// A live rule of these conditions may stay; a new one has to be made of less.
 		r.Held, r.Instead = model.HeldInvalid, t.ownConditions(m, path)
 		if why, _ := t.limits().Excess(r.Instead); why != "" {
-			retainedBuilder{t}.retainUnmade(m, r)
+			retainedBuilder{t}.retainLiveRule(m, r)
 			return model.Rule{}, false
 		}
 		return r, true
@@ -38,7 +38,7 @@ func (t *translation) rule(m *member, p *members.Port, path rulePath, held model
 	} else if pathFault(path) != "" {
 		// A live rule of these patterns is kept, but no new one is put on paths that cannot
 		// be meant.
-		retainedBuilder{t}.retainUnmade(m, r)
+		retainedBuilder{t}.retainLiveRule(m, r)
 		return model.Rule{}, false
 	} else {
 		r.Held = model.HeldInvalid
@@ -83,7 +83,7 @@ func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool
 		written = "conditions." + svc.Name
 		extra = m.set.Conditions[svc.Name]
 	}
-	base := compose(nil, host, path)
+	base := orderConditions(nil, host, path)
 	if f := extra.Check(); f != nil {
 		t.Fault(m.Member, *f, finding.BlocksRule)
 		return base, false
@@ -107,7 +107,7 @@ func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool
 		})
 		return base, false
 	}
-	return compose(others, host, path), ok
+	return orderConditions(others, host, path), ok
 }
 
 // ownConditions returns the path's host and path alone.
@@ -118,8 +118,8 @@ func (t *translation) ownConditions(m *member, p rulePath) []model.Condition {
 	return own
 }
 
-// compose orders conditions as they are sent; a rule without any matches every path.
-func compose(others []model.Condition, host model.HostHeader, path model.PathPattern) []model.Condition {
+// orderConditions orders conditions as they are sent; a rule without any matches every path.
+func orderConditions(others []model.Condition, host model.HostHeader, path model.PathPattern) []model.Condition {
 	out := others
 	if len(host.Values)+len(host.Regex) > 0 {
 		out = append(out, host)

@@ -41,7 +41,7 @@ func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.Int
 		Port: g.Port, Type: g.Type, Protocol: g.Protocol, Version: g.ProtocolVersion, ControlPort: g.ControlPort,
 	}.Name()
 	// The tags of a member are those of its class over its own; a Service's stand between them.
-	g.Tags = t.WithDefaults(assemble.Overlay(m.Tags, t.Allowed(m.Member, own.Tags.Value, own.Tags.Origin), m.ClassTags))
+	g.Tags = t.WithDefaults(assemble.Overlay(m.Tags, t.AllowedTags(m.Member, own.Tags.Value, own.Tags.Origin), m.ClassTags))
 	g.Members = []finding.Ref{m.Ref}
 	g.Binding = assemble.Binding(assemble.BindingRequest{
 		Group: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, NodeLabels: s.NodeLabels.Value,

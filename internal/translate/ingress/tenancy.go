@@ -49,11 +49,11 @@ type hostOwners struct {
 // is compared with all of them.
 const wildcardHosts = 200
 
-func isWild(host string) bool { return strings.ContainsAny(host, "*?") }
+func hasWildcard(host string) bool { return strings.ContainsAny(host, "*?") }
 
-// grant gives a pattern to a namespace.
-func (o *hostOwners) grant(c *hostClaim) {
-	if isWild(c.host) {
+// grantPattern gives a pattern to a namespace.
+func (o *hostOwners) grantPattern(c *hostClaim) {
+	if hasWildcard(c.host) {
 		o.wild = append(o.wild, c)
 		return
 	}
@@ -73,17 +73,17 @@ func (t hostBuilder) assignHosts() {
 	t.owners = &hostOwners{exact: map[string]*hostClaim{}, refused: map[[2]string]bool{}}
 	wild := map[string]int{}
 	for _, c := range t.hostClaims() {
-		if isWild(c.host) {
+		if hasWildcard(c.host) {
 			if wild[c.namespace]++; wild[c.namespace] > wildcardHosts {
 				t.owners.refused[[2]string{c.namespace, c.host}] = true
 				continue
 			}
 		}
-		if t.owners.against(c.namespace, c.host) != nil {
+		if t.owners.conflictingClaim(c.namespace, c.host) != nil {
 			t.Stack.Contested = true // a live rule may decide otherwise
 			continue
 		}
-		t.owners.grant(c)
+		t.owners.grantPattern(c)
 	}
 }
 
@@ -108,7 +108,7 @@ func (t hostBuilder) hostClaims() []*hostClaim {
 				c = &hostClaim{namespace: m.Ref.Namespace, host: h, by: m, live: live[key]}
 				byKey[key] = c
 			}
-			if members.Older(m.Member, c.by.Member) {
+			if members.IsOlder(m.Member, c.by.Member) {
 				c.by = m
 			}
 		}
@@ -119,22 +119,22 @@ func (t hostBuilder) hostClaims() []*hostClaim {
 			return -1
 		case a.live != b.live:
 			return 1
-		case members.Older(a.by.Member, b.by.Member):
+		case members.IsOlder(a.by.Member, b.by.Member):
 			return -1
-		case members.Older(b.by.Member, a.by.Member):
+		case members.IsOlder(b.by.Member, a.by.Member):
 			return 1
 		}
 		return cmp.Compare(a.host, b.host)
 	})
 }
 
-// against returns the claim of another namespace that a use of a host is in conflict with, nil if there
+// conflictingClaim returns the claim of another namespace that a use of a host is in conflict with, nil if there
 // is none.
-func (o *hostOwners) against(namespace, host string) *hostClaim {
+func (o *hostOwners) conflictingClaim(namespace, host string) *hostClaim {
 	meets := func(c *hostClaim) bool { return c.namespace != namespace && overlap.HostsOverlap(c.host, host) }
 	others := o.wild
 	switch c := o.exact[host]; {
-	case isWild(host):
+	case hasWildcard(host):
 		others = append(slices.Clone(o.plain), o.wild...)
 	case c != nil && c.namespace == namespace:
 		return nil // no other pattern overlaps with it
@@ -233,7 +233,7 @@ func (t hostBuilder) mayUse(m *member, field string, hosts []string) bool {
 			})
 			return false
 		}
-		c := t.owners.against(m.Ref.Namespace, h)
+		c := t.owners.conflictingClaim(m.Ref.Namespace, h)
 		if c == nil {
 			continue
 		}

@@ -21,7 +21,7 @@ import (
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	g := f.load(v, id)
 	t := newTranslation(f.opt, v, id, live)
-	t.with(g.members, g.previous)
+	t.setMembers(g.members, g.previous)
 	t.Found = g.found
 	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.guard, g.unprotected
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
@@ -74,8 +74,8 @@ func newTranslation(opt Options, v *cluster.View, id model.StackID, live *observ
 	}
 }
 
-// with sets the members, in group order, and the former ones.
-func (t *translation) with(ingresses, previous []*member) {
+// setMembers sets the members, in group order, and the former ones.
+func (t *translation) setMembers(ingresses, previous []*member) {
 	t.ingresses, t.previousIngresses = ingresses, previous
 	for _, m := range ingresses {
 		t.Members, t.of[m.Member] = append(t.Members, m.Member), m
@@ -95,9 +95,9 @@ func (t *translation) build() {
 	alb := t.LoadBalancer()
 	t.Redirect = t.SSLRedirect()
 	t.MemberFaults()
-	authBuilder{t}.unguarded()
+	authBuilder{t}.reportUnauthenticated()
 	t.AddOns(alb)
-	t.unknown()
+	t.reportUnknown()
 	t.Stack.LoadBalancer = alb
 	t.Stack.FrontendNLB = t.FrontendNLB(alb)
 	t.FrontendSources(alb, t.Stack.FrontendNLB)
@@ -136,7 +136,7 @@ func (t *translation) prepare(m *member) {
 	certificateBuilder{t}.reportNoTLS(m)
 	for _, key := range slices.Sorted(maps.Keys(m.set.ListenerAttributes)) {
 		used := slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.Key() == key })
-		t.Block(m.Member, m.set.ListenerAttributes[key].Check(), used)
+		t.HoldMember(m.Member, m.set.ListenerAttributes[key].Check(), used)
 	}
 }
 

@@ -24,8 +24,8 @@ type Incumbent[T any] struct {
 	Unavailable bool
 }
 
-// Serving returns the incumbent of a live value.
-func Serving[T any](value T, known bool, same func(a, b T) bool) Incumbent[T] {
+// IncumbentOf returns the incumbent of a live value.
+func IncumbentOf[T any](value T, known bool, same func(a, b T) bool) Incumbent[T] {
 	return Incumbent[T]{Known: known, Value: value, Is: func(v T) bool { return same(value, v) }}
 }
 
@@ -73,7 +73,7 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 		if t.Live != nil {
 			live = current()
 		}
-		asks, unavailable = fromClass(t, what, asks, live), nil
+		asks, unavailable = filterByClass(t, what, asks, live), nil
 	}
 	if guests {
 		asks, unavailable = withoutGuests(t, what, asks, unavailable, same, current)
@@ -110,13 +110,13 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 			if a.m == unavailable.m {
 				continue
 			}
-			t.NotTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, live.Value, unavailable.m.Ref, true)
+			t.ReportNotTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, live.Value, unavailable.m.Ref, true)
 		}
 		return Merged[T]{Opt: settings.Opt[T]{Value: live.Value, Set: true, Origin: unavailable.o.Origin}, Kept: true}
 	case at < 0 && !live.None && t.missingClass != nil && t.LiveLoadBalancer() != nil:
 		// None of them is live, and no new member decides while those that are served cannot be heard.
 		for _, a := range asks {
-			t.NotTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, live.Value, t.missingClass.Ref, true)
+			t.ReportNotTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, live.Value, t.missingClass.Ref, true)
 		}
 		return Merged[T]{}
 	case len(asks) == 0:
@@ -126,7 +126,7 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 	won := asks[max(at, 0)]
 	for _, a := range asks {
 		if !same(won.o.Value, a.o.Value) {
-			t.NotTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, won.o.Value, won.m.Ref, isLive)
+			t.ReportNotTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, won.o.Value, won.m.Ref, isLive)
 		}
 	}
 	return Merged[T]{Opt: won.o}
@@ -157,9 +157,9 @@ func AgreeOn[T any](t *Translation, p *Port, key string, get func(*Member) setti
 
 var errPortsUnknown = errors.New("it is not known on which ports the member listens")
 
-// NotTaken reports that what a member asks for has no effect, because another one asks for something
+// ReportNotTaken reports that what a member asks for has no effect, because another one asks for something
 // else that is live, or comes first in their order.
-func (t *Translation) NotTaken(m *Member, o finding.Origin, reason finding.Reason, what string, value, kept any, by finding.Ref, isLive bool) {
+func (t *Translation) ReportNotTaken(m *Member, o finding.Origin, reason finding.Reason, what string, value, kept any, by finding.Ref, isLive bool) {
 	why := "comes first in group order"
 	if isLive {
 		why = "has what is live"

@@ -80,7 +80,7 @@ func about(l finding.List) string {
 
 // TestAgreement states which value a load balancer has once where members say several.
 func TestAgreement(t *testing.T) {
-	live := func(v string) *Incumbent[string] { x := Serving(v, true, Equal[string]); return &x }
+	live := func(v string) *Incumbent[string] { x := IncumbentOf(v, true, Equal[string]); return &x }
 	for name, x := range map[string]struct {
 		members []string
 		live    *Incumbent[string]
@@ -145,7 +145,7 @@ func TestAgreement(t *testing.T) {
 				if i.Known && i.Is == nil {
 					i.Is = func(v string) bool {
 						if v == "unanswered" {
-							tr.Unanswered()
+							tr.NoteUnanswered()
 						}
 						return false
 					}
@@ -243,7 +243,7 @@ func TestAgreementOfKeys(t *testing.T) {
 	}
 	all := []*Member{keys("a/1", "k=1", "class.k=1"), keys("a/2", "class.k=1"), keys("b/3", "k=3")}
 	var askers []string
-	for _, o := range Askers(all, func(m *Member) settings.Opt[map[string]string] { return m.Set.Attributes }, func(c settings.Class) map[string]string { return c.Attributes }) {
+	for _, o := range OriginsOfKeys(all, func(m *Member) settings.Opt[map[string]string] { return m.Set.Attributes }, func(c settings.Class) map[string]string { return c.Attributes }) {
 		askers = append(askers, o.Object.Name)
 	}
 	if got := strings.Join(askers, " "); got != "1 class-a 3" {
@@ -295,8 +295,8 @@ func TestProtocolsOfPorts(t *testing.T) {
 			if got != x.want || about(tr.Found) != x.found {
 				t.Errorf("got %s, findings %s", got, about(tr.Found))
 			}
-			if !slices.Equal(p.All(tr.Members), tr.Members) {
-				t.Errorf("members of the port: %v", names(p.All(tr.Members)))
+			if !slices.Equal(p.MembersWithRules(tr.Members), tr.Members) {
+				t.Errorf("members of the port: %v", names(p.MembersWithRules(tr.Members)))
 			}
 		})
 	}
@@ -379,12 +379,12 @@ func TestFaults(t *testing.T) {
 	tr := &Translation{Members: []*Member{m, other}}
 	m.Faults = []settings.Fault{ofClass}
 	tr.MemberFaults()
-	tr.Block(other, nil, true)
-	tr.Block(other, &own, false)
+	tr.HoldMember(other, nil, true)
+	tr.HoldMember(other, &own, false)
 	if other.Blocked {
 		t.Error("a fault of what is not used blocks")
 	}
-	tr.Block(other, &own, true)
+	tr.HoldMember(other, &own, true)
 	var got []string
 	for _, f := range tr.Found {
 		got = append(got, fmt.Sprintf("%s %s %v %v", f.Object.Name, f.Field, f.Severity, f.Blocks))

@@ -23,8 +23,8 @@ func (t *Translation) Fault(m *Member, f settings.Fault, reach finding.Reach) {
 	t.Found.Add(x)
 }
 
-// Block holds everything of a member for a setting that cannot be read, if it is used at all.
-func (t *Translation) Block(m *Member, f *settings.Fault, used bool) {
+// HoldMember holds everything of a member for a setting that cannot be read, if it is used at all.
+func (t *Translation) HoldMember(m *Member, f *settings.Fault, used bool) {
 	switch {
 	case f == nil:
 	case used:

@@ -11,12 +11,12 @@ import (
 // settings, also by leaving them open: what they do not set stays as it is live, and is the default for a load balancer that
 // is new. What a guest asks for counts where the owner is silent and it is live already.
 
-// Guest reports whether a member does not decide the load-balancer-wide settings.
-func (t *Translation) Guest(m *Member) bool { return t.Owner != nil && m.Ref.Namespace != *t.Owner }
+// IsGuest reports whether a member does not decide the load-balancer-wide settings.
+func (t *Translation) IsGuest(m *Member) bool { return t.Owner != nil && m.Ref.Namespace != *t.Owner }
 
 // guestsAmong reports whether members of several namespaces share something, and some of them are guests.
 func (t *Translation) guestsAmong(members []*Member) bool {
-	return slices.ContainsFunc(members, t.Guest) &&
+	return slices.ContainsFunc(members, t.IsGuest) &&
 		slices.ContainsFunc(members, func(m *Member) bool { return m.Ref.Namespace != members[0].Ref.Namespace })
 }
 
@@ -25,13 +25,13 @@ func (t *Translation) guestsAmong(members []*Member) bool {
 func withoutGuests[T any](t *Translation, what string, asks []asked[T], unavailable *asked[T], same func(a, b T) bool, current func() Incumbent[T]) ([]asked[T], *asked[T]) {
 	var hosts, guests []asked[T]
 	for _, a := range asks {
-		if t.Guest(a.m) {
+		if t.IsGuest(a.m) {
 			guests = append(guests, a)
 		} else {
 			hosts = append(hosts, a)
 		}
 	}
-	if unavailable != nil && t.Guest(unavailable.m) && len(hosts) > 0 {
+	if unavailable != nil && t.IsGuest(unavailable.m) && len(hosts) > 0 {
 		unavailable = nil
 	}
 	if len(guests) == 0 {

@@ -14,13 +14,13 @@ import (
 // they ask for what is live. live returns the live values, nil if they are not known.
 func AgreeKeys(t *Translation, members []*Member, what string, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string, live func() map[string]string, same func(a, b string) bool) map[string]string {
 	if t.Isolated {
-		members = slices.DeleteFunc(slices.Clone(members), func(m *Member) bool { return !t.Decides(m) })
+		members = slices.DeleteFunc(slices.Clone(members), func(m *Member) bool { return !t.ClassDecides(m) })
 		if len(members) == 0 {
 			return nil
 		}
 	}
 	decided := class(members[0].Set.Class)
-	by := speakersOf(members, get, class)
+	by := keyMembersOf(members, get, class)
 	for k := range decided {
 		by.ofKey[k] = append([]*Member(nil), by.ofKey[k]...)
 	}
@@ -31,8 +31,8 @@ func AgreeKeys(t *Translation, members []*Member, what string, get func(*Member)
 			out[k] = t.ClassKey(members, what, k, v, class, get, incumbent)
 			continue
 		}
-		byClass := t.classAsks(by.classes, k, class, incumbent)
-		won := agree(t, by.of(k, byClass), guests, what+": "+k, func(m *Member) settings.Opt[string] {
+		byClass := t.membersByClass(by.classes, k, class, incumbent)
+		won := agree(t, by.membersFor(k, byClass), guests, what+": "+k, func(m *Member) settings.Opt[string] {
 			if v, ok := byClass[m]; ok {
 				return settings.Of(v, m.Set.Class.Origin)
 			}
@@ -55,7 +55,7 @@ type speakers struct {
 	unavailable *Member              // the first one that cannot be read
 }
 
-func speakersOf(members []*Member, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string) speakers {
+func keyMembersOf(members []*Member, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string) speakers {
 	out := speakers{at: map[*Member]int{}, ofKey: map[string][]*Member{}}
 	classes := map[finding.Ref]bool{}
 	for i, m := range members {
@@ -78,8 +78,8 @@ func speakersOf(members []*Member, get func(*Member) settings.Opt[map[string]str
 	return out
 }
 
-// of returns the members to which a finding about a key is reported, in order.
-func (s speakers) of(key string, byClass map[*Member]string) []*Member {
+// membersFor returns the members to which a finding about a key is reported, in order.
+func (s speakers) membersFor(key string, byClass map[*Member]string) []*Member {
 	out := slices.Clone(s.ofKey[key])
 	if s.unavailable != nil {
 		out = append(out, s.unavailable)
@@ -91,9 +91,9 @@ func (s speakers) of(key string, byClass map[*Member]string) []*Member {
 	return slices.Compact(out)
 }
 
-// classAsks returns the members whose classes ask for the live value of a key that the first member's class
+// membersByClass returns the members whose classes ask for the live value of a key that the first member's class
 // leaves open.
-func (t *Translation) classAsks(members []*Member, key string, class func(settings.Class) map[string]string, current func() Incumbent[string]) map[*Member]string {
+func (t *Translation) membersByClass(members []*Member, key string, class func(settings.Class) map[string]string, current func() Incumbent[string]) map[*Member]string {
 	var out map[*Member]string
 	for _, m := range members {
 		v, ok := class(m.Set.Class)[key]
@@ -119,7 +119,7 @@ func liveKey(k string, live func() map[string]string, same func(a, b string) boo
 	return func() Incumbent[string] {
 		values := live()
 		v, known := values[k]
-		out := Serving(v, known, same)
+		out := IncumbentOf(v, known, same)
 		out.None = values != nil && !known
 		return out
 	}
@@ -131,7 +131,7 @@ func (t *Translation) ClassKey(members []*Member, what, key, value string, class
 	if t.missingClass != nil && t.Live != nil {
 		if live := current(); live.Known && !live.Is(value) {
 			first := members[0]
-			t.NotTaken(first, first.Set.Class.Origin, finding.AnnotationConflict, what+": "+key, value, live.Value, t.missingClass.Ref, true)
+			t.ReportNotTaken(first, first.Set.Class.Origin, finding.AnnotationConflict, what+": "+key, value, live.Value, t.missingClass.Ref, true)
 			return live.Value
 		}
 	}
@@ -140,7 +140,7 @@ func (t *Translation) ClassKey(members []*Member, what, key, value string, class
 		if !ok && m.Set.Class.Origin.Object != members[0].Set.Class.Origin.Object && !t.Isolated {
 			v, ok = get(m).Value[key]
 		}
-		if !ok || v == value || t.Isolated && !t.Decides(m) {
+		if !ok || v == value || t.Isolated && !t.ClassDecides(m) {
 			continue
 		}
 		t.Stack.Contested = true
@@ -149,15 +149,15 @@ func (t *Translation) ClassKey(members []*Member, what, key, value string, class
 		}
 		if live := current(); live.Known && live.Is(v) && !live.Is(value) {
 			first := members[0]
-			t.NotTaken(first, first.Set.Class.Origin, finding.AnnotationConflict, what+": "+key, value, v, m.Ref, true)
+			t.ReportNotTaken(first, first.Set.Class.Origin, finding.AnnotationConflict, what+": "+key, value, v, m.Ref, true)
 			return v
 		}
 	}
 	return value
 }
 
-// Askers returns where members, or their classes, ask for keys of a map.
-func Askers(members []*Member, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string) []finding.Origin {
+// OriginsOfKeys returns where members, or their classes, ask for keys of a map.
+func OriginsOfKeys(members []*Member, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string) []finding.Origin {
 	var out []finding.Origin
 	seen := map[finding.Origin]bool{}
 	for _, m := range members {

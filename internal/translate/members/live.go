@@ -35,15 +35,15 @@ func (t *Translation) Compare(q model.Question, answered bool) bool {
 	switch {
 	case answered:
 	case t.Live.Facts.Fault(q) != nil:
-		t.Unanswered()
+		t.NoteUnanswered()
 	default:
 		t.Stack.Compare = append(t.Stack.Compare, q)
 	}
 	return answered
 }
 
-// Unanswered notes that something could not be compared with what is live, because AWS gives no answer.
-func (t *Translation) Unanswered() { t.unanswered++ }
+// NoteUnanswered notes that something could not be compared with what is live, because AWS gives no answer.
+func (t *Translation) NoteUnanswered() { t.unanswered++ }
 
 // FieldOf returns the incumbent of a field of a live load balancer.
 func FieldOf[T comparable](lb *observed.LoadBalancer, get func(*observed.LoadBalancer) T) func() Incumbent[T] {
@@ -51,7 +51,7 @@ func FieldOf[T comparable](lb *observed.LoadBalancer, get func(*observed.LoadBal
 		if lb == nil {
 			return Incumbent[T]{}
 		}
-		return Serving(get(lb), true, Equal[T])
+		return IncumbentOf(get(lb), true, Equal[T])
 	}
 }
 

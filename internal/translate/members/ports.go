@@ -29,8 +29,8 @@ func (p *Port) Listens() settings.ListenPort {
 	return settings.ListenPort{Port: p.Number, Base: p.Base, TLS: p.TLS}
 }
 
-// All returns the members with rules to place on the port, in the order given.
-func (p *Port) All(order []*Member) []*Member {
+// MembersWithRules returns the members with rules to place on the port, in the order given.
+func (p *Port) MembersWithRules(order []*Member) []*Member {
 	if len(p.Outvoted) == 0 {
 		return p.Members
 	}
@@ -69,7 +69,7 @@ func (t *Translation) MergePorts() {
 // chooseProtocol chooses the protocol of a port on which members disagree, and reports to those that lose.
 func (t *Translation) chooseProtocol(p *Port) {
 	same, known := t.liveProtocol(p.Listens())
-	absent := t.absentFrom(p.Number)
+	absent := t.previousWithoutClass(p.Number)
 	if len(p.Outvoted) == 0 && (absent == nil || same) {
 		return
 	}

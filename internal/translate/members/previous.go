@@ -25,9 +25,9 @@ func (t *Translation) previousClassDecides(missing *Member) bool {
 	})
 }
 
-// absentFrom returns a previous member whose class cannot be read and that is served on a port; nil if there is
-// none.
-func (t *Translation) absentFrom(number int32) *Member {
+// previousWithoutClass returns a previous member whose class cannot be read and that is served on a port; nil if there
+// is none.
+func (t *Translation) previousWithoutClass(number int32) *Member {
 	l := t.LiveLoadBalancer().OnPort(number)
 	if l == nil {
 		return nil

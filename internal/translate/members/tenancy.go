@@ -7,19 +7,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Older orders members by creation time, then by name. It decides who has a port, a host or a place first, not whose setting
-// counts: see Agree.
-func Older(a, b *Member) bool {
+// IsOlder orders members by creation time, then by name. It decides who has a port, a host or a place first, not whose
+// setting counts: see Agree.
+func IsOlder(a, b *Member) bool {
 	if !a.Created.Equal(b.Created) {
 		return a.Created.Before(b.Created)
 	}
 	return a.Ref.Compare(b.Ref) < 0
 }
 
-// Decides reports whether the class of a member decides the load-balancer-wide settings in isolated
+// ClassDecides reports whether the class of a member decides the load-balancer-wide settings in isolated
 // tenancy: that of a member that is served before others, and of these the one with the oldest claim to the
 // stack.
-func (t *Translation) Decides(m *Member) bool {
+func (t *Translation) ClassDecides(m *Member) bool {
 	if t.decider == nil {
 		first := slices.MinFunc(t.Members, func(a, b *Member) int {
 			x, y := t.Live != nil && t.Serves(a), t.Live != nil && t.Serves(b)
@@ -40,13 +40,13 @@ func claimsBefore(a, b *Member) bool {
 	if !a.ClaimedAt.Equal(b.ClaimedAt) {
 		return a.ClaimedAt.Before(b.ClaimedAt)
 	}
-	return Older(a, b)
+	return IsOlder(a, b)
 }
 
-// fromClass takes from what members say of a setting what counts: in isolated tenancy only what the
+// filterByClass takes from what members say of a setting what counts: in isolated tenancy only what the
 // class says, and where it says nothing, what is live.
-func fromClass[T any](t *Translation, what string, asks []asked[T], live Incumbent[T]) []asked[T] {
-	ofClass := func(a asked[T]) bool { return a.m.ByClass(a.o.Origin) && t.Decides(a.m) }
+func filterByClass[T any](t *Translation, what string, asks []asked[T], live Incumbent[T]) []asked[T] {
+	ofClass := func(a asked[T]) bool { return a.m.ByClass(a.o.Origin) && t.ClassDecides(a.m) }
 	byClass := slices.ContainsFunc(asks, ofClass)
 	var out []asked[T]
 	for _, a := range asks {

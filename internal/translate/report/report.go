@@ -58,7 +58,7 @@ func Patches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 	out = append(out, statuses(v, o, k)...)
 	if o.Changed && (o.Done || len(o.Failed) > 0) && !o.Stack.Held.Everything {
 		for _, m := range o.Stack.Members {
-			if !m.Blocked && !faulty(o, m.Ref) {
+			if !m.Blocked && !hasFault(o, m.Ref) {
 				out = append(out, cluster.Event{Ref: RefTo(m.Ref), Reason: EventReconciled, Message: "Successfully reconciled"})
 			}
 		}
@@ -66,9 +66,9 @@ func Patches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 	return out
 }
 
-// faulty reports whether something of the object is held, lost to another member, or could not be
+// hasFault reports whether something of the object is held, lost to another member, or could not be
 // carried out.
-func faulty(o engine.Outcome, ref finding.Ref) bool {
+func hasFault(o engine.Outcome, ref finding.Ref) bool {
 	return slices.ContainsFunc(o.Findings.On(ref), func(f finding.Finding) bool { return f.Severity == finding.Error }) || slices.ContainsFunc(o.Failed, func(f engine.FailedStep) bool {
 		return slices.Contains(f.Step.Blames, ref)
 	})
@@ -121,13 +121,13 @@ func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 // yet is not served, and keeps showing nothing.
 func statuses(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 	n := Names{LoadBalancer: o.DNSNames[model.LoadBalancerID], Frontend: o.DNSNames[model.FrontendNLBID]}
-	n.Ports = Listens(o)
+	n.Ports = ListenerPorts(o)
 	if n.LoadBalancer == "" || len(n.Ports) == 0 || o.Stack.Held.Everything {
 		return nil
 	}
 	var out []cluster.Patch
 	for _, m := range o.Stack.Members {
-		if elsewhere(o, m.Ref) {
+		if showsOtherStack(o, m.Ref) {
 			continue
 		}
 		if (m.Blocked || o.Findings.On(m.Ref).Reach() >= finding.BlocksMember) && !k.Shows(v, m) {
@@ -140,11 +140,11 @@ func statuses(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 	return out
 }
 
-// Listens returns the ports on which the load balancer that clients use listens after a run.
-func Listens(o engine.Outcome) []int32 {
+// ListenerPorts returns the ports on which the load balancer that clients use listens after a run.
+func ListenerPorts(o engine.Outcome) []int32 {
 	ports := slices.Clone(o.Plan.Ports)
 	if len(o.Plan.Shown) == 0 {
-		ports = slices.DeleteFunc(ports, func(port int32) bool { return unmade(o, port) })
+		ports = slices.DeleteFunc(ports, func(port int32) bool { return isNotCreated(o, port) })
 	}
 	return ports
 }
@@ -159,16 +159,16 @@ func PlanTooLarge(ref finding.Ref, annotation string, size int, fix string) clus
 	return e
 }
 
-// elsewhere reports whether the status of a member shows the load balancer of another stack, from which it comes
+// showsOtherStack reports whether the status of a member shows the load balancer of another stack, from which it comes
 // or to which it goes.
-func elsewhere(o engine.Outcome, ref finding.Ref) bool {
+func showsOtherStack(o engine.Outcome, ref finding.Ref) bool {
 	return slices.Contains(o.Plan.Unshown, ref) ||
 		slices.ContainsFunc(o.Stack.Leavers, func(d model.Departure) bool { return d.Member == ref })
 }
 
-// unmade reports whether a listener is to be made and was not: AWS refuses it or something that comes before it, or it
-// waits.
-func unmade(o engine.Outcome, port int32) bool {
+// isNotCreated reports whether a listener is to be made and was not: AWS refuses it or something that comes before it,
+// or it waits.
+func isNotCreated(o engine.Outcome, port int32) bool {
 	return slices.ContainsFunc(o.Plan.Steps, func(s plan.Step) bool {
 		do, ok := s.Do.(plan.CreateListener)
 		return ok && do.Settings.Port == port && do.LoadBalancer.ID != model.FrontendNLBID && !o.Made[s.ID]

@@ -27,7 +27,7 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 		return nil
 	}
 	out := ownership.Claims(v, svc)
-	if f.accepts(svc) {
+	if f.isAccepted(svc) {
 		id, _ := f.place(v, svc)
 		out = append(out, id)
 	}
@@ -41,13 +41,13 @@ func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
 	return len(g.members)+len(g.leaving) > 0 || g.excluded
 }
 
-// own returns the stack of a Service alone.
-func own(svc *corev1.Service) model.StackID {
+// ownStack returns the stack of a Service alone.
+func ownStack(svc *corev1.Service) model.StackID {
 	return model.StackID{Kind: model.Service, Namespace: svc.Namespace, Name: svc.Name}
 }
 
-// accepts reports whether a Service asks this controller for a load balancer.
-func (f *Frontend) accepts(svc *corev1.Service) bool {
+// isAccepted reports whether a Service asks this controller for a load balancer.
+func (f *Frontend) isAccepted(svc *corev1.Service) bool {
 	return settings.ServiceSelection{Class: f.opt.Class, LoadBalancersOnly: f.opt.OnlyLoadBalancers}.Serves(svc)
 }
 
@@ -58,9 +58,9 @@ const (
 	attributesAnnotation  = settings.ServicePrefix + "aws-load-balancer-attributes"
 )
 
-// turnedByEdit reports whether a user has edited what names the controller of a Service since it was claimed.
+// changedControllerByEdit reports whether a user has edited what names the controller of a Service since it was claimed.
 // Otherwise it is excluded by the controller's own flags. Where it asks for nothing, no flag excludes it.
-func turnedByEdit(svc *corev1.Service) bool {
+func changedControllerByEdit(svc *corev1.Service) bool {
 	if svc.Spec.LoadBalancerClass == nil && !(settings.ServiceSelection{}).Serves(svc) {
 		return true
 	}
@@ -71,7 +71,7 @@ func turnedByEdit(svc *corev1.Service) bool {
 	return !edited.Before(cluster.Claimed(svc).Add(time.Second)) // times of the API server are whole seconds
 }
 
-func notTrusted(svc *corev1.Service) finding.Finding {
+func untrustedFinding(svc *corev1.Service) finding.Finding {
 	return finding.Finding{
 		Object: ownership.RefOf(svc), Field: "spec.loadBalancerClass", Reason: finding.RemovalNotTrusted, Severity: finding.Error,
 		Message: "the flags of the controller exclude this Service, and it was not edited; its load balancer stays as it is",

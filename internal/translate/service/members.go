@@ -56,7 +56,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) group {
 func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, svc *corev1.Service) {
 	claim := ownership.ClaimOn(v, svc, id)
 	claimed := claim.Known
-	if f.accepts(svc) {
+	if f.isAccepted(svc) {
 		at, fault := f.place(v, svc)
 		if at == id || claim.Carried {
 			m := f.newMember(svc)
@@ -75,9 +75,9 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, svc *corev1.
 	}
 	switch {
 	case !claimed:
-	case svc.DeletionTimestamp == nil && !f.opt.AllowMassRemoval && !turnedByEdit(svc):
+	case svc.DeletionTimestamp == nil && !f.opt.AllowMassRemoval && !changedControllerByEdit(svc):
 		g.excluded = true
-		g.found.Add(notTrusted(svc))
+		g.found.Add(untrustedFinding(svc))
 	default:
 		g.leaving = append(g.leaving, ownership.Member(v, svc, id))
 		guard := members.DeletionGuard(ownership.RefOf(svc), svc.Annotations, attributesAnnotation)

@@ -31,8 +31,8 @@ type port struct {
 	lost bool
 }
 
-// is reports whether an entry of an annotation means the port, by its name or number.
-func (p *port) is(entry string) bool {
+// isNamedBy reports whether an entry of an annotation means the port, by its name or number.
+func (p *port) isNamedBy(entry string) bool {
 	return entry == p.first.Name && entry != "" || entry == strconv.Itoa(int(p.Number))
 }
 
@@ -72,7 +72,7 @@ func (t *translation) listeners(m *member) []*port {
 		case len(same) > 1 && merge:
 			t.merge(p, same)
 		case len(same) > 1:
-			t.unmerged(p, same[1:])
+			t.reportUnmerged(p, same[1:])
 		}
 		t.protocol(p)
 	}
@@ -91,8 +91,8 @@ func baseOf(p *corev1.ServicePort) model.Base {
 // mergeSetting names the annotation by which ports share a listener.
 const mergeSetting = settings.ServicePrefix + "aws-load-balancer-enable-tcp-udp-listener"
 
-// unmerged reports ports that get no listener, because an earlier port with the same number has it.
-func (t *translation) unmerged(p *port, others []int) {
+// reportUnmerged reports ports that get no listener, because an earlier port with the same number has it.
+func (t *translation) reportUnmerged(p *port, others []int) {
 	for _, i := range others {
 		other := &p.of.svc.Spec.Ports[i]
 		t.Found.Add(finding.Finding{
@@ -134,7 +134,7 @@ func (t *translation) typeOf(m *member) model.TargetType {
 // protocol decides whether a port has TLS or QUIC.
 func (t *translation) protocol(p *port) {
 	set := p.of.set
-	listed := func(o settings.Opt[[]string]) bool { return slices.ContainsFunc(o.Value, p.is) }
+	listed := func(o settings.Opt[[]string]) bool { return slices.ContainsFunc(o.Value, p.isNamedBy) }
 	p.TLS = p.Base == model.TCP && len(set.Certificates.Value) > 0 && (len(set.TLSPorts.Value) == 0 || listed(set.TLSPorts))
 	quic := listed(set.QUICPorts)
 	switch {
@@ -163,9 +163,9 @@ func (t *translation) protocol(p *port) {
 	}
 }
 
-// misspelt holds the TCP ports without TLS where the list of those with TLS names a port that the Service does
+// holdMisspelt holds the TCP ports without TLS where the list of those with TLS names a port that the Service does
 // not have: one of them is meant, and must not be served in the clear.
-func (t *translation) misspelt(m *member) {
+func (t *translation) holdMisspelt(m *member) {
 	list := m.set.TLSPorts
 	var wrong []string
 	for _, entry := range list.Value {

@@ -26,7 +26,7 @@ import (
 func (f *Frontend) place(v *cluster.View, svc *corev1.Service) (model.StackID, *settings.Fault) {
 	name, shares := svc.Annotations[cluster.LoadBalancerGroupAnnotation]
 	if !shares {
-		return own(svc), nil
+		return ownStack(svc), nil
 	}
 	namespace, name, _ := strings.Cut(cluster.QualifiedGroup(svc.Namespace, name), "/")
 	fault := naming.SharedNameFault(namespace, name)
@@ -36,7 +36,7 @@ func (f *Frontend) place(v *cluster.View, svc *corev1.Service) (model.StackID, *
 	if fault == "" {
 		return naming.SharedStack(namespace, name), nil
 	}
-	stays := own(svc)
+	stays := ownStack(svc)
 	if claims := ownership.Claims(v, svc); len(claims) > 0 {
 		stays = claims[0]
 	}
@@ -67,16 +67,16 @@ func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 	})
 }
 
-// turnAway makes members of other namespaces leave that are not served. Those that are have joined while that was
-// allowed, and stay. It reports whether there are any.
-func (g *group) turnAway(v *cluster.View, id model.StackID, live *observed.Stack) bool {
+// removeForeignMembers makes members of other namespaces leave that are not served. Those that are have joined while
+// that was allowed, and stay. It reports whether there are any.
+func (g *group) removeForeignMembers(v *cluster.View, id model.StackID, live *observed.Stack) bool {
 	some := false
 	g.members = slices.DeleteFunc(g.members, func(m *member) bool {
 		if !m.uninvited {
 			return false
 		}
 		some = true
-		served := live != nil && slices.ContainsFunc(m.svc.Spec.Ports, func(p corev1.ServicePort) bool { return serves(live, m.svc, p.Port) })
+		served := live != nil && slices.ContainsFunc(m.svc.Spec.Ports, func(p corev1.ServicePort) bool { return servesPort(live, m.svc, p.Port) })
 		if !served {
 			g.leaving = append(g.leaving, ownership.Member(v, m.svc, id))
 		}
@@ -89,9 +89,9 @@ func (g *group) turnAway(v *cluster.View, id model.StackID, live *observed.Stack
 func (g *group) sort() {
 	slices.SortFunc(g.members, func(a, b *member) int {
 		switch {
-		case members.Older(a.Member, b.Member):
+		case members.IsOlder(a.Member, b.Member):
 			return -1
-		case members.Older(b.Member, a.Member):
+		case members.IsOlder(b.Member, a.Member):
 			return 1
 		}
 		return 0
@@ -102,8 +102,9 @@ func (g *group) sort() {
 // sharedBuilder builds what Services that share a load balancer agree on, and which of them moves.
 type sharedBuilder struct{ *translation }
 
-// share leaves each number to one Service: the one that has the live listener, or else the oldest that asks for it.
-func (t sharedBuilder) share(ports []*port) []*port {
+// assignPorts leaves each number to one Service: the one that has the live listener, or else the oldest that asks for
+// it.
+func (t sharedBuilder) assignPorts(ports []*port) []*port {
 	byNumber := map[int32][]*port{}
 	for _, p := range ports {
 		byNumber[p.Number] = append(byNumber[p.Number], p)
@@ -117,25 +118,25 @@ func (t sharedBuilder) share(ports []*port) []*port {
 		if valid := slices.IndexFunc(all, func(p *port) bool { return !p.of.Blocked }); valid > 0 {
 			won = all[valid]
 		}
-		if i := slices.IndexFunc(all, t.incumbent); i >= 0 {
+		if i := slices.IndexFunc(all, t.isIncumbent); i >= 0 {
 			won = all[i]
 		}
 		for _, p := range all {
 			if p != won {
-				t.lose(p, won)
+				t.reportLostPort(p, won)
 			}
 		}
 	}
 	return slices.DeleteFunc(ports, func(p *port) bool { return p.lost })
 }
 
-// incumbent reports whether the live listener of a port forwards to the target group of its Service for it.
-func (t sharedBuilder) incumbent(p *port) bool {
-	return t.Live != nil && serves(t.Live, p.of.svc, p.Number)
+// isIncumbent reports whether the live listener of a port forwards to the target group of its Service for it.
+func (t sharedBuilder) isIncumbent(p *port) bool {
+	return t.Live != nil && servesPort(t.Live, p.of.svc, p.Number)
 }
 
-// serves reports whether a live listener forwards to the target group of a Service for the port.
-func serves(live *observed.Stack, svc *corev1.Service, port int32) bool {
+// servesPort reports whether a live listener forwards to the target group of a Service for the port.
+func servesPort(live *observed.Stack, svc *corev1.Service, port int32) bool {
 	t := members.Translation{Live: live}
 	l := t.LiveLoadBalancer().OnPort(port)
 	if l == nil {
@@ -150,11 +151,11 @@ func serves(live *observed.Stack, svc *corev1.Service, port int32) bool {
 	})
 }
 
-func (t sharedBuilder) lose(p, to *port) {
+func (t sharedBuilder) reportLostPort(p, to *port) {
 	p.lost, p.of.lost = true, true
 	p.of.ports = slices.DeleteFunc(slices.Clone(p.of.ports), func(o *port) bool { return o == p })
 	why := "is older"
-	if t.incumbent(to) {
+	if t.isIncumbent(to) {
 		why = "has it already"
 	}
 	t.Found.Add(finding.Finding{
@@ -208,7 +209,7 @@ func (t sharedBuilder) keepPreviousScheme() {
 		return
 	}
 	for _, m := range t.services {
-		if m.leavers || m.Set.Scheme.Present() || t.Guest(m.Member) {
+		if m.leavers || m.Set.Scheme.Present() || t.IsGuest(m.Member) {
 			continue
 		}
 		if scheme := t.previousScheme(m); scheme != "" && scheme != t.opt.DefaultScheme {
@@ -226,7 +227,7 @@ func (t sharedBuilder) keepPreviousScheme() {
 // none, or if it is not known yet.
 func (t sharedBuilder) previousScheme(m *member) model.Scheme {
 	for _, id := range ownership.Claims(t.view, m.svc) {
-		shows := m.shows()
+		shows := m.statusLoadBalancer()
 		if id == t.ID || shows == "" {
 			continue
 		}
@@ -243,18 +244,18 @@ func (t sharedBuilder) previousScheme(m *member) model.Scheme {
 	return ""
 }
 
-// shows returns the load balancer in the status of a Service, "" if there is none.
-func (m *member) shows() string {
+// statusLoadBalancer returns the load balancer in the status of a Service, "" if there is none.
+func (m *member) statusLoadBalancer() string {
 	if at := m.svc.Status.LoadBalancer.Ingress; len(at) > 0 {
 		return at[0].Hostname
 	}
 	return ""
 }
 
-// moves notes the members that come from another stack, and those that go to one.
-func (t sharedBuilder) moves() {
+// noteMoves notes the members that come from another stack, and those that go to one.
+func (t sharedBuilder) noteMoves() {
 	for _, m := range t.services {
-		shows := m.shows()
+		shows := m.statusLoadBalancer()
 		elsewhere := slices.ContainsFunc(ownership.Claims(t.view, m.svc), func(o model.StackID) bool { return o != t.ID })
 		switch {
 		case m.leavers:

@@ -21,7 +21,7 @@ import (
 // not known yet.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	g := f.load(v, id)
-	uninvited := g.turnAway(v, id, live)
+	uninvited := g.removeForeignMembers(v, id, live)
 	t := &translation{
 		Builder: assemble.Builder{
 			Translation: members.Translation{ID: id, Live: live, BackendGroup: f.opt.BackendGroup},
@@ -69,12 +69,12 @@ func (t *translation) build() {
 		t.Stack.Held.Tags = t.Stack.Held.Tags || m.OwnTags.Fault != nil
 		t.limitSize(m)
 		m.ports = t.listeners(m)
-		t.misspelt(m)
+		t.holdMisspelt(m)
 		t.Found.Add(settings.ServiceAnnotations.Advice(m.svc.Annotations, m.Ref)...)
 		ports = append(ports, m.ports...)
 	}
 	slices.SortStableFunc(ports, func(a, b *port) int { return cmp.Compare(a.Number, b.Number) })
-	ports = sharedBuilder{t}.share(ports)
+	ports = sharedBuilder{t}.assignPorts(ports)
 	for _, p := range ports {
 		t.Ports = append(t.Ports, p.Port)
 	}
@@ -83,14 +83,14 @@ func (t *translation) build() {
 	sharedBuilder{t}.keepPreviousScheme()
 	lb := t.LoadBalancer()
 	t.MemberFaults()
-	t.unreachable(lb)
+	t.reportUnreachableRanges(lb)
 	t.Stack.LoadBalancer = lb
 	for _, p := range ports {
 		lb.Listeners = append(lb.Listeners, t.listener(p))
 	}
 	t.groups.Finish(&t.Stack)
 	t.dropUnused()
-	sharedBuilder{t}.moves()
+	sharedBuilder{t}.noteMoves()
 	var blocked bool
 	t.Stack.Members, blocked = ownership.Members(t.view, t.ID, t.services, func(m *member) (cluster.Object, bool) { return m.svc, m.Blocked })
 	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
@@ -111,8 +111,9 @@ func (t *translation) dropUnused() {
 	t.Stack.TargetGroups = slices.DeleteFunc(t.Stack.TargetGroups, func(g model.TargetGroup) bool { return !used[g.ID] })
 }
 
-// unreachable reports client ranges of IPv6 where the load balancer has IPv4 addresses only. They are left out.
-func (t *translation) unreachable(lb *model.LoadBalancer) {
+// reportUnreachableRanges reports client ranges of IPv6 where the load balancer has IPv4 addresses only. They are left
+// out.
+func (t *translation) reportUnreachableRanges(lb *model.LoadBalancer) {
 	if _, managed := lb.SecurityGroups.(model.GroupsManaged); !managed || lb.AddressType.HasIPv6() {
 		return
 	}

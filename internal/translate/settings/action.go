@@ -97,7 +97,7 @@ func parseForward(in actionJSON) (Action, error) {
 		return Action{}, errors.New("forward needs either targetGroupARN or targetGroupName or a forwardConfig, and only one of them")
 	}
 	if simple {
-		return Action{Targets: []ActionTarget{external(in.TargetGroupARN, in.TargetGroupName, nil)}}, nil
+		return Action{Targets: []ActionTarget{externalTarget(in.TargetGroupARN, in.TargetGroupName, nil)}}, nil
 	}
 	if n := len(in.ForwardConfig.TargetGroups); n > mostTargets {
 		return Action{}, fmt.Errorf("forwardConfig has %d targetGroups, and AWS accepts %d", n, mostTargets)
@@ -131,7 +131,7 @@ func parseTarget(t actionTargetJSON) (ActionTarget, error) {
 	case byGroup && t.ServiceName != "":
 		return ActionTarget{}, errors.New("names both a Service and a target group")
 	case byGroup:
-		return external(t.TargetGroupARN, t.TargetGroupName, t.Weight), nil
+		return externalTarget(t.TargetGroupARN, t.TargetGroupName, t.Weight), nil
 	case t.ServiceName == "":
 		return ActionTarget{}, errors.New("names neither a Service nor a target group")
 	case t.ServicePort == nil:
@@ -145,8 +145,8 @@ func parseTarget(t actionTargetJSON) (ActionTarget, error) {
 	return ActionTarget{Service: t.ServiceName, Port: port, Weight: t.Weight}, nil
 }
 
-// external names a target group that the controller does not own; the ARN wins over the name.
-func external(arn, name string, weight *int32) ActionTarget {
+// externalTarget names a target group that the controller does not own; the ARN wins over the name.
+func externalTarget(arn, name string, weight *int32) ActionTarget {
 	if arn != "" {
 		name = ""
 	}

@@ -21,11 +21,11 @@ type Annotations struct {
 
 // The annotations of each kind of object. They never change.
 var (
-	IngressAnnotations = Annotations{Prefix: Prefix, rows: documented(ingressTable)}
-	ServiceAnnotations = Annotations{Prefix: ServicePrefix, rows: documented(serviceTable), ours: []string{"aws-", "actions."}}
+	IngressAnnotations = Annotations{Prefix: Prefix, rows: documentedRows(ingressTable)}
+	ServiceAnnotations = Annotations{Prefix: ServicePrefix, rows: documentedRows(serviceTable), ours: []string{"aws-", "actions."}}
 )
 
-func documented[S any](table []row[S]) []Row {
+func documentedRows[S any](table []row[S]) []Row {
 	var out []Row
 	for _, r := range table {
 		out = append(out, r.Row)
@@ -77,7 +77,7 @@ const mostSuggestions = 32
 // Row returns the row of an annotation.
 func (a Annotations) Row(annotation string) (Row, bool) {
 	for _, r := range a.rows {
-		if _, ok := r.match(annotation); ok {
+		if _, ok := r.matchAnnotation(annotation); ok {
 			return r, true
 		}
 	}

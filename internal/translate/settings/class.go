@@ -16,12 +16,12 @@ func (in Ingress) WithClass(p *v1beta1.IngressClassParams) Ingress {
 	if p == nil {
 		return in
 	}
-	return in.overlaid(p)
+	return in.withParams(p)
 }
 
-// overlaid is WithClass with parameters. Only here are the settings, which are large, copied to the heap: most Ingresses
-// have no class parameters.
-func (in Ingress) overlaid(p *v1beta1.IngressClassParams) Ingress {
+// withParams is WithClass with parameters. Only here are the settings, which are large, copied to the heap: most
+// Ingresses have no class parameters.
+func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 	c := overlay{in: &in, object: finding.Ref{Kind: "IngressClassParams", Name: p.Name}}
 	s := p.Spec
 	in.Class = Class{Origin: c.origin("")}
@@ -48,7 +48,7 @@ func (in Ingress) overlaid(p *v1beta1.IngressClassParams) Ingress {
 	}
 	c.sources(s)
 	c.subnets(s.Subnets)
-	c.keys(s)
+	c.overlayKeyValues(s)
 	if s.TargetType != nil {
 		in.Class.TargetType = Of(model.TargetType(*s.TargetType), c.origin("spec.targetType"))
 	}
@@ -87,7 +87,7 @@ func (c overlay) origin(field string) finding.Origin {
 // the annotation would.
 func replace[T any](c overlay, key, field string, parse func(string) (T, error), raw string, at *Opt[T]) {
 	from := c.origin(field)
-	c.in.drop(key)
+	c.in.dropFault(key)
 	v, err := parse(raw)
 	if err == nil {
 		*at = Of(v, from)
@@ -101,7 +101,7 @@ func replace[T any](c overlay, key, field string, parse func(string) (T, error),
 func (c overlay) sources(s v1beta1.IngressClassParamsSpec) {
 	if len(s.InboundCIDRs) > 0 {
 		from := c.origin("spec.inboundCIDRs")
-		c.in.drop("inbound-cidrs")
+		c.in.dropFault("inbound-cidrs")
 		c.in.InboundCIDRs = Of[[]string](nil, from)
 		for _, cidr := range s.InboundCIDRs {
 			one, err := CIDRs(cidr)
@@ -156,7 +156,7 @@ func selectorFault(s *v1beta1.SubnetSelector) error {
 	return nil
 }
 
-func (c overlay) keys(s v1beta1.IngressClassParamsSpec) {
+func (c overlay) overlayKeyValues(s v1beta1.IngressClassParamsSpec) {
 	c.in.Class.Tags = map[string]string{}
 	for _, t := range s.Tags {
 		c.in.Class.Tags[t.Key] = t.Value

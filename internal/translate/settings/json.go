@@ -36,7 +36,7 @@ func decode(raw string, into any, form string) error {
 func decodeJSON(raw string, into any) error {
 	d := json.NewDecoder(strings.NewReader(raw))
 	if err := d.Decode(into); err != nil {
-		return plainError(raw, err)
+		return jsonError(raw, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("text follows the value")
@@ -44,8 +44,8 @@ func decodeJSON(raw string, into any) error {
 	return nil
 }
 
-// plainError describes what is wrong with JSON, and where, without Go's terms.
-func plainError(raw string, err error) error {
+// jsonError describes what is wrong with JSON, and where, without Go's terms.
+func jsonError(raw string, err error) error {
 	var wrong *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
 	switch {
@@ -59,16 +59,16 @@ func plainError(raw string, err error) error {
 		} else {
 			what = "a " + what
 		}
-		return fmt.Errorf("%s must be %s, not %s%s", at, jsonKind(wrong.Type), what, after(raw, wrong.Offset))
+		return fmt.Errorf("%s must be %s, not %s%s", at, jsonKind(wrong.Type), what, textBefore(raw, wrong.Offset))
 	case errors.Is(err, io.EOF):
 		return errors.New("it is empty")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("it ends too early%s", after(raw, int64(len(raw))))
+		return fmt.Errorf("it ends too early%s", textBefore(raw, int64(len(raw))))
 	case strings.IndexAny(strings.TrimSpace(raw), "{[") != 0:
 		return errors.New("it does not begin with { or [")
 	case errors.As(err, &syntax) && syntax.Offset > 0 && syntax.Offset <= int64(len(raw)):
 		r, _ := utf8.DecodeRuneInString(raw[syntax.Offset-1:])
-		return fmt.Errorf("unexpected character %q%s", r, after(raw, syntax.Offset-1))
+		return fmt.Errorf("unexpected character %q%s", r, textBefore(raw, syntax.Offset-1))
 	}
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 }
@@ -76,8 +76,8 @@ func plainError(raw string, err error) error {
 // mostBefore is how much of the text before a mistake is shown.
 const mostBefore = 24
 
-// after returns the text before a mistake, "" if there is none.
-func after(raw string, offset int64) string {
+// textBefore returns the text before a mistake, "" if there is none.
+func textBefore(raw string, offset int64) string {
 	before := []rune(strings.ToValidUTF8(raw[:min(max(offset, 0), int64(len(raw)))], "?"))
 	switch {
 	case len(before) == 0:

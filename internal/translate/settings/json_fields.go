@@ -50,7 +50,7 @@ func (a Annotations) unknownFields(annotations map[string]string) []unknownField
 		}
 		unknownIn(raw, shape, "", func(field, meant string) {
 			if len(out) < mostUnknownFields {
-				out = append(out, unknownField{Annotation: k, Field: readable(field), Meant: meant})
+				out = append(out, unknownField{Annotation: k, Field: shortValue(field), Meant: meant})
 			}
 		})
 	}

@@ -41,7 +41,7 @@ func ListenPorts(raw string) ([]ListenPort, error) {
 		for _, proto := range slices.Sorted(maps.Keys(e)) {
 			port := e[proto]
 			if proto != "HTTP" && proto != "HTTPS" {
-				return nil, fmt.Errorf("protocol %q is neither HTTP nor HTTPS%s", readable(proto), finding.DidYouMean(proto, []string{"HTTP", "HTTPS"}))
+				return nil, fmt.Errorf("protocol %q is neither HTTP nor HTTPS%s", shortValue(proto), finding.DidYouMean(proto, []string{"HTTP", "HTTPS"}))
 			}
 			if port < 1 || port > 65535 {
 				return nil, fmt.Errorf("port %d is not from 1 to 65535", port)

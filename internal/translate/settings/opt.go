@@ -132,11 +132,11 @@ func Faults(checks ...*Fault) []Fault {
 
 // invalid wraps a parser's complaint with the value that it is about, cut to a readable length.
 func invalid(raw string, err error) error {
-	return fmt.Errorf("%s: %w", quoted(readable(raw)), err)
+	return fmt.Errorf("%s: %w", quoted(shortValue(raw)), err)
 }
 
-// readable cuts a value that users choose.
-func readable(s string) string {
+// shortValue cuts a value that users choose.
+func shortValue(s string) string {
 	if r := []rune(s); len(r) > 80 {
 		return string(r[:77]) + "..."
 	}

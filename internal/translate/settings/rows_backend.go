@@ -57,7 +57,7 @@ func targetRows() []row[Ingress] {
 			read: field(Bool, func(in *Ingress) *Opt[bool] { return &in.Target.MultiCluster })},
 		{Row: Row{Group: group, Key: "target-control-port.<service.port>", Type: "int", Service: true, Merge: mergeOwn,
 			Doc: "Port of the target control agent, with ip targets."},
-			read: keyed(Int, func(in *Ingress) *map[string]Opt[int32] { return &in.Target.ControlPorts })},
+			read: keyedReader(Int, func(in *Ingress) *map[string]Opt[int32] { return &in.Target.ControlPorts })},
 	}
 }
 

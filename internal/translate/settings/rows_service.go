@@ -145,10 +145,10 @@ func serviceListenerRows() []row[LoadBalancerService] {
 			read: field(List, func(in *LoadBalancerService) *Opt[[]string] { return &in.QUICPorts })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-listener-attributes.<protocol-port>", Type: "map", Merge: mergeKey,
 			Doc: "Attributes of a listener, such as aws-load-balancer-listener-attributes.TCP-80. The protocol is that of the listener."},
-			read: keyed(Map, func(in *LoadBalancerService) *map[string]Opt[map[string]string] { return &in.ListenerAttributes })},
+			read: keyedReader(Map, func(in *LoadBalancerService) *map[string]Opt[map[string]string] { return &in.ListenerAttributes })},
 		{Row: Row{Group: group, Key: forwardRow, Type: "json", Merge: mergeOwn,
 			Doc: "Weighted target groups of a listener, such as actions.TCP-80: a forward to this and other Services."},
-			read: keyed(ParseNetworkAction, func(in *LoadBalancerService) *map[string]Opt[NetworkForward] { return &in.Actions })},
+			read: keyedReader(ParseNetworkAction, func(in *LoadBalancerService) *map[string]Opt[NetworkForward] { return &in.Actions })},
 	}
 }
 
@@ -169,7 +169,7 @@ func serviceTargetRows() []row[LoadBalancerService] {
 			read: field(targetAttributes, func(in *LoadBalancerService) *Opt[map[string]string] { return &in.Target.Attributes })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-target-group-attributes.<port>", Type: "map", Merge: mergeOwn,
 			Doc: "Attributes of the target group of one port of the Service, by its number. An empty value does not count."},
-			read: keyed(portAttributes, func(in *LoadBalancerService) *map[string]Opt[map[string]string] { return &in.Target.PortAttributes })},
+			read: keyedReader(portAttributes, func(in *LoadBalancerService) *map[string]Opt[map[string]string] { return &in.Target.PortAttributes })},
 		{Row: Row{Group: group, Key: "aws-load-balancer-proxy-protocol", Type: "*", Merge: mergeOwn,
 			Doc: "Proxy protocol v2 towards all targets, before all that other annotations say."},
 			read: field(proxyProtocol, func(in *LoadBalancerService) *Opt[bool] { return &in.Target.ProxyProtocol })},

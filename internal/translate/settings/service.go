@@ -78,7 +78,7 @@ func ParseLoadBalancerService(annotations map[string]string, object finding.Ref)
 		in.Target.Type = Of(model.IPTargets, finding.Origin{Object: object, Field: ServicePrefix + "aws-load-balancer-type"})
 	}
 	if !in.Scheme.Present() {
-		in.hold(in.oldScheme.Check())
+		in.addFault(in.oldScheme.Check())
 		in.Scheme = in.oldScheme
 	}
 	in.addOldAttributes()
@@ -89,7 +89,7 @@ func ParseLoadBalancerService(annotations map[string]string, object finding.Ref)
 // the load balancer as a whole.
 func (in LoadBalancerService) MemberFaults() []Fault { return in.faults }
 
-func (in *LoadBalancerService) hold(f *Fault) {
+func (in *LoadBalancerService) addFault(f *Fault) {
 	if f != nil {
 		in.faults = append(in.faults, *f)
 	}

@@ -58,7 +58,7 @@ func portNumbers(raw string) ([]int32, error) {
 	for _, item := range items {
 		n, err := strconv.ParseInt(item, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("%s is not a port number", quoted(readable(item)))
+			return nil, fmt.Errorf("%s is not a port number", quoted(shortValue(item)))
 		}
 		out = append(out, int32(n))
 	}
@@ -72,7 +72,7 @@ func addresses(family string, of func(netip.Addr) bool) func(string) ([]string, 
 		for i, item := range items {
 			a, err := netip.ParseAddr(item)
 			if err != nil || !of(a) || a.Zone() != "" {
-				return nil, fmt.Errorf("%s is not an %s address", quoted(readable(item)), family)
+				return nil, fmt.Errorf("%s is not an %s address", quoted(shortValue(item)), family)
 			}
 			items[i] = a.String()
 		}
@@ -89,7 +89,7 @@ func sourceNATPrefixes(raw string) ([]string, error) {
 	for _, item := range items {
 		p, err := netip.ParsePrefix(item)
 		if item != AutoAssigned && (err != nil || !p.Addr().Is6() || p.Bits() != 80) {
-			return nil, fmt.Errorf("%s is neither %s nor an IPv6 range of 80 bits such as 2001:db8:1:2:3::/80", quoted(readable(item)), AutoAssigned)
+			return nil, fmt.Errorf("%s is neither %s nor an IPv6 range of 80 bits such as 2001:db8:1:2:3::/80", quoted(shortValue(item)), AutoAssigned)
 		}
 	}
 	return items, nil

@@ -25,8 +25,8 @@ type Row struct {
 	open bool
 }
 
-// match reports whether the row is that of an annotation, and returns the text in place of "<name>".
-func (r Row) match(annotation string) (rest string, ok bool) {
+// matchAnnotation reports whether the row is that of an annotation, and returns the text in place of "<name>".
+func (r Row) matchAnnotation(annotation string) (rest string, ok bool) {
 	if !r.open {
 		return "", annotation == r.head
 	}
@@ -62,7 +62,7 @@ func read[S any](in *S, table []row[S], annotations map[string]string, object fi
 	var faults []Fault
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		for _, r := range table {
-			rest, ok := r.match(k)
+			rest, ok := r.matchAnnotation(k)
 			if !ok || r.read == nil {
 				continue
 			}
@@ -89,8 +89,8 @@ func field[S, T any](parse func(string) (T, error), at func(*S) *Opt[T]) func(*S
 	}
 }
 
-// keyed makes the reader of a setting with one value per name.
-func keyed[S, T any](parse func(string) (T, error), at func(*S) *map[string]Opt[T]) func(*S, string, string, finding.Origin) error {
+// keyedReader makes the reader of a setting with one value per name.
+func keyedReader[S, T any](parse func(string) (T, error), at func(*S) *map[string]Opt[T]) func(*S, string, string, finding.Origin) error {
 	return func(in *S, rest, raw string, from finding.Origin) error {
 		m := at(in)
 		if *m == nil {
@@ -112,8 +112,8 @@ func keyed[S, T any](parse func(string) (T, error), at func(*S) *map[string]Opt[
 // fault.
 func (in Ingress) MemberFaults() []Fault { return in.faults }
 
-// drop removes the fault of an annotation that is replaced.
-func (in *Ingress) drop(key string) {
+// dropFault removes the fault of an annotation that is replaced.
+func (in *Ingress) dropFault(key string) {
 	in.faults = slices.DeleteFunc(slices.Clone(in.faults), func(f Fault) bool { return f.Origin.Field == Prefix+key })
 }
 

@@ -43,7 +43,7 @@ const (
 
 // Items returns the object itself if there is something to report about it.
 func Items(v *cluster.View, obj cluster.Object, opt Options) []cluster.Ref {
-	if len(about(v, obj, opt)) == 0 {
+	if len(findingsAbout(v, obj, opt)) == 0 {
 		return nil
 	}
 	return []cluster.Ref{cluster.RefOf(obj)}
@@ -51,7 +51,7 @@ func Items(v *cluster.View, obj cluster.Object, opt Options) []cluster.Ref {
 
 // Of returns what keeps an object from being served; false if nothing of that sort does.
 func Of(v *cluster.View, obj cluster.Object, opt Options) (finding.Finding, bool) {
-	found := about(v, obj, opt).On(refOf(obj))
+	found := findingsAbout(v, obj, opt).On(refOf(obj))
 	if len(found) == 0 {
 		return finding.Finding{}, false
 	}
@@ -64,7 +64,7 @@ func Report(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) (found
 	if obj == nil || err != nil {
 		return nil, 0
 	}
-	if found = about(v, obj, opt); len(found) == 0 {
+	if found = findingsAbout(v, obj, opt); len(found) == 0 {
 		return nil, 0
 	}
 	if wait = durations.MissingWait - now.Sub(obj.GetCreationTimestamp().Time); wait > 0 {
@@ -73,7 +73,7 @@ func Report(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) (found
 	return found, 0
 }
 
-func about(v *cluster.View, obj cluster.Object, opt Options) finding.List {
+func findingsAbout(v *cluster.View, obj cluster.Object, opt Options) finding.List {
 	if obj.GetDeletionTimestamp() != nil {
 		return nil
 	}
@@ -93,7 +93,7 @@ func about(v *cluster.View, obj cluster.Object, opt Options) finding.List {
 			return gateway(v, o)
 		}
 	case *gwconfig.TargetGroupConfiguration:
-		return targets(v, o)
+		return missingService(v, o)
 	}
 	return nil
 }
@@ -126,25 +126,25 @@ func ingressClass(v *cluster.View, c *networkingv1.IngressClass) finding.List {
 		if len(out) > mostNamed {
 			break
 		}
-		if !served(ing) {
-			out.Add(ofClass(ing, "spec.ingressClassName", "IngressClass", c.Name, "controller "+wrong))
+		if !isServed(ing) {
+			out.Add(classFinding(ing, "spec.ingressClassName", "IngressClass", c.Name, "controller "+wrong))
 		}
 	}
 	return out
 }
 
-// ofClass returns the finding about an object whose class has a mistyped controller.
-func ofClass(obj cluster.Object, field, kind, name, wrong string) finding.Finding {
+// classFinding returns the finding about an object whose class has a mistyped controller.
+func classFinding(obj cluster.Object, field, kind, name, wrong string) finding.Finding {
 	return notServed(obj, field, fmt.Sprintf("%s %s: %s; nothing is made", kind, name, wrong), "correct the class, or name another one")
 }
 
-// served reports whether a controller serves an Ingress, whichever it is.
-func served(ing *networkingv1.Ingress) bool {
+// isServed reports whether a controller serves an Ingress, whichever it is.
+func isServed(ing *networkingv1.Ingress) bool {
 	return ing.DeletionTimestamp != nil || len(ing.Status.LoadBalancer.Ingress)+len(ing.Finalizers) > 0 || ing.Annotations[cluster.ClassAnnotation] != ""
 }
 
 func ingress(v *cluster.View, ing *networkingv1.Ingress, opt Options) finding.List {
-	if served(ing) {
+	if isServed(ing) {
 		return nil
 	}
 	if name := ing.Spec.IngressClassName; name != nil {
@@ -152,9 +152,9 @@ func ingress(v *cluster.View, ing *networkingv1.Ingress, opt Options) finding.Li
 		if !ok || !mistyped(class.Spec.Controller, cluster.IngressController) {
 			return nil
 		}
-		return finding.List{ofClass(ing, "spec.ingressClassName", "IngressClass", class.Name, "controller "+quoted(class.Spec.Controller, cluster.IngressController))}
+		return finding.List{classFinding(ing, "spec.ingressClassName", "IngressClass", class.Name, "controller "+quoted(class.Spec.Controller, cluster.IngressController))}
 	}
-	if opt.IngressClass == "" || !annotated(ing) {
+	if opt.IngressClass == "" || !hasOwnAnnotations(ing) {
 		return nil
 	}
 	for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass}) {
@@ -177,8 +177,8 @@ func gatewayClasses(v *cluster.View) (out []string) {
 	return out
 }
 
-// annotated reports whether an Ingress has annotations that are for this controller alone.
-func annotated(ing *networkingv1.Ingress) bool {
+// hasOwnAnnotations reports whether an Ingress has annotations that are for this controller alone.
+func hasOwnAnnotations(ing *networkingv1.Ingress) bool {
 	for key := range ing.Annotations {
 		if strings.HasPrefix(key, albPrefix) {
 			return true
@@ -230,7 +230,7 @@ func gatewayClass(v *cluster.View, c *gwv1.GatewayClass) finding.List {
 			break
 		}
 		if gw.DeletionTimestamp == nil && len(gw.Status.Addresses)+len(gw.Finalizers) == 0 {
-			out.Add(ofClass(gw, "spec.gatewayClassName", "GatewayClass", c.Name, "controllerName "+wrong))
+			out.Add(classFinding(gw, "spec.gatewayClassName", "GatewayClass", c.Name, "controllerName "+wrong))
 		}
 	}
 	return out
@@ -253,11 +253,11 @@ func gateway(v *cluster.View, gw *gwv1.Gateway) finding.List {
 	if !mistyped(string(class.Spec.ControllerName), known...) {
 		return nil
 	}
-	return finding.List{ofClass(gw, "spec.gatewayClassName", "GatewayClass", class.Name, "controllerName "+quoted(string(class.Spec.ControllerName), known...))}
+	return finding.List{classFinding(gw, "spec.gatewayClassName", "GatewayClass", class.Name, "controllerName "+quoted(string(class.Spec.ControllerName), known...))}
 }
 
-// targets reports a TargetGroupConfiguration for a Service that does not exist.
-func targets(v *cluster.View, o *gwconfig.TargetGroupConfiguration) finding.List {
+// missingService reports a TargetGroupConfiguration for a Service that does not exist.
+func missingService(v *cluster.View, o *gwconfig.TargetGroupConfiguration) finding.List {
 	ref := o.Spec.TargetReference
 	if ref == nil || ref.Kind != nil && *ref.Kind != "" && *ref.Kind != string(cluster.KindService) {
 		return nil

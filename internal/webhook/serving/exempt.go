@@ -16,8 +16,8 @@ import (
 // that it converges while no webhook answers.
 const exemption = "not-by-the-controller"
 
-// user asks the API server which user the caller is.
-func (k *Keeper) user(ctx context.Context) (string, error) {
+// currentUser asks the API server which user the caller is.
+func (k *Keeper) currentUser(ctx context.Context) (string, error) {
 	out, err := k.Users.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return "", err
@@ -31,9 +31,9 @@ func (k *Keeper) Exempt(ctx context.Context) error {
 	if k.Secrets == nil || k.Users == nil {
 		return nil // outside a cluster, where the user is a person
 	}
-	user, err := k.user(ctx)
+	user, err := k.currentUser(ctx)
 	if apierrors.IsForbidden(err) {
-		k.once("user", "user of the controller unknown: no right to create a SelfSubjectReview; the match conditions of the webhooks stay as they are", "configuration", k.Configuration)
+		k.logOnce("user", "user of the controller unknown: no right to create a SelfSubjectReview; the match conditions of the webhooks stay as they are", "configuration", k.Configuration)
 		return nil
 	}
 	if err != nil {
@@ -46,7 +46,7 @@ func (k *Keeper) Exempt(ctx context.Context) error {
 	for _, h := range hooks {
 		err := k.exempt(ctx, h, user)
 		if apierrors.IsForbidden(err) {
-			k.onceBundle()
+			k.logBundleOnce()
 			continue
 		}
 		if err != nil {
@@ -61,7 +61,7 @@ func (k *Keeper) exempt(ctx context.Context, h hook, user string) error {
 	var changes []change
 	for i, w := range h.webhooks {
 		for j, c := range w.conditions {
-			if w.of(k.Namespace, k.Service) && c.Name == exemption && !namesUser(c, user) {
+			if w.usesService(k.Namespace, k.Service) && c.Name == exemption && !namesUser(c, user) {
 				path := fmt.Sprintf("/webhooks/%d/matchConditions/%d/expression", i, j)
 				changes = append(changes, change{"replace", path, "request.userInfo.username != " + strconv.Quote(user)})
 			}

@@ -28,8 +28,8 @@ type hookPart struct {
 	conditions []admissionv1.MatchCondition
 }
 
-// of reports whether the webhook is reached through a Service.
-func (w hookPart) of(namespace, service string) bool {
+// usesService reports whether the webhook is reached through a Service.
+func (w hookPart) usesService(namespace, service string) bool {
 	s := w.client.Service
 	return s != nil && s.Namespace == namespace && s.Name == service
 }
@@ -45,7 +45,7 @@ func (k *Keeper) readHooks(ctx context.Context) ([]hook, error) {
 		}
 		out = append(out, h)
 	}
-	if err := k.unavailable(err); err != nil {
+	if err := k.ignoreUnavailable(err); err != nil {
 		return nil, err
 	}
 	v, err := k.Hooks.ValidatingWebhookConfigurations().Get(ctx, k.Configuration, metav1.GetOptions{})
@@ -56,7 +56,7 @@ func (k *Keeper) readHooks(ctx context.Context) ([]hook, error) {
 		}
 		out = append(out, h)
 	}
-	return out, k.unavailable(err)
+	return out, k.ignoreUnavailable(err)
 }
 
 // change is one of a JSON patch.
@@ -66,14 +66,14 @@ type change struct {
 	Value any    `json:"value"`
 }
 
-// trust writes the bundle into those webhooks of the Service that have another one.
-func (k *Keeper) trust(ctx context.Context, h hook, bundle []byte) error {
+// writeBundle writes the bundle into those webhooks of the Service that have another one.
+func (k *Keeper) writeBundle(ctx context.Context, h hook, bundle []byte) error {
 	if h.foreign || len(bundle) == 0 {
 		return nil
 	}
 	var changes []change
 	for i, w := range h.webhooks {
-		if w.of(k.Namespace, k.Service) && !bytes.Equal(w.client.CABundle, bundle) {
+		if w.usesService(k.Namespace, k.Service) && !bytes.Equal(w.client.CABundle, bundle) {
 			changes = append(changes, change{"add", fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i), bundle})
 		}
 	}

@@ -107,9 +107,9 @@ func (i identity) load() (*tls.Certificate, error) {
 	return &c, nil
 }
 
-// fit reports whether a certificate covers the names, does not expire soon, and is signed by a
+// isUsable reports whether a certificate covers the names, does not expire soon, and is signed by a
 // CA of the bundle.
-func (i identity) fit(c *tls.Certificate, names []string, now time.Time) bool {
+func (i identity) isUsable(c *tls.Certificate, names []string, now time.Time) bool {
 	// It is replaced a third of its lifetime before it expires.
 	if c.Leaf.NotAfter.Sub(now) < durations.Lifetime/3 || now.Before(c.Leaf.NotBefore) {
 		return false

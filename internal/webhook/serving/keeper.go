@@ -60,23 +60,23 @@ func (k *Keeper) Certificate() *tls.Certificate { return k.served.Load() }
 func (k *Keeper) Sync(ctx context.Context) error {
 	err := errors.Join(k.Exempt(ctx), k.sync(ctx))
 	if k.Certificate() == nil {
-		err = errors.Join(err, k.alone())
+		err = errors.Join(err, k.serveUnshared())
 	}
 	return err
 }
 
 func (k *Keeper) sync(ctx context.Context) error {
 	if k.Secrets == nil {
-		return k.alone()
+		return k.serveUnshared()
 	}
 	hooks, err := k.readHooks(ctx)
 	if err != nil {
 		return err
 	}
-	id, err := k.agree(ctx)
+	id, err := k.sharedIdentity(ctx)
 	if apierrors.IsForbidden(err) {
-		k.once("secret", "the webhooks' certificate cannot be shared or trusted: no right to the Secret; give a certificate in --webhook-cert-dir, or the right", "secret", k.Secret)
-		return k.alone()
+		k.logOnce("secret", "the webhooks' certificate cannot be shared or trusted: no right to the Secret; give a certificate in --webhook-cert-dir, or the right", "secret", k.Secret)
+		return k.serveUnshared()
 	}
 	if err != nil {
 		return err
@@ -86,9 +86,9 @@ func (k *Keeper) sync(ctx context.Context) error {
 		return fmt.Errorf("secret %s holds no usable certificate: %w", k.Secret, err)
 	}
 	for _, h := range hooks {
-		err := k.trust(ctx, h, id.CA)
+		err := k.writeBundle(ctx, h, id.CA)
 		if apierrors.IsForbidden(err) {
-			k.onceBundle()
+			k.logBundleOnce()
 			continue
 		}
 		if err != nil {
@@ -105,9 +105,9 @@ func (k *Keeper) names() []string {
 	return []string{n, n + ".svc", n + ".svc.cluster.local"}
 }
 
-// agree returns the certificate that the replicas share, after creating or replacing it where that
+// sharedIdentity returns the certificate that the replicas share, after creating or replacing it where that
 // is needed.
-func (k *Keeper) agree(ctx context.Context) (identity, error) {
+func (k *Keeper) sharedIdentity(ctx context.Context) (identity, error) {
 	for range 3 {
 		have, err := k.Secrets.Get(ctx, k.Secret, metav1.GetOptions{})
 		missing := apierrors.IsNotFound(err)
@@ -123,11 +123,11 @@ func (k *Keeper) agree(ctx context.Context) (identity, error) {
 		}
 		id := identity{CA: have.Data[caKey], Cert: have.Data[corev1.TLSCertKey], Key: have.Data[corev1.TLSPrivateKeyKey]}
 		cert, err := id.load()
-		if err == nil && id.fit(cert, k.names(), k.Clock.Now()) {
+		if err == nil && id.isUsable(cert, k.names(), k.Clock.Now()) {
 			return id, nil
 		}
 		if have.Labels[managedBy] != manager {
-			k.once("foreign", "the webhooks' certificate expires soon, does not cover the webhooks' names, or is not signed by its ca.crt; the controller did not create it and does not replace it", "secret", k.Secret)
+			k.logOnce("foreign", "the webhooks' certificate expires soon, does not cover the webhooks' names, or is not signed by its ca.crt; the controller did not create it and does not replace it", "secret", k.Secret)
 			return id, nil
 		}
 		previous := id.CA
@@ -157,8 +157,8 @@ func (k *Keeper) agree(ctx context.Context) (identity, error) {
 	return identity{}, fmt.Errorf("secret %s is changed by another client at every attempt", k.Secret)
 }
 
-// alone serves a certificate that is not shared.
-func (k *Keeper) alone() error {
+// serveUnshared serves a certificate that is not shared.
+func (k *Keeper) serveUnshared() error {
 	if c := k.Certificate(); c != nil && c.Leaf.NotAfter.Sub(k.Clock.Now()) > durations.Lifetime/3 {
 		return nil
 	}
@@ -181,8 +181,8 @@ func (k *Keeper) serve(id identity, cert *tls.Certificate) {
 	}
 }
 
-// once logs a message the first time it would be logged.
-func (k *Keeper) once(what, message string, values ...any) {
+// logOnce logs a message the first time it would be logged.
+func (k *Keeper) logOnce(what, message string, values ...any) {
 	if k.reported == nil {
 		k.reported = map[string]bool{}
 	}
@@ -192,18 +192,18 @@ func (k *Keeper) once(what, message string, values ...any) {
 	}
 }
 
-// unavailable ignores configurations that do not exist or may not be read.
-func (k *Keeper) unavailable(err error) error {
+// ignoreUnavailable ignores configurations that do not exist or may not be read.
+func (k *Keeper) ignoreUnavailable(err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsForbidden(err):
-		k.onceBundle()
+		k.logBundleOnce()
 		return nil
 	}
 	return fmt.Errorf("read the webhook configuration: %w", err)
 }
 
-func (k *Keeper) onceBundle() {
-	k.once("bundle", "no right to change the webhook configuration; write ca.crt of the Secret and the controller's user into it", "configuration", k.Configuration)
+func (k *Keeper) logBundleOnce() {
+	k.logOnce("bundle", "no right to change the webhook configuration; write ca.crt of the Secret and the controller's user into it", "configuration", k.Configuration)
 }

@@ -49,9 +49,9 @@ func (b *bodies) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	deadline := http.NewResponseController(w)
 	c := &claim{address: hostOf(req.RemoteAddr), end: func() { _ = deadline.SetReadDeadline(time.Unix(1, 0)) }}
-	defer b.shares.free(c)
+	defer b.shares.release(c)
 	body, err := b.readAll(req, c)
-	if err == nil && !b.shares.keep(c) {
+	if err == nil && !b.shares.makePermanent(c) {
 		err = errGivesWay
 	}
 	if err != nil {
@@ -148,7 +148,7 @@ type connection struct {
 
 // Close implements net.Conn.
 func (c *connection) Close() error {
-	defer c.shares.free(c.claim)
+	defer c.shares.release(c.claim)
 	return c.Conn.Close()
 }
 

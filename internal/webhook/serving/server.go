@@ -202,7 +202,7 @@ func (c *certificates) keep(ctx context.Context) {
 		case !errors.Is(err, fs.ErrNotExist):
 			// Whoever provides the files also writes the bundle, so it is not changed here.
 			c.log.Error(err, "webhook certificate files not usable")
-			if err := c.own.alone(); err != nil {
+			if err := c.own.serveUnshared(); err != nil {
 				c.log.Error(err, "creating webhook certificate failed")
 			}
 		case !now.Before(due):

@@ -59,8 +59,8 @@ func (s *shares) grow(c *claim, n int) (ok bool, wait <-chan struct{}) {
 	return true, nil
 }
 
-// keep lets a claim not be ended any more, as its holder will give it back soon; false if it was ended.
-func (s *shares) keep(c *claim) bool {
+// makePermanent lets a claim not be ended any more, as its holder will give it back soon; false if it was ended.
+func (s *shares) makePermanent(c *claim) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !c.ended {
@@ -69,8 +69,8 @@ func (s *shares) keep(c *claim) bool {
 	return !c.ended
 }
 
-// free gives a claim back.
-func (s *shares) free(c *claim) {
+// release gives a claim back.
+func (s *shares) release(c *claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !c.ended {

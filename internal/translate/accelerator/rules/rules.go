@@ -68,7 +68,7 @@ const (
 func Find(s Subject) []Violation {
 	var out []Violation
 	for _, check := range []func(Subject) []Violation{
-		duplicateEndpoints, overlappingPortRanges, duplicateRegions, duplicateOverrides, addresses, endpointRegions, portOverrides, quotas,
+		duplicateEndpoints, overlappingPortRanges, duplicateRegions, duplicateOverrides, addresses, endpointRegions, portOverrides, exceededQuotas,
 	} {
 		out = append(out, check(s)...)
 	}
@@ -161,7 +161,7 @@ func duplicateRegions(s Subject) (out []Violation) {
 	return out
 }
 
-func quotas(s Subject) (out []Violation) {
+func exceededQuotas(s Subject) (out []Violation) {
 	over := func(field, what string, have, most int, raised string) {
 		if have > most {
 			out = append(out, Violation{

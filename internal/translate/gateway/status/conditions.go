@@ -45,10 +45,10 @@ func merged(have, want []metav1.Condition, now metav1.Time) []metav1.Condition {
 
 // sameConditions compares conditions without their order and times.
 func sameConditions(a, b []metav1.Condition) bool {
-	return equality.Semantic.DeepEqual(timeless(a), timeless(b))
+	return equality.Semantic.DeepEqual(withoutTimes(a), withoutTimes(b))
 }
 
-func timeless(all []metav1.Condition) []metav1.Condition {
+func withoutTimes(all []metav1.Condition) []metav1.Condition {
 	out := slices.Clone(all)
 	for i := range out {
 		out[i].LastTransitionTime = metav1.Time{}

@@ -80,7 +80,7 @@ func (r *Status) accepted() metav1.Condition {
 		if v.valid {
 			valid++
 		}
-		if text := v.wrong(); text != "" && wrong == "" && r.Attached.Listeners[i].Parent == r.ref() {
+		if text := v.problem(); text != "" && wrong == "" && r.Attached.Listeners[i].Parent == r.ref() {
 			wrong = fmt.Sprintf("listener %q: %s", r.Attached.Listeners[i].Spec.Name, text)
 		} else if text != "" && wrong == "" {
 			wrong = "a listener of a ListenerSet is not valid; the others are served; see the status of the ListenerSets"
@@ -102,7 +102,7 @@ func (r *Status) accepted() metav1.Condition {
 // serves on.
 func (r *Status) programmed() (metav1.Condition, bool) {
 	const of = gwv1.GatewayConditionProgrammed
-	lb, live := r.live()
+	lb, live := r.liveLoadBalancer()
 	unserved := listenerReport{r}.servesNothing()
 	switch {
 	case unserved.Reason != "":
@@ -136,7 +136,7 @@ func (r *Status) isProgrammed() bool {
 
 // BecomesProgrammed reports whether the load balancer is active, and the status does not show it yet.
 func (r *Status) BecomesProgrammed() bool {
-	lb, live := r.live()
+	lb, live := r.liveLoadBalancer()
 	return live && lb.Active && !r.Blocked() && !r.isProgrammed() && listenerReport{r}.servesNothing().Reason == ""
 }
 

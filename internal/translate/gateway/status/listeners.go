@@ -26,8 +26,8 @@ type listenerVerdict struct {
 	attached int32
 }
 
-// wrong returns what is wrong with a listener, "" if nothing is.
-func (v listenerVerdict) wrong() string {
+// problem returns what is wrong with a listener, "" if nothing is.
+func (v listenerVerdict) problem() string {
 	return firstProblem(v.accepted, v.resolved, v.stopped).Message
 }
 
@@ -52,10 +52,10 @@ func (r *Status) reportListeners() {
 		if v.accepted.Reason == string(gwv1.ListenerReasonInvalidRouteKinds) {
 			v.accepted = attach.Problem{} // a matter of references
 		}
-		stops := listenerReport{r}.onListener(l, v)
+		stops := listenerReport{r}.sortFindings(l, v)
 		v.valid = l.Valid() && !stops
 		if v.programmed.Reason == "" {
-			v.programmed = listenerReport{r}.unprogrammed(l, v)
+			v.programmed = listenerReport{r}.notProgrammedReason(l, v)
 		}
 	}
 }
@@ -63,8 +63,8 @@ func (r *Status) reportListeners() {
 // listenerReport is what the status says of listeners.
 type listenerReport struct{ *Status }
 
-// onListener sorts the findings on a listener, and reports whether it cannot serve.
-func (r listenerReport) onListener(l *attach.Listener, v *listenerVerdict) (stops bool) {
+// sortFindings sorts the findings on a listener, and reports whether it cannot serve.
+func (r listenerReport) sortFindings(l *attach.Listener, v *listenerVerdict) (stops bool) {
 	field := fmt.Sprintf("spec.listeners[%d]", l.Index)
 	for _, x := range r.found[l.Parent] {
 		rest, here := strings.CutPrefix(x.Field, field)
@@ -108,18 +108,18 @@ func (r listenerReport) configured(l *attach.Listener) bool {
 	return entry != nil && (entry.DefaultCertificate != nil && *entry.DefaultCertificate != "" || len(entry.Certificates) > 0)
 }
 
-// refuses reports whether connections to a port are refused because that is what its routes ask for, as none of them
-// has a backend. A network load balancer has no other way: AWS makes no listener without a target group. Older
+// refusesConnections reports whether connections to a port are refused because that is what its routes ask for, as none
+// of them has a backend. A network load balancer has no other way: AWS makes no listener without a target group. Older
 // controllers never said of such a port that it is programmed, so their classes do not either.
-func (r listenerReport) refuses(port int32) bool {
+func (r listenerReport) refusesConnections(port int32) bool {
 	lb := r.Outcome.Stack.LoadBalancer
 	return r.Controller == gatewayconfig.AnyController && r.Outcome.ID.Kind == model.NLBGateway && lb != nil &&
 		!slices.ContainsFunc(lb.Listeners, func(l model.Listener) bool { return l.Port == port }) && !slices.Contains(r.ports, port)
 }
 
-// unprogrammed returns why a listener is not in service.
-func (r listenerReport) unprogrammed(l *attach.Listener, v *listenerVerdict) attach.Problem {
-	lb, live := r.live()
+// notProgrammedReason returns why a listener is not in service.
+func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerVerdict) attach.Problem {
+	lb, live := r.liveLoadBalancer()
 	switch {
 	case !l.Valid():
 		return attach.Problem{Reason: l.Problem.Reason, Message: "Listener is not accepted."}
@@ -129,18 +129,18 @@ func (r listenerReport) unprogrammed(l *attach.Listener, v *listenerVerdict) att
 		return attach.Problem{} // the load balancer was there, and serves on
 	case !live || !lb.Active:
 		return attach.Problem{Reason: string(gwv1.ListenerReasonPending), Message: "Listener is pending to be programmed."}
-	case r.refuses(int32(l.Spec.Port)):
+	case r.refusesConnections(int32(l.Spec.Port)):
 		return attach.Problem{}
 	case len(r.Attached.OnPort(l.Spec.Port)) > 0 && !slices.Contains(r.ports, int32(l.Spec.Port)):
 		return attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: fmt.Sprintf(
-			"the load balancer does not listen on port %d; requests to it are not answered; %s", l.Spec.Port, r.cause(int32(l.Spec.Port)))}
+			"the load balancer does not listen on port %d; requests to it are not answered; %s", l.Spec.Port, r.firstError(int32(l.Spec.Port)))}
 	}
 	return attach.Problem{}
 }
 
-// cause returns the first error on the Gateway or on a route of the port, which may be why the load balancer does not
-// listen there.
-func (r listenerReport) cause(port int32) string {
+// firstError returns the first error on the Gateway or on a route of the port, which may be why the load balancer does
+// not listen there.
+func (r listenerReport) firstError(port int32) string {
 	refs := []finding.Ref{r.ref()}
 	for _, a := range r.Attached.OnPort(gwv1.PortNumber(port)) {
 		refs = append(refs, ownership.RefOf(r.Attached.Routes[a.Route].Object))
@@ -162,7 +162,7 @@ func (r listenerReport) cause(port int32) string {
 // servesNothing returns why none of the listeners is in service, though AWS has the load balancer. It is none if one
 // is, or if none is to be, as none has a route.
 func (r listenerReport) servesNothing() attach.Problem {
-	if lb, live := r.live(); !live || !lb.Active || len(r.ports) > 0 || r.Outcome.Stack.Held.Everything {
+	if lb, live := r.liveLoadBalancer(); !live || !lb.Active || len(r.ports) > 0 || r.Outcome.Stack.Held.Everything {
 		return attach.Problem{}
 	}
 	for i, v := range r.listeners {
@@ -180,7 +180,7 @@ func (r *Status) countListeners(parent finding.Ref) (valid, all int) {
 	for i, l := range r.Attached.Listeners {
 		if l.Parent == parent {
 			all++
-			if r.listeners[i].valid && r.listeners[i].wrong() == "" {
+			if r.listeners[i].valid && r.listeners[i].problem() == "" {
 				valid++
 			}
 		}
@@ -223,7 +223,7 @@ func (r listenerReport) listenerConditions(l attach.Listener, v listenerVerdict)
 	if p := v.resolved; p.Reason != "" {
 		out[2] = condition(gwv1.ListenerConditionResolvedRefs, metav1.ConditionFalse, p.Reason, p.Message, generation)
 	}
-	if _, live := r.live(); live && len(r.Attached.OnPort(l.Spec.Port)) == 0 && !slices.Contains(r.ports, int32(l.Spec.Port)) {
+	if _, live := r.liveLoadBalancer(); live && len(r.Attached.OnPort(l.Spec.Port)) == 0 && !slices.Contains(r.ports, int32(l.Spec.Port)) {
 		out[3].Message = fmt.Sprintf("No route is attached; the load balancer does not listen on port %d until one is.", l.Spec.Port)
 	}
 	if p := v.programmed; p.Reason != "" {

@@ -31,7 +31,7 @@ type Report struct {
 
 // Of finds what there is to say.
 func Of(from Report) *Status {
-	r := &Status{Report: from, found: map[finding.Ref]finding.List{}, ports: shared.Listens(from.Outcome)}
+	r := &Status{Report: from, found: map[finding.Ref]finding.List{}, ports: shared.ListenerPorts(from.Outcome)}
 	for _, x := range from.Outcome.Findings {
 		r.found[x.Object] = append(r.found[x.Object], x)
 	}
@@ -50,13 +50,13 @@ type Status struct {
 	listeners []listenerVerdict // by place in Attached.Listeners
 }
 
-// Parts returns the edits of routes and ListenerSets.
-func (r *Status) Parts() []cluster.Patch { return append(r.routeEdits(), r.setEdits()...) }
+// RouteAndSetEdits returns the edits of routes and ListenerSets.
+func (r *Status) RouteAndSetEdits() []cluster.Patch { return append(r.routeEdits(), r.setEdits()...) }
 
 func (r *Status) ref() finding.Ref { return ownership.RefOf(r.Gateway) }
 
-// live returns the load balancer of the Gateway; false if there is none, or it is not known.
-func (r *Status) live() (engine.Live, bool) {
+// liveLoadBalancer returns the load balancer of the Gateway; false if there is none, or it is not known.
+func (r *Status) liveLoadBalancer() (engine.Live, bool) {
 	lb, ok := r.Outcome.Live[model.LoadBalancerID]
 	return lb, ok
 }

@@ -51,7 +51,7 @@ func (r *Status) verdictOn(i int, ports []int32) routeVerdict {
 	}
 	out := routeVerdictOf(all)
 	if r.Controller == gatewayconfig.AnyController {
-		out.divide(all, ruleCount(route))
+		out.acceptPartially(all, ruleCount(route))
 	}
 	out.advice = cmp.Or(aside, out.advice)
 	return out
@@ -76,9 +76,9 @@ func ruleCount(route cluster.Object) int {
 	return 1 // others have one
 }
 
-// divide accepts a route of which only some rules are wrong, as the Gateway API asks for. Older controllers accept all of
-// a route or nothing, so their classes do too.
-func (v *routeVerdict) divide(found finding.List, rules int) {
+// acceptPartially accepts a route of which only some rules are wrong, as the Gateway API asks for. Older controllers
+// accept all of a route or nothing, so their classes do too.
+func (v *routeVerdict) acceptPartially(found finding.List, rules int) {
 	wrong := map[int]bool{}
 	for _, x := range found {
 		if conditionOf(x).of != onAccepted {
