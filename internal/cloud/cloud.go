@@ -42,7 +42,7 @@ var (
 )
 
 type (
-	// Config is what New needs.
+	// Config holds the dependencies of New.
 	Config = sdk.Config
 	// Call is one call to AWS, or one attempt at it.
 	Call = sdk.Call

@@ -22,7 +22,7 @@ func PortNumber(v *View, namespace, service string, port intstr.IntOrString) (in
 	return 0, false
 }
 
-// PortText is that number as a text, and the port as it is named where there is none.
+// PortText returns the number of a port as a text, or its name where there is no number.
 func PortText(v *View, namespace, service string, port intstr.IntOrString) string {
 	if n, ok := PortNumber(v, namespace, service, port); ok {
 		return strconv.Itoa(int(n))

@@ -21,7 +21,7 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 )
 
-// Loaded is what a file held.
+// Loaded holds the objects of a file.
 type Loaded struct {
 	Objects []Object
 	// Skipped are documents of kinds that translators do not read, as "apiVersion Kind name".

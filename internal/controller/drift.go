@@ -24,7 +24,7 @@ func DriftWatch(aws Verifier, r *bindings.Reconciler, log logr.Logger) *drift.Wa
 	return &drift.Watch{AWS: aws, Others: []drift.Source{bindingChecks{r}}, Log: log}
 }
 
-// bindingChecks are those of the targets of bindings, and of the rules in front of them.
+// bindingChecks are the checks of the targets of bindings, and of the rules in front of them.
 type bindingChecks struct{ reconciler *bindings.Reconciler }
 
 // Checks implements drift.Source.

@@ -186,7 +186,7 @@ func usableGatewayKinds(g config.Gates, found kube.Installation) ([]cluster.Kind
 // finder finds out which kinds are installed.
 type finder func(ctx context.Context, kinds []cluster.Kind) (kube.Installation, error)
 
-// takesUp is what reads kinds.
+// takesUp starts and stops reading kinds.
 type takesUp interface {
 	Installed(kind cluster.Kind) bool
 	StartKinds(ctx context.Context, kinds, again []cluster.Kind) error

@@ -27,11 +27,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// AWS is what the controller needs of it.
+// AWS is the access of the controller to AWS.
 type AWS struct {
 	Stacks  engine.Cloud
 	Targets bindings.Cloud
-	// Silence is that of engine.Config.
+	// Silence is the silence of engine.Config.
 	Silence     engine.SilenceWatcher
 	Region, VPC string
 }
@@ -42,7 +42,7 @@ func withDiscovered(c config.Config, aws AWS) config.Config {
 	return c
 }
 
-// Setup is what Run needs.
+// Setup holds the dependencies of Run.
 type Setup struct {
 	Config config.Config
 	REST   *rest.Config

@@ -75,7 +75,7 @@ type ShadowStep struct {
 	Impact  plan.Impact `json:"impact"`
 	Why     string      `json:"why,omitempty"`
 	Changes []string    `json:"changes,omitempty"`
-	// Waits reports that it would not be carried out at once.
+	// Waits reports that the change would not be carried out at once.
 	Waits bool `json:"waits,omitempty"`
 }
 

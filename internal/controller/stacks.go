@@ -322,7 +322,7 @@ func isTransientFailure(f engine.FailedStep) bool {
 // or will be made by the process that may.
 func (s *stacks) fenced() bool { return s.engine.Fence.Fence() != nil }
 
-// stackItems is what a line has to say about stacks.
+// stackItems describes stacks for the logs and metrics of a queue.
 type stackItems struct{}
 
 // Tenant implements queue.Reconciler: that of the namespace, or the IngressGroup that members share.

@@ -121,7 +121,7 @@ func (r *registrations) Reconcile(ctx context.Context, k bindings.Key) (queue.Ne
 	return queue.Next{After: out.RetryAfter, Turn: out.Waiting, Answered: out.AllRegistered, Idle: out.Deferred || out.Idle}, nil
 }
 
-// bindingItems is what a line has to say about bindings.
+// bindingItems describes bindings for the logs and metrics of a queue.
 type bindingItems struct{}
 
 // Tenant implements queue.Reconciler.

@@ -20,7 +20,7 @@ import (
 type service struct {
 	// name is the signing name, by which calls are distinguished and logged.
 	name string
-	// version is that of the form protocols, and the beginning of the paths in
+	// version is the version of the form protocols, and the beginning of the paths in
 	// the REST protocol; target is the prefix of X-Amz-Target in the JSON protocol.
 	version, target string
 	codec           wire.Codec

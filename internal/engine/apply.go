@@ -48,8 +48,8 @@ type observation struct {
 	out *Outcome
 	v   *cluster.View
 	mem *memory
-	// relation is that of the stack to another one, nil before it is observed; reserved are the stacks that no other run works on
-	// meanwhile, nil where nothing is carried out.
+	// relation is the relation of the stack to another one, nil before it is observed; reserved are the stacks that no
+	// other run works on meanwhile, nil where nothing is carried out.
 	relation *handover.Relation
 	reserved *[]model.StackID
 	// hindered reports that something is missing for which a load balancer that is taken over stays as it is.

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// DriftMode is what happens to what others have changed.
+// DriftMode decides whether drift is restored or reported.
 type DriftMode string
 
 // The modes.
@@ -23,7 +23,7 @@ const (
 	IgnoreDrift DriftMode = "off"    // not looked for; restored without a report where a comparison finds it
 )
 
-// drifts are what was reported of a stack as changed by others and left.
+// drifts is the drift of a stack that was reported and left.
 type drifts struct {
 	// left are the texts of the steps that would restore it.
 	left map[string]bool

@@ -35,7 +35,7 @@ type Frontend interface {
 	Report(v *cluster.View, o Outcome) []cluster.Patch
 }
 
-// Frontends are those that a process serves.
+// Frontends are the frontends that a process serves.
 type Frontends map[model.Kind]Frontend
 
 // Stacks returns which stacks of all frontends an object belongs to, by kind.
@@ -119,14 +119,14 @@ type Outcome struct {
 	Deferred bool
 	// DNSNames of the load balancers that clients may use, lower case, by their ids in the stack.
 	DNSNames map[string]string
-	// Live are those load balancers in AWS, by their ids in the stack.
+	// Live are the load balancers in AWS, by their ids in the stack.
 	Live map[string]Live
 	// RetryAfter is when to look again; zero: only on a change.
 	RetryAfter time.Duration
 	// Idle reports that nothing is left to do, and RetryAfter is when the stack is compared with AWS
 	// next.
 	Idle bool
-	// Drift is what others have changed and the run restores.
+	// Drift is the drift that the run restores.
 	Drift finding.List
 	// Failed are steps that failed, with their errors as findings on those to blame.
 	Failed []FailedStep

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// errReserved is that of a run that meets one of the stack with which it shares a load balancer.
+// errReserved is the error of a run that meets a run of the stack with which it shares a load balancer.
 var errReserved = errors.New("another run is at work on the load balancer")
 
 // decideRelation decides, once in a run, the relation of the stack to another one, and returns the observed state with

@@ -30,15 +30,15 @@ type memory struct {
 	silentSince time.Time
 }
 
-// memories are those of all stacks. A run takes the memory of its stack as a value and puts it back; no two runs of
-// a stack overlap.
+// memories are the memories of all stacks. A run takes the memory of its stack as a value and puts it back; no two runs
+// of a stack overlap.
 type memories struct {
 	mu    sync.Mutex
 	begun time.Time
 	of    map[model.StackID]memory
 	// reserved are stacks that a run works on, its own and those whose load balancer it takes over.
 	reserved map[model.StackID]bool
-	// imports are counted over all stacks, and outlive them.
+	// imports are the budgets of certificate imports, counted over all stacks and kept when a stack is gone.
 	imports imports.Budgets
 }
 

@@ -53,7 +53,7 @@ type refusals struct {
 	scopes map[scope]*closure
 }
 
-// refusal is what is known of one refused step.
+// refusal is the record of one refused step.
 type refusal struct {
 	failed FailedStep
 	row    int // refusals in a row
@@ -61,7 +61,7 @@ type refusal struct {
 	run    int // the last run in which the step occurred
 }
 
-// closure is what is known of a scope.
+// closure is the state of a scope whose steps are skipped.
 type closure struct {
 	failed FailedStep // the last refusal
 	row    int

@@ -23,7 +23,7 @@ import (
 // A change is known by what it does to what, and by its content. Its row is over when a comparison shows that AWS has kept it.
 type repeats map[string]*change
 
-// change is what is known of one change.
+// change is the record of one repeated change.
 type change struct {
 	row  repeat.Row
 	made string    // what it has created last, if anything
@@ -32,7 +32,7 @@ type change struct {
 	reported finding.List
 }
 
-// paceOfChanges is that of the repetition of one change.
+// paceOfChanges is the pace of the repetition of one change.
 var paceOfChanges = repeat.Pace{Free: 2, First: durations.Margin, Longest: durations.LongestBackOff, Rest: durations.Rest}
 
 // changeKey identifies a change over runs. What the load balancer of the stack is belongs to it, and so do the target groups

@@ -128,7 +128,7 @@ func (d Draft) Choices() resolved.Choices {
 // errStopped ends a run whose process lost its right to write.
 var errStopped = errors.New("another process may have taken over; nothing more is written")
 
-// errSilent is that of a run whose calls AWS has not answered yet.
+// errSilent is the error of a run whose calls AWS has not answered yet.
 var errSilent = errors.New("AWS does not answer")
 
 // Draft makes the plan of a stack without carrying anything out.

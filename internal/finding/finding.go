@@ -97,7 +97,7 @@ type Finding struct {
 	Message  string   // what is wrong, with the offending value
 	Fix      string   // what to do, in the imperative
 	Blocks   Reach
-	// Port is that of the listener which the finding is limited to; 0 if it is not.
+	// Port is the port of the listener which the finding is limited to; 0 if it is not.
 	Port int32
 }
 

@@ -49,10 +49,10 @@ type fight struct {
 // version is a hash of what was written.
 type version [sha256.Size]byte
 
-// writesPerMinute are those of an object while others undo some.
+// writesPerMinute is how often an object is written while others undo some of the writes.
 const writesPerMinute = 10
 
-// paceOfFights is that of repeated writes of one object.
+// paceOfFights is the pace of repeated writes of one object.
 var paceOfFights = repeat.Pace{Free: 3, First: durations.Answer, Longest: durations.Fight, Rest: durations.Often}
 
 func (f *fight) isOver(now time.Time) bool {

@@ -33,7 +33,7 @@ func (s *Source) Installed(kind cluster.Kind) bool {
 	return read || kind == cluster.KindSecret
 }
 
-// typeOf returns the type of a kind that may be read now, and what is held of it, nil if it is read through the cache's
+// typeOf returns the type of a kind that may be read now, and its cached objects, nil if it is read through the cache's
 // client; read is false for an optional kind that is not read.
 func (s *Source) typeOf(kind cluster.Kind) (typ cluster.Type, h *held, read bool, err error) {
 	s.mu.RLock()

@@ -26,7 +26,7 @@ type Options struct {
 	// DefaultTags and DefaultSSLPolicy are those of the controller's flags, which it adds to what objects say.
 	DefaultTags      map[string]string
 	DefaultSSLPolicy string
-	// SecretLabels are those that the controller demands of Secrets.
+	// SecretLabels are the labels that the controller demands of Secrets.
 	SecretLabels map[string]string
 	// Selected reports whether a load balancer with these members is to be translated, and why not although it was asked
 	// for; nil: all are.
@@ -66,7 +66,7 @@ type Group struct {
 	Frontend finding.Ref
 	Objects  []Object
 	Notes    []Note
-	// Annotations are those of the members and of the Services behind them.
+	// Annotations are the annotations of the members and of the Services behind them.
 	Annotations []Translated
 	// From is the desired state of the Ingresses.
 	From model.Stack

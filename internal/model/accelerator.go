@@ -20,7 +20,8 @@ type Accelerator struct {
 	UID string
 	// Protected is set where the object asks that the accelerator, its last listener and its IPv6 addresses are not removed.
 	Protected bool
-	// Guests are whose endpoint groups the accelerator has besides the object's, by region: "cluster/namespace/name".
+	// Guests are the owners of endpoint groups that the accelerator has besides the object's, by region:
+	// "cluster/namespace/name".
 	Guests map[string]string
 	// Shared is the ARN of an accelerator that another owns, and of which the object has the endpoint groups of its region; ""
 	// where it has an accelerator of its own.

@@ -14,7 +14,7 @@ type ManagedCertificate struct {
 	CA     string
 	Domain string   // the first of the hosts
 	Hosts  []string // sorted, unique
-	// Tags are those of users and defaults; tracking tags are added when the plan is made.
+	// Tags are the tags of users and defaults; tracking tags are added when the plan is made.
 	Tags map[string]string
 	Of   finding.Origin
 }

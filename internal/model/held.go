@@ -37,7 +37,7 @@ type HeldParts struct {
 	// Replacement: a live load balancer keeps the type and scheme that it has, as the one that would take its
 	// place cannot be made.
 	Replacement bool
-	// SecurityGroups are those of the load balancer, and the rules of nodes and pods that go with them.
+	// SecurityGroups are the security groups of the load balancer, and the rules of nodes and pods that go with them.
 	SecurityGroups bool
 	// Frontend is the frontend NLB of the ALB.
 	Frontend bool

@@ -48,7 +48,7 @@ func (t LoadBalancerType) String() string { return cmp.Or(string(t), "applicatio
 type LoadBalancer struct {
 	Type LoadBalancerType
 	Name string
-	// NamesTaken are those of the names for which a computed one stands that others have.
+	// NamesTaken are the names that others have, of those that a computed name stands for.
 	NamesTaken  []string
 	Scheme      Scheme
 	AddressType AddressType
@@ -137,7 +137,7 @@ type GroupsGiven struct {
 	Backend bool
 }
 
-// GroupsShared are those of the load balancer that this one is in front of.
+// GroupsShared are the security groups of the load balancer that this one is in front of.
 type GroupsShared struct{}
 
 func (GroupsManaged) groupChoice() {}
@@ -208,7 +208,7 @@ type Listener struct {
 	// OrderHeld is set while AWS refuses to reorder the rules: none is moved.
 	OrderHeld  Held
 	Attributes map[string]string
-	// AttributesOf is who asks for attributes.
+	// AttributesOf are the objects that ask for attributes.
 	AttributesOf []finding.Origin
 	Tags         map[string]string
 	// Members that listen on this port, in group order.
@@ -239,7 +239,7 @@ func (l Listener) Target() string {
 	return f.Groups[0].Group.ID
 }
 
-// TLS is what a secure listener has besides its port.
+// TLS holds the settings of a secure listener.
 type TLS struct {
 	Policy string
 	// ALPN is the policy of a TLS listener; empty leaves the live one.

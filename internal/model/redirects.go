@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// redirects are those that come before a rule, found by the hosts and paths that they cover.
+// redirects are the redirects that come before a rule, found by the hosts and paths that they cover.
 type redirects struct {
 	shadowing Shadowing
 	by        map[covered][]Rule

@@ -215,7 +215,7 @@ type FixedResponse struct {
 	Body        string
 }
 
-// AuthCommon is what both authentications have.
+// AuthCommon has the settings that OIDC and Cognito share.
 type AuthCommon struct {
 	OnUnauthenticated string
 	Scope             string

@@ -55,7 +55,8 @@ type Stack struct {
 	// there is to be none. Each of its listeners forwards to a target group of type alb, whose port is
 	// that of the ALB.
 	FrontendNLB *LoadBalancer
-	// Accelerator is that of a stack of kind GlobalAccelerator, which has nothing else; nil when it is to be empty.
+	// Accelerator is the accelerator of a stack of kind GlobalAccelerator, which has nothing else; nil when it is to be
+	// empty.
 	Accelerator *Accelerator
 	// TargetGroups in ascending order of ID.
 	TargetGroups []TargetGroup
@@ -92,7 +93,7 @@ type Stack struct {
 	Describe bool
 	// BackendGroup reports whether the shared backend security group is used here and by others.
 	BackendGroup BackendGroupUse
-	// Adopts is whose load balancer the stack takes over; nil: it has one of its own.
+	// Adopts is the stack whose load balancer this one takes over; nil: it has one of its own.
 	Adopts *Adoption
 	// Isolated reports that hosts belong to the namespaces of members, and settings to the class.
 	Isolated bool
@@ -105,7 +106,8 @@ type Stack struct {
 // Adoption is what a Gateway asks for that is to take over the load balancer of another stack.
 type Adoption struct {
 	From StackID
-	// Namespaces are those of the objects that had it when it was taken over: who may have it back.
+	// Namespaces are the namespaces of the objects that had the load balancer when it was taken over: these may have it
+	// back.
 	Namespaces []string
 	// At is where the Gateway says so.
 	At finding.Origin
@@ -168,6 +170,6 @@ type BackendGroupUse struct {
 	Needed bool
 	// OthersLive reports whether another object that is not being deleted may need the group.
 	OthersLive bool
-	// Tags are those wanted on the group besides the tracking tags.
+	// Tags are the tags wanted on the target group besides the tracking tags.
 	Tags map[string]string
 }

@@ -34,7 +34,7 @@ type TargetGroup struct {
 	Binding         *Binding
 	// Named reports whether a user gave the name. Otherwise it is computed.
 	Named bool
-	// NamesTaken are those of the names for which a computed one stands that others have.
+	// NamesTaken are the names that others have, of those that a computed name stands for.
 	NamesTaken []string
 	// LoadBalancer is the ARN of the load balancer of another stack that is the target; empty for others. Where the type is
 	// alb and it is empty, the target is the stack's own.

@@ -55,7 +55,7 @@ func (c *ListenerCertificate) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Withdrawal is whose right was withdrawn, and why.
+// Withdrawal is the member whose right was withdrawn, and why.
 type Withdrawal struct {
 	Object finding.Ref
 	// Field, Reason, Message and Fix are those of the finding. The message says what is wrong, and not what happens now.

@@ -10,7 +10,7 @@ import (
 // ClusterRegionTag is on accelerators, which have no region themselves: clusters of two regions may have one name.
 const ClusterRegionTag = "elbv2.k8s.aws/cluster-region"
 
-// nameCharacters are those of the names of accelerators.
+// nameCharacters are the characters of the names of accelerators.
 func nameCharacters(c rune) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-'
 }

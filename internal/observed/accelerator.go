@@ -91,6 +91,6 @@ type EndpointLoadBalancer struct {
 	// Backends are the resource ids of the target groups of the stack that it forwards to. Only the controller writes
 	// them, and only for members that it has accepted.
 	Backends []string
-	// Ports are those of its listeners, by protocol as AWS names it; nil if they are not known.
+	// Ports are the ports of its listeners, by protocol as AWS names it; nil if they are not known.
 	Ports map[string][]int32
 }

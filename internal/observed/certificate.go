@@ -24,7 +24,7 @@ type OwnCertificate struct {
 	Status  string
 	Failure string // why it was not issued
 	Created time.Time
-	// Records are those that DNS must have before the certificate is issued; empty afterwards.
+	// Records are the records that DNS must have before the certificate is issued; empty afterwards.
 	Records []DNSRecord
 	// Unnamed is set if ACM has not returned all of the records yet.
 	Unnamed bool

@@ -31,7 +31,7 @@ type Facts struct {
 	// BackendGroupUsers are the load balancers of the cluster, other than the stack's own, that
 	// use the shared backend security group.
 	BackendGroupUsers int
-	// Schemes are those of load balancers of other stacks, by question key; "" if there is none of that name.
+	// Schemes are the schemes of load balancers of other stacks, by question key; "" if there is none of that name.
 	Schemes map[string]model.Scheme
 	// Recorded is what the ARN is that AskAccelerator gives.
 	Recorded Recorded
@@ -50,7 +50,7 @@ type Facts struct {
 	// ALBTargets are the load balancers in target groups of type alb, by the target group's ARN,
 	// for those asked. Those that are being deregistered do not count.
 	ALBTargets map[string][]Target
-	// OwnCertificates are those that the controller requested or imported for the stack, ascending by ARN.
+	// OwnCertificates are the certificates that the controller requested or imported for the stack, ascending by ARN.
 	OwnCertificates      []OwnCertificate
 	OwnCertificatesAsked bool
 	// CertificateOwners by ARN, for those asked.
@@ -92,9 +92,9 @@ type Adopter struct {
 // Imports count the imported certificates that are there.
 type Imports struct {
 	All int // of the account, whoever imported them
-	// Of are those that the namespace of the stack, or its IngressGroup, has from the Secrets of a namespace.
+	// Of are the imports that the namespace of the stack, or its IngressGroup, has from the Secrets of a namespace.
 	Of map[string]int
-	// Others are those that the other namespaces and IngressGroups have, in the order of their names.
+	// Others are the imports that the other namespaces and IngressGroups have, in the order of their names.
 	Others []int
 }
 
@@ -142,7 +142,7 @@ type SubnetAnswer struct {
 	Missing []string
 }
 
-// Subnet is one in which a load balancer may be placed.
+// Subnet is a subnet in which a load balancer may be placed.
 type Subnet struct {
 	ID        string
 	Name      string // tag Name

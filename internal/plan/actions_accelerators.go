@@ -15,7 +15,7 @@ const (
 	EndpointGroup       ResourceKind = "endpoint-group"
 )
 
-// AcceleratorAddress is that of the accelerator of a stack.
+// AcceleratorAddress is the address of the accelerator of a stack.
 var AcceleratorAddress = Address{Kind: Accelerator, ID: model.AcceleratorID}
 
 // OfAccelerator reports whether a kind is part of an accelerator, which is in a service and region of its own.

@@ -7,7 +7,7 @@ const ALBTarget ResourceKind = "alb-target"
 type RegisterALB struct {
 	Group        Address
 	LoadBalancer Address
-	// ARN is that of a load balancer of another stack, which has no address.
+	// ARN is the ARN of a load balancer of another stack, which has no address.
 	ARN  string
 	Port int32
 }

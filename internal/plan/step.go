@@ -111,7 +111,7 @@ type Plan struct {
 	Asks []model.Question
 	// Known holds the addresses that exist already.
 	Known Known
-	// LoadBalancers are those whose DNS names the status shows: that of the stack, and the one in front
+	// LoadBalancers are the load balancers whose DNS names the status shows: that of the stack, and the one in front
 	// of it.
 	LoadBalancers []Address
 	// Shown are the ARNs of live load balancers whose names the status shows in place of those at the

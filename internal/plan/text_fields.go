@@ -59,7 +59,7 @@ func (s Step) Fields() []Change {
 	return f
 }
 
-// fields are those of something new; empty ones are left out.
+// fields are the fields of a new resource; empty fields are left out.
 type fields []Change
 
 func (f *fields) add(path, to string) {

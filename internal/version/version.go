@@ -17,7 +17,7 @@ var (
 
 // Build is what is known of a program.
 type Build struct {
-	// Version is that of a release, or the commit as "git describe" names it; "development" if it is not known.
+	// Version is the version of a release, or the commit as "git describe" names it; "development" if it is not known.
 	Version string
 	// Commit and Date, which is when the commit was made, are "unknown" if they are.
 	Commit, Date string

@@ -15,7 +15,7 @@ import (
 type AcceleratorOptions struct {
 	// Served reports that the controller serves GlobalAccelerators. Where it does not, they are not checked.
 	Served bool
-	// Region is that of the cluster.
+	// Region is the region of the cluster.
 	Region string
 }
 

@@ -59,7 +59,7 @@ type Config struct {
 	ServerIDVariable string
 	// OwnNamespace is the namespace of the controller, empty outside a cluster.
 	OwnNamespace string
-	// AgentConfigs are those of the target control agent; nil switches the injection off.
+	// AgentConfigs are the configurations of the target control agent; nil switches the injection off.
 	AgentConfigs AgentConfigs
 	// LoadBalancerClass is given to Services of type LoadBalancer without a class; empty leaves
 	// Services alone.

@@ -27,7 +27,8 @@ type commands struct {
 	env   output.Environment
 	run   Command
 	asked *atomic.Int64
-	// flags are those given, and scope those that say which objects are meant, which the commands about one object do without.
+	// flags are the flags given, and scope the flags that select the objects, which the commands about one object do
+	// without.
 	flags, scope []string
 	room         chan struct{}
 }
@@ -67,7 +68,7 @@ type answer struct {
 	// Command is the command line that gives the same, as text.
 	Command string `json:"command"`
 	Exit    int    `json:"exit"`
-	// Calls are those to AWS meanwhile.
+	// Calls are the calls to AWS that were made meanwhile.
 	Calls    int64           `json:"calls"`
 	Notes    string          `json:"notes,omitempty"`
 	Document json.RawMessage `json:"document,omitempty"`

@@ -91,7 +91,7 @@ type console struct {
 	// first is the page that the printed link opens; "" for that of all load balancers.
 	first string
 	asked *atomic.Int64 // calls to AWS
-	// looked are those of looks, without those of commands.
+	// looked are the calls of looks, without those of commands.
 	looked *atomic.Int64
 	most   int // calls to AWS of the look that took the most
 }

@@ -30,13 +30,13 @@ type change struct {
 	Of  string   `json:"of"`
 	Was []string `json:"was,omitempty"`
 	Now []string `json:"now,omitempty"`
-	// Event is one of the cluster, in place of lines. Of is its object then.
+	// Event is an event of the cluster, in place of lines. Of is its object then.
 	Event *event `json:"event,omitempty"`
 
 	generation int
 }
 
-// event is one of the cluster.
+// event is an event of the cluster.
 type event struct {
 	Warning bool   `json:"warning"`
 	By      string `json:"by"`
@@ -138,7 +138,7 @@ func (h *hub) reporting(change func(*reports)) {
 	}
 }
 
-// lookAgain has the hub read AWS again, as soon as that and so many calls of a page after it are within the budget.
+// lookAgain makes the hub read AWS again, as soon as that and so many calls of a page after it are within the budget.
 func (h *hub) lookAgain(after int) {
 	select {
 	case h.again <- after:

@@ -140,7 +140,7 @@ type update struct {
 	// Have is what the page gives when it comes back.
 	Have    string `json:"have"`
 	Cluster string `json:"cluster"`
-	// Keys are those of all stacks in order, as "KIND ID", and Stacks those of fulcrum tree that have changed.
+	// Keys are the keys of all stacks in order, as "KIND ID", and Stacks those of fulcrum tree that have changed.
 	Keys   []string          `json:"keys"`
 	Stacks []json.RawMessage `json:"stacks"`
 	// Changes were found since the page was opened.

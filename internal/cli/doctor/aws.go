@@ -123,7 +123,7 @@ func (d *doctor) subnets(ctx context.Context) {
 	}
 }
 
-// yours is whose rights were checked.
+// yours names the principal whose permissions were checked.
 const yours = ", which are the rights of your credentials; the controller's may differ"
 
 // permissions tries each action of a table of permissions, of those that are needed.

@@ -20,11 +20,11 @@ type explainedAccelerator struct {
 	Status    string   `json:"status,omitempty"` // AWS's word: IN_PROGRESS or DEPLOYED
 	DNSName   string   `json:"dnsName,omitempty"`
 	Addresses []string `json:"addresses"`
-	// Owner is whose it is, as CLUSTER/NAMESPACE/NAME where its tags say that; it is not set for the object's own.
+	// Owner is the owner, as CLUSTER/NAMESPACE/NAME where its tags say that; it is not set for the object's own.
 	Owner string `json:"owner,omitempty"`
 
 	Listeners []explainedAcceleratorListener `json:"listeners"`
-	// Endpoints are those that the object lists, in its order.
+	// Endpoints are the endpoints that the object lists, in its order.
 	Endpoints []explainedEndpoint `json:"endpoints"`
 	// Others are the endpoint groups under its listeners that are not the object's.
 	Others []tree.Other `json:"others,omitempty"`

@@ -53,7 +53,7 @@ type explainedStack struct {
 	LoadBalancers []explainedLoadBalancer `json:"loadBalancers"`
 	// Accelerator is in place of load balancers in a stack of kind GlobalAccelerator.
 	Accelerator *explainedAccelerator `json:"accelerator,omitempty"`
-	// TargetGroups are those of the load balancer, with their targets as AWS has them.
+	// TargetGroups are the target groups of the load balancer, with their targets as AWS has them.
 	TargetGroups []tree.TargetGroup `json:"targetGroups"`
 	// Summary counts the steps that "fulcrum plan" shows.
 	Summary plan.Summary `json:"summary"`

@@ -77,15 +77,15 @@ type webRequest struct {
 	text    string
 }
 
-// defaultPorts are those of URLs without one.
+// defaultPorts are the ports of URLs without one.
 var defaultPorts = map[string]int32{"http": 80, "https": 443}
 
 // RequestDocument is what explain request prints for tools.
 type RequestDocument struct {
 	Cluster string `json:"cluster"`
 	Request string `json:"request"`
-	// Answers are those of the load balancers that have a rule for the request or name its host; where none does, of all
-	// that listen on the port.
+	// Answers are the answers of the load balancers that have a rule for the request or name its host; where none does,
+	// of all that listen on the port.
 	Answers []requestAnswer `json:"answers"`
 	// Unserved is set if no rule names the host of the request. Answers are then what those load balancers answer if DNS
 	// leads the host to them.
@@ -117,7 +117,7 @@ type requestAnswer struct {
 	Shadowed []explainedRule `json:"shadowed"`
 	// Now is what AWS does with the request now, where that differs.
 	Now string `json:"now,omitempty"`
-	// Targets are those of the target groups that it is forwarded to.
+	// Targets are the targets of the target groups that it is forwarded to.
 	Targets []requestTargets `json:"targets,omitempty"`
 
 	groups []string // ids of these target groups

@@ -23,7 +23,8 @@ type requestAccelerator struct {
 	Status string        `json:"status"` // AWS's word: IN_PROGRESS or DEPLOYED
 	// Listener is protocol and ports of the one that accepts the request, such as TCP:80; it is missing if none does.
 	Listener string `json:"listener,omitempty"`
-	// Owner is whose the accelerator is, as CLUSTER/NAMESPACE/NAME where its tags say that; it is not set for the object's own.
+	// Owner is the owner of the accelerator, as CLUSTER/NAMESPACE/NAME where its tags say that; it is not set for the
+	// object's own.
 	Owner          string                 `json:"owner,omitempty"`
 	ClientAffinity string                 `json:"clientAffinity,omitempty"`
 	EndpointGroups []requestEndpointGroup `json:"endpointGroups"`
@@ -31,11 +32,11 @@ type requestAccelerator struct {
 
 type requestEndpointGroup struct {
 	Region string `json:"region"`
-	// Owner is whose it is, if it is not the object's. Commands do not know what its load balancers answer.
+	// Owner is the owner, if it is not the object. Commands do not know what its load balancers answer.
 	Owner string `json:"owner,omitempty"`
 	// Dial is the percentage of the clients of the region that stay there.
 	Dial int32 `json:"dial"`
-	// Port is that of the endpoints.
+	// Port is the port of the endpoints.
 	Port      int32             `json:"port"`
 	Endpoints []requestEndpoint `json:"endpoints"`
 }

@@ -35,8 +35,8 @@ type Source struct {
 	scope
 	Env    output.Environment
 	Config config.Config
-	// flags are those of the command, flagsFrom names the controller whose flags are taken over where they are not given,
-	// and taken: that was tried.
+	// flags are the flags of the command, flagsFrom names the controller whose flags are taken over where they are not
+	// given, and taken: that was tried.
 	flags     *pflag.FlagSet
 	flagsFrom string
 	taken     bool
@@ -103,8 +103,8 @@ func (d *Source) BindOffline(cmd *cobra.Command) {
 // it.
 const clusterNameVariable = "FULCRUM_CLUSTER_NAME"
 
-// shownControllerFlags are those that help lists for every command; the others are the same, and are listed for the
-// controller.
+// shownControllerFlags are the flags of the controller that help lists for every command; the others are the same, and
+// are listed for the controller.
 var shownControllerFlags = []string{"cluster-name", "aws-region", "aws-vpc-id", "kubeconfig"}
 
 func hideControllerFlags(fs *pflag.FlagSet) {

@@ -20,12 +20,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// Event is one of the cluster's about an object that commands show. Whoever may write events in a namespace has written it.
+// Event is an event of the cluster about an object that commands show. Whoever may write events in a namespace has
+// written it.
 type Event struct {
 	At              time.Time
 	Kind            string
 	Namespace, Name string
-	// UID is that of the object, "" if the event has none.
+	// UID is the UID of the object, "" if the event has none.
 	UID     string
 	Warning bool
 	// Count is how often it was written.

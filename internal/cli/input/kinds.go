@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// shortNames are those that kubectl has of kinds.
+// shortNames are the names that kubectl has of kinds.
 var shortNames = map[string]cluster.Kind{
 	"ing": cluster.KindIngress, "svc": cluster.KindService, "gw": cluster.KindGateway, "tgb": cluster.KindBinding,
 	"gc": cluster.KindGatewayClass, "ns": cluster.KindNamespace,

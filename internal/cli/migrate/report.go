@@ -23,7 +23,7 @@ type Document struct {
 	NotOurs []string `json:"notOurs"`
 	// Deleted are Ingresses that are being deleted, which are not translated.
 	Deleted []string `json:"deleted"`
-	// Files are those that were written.
+	// Files are the files that were written.
 	Files []File `json:"files,omitempty"`
 }
 
@@ -36,7 +36,7 @@ type Group struct {
 	// FrontendGateway is NAMESPACE/NAME of the one in front of it that takes the place of the frontend NLB; it is missing where
 	// none is made.
 	FrontendGateway string `json:"frontendGateway,omitempty"`
-	// Annotations are those of the Ingresses, and of the Services behind them.
+	// Annotations are the annotations of the Ingresses, and of the Services behind them.
 	Annotations []Annotation `json:"annotations"`
 	// Notes are what is lost, what is to be decided, and what is kept in another way.
 	Notes []Note `json:"notes"`
@@ -50,7 +50,7 @@ type Group struct {
 	Manifests string `json:"manifests,omitempty"`
 }
 
-// Annotation is one with where it went.
+// Annotation is an annotation with what it became.
 type Annotation struct {
 	Object string `json:"object"`
 	Key    string `json:"key"`

@@ -23,7 +23,8 @@ import (
 type StatusDocument struct {
 	// Cluster is the value of --cluster-name.
 	Cluster string `json:"cluster"`
-	// LoadBalancers are those of Ingresses and IngressGroups, and those that a Gateway asks for or has taken over.
+	// LoadBalancers are the load balancers of Ingresses and IngressGroups, and those that a Gateway asks for or has
+	// taken over.
 	LoadBalancers []Status `json:"loadBalancers"`
 }
 

@@ -9,7 +9,7 @@ import (
 type Finding struct {
 	// Severity is error or warning.
 	Severity string `json:"severity"`
-	// Reason is one of docs/findings.md.
+	// Reason is a reason of docs/findings.md.
 	Reason finding.Reason `json:"reason"`
 	// Object is the one that has to be changed.
 	Object Object `json:"object"`
@@ -33,7 +33,7 @@ type Step struct {
 	ID plan.StepID `json:"id"`
 	// Verb is create, update or delete.
 	Verb plan.Verb `json:"verb"`
-	// Kind is that of the resource, such as listener or target-group.
+	// Kind is the kind of the resource, such as listener or target-group.
 	Kind string `json:"kind"`
 	// Resource is the id or ARN within the stack.
 	Resource string `json:"resource"`
@@ -43,7 +43,7 @@ type Step struct {
 	In      string  `json:"in,omitempty"`
 	Changes []Field `json:"changes"`
 	Why     string  `json:"why,omitempty"`
-	// Objects are those that ask for the step, and From is the object and field of the rule that it is about.
+	// Objects are the objects that ask for the step, and From is the object and field of the rule that it is about.
 	Objects []Object `json:"objects,omitempty"`
 	From    string   `json:"from,omitempty"`
 	// Impact on traffic is none, brief, replace or delete.

@@ -15,7 +15,7 @@ type Environment struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Getenv func(string) string
-	// Version is that of this binary.
+	// Version is the version of this binary.
 	Version string
 	// Program is the name that the process was started by; "fulcrum" if empty.
 	Program string
@@ -26,7 +26,7 @@ type Environment struct {
 	// Wait waits between two looks at the same thing; nil waits by the clock. It returns an error if the context
 	// has ended.
 	Wait func(ctx context.Context, d time.Duration) error
-	// Clock is that by which answers of AWS grow old; clock.RealClock if nil.
+	// Clock is the clock by which answers of AWS grow old; clock.RealClock if nil.
 	Clock clock.PassiveClock
 	// Called is called for each request to AWS of a command that changes nothing; nil: they are not counted.
 	Called func()

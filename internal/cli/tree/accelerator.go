@@ -28,8 +28,8 @@ type (
 		DualStackDNSName string `json:"dualStackDNSName,omitempty"`
 		// Addresses are the static ones.
 		Addresses []string `json:"addresses"`
-		// Owner is whose it is, as CLUSTER/NAMESPACE/NAME where its tags say that; it is not set for the object's own. Only the
-		// endpoint groups without an owner are then the object's.
+		// Owner is the owner, as CLUSTER/NAMESPACE/NAME where its tags say that; it is not set for the object's own.
+		// Only the endpoint groups without an owner are then the object's.
 		Owner     string                `json:"owner,omitempty"`
 		Listeners []AcceleratorListener `json:"listeners"`
 	}
@@ -45,7 +45,7 @@ type (
 	EndpointGroup struct {
 		compared
 		Region string `json:"region"`
-		// Owner is whose it is, if it is not the object's; it is left alone.
+		// Owner is the owner, if it is not the object of the stack; it is left alone.
 		Owner string `json:"owner,omitempty"`
 		// Dial is the percentage of the traffic for the region that stays there.
 		Dial int32 `json:"dial"`
@@ -67,7 +67,7 @@ type (
 		// Health is AWS's word: INITIAL, HEALTHY or UNHEALTHY.
 		Health string `json:"health,omitempty"`
 		From   string `json:"from,omitempty"`
-		// Objects are those that the GlobalAccelerator names and that the load balancer serves.
+		// Objects are the objects that the GlobalAccelerator names and that the load balancer serves.
 		Objects []output.Object `json:"objects,omitempty"`
 		// LoadBalancer is the one that it leads to; null of what is none, or is in another region.
 		LoadBalancer *EndpointLoadBalancer `json:"loadBalancer"`
@@ -311,7 +311,7 @@ type Other struct {
 	// Listener is protocol and ports, such as TCP:80.
 	Listener string `json:"listener"`
 	Region   string `json:"region"`
-	// Owner is whose it is, as CLUSTER/NAMESPACE/NAME where tags of the accelerator say that.
+	// Owner is the owner, as CLUSTER/NAMESPACE/NAME where tags of the accelerator say that.
 	Owner string `json:"owner"`
 	// Dial is the percentage of the traffic for the region that stays there.
 	Dial      int32 `json:"dial"`

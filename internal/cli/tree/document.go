@@ -79,7 +79,7 @@ type (
 		Certificates []Certificate `json:"certificates,omitempty"`
 		Rules        []Rule        `json:"rules,omitempty"`
 		Default      string        `json:"default"`
-		// TargetGroups are those of the default action: ids of the load balancer's own, ARNs of others.
+		// TargetGroups are the target groups of the default action: ids of the load balancer's own, ARNs of others.
 		TargetGroups []string `json:"targetGroups,omitempty"`
 	}
 	Certificate struct {

@@ -51,7 +51,7 @@ type GetDocument struct {
 type getLoadBalancer struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
-	// Name is that of the load balancer; it is missing where nothing is desired or held.
+	// Name is the name of the load balancer; it is missing where nothing is desired or held.
 	Name string `json:"name,omitempty"`
 	// Type is application, network or accelerator.
 	Type    string `json:"type,omitempty"`

@@ -17,7 +17,7 @@ import (
 type View struct {
 	treeCommand
 	last Picture
-	// aside is what the environment gets to print.
+	// aside collects what is printed besides the answer.
 	aside bytes.Buffer
 }
 

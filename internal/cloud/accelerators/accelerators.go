@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Accelerators are those of the account, as far as they are known. It is safe for concurrent use.
+// Accelerators are the accelerators of the account, as far as they are known. It is safe for concurrent use.
 type Accelerators struct {
 	*sdk.Client
 	inv    *inventory.Inventory // of load balancers, and of what others change

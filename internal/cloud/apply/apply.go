@@ -44,7 +44,7 @@ func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader, c *certifi
 	}
 }
 
-// writes is what the writers of all kinds of resources share.
+// writes has the dependencies that the writers of all kinds of resources share.
 type writes struct {
 	*sdk.Client
 	inv *inventory.Inventory

@@ -46,7 +46,7 @@ type certificateCache struct {
 	// details and tags by ARN.
 	details map[string]certificateDetail
 	tags    map[string]certificateTags
-	// own are those of the cluster, in any state.
+	// own are the certificates of the cluster, in any state.
 	own   []ownCertificate
 	ownAt time.Time
 	// foreign is how many certificates others have imported.
@@ -54,7 +54,7 @@ type certificateCache struct {
 	// imported and written are by ARN.
 	imported map[string]importedCertificate
 	written  map[string]writtenCertificate
-	// public are those of anybody that DNS records keep valid; validations are by ARN.
+	// public are the certificates of any owner that DNS records keep valid; validations are by ARN.
 	public      publicList
 	validations map[string]validationEntry
 }

@@ -24,10 +24,10 @@ const (
 	mostPortOverrides  = 10
 )
 
-// Accelerators are those of the account, and what of them is in use.
+// Accelerators are the accelerators of the account, and what of them is in use.
 type Accelerators struct {
 	Usage []Usage
-	// Slow are those of the cluster whose changes have not spread after a while.
+	// Slow are the accelerators of the cluster whose changes have not propagated after a while.
 	Slow []SlowAccelerator
 	// Unseen is how many accelerators were not looked at.
 	Unseen int

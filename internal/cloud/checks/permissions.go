@@ -32,7 +32,7 @@ type Checker struct {
 // New checks with the credentials that cloud has.
 func New(c *cloud.Cloud) *Checker { return &Checker{c.Client(), c} }
 
-// Identity is whose credentials are in use.
+// Identity is the principal whose credentials are in use.
 type Identity struct{ Account, ARN string }
 
 // Identity asks AWS whose credentials are in use.

@@ -31,7 +31,7 @@ type Source interface {
 	Checks() []Check
 }
 
-// AWS is what is known of AWS.
+// AWS is the reading side of AWS, with the rate of calls that it admits.
 type AWS interface {
 	Source
 	// ReadRate is how many reading calls per second AWS admits now, of which Share is used.

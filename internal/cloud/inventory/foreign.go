@@ -21,7 +21,7 @@ import (
 // Whatever the inventory reads again is compared with what it held. What differs, and was neither
 // written from here a moment ago nor unknown before, was changed by others: it is noted for its
 // stack, and whoever asked is called. A note decides nothing by itself: the plan that is made next
-// says whether there is something to restore.
+// reports whether there is something to restore.
 
 const (
 	// mostForeign is how many such changes are kept of a stack.

@@ -34,7 +34,7 @@ type Inventory struct {
 	// TagsDue reports whether old tags may be read again.
 	TagsDue bool
 
-	// Foreign is what others have changed.
+	// Foreign is a change that another controller or user has made.
 	Foreign foreign
 	// tombstones are ids of what was deleted from here, with the time.
 	tombstones map[string]time.Time

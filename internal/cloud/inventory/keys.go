@@ -21,7 +21,7 @@ const (
 	IsUntagged      = "untagged"       // what is in the VPC and has tags that were never read
 )
 
-// keys are those of the entries of a cluster in its VPC.
+// keys are the keys of the entries of a cluster in its VPC.
 type keys struct {
 	Cluster, VPC string
 	refresh      time.Duration

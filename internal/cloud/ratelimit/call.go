@@ -7,8 +7,8 @@ type (
 	callerKey struct{}
 )
 
-// Caller is who makes a call: its position in the queue is kept while it is postponed, and it shares what AWS
-// admits with the others of its tenant.
+// Caller is the tenant that makes a call: its position in the queue is kept while it is postponed, and it shares what
+// AWS admits with the others of its tenant.
 type Caller struct {
 	Tenant, Name string
 	// Cause of its calls, as metrics name it.
@@ -31,7 +31,7 @@ func withPermit(ctx context.Context, p *permit) context.Context {
 	return context.WithValue(ctx, permitKey{}, p)
 }
 
-// Call is one call as the rate limiter sees it, with all of its attempts. One goroutine uses it.
+// Call is a call as the rate limiter sees it, with all of its attempts. One goroutine uses it.
 type Call struct {
 	limiter            *Limiter
 	service, operation string

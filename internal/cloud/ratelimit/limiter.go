@@ -232,7 +232,7 @@ type permit struct {
 	reported bool
 }
 
-// part is what a permit has of one bucket.
+// part is the share of a permit in one token bucket.
 type part struct {
 	bucket *bucket
 	flight int

@@ -127,7 +127,7 @@ func (s *Schedule) answered(key callKey, again bool) {
 	w.sent = false
 }
 
-// Admission is that of a call that changes targets. It is ended in any case.
+// Admission is the admission of a call that changes targets. It is ended in any case.
 type Admission struct {
 	schedule *Schedule
 	key      callKey

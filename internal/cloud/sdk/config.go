@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// Config is what New needs. Only Cluster is required.
+// Config holds the dependencies of New. Only Cluster is required.
 type Config struct {
 	// Cluster is the cluster's name, by whose tag resources are known as ours.
 	Cluster string
@@ -45,7 +45,7 @@ type Config struct {
 	// back-off between them; 1 min if zero, or the deadline of an attempt that has grown. A call for a
 	// fact that a run can do without ends with an attempt that misses its deadline.
 	AttemptTimeout, CallTimeout time.Duration
-	// deadlines are those of attempts, which grow where AWS answers late.
+	// deadlines are the deadlines of attempts, which grow where AWS answers late.
 	deadlines *deadlines
 	// TokenBuckets is the client-side throttle table; nil means DefaultTokenBuckets, an empty one none.
 	TokenBuckets []ratelimit.TokenBucket

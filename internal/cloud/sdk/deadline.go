@@ -35,7 +35,7 @@ type deadlines struct {
 	waiting map[*unanswered]bool
 }
 
-// answers are what was seen of how long AWS takes.
+// answers are the observed response times of AWS.
 type answers struct {
 	slowest  time.Duration // of the last ones: quick answers let it fade
 	missed   time.Duration // the deadline that no answer has met since; 0: AWS answers
@@ -144,7 +144,7 @@ func (e *timeoutError) Unwrap() error { return e.last }
 func (e *timeoutError) RetryableError() bool { return true }
 
 // boundCall runs a call with all of its attempts under its deadline, or under that of its caller if
-// it is one of this package.
+// it is an error of this package.
 func boundCall(ctx context.Context, limit time.Duration, call func(context.Context) (middleware.Metadata, error)) error {
 	short, cancel := context.WithTimeoutCause(ctx, limit, &timeoutError{after: limit})
 	defer cancel()

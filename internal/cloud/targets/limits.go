@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
-// accountLimits are those of all accounts. AWS's limits are those of an account, whichever role makes
+// accountLimits are the limits of all accounts. AWS's limits are those of an account, whichever role makes
 // a call.
 type accountLimits struct {
 	own *ratelimit.Schedule

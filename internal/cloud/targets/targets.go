@@ -24,7 +24,7 @@ import (
 // Target groups of bindings may be anybody's: a person who writes a binding names the group, and
 // this package only fills it.
 
-// Targets are those of target groups, whoever made the groups, with the rights that reach them.
+// Targets reads and changes the targets of target groups, whoever created these, with the credentials that reach them.
 type Targets struct {
 	*sdk.Client
 	inv *inventory.Inventory
@@ -62,7 +62,7 @@ type describedGroup struct {
 	at    time.Time
 }
 
-// Groups are those that an account's rights reach.
+// Groups are the target groups that an account's credentials reach.
 type Groups struct {
 	*Targets
 	account bindings.Account

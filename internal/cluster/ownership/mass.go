@@ -13,7 +13,7 @@ const massFrom = 3
 
 // Class is what decides, for several objects alike, which controller they belong to.
 type Class interface {
-	// Objects are those of the class.
+	// Objects are the objects of the class.
 	Objects() []cluster.Object
 	// Edited reports whether a user has edited an object since the other controller has its class.
 	Edited(obj cluster.Object) bool

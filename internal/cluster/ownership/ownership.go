@@ -47,7 +47,7 @@ func stacksOf(ref cluster.Ref, finalizers []string) []model.StackID {
 	return out
 }
 
-// Claim is what an object has to do with a stack by its finalizer.
+// Claim is the relation of an object to a stack by its finalizer.
 type Claim struct {
 	// Carried reports that the finalizer is on the object, Known that it is, or was until a user removed
 	// it.

@@ -67,7 +67,8 @@ type Kubernetes struct {
 	SyncPeriod     time.Duration
 	// RequiredSecretsLabel is key=value, which Secrets must carry.
 	RequiredSecretsLabel string
-	// ServiceAccount is that of this process as namespace:name, "" if it is not known. It is found and no flag.
+	// ServiceAccount is the service account of this process as namespace:name, "" if it is not known. It is found and
+	// no flag.
 	ServiceAccount string
 }
 

@@ -54,7 +54,7 @@ type TakenOver struct {
 	Flags []string
 	// Differing were given with another value, which stays.
 	Differing []string
-	// Unavailable are those that cannot be read, because this version does not know them or their value.
+	// Unavailable are the flags that cannot be read, because this version does not know them or their value.
 	Unavailable []string
 }
 

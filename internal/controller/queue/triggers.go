@@ -33,7 +33,7 @@ type Cluster interface{ View() *cluster.View }
 
 // Changes is what a line makes of changes of objects.
 type Changes[K comparable] interface {
-	// Items are those that an object belongs to.
+	// Items are the items that an object belongs to.
 	Items(v *cluster.View, obj cluster.Object) []K
 	// Ignores reports whether a change concerns no item, although it is one of an object that runs read.
 	Ignores(old, new cluster.Object) bool

@@ -66,7 +66,7 @@ func (c *Checker) note(d departure, service, operation, value string) {
 // report takes a departure: the member, its value and the rule.
 type report func(member, value, rule string)
 
-// departure is what is reported once, with the first value that was seen.
+// departure is a difference that is reported once, with the first value that was seen.
 type departure struct{ call, side, member, rule string }
 
 // Departures lists what was found so far.

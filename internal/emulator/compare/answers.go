@@ -23,7 +23,7 @@ var volatile = []string{"RequestId", "requestId", "RequestID", "NextToken", "nex
 // states are members that change without a call.
 var states = []string{"State", "TargetHealth", "Status", "status", "state"}
 
-// comparison is one of two answers.
+// comparison compares two answers.
 type comparison struct {
 	*player
 	index int

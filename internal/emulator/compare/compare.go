@@ -20,7 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Difference is one between an answer of AWS and that of the emulator.
+// Difference is a difference between an answer of AWS and that of the emulator.
 type Difference struct {
 	// Call is the index of the call in the recording.
 	Call      int    `json:"call"`

@@ -71,7 +71,7 @@ func (p *Plane) Entrances() []Entrance {
 	return all
 }
 
-// entrances are those of a plane.
+// entrances are the entrances of a plane.
 type entrances struct{ *Plane }
 
 // applyAccelerators opens and closes ports of static addresses.

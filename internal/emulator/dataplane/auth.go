@@ -30,7 +30,7 @@ const (
 	loginTime = 15 * time.Minute
 )
 
-// login is what OIDC and Cognito have in common.
+// login has the settings that OIDC and Cognito share.
 type login struct {
 	issuer, authorize, token, userInfo string
 	clientID, clientSecret             string

@@ -96,6 +96,7 @@ type AcceleratorEndpoint struct {
 	PreserveClient bool
 	// LoadBalancer is the DNS name of a load balancer of the configuration.
 	LoadBalancer string
-	// Address is that of an instance or behind an elastic IP, in place of LoadBalancer. Invalid: it leads nowhere.
+	// Address is the address of an instance or behind an elastic IP, in place of LoadBalancer. Invalid: it leads
+	// nowhere.
 	Address netip.Addr
 }

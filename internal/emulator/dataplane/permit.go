@@ -50,7 +50,7 @@ func (o origin) packet(to netip.AddrPort, udp bool) Packet {
 
 // hairpin reports whether the target itself is the client whose address is preserved:
 // it would get packets from its own address, and drops them. The common loopback
-// addresses are those of outside clients, not of a target.
+// addresses are the addresses of outside clients, not of a target.
 func (o origin) hairpin(to netip.AddrPort) bool {
 	common := o.local == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || o.local == netip.IPv6Loopback()
 	return o.local.IsValid() && !common && o.local == Loopback(to.Addr())

@@ -72,7 +72,7 @@ func find[T any](k kind, all map[string]*T, id *string) (*T, *store.Error) {
 	return item, nil
 }
 
-// query is what the describe operations have in common.
+// query has the parameters that the describe operations share.
 type query struct {
 	ids     []string
 	filters []types.Filter

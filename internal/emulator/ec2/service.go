@@ -23,7 +23,7 @@ func New(w *store.Store) *Service {
 	return &Service{c, networks{c}, instances{c}, securityGroups{c}}
 }
 
-// core is what the subjects have in common.
+// core has the state that all resource types share.
 type core struct{ w *store.Store }
 
 // The subjects. Routes, addresses and prefix lists belong to networks, ENIs to instances.

@@ -19,7 +19,7 @@ func New(w *store.Store) *Service {
 	return &Service{c, loadBalancers{c}, listeners{c}, targetGroups{c}, trustStores{c}}
 }
 
-// core is what the subjects have in common.
+// core has the state that all resource types share.
 type core struct{ w *store.Store }
 
 // The subjects. Rules and certificates belong to listeners, targets to target groups.

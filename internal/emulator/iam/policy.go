@@ -84,7 +84,7 @@ func (p Policy) check() error {
 
 // Request is one permission that a call needs.
 type Request struct {
-	// Action is such as "ec2:CreateTags".
+	// Action is an action, for example "ec2:CreateTags".
 	Action string
 	// Resource is an ARN; empty for an action that has none, which only "*" matches.
 	Resource string

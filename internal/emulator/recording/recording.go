@@ -35,7 +35,7 @@ type Recording struct {
 	Calls    []Call            `json:"calls"`
 }
 
-// Site is what was there before: the network that the run was made in.
+// Site is the network in which the run was recorded, as it was before.
 type Site struct {
 	VPC       string     `json:"vpc"`
 	CIDRs     []string   `json:"cidrs"`

@@ -19,7 +19,7 @@ type Role struct {
 	Policies []iam.Policy `json:",omitempty"`
 }
 
-// Principal is who an access key stands for.
+// Principal is the identity behind an access key.
 type Principal struct {
 	// ARN is of the user or of the session of a role.
 	ARN string

@@ -17,7 +17,7 @@ type AWSPartition struct {
 	regions     []string // how the names of its regions begin
 }
 
-// AWSPartitions are those that the emulator can be.
+// AWSPartitions are the AWS partitions that the emulator can be.
 var AWSPartitions = []AWSPartition{
 	{Name: "aws", Suffix: "amazonaws.com", Home: GlobalRegion, Shield: true, Accelerator: true},
 	{Name: "aws-cn", Suffix: "amazonaws.com.cn", Home: "cn-northwest-1", regions: []string{"cn-"}},

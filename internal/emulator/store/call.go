@@ -14,7 +14,7 @@ type Call struct {
 	RequestID string
 	// AccessKey is the caller's access key identifier; empty when unsigned.
 	AccessKey string
-	// Caller is who the key stands for.
+	// Caller is the principal of the access key.
 	Caller Principal
 	// Service and Operation name the call, such as "ec2" and "CreateVpc".
 	Service, Operation string

@@ -123,7 +123,7 @@ type HealthReport struct {
 	TargetGroup string // ARN
 	Target      string // id as registered
 	Port        int32
-	// Epoch is that of the registration which was checked, see [TargetGroup.Epoch]. A
+	// Epoch is the epoch of the registration which was checked, see [TargetGroup.Epoch]. A
 	// report of an earlier registration is ignored; an empty epoch matches any.
 	Epoch   string
 	Verdict Verdict

@@ -13,7 +13,7 @@ type exported struct {
 	Partitions []*Partition
 	AccessKeys map[string]string `json:",omitempty"`
 	Roles      map[string]Role   `json:",omitempty"`
-	// Principals are who access keys stand for, with their policies.
+	// Principals are the identities behind access keys, with their policies.
 	Principals map[string]Principal `json:",omitempty"`
 	// Linked are the accounts with the service-linked roles that they have.
 	Linked map[string]bool `json:",omitempty"`

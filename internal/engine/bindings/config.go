@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Config is what a Reconciler needs.
+// Config holds the dependencies of a Reconciler.
 type Config struct {
 	Cloud   Cloud
 	Cluster Cluster
@@ -46,9 +46,9 @@ type Config struct {
 	Queue Queue
 	// Drift is what happens to what others have changed; empty: engine.RepairDrift.
 	Drift engine.DriftMode
-	// Silence is that of engine.Config.
+	// Silence is the silence of engine.Config.
 	Silence engine.SilenceWatcher
-	// Clock is that of all that is remembered and planned.
+	// Clock is the clock of all that is remembered and planned.
 	Clock clock.PassiveClock
 }
 

@@ -34,7 +34,7 @@ type entry struct {
 	overCapacity overCapacity
 	// refused are the targets that AWS has refused, by identity.
 	refused map[string]refusedTarget
-	// flapping are those that came and went within the last seconds.
+	// flapping are the targets that came and went within the last seconds.
 	flapping flapping
 	// leavingSince is since when targets wait to be taken out, by id.
 	leavingSince map[string]time.Time

@@ -57,7 +57,7 @@ type Queue interface {
 	Enqueue(k Key)
 }
 
-// noQueue is that of a process which runs nothing again.
+// noQueue is the queue of a process that runs nothing again.
 type noQueue struct{}
 
 // Enqueue implements Queue.

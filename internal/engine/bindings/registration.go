@@ -19,7 +19,7 @@ type registration struct {
 	written time.Time
 	// unknown: a registration may have taken effect although it failed.
 	unknown bool
-	// drift is what others seem to have changed.
+	// drift holds the changes that others seem to have made.
 	drift targetDrift
 }
 

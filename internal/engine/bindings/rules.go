@@ -142,7 +142,7 @@ func (r rules) enqueueBindings(keys []Key) {
 	}
 }
 
-// synced is what became of comparing security groups.
+// synced is the result of comparing security groups.
 type synced struct {
 	changed bool
 	again   bool // one that the binding asks for no rules of could not be changed now

@@ -19,7 +19,7 @@ import (
 // again from time to time and compared with what this process has registered and opened. What this process
 // has not done itself is not compared.
 
-// targetDrift is what others seem to have changed of a target group, by identity.
+// targetDrift holds the changes that others seem to have made to a target group, by identity.
 type targetDrift struct{ missing, added []string }
 
 func (d targetDrift) empty() bool { return len(d.missing)+len(d.added) == 0 }

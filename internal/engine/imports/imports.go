@@ -24,7 +24,7 @@ type Budgets struct {
 	year  fadingImports
 }
 
-// importBudget is that of one certificate of a stack, or of an owner.
+// importBudget is the budget of imports of one certificate of a stack, or of an owner.
 type importBudget struct {
 	stack model.StackID
 	id    string

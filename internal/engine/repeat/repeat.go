@@ -20,7 +20,7 @@ type Row struct {
 	At    time.Time // of the last one
 }
 
-// Wait is between the last repetition and the next one.
+// Wait returns the time between the last repetition and the next one.
 func (p Pace) Wait(r Row) time.Duration {
 	if !p.Delays(r) {
 		return 0

@@ -161,8 +161,9 @@ func (x *State) End(done bool, now time.Time) time.Duration {
 	return max(x.due.Sub(now), time.Second)
 }
 
-// paceOfEdits is that of a stack whose desired state changes again and again: the first four changes are carried out at once,
-// which is enough to shift a weight in steps, and so is every change of a user who makes fewer than four a minute.
+// paceOfEdits is the pace of a stack whose desired state changes again and again: the first four changes are carried
+// out at once, which is enough to shift a weight in steps, and so is every change of a user who makes fewer than four a
+// minute.
 var paceOfEdits = repeat.Pace{Free: 3, First: durations.Brief, Longest: durations.MissingWait, Rest: durations.Requeue}
 
 // edit notes a change of the desired state that is carried out.

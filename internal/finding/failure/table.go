@@ -18,7 +18,7 @@ const (
 	RulesOfENIs                // rules of the security groups of nodes and pods
 )
 
-// row is what a failure means.
+// row is the meaning of a class of failures.
 type row struct {
 	class  Class
 	reason finding.Reason

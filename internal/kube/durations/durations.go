@@ -44,7 +44,7 @@ const (
 const (
 	// FirstDelay is the wait after the first failure of an item in a queue. It doubles with each further one.
 	FirstDelay = 5 * time.Millisecond
-	// KeepEach is what a write of memberships costs of the rate of such writes.
+	// KeepEach is the cost of a write of memberships in the rate limit for these writes.
 	KeepEach = 100 * time.Millisecond
 	// Interval is for what is cheap: reports that have changed, files that do not exist yet, kinds that are new. A call
 	// that was not answered stands for those of its namespace as long, so that a hanging API server holds up one call.
@@ -65,7 +65,7 @@ const (
 	EventKept = time.Hour
 	// Orphans is between two searches for AWS resources that nothing owns. Each reads all tags of the region.
 	Orphans = 6 * time.Hour
-	// Lifetime is that of the webhook's own CA and certificate. The key of a CA is discarded once it has signed one
-	// certificate, so a CA lives as long as its certificate.
+	// Lifetime is the lifetime of the webhook's own CA and certificate. The key of a CA is discarded once it has signed
+	// one certificate, so a CA lives as long as its certificate.
 	Lifetime = 365 * 24 * time.Hour
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Side is one of the two desired states.
+// Side is one of the two desired states that are compared.
 type Side struct {
 	model.Stack
 	// Port returns the number of a port of a Service.

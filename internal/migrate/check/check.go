@@ -14,12 +14,12 @@ import (
 
 // Difference is something that the Gateway does otherwise than the Ingresses: the answer to a request, or a setting.
 type Difference struct {
-	// Port is that of the listener; 0 for the load balancer as a whole.
+	// Port is the port of the listener; 0 for the load balancer as a whole.
 	Port int32 `json:"port,omitempty"`
-	// Request is one that is answered otherwise, and Requests how many of those that were tried are, with the same rules.
+	// Request is a request that gets another answer, and Requests how many of the tried requests do, by the same rules.
 	Request  string `json:"request,omitempty"`
 	Requests int    `json:"requests,omitempty"`
-	// Setting is what differs where it is no answer.
+	// Setting is the setting that differs, where the difference is not in an answer.
 	Setting string `json:"setting,omitempty"`
 	// Ingress and Gateway are what each has, and IngressRule and GatewayRule the object and field that it comes from.
 	Ingress     string `json:"ingress"`

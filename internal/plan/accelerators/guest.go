@@ -50,7 +50,7 @@ func (m *maker) split(own func(region string) bool) {
 	}
 }
 
-// UnknownOwner is whose something is where no tag says that.
+// UnknownOwner stands for an owner that no tag names.
 const UnknownOwner = "another owner"
 
 // owner returns whose the accelerator is, "" if it is the stack's.

@@ -40,7 +40,7 @@ type Facts struct {
 	Want  string
 	// Owners are the objects whose users look for what is said of the Service, where no pod serves behind it.
 	Owners []finding.Ref
-	// GatedPods are those with the gate of the binding that were not released.
+	// GatedPods are the pods with the readiness gate of the binding that were not released.
 	GatedPods []*corev1.Pod
 
 	Conflict *Conflict
@@ -193,7 +193,7 @@ type Forwards struct {
 // isUnused reports whether AWS has said that no load balancer uses the target group.
 func (f *Forwards) isUnused() bool { return f != nil && f.Failure == nil && !f.Is }
 
-// Gone are those of the targets that were asked about that no pod and no node stands for.
+// Gone are the targets, of those asked about, to which no pod and no node belongs.
 type Gone struct{ Targets []*observed.Target }
 
 // Attempt is what became of registering targets.

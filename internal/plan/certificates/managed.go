@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
 )
 
-// Managed are those that the stack requests from ACM or imports into it, and deletes.
+// Managed are the certificates that the stack requests from ACM or imports into it, and deletes.
 type Managed struct {
 	*draft.Draft
 	*draft.Finalizers

@@ -66,13 +66,13 @@ type Describer struct {
 	Doc           *Document
 }
 
-// TargetGroups are those of a plan.
+// TargetGroups are the target groups of a plan.
 type TargetGroups interface {
 	// Makes reports whether a desired target group is made.
 	IsPlanned(w model.TargetGroup) bool
 }
 
-// resource is one of a document.
+// resource is a resource of a document.
 type resource struct {
 	Spec any `json:"spec"`
 }

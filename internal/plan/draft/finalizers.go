@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Finalizers are those of the members that stay: which carry one, and the steps that add the others.
+// Finalizers are the finalizers of the members that stay: those they carry, and the steps that add the others.
 type Finalizers struct {
 	stay    []model.Member
 	claimOf map[finding.Ref]plan.StepID

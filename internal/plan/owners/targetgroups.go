@@ -19,7 +19,7 @@ type TargetGroups struct {
 	IDOf          map[string]string             // of live target groups, by ARN
 	// GroupARN maps ids of desired target groups to the live ones that stay.
 	GroupARN map[string]string
-	// LiveGroups are those by ARN.
+	// LiveGroups are the live target groups by ARN.
 	LiveGroups map[string]observed.TargetGroup
 	owners     map[string][]finding.Ref // of live target groups, by ARN
 }

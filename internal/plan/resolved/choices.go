@@ -13,17 +13,17 @@ type Choices struct {
 	// Desired is the desired state as the plan has completed it: members whose clients have followed them to another
 	// stack are leaving in it.
 	Desired model.Stack
-	// LoadBalancers are that of the stack, and then the one in front of it.
+	// LoadBalancers are the load balancer of the stack, and then its frontend NLB.
 	LoadBalancers []LoadBalancerChoices
 	// Accelerator is in place of load balancers.
 	Accelerator *AcceleratorChoices
 }
 
-// AcceleratorChoices are those of an accelerator.
+// AcceleratorChoices are the choices of the plan for an accelerator.
 type AcceleratorChoices struct {
 	// Live is the one that is kept; nil if one has to be made.
 	Live *observed.Accelerator
-	// Owner is whose the accelerator is, as CLUSTER/NAMESPACE/NAME where its tags say that; "" if it is the stack's.
+	// Owner is the owner of the accelerator, as CLUSTER/NAMESPACE/NAME where its tags say that; "" if it is the stack's.
 	Owner string
 	// Others are, by ARN, whose the endpoint groups are that are not the stack's.
 	Others map[string]string
@@ -31,7 +31,7 @@ type AcceleratorChoices struct {
 	Listeners []AcceleratorListenerChoices
 }
 
-// AcceleratorListenerChoices are those of one listener of an accelerator.
+// AcceleratorListenerChoices are the choices of the plan for one listener of an accelerator.
 type AcceleratorListenerChoices struct {
 	Desired *model.AcceleratorListener
 	// Live is the one that becomes it; nil if one has to be made.
@@ -40,7 +40,7 @@ type AcceleratorListenerChoices struct {
 	Score int
 }
 
-// LoadBalancerChoices are those of one load balancer.
+// LoadBalancerChoices are the choices of the plan for one load balancer.
 type LoadBalancerChoices struct {
 	ID      string // in the stack
 	Desired *model.LoadBalancer
@@ -81,7 +81,7 @@ const (
 	GroupKept    SecurityGroupSource = "kept"    // as it is live
 )
 
-// ListenerChoices are those of one listener.
+// ListenerChoices are the choices of the plan for one listener.
 type ListenerChoices struct {
 	Desired model.Listener
 	Live    *observed.Listener

@@ -148,7 +148,7 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 	return last
 }
 
-// groupImpact is that a target group of a load balancer to come takes the place of one that serves.
+// groupImpact returns the impact of a target group of a new load balancer that replaces one that serves.
 func (gp *Planner) groupImpact(w model.TargetGroup) plan.Impact {
 	if w.Type != model.ALBTargets && gp.replaced(w) != "" {
 		return plan.ReplaceImpact

@@ -21,7 +21,7 @@ import (
 
 // Demand is what one binding needs from the security groups of its endpoints.
 type Demand struct {
-	// Needs are those of pods.
+	// Needs are the needs of endpoints that are pods.
 	Needs []Need
 	// Nodes are the endpoints that are nodes, which all need NodeRules.
 	Nodes     *NodeList

@@ -94,7 +94,7 @@ func joined(ports []int32) (out []model.PortRange) {
 	return out
 }
 
-// ports are those of an endpoint by protocol.
+// ports are the ports of an endpoint by protocol.
 type ports map[model.Base][]int32
 
 func (p ports) add(protocol string, port int32) {

@@ -222,7 +222,7 @@ func (t sharing) ownRegion() {
 	}
 }
 
-// askWhileLeaving is what is to be known of an object that is being deleted.
+// askWhileLeaving asks what has to be known of an object that is being deleted.
 func (t sharing) askWhileLeaving() {
 	acc := &model.Accelerator{UID: string(t.ga.UID), Shared: t.sharedARN()}
 	if acc.Shared == "" {

@@ -19,7 +19,7 @@ import (
 // An accelerator gives its endpoints public addresses: an internal load balancer can be reached from the internet
 // through it. So each endpoint needs the consent of whose it is, in every run, and nothing of an object is read before.
 
-// rights are those of the object.
+// rights are the rights of the GlobalAccelerator to what it names.
 type rights struct{ *translation }
 
 // permits reports whether the object may use an object of a namespace.

@@ -41,7 +41,8 @@ const mostMessage = 1024
 // next is what a status becomes.
 type next struct {
 	generation int64
-	// arn is that of the accelerator; known reports whether it is known that this is the stack's, or that there is none.
+	// arn is the ARN of the accelerator; known reports whether it is known that this is the stack's, or that there is
+	// none.
 	arn   string
 	known bool
 	live  *observed.Accelerator

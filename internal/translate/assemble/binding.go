@@ -24,7 +24,7 @@ type BindingRequest struct {
 	MultiCluster bool
 	// Peer is where traffic comes from; nil asks for no rules on nodes and pods.
 	Peer *model.Peer
-	// Clients are those of a network load balancer without security groups, in place of a Peer.
+	// Clients are the clients of a network load balancer without security groups, in place of a Peer.
 	Clients *Clients
 	// AllPorts asks for one rule over all ports instead of one per port.
 	AllPorts bool

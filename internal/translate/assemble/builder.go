@@ -52,7 +52,7 @@ type Options struct {
 	ImportCertificates bool
 	// SecretLabel, if its key is set, must be on every Secret that is read.
 	SecretLabel Label
-	// ServiceAccount is that of the controller as namespace:name, for messages; "" if it is not known.
+	// ServiceAccount is the service account of the controller as namespace:name, for messages; "" if it is not known.
 	ServiceAccount string
 
 	// StrictGroups lets one fault stop the whole load balancer.
@@ -78,7 +78,7 @@ func (o Options) Filled() Options {
 type Builder struct {
 	members.Translation
 	Options
-	// OwnerUID is that of the one object that makes up the stack, where names are made of it: of a Service or a
+	// OwnerUID is the UID of the one object that makes up the stack, where names are made of it: of a Service or a
 	// Gateway.
 	OwnerUID string
 	// Type of the load balancer.

@@ -38,7 +38,7 @@ func (k GroupKey) compare(o GroupKey) int {
 // Groups are the target groups that the rules of a stack ask for. The zero value has none.
 type Groups struct{ of map[GroupKey]*askedGroup }
 
-// askedGroup is one that rules asked for; group is nil if it could not be built.
+// askedGroup is a target group that rules asked for; group is nil if it could not be built.
 type askedGroup struct {
 	key GroupKey
 	// handle stands for the id in actions until Finish chooses the ids.

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Clients are who reaches the targets of a network load balancer that has no security groups. Rules of nodes and
-// pods can then name address ranges only.
+// Clients are the client ranges that reach the targets of a network load balancer that has no security groups. Rules of
+// nodes and pods can then name address ranges only.
 type Clients struct {
 	// Ranges that are admitted; none: everybody, or the VPC behind an internal load balancer.
 	Ranges   []string

@@ -23,7 +23,7 @@ import (
 // HeldCertificates finds what is held of a stack while the flag for it is missing.
 type HeldCertificates struct {
 	b *Builder
-	// kind is that of the flag for TLS Secrets.
+	// kind is the kind of the flag for TLS Secrets.
 	kind string
 	// named reports whether an object names a certificate by ARN.
 	named func(arn string) bool

@@ -26,7 +26,7 @@ type Live interface {
 
 // Result is what is attached to a Gateway.
 type Result struct {
-	// Listeners are those of the Gateway in their order, then those of accepted ListenerSets, oldest set first.
+	// Listeners are the listeners of the Gateway in their order, then those of accepted ListenerSets, oldest set first.
 	Listeners []Listener
 	// Sets are all ListenerSets that name the Gateway, in the order in which their listeners are validated.
 	Sets []Set
@@ -105,7 +105,7 @@ type Parent struct {
 // Attachment is a listener, by its place in Result.Listeners, to which a route is attached. The listener may be invalid.
 type Attachment struct {
 	Listener int
-	// Hostnames are those of requests that the route serves on the listener; nil for any.
+	// Hostnames are the hostnames of requests that the route serves on the listener; nil for any.
 	Hostnames []string
 }
 

@@ -12,11 +12,11 @@ type PortRoute struct {
 	Route int
 	// Listeners are the places in Result.Listeners of the valid listeners of the port that it is attached to, in order.
 	Listeners []int
-	// Hostnames are those of requests that the route serves on the port, in order; "" is any hostname. There is at least
-	// one.
+	// Hostnames are the hostnames of requests that the route serves on the port, in order; "" is any hostname. There is
+	// at least one.
 	Hostnames []string
-	// Isolated are those of Hostnames that belong as a whole to a more specific listener of the port to which the route is
-	// not attached. The Gateway API does not let the route serve them.
+	// Isolated are the hostnames, of Hostnames, that belong as a whole to a more specific listener of the port to which
+	// the route is not attached. The Gateway API does not let the route serve them.
 	Isolated []string
 	// Covered are the hostnames of more specific listeners of the port to which the route is not attached and that a part
 	// of the requests for the other Hostnames belongs to.

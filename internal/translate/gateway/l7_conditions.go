@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// conditions are those of a rule of a listener.
+// conditions are the conditions of a rule of a listener.
 type conditions struct {
 	list []model.Condition
 	// fault is why AWS cannot have them, "" if it can; reason and fix go with it.

@@ -19,7 +19,7 @@ type port struct {
 	*members.Port
 	// listeners are the valid ones of the port, in order of validation.
 	listeners []*attach.Listener
-	// routes are those that the listeners serve, oldest first.
+	// routes are the routes that the listeners serve, oldest first.
 	routes []attach.PortRoute
 	// route is the one that has a port of a network load balancer, by its place in attach.Result.Routes; -1 if there is none.
 	// owner is the listener of the port that it is attached to; where there is none, the first one of the port.

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// users are who uses a configuration.
+// users has the kinds of objects that use a configuration.
 type users struct{ class, gateway bool }
 
 func (u users) any() bool { return u.class || u.gateway }

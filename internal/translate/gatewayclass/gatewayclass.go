@@ -31,7 +31,7 @@ type Options struct {
 	Versions map[string]string
 	// SecretKey and SecretValue are a label that every Secret that is read must have, if the key is set.
 	SecretKey, SecretValue string
-	// ServiceAccount is that of the controller as namespace:name, for messages; "" if it is not known.
+	// ServiceAccount is the service account of the controller as namespace:name, for messages; "" if it is not known.
 	ServiceAccount string
 }
 

@@ -16,7 +16,7 @@ import (
 // newest is the version of the Gateway API that the controller is built with.
 var newest = version.MustParseSemantic(consts.BundleVersion)
 
-// supportedVersion returns the condition that says whether the CRDs of the Gateway API are of versions that the
+// supportedVersion returns the condition that reports whether the CRDs of the Gateway API are of versions that the
 // controller knows: of 1.0, which brought the kinds at v1, to the one that it is built with. Gateways are served with
 // others as well as possible, as the standard allows.
 func supportedVersion(versions map[string]string) metav1.Condition {

@@ -71,12 +71,13 @@ type group struct {
 	previous []*member
 	leaving  []model.Member
 	found    finding.List
-	// guarded are those of the leaving that ask for deletion protection, guard what is said about the first.
+	// guarded are the leaving members that ask for deletion protection, guard is the finding about the first.
 	guarded []*member
 	guard   *finding.Finding
 	// unprotected reports whether one of the leaving gives deletion protection up.
 	unprotected bool
-	// away are those that the class gives to another controller, kept those of them that ask for deletion protection.
+	// away are the members that the class gives to another controller, kept those of them that ask for deletion
+	// protection.
 	away, kept []*member
 	// notAccepted reports whether an Ingress of the stack's name cannot be placed and was never claimed.
 	notAccepted bool

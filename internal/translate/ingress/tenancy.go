@@ -37,7 +37,7 @@ type hostClaim struct {
 	live            bool    // a live rule of the namespace has the host
 }
 
-// hostOwners is who owns which host pattern. One without wildcards has at most one owner.
+// hostOwners has the owners of host patterns. A pattern without wildcards has at most one owner.
 type hostOwners struct {
 	exact       map[string]*hostClaim
 	plain, wild []*hostClaim // without and with wildcards, in the order in which they were granted

@@ -47,14 +47,14 @@ type translation struct {
 	// ingresses and formerIngresses are Members and Former as the Ingresses that they are, of has each.
 	ingresses, previousIngresses []*member
 	of                           map[*members.Member]*member
-	// owners is who owns which host in isolated tenancy; nil in cooperative tenancy.
+	// owners has the owners of hosts in isolated tenancy; nil in cooperative tenancy.
 	owners *hostOwners
 	// rules counts the rules of each namespace.
 	rules map[string]int
 	// named are the target groups of others that each namespace names.
 	named  map[string]map[string]bool
 	groups assemble.Groups
-	// hosts are those of all members, ages the places of these by age; nil until they are needed.
+	// hosts are the hosts of all members, ages the places of these by age; nil until they are needed.
 	hosts    *assemble.HostClaims
 	ages     map[*member]int
 	backends map[finding.Ref]settings.Backend

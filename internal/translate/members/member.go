@@ -23,9 +23,9 @@ type Member struct {
 	NamedByClass bool
 
 	Set settings.Shared
-	// OwnTags are those that the object itself asks for.
+	// OwnTags are the tags that the object itself asks for.
 	OwnTags settings.Opt[map[string]string]
-	// Faults are those that hold everything of the member.
+	// Faults are the faults that hold everything of the member.
 	Faults []settings.Fault
 	// ClassTags are the tags of the class alone, Tags those over the member's own.
 	ClassTags, Tags map[string]string
@@ -41,9 +41,9 @@ type Member struct {
 	// Guarded is for one that is being deleted while it asks for deletion protection.
 	Guarded bool
 	Ports   []settings.ListenPort
-	// Hosts are those that it needs certificates for, in order, and HostFields the first field that names each.
+	// Hosts are the hosts that it needs certificates for, in order, and HostFields the first field that names each.
 	Hosts, HostFields []string
-	// Certificate is one to be requested; Secure says that one was asked for.
+	// Certificate is a certificate to be requested; Secure reports whether one was asked for.
 	Certificate *model.ManagedCertificate
 	Secure      bool
 	// Imports are certificates of TLS Secrets that it names, Imported the names that they are for.
@@ -94,7 +94,7 @@ type Translation struct {
 	// Stack and Found are what comes out.
 	Stack model.Stack
 	Found finding.List
-	// Ports are those on which members listen, ascending.
+	// Ports are the ports on which members listen, ascending.
 	Ports []*Port
 
 	// unanswered counts what could not be compared with what is live, because AWS gives no answer.

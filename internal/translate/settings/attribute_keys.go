@@ -123,7 +123,7 @@ func (known AttributeKeys) Advice(attributes map[string]string, object finding.R
 	return found
 }
 
-// attributeAdvice is that about annotations with attributes.
+// attributeAdvice returns the advice about annotations with attributes.
 func (a Annotations) attributeAdvice(annotations map[string]string, object finding.Ref) finding.List {
 	var found finding.List
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {

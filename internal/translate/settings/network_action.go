@@ -12,7 +12,7 @@ import (
 // NetworkForward is what an actions annotation of a Service asks for: a forward to the target group of the
 // Service itself, and to Targets.
 type NetworkForward struct {
-	// OwnWeight is that of the Service itself; nil without Targets only.
+	// OwnWeight is the weight of the Service itself; nil without Targets only.
 	OwnWeight *int32
 	Targets   []NetworkTarget
 	// Sticky is nil where it is not asked for.

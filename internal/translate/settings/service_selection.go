@@ -14,7 +14,7 @@ var ServiceTypes = []string{typeExternal, typeNLBIP}
 
 // ServiceSelection is what the operator says about which Services get a load balancer.
 type ServiceSelection struct {
-	// Class is that of the Services that are served.
+	// Class is the class of the Services that are served.
 	Class string
 	// LoadBalancersOnly leaves Services of other types out, whatever their annotations say.
 	LoadBalancersOnly bool

@@ -23,7 +23,7 @@ import (
 
 // Options are the operator's settings that matter here.
 type Options struct {
-	// IngressClass is that of Ingresses with the annotation; with "" an Ingress needs no class.
+	// IngressClass is the class of Ingresses with the annotation; with "" an Ingress needs no class.
 	IngressClass string
 	// Services is which Services are served; nil: none.
 	Services *settings.ServiceSelection

@@ -59,7 +59,7 @@ func (k *Keeper) readHooks(ctx context.Context) ([]hook, error) {
 	return out, k.ignoreUnavailable(err)
 }
 
-// change is one of a JSON patch.
+// change is a change of a JSON patch.
 type change struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`

@@ -50,7 +50,7 @@ func (v Violation) Text() string {
 // Subject is what is checked.
 type Subject struct {
 	Spec *aga.GlobalAcceleratorSpec
-	// Namespace is that of the object, Region that of the cluster; empty if it is not known.
+	// Namespace is the namespace of the object, Region that of the cluster; empty if it is not known.
 	Namespace, Region string
 }
 

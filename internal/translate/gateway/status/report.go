@@ -42,7 +42,7 @@ func Of(from Report) *Status {
 // Status is the status of a Gateway and of what belongs to it.
 type Status struct {
 	Report
-	// ports are those on which the load balancer listens.
+	// ports are the ports on which the load balancer listens.
 	ports []int32
 	// found are the findings by object.
 	found map[finding.Ref]finding.List
