@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// NotifyOutside has changes notified of what others have changed.
+// NotifyOutside subscribes changes to what others change.
 func (c *Cloud) NotifyOutside(changes drift.Changes) {
 	c.inv.Write(func() { c.inv.Foreign.Changes = changes })
 }

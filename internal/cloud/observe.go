@@ -15,7 +15,7 @@ import (
 )
 
 // Observe implements engine.Cloud. It fails only for want of what is essential: see faults.go. Where
-// AWS says that something does not exist that the inventory knows, the error has class Gone, and the
+// AWS reports that something does not exist that the inventory knows, the error has class Gone, and the
 // next look reads all of the stack again.
 func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
 	out, err := c.observe(callerForStack(ctx, id), id, questions)
@@ -54,7 +54,7 @@ func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stac
 	case model.AskAcceleratorsOf:
 		out.Facts.Accelerators[q.ARN] = c.accelerators.WithEndpoint(q.ARN)
 	case model.AskAccelerator, model.AskAcceleratorState, model.AskSharedAccelerator:
-		// Their answers stand in the accelerators.
+		// Their answers are in the accelerators.
 	default:
 		err = c.facts.Answer(ctx, id, out, q, since)
 	}

@@ -74,7 +74,7 @@ func (s Stale) Error() string { return s.Ref.String() + " has changed since it w
 func (s Stale) RetryAfter() time.Duration { return time.Second }
 
 // View reads through a Source. Reading subscribes: the view remembers every question, found or not, and an
-// event that changes an answer brings the next run about. Subscribe and SubscribeList do so without
+// event that changes an answer triggers the next run. Subscribe and SubscribeList do so without
 // reading; what is read through Unsubscribed brings no run about. The first error of the source sticks:
 // later reads return nothing, and the caller looks at Err once at the end.
 type View struct {

@@ -174,7 +174,7 @@ func (s *classes) withoutRepeatedClear(ref cluster.Ref, patches []cluster.Patch)
 	return patches, 0
 }
 
-// forgetCleared has the status of a ListenerSet taken off again after a failure.
+// forgetCleared makes the status of a ListenerSet be removed again after a failure.
 func (s *classes) forgetCleared(ref cluster.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

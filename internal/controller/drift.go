@@ -14,7 +14,7 @@ import (
 // Verifier reads again what AWS has of the cluster.
 type Verifier interface {
 	drift.AWS
-	// NotifyOutside has changes notified of what others have changed.
+	// NotifyOutside subscribes changes to what others change.
 	NotifyOutside(changes drift.Changes)
 }
 

@@ -40,10 +40,10 @@ func connectAWS(ctx context.Context, s Setup, fence engine.Fence, m *Metrics) (A
 	aws, err := retryUntilReached(ctx, log, "AWS", func(ctx context.Context) (AWS, error) { return s.AWS.Connect(ctx, fence, m) },
 		s.AWS.Unreached)
 	if err != nil {
-		return AWS{}, fmt.Errorf("AWS: %w", err)
+		return AWS{}, fmt.Errorf("connect to AWS: %w", err)
 	}
 	if err := awaitAPI(ctx, s.REST, log); err != nil {
-		return AWS{}, fmt.Errorf("the API server: %w", err)
+		return AWS{}, fmt.Errorf("wait for the API server: %w", err)
 	}
 	return aws, nil
 }

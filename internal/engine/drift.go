@@ -131,8 +131,8 @@ func (r *run) withoutReported(found finding.List) finding.List {
 
 func ofSecurityGroup(s plan.Step) bool { return s.Address.Kind == plan.SecurityGroup }
 
-// joinByResource has each resource once: changes of what is made again as a whole are left out, and those of one
-// resource are joined.
+// joinByResource returns steps with each resource once: changes of what is made again as a whole are left out, and
+// those of one resource are joined.
 func joinByResource(steps []plan.Step) (out []plan.Step) {
 	at := map[plan.Address]int{}
 	for _, s := range withoutParts(steps) {

@@ -5,7 +5,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// delayAll has a run carry out nothing but what takes rights away.
+// delayAll limits a run to the steps that withdraw rights.
 func (r *run) delayAll(p plan.Plan) {
 	if r.delay <= 0 {
 		return

@@ -144,7 +144,7 @@ type Live struct {
 }
 
 // IsOver reports whether nothing is left of the stack and no object asks for it any more. What is held is there, and
-// what its rights depend on brings the next run about.
+// what its rights depend on triggers the next run.
 func (o Outcome) IsOver() bool {
 	held := o.Plan.Retains && (o.Stack.Held.Everything || len(o.Stack.Held.Members) > 0)
 	return o.Stack.Empty() && !held && o.Done && o.Err == nil &&

@@ -30,7 +30,7 @@ func (f FailedStep) computedNameTaken() bool {
 	return errors.As(f.Err, &other)
 }
 
-// avoidName has a load balancer made with another of the names for which its computed one stands. It reports false where
+// avoidName makes a load balancer get another of the names for which its computed one stands. It reports false where
 // none is left.
 func (h *holding) avoidName(id, taken string) bool {
 	lb := h.loadBalancer()

@@ -197,11 +197,11 @@ func (r *observation) resolveContested(ctx context.Context, stack model.Stack, f
 	}
 }
 
-// mostObservations is how often a stack is observed in one run: for questions that come up on the way, after AWS said that
-// something is gone, and before a plan is made again. A run that needs more goes on in the next one.
+// mostObservations is how often a stack is observed in one run: for questions that come up on the way, after AWS
+// reported that something is gone, and before a plan is made again. A run that needs more goes on in the next one.
 const mostObservations = 8
 
-// maxGone is how often a stack is observed in a row while AWS says that something of it is gone.
+// maxGone is how often a stack is observed in a row while AWS reports that something of it is gone.
 const maxGone = 3
 
 // planObservations is how many are left at least when a plan is made again: one for the plan, and two for its questions.

@@ -6,7 +6,7 @@ import (
 )
 
 // NoSecret returns how the message about a Secret begins that the controller did not get. It is the same whether the
-// Secret does not exist or may not be read, so that it says nothing about Secrets to whom does not own them.
+// Secret does not exist or may not be read, so that it says nothing about Secrets to users who do not own them.
 func NoSecret(namespace, name string) string {
 	return fmt.Sprintf("Secret %q does not exist, or the controller may not read it", namespace+"/"+name)
 }

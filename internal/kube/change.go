@@ -69,7 +69,7 @@ func (c *bindingWriter) cachedBinding(k bindings.Key) (*elbv2.TargetGroupBinding
 }
 
 // completeSpec writes onto the version that was completed and no other. If there is another one meanwhile, its event
-// brings the next run about.
+// triggers the next run.
 func (c *bindingWriter) completeSpec(ctx context.Context, w bindings.CompleteSpec) error {
 	b, err := c.cachedBinding(w.Binding)
 	if err != nil || b == nil || b.ResourceVersion != w.Version {

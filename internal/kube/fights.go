@@ -206,7 +206,7 @@ func (c *fieldWriter) writeUnlocked(ctx context.Context, obj cluster.Object, fie
 			return ignoreNotFound(err)
 		}
 		if live.GetUID() != obj.GetUID() {
-			return nil // another object has taken the name, and brings a run about
+			return nil // another object has taken the name, and triggers a run
 		}
 		if ok, err := there(live); ok || err != nil {
 			return err
@@ -272,7 +272,7 @@ func (c *fieldWriter) lastManager(ctx context.Context, ref cluster.Ref, field st
 	return fmt.Sprintf("%q", finding.Cut(last.Manager))
 }
 
-// rank is higher for who has changed the part.
+// rank is higher for the managers that have changed the part.
 func rank(e metav1.ManagedFieldsEntry, part string) int {
 	if e.Subresource == part {
 		return 1

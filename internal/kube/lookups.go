@@ -37,7 +37,7 @@ type Lookups struct {
 	defined  map[cluster.Kind]definitionAnswer
 }
 
-// lookedUp is what the API server has said; without an object there is none, or it was not asked.
+// lookedUp is an answer of the API server; without an object there is none, or it was not asked.
 type lookedUp struct {
 	object cluster.Object
 	at     time.Time
@@ -142,7 +142,7 @@ func (l *Lookups) confirm(ctx context.Context, obj cluster.Object) error {
 	return err
 }
 
-// isAbsent reports whether an error says that there is no such object, or none that may be read.
+// isAbsent reports whether an error reports that there is no such object, or none that may be read.
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
 
 // read reads an object, as an informer holds it.

@@ -53,7 +53,7 @@ func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit) error {
 			return ignoreNotFound(err)
 		}
 		if live.GetUID() != uid {
-			return nil // another object has taken the name, and brings a run about
+			return nil // another object has taken the name, and triggers a run
 		}
 		obj = live
 	}

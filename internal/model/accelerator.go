@@ -167,21 +167,21 @@ type EndpointEntry struct {
 }
 
 // AskAccelerator asks for the accelerator of the stack. Recorded is the ARN that a status shows, which is looked at
-// first. The answer stands in what is observed.
+// first. The answer is in what is observed.
 type AskAccelerator struct{ Recorded string }
 
 // Key implements Question.
 func (q AskAccelerator) Key() string { return "accelerator " + q.Recorded }
 
 // AskSharedAccelerator asks for an accelerator that another owns, with its parts if its tags let the stack have some of them.
-// The answer stands in what is observed.
+// The answer is in what is observed.
 type AskSharedAccelerator struct{ ARN string }
 
 // Key implements Question.
 func (q AskSharedAccelerator) Key() string { return "shared accelerator " + q.ARN }
 
 // AskAcceleratorState asks whether an accelerator has come to rest, and for the health of its endpoints, if that was read
-// longer ago than is worth waiting for. The answer stands in what is observed.
+// longer ago than is worth waiting for. The answer is in what is observed.
 // Of the endpoint groups of a listener, Now asks for what they are at this moment: what is decided must not cross what others
 // have just decided.
 type AskAcceleratorState struct {

@@ -70,7 +70,7 @@ type LoadBalancer struct {
 	CoIPPool       string
 	IPAMPool       string
 	Attributes     map[string]string
-	AttributesOf   []finding.Origin // who asks for attributes
+	AttributesOf   []finding.Origin // the objects that ask for attributes
 	Capacity       *int32           // LCU; nil: not managed, 0: none
 	Tags           map[string]string
 	Listeners      []Listener // ascending by port
@@ -293,7 +293,7 @@ type MutualAuth struct {
 	IgnoreExpiry *bool
 	AdvertiseCA  string // on, off or empty
 	Of           finding.Origin
-	Members      []finding.Ref // who asks for client certificates on the port
+	Members      []finding.Ref // the members that ask for client certificates on the port
 }
 
 // ByName reports whether the trust store is given by name.

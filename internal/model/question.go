@@ -71,14 +71,14 @@ type AskListings struct{ Since time.Time }
 
 // AskComparison asks that all that a plan compares was read from AWS, or made by this process, at or
 // after Since, and tags of load balancers, target groups, listeners and rules at or after TagsSince.
-// The answer stands in the resources. Facts that a plan chooses from keep their own ages.
+// The answer is in the resources. Facts that a plan chooses from keep their own ages.
 type AskComparison struct{ Since, TagsSince time.Time }
 
 // AskAttributes asks for the attributes of a live resource of the stack: Of is "load-balancer",
-// "listener" or "target-group". The answer stands in the observed resource itself.
+// "listener" or "target-group". The answer is in the observed resource itself.
 type AskAttributes struct{ Of, ARN string }
 
-// AskState asks whether a load balancer that was being made still is. The answer stands in it.
+// AskState asks whether a load balancer that was being made still is. The answer is in it.
 type AskState struct{ ARN string }
 
 // Key implements Question.

@@ -23,7 +23,7 @@ func (id StackID) String() string {
 	return id.Namespace + "/" + id.Name
 }
 
-// Title returns what people call a stack: the object or the group that it is made of.
+// Title returns the name by which users know a stack: the object or the group that it is made of.
 func (id StackID) Title() string {
 	if id.Kind == Ingress && id.Namespace == "" {
 		return "IngressGroup " + id.Name

@@ -73,8 +73,8 @@ func IsGuest(cluster, region string, id model.StackID, tags map[string]string) b
 	return ok && of == id
 }
 
-// AcceleratorOwner returns the GlobalAccelerator that tags say an accelerator is that of, as CLUSTER/NAMESPACE/NAME; ""
-// if they say none.
+// AcceleratorOwner returns the GlobalAccelerator that owns an accelerator according to its tags, as
+// CLUSTER/NAMESPACE/NAME; "" if they say none.
 func AcceleratorOwner(tags map[string]string) string {
 	stack := tags[StackTag(model.GlobalAccelerator)]
 	if !IsAccelerator(tags) || stack == "" {

@@ -72,7 +72,7 @@ func ListenerID(port int32) string { return number(port) }
 // RuleID returns the logical id of a listener rule.
 func RuleID(port, priority int32) string { return number(port) + ":" + number(priority) }
 
-// GatewayTargetGroupParts is what the logical id of a target group of a Gateway stack says of whom it is for. The id joins
+// GatewayTargetGroupParts are the names in the logical id of a target group of a Gateway stack. The id joins
 // namespaces and names by hyphens, so that it may mean several objects.
 type GatewayTargetGroupParts struct {
 	// Routes and Backends may be any of these, by namespace and name.

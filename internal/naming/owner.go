@@ -16,7 +16,7 @@ func Belongs(cluster string, id model.StackID, tags map[string]string) bool {
 	return HasAll(tags, StackTags(cluster, id)) || HasAll(tags, LegacyStackTags(cluster, id))
 }
 
-// IsOf reports whether tags of a resource of the cluster say that it is of a stack.
+// IsOf reports whether tags of a resource of the cluster say that it belongs to a stack.
 func IsOf(id model.StackID, tags map[string]string) bool {
 	return tags[StackTag(id.Kind)] == StackTagValue(id) && tags[ResourceTag(id.Kind)] != ""
 }

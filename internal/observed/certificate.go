@@ -30,7 +30,7 @@ type OwnCertificate struct {
 	Unnamed bool
 }
 
-// CertificateOwner is for whom a controller requested or imported a certificate, by its tags.
+// CertificateOwner is the stack for which a controller requested or imported a certificate, by its tags.
 type CertificateOwner struct {
 	// Managed is set if it carries the tags of a controller. Nothing else is known of one that does not.
 	Managed bool

@@ -172,6 +172,6 @@ type Certificate struct {
 	CA      string // ARN of a private CA
 	// Imported reports whether it was imported into ACM, by a controller or anybody else.
 	Imported bool
-	// Owner is for whom a controller requested or imported it; nil if its tags were not read.
+	// Owner is the stack for which a controller requested or imported it; nil if its tags were not read.
 	Owner *CertificateOwner
 }

@@ -63,7 +63,7 @@ func flagArguments(f *pflag.Flag) (out []string) {
 	}
 }
 
-// answer is what a command has said.
+// answer is the output of a command.
 type answer struct {
 	// Command is the command line that gives the same, as text.
 	Command string `json:"command"`

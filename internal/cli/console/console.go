@@ -1,4 +1,4 @@
-// Package console is the command console: a page for people that shows what the other commands know. It reads a cluster and
+// Package console is the command console: a page that shows what the other commands know. It reads a cluster and
 // AWS as they do, with the rights of its user, and changes nothing.
 package console
 

@@ -110,12 +110,12 @@ func (r *reports) listed(list []input.Event, complete bool) {
 	r.failed, r.partial = "", !complete
 }
 
-// setUnavailable has why events are not read.
+// setUnavailable notes why events are not read.
 func (r *reports) setUnavailable(err error) {
 	r.failed = finding.Printable("events cannot be read: " + err.Error())
 }
 
-// take has one event.
+// take handles one event.
 func (r *reports) take(e input.Event) {
 	if !e.OfController() || !e.Warning && !e.Reconciled() {
 		return

@@ -91,7 +91,7 @@ type Document struct {
 // mostOrphans are shown one by one.
 const mostOrphans = 10
 
-// longestCheck bounds what is said of one thing.
+// longestCheck bounds the text of one check.
 const longestCheck = 1000
 
 func (d *doctor) addResult(area, result, fix, format string, args ...any) {

@@ -356,7 +356,7 @@ func explainSubnets(c resolved.LoadBalancerChoices) explainedSubnets {
 	return out
 }
 
-// heldAnswer is said of a rule that answers 503 because it is held and not in AWS.
+// heldAnswer describes a rule that answers 503 because it is held and not in AWS.
 const heldAnswer = "held: this answers in its place"
 
 func explainListener(c resolved.ListenerChoices, own func(model.Rule) bool, facts observed.Facts) explainedListener {

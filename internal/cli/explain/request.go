@@ -402,7 +402,7 @@ func (a *answering) location(actions []model.Action) string {
 // noRuleMatches is a note of a document that does not say why.
 const noRuleMatches = "no rule matches the request, so default actions answer"
 
-// document has the answers that matter.
+// document returns the answers that matter.
 func (a *answering) document() RequestDocument {
 	doc := RequestDocument{Request: a.text, Answers: a.answers, Notes: []string{}}
 	note := func(format string, args ...any) {

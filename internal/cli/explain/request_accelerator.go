@@ -32,7 +32,7 @@ type requestAccelerator struct {
 
 type requestEndpointGroup struct {
 	Region string `json:"region"`
-	// Owner is the owner, if it is not the object. Commands do not know what its load balancers answer.
+	// Owner is the owner, if it is not the object of the stack. Commands do not know what its load balancers answer.
 	Owner string `json:"owner,omitempty"`
 	// Dial is the percentage of the clients of the region that stay there.
 	Dial int32 `json:"dial"`

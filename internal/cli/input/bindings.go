@@ -109,7 +109,7 @@ func (b BindingPlan) Document() BindingDocument {
 	return BindingDocument{b.Key.Namespace, b.Key.Name, output.Findings(b.Findings), ItemDocuments(b.Items)}
 }
 
-// ItemDocuments has a step for each item.
+// ItemDocuments returns a step for each item.
 func ItemDocuments(items []bindingplan.Item) []output.Step {
 	out := []output.Step{}
 	for _, i := range items {

@@ -45,7 +45,7 @@ var eventSources = []string{
 	string(gatewayconfig.ALBController), string(gatewayconfig.NLBController),
 }
 
-// Reconciled reports whether an event says that an object is served as it asks for.
+// Reconciled reports whether an event reports that an object is served as it asks for.
 func (e Event) Reconciled() bool { return e.Reason == report.EventReconciled }
 
 // EventReader gets the events of a cluster.

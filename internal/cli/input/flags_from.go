@@ -34,7 +34,7 @@ const (
 	noController = "none"
 	// mostControllers are looked at.
 	mostControllers = 20
-	// longestFault bounds what is said of why none was found.
+	// longestFault bounds the reason why none was found.
 	longestFault = 1000
 	// otherFlags is what to do where those of a Deployment that is named cannot be read.
 	otherFlags = "give --flags-from=none, and here the flags that the controller has"

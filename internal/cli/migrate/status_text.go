@@ -49,7 +49,7 @@ func showStatus(plain, w io.Writer, doc StatusDocument) {
 	}
 }
 
-// title returns what people call the load balancer, or the Gateway that names none.
+// title returns the name by which users know the load balancer, or the Gateway that names none.
 func (s Status) title() string {
 	if s.Kind == "" {
 		return "Gateway " + finding.Printable(s.Gateway)

@@ -54,7 +54,7 @@ func didYouMean(cmd *cobra.Command, typed string) string {
 // SeeHelp returns what to do about a wrong command line.
 func SeeHelp(cmd *cobra.Command) string { return fmt.Sprintf("run \"%s --help\"", cmd.CommandPath()) }
 
-// WrongFlag is said of a flag that is unknown or cannot be parsed. A word in front of it that is no
+// WrongFlag returns the error about a flag that is unknown or cannot be parsed. A word in front of it that is no
 // command is the greater fault: the flag may be one of the command that was meant.
 func WrongFlag(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {

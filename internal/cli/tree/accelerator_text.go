@@ -34,7 +34,7 @@ func (t Text) Accelerator(a Accelerator) {
 	}
 }
 
-// OwnerText returns whose something is. Tags say it, which others write.
+// OwnerText returns the owner of a resource as its tags name it. Others may have written these tags.
 func OwnerText(owner string) string { return "of " + finding.Printable(finding.Cut(owner)) }
 
 // orDash stands for a name that is made once the region is known.

@@ -97,7 +97,7 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	return doc.table(g.form.Out(), g.Env.Time())
 }
 
-// lines has one for each load balancer of a stack, and one for a stack without any.
+// lines returns one line for each load balancer of a stack, and one for a stack without any.
 func (g *getCommand) lines(s Stack) []getLoadBalancer {
 	base := getLoadBalancer{Kind: s.Kind, ID: s.ID, Created: g.created(s)}
 	for _, f := range s.Findings {

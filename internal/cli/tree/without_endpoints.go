@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Behind is what the objects say of the targets of target groups, by ARN.
+// Behind is the state of the targets of target groups according to the objects, by ARN.
 type Behind struct {
 	bound   map[string][]targets.Endpoint // see boundTo
 	without map[string]string             // see withoutEndpoints

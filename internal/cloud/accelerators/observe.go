@@ -122,8 +122,8 @@ func (c *Accelerators) find(ctx context.Context, id model.StackID, recorded stri
 	return out, nil
 }
 
-// Distrust has all of a stack's accelerators read again, after AWS has said that something of them does not exist. It
-// reports whether one was made a moment ago.
+// Distrust makes all of a stack's accelerators be read again, after AWS has reported that something of them does not
+// exist. It reports whether one was made a moment ago.
 func (c *Accelerators) Distrust(id model.StackID) (young bool) {
 	c.With(func() {
 		c.listedAt = time.Time{}

@@ -87,7 +87,7 @@ func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListen
 	return plan.Result{ID: l.ARN}, nil
 }
 
-// forgetLoadBalancerAndGroups is for a not-found that may mean the load balancer or a target group.
+// forgetLoadBalancerAndGroups handles a not-found error that may mean the load balancer or a target group.
 func forgetLoadBalancerAndGroups(lb string) func(*inventory.Inventory) {
 	return func(v *inventory.Inventory) {
 		forgetDetail(lb)(v)

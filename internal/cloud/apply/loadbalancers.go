@@ -128,7 +128,7 @@ func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.Sta
 	return nil
 }
 
-// loadBalancerNameTaken finds out who has the name. If the stack has it already, a lost answer
+// loadBalancerNameTaken finds the owner of the name. If the stack has it already, a lost answer
 // is the cause, and a new plan will see it.
 func (w *loadBalancerWriter) loadBalancerNameTaken(ctx context.Context, id model.StackID, name, what string) error {
 	out, err := w.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{name}})

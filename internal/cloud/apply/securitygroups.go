@@ -45,7 +45,7 @@ func (w *securityGroupWriter) createSecurityGroup(ctx context.Context, a plan.Cr
 	return plan.Result{ID: g.ID}, nil
 }
 
-// groupNameTaken finds out who has the name. If it is the group that was to be made, a lost
+// groupNameTaken finds the owner of the name. If it is the group that was to be made, a lost
 // answer is the cause, and a new plan will see it.
 func (w *securityGroupWriter) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup, what string) error {
 	out, err := w.API.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{

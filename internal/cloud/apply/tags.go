@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// trackingTags returns the tags among others that say whose a resource is.
+// trackingTags returns the tags among others that name the owner of a resource.
 func trackingTags(tags map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range tags {

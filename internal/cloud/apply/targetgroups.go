@@ -109,7 +109,7 @@ func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.Stack
 	return seen, nil
 }
 
-// targetGroupNameTaken finds out who has the name.
+// targetGroupNameTaken finds the owner of the name.
 func (w *targetGroupWriter) targetGroupNameTaken(ctx context.Context, id model.StackID, name, what string) error {
 	out, err := w.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{Names: []string{name}})
 	if err != nil {

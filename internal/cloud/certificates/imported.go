@@ -33,7 +33,7 @@ type importedCertificate struct {
 	until time.Time
 }
 
-// importedSummary is what the list says about an imported certificate.
+// importedSummary is the entry of the list about an imported certificate.
 type importedSummary struct{ imported, notBefore, notAfter time.Time }
 
 func summaryOf(s acmtypes.CertificateSummary) importedSummary {

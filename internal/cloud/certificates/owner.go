@@ -18,7 +18,7 @@ import (
 // tagsOfCertificates is the key under which the reading of tags fails, as a permission is missing for all of them.
 const tagsOfCertificates = "tags of certificates"
 
-// certificateOwner returns for whom a controller requested or imported a certificate with these tags.
+// certificateOwner returns the stack for which a controller requested or imported a certificate with these tags.
 func certificateOwner(tags map[string]string) (out observed.CertificateOwner) {
 	cluster, of := tags[naming.ClusterTag]
 	for _, k := range model.Kinds {
@@ -29,8 +29,8 @@ func certificateOwner(tags map[string]string) (out observed.CertificateOwner) {
 	return out
 }
 
-// AskCertificateOwner reads for whom a controller requested or imported a certificate. Where its tags may not be read, it
-// is at least known that no controller has imported one that ACM has issued.
+// AskCertificateOwner reads the stack for which a controller requested or imported a certificate. Where its tags may
+// not be read, it is at least known that no controller has imported one that ACM has issued.
 func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCertificateOwner) (observed.CertificateOwner, error) {
 	err := c.Share(ctx, q.Key(), func() error {
 		return c.Gated(ctx, tagsOfCertificates, func() error {

@@ -218,7 +218,7 @@ func params(m map[string]string) map[string]string {
 	return maps.Clone(m)
 }
 
-// Optional is nil for an empty text, so that it is not sent.
+// Optional returns nil for an empty text, so that it is not sent.
 func Optional(s string) *string {
 	if s == "" {
 		return nil
@@ -226,7 +226,7 @@ func Optional(s string) *string {
 	return &s
 }
 
-// OptionalNumber is nil for zero, so that it is not sent.
+// OptionalNumber returns nil for zero, so that it is not sent.
 func OptionalNumber[T int32 | int64](n T) *T {
 	if n == 0 {
 		return nil

@@ -128,5 +128,5 @@ func SubnetFromAWS(s ec2types.Subnet) observed.Subnet {
 	return out
 }
 
-// NameTag is what people name EC2 resources by.
+// NameTag is the key of the tag with the name of an EC2 resource.
 const NameTag = "Name"

@@ -40,7 +40,7 @@ func NewAddOns(at *sdk.Client, inv *inventory.Inventory) *AddOns {
 
 func (a *AddOns) reset() { a.With(func() { a.cache = newAddOnCache() }) }
 
-// addOnCache keeps what other services have said.
+// addOnCache keeps the answers of other services.
 type addOnCache struct {
 	ties         map[string]tieEntry // by question
 	acls         aclList
@@ -54,7 +54,7 @@ type tieEntry struct {
 	at  time.Time
 }
 
-// aclList is what the last listing of web ACLs has said.
+// aclList is the result of the last listing of web ACLs.
 type aclList struct {
 	arns map[string]string // by name
 	at   time.Time
@@ -92,7 +92,7 @@ func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time
 	return out, nil
 }
 
-// SetAssociation notes what a load balancer is tied to, and forgets what was not asked for in a while.
+// SetAssociation notes the association of a load balancer, and forgets what was not asked for in a while.
 func (a *AddOns) SetAssociation(q model.AskAddOn, tie observed.AddOn) {
 	now := a.Config.Clock.Now()
 	a.With(func() {
@@ -106,7 +106,7 @@ func (a *AddOns) SetAssociation(q model.AskAddOn, tie observed.AddOn) {
 	})
 }
 
-// ForgetAssociation has it read again what a load balancer is tied to.
+// ForgetAssociation drops the known association of a load balancer, so that it is read again.
 func (a *AddOns) ForgetAssociation(q model.AskAddOn) {
 	a.With(func() { delete(a.cache.ties, q.Key()) })
 }

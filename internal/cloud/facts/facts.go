@@ -105,7 +105,7 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 			facts.TrustStores = nil
 		}
 	case model.AskAdopted, model.AskAttributes, model.AskCapacity, model.AskState, model.AskListings, model.AskComparison, model.AskListenerCertificates, model.AskRuleTags, model.AskSecurityGroups:
-		// Their answers stand in the resources.
+		// Their answers are in the resources.
 	default:
 		err = fmt.Errorf("question %q is not known", q.Key())
 	}

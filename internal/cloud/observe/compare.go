@@ -158,7 +158,7 @@ func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// distrust makes the next look read all of a stack again, after AWS has said that something of it
+// distrust makes the next look read all of a stack again, after AWS has reported that something of it
 // does not exist. It reports whether something of it was made a moment ago, which AWS may not show
 // everywhere yet.
 func (r *Reader) distrust(id model.StackID) (young bool) {

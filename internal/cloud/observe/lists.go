@@ -85,7 +85,7 @@ func (r *Reader) RefreshTargetGroups(ctx context.Context, since time.Time) error
 	return r.refresh(ctx, r.targetGroups(), since, r.Essential)
 }
 
-// refresh reads a list that is not fresh, once for all who ask at the same time.
+// refresh reads a list that is not fresh, once for all concurrent callers.
 func (r *Reader) refresh(ctx context.Context, l listing, since time.Time, once func(context.Context, string, func() error) error) error {
 	stale := func() (out bool) {
 		r.Inv.Read(func() { out = !r.Fresh(l.at.Add(r.Inv.Took[l.key]), l.key) || l.at.IsZero() || l.at.Before(since) })

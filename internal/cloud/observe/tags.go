@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// tagReader reads the tags of load balancers and target groups, which say whose they are.
+// tagReader reads the tags of load balancers and target groups, which name their owners.
 type tagReader struct {
 	*sdk.Client
 	inv *inventory.Inventory

@@ -149,7 +149,7 @@ func (a Admission) End(again bool) {
 	a.schedule.answered(a.key, again)
 }
 
-// wait is how long it takes until a call may be sent, if nothing more urgent comes up.
+// wait returns how long it takes until a call may be sent, if nothing more urgent comes up.
 func (s *Schedule) wait(w *waitingCall, b *bucket, now time.Time) time.Duration {
 	wait := b.until(now, s.ahead(w, b, now), 0)
 	if b.undecided(now) {
@@ -161,10 +161,10 @@ func (s *Schedule) wait(w *waitingCall, b *bucket, now time.Time) time.Duration 
 	return wait
 }
 
-// ahead is how many of the calls that wait come before one: those that are within the share of their tenant, by deadline, and
-// then the others, by when they are within it. A call whose deadline was before it was within the share counts from then, so that
-// a tenant with a backlog does not go before all others. What is sent changes nothing about the order of the others, so that each
-// has its turn when its caller was told.
+// ahead returns how many of the calls that wait come before one: those that are within the share of their tenant, by
+// deadline, and then the others, by when they are within it. A call whose deadline was before it was within the share
+// counts from then, so that a tenant with a backlog does not go before all others. What is sent changes nothing about
+// the order of the others, so that each has its turn when its caller was told.
 func (s *Schedule) ahead(w *waitingCall, b *bucket, now time.Time) (n int) {
 	calls := make([]*waitingCall, 1, len(s.waiting)+1)
 	calls[0] = w

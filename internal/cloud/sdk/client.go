@@ -30,7 +30,7 @@ import (
 )
 
 // Client is how AWS is called, with what all readings have in common: the clock, the sharing of
-// readings among those who ask at the same time, and what is known of readings that failed.
+// readings among concurrent callers, and what is known of readings that failed.
 type Client struct {
 	Config Config // with its region
 	base   aws.Config
@@ -248,7 +248,7 @@ func (c *Client) NotBefore(maxAge time.Duration) time.Time {
 }
 
 // Once reads something of the resource with the id unless it was read since the given time and is fresh, shared
-// among those who ask at the same time.
+// among concurrent callers.
 func (c *Client) Once(ctx context.Context, key, id string, since time.Time, at func() time.Time, read func() error) error {
 	if c.Current(at(), since, id) {
 		return nil
@@ -261,7 +261,7 @@ func (c *Client) Once(ctx context.Context, key, id string, since time.Time, at f
 	})
 }
 
-// Asked gives what is known, or has it read first, once for all who ask at the same time. The read
+// Asked gives what is known, or has it read first, once for all concurrent callers. The read
 // is an optional one.
 func Asked[T any](ctx context.Context, c *Client, key string, known func() (T, bool), read func() error) (T, error) {
 	if out, ok := known(); ok {

@@ -88,7 +88,7 @@ func ClassOf(err error) failure.Class {
 	return failure.Unknown
 }
 
-// IsGone reports whether AWS says that a thing does not exist.
+// IsGone reports whether AWS reports that a resource does not exist.
 func IsGone(err error) bool { return err != nil && ClassOf(err) == failure.Gone }
 
 // IsInvalid reports whether AWS has refused a value of the request.

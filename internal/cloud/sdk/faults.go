@@ -65,17 +65,17 @@ func FaultOf(err error) *observed.Fault {
 	return nil
 }
 
-// Share runs a read once for all who ask for it at the same time.
+// Share runs a read once for all concurrent callers.
 func (c *Client) Share(ctx context.Context, key string, read func() error) error {
 	return c.flight.do(ctx, key, read)
 }
 
-// Optional reads something that a run can do without, once for all who ask at the same time.
+// Optional reads something that a run can do without, once for all concurrent callers.
 func (c *Client) Optional(ctx context.Context, key string, read func() error) error {
 	return c.Share(ctx, key, func() error { return c.Gated(ctx, key, read) })
 }
 
-// Essential reads something that a run cannot do without, once for all who ask at the same time. A
+// Essential reads something that a run cannot do without, once for all concurrent callers. A
 // denial is believed for a while, so that the runs of all load balancers, which fail with it, do not
 // repeat it.
 func (c *Client) Essential(ctx context.Context, key string, read func() error) error {
@@ -227,7 +227,7 @@ func actionOf(err error) string {
 	return failure.Permission(operation)
 }
 
-// OtherFault returns the fault that stands in an answer about another service. Its message is empty
+// OtherFault returns the fault that is in an answer about another service. Its message is empty
 // where the call was postponed to keep below AWS's limits. An error is given back where it is the caller's.
 func OtherFault(err error) (*observed.Fault, error) {
 	if Postponed(err) {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// flight lets callers who want the same thing at the same time share one reading of it. The first
+// flight lets concurrent callers that want the same value share one reading of it. The first
 // reads on its own goroutine; no lock is held meanwhile.
 type flight struct {
 	mu    sync.Mutex

@@ -34,7 +34,7 @@ type roleCache struct {
 
 type roleClient struct {
 	elb   *elb.Client
-	err   error // what AWS said instead
+	err   error // the error of AWS instead
 	until time.Time
 }
 

@@ -58,7 +58,7 @@ func (t *Targets) Reset() {
 
 type describedGroup struct {
 	group bindings.TargetGroup
-	err   error // what AWS said instead
+	err   error // the error of AWS instead
 	at    time.Time
 }
 

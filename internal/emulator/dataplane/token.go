@@ -138,7 +138,7 @@ func (t token) check(j JWTValidation, now time.Time) error {
 	}
 	for _, c := range j.Claims {
 		if !c.holds(t.claims[c.Name]) {
-			return fmt.Errorf("claim %s", c.Name)
+			return fmt.Errorf("claim %q does not match", c.Name)
 		}
 	}
 	return nil

@@ -270,7 +270,7 @@ func (s *securityGroups) ruleList(p *store.Partition, g *store.SecurityGroup, ru
 	return out
 }
 
-// portOrAll is -1 if a rule has no ports, which is how AWS describes single rules (a
+// portOrAll returns -1 if a rule has no ports, which is how AWS describes single rules (a
 // permission has no ports then).
 func portOrAll(n *int32) *int32 {
 	if n == nil {

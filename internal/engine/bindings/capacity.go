@@ -25,7 +25,7 @@ func (c overCapacity) refusalFor(arn string, n int, now time.Time) error {
 	return c.err
 }
 
-// noteSent is for a call that registers n targets, and what became of it.
+// noteSent notes a call that registers n targets, and what became of it.
 func noteSent(arn string, n int, err error, full bool) note {
 	return func(e entry, at moment) entry {
 		switch c := &e.overCapacity; {

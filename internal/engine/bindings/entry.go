@@ -92,7 +92,7 @@ func (e entry) lastKnown() *elbv2.TargetGroupBinding {
 	return e.registration.binding
 }
 
-// noteCarriedOut is for a note of a plan about the binding as it is stored.
+// noteCarriedOut applies a note of a plan about the binding as it is stored.
 func noteCarriedOut(n bindingplan.Note, stored *elbv2.TargetGroupBinding) note {
 	return func(e entry, at moment) entry {
 		switch n {
@@ -126,13 +126,13 @@ func noteCarriedOut(n bindingplan.Note, stored *elbv2.TargetGroupBinding) note {
 	}
 }
 
-// noteBegan is for a run that begins, which sees all that has happened before.
+// noteBegan notes a run that begins, which sees all that has happened before.
 func noteBegan(e entry, at moment) entry {
 	e.outdated, e.running, e.run = false, e.running+1, at.number
 	return e
 }
 
-// noteEnded is for a run that ends, with nothing left to do if it is complete.
+// noteEnded notes a run that ends, with nothing left to do if it is complete.
 func noteEnded(complete bool) note {
 	return func(e entry, at moment) entry {
 		e.complete, e.running, e.run = complete, max(e.running-1, 0), at.number
@@ -147,13 +147,13 @@ func noteDueNow(e entry, at moment) entry {
 	return e
 }
 
-// noteTextReported is for a status of which only the text of a fault is written.
+// noteTextReported notes a status of which only the text of a fault is written.
 func noteTextReported(e entry, at moment) entry {
 	e.textReported = at.now
 	return e
 }
 
-// noteLeaving is for targets that wait to be taken out, which are all of them.
+// noteLeaving notes targets that wait to be taken out, which are all of them.
 func noteLeaving(list []*observed.Target) note {
 	return func(e entry, at moment) entry {
 		since := map[string]time.Time{}
@@ -173,13 +173,13 @@ func (e entry) wantsZones(now time.Time) bool {
 	return !e.zonesWanted.IsZero() && now.Sub(e.zonesWanted) < durations.Remembered
 }
 
-// noteZonesWanted is for a call that AWS refused as it lacks zones.
+// noteZonesWanted notes a call that AWS refused as it lacks zones.
 func noteZonesWanted(e entry, at moment) entry {
 	e.zonesWanted = at.now
 	return e
 }
 
-// noteWaits is for a run that may have to wait for the Services of other bindings.
+// noteWaits notes a run that may have to wait for the Services of other bindings.
 func noteWaits(e entry, at moment) entry {
 	if e.waitingSince.IsZero() || at.now.Sub(e.waitingSince) >= durations.DeniedWait {
 		e.waitingSince = at.now

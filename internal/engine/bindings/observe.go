@@ -108,7 +108,7 @@ func (p reader) plan(ctx context.Context, f *bindingplan.Facts, make func(*bindi
 	return bindingplan.Plan{}, fmt.Errorf("the plan of binding %s asks for facts without end", p.key)
 }
 
-// watch has the run repeated when one of more objects changes.
+// watch adds objects whose changes repeat the run.
 func (p reader) watch(refs []cluster.Ref) {
 	if len(refs) == 0 {
 		return

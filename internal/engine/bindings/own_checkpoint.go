@@ -31,7 +31,7 @@ func (r *Reconciler) OwnCheckpoint(old, new cluster.Object) bool {
 	return r.memory.get(Key{Namespace: b.Namespace, Name: b.Name}).written.has(checkpointOf(b))
 }
 
-// noteCheckpointSet is for a checkpoint that a run sets, though it may be so already.
+// noteCheckpointSet notes a checkpoint that a run sets, though it may be so already.
 func noteCheckpointSet(value string) note {
 	return func(e entry, _ moment) entry {
 		e.checkpoint = &value
@@ -39,7 +39,7 @@ func noteCheckpointSet(value string) note {
 	}
 }
 
-// noteCheckpointWritten is for the annotations of a checkpoint that is about to be written.
+// noteCheckpointWritten notes the annotations of a checkpoint that is about to be written.
 func noteCheckpointWritten(value string, at int64) note {
 	return func(e entry, _ moment) entry {
 		e.written = writtenCheckpoints{{value, strconv.FormatInt(at, 10)}, e.written[0]}

@@ -16,7 +16,7 @@ type refusedTarget struct {
 	delay time.Duration
 }
 
-// noteRefused is for endpoints that AWS has refused, where only a change of input helps.
+// noteRefused notes endpoints that AWS has refused, where only a change of input helps.
 func noteRefused(x bindingplan.Refusal) note {
 	return func(e entry, at moment) entry {
 		if x.Because.Class != engine.Invalid && x.Because.Class != engine.Denied {

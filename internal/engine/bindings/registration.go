@@ -37,7 +37,7 @@ func (r registration) forGroupOf(described *elbv2.TargetGroupBinding) registrati
 	return r
 }
 
-// noteFound is for targets of a binding that were found to be registered.
+// noteFound notes targets of a binding that were found to be registered.
 func noteFound(described *elbv2.TargetGroupBinding, list []*observed.Target) note {
 	return func(e entry, _ moment) entry {
 		if len(list) > 0 {
@@ -48,7 +48,7 @@ func noteFound(described *elbv2.TargetGroupBinding, list []*observed.Target) not
 	}
 }
 
-// noteRegistered is for targets that were registered for a binding.
+// noteRegistered notes targets that were registered for a binding.
 func noteRegistered(described *elbv2.TargetGroupBinding, list []targets.Endpoint) note {
 	return func(e entry, at moment) entry {
 		if len(list) > 0 {
@@ -64,7 +64,7 @@ func noteRegistered(described *elbv2.TargetGroupBinding, list []targets.Endpoint
 	}
 }
 
-// noteDeregistered is for targets that are not registered for a binding any more.
+// noteDeregistered notes targets that are not registered for a binding any more.
 func noteDeregistered(described *elbv2.TargetGroupBinding, list []*observed.Target) note {
 	return func(e entry, at moment) entry {
 		e.leavingSince = maps.Clone(e.leavingSince)
@@ -82,13 +82,13 @@ func noteDeregistered(described *elbv2.TargetGroupBinding, list []*observed.Targ
 	}
 }
 
-// noteEmptied is for a target group that the binding has left.
+// noteEmptied notes a target group that the binding has left.
 func noteEmptied(e entry, _ moment) entry {
 	e.registration = registration{}
 	return e
 }
 
-// noteUnknown is for a registration that may have taken effect although it failed.
+// noteUnknown notes a registration that may have taken effect although it failed.
 func noteUnknown(e entry, _ moment) entry {
 	e.registration.unknown = e.registration.binding != nil
 	return e

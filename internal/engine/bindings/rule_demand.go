@@ -76,7 +76,7 @@ func (r rules) enis(ctx context.Context, q ENIQuery) (ENIs, error) {
 }
 
 // rulesOfAll reads what all bindings ask for, or all but one that is leaving, in a view of its own: a change of another
-// binding brings that binding's own run about. A binding under deletion counts until it is released. The API server is not
+// binding triggers the run of that binding. A binding under deletion counts until it is released. The API server is not
 // asked about the Services of others, so that a run does not wait for answers about them. In a draft, what is missing is
 // taken for missing at once.
 func (r rules) rulesOfAll(ctx context.Context, me Key, leaving, draft bool) (map[Key]bindingplan.AskedRules, error) {

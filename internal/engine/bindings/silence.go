@@ -33,7 +33,7 @@ func (p *run) watchSilence(ctx context.Context, f *bindingplan.Facts) (stop func
 	}
 }
 
-// noteSilent is for a call that AWS has not answered since then.
+// noteSilent notes a call that AWS has not answered since then.
 func noteSilent(since time.Time) note {
 	return func(e entry, _ moment) entry {
 		if e.silentSince.IsZero() {
@@ -43,7 +43,7 @@ func noteSilent(since time.Time) note {
 	}
 }
 
-// noteAnswered is for a run whose calls AWS has answered.
+// noteAnswered notes a run whose calls AWS has answered.
 func noteAnswered(e entry, _ moment) entry {
 	e.silentSince = time.Time{}
 	return e

@@ -92,7 +92,7 @@ func (m Meaning) OfRole() Meaning {
 	return m
 }
 
-// Known returns the meaning that the edge has given to an error, which is closer than what the class says.
+// Known returns the meaning that the caller of AWS has given to an error, which is more exact than that of its class.
 func Known(err error) (Meaning, bool) {
 	var known interface{ Reason() finding.Reason }
 	if !errors.As(err, &known) || known.Reason() == "" {

@@ -18,7 +18,7 @@ type Coded interface {
 // mostReason is the bound of what a message quotes of AWS.
 const mostReason = 360
 
-// Because returns what AWS says of an error: its code and its words, without what the SDK adds.
+// Because returns the code and the message of an error of AWS, without what the SDK adds.
 func Because(err error) string {
 	var c Coded
 	if !errors.As(err, &c) {
@@ -31,7 +31,7 @@ func Because(err error) string {
 	return c.ErrorCode() + ": " + words
 }
 
-// Plainly returns an error without what the SDK adds: what was attempted, and what AWS says of it.
+// Plainly returns an error without what the SDK adds: the operation, and the code and message of AWS.
 func Plainly(err error) string {
 	var c Coded
 	text := err.Error()

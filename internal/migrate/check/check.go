@@ -113,7 +113,7 @@ func (c *comparing) attributes(port int32, from, to map[string]string) {
 	c.compareText(port, "attributes", from, to)
 }
 
-// textOf returns a value for people and for comparison. Nothing and an empty value are the same.
+// textOf returns a value as text, for users and for comparison. Nothing and an empty value are the same.
 func textOf(v any) string {
 	r := reflect.ValueOf(v)
 	for r.IsValid() && (r.Kind() == reflect.Pointer || r.Kind() == reflect.Interface) {

@@ -151,7 +151,7 @@ func (m listenerPlanner) keepAll(pending []pair) {
 	}
 }
 
-// untag has the tags of guests go that an accelerator does not name any more, or none of whom has an endpoint group.
+// untag removes the tags of guests that an accelerator does not name any more, if none of them has an endpoint group.
 func (m hostPlanner) untag() []plan.StepID {
 	var remove []string
 	for region := range naming.Guests(m.live.Tags) {

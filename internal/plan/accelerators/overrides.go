@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// holdOverrides has the port overrides of endpoint groups stay as they are live that AWS would refuse because of what others
+// holdOverrides keeps the live port overrides of endpoint groups that AWS would refuse because of what others
 // have of the accelerator: AWS lets no endpoint port be a port of any of its listeners, or be used under two of them.
 func (m groupPlanner) holdOverrides() {
 	for i, p := range m.pairs {

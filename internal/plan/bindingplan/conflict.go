@@ -69,7 +69,7 @@ func hasTargetGroup(b *elbv2.TargetGroupBinding) bool {
 	return b.Spec.TargetGroupARN != "" || b.Status.ObservedGeneration != nil
 }
 
-// finding is reported about a binding that may not fill its target group. Of another namespace it says no more
+// finding returns the finding about a binding that may not fill its target group. Of another namespace it says no more
 // than that.
 func (c Conflict) finding(b *elbv2.TargetGroupBinding) finding.Finding {
 	f := finding.Finding{

@@ -190,7 +190,7 @@ type Forwards struct {
 	Failure *Failure
 }
 
-// isUnused reports whether AWS has said that no load balancer uses the target group.
+// isUnused reports whether AWS has reported that no load balancer uses the target group.
 func (f *Forwards) isUnused() bool { return f != nil && f.Failure == nil && !f.Is }
 
 // Gone are the targets, of those asked about, to which no pod and no node belongs.

@@ -16,7 +16,7 @@ import (
 // latest change of a waiting gate is given, which may be nothing at all.
 const noGate time.Duration = -1
 
-// showing is what the condition of a pod is to say.
+// showing is the desired condition of a pod.
 type showing struct {
 	pod  *corev1.Pod
 	want targets.Condition
@@ -24,7 +24,7 @@ type showing struct {
 	stuck bool
 }
 
-// gates is what the facts say of the pods that wait for the readiness gate.
+// gates are the facts about the pods that wait for the readiness gate.
 type gates struct{ *Facts }
 
 // showHealth plans the conditions of the pods that wait for the gate: how their targets are, or why there are none. It
@@ -60,7 +60,7 @@ func (f gates) setGate(steps *[]Step, s showing, why string) {
 	*steps = append(*steps, Step{g, why})
 }
 
-// podConditions has each pod with the gate once. A pod with several targets is ready when all of them are
+// podConditions returns each pod with the readiness gate once. A pod with several targets is ready when all of them are
 // healthy.
 func (f gates) podConditions(matched []targets.Pair, registered []targets.Endpoint, left []unregistered) []showing {
 	var out []showing

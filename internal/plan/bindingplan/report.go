@@ -275,7 +275,7 @@ func (r *reporter) stop(reason string, fs ...finding.Finding) {
 	r.Findings.Add(fs...)
 	r.Findings = r.Findings.Sorted()
 	if r.Fault {
-		// A second text for the same run would be another write, which brings another run about, for ever.
+		// A second text for the same run would be another write, which triggers another run, for ever.
 		return
 	}
 	r.Fault = true

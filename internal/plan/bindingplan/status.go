@@ -38,7 +38,7 @@ func (r *reporter) status(reason string, observed bool) {
 		return
 	}
 	if s.OnlyText = s.Observed == nil && sameFault(b.Status.Conditions, c); s.OnlyText && r.Now.Sub(r.Memory.TextReported) < durations.DeniedWait {
-		// Each write brings another run about, so that two texts which take turns would go on for ever.
+		// Each write triggers another run, so that two texts which take turns would go on for ever.
 		return
 	}
 	s.Conditions = conditions

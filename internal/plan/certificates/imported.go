@@ -209,7 +209,7 @@ func interimText(live []observed.OwnCertificate) string {
 	}
 }
 
-// attached is 1 if a live listener of the stack has a certificate.
+// attached returns 1 if a live listener of the stack has a certificate.
 func (m *Managed) attached(arn string) int {
 	for _, lb := range m.Have.LoadBalancers {
 		for _, l := range lb.Listeners {
@@ -253,7 +253,7 @@ func (m *Managed) reportImport(w model.ManagedCertificate, reason finding.Reason
 	}
 }
 
-// awaitImport has a certificate waited for, after steps if it comes from one.
+// awaitImport makes the plan wait for a certificate, after steps if it comes from one.
 func (m *Managed) awaitImport(w model.ManagedCertificate, a plan.Address, wait plan.Wait, after ...plan.StepID) {
 	m.Later = append(m.Later, plan.Step{
 		ID: plan.NewStepID("await", a), Address: a, Verb: plan.Update, Wait: wait, After: after,

@@ -52,7 +52,7 @@ func (m *Managed) Resolve() {
 	}
 }
 
-// addOrder has something made that Resolve has decided on.
+// addOrder adds a step that Resolve has decided on.
 func (m *Managed) addOrder(s plan.Step) { m.orders = append(m.orders, s) }
 
 // Order plans what Resolve has decided to request, to import and to record.
@@ -126,7 +126,7 @@ func (m *Managed) resolveOne(w model.ManagedCertificate) {
 	m.pollCertificate(w, a, "ACM to issue it", again)
 }
 
-// pollCertificate has a certificate on its way looked at again.
+// pollCertificate plans to look again at a certificate that is not issued yet.
 func (m *Managed) pollCertificate(w model.ManagedCertificate, a plan.Address, what string, again time.Duration) {
 	m.Later = append(m.Later, plan.Step{
 		ID: plan.NewStepID("issue", a), Address: a, Verb: plan.Update, Wait: plan.Wait{For: what, Again: again},

@@ -69,7 +69,7 @@ func (st *Steps) Add(s plan.Step) plan.StepID {
 	return s.ID
 }
 
-// Ask has a question answered before the plan is carried out.
+// Ask adds a question that is answered before the plan is carried out.
 func (st *Steps) Ask(q model.Question) {
 	if key := q.Key(); !st.asked[key] {
 		st.asked[key] = true
@@ -77,7 +77,7 @@ func (st *Steps) Ask(q model.Question) {
 	}
 }
 
-// PlanAgain has the plan made again after a time at the latest.
+// PlanAgain requeues the stack after a time at the latest.
 func (st *Steps) PlanAgain(d time.Duration) {
 	if st.Plan.Again == 0 || d < st.Plan.Again {
 		st.Plan.Again = d

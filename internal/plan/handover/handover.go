@@ -104,7 +104,7 @@ func canTakeOver(w model.TargetGroup, g observed.TargetGroup, b observed.Binding
 		equal.CanBecome(w, g)
 }
 
-// sameNamespace is 1 where a desired target group and a live one are of objects of the same namespace. A route of
+// sameNamespace returns 1 where a desired target group and a live one are of objects of the same namespace. A route of
 // another namespace may have the same Service, and must not get what rules of the Ingresses forward to: these would
 // count as rules of that route.
 func sameNamespace(w model.TargetGroup, g observed.TargetGroup) int {

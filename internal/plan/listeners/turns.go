@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// orderByShare has listeners, certificates and rules made in the order in which the namespaces come to their shares.
+// orderByShare puts the steps that create listeners, certificates and rules into the order in which the namespaces come
+// to their shares.
 func (s *Set) orderByShare(lb *resolved.LoadBalancer, from int) {
 	s.TakeTurns(s.shares(lb), from, func(step plan.Step) []string {
 		if _, creates := step.Do.(plan.CreateListener); !creates {

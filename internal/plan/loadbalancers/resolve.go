@@ -113,7 +113,7 @@ func (r *resolution) reportUnavailable(f observed.Fault, part string, of finding
 	r.ReportUnavailable(f, what+" keeps its "+part, finding.BlocksNothing, of)
 }
 
-// holdCreation has a load balancer not made that is not there.
+// holdCreation keeps a load balancer that does not exist from being created.
 func (r *resolution) holdCreation() {
 	if r.lb.IsFrontend() {
 		r.Want.Held.Frontend = true

@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// awaitActive has a stack looked at again until AWS has made its load balancer, because the status of a Gateway says
+// awaitActive requeues a stack until AWS has made its load balancer, because the status of a Gateway says
 // whether it has.
 func (r *Resolved) awaitActive() {
 	switch {

@@ -55,7 +55,7 @@ func HoldSchemes(want model.Stack, have observed.Stack) model.Stack {
 	return want
 }
 
-// Switch has the status show a load balancer instead of its previous load balancers, once it serves as they do. made
+// Switch makes the status show a load balancer instead of its previous load balancers, once it serves as they do. made
 // are the steps that bring it about.
 func (p *Planner) Switch(lb *resolved.LoadBalancer, made []plan.Step) {
 	lb.Switched = true

@@ -47,7 +47,7 @@ func (d *goneRule) maybeOfNamespace(o *goneRule) bool {
 	return d.of == nil || o.of == nil || slices.ContainsFunc(d.of, o.sameNamespace)
 }
 
-// takeOverWait is for what the deletion of a rule waits: a desired rule of its requests that waits, or a
+// takeOverWait returns what the deletion of a rule waits for: a desired rule of its requests that waits, or a
 // default action that does. Own reports whether that may be of the same member. What another namespace
 // wants keeps no rule: otherwise it could delay what others delete.
 func (ro *Rollout) takeOverWait(d *goneRule, waiting *overlap.Index) (what plan.Wait, own bool) {
@@ -77,9 +77,9 @@ func (ro *Rollout) takeOverWait(d *goneRule, waiting *overlap.Index) (what plan.
 	return ro.defaultActionWait(d), own
 }
 
-// defaultActionWait is for what a deletion waits whose requests reach a default action whose targets are not healthy
-// yet. Where nothing answers but the rule, the default action is set before its targets are healthy, so that it may be
-// in force already.
+// defaultActionWait returns what the deletion of a rule waits for whose requests reach a default action whose targets
+// are not healthy yet. Where nothing answers but the rule, the default action is set before its targets are healthy, so
+// that it may be in force already.
 func (ro *Rollout) defaultActionWait(d *goneRule) plan.Wait {
 	f, old := equal.ForwardOf(ro.L.Defaults), equal.ForwardOf(d.Actions)
 	if f == nil || old == nil {

@@ -134,7 +134,7 @@ func (rp *Places) assign(rules []seeker, open []*resolved.OpenPlace, best ...fit
 	}
 }
 
-// waits is 1 as long as the rule has no place, and 0 afterwards.
+// waits returns 1 as long as the rule has no place, and 0 afterwards.
 func (p seeker) waits() int {
 	if p.Place == nil {
 		return 1

@@ -137,7 +137,7 @@ func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index 
 	return out
 }
 
-// maskedWait returns for what a rule whose targets are not healthy waits below those that answer its
+// maskedWait returns what a rule whose targets are not healthy waits for below those that answer its
 // requests now, and that will not be before it any more.
 func (ro *Rollout) maskedWait(i int, f *model.Forward) plan.Wait {
 	me := &ro.s.desired[i]

@@ -139,7 +139,7 @@ func (r *Removal) removeALB(g observed.TargetGroup, after []plan.StepID) {
 	r.remove(g, nil, gone, false)
 }
 
-// drainWait is for what the deletion of a target group waits while its targets keep connections.
+// drainWait returns what the deletion of a target group waits for while its targets keep connections.
 func (r *Removal) drainWait(g observed.TargetGroup) plan.Wait {
 	health, asked := r.Have.Facts.Health[g.ARN]
 	if f := r.Unavailable(model.AskHealth{ARN: g.ARN}); f != nil {

@@ -100,7 +100,7 @@ func (t *translation) fault(field string, reason finding.Reason, severity findin
 	t.found.Add(finding.Finding{Object: t.ref, Field: field, Reason: reason, Severity: severity, Message: message, Fix: fix})
 }
 
-// ask has a question answered before the stack is translated again.
+// ask adds a question that is answered before the stack is translated again.
 func (t *translation) ask(q model.Question) {
 	if t.asked == nil {
 		t.asked = map[string]bool{}

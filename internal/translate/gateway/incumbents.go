@@ -140,7 +140,7 @@ func (t incumbentBuilder) holdRepeated() {
 	}
 }
 
-// hostnamesOrAny are hostnames, of which there are none for any.
+// hostnamesOrAny returns hostnames, none for any hostname.
 func hostnamesOrAny(hosts []string) []string {
 	if len(hosts) == 0 {
 		return []string{""}

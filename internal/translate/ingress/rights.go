@@ -165,7 +165,8 @@ func (m *member) hasAction(r *observed.Rule) bool {
 	})
 }
 
-// blamedIngress is to whom it is reported that a rule goes: the Ingress that has it, or the first that is not admitted.
+// blamedIngress returns the object on which the deletion of a rule is reported: the Ingress that has it, or the first
+// that is not admitted.
 func blamedIngress(refused []*member, r *observed.Rule) finding.Ref {
 	if i := slices.IndexFunc(refused, func(m *member) bool { return m.hasAction(r) }); i >= 0 {
 		return refused[i].Ref

@@ -17,7 +17,7 @@ type Incumbent[T any] struct {
 	Is func(T) bool
 	// Value is the live one.
 	Value T
-	// None reports that AWS says that nothing is live, so that no member can have asked for it before.
+	// None reports that AWS reports that nothing is live, so that no member can have asked for it before.
 	None bool
 	// Unavailable reports that AWS does not say now what is live. Then nothing is changed, and no finding says
 	// that something else is live.
