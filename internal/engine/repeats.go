@@ -201,7 +201,7 @@ func reportNotKept(d Draft, stack model.Stack, s plan.Step, c change) (out findi
 			texts = append(texts, fmt.Sprintf("%d more", len(changes)-i))
 			break
 		}
-		texts = append(texts, c.AskedAndShown())
+		texts = append(texts, c.DifferenceText())
 	}
 	switch {
 	case len(texts) > 0:

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// AskedAndShown returns a change that AWS does not show, in readable form.
-func (c Change) AskedAndShown() string {
+// DifferenceText returns, in readable form, a change that AWS does not show and what it shows instead.
+func (c Change) DifferenceText() string {
 	value := func(v string) string {
 		if v == "" {
 			return "nothing"

@@ -20,7 +20,7 @@ func (w writer) createGroup(ctx context.Context, do plan.CreateEndpointGroup) (p
 	if listener == "" {
 		return plan.Result{}, notCreatedError(do.Listener)
 	}
-	if err := w.ownsRegion(listener, do.Region); err != nil {
+	if err := w.checkRegionOwner(listener, do.Region); err != nil {
 		return plan.Result{}, err
 	}
 	in := &ga.CreateEndpointGroupInput{
@@ -79,7 +79,7 @@ func (w writer) changeGroup(ctx context.Context, do plan.ChangeEndpointGroup) er
 }
 
 func (w writer) deleteEndpointGroup(ctx context.Context, do plan.DeleteEndpointGroup) error {
-	if err := w.ownsGroup(do.ARN); err != nil {
+	if err := w.checkGroupOwner(do.ARN); err != nil {
 		return unlessGone(err)
 	}
 	_, err := w.API.Accelerators.DeleteEndpointGroup(ctx, &ga.DeleteEndpointGroupInput{EndpointGroupArn: aws.String(do.ARN)})

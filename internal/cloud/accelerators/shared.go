@@ -78,11 +78,11 @@ func (w writer) lookupGroup(a plan.Address) (string, error) {
 	if arn == "" {
 		return "", notCreatedError(a)
 	}
-	return arn, w.ownsGroup(arn)
+	return arn, w.checkGroupOwner(arn)
 }
 
-// ownsGroup returns an error unless an endpoint group is the stack's.
-func (w writer) ownsGroup(arn string) error {
+// checkGroupOwner returns an error unless an endpoint group is the stack's.
+func (w writer) checkGroupOwner(arn string) error {
 	region := ""
 	w.With(func() {
 		if e := w.all[acceleratorOf(arn)]; e != nil {
@@ -98,12 +98,13 @@ func (w writer) ownsGroup(arn string) error {
 	if region == "" {
 		return sdk.Failed(failure.Gone, arn, "the endpoint group is not there any more")
 	}
-	return w.ownsRegion(arn, region)
+	return w.checkRegionOwner(arn, region)
 }
 
-// ownsRegion returns an error unless the stack has the endpoint groups of a region under an accelerator, which an ARN is a part
-// of: as its owner, those of all regions that no guest is named for, and as the guest of its region, those of that.
-func (w writer) ownsRegion(arn, region string) (err error) {
+// checkRegionOwner returns an error unless the stack has the endpoint groups of a region under an accelerator, which an
+// ARN is a part of: as its owner, those of all regions that no guest is named for, and as the guest of its region,
+// those of that.
+func (w writer) checkRegionOwner(arn, region string) (err error) {
 	w.With(func() {
 		e := w.all[acceleratorOf(arn)]
 		switch {

@@ -55,7 +55,7 @@ func (r *Reader) List(ctx context.Context, since time.Time, faults Faults) error
 	if len(r.Tags.Untagged()) == 0 {
 		return nil
 	}
-	// By its tags it is known who owns a resource: essential.
+	// The tags name the owner of each resource, so the run cannot do without them.
 	return r.Essential(ctx, "tags", func() error {
 		err := r.Tags.readTags(ctx, r.Tags.Untagged())
 		if err == nil {

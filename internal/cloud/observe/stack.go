@@ -66,7 +66,7 @@ func (r *Reader) Distrust(id model.StackID, questions []model.Question) (young b
 	return young
 }
 
-// Faults are why questions have no answer, by their keys.
+// Faults are the faults because of which questions have no answer, by key of the question.
 type Faults map[string]observed.Fault
 
 // Note takes down a fault in place of an answer; it returns what else went wrong.

@@ -47,7 +47,7 @@ func parse(certificates, key, authorities []byte) (*model.CertificateContent, *F
 		return nil, f
 	}
 	for i, c := range all {
-		if f := boundedKey(fmt.Sprintf("certificate %d of tls.crt", i+1), c); f != nil {
+		if f := checkKeySize(fmt.Sprintf("certificate %d of tls.crt", i+1), c); f != nil {
 			return nil, f
 		}
 	}
@@ -141,10 +141,10 @@ func readCertificates(where string, text []byte) ([]*x509.Certificate, *Fault) {
 	return out, nil
 }
 
-// boundedKey refuses a key that ACM takes in no size, or of more bits than ACM takes: what a signature costs to verify
+// checkKeySize refuses a key that ACM takes in no size, or of more bits than ACM takes: what a signature costs to verify
 // grows with the key of the issuer, which whoever writes a Secret chooses. So it is asked before any signature is
 // verified. Issuers may have smaller keys than load balancers take of the certificate itself.
-func boundedKey(which string, c *x509.Certificate) *Fault {
+func checkKeySize(which string, c *x509.Certificate) *Fault {
 	k, isRSA := c.PublicKey.(*rsa.PublicKey)
 	if isRSA && k.N.BitLen() <= maxRSA && k.E <= maxExponent || !isRSA && algorithmOf(c.PublicKey) != "" {
 		return nil
@@ -336,7 +336,7 @@ func issuerOf(leaf *x509.Certificate, authorities []byte) ([]*x509.Certificate, 
 		// A bundle may hold others than the issuer.
 		all = slices.DeleteFunc(all, func(c *x509.Certificate) bool { return !bytes.Equal(leaf.RawIssuer, c.RawSubject) })
 		for _, c := range all {
-			if f := boundedKey("the issuer in ca.crt", c); f != nil {
+			if f := checkKeySize("the issuer in ca.crt", c); f != nil {
 				return nil, f
 			}
 		}

@@ -66,8 +66,8 @@ func (p *Planner) reportFixed(field string, origins map[string]finding.Origin, w
 	})
 }
 
-// deletions returns the steps that delete load balancers.
-func (p *Planner) deletions() []plan.StepID {
+// deletionSteps returns the steps that delete load balancers.
+func (p *Planner) deletionSteps() []plan.StepID {
 	var out []plan.StepID
 	for _, s := range p.Plan.Steps {
 		if _, ok := s.Do.(plan.DeleteLoadBalancer); ok {

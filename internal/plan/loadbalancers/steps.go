@@ -73,7 +73,7 @@ func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.
 			Type: want.Type, Name: lb.FreeName(p.Have), Scheme: want.Scheme, AddressType: want.AddressType, Subnets: lb.Mappings(),
 			SecurityGroups: lb.Groups, SourceNAT: want.SourceNAT, CoIPPool: want.CoIPPool, IPAMPool: want.IPAMPool, Tags: tags,
 		},
-		Why: why, After: append(slices.Clone(after), p.deletions()...), Impact: impact, Blames: p.Members(), NameOf: want.Origins["name"], Replaced: replaced,
+		Why: why, After: append(slices.Clone(after), p.deletionSteps()...), Impact: impact, Blames: p.Members(), NameOf: want.Origins["name"], Replaced: replaced,
 	})
 	if len(lb.Groups) > 0 && want.PrivateLinkRules == equal.Off {
 		// It is on in a load balancer that was made with security groups.

@@ -200,12 +200,12 @@ func (t sharing) buildShared(arn string) {
 		}
 	}
 	listenerBuilder(t).listeners()
-	t.ownRegion()
+	t.omitOtherRegions()
 	rights(t).revoke()
 }
 
-// ownRegion leaves out the endpoint groups of other regions, which other clusters have.
-func (t sharing) ownRegion() {
+// omitOtherRegions leaves out the endpoint groups of other regions, which other clusters have.
+func (t sharing) omitOtherRegions() {
 	if t.live == nil {
 		return
 	}
