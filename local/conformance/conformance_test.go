@@ -80,8 +80,6 @@ func TestConformance(t *testing.T) {
 	opts.RoundTripper = &roundtripper.DefaultRoundTripper{
 		Debug: opts.Debug, TimeoutConfig: opts.TimeoutConfig, CustomDialContext: w.Dialer(""),
 	}
-	// The first datagram to a load balancer comes before its targets, and its answer is waited for so long. It is sent again.
-	opts.TimeoutConfig.RequestTimeout = 3 * time.Second
 	// Namespaces with pods take Kubernetes 40 seconds each to delete. The world ends with all that is in it.
 	opts.CleanupBaseResources = false
 	gatewayconformance.RunConformanceWithOptions(t, opts)
