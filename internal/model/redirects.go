@@ -40,11 +40,12 @@ func (d *redirects) isShadowed(r Rule) bool {
 		return false
 	}
 	hosts, paths := keysOf(hostValues(r)), keysOf(pathValues(r))
-	return d.any(r, []string{""}, []string{""}) || d.any(r, hosts, []string{""}) || d.any(r, []string{""}, paths) || d.any(r, hosts, paths)
+	return d.oneShadows(r, []string{""}, []string{""}) || d.oneShadows(r, hosts, []string{""}) || d.oneShadows(r, []string{""}, paths) || d.oneShadows(r, hosts, paths)
 }
 
-// any reports whether a redirect that names one of the hosts and paths, and so all of them, shadows a rule.
-func (d *redirects) any(r Rule, hosts, paths []string) bool {
+// oneShadows reports whether a redirect that names all of the hosts and paths shadows a rule. It looks at those that name
+// the rarest pair.
+func (d *redirects) oneShadows(r Rule, hosts, paths []string) bool {
 	var rarest []Rule
 	for i, h := range hosts {
 		for j, p := range paths {

@@ -84,7 +84,7 @@ func (c *commands) arguments(name string, q url.Values) ([]string, error) {
 	switch name {
 	case "status":
 		if fromFiles {
-			return nil, badQuery{errors.New("the console shows files, and who has a load balancer is known of a cluster alone; start it without --filename")}
+			return nil, badQuery{errors.New("the console shows files, and only a cluster shows which controller has a load balancer; start it without --filename")}
 		}
 		return append([]string{"migrate", name}, c.scope...), nil
 	case "doctor", "orphans":

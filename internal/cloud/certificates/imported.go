@@ -131,7 +131,8 @@ func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCerti
 	return plan.Result{ID: w.ARN}, nil
 }
 
-// Imports counts the certificates that are imported, those of all and those of who has a stack.
+// Imports returns how many certificates are imported: in all, by each namespace for stacks of the same owner as the given
+// stack, and by each other owner.
 func (c *Certificates) Imports(id model.StackID) observed.Imports {
 	out, others := observed.Imports{Of: map[string]int{}}, map[string]int{}
 	c.With(func() {

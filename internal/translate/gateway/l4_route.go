@@ -31,7 +31,7 @@ func (t networkBuilder) chooseRoute(p *port) {
 		p.route = p.routes[at].Route
 	}
 	for _, r := range p.routes {
-		// One with the same backends loses nothing.
+		// A route with the same backends as the one that is served loses no traffic.
 		if r.Route != p.route && (p.route < 0 || !sameBackends(t.attached.Routes[p.route].Object, t.attached.Routes[r.Route].Object)) {
 			t.outvoted[r.Route] = append(t.outvoted[r.Route], p)
 		}

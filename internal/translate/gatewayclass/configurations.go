@@ -43,7 +43,7 @@ func isOwnClass(class *gwv1.GatewayClass) bool {
 
 func loadBalancer(v *cluster.View, o *gwconfig.LoadBalancerConfiguration) []cluster.Patch {
 	by := usersOf(v, o.Namespace, o.Name)
-	return append(finalizer(o, LoadBalancerFinalizer, by.any()), observedGenerationPatches(o, o.Status, by)...)
+	return append(finalizerPatches(o, LoadBalancerFinalizer, by.any()), observedGenerationPatches(o, o.Status, by)...)
 }
 
 // observedGenerationPatches notes the generation that is in use, once it is used.
@@ -69,7 +69,7 @@ func targetGroup(v *cluster.View, o *gwconfig.TargetGroupConfiguration) []cluste
 	} else {
 		by.gateway = isUsedAsBackend(v, kindOf(ref.Kind), o.Namespace, ref.Name)
 	}
-	return append(finalizer(o, TargetGroupFinalizer, by.any()), observedGenerationPatches(o, o.Status, by)...)
+	return append(finalizerPatches(o, TargetGroupFinalizer, by.any()), observedGenerationPatches(o, o.Status, by)...)
 }
 
 // usersOfDefault returns the users of the LoadBalancerConfigurations that have a TargetGroupConfiguration as their
@@ -146,7 +146,7 @@ func listenerRule(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Op
 		used = used || len(cluster.List[cluster.Object](v, cluster.Query{
 			Kind: kind, Namespace: o.Namespace, Index: cluster.RouteByConfiguration, Value: o.Name})) > 0
 	}
-	out := finalizer(o, ListenerRuleFinalizer, used)
+	out := finalizerPatches(o, ListenerRuleFinalizer, used)
 	if o.DeletionTimestamp != nil {
 		return out
 	}

@@ -91,9 +91,9 @@ func class(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.Time) []
 	ref := cluster.RefOf(o)
 	if o.DeletionTimestamp != nil {
 		gateways := cluster.List[*gwv1.Gateway](v, cluster.Query{Kind: cluster.KindGateway, Index: cluster.GatewayByClass, Value: o.Name})
-		return finalizer(o, ClassFinalizer, len(gateways) > 0)
+		return finalizerPatches(o, ClassFinalizer, len(gateways) > 0)
 	}
-	out := finalizer(o, ClassFinalizer, true)
+	out := finalizerPatches(o, ClassFinalizer, true)
 	level, problem := gatewayconfig.OfClass(v, o)
 	want := []metav1.Condition{accepted(problem), supportedVersion(opt.Versions)}
 	features := supportedFeatures(alb, nlb, opt.ListenerSets && v.Installed(cluster.KindListenerSet))
@@ -161,9 +161,9 @@ func classStatus(obj cluster.Object, want []metav1.Condition, features []gwv1.Su
 	return fields
 }
 
-// finalizer keeps a finalizer on an object that is used, and takes it off one that is being deleted and is not. One
-// that is not used any more keeps it until then, and none is added to one that is being deleted.
-func finalizer(obj cluster.Object, name string, used bool) []cluster.Patch {
+// finalizerPatches returns the patch that adds a finalizer to an object that is used, or that removes it from an object
+// that is being deleted and not used. An object that is no longer used keeps it until it is deleted.
+func finalizerPatches(obj cluster.Object, name string, used bool) []cluster.Patch {
 	deleting := obj.GetDeletionTimestamp() != nil
 	switch has := slices.Contains(obj.GetFinalizers(), name); {
 	case has && deleting && !used:

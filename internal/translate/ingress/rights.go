@@ -106,7 +106,7 @@ func targetGroupsOf(actions []model.Action) (out []string) {
 	return out
 }
 
-// untagged holds whose the live rules may be that forward to no target group of the stack: redirects, fixed responses and
+// untagged finds the possible owners of live rules that forward to no target group of the stack: redirects, fixed responses and
 // target groups of others. No tag shows it, and an Ingress that is not admitted can be edited so that it does not name
 // them any more. So such a rule has a right if an admitted Ingress has an action for its host and path, however its
 // annotations read.
@@ -115,12 +115,13 @@ type untagged struct {
 	admitted []*member
 }
 
+// mayBeOfAdmitted reports whether a live rule may be that of an admitted Ingress.
 func (t *untagged) mayBeOfAdmitted(r *observed.Rule) bool {
 	return t.isTagged(r.Actions) || plan.Refuses(r.Actions) || slices.ContainsFunc(t.admitted, func(m *member) bool { return m.hasAction(r) })
 }
 
-// mayBeDefaultOfAdmitted is the same for default actions. What only refuses requests, and what ssl-redirect makes, may be
-// of anybody.
+// mayBeDefaultOfAdmitted reports whether the live default actions of a listener may be those of an admitted Ingress. An
+// action that refuses all requests, or that redirects them to HTTPS as ssl-redirect does, is the same for every Ingress.
 func (t *untagged) mayBeDefaultOfAdmitted(actions []model.Action) bool {
 	if len(actions) == 0 || t.isTagged(actions) {
 		return true

@@ -172,5 +172,5 @@ func OriginsOfKeys(members []*Member, get func(*Member) settings.Opt[map[string]
 	return out
 }
 
-// NoClassKeys is for maps of which classes say nothing.
+// NoClassKeys returns no keys, for maps that an IngressClass cannot set.
 func NoClassKeys(settings.Class) map[string]string { return nil }
