@@ -15,7 +15,7 @@ export GOFLAGS := $(filter-out -trimpath,$(shell GOTOOLCHAIN=$(GOTOOLCHAIN) go e
 export GOGC ?= 400
 # Packages in which goroutines meet; the race detector runs there. Tests of bindings and of budgets with one goroutine
 # and much work under the detector are left out.
-RACE := ./internal/cluster/... ./internal/controller/... ./internal/engine/... ./internal/emulator/dataplane/... ./internal/emulator/resolver/... ./internal/kube/...
+RACE := ./internal/cloud/observe ./internal/cluster/... ./internal/controller/... ./internal/engine/... ./internal/emulator/dataplane/... ./internal/emulator/resolver/... ./internal/kube/...
 ONE_GOROUTINE := ^(TestWhatIsRememberedChangesNothing|TestRememberedRulesEqualComputation|TestRunsConvergeAndThenRest|TestRunsSurviveFailedCalls|TestNoRuleIsTakenAwayThatATargetNeeds|TestARefusedTargetIsSentAgainWithBackOff|TestNoNumberOfTenantsSpendsTheShareOfAnother|TestNoTenantSpendsTheImportsOfTheAccount|TestCertificatesThatAreAboutToEndSpendNoMoreThanAShare|TestImportsThatComeBackGoToWhoHasFew)$$
 
 ## help: list the targets
