@@ -168,13 +168,7 @@ func TestARequestForCredentialsHasADeadline(t *testing.T) {
 func TestAReadingOfManyBatchesRecoversAtTheFirstTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarnessOn(t, nil)
-		want := desired(web, func(s *model.Stack) {
-			for port := range 40 {
-				l := s.LoadBalancer.Listeners[0]
-				l.Port = int32(8080 + port)
-				s.LoadBalancer.Listeners = append(s.LoadBalancer.Listeners, l)
-			}
-		})
+		want := desired(web, withListeners(41))
 		if err := r.converge(want); err != nil {
 			t.Fatal(err)
 		}

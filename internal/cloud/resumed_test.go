@@ -25,13 +25,7 @@ func TestAReadingThatIsCutShortIsResumed(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t, func(c *cloud.Config) { c.Clock = nil })
-			want := desired(web, func(s *model.Stack) {
-				for port := range listeners - 1 {
-					l := s.LoadBalancer.Listeners[0]
-					l.Port = int32(8080 + port)
-					s.LoadBalancer.Listeners = append(s.LoadBalancer.Listeners, l)
-				}
-			})
+			want := desired(web, withListeners(listeners))
 			if err := r.converge(want); err != nil {
 				t.Fatal(err)
 			}
@@ -118,5 +112,16 @@ func TestAListThatIsCutShortIsResumedAtItsPage(t *testing.T) {
 				t.Errorf("%d calls, the last one failed: %v", calls, failed)
 			}
 		})
+	}
+}
+
+// withListeners gives a load balancer with one listener as many as that, at other ports.
+func withListeners(n int) func(*model.Stack) {
+	return func(s *model.Stack) {
+		for port := range n - 1 {
+			l := s.LoadBalancer.Listeners[0]
+			l.Port = int32(8080 + port)
+			s.LoadBalancer.Listeners = append(s.LoadBalancer.Listeners, l)
+		}
 	}
 }
