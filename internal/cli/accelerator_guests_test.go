@@ -14,7 +14,7 @@ import (
 // What the commands show of an accelerator that two clusters share, in each of them: the endpoint groups of the other are
 // shown, and no step is about them. Each line of commands.txt is a cluster and a command.
 func TestCommandsShowSharedAccelerators(t *testing.T) {
-	goldentest.Run(t, "testdata/shared_accelerators/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/shared_accelerators/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		objects, vpcs := map[string]string{}, map[string]string{}
 		w := livedWith(t, harness.Options{Accelerators: true}, func(t *testing.T, owner *harness.Harness) {
 			guest := harness.New(t, harness.Options{Accelerators: true, Beside: owner, Drift: true})

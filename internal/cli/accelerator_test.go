@@ -21,7 +21,7 @@ var ageText = regexp.MustCompile(`(?m) +\S+$`)
 // What the commands show of accelerators that the controller has made, and whose objects have changed since (edit.yaml) or are deleted (delete.txt).
 // Each line of commands.txt is a command.
 func TestCommandsShowAccelerators(t *testing.T) {
-	goldentest.Run(t, "testdata/accelerators/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/accelerators/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		w := livedWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
 			r.Apply(c.Text("cluster.yaml"))
 			if failed := r.Settle(30 * time.Minute); len(failed) > 0 {

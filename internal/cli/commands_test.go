@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,11 +12,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
+// testdata has the golden files.
+//
+//go:embed testdata
+var testdata embed.FS
+
 // TestCommands runs the command lines of commands.txt one after the other, with the objects of cluster.yaml. With
 // a file live.txt the controller has made the load balancers before; drift.txt and edit.yaml then say what has
 // changed since.
 func TestCommands(t *testing.T) {
-	goldentest.Run(t, "testdata/commands/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/commands/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, flags := aws(t)
 		file := filepath.Join(t.TempDir(), "cluster.yaml")
 		if err := os.WriteFile(file, []byte(c.Text("cluster.yaml")), 0o600); err != nil {

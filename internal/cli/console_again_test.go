@@ -15,7 +15,7 @@ import (
 // A change in AWS is shown at once when a page asks for it, and not only when what is known is a minute old.
 // Nothing is written.
 func TestTheConsoleReadsAWSAgain(t *testing.T) {
-	goldentest.Run(t, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := made(t, c)
 		p := consoleOf(t, append(flagsOf(t, em, vpc), "-f", objects, "--aws-calls-per-minute=100000")...)
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/api/looks", nil)
@@ -74,7 +74,7 @@ func TestTheConsoleReadsAWSAgain(t *testing.T) {
 
 // What the replacement of a load balancer makes and deletes names it, and what another edit changes does not.
 func TestTreeNamesTheLoadBalancerThatIsReplaced(t *testing.T) {
-	goldentest.Run(t, "testdata/live/edit.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/live/edit.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := made(t, c)
 		code, out, stderr := run(t, append([]string{"tree", "-o", "json", "-f", objects}, flagsOf(t, em, vpc)...)...)
 		var doc tree.Document

@@ -111,7 +111,7 @@ func TestMigrateConsoleOpensItsPage(t *testing.T) {
 
 // The page gets the documents of the commands and no others: what it shows is what they print.
 func TestTheConsoleShowsWhatCommandsPrint(t *testing.T) {
-	goldentest.Run(t, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := made(t, c)
 		flags := append(flagsOf(t, em, vpc), "-f", objects)
 		p := consoleOf(t, flags...)

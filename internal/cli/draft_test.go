@@ -67,7 +67,7 @@ func other(em *emulator.Emulator) {
 }
 
 func TestPlanAndTreeShowWhatWouldBeMadeAndMakeNothing(t *testing.T) {
-	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, flags := aws(t)
 		file := filepath.Join(t.TempDir(), "cluster.yaml")
 		if err := os.WriteFile(file, []byte(c.Text("cluster.yaml")), 0o600); err != nil {

@@ -21,7 +21,7 @@ import (
 // TestTargetsThatLeaveArePlannedForAClusterOnly registers a target that no pod has any more. Where only files were read,
 // its pod may be in the cluster.
 func TestTargetsThatLeaveArePlannedForAClusterOnly(t *testing.T) {
-	goldentest.Run(t, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := made(t, c)
 		client := elb.NewFromConfig(harness.AWSConfig(em))
 		groups, err := client.DescribeTargetGroups(t.Context(), &elb.DescribeTargetGroupsInput{})

@@ -26,7 +26,7 @@ func uncounted(text string) string {
 // orphaned is what orphans says of a load balancer whose Ingress is gone.
 func orphaned(t *testing.T) (out string) {
 	t.Helper()
-	goldentest.Run(t, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, _ := made(t, c)
 		_, config := serveCluster(t, classYAML)
 		var code int

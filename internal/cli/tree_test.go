@@ -28,7 +28,7 @@ import (
 // What the commands show of a load balancer that the controller has made, and that has changed since:
 // by hand in AWS (drift.txt) or in its objects (edit.yaml).
 func TestCommandsShowWhatIsInAWS(t *testing.T) {
-	goldentest.Run(t, "testdata/live/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/live/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := made(t, c)
 		flags := append(flagsOf(t, em, vpc), "-f", objects)
 		var out []goldentest.File

@@ -15,7 +15,7 @@ import (
 
 // A watch shows the tree again when it has changed and is quiet otherwise; it ends in order, and costs AWS little.
 func TestAWatchShowsWhatChanges(t *testing.T) {
-	goldentest.Run(t, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := made(t, c)
 		flags := flagsOf(t, em, vpc)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -81,7 +81,7 @@ Ingress shop/web
 
 // A scheme that stays as it is live does not come from the default, which is another one.
 func TestExplainSaysWhereAKeptSchemeComesFrom(t *testing.T) {
-	goldentest.Run(t, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		em, vpc, objects := made(t, c)
 		flags := flagsOf(t, em, vpc)
 		for scheme, want := range map[string]string{"internal": "built-in default", "internet-facing": "the load balancer in AWS, as no object names one"} {

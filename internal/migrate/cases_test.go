@@ -2,12 +2,12 @@ package migrate_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"strings"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
+	recorded "github.com/fulcrum-lb/fulcrum/internal/test/cases/testdata"
 	"github.com/fulcrum-lb/fulcrum/internal/test/enginetest"
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
@@ -16,13 +16,13 @@ import (
 // TestCases translates all recorded cases of Ingresses. What is not kept is in testdata/cases.txt.
 func TestCases(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../test/cases/testdata/ingress-*.yaml")
+	files, err := fs.Glob(recorded.Files, "ingress-*.yaml")
 	if err != nil || len(files) < 40 {
 		t.Fatalf("%d cases, %v", len(files), err)
 	}
 	var out strings.Builder
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		text, err := recorded.Files.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func TestCases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&out, "%s\n", strings.TrimSuffix(filepath.Base(file), ".yaml"))
+		fmt.Fprintf(&out, "%s\n", strings.TrimSuffix(file, ".yaml"))
 		for _, ref := range r.Others {
 			fmt.Fprintf(&out, "  not ours: %s\n", ref)
 		}
@@ -48,5 +48,5 @@ func TestCases(t *testing.T) {
 			out.WriteString("  differs: " + line)
 		}
 	}
-	goldentest.Page(t, "testdata/cases.txt", out.String())
+	goldentest.Embedded(t, testdata, "testdata/cases.txt", out.String())
 }

@@ -1,6 +1,7 @@
 package migrate_test
 
 import (
+	"embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
+// testdata has the golden files.
+//
+//go:embed testdata
+var testdata embed.FS
+
 // options are those of a controller with the usual flags.
 func options(shared assemble.Options, class string) migrate.Options {
 	shared.Cluster = "test"
@@ -29,7 +35,7 @@ func options(shared assemble.Options, class string) migrate.Options {
 
 func TestTranslate(t *testing.T) {
 	t.Parallel()
-	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		store := enginetest.Load(t, c.Text("cluster.yaml"))
 		opt := options(enginetest.Options(t, c, assemble.Options{}), "alb")
 		r, err := migrate.Translate(store, opt)

@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"context"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -18,6 +19,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
+
+// testdata has the golden files.
+//
+//go:embed testdata
+var testdata embed.FS
 
 // caseOptions are the settings of a case, in its options.yaml.
 type caseOptions struct {
@@ -47,7 +53,7 @@ func TestAnswers(t *testing.T) {
 		names[i], names[i+1] = names[i+1], names[i]
 	}
 	unnamed := strings.NewReplacer(names...)
-	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		var opt caseOptions
 		if err := yaml.UnmarshalStrict([]byte(c.Text("options.yaml")), &opt); err != nil {
 			t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	ingresses "github.com/fulcrum-lb/fulcrum/internal/translate/ingress/testdata"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
@@ -20,17 +20,17 @@ import (
 // Whatever is admitted has, once it is stored, no finding that denies and, read without the
 // translation, no path that denies; what is denied has one. The corpus is that of the translation, with changes made by chance.
 func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
-	paths, err := filepath.Glob("../translate/ingress/testdata/*.txtar")
-	if err != nil || len(paths) == 0 {
+	corpus, err := ingresses.Files.ReadDir(".")
+	if err != nil || len(corpus) == 0 {
 		t.Fatal("no corpus", err)
 	}
 	admitted, denied := 0, 0
-	for _, path := range paths {
-		a, err := txtar.ParseFile(path)
+	for _, file := range corpus {
+		text, err := ingresses.Files.ReadFile(file.Name())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range a.Files {
+		for _, f := range txtar.Parse(text).Files {
 			if f.Name != "cluster.yaml" {
 				continue
 			}
@@ -42,9 +42,9 @@ func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
 						continue
 					}
 					if seed > 0 {
-						disturb(rand.New(rand.NewPCG(seed, uint64(len(path)))), ing)
+						disturb(rand.New(rand.NewPCG(seed, uint64(len(file.Name())))), ing)
 					}
-					if review(t, filepath.Base(path), mem, o, ing) {
+					if review(t, file.Name(), mem, o, ing) {
 						admitted++
 					} else {
 						denied++

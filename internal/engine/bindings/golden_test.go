@@ -1,6 +1,7 @@
 package bindings_test
 
 import (
+	"embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
+
+// testdata has the golden files.
+//
+//go:embed testdata
+var testdata embed.FS
 
 // awsDoc is what a case says of AWS.
 type awsDoc struct {
@@ -82,7 +88,7 @@ func goldenHarness(t *testing.T, c goldentest.Case) *harness {
 // TestPlans shows for each case the plan of each binding in the order of their names, what a run that carries it out
 // calls and writes, and that nothing is called while the plan is made.
 func TestPlans(t *testing.T) {
-	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		w := goldenHarness(t, c)
 		var names []string
 		for _, o := range w.store.All(cluster.KindBinding) {

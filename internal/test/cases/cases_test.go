@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fulcrum-lb/fulcrum/internal/test/cases/testdata"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
@@ -117,8 +119,8 @@ func (s *summary) compare(t *testing.T, name string, got Record, failed map[stri
 		}
 	}
 	Normalise(want)
-	if file := "testdata/" + name + ".fulcrum.json"; *update && exists(file) {
-		if err := os.WriteFile(file, []byte(text(Exact(t, got))+"\n"), 0o644); err != nil {
+	if file := name + ".fulcrum.json"; *update && exists(file) {
+		if err := os.WriteFile(filepath.Join("testdata", file), []byte(text(Exact(t, got))+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -192,6 +194,6 @@ func text(v any) string {
 }
 
 func exists(file string) bool {
-	_, err := fs.Stat(testdata, file)
+	_, err := fs.Stat(testdata.Files, file)
 	return err == nil
 }

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/fulcrum-lb/fulcrum/internal/test/cases/testdata"
 )
 
 // difference is one that is meant: what the recorded expectation becomes, and why. The change is as
@@ -169,7 +171,7 @@ var later = map[string]difference{}
 // replace puts the expectation that is written in testdata/<name>.fulcrum.json into the place of
 // the recorded one.
 func replace(r Record, name string) {
-	raw, err := testdata.ReadFile("testdata/" + name + ".fulcrum.json")
+	raw, err := testdata.Files.ReadFile(name + ".fulcrum.json")
 	var own Record
 	if err == nil {
 		err = json.Unmarshal(raw, &own)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,13 +16,14 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
+	"github.com/fulcrum-lb/fulcrum/internal/test/cases/testdata"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
-// documents is where the documents of cases are kept, for those that have a file there: together
+// documents is the folder in testdata where the documents of cases are kept, for those that have a file there: together
 // they have everything that the cases can say.
-const documents = "testdata/documents/"
+const documents = "documents/"
 
 // TestDocuments describes each case before anything of it exists. The first member shows the same
 // when everything stands.
@@ -75,12 +77,12 @@ func TestDocuments(t *testing.T) {
 func keep(t *testing.T, file, text string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join("testdata", file), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	want, err := testdata.ReadFile(file)
+	want, err := testdata.Files.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

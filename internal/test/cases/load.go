@@ -2,7 +2,6 @@ package cases
 
 import (
 	"bytes"
-	"embed"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -21,16 +20,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/test/cases/testdata"
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
-
-//go:embed testdata
-var testdata embed.FS
 
 // Names lists the cases.
 func Names(t *testing.T) []string {
 	t.Helper()
-	files, err := fs.Glob(testdata, "testdata/*.yaml")
+	files, err := fs.Glob(testdata.Files, "*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +41,7 @@ func Names(t *testing.T) []string {
 // Recorded reads the expectation of a case.
 func Recorded(t *testing.T, name string) Record {
 	t.Helper()
-	raw, err := testdata.ReadFile("testdata/" + name + ".json")
+	raw, err := testdata.Files.ReadFile(name + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +91,7 @@ func (l *Loader) podAddress(t *testing.T, node int) string {
 // Text is the file of a case, for a world.
 func Text(t *testing.T, name string, world harness.Seeded) []byte {
 	t.Helper()
-	raw, err := testdata.ReadFile("testdata/" + name + ".yaml")
+	raw, err := testdata.Files.ReadFile(name + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,9 @@
 package enginetest
 
 import (
+	"io/fs"
 	"math/rand/v2"
-	"path/filepath"
+	"path"
 	"slices"
 	"testing"
 
@@ -11,19 +12,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// EachCase calls f with the objects of every golden case.
-func EachCase(t *testing.T, f func(t *testing.T, src *cluster.Memory)) {
+// EachCase calls f with the objects of every golden case of files, which are in the folder testdata.
+func EachCase(t *testing.T, files fs.FS, f func(t *testing.T, src *cluster.Memory)) {
 	t.Helper()
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(paths) == 0 {
+	names, err := fs.Glob(files, "testdata/*.txtar")
+	if err != nil || len(names) == 0 {
 		t.Fatal("no cases", err)
 	}
-	for _, path := range paths {
-		a, err := txtar.ParseFile(path)
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range a.Files {
+		for _, file := range txtar.Parse(text).Files {
 			if file.Name != "cluster.yaml" {
 				continue
 			}
@@ -31,7 +32,7 @@ func EachCase(t *testing.T, f func(t *testing.T, src *cluster.Memory)) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Run(filepath.Base(path), func(t *testing.T) { f(t, src) })
+			t.Run(path.Base(name), func(t *testing.T) { f(t, src) })
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package goldentest
 
 import (
+	"embed"
 	"os"
 	"testing"
 
@@ -11,13 +12,24 @@ import (
 // -update.
 func Page(t *testing.T, path, want string) {
 	t.Helper()
+	compare(t, os.ReadFile, path, want)
+}
+
+// Embedded is Page for a file below the folder of the test, which embeds it (see Run).
+func Embedded(t *testing.T, files embed.FS, path, want string) {
+	t.Helper()
+	compare(t, files.ReadFile, path, want)
+}
+
+func compare(t *testing.T, read func(string) ([]byte, error), path, want string) {
+	t.Helper()
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	have, err := os.ReadFile(path)
+	have, err := read(path)
 	if err != nil {
 		t.Fatal(err)
 	}

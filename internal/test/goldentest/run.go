@@ -2,8 +2,9 @@ package goldentest
 
 import (
 	"flag"
+	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -39,25 +40,28 @@ func (c Case) Has(name string) bool {
 	return slices.ContainsFunc(c.archive.Files, func(f txtar.File) bool { return f.Name == name })
 }
 
-// Run runs each case that matches the pattern (such as "testdata/*.txtar") as a subtest: produce
+// Run runs each case of files that matches the pattern (such as "testdata/*.txtar") as a subtest: produce
 // returns every output in the order of the file; an output without text is left out of it.
-func Run(t *testing.T, pattern string, produce func(t *testing.T, c Case) []File) {
+//
+// The files are those that the package of the test embeds: Go keeps a result by what was embedded, but by
+// the path and the age of what was opened, so that a new clone would run each test again.
+func Run(t *testing.T, files fs.FS, pattern string, produce func(t *testing.T, c Case) []File) {
 	t.Helper()
-	paths, err := filepath.Glob(pattern)
-	if err != nil || len(paths) == 0 {
+	names, err := fs.Glob(files, pattern)
+	if err != nil || len(names) == 0 {
 		t.Fatalf("no golden files match %s (%v)", pattern, err)
 	}
-	for _, path := range paths {
-		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
+	for _, file := range names {
+		name := strings.TrimSuffix(path.Base(file), ".txtar")
 		t.Run(name, func(t *testing.T) {
-			archive, err := txtar.ParseFile(path)
+			text, err := fs.ReadFile(files, file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := Case{Name: name, archive: archive}
+			c := Case{Name: name, archive: txtar.Parse(text)}
 			got := produce(t, c)
 			if *update {
-				rewrite(t, path, c, got)
+				rewrite(t, file, c, got)
 				return
 			}
 			for _, f := range got {
@@ -70,7 +74,7 @@ func Run(t *testing.T, pattern string, produce func(t *testing.T, c Case) []File
 }
 
 // rewrite replaces the outputs in place, adds new ones at the end and removes empty ones.
-func rewrite(t *testing.T, path string, c Case, got []File) {
+func rewrite(t *testing.T, file string, c Case, got []File) {
 	t.Helper()
 	out := &txtar.Archive{Comment: c.archive.Comment}
 	index := func(name string) int { return slices.IndexFunc(got, func(g File) bool { return g.Name == name }) }
@@ -84,7 +88,7 @@ func rewrite(t *testing.T, path string, c Case, got []File) {
 			out.Files = append(out.Files, txtar.File{Name: g.Name, Data: []byte(ended(g.Text))})
 		}
 	}
-	if err := os.WriteFile(path, txtar.Format(out), 0o644); err != nil {
+	if err := os.WriteFile(file, txtar.Format(out), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

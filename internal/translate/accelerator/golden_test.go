@@ -1,6 +1,7 @@
 package accelerator_test
 
 import (
+	"embed"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -21,6 +22,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator"
 )
+
+// testdata has the golden files.
+//
+//go:embed testdata
+var testdata embed.FS
 
 const (
 	region  = "eu-west-1"
@@ -77,7 +83,7 @@ func (a aws) answer(questions []model.Question) observed.Stack {
 }
 
 func TestTranslate(t *testing.T) {
-	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		src := enginetest.Load(t, c.Text("cluster.yaml"))
 		opt := enginetest.Options(t, c, accelerator.Options{Cluster: "rig"})
 		opt.Frontends = engine.Frontends{model.Ingress: stacks{}}

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"embed"
 	"slices"
 	"strings"
 	"testing"
@@ -15,8 +16,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
+// testdata has the golden files.
+//
+//go:embed testdata
+var testdata embed.FS
+
 func TestTranslate(t *testing.T) {
-	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		opt := enginetest.Options(t, c, gateway.Options{Options: assemble.Options{Cluster: "rig"}, ListenerSets: true})
 		var models, findings, plans, statuses strings.Builder
 		for _, kind := range []model.Kind{model.ALBGateway, model.NLBGateway} {

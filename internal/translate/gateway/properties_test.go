@@ -16,7 +16,7 @@ import (
 
 // eachStack calls a property for the stacks of all cases.
 func eachStack(t *testing.T, property func(t *testing.T, f *gateway.Frontend, src *cluster.Memory, id model.StackID)) {
-	enginetest.EachCase(t, func(t *testing.T, src *cluster.Memory) {
+	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		for _, kind := range []model.Kind{model.ALBGateway, model.NLBGateway} {
 			f := gateway.New(kind, gateway.Options{Options: assemble.Options{Cluster: "rig"}, ListenerSets: true})
 			ids := enginetest.Stacks(t, f, src, cluster.KindGateway)

@@ -1,6 +1,7 @@
 package ingress_test
 
 import (
+	"embed"
 	"strings"
 	"testing"
 
@@ -13,6 +14,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/ingress"
 )
 
+// testdata has the golden files.
+//
+//go:embed testdata
+var testdata embed.FS
+
 // stacks are all stacks that the Ingresses of a source belong to.
 func stacks(t *testing.T, f *ingress.Frontend, src cluster.Source) []model.StackID {
 	t.Helper()
@@ -20,7 +26,7 @@ func stacks(t *testing.T, f *ingress.Frontend, src cluster.Source) []model.Stack
 }
 
 func TestTranslate(t *testing.T) {
-	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		src := enginetest.Load(t, c.Text("cluster.yaml"))
 		f := ingress.New(enginetest.Options(t, c, ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"}))
 		var models, findings strings.Builder

@@ -13,7 +13,7 @@ import (
 )
 
 func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
-	enginetest.EachCase(t, func(t *testing.T, src *cluster.Memory) {
+	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
 		for _, id := range stacks(t, f, src) {
 			want, wantFound := enginetest.Translate(t, f, src, id, nil)
@@ -33,7 +33,7 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 // What a translation does not read cannot wake it up again: every object of a stack must be among
 // the references or lists of its view.
 func TestTranslationNeedsOnlyWhatItsViewRemembers(t *testing.T) {
-	enginetest.EachCase(t, func(t *testing.T, src *cluster.Memory) {
+	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		f := ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"})
 		for _, id := range stacks(t, f, src) {
 			v := cluster.NewView(src)

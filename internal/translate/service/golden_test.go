@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"embed"
 	"strings"
 	"testing"
 
@@ -13,8 +14,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
+// testdata has the golden files.
+//
+//go:embed testdata
+var testdata embed.FS
+
 func TestTranslate(t *testing.T) {
-	goldentest.Run(t, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
+	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		src := enginetest.Load(t, c.Text("cluster.yaml"))
 		opt := enginetest.Options(t, c, service.Options{Options: assemble.Options{Cluster: "rig"}})
 		f := service.New(opt)

@@ -23,7 +23,7 @@ import (
 )
 
 func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
-	enginetest.EachCase(t, func(t *testing.T, src *cluster.Memory) {
+	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		f := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}})
 		for _, id := range enginetest.Stacks(t, f, src, cluster.KindService) {
 			want, wantFound := enginetest.Translate(t, f, src, id, nil)
@@ -43,7 +43,7 @@ func TestTranslationDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 
 // What a translation does not read cannot wake it up again, such as the Service of a weighted backend.
 func TestTranslationNeedsOnlyWhatItsViewRemembers(t *testing.T) {
-	enginetest.EachCase(t, func(t *testing.T, src *cluster.Memory) {
+	enginetest.EachCase(t, testdata, func(t *testing.T, src *cluster.Memory) {
 		f := service.New(service.Options{Options: assemble.Options{Cluster: "rig"}})
 		for _, id := range enginetest.Stacks(t, f, src, cluster.KindService) {
 			reduced := &cluster.Reduced{Source: src}
