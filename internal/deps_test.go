@@ -191,7 +191,7 @@ var layers = map[string]layer{
 
 	// Only tests use these; they put everything together.
 	"internal/test/goldentest": {},
-	"internal/test/cases":      {api: true, own: []string{"internal/*", "internal/*/*"}, libraries: []string{"github.com/aws/"}},
+	"internal/test/cases":      {api: true, own: []string{"internal/*", "internal/*/*", "internal/test/cases/testdata"}, libraries: []string{"github.com/aws/"}},
 	"internal/test/reference":  {api: true, own: append([]string{"internal/cluster", "internal/plan/document"}, core...), libraries: []string{"github.com/aws/"}},
 	"internal/test/takeover":   {api: true, own: []string{"internal/*", "internal/test/*"}, libraries: []string{"github.com/aws/"}},
 	"internal/test/properties": {},
