@@ -37,12 +37,12 @@ func (r *harness) run(ctx context.Context, want model.Stack) error {
 			if err != nil {
 				return err
 			}
-			if p, _ = planner.Make(want, have, r.options(), plan.Memory{}); len(p.Asks) == 0 {
+			if p, _ = planner.Make(want, have, r.options(), plan.Memory{}); len(p.Questions) == 0 {
 				break
 			}
-			questions = append(questions, p.Asks...)
+			questions = append(questions, p.Questions...)
 		}
-		known := maps.Clone(p.Known)
+		known := maps.Clone(p.KnownIDs)
 		todo, wait := 0, time.Duration(0)
 		for _, s := range p.Steps {
 			if plan.InKubernetes(s.Do) {

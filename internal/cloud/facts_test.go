@@ -224,7 +224,7 @@ func TestTargetGroupOfOthersIsNotTaken(t *testing.T) {
 	p, _, _ := r.draft(desired(web))
 	makeGroup := func(c *cloud.Cloud) error {
 		i := slices.IndexFunc(p.Steps, func(s plan.Step) bool { _, is := s.Do.(plan.CreateTargetGroup); return is })
-		_, err := c.Apply(r.ctx, p.Stack, p.Steps[i], plan.Known{})
+		_, err := c.Apply(r.ctx, p.Stack, p.Steps[i], plan.KnownIDs{})
 		return err
 	}
 	r.clock.Advance(2 * time.Minute)

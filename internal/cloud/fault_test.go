@@ -64,11 +64,11 @@ func (r *harness) converge(want model.Stack) error {
 				last = err
 				break
 			}
-			if p, _ = planner.Make(want, have, r.options(), plan.Memory{}); len(p.Asks) == 0 {
+			if p, _ = planner.Make(want, have, r.options(), plan.Memory{}); len(p.Questions) == 0 {
 				ok = true
 				break
 			}
-			questions = append(questions, p.Asks...)
+			questions = append(questions, p.Questions...)
 		}
 		if !ok {
 			continue
@@ -79,13 +79,13 @@ func (r *harness) converge(want model.Stack) error {
 				todo++
 			}
 		}
-		if todo == 0 && p.Again == 0 {
+		if todo == 0 && p.RetryAfter == 0 {
 			return nil
 		}
 		if err := r.apply(p); err != nil {
 			last = err
 		}
-		r.pass(max(time.Second, p.Again))
+		r.pass(max(time.Second, p.RetryAfter))
 	}
 	return fmt.Errorf("not reached; last error: %w", last)
 }

@@ -44,7 +44,7 @@ func (r *harness) create(name string) error {
 	_, err := r.cloud.Apply(r.ctx, web, plan.Step{ID: "create", Address: a, Verb: plan.Create, Do: plan.CreateLoadBalancer{
 		Name: name, Scheme: model.InternetFacing, AddressType: model.IPv4, Subnets: subnets,
 		SecurityGroups: []plan.GroupID{{ID: r.nodes}}, Tags: naming.ResourceTags(cluster, web, model.LoadBalancerID, nil),
-	}}, plan.Known{})
+	}}, plan.KnownIDs{})
 	return err
 }
 

@@ -167,10 +167,10 @@ func (r *harness) draft(want model.Stack) (plan.Plan, observed.Stack, finding.Li
 		if err := r.cloud.CheckIndexes(); err != nil {
 			r.t.Fatal(err)
 		}
-		if len(p.Asks) == 0 {
+		if len(p.Questions) == 0 {
 			return p, have, found
 		}
-		questions = append(questions, p.Asks...)
+		questions = append(questions, p.Questions...)
 	}
 	r.t.Fatal("the plan never stops asking")
 	return plan.Plan{}, observed.Stack{}, nil
@@ -178,7 +178,7 @@ func (r *harness) draft(want model.Stack) (plan.Plan, observed.Stack, finding.Li
 
 // apply carries out what AWS has a part in; it returns the first error.
 func (r *harness) apply(p plan.Plan) error {
-	known := maps.Clone(p.Known)
+	known := maps.Clone(p.KnownIDs)
 	for _, s := range p.Steps {
 		if plan.InKubernetes(s.Do) || s.Waits() {
 			continue

@@ -64,9 +64,9 @@ func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stac
 // Apply implements engine.Cloud. Each step is one write, or two where AWS knows no one call for
 // it. The result of a write is entered in the inventory; a resource that a failed write may have
 // changed is forgotten, so that the next look reads it.
-func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
+func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
 	ctx = callerForStack(ctx, id)
-	if plan.OfAccelerator(s.Address.Kind) {
+	if plan.IsAcceleratorPart(s.Address.Kind) {
 		return c.accelerators.Apply(ctx, id, s, known)
 	}
 	res, err := c.writer.Apply(ctx, id, s, known)

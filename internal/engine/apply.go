@@ -87,7 +87,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			r.out.FailedIn = Observing
 			return err
 		}
-		waiting = d.Plan.Waiting
+		waiting = d.Plan.WaitKeys
 		r.mem.waits = r.mem.waits.withKeys(waiting, r.e.now())
 		r.findRepeats(d, stack)
 		if n == 0 && !r.leavesAllSteps(d.Plan) && r.mem.comparison.Lacks(d.Plan, r.e.now()) {
@@ -127,8 +127,8 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		}
 		next, again := r.replan(stack)
 		if !again || r.out.Observations+planObservations > mostObservations {
-			if d.Plan.Again > 0 {
-				r.requeueAfter(d.Plan.Again)
+			if d.Plan.RetryAfter > 0 {
+				r.requeueAfter(d.Plan.RetryAfter)
 			}
 			if r.relation.Waits(d.Stack) {
 				r.out.Done = false
@@ -181,9 +181,9 @@ func (r *run) holdKnown(stack model.Stack) model.Stack {
 // serving returns the live load balancer at an address: the one that the plan keeps, or else the one whose place will
 // be taken; nil if there is none.
 func serving(d Draft, a plan.Address) *observed.LoadBalancer {
-	live := plan.Serving(d.Have, a.ID)
+	live := plan.ShownLoadBalancer(d.Have, a.ID)
 	for i := range d.Have.LoadBalancers {
-		if d.Have.LoadBalancers[i].ARN == cmp.Or(d.Plan.Shown[a], d.Plan.Known[a]) {
+		if d.Have.LoadBalancers[i].ARN == cmp.Or(d.Plan.Shown[a], d.Plan.KnownIDs[a]) {
 			live = &d.Have.LoadBalancers[i]
 		}
 	}
@@ -209,8 +209,8 @@ func (r *execution) live(a plan.Address, lb Live) {
 // apply carries out the steps of a plan that have nothing to wait for. A failed step stops those
 // that need it and no others.
 func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
-	known := maps.Clone(p.Known)
-	done := p.Begin()
+	known := maps.Clone(p.KnownIDs)
+	done := p.NewProgress()
 	if r.out.Made == nil {
 		r.out.Made = map[plan.StepID]bool{}
 	}
@@ -236,7 +236,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 		if s.Waits() {
 			if !r.anyFailed(s.After) { // else the back-off of what failed decides
-				wait(cmp.Or(s.Wait.Again, durations.FirstPoll))
+				wait(cmp.Or(s.Wait.RetryAfter, durations.FirstPoll))
 			}
 			continue
 		}
@@ -269,7 +269,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 	}
 	r.out.RetryAfter = again
-	r.out.Done = again == 0 && p.Again == 0 && len(r.out.Failed) == 0 && !(stack.Empty() && len(r.delayed) > 0)
+	r.out.Done = again == 0 && p.RetryAfter == 0 && len(r.out.Failed) == 0 && !(stack.Empty() && len(r.delayed) > 0)
 	return nil
 }
 
@@ -289,7 +289,7 @@ func (r *run) anyFailed(steps []plan.StepID) bool {
 }
 
 // carryOut calls a step if it is due, and reports whether it was carried out. The error ends the run.
-func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, known plan.Known) (bool, error) {
+func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, known plan.KnownIDs) (bool, error) {
 	key := keyOf(s, stack)
 	freed := slices.ContainsFunc(s.After, func(id plan.StepID) bool {
 		return r.out.Made[id] || slices.ContainsFunc(p.Joins[id], func(id plan.StepID) bool { return r.out.Made[id] })
@@ -309,7 +309,7 @@ func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 }
 
 // call carries out a step, and returns how it failed if it did. The error ends the run.
-func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, key stepKey, known plan.Known) (FailedStep, error) {
+func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, key stepKey, known plan.KnownIDs) (FailedStep, error) {
 	if err := ctx.Err(); err != nil {
 		return FailedStep{}, err
 	}
@@ -389,7 +389,7 @@ func phaseOf(s plan.Step) Phase {
 	return Phase(s.Address.Kind)
 }
 
-func (r *execution) step(ctx context.Context, s plan.Step, known plan.Known) (plan.Result, error) {
+func (r *execution) step(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
 	var res plan.Result
 	var err error
 	if plan.InKubernetes(s.Do) {
@@ -409,7 +409,7 @@ func (r *execution) step(ctx context.Context, s plan.Step, known plan.Known) (pl
 }
 
 // applyAWS carries out a step in AWS. Nothing else of the run uses its view or its memory meanwhile.
-func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.Known) (plan.Result, error) {
+func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
 	waiting := model.Stack{ID: r.out.ID}
 	for _, ref := range s.Blames {
 		waiting.Members = append(waiting.Members, model.Member{Ref: ref})

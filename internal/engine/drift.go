@@ -60,7 +60,7 @@ func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.Fore
 	if s.Revokes {
 		return false // whoever changed it, what has no right does not stay
 	}
-	kind, id, known := s.Address.Kind, cmp.Or(p.Known[s.Address], s.Address.ID), s.Address.ID
+	kind, id, known := s.Address.Kind, cmp.Or(p.KnownIDs[s.Address], s.Address.ID), s.Address.ID
 	if kind == plan.BackendGroup {
 		kind = plan.SecurityGroup
 	}

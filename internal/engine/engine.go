@@ -51,7 +51,7 @@ type Cloud interface {
 	// Observe reads what exists for a stack and answers questions.
 	Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error)
 	// Apply carries one step out. Ids of things made by earlier steps are in known.
-	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error)
+	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error)
 	// Class sorts an error of Observe or Apply.
 	Class(err error) Class
 }
@@ -65,7 +65,7 @@ type Cluster interface {
 	// Subscribe subscribes a view to them without reading them.
 	Subscribe(v *cluster.View, id model.StackID)
 	// Apply carries out finalizer and binding steps.
-	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error)
+	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error)
 	// Write sends status patches and events; it skips what is already so.
 	Write(ctx context.Context, patches []cluster.Patch) error
 	// Class sorts an error of Apply or Write.

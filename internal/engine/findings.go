@@ -64,7 +64,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 
 // withFields puts the fields that parts of an accelerator come from in place of the kinds of the parts.
 func (f FailedStep) withFields(acc *model.Accelerator, found finding.List) finding.List {
-	if acc == nil || !plan.OfAccelerator(f.Step.Address.Kind) {
+	if acc == nil || !plan.IsAcceleratorPart(f.Step.Address.Kind) {
 		return found
 	}
 	from := acc.OriginOf(f.Step.Address.ID)
@@ -252,7 +252,7 @@ func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, a
 // was made, and what is reported of it has not changed.
 func (f FailedStep) isOfPlaceholder() bool {
 	return slices.ContainsFunc(f.Step.Changes, func(c plan.Change) bool {
-		return c.Path == "actions" && c.From == plan.ActionsText([]model.Action{plan.HeldAnswer})
+		return c.Path == "actions" && c.From == plan.ActionsText([]model.Action{plan.HeldResponse})
 	})
 }
 

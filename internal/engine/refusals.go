@@ -81,7 +81,7 @@ type waiting struct {
 
 // backOff returns how long to wait after the row-th refusal in a row.
 func backOff(f FailedStep, row int) time.Duration {
-	first, most := durations.Later, durations.LongestBackOff
+	first, most := durations.FirstBackOff, durations.LongestBackOff
 	switch f.Class {
 	case InUse, NotReady:
 		first, most = durations.Soon, durations.DeniedWait

@@ -144,7 +144,7 @@ func (sc scope) refillInterval() time.Duration {
 	if sc.closes {
 		return durations.DeniedWait
 	}
-	return durations.Brief
+	return durations.ShortWait
 }
 
 // countsAll reports whether AWS counts all that the steps of the scope make, so that any of them may have the next

@@ -98,7 +98,7 @@ func TestAStepWithAnotherContentIsCalledAtOnce(t *testing.T) {
 	c.want("first", c.run(of(deletion, "shop", "bad")), "bad")
 	c.want("in its back-off", c.run(of(deletion, "shop", "bad")))
 	c.want("corrected", c.run(of(deletion, "shop", "good")), "good")
-	c.now = c.now.Add(durations.Later)
+	c.now = c.now.Add(durations.FirstBackOff)
 	c.want("wrong again", c.run(of(deletion, "shop", "bad")), "bad")
 }
 
@@ -185,7 +185,7 @@ func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
 		t.Errorf("%d refused calls at once", got)
 	}
 	c.want("of another namespace", c.run(append(all, of(deletion, "shop", "good"))...), "good")
-	c.now = c.now.Add(5 * durations.Brief)
+	c.now = c.now.Add(5 * durations.ShortWait)
 	if got := len(c.run(all...)); got > 5 {
 		t.Errorf("%d refused calls after the time of 5", got)
 	}
@@ -204,7 +204,7 @@ func TestWhatAwaitsTheBudgetOfRefusedValuesHasItsOwnReason(t *testing.T) {
 		c.refused.refused(k, FailedStep{Step: s, Class: Invalid, Err: errors.New("refused " + name), Called: true}, c.now)
 	}
 	c.refused.end(false, c.now)
-	c.now = c.now.Add(durations.Later)
+	c.now = c.now.Add(durations.FirstBackOff)
 	begin()
 	for name, step := range steps {
 		k, s := step()
@@ -288,10 +288,10 @@ func TestWhatIsRefusedIsHeldFromTheStart(t *testing.T) {
 	var m refusals
 	now := time.Unix(1000, 0)
 	m.refused(k, FailedStep{Class: Invalid, Err: errors.New("refused"), Called: true}, now)
-	if got := m.pending(stack, now.Add(time.Second)); len(got) != 1 || got[0].Called || got[0].Wait != durations.Later-time.Second {
+	if got := m.pending(stack, now.Add(time.Second)); len(got) != 1 || got[0].Called || got[0].Wait != durations.FirstBackOff-time.Second {
 		t.Errorf("%+v", got)
 	}
-	if got := m.pending(stack, now.Add(durations.Later)); len(got) != 0 {
+	if got := m.pending(stack, now.Add(durations.FirstBackOff)); len(got) != 0 {
 		t.Errorf("when it is due: %+v", got)
 	}
 }

@@ -33,13 +33,13 @@ type change struct {
 }
 
 // paceOfChanges is the pace of the repetition of one change.
-var paceOfChanges = repeat.Pace{Free: 2, First: durations.Margin, Longest: durations.LongestBackOff, Rest: durations.Rest}
+var paceOfChanges = repeat.Pace{Free: 2, First: durations.Margin, Longest: durations.LongestBackOff, Rest: durations.RepeatWindow}
 
 // changeKey identifies a change over runs. What the load balancer of the stack is belongs to it, and so do the target groups
 // that it leads to: another one of the same id is given the same as the one before. What is given to a resource that the same
 // plan creates is part of its creation and has no key.
 func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
-	of := p.Known[s.Address]
+	of := p.KnownIDs[s.Address]
 	created := func(o plan.Step) bool { return o.Verb == plan.Create && o.Address == s.Address }
 	if of == "" && s.Verb == plan.Update && slices.ContainsFunc(p.Steps, created) {
 		return ""
@@ -56,16 +56,16 @@ func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
 	default:
 		content = checkpoint.Digest(s.Do)
 	}
-	lb := p.Known[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}]
+	lb := p.KnownIDs[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}]
 	return checkpoint.Digest(k.what, k.do, k.address, k.rule, content, of, lb, targetGroupsOf(p, s.Do))
 }
 
 // targetGroupsOf returns the ARNs of the target groups of the stack that an action leads to, as far as they are known.
 func targetGroupsOf(p plan.Plan, do plan.Action) (out []string) {
-	for _, a := range plan.ActionsOf(do) {
+	for _, a := range plan.RuleActionsOf(do) {
 		if forward, ok := a.(model.Forward); ok {
 			for _, g := range forward.Groups {
-				out = append(out, p.Known[plan.TargetGroupAddress(g.Group.ID)])
+				out = append(out, p.KnownIDs[plan.TargetGroupAddress(g.Group.ID)])
 			}
 		}
 	}
@@ -193,7 +193,7 @@ func reportNotKept(d Draft, stack model.Stack, s plan.Step, c change) (out findi
 	}
 	changes := s.Changes
 	if s.Verb == plan.Create {
-		changes = plan.ShownOtherwise(s.Do, c.made, d.Have)
+		changes = plan.ShownDifferences(s.Do, c.made, d.Have)
 	}
 	var texts []string
 	for i, c := range changes {

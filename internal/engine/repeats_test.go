@@ -182,7 +182,7 @@ func TestTrafficThatIsMovedBackIsNoRepetition(t *testing.T) {
 				ID: "modify rule/1", Verb: plan.Update, Address: plan.Address{Kind: plan.Rule, ID: "1"}, Rule: model.RuleKey{Port: 80},
 				Do: plan.ModifyRule{Actions: []model.Action{model.Forward{Groups: []model.WeightedGroup{to}}}},
 			}
-			p := plan.Plan{Steps: []plan.Step{s}, Known: plan.Known{plan.TargetGroupAddress("web"): arn}}
+			p := plan.Plan{Steps: []plan.Step{s}, KnownIDs: plan.KnownIDs{plan.TargetGroupAddress("web"): arn}}
 			_, delayed, reported := u.repeatedSteps(Draft{Plan: p}, u.stack, time.Time{}, false, u.now)
 			if delayed[s.ID] || reported[s.ID] {
 				t.Errorf("move %d to %s, weight %d: delayed %t, reported %t", n, arn, weight, delayed[s.ID], reported[s.ID])

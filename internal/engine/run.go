@@ -297,10 +297,10 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 		d.Stack, d.Have, d.Plan, d.Relation = stack, have, p, *r.relation
 		d.Findings, d.Lacking = slices.Concat(found, more, reported).Sorted(), slices.ContainsFunc(more, isError)
 		var added bool
-		if questions, added = addQuestions(questions, append(p.Asks, rights...)); !added {
+		if questions, added = addQuestions(questions, append(p.Questions, rights...)); !added {
 			r.holdUnlessAdmitted(&d)
 			if r.relation.Waits(d.Stack) {
-				d.Plan.Waiting = append(d.Plan.Waiting, otherStack)
+				d.Plan.WaitKeys = append(d.Plan.WaitKeys, otherStack)
 			}
 			e.Recorder.Planned(d)
 			return d, r.v.Err()

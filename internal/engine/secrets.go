@@ -43,7 +43,7 @@ func arnsWithSecret(have observed.Stack) map[string]bool {
 }
 
 // noteSecret notes the client secret that a step has given to AWS.
-func (r *execution) noteSecret(s plan.Step, res plan.Result, known plan.Known) {
+func (r *execution) noteSecret(s plan.Step, res plan.Result, known plan.KnownIDs) {
 	if r.e.Secrets == nil {
 		return
 	}
@@ -70,8 +70,8 @@ func (r *execution) noteSecrets(d Draft) {
 	if r.e.Secrets == nil {
 		return
 	}
-	for _, arn := range slices.Sorted(maps.Keys(d.Plan.Secrets)) {
-		r.e.Secrets.NoteSecretMark(r.out.ID, arn, d.Plan.Secrets[arn])
+	for _, arn := range slices.Sorted(maps.Keys(d.Plan.AssumedSecrets)) {
+		r.e.Secrets.NoteSecretMark(r.out.ID, arn, d.Plan.AssumedSecrets[arn])
 	}
 	if d.Plan.Empty() {
 		r.e.Secrets.RetainSecretMarks(r.out.ID, slices.Sorted(maps.Keys(arnsWithSecret(d.Have))))

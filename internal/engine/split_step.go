@@ -57,7 +57,7 @@ func splitStep(f FailedStep) (parts []plan.Step) {
 		for _, p := range do.Divide() {
 			part(p.Name, p.Do)
 			parts[len(parts)-1].After = before
-			if p.First {
+			if p.Required {
 				before = append(before, parts[len(parts)-1].ID)
 			}
 		}
@@ -68,7 +68,7 @@ func splitStep(f FailedStep) (parts []plan.Step) {
 // carryOutParts calls the parts of a step, and reports whether all were carried out. Those that have
 // waited for their turn come first, so that one who brings new bad values all the time is not always
 // before the others.
-func (r *run) carryOutParts(ctx context.Context, p plan.Plan, parts []plan.Step, stack model.Stack, known plan.Known) (bool, error) {
+func (r *run) carryOutParts(ctx context.Context, p plan.Plan, parts []plan.Step, stack model.Stack, known plan.KnownIDs) (bool, error) {
 	waited := func(s plan.Step) int {
 		if r.mem.refused.skipped(keyOf(s, stack)) {
 			return 0

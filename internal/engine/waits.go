@@ -26,7 +26,7 @@ const otherStack = "other stack"
 // pollOtherStack returns the time until a stack that waits for another one is compared again: later and later, as what
 // the other one waits for may last.
 func (w waits) pollOtherStack(now time.Time) time.Duration {
-	return min(max(durations.Later, w.waitedTimes(now)[otherStack]/4), durations.MissingWait)
+	return min(max(durations.FirstBackOff, w.waitedTimes(now)[otherStack]/4), durations.MissingWait)
 }
 
 // withKeys returns the waits together with those of a plan that waits for the keys. Without a clock nothing is known.

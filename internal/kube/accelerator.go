@@ -13,7 +13,7 @@ import (
 
 // recordAccelerator writes the ARN of an accelerator into the status of its object, before anything else is made: an
 // accelerator costs money, and its addresses cannot be had back.
-func (c *Cluster) recordAccelerator(ctx context.Context, do plan.RecordAccelerator, known plan.Known) error {
+func (c *Cluster) recordAccelerator(ctx context.Context, do plan.RecordAccelerator, known plan.KnownIDs) error {
 	arn := known[plan.AcceleratorAddress]
 	if arn == "" {
 		return errors.New("the ARN of the accelerator is not known, since what makes it was not carried out")

@@ -15,7 +15,7 @@ import (
 
 // wantedBinding returns the object that a step asks for. Ids of the target group and of the security
 // groups behind peers are looked up in known.
-func wantedBinding(p plan.PutBinding, known plan.Known) (*elbv2.TargetGroupBinding, error) {
+func wantedBinding(p plan.PutBinding, known plan.KnownIDs) (*elbv2.TargetGroupBinding, error) {
 	arn := known[p.Group]
 	if arn == "" {
 		return nil, fmt.Errorf("%s does not exist yet", p.Group)
@@ -55,7 +55,7 @@ func wantedBinding(p plan.PutBinding, known plan.Known) (*elbv2.TargetGroupBindi
 	return b, nil
 }
 
-func wantedRule(r model.BindingRule, p plan.PutBinding, known plan.Known) (elbv2.NetworkingIngressRule, error) {
+func wantedRule(r model.BindingRule, p plan.PutBinding, known plan.KnownIDs) (elbv2.NetworkingIngressRule, error) {
 	rule := elbv2.NetworkingIngressRule{From: []elbv2.NetworkingPeer{}, Ports: []elbv2.NetworkingPort{}}
 	for _, peer := range r.From {
 		if peer.CIDR != "" {

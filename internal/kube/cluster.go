@@ -69,7 +69,7 @@ func (c *Cluster) Subscribe(v *cluster.View, id model.StackID) {
 
 // Apply implements engine.Cluster. Every step may be repeated: one that is carried out already
 // succeeds without a write.
-func (c *Cluster) Apply(ctx context.Context, _ model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
+func (c *Cluster) Apply(ctx context.Context, _ model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
 	switch do := s.Do.(type) {
 	case plan.ClaimFinalizer:
 		return plan.Result{}, c.claim(ctx, do)

@@ -47,7 +47,7 @@ func ingress(finalizers ...string) *networkingv1.Ingress {
 	return &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Finalizers: finalizers}}
 }
 
-func apply(t *testing.T, c *Cluster, do plan.Action, known plan.Known) error {
+func apply(t *testing.T, c *Cluster, do plan.Action, known plan.KnownIDs) error {
 	t.Helper()
 	_, err := c.Apply(context.Background(), shopWeb, plan.Step{ID: "x", Do: do}, known)
 	return err
@@ -133,7 +133,7 @@ func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
 	}
 }
 
-func putStep() (plan.PutBinding, plan.Known) {
+func putStep() (plan.PutBinding, plan.KnownIDs) {
 	port := intstr.FromInt32(8080)
 	backend, group := plan.Address{Kind: plan.BackendGroup, ID: "b"}, plan.TargetGroupAddress("web:80")
 	return plan.PutBinding{
@@ -144,7 +144,7 @@ func putStep() (plan.PutBinding, plan.Known) {
 		},
 		Group: group, Type: model.IPTargets, Protocol: "HTTP", Address: model.IPv4, VPC: "vpc-1",
 		Labels: naming.StackLabels(shopWeb), BackendGroup: backend,
-	}, plan.Known{group: "arn:tg", backend: "sg-1"}
+	}, plan.KnownIDs{group: "arn:tg", backend: "sg-1"}
 }
 
 func TestBindingIsWrittenAndSeenAgain(t *testing.T) {

@@ -188,7 +188,7 @@ func (c *fieldWriter) patchStatus(ctx context.Context, obj cluster.Object, field
 }
 
 // putBinding creates or updates a TargetGroupBinding.
-func (c *bindingWriter) putBinding(ctx context.Context, do plan.PutBinding, known plan.Known) (plan.Result, error) {
+func (c *bindingWriter) putBinding(ctx context.Context, do plan.PutBinding, known plan.KnownIDs) (plan.Result, error) {
 	want, err := wantedBinding(do, known)
 	if err != nil {
 		return plan.Result{}, err

@@ -75,7 +75,7 @@ func (g routeBuilder) units(l model.Listener) []unit {
 	for i := range all {
 		r := &all[i]
 		if r.Held != 0 { // a note says so; its requests must not reach rules that are not meant for them
-			r.Actions, r.Transforms = []model.Action{plan.HeldAnswer}, nil
+			r.Actions, r.Transforms = []model.Action{plan.HeldResponse}, nil
 			if len(r.Instead) > 0 {
 				r.Conditions = r.Instead
 			}

@@ -116,7 +116,7 @@ func (g routeBuilder) ruleOf(m finding.Ref, units []unit) []routeRule {
 	if b.fault != "" {
 		g.note(Lost, m, u.does.Origin.Field, b.fault+"; requests are answered 503", "change it, or keep this Ingress")
 		held := *u.does
-		held.Actions, held.Transforms = []model.Action{plan.HeldAnswer}, nil
+		held.Actions, held.Transforms = []model.Action{plan.HeldResponse}, nil
 		b = &answering{grouping: g.grouping, member: m, unit: unit{Rule: u.Rule, does: &held}}
 		rewrite = b.build()
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The kinds of what an accelerator consists of.
+// The kinds of the parts of an accelerator, an AWS Global Accelerator.
 const (
 	Accelerator         ResourceKind = "accelerator"
 	AcceleratorListener ResourceKind = "accelerator-listener"
@@ -18,15 +18,17 @@ const (
 // AcceleratorAddress is the address of the accelerator of a stack.
 var AcceleratorAddress = Address{Kind: Accelerator, ID: model.AcceleratorID}
 
-// OfAccelerator reports whether a kind is part of an accelerator, which is in a service and region of its own.
-func OfAccelerator(k ResourceKind) bool {
+// IsAcceleratorPart reports whether a kind is an accelerator or a part of one. Their API is a service of its own, in
+// a region of its own.
+func IsAcceleratorPart(k ResourceKind) bool {
 	return k == Accelerator || k == AcceleratorListener || k == EndpointGroup
 }
 
 // RecordAccelerator writes the ARN of an accelerator into the status of its object.
 type RecordAccelerator struct{ Ref finding.Ref }
 
-// CreateAccelerator makes an accelerator with all of its tags. Two calls with one token make one accelerator.
+// CreateAccelerator creates an accelerator with all of its tags. AWS creates one accelerator for all calls with the
+// same Token.
 type CreateAccelerator struct {
 	Name        string
 	AddressType model.AddressType
@@ -46,66 +48,68 @@ type ChangeAccelerator struct {
 // DeleteAccelerator deletes an accelerator that is disabled and has no listeners.
 type DeleteAccelerator struct{ ARN string }
 
-// ListenerOfAccelerator are the settings of a listener.
-type ListenerOfAccelerator struct {
+// AcceleratorListenerSettings are the settings of a listener of an accelerator. SourceIP is client affinity
+// SOURCE_IP.
+type AcceleratorListenerSettings struct {
 	Protocol model.Base
 	Ports    []model.PortRange
 	SourceIP bool
 }
 
-// CreateAcceleratorListener makes a listener.
+// CreateAcceleratorListener creates a listener of an accelerator. AWS creates one for all calls with the same Token.
 type CreateAcceleratorListener struct {
 	Accelerator Address
-	Settings    ListenerOfAccelerator
+	Settings    AcceleratorListenerSettings
 	Token       string
 }
 
-// ChangeAcceleratorListener changes a listener.
+// ChangeAcceleratorListener changes the settings of a listener of an accelerator.
 type ChangeAcceleratorListener struct {
 	Listener Address
-	Settings ListenerOfAccelerator
+	Settings AcceleratorListenerSettings
 }
 
-// DeleteAcceleratorListener deletes a listener without endpoint groups.
+// DeleteAcceleratorListener deletes a listener of an accelerator that has no endpoint groups.
 type DeleteAcceleratorListener struct{ ARN string }
 
-// CreateEndpointGroup makes an endpoint group.
+// CreateEndpointGroup creates an endpoint group. TrafficDial is a percentage. AWS creates one for all calls with the
+// same Token.
 type CreateEndpointGroup struct {
 	Listener, Group Address
 	Region          string
-	Dial            int32
+	TrafficDial     int32
 	Overrides       []model.PortOverride
-	Endpoints       []EndpointOfGroup
+	Endpoints       []EndpointSettings
 	Token           string
 }
 
-// ChangeEndpointGroup changes an endpoint group. What is nil stays.
+// ChangeEndpointGroup changes settings of an endpoint group. Fields that are nil stay as they are.
 type ChangeEndpointGroup struct {
-	Group     Address
-	Dial      *int32
-	Overrides *[]model.PortOverride
+	Group       Address
+	TrafficDial *int32
+	Overrides   *[]model.PortOverride
 }
 
-// EndpointOfGroup is an endpoint with its settings.
-type EndpointOfGroup struct {
+// EndpointSettings are an endpoint, by the ARN or id of its resource, and its settings.
+type EndpointSettings struct {
 	ID       string
 	Weight   int32
-	ClientIP *bool // nil leaves it to AWS
+	ClientIP *bool // client IP preservation; nil for the default of AWS
 }
 
 // AddEndpoints adds endpoints to an endpoint group.
 type AddEndpoints struct {
 	Group     Address
-	Endpoints []EndpointOfGroup
+	Endpoints []EndpointSettings
 }
 
-// SetEndpoints changes endpoints that an endpoint group has. The others stay.
+// SetEndpoints changes the settings of endpoints of an endpoint group. Other endpoints stay as they are.
 type SetEndpoints struct {
 	Group     Address
-	Endpoints []EndpointOfGroup
+	Endpoints []EndpointSettings
 }
 
-// RemoveEndpoints takes endpoints out of an endpoint group.
+// RemoveEndpoints removes endpoints from an endpoint group.
 type RemoveEndpoints struct {
 	Group Address
 	IDs   []string
@@ -114,7 +118,8 @@ type RemoveEndpoints struct {
 // DeleteEndpointGroup deletes an endpoint group with its endpoints.
 type DeleteEndpointGroup struct{ ARN string }
 
-// Divide implements Divisible: the endpoint group without endpoints, and then each endpoint.
+// Divide implements Divisible: first the endpoint group without endpoints, which the other parts need, then each
+// endpoint.
 func (do CreateEndpointGroup) Divide() (out []Part) {
 	if len(do.Endpoints) == 0 {
 		return nil
@@ -123,26 +128,27 @@ func (do CreateEndpointGroup) Divide() (out []Part) {
 	empty.Endpoints, empty.Token = nil, do.Token+"-empty"
 	out = append(out, Part{"", empty, true})
 	for _, e := range do.Endpoints {
-		out = append(out, Part{e.ID, AddEndpoints{Group: do.Group, Endpoints: []EndpointOfGroup{e}}, false})
+		out = append(out, Part{e.ID, AddEndpoints{Group: do.Group, Endpoints: []EndpointSettings{e}}, false})
 	}
 	return out
 }
 
 // Divide implements Divisible.
 func (do AddEndpoints) Divide() []Part {
-	return divideEndpoints(do.Endpoints, func(e EndpointOfGroup) Action {
-		return AddEndpoints{Group: do.Group, Endpoints: []EndpointOfGroup{e}}
+	return divideEndpoints(do.Endpoints, func(e EndpointSettings) Action {
+		return AddEndpoints{Group: do.Group, Endpoints: []EndpointSettings{e}}
 	})
 }
 
 // Divide implements Divisible.
 func (do SetEndpoints) Divide() []Part {
-	return divideEndpoints(do.Endpoints, func(e EndpointOfGroup) Action {
-		return SetEndpoints{Group: do.Group, Endpoints: []EndpointOfGroup{e}}
+	return divideEndpoints(do.Endpoints, func(e EndpointSettings) Action {
+		return SetEndpoints{Group: do.Group, Endpoints: []EndpointSettings{e}}
 	})
 }
 
-func divideEndpoints(list []EndpointOfGroup, part func(EndpointOfGroup) Action) (out []Part) {
+// divideEndpoints returns one part for each endpoint, none if there are fewer than two.
+func divideEndpoints(list []EndpointSettings, part func(EndpointSettings) Action) (out []Part) {
 	if len(list) < 2 {
 		return nil
 	}
@@ -178,7 +184,7 @@ func (RemoveEndpoints) action() {}
 
 func (DeleteEndpointGroup) action() {}
 
-// accelerator adds the fields of a new part of an accelerator.
+// accelerator adds the fields of an accelerator, or of a part of one, that a step creates.
 func (f *fields) accelerator(do Action) {
 	switch do := do.(type) {
 	case CreateAccelerator:
@@ -192,7 +198,7 @@ func (f *fields) accelerator(do Action) {
 		f.add("client affinity", AffinityText(do.Settings.SourceIP))
 	case CreateEndpointGroup:
 		f.add("region", do.Region)
-		f.add("traffic dial", fmt.Sprint(do.Dial))
+		f.add("traffic dial", fmt.Sprint(do.TrafficDial))
 		f.add("port overrides", OverridesText(do.Overrides))
 		for _, e := range do.Endpoints {
 			f.add("endpoints."+e.ID, e.Text())
@@ -204,8 +210,8 @@ func (f *fields) accelerator(do Action) {
 	}
 }
 
-// Text returns the settings of the endpoint in readable form.
-func (e EndpointOfGroup) Text() string {
+// Text returns the settings of the endpoint for people.
+func (e EndpointSettings) Text() string {
 	text := fmt.Sprintf("weight %d", e.Weight)
 	if e.ClientIP != nil {
 		text += fmt.Sprintf(", client IP preservation %t", *e.ClientIP)
@@ -213,8 +219,8 @@ func (e EndpointOfGroup) Text() string {
 	return text
 }
 
-// EndpointsText returns endpoints with their settings in readable form.
-func EndpointsText(list []EndpointOfGroup) string {
+// EndpointsText returns endpoints with their settings for people.
+func EndpointsText(list []EndpointSettings) string {
 	var out []string
 	for _, e := range list {
 		out = append(out, e.ID+" "+e.Text())
@@ -222,7 +228,7 @@ func EndpointsText(list []EndpointOfGroup) string {
 	return strings.Join(out, "; ")
 }
 
-// AffinityText returns AWS's word for the client affinity of a listener.
+// AffinityText returns AWS's value for the client affinity of a listener: SOURCE_IP or NONE.
 func AffinityText(sourceIP bool) string {
 	if sourceIP {
 		return "SOURCE_IP"
@@ -230,7 +236,7 @@ func AffinityText(sourceIP bool) string {
 	return "NONE"
 }
 
-// OverridesText is port overrides in readable form.
+// OverridesText returns port overrides for people, as "listener port->endpoint port".
 func OverridesText(overrides []model.PortOverride) string {
 	var out []string
 	for _, o := range overrides {

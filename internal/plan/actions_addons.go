@@ -1,39 +1,40 @@
 package plan
 
-// The kinds of what a load balancer is tied to in other services.
+// The kinds of associations between a load balancer and other services of AWS.
 const (
 	WebACL     ResourceKind = "web-acl"
 	ClassicACL ResourceKind = "classic-web-acl"
 	Protection ResourceKind = "protection"
 )
 
-// Names of protections that a controller made. The first is given to new ones; no other protection
-// is ever taken away.
+// Names of the Shield Advanced protections that this controller and earlier ones create. New ones get ProtectionName.
+// Protections with other names are never deleted.
 const (
 	ProtectionName       = "managed by aws-load-balancer-controller"
 	LegacyProtectionName = "managed by aws-alb-ingress-controller"
 )
 
-// SetWebACL ties a load balancer to a web ACL of WAFv2 in place of the one it may have; an empty
-// ARN unties it.
+// SetWebACL associates a load balancer with a web ACL of WAFv2, in place of the present one; an empty ARN ends the
+// association.
 type SetWebACL struct {
 	LoadBalancer Address
 	ARN          string
 }
 
-// SetClassicACL does so with a web ACL of WAF Classic, by id.
+// SetClassicACL associates a load balancer with a web ACL of WAF Classic, in place of the present one; an empty ID
+// ends the association.
 type SetClassicACL struct {
 	LoadBalancer Address
 	ID           string
 }
 
-// Protect has Shield Advanced protect a load balancer.
+// Protect creates a Shield Advanced protection for a load balancer.
 type Protect struct {
 	LoadBalancer Address
 	Name         string
 }
 
-// Unprotect takes a protection away.
+// Unprotect deletes the Shield Advanced protection with an id.
 type Unprotect struct {
 	LoadBalancer Address
 	ID           string

@@ -12,7 +12,7 @@ type RegisterALB struct {
 	Port int32
 }
 
-// DeregisterALB takes one out, by its ARN.
+// DeregisterALB removes a port of a load balancer, by its ARN, from the targets of a target group of type alb.
 type DeregisterALB struct {
 	Group Address
 	ARN   string

@@ -11,14 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// IsOwner reports whether a certificate was requested or imported for a stack.
-func IsOwner(o observed.CertificateOwner, cluster string, id model.StackID) bool {
+// IsCertificateOf reports whether a certificate was requested or imported for a stack of this cluster.
+func IsCertificateOf(o observed.CertificateOwner, cluster string, id model.StackID) bool {
 	return o.Managed && o.Cluster == cluster && o.Kind == id.Kind && o.Stack == naming.StackTagValue(id)
 }
 
-// Covers reports whether a certificate's domain covers a host: equal, or a wildcard for exactly one
-// label.
-func Covers(domain, host string) bool {
+// DomainCovers reports whether a domain of a certificate covers a host: both are equal, or the domain is a wildcard,
+// which stands for exactly one label.
+func DomainCovers(domain, host string) bool {
 	if domain == host {
 		return true
 	}
@@ -30,66 +30,68 @@ func Covers(domain, host string) bool {
 	return ok && parent == rest
 }
 
-// ImportCertificate imports a certificate from a TLS Secret into ACM.
+// ImportCertificate imports the certificate of a TLS Secret into ACM.
 type ImportCertificate struct {
-	ARN     string // of the one whose place it takes; empty: a new one
-	Secret  string // namespace and name
+	ARN     string // of the certificate in ACM that gets the new content; empty to create one
+	Secret  string // namespace/name
 	Content model.CertificateContent
-	Tags    Tags // of a new one
+	Tags    Tags // of a certificate that is created
 
-	Uses []finding.Origin // that name the Secret
-	// Meanwhile is what serves without the import, in words.
+	Uses []finding.Origin // the fields that name the Secret
+	// Meanwhile says, in the finding about a failed import, which certificate serves without it.
 	Meanwhile string
 }
 
 func (ImportCertificate) action() {}
 
-// ImportPause is for how long a certificate is not imported: at all, and if the validity of the one that serves would be
-// over by then.
-type ImportPause struct{ For, Expiring time.Duration }
+// ImportPause is for how long a certificate is not imported: For in general, and ForExpiring if the certificate that
+// serves would expire by then.
+type ImportPause struct{ For, ForExpiring time.Duration }
 
-// Wait returns how long a certificate is not imported, in whose place one serves until a time.
+// Wait returns for how long a certificate is not imported that replaces one which is valid until ends.
 func (p ImportPause) Wait(now, ends time.Time) time.Duration {
-	return min(p.For, max(ends.Add(-durations.LongestBackOff).Sub(now), p.Expiring))
+	return min(p.For, max(ends.Add(-durations.LongestBackOff).Sub(now), p.ForExpiring))
 }
 
 const (
-	// MaxImports is how many certificates AWS attaches to a load balancer.
-	MaxImports = 25
-	// DefaultAccountImports is how many imported certificates an account has by default.
+	// MaxCertificatesPerLoadBalancer is AWS's default quota of certificates per load balancer, the default ones not
+	// counted.
+	MaxCertificatesPerLoadBalancer = 25
+	// DefaultAccountImports is AWS's default quota of imported certificates per account.
 	DefaultAccountImports = 2500
 )
 
 // Certificate is the kind of certificates that are requested from ACM or imported into it.
 const Certificate ResourceKind = "certificate"
 
-// RequestCertificate asks ACM for a certificate. It is not issued yet when the step is done.
+// RequestCertificate requests a certificate from ACM. ACM issues it some time after the step.
 type RequestCertificate struct {
 	Domain string
 	Hosts  []string
-	CA     string // empty: public, validated by DNS
+	CA     string // ARN of a private CA; empty for a public certificate, which is validated by DNS
 	Tags   Tags
-	Token  string // the same for the same request, so that one whose answer was lost is not made twice
+	Token  string // idempotency token: a repeated request does not create a second certificate
 }
 
-// DeleteCertificate deletes a certificate. One that AWS says is in use is deleted later.
+// DeleteCertificate deletes a certificate. If AWS answers that it is in use, the step is repeated later.
 type DeleteCertificate struct{ ARN string }
 
 func (RequestCertificate) action() {}
 
 func (DeleteCertificate) action() {}
 
-// Record is the kind of DNS records by which ACM knows a domain as the account's.
+// Record is the kind of the DNS records by which ACM validates that a domain belongs to the account.
 const Record ResourceKind = "validation-record"
 
-// CreateRecord makes a CNAME record; one that is there already is a success.
+// CreateRecord creates a CNAME record. It succeeds if the record exists already.
 type CreateRecord struct {
-	Zone        string // id
+	Zone        string // id of the hosted zone
 	Name, Value string
 	TTL         int64 // seconds
 }
 
-// DeleteRecord removes a record of a certificate; one that is not there, or is another, is left.
+// DeleteRecord deletes the validation record of a certificate. It does nothing if there is no record, or one with
+// another value.
 type DeleteRecord struct {
 	Certificate string // ARN
 	CreateRecord

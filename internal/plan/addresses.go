@@ -2,17 +2,21 @@ package plan
 
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
+// Addresses of the add-ons of the load balancer of a stack.
 var (
 	WebACLAddress     = Address{Kind: WebACL, ID: model.LoadBalancerID}
 	ClassicACLAddress = Address{Kind: ClassicACL, ID: model.LoadBalancerID}
 	ProtectionAddress = Address{Kind: Protection, ID: model.LoadBalancerID}
 )
 
+// Addresses of the resources of which a stack has at most one. BackendGroupAddress is the security group that all load
+// balancers of the cluster share.
 var (
 	LoadBalancerAddress = Address{Kind: LoadBalancer, ID: model.LoadBalancerID}
 	ManagedGroupAddress = Address{Kind: SecurityGroup, ID: model.ManagedGroupID}
 	BackendGroupAddress = Address{Kind: BackendGroup, ID: model.BackendGroupTag}
 )
 
-// RuleAddress names a live rule; rules that are yet to be made are named by port and priority.
+// RuleAddress returns the address of a live rule, by its ARN. The address of a rule that is not created yet is made
+// of its port and priority.
 func RuleAddress(arn string) Address { return Address{Kind: Rule, ID: arn} }

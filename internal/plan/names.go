@@ -11,15 +11,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Names are what people call the resources of a stack that AWS knows by ARNs and ids.
+// Names replaces ARNs and ids of AWS in texts by names that people know. The zero value replaces nothing.
 type Names struct{ replace *strings.Replacer }
 
-// longestRuleName bounds the conditions in the name of a rule.
-const longestRuleName = 80
+// maxRuleNameLength is how many characters of the conditions the name of a rule shows.
+const maxRuleNameLength = 80
 
-// NamesOf returns the names of what a stack has: of a load balancer its name, of a listener protocol and port, of a
-// rule its listener, priority and conditions, of a target group its id in the stack and its name, of a security group
-// its name and id.
+// NamesOf returns the names of the observed resources: the name of a load balancer, protocol and port of a listener;
+// listener, priority and conditions of a rule; resource id and name of a target group; name and id of a security
+// group.
 func NamesOf(have observed.Stack) Names {
 	byID := map[string]string{}
 	for _, lb := range have.LoadBalancers {
@@ -32,7 +32,7 @@ func NamesOf(have observed.Stack) Names {
 			listener := fmt.Sprintf("%s%s:%d", of, l.Protocol, l.Port)
 			byID[l.ARN] = listener
 			for _, r := range l.Rules {
-				byID[r.ARN] = fmt.Sprintf("%s/%d (%s)", listener, r.Priority, clipTo(longestRuleName, ConditionsText(r.Conditions)))
+				byID[r.ARN] = fmt.Sprintf("%s/%d (%s)", listener, r.Priority, clipToLength(maxRuleNameLength, ConditionsText(r.Conditions)))
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func NamesOf(have observed.Stack) Names {
 	for _, g := range groups {
 		byID[g.ID] = fmt.Sprintf("%s (%s)", g.Name, g.ID)
 	}
-	// One id may begin with another: the longer one counts.
+	// An id may be the beginning of another one, so that the longer ones are replaced first.
 	ids := slices.SortedFunc(maps.Keys(byID), func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	var list []string
 	for _, id := range ids {

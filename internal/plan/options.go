@@ -2,62 +2,64 @@ package plan
 
 import "time"
 
-// Options are the operator's settings that a plan depends on.
+// Options are the settings of the operator that plans depend on: flags and feature gates of the controller.
 type Options struct {
 	Cluster string
 	VPC     string
-	// ExternalTags are keys that are never added nor removed.
+	// ExternalTags are tag keys that other systems manage; the controller neither adds nor removes them.
 	ExternalTags []string
-	// RuleTags reports whether listeners and rules carry tags.
+	// RuleTags reports whether listeners and listener rules carry tags.
 	RuleTags bool
-	// SubnetClusterCheck, SingleSubnet: see the feature gates of these names.
+	// SubnetClusterCheck and SingleSubnet are the feature gates SubnetsClusterTagCheck and ALBSingleSubnet.
 	SubnetClusterCheck bool
 	SingleSubnet       bool
-	// EnhancedDefaults resets listener settings that are no longer desired.
+	// EnhancedDefaults resets listener settings that are not desired any more to the defaults of AWS.
 	EnhancedDefaults bool
-	// ReplaceForHealthChecks replaces a target group of a network load balancer where protocol, success codes,
-	// interval or timeout of its health check change, as AWS once could not change these.
+	// ReplaceForHealthChecks replaces a target group of a network load balancer if protocol, success codes, interval
+	// or timeout of its health check change. There was a time when AWS could not change these in place.
 	ReplaceForHealthChecks bool
-	// StrictGroups lets one fault stop the whole group.
+	// StrictGroups holds a whole stack if one of its members has a fault.
 	StrictGroups bool
-	// AllowedCAs limits certificate discovery to these private CAs; empty admits all.
+	// AllowedCAs are the ARNs of the private CAs whose certificates the discovery may choose; if empty, it may choose
+	// all.
 	AllowedCAs []string
-	// SkipManagedCertificates leaves requested certificates with our tracking tags out of discovery; imported ones
-	// are left out always.
+	// SkipManagedCertificates excludes from the discovery certificates that a controller has requested, by their
+	// tracking tags. Imported certificates are always excluded.
 	SkipManagedCertificates bool
 	// ManageCertificates requests and deletes certificates where members ask for it.
 	ManageCertificates bool
 	// ImportCertificates imports the certificates of TLS Secrets that members name, and deletes them.
 	ImportCertificates bool
-	// AccountImports is how many imported certificates an account has; 0: 2,500, which is AWS's default.
+	// AccountImports is the quota of imported certificates of the account; 0: DefaultAccountImports.
 	AccountImports int
-	// Propagation is how long a change of listeners and rules takes to reach the nodes of a load
-	// balancer. Until then they send requests the old way, so what was in use is left alone.
+	// Propagation is how long all nodes of a load balancer take to apply a change of listeners and rules. Until then
+	// some of them send requests to the previous target groups, so that these keep their targets.
 	Propagation time.Duration
-	// CreateFirst makes a load balancer that takes the place of another before that one is deleted, which is
-	// DeletionDelay after the status shows the new one. Otherwise the old one is deleted first.
+	// CreateFirst creates the replacement of a load balancer before the replaced one is deleted, DeletionDelay after
+	// the status began to show the new one. Without it, the replaced one is deleted first.
 	CreateFirst   bool
 	DeletionDelay time.Duration
-	// Accelerators reports that load balancers may be endpoints of accelerators.
+	// Accelerators reports whether load balancers may be endpoints of accelerators, so that each deletion has to
+	// check that.
 	Accelerators bool
-	// Stabilization is when to look again at a load balancer that is still provisioning, if its
-	// capacity has to be set; 0: as soon as is usual.
+	// Stabilization is after what time a load balancer whose capacity is to be set is looked at again while AWS
+	// provisions it; 0: after the usual poll interval.
 	Stabilization time.Duration
 }
 
-// Memory is what is remembered of earlier runs of the stack. The zero value is that of a stack whose last change was
-// carried out in full, long ago.
+// Memory is what the engine remembers of earlier runs of the stack. The zero value stands for a stack whose last
+// change was completed long ago.
 type Memory struct {
-	// ImportsPaused are certificates, by id, that were imported so often that they are not imported now.
+	// ImportsPaused are, by id, the certificates that were imported so often that the next import has to wait.
 	ImportsPaused map[string]ImportPause
-	// PropagationLeft is for how long earlier changes of the stack may not have reached all nodes yet.
+	// PropagationLeft is for how long some nodes of the load balancer may not have applied earlier changes yet.
 	PropagationLeft time.Duration
-	// Waited is for how long what has been waited for, by the keys of Plan.Waiting.
+	// Waited is how long the plans of the stack have waited so far, by the keys of Plan.WaitKeys.
 	Waited map[string]time.Duration
-	// Unfinished reports that the last change of the stack was not carried out in full, or that this is not
-	// known. Then a rule of a security group may be there for a listener that was never made.
+	// Unfinished reports that the last change of the stack was not completed, or that this is not known. Then a
+	// security group may have a rule for a listener that was never created.
 	Unfinished bool
 }
 
-// ManagesCertificates reports whether stacks have certificates of their own.
+// ManagesCertificates reports whether stacks may request or import certificates.
 func (o Options) ManagesCertificates() bool { return o.ManageCertificates || o.ImportCertificates }

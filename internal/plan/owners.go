@@ -9,22 +9,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A retained object contributes nothing to the desired state. Live rules of its own stay, as long as
-// no accepted member wants a rule with the same conditions.
+// A retained object (model.HeldMember) contributes nothing to the desired state. Its live rules stay, unless an accepted
+// member has a rule with the same conditions.
 
-// OwnedBy reports whether actions are an object's own: they forward, and only to target groups of the
-// stack that carry the object's tag. Tags are written by the controller alone, which finalizers,
-// labels and status are not.
-func OwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action) bool {
-	return AllOwnedBy(OwnersOf(have, actions), ref)
+// ActionsOwnedBy reports whether the live actions belong to an object: they forward, and only to target groups of the
+// stack whose resource id names that object. The resource id is a tag, which only the controller writes, unlike
+// finalizers, labels and status.
+func ActionsOwnedBy(have observed.Stack, ref finding.Ref, actions []model.Action) bool {
+	return GroupsOwnedBy(TargetGroupIDs(have, actions), ref)
 }
 
-// OwnerNamespaces returns the namespaces of which one has the objects to whose target groups alone actions forward,
-// none if these are of several. It is one, but for target groups that a Gateway gives back: their ids do not show where
-// the namespace of a Service ends.
+// OwnerNamespaces returns the namespaces whose objects may own all target groups to which the actions forward; none
+// if the target groups belong to several namespaces. It is usually one. Only target groups that a Gateway gives back
+// have several candidates, because their resource ids do not show where the namespace of the Service ends.
 func OwnerNamespaces(have observed.Stack, actions []model.Action) []string {
 	var out []string
-	for i, id := range OwnersOf(have, actions) {
+	for i, id := range TargetGroupIDs(have, actions) {
 		of := naming.ServiceNamespaces(id)
 		if i == 0 {
 			out = of
@@ -35,9 +35,9 @@ func OwnerNamespaces(have observed.Stack, actions []model.Action) []string {
 	return out
 }
 
-// OwnersOf returns the resource ids of the target groups to which actions forward. One that is not of the
-// stack has an empty id.
-func OwnersOf(have observed.Stack, actions []model.Action) []string {
+// TargetGroupIDs returns the resource ids of the target groups to which the actions forward, and "" for each one that
+// is not part of the stack.
+func TargetGroupIDs(have observed.Stack, actions []model.Action) []string {
 	var out []string
 	for _, a := range actions {
 		f, ok := a.(model.Forward)
@@ -57,7 +57,7 @@ func OwnersOf(have observed.Stack, actions []model.Action) []string {
 	return out
 }
 
-// AllOwnedBy reports whether target groups, by their resource ids, are all an object's.
-func AllOwnedBy(ids []string, ref finding.Ref) bool {
+// GroupsOwnedBy reports whether there are target groups and all of them, by their resource ids, belong to an object.
+func GroupsOwnedBy(ids []string, ref finding.Ref) bool {
 	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return !naming.IsTargetGroupOf(id, ref) })
 }

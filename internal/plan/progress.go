@@ -1,21 +1,21 @@
 package plan
 
-// Progress tracks which steps of a plan can be carried out, given those that were.
+// Progress records which steps of a plan have succeeded, and so which ones can be carried out next.
 type Progress struct {
 	joins map[StepID][]StepID
 	done  map[StepID]bool
 }
 
-// Begin returns the progress of a plan of which nothing is done yet.
-func (p Plan) Begin() *Progress {
+// NewProgress returns the progress of the plan before its first step.
+func (p Plan) NewProgress() *Progress {
 	return &Progress{joins: p.Joins, done: make(map[StepID]bool, len(p.Steps))}
 }
 
-// Done notes that a step has succeeded.
+// Done records that a step has succeeded.
 func (g *Progress) Done(id StepID) { g.done[id] = true }
 
-// Ready reports whether all steps have succeeded that a step needs. Steps are asked for in their
-// order in the plan.
+// Ready reports whether all steps that s needs have succeeded. It has to be called for the steps in the order of the
+// plan.
 func (g *Progress) Ready(s Step) bool {
 	for _, id := range s.After {
 		if !g.isDone(id) {
@@ -25,7 +25,8 @@ func (g *Progress) Ready(s Step) bool {
 	return true
 }
 
-// isDone reports whether a step, or all steps of a join, are done.
+// isDone reports whether a step, or each step of a join, has succeeded. The answer about a join is stored, because
+// all of its members come before the first step that needs it.
 func (g *Progress) isDone(id StepID) bool {
 	if done, known := g.done[id]; known {
 		return done
@@ -38,6 +39,6 @@ func (g *Progress) isDone(id StepID) bool {
 	for _, m := range members {
 		all = all && g.isDone(m)
 	}
-	g.done[id] = all // what a join holds comes before all that needs it
+	g.done[id] = all
 	return all
 }

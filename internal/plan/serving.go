@@ -6,10 +6,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Serving returns the load balancer of a resource id that the status shows: the one that takes the place of no
-// other and whose place no other has taken, or else the first that takes another's. It is nil if there is
-// none.
-func Serving(have observed.Stack, resourceID string) *observed.LoadBalancer {
+// ShownLoadBalancer returns the live load balancer of a resource id whose DNS name the status shows; nil if there is
+// none. During a replacement that is the one that neither replaces nor is replaced, otherwise the first one that
+// replaces another.
+func ShownLoadBalancer(have observed.Stack, resourceID string) *observed.LoadBalancer {
 	rank := func(lb *observed.LoadBalancer) int {
 		switch {
 		case lb.Tags[naming.ReplacedTag] != "":
@@ -29,12 +29,12 @@ func Serving(have observed.Stack, resourceID string) *observed.LoadBalancer {
 	return best
 }
 
-// AWS never returns the client secret of an action that authenticates by OpenID Connect. So it is
-// remembered which one each listener and rule was given, as a mark; where nothing is remembered, as
-// after another controller, the live secret is taken to be the desired one.
+// AWS never returns the client secret of an OpenID Connect action. So the engine remembers, as a hash that is called a mark,
+// which secret each listener and rule was given. Where none is remembered, for example because another controller created
+// the rule, the live secret is assumed to be the desired one.
 
-// SecretMark returns the mark of the client secret among the actions of a listener or rule with the ARN;
-// empty if there is none, or if the one that is live is meant.
+// SecretMark returns the mark of the client secret in the actions of the listener or rule with this ARN; empty if
+// there is no secret, or if the live one is meant.
 func SecretMark(arn string, actions []model.Action) string {
 	for _, a := range actions {
 		if oidc, ok := a.(model.AuthOIDC); ok {
@@ -44,12 +44,12 @@ func SecretMark(arn string, actions []model.Action) string {
 	return ""
 }
 
-// ProtectionAttribute is the attribute that keeps a load balancer from being deleted.
+// ProtectionAttribute is the load balancer attribute that makes AWS refuse its deletion.
 const ProtectionAttribute = "deletion_protection.enabled"
 
-// Protected reports whether a load balancer of the stack is protected from deletion in AWS, and asks where that is not
-// known yet. What cannot be read may be protected.
-func Protected(have observed.Stack) (bool, []model.Question) {
+// IsProtected reports whether a load balancer of the stack is protected from deletion in AWS. If attributes were not
+// read yet it returns the questions for them. One whose attributes cannot be read counts as protected.
+func IsProtected(have observed.Stack) (bool, []model.Question) {
 	var unknown []model.Question
 	for _, lb := range have.LoadBalancers {
 		if lb.Attributes[ProtectionAttribute] == "true" {

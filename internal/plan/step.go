@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// ResourceKind is the kind of thing that a step acts on.
+// ResourceKind is the kind of resource that a step changes.
 type ResourceKind string
 
 // The kinds, in the order in which a plan is printed.
@@ -24,8 +24,8 @@ const (
 	Binding       ResourceKind = "binding"
 )
 
-// Address names a thing within a stack: a kind and an id that stays the same over its life. The
-// id of a live resource that the stack does not want any more is its ARN or group id.
+// Address identifies a resource within a stack: its kind, and an id that stays the same as long as the resource is
+// desired. The id of a live resource that is not desired any more is its ARN or security group id.
 type Address struct {
 	Kind ResourceKind
 	ID   string
@@ -39,7 +39,7 @@ func (a Address) Compare(b Address) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
 }
 
-// Verb is what a step does to its address.
+// Verb is whether a step creates, updates or deletes the resource at its address.
 type Verb string
 
 // The verbs.
@@ -49,25 +49,25 @@ const (
 	Delete Verb = "delete"
 )
 
-// Impact is what traffic may feel.
+// Impact is how a step may affect traffic.
 type Impact string
 
 // The impacts.
 const (
 	NoImpact      Impact = "none"
 	BriefImpact   Impact = "brief"   // some requests may be answered differently for a moment
-	ReplaceImpact Impact = "replace" // a new resource takes the place of this one
-	DeleteImpact  Impact = "delete"  // whatever used it will fail
+	ReplaceImpact Impact = "replace" // another resource replaces this one
+	DeleteImpact  Impact = "delete"  // requests that depend on the resource fail
 )
 
-// Change is one field that a step changes, as text in readable form.
+// Change is one field that a step changes, with its values as text for people.
 type Change struct{ Path, From, To string }
 
-// StepID names a step within its plan: its address and what it does.
+// StepID identifies a step within its plan: the operation and the address.
 type StepID string
 
-// Step is one write. Its position in the plan is a valid order; After holds the edges that matter
-// when an earlier step fails.
+// Step is one write to AWS or Kubernetes. The order of the steps in a plan is valid; After has the dependencies that
+// matter if an earlier step fails.
 type Step struct {
 	ID      StepID
 	Address Address
@@ -78,20 +78,22 @@ type Step struct {
 	Impact  Impact
 	// After are steps, or joins of steps, that must have succeeded.
 	After []StepID
-	// Wait is what the step has to wait for; with it, it is not carried out in this run.
+	// Wait is why the step is not carried out in this run; zero if it is.
 	Wait Wait
-	// Blames are the objects that ask for what the step does; a refusal by AWS is reported there.
+	// Blames are the objects that ask for the change. If AWS refuses the step, that is reported on them.
 	Blames []finding.Ref
-	// Rule identifies the desired rule that the step creates or changes; zero if it is about none.
+	// Rule identifies the desired rule that the step creates or changes; zero if the step is about no rule.
 	Rule model.RuleKey
-	// NameOf is the field that sets the name of the load balancer that the step creates; zero if the name is computed.
+	// NameOf is the origin of the name of the load balancer that the step creates; zero if the controller computes
+	// the name.
 	NameOf finding.Origin
-	// Staged is set where the step needs room beside what is live, and the change can be made in place
-	// without (Rule.InPlace, Listener.DefaultInPlace).
+	// Staged is set if the step needs additional room, such as one more rule or target group, for a change without a
+	// gap. If AWS has no room, the change can be made in place (Rule.InPlace, Listener.DefaultInPlace).
 	Staged bool
-	// Replaced is the name of the load balancer whose replacement the step is part of; "" if it is part of none.
+	// Replaced is the name of the load balancer whose replacement the step is part of; empty if it is part of none.
 	Replaced string
-	// Revokes is set where the step takes away what its member has no right to any more. Nothing delays it.
+	// Revokes is set if the step removes something to which its member has no right any more. Such a step never
+	// waits.
 	Revokes bool
 }
 
@@ -99,79 +101,80 @@ type Step struct {
 type Plan struct {
 	Stack model.StackID
 	Steps []Step
-	// Joins are ids that stand for several steps, which are done when all of these are.
+	// Joins are ids that each stand for several steps: a join is done when all of its steps are.
 	Joins map[StepID][]StepID
-	// Waiting identifies what steps wait for until a deadline, or would wait for had it not passed.
-	// Memory.Waited is to hold, in the next plan, since when these are in the plans of the stack.
-	Waiting []string
-	// OverCapacity are rules that are left out because AWS has no room for them.
+	// WaitKeys identify the waits with a deadline, those whose deadline has passed included. Memory.Waited of the
+	// next plan has to have for how long each key has been in the plans of the stack.
+	WaitKeys []string
+	// OverCapacity are rules that are omitted because AWS has no room for them.
 	OverCapacity map[model.RuleKey]bool
-	// Asks are questions whose answers the plan still needs; the caller observes again with them
-	// and makes the plan again.
-	Asks []model.Question
-	// Known holds the addresses that exist already.
-	Known Known
-	// LoadBalancers are the load balancers whose DNS names the status shows: that of the stack, and the one in front
-	// of it.
+	// Questions are facts that the plan lacks. The caller observes again with these questions and makes the plan
+	// again.
+	Questions []model.Question
+	// KnownIDs has the ARNs and ids of the resources that exist already.
+	KnownIDs KnownIDs
+	// LoadBalancers are the load balancers whose DNS names the status shows: that of the stack and its frontend NLB.
 	LoadBalancers []Address
-	// Shown are the ARNs of live load balancers whose names the status shows in place of those at the
-	// addresses, because the new ones do not serve yet.
+	// Shown has, by address, the ARN of the live load balancer whose name the status shows as long as the one at the
+	// address does not serve yet.
 	Shown map[Address]string
-	// Ports that the load balancer of the stack listens on when the plan is done, ascending. While the
-	// status shows another in its place, those of that.
+	// Ports are the ports on which the load balancer of the stack listens when the plan is done, ascending. If the
+	// status shows another load balancer instead, they are the ports of that one.
 	Ports []int32
-	// Unshown are members whose status goes on to show the load balancer of another stack.
-	Unshown []finding.Ref
-	// Secrets are marks of client secrets that listeners and rules, by ARN, are taken to have
-	// because nothing is known to the contrary.
-	Secrets map[string]string
-	// Retains reports that something live stays that is not desired as it is, or stays for a while. A plan that retains is
-	// carried out only when it is known to what of the stack members have no right any more (Facts.Withdrawn).
+	// StatusKept are members whose status is not written, because it goes on to show the load balancer of another
+	// stack.
+	StatusKept []finding.Ref
+	// AssumedSecrets are the marks of the client secrets that listeners and rules, by ARN, are assumed to have,
+	// because it is not known which ones they were given.
+	AssumedSecrets map[string]string
+	// Retains reports whether something live stays, perhaps for a while, that is not as desired. Such a plan is only
+	// carried out after it was checked which live parts the members have no right to any more (Facts.Withdrawn).
 	Retains bool
-	// Again is when to plan again at the latest, because AWS did not answer a question that the plan
-	// could do without, or because members move between stacks; 0 if there is nothing of that.
-	Again time.Duration
+	// RetryAfter is after what time the plan is made again at the latest, because AWS did not answer an optional
+	// question or because members move between stacks; 0 if there is no such reason.
+	RetryAfter time.Duration
 }
 
-// Empty reports whether there is nothing to do, not even to wait for.
+// Empty reports whether the plan has no step, not even one that waits.
 func (p Plan) Empty() bool { return len(p.Steps) == 0 }
 
-// Known maps addresses to the ids that AWS gave: ARNs, group ids.
-type Known map[Address]string
+// KnownIDs maps addresses to what AWS identifies the resources by: ARNs and security group ids.
+type KnownIDs map[Address]string
 
-// Result is the result of a step.
+// Result is what a step that succeeded has brought about.
 type Result struct {
-	// ID is the ARN or id of what was created.
+	// ID is the ARN or id of the resource that was created; empty for other steps.
 	ID string
-	// DNSName of a created load balancer.
+	// DNSName is the DNS name of the load balancer or accelerator that was created.
 	DNSName string
-	// Note is something for the event or log, such as rules that were revoked.
+	// Note is a detail for the event or log, such as the rules that were revoked.
 	Note string
 }
 
-// Action is what a step does; it holds all that the call needs, except ids that only exist once
-// an earlier step is done, which are looked up in Known by address.
+// Action is the write that a step does. It has all parameters of the call, except ids of resources that earlier steps
+// create: these are looked up by address in KnownIDs.
 type Action interface{ action() }
 
-// Divisible is an action of which one value may be refused, so that it is carried out in parts, in their order.
+// Divisible is an action whose values AWS may refuse one by one. After a refusal it is carried out in parts, in their
+// order.
 type Divisible interface {
 	Action
-	// Divide returns the parts, none if there is only one.
+	// Divide returns the parts; none if the action has a single value.
 	Divide() []Part
 }
 
-// Part is a part of an action. Name is the last element of the field changes that it carries out. If First is set, all later
-// parts need it.
+// Part is a part of a Divisible action. Name is the last element of the path of the field changes that it carries
+// out. If Required is set, the later parts are only carried out after it has succeeded.
 type Part struct {
-	Name  string
-	Do    Action
-	First bool
+	Name     string
+	Do       Action
+	Required bool
 }
 
-// TargetGroupAddress of a forward action's group: by id of this stack.
+// TargetGroupAddress returns the address of a target group of the stack, by its id in the stack.
 func TargetGroupAddress(id string) Address { return Address{Kind: TargetGroup, ID: id} }
 
-// Tags of a resource, complete, tracking tags included.
+// Tags are all tags that a resource is to have, with the tracking tags of the controller.
 type Tags map[string]string
 
 // --- Kubernetes ---
@@ -182,85 +185,88 @@ type ClaimFinalizer struct {
 	Finalizer string
 }
 
-// ReleaseFinalizer removes it. With ClearStatus the load balancer status goes first.
+// ReleaseFinalizer removes the stack's finalizer from an object. If ClearStatus is set, the load balancer is removed
+// from the status first.
 type ReleaseFinalizer struct {
 	Ref         finding.Ref
 	Finalizer   string
 	ClearStatus bool
 }
 
-// PutBinding creates a TargetGroupBinding, or updates the one named Existing.
+// PutBinding creates a TargetGroupBinding, or updates the one that Existing names.
 type PutBinding struct {
 	Existing *model.Binding // namespace and name only; nil to create
 	Binding  model.Binding
-	Group    Address // the target group, in Known
+	Group    Address // of the target group, whose ARN is in KnownIDs
 	Type     model.TargetType
 	Protocol string
 	Address  model.AddressType
 	VPC      string
 	Labels   map[string]string
-	// Without are the keys of labels that are removed from an existing binding.
+	// Without are the keys of the labels to remove from an existing binding.
 	Without []string
-	// KeepNetworking leaves the rules that an existing binding asks for as they are.
+	// KeepNetworking leaves spec.networking of an existing binding as it is.
 	KeepNetworking bool
-	// BackendGroup and ManagedGroup are the addresses behind peers.
+	// BackendGroup and ManagedGroup are the addresses of the security groups that peers of the binding refer to.
 	BackendGroup Address
 	ManagedGroup Address
 }
 
-// DeleteBinding deletes a TargetGroupBinding; its own finalizer takes the targets out.
+// DeleteBinding deletes a TargetGroupBinding. The finalizer of the binding makes its own run deregister the targets
+// first.
 type DeleteBinding struct{ Namespace, Name string }
 
 // --- EC2 ---
 
-// CreateSecurityGroup makes a group with its tags, without rules.
+// CreateSecurityGroup creates a security group with its tags and without rules.
 type CreateSecurityGroup struct {
 	Name, Description string
 	Tags              Tags
 }
 
-// ChangeIngress authorizes and revokes rules of a group, in this order.
+// ChangeIngress adds inbound rules to a security group and then removes others.
 type ChangeIngress struct {
 	Group     Address
 	Authorize []model.IngressRule
 	Revoke    []model.IngressRule
-	// Total is how many rules the group has then; AWS admits 60 unless asked for more.
+	// Total is how many inbound rules the security group has afterwards. The default quota of AWS is 60.
 	Total int
 }
 
-// DeleteSecurityGroup deletes a group; a dependency violation means "later".
+// DeleteSecurityGroup deletes a security group. If AWS answers with a dependency violation, the step is repeated
+// later.
 type DeleteSecurityGroup struct{ GroupID string }
 
 // --- ELBv2 ---
 
-// CreateLoadBalancer makes a load balancer with tags; attributes follow in a step of their own.
+// CreateLoadBalancer creates a load balancer with its tags. A step of its own sets the attributes.
 type CreateLoadBalancer struct {
 	Type           model.LoadBalancerType
 	Name           string
 	Scheme         model.Scheme
 	AddressType    model.AddressType
 	Subnets        []SubnetMapping
-	SourceNAT      string // on, off, or empty to leave it to AWS
+	SourceNAT      string // "on", "off", or empty for the default of AWS
 	SecurityGroups []GroupID
 	CoIPPool       string
 	IPAMPool       string
 	Tags           Tags
 }
 
-// SubnetMapping is a subnet of a load balancer with its addresses there.
+// SubnetMapping is a subnet of a load balancer with the addresses that the load balancer has there.
 type SubnetMapping = model.SubnetMapping
 
-// GroupID is a security group by id, or by address when it is made by an earlier step.
+// GroupID identifies a security group: by id, or by address if an earlier step creates it.
 type GroupID struct {
 	ID      string
 	Address Address
 }
 
-// SetSecurityGroups replaces the groups of a load balancer.
+// SetSecurityGroups replaces the security groups of a load balancer.
 type SetSecurityGroups struct {
 	LoadBalancer Address
 	Groups       []GroupID
-	// PrivateLinkRules is on or off; empty leaves it as it is.
+	// PrivateLinkRules is whether inbound rules apply to traffic through AWS PrivateLink: "on", "off", or empty to leave it.
 	PrivateLinkRules string
 }
 
@@ -268,7 +274,7 @@ type SetSecurityGroups struct {
 type SetSubnets struct {
 	LoadBalancer Address
 	Subnets      []SubnetMapping
-	// SourceNAT and AddressType are left as they are if empty.
+	// SourceNAT and AddressType stay as they are if empty.
 	SourceNAT   string
 	AddressType model.AddressType
 }
@@ -285,7 +291,7 @@ type SetIPAMPool struct {
 	Pool         string
 }
 
-// SetCapacity sets the capacity reservation of a load balancer; 0 units remove it.
+// SetCapacity sets the capacity reservation of a load balancer in LCUs; 0 removes it.
 type SetCapacity struct {
 	LoadBalancer Address
 	Units        int32
@@ -297,19 +303,19 @@ type SetAttributes struct {
 	Values map[string]string
 }
 
-// SetTags adds and removes tags of any resource.
+// SetTags adds, changes and removes tags of a resource of AWS.
 type SetTags struct {
 	Of     Address
 	Put    Tags
 	Remove []string
-	// RemoveFirst frees room at the limit of tags.
+	// RemoveFirst removes before it adds, because the resource has no room for more tags.
 	RemoveFirst bool
 }
 
 // DeleteLoadBalancer deletes a load balancer and with it its listeners and rules.
 type DeleteLoadBalancer struct{ ARN string }
 
-// CreateTargetGroup makes a target group with tags.
+// CreateTargetGroup creates a target group with its tags.
 type CreateTargetGroup struct {
 	Group model.TargetGroup
 	Tags  Tags
@@ -321,10 +327,10 @@ type SetHealthCheck struct {
 	Check model.HealthCheck
 }
 
-// DeleteTargetGroup deletes a target group; "in use" means "later".
+// DeleteTargetGroup deletes a target group. If AWS answers that it is in use, the step is repeated later.
 type DeleteTargetGroup struct{ ARN string }
 
-// ListenerSettings are what CreateListener and ModifyListener send.
+// ListenerSettings are the parameters of AWS's calls CreateListener and ModifyListener.
 type ListenerSettings struct {
 	Port        int32
 	Protocol    string
@@ -335,32 +341,32 @@ type ListenerSettings struct {
 	Default     []model.Action
 }
 
-// With returns the settings with another default action.
+// With returns the settings with these default actions.
 func (s ListenerSettings) With(actions []model.Action) ListenerSettings {
 	s.Default = actions
 	return s
 }
 
-// CreateListener makes a listener.
+// CreateListener creates a listener on a load balancer.
 type CreateListener struct {
 	LoadBalancer Address
 	Settings     ListenerSettings
 	Tags         Tags
 }
 
-// ModifyListener changes a listener's settings.
+// ModifyListener changes the settings of a listener.
 type ModifyListener struct {
 	Listener Address
 	Settings ListenerSettings
 }
 
-// AddCertificate attaches a certificate to a listener.
+// AddCertificate adds a certificate to the certificate list of a listener.
 type AddCertificate struct {
 	Listener Address
 	ARN      string
 }
 
-// RemoveCertificate detaches one.
+// RemoveCertificate removes a certificate from the certificate list of a listener.
 type RemoveCertificate struct {
 	Listener Address
 	ARN      string
@@ -369,7 +375,7 @@ type RemoveCertificate struct {
 // DeleteListener deletes a listener and its rules.
 type DeleteListener struct{ ARN string }
 
-// CreateRule makes a rule at a priority.
+// CreateRule creates a listener rule at a priority.
 type CreateRule struct {
 	Listener Address
 	Priority int32
@@ -377,7 +383,7 @@ type CreateRule struct {
 	Tags     Tags
 }
 
-// ModifyRule changes what a rule matches or does.
+// ModifyRule changes conditions, actions and transforms of a listener rule.
 type ModifyRule struct {
 	Rule       Address
 	Conditions []model.Condition
@@ -385,10 +391,11 @@ type ModifyRule struct {
 	Transforms []model.Transform
 }
 
-// SetPriorities moves rules, all at once. Rules are named by address.
+// SetPriorities changes the priorities of several listener rules in one call. The map is by the addresses of the
+// rules.
 type SetPriorities struct{ Priorities map[Address]int32 }
 
-// ChangesRouting reports whether an action changes where requests go.
+// ChangesRouting reports whether an action changes which target group a request goes to.
 func ChangesRouting(do Action) bool {
 	switch do.(type) {
 	case CreateListener, ModifyListener, DeleteListener, CreateRule, ModifyRule, SetPriorities, DeleteRule:
@@ -397,8 +404,9 @@ func ChangesRouting(do Action) bool {
 	return false
 }
 
-// ActionsOf returns what an action has a rule or the default of a listener do, nothing if it is about neither.
-func ActionsOf(do Action) []model.Action {
+// RuleActionsOf returns the actions that a listener rule or the default of a listener gets from a step; nil if the
+// step is about neither.
+func RuleActionsOf(do Action) []model.Action {
 	switch do := do.(type) {
 	case CreateRule:
 		return do.Rule.Actions
@@ -412,7 +420,7 @@ func ActionsOf(do Action) []model.Action {
 	return nil
 }
 
-// DeleteRule deletes a rule.
+// DeleteRule deletes a listener rule.
 type DeleteRule struct{ ARN string }
 
 func (ClaimFinalizer) action() {}
@@ -471,7 +479,7 @@ func (SetPriorities) action() {}
 
 func (DeleteRule) action() {}
 
-// InKubernetes reports whether the action is carried out by the cluster side.
+// InKubernetes reports whether the action is a write to Kubernetes rather than to AWS.
 func InKubernetes(a Action) bool {
 	switch a.(type) {
 	case ClaimFinalizer, ReleaseFinalizer, PutBinding, DeleteBinding, RecordAccelerator:
@@ -480,7 +488,8 @@ func InKubernetes(a Action) bool {
 	return false
 }
 
-// NewStepID makes the id of a step from what it does and to what.
-func NewStepID(what string, a Address, more ...string) StepID {
-	return StepID(strings.Join(append([]string{what, a.String()}, more...), " "))
+// NewStepID returns the id of a step from its operation, the address and, if several steps of a plan have both in
+// common, further parts.
+func NewStepID(operation string, a Address, parts ...string) StepID {
+	return StepID(strings.Join(append([]string{operation, a.String()}, parts...), " "))
 }

@@ -6,18 +6,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Summary counts the resources that plans are about; one that several steps change counts once.
+// Summary counts the resources that plans change. A resource that several steps change counts once.
 type Summary struct {
 	Create int `json:"create"`
 	Change int `json:"change"`
-	// Replace counts what is made new and deleted in its old form.
+	// Replace counts resources that are created anew and deleted in their present form.
 	Replace int `json:"replace"`
 	Delete  int `json:"delete"`
 	// Waiting counts steps that are not carried out in this run.
 	Waiting int `json:"waiting"`
 }
 
-// Summary counts what the plan does. have is what it was made from.
+// Summary counts the changes of the plan. have is the observed state from which it was made.
 func (p Plan) Summary(have observed.Stack) Summary {
 	verbs := map[Address]Verb{}
 	out := Summary{}
@@ -46,7 +46,7 @@ func (p Plan) Summary(have observed.Stack) Summary {
 	return out
 }
 
-// logicalIDs returns the ids in the stack of what has an ARN or id of AWS.
+// logicalIDs returns the ids in the stack of observed resources, by ARN or security group id.
 func logicalIDs(have observed.Stack) map[string]string {
 	out := map[string]string{}
 	for _, lb := range have.LoadBalancers {
@@ -61,7 +61,7 @@ func logicalIDs(have observed.Stack) map[string]string {
 	return out
 }
 
-// Add returns the sum.
+// Add returns the sum of two summaries.
 func (s Summary) Add(o Summary) Summary {
 	return Summary{s.Create + o.Create, s.Change + o.Change, s.Replace + o.Replace, s.Delete + o.Delete, s.Waiting + o.Waiting}
 }

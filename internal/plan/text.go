@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// ActionsText describes actions in readable form.
+// ActionsText returns the actions of a rule for people.
 func ActionsText(as []model.Action) string {
 	var out []string
 	for _, a := range as {
@@ -19,21 +19,22 @@ func ActionsText(as []model.Action) string {
 	return strings.Join(out, ", then ")
 }
 
-func Counted(n int, thing string) string {
+// CountText returns a number with its noun, such as "1 target" or "2 targets".
+func CountText(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Bounds of what is printed: values are what users choose.
+// Limits of what is printed. Users choose the values, so that these may be long.
 const (
-	longestText = 300 // characters of a value
-	mostFields  = 40  // of a step
+	maxValueLength = 300 // characters of a value
+	maxFields      = 40  // fields of a step
 )
 
-// Text returns the plan for people: a line per step with its reason, and a line per field that is changed,
-// or that something new gets. Signs: + create, ~ change, - delete, . wait.
+// Text returns the plan for people: a line for each step with its reason, and a line for each field of the resource
+// that it changes or creates. Signs: + create, ~ change, - delete, . wait.
 func (p Plan) Text() string { return p.TextWith(Names{}) }
 
 // TextWith is Text with names in place of ARNs and ids.
@@ -59,17 +60,17 @@ func (p Plan) TextWith(names Names) string {
 		}
 		b.WriteByte('\n')
 		fields := s.Fields()
-		for _, c := range fields[:min(len(fields), mostFields)] {
+		for _, c := range fields[:min(len(fields), maxFields)] {
 			fmt.Fprintf(&b, "    %s\n", c.withNames(names))
 		}
-		if more := len(fields) - mostFields; more > 0 {
+		if more := len(fields) - maxFields; more > 0 {
 			fmt.Fprintf(&b, "    … and %d more\n", more)
 		}
 	}
 	return b.String()
 }
 
-// String returns the change in readable form, in one line: values and keys are what users choose.
+// String returns the change for people, in one line. Paths and values are clipped.
 func (c Change) String() string {
 	path, from, to := clip(c.Path), clip(c.From), clip(c.To)
 	switch {
@@ -86,10 +87,12 @@ func (c Change) withNames(n Names) Change {
 	return Change{n.Replace(c.Path), n.Replace(c.From), n.Replace(c.To)}
 }
 
-// clip makes a text printable and bounds it.
-func clip(s string) string { return clipTo(longestText, s) }
+// clip returns a text without unprintable characters and at most maxValueLength characters long.
+func clip(s string) string { return clipToLength(maxValueLength, s) }
 
-func clipTo(most int, s string) string {
+// clipToLength returns a text without unprintable characters. If it is longer than most characters, the rest is
+// replaced by the total length.
+func clipToLength(most int, s string) string {
 	s = finding.Printable(s)
 	n := utf8.RuneCountInString(s)
 	if n <= most {
@@ -98,32 +101,34 @@ func clipTo(most int, s string) string {
 	return fmt.Sprintf("%s… (%d characters)", string([]rune(s)[:most]), n)
 }
 
-// RefTexts returns the names of target groups in a row.
-func RefTexts(groups []model.GroupRef) string {
+// TargetGroupNames returns the names of target groups, joined by "and".
+func TargetGroupNames(groups []model.GroupRef) string {
 	var out []string
 	for _, g := range groups {
-		out = append(out, equal.RefText(g))
+		out = append(out, equal.GroupRefText(g))
 	}
 	return strings.Join(out, " and ")
 }
 
+// TargetGroupsText returns "target group" and the quoted names of target groups, joined by "or".
 func TargetGroupsText(groups []model.GroupRef) string {
 	out := "target group"
 	for i, g := range groups {
 		if i > 0 {
 			out += " or"
 		}
-		out += fmt.Sprintf(" %q", equal.RefText(g))
+		out += fmt.Sprintf(" %q", equal.GroupRefText(g))
 	}
 	return out
 }
 
+// actionText returns one action of a rule for people.
 func actionText(a model.Action) string {
 	switch a := a.(type) {
 	case model.Forward:
 		var gs []string
 		for _, g := range a.Groups {
-			s := equal.RefText(g.Group)
+			s := equal.GroupRefText(g.Group)
 			if g.Weight != nil && len(a.Groups) > 1 {
 				s += fmt.Sprintf(" (%d)", *g.Weight)
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Fields returns what a step changes or, where it makes something new, what that gets. Attributes of
-// something new are given by a step of their own.
+// Fields returns the fields that a step changes or, if it creates a resource, the fields that the resource gets. The
+// attributes of a new resource are missing, because another step sets them.
 func (s Step) Fields() []Change {
 	if len(s.Changes) > 0 {
 		return s.Changes
@@ -59,7 +59,7 @@ func (s Step) Fields() []Change {
 	return f
 }
 
-// fields are the fields of a new resource; empty fields are left out.
+// fields are the fields of a new resource, without empty ones.
 type fields []Change
 
 func (f *fields) add(path, to string) {
@@ -98,7 +98,7 @@ func (f *fields) loadBalancer(do CreateLoadBalancer) {
 	f.tags(do.Tags)
 }
 
-// nonEmpty returns the texts that are not empty.
+// nonEmpty deletes empty texts from a list, in place.
 func nonEmpty(texts []string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
@@ -153,7 +153,7 @@ func (f *fields) transforms(ts []model.Transform) {
 	}
 }
 
-// healthCheckText leaves out what AWS chooses.
+// healthCheckText returns a health check for people, without settings that are left to AWS.
 func healthCheckText(h model.HealthCheck) string {
 	var out []string
 	add := func(name, value string) {
@@ -172,6 +172,7 @@ func healthCheckText(h model.HealthCheck) string {
 	return strings.Join(out, ", ")
 }
 
+// keyValueText returns a map as key=value pairs, sorted by key.
 func keyValueText(m map[string]string) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {

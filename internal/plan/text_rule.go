@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// ConditionsText returns what a rule matches, in one line in readable form.
+// ConditionsText returns the conditions of a rule for people, in one line; "always" if there are none.
 func ConditionsText(conditions []model.Condition) string {
 	var parts []string
 	for _, c := range conditions {
@@ -36,8 +36,9 @@ func ConditionsText(conditions []model.Condition) string {
 	return clip(strings.Join(parts, ", "))
 }
 
-// hostTexts returns expressions as what a user wrote: a hostname, where the expression was made of one. It stands for
-// requests with a port too, as plain hosts do not.
+// hostTexts returns regular expressions for hosts as users wrote them: as a hostname where the expression was made
+// from one. Such an expression also matches requests whose Host header has a port, which plain values of a host
+// condition do not.
 func hostTexts(expressions []string) []string {
 	out := slices.Clone(expressions)
 	for i, expr := range out {
@@ -48,8 +49,8 @@ func hostTexts(expressions []string) []string {
 	return out
 }
 
-// joinAlternatives joins values of which one has to match. The limit is a generous one: AWS takes far fewer, and
-// users may write more.
+// joinAlternatives joins the values of a condition, of which a request has to match one. At most 50 of each kind are
+// shown: AWS admits far fewer, but users may write more.
 func joinAlternatives(values, regex []string) string {
 	const most = 50
 	var out []string

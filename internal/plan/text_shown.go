@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// DifferenceText returns, in readable form, a change that AWS does not show and what it shows instead.
+// DifferenceText returns, for people, a change that was made and what AWS shows instead of it.
 func (c Change) DifferenceText() string {
 	value := func(v string) string {
 		if v == "" {
@@ -21,9 +21,9 @@ func (c Change) DifferenceText() string {
 	return clip(c.Path) + ": asked " + value(c.To) + ", AWS shows " + value(c.From)
 }
 
-// ShownOtherwise returns what AWS shows of something that an action has created, where that is not what was asked for.
-// It is empty if AWS does not show it.
-func ShownOtherwise(do Action, arn string, have observed.Stack) (out []Change) {
+// ShownDifferences returns the differences between a resource that an action has created and what AWS shows of it. It
+// returns none if AWS does not show the resource.
+func ShownDifferences(do Action, arn string, have observed.Stack) (out []Change) {
 	differ := func(path, asked, shown string) {
 		if asked != shown {
 			out = append(out, Change{Path: path, From: shown, To: asked})
@@ -40,8 +40,8 @@ func ShownOtherwise(do Action, arn string, have observed.Stack) (out []Change) {
 			return strings.Join(slices.DeleteFunc(slices.Clone(of), func(c string) bool { return slices.Contains(other, c) }), ", ")
 		}
 		differ("conditions", only(asked, has), only(has, asked))
-		if !equal.SameActions(do.Rule.Actions, shown.Actions, func(g model.GroupRef) string { return liveGroup(have, g) }) {
-			differ("actions", ActionsText(do.Rule.Actions), ActionsText(withIDs(shown.Actions, have)))
+		if !equal.SameActions(do.Rule.Actions, shown.Actions, func(g model.GroupRef) string { return liveGroupARN(have, g) }) {
+			differ("actions", ActionsText(do.Rule.Actions), ActionsText(withGroupIDs(shown.Actions, have)))
 		}
 		var ask, show fields
 		ask.transforms(do.Rule.Transforms)
@@ -82,8 +82,8 @@ func liveRule(have observed.Stack, arn string) (observed.Rule, bool) {
 	return observed.Rule{}, false
 }
 
-// liveGroup returns the ARN of the target group that an action names.
-func liveGroup(have observed.Stack, g model.GroupRef) string {
+// liveGroupARN returns the ARN of the live target group that a forward action refers to; empty if there is none.
+func liveGroupARN(have observed.Stack, g model.GroupRef) string {
 	switch {
 	case g.ARN != "":
 		return g.ARN
@@ -98,6 +98,7 @@ func liveGroup(have observed.Stack, g model.GroupRef) string {
 	return ""
 }
 
+// conditionTexts returns a text for each condition.
 func conditionTexts(conditions []model.Condition) (out []string) {
 	for _, c := range conditions {
 		out = append(out, ConditionsText([]model.Condition{c}))
@@ -105,8 +106,9 @@ func conditionTexts(conditions []model.Condition) (out []string) {
 	return out
 }
 
-// withIDs names the target groups of live actions as desired ones do.
-func withIDs(actions []model.Action, have observed.Stack) []model.Action {
+// withGroupIDs returns live actions with the ids that target groups have in the stack in place of their ARNs, as
+// desired actions have them.
+func withGroupIDs(actions []model.Action, have observed.Stack) []model.Action {
 	out := slices.Clone(actions)
 	for i, a := range out {
 		f, ok := a.(model.Forward)

@@ -32,11 +32,11 @@ func TestTextIsBoundedAndKeepsSecrets(t *testing.T) {
 	}}
 	text := p.Text()
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if len(lines) > mostFields+4 {
+	if len(lines) > maxFields+4 {
 		t.Errorf("%d lines", len(lines))
 	}
 	for _, l := range lines {
-		if utf8.RuneCountInString(l) > 3*longestText || strings.ContainsAny(l, "\x1b\r") {
+		if utf8.RuneCountInString(l) > 3*maxValueLength || strings.ContainsAny(l, "\x1b\r") {
 			t.Errorf("%.400q", l)
 		}
 	}

@@ -2,18 +2,17 @@ package plan
 
 import "time"
 
-// Wait is what a step waits for. The step is not carried out in this run. The zero Wait waits for
-// nothing.
+// Wait is the reason why a step is not carried out in this run. With the zero Wait the step is carried out.
 type Wait struct {
-	// For describes it in readable form.
+	// For names, for people, what the step waits for. It is empty in the zero Wait.
 	For string
-	// Again is when another look is worth it; 0: as soon as is usual.
-	Again time.Duration
-	// Deadline is for how long the step waits at most, from the first plan in which it does. Then the
-	// plan goes on without it. 0: nothing depends on the step, or what it waits for ends in time
-	// whatever others do.
+	// RetryAfter is after what time the condition is worth another look; 0: after the usual poll interval.
+	RetryAfter time.Duration
+	// Deadline is how long the step waits at most, counted from the first plan in which it waits. After that the plan
+	// goes on as if the wait were over. 0: no deadline, because no other step depends on this one, or because the
+	// wait ends in bounded time whatever other members do.
 	Deadline time.Duration
 }
 
-// Waits reports whether the step has to wait.
+// Waits reports whether the step waits, so that this run does not carry it out.
 func (s Step) Waits() bool { return s.Wait.For != "" }

@@ -362,7 +362,7 @@ const heldAnswer = "held: this answers in its place"
 func explainListener(c resolved.ListenerChoices, own func(model.Rule) bool, facts observed.Facts) explainedListener {
 	l := c.Desired
 	out := explainedListener{
-		Port: l.Port, Protocol: l.Protocol(), InAWS: c.Live != nil, Made: c.Made, Members: []output.Object{}, Rules: []explainedRule{},
+		Port: l.Port, Protocol: l.Protocol(), InAWS: c.Live != nil, Made: c.Planned, Members: []output.Object{}, Rules: []explainedRule{},
 		Default: finding.Printable(plan.ActionsText(c.Default)), DefaultFrom: tree.OriginText(l.DefaultOf),
 	}
 	for _, m := range l.Members {
@@ -383,7 +383,7 @@ func explainListener(c resolved.ListenerChoices, own func(model.Rule) bool, fact
 		made[r.Key(l.Port)] = true
 		out.Rules = append(out.Rules, explainRule(r.Rule, int32(i+1), own, note))
 	}
-	for _, r := range c.LeftOut {
+	for _, r := range c.Omitted {
 		made[r.Key(l.Port)] = true
 		out.Rules = append(out.Rules, explainRule(r, 0, own, "held and not made: another rule has its conditions, or AWS refuses it"))
 	}

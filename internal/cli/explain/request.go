@@ -233,7 +233,7 @@ func (a *answering) ask(ctx context.Context, d engine.Draft) error {
 			continue
 		}
 		for _, l := range lb.Listeners {
-			if l.Desired.Port != a.port || !l.Made && l.Live == nil {
+			if l.Desired.Port != a.port || !l.Planned && l.Live == nil {
 				continue
 			}
 			protocol := l.Desired.Protocol()
@@ -340,7 +340,7 @@ func rulesOf(choices []resolved.RuleChoice) []model.Rule {
 // requests.
 func (a *answering) coveredRules(l resolved.ListenerChoices, listener explainedListener) []explainedRule {
 	var out []explainedRule
-	for _, r := range listener.Rules[len(l.Rules)+len(l.LeftOut):] {
+	for _, r := range listener.Rules[len(l.Rules)+len(l.Omitted):] {
 		for _, i := range model.Matching(l.Desired.Covered, a.Request) {
 			if c := l.Desired.Covered[i]; tree.OriginText(c.Key(0).Of) == r.From && plan.ConditionsText(c.Conditions) == r.Conditions {
 				out = append(out, r)

@@ -137,7 +137,7 @@ func (a *answering) accelerator(d engine.Draft, live observed.Accelerator) *requ
 		}
 		for _, g := range l.Groups {
 			one := a.endpointGroup(c, g)
-			one.Owner = chosen.Others[g.ARN]
+			one.Owner = chosen.OtherOwners[g.ARN]
 			out.EndpointGroups = append(out.EndpointGroups, one)
 		}
 	}

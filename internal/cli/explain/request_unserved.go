@@ -164,7 +164,7 @@ func portsOf(d engine.Draft) []string {
 	var out []string
 	for _, lb := range d.Choices().LoadBalancers {
 		for _, l := range lb.Listeners {
-			if l.Made || l.Live != nil {
+			if l.Planned || l.Live != nil {
 				out = append(out, fmt.Sprintf("%s:%d", l.Desired.Protocol(), l.Desired.Port))
 			}
 		}

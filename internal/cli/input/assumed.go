@@ -227,7 +227,7 @@ func (a *assumed) securityGroups(q model.AskGroups) observed.GroupAnswer {
 }
 
 // Apply implements engine.Cloud.
-func (*assumed) Apply(context.Context, model.StackID, plan.Step, plan.Known) (plan.Result, error) {
+func (*assumed) Apply(context.Context, model.StackID, plan.Step, plan.KnownIDs) (plan.Result, error) {
 	return plan.Result{}, errReadOnly
 }
 

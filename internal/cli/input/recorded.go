@@ -253,7 +253,7 @@ func (r replay) Observe(_ context.Context, id model.StackID, _ []model.Question)
 }
 
 // Apply implements engine.Cloud.
-func (replay) Apply(context.Context, model.StackID, plan.Step, plan.Known) (plan.Result, error) {
+func (replay) Apply(context.Context, model.StackID, plan.Step, plan.KnownIDs) (plan.Result, error) {
 	return plan.Result{}, errReplay
 }
 

@@ -182,7 +182,7 @@ func (c AcceleratorComparer) endpointGroups(desired []model.EndpointGroup, live 
 	out := []EndpointGroup{}
 	others := map[string]string{}
 	if x := c.Choices().Accelerator; x != nil {
-		others = x.Others
+		others = x.OtherOwners
 	}
 	for _, g := range live {
 		one := EndpointGroup{compared: compareNested(of, c.compared(g.ARN)), Region: g.Region, Owner: others[g.ARN], Dial: int32(g.Dial), PortOverrides: plan.OverridesText(g.Overrides)}

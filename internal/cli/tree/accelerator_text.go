@@ -100,7 +100,7 @@ func (e Endpoint) Text() string {
 		}
 		text = "of " + output.JoinFirst(refs)
 	}
-	text += ", " + plan.EndpointOfGroup{Weight: e.Weight, ClientIP: e.ClientIP}.Text()
+	text += ", " + plan.EndpointSettings{Weight: e.Weight, ClientIP: e.ClientIP}.Text()
 	if e.Health != "" {
 		text += ", " + e.Health
 	}

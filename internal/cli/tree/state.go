@@ -48,7 +48,7 @@ func membersOf(s model.Stack) []output.Object {
 // NewComparer compares the observed state of a draft with its desired state.
 func NewComparer(d engine.Draft, facts observed.Facts, of Behind) *Comparer {
 	c := &Comparer{Draft: d, desired: d.Choices().Desired, Facts: facts, Behind: of, addresses: map[string][]plan.Address{}, steps: map[plan.Address][]plan.Step{}, groups: map[string]string{}}
-	for a, arn := range d.Plan.Known {
+	for a, arn := range d.Plan.KnownIDs {
 		c.addresses[arn] = append(c.addresses[arn], a)
 	}
 	for _, s := range d.Plan.Steps {
@@ -64,7 +64,7 @@ func NewComparer(d engine.Draft, facts observed.Facts, of Behind) *Comparer {
 func (c *Comparer) stepsOf(arn string) []plan.Step {
 	var out []plan.Step
 	for _, s := range c.Plan.Steps {
-		if slices.Contains(c.addresses[arn], s.Address) || s.Address.ID == arn && plan.OfAccelerator(s.Address.Kind) {
+		if slices.Contains(c.addresses[arn], s.Address) || s.Address.ID == arn && plan.IsAcceleratorPart(s.Address.Kind) {
 			out = append(out, s)
 		}
 	}

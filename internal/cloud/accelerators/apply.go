@@ -21,7 +21,7 @@ import (
 
 // Apply carries out a step. Before each write it is looked up whether the accelerator is the stack's: the permissions of the
 // controller admit those of every cluster of the account.
-func (c *Accelerators) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
+func (c *Accelerators) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
 	none := func(err error) (plan.Result, error) { return plan.Result{}, err }
 	w := writer{Accelerators: c, id: id, known: known}
 	switch do := s.Do.(type) {
@@ -59,7 +59,7 @@ func (c *Accelerators) Apply(ctx context.Context, id model.StackID, s plan.Step,
 type writer struct {
 	*Accelerators
 	id    model.StackID
-	known plan.Known
+	known plan.KnownIDs
 }
 
 // lookup finds the ARN of something of the stack's accelerator.

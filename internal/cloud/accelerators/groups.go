@@ -24,7 +24,7 @@ func (w writer) createGroup(ctx context.Context, do plan.CreateEndpointGroup) (p
 		return plan.Result{}, err
 	}
 	in := &ga.CreateEndpointGroupInput{
-		ListenerArn: aws.String(listener), EndpointGroupRegion: aws.String(do.Region), TrafficDialPercentage: aws.Float32(float32(do.Dial)),
+		ListenerArn: aws.String(listener), EndpointGroupRegion: aws.String(do.Region), TrafficDialPercentage: aws.Float32(float32(do.TrafficDial)),
 		EndpointConfigurations: endpointsToAWS(do.Endpoints), IdempotencyToken: aws.String(do.Token),
 	}
 	if len(do.Overrides) > 0 {
@@ -57,8 +57,8 @@ func (w writer) changeGroup(ctx context.Context, do plan.ChangeEndpointGroup) er
 		return err
 	}
 	in := &ga.UpdateEndpointGroupInput{EndpointGroupArn: aws.String(arn)}
-	if do.Dial != nil {
-		in.TrafficDialPercentage = aws.Float32(float32(*do.Dial))
+	if do.TrafficDial != nil {
+		in.TrafficDialPercentage = aws.Float32(float32(*do.TrafficDial))
 	}
 	if do.Overrides != nil {
 		in.PortOverrides = overridesToAWS(*do.Overrides)
@@ -67,8 +67,8 @@ func (w writer) changeGroup(ctx context.Context, do plan.ChangeEndpointGroup) er
 		return w.writeError("change endpoint group "+arn, arn, err)
 	}
 	w.enterOwnChange(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
-		if do.Dial != nil {
-			g.Dial = float64(*do.Dial)
+		if do.TrafficDial != nil {
+			g.Dial = float64(*do.TrafficDial)
 		}
 		if do.Overrides != nil {
 			g.Overrides = slices.Clone(*do.Overrides)
@@ -119,11 +119,11 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 	if err != nil {
 		return err
 	}
-	var list []plan.EndpointOfGroup
+	var list []plan.EndpointSettings
 	w.With(func() {
 		w.edit(acceleratorOf(arn), endpointGroup(arn, func(g *observed.EndpointGroup) {
 			for _, e := range g.Endpoints {
-				list = append(list, plan.EndpointOfGroup{ID: e.ID, Weight: e.Weight, ClientIP: clientIP(e)})
+				list = append(list, plan.EndpointSettings{ID: e.ID, Weight: e.Weight, ClientIP: clientIP(e)})
 			}
 		}))
 	})
@@ -131,7 +131,7 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 		return sdk.Failed(failure.Conflict, arn, "its endpoints are not known")
 	}
 	for _, e := range do.Endpoints {
-		if i := slices.IndexFunc(list, func(o plan.EndpointOfGroup) bool { return o.ID == e.ID }); i >= 0 {
+		if i := slices.IndexFunc(list, func(o plan.EndpointSettings) bool { return o.ID == e.ID }); i >= 0 {
 			list[i].Weight = e.Weight
 			if e.ClientIP != nil {
 				list[i].ClientIP = e.ClientIP

@@ -27,7 +27,7 @@ type addOnWriter struct {
 
 // tie runs a write that ties a load balancer to something, and notes the result. After a failure
 // nothing is known any more.
-func (w *addOnWriter) tie(ctx context.Context, known plan.Known, a plan.Address, of model.AddOn, what string, write func(ctx context.Context, arn string) (observed.AddOn, error)) error {
+func (w *addOnWriter) tie(ctx context.Context, known plan.KnownIDs, a plan.Address, of model.AddOn, what string, write func(ctx context.Context, arn string) (observed.AddOn, error)) error {
 	arn, err := lookup(known, a)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (w *addOnWriter) tieFailure(of model.AddOn, what string, err error, made ti
 	return w.failure(what, err, made, nil)
 }
 
-func (w *addOnWriter) setWebACL(ctx context.Context, a plan.SetWebACL, known plan.Known) error {
+func (w *addOnWriter) setWebACL(ctx context.Context, a plan.SetWebACL, known plan.KnownIDs) error {
 	what := "associate web ACL " + a.ARN
 	if a.ARN == "" {
 		what = "dissociate the web ACL"
@@ -79,7 +79,7 @@ func (w *addOnWriter) setWebACL(ctx context.Context, a plan.SetWebACL, known pla
 	})
 }
 
-func (w *addOnWriter) setClassicACL(ctx context.Context, a plan.SetClassicACL, known plan.Known) error {
+func (w *addOnWriter) setClassicACL(ctx context.Context, a plan.SetClassicACL, known plan.KnownIDs) error {
 	what := "associate classic web ACL " + a.ID
 	if a.ID == "" {
 		what = "dissociate the classic web ACL"
@@ -95,7 +95,7 @@ func (w *addOnWriter) setClassicACL(ctx context.Context, a plan.SetClassicACL, k
 	})
 }
 
-func (w *addOnWriter) protect(ctx context.Context, a plan.Protect, known plan.Known) (plan.Result, error) {
+func (w *addOnWriter) protect(ctx context.Context, a plan.Protect, known plan.KnownIDs) (plan.Result, error) {
 	var id string
 	err := w.tie(ctx, known, a.LoadBalancer, model.ShieldPlan, "protect the load balancer", func(ctx context.Context, arn string) (observed.AddOn, error) {
 		out, err := w.API.Shield.CreateProtection(ctx, &shield.CreateProtectionInput{Name: aws.String(a.Name), ResourceArn: aws.String(arn)})
@@ -109,7 +109,7 @@ func (w *addOnWriter) protect(ctx context.Context, a plan.Protect, known plan.Kn
 }
 
 // unprotect takes a protection away; one that is gone already is a success.
-func (w *addOnWriter) unprotect(ctx context.Context, a plan.Unprotect, known plan.Known) error {
+func (w *addOnWriter) unprotect(ctx context.Context, a plan.Unprotect, known plan.KnownIDs) error {
 	return w.tie(ctx, known, a.LoadBalancer, model.ShieldPlan, "end the protection of the load balancer", func(ctx context.Context, _ string) (observed.AddOn, error) {
 		_, err := w.API.Shield.DeleteProtection(ctx, &shield.DeleteProtectionInput{ProtectionId: aws.String(a.ID)})
 		if sdk.IsGone(err) {

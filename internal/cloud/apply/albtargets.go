@@ -26,7 +26,7 @@ type albTargetWriter struct {
 }
 
 // changeALBTargets runs a write on the targets of a target group of type alb.
-func (w *albTargetWriter) changeALBTargets(known plan.Known, a plan.Address, what string, write func(group string) error, next func([]observed.Target) []observed.Target) error {
+func (w *albTargetWriter) changeALBTargets(known plan.KnownIDs, a plan.Address, what string, write func(group string) error, next func([]observed.Target) []observed.Target) error {
 	arn, err := lookup(known, a)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (w *albTargetWriter) changeALBTargets(known plan.Known, a plan.Address, wha
 	return nil
 }
 
-func (w *albTargetWriter) registerALB(ctx context.Context, a plan.RegisterALB, known plan.Known) error {
+func (w *albTargetWriter) registerALB(ctx context.Context, a plan.RegisterALB, known plan.KnownIDs) error {
 	lb, made := a.ARN, time.Time{}
 	if lb == "" {
 		found, err := lookup(known, a.LoadBalancer)
@@ -78,7 +78,7 @@ func (w *albTargetWriter) registerALB(ctx context.Context, a plan.RegisterALB, k
 }
 
 // deregisterALB takes a load balancer out; a group that is gone is a success.
-func (w *albTargetWriter) deregisterALB(ctx context.Context, a plan.DeregisterALB, known plan.Known) error {
+func (w *albTargetWriter) deregisterALB(ctx context.Context, a plan.DeregisterALB, known plan.KnownIDs) error {
 	err := w.changeALBTargets(known, a.Group, "deregister the application load balancer from", func(group string) error {
 		call, err := w.targets.Own().Admit(ratelimit.DeregisterTargets, group, bindings.Turn{}, 1)
 		if err != nil {

@@ -51,7 +51,7 @@ type writes struct {
 }
 
 // Apply carries out a step, of a resource that is the cluster's.
-func (w *Writer) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
+func (w *Writer) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
 	none := func(err error) (plan.Result, error) { return plan.Result{}, err }
 	switch a := s.Do.(type) {
 	case plan.CreateSecurityGroup:
@@ -129,7 +129,7 @@ func (w *Writer) Apply(ctx context.Context, id model.StackID, s plan.Step, known
 }
 
 // lookup finds the id of something that an earlier step made or that was there before.
-func lookup(known plan.Known, a plan.Address) (string, error) {
+func lookup(known plan.KnownIDs, a plan.Address) (string, error) {
 	if id := known[a]; id != "" {
 		return id, nil
 	}
@@ -137,11 +137,11 @@ func lookup(known plan.Known, a plan.Address) (string, error) {
 }
 
 // groupARNs finds the target groups that actions name.
-func groupARNs(known plan.Known) convert.GroupARNOf {
+func groupARNs(known plan.KnownIDs) convert.GroupARNOf {
 	return func(r model.GroupRef) (string, error) { return groupARN(r, known) }
 }
 
-func groupARN(r model.GroupRef, known plan.Known) (string, error) {
+func groupARN(r model.GroupRef, known plan.KnownIDs) (string, error) {
 	switch {
 	case r.ARN != "":
 		return r.ARN, nil

@@ -26,7 +26,7 @@ type attributeWriter struct {
 
 // modifyAttributes changes attributes. AWS answers with all of them, so that they need not be
 // read afterwards.
-func (w *attributeWriter) modifyAttributes(ctx context.Context, a plan.SetAttributes, known plan.Known) error {
+func (w *attributeWriter) modifyAttributes(ctx context.Context, a plan.SetAttributes, known plan.KnownIDs) error {
 	id, err := lookup(known, a.Of)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ type listenerWriter struct {
 	*writes
 }
 
-func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListener, known plan.Known) (plan.Result, error) {
+func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListener, known plan.KnownIDs) (plan.Result, error) {
 	lb, err := lookup(known, a.LoadBalancer)
 	if err != nil {
 		return plan.Result{}, err
@@ -97,7 +97,7 @@ func forgetLoadBalancerAndGroups(lb string) func(*inventory.Inventory) {
 }
 
 // lastCreated returns when the youngest of the things that actions need was made from here.
-func lastCreated(v *inventory.Inventory, made time.Time, actions []model.Action, known plan.Known) time.Time {
+func lastCreated(v *inventory.Inventory, made time.Time, actions []model.Action, known plan.KnownIDs) time.Time {
 	for _, a := range actions {
 		f, ok := a.(model.Forward)
 		if !ok {
@@ -118,7 +118,7 @@ func lastCreated(v *inventory.Inventory, made time.Time, actions []model.Action,
 	return made
 }
 
-func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListener, known plan.Known) error {
+func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListener, known plan.KnownIDs) error {
 	arn, err := lookup(known, a.Listener)
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListen
 }
 
 // changeCertificates runs a write on a listener's additional certificates and enters the result.
-func (w *listenerWriter) changeCertificates(known plan.Known, a plan.Address, what string, write func(listener string) error, next func([]string) []string) error {
+func (w *listenerWriter) changeCertificates(known plan.KnownIDs, a plan.Address, what string, write func(listener string) error, next func([]string) []string) error {
 	arn, err := lookup(known, a)
 	if err != nil {
 		return err
@@ -180,14 +180,14 @@ func (w *listenerWriter) changeCertificates(known plan.Known, a plan.Address, wh
 	return nil
 }
 
-func (w *listenerWriter) addCertificate(ctx context.Context, a plan.AddCertificate, known plan.Known) error {
+func (w *listenerWriter) addCertificate(ctx context.Context, a plan.AddCertificate, known plan.KnownIDs) error {
 	return w.changeCertificates(known, a.Listener, "attach certificate "+a.ARN, func(arn string) error {
 		_, err := w.API.ELB.AddListenerCertificates(ctx, &elb.AddListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
 		return err
 	}, func(have []string) []string { return sdk.Unique(append(slices.Clone(have), a.ARN)) })
 }
 
-func (w *listenerWriter) removeCertificate(ctx context.Context, a plan.RemoveCertificate, known plan.Known) error {
+func (w *listenerWriter) removeCertificate(ctx context.Context, a plan.RemoveCertificate, known plan.KnownIDs) error {
 	return w.changeCertificates(known, a.Listener, "detach certificate "+a.ARN, func(arn string) error {
 		_, err := w.API.ELB.RemoveListenerCertificates(ctx, &elb.RemoveListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
 		return err

@@ -25,7 +25,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-func groupIDs(groups []plan.GroupID, known plan.Known) ([]string, error) {
+func groupIDs(groups []plan.GroupID, known plan.KnownIDs) ([]string, error) {
 	var out []string
 	for _, g := range groups {
 		id := g.ID
@@ -59,7 +59,7 @@ type loadBalancerWriter struct {
 	*writes
 }
 
-func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.StackID, a plan.CreateLoadBalancer, known plan.Known) (plan.Result, error) {
+func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.StackID, a plan.CreateLoadBalancer, known plan.KnownIDs) (plan.Result, error) {
 	groups, err := groupIDs(a.SecurityGroups, known)
 	if err != nil {
 		return plan.Result{}, err
@@ -193,7 +193,7 @@ func ownerOf(tags map[string]string) string {
 }
 
 // changeLoadBalancer runs a write on a load balancer and enters its result.
-func (w *loadBalancerWriter) changeLoadBalancer(known plan.Known, a plan.Address, what string, write func(arn string) (func(*inventory.LoadBalancer), error)) error {
+func (w *loadBalancerWriter) changeLoadBalancer(known plan.KnownIDs, a plan.Address, what string, write func(arn string) (func(*inventory.LoadBalancer), error)) error {
 	arn, err := lookup(known, a)
 	if err != nil {
 		return err
@@ -215,7 +215,7 @@ func (w *loadBalancerWriter) changeLoadBalancer(known plan.Known, a plan.Address
 	return nil
 }
 
-func (w *loadBalancerWriter) setSecurityGroups(ctx context.Context, a plan.SetSecurityGroups, known plan.Known) error {
+func (w *loadBalancerWriter) setSecurityGroups(ctx context.Context, a plan.SetSecurityGroups, known plan.KnownIDs) error {
 	groups, err := groupIDs(a.Groups, known)
 	if err != nil {
 		return err
@@ -232,7 +232,7 @@ func (w *loadBalancerWriter) setSecurityGroups(ctx context.Context, a plan.SetSe
 	})
 }
 
-func (w *loadBalancerWriter) setSubnets(ctx context.Context, a plan.SetSubnets, known plan.Known) error {
+func (w *loadBalancerWriter) setSubnets(ctx context.Context, a plan.SetSubnets, known plan.KnownIDs) error {
 	return w.changeLoadBalancer(known, a.LoadBalancer, "set the subnets", func(arn string) (func(*inventory.LoadBalancer), error) {
 		out, err := w.API.ELB.SetSubnets(ctx, &elb.SetSubnetsInput{
 			LoadBalancerArn: aws.String(arn), SubnetMappings: subnetMappings(a.Subnets),
@@ -248,7 +248,7 @@ func (w *loadBalancerWriter) setSubnets(ctx context.Context, a plan.SetSubnets, 
 	})
 }
 
-func (w *loadBalancerWriter) setAddressType(ctx context.Context, a plan.SetAddressType, known plan.Known) error {
+func (w *loadBalancerWriter) setAddressType(ctx context.Context, a plan.SetAddressType, known plan.KnownIDs) error {
 	return w.changeLoadBalancer(known, a.LoadBalancer, "set the address type", func(arn string) (func(*inventory.LoadBalancer), error) {
 		_, err := w.API.ELB.SetIpAddressType(ctx, &elb.SetIpAddressTypeInput{LoadBalancerArn: aws.String(arn), IpAddressType: elbtypes.IpAddressType(a.Type)})
 		return func(e *inventory.LoadBalancer) {
@@ -269,7 +269,7 @@ func withoutIPv6(mappings []model.SubnetMapping) (out []model.SubnetMapping) {
 	return out
 }
 
-func (w *loadBalancerWriter) setIPAMPool(ctx context.Context, a plan.SetIPAMPool, known plan.Known) error {
+func (w *loadBalancerWriter) setIPAMPool(ctx context.Context, a plan.SetIPAMPool, known plan.KnownIDs) error {
 	return w.changeLoadBalancer(known, a.LoadBalancer, "set the address pool", func(arn string) (func(*inventory.LoadBalancer), error) {
 		in := &elb.ModifyIpPoolsInput{LoadBalancerArn: aws.String(arn)}
 		if a.Pool == "" {
@@ -282,7 +282,7 @@ func (w *loadBalancerWriter) setIPAMPool(ctx context.Context, a plan.SetIPAMPool
 	})
 }
 
-func (w *loadBalancerWriter) modifyCapacity(ctx context.Context, a plan.SetCapacity, known plan.Known) error {
+func (w *loadBalancerWriter) modifyCapacity(ctx context.Context, a plan.SetCapacity, known plan.KnownIDs) error {
 	units := a.Units
 	return w.changeLoadBalancer(known, a.LoadBalancer, "set the capacity", func(arn string) (func(*inventory.LoadBalancer), error) {
 		in := &elb.ModifyCapacityReservationInput{LoadBalancerArn: aws.String(arn)}

@@ -21,7 +21,7 @@ type ruleWriter struct {
 	*writes
 }
 
-func (w *ruleWriter) createRule(ctx context.Context, a plan.CreateRule, known plan.Known) (plan.Result, error) {
+func (w *ruleWriter) createRule(ctx context.Context, a plan.CreateRule, known plan.KnownIDs) (plan.Result, error) {
 	listener, err := lookup(known, a.Listener)
 	if err != nil {
 		return plan.Result{}, err
@@ -65,7 +65,7 @@ func (w *ruleWriter) createRule(ctx context.Context, a plan.CreateRule, known pl
 	return plan.Result{ID: r.ARN}, nil
 }
 
-func (w *ruleWriter) modifyRule(ctx context.Context, a plan.ModifyRule, known plan.Known) error {
+func (w *ruleWriter) modifyRule(ctx context.Context, a plan.ModifyRule, known plan.KnownIDs) error {
 	arn, err := lookup(known, a.Rule)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (w *ruleWriter) enterRules(rules []elbtypes.Rule) error {
 }
 
 // setPriorities moves rules in one call, which AWS carries out as a whole.
-func (w *ruleWriter) setPriorities(ctx context.Context, a plan.SetPriorities, known plan.Known) error {
+func (w *ruleWriter) setPriorities(ctx context.Context, a plan.SetPriorities, known plan.KnownIDs) error {
 	in := &elb.SetRulePrioritiesInput{}
 	var first string
 	for _, addr := range slices.SortedFunc(maps.Keys(a.Priorities), plan.Address.Compare) {

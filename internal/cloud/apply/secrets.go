@@ -11,7 +11,7 @@ func SecretsIn(do plan.Action) (out []string) {
 	if do, ok := do.(plan.ImportCertificate); ok {
 		return certificates.PrivateKeyForms(do.Content.Key)
 	}
-	for _, a := range plan.ActionsOf(do) {
+	for _, a := range plan.RuleActionsOf(do) {
 		if a, ok := a.(model.AuthOIDC); ok {
 			out = append(out, a.ClientSecret.Reveal(), a.ClientID.Reveal())
 		}

@@ -78,7 +78,7 @@ func (w *securityGroupWriter) groupNameTaken(ctx context.Context, a plan.CreateS
 // changeIngress admits sources before it shuts others out. At the limit of rules it is the other way
 // round, and as many sources are admitted as there is room for: AWS refuses all of a call that would
 // exceed the limit, and no client would be admitted any more.
-func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIngress, known plan.Known) error {
+func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIngress, known plan.KnownIDs) error {
 	id, err := lookup(known, a.Group)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (w *securityGroupWriter) authorizeUpToQuota(ctx context.Context, id string,
 }
 
 // resolveSources puts ids in the place of the names that stand for the stack's groups.
-func resolveSources(rules []model.IngressRule, known plan.Known) ([]model.IngressRule, error) {
+func resolveSources(rules []model.IngressRule, known plan.KnownIDs) ([]model.IngressRule, error) {
 	out := slices.Clone(rules)
 	for i, r := range out {
 		var a plan.Address

@@ -34,7 +34,7 @@ type tagWriter struct {
 }
 
 // setTags puts and removes tags. Nothing is sent for a resource that is not the cluster's.
-func (w *tagWriter) setTags(ctx context.Context, a plan.SetTags, known plan.Known) error {
+func (w *tagWriter) setTags(ctx context.Context, a plan.SetTags, known plan.KnownIDs) error {
 	id, err := lookup(known, a.Of)
 	if err != nil {
 		return err

@@ -139,7 +139,7 @@ func (w *targetGroupWriter) targetGroupNameTaken(ctx context.Context, id model.S
 	return nameTaken(what, "a target group of this name exists with other settings and belongs to %w", takenBy(tags[arn], id))
 }
 
-func (w *targetGroupWriter) setHealthCheck(ctx context.Context, a plan.SetHealthCheck, known plan.Known) error {
+func (w *targetGroupWriter) setHealthCheck(ctx context.Context, a plan.SetHealthCheck, known plan.KnownIDs) error {
 	arn, err := lookup(known, a.Group)
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ func (e entry) planMemory(at moment) bindingplan.Memory {
 
 // serviceAbsent reports whether the runs over a binding believe that its Service does not exist.
 func (e entry) serviceAbsent(now time.Time) bool {
-	return e.released || !e.absentSince.IsZero() && now.Sub(e.absentSince) >= durations.Later
+	return e.released || !e.absentSince.IsZero() && now.Sub(e.absentSince) >= durations.FirstBackOff
 }
 
 // lastKnown returns a binding that is not there any more as it was last seen, nil if it is not known.
@@ -170,7 +170,7 @@ func noteLeaving(list []*observed.Target) note {
 
 // wantsZones reports whether AWS has asked for the zones of the binding's targets.
 func (e entry) wantsZones(now time.Time) bool {
-	return !e.zonesWanted.IsZero() && now.Sub(e.zonesWanted) < durations.Remembered
+	return !e.zonesWanted.IsZero() && now.Sub(e.zonesWanted) < durations.StableFactAge
 }
 
 // noteZonesWanted notes a call that AWS refused as it lacks zones.
@@ -189,5 +189,5 @@ func noteWaits(e entry, at moment) entry {
 
 // mayWait reports whether the runs of a binding may still wait for the Services of others.
 func (m *memory) mayWait(key Key) bool {
-	return m.clock.Now().Sub(m.note(key, noteWaits).waitingSince) < durations.Usual
+	return m.clock.Now().Sub(m.note(key, noteWaits).waitingSince) < durations.FollowUpTime
 }

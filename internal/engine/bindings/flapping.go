@@ -16,7 +16,7 @@ type flapping map[string]repeat.Row
 // paceOfReturns is the pace of targets that come back: each does so three times before it waits. The longest wait is
 // shorter than the time that targets whose pods run may wait anyway. The VPC gives no address to another pod within
 // Rest.
-var paceOfReturns = repeat.Pace{Free: 3, First: durations.Later, Longest: durations.Usual, Rest: durations.Requeue}
+var paceOfReturns = repeat.Pace{Free: 3, First: durations.FirstBackOff, Longest: durations.FollowUpTime, Rest: durations.Requeue}
 
 // current returns the rows that are not over. One that waits is remembered for longer, as a set of targets that others
 // are exchanged for at random may be in use for some waits in a row.

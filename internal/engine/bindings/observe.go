@@ -169,7 +169,7 @@ func (p reader) describe(ctx context.Context, f *bindingplan.Facts) {
 
 // described returns the binding with its ARN and target type, and with what else AWS knows if that can be read.
 func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding) (*elbv2.TargetGroupBinding, error) {
-	needed, age := bindingplan.Unusable(b), durations.Remembered
+	needed, age := bindingplan.Unusable(b), durations.StableFactAge
 	if !bindingplan.Incomplete(b) || !needed && bindingplan.Impossible(b) != nil {
 		return b, nil
 	}
@@ -189,7 +189,7 @@ func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding)
 // readGroup reads the target group that the binding is compared with. What cannot be read holds nothing up: AWS checks
 // the targets.
 func (p reader) readGroup(ctx context.Context, f *bindingplan.Facts) *bindingplan.GroupAnswer {
-	g, err := p.targetGroups(f).TargetGroup(ctx, f.Described.Spec.TargetGroupARN, "", durations.Remembered)
+	g, err := p.targetGroups(f).TargetGroup(ctx, f.Described.Spec.TargetGroupARN, "", durations.StableFactAge)
 	if err != nil {
 		return &bindingplan.GroupAnswer{}
 	}

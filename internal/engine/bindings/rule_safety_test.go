@@ -124,7 +124,7 @@ func (s *safety) mayGo(group string, r model.IngressRule) {
 	for k, name := range safetyNames {
 		b := s.binding(name)
 		since, missing := s.gone[name]
-		if b == nil || b.DeletionTimestamp != nil || missing && s.now.Sub(since) >= durations.Later {
+		if b == nil || b.DeletionTimestamp != nil || missing && s.now.Sub(since) >= durations.FirstBackOff {
 			continue
 		}
 		for _, i := range s.pods[k] {

@@ -17,12 +17,12 @@ import (
 // deregistrationPriority returns the turn of a call that takes targets out. Registrations come first, unless an address
 // is another pod's already.
 func (p *run) deregistrationPriority(list []*observed.Target) Turn {
-	t := Turn{Tenant: p.key.Namespace, Within: durations.Running}
+	t := Turn{Tenant: p.key.Namespace, Within: durations.RunningTargetDeadline}
 	switch targets.DepartureOf(p.r.Cluster.View().Unsubscribed(), p.key.Namespace, list, p.r.memory.get(p.key).leavingSince) {
 	case targets.GivenAway:
 		t.Within = durations.Moment
 	case targets.Ended:
-		t.Within = durations.Ended
+		t.Within = durations.EndedTargetDeadline
 	}
 	return t
 }

@@ -74,7 +74,7 @@ func TestABindingThatChangesHoldsUpNoRulesOfOthers(t *testing.T) {
 
 	*stale = nil
 	w.run("b")
-	w.now = w.now.Add(durations.Later)
+	w.now = w.now.Add(durations.FirstBackOff)
 	w.run("b")
 	want(t, "once its runs find that it has no Service", "tcp 8082-8082 sg-b", w.aws.rulesOf("sg-node"))
 	want(t, "targets then", "", w.aws.ids("arn/b"))
@@ -92,7 +92,7 @@ func TestRulesOfAServiceThatIsMadeAgainStay(t *testing.T) {
 	w.run("a")
 	want(t, "in the first moment", "tcp 8081-9090 sg-b", w.aws.rulesOf("sg-node"))
 	want(t, "targets", "10.0.2.1:8080", w.aws.ids("arn/b"))
-	w.now = w.now.Add(durations.Later)
+	w.now = w.now.Add(durations.FirstBackOff)
 	w.run("b")
 	want(t, "after it", "tcp 8081-8081 sg-b", w.aws.rulesOf("sg-node"))
 	want(t, "targets after it", "", w.aws.ids("arn/b"))
@@ -129,7 +129,7 @@ func TestABindingThatChangesDuringItsRunIsRunAgain(t *testing.T) {
 	}
 	*stale = nil
 	w.run("a")
-	w.now = w.now.Add(durations.Later)
+	w.now = w.now.Add(durations.FirstBackOff)
 	w.run("a")
 	want(t, "targets and rules in the end", "", w.aws.ids("arn/a")+w.aws.rulesOf("sg-node"))
 }
@@ -149,7 +149,7 @@ func TestALeavingBindingWaitsForNoRulesOfAnother(t *testing.T) {
 	want(t, "rules", "tcp 9090-9090 sg-b", w.aws.rulesOf("sg-node"))
 	*stale = nil
 	w.run("b")
-	w.now = w.now.Add(durations.Later)
+	w.now = w.now.Add(durations.FirstBackOff)
 	w.run("b")
 	want(t, "rules after its own run", "", w.aws.rulesOf("sg-node"))
 }

@@ -77,7 +77,7 @@ func (b importBudget) limits() (atOnce float64, every time.Duration) {
 	if b.owner != (importOwner{}) {
 		return ownerImportsAtOnce, durations.DeniedWait
 	}
-	return importsAtOnce, durations.ImportEach
+	return importsAtOnce, durations.ImportInterval
 }
 
 // spentAt returns what is spent of a budget and has not come back yet.
@@ -152,14 +152,14 @@ func (m *Budgets) Paused(stack model.Stack, now time.Time) map[string]plan.Impor
 		owner := ownerOfImport(c.Import.Members(), c.Import.Secret)
 		m.noteUse(owner, now)
 		share := m.shareSpent(owner, now)
-		pause := plan.ImportPause{For: share, Expiring: share}
+		pause := plan.ImportPause{For: share, ForExpiring: share}
 		for _, b := range importBudgets(stack.ID, c.ID, owner) {
 			most, every := b.limits()
 			spent := m.spent[b]
 			over := spent.spentAt(b, now) + 1 - most
 			pause.For = max(pause.For, time.Duration(over*float64(every)))
 			if b.owner == (importOwner{}) && !spent.at.IsZero() {
-				pause.Expiring = max(pause.Expiring, durations.DeniedWait-now.Sub(spent.at))
+				pause.ForExpiring = max(pause.ForExpiring, durations.DeniedWait-now.Sub(spent.at))
 			}
 		}
 		if pause.For > 0 {

@@ -33,7 +33,7 @@ func (m *Budgets) tryImport(user, name, secret string, now time.Time) bool {
 // tryRenewal imports the certificate of a Secret if it is admitted for what ends at once.
 func (m *Budgets) tryRenewal(user, name, secret string, now time.Time) bool {
 	stack, step := importing(user, name, secret)
-	if m.Paused(stack, now)["imported/"+secret].Expiring > 0 {
+	if m.Paused(stack, now)["imported/"+secret].ForExpiring > 0 {
 		return false
 	}
 	m.Note(stack.ID, step, now)

@@ -33,7 +33,7 @@ func After(period time.Duration, key string) time.Duration {
 
 // First returns how long after a start the first comparison begins of what did not change while no process ran.
 func First(period time.Duration, key string) time.Duration {
-	return min(durations.Settle+Spread(key, durations.StartSpan), After(period, key))
+	return min(durations.Settle+Spread(key, durations.StartSpread), After(period, key))
 }
 
 // Age returns how old what a resync compares may be: those that come at the same time share what they
@@ -164,7 +164,7 @@ func (x *State) End(done bool, now time.Time) time.Duration {
 // paceOfEdits is the pace of a stack whose desired state changes again and again: the first four changes are carried
 // out at once, which is enough to shift a weight in steps, and so is every change of a user who makes fewer than four a
 // minute.
-var paceOfEdits = repeat.Pace{Free: 3, First: durations.Brief, Longest: durations.MissingWait, Rest: durations.Requeue}
+var paceOfEdits = repeat.Pace{Free: 3, First: durations.ShortWait, Longest: durations.MissingWait, Rest: durations.Requeue}
 
 // edit notes a change of the desired state that is carried out.
 func (x *State) edit(now time.Time) {

@@ -56,7 +56,7 @@ func TestUnchangedStacksComeSlowly(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	for i := range 300 {
 		first := First(durations.Resync, fmt.Sprintf("shop/web%d", i))
-		if first > durations.Settle+durations.StartSpan {
+		if first > durations.Settle+durations.StartSpread {
 			t.Errorf("deferred by %s", first)
 		}
 		perMinute[int(first/time.Minute)]++

@@ -59,7 +59,7 @@ func (d *dialed) turn(region string, to int32) plan.Plan {
 	p, _ := planner.Make(stack, have, options, plan.Memory{})
 	for _, s := range p.Steps {
 		if _, ok := s.Do.(plan.ChangeEndpointGroup); ok {
-			d.have = plantest.Simulate(d.have, p.Known, []plan.Step{s})
+			d.have = plantest.Simulate(d.have, p.KnownIDs, []plan.Step{s})
 			d.have.Accelerators[0].State = "IN_PROGRESS"
 		}
 	}
@@ -180,7 +180,7 @@ func TestADialIsLoweredByAFreshLook(t *testing.T) {
 	t.Parallel()
 	d := newDialed(t, 20)
 	asks := func(p plan.Plan) bool {
-		return slices.ContainsFunc(p.Asks, func(q model.Question) bool {
+		return slices.ContainsFunc(p.Questions, func(q model.Question) bool {
 			x, ok := q.(model.AskAcceleratorState)
 			return ok && x.Now
 		})

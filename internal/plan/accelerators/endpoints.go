@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-func endpointsOfGroup(endpoints []model.Endpoint) []plan.EndpointOfGroup {
-	var out []plan.EndpointOfGroup
+func endpointsOfGroup(endpoints []model.Endpoint) []plan.EndpointSettings {
+	var out []plan.EndpointSettings
 	for _, e := range endpoints {
-		out = append(out, plan.EndpointOfGroup{ID: e.ID, Weight: e.Weight, ClientIP: e.ClientIP})
+		out = append(out, plan.EndpointSettings{ID: e.ID, Weight: e.Weight, ClientIP: e.ClientIP})
 	}
 	return out
 }
@@ -35,7 +35,7 @@ func (m groupPlanner) addWhenCreated(a plan.Address, list []model.Endpoint, afte
 		m.Ask(model.AskState{ARN: e.ID})
 		m.Add(plan.Step{
 			ID: numberedStep("add-later", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointsOfGroup([]model.Endpoint{e})}, After: after, Blames: m.blames(),
-			Why: "the endpoint group lacks it", Wait: plan.Wait{For: e.Unready, Again: durations.Requeue},
+			Why: "the endpoint group lacks it", Wait: plan.Wait{For: e.Unready, RetryAfter: durations.Requeue},
 		})
 	}
 }
@@ -125,7 +125,7 @@ type changed struct {
 func (c *changed) add(e model.Endpoint, have observed.Endpoint) {
 	c.endpoints = append(c.endpoints, e)
 	c.changes = append(c.changes, plan.Change{
-		Path: "endpoints." + e.ID, To: endpointsOfGroup([]model.Endpoint{e})[0].Text(), From: plan.EndpointOfGroup{Weight: have.Weight, ClientIP: &have.ClientIP}.Text(),
+		Path: "endpoints." + e.ID, To: endpointsOfGroup([]model.Endpoint{e})[0].Text(), From: plan.EndpointSettings{Weight: have.Weight, ClientIP: &have.ClientIP}.Text(),
 	})
 }
 

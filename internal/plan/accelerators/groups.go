@@ -29,7 +29,7 @@ func (m groupPlanner) groupAddress(p pair, g observed.EndpointGroup) plan.Addres
 	if i := slices.IndexFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == g.Region }); i >= 0 {
 		a.ID = p.want.Groups[i].ID
 	}
-	m.Known[a] = g.ARN
+	m.KnownIDs[a] = g.ARN
 	return a
 }
 
@@ -50,7 +50,7 @@ func (m groupPlanner) revoke() {
 				continue
 			}
 			a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
-			m.Known[a] = g.ARN
+			m.KnownIDs[a] = g.ARN
 			m.remove("revoke", a, ids, nil, "the object has no right to them, or they are gone", plan.Wait{}, true)
 			m.live.Listeners[i].Groups[j].Endpoints = slices.DeleteFunc(slices.Clone(g.Endpoints), func(e observed.Endpoint) bool { return slices.Contains(ids, e.ID) })
 		}
@@ -165,8 +165,8 @@ func (m groupPlanner) createGroup(p pair, w *model.EndpointGroup, after []plan.S
 	}
 	now := ready[:min(len(ready), inOneCall)]
 	do := plan.CreateEndpointGroup{
-		Listener: p.address(), Group: a, Region: w.Region, Dial: w.Dial, Overrides: w.Overrides, Endpoints: endpointsOfGroup(now),
-		Token: m.token(m.Known[p.address()], p.want.ID, w.ID, fmt.Sprint(w.Region, w.Dial, w.Overrides), fmt.Sprint(plan.EndpointsText(endpointsOfGroup(now)))),
+		Listener: p.address(), Group: a, Region: w.Region, TrafficDial: w.Dial, Overrides: w.Overrides, Endpoints: endpointsOfGroup(now),
+		Token: m.token(m.KnownIDs[p.address()], p.want.ID, w.ID, fmt.Sprint(w.Region, w.Dial, w.Overrides), fmt.Sprint(plan.EndpointsText(endpointsOfGroup(now)))),
 	}
 	id := m.Add(plan.Step{
 		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: do, After: append(slices.Clone(after), m.stepsFreeingPorts(w)...), Blames: m.blames(), Why: "the listener has none in the region",
@@ -210,11 +210,11 @@ func (m groupPlanner) desired(w *model.EndpointGroup) []model.Endpoint {
 // changeGroup changes an endpoint group, and returns the steps that take endpoints out of it.
 func (m groupPlanner) changeGroup(p pair, w *model.EndpointGroup, live observed.EndpointGroup, after []plan.StepID) []plan.StepID {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: w.ID}
-	m.Known[a] = live.ARN
+	m.KnownIDs[a] = live.ARN
 	do := plan.ChangeEndpointGroup{Group: a}
 	var changes []plan.Change
 	if !w.DialHeld && math.Abs(live.Dial-float64(w.Dial)) > sameDial {
-		do.Dial = &w.Dial
+		do.TrafficDial = &w.Dial
 		changes = append(changes, plan.Change{Path: "traffic dial", From: fmt.Sprint(live.Dial), To: fmt.Sprint(w.Dial)})
 	}
 	if !w.OverridesHeld && !slices.Equal(live.Overrides, w.Overrides) {

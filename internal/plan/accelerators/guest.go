@@ -129,7 +129,7 @@ func (m guestPlanner) matchShared() {
 		w.Ports, w.SourceIP = live.Ports, live.SourceIP
 		w.Groups = slices.Clone(w.Groups)
 		p := pair{&w, live}
-		m.Known[p.address()] = live.ARN
+		m.KnownIDs[p.address()] = live.ARN
 		m.pairs = append(m.pairs, p)
 	}
 	for _, l := range m.live.Listeners {

@@ -71,7 +71,7 @@ func TestOwnersLeaveGuestsAlone(t *testing.T) {
 		}
 		for range 8 {
 			p, _ := planner.Make(stack, have, options, plan.Memory{})
-			known, done := p.Known, p.Begin()
+			known, done := p.KnownIDs, p.NewProgress()
 			for _, s := range p.Steps {
 				if s.Waits() || !done.Ready(s) {
 					continue
@@ -134,7 +134,7 @@ func TestGuestsChangeTheirEndpointGroupsAlone(t *testing.T) {
 			stack.Members, stack.Leaving = nil, []model.Member{{Ref: member, Finalizer: "f", Claimed: true, Deleting: true}}
 		}
 		p, found := planner.Make(stack, observed.Stack{Shared: &live, Facts: observed.Facts{Region: guestRegion}}, options, plan.Memory{})
-		have, done := observed.Stack{Accelerators: []observed.Accelerator{plantest.Clone(observed.Stack{Accelerators: []observed.Accelerator{live}}).Accelerators[0]}}, p.Begin()
+		have, done := observed.Stack{Accelerators: []observed.Accelerator{plantest.Clone(observed.Stack{Accelerators: []observed.Accelerator{live}}).Accelerators[0]}}, p.NewProgress()
 		for _, f := range found {
 			if f.Reason == finding.PortOverrideInvalid {
 				held++
@@ -142,9 +142,9 @@ func TestGuestsChangeTheirEndpointGroupsAlone(t *testing.T) {
 		}
 		for _, s := range p.Steps {
 			if !s.Waits() && done.Ready(s) {
-				have = plantest.Simulate(have, p.Known, []plan.Step{s}) // AWS refuses none
+				have = plantest.Simulate(have, p.KnownIDs, []plan.Step{s}) // AWS refuses none
 				if s.Verb == plan.Create {
-					p.Known[s.Address] = created(have, s.Address)
+					p.KnownIDs[s.Address] = created(have, s.Address)
 				}
 				done.Done(s.ID)
 			}
@@ -152,7 +152,7 @@ func TestGuestsChangeTheirEndpointGroupsAlone(t *testing.T) {
 				continue
 			}
 			if s.Address.Kind != plan.EndpointGroup {
-				if plan.OfAccelerator(s.Address.Kind) || s.Verb == plan.Delete {
+				if plan.IsAcceleratorPart(s.Address.Kind) || s.Verb == plan.Delete {
 					t.Fatalf("seed %d: the guest plans %s", seed, s.ID)
 				}
 				continue
@@ -164,7 +164,7 @@ func TestGuestsChangeTheirEndpointGroupsAlone(t *testing.T) {
 				}
 				continue
 			}
-			if _, its := own[cmp.Or(p.Known[s.Address], s.Address.ID)]; !its || !consent {
+			if _, its := own[cmp.Or(p.KnownIDs[s.Address], s.Address.ID)]; !its || !consent {
 				t.Fatalf("seed %d: the guest plans %s, of which it owns nothing", seed, s.ID)
 			}
 		}

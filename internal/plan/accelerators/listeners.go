@@ -73,8 +73,8 @@ func (m listenerPlanner) clashes(p pair, g observed.EndpointGroup, o model.PortO
 	return false
 }
 
-func settings(w *model.AcceleratorListener) plan.ListenerOfAccelerator {
-	return plan.ListenerOfAccelerator{Protocol: w.Protocol, Ports: w.Ports, SourceIP: w.SourceIP}
+func settings(w *model.AcceleratorListener) plan.AcceleratorListenerSettings {
+	return plan.AcceleratorListenerSettings{Protocol: w.Protocol, Ports: w.Ports, SourceIP: w.SourceIP}
 }
 
 // listeners deletes, changes and makes listeners. Ports are given up before others get them.
@@ -108,7 +108,7 @@ func (m listenerPlanner) listeners(after []plan.StepID) {
 		a, s := p.address(), settings(p.want)
 		m.Add(plan.Step{
 			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: append(slices.Clone(after), stepsFreeing(free, s)...), Blames: m.blames(), Why: "there is none",
-			Do: plan.CreateAcceleratorListener{Accelerator: plan.AcceleratorAddress, Settings: s, Token: m.token(m.Known[plan.AcceleratorAddress], a.ID, fmt.Sprint(s))},
+			Do: plan.CreateAcceleratorListener{Accelerator: plan.AcceleratorAddress, Settings: s, Token: m.token(m.KnownIDs[plan.AcceleratorAddress], a.ID, fmt.Sprint(s))},
 		})
 	}
 }
@@ -121,7 +121,7 @@ type release struct {
 }
 
 // stepsFreeing returns the steps after which the ports of a listener are free.
-func stepsFreeing(free []release, s plan.ListenerOfAccelerator) (out []plan.StepID) {
+func stepsFreeing(free []release, s plan.AcceleratorListenerSettings) (out []plan.StepID) {
 	for _, f := range free {
 		if portsOverlap(f.protocol, f.ports, s.Protocol, s.Ports) {
 			out = append(out, f.step)
@@ -195,11 +195,11 @@ func (m listenerPlanner) freePorts(pending []pair, free []release, after []plan.
 				m.pairs[j].live = nil
 			}
 		}
-		delete(m.Known, p.address())
+		delete(m.KnownIDs, p.address())
 		return slices.Delete(slices.Clone(pending), i, i+1), append(free, release{p.live.Protocol, p.live.Ports, id})
 	}
 	a := p.address()
-	s := plan.ListenerOfAccelerator{Protocol: p.live.Protocol, Ports: keep, SourceIP: p.live.SourceIP}
+	s := plan.AcceleratorListenerSettings{Protocol: p.live.Protocol, Ports: keep, SourceIP: p.live.SourceIP}
 	id := m.Add(plan.Step{
 		ID: plan.NewStepID("give-up-ports", a), Address: a, Verb: plan.Update, After: after, Blames: m.blames(), Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s},
 		Changes: []plan.Change{{Path: "ports", From: model.PortRangesText(p.live.Ports), To: model.PortRangesText(keep)}},

@@ -55,7 +55,7 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	default:
 		m.converge()
 	}
-	m.Plan.Known = m.Known
+	m.Plan.KnownIDs = m.KnownIDs
 	if !m.isGuest() && (m.live != nil || m.want != nil) {
 		m.Plan.LoadBalancers = []plan.Address{plan.AcceleratorAddress}
 	}
@@ -74,7 +74,7 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 	} else {
 		m.match()
 	}
-	out.Accelerator = &resolved.AcceleratorChoices{Live: m.live, Owner: m.owner(), Others: m.ownersOfOthers()}
+	out.Accelerator = &resolved.AcceleratorChoices{Live: m.live, Owner: m.owner(), OtherOwners: m.ownersOfOthers()}
 	for _, p := range m.pairs {
 		one := resolved.AcceleratorListenerChoices{Desired: p.want, Live: p.live}
 		if p.live != nil {
@@ -88,7 +88,7 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 // begin finds what a plan is about.
 func begin(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *maker {
 	m := &maker{
-		Draft: &draft.Draft{Steps: draft.NewSteps(want.ID, memory.Waited), Want: want, Have: have, Opt: opt, Memory: memory, Known: plan.Known{}},
+		Draft: &draft.Draft{Steps: draft.NewSteps(want.ID, memory.Waited), Want: want, Have: have, Opt: opt, Memory: memory, KnownIDs: plan.KnownIDs{}},
 		want:  want.Accelerator,
 	}
 	m.origin = finding.Ref{Kind: string(want.ID.Kind), Namespace: want.ID.Namespace, Name: want.ID.Name}
@@ -111,7 +111,7 @@ func (m *maker) choose() {
 			}
 		}
 		if m.live != nil {
-			m.Known[plan.AcceleratorAddress] = m.live.ARN
+			m.KnownIDs[plan.AcceleratorAddress] = m.live.ARN
 			m.split(func(region string) bool { return m.want == nil || m.want.Guests[region] == "" })
 		}
 	}

@@ -92,7 +92,7 @@ func (m *maker) match() {
 	}
 	for _, p := range m.pairs {
 		if p.live != nil {
-			m.Known[p.address()] = p.live.ARN
+			m.KnownIDs[p.address()] = p.live.ARN
 		}
 	}
 	for j, l := range live {

@@ -148,7 +148,7 @@ func converge(t *testing.T, a *model.Accelerator, have observed.Stack, see func(
 		if p.Empty() {
 			return have
 		}
-		known, done := p.Known, p.Begin()
+		known, done := p.KnownIDs, p.NewProgress()
 		for _, s := range p.Steps {
 			if s.Waits() || !done.Ready(s) {
 				continue
@@ -280,7 +280,7 @@ func TestAcceleratorsGo(t *testing.T) {
 		released := false
 		for range 5 {
 			p, _ := planner.Make(gone, have, options, plan.Memory{})
-			done := p.Begin()
+			done := p.NewProgress()
 			for _, s := range p.Steps {
 				if s.Waits() || !done.Ready(s) {
 					continue
@@ -289,7 +289,7 @@ func TestAcceleratorsGo(t *testing.T) {
 					released = len(have.Accelerators) == 0
 					continue
 				}
-				have = plantest.Simulate(have, p.Known, []plan.Step{s})
+				have = plantest.Simulate(have, p.KnownIDs, []plan.Step{s})
 				done.Done(s.ID)
 			}
 			have = healthy(have)

@@ -29,7 +29,7 @@ func (m *maker) tearDown() {
 		}
 		wait := plan.Wait{}
 		if len(before) > 0 || a.State != observed.Deployed {
-			wait = plan.Wait{For: "the changes to spread", Again: durations.MissingWait}
+			wait = plan.Wait{For: "the changes to spread", RetryAfter: durations.MissingWait}
 			m.Ask(model.AskAcceleratorState{ARN: a.ARN})
 		}
 		changes := []plan.Change{{Path: "name", From: a.Name}}

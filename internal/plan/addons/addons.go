@@ -224,7 +224,7 @@ func (o *AddOns) unanswered(a plan.Address, of finding.Origin, do plan.Action, f
 		return
 	}
 	o.Add(plan.Step{
-		ID: plan.NewStepID("associate", a), Address: a, Verb: plan.Update, Do: do, Wait: plan.Wait{For: "an answer to " + of.Field, Again: again},
+		ID: plan.NewStepID("associate", a), Address: a, Verb: plan.Update, Do: do, Wait: plan.Wait{For: "an answer to " + of.Field, RetryAfter: again},
 		Why: "from " + of.String(), Blames: []finding.Ref{f.Object},
 	})
 }

@@ -61,7 +61,7 @@ func (rv *revocation) listener(l *observed.Listener, network bool) bool {
 		return false
 	}
 	if why != nil && !network && now == nil {
-		now = []model.Action{plan.NotFound}
+		now = []model.Action{plan.NotFoundResponse}
 	}
 	var changes []plan.Change
 	if certificate != l.Certificate {
@@ -143,7 +143,7 @@ func (rv *revocation) rule(r *observed.Rule) bool {
 		return true
 	}
 	if now == nil {
-		now = []model.Action{plan.Refused}
+		now = []model.Action{plan.RefusedResponse}
 	}
 	rv.report(*why, "requests for it are answered "+plan.ActionsText(now))
 	rv.add(plan.Step{

@@ -159,7 +159,7 @@ func (a *AskedRules) take(group string, rules []model.IngressRule) {
 // just come, or is about to go, may well be missing for a moment.
 func (o RuleOptions) addUnknownGroup(a *AskedRules, n targets.Need, f finding.Finding, err error) {
 	to := &a.Findings
-	if errors.Is(err, errNoENI) && o.Now.Sub(n.ChangedAt) < durations.Usual {
+	if errors.Is(err, errNoENI) && o.Now.Sub(n.ChangedAt) < durations.FollowUpTime {
 		to = &a.Unseen
 	}
 	to.Add(f)

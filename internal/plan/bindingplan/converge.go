@@ -131,10 +131,10 @@ func (p *planner) clearCheckpoint() {
 // withdraw takes everything out for a Service that is not there, and keeps the binding.
 func (p *planner) withdraw() {
 	p.addStep(BackendMissing, "")
-	if p.Memory.AbsentFor < durations.Later {
+	if p.Memory.AbsentFor < durations.FirstBackOff {
 		// The Service may have been made a moment ago and not have arrived here.
 		p.addStep(NoRemoval, "")
-		p.requeueAfter(durations.Later, "the Service may be on its way")
+		p.requeueAfter(durations.FirstBackOff, "the Service may be on its way")
 		return
 	}
 	const why = "the Service or its port does not exist"
@@ -160,8 +160,8 @@ func (p *planner) withdraw() {
 // keepEverything leaves everything as it is while that which endpoints are read from is missing as a whole.
 func (p *planner) keepEverything() {
 	p.addStep(BackendMissing, "")
-	if p.Memory.AbsentFor < durations.Later {
-		p.requeueAfter(durations.Later, "what endpoints are read from may be on its way, as for a new Service")
+	if p.Memory.AbsentFor < durations.FirstBackOff {
+		p.requeueAfter(durations.FirstBackOff, "what endpoints are read from may be on its way, as for a new Service")
 		return
 	}
 	p.stop()

@@ -154,7 +154,7 @@ func (r *reporter) explainMissingEndpoints() {
 		if known[pod.Name] || !ready || pod.DeletionTimestamp != nil || shown.Status == corev1.ConditionTrue {
 			continue
 		}
-		if wait := durations.Usual - r.Now.Sub(since); wait > 0 {
+		if wait := durations.FollowUpTime - r.Now.Sub(since); wait > 0 {
 			r.requeueAfter(wait, "pods may become endpoints")
 			continue
 		}
@@ -185,7 +185,7 @@ func (o Options) pollInterval(since time.Duration) time.Duration {
 	case since < durations.LastPoll:
 		return min(durations.Soon, o.Requeue)
 	case since < durations.MissingWait:
-		return min(durations.Later, o.Requeue)
+		return min(durations.FirstBackOff, o.Requeue)
 	}
 	return o.Requeue
 }

@@ -129,8 +129,8 @@ func MakeEmptying(f *Facts) Plan {
 func (p *planner) cleanUpAfterDeletion() {
 	m := p.Memory
 	p.addStep(BackendMissing, "")
-	if len(p.GatedPods) > 0 && m.AbsentFor < durations.Later {
-		p.requeueAfter(durations.Later, "the binding may be on its way")
+	if len(p.GatedPods) > 0 && m.AbsentFor < durations.FirstBackOff {
+		p.requeueAfter(durations.FirstBackOff, "the binding may be on its way")
 	} else {
 		p.release("there is no such binding")
 	}

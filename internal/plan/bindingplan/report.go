@@ -263,7 +263,7 @@ func (r *reporter) stoppedAfter(f Failure, a *Attempt) {
 		switch age := r.Now.Sub(r.Stored.CreationTimestamp.Time); {
 		case age < durations.DeniedWait:
 			r.RetryAfter = r.Options.Requeue // it may have been made a moment ago
-		case age < durations.Remembered:
+		case age < durations.StableFactAge:
 			r.RetryAfter = durations.MissingWait
 		}
 	}

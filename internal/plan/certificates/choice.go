@@ -77,7 +77,7 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 			if c.Live {
 				how = resolved.CertificateKept
 			}
-			out.Note(resolved.CertificateSource{Member: c.Member, Field: c.Field, How: how, ARNs: slices.Clone(all[before:])})
+			out.AddSource(resolved.CertificateSource{Member: c.Member, Field: c.Field, How: how, ARNs: slices.Clone(all[before:])})
 		case model.CertManaged:
 			if f := cc.Unavailable(model.AskOwnCertificates{}); f != nil {
 				cc.keepUnavailableCertificates(&out, l, live, c, *f)
@@ -87,12 +87,12 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 				if arn := cc.own[id]; arn != "" && turn.takesPlace(c.Member, arn, cc.managedHosts(id)) {
 					all = append(all, arn)
 				}
-				out.Coming = out.Coming || live == nil && cc.coming[id]
+				out.Pending = out.Pending || live == nil && cc.coming[id]
 			}
 			if len(all) == before {
 				out.Blocked = append(out.Blocked, c.Member)
 			}
-			out.Note(resolved.CertificateSource{Member: c.Member, How: resolved.CertificateOwn, ARNs: slices.Clone(all[before:])})
+			out.AddSource(resolved.CertificateSource{Member: c.Member, How: resolved.CertificateOwn, ARNs: slices.Clone(all[before:])})
 		case model.CertHosts:
 			if f := cc.Unavailable(model.AskCertificates{}); f != nil {
 				cc.keepUnavailableCertificates(&out, l, live, c, *f)
@@ -140,10 +140,10 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 			out.Default = live.Certificate
 		}
 		all = append(all, kept...)
-		out.Note(resolved.CertificateSource{How: resolved.CertificateKept, ARNs: kept})
+		out.AddSource(resolved.CertificateSource{How: resolved.CertificateKept, ARNs: kept})
 	}
-	if out.Coming {
-		return resolved.Certificates{Coming: true, Blocked: out.Blocked, Unavailable: out.Unavailable, Sources: out.Sources}
+	if out.Pending {
+		return resolved.Certificates{Pending: true, Blocked: out.Blocked, Unavailable: out.Unavailable, Sources: out.Sources}
 	}
 	if out.Default == "" && len(all) > 0 {
 		first := all[0]
@@ -227,7 +227,7 @@ func (cc *Choice) keptCertificates(l model.Listener, live *observed.Listener, ce
 		known[c.ARN] = c
 	}
 	serves := func(arn, host string) bool {
-		return slices.ContainsFunc(known[arn].Domains, func(d string) bool { return d == host || plan.Covers(d, host) })
+		return slices.ContainsFunc(known[arn].Domains, func(d string) bool { return d == host || plan.DomainCovers(d, host) })
 	}
 	hosts = slices.DeleteFunc(hosts, func(h string) bool {
 		// A rule without a host is served with any certificate.

@@ -33,7 +33,7 @@ func (cc *Choice) discover(c model.CertHosts, live *observed.Listener) (out disc
 		n := len(out.arns)
 		for _, known := range cc.Have.Facts.Certificates {
 			if known.Status != observed.Issued || len(cc.Opt.AllowedCAs) > 0 && !slices.Contains(cc.Opt.AllowedCAs, known.CA) ||
-				!slices.ContainsFunc(known.Domains, func(d string) bool { return plan.Covers(d, host) }) {
+				!slices.ContainsFunc(known.Domains, func(d string) bool { return plan.DomainCovers(d, host) }) {
 				continue
 			}
 			switch right, unavailable := cc.mayServeHost(known, c.Member, c.Field(host), live); {
@@ -91,7 +91,7 @@ func (cc *Choice) mayServeHost(c observed.Certificate, member finding.Ref, field
 		return isNotFound, nil
 	case !imported:
 		return mayServe, nil
-	case !attached || plan.IsOwner(*owner, cc.Opt.Cluster, cc.Want.ID):
+	case !attached || plan.IsCertificateOf(*owner, cc.Opt.Cluster, cc.Want.ID):
 		return isNotFound, nil
 	}
 	text := fmt.Sprintf("certificate %q was imported from a Secret of namespace %q for another load balancer", c.ARN, namespace)

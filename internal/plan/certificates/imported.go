@@ -76,7 +76,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		}
 		m.reportImport(w, finding.ImportsLimited,
 			"there were so many imports of it, or for its namespace, that its certificate is not imported before "+at(next), "find out which Secrets change or are added all the time")
-		m.awaitImport(w, a, plan.Wait{For: "its turn to be imported", Again: rest})
+		m.awaitImport(w, a, plan.Wait{For: "its turn to be imported", RetryAfter: rest})
 		return
 	}
 	do := plan.ImportCertificate{Secret: w.Import.Secret, Content: *content, Uses: w.Import.Uses, Meanwhile: interimText(live)}
@@ -91,7 +91,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	case !m.roomForImport(w):
 		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("%d of at most %d imported certificates are in the account; the rest is reserved for namespaces that have fewer",
 			m.Have.Facts.Imports.All, m.accountImports()), "delete what is not needed, or use certificates by ARN")
-		m.awaitImport(w, a, plan.Wait{For: "room for its certificate", Again: durations.Remembered})
+		m.awaitImport(w, a, plan.Wait{For: "room for its certificate", RetryAfter: durations.StableFactAge})
 		return
 	default:
 		do.Tags = m.Tags(w.ID, w.Tags)
@@ -102,8 +102,8 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		Why: why, After: m.ClaimsOf(w.Import.Members()...), Blames: w.Import.Members(),
 	})
 	if do.ARN == "" {
-		m.awaitImport(w, a, plan.Wait{For: "its ARN", Again: durations.Soon}, plan.NewStepID("import", a))
-		m.coming[w.ID] = len(live) == 0 && m.Wait("import "+w.ID, "its ARN", durations.Brief) != plan.Wait{}
+		m.awaitImport(w, a, plan.Wait{For: "its ARN", RetryAfter: durations.Soon}, plan.NewStepID("import", a))
+		m.coming[w.ID] = len(live) == 0 && m.Wait("import "+w.ID, "its ARN", durations.ShortWait) != plan.Wait{}
 	}
 }
 
@@ -134,7 +134,7 @@ func servedNames(tg *owners.TargetGroups, w *model.CertificateImport) (out []mod
 	}
 	for _, n := range w.Content.Is.Names {
 		for _, host := range slices.Sorted(maps.Keys(others)) {
-			if !own[host] && (n == host || guest && plan.Covers(n, host)) {
+			if !own[host] && (n == host || guest && plan.DomainCovers(n, host)) {
 				out = append(out, model.ClaimedName{Name: n, Host: host, By: others[host]})
 			}
 		}
@@ -234,10 +234,10 @@ func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCe
 		if w.Import == nil || len(m.imported(w)) > 0 {
 			return false
 		}
-		if count++; count <= plan.MaxImports {
+		if count++; count <= plan.MaxCertificatesPerLoadBalancer {
 			return false
 		}
-		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("a load balancer has %d certificates at most", plan.MaxImports), "use fewer Secrets, or another load balancer")
+		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("a load balancer has %d certificates at most", plan.MaxCertificatesPerLoadBalancer), "use fewer Secrets, or another load balancer")
 		return true
 	})
 }

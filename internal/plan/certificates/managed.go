@@ -98,9 +98,9 @@ func (m *Managed) resolveOne(w model.ManagedCertificate) {
 		m.kept[other.ARN] = true
 	}
 	a := plan.Address{Kind: plan.Certificate, ID: w.ID}
-	again := durations.Later
+	again := durations.FirstBackOff
 	switch {
-	case fit == nil, fit.Status != observed.PendingValidation && m.Have.Facts.Now.Sub(fit.Created) >= durations.Remembered:
+	case fit == nil, fit.Status != observed.PendingValidation && m.Have.Facts.Now.Sub(fit.Created) >= durations.StableFactAge:
 		if !m.mayRequest(w, a, other != nil) {
 			return
 		}
@@ -129,7 +129,7 @@ func (m *Managed) resolveOne(w model.ManagedCertificate) {
 // pollCertificate plans to look again at a certificate that is not issued yet.
 func (m *Managed) pollCertificate(w model.ManagedCertificate, a plan.Address, what string, again time.Duration) {
 	m.Later = append(m.Later, plan.Step{
-		ID: plan.NewStepID("issue", a), Address: a, Verb: plan.Update, Wait: plan.Wait{For: what, Again: again},
+		ID: plan.NewStepID("issue", a), Address: a, Verb: plan.Update, Wait: plan.Wait{For: what, RetryAfter: again},
 		Do: plan.RequestCertificate{}, Why: "from " + w.Of.String(), Blames: []finding.Ref{w.Member},
 	})
 }

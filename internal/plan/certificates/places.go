@@ -120,10 +120,10 @@ func (cc *Choice) assignPlaces(t *certificateTurn, out *resolved.Certificates, a
 			c.place = free[at]
 			has, free = append(has, c.arn), slices.Delete(free, at, at+1)
 			left = slices.DeleteFunc(left, func(arn string) bool { return arn == c.arn })
-			if out.Places == nil {
-				out.Places = map[string]string{}
+			if out.ReplacedBy == nil {
+				out.ReplacedBy = map[string]string{}
 			}
-			out.Places[c.place] = c.arn
+			out.ReplacedBy[c.place] = c.arn
 			cc.Found.Add(finding.Finding{
 				Object: c.member, Reason: finding.QuotaReached, Severity: finding.Warning, Port: t.l.Port, Blocks: finding.BlocksNothing,
 				Message: fmt.Sprintf("port %d: AWS has no room for certificate %q besides %q, which it replaces; that is removed just before, and clients in between get the default certificate", t.l.Port, c.arn, c.place),
@@ -199,7 +199,7 @@ func (cc *Choice) isReplaceable(t *certificateTurn, out resolved.Certificates, a
 func (cc *Choice) coversAny(arn string, hosts []string) bool {
 	i := slices.IndexFunc(cc.Have.Facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn })
 	return i >= 0 && slices.ContainsFunc(hosts, func(h string) bool {
-		return slices.ContainsFunc(cc.Have.Facts.Certificates[i].Domains, func(d string) bool { return d == h || plan.Covers(d, h) })
+		return slices.ContainsFunc(cc.Have.Facts.Certificates[i].Domains, func(d string) bool { return d == h || plan.DomainCovers(d, h) })
 	})
 }
 

@@ -93,7 +93,7 @@ func recordDomain(domain string) string {
 func (m *Managed) validate(w model.ManagedCertificate, c observed.OwnCertificate) time.Duration {
 	again := durations.OutageWait
 	if c.Unnamed {
-		again = durations.Later
+		again = durations.FirstBackOff
 	}
 	var missing, unseen []observed.DNSRecord
 	for _, r := range c.Records {

@@ -31,7 +31,7 @@ func (m *Managed) Remove(listeners []resolved.Listener, after []plan.StepID) {
 		for _, arn := range l.Certs.Extra {
 			used[arn] = true
 		}
-		if !l.Make && l.Live != nil {
+		if !l.Planned && l.Live != nil {
 			used[l.Live.Certificate] = true
 			for _, arn := range l.Live.Certificates {
 				used[arn] = true
@@ -95,12 +95,12 @@ func (m *Managed) deletionWait(c observed.OwnCertificate) plan.Wait {
 	if m.Have.Facts.Validations[c.ARN].InUse {
 		// Its records stay too: until it is gone it may be wanted again.
 		wait := m.Wait("unused "+c.ARN, "ACM to see that nothing uses it", durations.LongestWait)
-		wait.Again = durations.Later
+		wait.RetryAfter = durations.FirstBackOff
 		return wait
 	}
 	if f := m.Have.Facts.Zones.Fault; f != nil && f.Reason == "" {
 		wait := m.Wait("records "+c.ARN, "an answer of Route 53", durations.LongestWait)
-		wait.Again = durations.OutageWait
+		wait.RetryAfter = durations.OutageWait
 		return wait
 	}
 	return plan.Wait{}

@@ -120,7 +120,7 @@ func (t token) MarshalJSON() ([]byte, error) {
 // backendGroup returns the cluster's shared group, which belongs to no stack: its id, or its name until
 // it is made.
 func (d *Describer) backendGroup() token {
-	if id := d.Known[plan.BackendGroupAddress]; id != "" {
+	if id := d.KnownIDs[plan.BackendGroupAddress]; id != "" {
 		return literal(id)
 	}
 	return literal(naming.BackendGroup(d.Opt.Cluster))

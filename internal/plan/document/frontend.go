@@ -47,7 +47,7 @@ func (d *Describer) FrontNLB() {
 	}
 	d.LoadBalancer(d.Frontend)
 	for _, l := range d.Frontend.Listeners {
-		if !l.Make {
+		if !l.Planned {
 			continue
 		}
 		group := *d.DesiredGroups[l.Desired.Target()]

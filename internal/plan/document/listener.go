@@ -52,16 +52,16 @@ type ruleSpec struct {
 
 // Listener describes a port with its rules.
 func (d *Describer) Listener(l resolved.Listener) {
-	if !l.Make {
+	if !l.Planned {
 		if l.Live != nil {
-			d.liveListener(l.Address().ID, l.LB.ID, l.Staying())
+			d.liveListener(l.Address().ID, l.LB.ID, l.WithoutForeign())
 		}
 		return
 	}
 	id := l.Address().ID
 	spec := listenerSpec{
 		LoadBalancer: loadBalancerToken(l.LB.ID), Port: l.Desired.Port, Protocol: l.Desired.Protocol(),
-		Default: d.actions(l.Defaults), Tags: d.RuleTags(l.Desired.Tags),
+		Default: d.actions(l.DefaultActions), Tags: d.RuleTags(l.Desired.Tags),
 	}
 	for _, s := range settings(l.Desired.Attributes) {
 		spec.Attributes = append(spec.Attributes, listenerSetting(s))
@@ -72,7 +72,7 @@ func (d *Describer) Listener(l resolved.Listener) {
 			spec.ALPN = []string{t.ALPN}
 		}
 		if t.MutualAuth != nil {
-			spec.MutualAuth = mutualAuth(l.Mutual) // without one no client is checked
+			spec.MutualAuth = mutualAuth(l.MutualAuth) // without one no client is checked
 		}
 		spec.Certificates = d.certificates(l.Certs.Default, l.Certs.Extra)
 	}

@@ -47,7 +47,7 @@ func (d *Describer) LoadBalancer(lb *resolved.LoadBalancer) {
 	w := lb.Desired
 	spec := loadBalancerSpec{
 		Name: w.Name, Type: w.Type.String(), Scheme: w.Scheme, AddressType: w.AddressType,
-		Subnets: subnetMappings(lb.Mappings()), SecurityGroups: d.securityGroups(lb.Groups),
+		Subnets: subnetMappings(lb.Mappings()), SecurityGroups: d.securityGroups(lb.SecurityGroups),
 		CoIPPool: w.CoIPPool, IPAMPool: w.IPAMPool, Attributes: settings(w.Attributes), Tags: w.Tags,
 		SourceNAT: w.SourceNAT, PrivateLink: w.PrivateLinkRules,
 	}
@@ -61,7 +61,7 @@ func (d *Describer) LoadBalancer(lb *resolved.LoadBalancer) {
 func (d *Describer) liveLoadBalancer(lb *observed.LoadBalancer) {
 	var groups []plan.GroupID
 	for _, id := range lb.SecurityGroups {
-		if id == d.Known[plan.ManagedGroupAddress] && d.has(TypeSecurityGroup, model.ManagedGroupID) {
+		if id == d.KnownIDs[plan.ManagedGroupAddress] && d.has(TypeSecurityGroup, model.ManagedGroupID) {
 			groups = append(groups, plan.GroupID{Address: plan.ManagedGroupAddress})
 		} else {
 			groups = append(groups, plan.GroupID{ID: id})

@@ -14,11 +14,11 @@ import (
 // desired state only want.Held changes, when a choice cannot be made.
 type Draft struct {
 	*Steps
-	Want   model.Stack
-	Have   observed.Stack
-	Opt    plan.Options
-	Memory plan.Memory
-	Known  plan.Known
+	Want     model.Stack
+	Have     observed.Stack
+	Opt      plan.Options
+	Memory   plan.Memory
+	KnownIDs plan.KnownIDs
 }
 
 // Members returns the members that are responsible for what concerns the whole stack: its objects, or, once it has none,

@@ -14,7 +14,7 @@ func (d *Draft) IdsOf(groups []plan.GroupID) (ids []string, complete bool) {
 	for _, g := range groups {
 		id := g.ID
 		if id == "" {
-			id = d.Known[g.Address]
+			id = d.KnownIDs[g.Address]
 		}
 		if id == "" {
 			complete = false

@@ -17,8 +17,8 @@ func (d *Draft) AssumeSecret(arn string, want []model.Action) {
 	if mark == "" || d.Have.Facts.Secrets[arn] != "" {
 		return
 	}
-	if d.Plan.Secrets == nil {
-		d.Plan.Secrets = map[string]string{}
+	if d.Plan.AssumedSecrets == nil {
+		d.Plan.AssumedSecrets = map[string]string{}
 	}
-	d.Plan.Secrets[arn] = mark
+	d.Plan.AssumedSecrets[arn] = mark
 }

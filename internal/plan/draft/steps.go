@@ -73,14 +73,14 @@ func (st *Steps) Add(s plan.Step) plan.StepID {
 func (st *Steps) Ask(q model.Question) {
 	if key := q.Key(); !st.asked[key] {
 		st.asked[key] = true
-		st.Plan.Asks = append(st.Plan.Asks, q)
+		st.Plan.Questions = append(st.Plan.Questions, q)
 	}
 }
 
 // PlanAgain requeues the stack after a time at the latest.
 func (st *Steps) PlanAgain(d time.Duration) {
-	if st.Plan.Again == 0 || d < st.Plan.Again {
-		st.Plan.Again = d
+	if st.Plan.RetryAfter == 0 || d < st.Plan.RetryAfter {
+		st.Plan.RetryAfter = d
 	}
 }
 

@@ -67,7 +67,7 @@ func OriginsOf(members []finding.Ref) []finding.Origin {
 func (d *Draft) AwaitUnavailable(a plan.Address, do plan.Action, f observed.Fault) {
 	d.ReportUnavailable(f, "the finalizer stays until everything is deleted", finding.BlocksNothing)
 	d.Add(plan.Step{
-		ID: plan.NewStepID("await", a), Address: a, Verb: plan.Delete, Do: do, Wait: plan.Wait{For: "an answer from AWS", Again: f.Again},
+		ID: plan.NewStepID("await", a), Address: a, Verb: plan.Delete, Do: do, Wait: plan.Wait{For: "an answer from AWS", RetryAfter: f.Again},
 		Why: "it is not known what there is to delete", Blames: d.Members(),
 	})
 }

@@ -22,13 +22,13 @@ func PollAfter(waited time.Duration) time.Duration {
 func (st *Steps) Wait(key, what string, deadline time.Duration) plan.Wait {
 	if !st.waiting[key] {
 		st.waiting[key] = true
-		st.Plan.Waiting = append(st.Plan.Waiting, key)
+		st.Plan.WaitKeys = append(st.Plan.WaitKeys, key)
 	}
 	waited := st.waited[key]
 	if waited >= deadline {
 		return plan.Wait{}
 	}
-	return plan.Wait{For: what, Again: min(PollAfter(waited), deadline-waited), Deadline: deadline}
+	return plan.Wait{For: what, RetryAfter: min(PollAfter(waited), deadline-waited), Deadline: deadline}
 }
 
 // WaitKey identifies what is waited for.

@@ -40,14 +40,14 @@ func SortedUnique(in []string) []string {
 
 // Resolver turns a reference to a target group into the ARN of a live group, "" if there is none
 // yet.
-type Resolver func(model.GroupRef) string
+type ARNResolver func(model.GroupRef) string
 
 // SameActions reports whether the wanted actions are what the live ones are.
-func SameActions(want, have []model.Action, arn Resolver) bool {
+func SameActions(want, have []model.Action, arn ARNResolver) bool {
 	return slices.EqualFunc(want, have, func(w, h model.Action) bool { return sameAction(w, h, arn) })
 }
 
-func sameAction(want, have model.Action, arn Resolver) bool {
+func sameAction(want, have model.Action, arn ARNResolver) bool {
 	switch w := want.(type) {
 	case model.Forward:
 		h, ok := have.(model.Forward)
@@ -112,7 +112,7 @@ func Weight(w *int32) int32 {
 
 // SameForward compares where requests go in which parts. A target group that is named several times
 // gets its weights together, and a single one gets everything, whatever its weight.
-func SameForward(want, have model.Forward, arn Resolver) bool {
+func SameForward(want, have model.Forward, arn ARNResolver) bool {
 	w, known := WeightsByARN(want, arn)
 	h, _ := WeightsByARN(have, func(g model.GroupRef) string { return g.ARN })
 	if !known || len(w) != len(h) {
@@ -127,7 +127,7 @@ func SameForward(want, have model.Forward, arn Resolver) bool {
 }
 
 // WeightsByARN returns the weights by ARN; known is false if a group has no ARN yet.
-func WeightsByARN(f model.Forward, arn Resolver) (out map[string]int32, known bool) {
+func WeightsByARN(f model.Forward, arn ARNResolver) (out map[string]int32, known bool) {
 	out, known = map[string]int32{}, true
 	for _, g := range f.Groups {
 		a := arn(g.Group)
@@ -229,7 +229,7 @@ func SameTransforms(a, b []model.Transform) bool {
 
 // PlaceKey returns the same for conditions with the same hosts and paths, whatever else they ask for: the
 // match that keeps a held rule's live action.
-func PlaceKey(cs []model.Condition) string {
+func HostsAndPathsKey(cs []model.Condition) string {
 	r := model.Rule{Conditions: cs}
 	paths := r.Paths()
 	if len(paths) == 0 {
@@ -238,7 +238,7 @@ func PlaceKey(cs []model.Condition) string {
 	return string(appendSet(appendSet(nil, r.Hosts(), true), paths, false))
 }
 
-func PlaceOfLive(r *observed.Rule) string { return PlaceKey(r.Conditions) }
+func HostsAndPathsKeyOfLive(r *observed.Rule) string { return HostsAndPathsKey(r.Conditions) }
 
 // SameSelector compares node selectors; none and an empty one differ, as they select differently.
 func SameSelector(a, b *metav1.LabelSelector) bool {
@@ -306,4 +306,4 @@ func ForwardOf(as []model.Action) *model.Forward {
 	return &f
 }
 
-func RefText(r model.GroupRef) string { return r.ID + r.Name + r.ARN }
+func GroupRefText(r model.GroupRef) string { return r.ID + r.Name + r.ARN }

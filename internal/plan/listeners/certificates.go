@@ -18,7 +18,7 @@ func (p *planner) addCertificates(a plan.Address, after []plan.StepID) []plan.St
 	if p.l.Live != nil {
 		live = p.l.Live.Certificates
 	}
-	placed := slices.Collect(maps.Values(p.l.Certs.Places))
+	placed := slices.Collect(maps.Values(p.l.Certs.ReplacedBy))
 	var steps []plan.StepID
 	for _, arn := range p.l.Certs.Extra {
 		if !slices.Contains(live, arn) && !slices.Contains(placed, arn) {
@@ -52,7 +52,7 @@ func (p *planner) removeCertificates(a plan.Address, after []plan.StepID) []plan
 				Changes: []plan.Change{{Path: "certificates", From: arn}}, Why: "no object asks for it any more", After: after, Blames: p.l.Desired.Members,
 			})
 			steps = append(steps, id)
-			if next := p.l.Certs.Places[arn]; next != "" {
+			if next := p.l.Certs.ReplacedBy[arn]; next != "" {
 				// It is another step than the one that AWS has refused, and so does not wait for its turn.
 				steps = append(steps, p.addCertificate("succeed", a, next, "AWS has no room for both; it takes the place of "+arn, []plan.StepID{id}))
 			}

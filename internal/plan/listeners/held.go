@@ -16,14 +16,14 @@ import (
 // omitHeldRules takes the held rules out of a listener whose conditions an accepted rule has, and reports
 // them.
 func (lr *Resolver) omitHeldRules(l *resolved.Listener) {
-	if !l.Holds() {
+	if !l.HasHeldRule() {
 		return
 	}
 	accepted := owners.AcceptedRules(l)
 	var rest []resolved.Rule
 	for i := range l.Rules {
 		p := &l.Rules[i]
-		in, ok := accepted[p.Conditions()]
+		in, ok := accepted[p.ConditionsKey()]
 		if !ok && p.Desired.Instead != nil {
 			in, ok = accepted[equal.ConditionsKey(p.Desired.Instead)]
 		}
@@ -31,7 +31,7 @@ func (lr *Resolver) omitHeldRules(l *resolved.Listener) {
 			rest = append(rest, *p)
 			continue
 		}
-		l.LeftOut = append(l.LeftOut, *p)
+		l.Omitted = append(l.Omitted, *p)
 		lr.Found.Add(finding.Finding{
 			Object: p.Desired.Member, Field: p.Desired.Origin.Field, Reason: finding.HeldRuleLeftOut, Blocks: finding.BlocksRule,
 			Message: fmt.Sprintf("%s is held; %s has the same conditions and serves these requests", p.Desired.Text(l.Desired.Port), in.Origin),
@@ -45,7 +45,7 @@ func (lr *Resolver) omitHeldRules(l *resolved.Listener) {
 // Nothing live says whose it is: the same conditions come first, and then the order of the rules with
 // the same hosts and paths.
 func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
-	if !l.Holds() && len(lr.Want.Held.Members) == 0 {
+	if !l.HasHeldRule() && len(lr.Want.Held.Members) == 0 {
 		return nil
 	}
 	taken := lr.ownRules(l)
@@ -74,25 +74,25 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 				r := of[at]
 				taken[r.ARN] = true
 				rules[key(p)] = slices.Delete(of, at, at+1)
-				p.Keep(r)
+				p.KeepLive(r)
 			}
 		}
 	}
-	if l.Holds() {
+	if l.HasHeldRule() {
 		isReal := func(r *observed.Rule) bool { return !isPlaceholder(r) }
-		keep(byKey(lr.keys.Of, isReal), (*resolved.Rule).Conditions)
-		keep(byKey(equal.PlaceOfLive, isReal), func(p *resolved.Rule) string { return equal.PlaceKey(p.Desired.Conditions) })
+		keep(byKey(lr.keys.Of, isReal), (*resolved.Rule).ConditionsKey)
+		keep(byKey(equal.HostsAndPathsKeyOfLive, isReal), func(p *resolved.Rule) string { return equal.HostsAndPathsKey(p.Desired.Conditions) })
 		keep(byKey(lr.keys.Of, isPlaceholder), func(p *resolved.Rule) string { return equal.ConditionsKey(p.Placeholder()) })
 	}
 	for i := range l.Rules {
 		if p := &l.Rules[i]; p.Held() && p.Kept == nil {
-			p.StandIn()
+			p.UsePlaceholder()
 		}
 	}
 	l.Rules = slices.DeleteFunc(l.Rules, func(p resolved.Rule) bool {
 		absent := p.Kept == nil && p.Desired.Held.Has(model.HeldRefused)
 		if absent {
-			l.LeftOut = append(l.LeftOut, p)
+			l.Omitted = append(l.Omitted, p)
 		}
 		return absent
 	})
@@ -102,7 +102,7 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 // isPlaceholder reports whether a live rule is the 503 of a held rule, which is worth less than any
 // other live rule.
 func isPlaceholder(r *observed.Rule) bool {
-	return len(r.Transforms) == 0 && plan.Refuses(r.Actions)
+	return len(r.Transforms) == 0 && plan.IsHeldResponse(r.Actions)
 }
 
 // ownRules returns the live rules that belong to rules which are not held: those with their conditions.
@@ -116,7 +116,7 @@ func (lr *Resolver) ownRules(l *resolved.Listener) map[string]bool {
 	refused := map[string]bool{}
 	for i := range l.Rules {
 		if p := &l.Rules[i]; p.Desired.Held == model.HeldRefused {
-			refused[p.Conditions()] = true
+			refused[p.ConditionsKey()] = true
 		}
 	}
 	byKey := map[string][]observed.Rule{}
@@ -129,7 +129,7 @@ func (lr *Resolver) ownRules(l *resolved.Listener) map[string]bool {
 		if p.Held() {
 			continue
 		}
-		key := p.Conditions()
+		key := p.ConditionsKey()
 		just := false
 		for _, o := range byKey[key] {
 			switch {

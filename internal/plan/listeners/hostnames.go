@@ -47,7 +47,7 @@ func (a Answered) Has(h model.ForeignHostname) bool {
 // RefusesForeign reports whether a live rule of a listener is in front of others against such hostnames.
 func RefusesForeign(l *observed.Listener, rule *observed.Rule, foreign map[string][]model.ForeignHostname) bool {
 	refused := Answered{}
-	if refused.Add(rule.Conditions); !plan.OnlyRefuses(rule.Actions) {
+	if refused.Add(rule.Conditions); !plan.IsErrorResponse(rule.Actions) {
 		return false
 	}
 	return slices.ContainsFunc(l.Rules, func(o observed.Rule) bool { return slices.ContainsFunc(foreign[o.ARN], refused.Has) })
@@ -57,7 +57,7 @@ func RefusesForeign(l *observed.Listener, rule *observed.Rule, foreign map[strin
 // it, with the finding about that.
 func RefusalOf(h model.ForeignHostname) (model.Rule, finding.Finding) {
 	r := model.Rule{
-		Conditions: []model.Condition{h.Host}, Actions: []model.Action{plan.NotFound},
+		Conditions: []model.Condition{h.Host}, Actions: []model.Action{plan.NotFoundResponse},
 		Origin: finding.Origin{Object: h.Object, Field: h.Field}, Member: h.Object,
 	}
 	return r, finding.Finding{

@@ -17,13 +17,13 @@ func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.R
 	desired := l.Desired.TLS.MutualAuth
 	if desired == nil {
 		if lr.Opt.EnhancedDefaults && l.Live != nil && l.Live.MutualAuth != nil {
-			l.Mutual = &model.MutualAuth{Mode: equal.Off}
+			l.MutualAuth = &model.MutualAuth{Mode: equal.Off}
 		}
 		return nil
 	}
 	m := *desired
 	m.Of, m.Members = finding.Origin{}, nil
-	l.Mutual = &m
+	l.MutualAuth = &m
 	if !desired.ByName() {
 		return nil
 	}
@@ -32,19 +32,19 @@ func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.R
 		m.TrustStore = arn
 		return nil
 	}
-	l.Mutual = nil
+	l.MutualAuth = nil
 	live := l.Live
 	if live == nil {
-		live = l.LB.Serving(lr.Have).OnPort(l.Desired.Port) // of the load balancer that is to be replaced
+		live = l.LB.ShownPrevious(lr.Have).OnPort(l.Desired.Port) // of the load balancer that is to be replaced
 	}
 	checks := live != nil && live.MutualAuth != nil && live.MutualAuth.Mode == equal.Verify
 	switch {
 	case live == nil, live.Protocol != l.Desired.Protocol(), !checks && len(desired.Members) == 0:
-		l.Make = false
+		l.Planned = false
 	case checks:
-		l.Mutual = live.MutualAuth
+		l.MutualAuth = live.MutualAuth
 	default:
-		l.Mutual, blocked = live.MutualAuth, desired.Members
+		l.MutualAuth, blocked = live.MutualAuth, desired.Members
 	}
 	q := model.TrustStoreQuestion(lr.Want.LoadBalancer.Listeners)
 	f := lr.Unavailable(q)

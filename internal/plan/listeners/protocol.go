@@ -27,7 +27,7 @@ func (p *planner) alpn() string {
 // so that all of it changes in one call.
 func (p *planner) changeBeforeRules(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
 	switch {
-	case p.l.Network():
+	case p.l.IsNetwork():
 		return p.modifyListener(settings, after)
 	case p.plain == nil:
 		return nil
@@ -41,7 +41,7 @@ func (p *planner) changeBeforeRules(settings plan.ListenerSettings, after []plan
 // listener as it is then.
 func (p *planner) secureFirst() {
 	settings := p.settings()
-	if p.l.Network() || p.l.Desired.TLS == nil || p.l.Live.Protocol == settings.Protocol {
+	if p.l.IsNetwork() || p.l.Desired.TLS == nil || p.l.Live.Protocol == settings.Protocol {
 		return
 	}
 	p.plain = p.l.Live
@@ -53,7 +53,7 @@ func (p *planner) secureFirst() {
 // removesTLSLast reports whether a TLS listener that is to be a plain one has to stay as it is until its rules
 // are changed, because some of them do what only TLS listeners can.
 func removesTLSLast(l *resolved.Listener) bool {
-	if l.Live == nil || l.Desired.TLS != nil || l.Network() || l.Live.Protocol == l.Desired.Protocol() {
+	if l.Live == nil || l.Desired.TLS != nil || l.IsNetwork() || l.Live.Protocol == l.Desired.Protocol() {
 		return false
 	}
 	return needsTLS(l.Live.Default) || slices.ContainsFunc(l.Live.Rules, func(r observed.Rule) bool { return needsTLS(r.Actions) })
@@ -85,10 +85,10 @@ func (p *planner) changeProtocolWhenReady(settings plan.ListenerSettings, change
 	p.WaitForTargets(p.l.Desired.DefaultOf, p.l.Desired.Members, fmt.Sprintf("the protocol of port %d", p.l.Desired.Port), wait, true)
 	id := p.Add(plan.Step{
 		ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update, Wait: wait,
-		Do:      plan.ModifyListener{Listener: a, Settings: settings.With(p.l.Defaults)},
-		Changes: append(changes, plan.Change{Path: "default", From: plan.ActionsText(p.l.Live.Default), To: plan.ActionsText(p.l.Defaults)}),
+		Do:      plan.ModifyListener{Listener: a, Settings: settings.With(p.l.DefaultActions)},
+		Changes: append(changes, plan.Change{Path: "default", From: plan.ActionsText(p.l.Live.Default), To: plan.ActionsText(p.l.DefaultActions)}),
 		Why:     "the listener differs", Impact: plan.BriefImpact, Blames: p.l.Desired.Members,
-		After: append(slices.Clone(after), rules.GroupSteps(p.l.Defaults, p.groups)...),
+		After: append(slices.Clone(after), rules.GroupSteps(p.l.DefaultActions, p.groups)...),
 	})
 	p.Freed(p.l.Live.Default, id)
 	return id

@@ -35,22 +35,22 @@ func NewResolver(tg *owners.TargetGroups, u *draft.Usage, certs *certificates.Ch
 
 // Resolve resolves one listener of a load balancer.
 func (lr *Resolver) Resolve(lb *resolved.LoadBalancer, w model.Listener) resolved.Listener {
-	l := resolved.Listener{LB: lb, Desired: w, Make: true, Live: lb.LiveListener(w.Port)}
+	l := resolved.Listener{LB: lb, Desired: w, Planned: true, Live: lb.LiveListener(w.Port)}
 	var blocked []finding.Ref
-	if w.TLS != nil && !(l.Network() && w.DefaultHeld != 0) {
+	if w.TLS != nil && !(l.IsNetwork() && w.DefaultHeld != 0) {
 		l.Certs = lr.certs.Resolve(w, l.Live)
 		blocked = l.Certs.Blocked
 		if l.Certs.Default == "" {
-			l.Make = false
-			if !l.Certs.Coming && !l.Certs.Withdrawn() {
+			l.Planned = false
+			if !l.Certs.Pending && !l.Certs.Withdrawn() {
 				lr.reportUncertified(w, l.Live, blocked)
 			}
 		}
 		blocked = append(slices.Clone(blocked), lr.resolveMutualAuth(&l)...)
 	}
 	lr.resolveRules(&l, blocked)
-	if l.Network() && l.Desired.DefaultHeld != 0 {
-		l.Make = false // it is all of the listener, which cannot answer on its own in the meantime
+	if l.IsNetwork() && l.Desired.DefaultHeld != 0 {
+		l.Planned = false // it is all of the listener, which cannot answer on its own in the meantime
 	}
 	return l
 }
@@ -60,14 +60,14 @@ func (lr *Resolver) Resolve(lb *resolved.LoadBalancer, w model.Listener) resolve
 func StopDanglingRedirects(listeners []resolved.Listener) {
 	for i := range listeners {
 		l := &listeners[i]
-		port := redirectPort(l.Defaults)
+		port := redirectPort(l.DefaultActions)
 		if !l.RedirectsAll || port == 0 {
 			continue
 		}
 		if !slices.ContainsFunc(listeners, func(o resolved.Listener) bool {
-			return o.Desired.Port == port && (o.Make && o.Desired.TLS != nil || !o.Make && o.Live != nil && o.Live.Protocol == "HTTPS")
+			return o.Desired.Port == port && (o.Planned && o.Desired.TLS != nil || !o.Planned && o.Live != nil && o.Live.Protocol == "HTTPS")
 		}) {
-			l.Make = false
+			l.Planned = false
 		}
 	}
 }
@@ -75,7 +75,7 @@ func StopDanglingRedirects(listeners []resolved.Listener) {
 // reportUncertified reports a secure listener that has no certificate to serve. It waits while the
 // certificates are still to be asked for.
 func (lr *Resolver) reportUncertified(w model.Listener, live *observed.Listener, blocked []finding.Ref) {
-	if len(blocked) > 0 || len(lr.Plan.Asks) > 0 || len(w.Members) == 0 {
+	if len(blocked) > 0 || len(lr.Plan.Questions) > 0 || len(w.Members) == 0 {
 		return
 	}
 	lr.Found.Add(finding.Finding{
@@ -86,24 +86,24 @@ func (lr *Resolver) reportUncertified(w model.Listener, live *observed.Listener,
 }
 
 func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
-	l.Defaults = l.Desired.Default
-	l.OwnDefault = !l.Desired.DefaultOf.Object.IsZero()
+	l.DefaultActions = l.Desired.Default
+	l.DefaultServesBackend = !l.Desired.DefaultOf.Object.IsZero()
 	for _, a := range l.Desired.Default {
 		if _, ok := a.(model.Redirect); ok && len(l.Desired.Rules) == 0 {
 			l.RedirectsAll = true
 		}
 	}
-	if l.OwnDefault && slices.Contains(blocked, l.Desired.DefaultOf.Object) || lr.isUnresolved(l.Desired.Default, l.Desired.DefaultOf) {
+	if l.DefaultServesBackend && slices.Contains(blocked, l.Desired.DefaultOf.Object) || lr.isUnresolved(l.Desired.Default, l.Desired.DefaultOf) {
 		l.Desired.DefaultHeld |= model.HeldInvalid
 	}
 	if l.Desired.DefaultHeld != 0 {
-		l.OwnDefault = false
-		l.Defaults = []model.Action{plan.NotFound}
+		l.DefaultServesBackend = false
+		l.DefaultActions = []model.Action{plan.NotFoundResponse}
 		if l.Live != nil {
-			l.Defaults = l.Live.Default
+			l.DefaultActions = l.Live.Default
 		}
 	}
-	l.Defaults = lr.Resolved(l.Defaults)
+	l.DefaultActions = lr.Resolved(l.DefaultActions)
 	for _, r := range l.Desired.Rules {
 		if r.Held.Has(model.HeldInvalid) || slices.Contains(blocked, r.Member) || lr.isUnresolved(r.Actions, r.Origin) {
 			r.Held |= model.HeldInvalid
@@ -122,7 +122,7 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 	lr.held.RetainRules(l, taken)
 	lr.refuseHostnames(l)
 	lr.reportUnreachable(l)
-	lr.Keep(l.Defaults)
+	lr.Keep(l.DefaultActions)
 	for _, r := range l.Rules {
 		if r.Held() {
 			lr.Keep(r.Desired.Actions)

@@ -36,7 +36,7 @@ func NewSet(main *resolved.LoadBalancer, tg *owners.TargetGroups, u *draft.Usage
 func (s *Set) Resolve(lb *resolved.LoadBalancer) {
 	for _, last := range []bool{false, true} { // those that redirect everything
 		for i := range lb.Listeners {
-			if l := &lb.Listeners[i]; l.Make && l.RedirectsAll == last {
+			if l := &lb.Listeners[i]; l.Planned && l.RedirectsAll == last {
 				p := s.planner(l)
 				p.resolve()
 				s.resolved[l] = p
@@ -61,14 +61,14 @@ func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[in
 	from := len(s.Draft.Plan.Steps)
 	targeted = s.deleteSurplus(lb, after)
 	for i := range lb.Listeners {
-		if l := &lb.Listeners[i]; l.Make && !l.RedirectsAll {
+		if l := &lb.Listeners[i]; l.Planned && !l.RedirectsAll {
 			s.resolved[l].plan(after, opened, groups)
 		}
 	}
 	// A listener that redirects everything comes after the one to which it sends the clients.
 	for i := range lb.Listeners {
-		if l := &lb.Listeners[i]; l.Make && l.RedirectsAll {
-			s.resolved[l].plan(append(slices.Clone(after), s.stepsOf(lb, redirectPort(l.Defaults))...), opened, groups)
+		if l := &lb.Listeners[i]; l.Planned && l.RedirectsAll {
+			s.resolved[l].plan(append(slices.Clone(after), s.stepsOf(lb, redirectPort(l.DefaultActions))...), opened, groups)
 		}
 	}
 	for i := range lb.Listeners {

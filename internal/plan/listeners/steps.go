@@ -20,9 +20,9 @@ import (
 
 // removeForeignMembers deletes rules of a retained listener that are no retained object's.
 func (p *planner) removeForeignMembers(after []plan.StepID) {
-	if p.l.StrangeDefault {
+	if p.l.ForeignDefault {
 		a := plan.Address{Kind: plan.Listener, ID: p.l.Live.ARN}
-		to := []model.Action{plan.NotFound}
+		to := []model.Action{plan.NotFoundResponse}
 		p.Freed(p.l.Live.Default, p.Add(plan.Step{
 			ID: plan.NewStepID("default", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: plan.ListenerSettings{
 				Port: p.l.Live.Port, Protocol: p.l.Live.Protocol, Policy: p.l.Live.Policy, ALPN: p.l.Live.ALPN, Certificate: p.l.Live.Certificate, MutualAuth: p.l.Live.MutualAuth, Default: to,
@@ -33,7 +33,7 @@ func (p *planner) removeForeignMembers(after []plan.StepID) {
 	}
 	// From the last one up, so that none of them gets requests that another one has answered until then.
 	var last plan.StepID
-	for _, r := range slices.Backward(p.l.ForeignMembers) {
+	for _, r := range slices.Backward(p.l.ForeignRules) {
 		a := plan.RuleAddress(r.ARN)
 		p.RuleOwners[r.ARN] = p.OwnersOf(r.Actions)
 		last = p.Add(plan.Step{
@@ -87,9 +87,9 @@ func (p *planner) resolve() {
 
 // settings returns the settings to be set in the end.
 func (p *planner) settings() plan.ListenerSettings {
-	out := plan.ListenerSettings{Port: p.l.Desired.Port, Protocol: p.l.Desired.Protocol(), Default: p.l.Defaults}
+	out := plan.ListenerSettings{Port: p.l.Desired.Port, Protocol: p.l.Desired.Protocol(), Default: p.l.DefaultActions}
 	if t := p.l.Desired.TLS; t != nil {
-		out.Policy, out.ALPN, out.Certificate, out.MutualAuth = t.Policy, p.alpn(), p.l.Certs.Default, p.l.Mutual
+		out.Policy, out.ALPN, out.Certificate, out.MutualAuth = t.Policy, p.alpn(), p.l.Certs.Default, p.l.MutualAuth
 	}
 	return out
 }
@@ -109,13 +109,13 @@ func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups ma
 	}
 	// A new listener of a load balancer that has clients must not answer with its default backend
 	// what its rules, which come one by one, are for.
-	veiled := p.l.LB.Live != nil && p.l.Live == nil && len(p.l.Rules) > 0 && equal.ForwardOf(p.l.Defaults) != nil
+	veiled := p.l.LB.Live != nil && p.l.Live == nil && len(p.l.Rules) > 0 && equal.ForwardOf(p.l.DefaultActions) != nil
 	if p.l.Live == nil {
 		first := settings
 		if veiled {
-			first.Default = []model.Action{plan.HeldAnswer}
+			first.Default = []model.Action{plan.HeldResponse}
 		}
-		id := p.createListener(first, tags, append(slices.Clone(lb), rules.GroupSteps(p.l.Defaults, p.groups)...))
+		id := p.createListener(first, tags, append(slices.Clone(lb), rules.GroupSteps(p.l.DefaultActions, p.groups)...))
 		made = []plan.StepID{id}
 		steps = append(steps, id)
 	} else {
@@ -134,11 +134,11 @@ func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups ma
 		if veiled {
 			return []plan.StepID{p.Add(plan.Step{
 				ID: plan.NewStepID("default", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: settings},
-				Changes: []plan.Change{{Path: "default", From: plan.ActionsText([]model.Action{plan.HeldAnswer}), To: plan.ActionsText(p.l.Defaults)}},
+				Changes: []plan.Change{{Path: "default", From: plan.ActionsText([]model.Action{plan.HeldResponse}), To: plan.ActionsText(p.l.DefaultActions)}},
 				Why:     "all rules are in place", After: append(slices.Clone(after), made...), Blames: p.defaultOwners(),
 			})}
 		}
-		if p.l.Live == nil || p.l.Network() {
+		if p.l.Live == nil || p.l.IsNetwork() {
 			return nil
 		}
 		return p.modifyListener(settings, append(slices.Clone(lb), after...))
@@ -169,24 +169,24 @@ func (p *planner) createListener(settings plan.ListenerSettings, tags plan.Tags,
 // resolveDefault determines what the default action of a live listener is to be now. Traffic moves to another target
 // group only when that has healthy targets.
 func (p *planner) resolveDefault() {
-	p.l.DefaultNow = p.l.Live.Default
-	if !p.defaultDiffers(p.l.Defaults) {
-		p.AssumeSecret(p.l.Live.ARN, p.l.Defaults)
-		p.l.DefaultNow = p.l.Defaults
+	p.l.InterimDefault = p.l.Live.Default
+	if !p.defaultDiffers(p.l.DefaultActions) {
+		p.AssumeSecret(p.l.Live.ARN, p.l.DefaultActions)
+		p.l.InterimDefault = p.l.DefaultActions
 		return
 	}
-	now, wait := p.l.Defaults, plan.Wait{}
+	now, wait := p.l.DefaultActions, plan.Wait{}
 	switch {
-	case p.l.Desired.DefaultInPlace || p.ForwardsToALB(p.l.Defaults):
-	case p.l.Network() && !p.FitOneAction(p.l):
-		p.l.AtOnce = p.l.Live.Protocol != p.l.Desired.Protocol()
+	case p.l.Desired.DefaultInPlace || p.ForwardsToALB(p.l.DefaultActions):
+	case p.l.IsNetwork() && !p.FitOneAction(p.l):
+		p.l.ChangesInOneCall = p.l.Live.Protocol != p.l.Desired.Protocol()
 		now, wait = p.AfterRegistration(p.l)
 	default:
 		now, wait = p.ShiftDefault(p.l)
 	}
 	p.l.DefaultWait = wait
 	if p.defaultDiffers(now) {
-		p.l.DefaultNow = now
+		p.l.InterimDefault = now
 	}
 }
 
@@ -216,16 +216,16 @@ func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.St
 			changes = append(changes, plan.Change{Path: "mutualAuthentication"})
 		}
 	}
-	settings.Default = p.l.DefaultNow
-	if p.defaultDiffers(p.l.DefaultNow) {
-		changes = append(changes, plan.Change{Path: "default", From: plan.ActionsText(live.Default), To: plan.ActionsText(p.l.DefaultNow)})
+	settings.Default = p.l.InterimDefault
+	if p.defaultDiffers(p.l.InterimDefault) {
+		changes = append(changes, plan.Change{Path: "default", From: plan.ActionsText(live.Default), To: plan.ActionsText(p.l.InterimDefault)})
 	}
 	wait, impact := p.l.DefaultWait, plan.NoImpact
-	if p.l.Network() {
+	if p.l.IsNetwork() {
 		impact = plan.BriefImpact
 	}
 	a := p.l.Address()
-	if wait.For != "" && p.l.AtOnce {
+	if wait.For != "" && p.l.ChangesInOneCall {
 		return []plan.StepID{p.changeProtocolWhenReady(settings, changes, wait, after)}
 	}
 	var steps []plan.StepID
@@ -248,7 +248,7 @@ func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.St
 		p.WaitForTargets(p.l.Desired.DefaultOf, p.l.Desired.Members, fmt.Sprintf("the default action of port %d", p.l.Desired.Port), wait, true)
 		id := p.Add(plan.Step{
 			ID: plan.NewStepID("switch", a), Address: a, Verb: plan.Update, Wait: wait,
-			Do:  plan.ModifyListener{Listener: a, Settings: settings.With(p.l.Defaults)},
+			Do:  plan.ModifyListener{Listener: a, Settings: settings.With(p.l.DefaultActions)},
 			Why: "traffic moves when the new targets are healthy", After: steps, Blames: p.defaultOwners(),
 		})
 		p.Freed(live.Default, id)

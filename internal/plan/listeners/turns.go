@@ -27,7 +27,7 @@ func (s *Set) orderByShare(lb *resolved.LoadBalancer, from int) {
 		}
 		return lb.Listeners[i].Certs.Namespaces(do.ARN)
 	})
-	s.TakeTurns(lb.Shares, from, func(step plan.Step) []string {
+	s.TakeTurns(lb.RuleShares, from, func(step plan.Step) []string {
 		do, creates := step.Do.(plan.CreateRule)
 		if !creates {
 			return nil

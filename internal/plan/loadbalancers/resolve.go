@@ -128,13 +128,13 @@ func (r *resolution) resolveGroups() {
 	backend := false
 	switch c := r.lb.Desired.SecurityGroups.(type) {
 	case model.GroupsShared:
-		r.lb.Groups = r.shared
+		r.lb.SecurityGroups = r.shared
 	case model.GroupsManaged:
 		if f := r.Unavailable(model.AskSecurityGroups{}); f != nil {
 			r.keepUnavailableGroups(*f, finding.Origin{})
 			return
 		}
-		r.lb.Groups = append(r.lb.Groups, plan.GroupID{Address: plan.ManagedGroupAddress})
+		r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.GroupID{Address: plan.ManagedGroupAddress})
 		backend = c.Backend
 	case model.GroupsGiven:
 		backend = c.Backend
@@ -166,11 +166,11 @@ func (r *resolution) resolveGroups() {
 			ids = append(ids, answer.ByName[ref]...)
 		}
 		for _, id := range ids {
-			r.lb.Groups = append(r.lb.Groups, plan.GroupID{ID: id})
+			r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.GroupID{ID: id})
 		}
 	}
 	if backend {
-		r.lb.Groups = append(r.lb.Groups, plan.GroupID{ID: r.Want.BackendGroup.Given, Address: plan.BackendGroupAddress})
+		r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.GroupID{ID: r.Want.BackendGroup.Given, Address: plan.BackendGroupAddress})
 	}
 }
 
@@ -188,11 +188,11 @@ func (r *resolution) keepGroups() {
 	if r.lb.Live == nil {
 		return
 	}
-	r.lb.GroupsKept = true
+	r.lb.SecurityGroupsKept = true
 	if !r.lb.IsFrontend() {
 		r.Want.Held.SecurityGroups = true
 	}
 	for _, id := range r.lb.Live.SecurityGroups {
-		r.lb.Groups = append(r.lb.Groups, plan.GroupID{ID: id})
+		r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.GroupID{ID: id})
 	}
 }

@@ -32,16 +32,16 @@ func NewPlanner(d *draft.Draft, u *draft.Usage, albs *targetgroups.Attachments) 
 // network load balancer its first group, and takes its last one, only when it is made or deleted.
 func (p *Planner) changeGroups(lb *resolved.LoadBalancer, after []plan.StepID) {
 	live, a := lb.Live, lb.Address()
-	if lb.Desired.Type == model.Network && (len(live.SecurityGroups) == 0 || len(lb.Groups) == 0) {
-		if len(live.SecurityGroups)+len(lb.Groups) > 0 {
-			p.reportFixed("securityGroups", lb.Desired.Origins, "the security groups", strings.Join(live.SecurityGroups, ", "), cmp.Or(groupsText(lb.Groups), "none"))
+	if lb.Desired.Type == model.Network && (len(live.SecurityGroups) == 0 || len(lb.SecurityGroups) == 0) {
+		if len(live.SecurityGroups)+len(lb.SecurityGroups) > 0 {
+			p.reportFixed("securityGroups", lb.Desired.Origins, "the security groups", strings.Join(live.SecurityGroups, ", "), cmp.Or(groupsText(lb.SecurityGroups), "none"))
 		}
 		return
 	}
-	do := plan.SetSecurityGroups{LoadBalancer: a, Groups: lb.Groups}
+	do := plan.SetSecurityGroups{LoadBalancer: a, Groups: lb.SecurityGroups}
 	var changes []plan.Change
-	if ids, complete := p.IdsOf(lb.Groups); !complete || !equal.SameSet(ids, live.SecurityGroups) {
-		changes = append(changes, plan.Change{Path: "securityGroups", From: strings.Join(live.SecurityGroups, ", "), To: groupsText(lb.Groups)})
+	if ids, complete := p.IdsOf(lb.SecurityGroups); !complete || !equal.SameSet(ids, live.SecurityGroups) {
+		changes = append(changes, plan.Change{Path: "securityGroups", From: strings.Join(live.SecurityGroups, ", "), To: groupsText(lb.SecurityGroups)})
 	}
 	if w := lb.Desired.PrivateLinkRules; w != "" && w != live.PrivateLinkRules {
 		do.PrivateLinkRules = w
@@ -52,7 +52,7 @@ func (p *Planner) changeGroups(lb *resolved.LoadBalancer, after []plan.StepID) {
 	}
 	p.Add(plan.Step{
 		ID: plan.NewStepID("security-groups", a), Address: a, Verb: plan.Update, Do: do, Changes: changes,
-		Why: lb.Origin("securityGroups"), After: after, Impact: plan.BriefImpact, Blames: p.Members(),
+		Why: lb.OriginText("securityGroups"), After: after, Impact: plan.BriefImpact, Blames: p.Members(),
 	})
 }
 
@@ -94,7 +94,7 @@ func (p *Planner) setPool(lb *resolved.LoadBalancer, pool string, after []plan.S
 		ID: plan.NewStepID("ipam-pool", a, pool), Address: a, Verb: plan.Update,
 		Do:      plan.SetIPAMPool{LoadBalancer: a, Pool: pool},
 		Changes: []plan.Change{{Path: "ipamPool", From: lb.Live.IPAMPool, To: pool}},
-		Why:     lb.Origin("ipamPool"), After: after, Blames: p.askedBy(lb, "ipamPool"),
+		Why:     lb.OriginText("ipamPool"), After: after, Blames: p.askedBy(lb, "ipamPool"),
 	})
 }
 
@@ -121,11 +121,11 @@ func (p *Planner) planCapacity(lb *resolved.LoadBalancer, after []plan.StepID) {
 	s := plan.Step{
 		ID: plan.NewStepID("capacity", a), Address: a, Verb: plan.Update,
 		Do:  plan.SetCapacity{LoadBalancer: a, Units: *want},
-		Why: lb.Origin("capacity"), After: after, Blames: p.Members(),
+		Why: lb.OriginText("capacity"), After: after, Blames: p.Members(),
 	}
 	if live == nil || live.State == observed.Provisioning {
 		s.Wait = p.Wait("active", "the load balancer to be active", durations.LongestWait)
-		s.Wait.Again = p.Opt.Stabilization
+		s.Wait.RetryAfter = p.Opt.Stabilization
 	}
 	p.Add(s)
 }

@@ -38,14 +38,14 @@ func (p *Planner) Change(lb *resolved.LoadBalancer, after []plan.StepID) {
 			ID: plan.NewStepID("address-type", a), Address: a, Verb: plan.Update,
 			Do:      plan.SetAddressType{LoadBalancer: a, Type: want.AddressType},
 			Changes: []plan.Change{addressTypeChange(lb)},
-			Why:     lb.Origin("addressType"), After: append(slices.Clone(after), pool, subnets), Blames: p.askedBy(lb, "addressType"),
+			Why:     lb.OriginText("addressType"), After: append(slices.Clone(after), pool, subnets), Blames: p.askedBy(lb, "addressType"),
 		})
 	}
 	p.PlanAttributes(a, live.ARN, want.Attributes, live.Attributes, true, after, p.membersAsking(want.AttributesOf), want.AttributesOf...)
 	if want.IPAMPool != "" && want.IPAMPool != live.IPAMPool {
 		p.setPool(lb, want.IPAMPool, after)
 	}
-	if lb.Named() && want.Name != live.Name {
+	if lb.HasGivenName() && want.Name != live.Name {
 		p.reportFixed("name", want.Origins, "the name", live.Name, want.Name)
 	}
 	if want.CoIPPool != "" && want.CoIPPool != live.CoIPPool {
@@ -62,7 +62,7 @@ func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.
 		why = "from " + want.Of.String()
 	}
 	tags := p.Tags(lb.ID, want.Tags)
-	if old := lb.Serving(p.Have); old != nil {
+	if old := lb.ShownPrevious(p.Have); old != nil {
 		why, impact = fmt.Sprintf("it takes the place of %s, whose %s cannot be changed", old.Name, lb.ImmutableDifference(old)), plan.ReplaceImpact
 		tags[naming.SuccessorTag], replaced = old.Name, old.Name
 		draft.TrimTags(tags)
@@ -71,16 +71,16 @@ func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.
 		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 		Do: plan.CreateLoadBalancer{
 			Type: want.Type, Name: lb.FreeName(p.Have), Scheme: want.Scheme, AddressType: want.AddressType, Subnets: lb.Mappings(),
-			SecurityGroups: lb.Groups, SourceNAT: want.SourceNAT, CoIPPool: want.CoIPPool, IPAMPool: want.IPAMPool, Tags: tags,
+			SecurityGroups: lb.SecurityGroups, SourceNAT: want.SourceNAT, CoIPPool: want.CoIPPool, IPAMPool: want.IPAMPool, Tags: tags,
 		},
 		Why: why, After: append(slices.Clone(after), p.deletionSteps()...), Impact: impact, Blames: p.Members(), NameOf: want.Origins["name"], Replaced: replaced,
 	})
-	if len(lb.Groups) > 0 && want.PrivateLinkRules == equal.Off {
+	if len(lb.SecurityGroups) > 0 && want.PrivateLinkRules == equal.Off {
 		// It is on in a load balancer that was made with security groups.
 		p.Add(plan.Step{
 			ID: plan.NewStepID("security-groups", a), Address: a, Verb: plan.Update,
-			Do:      plan.SetSecurityGroups{LoadBalancer: a, Groups: lb.Groups, PrivateLinkRules: equal.Off},
-			Changes: []plan.Change{{Path: "privateLinkRules", To: equal.Off}}, Why: lb.Origin("privateLinkRules"), After: []plan.StepID{id}, Blames: p.Members(),
+			Do:      plan.SetSecurityGroups{LoadBalancer: a, Groups: lb.SecurityGroups, PrivateLinkRules: equal.Off},
+			Changes: []plan.Change{{Path: "privateLinkRules", To: equal.Off}}, Why: lb.OriginText("privateLinkRules"), After: []plan.StepID{id}, Blames: p.Members(),
 		})
 	}
 	p.PlanAttributes(a, "", want.Attributes, nil, false, []plan.StepID{id}, p.membersAsking(want.AttributesOf))

@@ -35,7 +35,7 @@ func (p *Planner) changeSubnets(lb *resolved.LoadBalancer, after []plan.StepID) 
 	}
 	return p.Add(plan.Step{
 		ID: plan.NewStepID("subnets", a), Address: a, Verb: plan.Update, Do: do, Changes: changes,
-		Why: lb.Origin(field), After: after, Impact: plan.BriefImpact, Blames: p.Members(),
+		Why: lb.OriginText(field), After: after, Impact: plan.BriefImpact, Blames: p.Members(),
 	}), typed
 }
 
@@ -67,11 +67,11 @@ func (r *resolution) resolveAddresses() {
 		if r.lb.Live != nil {
 			r.lb.Addresses = r.lb.Live.Addresses
 		}
-		r.unfitAddresses("addresses", plan.Counted(n, "elastic address")+" for "+plan.Counted(len(r.lb.Subnets), "subnet"))
+		r.unfitAddresses("addresses", plan.CountText(n, "elastic address")+" for "+plan.CountText(len(r.lb.Subnets), "subnet"))
 	}
 	r.lb.PrivateIPv4 = r.assignAddresses("privateIPv4Addresses", w.PrivateIPv4, func(s observed.Subnet) []string { return []string{s.CIDR} })
 	r.lb.IPv6 = r.assignAddresses("ipv6Addresses", w.IPv6, func(s observed.Subnet) []string { return s.IPv6CIDRs })
-	r.lb.Prefixes = r.assignAddresses("sourceNATPrefixes", w.SourceNATPrefixes, func(s observed.Subnet) []string { return s.IPv6CIDRs })
+	r.lb.SourceNATPrefixes = r.assignAddresses("sourceNATPrefixes", w.SourceNATPrefixes, func(s observed.Subnet) []string { return s.IPv6CIDRs })
 }
 
 // assignAddresses gives each subnet the one of the addresses, or of the prefixes, that is within its ranges. What AWS is
@@ -81,7 +81,7 @@ func (r *resolution) assignAddresses(field string, addresses []string, ranges fu
 		return nil
 	}
 	if len(addresses) != len(r.lb.Subnets) {
-		r.unfitAddresses(field, plan.Counted(len(addresses), addressNoun(field))+" for "+plan.Counted(len(r.lb.Subnets), "subnet"))
+		r.unfitAddresses(field, plan.CountText(len(addresses), addressNoun(field))+" for "+plan.CountText(len(r.lb.Subnets), "subnet"))
 		return nil
 	}
 	subnets, known, _ := r.SubnetFacts(r.lb.Subnets, r.lb.Desired.SubnetQuestion())

@@ -18,7 +18,7 @@ func AcceptedRules(l *resolved.Listener) map[string]model.Rule {
 	out := map[string]model.Rule{}
 	for i := range l.Rules {
 		p := &l.Rules[i]
-		key := p.Conditions()
+		key := p.ConditionsKey()
 		if _, taken := out[key]; !p.Held() && !taken {
 			out[key] = p.Desired
 		}
@@ -85,7 +85,7 @@ func (rt *Retention) Retains(r *observed.Rule) *model.HeldMember {
 		if i >= best || rt.foreign[i] != nil && rt.foreign[i].Overlaps(overlap.ShapeOf(r.Conditions)) {
 			return
 		}
-		if fits(x, plan.AllOwnedBy(ids, x.Member)) {
+		if fits(x, plan.GroupsOwnedBy(ids, x.Member)) {
 			best = i
 		}
 	}
@@ -113,7 +113,7 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 	accepted := AcceptedRules(l)
 	places := map[string][]int{} // of the desired rules, by their conditions
 	for i := range l.Rules {
-		key := l.Rules[i].Conditions()
+		key := l.Rules[i].ConditionsKey()
 		places[key] = append(places[key], i)
 	}
 	var rules []resolved.Rule
@@ -172,7 +172,7 @@ func (rt *Retention) RetainsListener(l *observed.Listener) bool {
 	}
 	return slices.ContainsFunc(rt.members, func(x model.HeldMember) bool {
 		// A listener that redirects everything has no target group by which its owner could be known.
-		return x.All && plan.AllOwnedBy(rt.OwnerIDs(l.Default), x.Member) || x.Redirects && redirectsAll(*l)
+		return x.All && plan.GroupsOwnedBy(rt.OwnerIDs(l.Default), x.Member) || x.Redirects && redirectsAll(*l)
 	})
 }
 

@@ -18,19 +18,19 @@ func TestGatewaysAwaitTheirLoadBalancer(t *testing.T) {
 	want.LoadBalancer.Listeners, want.TargetGroups = nil, nil
 	have := observed.Stack{Facts: testFacts()}
 	p, _ := planner.Make(want, have, testOptions, plan.Memory{})
-	answer(&have, p.Asks, func(string) string { return "healthy" })
+	answer(&have, p.Questions, func(string) string { return "healthy" })
 	p, _ = planner.Make(want, have, testOptions, plan.Memory{})
-	if p.Again == 0 || !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { _, ok := s.Do.(plan.CreateLoadBalancer); return ok }) {
-		t.Fatalf("steps %v, again %s", p.Steps, p.Again)
+	if p.RetryAfter == 0 || !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { _, ok := s.Do.(plan.CreateLoadBalancer); return ok }) {
+		t.Fatalf("steps %v, again %s", p.Steps, p.RetryAfter)
 	}
 	have = liveOf(want)
 	have.LoadBalancers[0].State = observed.Provisioning
 	p, _ = planner.Make(want, have, testOptions, plan.Memory{})
-	if p.Again == 0 || !slices.Contains(p.Asks, model.Question(model.AskState{ARN: have.LoadBalancers[0].ARN})) {
-		t.Errorf("provisioning: asks %v, again %s", p.Asks, p.Again)
+	if p.RetryAfter == 0 || !slices.Contains(p.Questions, model.Question(model.AskState{ARN: have.LoadBalancers[0].ARN})) {
+		t.Errorf("provisioning: asks %v, again %s", p.Questions, p.RetryAfter)
 	}
 	have.LoadBalancers[0].State = "active"
-	if p, _ = planner.Make(want, have, testOptions, plan.Memory{}); p.Again != 0 {
-		t.Errorf("active: again %s", p.Again)
+	if p, _ = planner.Make(want, have, testOptions, plan.Memory{}); p.RetryAfter != 0 {
+		t.Errorf("active: again %s", p.RetryAfter)
 	}
 }

@@ -121,7 +121,7 @@ func TestAddOnsOfOthers(t *testing.T) {
 			if diff := cmp.Diff(c.steps, stepIDs(p)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if strings.Contains(name, "asked again") && (len(p.Steps) != 1 || p.Steps[0].Wait.Again != durations.OutageWait) {
+			if strings.Contains(name, "asked again") && (len(p.Steps) != 1 || p.Steps[0].Wait.RetryAfter != durations.OutageWait) {
 				t.Errorf("it does not wait:\n%s", p.Text())
 			}
 		})

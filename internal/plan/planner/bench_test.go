@@ -61,15 +61,15 @@ func liveOf(s model.Stack) observed.Stack {
 	have := observed.Stack{Facts: testFacts()}
 	for range 4 {
 		p, _ := planner.Make(s, have, testOptions, plan.Memory{})
-		answer(&have, p.Asks, func(string) string { return "healthy" })
-		if len(p.Asks) == 0 && len(p.Steps) == 0 {
+		answer(&have, p.Questions, func(string) string { return "healthy" })
+		if len(p.Questions) == 0 && len(p.Steps) == 0 {
 			break
 		}
 		// As Simulate, which copies everything, but fast enough for many rules.
 		lb := have.Live(model.LoadBalancerID)
 		if lb == nil {
 			first := slices.DeleteFunc(slices.Clone(p.Steps), func(s plan.Step) bool { return s.Address.Kind == plan.Rule || s.Waits() })
-			have = plantest.Simulate(have, p.Known, first)
+			have = plantest.Simulate(have, p.KnownIDs, first)
 			continue
 		}
 		for _, st := range p.Steps {
@@ -79,7 +79,7 @@ func liveOf(s model.Stack) observed.Stack {
 			}
 			l := &lb.Listeners[0]
 			l.Rules = append(l.Rules, observed.Rule{
-				ARN: st.Address.String(), Priority: do.Priority, Conditions: do.Rule.Conditions, Actions: plantest.ResolveActions(have, p.Known, do.Rule.Actions), Tags: do.Tags,
+				ARN: st.Address.String(), Priority: do.Priority, Conditions: do.Rule.Conditions, Actions: plantest.ResolveActions(have, p.KnownIDs, do.Rule.Actions), Tags: do.Tags,
 			})
 		}
 	}
@@ -144,7 +144,7 @@ func BenchmarkPlan(b *testing.B) {
 					runtime.GC()
 					begun := cpuTime()
 					for b.Loop() {
-						if p, _ := planner.Make(c.want, c.have, testOptions, plan.Memory{}); len(p.Asks) > 0 {
+						if p, _ := planner.Make(c.want, c.have, testOptions, plan.Memory{}); len(p.Questions) > 0 {
 							b.Fatal("the plan asks")
 						}
 					}

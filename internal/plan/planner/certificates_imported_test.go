@@ -110,7 +110,7 @@ func TestImportsByState(t *testing.T) {
 		"it has as many and is renewed":    {is: &fit, own: []observed.OwnCertificate{live("1", old)}, counts: observed.Imports{All: 1250, Of: map[string]int{"ns": 1250}}, serves: "1", steps: []string{"import"}, in: "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			memory := plan.Memory{ImportsPaused: map[string]plan.ImportPause{importedID: {For: c.paused, Expiring: c.expiring}}}
+			memory := plan.Memory{ImportsPaused: map[string]plan.ImportPause{importedID: {For: c.paused, ForExpiring: c.expiring}}}
 			facts := ownFacts(c.own...)
 			facts.Imports = c.counts
 			want := imported(claimed(desiredOf(ruleTo("/*", "g1"))), c.is)
@@ -144,8 +144,8 @@ func TestImportsByState(t *testing.T) {
 			if (c.found != "") != has {
 				t.Errorf("findings: %v", found)
 			}
-			if c.is == &early && p.Again != time.Minute {
-				t.Errorf("again after %s", p.Again)
+			if c.is == &early && p.RetryAfter != time.Minute {
+				t.Errorf("again after %s", p.RetryAfter)
 			}
 			if text := p.Text() + fmt.Sprintf("%+v %#v", p, p); strings.Contains(text, "Key:key") || strings.Contains(text, `Key:"key"`) {
 				t.Error("the key is shown")
@@ -179,10 +179,10 @@ func TestImportsFollowTheirSecret(t *testing.T) {
 				forget(&have)
 				for range 5 {
 					p, _ = planner.Make(want, have, importing, plan.Memory{Waited: waited})
-					answerCertificates(&have, p.Asks)
-					answer(&have, p.Asks, func(string) string { return "healthy" })
+					answerCertificates(&have, p.Questions)
+					answer(&have, p.Questions, func(string) string { return "healthy" })
 				}
-				have = plantest.Simulate(have, p.Known, runnable(p))
+				have = plantest.Simulate(have, p.KnownIDs, runnable(p))
 			}
 			if len(want.Certificates) > 0 && last == "" {
 				continue // it never held one

@@ -96,11 +96,11 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 				forget(&have)
 				p, _ := planner.Make(want, have, managing, plan.Memory{})
 				for range 5 {
-					answerCertificates(&have, p.Asks)
-					answer(&have, p.Asks, func(string) string { return "healthy" })
+					answerCertificates(&have, p.Questions)
+					answer(&have, p.Questions, func(string) string { return "healthy" })
 					p, _ = planner.Make(want, have, managing, plan.Memory{})
 				}
-				have = plantest.Simulate(have, p.Known, runnable(p))
+				have = plantest.Simulate(have, p.KnownIDs, runnable(p))
 			}
 			lb := have.Live(model.LoadBalancerID)
 			if lb == nil || n == 0 {
@@ -117,10 +117,10 @@ func TestManagedCertificatesFollowTheirHosts(t *testing.T) {
 		for range 4 {
 			forget(&have)
 			p, _ := planner.Make(empty, have, managing, plan.Memory{})
-			answerCertificates(&have, p.Asks)
-			answer(&have, p.Asks, func(string) string { return "healthy" })
+			answerCertificates(&have, p.Questions)
+			answer(&have, p.Questions, func(string) string { return "healthy" })
 			p, _ = planner.Make(empty, have, managing, plan.Memory{})
-			have = plantest.Simulate(have, p.Known, runnable(p))
+			have = plantest.Simulate(have, p.KnownIDs, runnable(p))
 		}
 		if len(have.Facts.OwnCertificates) > 0 {
 			t.Fatalf("seed %d: deletion leaves %v", seed, have.Facts.OwnCertificates)
@@ -141,12 +141,12 @@ func TestManagedCertificatesByState(t *testing.T) {
 		made  bool     // a load balancer
 		again time.Duration
 	}{
-		"none is requested first":              {steps: []string{request, issue}, again: durations.Later},
-		"one on its way is waited for":         {own: []observed.OwnCertificate{cert("1", "PENDING_VALIDATION", time.Hour, "a")}, steps: []string{issue}, again: durations.Later},
+		"none is requested first":              {steps: []string{request, issue}, again: durations.FirstBackOff},
+		"one on its way is waited for":         {own: []observed.OwnCertificate{cert("1", "PENDING_VALIDATION", time.Hour, "a")}, steps: []string{issue}, again: durations.FirstBackOff},
 		"one that is issued serves":            {own: []observed.OwnCertificate{cert("1", "ISSUED", time.Hour, "a")}, made: true},
 		"one that failed now is left":          {own: []observed.OwnCertificate{cert("1", "FAILED", time.Minute, "a")}, steps: []string{issue}, again: durations.MissingWait},
-		"one that failed long ago is repeated": {own: []observed.OwnCertificate{cert("1", "VALIDATION_TIMED_OUT", 73*time.Hour, "a")}, steps: []string{request, issue}, again: durations.Later},
-		"one for other hosts serves meanwhile": {own: []observed.OwnCertificate{cert("1", "ISSUED", time.Hour, "b")}, steps: []string{request, issue}, made: true, again: durations.Later},
+		"one that failed long ago is repeated": {own: []observed.OwnCertificate{cert("1", "VALIDATION_TIMED_OUT", 73*time.Hour, "a")}, steps: []string{request, issue}, again: durations.FirstBackOff},
+		"one for other hosts serves meanwhile": {own: []observed.OwnCertificate{cert("1", "ISSUED", time.Hour, "b")}, steps: []string{request, issue}, made: true, again: durations.FirstBackOff},
 		"a failed one beside an issued one goes": {own: []observed.OwnCertificate{cert("1", "FAILED", time.Hour, "a"), cert("2", "ISSUED", time.Hour, "a")},
 			steps: []string{"delete certificate/1"}, made: true},
 		"of two one serves": {own: []observed.OwnCertificate{cert("1", "ISSUED", time.Hour, "a"), cert("2", "ISSUED", time.Hour, "a")},
@@ -156,7 +156,7 @@ func TestManagedCertificatesByState(t *testing.T) {
 			want := certified(claimed(desiredOf(ruleTo("/*", "g1"))), "a")
 			have := observed.Stack{Facts: ownFacts(c.own...)}
 			p, _ := planner.Make(want, have, managing, plan.Memory{})
-			answerCertificates(&have, p.Asks)
+			answerCertificates(&have, p.Questions)
 			p, _ = planner.Make(want, have, managing, plan.Memory{})
 			var got []string
 			made := false
@@ -165,8 +165,8 @@ func TestManagedCertificatesByState(t *testing.T) {
 				if s.Address.Kind == plan.Certificate {
 					got = append(got, string(s.ID))
 				}
-				if s.Waits() && s.Wait.Again != c.again {
-					t.Errorf("looks again after %s, want %s", s.Wait.Again, c.again)
+				if s.Waits() && s.Wait.RetryAfter != c.again {
+					t.Errorf("looks again after %s, want %s", s.Wait.RetryAfter, c.again)
 				}
 			}
 			if diff := cmp.Diff(c.steps, got); diff != "" {

@@ -101,11 +101,11 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 				forget(&have)
 				var p plan.Plan
 				for range 6 {
-					if p, _ = planner.Make(want, have, managing, plan.Memory{}); len(p.Asks) == 0 {
+					if p, _ = planner.Make(want, have, managing, plan.Memory{}); len(p.Questions) == 0 {
 						break
 					}
-					answer(&have, p.Asks, func(string) string { return "healthy" })
-					answerCertificates(&have, p.Asks)
+					answer(&have, p.Questions, func(string) string { return "healthy" })
+					answerCertificates(&have, p.Questions)
 					if have.Facts.PublicCertificatesAsked && !slices.ContainsFunc(have.Facts.PublicCertificates, func(c observed.PublicCertificate) bool { return c.ARN == "foreign" }) {
 						have.Facts.PublicCertificates = append(have.Facts.PublicCertificates, observed.PublicCertificate{ARN: "foreign", Domains: foreign})
 					}
@@ -119,9 +119,9 @@ func TestRecordsFollowTheCertificates(t *testing.T) {
 				}
 				for n, st := range steps {
 					dns.step(st)
-					check(plantest.Simulate(have, p.Known, steps[:n+1]), p, n+1)
+					check(plantest.Simulate(have, p.KnownIDs, steps[:n+1]), p, n+1)
 				}
-				have = plantest.Simulate(have, p.Known, steps)
+				have = plantest.Simulate(have, p.KnownIDs, steps)
 			}
 			all := [][]string{foreign}
 			for _, c := range have.Facts.OwnCertificates {
@@ -173,7 +173,7 @@ func about(p plan.Plan) (out []string) {
 		}
 		line := string(s.ID)
 		if s.Waits() {
-			line += fmt.Sprintf(" waits for %s, %s", s.Wait.For, s.Wait.Again)
+			line += fmt.Sprintf(" waits for %s, %s", s.Wait.For, s.Wait.RetryAfter)
 		}
 		out = append(out, line)
 	}
@@ -230,7 +230,7 @@ func TestRecordsOfAPendingCertificate(t *testing.T) {
 			if diff := cmp.Diff(c.steps, about(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
-			if asks := slices.Contains(p.Asks, model.Question(model.AskHostedZones{})); asks != c.asks {
+			if asks := slices.Contains(p.Questions, model.Question(model.AskHostedZones{})); asks != c.asks {
 				t.Errorf("zones are asked for: %t", asks)
 			}
 			if (len(found) > 0) != (len(c.says) > 0) || len(found) > 1 || found.Reach() != finding.BlocksNothing {
@@ -276,7 +276,7 @@ func TestNothingIsRequestedWithoutAZone(t *testing.T) {
 			if diff := cmp.Diff(c.steps, about(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
-			if again := slices.Contains(p.Asks, model.Question(model.AskHostedZones{Recent: true})); again != (c.reason == finding.HostedZoneNotFound) {
+			if again := slices.Contains(p.Questions, model.Question(model.AskHostedZones{Recent: true})); again != (c.reason == finding.HostedZoneNotFound) {
 				t.Errorf("zones are asked for again: %t", again)
 			}
 			if c.reason == "" && len(found) == 0 {
@@ -328,7 +328,7 @@ func TestRemovalOfACertificate(t *testing.T) {
 			if c.own[0].Public && slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Address.Kind == plan.Certificate || s.Address.Kind == plan.Record }) {
 				t.Errorf("steps before all is known:\n%s", p.Text())
 			}
-			answerCertificates(&have, p.Asks)
+			answerCertificates(&have, p.Questions)
 			have.Facts.PublicCertificates = append(have.Facts.PublicCertificates, observed.PublicCertificate{ARN: "other", Domains: c.others})
 			if c.used {
 				v := have.Facts.Validations["1"]

@@ -36,13 +36,13 @@ func (r *Resolved) choices(lb *resolved.LoadBalancer) resolved.LoadBalancerChoic
 	for _, s := range answer.Candidates {
 		out.Subnets.Zones[s.ID] = s.Zone
 	}
-	for _, g := range lb.Groups {
+	for _, g := range lb.SecurityGroups {
 		out.SecurityGroups = append(out.SecurityGroups, r.groupChoice(lb, g))
 	}
 	listeners := lb.Listeners
 	if len(listeners) == 0 { // everything is held, so nothing was chosen
 		for _, w := range lb.Desired.Listeners {
-			l := resolved.Listener{LB: lb, Desired: w, Live: lb.LiveListener(w.Port), Defaults: w.Default}
+			l := resolved.Listener{LB: lb, Desired: w, Live: lb.LiveListener(w.Port), DefaultActions: w.Default}
 			for _, r := range w.Rules {
 				l.Rules = append(l.Rules, resolved.Rule{Desired: r})
 			}
@@ -56,13 +56,13 @@ func (r *Resolved) choices(lb *resolved.LoadBalancer) resolved.LoadBalancerChoic
 }
 
 func (r *Resolved) groupChoice(lb *resolved.LoadBalancer, g plan.GroupID) resolved.SecurityGroupChoice {
-	out := resolved.SecurityGroupChoice{ID: cmp.Or(g.ID, r.Known[g.Address]), How: resolved.GroupNamed}
+	out := resolved.SecurityGroupChoice{ID: cmp.Or(g.ID, r.KnownIDs[g.Address]), How: resolved.GroupNamed}
 	switch {
 	case g.Address == plan.ManagedGroupAddress:
 		out.How = resolved.GroupOwn
 	case g.Address == plan.BackendGroupAddress:
 		out.How = resolved.GroupBackend
-	case lb.GroupsKept:
+	case lb.SecurityGroupsKept:
 		out.How = resolved.GroupKept
 	}
 	return out

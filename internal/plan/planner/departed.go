@@ -45,7 +45,7 @@ func departedDefault(lb observed.LoadBalancer, l observed.Listener, of finding.R
 		s.Changes = []plan.Change{{Path: "port", From: fmt.Sprint(l.Port)}}
 		return s
 	}
-	none := []model.Action{plan.NotFound}
+	none := []model.Action{plan.NotFoundResponse}
 	s.ID, s.Verb, s.Impact = plan.NewStepID("modify", a), plan.Update, plan.BriefImpact
 	s.Changes = []plan.Change{{Path: "default", From: plan.ActionsText(l.Default), To: plan.ActionsText(none)}}
 	s.Do = plan.ModifyListener{Listener: a, Settings: plan.ListenerSettings{
@@ -57,12 +57,12 @@ func departedDefault(lb observed.LoadBalancer, l observed.Listener, of finding.R
 // departedOwner returns the member that left to whose target groups alone actions forward; nil if there is none, or if
 // these may be of a member that is there.
 func (d *differ) departedOwner(actions []model.Action) *finding.Ref {
-	ids := plan.OwnersOf(d.Have, actions)
-	if d.Want.ID.Kind.OfGateway() || slices.ContainsFunc(d.Want.Members, func(m model.Member) bool { return plan.AllOwnedBy(ids, m.Ref) }) {
+	ids := plan.TargetGroupIDs(d.Have, actions)
+	if d.Want.ID.Kind.OfGateway() || slices.ContainsFunc(d.Want.Members, func(m model.Member) bool { return plan.GroupsOwnedBy(ids, m.Ref) }) {
 		return nil
 	}
 	for i := range d.Want.Leaving {
-		if plan.AllOwnedBy(ids, d.Want.Leaving[i].Ref) {
+		if plan.GroupsOwnedBy(ids, d.Want.Leaving[i].Ref) {
 			return &d.Want.Leaving[i].Ref
 		}
 	}

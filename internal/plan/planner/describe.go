@@ -28,7 +28,7 @@ func Describe(want model.Stack, have observed.Stack, opt plan.Options, memory pl
 	r := match(want, have, opt, memory)
 	issued := r.certificates.AssumeIssued()
 	r.choose()
-	if r.Want.Held.Creation || len(r.Plan.Asks) > 0 {
+	if r.Want.Held.Creation || len(r.Plan.Questions) > 0 {
 		return nil
 	}
 	d := document.Describer{

@@ -130,14 +130,14 @@ func (d *differ) release() *release {
 
 // noteStatus notes what the status shows.
 func (d *differ) noteStatus() {
-	d.Plan.Known = d.Known
+	d.Plan.KnownIDs = d.KnownIDs
 	d.Plan.Shown = map[plan.Address]string{}
 	for _, lb := range []*resolved.LoadBalancer{&d.lb, &d.frontend} {
-		if arn := lb.Shows(d.Have); arn != "" {
+		if arn := lb.ShownInstead(d.Have); arn != "" {
 			d.Plan.Shown[lb.Address()] = arn
 		}
 	}
-	old := d.lb.Serving(d.Have)
+	old := d.lb.ShownPrevious(d.Have)
 	if d.Want.Held.Everything {
 		// Nothing is made or changed, and another stack may have taken listeners over already.
 		old = d.Have.Live(model.LoadBalancerID)
@@ -175,7 +175,7 @@ func (r *Resolved) retains() bool {
 	}
 	for i := range r.lb.Listeners {
 		l := &r.lb.Listeners[i]
-		if l.Live != nil && (!l.Make || l.Holds() || l.Desired.DefaultHeld != 0 || l.Desired.OrderHeld != 0 ||
+		if l.Live != nil && (!l.Planned || l.HasHeldRule() || l.Desired.DefaultHeld != 0 || l.Desired.OrderHeld != 0 ||
 			len(l.Certs.Blocked) > 0 || l.Certs.Unavailable || l.Certs.AttachedUnavailable) {
 			return true
 		}

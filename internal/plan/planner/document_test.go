@@ -32,8 +32,8 @@ func heldStack() model.Stack {
 				Name: "sg", Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"}},
 			}},
 			Listeners: []model.Listener{
-				{Port: 80, Default: []model.Action{plan.NotFound}, Members: []finding.Ref{testMember}, Rules: []model.Rule{rule("/a", 0), rule("/b", model.HeldInvalid), rule("/c", model.HeldInvalid)}},
-				{Port: 443, Default: []model.Action{plan.NotFound}, Members: []finding.Ref{testMember}, TLS: &model.TLS{
+				{Port: 80, Default: []model.Action{plan.NotFoundResponse}, Members: []finding.Ref{testMember}, Rules: []model.Rule{rule("/a", 0), rule("/b", model.HeldInvalid), rule("/c", model.HeldInvalid)}},
+				{Port: 443, Default: []model.Action{plan.NotFoundResponse}, Members: []finding.Ref{testMember}, TLS: &model.TLS{
 					Policy: "new", Certificates: []model.CertChoice{model.CertARNs{Member: testMember, ARNs: []string{"arn:cert"}}},
 					MutualAuth: &model.MutualAuth{Mode: "verify", TrustStore: "gone"},
 				}},
@@ -61,7 +61,7 @@ func heldWorld() observed.Stack {
 	}
 	have.LoadBalancers = []observed.LoadBalancer{
 		{ARN: "arn:lb", ResourceID: model.LoadBalancerID, Type: model.Application.String(), Scheme: model.Internal, Subnets: []string{"subnet-a"}, SecurityGroups: []string{"sg-1"}, Listeners: []observed.Listener{
-			{ARN: "l80", Port: 80, Protocol: "HTTP", Default: []model.Action{plan.NotFound}, Rules: []observed.Rule{
+			{ARN: "l80", Port: 80, Protocol: "HTTP", Default: []model.Action{plan.NotFoundResponse}, Rules: []observed.Rule{
 				{ARN: "r1", Priority: 1, Conditions: []model.Condition{model.PathPattern{Values: []string{"/b"}}}, Actions: forward("arn:old")},
 			}},
 			{ARN: "l443", Port: 443, Protocol: "HTTPS", Policy: "old", Certificate: "arn:cert", Certificates: []string{"arn:cert"}, Default: forward("arn:g1"), Rules: []observed.Rule{

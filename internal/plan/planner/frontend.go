@@ -14,7 +14,7 @@ import (
 func (d *differ) planFrontend(after []plan.StepID) {
 	lb := &d.frontend
 	if lb.Desired == nil || d.FrontendStays() || !d.lb.Switched {
-		lb.Until = plan.Wait{For: "the load balancer behind it"}
+		lb.SwitchWait = plan.Wait{For: "the load balancer behind it"}
 		return
 	}
 	var made []plan.StepID

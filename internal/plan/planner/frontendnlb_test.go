@@ -106,7 +106,7 @@ func TestTheFrontendNLBBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
 		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
 			p := settled(t, empty, &have, func(string) string { return "healthy" })
-			have = plantest.Simulate(have, p.Known, runnable(p))
+			have = plantest.Simulate(have, p.KnownIDs, runnable(p))
 		}
 		if len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) > 0 {
 			t.Fatalf("seed %d: deletion leaves %d load balancers, %d target groups", seed, len(have.LoadBalancers), len(have.TargetGroups))

@@ -36,7 +36,7 @@ func (d *differ) refuseHostnamesOnHeld() {
 		d.refuseOnAll(old, before)
 	}
 	for i := range d.lb.Listeners {
-		if l := &d.lb.Listeners[i]; !l.Make && l.Live != nil {
+		if l := &d.lb.Listeners[i]; !l.Planned && l.Live != nil {
 			d.refuseOnListener(l.Live, before)
 		}
 	}

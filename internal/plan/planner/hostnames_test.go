@@ -53,7 +53,7 @@ func TestRefusedHostnamesGoInFrontOfTheRule(t *testing.T) {
 				switch do := s.Do.(type) {
 				case plan.CreateRule:
 					made = append(made, do.Priority)
-					if !s.Revokes || len(do.Rule.Actions) != 1 || !plan.OnlyRefuses(do.Rule.Actions) || len(c.moved) > 0 != (len(s.After) == 1) {
+					if !s.Revokes || len(do.Rule.Actions) != 1 || !plan.IsErrorResponse(do.Rule.Actions) || len(c.moved) > 0 != (len(s.After) == 1) {
 						t.Errorf("step %+v", s)
 					}
 				case plan.SetPriorities:

@@ -24,7 +24,7 @@ func TestAHeldRuleIsMadeOfWhatFits(t *testing.T) {
 	}
 	fresh := converge(t, claimed(desiredOf(held, ruleTo("/*", "g2"))), observed.Stack{Facts: testFacts()})
 	got := fresh.Live(model.LoadBalancerID).Listeners[0].Rules[0]
-	if diff := cmp.Diff(held.Instead, got.Conditions); diff != "" || !equal.SameActions([]model.Action{plan.HeldAnswer}, got.Actions, nil) {
+	if diff := cmp.Diff(held.Instead, got.Conditions); diff != "" || !equal.SameActions([]model.Action{plan.HeldResponse}, got.Actions, nil) {
 		t.Errorf("actions %v, conditions (-want +got):\n%s", got.Actions, diff)
 	}
 }

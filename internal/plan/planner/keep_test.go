@@ -51,7 +51,7 @@ func TestAnotherLoadBalancerOfTheSameTagsIsLeftAlone(t *testing.T) {
 	double.ARN, double.Listeners, double.SecurityGroups = "a-double", nil, []string{"sg-other"}
 	have.LoadBalancers = append([]observed.LoadBalancer{double}, have.LoadBalancers...)
 	p, found := planner.Make(desired, have, testOptions, plan.Memory{})
-	if !p.Empty() || reported(found) != "LoadBalancerDoubled" || p.Known[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}] == double.ARN {
+	if !p.Empty() || reported(found) != "LoadBalancerDoubled" || p.KnownIDs[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}] == double.ARN {
 		t.Errorf("findings %q, steps\n%s", reported(found), p.Text())
 	}
 }

@@ -24,14 +24,14 @@ func (r *Resolved) resolveListeners() {
 	for _, w := range r.lb.Desired.Listeners {
 		l := resolver.Resolve(&r.lb, w)
 		if l.Certs.Withdrawn() {
-			r.lb.Withdrawn = append(r.lb.Withdrawn, w.Port) // it is deleted with those that no object asks for
+			r.lb.WithdrawnPorts = append(r.lb.WithdrawnPorts, w.Port) // it is deleted with those that no object asks for
 			continue
 		}
 		r.lb.Listeners = append(r.lb.Listeners, l)
 	}
 	listeners.StopDanglingRedirects(r.lb.Listeners)
 	for _, l := range r.lb.Listeners {
-		if l.Make || l.Live != nil {
+		if l.Planned || l.Live != nil {
 			r.Plan.Ports = append(r.Plan.Ports, l.Desired.Port)
 		}
 	}
@@ -44,7 +44,7 @@ func (r *Resolved) resolveListeners() {
 func (r *Resolved) resolveFrontendListeners() {
 	for _, w := range r.frontend.Desired.Listeners {
 		l := r.resolver().Resolve(&r.frontend, w)
-		_, _, l.Make = r.frontendTarget(w)
+		_, _, l.Planned = r.frontendTarget(w)
 		r.frontend.Listeners = append(r.frontend.Listeners, l)
 	}
 }
@@ -88,7 +88,7 @@ func (r *Resolved) frontendTarget(l model.Listener) (to resolved.Listener, group
 	if g == nil {
 		return resolved.Listener{}, model.TargetGroup{}, false
 	}
-	at := slices.IndexFunc(r.lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == g.Port && (p.Make || p.Live != nil) })
+	at := slices.IndexFunc(r.lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == g.Port && (p.Planned || p.Live != nil) })
 	if at < 0 {
 		return resolved.Listener{}, model.TargetGroup{}, false
 	}
@@ -111,15 +111,15 @@ func (r *Resolved) retainListeners() {
 		for j := range l.Rules {
 			rule := &l.Rules[j]
 			if r.held.Retains(rule) == nil && !listeners.RefusesForeign(l, rule, foreign) {
-				kept.ForeignMembers = append(kept.ForeignMembers, *rule)
+				kept.ForeignRules = append(kept.ForeignRules, *rule)
 				continue
 			}
 			r.usage.Keep(rule.Actions)
 		}
-		kept.StrangeDefault = equal.ForwardOf(l.Default) != nil && !slices.ContainsFunc(r.Want.Held.Members, func(x model.HeldMember) bool {
-			return x.All && plan.AllOwnedBy(r.groups.OwnerIDs(l.Default), x.Member)
+		kept.ForeignDefault = equal.ForwardOf(l.Default) != nil && !slices.ContainsFunc(r.Want.Held.Members, func(x model.HeldMember) bool {
+			return x.All && plan.GroupsOwnedBy(r.groups.OwnerIDs(l.Default), x.Member)
 		})
-		if !kept.StrangeDefault {
+		if !kept.ForeignDefault {
 			r.usage.Keep(l.Default)
 		}
 		r.lb.Listeners = append(r.lb.Listeners, kept)
@@ -127,7 +127,7 @@ func (r *Resolved) retainListeners() {
 		slices.Sort(r.Plan.Ports)
 	}
 	for _, l := range r.lb.Listeners {
-		if !l.Make && l.Live != nil && hasListener(r.Want.LoadBalancer, l.Desired.Port) {
+		if !l.Planned && l.Live != nil && hasListener(r.Want.LoadBalancer, l.Desired.Port) {
 			r.usage.Keep(l.Live.Default)
 			for _, rule := range l.Live.Rules {
 				r.usage.Keep(rule.Actions)

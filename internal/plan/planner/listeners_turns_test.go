@@ -85,7 +85,7 @@ func TestListenersAreSharedAtEveryCapacity(t *testing.T) {
 		quota := len(listenersOf(have)) + r.IntN(3)
 		have.Facts.Health = map[string]observed.Health{}
 		p := settled(t, want, &have, func(string) string { return "healthy" })
-		now := plantest.Simulate(have, p.Known, carriedOut(have, runnable(p), quota))
+		now := plantest.Simulate(have, p.KnownIDs, carriedOut(have, runnable(p), quota))
 		is := map[string]int{}
 		for _, l := range listenersOf(now) {
 			for n, ports := range after {

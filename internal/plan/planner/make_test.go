@@ -23,7 +23,7 @@ func desiredOf(rules ...model.Rule) model.Stack {
 			SecurityGroups: model.GroupsManaged{Backend: true, Group: model.SecurityGroup{
 				Name: "sg", Ingress: []model.IngressRule{{Protocol: "tcp", From: 80, To: 80, CIDR: "0.0.0.0/0"}},
 			}},
-			Listeners: []model.Listener{{Port: 80, Default: []model.Action{plan.NotFound}, Rules: rules, Members: []finding.Ref{testMember}}},
+			Listeners: []model.Listener{{Port: 80, Default: []model.Action{plan.NotFoundResponse}, Rules: rules, Members: []finding.Ref{testMember}}},
 		},
 	}
 	for _, r := range rules {

@@ -28,7 +28,7 @@ func (r *Resolved) matchLive() {
 	}
 	if r.Opt.CreateFirst && !r.Want.Empty() {
 		r.surplus = slices.DeleteFunc(r.surplus, func(lb observed.LoadBalancer) bool {
-			return r.lb.Precede(r.Have, lb) || r.frontend.Precede(r.Have, lb) || r.retainBlocked(lb)
+			return r.lb.AddPrevious(r.Have, lb) || r.frontend.AddPrevious(r.Have, lb) || r.retainBlocked(lb)
 		})
 	}
 	r.targets.MatchGroups()
@@ -41,30 +41,30 @@ func (r *Resolved) noteExisting() {
 		if lb.Live == nil {
 			continue
 		}
-		r.Known[lb.Address()] = lb.Live.ARN
+		r.KnownIDs[lb.Address()] = lb.Live.ARN
 		for _, l := range lb.Live.Listeners {
-			r.Known[lb.ListenerAddress(l.Port)] = l.ARN
+			r.KnownIDs[lb.ListenerAddress(l.Port)] = l.ARN
 		}
 	}
 	if g := securitygroups.ManagedGroup(r.Have.SecurityGroups, r.lb.Live); g != nil {
-		r.Known[plan.ManagedGroupAddress] = g.ID
+		r.KnownIDs[plan.ManagedGroupAddress] = g.ID
 	}
 	if id := r.Want.BackendGroup.Given; id != "" {
-		r.Known[plan.BackendGroupAddress] = id
+		r.KnownIDs[plan.BackendGroupAddress] = id
 	} else if g := r.Have.Facts.BackendGroup; g != nil {
-		r.Known[plan.BackendGroupAddress] = g.ID
+		r.KnownIDs[plan.BackendGroupAddress] = g.ID
 	}
 	for _, lb := range r.Have.LoadBalancers {
-		r.Known[plan.Address{Kind: plan.LoadBalancer, ID: lb.ARN}] = lb.ARN
+		r.KnownIDs[plan.Address{Kind: plan.LoadBalancer, ID: lb.ARN}] = lb.ARN
 		for _, l := range lb.Listeners {
-			r.Known[plan.Address{Kind: plan.Listener, ID: l.ARN}] = l.ARN
+			r.KnownIDs[plan.Address{Kind: plan.Listener, ID: l.ARN}] = l.ARN
 			for _, rule := range l.Rules {
-				r.Known[plan.RuleAddress(rule.ARN)] = rule.ARN
+				r.KnownIDs[plan.RuleAddress(rule.ARN)] = rule.ARN
 			}
 		}
 	}
 	for _, g := range r.Have.TargetGroups {
-		r.Known[plan.Address{Kind: plan.TargetGroup, ID: g.ARN}] = g.ARN
+		r.KnownIDs[plan.Address{Kind: plan.TargetGroup, ID: g.ARN}] = g.ARN
 	}
 }
 

@@ -71,7 +71,7 @@ func withoutDeparted(want model.Stack, have observed.Stack, opt plan.Options) (m
 // liftsProtection reports whether the protection of the live load balancer is still to be lifted.
 func liftsProtection(desired *model.LoadBalancer, have observed.Stack) bool {
 	_, named := desired.Attributes[plan.ProtectionAttribute]
-	live := plan.Serving(have, model.LoadBalancerID)
+	live := plan.ShownLoadBalancer(have, model.LoadBalancerID)
 	return named && live != nil && (live.Attributes == nil || live.Attributes[plan.ProtectionAttribute] == "true")
 }
 
@@ -95,7 +95,7 @@ func (r moves) reportProtected() {
 // reportDepartures reports to members whose status shows another load balancer until when this one serves them, and that it
 // does not any more.
 func (r moves) reportDepartures() {
-	old := plan.Serving(r.Have, model.LoadBalancerID)
+	old := plan.ShownLoadBalancer(r.Have, model.LoadBalancerID)
 	if old == nil || r.Want.Held.Everything {
 		return
 	}
@@ -125,16 +125,16 @@ func (r moves) planArrivals() {
 		if wait.For == "" {
 			continue
 		}
-		r.Plan.Unshown = append(r.Plan.Unshown, a.Member)
-		if again := cmp.Or(wait.Again, durations.FirstPoll); !a.Partial && (r.Plan.Again == 0 || again < r.Plan.Again) {
-			r.Plan.Again = again
+		r.Plan.StatusKept = append(r.Plan.StatusKept, a.Member)
+		if again := cmp.Or(wait.RetryAfter, durations.FirstPoll); !a.Partial && (r.Plan.RetryAfter == 0 || again < r.Plan.RetryAfter) {
+			r.Plan.RetryAfter = again
 		}
 		other := ""
 		if a.From != "" && a.From != r.Want.LoadBalancer.Scheme {
 			other = fmt.Sprintf("; it is %q, and the former one %q", r.Want.LoadBalancer.Scheme, a.From)
 		}
 		name := r.Want.LoadBalancer.Name
-		if live := plan.Serving(r.Have, model.LoadBalancerID); live != nil {
+		if live := plan.ShownLoadBalancer(r.Have, model.LoadBalancerID); live != nil {
 			name = live.Name // the desired name has a digest of the default scheme, the live one of the scheme that it got
 		}
 		r.Found.Add(finding.Finding{
@@ -173,7 +173,7 @@ func (r moves) arrival(ref finding.Ref) plan.Wait {
 		return plan.Wait{}
 	}
 	deadline := r.traffic.TargetsDeadline(pending)
-	wait := r.Wait("arrive "+ref.String(), "healthy targets in "+plan.RefTexts(pending), deadline)
+	wait := r.Wait("arrive "+ref.String(), "healthy targets in "+plan.TargetGroupNames(pending), deadline)
 	if wait.For == "" {
 		r.ReportExpired(finding.Origin{}, []finding.Ref{ref}, "the status", pending, deadline)
 	}

@@ -183,12 +183,12 @@ func TestPeersAreResolvedByFacts(t *testing.T) {
 		}
 		// What is not known is asked for, and keeps the rules until then.
 		have.Facts.VPCRanges = nil
-		if p, _ := planner.Make(want, have, testOptions, plan.Memory{}); !p.Empty() || len(p.Asks) != 1 || p.Asks[0] != (model.AskVPC{}) {
-			t.Errorf("%s: asks %v\n%s", family, p.Asks, p.Text())
+		if p, _ := planner.Make(want, have, testOptions, plan.Memory{}); !p.Empty() || len(p.Questions) != 1 || p.Questions[0] != (model.AskVPC{}) {
+			t.Errorf("%s: asks %v\n%s", family, p.Questions, p.Text())
 		}
 		have.Facts.Faults = map[string]observed.Fault{model.AskVPC{}.Key(): {Reason: finding.AccessDenied, Message: "denied"}}
-		if p, found := planner.Make(want, have, testOptions, plan.Memory{}); !p.Empty() || len(p.Asks) > 0 || reported(found) != "AccessDenied" {
-			t.Errorf("%s: asks %v, findings %v\n%s", family, p.Asks, found, p.Text())
+		if p, found := planner.Make(want, have, testOptions, plan.Memory{}); !p.Empty() || len(p.Questions) > 0 || reported(found) != "AccessDenied" {
+			t.Errorf("%s: asks %v, findings %v\n%s", family, p.Questions, found, p.Text())
 		}
 	}
 }

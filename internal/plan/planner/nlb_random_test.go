@@ -233,7 +233,7 @@ func becomes(t *testing.T, name string, want model.Stack, have *observed.Stack, 
 	for range 40 {
 		targets.look(have)
 		p, found := planner.Make(want, *have, options, plan.Memory{})
-		for _, q := range p.Asks {
+		for _, q := range p.Questions {
 			if h, ok := q.(model.AskHealth); !ok || h.ARN == "" {
 				t.Fatalf("%s: asks %s", name, q.Key())
 			}
@@ -246,11 +246,11 @@ func becomes(t *testing.T, name string, want model.Stack, have *observed.Stack, 
 			return
 		}
 		for n := range steps {
-			now := plantest.Simulate(*have, p.Known, steps[:n+1])
+			now := plantest.Simulate(*have, p.KnownIDs, steps[:n+1])
 			wellFormed(t, now, name+"\n"+p.Text())
 			keepsServing(t, *have, now, name+"\n"+p.Text())
 		}
-		*have = plantest.Simulate(*have, p.Known, steps)
+		*have = plantest.Simulate(*have, p.KnownIDs, steps)
 		have.Facts.Now = have.Facts.Now.Add(options.DeletionDelay + 1)
 	}
 	p, _ := planner.Make(want, *have, options, plan.Memory{})

@@ -107,7 +107,7 @@ func TestNetworkLoadBalancerBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
 			want := randomNetworkStack(r)
 			p := settled(t, want, &have, healthy)
 			for n, steps := 0, runnable(p); n <= len(steps); n++ {
-				wellFormed(t, plantest.Simulate(have, p.Known, steps[:n]), p.Text())
+				wellFormed(t, plantest.Simulate(have, p.KnownIDs, steps[:n]), p.Text())
 			}
 			have = converge(t, want, have)
 			lb := have.Live(model.LoadBalancerID)
@@ -124,7 +124,7 @@ func TestNetworkLoadBalancerBecomesWhatIsDesiredAndLeavesNothing(t *testing.T) {
 		empty := model.Stack{ID: networkStackID, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
 			p := settled(t, empty, &have, healthy)
-			have = plantest.Simulate(have, p.Known, runnable(p))
+			have = plantest.Simulate(have, p.KnownIDs, runnable(p))
 		}
 		if len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) > 0 {
 			t.Fatalf("seed %d: deletion leaves %d load balancers, %d target groups", seed, len(have.LoadBalancers), len(have.TargetGroups))

@@ -17,10 +17,10 @@ func planned(t *testing.T, want model.Stack, have *observed.Stack, opt plan.Opti
 	t.Helper()
 	for range 10 {
 		p, _ := planner.Make(want, *have, opt, memory)
-		if len(p.Asks) == 0 {
+		if len(p.Questions) == 0 {
 			return p
 		}
-		answer(have, p.Asks, func(string) string { return "healthy" })
+		answer(have, p.Questions, func(string) string { return "healthy" })
 	}
 	t.Fatal("the plan keeps asking")
 	return plan.Plan{}
@@ -55,7 +55,7 @@ func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
 				rerouted, memory.PropagationLeft = true, 10*time.Second
 			}
 		}
-		have = plantest.Simulate(have, p.Known, steps)
+		have = plantest.Simulate(have, p.KnownIDs, steps)
 	}
 	if !rerouted {
 		t.Fatal("the rule does not lead to the new targets")
@@ -64,7 +64,7 @@ func TestTargetsStayUntilAllNodesKnowTheNewRoutes(t *testing.T) {
 	p := planned(t, want, &have, opt, memory)
 	waiting := 0
 	for _, s := range p.Steps {
-		if frees(s) && s.Wait.Again == 4*time.Second {
+		if frees(s) && s.Wait.RetryAfter == 4*time.Second {
 			waiting++
 		}
 	}
@@ -84,7 +84,7 @@ func TestDeletionOfALoadBalancerDoesNotWaitForItsNodes(t *testing.T) {
 	opt.Propagation = 10 * time.Second
 	for _, s := range planned(t, gone, &have, opt, plan.Memory{PropagationLeft: opt.Propagation}).Steps {
 		if s.Wait.For == targetgroups.NodesForwarding {
-			t.Errorf("%s waits %s", s.ID, s.Wait.Again)
+			t.Errorf("%s waits %s", s.ID, s.Wait.RetryAfter)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func randomDesired(r *rand.Rand) model.Stack {
 		return []model.Action{f}
 	}
 	for _, port := range []int32{80, 443}[:1+r.IntN(2)] {
-		l := model.Listener{Port: port, Default: []model.Action{plan.NotFound}, Members: []finding.Ref{testMember}}
+		l := model.Listener{Port: port, Default: []model.Action{plan.NotFoundResponse}, Members: []finding.Ref{testMember}}
 		if r.IntN(4) == 0 {
 			l.Default = forward()
 			l.DefaultOf = finding.Origin{Object: testMember, Field: "spec.defaultBackend"}
@@ -138,18 +138,18 @@ func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(st
 	t.Helper()
 	for range 10 {
 		p, _ := planner.Make(want, *have, testOptions, plan.Memory{})
-		if len(p.Asks) == 0 {
+		if len(p.Questions) == 0 {
 			return p
 		}
-		answer(have, p.Asks, state)
+		answer(have, p.Questions, state)
 	}
 	p, _ := planner.Make(want, *have, testOptions, plan.Memory{})
-	t.Fatalf("the plan keeps asking %#v", p.Asks)
+	t.Fatalf("the plan keeps asking %#v", p.Questions)
 	return plan.Plan{}
 }
 
 func runnable(p plan.Plan) []plan.Step {
-	done := p.Begin()
+	done := p.NewProgress()
 	var out []plan.Step
 	for _, s := range p.Steps {
 		if s.Waits() || !done.Ready(s) {
@@ -175,7 +175,7 @@ func converge(t *testing.T, want model.Stack, have observed.Stack) observed.Stac
 			}
 			return have
 		}
-		have = plantest.Simulate(have, p.Known, steps)
+		have = plantest.Simulate(have, p.KnownIDs, steps)
 	}
 	p := settled(t, want, &have, healthy)
 	t.Fatalf("no end of the plan:\n%s", p.Text())
@@ -303,7 +303,7 @@ func TestPlanAfterItsOwnStepsIsEmpty(t *testing.T) {
 		empty := model.Stack{ID: testStack, Leaving: []model.Member{{Ref: testMember, Finalizer: "f", Claimed: true, Deleting: true}}}
 		for range 4 {
 			p := settled(t, empty, &have, func(string) string { return "healthy" })
-			have = plantest.Simulate(have, p.Known, runnable(p))
+			have = plantest.Simulate(have, p.KnownIDs, runnable(p))
 		}
 		if len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) > 0 || have.Facts.BackendGroup != nil {
 			t.Fatalf("seed %d: deletion leaves %s", seed, cmp.Diff(observed.Stack{}, have))
@@ -340,7 +340,7 @@ func TestEveryPrefixOfAPlanAnswersOldOrNew(t *testing.T) {
 			})
 			steps := runnable(p)
 			for i := range steps {
-				moments = append(moments, moment{plantest.Simulate(have, p.Known, steps[:i+1]), pass, steps[i].ID, p})
+				moments = append(moments, moment{plantest.Simulate(have, p.KnownIDs, steps[:i+1]), pass, steps[i].ID, p})
 			}
 			if len(steps) > 0 {
 				have = moments[len(moments)-1].have
@@ -386,7 +386,7 @@ func TestTrafficStaysUntilTheNewTargetsAreHealthy(t *testing.T) {
 		for range 2 { // the second plan finds new target groups where the first one has put them
 			p := settled(t, second, &have, state)
 			before := outcomes(have)
-			have = plantest.Simulate(have, p.Known, runnable(p))
+			have = plantest.Simulate(have, p.KnownIDs, runnable(p))
 			for i, is := range outcomes(have) {
 				if is == before[i] || !forwardsTo(before[i], old) {
 					continue

@@ -53,9 +53,9 @@ func (r *replacing) plan(t *testing.T, want model.Stack) plan.Plan {
 	r.have.Facts.Health = map[string]observed.Health{}
 	for range 10 {
 		p, found := planner.Make(want, r.have, opt, memory)
-		if len(p.Asks) == 0 {
+		if len(p.Questions) == 0 {
 			next := map[string]time.Time{}
-			for _, k := range p.Waiting {
+			for _, k := range p.WaitKeys {
 				next[k] = r.have.Facts.Now
 				if at, ok := r.since[k]; ok {
 					next[k] = at
@@ -67,7 +67,7 @@ func (r *replacing) plan(t *testing.T, want model.Stack) plan.Plan {
 			}
 			return p
 		}
-		answer(&r.have, p.Asks, r.health)
+		answer(&r.have, p.Questions, r.health)
 		for i := range r.have.LoadBalancers {
 			lb := &r.have.LoadBalancers[i]
 			if lb.Attributes == nil {
@@ -89,7 +89,7 @@ func (r *replacing) run(t *testing.T, want model.Stack, d time.Duration) plan.Pl
 		steps := runnable(p)
 		before := r.have
 		for i, s := range steps {
-			r.have = plantest.Simulate(before, p.Known, steps[:i+1])
+			r.have = plantest.Simulate(before, p.KnownIDs, steps[:i+1])
 			r.each(p, s.ID)
 		}
 		if !slices.ContainsFunc(steps, func(s plan.Step) bool { return s.Address.Kind != plan.Finalizer }) {
@@ -200,7 +200,7 @@ func TestThePreviousLoadBalancerServesUntilClientsHaveFollowed(t *testing.T) {
 		}
 		last := services(r.have)
 		for _, m := range moments {
-			lb := plan.Serving(m.have, model.LoadBalancerID)
+			lb := plan.ShownLoadBalancer(m.have, model.LoadBalancerID)
 			for i, is := range services(at(m.have, lb.ARN)) {
 				if is != last[i] {
 					t.Fatalf("seed %d: the new one is shown, and after %s %v is answered by %q, in the end by %q\n%s", seed, m.step, requests[i], is, last[i], m.p.Text())
@@ -246,7 +246,7 @@ func TestSchemesThatChangeAgainAndAgain(t *testing.T) {
 			}
 			shown := p.Shown[shownAddress]
 			if shown == "" {
-				shown = p.Known[shownAddress]
+				shown = p.KnownIDs[shownAddress]
 			}
 			if shown == "" || len(at(r.have, shown).LoadBalancers) == 0 {
 				return
@@ -360,7 +360,7 @@ func TestAProtectionThatIsLiftedTogetherWithTheChange(t *testing.T) {
 	will.LoadBalancer.Attributes = map[string]string{"deletion_protection.enabled": "false"}
 	r := newReplacing(observed.Stack{Facts: publicFacts()})
 	r.run(t, was, time.Minute)
-	if p := r.plan(t, will); p.Again == 0 {
+	if p := r.plan(t, will); p.RetryAfter == 0 {
 		t.Errorf("nothing looks again after\n%s", p.Text())
 	}
 	if p := r.run(t, will, time.Hour); !p.Empty() || r.have.LoadBalancers[0].Scheme != model.InternetFacing {

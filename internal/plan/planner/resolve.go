@@ -65,7 +65,7 @@ func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory pla
 	r.decideOutcome(want)
 	why := replacement.Obstacle(r.Draft, &r.lb)
 	switch {
-	case why != "" && len(r.Plan.Asks) == 0:
+	case why != "" && len(r.Plan.Questions) == 0:
 		return r.withoutReplacement(want, have, why)
 	case want.Held.Replacement:
 		replacement.ReportHeld(r.Draft, r.lb.Live, want.LoadBalancer, "the new one cannot be made, as another finding says")
@@ -97,7 +97,7 @@ func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 	d := &draft.Draft{
 		Steps: draft.NewSteps(want.ID, memory.Waited),
 		Want:  replacement.HoldSchemes(withLiveSchemes(want, have), have), Have: have, Opt: opt, Memory: memory,
-		Known: plan.Known{},
+		KnownIDs: plan.KnownIDs{},
 	}
 	reportUnknownKinds(d, unknown)
 	r := &Resolved{
@@ -146,7 +146,7 @@ func (r *Resolved) choose() {
 	r.resolveListeners()
 	r.addOns.Resolve()
 	if r.frontend.Desired != nil && !r.Want.Held.Frontend {
-		loadbalancers.ResolveLoadBalancer(r.Draft, &r.frontend, r.lb.Groups)
+		loadbalancers.ResolveLoadBalancer(r.Draft, &r.frontend, r.lb.SecurityGroups)
 		r.resolveFrontendListeners()
 		r.resolveHeldFrontendPorts()
 	}
@@ -163,7 +163,7 @@ func (r *Resolved) hasAnythingToServe() bool {
 	}
 	held, made := 0, 0
 	for _, l := range r.lb.Listeners {
-		if !l.Make {
+		if !l.Planned {
 			continue
 		}
 		made++
@@ -177,7 +177,7 @@ func (r *Resolved) hasAnythingToServe() bool {
 			}
 			return true
 		}
-		if l.OwnDefault {
+		if l.DefaultServesBackend {
 			return true
 		}
 	}

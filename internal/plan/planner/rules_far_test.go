@@ -39,7 +39,7 @@ func TestRulesAtTheEndLeaveRoomForOthers(t *testing.T) {
 		if len(steps) == 0 {
 			break
 		}
-		have = plantest.Simulate(have, p.Known, steps)
+		have = plantest.Simulate(have, p.KnownIDs, steps)
 	}
 	rules := have.Live(model.LoadBalancerID).Listeners[0].Rules
 	if len(rules) != 2 || rules[0].Priority != 1 || rules[1].Priority != 2 {
@@ -65,7 +65,7 @@ func TestEveryPrefixAnswersOldOrNewFromFarRules(t *testing.T) {
 			})
 			steps := runnable(p)
 			for i := range steps {
-				worlds = append(worlds, plantest.Simulate(have, p.Known, steps[:i+1]))
+				worlds = append(worlds, plantest.Simulate(have, p.KnownIDs, steps[:i+1]))
 			}
 			if len(steps) == 0 && len(p.Steps) == 0 {
 				break

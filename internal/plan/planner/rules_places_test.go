@@ -61,7 +61,7 @@ func (s sharing) stack(of ...map[int32][]model.Rule) model.Stack {
 	}
 	groups := map[string]finding.Ref{}
 	for _, port := range s.ports {
-		l := model.Listener{Port: port, Default: []model.Action{plan.NotFound}, Members: []finding.Ref{memberOf("shop"), memberOf("team")}}
+		l := model.Listener{Port: port, Default: []model.Action{plan.NotFoundResponse}, Members: []finding.Ref{memberOf("shop"), memberOf("team")}}
 		for _, rules := range of {
 			l.Rules = append(l.Rules, rules[port]...)
 		}
@@ -166,13 +166,13 @@ func TestWithoutRoomEachKeepsItsPlaces(t *testing.T) {
 				t.Fatalf("seed %d: no end of\n%s", seed, p.Text())
 			}
 			for i := range steps {
-				now := plantest.Simulate(have, p.Known, steps[:i+1])
+				now := plantest.Simulate(have, p.KnownIDs, steps[:i+1])
 				if n := rulesOf(now, ""); n > room {
 					t.Fatalf("seed %d: %d rules where AWS takes %d, after %s of\n%s", seed, n, room, steps[i].ID, p.Text())
 				}
 				moments = append(moments, moment{now, fmt.Sprintf("%s of\n%s", steps[i].ID, p.Text())})
 			}
-			have = plantest.Simulate(have, p.Known, steps)
+			have = plantest.Simulate(have, p.KnownIDs, steps)
 		}
 		was, will := answers(moments[0].have), answers(have)
 		for _, m := range moments {

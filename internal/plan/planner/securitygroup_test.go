@@ -24,7 +24,7 @@ func TestTheSharedGroupGetsDefaultTagsAndLosesNone(t *testing.T) {
 	opt := testOptions
 	opt.ExternalTags = []string{"elsewhere"}
 	p, _ := planner.Make(desired, have, opt, plan.Memory{})
-	have = plantest.Simulate(have, p.Known, p.Steps)
+	have = plantest.Simulate(have, p.KnownIDs, p.Steps)
 	want := map[string]string{"team": "b", "cost": "1", "foreign": "x", "elbv2.k8s.aws/cluster": "rig", "elbv2.k8s.aws/resource": model.BackendGroupTag}
 	if d := cmp.Diff(want, have.Facts.BackendGroup.Tags); d != "" || len(p.Steps) != 1 {
 		t.Errorf("%s\n%s", d, p.Text())

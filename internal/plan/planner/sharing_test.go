@@ -114,7 +114,7 @@ func TestTransformsComeWithTheTargetsThatTheyAreFor(t *testing.T) {
 		}
 		return "initial"
 	})
-	now := plantest.Simulate(have, p.Known, runnable(p))
+	now := plantest.Simulate(have, p.KnownIDs, runnable(p))
 	r := now.Live(model.LoadBalancerID).Listeners[0].Rules[0]
 	if carried(r.Actions) != "target-group/g1" || len(r.Transforms) > 0 {
 		t.Errorf("the rule does %v, %s", r.Transforms, carried(r.Actions))

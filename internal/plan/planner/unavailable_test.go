@@ -37,8 +37,8 @@ func heldBack(t *testing.T, p plan.Plan, found finding.List, action string, forb
 				t.Errorf("%s is carried out", s.ID)
 			}
 		}
-		if s.Wait.For == "an answer from AWS" && s.Wait.Again != time.Minute {
-			t.Errorf("%s is looked at again after %v", s.ID, s.Wait.Again)
+		if s.Wait.For == "an answer from AWS" && s.Wait.RetryAfter != time.Minute {
+			t.Errorf("%s is looked at again after %v", s.ID, s.Wait.RetryAfter)
 		}
 	}
 	if !slices.ContainsFunc(found, func(f finding.Finding) bool {
@@ -46,8 +46,8 @@ func heldBack(t *testing.T, p plan.Plan, found finding.List, action string, forb
 	}) {
 		t.Errorf("findings: %v", found)
 	}
-	if p.Again != time.Minute || len(p.Asks) > 0 {
-		t.Errorf("made again after %v, asks %v", p.Again, p.Asks)
+	if p.RetryAfter != time.Minute || len(p.Questions) > 0 {
+		t.Errorf("made again after %v, asks %v", p.RetryAfter, p.Questions)
 	}
 }
 

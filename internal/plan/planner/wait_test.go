@@ -38,9 +38,9 @@ func (c *clock) plan(t *testing.T, want model.Stack, have *observed.Stack, state
 	have.Facts.Health = map[string]observed.Health{}
 	for range 6 { // as often as the engine
 		p, found := planner.Make(want, *have, testOptions, memory)
-		if len(p.Asks) == 0 {
+		if len(p.Questions) == 0 {
 			next := map[string]time.Duration{}
-			for _, key := range p.Waiting {
+			for _, key := range p.WaitKeys {
 				next[key] = c.now
 				if since, known := c.since[key]; known {
 					next[key] = since
@@ -49,7 +49,7 @@ func (c *clock) plan(t *testing.T, want model.Stack, have *observed.Stack, state
 			c.since, c.found = next, found.Sorted()
 			return p
 		}
-		answer(have, p.Asks, state)
+		answer(have, p.Questions, state)
 	}
 	t.Fatal("the plan keeps asking")
 	return plan.Plan{}
@@ -66,11 +66,11 @@ func (c *clock) rest(t *testing.T, want model.Stack, have observed.Stack, state 
 		if len(p.Steps) == 0 {
 			return have, c.now - begun
 		}
-		have = plantest.Simulate(have, p.Known, steps)
+		have = plantest.Simulate(have, p.KnownIDs, steps)
 		again := time.Hour
 		for _, s := range p.Steps {
 			if s.Waits() {
-				again = min(again, max(s.Wait.Again, time.Second))
+				again = min(again, max(s.Wait.RetryAfter, time.Second))
 			}
 		}
 		if len(steps) > 0 && again == time.Hour {
@@ -187,7 +187,7 @@ func TestAPassedDeadlineMovesTrafficAndIsReported(t *testing.T) {
 						}
 					}
 				}
-				have = plantest.Simulate(have, p.Known, runnable(p))
+				have = plantest.Simulate(have, p.KnownIDs, runnable(p))
 				if is := served(have, "/a"); (is == "target-group/g2") != (k.now >= 270*time.Second) {
 					t.Fatalf("after %s it is answered by %q\n%s", k.now, is, p.Text())
 				}
@@ -225,7 +225,7 @@ func TestNobodyKeepsARemovedRuleOfAnother(t *testing.T) {
 		n := int(k.now / time.Minute)
 		want := byOther(desiredOf(append(mine("/a"), ofOther(ruleTo("/*", fmt.Sprint("theirs", n))))...))
 		p := k.plan(t, want, &have, sick)
-		have = plantest.Simulate(have, p.Known, runnable(p))
+		have = plantest.Simulate(have, p.KnownIDs, runnable(p))
 		k.now += 5 * time.Second
 	}
 	if served(have, "/a") != "target-group/mine" {
@@ -271,9 +271,9 @@ func TestTheRulesOfOthersAreNotWaitedFor(t *testing.T) {
 			have := converge(t, byOther(desiredOf(c.before...)), observed.Stack{Facts: testFacts()})
 			var k clock
 			p := k.plan(t, byOther(desiredOf(c.after...)), &have, sick)
-			have = plantest.Simulate(have, p.Known, runnable(p))
+			have = plantest.Simulate(have, p.KnownIDs, runnable(p))
 			p = k.plan(t, byOther(desiredOf(c.after...)), &have, sick) // with the target groups that were made
-			have = plantest.Simulate(have, p.Known, runnable(p))
+			have = plantest.Simulate(have, p.KnownIDs, runnable(p))
 			for _, path := range slices.Sorted(maps.Keys(c.want)) {
 				if got := strings.TrimPrefix(served(have, path), "target-group/"); got != c.want[path] {
 					t.Errorf("%s is answered by %q, want %q\n%s", path, got, c.want[path], p.Text())

@@ -16,7 +16,7 @@ import (
 // Obstacle returns why no load balancer is made to take the place of a live one; empty if one is, or if
 // there is none to replace.
 func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
-	old := lb.Serving(d.Have)
+	old := lb.ShownPrevious(d.Have)
 	if old == nil || lb.Live != nil {
 		return ""
 	}
@@ -28,7 +28,7 @@ func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
 	}
 	for _, l := range lb.Listeners {
 		for _, o := range old.Listeners {
-			if !l.Make && o.Port == l.Desired.Port && concernsAsker(lb, &l) {
+			if !l.Planned && o.Port == l.Desired.Port && concernsAsker(lb, &l) {
 				return fmt.Sprintf("the new one could not listen on port %d, as another finding says", o.Port)
 			}
 		}
@@ -40,7 +40,7 @@ func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
 // scheme, or of all namespaces. A member whose port cannot be made would otherwise decide about the scheme of all others.
 func concernsAsker(lb *resolved.LoadBalancer, l *resolved.Listener) bool {
 	of := func(l *resolved.Listener) []string {
-		if blocked := l.Certs.Blocked; len(blocked) > 0 && !l.Make {
+		if blocked := l.Certs.Blocked; len(blocked) > 0 && !l.Planned {
 			return draft.Namespaces(blocked) // a Gateway has ports of ListenerSets as well
 		}
 		return draft.Namespaces(l.Desired.Members)
@@ -50,7 +50,7 @@ func concernsAsker(lb *resolved.LoadBalancer, l *resolved.Listener) bool {
 		return true
 	}
 	return !slices.ContainsFunc(lb.Listeners, func(o resolved.Listener) bool {
-		return o.Make && slices.ContainsFunc(of(&o), func(n string) bool { return !slices.Contains(without, n) })
+		return o.Planned && slices.ContainsFunc(of(&o), func(n string) bool { return !slices.Contains(without, n) })
 	})
 }
 

@@ -41,7 +41,7 @@ func NewPlanner(t *traffic.Traffic, u *draft.Usage, albs *targetgroups.Attachmen
 // HoldSchemes returns the stack with the schemes of live load balancers that are not replaced. One whose
 // type is another cannot have the desired listeners, so everything stays.
 func HoldSchemes(want model.Stack, have observed.Stack) model.Stack {
-	live := plan.Serving(have, model.LoadBalancerID)
+	live := plan.ShownLoadBalancer(have, model.LoadBalancerID)
 	if !want.Held.Replacement || want.LoadBalancer == nil || live == nil {
 		return want
 	}
@@ -59,16 +59,16 @@ func HoldSchemes(want model.Stack, have observed.Stack) model.Stack {
 // are the steps that bring it about.
 func (p *Planner) Switch(lb *resolved.LoadBalancer, made []plan.Step) {
 	lb.Switched = true
-	old := lb.Serving(p.Have)
-	if old != nil && lb.Live != nil && plan.Serving(p.Have, lb.ID).ARN != lb.Live.ARN {
-		if lb.Until = p.readiness(lb, old, made); lb.Until.For != "" {
+	old := lb.ShownPrevious(p.Have)
+	if old != nil && lb.Live != nil && plan.ShownLoadBalancer(p.Have, lb.ID).ARN != lb.Live.ARN {
+		if lb.SwitchWait = p.readiness(lb, old, made); lb.SwitchWait.For != "" {
 			lb.Switched = false
 			return
 		}
 	}
 	if lb.Live == nil {
 		lb.Switched = old == nil
-		lb.Until = plan.Wait{For: "the new load balancer to be made"}
+		lb.SwitchWait = plan.Wait{For: "the new load balancer to be made"}
 		return
 	}
 	var marks []plan.StepID
@@ -125,7 +125,7 @@ func (p *Planner) readiness(lb *resolved.LoadBalancer, old *observed.LoadBalance
 	if live.State == observed.Provisioning || live.State == "failed" {
 		p.Ask(model.AskState{ARN: live.ARN})
 		wait := p.Wait("active "+live.ARN, "the new load balancer to be active", durations.LongestWait)
-		return plan.Wait{For: "the new load balancer to be active", Again: max(wait.Again, 2*durations.FirstPoll)}
+		return plan.Wait{For: "the new load balancer to be active", RetryAfter: max(wait.RetryAfter, 2*durations.FirstPoll)}
 	}
 	if lacks := missingParts(lb, old, made); lacks != "" {
 		// What AWS refuses for one member must not keep the others from theirs.
@@ -143,7 +143,7 @@ func (p *Planner) readiness(lb *resolved.LoadBalancer, old *observed.LoadBalance
 		return plan.Wait{}
 	}
 	deadline := p.traffic.TargetsDeadline(pending)
-	wait := p.Wait("serve "+live.ARN, "healthy targets in "+plan.RefTexts(pending), deadline)
+	wait := p.Wait("serve "+live.ARN, "healthy targets in "+plan.TargetGroupNames(pending), deadline)
 	if wait.For == "" {
 		p.ReportExpired(finding.Origin{}, p.Members(), "the load balancer that takes the place of "+old.Name, pending, deadline)
 	}
@@ -232,7 +232,7 @@ func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 // accelerator any more is asked where the deletion is planned (internal/plan/loadbalancers).
 func (p *Planner) deletionWait(lb *resolved.LoadBalancer, old *observed.LoadBalancer) plan.Wait {
 	if !lb.Switched {
-		return lb.Until
+		return lb.SwitchWait
 	}
 	rest := max(p.Opt.DeletionDelay, time.Second)
 	if since, err := time.Parse(time.RFC3339, old.Tags[naming.ReplacedTag]); err == nil {
@@ -241,7 +241,7 @@ func (p *Planner) deletionWait(lb *resolved.LoadBalancer, old *observed.LoadBala
 	if rest <= 0 {
 		return plan.Wait{}
 	}
-	return plan.Wait{For: "clients to follow DNS to the new load balancer", Again: rest}
+	return plan.Wait{For: "clients to follow DNS to the new load balancer", RetryAfter: rest}
 }
 
 // keepServing keeps what a previous load balancer forwards to. Rules of members that leave go at once.
@@ -257,15 +257,15 @@ func (p *Planner) keepServing(lb *resolved.LoadBalancer, old *observed.LoadBalan
 	for i := range old.Listeners {
 		l := resolved.Listener{LB: lb, Live: &old.Listeners[i]}
 		if len(leaving) > 0 && old.Type == model.Application.String() {
-			l.StrangeDefault = left(l.Live.Default)
+			l.ForeignDefault = left(l.Live.Default)
 			for _, r := range l.Live.Rules {
 				if left(r.Actions) {
-					l.ForeignMembers = append(l.ForeignMembers, r)
+					l.ForeignRules = append(l.ForeignRules, r)
 				}
 			}
 			p.listeners.RemoveForeignMembers(&l)
 		}
-		stays := l.Staying()
+		stays := l.WithoutForeign()
 		p.usage.Keep(stays.Default)
 		for _, r := range stays.Rules {
 			p.usage.Keep(r.Actions)
@@ -275,11 +275,11 @@ func (p *Planner) keepServing(lb *resolved.LoadBalancer, old *observed.LoadBalan
 
 // reportReplacement reports that a load balancer is being replaced.
 func (p *Planner) reportReplacement(lb *resolved.LoadBalancer) {
-	old := lb.Serving(p.Have)
-	if lb.Gap != "" && len(p.Want.Members) > 0 {
+	old := lb.ShownPrevious(p.Have)
+	if lb.Conflict != "" && len(p.Want.Members) > 0 {
 		p.Found.Add(finding.Finding{
 			Object: p.Want.Members[0].Ref, Reason: finding.ReplacedWithGap, Severity: finding.Warning,
-			Message: fmt.Sprintf("two load balancers cannot both have %s; the live one is deleted before its successor is made, and nothing serves meanwhile", lb.Gap),
+			Message: fmt.Sprintf("two load balancers cannot both have %s; the live one is deleted before its successor is made, and nothing serves meanwhile", lb.Conflict),
 			Fix:     "to replace a load balancer without a gap, change or remove that setting in the same edit",
 		})
 	}

@@ -26,7 +26,7 @@ type AcceleratorChoices struct {
 	// Owner is the owner of the accelerator, as CLUSTER/NAMESPACE/NAME where its tags say that; "" if it is the stack's.
 	Owner string
 	// Others are, by ARN, whose the endpoint groups are that are not the stack's.
-	Others map[string]string
+	OtherOwners map[string]string
 	// Listeners in the order of the object.
 	Listeners []AcceleratorListenerChoices
 }
@@ -86,7 +86,7 @@ type ListenerChoices struct {
 	Desired model.Listener
 	Live    *observed.Listener
 	// Made reports that the listener is made or changed; otherwise what is live of it stays.
-	Made bool
+	Planned bool
 	// Certificate is the default one.
 	Certificate  string
 	Certificates []CertificateSource
@@ -95,7 +95,7 @@ type ListenerChoices struct {
 	// Rules in order of precedence. A held one has the conditions and actions that stay or stand in.
 	Rules []RuleChoice
 	// LeftOut are held rules that have neither a live form nor a placeholder.
-	LeftOut []model.Rule
+	Omitted []model.Rule
 }
 
 // RuleChoice is a rule as the plan carries it out.
@@ -127,7 +127,7 @@ const (
 
 func (l *Listener) Choices() ListenerChoices {
 	out := ListenerChoices{
-		Desired: l.Desired, Live: l.Live, Made: l.Make, Certificate: l.Certs.Default, Certificates: l.Certs.Sources, Default: l.Defaults,
+		Desired: l.Desired, Live: l.Live, Planned: l.Planned, Certificate: l.Certs.Default, Certificates: l.Certs.Sources, Default: l.DefaultActions,
 	}
 	for _, r := range l.Rules {
 		c := RuleChoice{Rule: r.Desired}
@@ -136,8 +136,8 @@ func (l *Listener) Choices() ListenerChoices {
 		}
 		out.Rules = append(out.Rules, c)
 	}
-	for _, r := range l.LeftOut {
-		out.LeftOut = append(out.LeftOut, r.Desired)
+	for _, r := range l.Omitted {
+		out.Omitted = append(out.Omitted, r.Desired)
 	}
 	return out
 }

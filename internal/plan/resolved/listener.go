@@ -13,18 +13,18 @@ import (
 // held is left out, and a live rule with such conditions is not kept for a held one.
 
 // Holds reports whether a rule of the listener is held.
-func (l *Listener) Holds() bool {
+func (l *Listener) HasHeldRule() bool {
 	return slices.ContainsFunc(l.Rules, func(p Rule) bool { return p.Held() })
 }
 
 // Staying returns the live listener without what is to be removed from it.
-func (l Listener) Staying() *observed.Listener {
+func (l Listener) WithoutForeign() *observed.Listener {
 	out := *l.Live
 	out.Rules = slices.DeleteFunc(slices.Clone(out.Rules), func(r observed.Rule) bool {
-		return slices.ContainsFunc(l.ForeignMembers, func(s observed.Rule) bool { return s.ARN == r.ARN })
+		return slices.ContainsFunc(l.ForeignRules, func(s observed.Rule) bool { return s.ARN == r.ARN })
 	})
-	if l.StrangeDefault {
-		out.Default = []model.Action{plan.NotFound}
+	if l.ForeignDefault {
+		out.Default = []model.Action{plan.NotFoundResponse}
 	}
 	return &out
 }
@@ -34,37 +34,37 @@ type Listener struct {
 	LB      *LoadBalancer // that it belongs to
 	Desired model.Listener
 	Live    *observed.Listener
-	Make    bool // false: it cannot be made, and what is live of it stays
+	Planned bool // false: it cannot be made, and what is live of it stays
 	Certs   Certificates
 	// Mutual is the client certificate setting with the trust store by ARN.
-	Mutual *model.MutualAuth
+	MutualAuth *model.MutualAuth
 	// Defaults is the default action to set; the live one where it is held.
-	Defaults []model.Action
-	Rules    []Rule
+	DefaultActions []model.Action
+	Rules          []Rule
 	// ForeignMembers are live rules to be deleted from a listener that stays for its other rules.
-	ForeignMembers []observed.Rule
+	ForeignRules []observed.Rule
 	// StrangeDefault says so of its default action.
-	StrangeDefault bool
+	ForeignDefault bool
 	// LeftOut are held rules that have neither a live form to keep nor a placeholder.
-	LeftOut []Rule
+	Omitted []Rule
 	// Late are rules that are made when a rule of another listener has gone.
-	Late []Rule
+	AwaitingPlace []Rule
 	// DefaultNow is the default action to set now, on the way to the desired one; defaultWait is for
 	// what the desired one waits.
-	DefaultNow  []model.Action
-	DefaultWait plan.Wait
+	InterimDefault []model.Action
+	DefaultWait    plan.Wait
 	// AtOnce is set where protocol and target groups only change in one call.
-	AtOnce bool
+	ChangesInOneCall bool
 	// RedirectsAll reports whether the listener has no rules because it redirects everything; ownDefault
 	// that its default action serves a backend.
-	RedirectsAll, OwnDefault bool
+	RedirectsAll, DefaultServesBackend bool
 }
 
 // Address returns the address of the listener that is kept or made.
 func (l *Listener) Address() plan.Address { return l.LB.ListenerAddress(l.Desired.Port) }
 
 // Network reports whether it is the listener of a network load balancer.
-func (l *Listener) Network() bool {
+func (l *Listener) IsNetwork() bool {
 	return l.LB.Desired != nil && l.LB.Desired.Type == model.Network
 }
 

@@ -13,7 +13,7 @@ import (
 
 // NoListener returns why there is no listener on a port.
 func (lb *LoadBalancer) NoListener(port int32) string {
-	if slices.Contains(lb.Withdrawn, port) {
+	if slices.Contains(lb.WithdrawnPorts, port) {
 		return "its certificate was imported for another load balancer"
 	}
 	return "no object listens on this port any more"
@@ -29,20 +29,20 @@ type LoadBalancer struct {
 	// Addresses are the elastic ones asked for, or the live ones where these do not fit.
 	Addresses []string
 	// privateIPv4, ipv6 and prefixes (for source NAT) are those asked for, by subnet.
-	PrivateIPv4, IPv6, Prefixes map[string]string
+	PrivateIPv4, IPv6, SourceNATPrefixes map[string]string
 
-	Groups    []plan.GroupID
-	Listeners []Listener
-	Shares    map[string]draft.Share // of its rules, by namespace
+	SecurityGroups []plan.GroupID
+	Listeners      []Listener
+	RuleShares     map[string]draft.Share // of its rules, by namespace
 	// Withdrawn are ports whose listeners must not serve any more, as their only certificate is another's.
-	Withdrawn []int32
+	WithdrawnPorts []int32
 	// HeldPorts are live ports of a frontend NLB that stay although no member is known to ask for them.
 	HeldPorts []int32
 	replacement
 
 	// SubnetChoices and groupsKept note how subnets and security groups were found.
-	SubnetChoices SubnetChoices
-	GroupsKept    bool
+	SubnetChoices      SubnetChoices
+	SecurityGroupsKept bool
 }
 
 // IsFrontend reports whether it is the NLB in front of the load balancer of the stack.
@@ -76,6 +76,6 @@ func (lb *LoadBalancer) Members() (out []finding.Ref) {
 }
 
 // Origin explains a setting by where it was written.
-func (lb *LoadBalancer) Origin(field string) string {
+func (lb *LoadBalancer) OriginText(field string) string {
 	return "from " + lb.Desired.Origins[field].String()
 }

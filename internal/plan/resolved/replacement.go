@@ -32,23 +32,23 @@ type replacement struct {
 	Previous []*observed.LoadBalancer
 	// Switched reports that the status shows the load balancer itself; otherwise until is what that
 	// waits for.
-	Switched bool
-	Until    plan.Wait
+	Switched   bool
+	SwitchWait plan.Wait
 	// Gap is what a new load balancer would need that the old one has, so that the old one goes first.
-	Gap string
+	Conflict string
 }
 
 // Precede takes a load balancer that is not kept for a previous load balancer, and reports whether it is one. One that
 // the status has never shown is not.
-func (lb *LoadBalancer) Precede(have observed.Stack, old observed.LoadBalancer) bool {
+func (lb *LoadBalancer) AddPrevious(have observed.Stack, old observed.LoadBalancer) bool {
 	if lb.Desired == nil || old.ResourceID != lb.ID {
 		return false
 	}
-	if old.Tags[naming.SuccessorTag] != "" && plan.Serving(have, lb.ID).ARN != old.ARN {
+	if old.Tags[naming.SuccessorTag] != "" && plan.ShownLoadBalancer(have, lb.ID).ARN != old.ARN {
 		return false
 	}
 	if lb.Live == nil {
-		if lb.Gap = cmp.Or(lb.Gap, lb.conflictWith(old, have)); lb.Gap != "" {
+		if lb.Conflict = cmp.Or(lb.Conflict, lb.conflictWith(old, have)); lb.Conflict != "" {
 			return false
 		}
 	}
@@ -59,7 +59,7 @@ func (lb *LoadBalancer) Precede(have observed.Stack, old observed.LoadBalancer) 
 // conflictWith returns what two load balancers cannot have at a time, and both would; empty if there is nothing.
 func (lb *LoadBalancer) conflictWith(old observed.LoadBalancer, have observed.Stack) string {
 	w := lb.Desired
-	if lb.Named() && w.Name == old.Name {
+	if lb.HasGivenName() && w.Name == old.Name {
 		return fmt.Sprintf("the name %q", w.Name)
 	}
 	if shared := lb.sharedAddress(old); shared != "" {
@@ -110,20 +110,20 @@ func (lb *LoadBalancer) sharedAddress(old observed.LoadBalancer) string {
 }
 
 // Named reports whether the name is asked for, so that no other will do.
-func (lb *LoadBalancer) Named() bool { return lb.Desired.Origins["name"] != finding.Origin{} }
+func (lb *LoadBalancer) HasGivenName() bool { return lb.Desired.Origins["name"] != finding.Origin{} }
 
 // FreeName returns the name for a new load balancer.
 func (lb *LoadBalancer) FreeName(have observed.Stack) string {
-	if lb.Named() {
+	if lb.HasGivenName() {
 		return lb.Desired.Name
 	}
-	return FirstFree(lb.Desired.Name, func(name string) bool {
+	return FirstFreeName(lb.Desired.Name, func(name string) bool {
 		return slices.Contains(lb.Desired.NamesTaken, name) || slices.ContainsFunc(have.LoadBalancers, func(o observed.LoadBalancer) bool { return o.Name == name })
 	})
 }
 
 // FirstFree returns the first of the names for which a generated name stands that is not taken.
-func FirstFree(name string, taken func(string) bool) string {
+func FirstFreeName(name string, taken func(string) bool) string {
 	for n := 1; n < naming.Alternatives; n++ {
 		if free := naming.Alternative(name, n); !taken(free) {
 			return free
@@ -133,11 +133,11 @@ func FirstFree(name string, taken func(string) bool) string {
 }
 
 // Serving returns the previous load balancer that the status shows; nil if there is none.
-func (lb *LoadBalancer) Serving(have observed.Stack) *observed.LoadBalancer {
+func (lb *LoadBalancer) ShownPrevious(have observed.Stack) *observed.LoadBalancer {
 	if len(lb.Previous) == 0 {
 		return nil
 	}
-	shown := plan.Serving(have, lb.ID)
+	shown := plan.ShownLoadBalancer(have, lb.ID)
 	for _, old := range lb.Previous {
 		if old.ARN == shown.ARN {
 			return old
@@ -167,8 +167,8 @@ func (lb *LoadBalancer) WithProgressTags(tags plan.Tags) plan.Tags {
 
 // Shows returns the ARN of the load balancer that the status shows in place of this one; empty if it shows
 // this one.
-func (lb *LoadBalancer) Shows(have observed.Stack) string {
-	old := lb.Serving(have)
+func (lb *LoadBalancer) ShownInstead(have observed.Stack) string {
+	old := lb.ShownPrevious(have)
 	if old == nil || lb.Switched {
 		return ""
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // Conditions identify the conditions of a rule.
-func (p *Rule) Conditions() string {
+func (p *Rule) ConditionsKey() string {
 	if p.key == "" {
 		p.key = equal.ConditionsKey(p.Desired.Conditions)
 	}
@@ -18,16 +18,16 @@ func (p *Rule) Conditions() string {
 }
 
 // Keep makes a held rule what is live.
-func (p *Rule) Keep(live *observed.Rule) {
+func (p *Rule) KeepLive(live *observed.Rule) {
 	p.Kept, p.key = live, ""
 	p.Desired.Conditions, p.Desired.Transforms, p.Desired.Actions = live.Conditions, live.Transforms, live.Actions
 }
 
 // StandIn puts a 503 in the place of a held rule of which nothing is live.
-func (p *Rule) StandIn() {
+func (p *Rule) UsePlaceholder() {
 	p.key = ""
 	p.Desired.Conditions = p.Placeholder()
-	p.Desired.Actions, p.Desired.Transforms = []model.Action{plan.HeldAnswer}, nil
+	p.Desired.Actions, p.Desired.Transforms = []model.Action{plan.HeldResponse}, nil
 }
 
 // Placeholder returns the conditions of the 503 of a held rule.
@@ -52,14 +52,14 @@ type Rule struct {
 	Kept *observed.Rule
 	// Live reports whether a live rule is a form of it; place is that of a live rule that it takes, as AWS has
 	// no room for both. Both are noted where rules are short, or several members share them.
-	Live  bool
-	Place *OpenPlace
+	HasLiveForm bool
+	Place       *OpenPlace
 }
 
 func (p *Rule) Held() bool { return p.Desired.Held != 0 }
 
 // LiveRule returns the live rule that it keeps, or whose place it takes; nil if neither.
-func (p *Rule) LiveRule() *observed.Rule {
+func (p *Rule) KeptOrReplaced() *observed.Rule {
 	if p.Kept == nil && p.Place != nil {
 		return p.Place.Rule
 	}
@@ -67,7 +67,7 @@ func (p *Rule) LiveRule() *observed.Rule {
 }
 
 // OneStep reports whether AWS has no room for stages between the live form of the rule and the desired one.
-func (p *Rule) OneStep() bool { return p.Desired.InPlace || p.Desired.NoRoom }
+func (p *Rule) ChangesInOneStep() bool { return p.Desired.InPlace || p.Desired.NoRoom }
 
 // When AWS takes no further rule on a load balancer, a new rule takes the place of a live one of its namespace
 // that is not desired any more: by a change of that rule where both are of one listener, else by its deletion
@@ -75,10 +75,10 @@ func (p *Rule) OneStep() bool { return p.Desired.InPlace || p.Desired.NoRoom }
 
 // OpenPlace is a live rule that nothing desired is a form of.
 type OpenPlace struct {
-	Rule   *observed.Rule
-	Port   int32
-	Of     []finding.Ref // to whom it belongs; nil if that is not known
-	GoesBy plan.StepID   // the step that deletes it
-	Taken  bool
-	Shape  *overlap.Shape
+	Rule      *observed.Rule
+	Port      int32
+	Owners    []finding.Ref // to whom it belongs; nil if that is not known
+	DeletedBy plan.StepID   // the step that deletes it
+	Taken     bool
+	Shape     *overlap.Shape
 }

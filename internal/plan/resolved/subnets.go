@@ -20,7 +20,7 @@ func (lb *LoadBalancer) Mappings() []plan.SubnetMapping {
 	var out []plan.SubnetMapping
 	allocations := lb.allocations()
 	for _, id := range lb.Subnets {
-		m := plan.SubnetMapping{Subnet: id, Allocation: allocations[id], PrivateIPv4: lb.PrivateIPv4[id], IPv6: lb.IPv6[id], SourceNATPrefix: lb.Prefixes[id]}
+		m := plan.SubnetMapping{Subnet: id, Allocation: allocations[id], PrivateIPv4: lb.PrivateIPv4[id], IPv6: lb.IPv6[id], SourceNATPrefix: lb.SourceNATPrefixes[id]}
 		if had := lb.liveMapping(id); had != nil {
 			m.PrivateIPv4 = keptAddress(m.PrivateIPv4, had.PrivateIPv4)
 			if had.IPv6 != "" {
@@ -96,8 +96,8 @@ func (lb *LoadBalancer) SubnetChanges() (out []plan.Change) {
 		had = append(had, m.SourceNATPrefix)
 		hadIPv6 = hadIPv6 || m.IPv6 != ""
 	}
-	for _, id := range slices.Sorted(maps.Keys(lb.Prefixes)) {
-		p := lb.Prefixes[id]
+	for _, id := range slices.Sorted(maps.Keys(lb.SourceNATPrefixes)) {
+		p := lb.SourceNATPrefixes[id]
 		if p != AutoAssigned && !slices.ContainsFunc(had, func(h string) bool { return sameRange(h, p) }) {
 			out = append(out, plan.Change{Path: "sourceNATPrefixes." + id, To: p})
 		}

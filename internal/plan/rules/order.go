@@ -81,7 +81,7 @@ func (ro *Rollout) takeOverWait(d *goneRule, waiting *overlap.Index) (what plan.
 // are not healthy yet. Where nothing answers but the rule, the default action is set before its targets are healthy, so
 // that it may be in force already.
 func (ro *Rollout) defaultActionWait(d *goneRule) plan.Wait {
-	f, old := equal.ForwardOf(ro.L.Defaults), equal.ForwardOf(d.Actions)
+	f, old := equal.ForwardOf(ro.L.DefaultActions), equal.ForwardOf(d.Actions)
 	if f == nil || old == nil {
 		return plan.Wait{}
 	}
@@ -96,7 +96,7 @@ func (ro *Rollout) defaultActionWait(d *goneRule) plan.Wait {
 	if len(pending) == 0 {
 		return plan.Wait{}
 	}
-	return plan.Wait{For: "healthy targets in " + plan.RefTexts(pending), Deadline: ro.TargetsDeadline(pending)}
+	return plan.Wait{For: "healthy targets in " + plan.TargetGroupNames(pending), Deadline: ro.TargetsDeadline(pending)}
 }
 
 // lateRule is a live rule that keeps its place among the others until what takes its place is in

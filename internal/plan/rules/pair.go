@@ -97,13 +97,13 @@ func (ro *Rollout) pair(desired []ruleChange, live []observed.Rule) (taken []boo
 	keys, equalKeys := make([]string, len(desired)), make([]string, len(desired))
 	for i := range desired {
 		w := &desired[i]
-		if kept := w.plan.LiveRule(); kept != nil {
+		if kept := w.plan.KeptOrReplaced(); kept != nil {
 			if j, ok := arns[kept.ARN]; ok && !taken[j] {
 				take(w, j)
 			}
 			continue
 		}
-		keys[i] = w.plan.Conditions()
+		keys[i] = w.plan.ConditionsKey()
 		equalKeys[i] = keys[i]
 		if len(alike.lists[keys[i]]) > 1 {
 			equalKeys[i] = equalKey(keys[i], w.plan.Desired.Actions, ro.ARN)
@@ -112,7 +112,7 @@ func (ro *Rollout) pair(desired []ruleChange, live []observed.Rule) (taken []boo
 	pass := func(keys []string, lists *liveLists, here bool, fits func(w *ruleChange, o *observed.Rule) bool) {
 		for i := range desired {
 			w := &desired[i]
-			if w.plan.LiveRule() != nil || w.live != nil {
+			if w.plan.KeptOrReplaced() != nil || w.live != nil {
 				continue
 			}
 			candidates := lists.free(keys[i], taken)
@@ -173,7 +173,7 @@ func (ro *Rollout) isEqual(w *ruleChange, o *observed.Rule) bool {
 
 // equalKey returns the same for rules of the same conditions whose actions are the same; those of other
 // rules seldom are.
-func equalKey(conditions string, actions []model.Action, arn equal.Resolver) string {
+func equalKey(conditions string, actions []model.Action, arn equal.ARNResolver) string {
 	var out strings.Builder
 	out.WriteString(conditions)
 	for _, a := range actions {

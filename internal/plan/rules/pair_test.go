@@ -54,7 +54,7 @@ func TestRulesArePairedAsIfEachWasComparedWithEach(t *testing.T) {
 			case 0:
 				return []model.Action{model.Redirect{Host: fmt.Sprint(r.IntN(2)), Status: "HTTP_301"}}
 			case 1:
-				return []model.Action{plan.HeldAnswer}
+				return []model.Action{plan.HeldResponse}
 			}
 			f := model.Forward{}
 			for range 1 + r.IntN(2) {
@@ -79,7 +79,7 @@ func TestRulesArePairedAsIfEachWasComparedWithEach(t *testing.T) {
 			p := &resolved.Rule{Desired: model.Rule{Conditions: conditions(), Actions: action()}}
 			if len(live) > 0 && r.IntN(8) == 0 {
 				p.Desired.Held = model.HeldInvalid
-				p.Keep(&live[r.IntN(len(live))])
+				p.KeepLive(&live[r.IntN(len(live))])
 			}
 			desired = append(desired, ruleChange{plan: p, priority: int32(i + 1)})
 		}

@@ -31,7 +31,7 @@ func NewPlaces(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.LiveKey
 // which there is no room.
 func (rp *Places) Resolve() {
 	lb := rp.lb
-	lb.Shares = map[string]draft.Share{}
+	lb.RuleShares = map[string]draft.Share{}
 	full, namespaces := false, map[string]bool{}
 	for _, l := range lb.Listeners {
 		for i := range l.Rules {
@@ -60,10 +60,10 @@ func (rp *Places) count() (open []*resolved.OpenPlace) {
 		i := slices.IndexFunc(lb.Listeners, func(l resolved.Listener) bool { return l.Desired.Port == live.Port })
 		for _, o := range rp.openPlaces(live, i) {
 			open = append(open, o)
-			if len(o.Of) > 0 {
-				of := lb.Shares[o.Of[0].Namespace]
+			if len(o.Owners) > 0 {
+				of := lb.RuleShares[o.Owners[0].Namespace]
 				of.Goes++
-				lb.Shares[o.Of[0].Namespace] = of
+				lb.RuleShares[o.Owners[0].Namespace] = of
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func (rp *Places) find(open []*resolved.OpenPlace) {
 	for i := range rp.lb.Listeners {
 		l := &rp.lb.Listeners[i]
 		for j := range l.Rules {
-			if p := &l.Rules[j]; !p.Live && l.Make {
+			if p := &l.Rules[j]; !p.HasLiveForm && l.Planned {
 				rules = append(rules, seeker{p, l.Desired.Port, overlap.ShapeOf(p.Desired.Conditions)})
 			}
 		}
@@ -94,11 +94,11 @@ func (rp *Places) find(open []*resolved.OpenPlace) {
 		o.Shape = overlap.ShapeOf(o.Rule.Conditions)
 	}
 	here := func(p seeker, o *resolved.OpenPlace) bool { return p.port == o.Port }
-	own := func(p seeker, o *resolved.OpenPlace) bool { return slices.Contains(o.Of, p.Desired.Member) }
+	own := func(p seeker, o *resolved.OpenPlace) bool { return slices.Contains(o.Owners, p.Desired.Member) }
 	related := func(p seeker, o *resolved.OpenPlace) bool {
-		return slices.ContainsFunc(o.Of, func(r finding.Ref) bool { return r.Namespace == p.Desired.Member.Namespace })
+		return slices.ContainsFunc(o.Owners, func(r finding.Ref) bool { return r.Namespace == p.Desired.Member.Namespace })
 	}
-	unknown := func(_ seeker, o *resolved.OpenPlace) bool { return o.Of == nil }
+	unknown := func(_ seeker, o *resolved.OpenPlace) bool { return o.Owners == nil }
 	meets := func(p seeker, o *resolved.OpenPlace) bool { return p.shape.Overlaps(o.Shape) }
 	rp.assign(rules, open, fit{here, own, meets})
 	rp.assign(rules, open, fit{here, own})
@@ -118,7 +118,7 @@ func (rp *Places) assign(rules []seeker, open []*resolved.OpenPlace, best ...fit
 	for i, p := range rules {
 		claims[i] = p.Desired.Member.Namespace
 	}
-	for _, n := range draft.OrderByShare(rp.lb.Shares, claims) {
+	for _, n := range draft.OrderByShare(rp.lb.RuleShares, claims) {
 		p := rules[n]
 		for _, all := range best {
 			at := -1
@@ -157,7 +157,7 @@ func (rp *Places) openPlaces(live *observed.Listener, i int) (out []*resolved.Op
 				byARN[p.Kept.ARN] = p
 				continue
 			}
-			byKey[p.Conditions()] = append(byKey[p.Conditions()], p)
+			byKey[p.ConditionsKey()] = append(byKey[p.ConditionsKey()], p)
 		}
 	}
 	for j := range live.Rules {
@@ -166,25 +166,25 @@ func (rp *Places) openPlaces(live *observed.Listener, i int) (out []*resolved.Op
 		p := byARN[r.ARN]
 		if key := rp.keys.Of(r); p == nil {
 			d := goneRule{of: of}
-			if at := slices.IndexFunc(byKey[key], func(p *resolved.Rule) bool { return !p.Live && d.sameNamespace(p.Desired.Member) }); at >= 0 {
+			if at := slices.IndexFunc(byKey[key], func(p *resolved.Rule) bool { return !p.HasLiveForm && d.sameNamespace(p.Desired.Member) }); at >= 0 {
 				p = byKey[key][at]
 			}
 		}
 		switch {
 		case p != nil:
-			p.Live = true
-			of := lb.Shares[p.Desired.Member.Namespace]
+			p.HasLiveForm = true
+			of := lb.RuleShares[p.Desired.Member.Namespace]
 			of.Stays++
-			lb.Shares[p.Desired.Member.Namespace] = of
-		case i >= 0 && (!lb.Listeners[i].Make || lb.Listeners[i].Desired.OrderHeld != 0):
+			lb.RuleShares[p.Desired.Member.Namespace] = of
+		case i >= 0 && (!lb.Listeners[i].Planned || lb.Listeners[i].Desired.OrderHeld != 0):
 			// It stays, or may have to.
 		default:
 			if of == nil {
 				of = rp.OwnersByID(r.Actions, lb.Members()...)
 			}
-			o := &resolved.OpenPlace{Rule: r, Port: live.Port, Of: of, GoesBy: deleted}
+			o := &resolved.OpenPlace{Rule: r, Port: live.Port, Owners: of, DeletedBy: deleted}
 			if deleted == "" {
-				o.GoesBy = plan.NewStepID("delete", plan.RuleAddress(r.ARN))
+				o.DeletedBy = plan.NewStepID("delete", plan.RuleAddress(r.ARN))
 			}
 			out = append(out, o)
 		}
@@ -204,12 +204,12 @@ func (rp *Places) omitOverCapacity() {
 			case !p.Desired.NoRoom:
 				p.Place = nil // AWS has not refused it
 				rest = append(rest, p)
-			case p.Live || !l.Make || p.Place != nil && p.Place.Port == l.Desired.Port:
+			case p.HasLiveForm || !l.Planned || p.Place != nil && p.Place.Port == l.Desired.Port:
 				rest = append(rest, p)
 			case p.Place != nil && l.Live != nil:
-				l.Late = append(l.Late, p)
+				l.AwaitingPlace = append(l.AwaitingPlace, p)
 			default:
-				l.LeftOut = append(l.LeftOut, p)
+				l.Omitted = append(l.Omitted, p)
 				rp.overCapacity(l, p)
 			}
 		}
@@ -263,7 +263,7 @@ func (rp *Places) PlanLate(groups map[string][]plan.StepID) {
 	lb := rp.lb
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
-		if len(l.Late) == 0 {
+		if len(l.AwaitingPlace) == 0 {
 			continue
 		}
 		used := map[int32]bool{}
@@ -280,8 +280,8 @@ func (rp *Places) PlanLate(groups map[string][]plan.StepID) {
 				}
 			}
 		}
-		for _, p := range l.Late {
-			if !rp.Planned(p.Place.GoesBy) {
+		for _, p := range l.AwaitingPlace {
+			if !rp.Planned(p.Place.DeletedBy) {
 				rp.overCapacity(l, p)
 				continue
 			}
@@ -292,7 +292,7 @@ func (rp *Places) PlanLate(groups map[string][]plan.StepID) {
 				ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 				Do:  plan.CreateRule{Listener: l.Address(), Priority: at, Rule: rule, Tags: rp.RuleTags(rp.Tags(a.ID, rule.Tags))},
 				Why: "AWS has no room for both; from " + rule.Origin.String(), Impact: plan.BriefImpact, Blames: []finding.Ref{rule.Member}, Rule: rule.Key(l.Desired.Port),
-				After: slices.Concat([]plan.StepID{p.Place.GoesBy}, rp.ClaimsOf(rule.Member), GroupSteps(rule.Actions, groups)),
+				After: slices.Concat([]plan.StepID{p.Place.DeletedBy}, rp.ClaimsOf(rule.Member), GroupSteps(rule.Actions, groups)),
 			})
 		}
 	}

@@ -192,7 +192,7 @@ func (s *ruleSet) split() (modifyLast bool) {
 	}
 	var changed []*ruleChange
 	for i := range s.desired {
-		if w := &s.desired[i]; w.live != nil && w.modify && w.wait.For == "" && !w.plan.OneStep() && s.interferes(int32(i), ordered) {
+		if w := &s.desired[i]; w.live != nil && w.modify && w.wait.For == "" && !w.plan.ChangesInOneStep() && s.interferes(int32(i), ordered) {
 			changed = append(changed, w)
 		}
 	}

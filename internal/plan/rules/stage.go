@@ -64,7 +64,7 @@ func (ro *Rollout) splitMasked() {
 	for i := range ro.s.desired {
 		w := &ro.s.desired[i]
 		f := equal.ForwardOf(w.plan.Desired.Actions)
-		if f == nil || w.isArriving() || !w.modify || w.wait.For != "" || w.plan.Desired.InPlace || w.plan.OneStep() {
+		if f == nil || w.isArriving() || !w.modify || w.wait.For != "" || w.plan.Desired.InPlace || w.plan.ChangesInOneStep() {
 			continue
 		}
 		if ro.maskedWait(i, f).For != "" || ro.CannotShare(w.plan.Desired.Actions, w.live.Actions) {
@@ -190,7 +190,7 @@ func (s *ruleSet) answeringGroups(i int) (out []string, covered, all bool) {
 // ruleWait returns the wait of a rule for its own targets. Once its deadline has passed that is reported.
 func (ro *Rollout) ruleWait(w *ruleChange, pending []model.GroupRef) plan.Wait {
 	deadline := ro.TargetsDeadline(pending)
-	wait := ro.Wait(ruleWaitKey(ro.L, w), "healthy targets in "+plan.RefTexts(pending), deadline)
+	wait := ro.Wait(ruleWaitKey(ro.L, w), "healthy targets in "+plan.TargetGroupNames(pending), deadline)
 	if wait.For == "" {
 		ro.ReportExpired(w.plan.Desired.Origin, memberOf(ro.L, w), w.plan.Desired.Text(ro.L.Desired.Port), pending, deadline)
 	}
@@ -202,10 +202,10 @@ func ruleWaitKey(l *resolved.Listener, w *ruleChange) string {
 	to := ""
 	if f := equal.ForwardOf(w.plan.Desired.Actions); f != nil {
 		for _, g := range f.Groups {
-			to += " " + equal.RefText(g.Group)
+			to += " " + equal.GroupRefText(g.Group)
 		}
 	}
-	return draft.WaitKey("rule", fmt.Sprint(l.Desired.Port), w.plan.Desired.Member.String(), w.plan.Conditions(), to)
+	return draft.WaitKey("rule", fmt.Sprint(l.Desired.Port), w.plan.Desired.Member.String(), w.plan.ConditionsKey(), to)
 }
 
 func memberOf(l *resolved.Listener, w *ruleChange) []finding.Ref {

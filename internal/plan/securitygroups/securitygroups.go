@@ -81,7 +81,7 @@ func (sg *SecurityGroups) PlanManaged(after []plan.StepID) []plan.StepID {
 func (sg *SecurityGroups) admitted(rules []model.IngressRule) []model.IngressRule {
 	live, waits := sg.livePorts(), map[int32]bool{}
 	for _, l := range slices.Concat(sg.LB.Listeners, sg.Frontend.Listeners) {
-		if l.Make || live[l.Desired.Port] {
+		if l.Planned || live[l.Desired.Port] {
 			waits[l.Desired.Port] = false
 		} else if _, seen := waits[l.Desired.Port]; !seen {
 			waits[l.Desired.Port] = true
@@ -230,7 +230,7 @@ func isICMP(r model.IngressRule) bool { return r.Protocol == "icmp" || r.Protoco
 // opensKept reports whether a rule opens the port of a live listener that stays although it is not desired.
 func (sg *SecurityGroups) opensKept(r model.IngressRule) bool {
 	return slices.ContainsFunc(sg.LB.Listeners, func(l resolved.Listener) bool {
-		return !l.Make && l.Live != nil && r.From == l.Live.Port && r.To == l.Live.Port && carriesProtocol(l.Live.Protocol, r.Protocol)
+		return !l.Planned && l.Live != nil && r.From == l.Live.Port && r.To == l.Live.Port && carriesProtocol(l.Live.Protocol, r.Protocol)
 	})
 }
 
@@ -309,7 +309,7 @@ func (sg *SecurityGroups) RemoveSurplus(after []plan.StepID) {
 	if sg.Unavailable(model.AskSecurityGroups{}) != nil {
 		return
 	}
-	keep, _ := sg.IdsOf(sg.LB.Groups)
+	keep, _ := sg.IdsOf(sg.LB.SecurityGroups)
 	for _, g := range sg.Have.SecurityGroups {
 		if slices.Contains(keep, g.ID) {
 			continue

@@ -123,9 +123,9 @@ func (gp *Planner) sameBinding(w plan.PutBinding, h observed.Binding) bool {
 		for _, p := range x.From {
 			switch {
 			case p.BackendGroup:
-				groups = append(groups, gp.Known[plan.BackendGroupAddress])
+				groups = append(groups, gp.KnownIDs[plan.BackendGroupAddress])
 			case p.ManagedGroup:
-				groups = append(groups, gp.Known[plan.ManagedGroupAddress])
+				groups = append(groups, gp.KnownIDs[plan.ManagedGroupAddress])
 			default:
 				cidrs = append(cidrs, p.CIDR)
 			}

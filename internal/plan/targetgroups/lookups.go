@@ -52,8 +52,8 @@ func (k *lookups) noteForwards(listeners []resolved.Listener) {
 		}
 	}
 	for _, l := range listeners {
-		note(k.forwarded, l.Defaults)
-		if l.Network() && l.Desired.DefaultHeld != 0 {
+		note(k.forwarded, l.DefaultActions)
+		if l.IsNetwork() && l.Desired.DefaultHeld != 0 {
 			note(k.heldOnly, l.Desired.Default)
 		}
 		for _, r := range l.Rules {
@@ -62,7 +62,7 @@ func (k *lookups) noteForwards(listeners []resolved.Listener) {
 				note(k.heldOnly, r.Written)
 			}
 		}
-		for _, r := range l.LeftOut {
+		for _, r := range l.Omitted {
 			note(k.heldOnly, r.Written)
 		}
 	}

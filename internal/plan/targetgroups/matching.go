@@ -50,7 +50,7 @@ func (gp *Planner) MatchGroups() {
 				if gp.GroupARN[w.ID] == "" && !taken && fits(w, h) && gp.same(w, h) && gp.ALBs.sameALBGroup(w, h) {
 					gp.GroupARN[w.ID] = h.ARN
 					gp.LiveGroups[h.ARN] = h
-					gp.Known[plan.TargetGroupAddress(w.ID)] = h.ARN
+					gp.KnownIDs[plan.TargetGroupAddress(w.ID)] = h.ARN
 				}
 			}
 		}
@@ -98,7 +98,7 @@ func (gp *Planner) matchable() (live []observed.TargetGroup, kept map[string]int
 // freeGroupName returns the name for a new target group: while another is there that it takes the place of, or
 // that serves another load balancer, it gets a name of its own.
 func (gp *Planner) freeGroupName(w model.TargetGroup) string {
-	return resolved.FirstFree(w.Name, func(name string) bool { return gp.groupNames[name] || slices.Contains(w.NamesTaken, name) })
+	return resolved.FirstFreeName(w.Name, func(name string) bool { return gp.groupNames[name] || slices.Contains(w.NamesTaken, name) })
 }
 
 // servesOther reports whether a live target group holds the targets of another Service than the desired

@@ -74,11 +74,11 @@ const NodesForwarding = "all nodes of the load balancer to stop forwarding there
 func (r *Removal) propagation(arn string, after []plan.StepID) plan.Wait {
 	switch {
 	case len(after) > 0 && r.Opt.Propagation > 0:
-		return plan.Wait{For: NodesForwarding, Again: r.Opt.Propagation}
+		return plan.Wait{For: NodesForwarding, RetryAfter: r.Opt.Propagation}
 	case r.Memory.PropagationLeft > 0:
 		wait := r.Wait("propagation "+arn, NodesForwarding, max(r.Opt.Propagation, time.Second))
 		if wait.For != "" {
-			wait.Again = min(r.Memory.PropagationLeft, wait.Deadline-r.Memory.Waited["propagation "+arn])
+			wait.RetryAfter = min(r.Memory.PropagationLeft, wait.Deadline-r.Memory.Waited["propagation "+arn])
 		}
 		return wait
 	}
@@ -103,7 +103,7 @@ func (r *Removal) remove(g observed.TargetGroup, bindings []*observed.Binding, a
 			s.After = append(s.After, unbind.ID)
 		}
 		s.Wait = r.Wait("unbind "+g.ARN, "binding "+h.Namespace+"/"+h.Name+" to deregister its targets", durations.LongestWait)
-		if s.Waits() && r.Memory.Waited["unbind "+g.ARN] >= durations.Usual {
+		if s.Waits() && r.Memory.Waited["unbind "+g.ARN] >= durations.FollowUpTime {
 			r.waitToDelete(g, s.Wait)
 		}
 		if !s.Waits() {
@@ -145,7 +145,7 @@ func (r *Removal) drainWait(g observed.TargetGroup) plan.Wait {
 	if f := r.Unavailable(model.AskHealth{ARN: g.ARN}); f != nil {
 		wait := r.Wait("drain "+g.ARN, "the state of its targets", drainDeadline(g.Attributes))
 		if wait.For != "" {
-			wait.Again = f.Again
+			wait.RetryAfter = f.Again
 			r.ReportUnavailable(*f, "target group "+g.Name+" is not deleted yet", finding.BlocksNothing)
 		}
 		return wait
@@ -159,9 +159,9 @@ func (r *Removal) drainWait(g observed.TargetGroup) plan.Wait {
 		return plan.Wait{}
 	}
 	deadline := drainDeadline(g.Attributes)
-	wait := r.Wait("drain "+g.ARN, plan.Counted(n, "target")+" to drain", deadline)
+	wait := r.Wait("drain "+g.ARN, plan.CountText(n, "target")+" to drain", deadline)
 	if wait.For == "" {
-		r.reportGaveUp(g, plan.Counted(n, "target")+" still drain", deadline)
+		r.reportGaveUp(g, plan.CountText(n, "target")+" still drain", deadline)
 		return wait
 	}
 	reported := wait

@@ -159,7 +159,7 @@ func (gp *Planner) groupImpact(w model.TargetGroup) plan.Impact {
 // replaced returns the name of the load balancer that is being replaced, if a live target group serves it and another
 // one is made for that reason; "" otherwise.
 func (gp *Planner) replaced(w model.TargetGroup) string {
-	if old := gp.LB.Serving(gp.Have); old != nil && len(gp.liveByID[w.ID]) > 0 {
+	if old := gp.LB.ShownPrevious(gp.Have); old != nil && len(gp.liveByID[w.ID]) > 0 {
 		return old.Name
 	}
 	return ""

@@ -33,7 +33,7 @@ func (t *Traffic) FitOneAction(l *resolved.Listener) bool {
 		address  model.AddressType
 	}
 	kinds := map[kind]bool{}
-	if f := equal.ForwardOf(l.Defaults); f != nil {
+	if f := equal.ForwardOf(l.DefaultActions); f != nil {
 		for _, g := range f.Groups {
 			if w := t.DesiredGroups[g.Group.ID]; w != nil {
 				kinds[kind{w.Protocol, w.AddressType}] = true
@@ -53,9 +53,9 @@ func (t *Traffic) FitOneAction(l *resolved.Listener) bool {
 // AfterRegistration keeps the live default action while a target group to which traffic moves has no targets and
 // the live ones serve.
 func (t *Traffic) AfterRegistration(l *resolved.Listener) ([]model.Action, plan.Wait) {
-	w := equal.ForwardOf(l.Defaults)
+	w := equal.ForwardOf(l.DefaultActions)
 	if w == nil {
-		return l.Defaults, plan.Wait{}
+		return l.DefaultActions, plan.Wait{}
 	}
 	var old []string
 	equal.EachForward([]observed.Listener{{Default: l.Live.Default}}, func(arn string) { old = append(old, arn) })
@@ -66,13 +66,13 @@ func (t *Traffic) AfterRegistration(l *resolved.Listener) ([]model.Action, plan.
 		}
 	}
 	if len(pending) == 0 || t.HealthKnown(pending) && !t.Serving(old) {
-		return l.Defaults, plan.Wait{}
+		return l.DefaultActions, plan.Wait{}
 	}
 	deadline := t.TargetsDeadline(pending)
-	wait := t.Wait(draft.WaitKey("register", fmt.Sprint(l.Desired.Port), plan.ActionsText(l.Defaults)), "targets in "+plan.RefTexts(pending), deadline)
+	wait := t.Wait(draft.WaitKey("register", fmt.Sprint(l.Desired.Port), plan.ActionsText(l.DefaultActions)), "targets in "+plan.TargetGroupNames(pending), deadline)
 	if wait.For == "" {
 		t.ReportExpired(l.Desired.DefaultOf, l.Desired.Members, fmt.Sprintf("default action of port %d", l.Desired.Port), pending, deadline)
-		return l.Defaults, plan.Wait{}
+		return l.DefaultActions, plan.Wait{}
 	}
 	return l.Live.Default, wait
 }

@@ -136,16 +136,16 @@ func (t *Traffic) CannotShare(want, have []model.Action) bool {
 
 // ShiftDefault returns the shift of a listener's default action.
 func (t *Traffic) ShiftDefault(l *resolved.Listener) ([]model.Action, plan.Wait) {
-	now, pending := t.Shift(l.Defaults, l.Live.Default)
+	now, pending := t.Shift(l.DefaultActions, l.Live.Default)
 	if len(pending) == 0 {
 		return now, plan.Wait{}
 	}
 	what := fmt.Sprintf("default action of port %d", l.Desired.Port)
 	deadline := t.TargetsDeadline(pending)
-	wait := t.Wait(draft.WaitKey("default", fmt.Sprint(l.Desired.Port), plan.ActionsText(l.Defaults)), "healthy targets in "+plan.RefTexts(pending), deadline)
+	wait := t.Wait(draft.WaitKey("default", fmt.Sprint(l.Desired.Port), plan.ActionsText(l.DefaultActions)), "healthy targets in "+plan.TargetGroupNames(pending), deadline)
 	if wait.For == "" {
 		t.ReportExpired(l.Desired.DefaultOf, l.Desired.Members, what, pending, deadline)
-		return l.Defaults, plan.Wait{}
+		return l.DefaultActions, plan.Wait{}
 	}
 	return now, wait
 }

@@ -292,7 +292,7 @@ func (w *secretWorld) checkSecrets(when string) {
 				continue
 			}
 			for secret, host := range victimNames {
-				if ours := slices.Contains(all, w.serving[secret]); ours && slices.ContainsFunc(c.Names, func(name string) bool { return plan.Covers(strings.ToLower(name), host) }) {
+				if ours := slices.Contains(all, w.serving[secret]); ours && slices.ContainsFunc(c.Names, func(name string) bool { return plan.DomainCovers(strings.ToLower(name), host) }) {
 					w.rec.Errorf("%sa certificate for %v is on a listener of the victims", when, c.Names)
 				}
 			}

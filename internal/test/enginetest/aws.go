@@ -156,7 +156,7 @@ func subnetsOf(q model.AskSubnets) []observed.Subnet {
 }
 
 // Apply implements engine.Cloud.
-func (a *AWS) Apply(_ context.Context, id model.StackID, s plan.Step, known plan.Known) (plan.Result, error) {
+func (a *AWS) Apply(_ context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
 	have := plantest.Simulate(a.stacks[id], known, []plan.Step{s})
 	a.stacks[id], a.backend = have, have.Facts.BackendGroup
 	out := plan.Result{ID: s.Address.String()}

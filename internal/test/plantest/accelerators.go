@@ -77,15 +77,15 @@ func (s accelerators) accelerator(st plan.Step) bool {
 			panic("simulate: a listener gets two endpoint groups of one region")
 		}
 		arn := fmt.Sprintf("%s/endpoint-group/%s-%d", l.ARN, st.Address.ID, s.count())
-		g := observed.EndpointGroup{ARN: arn, Region: do.Region, Dial: float64(do.Dial), Overrides: slices.Clone(do.Overrides)}
+		g := observed.EndpointGroup{ARN: arn, Region: do.Region, Dial: float64(do.TrafficDial), Overrides: slices.Clone(do.Overrides)}
 		put(&g, do.Endpoints)
 		l.Groups = append(l.Groups, g)
 		slices.SortFunc(l.Groups, func(a, b observed.EndpointGroup) int { return cmp.Compare(a.Region, b.Region) })
 		s.known[st.Address] = arn
 	case plan.ChangeEndpointGroup:
 		g := s.endpointGroup(s.id(do.Group))
-		if do.Dial != nil {
-			g.Dial = float64(*do.Dial)
+		if do.TrafficDial != nil {
+			g.Dial = float64(*do.TrafficDial)
 		}
 		if do.Overrides != nil {
 			g.Overrides = slices.Clone(*do.Overrides)
@@ -126,7 +126,7 @@ func (s accelerators) accelerator(st plan.Step) bool {
 // mostOfGroup is how many endpoints AWS lets an endpoint group have.
 const mostOfGroup = 10
 
-func put(g *observed.EndpointGroup, list []plan.EndpointOfGroup) {
+func put(g *observed.EndpointGroup, list []plan.EndpointSettings) {
 	for _, e := range list {
 		x := observed.Endpoint{ID: e.ID, Weight: e.Weight, Health: "INITIAL"}
 		if e.ClientIP != nil {

@@ -15,7 +15,7 @@ import (
 // Simulate returns what is there after the steps, without AWS: each step does to a copy of what is there
 // what its call would do. New resources get an id made from their address. Steps that wait are carried out
 // too. Callers leave them out if they want the state before.
-func Simulate(have observed.Stack, known plan.Known, steps []plan.Step) observed.Stack {
+func Simulate(have observed.Stack, known plan.KnownIDs, steps []plan.Step) observed.Stack {
 	s := simulation{have: Clone(have), known: maps.Clone(known)}
 	for _, st := range steps {
 		s.step(st)
@@ -25,11 +25,11 @@ func Simulate(have observed.Stack, known plan.Known, steps []plan.Step) observed
 
 type simulation struct {
 	have  observed.Stack
-	known plan.Known
+	known plan.KnownIDs
 }
 
 // ResolveActions returns actions as AWS shows them, with the ARNs of the target groups.
-func ResolveActions(have observed.Stack, known plan.Known, actions []model.Action) []model.Action {
+func ResolveActions(have observed.Stack, known plan.KnownIDs, actions []model.Action) []model.Action {
 	s := simulation{have: have, known: known}
 	return s.actions(actions)
 }

@@ -97,10 +97,10 @@ func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(st
 	answer(have, want.Questions(), state)
 	for range 10 {
 		p, _ := planner.Make(want, *have, options, plan.Memory{})
-		if len(p.Asks) == 0 {
+		if len(p.Questions) == 0 {
 			return p
 		}
-		answer(have, p.Asks, state)
+		answer(have, p.Questions, state)
 	}
 	t.Fatal("the plan keeps asking")
 	return plan.Plan{}
@@ -108,7 +108,7 @@ func settled(t *testing.T, want model.Stack, have *observed.Stack, state func(st
 
 // runnable are the steps that can be carried out now.
 func runnable(p plan.Plan) (out []plan.Step) {
-	done := p.Begin()
+	done := p.NewProgress()
 	for _, s := range p.Steps {
 		if s.Waits() || !done.Ready(s) {
 			continue
@@ -154,7 +154,7 @@ func converge(t *testing.T, want model.Stack, have observed.Stack, sick string) 
 			t.Fatalf("the plan waits for ever:\n%s", p.Text())
 		}
 		for i := range steps {
-			moments = append(moments, moment{plantest.Simulate(have, p.Known, steps[:i+1]), p, steps[i].ID})
+			moments = append(moments, moment{plantest.Simulate(have, p.KnownIDs, steps[:i+1]), p, steps[i].ID})
 		}
 		if len(steps) > 0 {
 			have = moments[len(moments)-1].have

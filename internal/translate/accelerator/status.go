@@ -82,7 +82,7 @@ func (n next) leftOutText() string {
 // statusOf returns the result of a run.
 func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) next {
 	n := next{generation: ga.Generation, deleting: ga.DeletionTimestamp != nil, unknown: o.Err != nil || o.Deferred}
-	n.arn = o.Plan.Known[plan.AcceleratorAddress]
+	n.arn = o.Plan.KnownIDs[plan.AcceleratorAddress]
 	if made := o.Live[model.AcceleratorID].ARN; made != "" {
 		n.arn = made
 	}

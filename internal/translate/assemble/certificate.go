@@ -105,7 +105,7 @@ func certificates(m *members.Member, port int32) []model.CertChoice {
 	}
 	found := model.CertHosts{Member: m.Ref}
 	for i, h := range m.Hosts {
-		if slices.ContainsFunc(m.Imported, func(name string) bool { return plan.Covers(name, h) }) {
+		if slices.ContainsFunc(m.Imported, func(name string) bool { return plan.DomainCovers(name, h) }) {
 			continue
 		}
 		found.Hosts, found.Fields = append(found.Hosts, h), append(found.Fields, m.HostFields[i])

@@ -176,7 +176,7 @@ func (s TLSSecret) faults(found *finding.List) func(r finding.Reason, message, f
 // whether all names are those of the listener.
 func (b *Builder) claimedNames(s TLSSecret, content *model.CertificateContent, claims *HostClaims) (claimed []model.ClaimedName, within bool) {
 	for _, n := range content.Is.Names {
-		if w := s.Within; w != "" && n != w && !plan.Covers(w, n) && !plan.Covers(n, w) {
+		if w := s.Within; w != "" && n != w && !plan.DomainCovers(w, n) && !plan.DomainCovers(n, w) {
 			s.faults(&b.Found)(finding.HostNotOwned, fmt.Sprintf("Secret \"%s/%s\": the certificate is for %q, which is not a name of hostname %q", s.Namespace, s.Name, n, w),
 				"issue the certificate for the hostname of the listener")
 			return nil, false

@@ -104,7 +104,7 @@ func (h HeldCertificates) liveOwned(port int32, skip func(arn string) bool, foun
 		q := model.AskCertificateOwner{ARN: arn}
 		owner, known := b.Live.Facts.CertificateOwners[arn]
 		if b.Compare(q, known) {
-			if plan.IsOwner(owner, b.Cluster, b.ID) {
+			if plan.IsCertificateOf(owner, b.Cluster, b.ID) {
 				found(arn, owner)
 			}
 		} else if f := b.Live.Facts.Fault(q); f != nil {

@@ -71,7 +71,7 @@ func (t certificateBuilder) named(l *attach.Listener) bool {
 func (t certificateBuilder) servedByName(p *port, host string) bool {
 	return slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool {
 		h := l.Hostname()
-		return t.named(l) && (h == "" || plan.Covers(h, host) || strings.HasPrefix(h, "*.") && strings.HasSuffix(host, h[1:]))
+		return t.named(l) && (h == "" || plan.DomainCovers(h, host) || strings.HasPrefix(h, "*.") && strings.HasSuffix(host, h[1:]))
 	})
 }
 

@@ -35,7 +35,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 		gw = &gwv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name}}
 	}
 	if l := f.load(v, id); l.away && !l.unprotected {
-		protected, unknown := plan.Protected(have)
+		protected, unknown := plan.IsProtected(have)
 		if protected || l.guard != nil {
 			return withdrawEverything(ownership.RefOf(gw), have), nil
 		}
@@ -85,7 +85,7 @@ func withdrawEverything(gw finding.Ref, have observed.Stack) model.Withdrawn {
 	}
 	for _, lb := range have.LoadBalancers {
 		for _, l := range lb.Listeners {
-			if !plan.OnlyRefuses(l.Default) {
+			if !plan.IsErrorResponse(l.Default) {
 				out.Rules[l.ARN] = w
 			}
 			for _, r := range l.Rules {
@@ -148,7 +148,7 @@ func (r *rights) listener(l *observed.Listener) {
 
 // mayServe reports whether one of those whose rule it may be may serve a hostname on a port, and otherwise whose it is.
 func (r *rights) mayServe(port int32, actions []model.Action, host string) (finding.Ref, bool) {
-	if len(r.ownersOf(actions)) == 0 && plan.OnlyRefuses(actions) {
+	if len(r.ownersOf(actions)) == 0 && plan.IsErrorResponse(actions) {
 		return finding.Ref{}, true
 	}
 	return r.permitted(port, actions, r.ownersOrClaimants(actions, host), host)

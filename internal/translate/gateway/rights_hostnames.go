@@ -42,7 +42,7 @@ func hostsOf(rule *observed.Rule) []string {
 
 // mayServeWithin is mayServe of a hostname that is a part of that of the rule.
 func (r *rights) mayServeWithin(port int32, actions []model.Action, host, part string) (finding.Ref, bool) {
-	if plan.OnlyRefuses(actions) {
+	if plan.IsErrorResponse(actions) {
 		return finding.Ref{}, true
 	}
 	return r.permitted(port, actions, r.ownersOrClaimants(actions, host), part)

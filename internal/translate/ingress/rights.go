@@ -22,7 +22,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	var unknown []model.Question
 	if len(g.members) == 0 && len(g.away) > 0 && !g.unprotected {
 		var protected bool
-		protected, unknown = plan.Protected(have)
+		protected, unknown = plan.IsProtected(have)
 		for _, m := range g.away {
 			if protected && !slices.Contains(refused, m) {
 				refused = append(refused, m)
@@ -117,7 +117,7 @@ type untagged struct {
 
 // mayBeOfAdmitted reports whether a live rule may be that of an admitted Ingress.
 func (t *untagged) mayBeOfAdmitted(r *observed.Rule) bool {
-	return t.isTagged(r.Actions) || plan.Refuses(r.Actions) || slices.ContainsFunc(t.admitted, func(m *member) bool { return m.hasAction(r) })
+	return t.isTagged(r.Actions) || plan.IsHeldResponse(r.Actions) || slices.ContainsFunc(t.admitted, func(m *member) bool { return m.hasAction(r) })
 }
 
 // mayBeDefaultOfAdmitted reports whether the live default actions of a listener may be those of an admitted Ingress. An

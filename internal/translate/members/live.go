@@ -18,7 +18,7 @@ func (t *Translation) LiveLoadBalancer() *observed.LoadBalancer {
 	if t.Live == nil {
 		return nil
 	}
-	return plan.Serving(*t.Live, model.LoadBalancerID)
+	return plan.ShownLoadBalancer(*t.Live, model.LoadBalancerID)
 }
 
 // LiveFrontend returns the frontend NLB as observed.
@@ -26,7 +26,7 @@ func (t *Translation) LiveFrontend() *observed.LoadBalancer {
 	if t.Live == nil {
 		return nil
 	}
-	return plan.Serving(*t.Live, model.FrontendNLBID)
+	return plan.ShownLoadBalancer(*t.Live, model.FrontendNLBID)
 }
 
 // Compare asks for what shows which contested value is live, and reports whether the answer is there.
@@ -84,7 +84,7 @@ func (t *Translation) LiveBackendGroup() string {
 // Owns reports whether a live rule or default action is a member's own: all its target groups carry the
 // member's tag.
 func (t *Translation) Owns(ref finding.Ref, actions []model.Action) bool {
-	return plan.OwnedBy(*t.Live, ref, actions)
+	return plan.ActionsOwnedBy(*t.Live, ref, actions)
 }
 
 // Serves reports whether something live forwards to target groups of a member: that proves that it has

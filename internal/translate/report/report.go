@@ -162,7 +162,7 @@ func PlanTooLarge(ref finding.Ref, annotation string, size int, fix string) clus
 // showsOtherStack reports whether the status of a member shows the load balancer of another stack, from which it comes
 // or to which it goes.
 func showsOtherStack(o engine.Outcome, ref finding.Ref) bool {
-	return slices.Contains(o.Plan.Unshown, ref) ||
+	return slices.Contains(o.Plan.StatusKept, ref) ||
 		slices.ContainsFunc(o.Stack.Leavers, func(d model.Departure) bool { return d.Member == ref })
 }
 
