@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -99,6 +100,15 @@ func clipToLength(most int, s string) string {
 		return s
 	}
 	return fmt.Sprintf("%s… (%d characters)", string([]rune(s)[:most]), n)
+}
+
+// SecurityGroupsText returns the ids of security groups, and the addresses of those that are not created yet.
+func SecurityGroupsText(groups []GroupID) string {
+	var out []string
+	for _, g := range groups {
+		out = append(out, cmp.Or(g.ID, g.Address.String()))
+	}
+	return strings.Join(out, ", ")
 }
 
 // TargetGroupNames returns the names of target groups, joined by "and".

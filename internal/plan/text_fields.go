@@ -82,15 +82,7 @@ func (f *fields) loadBalancer(do CreateLoadBalancer) {
 		private = append(private, m.PrivateIPv4, m.IPv6)
 	}
 	f.add("subnets", strings.Join(subnets, ", "))
-	var groups []string
-	for _, g := range do.SecurityGroups {
-		if g.ID != "" {
-			groups = append(groups, g.ID)
-		} else {
-			groups = append(groups, g.Address.String())
-		}
-	}
-	f.add("security groups", strings.Join(groups, ", "))
+	f.add("security groups", SecurityGroupsText(do.SecurityGroups))
 	f.add("elastic addresses", strings.Join(nonEmpty(elastic), ", "))
 	f.add("private addresses", strings.Join(nonEmpty(private), ", "))
 	f.add("customer-owned IPv4 pool", do.CoIPPool)

@@ -55,7 +55,7 @@ func gatesOf(v *cluster.View, namespace string, pod map[string]string) []corev1.
 		}
 		svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, namespace, b.Spec.ServiceRef.Name)
 		if ok && len(svc.Spec.Selector) > 0 && labels.SelectorFromSet(svc.Spec.Selector).Matches(labels.Set(pod)) {
-			out = append(out, targets.GateType(b))
+			out = append(out, targets.GateType(b.Name))
 		}
 	}
 	return out

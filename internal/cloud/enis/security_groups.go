@@ -145,7 +145,7 @@ func (p *ENIs) ChangedEndpointGroups(ctx context.Context) ([]string, error) {
 		}
 	}
 	ownRules := func(g foundRules) []model.IngressRule {
-		return slices.DeleteFunc(sortedRules(g.rules), func(r model.IngressRule) bool { return !network.OwnedEndpointRule(r) })
+		return slices.DeleteFunc(sortedRules(g.rules), func(r model.IngressRule) bool { return !network.IsSharedRule(r) })
 	}
 	var out []string
 	p.With(func() {

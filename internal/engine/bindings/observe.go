@@ -64,7 +64,7 @@ func (p reader) gatedPods() ([]*corev1.Pod, error) {
 
 // gateOf returns the type of the readiness gate of a binding.
 func gateOf(key Key) corev1.PodConditionType {
-	return corev1.PodConditionType(targets.GatePrefix + key.Name)
+	return targets.GateType(key.Name)
 }
 
 // resolve reads what AWS knows of the target group and the cluster of the endpoints. The view is registered before the

@@ -41,14 +41,14 @@ func (m groupPlanner) followDial(p pair, w *model.EndpointGroup, live observed.E
 	}
 	if to < is {
 		m.Ask(model.AskAcceleratorState{ARN: p.live.ARN}) // the others may be those of other clusters
-		m.PlanAgain(durations.DeniedWait)
+		m.RetryWithin(durations.DeniedWait)
 	}
 	switch step := float64(w.Follows.Step); {
 	case !slices.ContainsFunc(others, takesAllTraffic) || is > float64(w.Dial):
 		return // it gets what the object gives
 	case m.live.State != observed.Deployed:
 		w.DialHeld = true
-		m.PlanAgain(durations.MissingWait)
+		m.RetryWithin(durations.MissingWait)
 	case to < is:
 		m.Ask(model.AskAcceleratorState{ARN: p.live.ARN, Now: true})
 		w.Dial = int32(max(to, is-step))

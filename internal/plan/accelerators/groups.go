@@ -139,7 +139,7 @@ func (m groupPlanner) healthy(p pair, what, key, leaves string) plan.Wait {
 	wait := m.Wait(draft.WaitKey("healthy", key), what, durations.LongestWait)
 	m.Ask(model.AskAcceleratorState{ARN: p.live.ARN})
 	if wait.For == "" {
-		m.Found.Add(finding.Finding{
+		m.Findings.Add(finding.Finding{
 			Object: m.origin, Field: p.want.Origin.Field, Reason: finding.WaitExpired, Severity: finding.Warning,
 			Message: fmt.Sprintf("%s goes after %s although it is not known that what takes its place is healthy", leaves, durations.LongestWait),
 			Fix:     "check the targets of the load balancers",
@@ -200,7 +200,7 @@ func (m groupPlanner) desired(w *model.EndpointGroup) []model.Endpoint {
 			if rest <= 0 {
 				continue
 			}
-			m.PlanAgain(rest)
+			m.RetryWithin(rest)
 		}
 		out = append(out, e)
 	}

@@ -79,9 +79,9 @@ func (m *maker) ownersOfOthers() map[string]string {
 func (m guestPlanner) serveAsGuest() {
 	finalizers := draft.NewFinalizers(m.Want.Members)
 	finalizers.Claim(m.Steps)
-	first := finalizers.Holders()
+	first := finalizers.HolderSteps()
 	if m.live == nil {
-		m.PlanAgain(durations.MissingWait)
+		m.RetryWithin(durations.MissingWait)
 		return
 	}
 	m.matchShared()
@@ -99,7 +99,7 @@ func (m guestPlanner) serveAsGuest() {
 	}
 	groupPlanner(m).endpointGroups(first)
 	if len(m.pairs) < len(m.want.Listeners) {
-		m.PlanAgain(durations.MissingWait)
+		m.RetryWithin(durations.MissingWait)
 	}
 	m.lookAgain()
 }
@@ -117,7 +117,7 @@ func (m guestPlanner) matchShared() {
 			return l.Protocol == w.Protocol && common == either
 		})
 		if j < 0 {
-			m.Found.Add(finding.Finding{
+			m.Findings.Add(finding.Finding{
 				Object: m.origin, Field: w.Origin.Field, Reason: finding.SharedListenerNotFound, Severity: finding.Error,
 				Message: fmt.Sprintf("accelerator %q has no listener %s %s, and its owner alone makes listeners; nothing is made for this one, and no live endpoint group is deleted", m.live.ARN, w.Protocol, model.PortRangesText(w.Ports)),
 				Fix:     "have the owner add the listener, or correct protocol and portRanges",
@@ -186,7 +186,7 @@ func (m guestPlanner) keepServing() {
 func (m guestPlanner) leaveShared() {
 	var before []plan.StepID
 	if m.live == nil {
-		m.Found.Add(finding.Finding{
+		m.Findings.Add(finding.Finding{
 			Object: m.origin, Field: naming.SharedAnnotation, Reason: finding.AcceleratorNotShared, Severity: finding.Warning,
 			Message: fmt.Sprintf("accelerator %q is gone, or does not let this object have endpoint groups any more; nothing of it is deleted", m.want.Shared),
 			Fix:     "have the owner of the accelerator delete the endpoint groups that are left",

@@ -32,7 +32,7 @@ func (m *maker) guestsOf(listeners ...string) string {
 
 // heldForGuest reports something that stays as long as guests have endpoint groups, and has it looked at again.
 func (m *maker) heldForGuest(field string, severity finding.Severity, what string, listeners ...string) {
-	m.Found.Add(finding.Finding{
+	m.Findings.Add(finding.Finding{
 		Object: m.origin, Field: field, Reason: finding.HeldForGuest, Severity: severity,
 		Message: fmt.Sprintf("%s, because of the endpoint groups of %s", what, m.guestsOf(listeners...)),
 		Fix:     "have the guest remove its endpoint group, or remove it from the annotation",
@@ -40,7 +40,7 @@ func (m *maker) heldForGuest(field string, severity finding.Severity, what strin
 	for _, arn := range listeners {
 		m.Ask(model.AskAcceleratorState{ARN: arn})
 	}
-	m.PlanAgain(durations.MissingWait)
+	m.RetryWithin(durations.MissingWait)
 }
 
 // withdrawsGuest reports whether a tag is removed that lets a guest have endpoint groups.

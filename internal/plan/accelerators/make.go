@@ -41,7 +41,7 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	m := begin(want, have, opt, memory)
 	switch {
 	case want.DeletionGuard != nil && m.live != nil:
-		m.Found.Add(*want.DeletionGuard)
+		m.Findings.Add(*want.DeletionGuard)
 		groupPlanner{m}.revoke()
 	case want.Held.Everything, len(want.Members)+len(want.Leaving) == 0:
 		// The object went without being deleted in order. What is there stays, as far as there is a right to it.
@@ -59,7 +59,7 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 	if !m.isGuest() && (m.live != nil || m.want != nil) {
 		m.Plan.LoadBalancers = []plan.Address{plan.AcceleratorAddress}
 	}
-	return m.Plan, m.Found
+	return m.Plan, m.Findings
 }
 
 // Choose returns which accelerator and which of its listeners are kept, as Make chooses them.
@@ -116,7 +116,7 @@ func (m *maker) choose() {
 		}
 	}
 	if m.member.Recorded != "" && m.Have.Facts.Recorded == observed.RecordedForeign {
-		m.Found.Add(finding.Finding{
+		m.Findings.Add(finding.Finding{
 			Object: m.origin, Field: "status.acceleratorARN", Reason: finding.AcceleratorNotOwned, Severity: finding.Warning,
 			Message: fmt.Sprintf("accelerator %q does not carry the tags of this object; it is left alone, and the field is corrected", finding.Cut(m.member.Recorded)),
 			Fix:     "see who writes the status of the object",
@@ -137,7 +137,7 @@ func (m *maker) chooseLive(a observed.Accelerator) {
 func (m *maker) converge() {
 	finalizers := draft.NewFinalizers(m.Want.Members)
 	finalizers.Claim(m.Steps)
-	first := finalizers.Holders()
+	first := finalizers.HolderSteps()
 	m.match()
 	groupPlanner{m}.revoke()
 	if m.live == nil && m.isGone() && m.want.Protected {
@@ -175,7 +175,7 @@ func (m *maker) accelerator(first []plan.StepID) []plan.StepID {
 		token := m.want.UID
 		if m.isGone() {
 			token = m.token("again", m.member.Recorded)
-			m.Found.Add(finding.Finding{
+			m.Findings.Add(finding.Finding{
 				Object: m.origin, Reason: finding.AcceleratorRecreated, Severity: finding.Warning,
 				Message: fmt.Sprintf("accelerator %q is gone from AWS; a new one is made, with other addresses", m.member.Recorded), Fix: "change what names the old addresses",
 			})
@@ -236,7 +236,7 @@ func (m *maker) blames() []finding.Ref { return []finding.Ref{m.origin} }
 
 // reportKept reports a setting that stays as it is live.
 func (m *maker) reportKept(field, message, fix string) {
-	m.Found.Add(finding.Finding{Object: m.origin, Field: field, Reason: finding.AcceleratorSettingKept, Severity: finding.Warning, Message: message, Fix: fix})
+	m.Findings.Add(finding.Finding{Object: m.origin, Field: field, Reason: finding.AcceleratorSettingKept, Severity: finding.Warning, Message: message, Fix: fix})
 }
 
 // reportAddresses reports addresses that are asked for and that the accelerator does not have.
@@ -261,14 +261,14 @@ func (m *maker) token(parts ...string) string {
 // lookAgain looks at an accelerator again whose changes have not spread, or which lacks an endpoint.
 func (m *maker) lookAgain() {
 	if m.want != nil && m.want.Pending {
-		m.PlanAgain(durations.MissingWait)
+		m.RetryWithin(durations.MissingWait)
 	}
 	if m.live != nil && m.live.State != observed.Deployed {
 		m.Ask(model.AskAcceleratorState{ARN: m.live.ARN})
-		m.PlanAgain(durations.MissingWait)
+		m.RetryWithin(durations.MissingWait)
 		return
 	}
 	if slices.ContainsFunc(m.Plan.Steps, func(s plan.Step) bool { return !plan.InKubernetes(s.Do) && !s.Waits() }) {
-		m.PlanAgain(durations.MissingWait)
+		m.RetryWithin(durations.MissingWait)
 	}
 }

@@ -20,12 +20,12 @@ func (m groupPlanner) holdOverrides() {
 			if k < 0 {
 				continue
 			}
-			m.Found.Add(finding.Finding{
+			m.Findings.Add(finding.Finding{
 				Object: m.origin, Field: fmt.Sprintf("%s.portOverrides[%d]", g.Origin.Field, k), Reason: finding.PortOverrideInvalid, Severity: finding.Error,
 				Message: why + "; the port overrides of the endpoint group stay as they are, and a new endpoint group is not made",
 				Fix:     "use another endpoint port, or have the other owner give it up",
 			})
-			m.PlanAgain(durations.MissingWait)
+			m.RetryWithin(durations.MissingWait)
 			as := *m.pairs[i].want
 			as.Groups = slices.Clone(as.Groups)
 			as.Groups[j].OverridesHeld = true

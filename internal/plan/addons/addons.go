@@ -11,17 +11,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// AddOns ties the load balancer of the stack to other services.
+// AddOns plans the add-ons of the load balancer of a stack.
 type AddOns struct {
 	*draft.Draft
-	Live       *observed.LoadBalancer // nil if it is yet to be made
-	WebACL     *string                // resolved; nil: left as it is
-	fault      *observed.Fault        // why the desired web ACL is not known
-	guardsMade bool                   // its web ACLs are planned
+	Live           *observed.LoadBalancer // nil if it is not created yet
+	WebACL         *string                // ARN of the desired web ACL, empty for none; nil leaves the association as it is
+	webACLFault    *observed.Fault        // why the ARN of the desired web ACL is unknown
+	webACLsPlanned bool                   // planWebACLs was called
 }
 
-// Resolve finds the web ACL that is given by name. A new load balancer is not made before it
-// is found, as it would serve unguarded.
+// Resolve finds the ARN of a web ACL that is given by name. As long as it is unknown no new load balancer is created,
+// because that would serve without the web ACL.
 func (o *AddOns) Resolve() {
 	w := o.Want.LoadBalancer.AddOns.WebACL
 	if w == nil {
@@ -37,9 +37,9 @@ func (o *AddOns) Resolve() {
 	case !asked:
 		o.Ask(q)
 	case got.Fault != nil:
-		o.fault = got.Fault
+		o.webACLFault = got.Fault
 	case got.ARN == "":
-		o.fault = &observed.Fault{Reason: finding.WebACLNotFound, Message: fmt.Sprintf("no web ACL of this region is named %s", w.Name)}
+		o.webACLFault = &observed.Fault{Reason: finding.WebACLNotFound, Message: fmt.Sprintf("no web ACL of this region is named %s", w.Name)}
 	default:
 		o.WebACL = &got.ARN
 		return
@@ -47,30 +47,30 @@ func (o *AddOns) Resolve() {
 	o.Want.Held.Creation = o.Want.Held.Creation || o.Live == nil
 }
 
-// Plan ties the load balancer to other services. What does not answer there holds up nothing
-// else, so these steps come last and nothing depends on them.
+// Plan adds the steps. They come last and no other step depends on them, so that an outage of one of these services
+// delays nothing else.
 func (o *AddOns) Plan() {
-	o.planGuards()
+	o.planWebACLs()
 	if !o.Want.Held.Creation || o.Live != nil {
 		o.planProtection()
 	}
 }
 
-// planGuards ties the load balancer to its web ACLs, once.
-func (o *AddOns) planGuards() {
-	if o.guardsMade {
+// planWebACLs adds the steps for web ACLs, once.
+func (o *AddOns) planWebACLs() {
+	if o.webACLsPlanned {
 		return
 	}
-	o.guardsMade = true
-	if o.fault != nil {
+	o.webACLsPlanned = true
+	if o.webACLFault != nil {
 		w := o.Want.LoadBalancer.AddOns.WebACL
-		o.unanswered(plan.WebACLAddress, w.Of, plan.SetWebACL{LoadBalancer: plan.LoadBalancerAddress}, *o.fault)
+		o.reportServiceFault(plan.WebACLAddress, w.Of, plan.SetWebACL{LoadBalancer: plan.LoadBalancerAddress}, *o.webACLFault)
 	}
 	if o.Want.Held.Creation && o.Live == nil {
 		return
 	}
 	if c := o.Want.LoadBalancer.AddOns.ClassicACL; c != nil && c.ID == "" {
-		// A load balancer has one web ACL, new or classic: the old one has to go first.
+		// AWS admits one web ACL for a load balancer, of WAFv2 or of WAF Classic, so that the present one has to be removed first.
 		o.planClassicACL()
 		o.planWebACL()
 		return
@@ -79,13 +79,13 @@ func (o *AddOns) planGuards() {
 	o.planClassicACL()
 }
 
-// GuardFirst returns the steps that the first listener of a load balancer comes after: without the web
-// ACL that it is to have, it would serve unguarded. One that has listeners serves already, and goes on.
-func (o *AddOns) GuardFirst() (steps []plan.StepID) {
+// StepsBeforeListeners returns the steps that have to come before the first listener of a load balancer, so that it
+// never serves without its web ACL. A load balancer that has listeners serves already, so that it returns none.
+func (o *AddOns) StepsBeforeListeners() (steps []plan.StepID) {
 	if o.Live != nil && len(o.Live.Listeners) > 0 {
 		return nil
 	}
-	o.planGuards()
+	o.planWebACLs()
 	adds := o.Want.LoadBalancer.AddOns
 	if w := adds.WebACL; w != nil && (w.Name != "" || w.ARN != "") && o.Planned(plan.NewStepID("associate", plan.WebACLAddress)) {
 		steps = append(steps, plan.NewStepID("associate", plan.WebACLAddress))
@@ -102,8 +102,8 @@ func (o *AddOns) planWebACL() {
 	}
 	w := o.Want.LoadBalancer.AddOns.WebACL
 	do := plan.SetWebACL{LoadBalancer: plan.LoadBalancerAddress, ARN: *o.WebACL}
-	if have, ok := o.tied(model.WAFv2, plan.WebACLAddress, w.Of, do); ok && have.ID != do.ARN {
-		o.tie(plan.WebACLAddress, do.ARN != "", do, w.Of, plan.Change{Path: "webACL", From: have.ID, To: do.ARN})
+	if have, ok := o.liveAddOn(model.WAFv2, plan.WebACLAddress, w.Of, do); ok && have.ID != do.ARN {
+		o.associate(plan.WebACLAddress, do.ARN != "", do, w.Of, plan.Change{Path: "webACL", From: have.ID, To: do.ARN})
 	}
 }
 
@@ -113,8 +113,8 @@ func (o *AddOns) planClassicACL() {
 		return
 	}
 	do := plan.SetClassicACL{LoadBalancer: plan.LoadBalancerAddress, ID: w.ID}
-	if have, ok := o.tied(model.WAFClassic, plan.ClassicACLAddress, w.Of, do); ok && have.ID != w.ID {
-		o.tie(plan.ClassicACLAddress, w.ID != "", do, w.Of, plan.Change{Path: "classicWebACL", From: have.ID, To: w.ID})
+	if have, ok := o.liveAddOn(model.WAFClassic, plan.ClassicACLAddress, w.Of, do); ok && have.ID != w.ID {
+		o.associate(plan.ClassicACLAddress, w.ID != "", do, w.Of, plan.Change{Path: "classicWebACL", From: have.ID, To: w.ID})
 	}
 }
 
@@ -124,31 +124,31 @@ func (o *AddOns) planProtection() {
 		return
 	}
 	do := plan.Protect{LoadBalancer: plan.LoadBalancerAddress, Name: plan.ProtectionName}
-	if w.On && !o.subscribed(w.Of, do) {
+	if w.On && !o.hasShieldSubscription(w.Of, do) {
 		return
 	}
-	have, ok := o.tied(model.ShieldPlan, plan.ProtectionAddress, w.Of, do)
+	have, ok := o.liveAddOn(model.ShieldPlan, plan.ProtectionAddress, w.Of, do)
 	ours := have.Name == plan.ProtectionName || have.Name == plan.LegacyProtectionName
 	switch {
 	case !ok:
 	case w.On && have.ID == "":
-		o.tie(plan.ProtectionAddress, true, do, w.Of, plan.Change{Path: "protection", To: do.Name})
+		o.associate(plan.ProtectionAddress, true, do, w.Of, plan.Change{Path: "protection", To: do.Name})
 	case !w.On && have.ID != "" && ours:
-		o.tie(plan.ProtectionAddress, false, plan.Unprotect{LoadBalancer: plan.LoadBalancerAddress, ID: have.ID}, w.Of, plan.Change{Path: "protection", From: have.Name})
+		o.associate(plan.ProtectionAddress, false, plan.Unprotect{LoadBalancer: plan.LoadBalancerAddress, ID: have.ID}, w.Of, plan.Change{Path: "protection", From: have.Name})
 	}
 }
 
-// subscribed reports whether protections can be made at all.
-func (o *AddOns) subscribed(of finding.Origin, do plan.Action) bool {
+// hasShieldSubscription reports whether the account can have protections.
+func (o *AddOns) hasShieldSubscription(of finding.Origin, do plan.Action) bool {
 	s := o.Have.Facts.Subscription
 	switch {
 	case s == nil:
 		o.Ask(model.AskSubscription{})
 	case s.Fault != nil:
-		o.unanswered(plan.ProtectionAddress, of, do, *s.Fault)
+		o.reportServiceFault(plan.ProtectionAddress, of, do, *s.Fault)
 	case !s.Active:
-		o.Found.Add(finding.Finding{
-			Object: o.Blameable(of.Object), Field: of.Field, Reason: finding.ServiceUnavailable,
+		o.Findings.Add(finding.Finding{
+			Object: o.EventObject(of.Object), Field: of.Field, Reason: finding.ServiceUnavailable,
 			Message: "the account has not subscribed to Shield Advanced, so the load balancer is not protected",
 			Fix:     "subscribe the account, or remove the setting",
 		})
@@ -158,8 +158,8 @@ func (o *AddOns) subscribed(of finding.Origin, do plan.Action) bool {
 	return false
 }
 
-// tied returns what the load balancer is tied to; false if that is not known.
-func (o *AddOns) tied(to model.AddOn, a plan.Address, of finding.Origin, do plan.Action) (observed.AddOn, bool) {
+// liveAddOn returns the live association of the load balancer; false if it is not known.
+func (o *AddOns) liveAddOn(to model.AddOn, a plan.Address, of finding.Origin, do plan.Action) (observed.AddOn, bool) {
 	if o.Live == nil {
 		return observed.AddOn{}, true
 	}
@@ -170,13 +170,14 @@ func (o *AddOns) tied(to model.AddOn, a plan.Address, of finding.Origin, do plan
 		o.Ask(q)
 		return have, false
 	case have.Fault != nil:
-		o.unanswered(a, of, do, *have.Fault)
+		o.reportServiceFault(a, of, do, *have.Fault)
 		return have, false
 	}
 	return have, true
 }
 
-func (o *AddOns) tie(a plan.Address, on bool, do plan.Action, of finding.Origin, change plan.Change) {
+// associate adds the step that creates or, if on is false, ends an association.
+func (o *AddOns) associate(a plan.Address, on bool, do plan.Action, of finding.Origin, change plan.Change) {
 	what, verb := "associate", plan.Create
 	if !on {
 		what, verb = "dissociate", plan.Delete
@@ -187,14 +188,14 @@ func (o *AddOns) tie(a plan.Address, on bool, do plan.Action, of finding.Origin,
 	}
 	o.Add(plan.Step{
 		ID: plan.NewStepID(what, a), Address: a, Verb: verb, Do: do, Changes: []plan.Change{change},
-		Why: "from " + of.String(), After: after, Blames: []finding.Ref{o.Blameable(of.Object)},
+		Why: "from " + of.String(), After: after, Blames: []finding.Ref{o.EventObject(of.Object)},
 	})
 }
 
-// unanswered reports that a service could not say what there is, and has it asked again later.
-func (o *AddOns) unanswered(a plan.Address, of finding.Origin, do plan.Action, fault observed.Fault) {
+// reportServiceFault reports that a service did not answer, and adds a step that waits until it is asked again.
+func (o *AddOns) reportServiceFault(a plan.Address, of finding.Origin, do plan.Action, fault observed.Fault) {
 	f := finding.Finding{
-		Object: o.Blameable(of.Object), Field: of.Field, Reason: fault.Reason, Message: fault.Message,
+		Object: o.EventObject(of.Object), Field: of.Field, Reason: fault.Reason, Message: fault.Message,
 		Fix: "check the service in the account and region, or remove the setting",
 	}
 	again := durations.OutageWait
@@ -202,7 +203,7 @@ func (o *AddOns) unanswered(a plan.Address, of finding.Origin, do plan.Action, f
 	case "":
 		f.Reason = finding.ServiceUnavailable
 	case finding.AccessDenied:
-		f.Fix, f.Severity, again = draft.FixOf(fault), finding.Error, durations.DeniedWait
+		f.Fix, f.Severity, again = draft.FaultFix(fault), finding.Error, durations.DeniedWait
 	case finding.WebACLNotFound:
 		f.Fix, f.Severity, again = "correct the name, or create the web ACL", finding.Error, durations.MissingWait
 	default:
@@ -218,7 +219,7 @@ func (o *AddOns) unanswered(a plan.Address, of finding.Origin, do plan.Action, f
 		f.Message += ", so that what the load balancer has stays"
 	}
 	if fault.Message != "" {
-		o.Found.Add(f)
+		o.Findings.Add(f)
 	}
 	if o.Planned(plan.NewStepID("associate", a)) {
 		return

@@ -1,2 +1,3 @@
-// Package addons ties the load balancer of a stack to other services: web ACLs and protection by Shield.
+// Package addons plans the associations of the load balancer of a stack with other services of AWS: web ACLs of WAFv2 and WAF Classic,
+// and protections of Shield Advanced.
 package addons

@@ -11,15 +11,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// revocation takes what is withdrawn out of what is live.
+// revocation collects the steps that remove what is withdrawn.
 type revocation struct {
 	withdrawn *model.Withdrawn
 	steps     []plan.Step
-	Found     finding.List
+	Findings  finding.List
 }
 
-// Revoke returns what remains of the live stack, and the steps that take the rest away. They come first and depend on
-// nothing.
+// Revoke returns the observed stack without what members have no right to any more, and the steps that remove that
+// from AWS.
 func Revoke(have observed.Stack) (observed.Stack, *revocation) {
 	rv := &revocation{withdrawn: have.Facts.Withdrawn}
 	if rv.withdrawn.Empty() {
@@ -30,7 +30,7 @@ func Revoke(have observed.Stack) (observed.Stack, *revocation) {
 		lb := &have.LoadBalancers[i]
 		var rest []observed.Listener
 		for _, l := range lb.Listeners {
-			if rv.listener(&l, lb.Type == model.Network.String()) {
+			if rv.revokeListener(&l, lb.Type == model.Network.String()) {
 				rest = append(rest, l)
 			}
 		}
@@ -39,20 +39,20 @@ func Revoke(have observed.Stack) (observed.Stack, *revocation) {
 	return have, rv
 }
 
-// First puts the steps before those of a plan that was made from what remains.
-func (rv *revocation) First(p *plan.Plan) {
+// Prepend puts the steps before those of a plan that was made from the remaining stack.
+func (rv *revocation) Prepend(p *plan.Plan) {
 	p.Steps = append(rv.steps, p.Steps...)
 }
 
-// listener takes what is withdrawn out of a listener, and reports whether it stays.
-func (rv *revocation) listener(l *observed.Listener, network bool) bool {
+// revokeListener removes what is withdrawn from a listener, and reports whether the listener stays.
+func (rv *revocation) revokeListener(l *observed.Listener, network bool) bool {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
-	certificates, certificate, lost := rv.certificates(l)
+	certificates, certificate, lost := rv.remainingCertificates(l)
 	if lost != nil && certificate == "" {
 		rv.deleteListener(l, *lost, "the listener is deleted, as it has no other certificate")
 		return false
 	}
-	now, why := rv.actions(l.Default)
+	now, why := rv.remainingActions(l.Default)
 	if w, gone := rv.withdrawn.Rules[l.ARN]; gone {
 		now, why = nil, &w
 	}
@@ -81,7 +81,7 @@ func (rv *revocation) listener(l *observed.Listener, network bool) bool {
 		rv.report(*less, fmt.Sprintf("the port listens on %s alone", protocol))
 	}
 	if len(changes) > 0 {
-		rv.add(plan.Step{
+		rv.addStep(plan.Step{
 			ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Update, Changes: changes,
 			Do: plan.ModifyListener{Listener: a, Settings: plan.ListenerSettings{
 				Port: l.Port, Protocol: protocol, Policy: l.Policy, ALPN: l.ALPN, Certificate: certificate, MutualAuth: l.MutualAuth, Default: now,
@@ -90,7 +90,7 @@ func (rv *revocation) listener(l *observed.Listener, network bool) bool {
 	}
 	for _, arn := range l.Certificates {
 		if w, gone := rv.withdrawn.Certificates[model.ListenerCertificate{Port: l.Port, ARN: arn}]; gone {
-			rv.add(plan.Step{
+			rv.addStep(plan.Step{
 				ID: plan.NewStepID("revoke-certificate", a, arn), Address: a, Verb: plan.Update, Do: plan.RemoveCertificate{Listener: a, ARN: arn},
 				Changes: []plan.Change{{Path: "certificates", From: arn}},
 			}, &w)
@@ -99,7 +99,7 @@ func (rv *revocation) listener(l *observed.Listener, network bool) bool {
 	l.Certificate, l.Certificates, l.Default, l.Protocol = certificate, certificates, now, protocol
 	var rest []observed.Rule
 	for _, r := range l.Rules {
-		if rv.rule(&r) {
+		if rv.revokeRule(&r) {
 			rest = append(rest, r)
 		}
 	}
@@ -107,9 +107,9 @@ func (rv *revocation) listener(l *observed.Listener, network bool) bool {
 	return true
 }
 
-// certificates returns the certificates of a listener that stay, with the default one among them, and why another one
-// does not.
-func (rv *revocation) certificates(l *observed.Listener) (extra []string, main string, lost *model.Withdrawal) {
+// remainingCertificates returns the certificate list and the default certificate of a listener without those that are
+// withdrawn, and why one was withdrawn.
+func (rv *revocation) remainingCertificates(l *observed.Listener) (extra []string, main string, lost *model.Withdrawal) {
 	main = l.Certificate
 	for _, arn := range l.Certificates {
 		if w, gone := rv.withdrawn.Certificates[model.ListenerCertificate{Port: l.Port, ARN: arn}]; gone {
@@ -127,18 +127,18 @@ func (rv *revocation) certificates(l *observed.Listener) (extra []string, main s
 	return extra, main, lost
 }
 
-// rule takes what is withdrawn out of a rule, and reports whether the rule stays.
-func (rv *revocation) rule(r *observed.Rule) bool {
+// revokeRule removes what is withdrawn from a rule, and reports whether the rule stays.
+func (rv *revocation) revokeRule(r *observed.Rule) bool {
 	a := plan.RuleAddress(r.ARN)
 	if w, gone := rv.withdrawn.Rules[r.ARN]; gone {
 		rv.report(w, "the rule is deleted")
-		rv.add(plan.Step{
+		rv.addStep(plan.Step{
 			ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Delete, Do: plan.DeleteRule{ARN: r.ARN}, Impact: plan.DeleteImpact,
 			Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(r.Actions)}},
 		}, &w)
 		return false
 	}
-	now, why := rv.actions(r.Actions)
+	now, why := rv.remainingActions(r.Actions)
 	if why == nil {
 		return true
 	}
@@ -146,7 +146,7 @@ func (rv *revocation) rule(r *observed.Rule) bool {
 		now = []model.Action{plan.RefusedResponse}
 	}
 	rv.report(*why, "requests for it are answered "+plan.ActionsText(now))
-	rv.add(plan.Step{
+	rv.addStep(plan.Step{
 		ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Update,
 		Do:      plan.ModifyRule{Rule: a, Conditions: r.Conditions, Actions: now, Transforms: r.Transforms},
 		Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(r.Actions), To: plan.ActionsText(now)}},
@@ -155,12 +155,12 @@ func (rv *revocation) rule(r *observed.Rule) bool {
 	return true
 }
 
-// actions returns live ones without the target groups that are withdrawn, nil where none is left that gets requests,
-// and why they differ; without a reason they stay as they are.
-func (rv *revocation) actions(actions []model.Action) ([]model.Action, *model.Withdrawal) {
-	f := equal.ForwardOf(actions)
+// remainingActions returns live actions without the target groups that are withdrawn; nil if none is left that gets
+// requests. Without a withdrawal the actions stay as they are and the second result is nil.
+func (rv *revocation) remainingActions(remainingActions []model.Action) ([]model.Action, *model.Withdrawal) {
+	f := equal.ForwardOf(remainingActions)
 	if f == nil {
-		return actions, nil
+		return remainingActions, nil
 	}
 	var why *model.Withdrawal
 	left := *f
@@ -176,24 +176,24 @@ func (rv *revocation) actions(actions []model.Action) ([]model.Action, *model.Wi
 	}
 	switch {
 	case why == nil:
-		return actions, nil
+		return remainingActions, nil
 	case !serving:
 		return nil, why
 	}
-	return append(slices.Clone(actions[:len(actions)-1]), left), why
+	return append(slices.Clone(remainingActions[:len(remainingActions)-1]), left), why
 }
 
 func (rv *revocation) deleteListener(l *observed.Listener, w model.Withdrawal, now string) {
 	rv.report(w, now)
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
-	rv.add(plan.Step{
+	rv.addStep(plan.Step{
 		ID: plan.NewStepID("revoke", a), Address: a, Verb: plan.Delete, Do: plan.DeleteListener{ARN: l.ARN}, Impact: plan.DeleteImpact,
 		Changes: []plan.Change{{Path: "port", From: fmt.Sprint(l.Port)}},
 	}, &w)
 }
 
-// add appends a step for the first reason that there is.
-func (rv *revocation) add(s plan.Step, why ...*model.Withdrawal) {
+// addStep appends a step. Its reason and its object are those of the first withdrawal that is not nil.
+func (rv *revocation) addStep(s plan.Step, why ...*model.Withdrawal) {
 	why = slices.DeleteFunc(why, func(w *model.Withdrawal) bool { return w == nil })
 	s.Why, s.Blames, s.Revokes = why[0].Message, []finding.Ref{why[0].Object}, true
 	if s.Impact == "" {
@@ -203,7 +203,7 @@ func (rv *revocation) add(s plan.Step, why ...*model.Withdrawal) {
 }
 
 func (rv *revocation) report(w model.Withdrawal, now string) {
-	rv.Found.Add(finding.Finding{
+	rv.Findings.Add(finding.Finding{
 		Object: w.Object, Field: w.Field, Reason: w.Reason, Severity: finding.Error, Blocks: finding.BlocksNothing,
 		Message: w.Message + "; " + now, Fix: w.Fix,
 	})

@@ -141,7 +141,7 @@ func (c GroupChange) Empty() bool { return len(c.Authorize)+len(c.Revoke) == 0 }
 // Change compares what all bindings ask of a security group with what it has.
 func (a *Aggregate) Change(g EndpointGroup, o RuleOptions) GroupChange {
 	want := network.AggregateRules(slices.Collect(maps.Keys(a.asked[g.ID])), !o.Unmerged)
-	authorize, revoke := network.EndpointDiff(want, g.Ingress, a.lost == 0 && a.held[g.ID] == 0)
+	authorize, revoke := network.DiffEndpointRules(want, g.Ingress, a.lost == 0 && a.held[g.ID] == 0)
 	revoke = slices.DeleteFunc(revoke, func(r model.IngressRule) bool { return a.keepsRule(g.ID, r) })
 	return GroupChange{g.ID, authorize, revoke, len(g.Ingress) + len(authorize) - len(revoke)}
 }
@@ -149,7 +149,7 @@ func (a *Aggregate) Change(g EndpointGroup, o RuleOptions) GroupChange {
 // keepsRule reports whether a rule admits what a binding keeps.
 func (a *Aggregate) keepsRule(group string, r model.IngressRule) bool {
 	for kept := range a.kept[group] {
-		if network.Covers(r, kept) {
+		if network.RuleCovers(r, kept) {
 			return true
 		}
 	}

@@ -99,7 +99,7 @@ func TestTheAggregateEqualsAFullComputation(t *testing.T) {
 			}
 			for _, g := range live {
 				want, keep, complete := demandOf(g.ID, slices.Collect(maps.Values(asks)), kept, found, o)
-				authorize, revoke := network.EndpointDiff(network.AggregateRules(want, !o.Unmerged), g.Ingress, complete)
+				authorize, revoke := network.DiffEndpointRules(network.AggregateRules(want, !o.Unmerged), g.Ingress, complete)
 				all := len(revoke)
 				revoke = slices.DeleteFunc(revoke, func(r model.IngressRule) bool {
 					return slices.ContainsFunc(keep, func(k model.IngressRule) bool { return r.From <= k.From && r.To >= k.To })

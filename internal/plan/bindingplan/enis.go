@@ -98,7 +98,7 @@ func unique(list []string) []string {
 func (o RuleOptions) securityGroupOf(n targets.Need, found ENIs) (string, []network.ENIGroup, error) {
 	for _, p := range n.Places {
 		if eni, ok := eniAt(p, found); ok {
-			group, err := network.ChooseEndpointGroup(o.ClusterName, eni.ID, eni.Groups, o.GroupTags)
+			group, err := network.ChooseSecurityGroup(o.ClusterName, eni.ID, eni.Groups, o.GroupTags)
 			return group, eni.Groups, err
 		}
 	}

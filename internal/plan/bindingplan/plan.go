@@ -96,7 +96,7 @@ func (p *planner) requeueAfter(after time.Duration, why string) {
 
 // gate returns the type of the readiness gate of the binding.
 func (f *Facts) gate() corev1.PodConditionType {
-	return corev1.PodConditionType(targets.GatePrefix + f.Key.Name)
+	return targets.GateType(f.Key.Name)
 }
 
 // claimed reports whether the binding does not go before its targets.

@@ -1,6 +1,7 @@
 package bindingplan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -219,14 +220,7 @@ func (d Draft) Text() string {
 		out = "no changes\n"
 	}
 	if d.Report.RetryAfter > 0 {
-		out += fmt.Sprintf(". again in %s   # %s\n", d.Report.RetryAfter.Round(time.Second), orElse(d.Report.Why, "unless something changes"))
+		out += fmt.Sprintf(". again in %s   # %s\n", d.Report.RetryAfter.Round(time.Second), cmp.Or(d.Report.Why, "unless something changes"))
 	}
 	return out
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }

@@ -166,7 +166,7 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 			kept = nil
 		}
 		f.Message, f.Port = f.Message+"; "+WithoutCertificate(l, kept, out.Default != ""), l.Port
-		cc.Found.Add(f)
+		cc.Findings.Add(f)
 	}
 	return out
 }
@@ -227,7 +227,7 @@ func (cc *Choice) keptCertificates(l model.Listener, live *observed.Listener, ce
 		known[c.ARN] = c
 	}
 	serves := func(arn, host string) bool {
-		return slices.ContainsFunc(known[arn].Domains, func(d string) bool { return d == host || plan.DomainCovers(d, host) })
+		return slices.ContainsFunc(known[arn].Domains, func(d string) bool { return plan.DomainCovers(d, host) })
 	}
 	hosts = slices.DeleteFunc(hosts, func(h string) bool {
 		// A rule without a host is served with any certificate.
@@ -279,7 +279,7 @@ func (cc *Choice) heldHosts(l model.Listener, live *observed.Listener, blocked [
 	}
 	if live != nil && len(cc.Want.Held.Members) > 0 {
 		for i := range live.Rules {
-			if r := &live.Rules[i]; cc.held.Retains(r) != nil {
+			if r := &live.Rules[i]; cc.held.RetainedBy(r) != nil {
 				add(model.Rule{Conditions: r.Conditions})
 			}
 		}

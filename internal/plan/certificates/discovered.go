@@ -98,14 +98,14 @@ func (cc *Choice) mayServeHost(c observed.Certificate, member finding.Ref, field
 	if owner.Cluster != cc.Opt.Cluster {
 		text = fmt.Sprintf("certificate %q was imported by cluster %q", c.ARN, owner.Cluster)
 	} else if namespace == member.Namespace {
-		cc.Found.Add(finding.Finding{
+		cc.Findings.Add(finding.Finding{
 			Object: member, Field: field, Reason: finding.CertificateNotOwned, Severity: finding.Warning,
 			Message: text + ", and is deleted with that; it serves this object until then",
 			Fix:     "name the Secret here as well, or " + CertificateSourceText(cc.Want.ID, nil),
 		})
 		return mayServe, nil
 	}
-	cc.Found.Add(finding.Finding{
+	cc.Findings.Add(finding.Finding{
 		Object: member, Field: field, Reason: finding.CertificateNotOwned, Severity: finding.Error,
 		Message: text + "; it does not serve this object any more",
 		Fix:     "request a certificate for the host in ACM, or " + CertificateSourceText(cc.Want.ID, nil),

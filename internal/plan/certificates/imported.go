@@ -61,7 +61,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		return
 	case now.Before(begins):
 		m.reportImport(w, finding.CertificateInvalid, "the certificate is not valid before "+at(begins), "wait until then, or correct the clock of who issues it")
-		m.PlanAgain(min(begins.Sub(now), time.Hour))
+		m.RetryWithin(min(begins.Sub(now), time.Hour))
 		return
 	}
 	pause := m.Memory.ImportsPaused[w.ID]
@@ -99,7 +99,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 	m.addOrder(plan.Step{
 		ID: plan.NewStepID("import", a), Address: a, Verb: verb, Do: do, Changes: []plan.Change{change},
-		Why: why, After: m.ClaimsOf(w.Import.Members()...), Blames: w.Import.Members(),
+		Why: why, After: m.ClaimStepsOf(w.Import.Members()...), Blames: w.Import.Members(),
 	})
 	if do.ARN == "" {
 		m.awaitImport(w, a, plan.Wait{For: "its ARN", RetryAfter: durations.Soon}, plan.NewStepID("import", a))
@@ -246,7 +246,7 @@ func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCe
 func (m *Managed) reportImport(w model.ManagedCertificate, reason finding.Reason, what, fix string) {
 	now := interimText(m.imported(w))
 	for _, use := range w.Import.Uses {
-		m.Found.Add(finding.Finding{
+		m.Findings.Add(finding.Finding{
 			Object: use.Object, Field: use.Field, Reason: reason, Severity: finding.Error,
 			Message: fmt.Sprintf("Secret %q: %s; %s", w.Import.Secret, what, now), Fix: fix,
 		})
@@ -255,7 +255,7 @@ func (m *Managed) reportImport(w model.ManagedCertificate, reason finding.Reason
 
 // awaitImport makes the plan wait for a certificate, after steps if it comes from one.
 func (m *Managed) awaitImport(w model.ManagedCertificate, a plan.Address, wait plan.Wait, after ...plan.StepID) {
-	m.Later = append(m.Later, plan.Step{
+	m.TrailingSteps = append(m.TrailingSteps, plan.Step{
 		ID: plan.NewStepID("await", a), Address: a, Verb: plan.Update, Wait: wait, After: after,
 		Do: plan.ImportCertificate{}, Why: "from " + w.Of.String(), Blames: w.Import.Members(),
 	})

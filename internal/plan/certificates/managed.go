@@ -109,7 +109,7 @@ func (m *Managed) resolveOne(w model.ManagedCertificate) {
 			ID: plan.NewStepID("request", a), Address: a, Verb: plan.Create,
 			Do:      plan.RequestCertificate{Domain: w.Domain, Hosts: w.Hosts, CA: w.CA, Tags: tags, Token: m.Want.ID.String() + " " + w.ID + " " + strings.Join(w.Hosts, ",")},
 			Changes: []plan.Change{{Path: "hosts", To: strings.Join(w.Hosts, ", ")}},
-			Why:     "from " + w.Of.String(), After: m.ClaimsOf(w.Member), Blames: []finding.Ref{w.Member},
+			Why:     "from " + w.Of.String(), After: m.ClaimStepsOf(w.Member), Blames: []finding.Ref{w.Member},
 		})
 	case fit.Status == observed.PendingValidation:
 		m.kept[fit.ARN] = true
@@ -117,7 +117,7 @@ func (m *Managed) resolveOne(w model.ManagedCertificate) {
 	default:
 		m.kept[fit.ARN] = true
 		again = durations.MissingWait
-		m.Found.Add(finding.Finding{
+		m.Findings.Add(finding.Finding{
 			Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,
 			Message: fmt.Sprintf("ACM did not issue the certificate for %s (%s %s); it is requested again later", w.Domain, fit.Status, fit.Failure),
 			Fix:     "correct the hosts or the authority",
@@ -128,7 +128,7 @@ func (m *Managed) resolveOne(w model.ManagedCertificate) {
 
 // pollCertificate plans to look again at a certificate that is not issued yet.
 func (m *Managed) pollCertificate(w model.ManagedCertificate, a plan.Address, what string, again time.Duration) {
-	m.Later = append(m.Later, plan.Step{
+	m.TrailingSteps = append(m.TrailingSteps, plan.Step{
 		ID: plan.NewStepID("issue", a), Address: a, Verb: plan.Update, Wait: plan.Wait{For: what, RetryAfter: again},
 		Do: plan.RequestCertificate{}, Why: "from " + w.Of.String(), Blames: []finding.Ref{w.Member},
 	})

@@ -42,7 +42,7 @@ func (t *certificateTurn) takesPlace(member finding.Ref, arn string, hosts []str
 	switch {
 	case t.live != nil && (t.live.Certificate == arn || slices.Contains(t.live.Certificates, arn)):
 		of := t.shares[member.Namespace]
-		of.Stays++
+		of.Staying++
 		t.shares[member.Namespace] = of
 	case slices.Contains(t.l.TLS.Refused, arn):
 		return false
@@ -90,7 +90,7 @@ func (cc *Choice) assignPlaces(t *certificateTurn, out *resolved.Certificates, a
 		if n := cc.previousNamespace(t, arn); n != "" {
 			owners[arn] = n
 			of := t.shares[n]
-			of.Goes++
+			of.Leaving++
 			t.shares[n] = of
 		}
 	}
@@ -109,7 +109,7 @@ func (cc *Choice) assignPlaces(t *certificateTurn, out *resolved.Certificates, a
 		related,
 		func(*certificateClaim, string) bool { return true },
 	} {
-		for _, n := range draft.OrderByShare(t.shares, claimants) {
+		for _, n := range draft.OrderClaims(t.shares, claimants) {
 			c := &t.claims[n]
 			at := slices.IndexFunc(free, func(arn string) bool {
 				return fits(c, arn) && !reserved(c, arn) && cc.isReplaceable(t, *out, arn, append(slices.Clone(has), c.arn))
@@ -124,7 +124,7 @@ func (cc *Choice) assignPlaces(t *certificateTurn, out *resolved.Certificates, a
 				out.ReplacedBy = map[string]string{}
 			}
 			out.ReplacedBy[c.place] = c.arn
-			cc.Found.Add(finding.Finding{
+			cc.Findings.Add(finding.Finding{
 				Object: c.member, Reason: finding.QuotaReached, Severity: finding.Warning, Port: t.l.Port, Blocks: finding.BlocksNothing,
 				Message: fmt.Sprintf("port %d: AWS has no room for certificate %q besides %q, which it replaces; that is removed just before, and clients in between get the default certificate", t.l.Port, c.arn, c.place),
 				Fix:     "ask AWS for a higher quota of certificates for each load balancer; no object has to be changed",
@@ -199,7 +199,7 @@ func (cc *Choice) isReplaceable(t *certificateTurn, out resolved.Certificates, a
 func (cc *Choice) coversAny(arn string, hosts []string) bool {
 	i := slices.IndexFunc(cc.Have.Facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn })
 	return i >= 0 && slices.ContainsFunc(hosts, func(h string) bool {
-		return slices.ContainsFunc(cc.Have.Facts.Certificates[i].Domains, func(d string) bool { return d == h || plan.DomainCovers(d, h) })
+		return slices.ContainsFunc(cc.Have.Facts.Certificates[i].Domains, func(d string) bool { return plan.DomainCovers(d, h) })
 	})
 }
 

@@ -15,9 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-const (
-	recordTTL = 60
-)
+// recordTTL is the TTL of validation records, in seconds.
+const recordTTL = 60
 
 // mayRequest reports whether a certificate can be validated once it is requested: a private one
 // without more, a public one if each host has a hosted zone. Where Route 53 says nothing to this
@@ -36,7 +35,7 @@ func (m *Managed) mayRequest(w model.ManagedCertificate, a plan.Address, serves 
 			return true
 		}
 		if f.Message != "" {
-			m.Found.Add(finding.Finding{
+			m.Findings.Add(finding.Finding{
 				Object: w.Member, Field: w.Of.Field, Reason: finding.ServiceUnavailable,
 				Message: fmt.Sprintf("the certificate for %s is not requested yet: %s", w.Domain, f.Message), Fix: "check the way to Route 53",
 			})
@@ -61,7 +60,7 @@ func (m *Managed) mayRequest(w model.ManagedCertificate, a plan.Address, serves 
 			f.Message += "; the certificate for the former hosts serves on"
 			f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
 		}
-		m.Found.Add(f)
+		m.Findings.Add(f)
 	}
 	if len(missing) > 0 {
 		m.pollCertificate(w, a, "a hosted zone", durations.MissingWait)
@@ -156,7 +155,7 @@ func (m *Managed) pending(w model.ManagedCertificate, why string, records []obse
 	if len(lines) > 0 {
 		f.Message += ": " + strings.Join(equal.SortedUnique(lines), "; ")
 	}
-	m.Found.Add(f)
+	m.Findings.Add(f)
 }
 
 // makeRecord makes a record once, however many certificates need it.
@@ -170,7 +169,7 @@ func (m *Managed) makeRecord(w model.ManagedCertificate, zone observed.HostedZon
 		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 		Do:      plan.CreateRecord{Zone: zone.ID, Name: r.Name, Value: r.Value, TTL: recordTTL},
 		Changes: []plan.Change{{Path: "zone", To: zone.Name}, {Path: "CNAME", To: r.Value}},
-		Why:     "ACM validates " + r.Domain + " by it", After: m.ClaimsOf(w.Member), Blames: []finding.Ref{w.Member},
+		Why:     "ACM validates " + r.Domain + " by it", After: m.ClaimStepsOf(w.Member), Blames: []finding.Ref{w.Member},
 	})
 }
 

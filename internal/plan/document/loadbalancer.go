@@ -129,9 +129,9 @@ func (d *Describer) SecurityGroup() {
 		return
 	}
 	want := choice.Group
-	rules, _ := network.RuleDiff(want.Ingress, nil) // without repeats
+	rules, _ := network.DiffRules(want.Ingress, nil) // without repeats
 	if live := securitygroups.ManagedGroup(d.Have.SecurityGroups, d.LB.Live); live != nil {
-		_, others := network.RuleDiff(want.Ingress, live.Ingress)
+		_, others := network.DiffRules(want.Ingress, live.Ingress)
 		for _, r := range others {
 			if d.Rules.KeepsOpen(r) {
 				rules = append(rules, r)

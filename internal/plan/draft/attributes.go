@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// attributeDrift returns the wanted attributes that differ from the live ones.
-func attributeDrift(want, have map[string]string) map[string]string {
+// attributeChanges returns the desired attributes that differ from the live ones.
+func attributeChanges(want, have map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range want {
 		if h, ok := have[k]; !ok || !equal.SameAttribute(v, h) {
@@ -20,8 +20,8 @@ func attributeDrift(want, have map[string]string) map[string]string {
 	return out
 }
 
-// PlanAttributes changes the attributes that differ; those of a live resource have to be read
-// first. Attributes that no member sets are left alone. Who asks for the others is in of.
+// PlanAttributes plans to set the attributes that differ. It asks for the attributes of a live resource that were not
+// read yet. Attributes that no member sets are left alone. of are the origins of the desired ones, for findings.
 func (d *Draft) PlanAttributes(a plan.Address, arn string, want, have map[string]string, live bool, after []plan.StepID, blames []finding.Ref, of ...finding.Origin) {
 	if len(want) == 0 {
 		return
@@ -35,12 +35,12 @@ func (d *Draft) PlanAttributes(a plan.Address, arn string, want, have map[string
 		d.Ask(q)
 		return
 	}
-	drift := attributeDrift(want, have)
+	drift := attributeChanges(want, have)
 	if len(drift) == 0 {
 		return
 	}
 	d.Add(plan.Step{
 		ID: plan.NewStepID("attributes", a), Address: a, Verb: plan.Update, Do: plan.SetAttributes{Of: a, Values: drift},
-		Changes: ChangesOf("attributes.", drift, have), Why: "attributes differ", After: after, Blames: blames,
+		Changes: MapChanges("attributes.", drift, have), Why: "attributes differ", After: after, Blames: blames,
 	})
 }

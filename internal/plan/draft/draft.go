@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Draft is a plan in the making: what all parts of it read, and the steps to which they add. Of the
-// desired state only want.Held changes, when a choice cannot be made.
+// Draft is a plan in progress: the input that all parts of the plan read, and the steps that they add. Of the desired
+// state only Want.Held changes, when a choice cannot be made.
 type Draft struct {
 	*Steps
 	Want     model.Stack
@@ -21,8 +21,8 @@ type Draft struct {
 	KnownIDs plan.KnownIDs
 }
 
-// Members returns the members that are responsible for what concerns the whole stack: its objects, or, once it has none,
-// those that are leaving it.
+// Members returns the members on which changes of the whole stack are reported: those that stay or, if there is none,
+// those that are leaving.
 func (d *Draft) Members() []finding.Ref {
 	all := d.Want.Members
 	if len(all) == 0 {
@@ -35,9 +35,9 @@ func (d *Draft) Members() []finding.Ref {
 	return out
 }
 
-// Blameable returns the object if it is a member, and otherwise the first member, since class
-// parameters and defaults get no events.
-func (d *Draft) Blameable(r finding.Ref) finding.Ref {
+// EventObject returns the object on which a finding is reported: r if it is a member, and otherwise the first member,
+// because class parameters and defaults of the controller get no events.
+func (d *Draft) EventObject(r finding.Ref) finding.Ref {
 	for _, m := range d.Want.Members {
 		if m.Ref == r {
 			return r
@@ -49,12 +49,12 @@ func (d *Draft) Blameable(r finding.Ref) finding.Ref {
 	return r
 }
 
-// Tags returns the complete tags of a resource of the stack.
+// Tags returns all tags of a resource of the stack: those of users and the tracking tags.
 func (d *Draft) Tags(resourceID string, user map[string]string) plan.Tags {
 	return naming.ResourceTags(d.Opt.Cluster, d.Want.ID, resourceID, user)
 }
 
-// RuleTags returns the tags of a listener or rule, none where these are switched off.
+// RuleTags returns the tags of a listener or rule; nil if the controller does not tag these.
 func (d *Draft) RuleTags(t plan.Tags) plan.Tags {
 	if !d.Opt.RuleTags {
 		return nil
@@ -62,8 +62,8 @@ func (d *Draft) RuleTags(t plan.Tags) plan.Tags {
 	return t
 }
 
-// WaitForTargets reports that a change waits for targets to be healthy. checked is false for those that AWS does not check
-// yet, because nothing forwards to them, so that nothing is known of the pods.
+// WaitForTargets reports that a change waits for healthy targets. checked is false if AWS does not check the targets
+// yet, because no listener or rule forwards to them, so that nothing is known about the pods.
 func (d *Draft) WaitForTargets(of finding.Origin, members []finding.Ref, what string, wait plan.Wait, checked bool) {
 	object := of.Object
 	if object.IsZero() && len(members) > 0 {
@@ -73,10 +73,10 @@ func (d *Draft) WaitForTargets(of finding.Origin, members []finding.Ref, what st
 	if !checked {
 		message, fix = message+"; AWS checks the targets once a rule forwards to them", "check the pods and the health check if they are not healthy then"
 	}
-	d.Found.Add(finding.Finding{Object: object, Field: of.Field, Reason: finding.WaitingForTargets, Message: message, Fix: fix})
+	d.Findings.Add(finding.Finding{Object: object, Field: of.Field, Reason: finding.WaitingForTargets, Message: message, Fix: fix})
 }
 
-// FrontendStays reports whether nothing about the frontend NLB may change.
+// FrontendStays reports whether the whole frontend NLB is held.
 func (d *Draft) FrontendStays() bool {
 	return d.Want.FrontendNLB != nil && d.Want.Held.Frontend
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// IdsOf returns the ids of groups as far as they exist.
-func (d *Draft) IdsOf(groups []plan.GroupID) (ids []string, complete bool) {
+// SecurityGroupIDs returns the ids of the security groups that exist already, and whether these are all.
+func (d *Draft) SecurityGroupIDs(groups []plan.GroupID) (ids []string, complete bool) {
 	complete = true
 	for _, g := range groups {
 		id := g.ID
@@ -25,9 +25,9 @@ func (d *Draft) IdsOf(groups []plan.GroupID) (ids []string, complete bool) {
 	return ids, complete
 }
 
-// SubnetFacts returns subnets as AWS describes them, in order; false while that is not known. They may be among the
-// answers to a question that was asked for them. Live ones that are kept without being asked for are asked for here,
-// and fault is why there is no answer.
+// SubnetFacts returns subnets as AWS describes them, in the order of ids. known is false if a description is missing.
+// It first looks among the answers to the question asked, which the stack has asked for its subnets. For others, such
+// as live subnets that are kept, it asks a question of its own. fault is why that has no answer.
 func (d *Draft) SubnetFacts(ids []string, asked model.AskSubnets) (out []observed.Subnet, known bool, fault *observed.Fault) {
 	q := subnetsByID(ids)
 	for _, id := range ids {
@@ -51,7 +51,7 @@ func (d *Draft) SubnetFacts(ids []string, asked model.AskSubnets) (out []observe
 	return nil, false, nil
 }
 
-// subnetsByID returns the question for subnets that are known by their ids.
+// subnetsByID returns the question for the descriptions of subnets.
 func subnetsByID(ids []string) model.AskSubnets {
 	return model.SubnetQuestion(model.SubnetsNamed{Refs: slices.Sorted(slices.Values(ids))}, "", true)
 }

@@ -6,75 +6,80 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Finalizers are the finalizers of the members that stay: those they carry, and the steps that add the others.
+// Finalizers plans the finalizers of the members that stay. Resources of a member are only created once it, or
+// another member that they are for, has the finalizer.
 type Finalizers struct {
-	stay    []model.Member
-	claimOf map[finding.Ref]plan.StepID
+	members    []model.Member
+	claimSteps map[finding.Ref]plan.StepID
 }
 
-// NewFinalizers returns the finalizers of members that stay.
+// NewFinalizers returns the Finalizers of the members that stay.
 func NewFinalizers(stay []model.Member) *Finalizers {
-	f := &Finalizers{stay: stay, claimOf: map[finding.Ref]plan.StepID{}}
+	f := &Finalizers{members: stay, claimSteps: map[finding.Ref]plan.StepID{}}
 	for _, m := range stay {
 		if !m.Claimed && !m.Deleting {
-			f.claimOf[m.Ref] = plan.NewStepID("claim", finalizerOf(m))
+			f.claimSteps[m.Ref] = plan.NewStepID("claim", finalizerAddress(m))
 		}
 	}
 	return f
 }
 
-func finalizerOf(m model.Member) plan.Address {
+// finalizerAddress returns the address of the finalizer of a member.
+func finalizerAddress(m model.Member) plan.Address {
 	return plan.Address{Kind: plan.Finalizer, ID: m.Ref.String()}
 }
 
-// Claim makes the members carry the finalizer before anything is made for them.
+// Claim adds the steps that add the missing finalizers.
 func (f *Finalizers) Claim(to *Steps) {
-	for _, m := range f.stay {
+	for _, m := range f.members {
 		if m.Claimed || m.Deleting {
 			continue
 		}
 		to.Add(plan.Step{
-			ID: f.claimOf[m.Ref], Address: finalizerOf(m), Verb: plan.Create,
+			ID: f.claimSteps[m.Ref], Address: finalizerAddress(m), Verb: plan.Create,
 			Do:  plan.ClaimFinalizer{Ref: m.Ref, Finalizer: m.Finalizer},
 			Why: "so that what is made for it is removed with it", Blames: []finding.Ref{m.Ref},
 		})
 	}
 }
 
-func (f *Finalizers) claims() []plan.StepID {
+// allClaims returns the steps that add finalizers.
+func (f *Finalizers) allClaims() []plan.StepID {
 	var out []plan.StepID
-	for _, m := range f.stay {
-		if id, ok := f.claimOf[m.Ref]; ok {
+	for _, m := range f.members {
+		if id, ok := f.claimSteps[m.Ref]; ok {
 			out = append(out, id)
 		}
 	}
 	return out
 }
 
-// ClaimsOf returns the steps after which something may be made for members.
-func (f *Finalizers) ClaimsOf(members ...finding.Ref) []plan.StepID {
+// ClaimStepsOf returns the steps that add the finalizers of members, after which resources may be created for them.
+func (f *Finalizers) ClaimStepsOf(members ...finding.Ref) []plan.StepID {
 	var out []plan.StepID
 	for _, m := range members {
-		if id, ok := f.claimOf[m]; ok {
+		if id, ok := f.claimSteps[m]; ok {
 			out = append(out, id)
 		}
 	}
 	return out
 }
 
-// Holders returns the steps after which a member that stays carries the finalizer: none if one does so.
-func (f *Finalizers) Holders() []plan.StepID {
-	for _, m := range f.stay {
+// HolderSteps returns the steps after which at least one member that stays has the finalizer: none if one has it
+// already.
+func (f *Finalizers) HolderSteps() []plan.StepID {
+	for _, m := range f.members {
 		if m.Claimed && !m.Deleting {
 			return nil
 		}
 	}
-	return f.claims()
+	return f.allClaims()
 }
 
-// HoldersOf returns the steps after which one of several members carries the finalizer: none if one does.
-func (f *Finalizers) HoldersOf(members []finding.Ref) []plan.StepID {
-	claims := f.ClaimsOf(members...)
+// HolderStepsOf returns the steps after which at least one of these members has the finalizer: none if one has it
+// already.
+func (f *Finalizers) HolderStepsOf(members []finding.Ref) []plan.StepID {
+	claims := f.ClaimStepsOf(members...)
 	if len(claims) < len(members) {
 		return nil
 	}

@@ -11,16 +11,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Where a load balancer is handed over, it carries the tags of both stacks while anything of it still carries the former tags
-// alone. So the tags show whose it is, wherever a process ends.
+// During a handover, a load balancer carries the tags of both stacks as long as one of its other resources carries only the
+// tags of the previous stack. So the tags show who owns what, at whatever point a process ends.
 
-// IsHandingOver reports whether a load balancer is being handed over: what is live was made for other objects than
-// those that the rules are for now, so that no rule belongs to one of them.
+// IsHandingOver reports whether the load balancer is being handed over: it still carries the tags of the stack that
+// it is taken over from. Then the live rules belong to other objects than the desired ones, so that no live rule
+// belongs to a member.
 func (d *Draft) IsHandingOver() bool {
 	return d.Have.Adopted != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.IsOf(d.Have.Adopted, lb.Tags) })
 }
 
-// AdoptedTags returns the tags by which a load balancer can be given back, none if it is not to be.
+// AdoptedTags returns the tags that permit to give a load balancer back to the stack that it is taken over from; none
+// if it is not taken over.
 func (d *Draft) AdoptedTags() map[string]string {
 	if d.Want.Adopts == nil {
 		return nil
@@ -28,8 +30,8 @@ func (d *Draft) AdoptedTags() map[string]string {
 	return naming.AdoptedTags(d.Want.Adopts.From, d.Want.Adopts.Namespaces)
 }
 
-// HandoverReason returns the reason of a step that removes tags or labels of the other stack from a resource, and
-// otherwise another one.
+// HandoverReason returns the reason of a step: the handover if the step removes tags or labels of the previous stack
+// (carries), and otherwise the given one.
 func (d *Draft) HandoverReason(carries bool, otherwise string) string {
 	if carries {
 		return "it is taken over from " + d.Have.Adopted.Title()
@@ -37,26 +39,27 @@ func (d *Draft) HandoverReason(carries bool, otherwise string) string {
 	return otherwise
 }
 
-// TakeOver plans that a load balancer of the other stack is this one's, before anything of it is changed.
+// TakeOver plans to put the tags of this stack on a load balancer that is taken over, before anything else of it is
+// changed.
 func (d *Draft) TakeOver(a plan.Address, resourceID string, live map[string]string, after []plan.StepID) []plan.StepID {
 	if d.Have.Adopted == (model.StackID{}) {
 		return nil
 	}
 	want := d.Tags(resourceID, nil)
 	maps.Copy(want, d.AdoptedTags())
-	put, _ := d.TagDrift(want, live, true)
+	put, _ := d.TagChanges(want, live, true)
 	if len(put) == 0 {
 		return nil
 	}
 	return []plan.StepID{d.Add(plan.Step{
-		ID: plan.NewStepID("adopt", a), Address: a, Verb: plan.Update, Do: plan.SetTags{Of: a, Put: put}, Changes: ChangesOf("tags.", put, live),
+		ID: plan.NewStepID("adopt", a), Address: a, Verb: plan.Update, Do: plan.SetTags{Of: a, Put: put}, Changes: MapChanges("tags.", put, live),
 		Why: d.HandoverReason(true, ""), After: after, Blames: d.Members(),
 	})}
 }
 
-// AfterTakeOver lets the steps from a number on wait for all that come first: as long as the load balancer is not this stack's, the
-// other one does not know that it may not undo them.
-func AfterTakeOver(d *Draft, first []plan.StepID, from int) {
+// OrderAfterTakeOver makes the steps from an index on depend on the steps in first. The previous stack reverts
+// changes of a load balancer until the tags of this stack are on it.
+func OrderAfterTakeOver(d *Draft, first []plan.StepID, from int) {
 	if d.Have.Adopted == (model.StackID{}) {
 		return
 	}
@@ -70,9 +73,9 @@ func AfterTakeOver(d *Draft, first []plan.StepID, from int) {
 	}
 }
 
-// Release plans that a load balancer is not the other stack's any more, after all other steps: by its tags the other one knows that
-// it may not undo them.
-func (d *Draft) Release(a plan.Address, live map[string]string, members []finding.Ref) {
+// EndTakeOver plans to remove the tags of the previous stack from a load balancer, after all other steps. The
+// previous stack does not revert those steps as long as it sees the tags of both.
+func (d *Draft) EndTakeOver(a plan.Address, live map[string]string, members []finding.Ref) {
 	if d.Have.Adopted == (model.StackID{}) {
 		return
 	}
@@ -80,7 +83,7 @@ func (d *Draft) Release(a plan.Address, live map[string]string, members []findin
 	var changes []plan.Change
 	adopted := d.AdoptedTags()
 	for _, k := range slices.Sorted(maps.Keys(live)) {
-		if d.isTagOfOther(k, live) || naming.IsAdoptedTag(k) && adopted[k] == "" {
+		if d.isTagOfPreviousStack(k, live) || naming.IsAdoptedTag(k) && adopted[k] == "" {
 			remove = append(remove, k)
 			changes = append(changes, plan.Change{Path: "tags." + k, From: live[k]})
 		}
@@ -94,8 +97,8 @@ func (d *Draft) Release(a plan.Address, live map[string]string, members []findin
 	})
 }
 
-// HandedOver returns the tags of a load balancer after TakeOver and Release.
-func (d *Draft) HandedOver(live map[string]string) map[string]string {
+// TagsAfterHandover returns the tags that a load balancer has after TakeOver and EndTakeOver.
+func (d *Draft) TagsAfterHandover(live map[string]string) map[string]string {
 	if d.Have.Adopted == (model.StackID{}) {
 		return live
 	}
@@ -103,7 +106,7 @@ func (d *Draft) HandedOver(live map[string]string) map[string]string {
 	maps.Copy(out, naming.StackTags(d.Opt.Cluster, d.Want.ID))
 	out[naming.ResourceTag(d.Want.ID.Kind)] = model.LoadBalancerID
 	for _, k := range []string{naming.ResourceTag(d.Have.Adopted.Kind), naming.StackTag(d.Have.Adopted.Kind)} {
-		if d.isTagOfOther(k, live) {
+		if d.isTagOfPreviousStack(k, live) {
 			delete(out, k)
 		}
 	}

@@ -8,39 +8,40 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// How places of a quota are shared
+// How a quota is shared between namespaces
 //
-// AWS takes so many rules, listeners and certificates on a load balancer, whoever asks for them, and does not say how many
-// before it refuses one. The places are shared between namespaces by two rules that need no number:
+// AWS limits the rules, listeners and certificates of a load balancer, and shows the limit only by refusing one. The places
+// within the limit are shared between namespaces by two rules that do not need to know the limit:
 //
-//   - What is live is never taken away for another namespace. A place that a namespace gives up is its own
-//     to fill first.
-//   - Otherwise places that are free go to the namespace that has the fewest.
+//   - No live rule, listener or certificate is deleted for another namespace. A place that a namespace gives up is offered to
+//     that namespace first.
+//   - Free places go to the namespace that has the fewest.
 //
-// So no namespace below an equal share loses a place to one above it, however many AWS takes, in
-// whatever order the objects come, and whatever was refused before.
+// So no namespace below an equal share loses a place to a namespace above it, whatever the limit is, in whatever order the
+// objects are created, and whatever was refused before.
 
-// Share is what a namespace has of something that AWS counts: live ones that stay, and live ones that go.
-type Share struct{ Stays, Goes int }
+// Share is how many live resources of a kind with a quota a namespace has: those that stay and those that are to be
+// deleted.
+type Share struct{ Staying, Leaving int }
 
-// OrderByShare returns the numbers of claims in the order in which they are to be made: each is by the namespace that
-// makes it. Those of one namespace keep their order.
-func OrderByShare(shares map[string]Share, claims []string) []int {
+// OrderClaims returns the indexes of claims in the order in which they are to be carried out. A claim is the name of
+// the namespace that makes it. The claims of one namespace keep their order.
+func OrderClaims(shares map[string]Share, claims []string) []int {
 	level, made := make([]int, len(claims)), map[string]int{}
 	order := make([]int, len(claims))
 	for i, namespace := range claims {
 		of, n := shares[namespace], made[namespace]
 		made[namespace]++
 		order[i] = i
-		if n >= of.Goes {
-			level[i] = 1 + of.Stays + n
+		if n >= of.Leaving {
+			level[i] = 1 + of.Staying + n
 		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return level[i] - level[j] })
 	return order
 }
 
-// Namespaces returns the namespaces that objects are in, sorted.
+// Namespaces returns the distinct namespaces of objects, sorted.
 func Namespaces(refs []finding.Ref) []string {
 	in := map[string]bool{}
 	for _, r := range refs {
@@ -49,22 +50,24 @@ func Namespaces(refs []finding.Ref) []string {
 	return slices.Sorted(maps.Keys(in))
 }
 
-// claimants returns for each claim the namespace that makes it: of those that ask for the same the one that has the fewest,
-// so that no namespace waits longer because others ask for it as well.
-func claimants(shares map[string]Share, claims [][]string) []string {
+// namespacesOfClaims returns for each claim the namespace that it counts for. If several namespaces claim the same
+// resource, it is the one with the fewest, so that no namespace waits longer because another one claims the resource
+// as well.
+func namespacesOfClaims(shares map[string]Share, claims [][]string) []string {
 	out, made := make([]string, len(claims)), map[string]int{}
 	for i, by := range claims {
 		out[i] = slices.MinFunc(by, func(x, y string) int {
-			return shares[x].Stays - shares[x].Goes + made[x] - (shares[y].Stays - shares[y].Goes + made[y])
+			return shares[x].Staying - shares[x].Leaving + made[x] - (shares[y].Staying - shares[y].Leaving + made[y])
 		})
 		made[out[i]]++
 	}
 	return out
 }
 
-// TakeTurns puts those of the steps from a number on that make something into the order in which the namespaces come to
-// their share. claim returns the namespaces that ask for what a step makes, nil if it does not count.
-func (st *Steps) TakeTurns(shares map[string]Share, from int, claim func(plan.Step) []string) {
+// OrderStepsByShare sorts those of the steps from an index on that create a resource with a quota by the shares of
+// namespaces. Dependencies stay before the steps that need them. claim returns the namespaces that claim the resource
+// which a step creates, nil if the step creates none.
+func (st *Steps) OrderStepsByShare(shares map[string]Share, from int, claim func(plan.Step) []string) {
 	steps := st.Plan.Steps[from:]
 	var creates []int
 	var by [][]string
@@ -73,7 +76,7 @@ func (st *Steps) TakeTurns(shares map[string]Share, from int, claim func(plan.St
 			creates, by = append(creates, i), append(by, namespaces)
 		}
 	}
-	claims := claimants(shares, by)
+	claims := namespacesOfClaims(shares, by)
 	if len(slices.Compact(slices.Sorted(slices.Values(claims)))) < 2 {
 		return
 	}
@@ -84,7 +87,7 @@ func (st *Steps) TakeTurns(shares map[string]Share, from int, claim func(plan.St
 	out := make([]plan.Step, 0, len(steps))
 	placed, seen := make([]bool, len(steps)), map[plan.StepID]bool{}
 	var place func(i int)
-	var first func(ids []plan.StepID) // what has to be done before
+	var first func(ids []plan.StepID) // places the steps that have to come before another
 	first = func(ids []plan.StepID) {
 		for _, id := range ids {
 			if i, here := at[id]; here {
@@ -106,7 +109,7 @@ func (st *Steps) TakeTurns(shares map[string]Share, from int, claim func(plan.St
 	for i := range creates[0] {
 		place(i)
 	}
-	for _, n := range OrderByShare(shares, claims) {
+	for _, n := range OrderClaims(shares, claims) {
 		place(creates[n])
 	}
 	for i := range steps {

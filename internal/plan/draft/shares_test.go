@@ -19,17 +19,17 @@ func TestWhoHasTheFewestComesFirst(t *testing.T) {
 		want   string
 	}{
 		"nobody has any, and they take turns":          {nil, "aaabbb", "ababab"},
-		"one has three and waits for the other":        {map[string]Share{"a": {Stays: 3}}, "aaabbbbb", "bbbabab" + "a"},
-		"what one gives up is its own to fill":         {map[string]Share{"a": {Stays: 9, Goes: 2}}, "bbaaa", "aabba"},
-		"both give up some":                            {map[string]Share{"a": {Goes: 1}, "b": {Stays: 5, Goes: 2}}, "aabbb", "abb" + "ab"},
-		"one asks for less than it gives up":           {map[string]Share{"a": {Stays: 1, Goes: 5}}, "bba", "abb"},
-		"those of one namespace keep their order":      {map[string]Share{"a": {Stays: 7}}, "aaaa", "aaaa"},
-		"a late comer with one comes before a backlog": {map[string]Share{"a": {Stays: 97}}, "aaaaaaab", "baaaaaaa"},
+		"one has three and waits for the other":        {map[string]Share{"a": {Staying: 3}}, "aaabbbbb", "bbbabab" + "a"},
+		"what one gives up is its own to fill":         {map[string]Share{"a": {Staying: 9, Leaving: 2}}, "bbaaa", "aabba"},
+		"both give up some":                            {map[string]Share{"a": {Leaving: 1}, "b": {Staying: 5, Leaving: 2}}, "aabbb", "abb" + "ab"},
+		"one asks for less than it gives up":           {map[string]Share{"a": {Staying: 1, Leaving: 5}}, "bba", "abb"},
+		"those of one namespace keep their order":      {map[string]Share{"a": {Staying: 7}}, "aaaa", "aaaa"},
+		"a late comer with one comes before a backlog": {map[string]Share{"a": {Staying: 97}}, "aaaaaaab", "baaaaaaa"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claims := strings.Split(c.claims, "")
 			got := ""
-			for _, i := range OrderByShare(c.shares, claims) {
+			for _, i := range OrderClaims(c.shares, claims) {
 				got += claims[i]
 			}
 			if d := cmp.Diff(c.want, got); d != "" {
@@ -41,8 +41,8 @@ func TestWhoHasTheFewestComesFirst(t *testing.T) {
 
 func TestWhatSeveralAskForCountsForWhoHasTheFewest(t *testing.T) {
 	t.Parallel()
-	shares := map[string]Share{"a": {Stays: 2}, "b": {Stays: 4, Goes: 1}}
-	got := claimants(shares, [][]string{{"b"}, {"a", "b"}, {"a", "b"}, {"a", "b"}, {"a"}})
+	shares := map[string]Share{"a": {Staying: 2}, "b": {Staying: 4, Leaving: 1}}
+	got := namespacesOfClaims(shares, [][]string{{"b"}, {"a", "b"}, {"a", "b"}, {"a", "b"}, {"a"}})
 	if d := cmp.Diff([]string{"b", "a", "a", "a", "a"}, got); d != "" {
 		t.Errorf("claims (-want +got):\n%s", d)
 	}
@@ -58,12 +58,12 @@ func TestSharesAreFairAtEveryCapacity(t *testing.T) {
 		shares, wants := map[string]Share{}, map[string]int{}
 		var claims []string
 		for _, n := range names {
-			shares[n] = Share{Stays: r.IntN(8), Goes: r.IntN(4)}
+			shares[n] = Share{Staying: r.IntN(8), Leaving: r.IntN(4)}
 			wants[n] = r.IntN(9)
 			claims = append(claims, slices.Repeat([]string{n}, wants[n])...)
 		}
 		r.Shuffle(len(claims), func(i, j int) { claims[i], claims[j] = claims[j], claims[i] })
-		order := OrderByShare(shares, claims)
+		order := OrderClaims(shares, claims)
 		last := map[string]int{}
 		got := map[string]int{}
 		for _, i := range order {
@@ -75,10 +75,10 @@ func TestSharesAreFairAtEveryCapacity(t *testing.T) {
 			got[n]++
 			for _, x := range names {
 				for _, y := range names {
-					has := func(n string) int { return shares[n].Stays + got[n] }
+					has := func(n string) int { return shares[n].Staying + got[n] }
 					switch {
-					case got[x] >= wants[x] || got[y] <= shares[y].Goes:
-					case got[x] < min(wants[x], shares[x].Goes):
+					case got[x] >= wants[x] || got[y] <= shares[y].Leaving:
+					case got[x] < min(wants[x], shares[x].Leaving):
 						t.Fatalf("seed %d: %s fills more than it gave up, and %s has not filled its own: %v of %v", seed, y, x, got, shares)
 					case has(x) < has(y)-1:
 						t.Fatalf("seed %d: %s has %d, and %s has %d: %v of %v", seed, x, has(x), y, has(y), got, shares)

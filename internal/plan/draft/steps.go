@@ -10,45 +10,48 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// StepChain is a list of steps that grows, and that others depend on as it is at their time.
+// StepChain is a growing list of steps. A step that depends on the chain depends on the steps that it has at that
+// time.
 type StepChain struct {
-	Steps []plan.StepID
-	last  plan.StepID // the join of the first n
-	n     int
+	Steps    []plan.StepID
+	lastJoin plan.StepID // the latest join
+	joined   int         // how many steps are in that join
 }
 
+// Add appends a step to the chain.
 func (c *StepChain) Add(id plan.StepID) { c.Steps = append(c.Steps, id) }
 
-// Joined returns the id of a join of all steps of a chain. It names only those that the join before
-// it does not.
-func (st *Steps) Joined(c *StepChain) plan.StepID {
-	if c.last != "" && c.n == len(c.Steps) {
-		return c.last
+// Join returns the id of a join of all steps in the chain. It is built from the previous join of the chain and the
+// steps since then, so that long chains stay cheap.
+func (st *Steps) Join(c *StepChain) plan.StepID {
+	if c.lastJoin != "" && c.joined == len(c.Steps) {
+		return c.lastJoin
 	}
 	var members []plan.StepID
-	if c.last != "" {
-		members = append(members, c.last)
+	if c.lastJoin != "" {
+		members = append(members, c.lastJoin)
 	}
-	members = append(members, c.Steps[c.n:]...)
+	members = append(members, c.Steps[c.joined:]...)
 	if st.Plan.Joins == nil {
 		st.Plan.Joins = map[plan.StepID][]plan.StepID{}
 	}
-	c.last, c.n = plan.StepID(fmt.Sprintf("join %d", len(st.Plan.Joins)+1)), len(c.Steps)
-	st.Plan.Joins[c.last] = members
-	return c.last
+	c.lastJoin, c.joined = plan.StepID(fmt.Sprintf("join %d", len(st.Plan.Joins)+1)), len(c.Steps)
+	st.Plan.Joins[c.lastJoin] = members
+	return c.lastJoin
 }
 
-// Steps collects what a plan consists of: steps, questions, waits and findings.
+// Steps collects the parts of a plan: steps, questions, waits and findings.
 type Steps struct {
-	Plan    plan.Plan
-	Found   finding.List
-	stepIDs map[plan.StepID]bool
-	asked   map[string]bool          // keys of questions
-	waiting map[string]bool          // keys of waits
-	waited  map[string]time.Duration // see Memory.Waited
-	Later   []plan.Step              // that wait for something, and that nothing depends on
+	Plan          plan.Plan
+	Findings      finding.List
+	stepIDs       map[plan.StepID]bool
+	asked         map[string]bool          // keys of questions
+	waiting       map[string]bool          // keys of waits
+	waited        map[string]time.Duration // see plan.Memory.Waited
+	TrailingSteps []plan.Step              // steps that wait and on which no other step depends
 }
 
+// NewSteps returns the empty plan of a stack. waited is plan.Memory.Waited.
 func NewSteps(of model.StackID, waited map[string]time.Duration) *Steps {
 	return &Steps{
 		Plan:    plan.Plan{Stack: of},
@@ -56,7 +59,7 @@ func NewSteps(of model.StackID, waited map[string]time.Duration) *Steps {
 	}
 }
 
-// Add appends a step and returns its id.
+// Add appends a step and returns its id. Empty ids among its dependencies are left out.
 func (st *Steps) Add(s plan.Step) plan.StepID {
 	if s.Impact == "" {
 		s.Impact = plan.NoImpact
@@ -69,7 +72,7 @@ func (st *Steps) Add(s plan.Step) plan.StepID {
 	return s.ID
 }
 
-// Ask adds a question that is answered before the plan is carried out.
+// Ask adds a question, once. The plan is made again with the answer before it is carried out.
 func (st *Steps) Ask(q model.Question) {
 	if key := q.Key(); !st.asked[key] {
 		st.asked[key] = true
@@ -77,20 +80,20 @@ func (st *Steps) Ask(q model.Question) {
 	}
 }
 
-// PlanAgain requeues the stack after a time at the latest.
-func (st *Steps) PlanAgain(d time.Duration) {
+// RetryWithin makes the plan be made again after this time at the latest.
+func (st *Steps) RetryWithin(d time.Duration) {
 	if st.Plan.RetryAfter == 0 || d < st.Plan.RetryAfter {
 		st.Plan.RetryAfter = d
 	}
 }
 
-// Planned reports whether a step is part of the plan so far.
+// Planned reports whether a step is in the plan so far.
 func (st *Steps) Planned(id plan.StepID) bool {
 	return st.stepIDs[id]
 }
 
-// AllSteps returns the steps that later ones may have to wait for. A record that cannot be made only keeps
-// its certificate waiting.
+// AllSteps returns the steps on which later steps may have to depend. The creation of DNS records is not among them:
+// if it fails, only a certificate has to wait.
 func (st *Steps) AllSteps() []plan.StepID {
 	var out []plan.StepID
 	for _, s := range st.Plan.Steps {
@@ -101,9 +104,10 @@ func (st *Steps) AllSteps() []plan.StepID {
 	return out
 }
 
-// WaitLater adds what is looked at again, after everything that could otherwise wait for it.
-func (st *Steps) WaitLater() {
-	for _, s := range st.Later {
+// AddTrailingSteps adds the steps that wait and on which nothing depends. They come last, so that AllSteps does not
+// return them.
+func (st *Steps) AddTrailingSteps() {
+	for _, s := range st.TrailingSteps {
 		st.Add(s)
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// TrimTags removes the last tags of users by key while there are more than AWS accepts, and returns their keys.
-// The tags of a replacement are needed to finish it; the user's come back when these go.
+// TrimTags removes user tags, the last ones by key, as long as there are more tags than AWS accepts, and returns
+// their keys. It is called with the tags that record the progress of a replacement, which have to stay. The user tags
+// are added again when these are removed.
 func TrimTags(tags plan.Tags) (removed []string) {
 	keys := slices.Sorted(maps.Keys(tags))
 	excess := tagsOverLimit(tags, nil)
@@ -26,11 +27,12 @@ func TrimTags(tags plan.Tags) (removed []string) {
 	return removed
 }
 
-// Retag plans the change of a resource's tags, if there is one.
+// Retag plans to change the tags of a resource and returns the step, or "" if nothing differs. legacy keeps the tags
+// of older controllers.
 func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, legacy bool, after []plan.StepID, blames []finding.Ref) plan.StepID {
-	put, remove := d.TagDrift(want, have, legacy)
+	put, remove := d.TagChanges(want, have, legacy)
 	if d.Want.Held.Tags {
-		others := slices.DeleteFunc(slices.Clone(remove), func(k string) bool { return !d.isTagOfOther(k, have) })
+		others := slices.DeleteFunc(slices.Clone(remove), func(k string) bool { return !d.isTagOfPreviousStack(k, have) })
 		remove = append(others, remove[:min(len(remove), tagsOverLimit(put, have))]...)
 		slices.Sort(remove)
 		remove = slices.Compact(remove)
@@ -38,27 +40,27 @@ func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, le
 	if len(put) == 0 && len(remove) == 0 {
 		return ""
 	}
-	changes := ChangesOf("tags.", put, have)
+	changes := MapChanges("tags.", put, have)
 	for _, k := range remove {
 		changes = append(changes, plan.Change{Path: "tags." + k, From: have[k]})
 	}
 	return d.Add(plan.Step{
 		ID: plan.NewStepID("tag", a), Address: a, Verb: plan.Update, Changes: changes,
 		Do:  plan.SetTags{Of: a, Put: put, Remove: remove, RemoveFirst: len(have)+len(put) > naming.MaxTags},
-		Why: d.HandoverReason(slices.ContainsFunc(remove, func(k string) bool { return d.isTagOfOther(k, have) }), "tags differ"), After: after, Blames: blames,
+		Why: d.HandoverReason(slices.ContainsFunc(remove, func(k string) bool { return d.isTagOfPreviousStack(k, have) }), "tags differ"), After: after, Blames: blames,
 	})
 }
 
-// isTagOfOther reports whether a tag is one by which the stack whose load balancer this one has taken over knows a
-// resource.
-func (d *Draft) isTagOfOther(key string, have map[string]string) bool {
+// isTagOfPreviousStack reports whether a tag is one of the two by which the stack that this one takes a load balancer
+// over from finds its resources.
+func (d *Draft) isTagOfPreviousStack(key string, have map[string]string) bool {
 	other := d.Have.Adopted
 	return other != (model.StackID{}) && naming.IsOf(other, have) &&
 		(key == naming.StackTag(other.Kind) || key == naming.ResourceTag(other.Kind))
 }
 
-// tagsOverLimit returns how many tags a resource has too many after put. Held tags leave as many: a new tag of
-// one member does not fail because another cannot be read.
+// tagsOverLimit returns by how many tags a resource would exceed AWS's limit after put. If tags are held, that many
+// are removed all the same, so that a new tag of one member does not fail because another member cannot be read.
 func tagsOverLimit(put plan.Tags, have map[string]string) int {
 	n := 0
 	for k := range have {
@@ -69,8 +71,8 @@ func tagsOverLimit(put plan.Tags, have map[string]string) int {
 	return max(0, n+len(put)-naming.MaxTags)
 }
 
-// RetagPart plans the change of the tags of a listener or rule of a load balancer.
-func (d *Draft) RetagPart(lb string, a plan.Address, want plan.Tags, have map[string]string, after []plan.StepID, blames []finding.Ref) {
+// RetagListenerOrRule plans to change the tags of a listener or rule of the load balancer with the ARN lb.
+func (d *Draft) RetagListenerOrRule(lb string, a plan.Address, want plan.Tags, have map[string]string, after []plan.StepID, blames []finding.Ref) {
 	if f := d.Unavailable(model.AskRuleTags{ARN: lb}); f != nil {
 		d.ReportUnavailable(*f, "listeners and rules keep their tags", finding.BlocksNothing)
 		return
@@ -78,9 +80,9 @@ func (d *Draft) RetagPart(lb string, a plan.Address, want plan.Tags, have map[st
 	d.Retag(a, want, have, false, after, blames)
 }
 
-// TagDrift returns which tags to put and which to remove. Keys of AWS, keys that another
-// manages and, for removal, keys of the older controller are left alone.
-func (d *Draft) TagDrift(want plan.Tags, have map[string]string, legacy bool) (plan.Tags, []string) {
+// TagChanges returns which tags to put and which keys to remove. It ignores tags of AWS, tags that other systems
+// manage and, for removal, tags of aws-alb-ingress-controller if legacy is set.
+func (d *Draft) TagChanges(want plan.Tags, have map[string]string, legacy bool) (plan.Tags, []string) {
 	ignored := func(k string) bool {
 		return strings.HasPrefix(k, "aws:") || slices.Contains(d.Opt.ExternalTags, k)
 	}
@@ -99,8 +101,8 @@ func (d *Draft) TagDrift(want plan.Tags, have map[string]string, legacy bool) (p
 	return put, remove
 }
 
-// ChangesOf lists differences of two maps in readable form.
-func ChangesOf(prefix string, put map[string]string, have map[string]string) []plan.Change {
+// MapChanges returns a change for each key in put, with its value in have.
+func MapChanges(prefix string, put map[string]string, have map[string]string) []plan.Change {
 	var out []plan.Change
 	for _, k := range slices.Sorted(maps.Keys(put)) {
 		out = append(out, plan.Change{Path: prefix + k, From: have[k], To: put[k]})

@@ -9,38 +9,38 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// What AWS denies to be read, or fails to answer, is not known, and is never written: the part of
-// the load balancer that depends on it is held, and whoever asks for that part gets the finding.
-// Everything else goes on.
+// If AWS denies or does not answer a read, the fact is unknown. Nothing that depends on an unknown fact is changed: that part
+// of the load balancer is held, and the member that asks for it gets the finding. Everything else is planned as usual.
 
-// Unavailable returns why a question has no answer, nil if it has one or is still to be asked. The plan
-// is made again when the question is.
+// Unavailable returns why the answer to a question could not be read; nil if it was read or was not asked yet. The
+// plan is made again when the read is tried again.
 func (d *Draft) Unavailable(q model.Question) *observed.Fault {
 	f := d.Have.Facts.Fault(q)
 	if f != nil {
-		d.PlanAgain(f.Again)
+		d.RetryWithin(f.Again)
 	}
 	return f
 }
 
-// ReportUnavailable reports what happens for want of an answer to those who need it.
+// ReportUnavailable reports an unavailable fact, and what happens without it (now), on the objects that need it. If
+// none are given, it is reported on the first member.
 func (d *Draft) ReportUnavailable(f observed.Fault, now string, reach finding.Reach, of ...finding.Origin) {
 	if f.Message == "" {
-		return // it only waits for its turn
+		return // the rate limiter has postponed the read
 	}
 	if of = slices.Clone(of); len(of) == 0 {
-		of = OriginsOf(d.Members()[:min(len(d.Members()), 1)])
+		of = MemberOrigins(d.Members()[:min(len(d.Members()), 1)])
 	}
 	for _, o := range of {
-		d.Found.Add(finding.Finding{
-			Object: d.Blameable(o.Object), Field: o.Field, Reason: f.Reason, Severity: finding.Error,
-			Message: f.Message + "; " + now, Fix: FixOf(f), Blocks: reach,
+		d.Findings.Add(finding.Finding{
+			Object: d.EventObject(o.Object), Field: o.Field, Reason: f.Reason, Severity: finding.Error,
+			Message: f.Message + "; " + now, Fix: FaultFix(f), Blocks: reach,
 		})
 	}
 }
 
-// FixOf returns what to do about a fault.
-func FixOf(f observed.Fault) string {
+// FaultFix returns what users can do about an unavailable fact.
+func FaultFix(f observed.Fault) string {
 	switch f.Reason {
 	case finding.AccessDenied:
 		if f.Action == "" {
@@ -53,8 +53,8 @@ func FixOf(f observed.Fault) string {
 	return "the controller asks again; if this does not pass, check the service in the account and region"
 }
 
-// OriginsOf returns members as the origins of what they ask for.
-func OriginsOf(members []finding.Ref) []finding.Origin {
+// MemberOrigins returns members as origins, without a field.
+func MemberOrigins(members []finding.Ref) []finding.Origin {
 	var out []finding.Origin
 	for _, m := range members {
 		out = append(out, finding.Origin{Object: m})
@@ -62,8 +62,8 @@ func OriginsOf(members []finding.Ref) []finding.Origin {
 	return out
 }
 
-// AwaitUnavailable keeps the members of a stack that is torn down until an answer says what is left to
-// delete.
+// AwaitUnavailable adds a deletion that waits until AWS shows what there is to delete, so that the members of a stack
+// that is torn down keep their finalizers until then.
 func (d *Draft) AwaitUnavailable(a plan.Address, do plan.Action, f observed.Fault) {
 	d.ReportUnavailable(f, "the finalizer stays until everything is deleted", finding.BlocksNothing)
 	d.Add(plan.Step{

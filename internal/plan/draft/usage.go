@@ -10,34 +10,34 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// Usage notes what the planning of load balancers, listeners and rules means for the target groups that
-// are live, and for members that leave.
+// Usage records which live target groups are still in use, and which members leaving rules belong to. Package
+// targetgroups deletes the rest.
 type Usage struct {
-	Kept       map[string]bool          // ARNs of target groups that held rules use, and so must not be deleted
+	KeptGroups map[string]bool          // ARNs of target groups that stay because held or retained rules forward to them
 	FreedBy    map[string][]plan.StepID // steps after which nothing forwards to a target group, by its ARN
-	RuleOwners map[string][]finding.Ref // of live rules that go, by ARN
+	RuleOwners map[string][]finding.Ref // owners of the live rules that are deleted, by ARN of the rule
 }
 
+// NewUsage returns a Usage without records.
 func NewUsage() *Usage {
-	return &Usage{Kept: map[string]bool{}, FreedBy: map[string][]plan.StepID{}, RuleOwners: map[string][]finding.Ref{}}
+	return &Usage{KeptGroups: map[string]bool{}, FreedBy: map[string][]plan.StepID{}, RuleOwners: map[string][]finding.Ref{}}
 }
 
-// Keep notes the target groups that live actions forward to.
-func (u *Usage) Keep(actions []model.Action) {
+// KeepGroups records that the target groups to which live actions forward must not be deleted.
+func (u *Usage) KeepGroups(actions []model.Action) {
 	for _, a := range actions {
 		if f, ok := a.(model.Forward); ok {
 			for _, g := range f.Groups {
 				if g.Group.ARN != "" {
-					u.Kept[g.Group.ARN] = true
+					u.KeptGroups[g.Group.ARN] = true
 				}
 			}
 		}
 	}
 }
 
-// Freed notes a step after which nothing forwards any more to the target groups of live actions, as
-// far as it is about them.
-func (u *Usage) Freed(actions []model.Action, by plan.StepID) {
+// NoteFreed records a step after which these live actions do not forward to their target groups any more.
+func (u *Usage) NoteFreed(actions []model.Action, by plan.StepID) {
 	f := equal.ForwardOf(actions)
 	if f == nil {
 		return
@@ -49,9 +49,10 @@ func (u *Usage) Freed(actions []model.Action, by plan.StepID) {
 	}
 }
 
-func (u *Usage) FreedListener(l observed.Listener, by plan.StepID) {
-	u.Freed(l.Default, by)
+// NoteFreedListener records a step that deletes a listener with its rules.
+func (u *Usage) NoteFreedListener(l observed.Listener, by plan.StepID) {
+	u.NoteFreed(l.Default, by)
 	for _, r := range l.Rules {
-		u.Freed(r.Actions, by)
+		u.NoteFreed(r.Actions, by)
 	}
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// PollAfter returns when to look again at what has been waited for so long.
+// PollAfter returns after what time to look again at what has been waited for so long.
 func PollAfter(waited time.Duration) time.Duration {
 	return min(max(durations.FirstPoll, waited/4), durations.LastPoll)
 }
 
-// Wait returns the Wait of what the key identifies, or a zero one when its deadline has passed.
-// Whoever makes plans remembers how long each key has been waited for: see Plan.Waiting.
+// Wait returns a wait with a deadline; the zero Wait if the deadline has passed. key identifies the wait in
+// plan.Plan.WaitKeys.
 func (st *Steps) Wait(key, what string, deadline time.Duration) plan.Wait {
 	if !st.waiting[key] {
 		st.waiting[key] = true
@@ -31,7 +31,7 @@ func (st *Steps) Wait(key, what string, deadline time.Duration) plan.Wait {
 	return plan.Wait{For: what, RetryAfter: min(PollAfter(waited), deadline-waited), Deadline: deadline}
 }
 
-// WaitKey identifies what is waited for.
+// WaitKey returns a key for a wait: its kind, and a hash of what identifies it.
 func WaitKey(what string, parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -40,13 +40,14 @@ func WaitKey(what string, parts ...string) string {
 	return what + " " + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// ReportExpired reports that a deadline has passed and that requests go to targets that are not healthy.
-func (d *Draft) ReportExpired(of finding.Origin, members []finding.Ref, what string, groups []model.GroupRef, deadline time.Duration) {
+// ReportExpiredWait reports that the deadline of a wait for healthy targets has passed, and that requests now go to
+// target groups without healthy targets. what names the part of the load balancer that forwards the requests.
+func (d *Draft) ReportExpiredWait(of finding.Origin, members []finding.Ref, what string, groups []model.GroupRef, deadline time.Duration) {
 	object := of.Object
 	if object.IsZero() && len(members) > 0 {
 		object = members[0]
 	}
-	d.Found.Add(finding.Finding{
+	d.Findings.Add(finding.Finding{
 		Object: object, Field: of.Field, Reason: finding.WaitExpired, Severity: finding.Warning,
 		Message: fmt.Sprintf("%s has no healthy targets, or has targets whose first health checks are not over, after %s; %s forwards requests to it all the same",
 			plan.TargetGroupsText(groups), deadline, what),

@@ -13,11 +13,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// The comparisons of this file say when a live value needs no write. They follow what AWS treats
-// as the same, so that a cluster that is taken over is left alone.
+// The comparisons of this file decide when a live value needs no write. They treat as equal what AWS treats as equal, so that
+// the load balancers of a cluster that is taken over are not changed.
 
-// SameAttribute compares two attribute values as AWS does: booleans whatever their case, whole numbers by
-// value, anything else as text.
+// SameAttribute reports whether AWS treats two attribute values as equal: booleans whatever their case, whole numbers
+// by value, anything else as text.
 func SameAttribute(a, b string) bool {
 	if a == b || strings.EqualFold(a, b) && (strings.EqualFold(a, "true") || strings.EqualFold(a, "false")) {
 		return true
@@ -27,22 +27,22 @@ func SameAttribute(a, b string) bool {
 	return errX == nil && errY == nil && x == y
 }
 
-// SameSet reports whether two lists hold the same members, whatever their order and repetition.
+// SameSet reports whether two lists have the same elements, whatever their order and repetition.
 func SameSet(a, b []string) bool {
 	return slices.Equal(SortedUnique(a), SortedUnique(b))
 }
 
+// SortedUnique returns a sorted copy of a list without repetition.
 func SortedUnique(in []string) []string {
 	out := slices.Clone(in)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// Resolver turns a reference to a target group into the ARN of a live group, "" if there is none
-// yet.
+// ARNResolver returns the ARN of the live target group that a reference stands for; empty if there is none yet.
 type ARNResolver func(model.GroupRef) string
 
-// SameActions reports whether the wanted actions are what the live ones are.
+// SameActions reports whether the live actions are as desired.
 func SameActions(want, have []model.Action, arn ARNResolver) bool {
 	return slices.EqualFunc(want, have, func(w, h model.Action) bool { return sameAction(w, h, arn) })
 }
@@ -51,7 +51,7 @@ func sameAction(want, have model.Action, arn ARNResolver) bool {
 	switch w := want.(type) {
 	case model.Forward:
 		h, ok := have.(model.Forward)
-		return ok && SameForward(w, h, arn)
+		return ok && SameForwardAction(w, h, arn)
 	case model.Redirect:
 		h, ok := have.(model.Redirect)
 		return ok && NormalRedirect(w) == NormalRedirect(h)
@@ -76,7 +76,8 @@ func sameAction(want, have model.Action, arn ARNResolver) bool {
 	return false
 }
 
-// claimKeys returns texts that differ where claims do. The order of values means nothing: a token needs one of them.
+// claimKeys returns a text for each claim that differs if the claim differs. The order of the values of a claim does
+// not matter, because a token needs one of them.
 func claimKeys(claims []model.JWTClaim) []string {
 	var out []string
 	for _, c := range claims {
@@ -90,7 +91,7 @@ func sameAuth(a, b model.AuthCommon) bool {
 		a.SessionTimeout == b.SessionTimeout && maps.Equal(a.ExtraParams, b.ExtraParams)
 }
 
-// NormalRedirect fills in what AWS puts in place of unset fields.
+// NormalRedirect returns a redirect with the values that AWS uses for fields that are not set.
 func NormalRedirect(r model.Redirect) model.Redirect {
 	r.Host = cmp.Or(r.Host, "#{host}")
 	r.Path = cmp.Or(r.Path, "/#{path}")
@@ -102,7 +103,7 @@ func NormalRedirect(r model.Redirect) model.Redirect {
 	return r
 }
 
-// Weight returns a target group's weight as AWS reads it: 1 where none is given.
+// Weight returns the weight of a target group; AWS uses 1 where none is set.
 func Weight(w *int32) int32 {
 	if w == nil {
 		return 1
@@ -110,9 +111,10 @@ func Weight(w *int32) int32 {
 	return *w
 }
 
-// SameForward compares where requests go in which parts. A target group that is named several times
-// gets its weights together, and a single one gets everything, whatever its weight.
-func SameForward(want, have model.Forward, arn ARNResolver) bool {
+// SameForwardAction reports whether two forward actions send the same share of requests to each target group, with
+// the same stickiness. The weights of a target group that is named several times are added, and a single target group
+// gets all requests, whatever its weight.
+func SameForwardAction(want, have model.Forward, arn ARNResolver) bool {
 	w, known := WeightsByARN(want, arn)
 	h, _ := WeightsByARN(have, func(g model.GroupRef) string { return g.ARN })
 	if !known || len(w) != len(h) {
@@ -126,7 +128,7 @@ func SameForward(want, have model.Forward, arn ARNResolver) bool {
 	return want.Stickiness == nil || sameStickiness(want.Stickiness, have.Stickiness)
 }
 
-// WeightsByARN returns the weights by ARN; known is false if a group has no ARN yet.
+// WeightsByARN returns the weights by ARN; known is false if a target group has no ARN yet.
 func WeightsByARN(f model.Forward, arn ARNResolver) (out map[string]int32, known bool) {
 	out, known = map[string]int32{}, true
 	for _, g := range f.Groups {
@@ -154,11 +156,12 @@ func sameStickiness(a, b *model.GroupStickiness) bool {
 	return d(a) == d(b)
 }
 
-// SameConditions compares condition lists: the order of conditions and of values means nothing to
-// an ALB.
+// SameConditions reports whether an ALB matches the same requests with both lists. The order of conditions and of
+// their values does not matter.
 func SameConditions(a, b []model.Condition) bool { return ConditionsKey(a) == ConditionsKey(b) }
 
-// ConditionsKey returns the same text for condition lists that mean the same, and for no others.
+// ConditionsKey returns a text that is the same for two lists of conditions exactly if SameConditions is true for
+// them.
 func ConditionsKey(cs []model.Condition) string {
 	if len(cs) == 1 {
 		return string(appendCondition(nil, cs[0]))
@@ -193,7 +196,7 @@ func appendCondition(to []byte, c model.Condition) []byte {
 	return append(to, '?')
 }
 
-// appendSet writes how many different texts there are, and these in order.
+// appendSet appends the number of distinct texts, and then the texts in order. fold ignores case.
 func appendSet(to []byte, texts []string, fold bool) []byte {
 	if fold && slices.ContainsFunc(texts, func(s string) bool { return strings.ToLower(s) != s }) {
 		texts = slices.Clone(texts)
@@ -211,11 +214,12 @@ func appendSet(to []byte, texts []string, fold bool) []byte {
 	return to
 }
 
-// appendText writes a text so that its end is unambiguous.
+// appendText appends a text with its length, so that two different lists of texts never give the same result.
 func appendText(to []byte, s string) []byte {
 	return append(append(strconv.AppendInt(to, int64(len(s)), 10), ':'), s...)
 }
 
+// SameTransforms reports whether two lists have the same transforms; the order of kinds does not matter.
 func SameTransforms(a, b []model.Transform) bool {
 	byKind := func(ts []model.Transform) []model.Transform {
 		ts = slices.Clone(ts)
@@ -227,8 +231,8 @@ func SameTransforms(a, b []model.Transform) bool {
 	})
 }
 
-// PlaceKey returns the same for conditions with the same hosts and paths, whatever else they ask for: the
-// match that keeps a held rule's live action.
+// HostsAndPathsKey returns the same text for conditions with the same hosts and paths, whatever other conditions
+// there are. A held rule keeps the action of a live rule with the same key.
 func HostsAndPathsKey(cs []model.Condition) string {
 	r := model.Rule{Conditions: cs}
 	paths := r.Paths()
@@ -238,9 +242,10 @@ func HostsAndPathsKey(cs []model.Condition) string {
 	return string(appendSet(appendSet(nil, r.Hosts(), true), paths, false))
 }
 
+// HostsAndPathsKeyOfLive returns the HostsAndPathsKey of a live rule.
 func HostsAndPathsKeyOfLive(r *observed.Rule) string { return HostsAndPathsKey(r.Conditions) }
 
-// SameSelector compares node selectors; none and an empty one differ, as they select differently.
+// SameSelector reports whether two node selectors select the same nodes. A nil and an empty selector are different.
 func SameSelector(a, b *metav1.LabelSelector) bool {
 	if (a == nil) != (b == nil) {
 		return false
@@ -248,7 +253,7 @@ func SameSelector(a, b *metav1.LabelSelector) bool {
 	return a == nil || metav1.FormatLabelSelector(a) == metav1.FormatLabelSelector(b)
 }
 
-// SameMutualAuth reports whether a live setting is what is asked for. A desired state that says nothing accepts what is there.
+// SameMutualAuth reports whether a live setting is as desired. Without a desired setting, any live one is.
 func SameMutualAuth(want, have *model.MutualAuth) bool {
 	mode := func(m *model.MutualAuth) string {
 		if m == nil || m.Mode == "" {
@@ -270,13 +275,14 @@ func SameMutualAuth(want, have *model.MutualAuth) bool {
 		cmp.Or(want.AdvertiseCA, "off") == cmp.Or(have.AdvertiseCA, "off")
 }
 
-// The modes that mean something here: AWS checks client certificates, or ignores them.
+// Modes of mutual TLS: AWS verifies client certificates, or ignores them. Off is also the value of other settings.
 const (
 	Verify = "verify"
 	Off    = "off"
 )
 
-// EachForward calls f for each target group to which listeners forward, by ARN.
+// EachForward calls f with the ARN of each target group to which a rule or default action of listeners forwards. A
+// target group with several rules is visited several times.
 func EachForward(ls []observed.Listener, f func(arn string)) {
 	note := func(as []model.Action) {
 		if to := ForwardOf(as); to != nil {
@@ -295,6 +301,7 @@ func EachForward(ls []observed.Listener, f func(arn string)) {
 	}
 }
 
+// ForwardOf returns the forward action, which is always the last one of a list; nil if there is none.
 func ForwardOf(as []model.Action) *model.Forward {
 	if len(as) == 0 {
 		return nil
@@ -306,4 +313,5 @@ func ForwardOf(as []model.Action) *model.Forward {
 	return &f
 }
 
+// GroupRefText returns the reference to a target group for people: the one of id, name and ARN that is set.
 func GroupRefText(r model.GroupRef) string { return r.ID + r.Name + r.ARN }

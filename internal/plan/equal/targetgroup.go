@@ -5,8 +5,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// CanBecome reports whether a live target group can become the desired one, or has to be replaced because of something that AWS
-// cannot change.
+// CanBecome reports whether AWS can change a live target group into the desired one. Otherwise it has to be replaced.
 func CanBecome(w model.TargetGroup, h observed.TargetGroup) bool {
 	control := func(p *int32) int32 {
 		if p == nil {

@@ -77,22 +77,8 @@ func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Bi
 // usesOf returns how many rules and default actions forward to target groups.
 func usesOf(have observed.Stack) map[string]int {
 	out := map[string]int{}
-	note := func(actions []model.Action) {
-		for _, a := range actions {
-			if f, ok := a.(model.Forward); ok {
-				for _, g := range f.Groups {
-					out[g.Group.ARN]++
-				}
-			}
-		}
-	}
 	for _, lb := range have.LoadBalancers {
-		for _, l := range lb.Listeners {
-			note(l.Default)
-			for _, r := range l.Rules {
-				note(r.Actions)
-			}
-		}
+		equal.EachForward(lb.Listeners, func(arn string) { out[arn]++ })
 	}
 	return out
 }

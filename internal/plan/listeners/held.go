@@ -32,7 +32,7 @@ func (lr *Resolver) omitHeldRules(l *resolved.Listener) {
 			continue
 		}
 		l.Omitted = append(l.Omitted, *p)
-		lr.Found.Add(finding.Finding{
+		lr.Findings.Add(finding.Finding{
 			Object: p.Desired.Member, Field: p.Desired.Origin.Field, Reason: finding.HeldRuleLeftOut, Blocks: finding.BlocksRule,
 			Message: fmt.Sprintf("%s is held; %s has the same conditions and serves these requests", p.Desired.Text(l.Desired.Port), in.Origin),
 			Fix:     "correct what the other finding about this rule names, or remove the rule",
@@ -70,7 +70,7 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 				continue
 			}
 			of := rules[key(p)]
-			if at := slices.IndexFunc(of, func(r *observed.Rule) bool { return lr.MayBeOf(p.Desired.Member, *r) }); at >= 0 {
+			if at := slices.IndexFunc(of, func(r *observed.Rule) bool { return lr.MayBelongTo(p.Desired.Member, *r) }); at >= 0 {
 				r := of[at]
 				taken[r.ARN] = true
 				rules[key(p)] = slices.Delete(of, at, at+1)

@@ -82,7 +82,7 @@ func (lr *Resolver) refuseHostnames(l *resolved.Listener) {
 				}
 				r, f := RefusalOf(h)
 				r.Tags = owners.UserTags(p.Kept.Tags)
-				lr.Found.Add(f)
+				lr.Findings.Add(f)
 				out = append(out, resolved.Rule{Desired: r, Written: r.Actions})
 				answered.Add(r.Conditions)
 			}

@@ -54,8 +54,8 @@ func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.R
 	case !asked:
 		lr.Ask(q)
 	default:
-		lr.Found.Add(finding.Finding{
-			Object: lr.Blameable(desired.Of.Object), Field: desired.Of.Field, Reason: finding.TrustStoreNotFound,
+		lr.Findings.Add(finding.Finding{
+			Object: lr.EventObject(desired.Of.Object), Field: desired.Of.Field, Reason: finding.TrustStoreNotFound,
 			Message: fmt.Sprintf("no trust store is named %q; port %d keeps its client certificate settings", desired.TrustStore, l.Desired.Port),
 			Fix:     "correct the name, or create the trust store", Blocks: finding.BlocksListener,
 		})

@@ -90,6 +90,6 @@ func (p *planner) changeProtocolWhenReady(settings plan.ListenerSettings, change
 		Why:     "the listener differs", Impact: plan.BriefImpact, Blames: p.l.Desired.Members,
 		After: append(slices.Clone(after), rules.GroupSteps(p.l.DefaultActions, p.groups)...),
 	})
-	p.Freed(p.l.Live.Default, id)
+	p.NoteFreed(p.l.Live.Default, id)
 	return id
 }

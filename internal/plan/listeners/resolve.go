@@ -23,13 +23,13 @@ type Resolver struct {
 	*draft.Usage
 	certs *certificates.Choice
 	held  *owners.Retention
-	keys  owners.LiveKeys
+	keys  owners.ConditionKeys
 	// foreign are the hostnames of live rules, by ARN, that their members have no right to.
 	foreign map[string][]model.ForeignHostname
 }
 
 // NewResolver returns what resolves listeners of a stack.
-func NewResolver(tg *owners.TargetGroups, u *draft.Usage, certs *certificates.Choice, held *owners.Retention, keys owners.LiveKeys) *Resolver {
+func NewResolver(tg *owners.TargetGroups, u *draft.Usage, certs *certificates.Choice, held *owners.Retention, keys owners.ConditionKeys) *Resolver {
 	return &Resolver{tg, u, certs, held, keys, ForeignHostnames(tg.Have.Facts.Withdrawn)}
 }
 
@@ -78,7 +78,7 @@ func (lr *Resolver) reportUncertified(w model.Listener, live *observed.Listener,
 	if len(blocked) > 0 || len(lr.Plan.Questions) > 0 || len(w.Members) == 0 {
 		return
 	}
-	lr.Found.Add(finding.Finding{
+	lr.Findings.Add(finding.Finding{
 		Object: w.Members[0], Field: naming.SettingName(lr.Want.ID.Kind, "certificate-arn"), Reason: finding.CertificateMissing,
 		Message: fmt.Sprintf("port %d serves %s, but no certificate is given and there is no host to find one by; %s", w.Port, w.Protocol(), certificates.WithoutCertificate(w, live, false)),
 		Fix:     certificates.CertificateSourceText(lr.Want.ID, w.TLS) + ", or give the rules a host", Blocks: finding.BlocksMember, Port: w.Port,
@@ -103,29 +103,29 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 			l.DefaultActions = l.Live.Default
 		}
 	}
-	l.DefaultActions = lr.Resolved(l.DefaultActions)
+	l.DefaultActions = lr.WithARNs(l.DefaultActions)
 	for _, r := range l.Desired.Rules {
 		if r.Held.Has(model.HeldInvalid) || slices.Contains(blocked, r.Member) || lr.isUnresolved(r.Actions, r.Origin) {
 			r.Held |= model.HeldInvalid
 		}
 		p := resolved.Rule{Desired: r, Written: r.Actions}
 		if !p.Held() {
-			p.Desired.Actions = lr.Resolved(p.Desired.Actions)
+			p.Desired.Actions = lr.WithARNs(p.Desired.Actions)
 		}
 		l.Rules = append(l.Rules, p)
 	}
 	lr.omitHeldRules(l)
 	taken := lr.holdRules(l)
 	for i := range l.Rules {
-		l.Rules[i].Desired.Actions = lr.Resolved(l.Rules[i].Desired.Actions)
+		l.Rules[i].Desired.Actions = lr.WithARNs(l.Rules[i].Desired.Actions)
 	}
 	lr.held.RetainRules(l, taken)
 	lr.refuseHostnames(l)
 	lr.reportUnreachable(l)
-	lr.Keep(l.DefaultActions)
+	lr.KeepGroups(l.DefaultActions)
 	for _, r := range l.Rules {
 		if r.Held() {
-			lr.Keep(r.Desired.Actions)
+			lr.KeepGroups(r.Desired.Actions)
 		}
 	}
 }
@@ -156,14 +156,14 @@ func (lr *Resolver) isUnresolved(actions []model.Action, of finding.Origin) bool
 			switch {
 			case asked && have == "" || !asked && g.Group.Name != "":
 				missing = true
-				lr.Found.Add(finding.Finding{
+				lr.Findings.Add(finding.Finding{
 					Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotFound,
 					Message: fmt.Sprintf("target group %q does not exist; the rule or default action that names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
 					Fix:     "correct " + key + ", or create the target group", Blocks: finding.BlocksRule,
 				})
-			case g.Group.ID == "" && lr.OwnedElsewhere(cmp.Or(have, g.Group.ARN), of.Object.Namespace):
+			case g.Group.ID == "" && lr.OwnedByOtherNamespace(cmp.Or(have, g.Group.ARN), of.Object.Namespace):
 				missing = true
-				lr.Found.Add(finding.Finding{
+				lr.Findings.Add(finding.Finding{
 					Object: of.Object, Field: of.Field, Reason: finding.TargetGroupNotOwned,
 					Message: fmt.Sprintf("target group %q belongs to another namespace; the rule or default action that names it is held", cmp.Or(g.Group.Name, g.Group.ARN)),
 					Fix:     "name a Service, or correct " + key, Blocks: finding.BlocksRule,

@@ -22,12 +22,12 @@ type Set struct {
 	usage      *draft.Usage
 	finalizers *draft.Finalizers
 	albs       *targetgroups.Attachments
-	keys       owners.LiveKeys
+	keys       owners.ConditionKeys
 	resolved   map[*resolved.Listener]*planner // listeners that are made, as Resolve has decided
 }
 
 // NewSet returns what plans the listeners of a stack.
-func NewSet(main *resolved.LoadBalancer, tg *owners.TargetGroups, u *draft.Usage, f *draft.Finalizers, albs *targetgroups.Attachments, keys owners.LiveKeys) *Set {
+func NewSet(main *resolved.LoadBalancer, tg *owners.TargetGroups, u *draft.Usage, f *draft.Finalizers, albs *targetgroups.Attachments, keys owners.ConditionKeys) *Set {
 	return &Set{tg.Draft, main, tg, u, f, albs, keys, map[*resolved.Listener]*planner{}}
 }
 
@@ -107,13 +107,12 @@ func (s *Set) stepsOf(lb *resolved.LoadBalancer, port int32) []plan.StepID {
 }
 
 // Delete deletes a listener of a load balancer that stays.
-func (s *Set) Delete(l observed.Listener, after []plan.StepID) plan.StepID {
+func (s *Set) Delete(l observed.Listener, after []plan.StepID) {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	id := s.Add(plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteListener{ARN: l.ARN},
 		Changes: []plan.Change{{Path: "port", From: fmt.Sprint(l.Port)}},
 		Why:     s.main.NoListener(l.Port), Impact: plan.DeleteImpact, After: after, Blames: s.Members(),
 	})
-	s.usage.FreedListener(l, id)
-	return id
+	s.usage.NoteFreedListener(l, id)
 }

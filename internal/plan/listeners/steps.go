@@ -23,7 +23,7 @@ func (p *planner) removeForeignMembers(after []plan.StepID) {
 	if p.l.ForeignDefault {
 		a := plan.Address{Kind: plan.Listener, ID: p.l.Live.ARN}
 		to := []model.Action{plan.NotFoundResponse}
-		p.Freed(p.l.Live.Default, p.Add(plan.Step{
+		p.NoteFreed(p.l.Live.Default, p.Add(plan.Step{
 			ID: plan.NewStepID("default", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: plan.ListenerSettings{
 				Port: p.l.Live.Port, Protocol: p.l.Live.Protocol, Policy: p.l.Live.Policy, ALPN: p.l.Live.ALPN, Certificate: p.l.Live.Certificate, MutualAuth: p.l.Live.MutualAuth, Default: to,
 			}},
@@ -40,7 +40,7 @@ func (p *planner) removeForeignMembers(after []plan.StepID) {
 			ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteRule{ARN: r.ARN}, Impact: plan.DeleteImpact,
 			Why: "no object asks for the rule any more", After: append(slices.Clone(after), last), Blames: p.Members(),
 		})
-		p.Freed(r.Actions, last)
+		p.NoteFreed(r.Actions, last)
 	}
 }
 
@@ -63,7 +63,7 @@ type planner struct {
 	*traffic.Traffic
 	*draft.Usage
 	*draft.Finalizers
-	keys   owners.LiveKeys
+	keys   owners.ConditionKeys
 	opened map[int32]plan.StepID    // steps that open ports
 	groups map[string][]plan.StepID // steps that make target groups
 	l      *resolved.Listener
@@ -120,7 +120,7 @@ func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups ma
 		steps = append(steps, id)
 	} else {
 		if p.Opt.RuleTags {
-			p.RetagPart(p.l.LB.Live.ARN, a, tags, p.l.Live.Tags, lb, p.l.Desired.Members)
+			p.RetagListenerOrRule(p.l.LB.Live.ARN, a, tags, p.l.Live.Tags, lb, p.l.Desired.Members)
 		}
 		made = p.changeBeforeRules(settings, lb)
 		steps = append(steps, made...)
@@ -160,7 +160,7 @@ func (p *planner) createListener(settings plan.ListenerSettings, tags plan.Tags,
 		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 		Do:  plan.CreateListener{LoadBalancer: p.l.LB.Address(), Settings: settings, Tags: p.RuleTags(tags)},
 		Why: why, Blames: p.l.Desired.Members,
-		After: slices.Concat(after, []plan.StepID{p.opened[p.l.Desired.Port]}, p.HoldersOf(p.l.Desired.Members)),
+		After: slices.Concat(after, []plan.StepID{p.opened[p.l.Desired.Port]}, p.HolderStepsOf(p.l.Desired.Members)),
 	})
 	p.PlanAttributes(a, "", p.l.Attributes(), nil, false, []plan.StepID{id}, p.l.Desired.Members)
 	return id
@@ -180,7 +180,7 @@ func (p *planner) resolveDefault() {
 	case p.l.Desired.DefaultInPlace || p.ForwardsToALB(p.l.DefaultActions):
 	case p.l.IsNetwork() && !p.FitOneAction(p.l):
 		p.l.ChangesInOneCall = p.l.Live.Protocol != p.l.Desired.Protocol()
-		now, wait = p.AfterRegistration(p.l)
+		now, wait = p.ShiftAfterRegistration(p.l)
 	default:
 		now, wait = p.ShiftDefault(p.l)
 	}
@@ -242,7 +242,7 @@ func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.St
 		if slices.ContainsFunc(changes, func(c plan.Change) bool { return c.Path == "protocol" || c.Path == "default" }) || wait.For != "" {
 			steps = append(steps, id)
 		}
-		p.Freed(live.Default, id)
+		p.NoteFreed(live.Default, id)
 	}
 	if wait.For != "" {
 		p.WaitForTargets(p.l.Desired.DefaultOf, p.l.Desired.Members, fmt.Sprintf("the default action of port %d", p.l.Desired.Port), wait, true)
@@ -251,7 +251,7 @@ func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.St
 			Do:  plan.ModifyListener{Listener: a, Settings: settings.With(p.l.DefaultActions)},
 			Why: "traffic moves when the new targets are healthy", After: steps, Blames: p.defaultOwners(),
 		})
-		p.Freed(live.Default, id)
+		p.NoteFreed(live.Default, id)
 		steps = append(steps, id)
 	}
 	return steps

@@ -13,13 +13,13 @@ import (
 // orderByShare puts the steps that create listeners, certificates and rules into the order in which the namespaces come
 // to their shares.
 func (s *Set) orderByShare(lb *resolved.LoadBalancer, from int) {
-	s.TakeTurns(s.shares(lb), from, func(step plan.Step) []string {
+	s.OrderStepsByShare(s.shares(lb), from, func(step plan.Step) []string {
 		if _, creates := step.Do.(plan.CreateListener); !creates {
 			return nil
 		}
 		return draft.Namespaces(step.Blames)
 	})
-	s.TakeTurns(certificateShares(lb), from, func(step plan.Step) []string {
+	s.OrderStepsByShare(certificateShares(lb), from, func(step plan.Step) []string {
 		do, adds := step.Do.(plan.AddCertificate)
 		i := slices.IndexFunc(lb.Listeners, func(l resolved.Listener) bool { return adds && l.Address() == do.Listener })
 		if i < 0 {
@@ -27,7 +27,7 @@ func (s *Set) orderByShare(lb *resolved.LoadBalancer, from int) {
 		}
 		return lb.Listeners[i].Certs.Namespaces(do.ARN)
 	})
-	s.TakeTurns(lb.RuleShares, from, func(step plan.Step) []string {
+	s.OrderStepsByShare(lb.RuleShares, from, func(step plan.Step) []string {
 		do, creates := step.Do.(plan.CreateRule)
 		if !creates {
 			return nil
@@ -48,7 +48,7 @@ func (s *Set) shares(lb *resolved.LoadBalancer) map[string]draft.Share {
 		if i >= 0 {
 			for _, n := range draft.Namespaces(lb.Listeners[i].Desired.Members) {
 				of := out[n]
-				of.Stays++
+				of.Staying++
 				out[n] = of
 			}
 			continue
@@ -62,7 +62,7 @@ func (s *Set) shares(lb *resolved.LoadBalancer) map[string]draft.Share {
 		}
 		for _, n := range draft.Namespaces(owners) {
 			of := out[n]
-			of.Goes++
+			of.Leaving++
 			out[n] = of
 		}
 	}
@@ -87,7 +87,7 @@ func certificateShares(lb *resolved.LoadBalancer) map[string]draft.Share {
 		for _, arn := range l.Live.Certificates {
 			for _, n := range l.Certs.Namespaces(arn) {
 				of := out[n]
-				of.Stays++
+				of.Staying++
 				out[n] = of
 			}
 		}

@@ -19,7 +19,7 @@ func (lr *Resolver) reportUnreachable(l *resolved.Listener) {
 	reported := map[int]bool{}
 	for _, c := range model.Unreachable(all) {
 		if reported[c.Rule] = true; !l.Rules[c.Rule].Held() {
-			lr.Found.Add(rules.UnreachableRule(all[c.Rule], all[c.By]))
+			lr.Findings.Add(rules.UnreachableRule(all[c.Rule], all[c.By]))
 		}
 	}
 	first := map[string]int{}
@@ -31,7 +31,7 @@ func (lr *Resolver) reportUnreachable(l *resolved.Listener) {
 		if by, twice := first[key]; !twice {
 			first[key] = i
 		} else if !reported[i] {
-			lr.Found.Add(rules.UnreachableRule(r, all[by]))
+			lr.Findings.Add(rules.UnreachableRule(r, all[by]))
 		}
 	}
 }

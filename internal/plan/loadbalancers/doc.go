@@ -1,2 +1,3 @@
-// Package loadbalancers chooses subnets, addresses and security groups of load balancers, and changes their settings.
+// Package loadbalancers chooses subnets, addresses and security groups of load balancers, and plans to create, change and delete load
+// balancers.
 package loadbalancers

@@ -14,17 +14,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// ResolveLoadBalancer chooses subnets, addresses and security groups. A choice that fails keeps what is
-// live of it; without a live load balancer none is made. shared are the security groups of the load
-// balancer of the stack, for one that shares them.
+// ResolveLoadBalancer chooses subnets, addresses and security groups. If a choice fails, the live ones are kept; if
+// there is no live load balancer, none is created. shared are the security groups of the load balancer of the stack,
+// for a frontend NLB that shares them.
 func ResolveLoadBalancer(d *draft.Draft, lb *resolved.LoadBalancer, shared []plan.GroupID) {
 	r := resolution{d, lb, shared}
 	r.resolveSubnets()
 	r.resolveAddresses()
-	r.resolveGroups()
+	r.resolveSecurityGroups()
 }
 
-// resolution makes the choices that a desired load balancer leaves open.
+// resolution makes the choices for one load balancer.
 type resolution struct {
 	*draft.Draft
 	lb     *resolved.LoadBalancer
@@ -41,7 +41,7 @@ func (r *resolution) resolveSubnets() {
 		r.keepSubnets(live)
 		return
 	}
-	of := r.subnetsOf(w)
+	of := r.subnetsOrigin(w)
 	q := w.SubnetQuestion()
 	if f := r.Unavailable(q); f != nil {
 		r.keepSubnets(live)
@@ -51,7 +51,7 @@ func (r *resolution) resolveSubnets() {
 	chosen, fault := network.ChooseSubnets(network.SubnetRequest{
 		Choice: w.Subnets, Scheme: w.Scheme, AddressType: w.AddressType, ALB: w.Type == model.Application,
 		Cluster: r.Opt.Cluster, ClusterTagCheck: r.Opt.SubnetClusterCheck, SingleSubnet: r.Opt.SingleSubnet,
-		Live: live, Blame: r.Blameable(of.Object),
+		Live: live, EventObject: r.EventObject(of.Object),
 	}, r.Have.Facts.Subnets[q.Key()])
 	r.lb.Subnets, r.lb.SubnetChoices.Refused = chosen.IDs, chosen.Refused
 	if fault != nil {
@@ -64,9 +64,9 @@ func (r *resolution) keepSubnets(live []string) {
 	r.lb.Subnets, r.lb.SubnetChoices.Kept = live, len(live) > 0
 }
 
-// subnetsOf returns where the choice of subnets comes from: an object that names them, or else the one that
-// asks for the load balancer.
-func (r *resolution) subnetsOf(w *model.LoadBalancer) finding.Origin {
+// subnetsOrigin returns where the choice of subnets comes from: the object that names them, or else the one that asks
+// for the load balancer.
+func (r *resolution) subnetsOrigin(w *model.LoadBalancer) finding.Origin {
 	switch c := w.Subnets.(type) {
 	case model.SubnetsNamed:
 		return c.Of
@@ -79,8 +79,8 @@ func (r *resolution) subnetsOf(w *model.LoadBalancer) finding.Origin {
 	return finding.Origin{Object: r.Want.Members[0].Ref}
 }
 
-// reportUnfit reports that a part of a load balancer cannot be as desired. It stays as it is live, and without
-// a live load balancer none is made.
+// reportUnfit reports that a part of a load balancer cannot be as desired. That part stays as it is live; if there is
+// no live load balancer, none is created.
 func (r *resolution) reportUnfit(f finding.Finding, part string) {
 	if r.lb.IsFrontend() {
 		f.Blocks, f.Severity = finding.BlocksNothing, finding.Error
@@ -90,13 +90,13 @@ func (r *resolution) reportUnfit(f finding.Finding, part string) {
 			f.Message += ", so the frontend NLB keeps its " + part
 		}
 	}
-	r.Found.Add(f)
+	r.Findings.Add(f)
 	if r.lb.Live == nil {
 		r.holdCreation()
 	}
 }
 
-// reportUnavailable does so for want of an answer from AWS.
+// reportUnavailable reports the same where the reason is a fact that AWS does not show.
 func (r *resolution) reportUnavailable(f observed.Fault, part string, of finding.Origin) {
 	what, reach, made := "the load balancer", finding.BlocksStack, "no load balancer is made"
 	if r.lb.IsFrontend() {
@@ -113,7 +113,7 @@ func (r *resolution) reportUnavailable(f observed.Fault, part string, of finding
 	r.ReportUnavailable(f, what+" keeps its "+part, finding.BlocksNothing, of)
 }
 
-// holdCreation keeps a load balancer that does not exist from being created.
+// holdCreation records that a load balancer that does not exist is not created.
 func (r *resolution) holdCreation() {
 	if r.lb.IsFrontend() {
 		r.Want.Held.Frontend = true
@@ -122,16 +122,16 @@ func (r *resolution) holdCreation() {
 	}
 }
 
-// resolveGroups finds the security groups that the load balancer gets. A new one is not made while they
-// are not known, as it would be open to others than it is meant for.
-func (r *resolution) resolveGroups() {
+// resolveSecurityGroups finds the security groups of the load balancer. As long as they are unknown a new one is not
+// created, because it would admit clients that are not meant to reach it.
+func (r *resolution) resolveSecurityGroups() {
 	backend := false
 	switch c := r.lb.Desired.SecurityGroups.(type) {
 	case model.GroupsShared:
 		r.lb.SecurityGroups = r.shared
 	case model.GroupsManaged:
 		if f := r.Unavailable(model.AskSecurityGroups{}); f != nil {
-			r.keepUnavailableGroups(*f, finding.Origin{})
+			r.keepUnavailableSecurityGroups(*f, finding.Origin{})
 			return
 		}
 		r.lb.SecurityGroups = append(r.lb.SecurityGroups, plan.GroupID{Address: plan.ManagedGroupAddress})
@@ -144,7 +144,7 @@ func (r *resolution) resolveGroups() {
 			f = r.Unavailable(model.AskSecurityGroups{})
 		}
 		if f != nil {
-			r.keepUnavailableGroups(*f, c.Of)
+			r.keepUnavailableSecurityGroups(*f, c.Of)
 			return
 		}
 		answer, ok := r.Have.Facts.Groups[ask.Key()]
@@ -154,11 +154,11 @@ func (r *resolution) resolveGroups() {
 				missing = c.Refs
 			}
 			r.reportUnfit(finding.Finding{
-				Object: r.Blameable(c.Of.Object), Field: c.Of.Field, Reason: finding.SecurityGroupNotFound,
+				Object: r.EventObject(c.Of.Object), Field: c.Of.Field, Reason: finding.SecurityGroupNotFound,
 				Message: fmt.Sprintf("no security group in the VPC has the id or Name tag %s", strings.Join(missing, ", ")),
 				Fix:     "correct the id or name, or create the group", Blocks: finding.BlocksStack,
 			}, "security groups")
-			r.keepGroups()
+			r.keepSecurityGroups()
 			return
 		}
 		ids := slices.Clone(answer.ByID)
@@ -174,17 +174,17 @@ func (r *resolution) resolveGroups() {
 	}
 }
 
-func (r *resolution) keepUnavailableGroups(f observed.Fault, of finding.Origin) {
+func (r *resolution) keepUnavailableSecurityGroups(f observed.Fault, of finding.Origin) {
 	part := "security groups and their rules"
 	if r.lb.IsFrontend() {
 		part = "security groups"
 	}
 	r.reportUnavailable(f, part, of)
-	r.keepGroups()
+	r.keepSecurityGroups()
 }
 
-// keepGroups keeps the security groups of a live load balancer.
-func (r *resolution) keepGroups() {
+// keepSecurityGroups keeps the security groups of the live load balancer.
+func (r *resolution) keepSecurityGroups() {
 	if r.lb.Live == nil {
 		return
 	}

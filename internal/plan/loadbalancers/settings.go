@@ -16,32 +16,33 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
 )
 
-// Planner makes, changes and deletes load balancers.
+// Planner plans to create, change and delete load balancers.
 type Planner struct {
 	*draft.Draft
 	usage *draft.Usage
 	albs  *targetgroups.Attachments
 }
 
-// NewPlanner returns the planner of the load balancers of a stack.
+// NewPlanner returns the Planner of the load balancers of a stack.
 func NewPlanner(d *draft.Draft, u *draft.Usage, albs *targetgroups.Attachments) *Planner {
 	return &Planner{d, u, albs}
 }
 
-// changeGroups changes the security groups, and whether traffic through AWS PrivateLink obeys their rules. AWS gives a
-// network load balancer its first group, and takes its last one, only when it is made or deleted.
-func (p *Planner) changeGroups(lb *resolved.LoadBalancer, after []plan.StepID) {
+// changeSecurityGroups plans to change the security groups, and whether their rules apply to traffic through AWS
+// PrivateLink. A network load balancer that was created without security groups can never get any, and one that has
+// some cannot lose the last one.
+func (p *Planner) changeSecurityGroups(lb *resolved.LoadBalancer, after []plan.StepID) {
 	live, a := lb.Live, lb.Address()
 	if lb.Desired.Type == model.Network && (len(live.SecurityGroups) == 0 || len(lb.SecurityGroups) == 0) {
 		if len(live.SecurityGroups)+len(lb.SecurityGroups) > 0 {
-			p.reportFixed("securityGroups", lb.Desired.Origins, "the security groups", strings.Join(live.SecurityGroups, ", "), cmp.Or(groupsText(lb.SecurityGroups), "none"))
+			p.reportImmutable("securityGroups", lb.Desired.Origins, "the security groups", strings.Join(live.SecurityGroups, ", "), cmp.Or(plan.SecurityGroupsText(lb.SecurityGroups), "none"))
 		}
 		return
 	}
 	do := plan.SetSecurityGroups{LoadBalancer: a, Groups: lb.SecurityGroups}
 	var changes []plan.Change
-	if ids, complete := p.IdsOf(lb.SecurityGroups); !complete || !equal.SameSet(ids, live.SecurityGroups) {
-		changes = append(changes, plan.Change{Path: "securityGroups", From: strings.Join(live.SecurityGroups, ", "), To: groupsText(lb.SecurityGroups)})
+	if ids, complete := p.SecurityGroupIDs(lb.SecurityGroups); !complete || !equal.SameSet(ids, live.SecurityGroups) {
+		changes = append(changes, plan.Change{Path: "securityGroups", From: strings.Join(live.SecurityGroups, ", "), To: plan.SecurityGroupsText(lb.SecurityGroups)})
 	}
 	if w := lb.Desired.PrivateLinkRules; w != "" && w != live.PrivateLinkRules {
 		do.PrivateLinkRules = w
@@ -56,11 +57,11 @@ func (p *Planner) changeGroups(lb *resolved.LoadBalancer, after []plan.StepID) {
 	})
 }
 
-// reportFixed reports a setting that AWS takes only when a load balancer is made.
-func (p *Planner) reportFixed(field string, origins map[string]finding.Origin, what, is, desired string) {
+// reportImmutable reports a changed setting that AWS takes only when a load balancer is created.
+func (p *Planner) reportImmutable(field string, origins map[string]finding.Origin, what, is, desired string) {
 	of := origins[field]
-	p.Found.Add(finding.Finding{
-		Object: p.Blameable(of.Object), Field: of.Field, Reason: finding.SettingFixed, Severity: finding.Warning,
+	p.Findings.Add(finding.Finding{
+		Object: p.EventObject(of.Object), Field: of.Field, Reason: finding.SettingFixed, Severity: finding.Warning,
 		Message: fmt.Sprintf("%s of the live load balancer cannot be changed from %s to %s, so nothing is changed", what, cmp.Or(is, "none"), desired),
 		Fix:     "go back to the former value, or make a new load balancer in another group",
 	})
@@ -77,9 +78,9 @@ func (p *Planner) deletionSteps() []plan.StepID {
 	return out
 }
 
-// askedBy returns the member that asks for a setting of a load balancer, or all of them where it is a class or
-// a default that does.
-func (p *Planner) askedBy(lb *resolved.LoadBalancer, field string) []finding.Ref {
+// settingOwner returns the member that sets a field of a load balancer, or all members if a class or a default sets
+// it.
+func (p *Planner) settingOwner(lb *resolved.LoadBalancer, field string) []finding.Ref {
 	for _, m := range p.Want.Members {
 		if m.Ref == lb.Desired.Origins[field].Object {
 			return []finding.Ref{m.Ref}
@@ -88,18 +89,19 @@ func (p *Planner) askedBy(lb *resolved.LoadBalancer, field string) []finding.Ref
 	return p.Members()
 }
 
-func (p *Planner) setPool(lb *resolved.LoadBalancer, pool string, after []plan.StepID) plan.StepID {
+// setIPAMPool plans to set the IPAM pool; an empty pool removes it.
+func (p *Planner) setIPAMPool(lb *resolved.LoadBalancer, pool string, after []plan.StepID) plan.StepID {
 	a := lb.Address()
 	return p.Add(plan.Step{
 		ID: plan.NewStepID("ipam-pool", a, pool), Address: a, Verb: plan.Update,
 		Do:      plan.SetIPAMPool{LoadBalancer: a, Pool: pool},
 		Changes: []plan.Change{{Path: "ipamPool", From: lb.Live.IPAMPool, To: pool}},
-		Why:     lb.OriginText("ipamPool"), After: after, Blames: p.askedBy(lb, "ipamPool"),
+		Why:     lb.OriginText("ipamPool"), After: after, Blames: p.settingOwner(lb, "ipamPool"),
 	})
 }
 
-// planCapacity compares the capacity reservation, which is asked for only if one is desired. It is
-// made when the load balancer is active; the rest of the plan does not wait for that.
+// planCapacity plans the capacity reservation. The live one is only read if one is desired. It is set when the load
+// balancer is active; no other step waits for that.
 func (p *Planner) planCapacity(lb *resolved.LoadBalancer, after []plan.StepID) {
 	want, live := lb.Desired.Capacity, lb.Live
 	if want == nil {
@@ -128,16 +130,4 @@ func (p *Planner) planCapacity(lb *resolved.LoadBalancer, after []plan.StepID) {
 		s.Wait.RetryAfter = p.Opt.Stabilization
 	}
 	p.Add(s)
-}
-
-func groupsText(gs []plan.GroupID) string {
-	var out []string
-	for _, g := range gs {
-		if g.ID != "" {
-			out = append(out, g.ID)
-		} else {
-			out = append(out, g.Address.String())
-		}
-	}
-	return strings.Join(out, ", ")
 }

@@ -16,45 +16,45 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Change changes a live load balancer where it differs.
+// Change plans the differences between a live and a desired load balancer.
 func (p *Planner) Change(lb *resolved.LoadBalancer, after []plan.StepID) {
 	want, live, a := lb.Desired, lb.Live, lb.Address()
 	var pool plan.StepID
 	if want.Type == model.Application && live.IPAMPool != "" && want.IPAMPool == "" {
-		pool = p.setPool(lb, "", after)
+		pool = p.setIPAMPool(lb, "", after)
 	}
 	tags := lb.WithProgressTags(p.Tags(lb.ID, want.Tags))
-	have := p.HandedOver(live.Tags)
+	have := p.TagsAfterHandover(live.Tags)
 	for k, v := range p.AdoptedTags() {
 		if have[k] == v {
 			tags[k] = v
 		}
 	}
 	p.Retag(a, tags, have, true, after, p.Members())
-	p.changeGroups(lb, after)
+	p.changeSecurityGroups(lb, after)
 	subnets, typed := p.changeSubnets(lb, after)
 	if want.AddressType != live.AddressType && !typed {
 		p.Add(plan.Step{
 			ID: plan.NewStepID("address-type", a), Address: a, Verb: plan.Update,
 			Do:      plan.SetAddressType{LoadBalancer: a, Type: want.AddressType},
 			Changes: []plan.Change{addressTypeChange(lb)},
-			Why:     lb.OriginText("addressType"), After: append(slices.Clone(after), pool, subnets), Blames: p.askedBy(lb, "addressType"),
+			Why:     lb.OriginText("addressType"), After: append(slices.Clone(after), pool, subnets), Blames: p.settingOwner(lb, "addressType"),
 		})
 	}
-	p.PlanAttributes(a, live.ARN, want.Attributes, live.Attributes, true, after, p.membersAsking(want.AttributesOf), want.AttributesOf...)
+	p.PlanAttributes(a, live.ARN, want.Attributes, live.Attributes, true, after, p.settingOwners(want.AttributesOf), want.AttributesOf...)
 	if want.IPAMPool != "" && want.IPAMPool != live.IPAMPool {
-		p.setPool(lb, want.IPAMPool, after)
+		p.setIPAMPool(lb, want.IPAMPool, after)
 	}
 	if lb.HasGivenName() && want.Name != live.Name {
-		p.reportFixed("name", want.Origins, "the name", live.Name, want.Name)
+		p.reportImmutable("name", want.Origins, "the name", live.Name, want.Name)
 	}
 	if want.CoIPPool != "" && want.CoIPPool != live.CoIPPool {
-		p.reportFixed("coipPool", want.Origins, "the customer-owned pool", live.CoIPPool, want.CoIPPool)
+		p.reportImmutable("coipPool", want.Origins, "the customer-owned pool", live.CoIPPool, want.CoIPPool)
 	}
 	p.planCapacity(lb, after)
 }
 
-// Create makes a load balancer, after those that go: one of the same name may be among them.
+// Create plans to create a load balancer, after the deletion of others, because one of these may have the same name.
 func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.StepID {
 	want, a := lb.Desired, lb.Address()
 	why, impact, replaced := "the stack has no load balancer", plan.NoImpact, ""
@@ -76,23 +76,23 @@ func (p *Planner) Create(lb *resolved.LoadBalancer, after []plan.StepID) []plan.
 		Why: why, After: append(slices.Clone(after), p.deletionSteps()...), Impact: impact, Blames: p.Members(), NameOf: want.Origins["name"], Replaced: replaced,
 	})
 	if len(lb.SecurityGroups) > 0 && want.PrivateLinkRules == equal.Off {
-		// It is on in a load balancer that was made with security groups.
+		// AWS's default is "on" for a load balancer that is created with security groups.
 		p.Add(plan.Step{
 			ID: plan.NewStepID("security-groups", a), Address: a, Verb: plan.Update,
 			Do:      plan.SetSecurityGroups{LoadBalancer: a, Groups: lb.SecurityGroups, PrivateLinkRules: equal.Off},
 			Changes: []plan.Change{{Path: "privateLinkRules", To: equal.Off}}, Why: lb.OriginText("privateLinkRules"), After: []plan.StepID{id}, Blames: p.Members(),
 		})
 	}
-	p.PlanAttributes(a, "", want.Attributes, nil, false, []plan.StepID{id}, p.membersAsking(want.AttributesOf))
+	p.PlanAttributes(a, "", want.Attributes, nil, false, []plan.StepID{id}, p.settingOwners(want.AttributesOf))
 	if want.Capacity != nil && *want.Capacity > 0 {
 		p.planCapacity(lb, []plan.StepID{id})
 	}
 	return []plan.StepID{id}
 }
 
-// membersAsking returns the members that ask for a setting; all of them where none does, or something else than a
-// member.
-func (p *Planner) membersAsking(of []finding.Origin) []finding.Ref {
+// settingOwners returns the members among the origins of a setting. It returns all members if no member is among
+// them, or if a class is.
+func (p *Planner) settingOwners(of []finding.Origin) []finding.Ref {
 	var out []finding.Ref
 	for _, m := range p.Members() {
 		if slices.ContainsFunc(of, func(o finding.Origin) bool { return o.Object == m }) {
@@ -105,11 +105,11 @@ func (p *Planner) membersAsking(of []finding.Origin) []finding.Ref {
 	return out
 }
 
-// DeleteSurplus deletes what the desired state does not keep.
+// DeleteSurplus plans to delete load balancers that are not desired.
 func (p *Planner) DeleteSurplus(surplus []observed.LoadBalancer, why string, after []plan.StepID) []plan.StepID {
 	var out []plan.StepID
 	surplus = slices.Clone(surplus)
-	// Those in front go before what they lead to.
+	// A frontend NLB is deleted before the ALB that it forwards to.
 	slices.SortStableFunc(surplus, func(x, y observed.LoadBalancer) int { return strings.Compare(y.Type, x.Type) })
 	for _, lb := range surplus {
 		if lb.ResourceID == model.FrontendNLBID && !p.Want.Empty() {
@@ -129,12 +129,12 @@ func (p *Planner) DeleteSurplus(surplus []observed.LoadBalancer, why string, aft
 	return out
 }
 
-// Delete deletes a load balancer and with it its listeners.
+// Delete plans to delete a load balancer, and with it its listeners and rules.
 func (p *Planner) Delete(lb observed.LoadBalancer, why string, after []plan.StepID) plan.StepID {
 	return p.delete(lb, "", why, after)
 }
 
-// DeleteReplaced deletes a load balancer whose place another one has taken.
+// DeleteReplaced plans to delete a load balancer that another one has replaced.
 func (p *Planner) DeleteReplaced(lb observed.LoadBalancer, why string, after []plan.StepID) plan.StepID {
 	return p.delete(lb, lb.Name, why, after)
 }
@@ -144,17 +144,17 @@ func (p *Planner) delete(lb observed.LoadBalancer, replaced, why string, after [
 	id := p.Add(plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteLoadBalancer{ARN: lb.ARN},
 		Changes: []plan.Change{{Path: "name", From: lb.Name}},
-		Why:     why, After: after, Impact: plan.DeleteImpact, Blames: p.Members(), Wait: p.untilNoEndpoint(lb), Replaced: replaced,
+		Why:     why, After: after, Impact: plan.DeleteImpact, Blames: p.Members(), Wait: p.waitForNoEndpoint(lb), Replaced: replaced,
 	})
 	for _, l := range lb.Listeners {
-		p.usage.FreedListener(l, id)
+		p.usage.NoteFreedListener(l, id)
 	}
 	return id
 }
 
-// untilNoEndpoint waits, for a while, until no accelerator leads to a load balancer that goes: AWS keeps one that is gone as an
-// endpoint, and clients of the accelerator would lose what they send to it.
-func (p *Planner) untilNoEndpoint(lb observed.LoadBalancer) plan.Wait {
+// waitForNoEndpoint returns a wait, with a deadline, until a load balancer is no endpoint of an accelerator. AWS does
+// not remove deleted load balancers from endpoint groups, so that requests through the accelerator would fail.
+func (p *Planner) waitForNoEndpoint(lb observed.LoadBalancer) plan.Wait {
 	if !p.Opt.Accelerators {
 		return plan.Wait{}
 	}

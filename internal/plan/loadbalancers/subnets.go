@@ -13,13 +13,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// changeSubnets changes subnets and what goes with them in one call: addresses, which AWS takes for subnets
-// that it adds, the source NAT of a network load balancer, and the address type where it depends on these. It
-// returns the step, and whether that sets the address type.
+// changeSubnets plans to change the subnets and, in the same call, what AWS only takes with them: addresses in new
+// subnets, source NAT of a network load balancer, and the address type if it depends on these. It returns the step,
+// and whether the step sets the address type.
 func (p *Planner) changeSubnets(lb *resolved.LoadBalancer, after []plan.StepID) (plan.StepID, bool) {
 	live, w, a := lb.Live, lb.Desired, lb.Address()
 	changes := lb.SubnetChanges()
-	p.reportFixedAddresses(lb, len(changes) > 0)
+	p.reportImmutableAddresses(lb, len(changes) > 0)
 	if len(changes) == 0 {
 		return "", false
 	}
@@ -43,22 +43,22 @@ func addressTypeChange(lb *resolved.LoadBalancer) plan.Change {
 	return plan.Change{Path: "ipAddressType", From: string(lb.Live.AddressType), To: string(lb.Desired.AddressType)}
 }
 
-// reportFixedAddresses reports addresses that differ in subnets that stay.
-func (p *Planner) reportFixedAddresses(lb *resolved.LoadBalancer, changing bool) {
+// reportImmutableAddresses reports addresses that differ in subnets that stay.
+func (p *Planner) reportImmutableAddresses(lb *resolved.LoadBalancer, changing bool) {
 	if len(lb.Addresses) > 0 && !changing && !equal.SameSet(lb.Addresses, lb.Live.Addresses) {
-		p.reportFixed("addresses", lb.Desired.Origins, "the elastic addresses", strings.Join(lb.Live.Addresses, ", "), strings.Join(lb.Addresses, ", "))
+		p.reportImmutable("addresses", lb.Desired.Origins, "the elastic addresses", strings.Join(lb.Live.Addresses, ", "), strings.Join(lb.Addresses, ", "))
 	}
 	for _, m := range lb.Live.Mappings {
 		if want := lb.PrivateIPv4[m.Subnet]; want != "" && m.PrivateIPv4 != "" && want != m.PrivateIPv4 {
-			p.reportFixed("privateIPv4Addresses", lb.Desired.Origins, "the private address in subnet "+m.Subnet, m.PrivateIPv4, want)
+			p.reportImmutable("privateIPv4Addresses", lb.Desired.Origins, "the private address in subnet "+m.Subnet, m.PrivateIPv4, want)
 		}
 		if want := lb.IPv6[m.Subnet]; want != "" && m.IPv6 != "" && want != m.IPv6 {
-			p.reportFixed("ipv6Addresses", lb.Desired.Origins, "the IPv6 address in subnet "+m.Subnet, m.IPv6, want)
+			p.reportImmutable("ipv6Addresses", lb.Desired.Origins, "the IPv6 address in subnet "+m.Subnet, m.IPv6, want)
 		}
 	}
 }
 
-// resolveAddresses takes the addresses if there is one for each subnet.
+// resolveAddresses chooses the desired addresses if there is one for each subnet, and keeps the live ones otherwise.
 func (r *resolution) resolveAddresses() {
 	w := r.lb.Desired
 	r.lb.Addresses = w.Addresses
@@ -67,21 +67,21 @@ func (r *resolution) resolveAddresses() {
 		if r.lb.Live != nil {
 			r.lb.Addresses = r.lb.Live.Addresses
 		}
-		r.unfitAddresses("addresses", plan.CountText(n, "elastic address")+" for "+plan.CountText(len(r.lb.Subnets), "subnet"))
+		r.reportUnfitAddresses("addresses", plan.CountText(n, "elastic address")+" for "+plan.CountText(len(r.lb.Subnets), "subnet"))
 	}
 	r.lb.PrivateIPv4 = r.assignAddresses("privateIPv4Addresses", w.PrivateIPv4, func(s observed.Subnet) []string { return []string{s.CIDR} })
 	r.lb.IPv6 = r.assignAddresses("ipv6Addresses", w.IPv6, func(s observed.Subnet) []string { return s.IPv6CIDRs })
 	r.lb.SourceNATPrefixes = r.assignAddresses("sourceNATPrefixes", w.SourceNATPrefixes, func(s observed.Subnet) []string { return s.IPv6CIDRs })
 }
 
-// assignAddresses gives each subnet the one of the addresses, or of the prefixes, that is within its ranges. What AWS is
-// to choose goes to the subnets that are left.
+// assignAddresses returns, by subnet id, the address or prefix that is within the ranges of the subnet. Subnets
+// without one get resolved.AutoAssigned if it is among the desired values. ranges returns the ranges of a subnet.
 func (r *resolution) assignAddresses(field string, addresses []string, ranges func(observed.Subnet) []string) map[string]string {
 	if len(addresses) == 0 || len(r.lb.Subnets) == 0 {
 		return nil
 	}
 	if len(addresses) != len(r.lb.Subnets) {
-		r.unfitAddresses(field, plan.CountText(len(addresses), addressNoun(field))+" for "+plan.CountText(len(r.lb.Subnets), "subnet"))
+		r.reportUnfitAddresses(field, plan.CountText(len(addresses), addressNoun(field))+" for "+plan.CountText(len(r.lb.Subnets), "subnet"))
 		return nil
 	}
 	subnets, known, _ := r.SubnetFacts(r.lb.Subnets, r.lb.Desired.SubnetQuestion())
@@ -99,7 +99,7 @@ func (r *resolution) assignAddresses(field string, addresses []string, ranges fu
 			return out[s.ID] == "" && network.InRanges(plain, ranges(s))
 		})
 		if at < 0 {
-			r.unfitAddresses(field, addressNoun(field)+" \""+address+"\" is in none of the subnets "+strings.Join(r.lb.Subnets, ", ")+", or in one that has another")
+			r.reportUnfitAddresses(field, addressNoun(field)+" \""+address+"\" is in none of the subnets "+strings.Join(r.lb.Subnets, ", ")+", or in one that has another")
 			return nil
 		}
 		out[subnets[at].ID] = address
@@ -112,6 +112,7 @@ func (r *resolution) assignAddresses(field string, addresses []string, ranges fu
 	return out
 }
 
+// addressNoun returns what messages call an address of a field.
 func addressNoun(field string) string {
 	switch field {
 	case "sourceNATPrefixes":
@@ -122,7 +123,8 @@ func addressNoun(field string) string {
 	return "private address"
 }
 
-func (r *resolution) unfitAddresses(field, message string) {
+// reportUnfitAddresses reports addresses that cannot be used with the chosen subnets.
+func (r *resolution) reportUnfitAddresses(field, message string) {
 	of := r.lb.Desired.Origins[field]
 	if r.lb.Live != nil {
 		message += "; the load balancer keeps the addresses that it has"
@@ -130,7 +132,7 @@ func (r *resolution) unfitAddresses(field, message string) {
 		message += "; no load balancer is made"
 	}
 	r.reportUnfit(finding.Finding{
-		Object: r.Blameable(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable, Blocks: finding.BlocksStack,
+		Object: r.EventObject(of.Object), Field: of.Field, Reason: finding.SubnetsUnsuitable, Blocks: finding.BlocksStack,
 		Message: message, Fix: "give one address for each subnet",
 	}, "addresses")
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// ClusterTag begins the key of the tag by which a subnet belongs to a cluster.
+// ClusterTag is the prefix of the tag key by which a subnet belongs to a cluster; the name of the cluster follows.
 const ClusterTag = "kubernetes.io/cluster/"
 
-// OtherClusters returns the clusters that tags of subnets name where none of them is the cluster of a name; none if one
-// is, or if there are no such tags. A wrong name finds no load balancer and no subnet, and an error shows neither.
+// OtherClusters returns the names of clusters in the tags of subnets, if the given name is not among them. It helps
+// to find a wrong --cluster-name, with which the controller finds neither load balancers nor subnets and reports no
+// error.
 func OtherClusters(name string, answers map[string]observed.SubnetAnswer) []string {
 	others := map[string]bool{}
 	for _, a := range answers {

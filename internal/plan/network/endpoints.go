@@ -1,7 +1,6 @@
 package network
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -11,17 +10,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// SharedDescription is the description of every rule that bindings add to security groups of
-// nodes and pods. Rules whose description has it as a label belong to this controller.
+// SharedDescription is the description of every rule that the controller adds for bindings to the security groups of
+// nodes and pods. A rule whose description has it as a label belongs to the controller.
 const SharedDescription = "elbv2.k8s.aws/targetGroupBinding=shared"
 
-// labels in a description: key=value, the value followed by a comma or the end of the text.
-var label = regexp.MustCompile(`([^\s,=]+)=([^\s,=]+)(?:,|$)`)
+// labelPattern matches a label in a description: key=value, followed by a comma or the end of the text.
+var labelPattern = regexp.MustCompile(`([^\s,=]+)=([^\s,=]+)(?:,|$)`)
 
-// OwnedEndpointRule reports whether a rule of a node's or pod's security group was made for
-// bindings.
-func OwnedEndpointRule(r model.IngressRule) bool {
-	for _, m := range label.FindAllStringSubmatch(r.Description, -1) {
+// IsSharedRule reports whether the controller has added a rule of a node or pod security group for bindings.
+func IsSharedRule(r model.IngressRule) bool {
+	for _, m := range labelPattern.FindAllStringSubmatch(r.Description, -1) {
 		if m[1]+"="+m[2] == SharedDescription {
 			return true
 		}
@@ -29,16 +27,16 @@ func OwnedEndpointRule(r model.IngressRule) bool {
 	return false
 }
 
-// AggregateRules makes the rules of one endpoint security group out of what bindings need. With
-// merge, all ports of one protocol and source security group become one range, which keeps a
-// security group within its quota of rules; address ranges stay as they are. The answer is sorted,
-// without repeats, and every rule has the shared description.
+// AggregateRules returns the rules of one node or pod security group from the rules that bindings ask for. If merge
+// is set, all ports of one protocol and source security group become one range, so that the security group stays
+// below its quota of rules; rules for address ranges stay as they are. The result is sorted, without repetition, and
+// each rule has SharedDescription.
 func AggregateRules(asked []model.IngressRule, merge bool) []model.IngressRule {
 	out := map[model.IngressRule]bool{}
 	type peer struct{ protocol, group string }
 	ranges := map[peer]model.IngressRule{}
 	for _, r := range asked {
-		r = identity(r)
+		r = withoutDescription(r)
 		r.Description = SharedDescription
 		if !merge || r.CIDR != "" || r.PrefixList != "" {
 			out[r] = true
@@ -61,20 +59,20 @@ func AggregateRules(asked []model.IngressRule, merge bool) []model.IngressRule {
 	return rules
 }
 
-// EndpointDiff returns which rules to add to an endpoint security group and which to remove. Only
-// rules that were made for bindings are removed, and only if complete is set: then want is all
-// that the bindings of the cluster need.
-func EndpointDiff(want, have []model.IngressRule, complete bool) (authorize, revoke []model.IngressRule) {
-	authorize, revoke = RuleDiff(want, have)
+// DiffEndpointRules returns which rules to add to a node or pod security group and which to remove. It removes only
+// rules of the controller, and only if complete is set, which means that want is all that the bindings of the cluster
+// ask for.
+func DiffEndpointRules(want, have []model.IngressRule, complete bool) (authorize, revoke []model.IngressRule) {
+	authorize, revoke = DiffRules(want, have)
 	if !complete {
 		return authorize, nil
 	}
-	return authorize, slices.DeleteFunc(revoke, func(r model.IngressRule) bool { return !OwnedEndpointRule(r) })
+	return authorize, slices.DeleteFunc(revoke, func(r model.IngressRule) bool { return !IsSharedRule(r) })
 }
 
-// Covers reports whether a rule admits all that another does.
-func Covers(r, other model.IngressRule) bool {
-	r, other = identity(r), identity(other)
+// RuleCovers reports whether a rule admits all traffic that another one admits.
+func RuleCovers(r, other model.IngressRule) bool {
+	r, other = withoutDescription(r), withoutDescription(other)
 	same := r
 	same.From, same.To = other.From, other.To
 	return same == other && r.From <= other.From && r.To >= other.To
@@ -86,10 +84,10 @@ type ENIGroup struct {
 	Tags map[string]string
 }
 
-// ChooseEndpointGroup picks the security group of an ENI that carries the rules of its endpoints:
-// the only one, or the only one that is tagged for the cluster and has the extra tags. The error
-// is for the operator who tags security groups.
-func ChooseEndpointGroup(cluster, eni string, groups []ENIGroup, extra map[string]string) (string, error) {
+// ChooseSecurityGroup returns the security group of an ENI that gets the rules for its endpoints: the only one, or
+// the only one that is tagged for the cluster and has the extra tags. The error is for the operator, who tags the
+// security groups.
+func ChooseSecurityGroup(cluster, eni string, groups []ENIGroup, extra map[string]string) (string, error) {
 	if len(groups) == 1 {
 		return groups[0].ID, nil
 	}
@@ -110,7 +108,7 @@ func ChooseEndpointGroup(cluster, eni string, groups []ENIGroup, extra map[strin
 	}
 	slices.Sort(fit)
 	tags := []string{key}
-	for _, k := range slices.SortedFunc(maps.Keys(extra), cmp.Compare) {
+	for _, k := range slices.Sorted(maps.Keys(extra)) {
 		tags = append(tags, k+"="+extra[k])
 	}
 	return "", fmt.Errorf("exactly one security group of network interface %s of cluster %s has to be tagged with %s, and %d are: [%s]",

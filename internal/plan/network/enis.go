@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ENI is an ENI with its addresses and security groups. Addresses and Prefixes may be of
-// either family.
+// ENI is a network interface with its addresses and security groups. Addresses and Prefixes are of either address
+// family.
 type ENI struct {
 	ID          string
 	DeviceIndex int32
@@ -16,13 +16,13 @@ type ENI struct {
 	Groups      []ENIGroup
 }
 
-// Carries reports whether an address is one of the ENI's own or within its prefixes.
+// Carries reports whether an address is one of the ENI or within one of its prefixes.
 func (i ENI) Carries(ip string) bool {
 	_, ok := slices.BinarySearch(i.Addresses, ip)
 	return ok || carriesIPv6(i.Addresses, ip) || InRanges(ip, i.Prefixes)
 }
 
-// carriesIPv6 compares addresses by value, as IPv6 has many ways to write one. IPv4 has one way.
+// carriesIPv6 compares IPv6 addresses by value, because the same one can be written in several ways.
 func carriesIPv6(addresses []string, ip string) bool {
 	if !strings.Contains(ip, ":") {
 		return false
@@ -34,7 +34,7 @@ func carriesIPv6(addresses []string, ip string) bool {
 	})
 }
 
-// ENIOf finds the ENI that carries an address.
+// ENIOf returns the ENI that carries an address; false if none does.
 func ENIOf(ip string, enis []ENI) (ENI, bool) {
 	for _, i := range enis {
 		if i.Carries(ip) {
@@ -44,7 +44,8 @@ func ENIOf(ip string, enis []ENI) (ENI, bool) {
 	return ENI{}, false
 }
 
-// Primary finds the ENI with device index 0, whose security groups apply to a node's traffic.
+// Primary returns the ENI with device index 0, whose security groups apply to the traffic of a node; false if it is
+// missing.
 func Primary(enis []ENI) (ENI, bool) {
 	for _, i := range enis {
 		if i.DeviceIndex == 0 {

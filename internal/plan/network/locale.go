@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Where a subnet is. A load balancer cannot span several.
+// Kinds of zones in which a subnet can be. All subnets of a load balancer have to be in zones of the same kind.
 const (
 	regular    = "availability-zone"
 	localZone  = "local-zone"
@@ -18,8 +18,8 @@ const (
 	outpost    = "outpost"
 )
 
-// locale of a subnet, or "" and false for an unknown zone type.
-func locale(s observed.Subnet) (string, bool) {
+// zoneKind returns the kind of zone that a subnet is in; false if AWS shows an unknown one.
+func zoneKind(s observed.Subnet) (string, bool) {
 	if s.Outpost != "" {
 		return outpost, true
 	}
@@ -30,11 +30,12 @@ func locale(s observed.Subnet) (string, bool) {
 	return "", false
 }
 
-// check returns why the chosen subnets, at least one, cannot carry one load balancer together.
-func (r SubnetRequest) check(chosen []observed.Subnet) *finding.Finding {
+// checkZones returns the finding that the chosen subnets, of which there is at least one, cannot be used together;
+// nil if they can.
+func (r SubnetRequest) checkZones(chosen []observed.Subnet) *finding.Finding {
 	byLocale := map[string][]string{}
 	for _, s := range chosen {
-		l, ok := locale(s)
+		l, ok := zoneKind(s)
 		if !ok {
 			return r.fault(finding.SubnetsUnsuitable,
 				fmt.Sprintf("subnet %s is in zone %s of unknown type %q", s.ID, s.Zone, s.ZoneType), "choose other subnets")

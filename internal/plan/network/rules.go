@@ -4,14 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// RuleDiff returns which rules to add and which to remove to get from have to want. Descriptions
-// are ignored, and ranges are compared in canonical form. Both answers are without repeats and in
-// the order in which they are sent; the rules of revoke are taken from have as they are.
-func RuleDiff(want, have []model.IngressRule) (authorize, revoke []model.IngressRule) {
+// DiffRules returns which rules to add and which to remove to get from have to want. It ignores descriptions and
+// compares address ranges in canonical form. Both results are without repetition and in the order of the calls;
+// revoke has the rules as they are in have.
+func DiffRules(want, have []model.IngressRule) (authorize, revoke []model.IngressRule) {
 	wanted, existing := byIdentity(want), byIdentity(have)
 	for key, r := range wanted {
 		if _, ok := existing[key]; !ok {
@@ -28,23 +29,25 @@ func RuleDiff(want, have []model.IngressRule) (authorize, revoke []model.Ingress
 	return authorize, revoke
 }
 
+// byIdentity returns the rules by their canonical form without description; of several that are equal, the first.
 func byIdentity(rules []model.IngressRule) map[model.IngressRule]model.IngressRule {
 	out := make(map[model.IngressRule]model.IngressRule, len(rules))
 	for _, r := range rules {
-		if _, ok := out[identity(r)]; !ok {
-			out[identity(r)] = r
+		if _, ok := out[withoutDescription(r)]; !ok {
+			out[withoutDescription(r)] = r
 		}
 	}
 	return out
 }
 
-// identity returns the rule in canonical form without its description.
-func identity(r model.IngressRule) model.IngressRule {
+// withoutDescription returns a rule in canonical form without its description.
+func withoutDescription(r model.IngressRule) model.IngressRule {
 	r = canonical(r)
 	r.Description = ""
 	return r
 }
 
+// canonical returns a rule with its address range in canonical form and its protocol by name, as AWS shows it.
 func canonical(r model.IngressRule) model.IngressRule {
 	if r.CIDR != "" {
 		if c, err := CanonicalCIDR(r.CIDR); err == nil {
@@ -68,11 +71,11 @@ func sortRules(rules []model.IngressRule) {
 	slices.SortFunc(rules, func(a, b model.IngressRule) int { return cmp.Compare(sortKey(a), sortKey(b)) })
 }
 
-// sortKey returns the text by which rules are ordered; numbers compare as text, so 443 is before 80.
+// sortKey returns the text by which rules are sorted. Port numbers compare as text, so that 443 comes before 80.
 func sortKey(r model.IngressRule) string {
 	kind, source := "UserIdGroupPair", r.Group
 	switch {
-	case r.CIDR != "" && isIPv6(r.CIDR):
+	case strings.Contains(r.CIDR, ":"):
 		kind, source = "Ipv6Range", r.CIDR
 	case r.CIDR != "":
 		kind, source = "IpRange", r.CIDR
@@ -80,13 +83,4 @@ func sortKey(r model.IngressRule) string {
 		kind, source = "PrefixListId", r.PrefixList
 	}
 	return fmt.Sprintf("IpProtocol: %s, FromPort: %d, ToPort: %d, %s: %s", r.Protocol, r.From, r.To, kind, source)
-}
-
-func isIPv6(cidr string) bool {
-	for i := range len(cidr) {
-		if cidr[i] == ':' {
-			return true
-		}
-	}
-	return false
 }

@@ -50,7 +50,7 @@ func TestRuleDiff(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			authorize, revoke := network.RuleDiff(tt.want, tt.have)
+			authorize, revoke := network.DiffRules(tt.want, tt.have)
 			if d := cmp.Diff(tt.authorize, authorize); d != "" {
 				t.Errorf("authorize, -want +got\n%s", d)
 			}
@@ -81,7 +81,7 @@ func TestEndpointDiff(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			authorize, revoke := network.EndpointDiff(tt.want, tt.have, tt.complete)
+			authorize, revoke := network.DiffEndpointRules(tt.want, tt.have, tt.complete)
 			if d := cmp.Diff(tt.authorize, authorize); d != "" {
 				t.Errorf("authorize, -want +got\n%s", d)
 			}
@@ -102,7 +102,7 @@ func TestOwnedEndpointRule(t *testing.T) {
 		"elbv2.k8s.aws/targetGroupBinding=mine":             false,
 		"":                                                  false,
 	} {
-		if got := network.OwnedEndpointRule(model.IngressRule{Description: text}); got != want {
+		if got := network.IsSharedRule(model.IngressRule{Description: text}); got != want {
 			t.Errorf("%q: got %v", text, got)
 		}
 	}
@@ -160,7 +160,7 @@ func TestChooseEndpointGroup(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := network.ChooseEndpointGroup("c", "eni-1", tt.groups, tt.extra)
+			got, err := network.ChooseSecurityGroup("c", "eni-1", tt.groups, tt.extra)
 			if got != tt.want || (err == nil) != (tt.want != "") {
 				t.Errorf("got %q, %v", got, err)
 			}

@@ -10,11 +10,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// mostPorts is how many ports of a Service a message names.
+// mostPorts is how many ports of a Service a message lists.
 const mostPorts = 8
 
-// NoSuchPort returns the message about a port that a Service does not have: which ports it has, and which one
-// was probably meant: that of the same target port, or the one that is spelled nearly so.
+// NoSuchPort returns the message that a Service does not have a port. It lists the ports that there are, and suggests
+// one: the port with this target port, or one with a similar name or number.
 func NoSuchPort(svc *corev1.Service, port intstr.IntOrString) string {
 	var names, all []string
 	meant := ""

@@ -12,42 +12,42 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// minFreeIPs is how many free addresses AWS requires in a subnet of a new load balancer.
+// minFreeIPs is how many free addresses AWS requires in each subnet of a new load balancer.
 const minFreeIPs = 8
 
-// clusterTagPrefix begins the tags that list the clusters a subnet is meant for.
+// clusterTagPrefix begins the keys of the tags that name the clusters which a subnet is meant for.
 const clusterTagPrefix = "kubernetes.io/cluster"
 
-// SubnetRequest is what the choice of subnets depends on besides the candidates.
+// SubnetRequest has the input of the choice of subnets, except the candidates.
 type SubnetRequest struct {
 	Choice      model.SubnetChoice
 	Scheme      model.Scheme
 	AddressType model.AddressType
 	// Cluster is the cluster's name, which tags of subnets may mention.
 	Cluster string
-	// ClusterTagCheck rejects subnets that are tagged for other clusters only.
+	// ClusterTagCheck refuses subnets that are tagged only for other clusters.
 	ClusterTagCheck bool
-	// SingleSubnet allows an ALB in one regular zone.
+	// SingleSubnet admits an ALB in one availability zone.
 	SingleSubnet bool
 	ALB          bool
-	// Live are the subnets that the load balancer is in, which need no free addresses for it.
+	// Live are the subnets in which the load balancer is already, so that these need no free addresses.
 	Live []string
-	// Blame is the object that findings are reported on unless the choice has an origin.
-	Blame finding.Ref
+	// EventObject is the object of findings if the choice has no origin.
+	EventObject finding.Ref
 }
 
-// Subnets is the answer: the subnets of the load balancer and why each other candidate was not
-// taken. IDs are in the order asked for by name, and ascending otherwise.
+// Subnets are the chosen subnets, and why other candidates were refused. IDs are in the order of the references if
+// the members name the subnets, and ascending otherwise.
 type Subnets struct {
 	IDs     []string
 	Refused []Refusal
 }
 
-// Refusal is why a candidate was not taken.
+// Refusal is the reason why a candidate was not chosen.
 type Refusal struct{ ID, Why string }
 
-// ChooseSubnets picks the subnets out of the candidates. It returns a finding that blocks the
-// stack if they cannot carry the load balancer; the refusals are filled in even then.
+// ChooseSubnets chooses the subnets of a load balancer among the candidates. If they cannot be used it returns a
+// finding that blocks the stack, besides the refusals.
 func ChooseSubnets(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
 	if c, ok := r.Choice.(model.SubnetsNamed); ok {
 		return chooseNamed(r, c, a)
@@ -55,7 +55,7 @@ func ChooseSubnets(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.
 	return chooseBest(r, a)
 }
 
-// chooseBest takes one eligible subnet of each zone.
+// chooseBest chooses one suitable subnet in each zone: one that is tagged for this cluster, or else the first by id.
 func chooseBest(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
 	var out Subnets
 	var count refusals
@@ -83,7 +83,7 @@ func chooseBest(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Fin
 	slices.SortFunc(chosen, func(x, y observed.Subnet) int { return cmp.Compare(x.ID, y.ID) })
 	f := r.noSubnets(a, count)
 	if len(chosen) > 0 {
-		f = r.check(chosen)
+		f = r.checkZones(chosen)
 	}
 	if f != nil {
 		f.Message += reasons(out.Refused)
@@ -96,7 +96,7 @@ func chooseBest(r SubnetRequest, a observed.SubnetAnswer) (Subnets, *finding.Fin
 // maxReasons is how many refusals a message lists.
 const maxReasons = 10
 
-// reasons lists why candidates were not taken, "" if there are none.
+// reasons returns the refusals as the end of a message; empty if there are none.
 func reasons(all []Refusal) string {
 	var parts []string
 	for _, r := range all[:min(len(all), maxReasons)] {
@@ -111,7 +111,7 @@ func reasons(all []Refusal) string {
 	return "; not taken: " + strings.Join(parts, ", ")
 }
 
-// rank puts subnets that are tagged for this cluster first.
+// rank orders subnets that are tagged for this cluster before the others.
 func (r SubnetRequest) rank(s observed.Subnet) int {
 	if _, ours := s.Tags[clusterTagPrefix+"/"+r.Cluster]; ours {
 		return 0
@@ -119,10 +119,10 @@ func (r SubnetRequest) rank(s observed.Subnet) int {
 	return 1
 }
 
-// refusals counts candidates by the kind of their refusal.
+// refusals counts refused candidates by reason.
 type refusals struct{ otherCluster, fewIPs, noIPv6 int }
 
-// refuse names the first reason against a candidate, "" if there is none.
+// refuse returns the first reason against a candidate; empty if there is none.
 func (r SubnetRequest) refuse(s observed.Subnet, count *refusals) string {
 	switch {
 	case r.ClusterTagCheck && r.isOfOtherClusters(s):
@@ -138,7 +138,7 @@ func (r SubnetRequest) refuse(s observed.Subnet, count *refusals) string {
 	return ""
 }
 
-// isOfOtherClusters reports whether a subnet is tagged for clusters, but not for this one.
+// isOfOtherClusters reports whether a subnet is tagged for clusters, and not for this one.
 func (r SubnetRequest) isOfOtherClusters(s observed.Subnet) bool {
 	if r.rank(s) == 0 {
 		return false
@@ -151,6 +151,7 @@ func (r SubnetRequest) isOfOtherClusters(s observed.Subnet) bool {
 	return false
 }
 
+// noSubnets returns the finding that no candidate can be used.
 func (r SubnetRequest) noSubnets(a observed.SubnetAnswer, count refusals) *finding.Finding {
 	if len(a.Candidates) == 0 {
 		return r.fault(finding.SubnetsNotFound, "no subnet of the VPC fits "+r.wantedText(), r.remedy())
@@ -163,7 +164,7 @@ func (r SubnetRequest) noSubnets(a observed.SubnetAnswer, count refusals) *findi
 	return r.fault(finding.SubnetsUnsuitable, msg, r.remedy())
 }
 
-// wantedText describes the load balancer or the tags that subnets were looked for.
+// wantedText returns what the subnets were looked for, as a part of a message.
 func (r SubnetRequest) wantedText() string {
 	if _, ok := r.Choice.(model.SubnetsTagged); ok {
 		return "the subnet tags"
@@ -171,6 +172,7 @@ func (r SubnetRequest) wantedText() string {
 	return fmt.Sprintf("a load balancer of scheme %s", r.Scheme)
 }
 
+// remedy returns what users can do if no subnet was found.
 func (r SubnetRequest) remedy() string {
 	if _, ok := r.Choice.(model.SubnetsTagged); ok {
 		return "tag suitable subnets so, or correct the tags"
@@ -186,9 +188,10 @@ func RoleTag(s model.Scheme) string {
 	return naming.SubnetRoleInternal
 }
 
+// fault returns a finding on the origin of the choice that blocks the stack.
 func (r SubnetRequest) fault(reason finding.Reason, message, fix string) *finding.Finding {
 	f := finding.Finding{
-		Object: r.Blame, Reason: reason, Severity: finding.Error, Message: message, Fix: fix, Blocks: finding.BlocksStack,
+		Object: r.EventObject, Reason: reason, Severity: finding.Error, Message: message, Fix: fix, Blocks: finding.BlocksStack,
 	}
 	var of finding.Origin
 	switch c := r.Choice.(type) {

@@ -14,8 +14,8 @@ import (
 // IsSubnetID reports whether a reference names a subnet by id rather than by its Name tag.
 func IsSubnetID(ref string) bool { return strings.HasPrefix(ref, "subnet-") }
 
-// chooseNamed takes the subnets in the order of the references. Subnets of one name are handed
-// out in ascending order of id, one for each time that the name is given.
+// chooseNamed returns the subnets in the order of the references. If several subnets have the same name, each
+// repetition of the name stands for the next one by id.
 func chooseNamed(r SubnetRequest, c model.SubnetsNamed, a observed.SubnetAnswer) (Subnets, *finding.Finding) {
 	byID := map[string]observed.Subnet{}
 	byName := map[string][]observed.Subnet{}
@@ -71,7 +71,7 @@ func chooseNamed(r SubnetRequest, c model.SubnetsNamed, a observed.SubnetAnswer)
 		}
 		zones[s.Zone] = s.ID
 	}
-	if f := r.check(chosen); f != nil {
+	if f := r.checkZones(chosen); f != nil {
 		return Subnets{}, f
 	}
 	if r.AddressType.HasIPv6() {

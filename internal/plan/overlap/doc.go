@@ -1,3 +1,3 @@
-// Package overlap determines which listener rules may match the same request, by their hosts and paths, without
-// comparing each rule with each other one.
+// Package overlap finds the listener rules that may match the same requests, by their hosts and paths. Its index avoids to compare
+// each pair of rules.
 package overlap

@@ -8,12 +8,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Shape holds the hosts and paths of a rule in the form in which rules are compared. Nil lists
-// admit every host or path; regular expressions are taken to do so.
+// Shape has the hosts and paths of a rule in a form that is fast to compare. A nil list matches every host or path.
+// Regular expressions are treated as if they matched everything.
 type Shape struct{ hosts, paths []textPattern }
 
-// ShapeOf returns the shape of a rule with these conditions. Other conditions than hosts and paths take no
-// part in it.
+// ShapeOf returns the shape of a rule with these conditions. Conditions other than hosts and paths are ignored.
 func ShapeOf(cs []model.Condition) *Shape {
 	var s Shape
 	var anyHost, anyPath bool
@@ -42,17 +41,16 @@ func ShapeOf(cs []model.Condition) *Shape {
 	return &s
 }
 
-// Overlaps reports whether some request may match both rules, by their hosts and paths. It errs on
-// the side of yes.
+// Overlaps reports whether a request may match both rules, by their hosts and paths. In doubt it returns true.
 func (s *Shape) Overlaps(o *Shape) bool {
 	return anyOverlap(s.hosts, o.hosts) && anyOverlap(s.paths, o.paths)
 }
 
-// ShapeOfHosts returns the shape of a rule for hosts, whatever the path.
+// ShapeOfHosts returns the shape of a rule for hosts and all paths.
 func ShapeOfHosts(hosts []string) *Shape { return &Shape{hosts: hostPatterns(hosts)} }
 
-// Covers reports whether a rule matches every request that another one matches, by their hosts and paths. It
-// errs on the side of no, as long as there are no regular expressions.
+// Covers reports whether a rule matches every request that another one matches, by their hosts and paths. In doubt it
+// returns false, as long as there are no regular expressions.
 func (s *Shape) Covers(o *Shape) bool {
 	return patternsCover(s.hosts, o.hosts) && patternsCover(s.paths, o.paths)
 }
@@ -92,18 +90,18 @@ func hostPatterns(hosts []string) []textPattern {
 	return out
 }
 
-// HostsOverlap reports whether one host may match two patterns.
+// HostsOverlap reports whether one hostname may match both host patterns.
 func HostsOverlap(a, b string) bool {
 	x, y := patternOf(strings.ToLower(a)), patternOf(strings.ToLower(b))
 	return x.overlaps(&y)
 }
 
-// textPattern is a host or path in which * stands for any text and ? for any character.
+// textPattern is a host or path pattern in which * stands for any text and ? for any character.
 type textPattern struct {
 	text string
 	wild bool
-	// head and tail are what comes before the first and after the last wildcard; both are the whole
-	// text if there is none.
+	// head and tail are the text before the first and after the last wildcard. Without a wildcard both are the whole
+	// text.
 	head, tail string
 }
 
@@ -115,7 +113,7 @@ func patternOf(text string) textPattern {
 	return p
 }
 
-// overlaps reports whether some text may match both patterns. It is exact unless both have wildcards.
+// overlaps reports whether a text may match both patterns. The result is exact unless both have wildcards.
 func (p *textPattern) overlaps(o *textPattern) bool {
 	switch {
 	case !p.wild && !o.wild:
@@ -132,7 +130,7 @@ func (p *textPattern) overlaps(o *textPattern) bool {
 // globMatches reports whether a pattern matches the whole text.
 func globMatches(pattern, text string) bool {
 	p, t := 0, 0
-	star, mark := -1, 0 // the last *, and where the text goes on that it does not take
+	star, mark := -1, 0 // positions of the last * in the pattern, and of the end of what it matches in the text
 	for t < len(text) {
 		switch {
 		case p < len(pattern) && pattern[p] == '*':
@@ -150,18 +148,17 @@ func globMatches(pattern, text string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// Index finds the rules that overlap with another without a look at each of them. Rules are
-// known by their numbers.
+// Index finds the rules that overlap with a shape without comparing all of them. Rules are identified by numbers.
 type Index struct {
 	shape        func(n int32) *Shape
 	all          []int32
 	hosts, paths patternIndex
-	// checks is how many comparisons are left. Rules that are made to be compared over and over find
-	// every rule overlapping when they are used up, which is slow for them and never wrong.
+	// checks is how many comparisons are left. When none is left, every candidate counts as overlapping. So a tenant whose
+	// rules are made to need many comparisons delays only changes of these rules, and the result is never unsafe.
 	checks int
 }
 
-// NewIndex returns an index of rules in ascending order of their numbers.
+// NewIndex returns an index of rules, whose numbers have to be ascending.
 func NewIndex(numbers []int32, shape func(int32) *Shape) *Index {
 	x := &Index{shape: shape, all: numbers, checks: 1_000_000 + 200*len(numbers)}
 	x.hosts.reversed = true
@@ -175,20 +172,20 @@ func NewIndex(numbers []int32, shape func(int32) *Shape) *Index {
 	return x
 }
 
-// Span is a range of numbers of rules: from the first to before the second.
+// Span is a range of rule numbers, from included and to excluded.
 type Span struct{ from, to int32 }
 
 // Every is the span of all rules.
 var Every = Span{0, math.MaxInt32}
 
-// Before returns the span of the rules before the i-th.
+// Before returns the span of the rules with a number below i.
 func Before(i int) Span { return Span{0, int32(i)} }
 
-// Behind returns the span of the rules behind the i-th.
+// Behind returns the span of the rules with a number above i.
 func Behind(i int) Span { return Span{int32(i) + 1, math.MaxInt32} }
 
-// Each calls visit for the rules of a Span that overlap with a shape, until it returns false. A rule
-// may be visited more than once.
+// Each calls visit for the rules of a span that overlap with a shape, until visit returns false. A rule may be
+// visited more than once.
 func (x *Index) Each(s *Shape, in Span, visit func(n int32) bool) {
 	if len(x.all) == 0 {
 		return
@@ -218,12 +215,12 @@ func (x *Index) Each(s *Shape, in Span, visit func(n int32) bool) {
 	}
 }
 
-// Find returns the number of a rule of a Span that overlaps with a shape.
+// Find returns the number of a rule of a span that overlaps with a shape; false if there is none.
 func (x *Index) Find(s *Shape, in Span) (found int32, ok bool) {
 	return x.FindWhere(s, in, func(int32) bool { return true })
 }
 
-// FindWhere returns the number of a rule of a Span that overlaps with a shape and fits.
+// FindWhere returns the number of a rule of a span that overlaps with a shape and for which fits returns true.
 func (x *Index) FindWhere(s *Shape, in Span, fits func(n int32) bool) (found int32, ok bool) {
 	x.Each(s, in, func(n int32) bool {
 		if fits(n) {
@@ -234,8 +231,8 @@ func (x *Index) FindWhere(s *Shape, in Span, fits func(n int32) bool) (found int
 	return found, ok
 }
 
-// FindSome returns, in ascending order, at most limit rules of a Span that overlap with a shape and fit, and
-// reports whether these are all.
+// FindSome returns, ascending, at most limit rules of a span that overlap with a shape and for which fits returns
+// true, and whether these are all.
 func (x *Index) FindSome(s *Shape, in Span, limit int, fits func(n int32) bool) (out []int32, all bool) {
 	all = true
 	x.Each(s, in, func(n int32) bool {
@@ -253,11 +250,11 @@ func (x *Index) FindSome(s *Shape, in Span, limit int, fits func(n int32) bool) 
 	return out, all
 }
 
-// patternIndex finds the patterns that may meet another one by what they begin with, or, reversed,
-// by what they end with.
+// patternIndex finds the patterns that may overlap with another one by the text that they begin with or, if reversed
+// is set, by the text that they end with.
 type patternIndex struct {
 	reversed    bool
-	any         []int32 // rules that admit every text
+	any         []int32 // rules without a pattern, which match every text
 	exact, wild patternLists
 	lengths     []int // of the keys of wild, ascending
 }
@@ -291,7 +288,7 @@ func (l *patternLists) add(n int32, key string) {
 	l.byKey[key] = append(l.byKey[key], n)
 }
 
-// key returns the literal text that whatever matches the pattern begins or ends with.
+// key returns the text with which every match of a pattern begins or, reversed, ends.
 func (x *patternIndex) key(p *textPattern) string {
 	if !x.reversed {
 		return p.head
@@ -341,14 +338,14 @@ func (l *patternLists) withPrefix(text string) candidates {
 	return candidates{rules: l.flat[l.from[begin]:l.from[end]], sorted: end-begin < 2}
 }
 
-// candidates are rules that may overlap with another; sorted ones are in ascending order.
+// candidates are rules that may overlap with another one. If sorted is set they are ascending.
 type candidates struct {
 	rules  []int32
 	sorted bool
 }
 
-// candidates returns lists of rules among which are all whose patterns meet one of the given ones, and
-// how many these are together.
+// candidates returns lists that contain all rules whose patterns may overlap with one of ps, and the total length of
+// the lists.
 func (x *patternIndex) candidates(ps []textPattern, all []int32) (lists []candidates, count int) {
 	if len(ps) == 0 {
 		return []candidates{{all, true}}, len(all)

@@ -1,3 +1,3 @@
-// Package owners reports which live target groups serve the desired ones, and to which members live rules and target groups
-// belong.
+// Package owners determines which members own live listener rules and target groups, and which live target group is kept for each
+// desired one.
 package owners

@@ -13,7 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// AcceptedRules returns the rules that are not held, by their conditions; the first of several.
+// AcceptedRules returns the rules of a listener that are not held, by the keys of their conditions. Of several with
+// the same key it is the first.
 func AcceptedRules(l *resolved.Listener) map[string]model.Rule {
 	out := map[string]model.Rule{}
 	for i := range l.Rules {
@@ -26,7 +27,7 @@ func AcceptedRules(l *resolved.Listener) map[string]model.Rule {
 	return out
 }
 
-// UserTags returns the live tags of a kept rule without the tracking tags.
+// UserTags returns tags without the tracking tags of the controller.
 func UserTags(tags map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range tags {
@@ -37,65 +38,66 @@ func UserTags(tags map[string]string) map[string]string {
 	return out
 }
 
-// Retention finds the retained object whose own a live rule is.
+// Retention finds for live rules the retained member (model.HeldMember) to which they belong.
 type Retention struct {
 	*TargetGroups
-	keys    LiveKeys
-	members []model.HeldMember
-	all     []int               // retained objects all whose own rules stay
-	byKey   map[string][]ofRule // rules of retained objects by their conditions
-	foreign []*overlap.Shape    // rules for the hosts of others, by retained object; nil if there are none
+	keys         ConditionKeys
+	members      []model.HeldMember
+	retainAll    []int                   // retained objects all whose own rules stay
+	byKey        map[string][]memberRule // rules of retained objects by their conditions
+	foreignHosts []*overlap.Shape        // rules for the hosts of others, by retained object; nil if there are none
 }
 
-// ofRule is a rule of a retained object, by its number.
-type ofRule struct {
-	object int
+// memberRule is a rule of the retained member with an index.
+type memberRule struct {
+	member int
 	rule   *model.Rule
 }
 
-func NewRetention(tg *TargetGroups, keys LiveKeys) *Retention {
-	rt := &Retention{TargetGroups: tg, keys: keys, members: tg.Want.Held.Members, byKey: map[string][]ofRule{}}
+// NewRetention returns the Retention of the stack.
+func NewRetention(tg *TargetGroups, keys ConditionKeys) *Retention {
+	rt := &Retention{TargetGroups: tg, keys: keys, members: tg.Want.Held.Members, byKey: map[string][]memberRule{}}
 	for i := range rt.members {
 		x := &rt.members[i]
 		if x.All {
-			rt.all = append(rt.all, i)
+			rt.retainAll = append(rt.retainAll, i)
 		}
 		var foreign *overlap.Shape
 		if len(x.ForeignHosts) > 0 {
 			foreign = overlap.ShapeOfHosts(x.ForeignHosts)
 		}
-		rt.foreign = append(rt.foreign, foreign)
+		rt.foreignHosts = append(rt.foreignHosts, foreign)
 		for j := range x.Rules {
 			key := equal.ConditionsKey(x.Rules[j].Conditions)
-			rt.byKey[key] = append(rt.byKey[key], ofRule{i, &x.Rules[j]})
+			rt.byKey[key] = append(rt.byKey[key], memberRule{i, &x.Rules[j]})
 		}
 	}
 	return rt
 }
 
-// Retains returns the retained object whose own a live rule is; nil if there is none.
-func (rt *Retention) Retains(r *observed.Rule) *model.HeldMember {
+// RetainedBy returns the retained member to which a live rule belongs; nil if there is none.
+func (rt *Retention) RetainedBy(r *observed.Rule) *model.HeldMember {
 	if len(rt.members) == 0 {
 		return nil
 	}
-	ids := rt.OwnerIDs(r.Actions)
+	ids := rt.TargetGroupIDs(r.Actions)
 	best := len(rt.members)
 	note := func(i int, fits func(x *model.HeldMember, owned bool) bool) {
 		x := &rt.members[i]
-		if i >= best || rt.foreign[i] != nil && rt.foreign[i].Overlaps(overlap.ShapeOf(r.Conditions)) {
+		if i >= best || rt.foreignHosts[i] != nil && rt.foreignHosts[i].Overlaps(overlap.ShapeOf(r.Conditions)) {
 			return
 		}
 		if fits(x, plan.GroupsOwnedBy(ids, x.Member)) {
 			best = i
 		}
 	}
-	for _, i := range rt.all {
+	for _, i := range rt.retainAll {
 		note(i, func(_ *model.HeldMember, owned bool) bool { return owned })
 	}
 	for _, of := range rt.byKey[rt.keys.Of(r)] {
-		note(of.object, func(x *model.HeldMember, owned bool) bool {
-			// It may name target groups by ARN that are another's.
-			return owned || rt.MayBeOf(x.Member, *r) && equal.SameActions(of.rule.Actions, r.Actions, rt.ARN) && equal.SameTransforms(of.rule.Transforms, r.Transforms)
+		note(of.member, func(x *model.HeldMember, owned bool) bool {
+			// A rule may name target groups of others by ARN, so that their ownership does not decide alone.
+			return owned || rt.MayBelongTo(x.Member, *r) && equal.SameActions(of.rule.Actions, r.Actions, rt.ARN) && equal.SameTransforms(of.rule.Transforms, r.Transforms)
 		})
 	}
 	if best == len(rt.members) {
@@ -104,20 +106,20 @@ func (rt *Retention) Retains(r *observed.Rule) *model.HeldMember {
 	return &rt.members[best]
 }
 
-// RetainRules keeps the retained rules of a listener at the places that they have among the others
-// now. taken are live rules that others speak for.
+// RetainRules inserts the live rules of retained members into the desired rules of a listener, at the places that
+// they have now. taken are live rules that are kept for other rules.
 func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 	if l.Live == nil || len(rt.members) == 0 || l.RedirectsAll {
 		return
 	}
 	accepted := AcceptedRules(l)
-	places := map[string][]int{} // of the desired rules, by their conditions
+	places := map[string][]int{} // indexes of the desired rules, by the keys of their conditions
 	for i := range l.Rules {
 		key := l.Rules[i].ConditionsKey()
 		places[key] = append(places[key], i)
 	}
 	var rules []resolved.Rule
-	at := 0 // behind the last rule that comes before the live one now
+	at := 0 // the index behind the last desired rule whose live form comes before the current one
 	rest := l.Rules
 	for i := range l.Live.Rules {
 		r := &l.Live.Rules[i]
@@ -125,7 +127,7 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 		_, wanted := accepted[key]
 		var x *model.HeldMember
 		if !taken[r.ARN] && !wanted {
-			x = rt.Retains(r)
+			x = rt.RetainedBy(r)
 		}
 		if x == nil {
 			if of := places[key]; len(of) > 0 {
@@ -135,7 +137,7 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 		}
 		taken[r.ARN] = true
 		if rt.Want.ID.Kind.OfGateway() {
-			at = max(at, behindSpecific(l.Rules, r))
+			at = max(at, indexBehindSpecific(l.Rules, r))
 		}
 		if n := at - (len(l.Rules) - len(rest)); n > 0 {
 			rules, rest = append(rules, rest[:n]...), rest[n:]
@@ -148,10 +150,10 @@ func (rt *Retention) RetainRules(l *resolved.Listener, taken map[string]bool) {
 	l.Rules = append(rules, rest...)
 }
 
-// behindSpecific returns the place behind the last desired rule for a hostname that a retained rule has within its
-// wildcard, or that has none: these requests belong to the most specific listener, which may not admit the owner of the
-// retained rule.
-func behindSpecific(rules []resolved.Rule, r *observed.Rule) int {
+// indexBehindSpecific returns the index behind the last desired rule for a hostname that the wildcard of a retained
+// rule covers, or that a retained rule without hosts matches. Requests for such a hostname belong to the most
+// specific Gateway listener, which may not admit the owner of the retained rule.
+func indexBehindSpecific(rules []resolved.Rule, r *observed.Rule) int {
 	mine := model.Rule{Conditions: r.Conditions}.Hosts()
 	for i := len(rules) - 1; i >= 0; i-- {
 		for _, host := range rules[i].Desired.Hosts() {
@@ -165,18 +167,18 @@ func behindSpecific(rules []resolved.Rule, r *observed.Rule) int {
 	return 0
 }
 
-// RetainsListener reports whether something on a live listener is a retained object's own.
+// RetainsListener reports whether a live listener has a rule or a default action of a retained member.
 func (rt *Retention) RetainsListener(l *observed.Listener) bool {
-	if slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return rt.Retains(&r) != nil }) {
+	if slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return rt.RetainedBy(&r) != nil }) {
 		return true
 	}
 	return slices.ContainsFunc(rt.members, func(x model.HeldMember) bool {
 		// A listener that redirects everything has no target group by which its owner could be known.
-		return x.All && plan.GroupsOwnedBy(rt.OwnerIDs(l.Default), x.Member) || x.Redirects && redirectsAll(*l)
+		return x.All && plan.GroupsOwnedBy(rt.TargetGroupIDs(l.Default), x.Member) || x.Redirects && redirectsAll(*l)
 	})
 }
 
-// redirectsAll reports whether a live listener does nothing but redirect.
+// redirectsAll reports whether a live listener redirects all requests and has no rules.
 func redirectsAll(live observed.Listener) bool {
 	if len(live.Rules) > 0 || len(live.Default) != 1 {
 		return false
@@ -185,11 +187,11 @@ func redirectsAll(live observed.Listener) bool {
 	return ok
 }
 
-// LiveKeys remembers the keys of the conditions of live rules, by ARN.
-type LiveKeys map[string]string
+// ConditionKeys caches the keys of the conditions of live rules, by ARN.
+type ConditionKeys map[string]string
 
-// Of identifies the conditions of a live rule.
-func (k LiveKeys) Of(r *observed.Rule) string {
+// Of returns the key of the conditions of a live rule.
+func (k ConditionKeys) Of(r *observed.Rule) string {
 	key, known := k[r.ARN]
 	if !known {
 		key = equal.ConditionsKey(r.Conditions)

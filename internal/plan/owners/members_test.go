@@ -67,7 +67,7 @@ func TestOnlyItsOwnRulesStayForAHeldMember(t *testing.T) {
 			for _, r := range c.accepted {
 				l.Rules = append(l.Rules, resolved.Rule{Desired: r})
 			}
-			NewRetention(NewTargetGroups(d), LiveKeys{}).RetainRules(l, map[string]bool{"rule": c.taken})
+			NewRetention(NewTargetGroups(d), ConditionKeys{}).RetainRules(l, map[string]bool{"rule": c.taken})
 			if stays := len(l.Rules) > len(c.accepted); stays != c.stays {
 				t.Errorf("it stays: %t, want %t", stays, c.stays)
 			}

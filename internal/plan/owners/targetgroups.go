@@ -12,33 +12,35 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// TargetGroups holds which live target groups serve the desired ones, and whose they are.
+// TargetGroups has which live target group is kept for each desired one, and to which members live target groups
+// belong.
 type TargetGroups struct {
 	*draft.Draft
-	DesiredGroups map[string]*model.TargetGroup // by id
-	IDOf          map[string]string             // of live target groups, by ARN
-	// GroupARN maps ids of desired target groups to the live ones that stay.
+	DesiredGroups map[string]*model.TargetGroup // by id in the stack
+	GroupID       map[string]string             // resource ids of live target groups, by ARN
+	// GroupARN has the ARNs of the live target groups that are kept, by the ids of the desired ones.
 	GroupARN map[string]string
-	// LiveGroups are the live target groups by ARN.
+	// LiveGroups are the live target groups that are kept, by ARN.
 	LiveGroups map[string]observed.TargetGroup
 	owners     map[string][]finding.Ref // of live target groups, by ARN
 }
 
+// NewTargetGroups returns the target groups of a draft before any live one was matched with a desired one.
 func NewTargetGroups(d *draft.Draft) *TargetGroups {
 	tg := &TargetGroups{
-		Draft: d, DesiredGroups: map[string]*model.TargetGroup{}, IDOf: map[string]string{},
+		Draft: d, DesiredGroups: map[string]*model.TargetGroup{}, GroupID: map[string]string{},
 		GroupARN: map[string]string{}, LiveGroups: map[string]observed.TargetGroup{},
 	}
 	for i := range d.Want.TargetGroups {
 		tg.DesiredGroups[d.Want.TargetGroups[i].ID] = &d.Want.TargetGroups[i]
 	}
 	for _, g := range d.Have.TargetGroups {
-		tg.IDOf[g.ARN] = g.ResourceID
+		tg.GroupID[g.ARN] = g.ResourceID
 	}
 	return tg
 }
 
-// ARN resolves a forward action's group.
+// ARN returns the ARN of the target group to which a forward action refers; empty if there is none yet.
 func (tg *TargetGroups) ARN(r model.GroupRef) string {
 	switch {
 	case r.ARN != "":
@@ -49,9 +51,9 @@ func (tg *TargetGroups) ARN(r model.GroupRef) string {
 	return tg.GroupARN[r.ID]
 }
 
-// Resolved puts the ARNs of groups that are given by name into actions; what carries out a step has
-// nothing else to find them by.
-func (tg *TargetGroups) Resolved(actions []model.Action) []model.Action {
+// WithARNs replaces references to target groups by name with ARNs. The engine, which carries out steps, does not know
+// the names.
+func (tg *TargetGroups) WithARNs(actions []model.Action) []model.Action {
 	out := slices.Clone(actions)
 	for i, a := range out {
 		f, ok := a.(model.Forward)
@@ -69,8 +71,7 @@ func (tg *TargetGroups) Resolved(actions []model.Action) []model.Action {
 	return out
 }
 
-// GroupOwners returns the members of the stack that a live target group was made for, nil if that is not
-// known.
+// GroupOwners returns the members for which a live target group was created; nil if they are not known.
 func (tg *TargetGroups) GroupOwners(arn string) []finding.Ref {
 	if tg.owners == nil {
 		tg.owners = map[string][]finding.Ref{}
@@ -79,7 +80,7 @@ func (tg *TargetGroups) GroupOwners(arn string) []finding.Ref {
 			members[m.Ref.Namespace+"/"+m.Ref.Name] = m.Ref
 		}
 		for _, g := range tg.Have.TargetGroups {
-			tg.owners[g.ARN] = ownersByID(g.ResourceID, members)
+			tg.owners[g.ARN] = membersByID(g.ResourceID, members)
 		}
 		for _, w := range tg.Want.TargetGroups {
 			if live := tg.GroupARN[w.ID]; live != "" {
@@ -90,8 +91,8 @@ func (tg *TargetGroups) GroupOwners(arn string) []finding.Ref {
 	return tg.owners[arn]
 }
 
-// ownersByID returns the members whose names a target group's id may begin with.
-func ownersByID(id string, members map[string]finding.Ref) (out []finding.Ref) {
+// membersByID returns the members whose namespace and name the resource id of a target group may begin with.
+func membersByID(id string, members map[string]finding.Ref) (out []finding.Ref) {
 	for i := range len(id) {
 		if m, ok := members[id[:i]]; ok && id[i] == '-' {
 			out = append(out, m)
@@ -100,7 +101,7 @@ func ownersByID(id string, members map[string]finding.Ref) (out []finding.Ref) {
 	return out
 }
 
-// OwnersOf returns the members whose target groups live actions forward to, nil if that is not known.
+// OwnersOf returns the members to whose target groups live actions forward; nil if they are not known.
 func (tg *TargetGroups) OwnersOf(actions []model.Action) []finding.Ref {
 	f := equal.ForwardOf(actions)
 	if f == nil {
@@ -118,8 +119,9 @@ func (tg *TargetGroups) OwnersOf(actions []model.Action) []finding.Ref {
 	return slices.Compact(out)
 }
 
-// OwnersByID returns the members to which live actions may belong whose target groups nothing uses any more, by the ids
-// of these: members of the stack or of others that are given, or else namespaces. Nil if that is not known.
+// OwnersByID returns the owners of live actions by the resource ids of their target groups, for target groups that no
+// desired rule uses any more. An owner is a member of the stack, one of others, or an object of which only the
+// namespace is known. It returns nil if no owner is known.
 func (tg *TargetGroups) OwnersByID(actions []model.Action, others ...finding.Ref) (out []finding.Ref) {
 	refs := map[finding.Ref]bool{}
 	for _, m := range slices.Concat(tg.Want.Members, tg.Want.Leaving) {
@@ -128,7 +130,7 @@ func (tg *TargetGroups) OwnersByID(actions []model.Action, others ...finding.Ref
 	for _, ref := range others {
 		refs[ref] = true
 	}
-	for _, id := range tg.OwnerIDs(actions) {
+	for _, id := range tg.TargetGroupIDs(actions) {
 		_, route, _ := strings.Cut(id, ":")
 		for ref := range refs {
 			namespace := finding.Ref{Namespace: ref.Namespace}
@@ -145,30 +147,30 @@ func (tg *TargetGroups) OwnersByID(actions []model.Action, others ...finding.Ref
 	return slices.Compact(out)
 }
 
-// OwnerIDs returns the resource ids of the target groups to which actions forward, as ownersOf has them.
-func (tg *TargetGroups) OwnerIDs(actions []model.Action) []string {
+// TargetGroupIDs returns the resource ids of the target groups to which actions forward, and "" for each one that is
+// not part of the stack, like plan.TargetGroupIDs.
+func (tg *TargetGroups) TargetGroupIDs(actions []model.Action) []string {
 	var out []string
 	for _, a := range actions {
 		if f, ok := a.(model.Forward); ok {
 			for _, g := range f.Groups {
-				out = append(out, tg.IDOf[g.Group.ARN])
+				out = append(out, tg.GroupID[g.Group.ARN])
 			}
 		}
 	}
 	return out
 }
 
-// MayBeOf reports whether a live rule can be one of a member: it forwards to no target group that another
-// object's rules use.
-func (tg *TargetGroups) MayBeOf(ref finding.Ref, r observed.Rule) bool {
-	return !slices.ContainsFunc(tg.OwnerIDs(r.Actions), func(id string) bool {
+// MayBelongTo reports whether a live rule may belong to a member: it forwards to no target group of another object.
+func (tg *TargetGroups) MayBelongTo(ref finding.Ref, r observed.Rule) bool {
+	return !slices.ContainsFunc(tg.TargetGroupIDs(r.Actions), func(id string) bool {
 		return strings.Contains(id, "/") && !naming.IsTargetGroupOf(id, ref)
 	})
 }
 
-// OwnedElsewhere reports whether a target group was made for an object of another namespace: of this
-// stack, or of another one, which may not have attached it yet.
-func (tg *TargetGroups) OwnedElsewhere(arn, namespace string) bool {
+// OwnedByOtherNamespace reports whether a target group was created for an object of another namespace, in this stack
+// or in another one, which may not have attached it yet.
+func (tg *TargetGroups) OwnedByOtherNamespace(arn, namespace string) bool {
 	if owner, known := tg.Have.Facts.TargetGroupOwners[arn]; known && owner != namespace {
 		return true
 	}
@@ -178,7 +180,8 @@ func (tg *TargetGroups) OwnedElsewhere(arn, namespace string) bool {
 	})
 }
 
-// BlameOwners returns the objects on which faults of a live target group that is being deleted are reported.
+// BlameOwners returns the objects on which faults of a live target group are reported: its owners, or all members if
+// these are not known.
 func (tg *TargetGroups) BlameOwners(arn string) []finding.Ref {
 	if of := tg.GroupOwners(arn); len(of) > 0 {
 		return of

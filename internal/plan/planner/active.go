@@ -12,9 +12,9 @@ func (r *Resolved) awaitActive() {
 	switch {
 	case !r.Want.ID.Kind.OfGateway() || r.Want.Held.Creation:
 	case r.lb.Live == nil:
-		r.PlanAgain(durations.FirstPoll)
+		r.RetryWithin(durations.FirstPoll)
 	case r.lb.Live.State == observed.Provisioning:
 		r.Ask(model.AskState{ARN: r.lb.Live.ARN})
-		r.PlanAgain(4 * durations.FirstPoll) // its state is read at most every ten seconds
+		r.RetryWithin(4 * durations.FirstPoll) // its state is read at most every ten seconds
 	}
 }

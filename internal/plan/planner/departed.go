@@ -57,7 +57,7 @@ func departedDefault(lb observed.LoadBalancer, l observed.Listener, of finding.R
 // departedOwner returns the member that left to whose target groups alone actions forward; nil if there is none, or if
 // these may be of a member that is there.
 func (d *differ) departedOwner(actions []model.Action) *finding.Ref {
-	ids := plan.TargetGroupIDs(d.Have, actions)
+	ids := d.groups.TargetGroupIDs(actions)
 	if d.Want.ID.Kind.OfGateway() || slices.ContainsFunc(d.Want.Members, func(m model.Member) bool { return plan.GroupsOwnedBy(ids, m.Ref) }) {
 		return nil
 	}

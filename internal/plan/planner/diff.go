@@ -33,7 +33,7 @@ func diff(r *Resolved) {
 		d.refuseHostnames()
 		// Nothing is made. Members that left need not wait for the others, and serve nothing.
 		if len(r.Want.Members) > 0 {
-			d.release().all(append(d.removeDeparted(), r.finalizers.Holders()...))
+			d.release().all(append(d.removeDeparted(), r.finalizers.HolderSteps()...))
 		}
 	case retained:
 		d.retain()
@@ -51,12 +51,12 @@ func diff(r *Resolved) {
 // converge plans towards a stack that has a load balancer.
 func (d *differ) converge() {
 	if d.Want.Held.Creation {
-		d.release().all(d.finalizers.Holders())
+		d.release().all(d.finalizers.HolderSteps())
 		d.addOns.Plan()
-		d.WaitLater()
+		d.AddTrailingSteps()
 		return
 	}
-	first, claims := d.finalizers.Holders(), len(d.Plan.Steps)
+	first, claims := d.finalizers.HolderSteps(), len(d.Plan.Steps)
 	if d.lb.Live != nil {
 		first = append(slices.Clone(first), d.TakeOver(d.lb.Address(), d.lb.ID, d.lb.Live.Tags, first)...)
 	}
@@ -68,7 +68,7 @@ func (d *differ) converge() {
 		lb = first // nothing that is made for one member waits for what concerns all of them
 	}
 	groups := d.targets.PlanTargetGroups(lb, append(sg, backend...))
-	d.targeted = d.listeners.Plan(&d.lb, append(slices.Clone(lb), d.addOns.GuardFirst()...), d.securityGroups.Opened, groups)
+	d.targeted = d.listeners.Plan(&d.lb, append(slices.Clone(lb), d.addOns.StepsBeforeListeners()...), d.securityGroups.PortSteps, groups)
 	if len(d.lb.Previous) > 0 {
 		d.addOns.Plan() // the new load balancer has them before it serves
 	}
@@ -85,11 +85,11 @@ func (d *differ) converge() {
 	if len(d.lb.Previous) == 0 {
 		d.addOns.Plan()
 	}
-	draft.AfterTakeOver(d.Draft, first, taken)
+	draft.OrderAfterTakeOver(d.Draft, first, taken)
 	if d.lb.Live != nil {
-		d.Release(d.lb.Address(), d.lb.Live.Tags, d.Members())
+		d.EndTakeOver(d.lb.Address(), d.lb.Live.Tags, d.Members())
 	}
-	d.WaitLater()
+	d.AddTrailingSteps()
 }
 
 // planLoadBalancer makes the load balancer of the stack, and deletes those that the stack does not keep.

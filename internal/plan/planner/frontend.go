@@ -30,7 +30,7 @@ func (d *differ) planFrontend(after []plan.StepID) {
 			groups[group.ID] = d.planALBTarget(group, to, l.Desired.Members, made)
 		}
 	}
-	d.listeners.Plan(lb, made, d.securityGroups.Opened, groups)
+	d.listeners.Plan(lb, made, d.securityGroups.PortSteps, groups)
 	d.replacements.Switch(lb, d.Plan.Steps[before:])
 }
 

@@ -84,7 +84,7 @@ func (d *differ) refuseOnListener(l *observed.Listener, before map[string][]mode
 func (d *differ) refusal(l *observed.Listener, at int32, h model.ForeignHostname) plan.Step {
 	a, listener := plan.Address{Kind: plan.Rule, ID: naming.RuleID(l.Port, at)}, plan.Address{Kind: plan.Listener, ID: l.ARN}
 	rule, found := listeners.RefusalOf(h)
-	d.Found.Add(found)
+	d.Findings.Add(found)
 	return plan.Step{
 		ID: plan.NewStepID("revoke-hostname", listener, a.ID), Address: a, Verb: plan.Create, Why: h.Message, Impact: plan.BriefImpact, Revokes: true,
 		Do:     plan.CreateRule{Listener: listener, Priority: at, Rule: rule, Tags: d.RuleTags(d.Tags(a.ID, nil))},

@@ -58,7 +58,7 @@ func (r *Resolved) resolveHeldFrontendPorts() {
 	for _, l := range r.frontend.Live.Listeners {
 		if !slices.ContainsFunc(r.frontend.Desired.Listeners, func(w model.Listener) bool { return w.Port == l.Port }) && r.leadsToStayingListener(l) {
 			r.frontend.HeldPorts = append(r.frontend.HeldPorts, l.Port)
-			r.usage.Keep(l.Default)
+			r.usage.KeepGroups(l.Default)
 		}
 	}
 }
@@ -110,17 +110,17 @@ func (r *Resolved) retainListeners() {
 		kept := resolved.Listener{LB: &r.lb, Desired: model.Listener{Port: l.Port}, Live: l}
 		for j := range l.Rules {
 			rule := &l.Rules[j]
-			if r.held.Retains(rule) == nil && !listeners.RefusesForeign(l, rule, foreign) {
+			if r.held.RetainedBy(rule) == nil && !listeners.RefusesForeign(l, rule, foreign) {
 				kept.ForeignRules = append(kept.ForeignRules, *rule)
 				continue
 			}
-			r.usage.Keep(rule.Actions)
+			r.usage.KeepGroups(rule.Actions)
 		}
 		kept.ForeignDefault = equal.ForwardOf(l.Default) != nil && !slices.ContainsFunc(r.Want.Held.Members, func(x model.HeldMember) bool {
-			return x.All && plan.GroupsOwnedBy(r.groups.OwnerIDs(l.Default), x.Member)
+			return x.All && plan.GroupsOwnedBy(r.groups.TargetGroupIDs(l.Default), x.Member)
 		})
 		if !kept.ForeignDefault {
-			r.usage.Keep(l.Default)
+			r.usage.KeepGroups(l.Default)
 		}
 		r.lb.Listeners = append(r.lb.Listeners, kept)
 		r.Plan.Ports = append(r.Plan.Ports, l.Port)
@@ -128,9 +128,9 @@ func (r *Resolved) retainListeners() {
 	}
 	for _, l := range r.lb.Listeners {
 		if !l.Planned && l.Live != nil && hasListener(r.Want.LoadBalancer, l.Desired.Port) {
-			r.usage.Keep(l.Live.Default)
+			r.usage.KeepGroups(l.Live.Default)
 			for _, rule := range l.Live.Rules {
-				r.usage.Keep(rule.Actions)
+				r.usage.KeepGroups(rule.Actions)
 			}
 		}
 	}

@@ -25,7 +25,7 @@ func Make(want model.Stack, have observed.Stack, opt plan.Options, memory plan.M
 		r.Plan.RetryAfter = again
 	}
 	r.Plan.Retains = r.retains()
-	withdrawn.First(&r.Plan)
-	r.Found.Add(withdrawn.Found...)
-	return r.Plan, r.Found
+	withdrawn.Prepend(&r.Plan)
+	r.Findings.Add(withdrawn.Findings...)
+	return r.Plan, r.Findings
 }

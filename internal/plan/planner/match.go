@@ -92,7 +92,7 @@ func (r *Resolved) chooseKept(first, second *observed.LoadBalancer) *observed.Lo
 		first, second = second, first
 	}
 	if !r.Want.Held.Everything && len(r.Want.Members) > 0 {
-		r.Found.Add(finding.Finding{
+		r.Findings.Add(finding.Finding{
 			Object: r.Want.Members[0].Ref, Reason: finding.LoadBalancerDoubled, Severity: finding.Warning,
 			Message: fmt.Sprintf("load balancers %s and %s both carry the tags of %s; the first is served, the second is left alone", first.ARN, second.ARN, r.Want.ID),
 			Fix:     "delete the second, or take the tag " + naming.StackTag(r.Want.ID.Kind) + " off it",
@@ -107,6 +107,6 @@ func (r *Resolved) retainBlocked(lb observed.LoadBalancer) bool {
 	if !r.Want.Held.Replacement || lb.Tags[naming.SuccessorTag] == "" {
 		return false
 	}
-	equal.EachForward(lb.Listeners, func(arn string) { r.usage.Kept[arn] = true })
+	equal.EachForward(lb.Listeners, func(arn string) { r.usage.KeptGroups[arn] = true })
 	return true
 }

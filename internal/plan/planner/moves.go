@@ -83,7 +83,7 @@ type moves struct{ *Resolved }
 func (r moves) reportProtected() {
 	for _, d := range r.Want.Leavers {
 		if !d.Since.IsZero() && len(r.Want.Leavers) == len(r.Want.Members) && r.Want.LoadBalancer.Attributes[plan.ProtectionAttribute] == "true" {
-			r.Found.Add(finding.Finding{
+			r.Findings.Add(finding.Finding{
 				Object: d.Member, Reason: finding.DeletionProtected, Severity: finding.Warning,
 				Message: fmt.Sprintf("the former load balancer %q is protected against deletion; it stays", r.Want.LoadBalancer.Name),
 				Fix:     "set " + plan.ProtectionAttribute + "=false until it is deleted",
@@ -111,7 +111,7 @@ func (r moves) reportDepartures() {
 			x.Message = fmt.Sprintf("the move is complete, and the status shows the new load balancer; the former one %q serves on until %s, for clients that still have its addresses", old.Name, until.UTC().Format(time.RFC3339))
 			x.Fix = "to go back, restore the annotation"
 		}
-		r.Found.Add(x)
+		r.Findings.Add(x)
 	}
 }
 
@@ -137,7 +137,7 @@ func (r moves) planArrivals() {
 		if live := plan.ShownLoadBalancer(r.Have, model.LoadBalancerID); live != nil {
 			name = live.Name // the desired name has a digest of the default scheme, the live one of the scheme that it got
 		}
-		r.Found.Add(finding.Finding{
+		r.Findings.Add(finding.Finding{
 			Object: a.Member, Reason: finding.LoadBalancerMoved,
 			Message: fmt.Sprintf("load balancer %q is to serve this %s%s; the status shows the former load balancer until the new one has %s", name, a.Member.Kind, other, wait.For),
 			Fix:     "to stay with the former load balancer, restore the annotation",
@@ -175,7 +175,7 @@ func (r moves) arrival(ref finding.Ref) plan.Wait {
 	deadline := r.traffic.TargetsDeadline(pending)
 	wait := r.Wait("arrive "+ref.String(), "healthy targets in "+plan.TargetGroupNames(pending), deadline)
 	if wait.For == "" {
-		r.ReportExpired(finding.Origin{}, []finding.Ref{ref}, "the status", pending, deadline)
+		r.ReportExpiredWait(finding.Origin{}, []finding.Ref{ref}, "the status", pending, deadline)
 	}
 	return wait
 }

@@ -34,7 +34,7 @@ func (r *release) all(after []plan.StepID) {
 			break
 		}
 	}
-	all := []plan.StepID{r.Joined(&draft.StepChain{Steps: after})}
+	all := []plan.StepID{r.Join(&draft.StepChain{Steps: after})}
 	for _, m := range r.Want.Leaving {
 		r.member(m, all, wait)
 	}
@@ -46,7 +46,7 @@ func (r *release) each() {
 	if len(r.Want.Leaving) == 0 {
 		return
 	}
-	concerns, holders := r.concerns(), r.Holders()
+	concerns, holders := r.concerns(), r.HolderSteps()
 	for _, m := range r.Want.Leaving {
 		after := slices.Clone(holders)
 		var wait plan.Wait

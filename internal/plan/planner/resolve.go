@@ -40,7 +40,7 @@ type Resolved struct {
 	usage          *draft.Usage
 	finalizers     *draft.Finalizers
 	traffic        *traffic.Traffic
-	keys           owners.LiveKeys
+	keys           owners.ConditionKeys
 	held           *owners.Retention
 	listeners      *listeners.Set
 	certificates   *certificates.Managed
@@ -77,15 +77,15 @@ func (r *Resolved) withoutReplacement(want model.Stack, have observed.Stack, why
 	want.Held.Replacement = true
 	out := match(want, have, r.Opt, r.Memory)
 	out.decideOutcome(want)
-	for _, f := range r.Found {
+	for _, f := range r.Findings {
 		if f.Severity == finding.Error {
 			f.Blocks = finding.BlocksNothing
-			out.Found.Add(f)
+			out.Findings.Add(f)
 		}
 	}
 	replacement.ReportHeld(out.Draft, out.lb.Live, r.lb.Desired, why)
 	if equal.SameAttribute(r.lb.Desired.Attributes[plan.ProtectionAttribute], "false") {
-		out.PlanAgain(durations.FirstPoll) // this plan may lift the protection
+		out.RetryWithin(durations.FirstPoll) // this plan may lift the protection
 	}
 	return out
 }
@@ -102,7 +102,7 @@ func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 	reportUnknownKinds(d, unknown)
 	r := &Resolved{
 		Draft: d, finalizers: draft.NewFinalizers(d.Want.Members), groups: owners.NewTargetGroups(d),
-		usage: draft.NewUsage(), albs: targetgroups.NewAttachments(d), keys: owners.LiveKeys{},
+		usage: draft.NewUsage(), albs: targetgroups.NewAttachments(d), keys: owners.ConditionKeys{},
 		lb:       resolved.LoadBalancer{ID: model.LoadBalancerID, Desired: d.Want.LoadBalancer},
 		frontend: resolved.LoadBalancer{ID: model.FrontendNLBID, Desired: d.Want.FrontendNLB},
 	}
@@ -191,7 +191,7 @@ func (r *Resolved) mustStay() bool {
 		return false
 	}
 	if g := r.Want.DeletionGuard; g != nil && (r.lb.Live != nil || len(r.surplus) > 0) {
-		r.Found.Add(*g)
+		r.Findings.Add(*g)
 		return true
 	}
 	// Without an object that carries the finalizer, the objects went without being served, or the
@@ -219,7 +219,7 @@ func (r *Resolved) retain() bool {
 	}
 	if r.frontend.Live != nil {
 		for _, l := range r.frontend.Live.Listeners {
-			r.usage.Keep(l.Default)
+			r.usage.KeepGroups(l.Default)
 		}
 	}
 	return true

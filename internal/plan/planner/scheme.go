@@ -48,7 +48,7 @@ func reportScheme(d *draft.Draft, original model.Stack) {
 		if is == byDefault || len(d.Want.Members) == 0 {
 			return
 		}
-		d.Found.Add(finding.Finding{
+		d.Findings.Add(finding.Finding{
 			Object: d.Want.Members[0].Ref, Reason: finding.SchemeKept, Severity: finding.Warning,
 			Message: fmt.Sprintf("scheme of the %s is not set; keeping %q (default %q), because changing the scheme replaces the load balancer", what, is, byDefault),
 			Fix:     "set the annotation " + naming.SettingField(d.Want.ID.Kind, setting),

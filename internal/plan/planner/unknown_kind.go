@@ -52,8 +52,8 @@ func withKnownKinds(want model.Stack, have observed.Stack) (observed.Stack, []un
 // reportUnknownKinds reports load balancers of which AWS does not show the type or scheme.
 func reportUnknownKinds(d *draft.Draft, unknown []unknownKind) {
 	for _, k := range unknown {
-		d.Found.Add(finding.Finding{
-			Object: d.Blameable(k.of.Object), Field: k.of.Field, Reason: finding.ChangeNotKept, Severity: finding.Warning,
+		d.Findings.Add(finding.Finding{
+			Object: d.EventObject(k.of.Object), Field: k.of.Field, Reason: finding.ChangeNotKept, Severity: finding.Warning,
 			Message: fmt.Sprintf("load balancer %q: %s: asked %q, AWS shows none that is known; the load balancer stays and is not replaced", k.name, k.field, k.desired),
 			Fix:     "look with the AWS CLI at what DescribeLoadBalancers answers, and report it if that is a new value",
 		})

@@ -86,8 +86,8 @@ func ReportHeld(d *draft.Draft, live *observed.LoadBalancer, desired *model.Load
 		return
 	}
 	of := desired.Origins["scheme"]
-	d.Found.Add(finding.Finding{
-		Object: d.Blameable(of.Object), Field: of.Field, Reason: finding.ReplacementHeld, Severity: finding.Error,
+	d.Findings.Add(finding.Finding{
+		Object: d.EventObject(of.Object), Field: of.Field, Reason: finding.ReplacementHeld, Severity: finding.Error,
 		Message: fmt.Sprintf("load balancer %q cannot change its %s from %q to %q, and is not replaced, because %s; %s", live.Name, what, from, to, why, then),
 		Fix:     "remove what is in the way, or restore the former " + what,
 	})

@@ -132,8 +132,8 @@ func (p *Planner) readiness(lb *resolved.LoadBalancer, old *observed.LoadBalance
 		if wait := p.Wait("complete "+live.ARN, "the new load balancer to have "+lacks, durations.LongestWait); wait.For != "" {
 			return wait
 		}
-		p.Found.Add(finding.Finding{
-			Object: p.Blameable(finding.Ref{}), Reason: finding.WaitExpired, Severity: finding.Warning,
+		p.Findings.Add(finding.Finding{
+			Object: p.EventObject(finding.Ref{}), Reason: finding.WaitExpired, Severity: finding.Warning,
 			Message: fmt.Sprintf("load balancer %q takes the place of %q after %s although it does not have %s yet", live.Name, old.Name, durations.LongestWait, lacks),
 			Fix:     "correct what the other findings name",
 		})
@@ -145,7 +145,7 @@ func (p *Planner) readiness(lb *resolved.LoadBalancer, old *observed.LoadBalance
 	deadline := p.traffic.TargetsDeadline(pending)
 	wait := p.Wait("serve "+live.ARN, "healthy targets in "+plan.TargetGroupNames(pending), deadline)
 	if wait.For == "" {
-		p.ReportExpired(finding.Origin{}, p.Members(), "the load balancer that takes the place of "+old.Name, pending, deadline)
+		p.ReportExpiredWait(finding.Origin{}, p.Members(), "the load balancer that takes the place of "+old.Name, pending, deadline)
 	}
 	return wait
 }
@@ -180,19 +180,19 @@ func concerns(s plan.Step) bool {
 func (p *Planner) unready(lb *resolved.LoadBalancer, old *observed.LoadBalancer) []model.GroupRef {
 	before := map[string][]string{}
 	equal.EachForward(old.Listeners, func(arn string) {
-		if id := p.groups.IDOf[arn]; id != "" && !slices.Contains(before[id], arn) {
+		if id := p.groups.GroupID[arn]; id != "" && !slices.Contains(before[id], arn) {
 			before[id] = append(before[id], arn)
 		}
 	})
 	var out []model.GroupRef
 	seen := map[string]bool{}
 	equal.EachForward(lb.Live.Listeners, func(arn string) {
-		id := p.groups.IDOf[arn]
+		id := p.groups.GroupID[arn]
 		if seen[arn] || len(before[id]) == 0 {
 			return
 		}
 		seen[arn] = true
-		if !p.traffic.Ready(arn) && p.traffic.Serving(before[id]) {
+		if !p.traffic.Ready(arn) && p.traffic.AnyServing(before[id]) {
 			out = append(out, model.GroupRef{ID: id})
 		}
 	})
@@ -266,9 +266,9 @@ func (p *Planner) keepServing(lb *resolved.LoadBalancer, old *observed.LoadBalan
 			p.listeners.RemoveForeignMembers(&l)
 		}
 		stays := l.WithoutForeign()
-		p.usage.Keep(stays.Default)
+		p.usage.KeepGroups(stays.Default)
 		for _, r := range stays.Rules {
-			p.usage.Keep(r.Actions)
+			p.usage.KeepGroups(r.Actions)
 		}
 	}
 }
@@ -277,7 +277,7 @@ func (p *Planner) keepServing(lb *resolved.LoadBalancer, old *observed.LoadBalan
 func (p *Planner) reportReplacement(lb *resolved.LoadBalancer) {
 	old := lb.ShownPrevious(p.Have)
 	if lb.Conflict != "" && len(p.Want.Members) > 0 {
-		p.Found.Add(finding.Finding{
+		p.Findings.Add(finding.Finding{
 			Object: p.Want.Members[0].Ref, Reason: finding.ReplacedWithGap, Severity: finding.Warning,
 			Message: fmt.Sprintf("two load balancers cannot both have %s; the live one is deleted before its successor is made, and nothing serves meanwhile", lb.Conflict),
 			Fix:     "to replace a load balancer without a gap, change or remove that setting in the same edit",
@@ -290,7 +290,7 @@ func (p *Planner) reportReplacement(lb *resolved.LoadBalancer) {
 	if of := lb.Desired.Type.String(); old.Type != of {
 		was, is = old.Type, of
 	}
-	p.Found.Add(finding.Finding{
+	p.Findings.Add(finding.Finding{
 		Object: p.Want.Members[0].Ref, Reason: finding.LoadBalancerReplaced,
 		Message: fmt.Sprintf("load balancer %q cannot change its %s from %q to %q; a new load balancer replaces it, the status shows the new one when it serves, and %q is deleted %s later",
 			old.Name, lb.ImmutableDifference(old), was, is, old.Name, p.Opt.DeletionDelay),

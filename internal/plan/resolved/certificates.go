@@ -6,28 +6,30 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Certificates is the answer to a listener's certificate choices.
+// Certificates are the certificates that were chosen for a listener.
 type Certificates struct {
-	Default string
-	Extra   []string // to be attached besides, the default again among them; in order
-	// Blocked are members whose certificates could not be found.
+	Default string   // ARN of the default certificate; empty if there is none
+	Extra   []string // ARNs of the certificate list, in order; it has the default certificate too
+	// Blocked are members whose certificates were not found. Their rules on the listener are held.
 	Blocked []finding.Ref
-	// Coming reports whether a new listener waits for certificates.
+	// Pending reports whether a new listener waits for certificates that are being imported.
 	Pending bool
-	// Unavailable reports whether something is not known, so that the live ones stay; AttachedUnavailable that it is
-	// not even known which ones are attached.
+	// Unavailable reports whether a fact about certificates could not be read, so that the live ones stay.
+	// AttachedUnavailable reports that not even the attached certificates are known.
 	Unavailable, AttachedUnavailable bool
-	// NotOwned are live ones that were imported for another stack, and that nothing here may serve any more.
+	// NotOwned are the live certificates that were imported for another stack and must not serve here any more.
 	NotOwned []string
-	// Places are live certificates that are removed for others just before these are attached, as AWS has no room for both.
+	// ReplacedBy has, by the ARN of a live certificate, the ARN of the one that is attached right after its removal,
+	// because AWS has no room for both.
 	ReplacedBy map[string]string
-	// Sources note how certificates were found.
+	// Sources record for whom and how the certificates were found.
 	Sources []CertificateSource
 }
 
+// AddSource records for whom and how certificates were found.
 func (c *Certificates) AddSource(s CertificateSource) { c.Sources = append(c.Sources, s) }
 
-// Namespaces returns the namespaces whose members ask for a certificate, sorted.
+// Namespaces returns the namespaces of the members for which a certificate was found, sorted.
 func (c *Certificates) Namespaces(arn string) (out []string) {
 	for _, s := range c.Sources {
 		if !s.Member.IsZero() && slices.Contains(s.ARNs, arn) {
@@ -38,6 +40,6 @@ func (c *Certificates) Namespaces(arn string) (out []string) {
 	return slices.Compact(out)
 }
 
-// Withdrawn reports whether the live certificate of a listener must not serve any more, and there is no other one. The
-// listener then ends, as it cannot be there without.
+// Withdrawn reports whether the live certificate must not serve any more and no other one was found. Then the
+// listener is deleted, because AWS has no TLS listener without a certificate.
 func (c *Certificates) Withdrawn() bool { return len(c.NotOwned) > 0 && c.Default == "" && !c.Pending }

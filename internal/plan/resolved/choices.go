@@ -7,124 +7,127 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// Choices are what a plan has chosen where the desired state leaves it a choice, and what it did not take
-// and why. They are notes of the code that chooses.
+// Choices record what a plan has chosen where the desired state permits several answers, which candidates it refused,
+// and why. The code that chooses records them, so that they are not a second decision.
 type Choices struct {
-	// Desired is the desired state as the plan has completed it: members whose clients have followed them to another
-	// stack are leaving in it.
+	// Desired is the desired state that the plan was made from. Members whose clients know another stack already are
+	// leaving in it.
 	Desired model.Stack
-	// LoadBalancers are the load balancer of the stack, and then its frontend NLB.
+	// LoadBalancers are the choices for the load balancer of the stack and for its frontend NLB.
 	LoadBalancers []LoadBalancerChoices
-	// Accelerator is in place of load balancers.
+	// Accelerator is set, in place of LoadBalancers, for a stack that has an accelerator.
 	Accelerator *AcceleratorChoices
 }
 
 // AcceleratorChoices are the choices of the plan for an accelerator.
 type AcceleratorChoices struct {
-	// Live is the one that is kept; nil if one has to be made.
+	// Live is the accelerator that is kept; nil if one has to be created.
 	Live *observed.Accelerator
-	// Owner is the owner of the accelerator, as CLUSTER/NAMESPACE/NAME where its tags say that; "" if it is the stack's.
+	// Owner is the owner of the accelerator, as CLUSTER/NAMESPACE/NAME if its tags name one; empty if it is this
+	// stack's.
 	Owner string
-	// Others are, by ARN, whose the endpoint groups are that are not the stack's.
+	// OtherOwners are, by ARN, the owners of the endpoint groups that do not belong to this stack.
 	OtherOwners map[string]string
-	// Listeners in the order of the object.
+	// Listeners are in the order of the object.
 	Listeners []AcceleratorListenerChoices
 }
 
 // AcceleratorListenerChoices are the choices of the plan for one listener of an accelerator.
 type AcceleratorListenerChoices struct {
 	Desired *model.AcceleratorListener
-	// Live is the one that becomes it; nil if one has to be made.
+	// Live is the live listener that becomes the desired one; nil if one has to be created.
 	Live *observed.AcceleratorListener
-	// Score is how similar both are.
+	// Score is how similar the live listener is to the desired one; see accelerators.Score.
 	Score int
 }
 
 // LoadBalancerChoices are the choices of the plan for one load balancer.
 type LoadBalancerChoices struct {
-	ID      string // in the stack
+	ID      string // resource id in the stack
 	Desired *model.LoadBalancer
-	// Live is the one that is kept; nil if one has to be made.
+	// Live is the load balancer that is kept; nil if one has to be created.
 	Live    *observed.LoadBalancer
 	Subnets SubnetChoices
-	// SecurityGroups in the order in which the load balancer gets them.
+	// SecurityGroups are in the order in which the load balancer gets them.
 	SecurityGroups []SecurityGroupChoice
 	Listeners      []ListenerChoices
 }
 
 // SubnetChoices are the subnets that a load balancer gets.
 type SubnetChoices struct {
-	// Kept reports that they are those of the live load balancer: either nothing else is asked for, or what is
-	// asked for cannot be had, as a finding says.
+	// Kept reports whether they are the subnets of the live load balancer, because the members ask for no others or
+	// because a finding reports that the others cannot be used.
 	Kept bool
-	// ByReachability reports that no subnet had the role tag, so that routes decided.
+	// ByReachability reports that no subnet had the role tag, so that route tables decided.
 	ByReachability bool
 	Chosen         []string
-	Zones          map[string]string // by id, of those that AWS has shown
+	Zones          map[string]string // availability zones by subnet id, of the subnets that AWS has shown
 	Refused        []network.Refusal
 }
 
 // SecurityGroupChoice is a security group of a load balancer.
 type SecurityGroupChoice struct {
-	ID  string // empty if it is not made yet
+	ID  string // empty if it is not created yet
 	How SecurityGroupSource
 }
 
 // SecurityGroupSource is why a load balancer has a security group.
 type SecurityGroupSource string
 
-// The sources of security groups.
+// The reasons why a load balancer has a security group.
 const (
-	GroupNamed   SecurityGroupSource = "named"   // by an object, by id or name
-	GroupOwn     SecurityGroupSource = "managed" // of the stack, with rules by the controller
-	GroupBackend SecurityGroupSource = "backend" // shared in the cluster: nodes and pods admit it
-	GroupKept    SecurityGroupSource = "kept"    // as it is live
+	GroupNamed   SecurityGroupSource = "named"   // an object names it, by id or Name tag
+	GroupOwn     SecurityGroupSource = "managed" // the controller manages it for this stack
+	GroupBackend SecurityGroupSource = "backend" // the shared one of the cluster, which nodes and pods admit
+	GroupKept    SecurityGroupSource = "kept"    // the live load balancer has it
 )
 
 // ListenerChoices are the choices of the plan for one listener.
 type ListenerChoices struct {
 	Desired model.Listener
 	Live    *observed.Listener
-	// Made reports that the listener is made or changed; otherwise what is live of it stays.
+	// Planned reports whether the listener is created or changed. Otherwise its live form stays as it is.
 	Planned bool
-	// Certificate is the default one.
+	// Certificate is the ARN of the default certificate.
 	Certificate  string
 	Certificates []CertificateSource
-	// Default is the default action to be set; the live one where it is held.
+	// Default is the default action to be set; the live one if it is held.
 	Default []model.Action
-	// Rules in order of precedence. A held one has the conditions and actions that stay or stand in.
+	// Rules are in order of precedence. A held one has its live conditions and actions, or those of its placeholder.
 	Rules []RuleChoice
-	// LeftOut are held rules that have neither a live form nor a placeholder.
+	// Omitted are held rules that have neither a live form nor a placeholder.
 	Omitted []model.Rule
 }
 
-// RuleChoice is a rule as the plan carries it out.
+// RuleChoice is a rule with the conditions and actions that the plan sets.
 type RuleChoice struct {
 	model.Rule
-	// Kept is the ARN of the live rule that a held one keeps.
+	// Kept is the ARN of the live rule whose conditions and actions a held rule keeps; empty if it keeps none.
 	Kept string
 }
 
-// CertificateSource holds for which host or field of which object a listener has certificates.
+// CertificateSource records for which host or field of a member certificates were looked for, and which ones were
+// found.
 type CertificateSource struct {
 	Member finding.Ref
 	Field  string
-	Host   string // that they were found for
+	Host   string // the host for which they were looked for; empty if they were not looked for by host
 	How    CertificateSearch
-	ARNs   []string // none if none was found, or none is there yet
+	ARNs   []string // empty if none was found, or if none is issued or imported yet
 }
 
 // CertificateSearch is how certificates were found.
 type CertificateSearch string
 
-// The ways to certificates.
+// The ways in which certificates are found.
 const (
-	CertificateNamed  CertificateSearch = "named"   // by an object, by ARN
-	CertificateByHost CertificateSearch = "by host" // in ACM
+	CertificateNamed  CertificateSearch = "named"   // an object names it by ARN
+	CertificateByHost CertificateSearch = "by host" // discovered in ACM
 	CertificateOwn    CertificateSearch = "managed" // requested or imported for an object
-	CertificateKept   CertificateSearch = "kept"    // as it is live, for hosts of held members, for want of an answer or of a flag
+	CertificateKept   CertificateSearch = "kept"    // live, and kept for a held member, a fact that is unavailable or a disabled feature
 )
 
+// Choices returns the choices that were made for the listener.
 func (l *Listener) Choices() ListenerChoices {
 	out := ListenerChoices{
 		Desired: l.Desired, Live: l.Live, Planned: l.Planned, Certificate: l.Certs.Default, Certificates: l.Certs.Sources, Default: l.DefaultActions,

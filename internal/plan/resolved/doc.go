@@ -1,3 +1,3 @@
-// Package resolved holds load balancers, listeners and rules as they are to be once all choices are made, as values that the
-// parts of a plan share.
+// Package resolved has the load balancers, listeners and rules of a plan after all choices are made: what AWS is to have. The
+// packages that make a plan share these values.
 package resolved

@@ -8,16 +8,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// An accepted rule beats a held one: what is held for one member never blocks, replaces or precedes
-// what another wants with the same conditions. So a held rule with the conditions of one that is not
-// held is left out, and a live rule with such conditions is not kept for a held one.
+// An accepted rule has precedence over a held one: a rule that is held for one member never blocks, replaces or precedes the
+// rule of another member with the same conditions. So a held rule is omitted if an accepted rule has the same conditions, and
+// a live rule with the conditions of an accepted rule is not kept for a held one.
 
-// Holds reports whether a rule of the listener is held.
+// HasHeldRule reports whether a rule of the listener is held.
 func (l *Listener) HasHeldRule() bool {
 	return slices.ContainsFunc(l.Rules, func(p Rule) bool { return p.Held() })
 }
 
-// Staying returns the live listener without what is to be removed from it.
+// WithoutForeign returns the live listener without its foreign rules, and with a 404 in place of a foreign default
+// action.
 func (l Listener) WithoutForeign() *observed.Listener {
 	out := *l.Live
 	out.Rules = slices.DeleteFunc(slices.Clone(out.Rules), func(r observed.Rule) bool {
@@ -29,46 +30,47 @@ func (l Listener) WithoutForeign() *observed.Listener {
 	return &out
 }
 
-// Listener is a desired listener with its choices resolved and its held parts filled in.
+// Listener is a desired listener after all choices are made, with the live form of what is held.
 type Listener struct {
-	LB      *LoadBalancer // that it belongs to
+	LB      *LoadBalancer // the load balancer that it belongs to
 	Desired model.Listener
 	Live    *observed.Listener
-	Planned bool // false: it cannot be made, and what is live of it stays
+	Planned bool // false: it cannot be created or changed, and its live form stays
 	Certs   Certificates
-	// Mutual is the client certificate setting with the trust store by ARN.
+	// MutualAuth is the client certificate setting, with the trust store by ARN.
 	MutualAuth *model.MutualAuth
-	// Defaults is the default action to set; the live one where it is held.
+	// DefaultActions are the default actions to be set; the live ones if they are held.
 	DefaultActions []model.Action
 	Rules          []Rule
-	// ForeignMembers are live rules to be deleted from a listener that stays for its other rules.
+	// ForeignRules are live rules, of nobody or of members without a right to them, that are deleted although the
+	// listener stays for its other rules.
 	ForeignRules []observed.Rule
-	// StrangeDefault says so of its default action.
+	// ForeignDefault reports that the live default action is to be removed for the same reason.
 	ForeignDefault bool
-	// LeftOut are held rules that have neither a live form to keep nor a placeholder.
+	// Omitted are held rules that have neither a live form to keep nor a placeholder.
 	Omitted []Rule
-	// Late are rules that are made when a rule of another listener has gone.
+	// AwaitingPlace are rules for which AWS has no room until a rule of another listener is deleted.
 	AwaitingPlace []Rule
-	// DefaultNow is the default action to set now, on the way to the desired one; defaultWait is for
-	// what the desired one waits.
+	// InterimDefault are the default actions to be set in this run, as long as the desired ones have to wait.
+	// DefaultWait is what these wait for.
 	InterimDefault []model.Action
 	DefaultWait    plan.Wait
-	// AtOnce is set where protocol and target groups only change in one call.
+	// ChangesInOneCall is set if AWS can change protocol and target groups of the listener only in the same call.
 	ChangesInOneCall bool
-	// RedirectsAll reports whether the listener has no rules because it redirects everything; ownDefault
-	// that its default action serves a backend.
+	// RedirectsAll reports whether the listener has no rules because it redirects all requests; DefaultServesBackend
+	// reports whether its default action comes from a member.
 	RedirectsAll, DefaultServesBackend bool
 }
 
-// Address returns the address of the listener that is kept or made.
+// Address returns the address of the listener.
 func (l *Listener) Address() plan.Address { return l.LB.ListenerAddress(l.Desired.Port) }
 
-// Network reports whether it is the listener of a network load balancer.
+// IsNetwork reports whether the listener belongs to a network load balancer.
 func (l *Listener) IsNetwork() bool {
 	return l.LB.Desired != nil && l.LB.Desired.Type == model.Network
 }
 
-// Attributes returns the attributes asked for. AWS has none of TLS listeners.
+// Attributes returns the desired listener attributes. AWS has no attributes for listeners of protocol TLS.
 func (l *Listener) Attributes() map[string]string {
 	if l.Desired.Protocol() == "TLS" {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// NoListener returns why there is no listener on a port.
+// NoListener returns the reason why the listener of a port is deleted.
 func (lb *LoadBalancer) NoListener(port int32) string {
 	if slices.Contains(lb.WithdrawnPorts, port) {
 		return "its certificate was imported for another load balancer"
@@ -19,33 +19,34 @@ func (lb *LoadBalancer) NoListener(port int32) string {
 	return "no object listens on this port any more"
 }
 
-// LoadBalancer is a desired load balancer with its choices resolved.
+// LoadBalancer is a desired load balancer after all choices are made.
 type LoadBalancer struct {
-	ID      string // in the stack
+	ID      string // resource id in the stack
 	Desired *model.LoadBalancer
-	// Live is the one that is kept; nil if one has to be made.
+	// Live is the load balancer that is kept; nil if one has to be created.
 	Live    *observed.LoadBalancer
 	Subnets []string
-	// Addresses are the elastic ones asked for, or the live ones where these do not fit.
+	// Addresses are the allocation ids of the desired elastic addresses, or of the live ones if the desired ones do
+	// not fit.
 	Addresses []string
-	// privateIPv4, ipv6 and prefixes (for source NAT) are those asked for, by subnet.
+	// PrivateIPv4, IPv6 and SourceNATPrefixes are the desired addresses and prefixes, by subnet id.
 	PrivateIPv4, IPv6, SourceNATPrefixes map[string]string
 
 	SecurityGroups []plan.GroupID
 	Listeners      []Listener
 	RuleShares     map[string]draft.Share // of its rules, by namespace
-	// Withdrawn are ports whose listeners must not serve any more, as their only certificate is another's.
+	// WithdrawnPorts are ports whose listener is deleted, because its only certificate belongs to another stack.
 	WithdrawnPorts []int32
-	// HeldPorts are live ports of a frontend NLB that stay although no member is known to ask for them.
+	// HeldPorts are live ports of a frontend NLB that stay because a member that cannot be read may ask for them.
 	HeldPorts []int32
 	replacement
 
-	// SubnetChoices and groupsKept note how subnets and security groups were found.
+	// SubnetChoices records how the subnets were chosen. SecurityGroupsKept reports that the live security groups stay.
 	SubnetChoices      SubnetChoices
 	SecurityGroupsKept bool
 }
 
-// IsFrontend reports whether it is the NLB in front of the load balancer of the stack.
+// IsFrontend reports whether this is the frontend NLB of the stack.
 func (lb *LoadBalancer) IsFrontend() bool { return lb.ID == model.FrontendNLBID }
 
 // Address returns the address of the load balancer that is kept or created.
@@ -53,7 +54,7 @@ func (lb *LoadBalancer) Address() plan.Address {
 	return plan.Address{Kind: plan.LoadBalancer, ID: lb.ID}
 }
 
-// ListenerAddress returns the address of the listener of a port.
+// ListenerAddress returns the address of the listener on a port.
 func (lb *LoadBalancer) ListenerAddress(port int32) plan.Address {
 	if lb.IsFrontend() {
 		return plan.Address{Kind: plan.Listener, ID: naming.FrontendListenerID(port)}
@@ -61,10 +62,10 @@ func (lb *LoadBalancer) ListenerAddress(port int32) plan.Address {
 	return plan.Address{Kind: plan.Listener, ID: naming.ListenerID(port)}
 }
 
-// LiveListener returns the listener of a port of the live load balancer, nil if there is none.
+// LiveListener returns the live listener on a port; nil if there is none.
 func (lb *LoadBalancer) LiveListener(port int32) *observed.Listener { return lb.Live.OnPort(port) }
 
-// Members returns the members that listen on its ports, or have rules there.
+// Members returns the members that have a listener or a rule on the load balancer, perhaps repeatedly.
 func (lb *LoadBalancer) Members() (out []finding.Ref) {
 	for _, l := range lb.Listeners {
 		out = append(out, l.Desired.Members...)
@@ -75,7 +76,7 @@ func (lb *LoadBalancer) Members() (out []finding.Ref) {
 	return out
 }
 
-// Origin explains a setting by where it was written.
+// OriginText returns the reason of a change of a setting: the object and field that the setting comes from.
 func (lb *LoadBalancer) OriginText(field string) string {
 	return "from " + lb.Desired.Origins[field].String()
 }

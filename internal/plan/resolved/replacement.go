@@ -16,30 +16,31 @@ import (
 
 // Replacement
 //
-// AWS can change neither the scheme nor the type of a load balancer, so another has to take its place. It is
-// made beside the old one, the previous load balancer, with target groups of its own, since one can serve a single load
-// balancer. Until the new one serves as well, the status shows the old one; then it shows the new one, and
-// the old one is deleted when clients have had time to follow. The old one stays as it is meanwhile, but for
-// rules of members that leave, and its bindings go on to follow the pods.
+// AWS can change neither the scheme nor the type of a load balancer, so that another one has to replace it. The new one is
+// created beside the live one, which is then called the previous load balancer. The new one gets target groups of its own,
+// because a target group can serve only one load balancer. The status shows the previous load balancer until the new one
+// serves. Then it shows the new one, and the previous one is deleted when clients have had time to resolve the new name. In
+// the meantime the previous one stays as it is, except that rules of members that leave are deleted. Its bindings still
+// register pods.
 //
-// How far this has come is seen in AWS alone: which load balancers there are, and two tags (naming). So an
-// edit on the way is nothing special: of several load balancers, the one that is as desired is kept, and the
-// others are previous load balancers.
+// Only AWS records how far a replacement is: by the load balancers that exist, and by two tags (naming.SuccessorTag and
+// naming.ReplacedTag). So an edit during a replacement needs no special case: of several load balancers, the one that is as
+// desired is kept, and the others are previous load balancers.
 
-// replacement is what a load balancer has to do with those whose place it takes.
+// replacement is the relation of a load balancer to the ones that it replaces.
 type replacement struct {
-	// previous load balancers are live load balancers that serve on until clients know the new one.
+	// Previous are live load balancers that serve until clients know the new one.
 	Previous []*observed.LoadBalancer
-	// Switched reports that the status shows the load balancer itself; otherwise until is what that
-	// waits for.
+	// Switched reports that the status shows the load balancer itself. Otherwise SwitchWait is what the status waits for.
 	Switched   bool
 	SwitchWait plan.Wait
-	// Gap is what a new load balancer would need that the old one has, so that the old one goes first.
+	// Conflict names what AWS cannot give to two load balancers, such as a name or an address. If both would need it,
+	// the live one is deleted first.
 	Conflict string
 }
 
-// Precede takes a load balancer that is not kept for a previous load balancer, and reports whether it is one. One that
-// the status has never shown is not.
+// AddPrevious adds a live load balancer that is not kept to the previous ones, and reports whether it did so. It does
+// not for one that the status has never shown, and not in case of a conflict.
 func (lb *LoadBalancer) AddPrevious(have observed.Stack, old observed.LoadBalancer) bool {
 	if lb.Desired == nil || old.ResourceID != lb.ID {
 		return false
@@ -56,7 +57,8 @@ func (lb *LoadBalancer) AddPrevious(have observed.Stack, old observed.LoadBalanc
 	return true
 }
 
-// conflictWith returns what two load balancers cannot have at a time, and both would; empty if there is nothing.
+// conflictWith returns what both the desired load balancer and a live one need and AWS gives to only one; empty if
+// nothing.
 func (lb *LoadBalancer) conflictWith(old observed.LoadBalancer, have observed.Stack) string {
 	w := lb.Desired
 	if lb.HasGivenName() && w.Name == old.Name {
@@ -88,7 +90,7 @@ func (lb *LoadBalancer) conflictWith(old observed.LoadBalancer, have observed.St
 	return shared
 }
 
-// sharedAddress returns an address that is asked for and that another load balancer has; empty if there is none.
+// sharedAddress returns a desired address that a live load balancer has; empty if there is none.
 func (lb *LoadBalancer) sharedAddress(old observed.LoadBalancer) string {
 	w := lb.Desired
 	for _, a := range w.Addresses {
@@ -109,10 +111,10 @@ func (lb *LoadBalancer) sharedAddress(old observed.LoadBalancer) string {
 	return ""
 }
 
-// Named reports whether the name is asked for, so that no other will do.
+// HasGivenName reports whether an object sets the name, so that the controller must not choose another one.
 func (lb *LoadBalancer) HasGivenName() bool { return lb.Desired.Origins["name"] != finding.Origin{} }
 
-// FreeName returns the name for a new load balancer.
+// FreeName returns the name for a new load balancer: the given one, or a generated one that no load balancer has.
 func (lb *LoadBalancer) FreeName(have observed.Stack) string {
 	if lb.HasGivenName() {
 		return lb.Desired.Name
@@ -122,7 +124,7 @@ func (lb *LoadBalancer) FreeName(have observed.Stack) string {
 	})
 }
 
-// FirstFree returns the first of the names for which a generated name stands that is not taken.
+// FirstFreeName returns the first alternative of a generated name that is not taken.
 func FirstFreeName(name string, taken func(string) bool) string {
 	for n := 1; n < naming.Alternatives; n++ {
 		if free := naming.Alternative(name, n); !taken(free) {
@@ -132,7 +134,8 @@ func FirstFreeName(name string, taken func(string) bool) string {
 	return naming.Alternative(name, naming.Alternatives)
 }
 
-// Serving returns the previous load balancer that the status shows; nil if there is none.
+// ShownPrevious returns the previous load balancer whose name the status shows, or the first one; nil if there is no
+// previous load balancer.
 func (lb *LoadBalancer) ShownPrevious(have observed.Stack) *observed.LoadBalancer {
 	if len(lb.Previous) == 0 {
 		return nil
@@ -146,7 +149,8 @@ func (lb *LoadBalancer) ShownPrevious(have observed.Stack) *observed.LoadBalance
 	return lb.Previous[0]
 }
 
-// ImmutableDifference names in what a live load balancer differs from the desired one that AWS cannot change.
+// ImmutableDifference returns the property in which a live load balancer differs from the desired one and that AWS
+// cannot change: "type" or "scheme".
 func (lb *LoadBalancer) ImmutableDifference(old *observed.LoadBalancer) string {
 	if old.Type != lb.Desired.Type.String() {
 		return "type"
@@ -154,7 +158,8 @@ func (lb *LoadBalancer) ImmutableDifference(old *observed.LoadBalancer) string {
 	return "scheme"
 }
 
-// WithProgressTags adds to the desired tags those that say how far the replacement is. Steps of their own change these.
+// WithProgressTags adds the live tags that record how far a replacement is to the desired tags, so that these stay.
+// Steps of their own change them.
 func (lb *LoadBalancer) WithProgressTags(tags plan.Tags) plan.Tags {
 	for _, k := range []string{naming.SuccessorTag, naming.ReplacedTag} {
 		if v, ok := lb.Live.Tags[k]; ok {
@@ -165,8 +170,8 @@ func (lb *LoadBalancer) WithProgressTags(tags plan.Tags) plan.Tags {
 	return tags
 }
 
-// Shows returns the ARN of the load balancer that the status shows in place of this one; empty if it shows
-// this one.
+// ShownInstead returns the ARN of the previous load balancer that the status shows instead of this one; empty if the
+// status shows this one.
 func (lb *LoadBalancer) ShownInstead(have observed.Stack) string {
 	old := lb.ShownPrevious(have)
 	if old == nil || lb.Switched {

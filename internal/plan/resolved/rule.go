@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// Conditions identify the conditions of a rule.
+// ConditionsKey returns the same text for rules whose conditions AWS treats as the same.
 func (p *Rule) ConditionsKey() string {
 	if p.key == "" {
 		p.key = equal.ConditionsKey(p.Desired.Conditions)
@@ -17,20 +17,21 @@ func (p *Rule) ConditionsKey() string {
 	return p.key
 }
 
-// Keep makes a held rule what is live.
+// KeepLive gives a held rule the conditions, transforms and actions of a live rule.
 func (p *Rule) KeepLive(live *observed.Rule) {
 	p.Kept, p.key = live, ""
 	p.Desired.Conditions, p.Desired.Transforms, p.Desired.Actions = live.Conditions, live.Transforms, live.Actions
 }
 
-// StandIn puts a 503 in the place of a held rule of which nothing is live.
+// UsePlaceholder makes a held rule that has no live form answer with 503.
 func (p *Rule) UsePlaceholder() {
 	p.key = ""
 	p.Desired.Conditions = p.Placeholder()
 	p.Desired.Actions, p.Desired.Transforms = []model.Action{plan.HeldResponse}, nil
 }
 
-// Placeholder returns the conditions of the 503 of a held rule.
+// Placeholder returns the conditions of a held rule that answers with 503. They are fewer than the desired ones if
+// AWS would not take these.
 func (p *Rule) Placeholder() []model.Condition {
 	switch {
 	case p.Desired.Instead != nil:
@@ -41,24 +42,27 @@ func (p *Rule) Placeholder() []model.Condition {
 	return p.Desired.Conditions
 }
 
-// Rule is a rule at its place in the order of precedence.
+// Rule is a desired rule of a listener after all choices are made. Its index in the list is its precedence.
 type Rule struct {
 	Desired model.Rule
-	// key identifies the conditions; empty until it is asked for.
+	// key is the result of ConditionsKey; empty until it is computed.
 	key string
-	// Written are the actions as the member wrote them.
+	// Written are the actions before the live ones replaced them, if the rule is held.
 	Written []model.Action
-	// Kept is the live rule that a held one keeps, nil if there is none.
+	// Kept is the live rule that a held rule keeps; nil if there is none.
 	Kept *observed.Rule
-	// Live reports whether a live rule is a form of it; place is that of a live rule that it takes, as AWS has
-	// no room for both. Both are noted where rules are short, or several members share them.
+	// HasLiveForm reports whether a live rule becomes this one. Place is the live rule that is replaced by this one
+	// because AWS has no room for both. Both are only set if AWS has no room for all rules, or if several members
+	// have rules.
 	HasLiveForm bool
 	Place       *OpenPlace
 }
 
+// Held reports whether the rule is held, for whatever reason.
 func (p *Rule) Held() bool { return p.Desired.Held != 0 }
 
-// LiveRule returns the live rule that it keeps, or whose place it takes; nil if neither.
+// KeptOrReplaced returns the live rule that is kept for this one, or else the one that it replaces; nil if there is
+// neither.
 func (p *Rule) KeptOrReplaced() *observed.Rule {
 	if p.Kept == nil && p.Place != nil {
 		return p.Place.Rule
@@ -66,18 +70,19 @@ func (p *Rule) KeptOrReplaced() *observed.Rule {
 	return p.Kept
 }
 
-// OneStep reports whether AWS has no room for stages between the live form of the rule and the desired one.
+// ChangesInOneStep reports whether the rule has to be changed in place, because AWS has no room for its live and its
+// desired form beside each other.
 func (p *Rule) ChangesInOneStep() bool { return p.Desired.InPlace || p.Desired.NoRoom }
 
-// When AWS takes no further rule on a load balancer, a new rule takes the place of a live one of its namespace
-// that is not desired any more: by a change of that rule where both are of one listener, else by its deletion
-// just before. One for which there is no such place is left out, and no other rule is given up for it.
+// If AWS takes no further rule on a load balancer, a new rule replaces a live rule of its namespace that is not desired any
+// more. If both belong to one listener, the live rule is modified; otherwise it is deleted right before the new one is
+// created. A new rule that finds no such place is omitted, and no other rule is deleted for it.
 
-// OpenPlace is a live rule that nothing desired is a form of.
+// OpenPlace is a live rule that is not desired any more, and that a new rule may replace.
 type OpenPlace struct {
 	Rule      *observed.Rule
 	Port      int32
-	Owners    []finding.Ref // to whom it belongs; nil if that is not known
+	Owners    []finding.Ref // the objects to which it belongs; nil if they are not known
 	DeletedBy plan.StepID   // the step that deletes it
 	Taken     bool
 	Shape     *overlap.Shape

@@ -11,11 +11,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// AutoAssigned has AWS choose a source NAT prefix.
+// AutoAssigned is AWS's value for a source NAT prefix that AWS chooses.
 const AutoAssigned = "auto_assigned"
 
-// Mappings returns the chosen subnets with their addresses. AWS changes no address of a subnet that stays, so that
-// the live ones are repeated there.
+// Mappings returns the chosen subnets with their addresses. AWS cannot change the addresses in a subnet that stays,
+// so that these are the live ones.
 func (lb *LoadBalancer) Mappings() []plan.SubnetMapping {
 	var out []plan.SubnetMapping
 	allocations := lb.allocations()
@@ -32,8 +32,8 @@ func (lb *LoadBalancer) Mappings() []plan.SubnetMapping {
 	return out
 }
 
-// allocations gives each subnet that joins the elastic address of its place, or a free one if that is of a subnet that
-// stays, and each subnet that stays its own.
+// allocations returns the elastic address of each subnet, by subnet id. A subnet that stays keeps its own. A new
+// subnet gets the address with its index, or a free one if a subnet that stays has that.
 func (lb *LoadBalancer) allocations() map[string]string {
 	out, taken := map[string]string{}, map[string]bool{}
 	for _, id := range lb.Subnets {
@@ -59,7 +59,7 @@ func (lb *LoadBalancer) allocations() map[string]string {
 	return out
 }
 
-// keptAddress returns the live address where one is asked for.
+// keptAddress returns the live address if any address is desired.
 func keptAddress(want, live string) string {
 	if want == "" {
 		return ""
@@ -67,7 +67,7 @@ func keptAddress(want, live string) string {
 	return live
 }
 
-// liveMapping returns a subnet of the live network load balancer, nil if it does not have it.
+// liveMapping returns a subnet of the live network load balancer; nil if it is not in the subnet.
 func (lb *LoadBalancer) liveMapping(subnet string) *plan.SubnetMapping {
 	if lb.Live == nil {
 		return nil
@@ -80,8 +80,8 @@ func (lb *LoadBalancer) liveMapping(subnet string) *plan.SubnetMapping {
 	return nil
 }
 
-// SubnetChanges returns the differences that only setting the subnets corrects. The same prefixes are taken for the
-// same whatever subnets they are in, and AWS's own for any that are not set.
+// SubnetChanges returns the differences that need a SetSubnets call. A desired source NAT prefix counts as live
+// whatever subnet it is in, and the prefixes that AWS has chosen count as desired where none is set.
 func (lb *LoadBalancer) SubnetChanges() (out []plan.Change) {
 	live, w := lb.Live, lb.Desired
 	if !equal.SameSet(lb.Subnets, live.Subnets) {

@@ -119,7 +119,7 @@ func (ro *Rollout) keepUntilAnswered(stuck []bool, absent []*ruleChange) {
 			late = late || stuck[i] && meets(&ro.s.desired[i])
 		}
 		if late && !ro.s.covered(d) {
-			ro.Keep(d.Actions)
+			ro.KeepGroups(d.Actions)
 			staying = append(staying, d)
 			continue
 		}

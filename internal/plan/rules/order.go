@@ -28,7 +28,7 @@ func (ro *Rollout) keepUntilTakenOver() {
 			}
 		}
 		// A rule whose targets do not answer stays for its own member alone.
-		if what.For == "" || !own && !ro.ServingRule(d.Actions) {
+		if what.For == "" || !own && !ro.ActionsServe(d.Actions) {
 			continue
 		}
 		if d.stays = ro.Wait(draft.WaitKey("delete", d.ARN), what.For, what.Deadline); d.stays.For != "" {

@@ -48,7 +48,7 @@ func TestRulesArePairedAsIfEachWasComparedWithEach(t *testing.T) {
 	seeds.Each(t, 5000, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		tg := owners.NewTargetGroups(&draft.Draft{})
-		ro := &Rollout{Traffic: traffic.New(tg), Keys: owners.LiveKeys{}}
+		ro := &Rollout{Traffic: traffic.New(tg), Keys: owners.ConditionKeys{}}
 		action := func() []model.Action {
 			switch r.IntN(4) {
 			case 0:

@@ -18,12 +18,12 @@ import (
 type Places struct {
 	*owners.TargetGroups
 	*draft.Finalizers
-	keys owners.LiveKeys
+	keys owners.ConditionKeys
 	lb   *resolved.LoadBalancer
 }
 
 // NewPlaces returns what shares the rules of a load balancer.
-func NewPlaces(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.LiveKeys, lb *resolved.LoadBalancer) *Places {
+func NewPlaces(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.ConditionKeys, lb *resolved.LoadBalancer) *Places {
 	return &Places{tg, f, keys, lb}
 }
 
@@ -62,7 +62,7 @@ func (rp *Places) count() (open []*resolved.OpenPlace) {
 			open = append(open, o)
 			if len(o.Owners) > 0 {
 				of := lb.RuleShares[o.Owners[0].Namespace]
-				of.Goes++
+				of.Leaving++
 				lb.RuleShares[o.Owners[0].Namespace] = of
 			}
 		}
@@ -118,7 +118,7 @@ func (rp *Places) assign(rules []seeker, open []*resolved.OpenPlace, best ...fit
 	for i, p := range rules {
 		claims[i] = p.Desired.Member.Namespace
 	}
-	for _, n := range draft.OrderByShare(rp.lb.RuleShares, claims) {
+	for _, n := range draft.OrderClaims(rp.lb.RuleShares, claims) {
 		p := rules[n]
 		for _, all := range best {
 			at := -1
@@ -174,7 +174,7 @@ func (rp *Places) openPlaces(live *observed.Listener, i int) (out []*resolved.Op
 		case p != nil:
 			p.HasLiveForm = true
 			of := lb.RuleShares[p.Desired.Member.Namespace]
-			of.Stays++
+			of.Staying++
 			lb.RuleShares[p.Desired.Member.Namespace] = of
 		case i >= 0 && (!lb.Listeners[i].Planned || lb.Listeners[i].Desired.OrderHeld != 0):
 			// It stays, or may have to.
@@ -253,7 +253,7 @@ func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepI
 		},
 		Why: "AWS has no room for both; " + ruleReason(w), After: after, Blames: r.blame(w), Rule: r.key(w),
 	})
-	r.Freed(was.Actions, id)
+	r.NoteFreed(was.Actions, id)
 	return id
 }
 
@@ -292,7 +292,7 @@ func (rp *Places) PlanLate(groups map[string][]plan.StepID) {
 				ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 				Do:  plan.CreateRule{Listener: l.Address(), Priority: at, Rule: rule, Tags: rp.RuleTags(rp.Tags(a.ID, rule.Tags))},
 				Why: "AWS has no room for both; from " + rule.Origin.String(), Impact: plan.BriefImpact, Blames: []finding.Ref{rule.Member}, Rule: rule.Key(l.Desired.Port),
-				After: slices.Concat([]plan.StepID{p.Place.DeletedBy}, rp.ClaimsOf(rule.Member), GroupSteps(rule.Actions, groups)),
+				After: slices.Concat([]plan.StepID{p.Place.DeletedBy}, rp.ClaimStepsOf(rule.Member), GroupSteps(rule.Actions, groups)),
 			})
 		}
 	}

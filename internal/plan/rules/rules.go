@@ -236,7 +236,7 @@ type Rollout struct {
 	*traffic.Traffic
 	*draft.Usage
 	*draft.Finalizers
-	Keys owners.LiveKeys
+	Keys owners.ConditionKeys
 	L    *resolved.Listener
 	s    *ruleSet
 	// room are the priorities to which live rules move first.
@@ -248,7 +248,7 @@ type Rollout struct {
 }
 
 // Resolve decides how the rules of a listener come to what is desired.
-func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owners.LiveKeys, l *resolved.Listener) *Rollout {
+func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owners.ConditionKeys, l *resolved.Listener) *Rollout {
 	ro := &Rollout{Traffic: t, Usage: u, Finalizers: f, Keys: keys, L: l, modifyLast: true}
 	ro.makeRoom()
 	ro.s = ro.pairRules()

@@ -67,7 +67,7 @@ func (ro *Rollout) splitMasked() {
 		if f == nil || w.isArriving() || !w.modify || w.wait.For != "" || w.plan.Desired.InPlace || w.plan.ChangesInOneStep() {
 			continue
 		}
-		if ro.maskedWait(i, f).For != "" || ro.CannotShare(w.plan.Desired.Actions, w.live.Actions) {
+		if ro.maskedWait(i, f).For != "" || ro.CannotShareRule(w.plan.Desired.Actions, w.live.Actions) {
 			masked = append(masked, w)
 		}
 	}
@@ -155,7 +155,7 @@ func (ro *Rollout) maskedWait(i int, f *model.Forward) plan.Wait {
 			pending = append(pending, g.Group)
 		}
 	}
-	if len(pending) == 0 || ro.HealthKnown(pending) && all && !ro.Serving(old) {
+	if len(pending) == 0 || ro.HealthKnown(pending) && all && !ro.AnyServing(old) {
 		return plan.Wait{}
 	}
 	return ro.ruleWait(me, pending)
@@ -192,7 +192,7 @@ func (ro *Rollout) ruleWait(w *ruleChange, pending []model.GroupRef) plan.Wait {
 	deadline := ro.TargetsDeadline(pending)
 	wait := ro.Wait(ruleWaitKey(ro.L, w), "healthy targets in "+plan.TargetGroupNames(pending), deadline)
 	if wait.For == "" {
-		ro.ReportExpired(w.plan.Desired.Origin, memberOf(ro.L, w), w.plan.Desired.Text(ro.L.Desired.Port), pending, deadline)
+		ro.ReportExpiredWait(w.plan.Desired.Origin, memberOf(ro.L, w), w.plan.Desired.Text(ro.L.Desired.Port), pending, deadline)
 	}
 	return wait
 }

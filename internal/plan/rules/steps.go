@@ -70,7 +70,7 @@ func (r *rulePlanner) create(vacated []plan.StepID) {
 			continue
 		}
 		a := r.address(w)
-		need := slices.Concat(r.listener, r.ClaimsOf(w.plan.Desired.Member), GroupSteps(w.actions, r.groups))
+		need := slices.Concat(r.listener, r.ClaimStepsOf(w.plan.Desired.Member), GroupSteps(w.actions, r.groups))
 		// A request that two new rules of a member match must meet the first of them first.
 		own := chains[w.member]
 		if own == nil {
@@ -100,7 +100,7 @@ func (r *rulePlanner) create(vacated []plan.StepID) {
 func (r *rulePlanner) stepsOf(x *overlap.Index, shape *overlap.Shape, in overlap.Span, all *draft.StepChain, fits func(o *ruleChange) bool) []plan.StepID {
 	few, complete := x.FindSome(shape, in, fewSteps, func(n int32) bool { return r.s.desired[n].step != "" && fits(&r.s.desired[n]) })
 	if !complete {
-		return []plan.StepID{r.Joined(all)}
+		return []plan.StepID{r.Join(all)}
 	}
 	var out []plan.StepID
 	for _, n := range few {
@@ -141,7 +141,7 @@ func (r *rulePlanner) modify(last bool) {
 			continue
 		}
 		a := r.address(w)
-		need := append(r.ClaimsOf(w.plan.Desired.Member), GroupSteps(w.actions, r.groups)...)
+		need := append(r.ClaimStepsOf(w.plan.Desired.Member), GroupSteps(w.actions, r.groups)...)
 		ahead := overlap.Before(i)
 		fresh, below := r.s.indexOf("new", w.member, isNew), r.s.indexOf("below", w.member, isBelow)
 		if last {
@@ -159,7 +159,7 @@ func (r *rulePlanner) modify(last bool) {
 			s.Wait, w.held = r.s.desired[n].below, true
 		}
 		w.step = r.Add(s)
-		r.Freed(w.live.Actions, w.step)
+		r.NoteFreed(w.live.Actions, w.step)
 		r.steps = append(r.steps, w.step)
 	}
 }
@@ -189,9 +189,9 @@ func (r *rulePlanner) changeDelayedActions() {
 			Why: "traffic moves when the new targets are healthy", After: []plan.StepID{w.step}, Blames: r.blame(w), Rule: r.key(w),
 		})
 		if w.live != nil {
-			r.Freed(w.live.Actions, id)
+			r.NoteFreed(w.live.Actions, id)
 		}
-		r.Freed(w.actions, id)
+		r.NoteFreed(w.actions, id)
 		r.steps = append(r.steps, id)
 	}
 }
@@ -285,7 +285,7 @@ func (r *rulePlanner) remove(middle []plan.StepID) (now []plan.StepID) {
 				after = append(after, r.s.deleted[n].step)
 			}
 		} else {
-			after = append(after, r.Joined(&out))
+			after = append(after, r.Join(&out))
 		}
 		d.step = r.Add(plan.Step{
 			ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteRule{ARN: d.ARN},
@@ -293,7 +293,7 @@ func (r *rulePlanner) remove(middle []plan.StepID) (now []plan.StepID) {
 			Why:     "no object asks for it any more", Wait: d.stays, Impact: plan.DeleteImpact, Blames: r.L.Desired.Members,
 			After: after,
 		})
-		r.Freed(d.Actions, d.step)
+		r.NoteFreed(d.Actions, d.step)
 		r.RuleOwners[d.ARN] = d.of
 		out.Add(d.step)
 		if d.stays.For == "" {
@@ -322,16 +322,16 @@ func (r *rulePlanner) retag() {
 		if len(r.created.Steps) > 0 && r.onlyNumberDiffers(want, live.Tags) {
 			// The number of the rule counts the new rules before it. If AWS refuses one of these, it does not
 			// change after all: a refused rule must not cost a call for each rule behind it.
-			after = append(slices.Clone(after), r.Joined(&r.created))
+			after = append(slices.Clone(after), r.Join(&r.created))
 		}
-		r.RetagPart(r.L.LB.Live.ARN, r.address(w), want, live.Tags, after, r.blame(w))
+		r.RetagListenerOrRule(r.L.LB.Live.ARN, r.address(w), want, live.Tags, after, r.blame(w))
 	}
 }
 
 // onlyNumberDiffers reports whether the tag with the number of a rule is the only one to be set, and none
 // to be removed.
 func (r *rulePlanner) onlyNumberDiffers(want plan.Tags, live map[string]string) bool {
-	put, remove := r.TagDrift(want, live, false)
+	put, remove := r.TagChanges(want, live, false)
 	return len(put) == 1 && put[naming.ResourceTag(r.Want.ID.Kind)] != "" && len(remove) == 0
 }
 

@@ -1,2 +1,3 @@
-// Package securitygroups makes the security group of a stack and the shared one of the cluster, with their rules.
+// Package securitygroups plans the managed security group of a stack with its rules, and the backend security group, which all load
+// balancers of the cluster share.
 package securitygroups

@@ -17,15 +17,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// SecurityGroups makes those of the stack and the shared one of the cluster.
+// SecurityGroups plans the managed security group of the stack and the backend security group.
 type SecurityGroups struct {
 	*draft.Draft
 	LB, Frontend *resolved.LoadBalancer
-	Opened       map[int32]plan.StepID // steps that open and shut ports of the managed group
+	PortSteps    map[int32]plan.StepID // steps that add and remove rules of the managed security group, by port
 }
 
-// ManagedGroup returns the live security group of the stack that is kept: the one that the live load
-// balancer carries, else the first by id.
+// ManagedGroup returns the live managed security group that is kept: the one of the live load balancer, or else the
+// first by id.
 func ManagedGroup(all []observed.SecurityGroup, live *observed.LoadBalancer) *observed.SecurityGroup {
 	var first *observed.SecurityGroup
 	for i := range all {
@@ -43,9 +43,9 @@ func ManagedGroup(all []observed.SecurityGroup, live *observed.LoadBalancer) *ob
 	return first
 }
 
-// PlanManaged makes the stack's own group fit, and returns the step that makes it. What it admits to
-// a port is a step of those who listen there: where AWS has no room for the clients of one member, the
-// ports of others are opened and shut all the same. New listeners wait for it, see opened.
+// PlanManaged plans the managed security group, and returns the step that creates it. The rules of a port are changed
+// by a step for the namespaces that listen on it. So if AWS has no room for the rules of one member, the ports of
+// others are opened and closed all the same. New listeners depend on the steps in PortSteps.
 func (sg *SecurityGroups) PlanManaged(after []plan.StepID) []plan.StepID {
 	choice, ok := sg.Want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 	if !ok || sg.Unavailable(model.AskSecurityGroups{}) != nil {
@@ -66,7 +66,7 @@ func (sg *SecurityGroups) PlanManaged(after []plan.StepID) []plan.StepID {
 		have = live.Ingress
 		sg.Retag(plan.ManagedGroupAddress, tags, live.Tags, true, after, sg.Members())
 	}
-	authorize, revoke := network.RuleDiff(sg.admitted(want.Ingress), have)
+	authorize, revoke := network.DiffRules(sg.admittedRules(want.Ingress), have)
 	revoke = slices.DeleteFunc(revoke, sg.KeepsOpen)
 	if len(authorize)+len(revoke) == 0 {
 		return made
@@ -76,9 +76,9 @@ func (sg *SecurityGroups) PlanManaged(after []plan.StepID) []plan.StepID {
 	return made
 }
 
-// admitted returns the desired rules without those for a port on which nothing listens and on which this plan makes
-// no listener: it is opened together with its listener.
-func (sg *SecurityGroups) admitted(rules []model.IngressRule) []model.IngressRule {
+// admittedRules returns the desired rules without those for ports on which nothing listens and this plan creates no
+// listener. Such a port is opened together with its listener.
+func (sg *SecurityGroups) admittedRules(rules []model.IngressRule) []model.IngressRule {
 	live, waits := sg.livePorts(), map[int32]bool{}
 	for _, l := range slices.Concat(sg.LB.Listeners, sg.Frontend.Listeners) {
 		if l.Planned || live[l.Desired.Port] {
@@ -101,8 +101,8 @@ func (sg *SecurityGroups) livePorts() map[int32]bool {
 	return ports
 }
 
-// openPorts plans a change of rules of the managed group, a step for each set of namespaces that share
-// ports. total is how many rules the group has then.
+// openPorts plans changes of rules, with one step for each set of namespaces that share ports. total is how many
+// rules the managed security group has afterwards.
 func (sg *SecurityGroups) openPorts(authorize, revoke []model.IngressRule, total int, after []plan.StepID) {
 	type change struct {
 		members           []finding.Ref
@@ -110,11 +110,11 @@ func (sg *SecurityGroups) openPorts(authorize, revoke []model.IngressRule, total
 	}
 	changes := map[string]*change{}
 	of := func(r model.IngressRule) *change {
-		members := sg.listensOn(r.From)
+		members := sg.membersOn(r.From)
 		if isICMP(r) {
-			members = sg.Members() // for clients of all ports
+			members = sg.Members() // path MTU discovery concerns the clients of all ports
 		}
-		tenants := namespacesOf(members)
+		tenants := strings.Join(draft.Namespaces(members), ",")
 		c := changes[tenants]
 		if c == nil {
 			c = &change{}
@@ -131,7 +131,7 @@ func (sg *SecurityGroups) openPorts(authorize, revoke []model.IngressRule, total
 		c := of(r)
 		c.revoke = append(c.revoke, r)
 	}
-	sg.Opened = map[int32]plan.StepID{}
+	sg.PortSteps = map[int32]plan.StepID{}
 	for _, tenants := range slices.Sorted(maps.Keys(changes)) {
 		c := changes[tenants]
 		id := plan.NewStepID("rules", plan.ManagedGroupAddress)
@@ -150,14 +150,14 @@ func (sg *SecurityGroups) openPorts(authorize, revoke []model.IngressRule, total
 		})
 		for _, r := range append(slices.Clone(c.authorize), c.revoke...) {
 			if !isICMP(r) {
-				sg.Opened[r.From] = id
+				sg.PortSteps[r.From] = id
 			}
 		}
 	}
 }
 
-// listensOn returns the members on a port of the load balancer, or of the one in front of it.
-func (sg *SecurityGroups) listensOn(port int32) []finding.Ref {
+// membersOn returns the members that listen on a port of the load balancer or of the frontend NLB.
+func (sg *SecurityGroups) membersOn(port int32) []finding.Ref {
 	var out []finding.Ref
 	for _, l := range sg.Want.LoadBalancer.Listeners {
 		if l.Port == port {
@@ -174,46 +174,37 @@ func (sg *SecurityGroups) listensOn(port int32) []finding.Ref {
 	return out
 }
 
-func namespacesOf(members []finding.Ref) string {
-	var out []string
-	for _, m := range members {
-		out = append(out, m.Namespace)
-	}
-	slices.Sort(out)
-	return strings.Join(slices.Compact(out), ",")
-}
-
-// KeepsOpen reports whether a live rule stays although it is not part of the desired state.
+// KeepsOpen reports whether a live rule stays although it is not desired.
 func (sg *SecurityGroups) KeepsOpen(r model.IngressRule) bool {
-	return sg.opensKept(r) || sg.opensFrontend(r)
+	return sg.opensKeptListener(r) || sg.opensFrontend(r)
 }
 
-// reportRevoked names the rules that are taken away and that no controller has made.
+// reportRevoked reports the removal of rules that other users or controllers have added.
 func (sg *SecurityGroups) reportRevoked(live *observed.SecurityGroup, revoke []model.IngressRule) {
 	ports := sg.livePorts()
 	for _, l := range slices.Concat(sg.LB.Listeners, sg.Frontend.Listeners) {
-		ports[l.Desired.Port] = true // opened by an earlier version for a listener that waits, or for one deleted by others
+		ports[l.Desired.Port] = true // the controller may have opened the port for a listener that waits or that others have deleted
 	}
 	var foreign []string
 	for _, r := range revoke {
-		if !sg.mayBeOwn(r, ports) {
+		if !sg.mayBeManaged(r, ports) {
 			foreign = append(foreign, ruleText(r))
 		}
 	}
 	if live == nil || len(foreign) == 0 || len(sg.Want.Members) == 0 {
 		return
 	}
-	sg.Found.Add(finding.Finding{
+	sg.Findings.Add(finding.Finding{
 		Object: sg.Want.Members[0].Ref, Reason: finding.RulesRevoked, Severity: finding.Warning,
 		Message: fmt.Sprintf("security group %s belongs to the controller, which takes away what others added: %s", live.ID, strings.Join(foreign, ", ")),
 		Fix:     "set " + naming.SettingName(sg.Want.ID.Kind, "inbound-cidrs") + " or " + naming.SettingName(sg.Want.ID.Kind, "security-group-prefix-lists") + ", or give the load balancer security groups of your own",
 	})
 }
 
-// mayBeOwn reports whether the controller may have made a rule. Its own have no description, and admit clients to one
-// port of a listener, or, for a network load balancer, messages about the size of packets. After a change that was
-// cut short the listener may be missing.
-func (sg *SecurityGroups) mayBeOwn(r model.IngressRule, ports map[int32]bool) bool {
+// mayBeManaged reports whether the controller may have added a rule. Its rules have no description, and admit clients
+// to one port of a listener or, for a network load balancer, ICMP messages about the packet size. If the last change
+// was not completed, the listener may be missing.
+func (sg *SecurityGroups) mayBeManaged(r model.IngressRule, ports map[int32]bool) bool {
 	network := sg.LB.Desired.Type == model.Network
 	switch {
 	case r.Group != "" || r.Description != "":
@@ -224,17 +215,17 @@ func (sg *SecurityGroups) mayBeOwn(r model.IngressRule, ports map[int32]bool) bo
 	return (r.Protocol == "tcp" || r.Protocol == "udp" && network) && r.From == r.To && (ports[r.From] || sg.Memory.Unfinished)
 }
 
-// isICMP reports whether the numbers of a rule are a type and a code of ICMP rather than ports.
+// isICMP reports whether From and To of a rule are a type and a code of ICMP rather than ports.
 func isICMP(r model.IngressRule) bool { return r.Protocol == "icmp" || r.Protocol == "icmpv6" }
 
-// opensKept reports whether a rule opens the port of a live listener that stays although it is not desired.
-func (sg *SecurityGroups) opensKept(r model.IngressRule) bool {
+// opensKeptListener reports whether a rule opens the port of a live listener that stays although it is not desired.
+func (sg *SecurityGroups) opensKeptListener(r model.IngressRule) bool {
 	return slices.ContainsFunc(sg.LB.Listeners, func(l resolved.Listener) bool {
 		return !l.Planned && l.Live != nil && r.From == l.Live.Port && r.To == l.Live.Port && carriesProtocol(l.Live.Protocol, r.Protocol)
 	})
 }
 
-// carriesProtocol reports whether the clients of a listener's protocol come by a protocol of rules.
+// carriesProtocol reports whether clients of a listener with one protocol are admitted by rules for another one.
 func carriesProtocol(listener, rule string) bool {
 	switch listener {
 	case "UDP", "QUIC":
@@ -245,7 +236,7 @@ func carriesProtocol(listener, rule string) bool {
 	return rule == "tcp"
 }
 
-// opensFrontend reports whether a rule opens a live port of it that stays although it is not desired.
+// opensFrontend reports whether a rule opens a live port of the frontend NLB that stays although it is not desired.
 func (sg *SecurityGroups) opensFrontend(r model.IngressRule) bool {
 	if r.From != r.To || sg.Frontend.Live == nil {
 		return false
@@ -269,7 +260,7 @@ func ruleText(r model.IngressRule) string {
 	return fmt.Sprintf("%s %d-%d %s", r.Protocol, r.From, r.To, strings.Join([]string{r.CIDR, r.PrefixList, r.Group}, ""))
 }
 
-// PlanBackend makes the cluster's shared group where it is needed and missing.
+// PlanBackend plans to create the backend security group if it is needed and missing.
 func (sg *SecurityGroups) PlanBackend(after []plan.StepID) []plan.StepID {
 	use := sg.Want.BackendGroup
 	if !use.Needed || use.Given != "" || sg.Unavailable(model.AskSecurityGroups{}) != nil {
@@ -289,27 +280,26 @@ func (sg *SecurityGroups) PlanBackend(after []plan.StepID) []plan.StepID {
 	})}
 }
 
-// tagBackend puts the operator's tags on the shared group. It takes none away, as the group is
-// everybody's.
+// tagBackend puts the tags of the operator on the backend security group. It removes no tag, because other stacks use
+// it too.
 func (sg *SecurityGroups) tagBackend(live observed.SecurityGroup) {
-	put, _ := sg.TagDrift(naming.BackendGroupTags(sg.Opt.Cluster, sg.Want.BackendGroup.Tags), live.Tags, false)
+	put, _ := sg.TagChanges(naming.BackendGroupTags(sg.Opt.Cluster, sg.Want.BackendGroup.Tags), live.Tags, false)
 	if len(put) == 0 {
 		return
 	}
 	sg.Add(plan.Step{
 		ID: plan.NewStepID("tag", plan.BackendGroupAddress), Address: plan.BackendGroupAddress, Verb: plan.Update,
-		Do: plan.SetTags{Of: plan.BackendGroupAddress, Put: put}, Changes: draft.ChangesOf("tags.", put, live.Tags),
+		Do: plan.SetTags{Of: plan.BackendGroupAddress, Put: put}, Changes: draft.MapChanges("tags.", put, live.Tags),
 		Why: "tags differ", Blames: sg.Members(),
 	})
 }
 
-// RemoveSurplus deletes groups of the stack that the load balancer does not carry
-// any more.
+// RemoveSurplus deletes security groups of the stack that the load balancer does not have any more.
 func (sg *SecurityGroups) RemoveSurplus(after []plan.StepID) {
 	if sg.Unavailable(model.AskSecurityGroups{}) != nil {
 		return
 	}
-	keep, _ := sg.IdsOf(sg.LB.SecurityGroups)
+	keep, _ := sg.SecurityGroupIDs(sg.LB.SecurityGroups)
 	for _, g := range sg.Have.SecurityGroups {
 		if slices.Contains(keep, g.ID) {
 			continue
@@ -318,9 +308,10 @@ func (sg *SecurityGroups) RemoveSurplus(after []plan.StepID) {
 	}
 }
 
-func DeleteGroup(d *draft.Draft, id, why string, after []plan.StepID) plan.StepID {
+// DeleteGroup plans to delete a security group.
+func DeleteGroup(d *draft.Draft, id, why string, after []plan.StepID) {
 	a := plan.Address{Kind: plan.SecurityGroup, ID: id}
-	return d.Add(plan.Step{
+	d.Add(plan.Step{
 		ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteSecurityGroup{GroupID: id},
 		Why: why, After: after, Impact: plan.DeleteImpact, Blames: d.Members(),
 	})

@@ -39,7 +39,7 @@ func (r *Removal) All() {
 	live := map[string]bool{}
 	for _, g := range r.Have.TargetGroups {
 		live[g.ARN] = true
-		if keep[g.ARN] || r.Kept[g.ARN] {
+		if keep[g.ARN] || r.KeptGroups[g.ARN] {
 			continue
 		}
 		if g.Type == model.ALBTargets {
@@ -175,7 +175,7 @@ func (r *Removal) waitToDelete(g observed.TargetGroup, wait plan.Wait) {
 	owners := r.GroupOwners(g.ARN)
 	for _, m := range r.Want.Leaving {
 		if slices.Contains(owners, m.Ref) {
-			r.Found.Add(finding.Finding{
+			r.Findings.Add(finding.Finding{
 				Object: m.Ref, Reason: finding.WaitingToDelete, Severity: finding.Warning,
 				Message: fmt.Sprintf("the deletion of target group %q waits for %s, for at most %s; the Ingress is released then", g.Name, wait.For, wait.Deadline),
 				Fix:     "to be quicker the next time, lower deregistration_delay.timeout_seconds in target-group-attributes",
@@ -187,7 +187,7 @@ func (r *Removal) waitToDelete(g observed.TargetGroup, wait plan.Wait) {
 // reportGaveUp reports that a target group is deleted although something has not come to its end.
 func (r *Removal) reportGaveUp(g observed.TargetGroup, what string, deadline time.Duration) {
 	for _, m := range r.BlameOwners(g.ARN) {
-		r.Found.Add(finding.Finding{
+		r.Findings.Add(finding.Finding{
 			Object: m, Reason: finding.WaitExpired, Severity: finding.Warning,
 			Message: fmt.Sprintf("%s after %s; target group %q is deleted all the same", what, deadline, g.Name),
 			Fix:     "check who registers targets in it",

@@ -62,7 +62,7 @@ func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.
 	for _, w := range gp.Want.TargetGroups {
 		if gp.GroupARN[w.ID] != "" {
 			for _, n := range draft.Namespaces(w.Members) {
-				shares[n] = draft.Share{Stays: shares[n].Stays + 1}
+				shares[n] = draft.Share{Staying: shares[n].Staying + 1}
 			}
 		}
 		if w.Type == model.ALBTargets && w.LoadBalancer == "" {
@@ -79,7 +79,7 @@ func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.
 		}
 		done[w.ID] = ready
 	}
-	gp.TakeTurns(shares, from, func(step plan.Step) []string {
+	gp.OrderStepsByShare(shares, from, func(step plan.Step) []string {
 		if _, creates := step.Do.(plan.CreateTargetGroup); !creates {
 			return nil
 		}
@@ -122,7 +122,7 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 		made.Name = gp.freeGroupName(w)
 		id := gp.Add(plan.Step{
 			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: plan.CreateTargetGroup{Group: made, Tags: tags}, Impact: gp.groupImpact(w),
-			Why: gp.groupReason(w), After: append(slices.Clone(lb), gp.ClaimsOf(w.Members...)...), Blames: w.Members, Replaced: gp.replaced(w),
+			Why: gp.groupReason(w), After: append(slices.Clone(lb), gp.ClaimStepsOf(w.Members...)...), Blames: w.Members, Replaced: gp.replaced(w),
 		})
 		last = []plan.StepID{id}
 		gp.PlanAttributes(a, "", w.Attributes, nil, false, last, w.Members)
@@ -140,7 +140,7 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 				Changes: changes, Why: "the health check differs", After: lb, Blames: w.Members,
 			})
 		}
-		gp.PlanAttributes(a, live.ARN, w.Attributes, live.Attributes, true, lb, w.Members, draft.OriginsOf(w.Members)...)
+		gp.PlanAttributes(a, live.ARN, w.Attributes, live.Attributes, true, lb, w.Members, draft.MemberOrigins(w.Members)...)
 	}
 	if !exists || !gp.Have.Adopted.Kind.OfGateway() {
 		gp.planBinding(w, append(slices.Clone(groups), last...))

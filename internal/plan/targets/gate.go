@@ -5,16 +5,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
 // GatePrefix and a binding's name make up the type of a pod's readiness gate and condition.
 const GatePrefix = "target-health.elbv2.k8s.aws/"
 
-// GateType returns the type of the readiness gate of a binding.
-func GateType(b *elbv2.TargetGroupBinding) corev1.PodConditionType {
-	return corev1.PodConditionType(GatePrefix + b.Name)
+// GateType returns the type of the readiness gate of the binding with a name.
+func GateType(binding string) corev1.PodConditionType {
+	return corev1.PodConditionType(GatePrefix + binding)
 }
 
 // Gated reports whether a pod waits for the gate.

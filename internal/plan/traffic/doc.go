@@ -1,2 +1,2 @@
-// Package traffic moves requests from some target groups to others, by the health of their targets.
+// Package traffic moves requests from live to desired target groups when the targets of the desired ones are healthy.
 package traffic

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// ServingRule reports whether live actions answer requests: something else than forwarding to
-// targets none of which is healthy.
-func (t *Traffic) ServingRule(actions []model.Action) bool {
+// ActionsServe reports whether live actions answer requests: they do not forward, or at least one of their target
+// groups has a healthy target.
+func (t *Traffic) ActionsServe(actions []model.Action) bool {
 	f := equal.ForwardOf(actions)
 	if f == nil {
 		return true
@@ -23,11 +23,11 @@ func (t *Traffic) ServingRule(actions []model.Action) bool {
 	for _, g := range f.Groups {
 		arns = append(arns, g.Group.ARN)
 	}
-	return t.Serving(arns)
+	return t.AnyServing(arns)
 }
 
-// unavailableHealth reports whether the health of a target group cannot be read. What waits for its
-// targets goes on to wait, as if they were not healthy yet.
+// unavailableHealth reports whether the health of a target group cannot be read. Then a wait for its targets goes on
+// as if they were not healthy yet.
 func (t *Traffic) unavailableHealth(arn string) bool {
 	f := t.Unavailable(model.AskHealth{ARN: arn})
 	if f == nil {
@@ -36,14 +36,15 @@ func (t *Traffic) unavailableHealth(arn string) bool {
 	var of []finding.Origin
 	for _, w := range t.Want.TargetGroups {
 		if t.GroupARN[w.ID] == arn {
-			of = draft.OriginsOf(w.Members)
+			of = draft.MemberOrigins(w.Members)
 		}
 	}
 	t.ReportUnavailable(*f, "traffic stays where it is, because the health of the targets is not known", finding.BlocksNothing, of...)
 	return true
 }
 
-// TargetsDeadline returns how long to wait until targets of the target groups are healthy.
+// TargetsDeadline returns the deadline of a wait for healthy targets: what the health checks need and a margin,
+// limited to durations.LongestWait.
 func (t *Traffic) TargetsDeadline(groups []model.GroupRef) time.Duration {
 	deadline := time.Duration(0)
 	for _, g := range groups {
@@ -55,7 +56,7 @@ func (t *Traffic) TargetsDeadline(groups []model.GroupRef) time.Duration {
 	return min(deadline, durations.LongestWait)
 }
 
-// healthCheck returns the health check of a target group, as far as it is known.
+// healthCheck returns interval and threshold of the health check of a target group, 0 where unknown.
 func (t *Traffic) healthCheck(g model.GroupRef) model.HealthCheck {
 	var c model.HealthCheck
 	if w := t.DesiredGroups[g.ID]; w != nil {
@@ -67,8 +68,8 @@ func (t *Traffic) healthCheck(g model.GroupRef) model.HealthCheck {
 	return c
 }
 
-// Ready reports whether a target group can take traffic: it has a healthy target, and none that is
-// still on its way. A target group that is not made yet is not.
+// Ready reports whether a target group can take traffic: it has a healthy target, and no target whose first health
+// checks are not over. One that does not exist yet is not ready.
 func (t *Traffic) Ready(arn string) bool {
 	if arn == "" {
 		return false
@@ -83,8 +84,8 @@ func (t *Traffic) Ready(arn string) bool {
 	return h.Count("healthy") > 0 && h.Count("initial") == 0
 }
 
-// HealthKnown reports whether it is known of target groups that they are not ready. Others are not asked
-// for their health until it is.
+// HealthKnown reports whether the health of all these target groups is known, or cannot be read. As long as it
+// returns false, other target groups need not be asked for their health.
 func (t *Traffic) HealthKnown(groups []model.GroupRef) bool {
 	for _, g := range groups {
 		if arn := t.ARN(g); arn != "" {
@@ -96,13 +97,13 @@ func (t *Traffic) HealthKnown(groups []model.GroupRef) bool {
 	return true
 }
 
-// maxHealthAsked is how many target groups are asked whether there is something to lose. Of more,
-// one is taken to serve.
+// maxHealthAsked is of how many target groups AnyServing asks the health at once. If there are more, it assumes that
+// one serves.
 const maxHealthAsked = 5
 
-// Serving reports whether one of the target groups has a healthy target, so that there is something
-// to lose. While this is not known it is assumed.
-func (t *Traffic) Serving(arns []string) bool {
+// AnyServing reports whether one of the target groups has a healthy target, so that requests could be lost. As long
+// as that is not known it returns true.
+func (t *Traffic) AnyServing(arns []string) bool {
 	var unknown []string
 	for _, arn := range arns {
 		h, asked := t.Have.Facts.Health[arn]
@@ -123,8 +124,8 @@ func (t *Traffic) Serving(arns []string) bool {
 	return len(unknown) > 0
 }
 
-// registered reports whether a target group has targets that are not about to go.
-func (t *Traffic) registered(arn string) bool {
+// hasRegistered reports whether a target group has targets that are not draining.
+func (t *Traffic) hasRegistered(arn string) bool {
 	if arn == "" {
 		return false
 	}

@@ -12,11 +12,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// A network load balancer moves new connections at once. The new target group is attached with weight 0, as for an
-// ALB, where AWS takes both in one action: when their protocols and address types are the same. Otherwise AWS does not check the new targets before the listener forwards to them, so that this
-// waits for them to be registered.
+// A listener of a network load balancer sends all new connections to its target groups. If the live and the desired target groups
+// have the same protocol and address type, AWS takes both in one forward action, and the desired one is first attached with weight
+// 0, as for an ALB. Otherwise AWS does not check the new targets before the listener forwards to them, so that the change waits
+// until targets are registered.
 
-// ForwardsToALB reports whether actions forward to load balancers.
+// ForwardsToALB reports whether actions forward to a target group of type alb.
 func (t *Traffic) ForwardsToALB(actions []model.Action) bool {
 	f := equal.ForwardOf(actions)
 	return f != nil && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool {
@@ -25,8 +26,8 @@ func (t *Traffic) ForwardsToALB(actions []model.Action) bool {
 	})
 }
 
-// FitOneAction reports whether AWS takes the live and the desired target groups of a listener in one action. Those of
-// others are taken to fit.
+// FitOneAction reports whether AWS takes the live and the desired target groups of a listener in one forward action.
+// Target groups that are not part of the stack are assumed to fit.
 func (t *Traffic) FitOneAction(l *resolved.Listener) bool {
 	type kind struct {
 		protocol string
@@ -50,9 +51,9 @@ func (t *Traffic) FitOneAction(l *resolved.Listener) bool {
 	return len(kinds) <= 1
 }
 
-// AfterRegistration keeps the live default action while a target group to which traffic moves has no targets and
-// the live ones serve.
-func (t *Traffic) AfterRegistration(l *resolved.Listener) ([]model.Action, plan.Wait) {
+// ShiftAfterRegistration returns the default action to set now. It is the live one as long as a desired target group
+// has no registered targets and the live ones serve.
+func (t *Traffic) ShiftAfterRegistration(l *resolved.Listener) ([]model.Action, plan.Wait) {
 	w := equal.ForwardOf(l.DefaultActions)
 	if w == nil {
 		return l.DefaultActions, plan.Wait{}
@@ -61,17 +62,17 @@ func (t *Traffic) AfterRegistration(l *resolved.Listener) ([]model.Action, plan.
 	equal.EachForward([]observed.Listener{{Default: l.Live.Default}}, func(arn string) { old = append(old, arn) })
 	var pending []model.GroupRef
 	for _, g := range w.Groups {
-		if arn := t.ARN(g.Group); !slices.Contains(old, arn) && equal.Weight(g.Weight) > 0 && !t.registered(arn) {
+		if arn := t.ARN(g.Group); !slices.Contains(old, arn) && equal.Weight(g.Weight) > 0 && !t.hasRegistered(arn) {
 			pending = append(pending, g.Group)
 		}
 	}
-	if len(pending) == 0 || t.HealthKnown(pending) && !t.Serving(old) {
+	if len(pending) == 0 || t.HealthKnown(pending) && !t.AnyServing(old) {
 		return l.DefaultActions, plan.Wait{}
 	}
 	deadline := t.TargetsDeadline(pending)
 	wait := t.Wait(draft.WaitKey("register", fmt.Sprint(l.Desired.Port), plan.ActionsText(l.DefaultActions)), "targets in "+plan.TargetGroupNames(pending), deadline)
 	if wait.For == "" {
-		t.ReportExpired(l.Desired.DefaultOf, l.Desired.Members, fmt.Sprintf("default action of port %d", l.Desired.Port), pending, deadline)
+		t.ReportExpiredWait(l.Desired.DefaultOf, l.Desired.Members, fmt.Sprintf("default action of port %d", l.Desired.Port), pending, deadline)
 		return l.DefaultActions, plan.Wait{}
 	}
 	return l.Live.Default, wait

@@ -12,20 +12,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// maxForwardGroups is how many target groups a forward action may have.
+// maxForwardGroups is AWS's limit of target groups in a forward action.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const maxForwardGroups = 5
 
-// Traffic moves requests from some target groups to others, by the health of their targets.
+// Traffic decides which actions a rule or listener gets in this run, by the health of targets.
 type Traffic struct{ *owners.TargetGroups }
 
-// New returns what moves requests between the target groups of a stack.
+// New returns the Traffic of a stack.
 func New(tg *owners.TargetGroups) *Traffic { return &Traffic{tg} }
 
-// Shift returns what the actions are to be now, on the way from the live ones to the desired ones, and
-// which target groups this waits for: while a new target group has no healthy target and the old ones
-// have, the new one is attached with weight 0, so that AWS checks its targets, and traffic stays. It
-// waits for none where the desired actions can be set as they are.
+// Shift returns the actions to set now on the way from the live to the desired ones, and the target groups that the
+// desired ones wait for. As long as a new target group has no healthy target and a live one has, the new one is
+// attached with weight 0, so that AWS checks its targets. If the desired actions can be set at once, nothing is
+// pending.
 func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending []model.GroupRef) {
 	w, h := equal.ForwardOf(want), equal.ForwardOf(have)
 	if w == nil || h == nil {
@@ -52,8 +52,8 @@ func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending 
 			fresh = append(fresh, g)
 		}
 	}
-	sticky, byApplication := t.sticky(w, h)
-	if len(pending) == 0 || len(h.Groups)+len(fresh) > maxForwardGroups || byApplication || t.HealthKnown(pending) && !t.Serving(old) {
+	sticky, byApplication := t.stickiness(w, h)
+	if len(pending) == 0 || len(h.Groups)+len(fresh) > maxForwardGroups || byApplication || t.HealthKnown(pending) && !t.AnyServing(old) {
 		return want, nil
 	}
 	staged := model.Forward{Stickiness: h.Stickiness}
@@ -75,28 +75,29 @@ func (t *Traffic) Shift(want, have []model.Action) (now []model.Action, pending 
 	return now, pending
 }
 
-// Attributes of target groups that keep a client on a target.
+// Attributes of target groups for sticky sessions, and the type of stickiness with a cookie of the application.
 const (
 	stickyAttribute     = "stickiness.enabled"
 	stickyTypeAttribute = "stickiness.type"
-	byApplication       = "app_cookie"
+	applicationCookie   = "app_cookie"
 )
 
-// briefStickiness keeps a client on a target group as shortly as AWS can. It demands it of several target groups of which one keeps
-// clients on targets. https://docs.aws.amazon.com/elasticloadbalancing/latest/application/edit-target-group-attributes.html
+// briefStickiness returns target group stickiness with the shortest duration. AWS demands target group stickiness in
+// a forward action with several target groups if one of these has sticky sessions.
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/application/edit-target-group-attributes.html
 func briefStickiness() *model.GroupStickiness {
 	on, second := true, int32(1)
 	return &model.GroupStickiness{Enabled: &on, Duration: &second}
 }
 
-// sticky reports whether a target group of forward actions keeps clients on targets, by what is desired or live, and whether one does
-// so by a cookie of the application, which AWS takes of no rule with several target groups.
-func (t *Traffic) sticky(forwards ...*model.Forward) (any, application bool) {
+// stickiness reports whether a target group of the forward actions has sticky sessions, desired or live, and whether
+// these use a cookie of the application. AWS refuses the latter in a rule with several target groups.
+func (t *Traffic) stickiness(forwards ...*model.Forward) (any, application bool) {
 	for _, f := range forwards {
 		for _, g := range f.Groups {
 			for _, a := range t.attributesOf(g.Group) {
 				if a[stickyAttribute] == "true" {
-					any, application = true, application || a[stickyTypeAttribute] == byApplication
+					any, application = true, application || a[stickyTypeAttribute] == applicationCookie
 				}
 			}
 		}
@@ -104,7 +105,7 @@ func (t *Traffic) sticky(forwards ...*model.Forward) (any, application bool) {
 	return any, application
 }
 
-// attributesOf returns the desired and the live attributes of a target group, as far as they are known.
+// attributesOf returns the known desired and live attributes of a target group.
 func (t *Traffic) attributesOf(g model.GroupRef) (out []map[string]string) {
 	if w := t.DesiredGroups[g.ID]; w != nil {
 		out = append(out, w.Attributes)
@@ -123,18 +124,18 @@ func (t *Traffic) attributesOf(g model.GroupRef) (out []map[string]string) {
 	return out
 }
 
-// CannotShare reports whether AWS takes no rule that forwards to the target groups of both actions, so that requests cannot move
-// within one.
-func (t *Traffic) CannotShare(want, have []model.Action) bool {
+// CannotShareRule reports whether AWS refuses a rule that forwards to the target groups of both actions, so that
+// traffic cannot shift within one rule.
+func (t *Traffic) CannotShareRule(want, have []model.Action) bool {
 	w, h := equal.ForwardOf(want), equal.ForwardOf(have)
 	if w == nil || h == nil {
 		return false
 	}
-	_, application := t.sticky(w, h)
+	_, application := t.stickiness(w, h)
 	return application && !equal.SameActions(want, have, t.ARN)
 }
 
-// ShiftDefault returns the shift of a listener's default action.
+// ShiftDefault returns the default action to set now, and what the desired one waits for.
 func (t *Traffic) ShiftDefault(l *resolved.Listener) ([]model.Action, plan.Wait) {
 	now, pending := t.Shift(l.DefaultActions, l.Live.Default)
 	if len(pending) == 0 {
@@ -144,7 +145,7 @@ func (t *Traffic) ShiftDefault(l *resolved.Listener) ([]model.Action, plan.Wait)
 	deadline := t.TargetsDeadline(pending)
 	wait := t.Wait(draft.WaitKey("default", fmt.Sprint(l.Desired.Port), plan.ActionsText(l.DefaultActions)), "healthy targets in "+plan.TargetGroupNames(pending), deadline)
 	if wait.For == "" {
-		t.ReportExpired(l.Desired.DefaultOf, l.Desired.Members, what, pending, deadline)
+		t.ReportExpiredWait(l.Desired.DefaultOf, l.Desired.Members, what, pending, deadline)
 		return l.DefaultActions, plan.Wait{}
 	}
 	return now, wait
