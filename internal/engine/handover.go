@@ -59,7 +59,7 @@ func (r *observation) applyRelation(stack model.Stack, have observed.Stack) obse
 	if r.relation.Standing == handover.Takes {
 		others = r.e.Cluster.Bindings(r.v, r.relation.Other)
 	}
-	return r.relation.Show(stack, have, others, r.portOf)
+	return r.relation.ObservedStack(stack, have, others, r.portOf)
 }
 
 // statusLoadBalancer returns the name of the load balancer in the status of an object.
@@ -100,7 +100,7 @@ func (r *observation) holdUnlessAdmitted(d *Draft) {
 		found = r.relation.Refusals(d.Stack)
 	case r.relation.Begins(d.Stack, d.Have):
 		if found = handover.Obstacles(d.Stack, d.Have, d.Plan.Steps); len(found) == 0 {
-			found = handover.Differences(d.Stack, r.relation.Of, r.portOf)
+			found = handover.Differences(d.Stack, r.relation.OtherStack, r.portOf)
 		}
 	default:
 		return

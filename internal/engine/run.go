@@ -254,7 +254,7 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 func (r *observation) observeAWS(ctx context.Context, stack model.Stack, questions []model.Question) (observed.Stack, error) {
 	defer r.watch(ctx, stack)()
 	if r.relation != nil {
-		questions = r.relation.Ask(questions)
+		questions = r.relation.Questions(questions)
 	}
 	return r.e.Cloud.Observe(ctx, r.out.ID, questions)
 }

@@ -22,7 +22,7 @@ func (d *Group) addInPlace(g migrate.Group, want model.Stack, port func(*model.B
 	if want.Adopts == nil {
 		return // the Gateway is at fault, which other notes say
 	}
-	for _, f := range (handover.Relation{Of: g.From}).Refusals(want) {
+	for _, f := range (handover.Relation{OtherStack: g.From}).Refusals(want) {
 		d.Notes = append(d.Notes, Note{lost, f.Object.String(), f.Field, f.Message, f.Fix})
 	}
 	differences := handover.Differences(want, g.From, func(b model.Binding) string { return port(&b) })

@@ -95,7 +95,7 @@ func (s *statusCommand) statusOfMove(ctx context.Context, m move, out *Status) (
 	if why := s.contradictingObject(m, slices.Concat(o.Asked.Members, g.Asked.Members), g.Have, o.Have); why != "" {
 		return why
 	}
-	out.State = handover.StateOf(handover.Seen{Gateway: g.Asked, Other: o.Asked, Have: g.Have, Found: g.Findings})
+	out.State = handover.StateOf(handover.StateFacts{Gateway: g.Asked, Other: o.Asked, Have: g.Have, Found: g.Findings})
 	switch out.State {
 	case handover.InIngress:
 		out.Gateway = "" // it asks for another one

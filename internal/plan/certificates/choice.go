@@ -16,36 +16,36 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Choice finds the certificates of listeners.
-type Choice struct {
+// Chooser chooses the certificates of listeners.
+type Chooser struct {
 	*draft.Draft
-	own map[string]string // ARNs of managed certificates that serve, by id
-	// Coming are the ids of those that are imported right now. A new listener waits for them, so that its
+	managedARNs map[string]string // ARNs of the managed certificates to use, by id
+	// importing are the ids of certificates that this plan imports. A new listener waits for them, so that its
 	// default certificate is the first one.
-	coming map[string]bool
-	held   *owners.Retention
+	importing map[string]bool
+	retention *owners.Retention
 }
 
-// NewChoice returns what finds the certificates of listeners, among them managed ones.
-func NewChoice(d *draft.Draft, m *Managed, held *owners.Retention) *Choice {
-	return &Choice{d, m.own, m.coming, held}
+// NewChooser returns the Chooser of a stack with these managed certificates.
+func NewChooser(d *draft.Draft, m *Managed, held *owners.Retention) *Chooser {
+	return &Chooser{d, m.managedARNs, m.importing, held}
 }
 
-// Resolve merges the members' choices: the default is the first certificate of one member,
-// see defaultCertificate; all are attached as additional ones, because AWS serves the default
-// beside certificates of other key types only if it is in that list too. Live certificates for hosts of
-// members that are held stay, unless another certificate covers these hosts.
-func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Certificates {
+// Resolve chooses the certificates of a listener. The default one is the first certificate of a member (see
+// defaultCertificate). All are in the certificate list as well, because AWS serves a default certificate besides
+// certificates of other key types only if it is in the list too. A live certificate for hosts of held members stays
+// unless another one covers these hosts.
+func (cc *Chooser) Resolve(l model.Listener, live *observed.Listener) resolved.Certificates {
 	var out resolved.Certificates
 	var all []string
-	var choices [][]string   // of members, in group order
-	var lacking finding.List // what happens for want of them is said when all is known
-	turn := certificateTurn{l: l, live: live, shares: map[string]draft.Share{}}
+	var choices [][]string   // by member, in the order of the members
+	var lacking finding.List // completed with their effect at the end
+	claims := certificateClaims{l: l, live: live, shares: map[string]draft.Share{}}
 	if live != nil && live.Protocol == l.Protocol() {
 		if f := cc.Unavailable(model.AskListenerCertificates{ARN: live.ARN}); f != nil {
 			for _, c := range l.TLS.Certificates {
 				if given, ok := c.(model.CertARNs); ok && !slices.ContainsFunc(given.ARNs, func(arn string) bool { return arn != live.Certificate }) {
-					continue // it serves
+					continue // the live certificate is the desired one
 				}
 				cc.keepUnavailableCertificates(&out, l, live, c, *f)
 			}
@@ -67,7 +67,7 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 					})
 					continue
 				}
-				if !turn.takesPlace(c.Member, arn, nil) {
+				if !claims.admits(c.Member, arn, nil) {
 					out.Blocked = append(out.Blocked, c.Member)
 					continue
 				}
@@ -84,10 +84,10 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 				continue
 			}
 			for _, id := range c.IDs {
-				if arn := cc.own[id]; arn != "" && turn.takesPlace(c.Member, arn, cc.managedHosts(id)) {
+				if arn := cc.managedARNs[id]; arn != "" && claims.admits(c.Member, arn, cc.managedHosts(id)) {
 					all = append(all, arn)
 				}
-				out.Pending = out.Pending || live == nil && cc.coming[id]
+				out.Pending = out.Pending || live == nil && cc.importing[id]
 			}
 			if len(all) == before {
 				out.Blocked = append(out.Blocked, c.Member)
@@ -116,7 +116,7 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 				continue
 			}
 			for _, arn := range of.arns {
-				if !turn.takesPlace(c.Member, arn, c.Hosts) {
+				if !claims.admits(c.Member, arn, c.Hosts) {
 					out.Blocked = append(out.Blocked, c.Member)
 					continue
 				}
@@ -127,7 +127,7 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 			choices = append(choices, all[before:])
 		}
 	}
-	if left := cc.assignPlaces(&turn, &out, all); len(left) > 0 {
+	if left := cc.assignPlaces(&claims, &out, all); len(left) > 0 {
 		without := func(arn string) bool { return slices.Contains(left, arn) }
 		for i, c := range choices {
 			choices[i] = slices.DeleteFunc(slices.Clone(c), without)
@@ -135,7 +135,7 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 		choices = slices.DeleteFunc(choices, func(c []string) bool { return len(c) == 0 })
 		all = slices.DeleteFunc(all, without)
 	}
-	if kept := cc.keptCertificates(l, live, out, all); len(kept) > 0 {
+	if kept := cc.certificatesToKeep(l, live, out, all); len(kept) > 0 {
 		if slices.Contains(kept, live.Certificate) {
 			out.Default = live.Certificate
 		}
@@ -148,7 +148,7 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 	if out.Default == "" && len(all) > 0 {
 		first := all[0]
 		if _, found := l.TLS.Certificates[0].(model.CertHosts); found && cc.Want.ID.Kind.OfGateway() {
-			first = slices.Min(all) // whatever listener or route it was found for
+			first = slices.Min(all) // the same one whatever listener or route it was found for
 		}
 		out.Default = defaultCertificate(choices, first, live)
 	}
@@ -158,7 +158,7 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 		}
 	}
 	if len(out.NotOwned) > 0 && out.Default == "" && !slices.Contains(out.NotOwned, live.Certificate) {
-		out.Default, out.Extra = live.Certificate, []string{live.Certificate} // it stays without the others
+		out.Default, out.Extra = live.Certificate, []string{live.Certificate} // the default one stays without the others
 	}
 	for _, f := range lacking {
 		kept := live
@@ -171,8 +171,8 @@ func (cc *Choice) Resolve(l model.Listener, live *observed.Listener) resolved.Ce
 	return out
 }
 
-// WithoutCertificate returns what a member gets of a listener that lacks its certificate. made reports whether
-// the listener has another one.
+// WithoutCertificate returns, as the end of a message, the effect on a member whose certificate for a listener was
+// not found. made reports whether the listener has another certificate.
 func WithoutCertificate(l model.Listener, live *observed.Listener, made bool) string {
 	switch {
 	case live != nil:
@@ -183,9 +183,9 @@ func WithoutCertificate(l model.Listener, live *observed.Listener, made bool) st
 	return fmt.Sprintf("the listener of port %d is not made", l.Port)
 }
 
-// defaultCertificate returns what clients get that name no server: the first certificate of the member that
-// asks for the live one, so that no newcomer shows its own to the clients of others; otherwise the first
-// of all.
+// defaultCertificate returns the certificate for clients that send no server name. It is the first certificate of the
+// member that asks for the live default one, so that a new member does not present its own to the clients of others.
+// If no member asks for that, it is first.
 func defaultCertificate(choices [][]string, first string, live *observed.Listener) string {
 	if live == nil || live.Certificate == "" {
 		return first
@@ -203,9 +203,9 @@ func defaultCertificate(choices [][]string, first string, live *observed.Listene
 	return first
 }
 
-// keptCertificates returns the live certificates, the default first, that serve hosts of held members and
-// that no member asks for. Of one whose domains are not known it is not known.
-func (cc *Choice) keptCertificates(l model.Listener, live *observed.Listener, certs resolved.Certificates, asked []string) []string {
+// certificatesToKeep returns the live certificates, the default one first, that serve hosts of held members and that
+// no member asks for. A certificate whose domains are not known is kept if there are such hosts.
+func (cc *Chooser) certificatesToKeep(l model.Listener, live *observed.Listener, certs resolved.Certificates, asked []string) []string {
 	if live == nil {
 		return nil
 	}
@@ -215,7 +215,7 @@ func (cc *Choice) keptCertificates(l model.Listener, live *observed.Listener, ce
 	if certs.Unavailable && live.Certificate != "" {
 		return attached
 	}
-	hosts := cc.heldHosts(l, live, certs.Blocked)
+	hosts := cc.hostsOfHeld(l, live, certs.Blocked)
 	if len(hosts) == 0 {
 		return nil
 	}
@@ -230,7 +230,7 @@ func (cc *Choice) keptCertificates(l model.Listener, live *observed.Listener, ce
 		return slices.ContainsFunc(known[arn].Domains, func(d string) bool { return plan.DomainCovers(d, host) })
 	}
 	hosts = slices.DeleteFunc(hosts, func(h string) bool {
-		// A rule without a host is served with any certificate.
+		// Any certificate serves a rule without a host.
 		return h == "" && len(asked) > 0 || slices.ContainsFunc(asked, func(arn string) bool { return serves(arn, h) })
 	})
 	var kept []string
@@ -244,9 +244,9 @@ func (cc *Choice) keptCertificates(l model.Listener, live *observed.Listener, ce
 	return kept
 }
 
-// heldHosts returns the hosts of members that are held and of live rules that are retained, on a listener; an
-// empty one stands for a rule without a host.
-func (cc *Choice) heldHosts(l model.Listener, live *observed.Listener, blocked []finding.Ref) []string {
+// hostsOfHeld returns the hosts of held members and of retained live rules on a listener; "" stands for a rule
+// without a host.
+func (cc *Chooser) hostsOfHeld(l model.Listener, live *observed.Listener, blocked []finding.Ref) []string {
 	held := map[finding.Ref]bool{}
 	for _, ref := range blocked {
 		held[ref] = true
@@ -279,7 +279,7 @@ func (cc *Choice) heldHosts(l model.Listener, live *observed.Listener, blocked [
 	}
 	if live != nil && len(cc.Want.Held.Members) > 0 {
 		for i := range live.Rules {
-			if r := &live.Rules[i]; cc.held.RetainedBy(r) != nil {
+			if r := &live.Rules[i]; cc.retention.RetainedBy(r) != nil {
 				add(model.Rule{Conditions: r.Conditions})
 			}
 		}
@@ -287,10 +287,9 @@ func (cc *Choice) heldHosts(l model.Listener, live *observed.Listener, blocked [
 	return equal.SortedUnique(out)
 }
 
-// certificateMissing reports whether a certificate that a user named is known not to exist. Only
-// certificates of the controller's own account and region can be known; one that is attached
-// already is not asked for.
-func (cc *Choice) certificateMissing(arn string, live *observed.Listener) bool {
+// certificateMissing reports whether a certificate that a user named is known not to exist. That can only be known of
+// certificates in the account and region of the controller. A certificate that is attached already is not looked for.
+func (cc *Chooser) certificateMissing(arn string, live *observed.Listener) bool {
 	if live != nil && (live.Certificate == arn || slices.Contains(live.Certificates, arn)) {
 		return false
 	}
@@ -302,7 +301,7 @@ func (cc *Choice) certificateMissing(arn string, live *observed.Listener) bool {
 		if cc.Unavailable(model.AskCertificates{}) == nil {
 			cc.Ask(model.AskCertificates{})
 		}
-		return false // AWS refuses it if it does not exist
+		return false // AWS refuses the listener if the certificate does not exist
 	}
 	part := strings.SplitN(arn, ":", 6)
 	if len(part) < 6 || part[3] != facts.Region || facts.Account != "" && part[4] != facts.Account {
@@ -311,7 +310,7 @@ func (cc *Choice) certificateMissing(arn string, live *observed.Listener) bool {
 	return !slices.ContainsFunc(facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn })
 }
 
-// CertificateSourceText returns how a certificate is named.
+// CertificateSourceText returns, as a part of a fix, how users name a certificate.
 func CertificateSourceText(id model.StackID, tls *model.TLS) string {
 	name := naming.SettingName(id.Kind, "certificate-arn")
 	way, kind := "set the "+name+" annotation", "ingress"

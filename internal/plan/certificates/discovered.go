@@ -13,18 +13,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// discovery is what is found for the hosts of a member.
+// discovery is the result of looking for certificates in ACM for the hosts of a member.
 type discovery struct {
 	arns, missing []string
-	// notOwned are live certificates that cover the hosts and must not serve them any more.
+	// notOwned are live certificates that cover a host and must not serve it any more.
 	notOwned []string
 	sources  []resolved.CertificateSource
 	// unavailable is why it is not known whether a certificate may be used.
 	unavailable *observed.Fault
 }
 
-// discover finds the certificates that cover the hosts of a member, in order of their ARNs.
-func (cc *Choice) discover(c model.CertHosts, live *observed.Listener) (out discovery) {
+// discover finds the issued certificates that cover the hosts of a member, sorted by ARN.
+func (cc *Chooser) discover(c model.CertHosts, live *observed.Listener) (out discovery) {
 	if !cc.Have.Facts.CertificatesAsked {
 		cc.Ask(model.AskCertificates{})
 		return out
@@ -36,7 +36,7 @@ func (cc *Choice) discover(c model.CertHosts, live *observed.Listener) (out disc
 				!slices.ContainsFunc(known.Domains, func(d string) bool { return plan.DomainCovers(d, host) }) {
 				continue
 			}
-			switch right, unavailable := cc.mayServeHost(known, c.Member, c.Field(host), live); {
+			switch right, unavailable := cc.rightToServe(known, c.Member, c.Field(host), live); {
 			case unavailable != nil:
 				out.unavailable = unavailable
 			case right == mayServe:
@@ -54,32 +54,32 @@ func (cc *Choice) discover(c model.CertHosts, live *observed.Listener) (out disc
 	return out
 }
 
-// certificateRight is whether a certificate that covers a host may be found for it.
+// certificateRight is whether the hosts of a member may be served with a certificate that covers them.
 type certificateRight int
 
 const (
 	mayServe certificateRight = iota
-	isNotFound
-	noLongerServes // it is live
+	notCandidate
+	noLongerServes // it is attached and has to be removed
 )
 
-// mayServeHost decides whether a certificate may be found for a host of a member.
+// rightToServe decides whether a certificate may serve a host of a member.
 //
-// One that was imported was given by a Secret to the stack of those who name that Secret, so it is found for no other
-// stack, and not for that one either, which has it as long as it names the Secret. Its private key is of the namespace
-// of the Secret: where a listener of another namespace has it, put there by a version that did not know the difference,
-// it goes at once. A member of the namespace of the Secret could name the Secret as well, so that what it has serves on,
-// with a finding.
+// An imported certificate comes from a Secret, for the stack whose members name that Secret. Discovery finds it for
+// no other stack. It does not find it for that stack either, which uses it as long as a member names the Secret. The
+// private key belongs to the namespace of the Secret. If a listener of another namespace has the certificate, because
+// an earlier version made no difference, it is removed at once. A member in the namespace of the Secret could name
+// the Secret as well, so that the certificate stays for that member, with a finding.
 //
-// One that was requested is left out as the feature gate for it says. Without the gate no tags are read of certificates
-// that ACM has issued, as their permission is not among those of a cluster without the gate.
-func (cc *Choice) mayServeHost(c observed.Certificate, member finding.Ref, field string, live *observed.Listener) (certificateRight, *observed.Fault) {
+// A requested certificate is excluded if the feature gate for that is on. Without the gate, the tags of issued
+// certificates are not read, because a cluster without the gate may lack the permission.
+func (cc *Chooser) rightToServe(c observed.Certificate, member finding.Ref, field string, live *observed.Listener) (certificateRight, *observed.Fault) {
 	attached := live != nil && (live.Certificate == c.ARN || slices.Contains(live.Certificates, c.ARN))
 	owner := c.Owner
 	if owner == nil && c.Imported {
 		var unavailable *observed.Fault
-		if owner, unavailable = cc.ownerOf(c.ARN); owner == nil && !attached {
-			return isNotFound, unavailable // who cannot be read is asked again
+		if owner, unavailable = cc.certificateOwner(c.ARN); owner == nil && !attached {
+			return notCandidate, unavailable // an unavailable owner is read again later
 		}
 	}
 	if owner == nil || !owner.Managed {
@@ -88,11 +88,11 @@ func (cc *Choice) mayServeHost(c observed.Certificate, member finding.Ref, field
 	namespace, imported := naming.NamespaceOfImport(owner.ResourceID)
 	switch {
 	case !imported && cc.Opt.SkipManagedCertificates:
-		return isNotFound, nil
+		return notCandidate, nil
 	case !imported:
 		return mayServe, nil
 	case !attached || plan.IsCertificateOf(*owner, cc.Opt.Cluster, cc.Want.ID):
-		return isNotFound, nil
+		return notCandidate, nil
 	}
 	text := fmt.Sprintf("certificate %q was imported from a Secret of namespace %q for another load balancer", c.ARN, namespace)
 	if owner.Cluster != cc.Opt.Cluster {
@@ -113,9 +113,10 @@ func (cc *Choice) mayServeHost(c observed.Certificate, member finding.Ref, field
 	return noLongerServes, nil
 }
 
-// ownerOf returns for whom a certificate was imported; nil if that is not known yet, with the fault if AWS gives no
-// answer. Who may not read tags has never imported certificates: then there are none.
-func (cc *Choice) ownerOf(arn string) (*observed.CertificateOwner, *observed.Fault) {
+// certificateOwner returns the stack for which a certificate was imported; nil if it is not known yet, with the fault
+// if AWS does not answer. A controller that may not read tags has never imported certificates, so that access denied
+// means no owner.
+func (cc *Chooser) certificateOwner(arn string) (*observed.CertificateOwner, *observed.Fault) {
 	if owner, known := cc.Have.Facts.CertificateOwners[arn]; known {
 		return &owner, nil
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
 )
 
-// resolveImport finds or imports the certificate of a TLS Secret. Whatever prevents it, the one that was
-// imported last serves on.
+// resolveImport finds the certificate of a TLS Secret in ACM, or plans to import it. If it cannot be imported, the
+// one that was imported last is used.
 func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	live := m.imported(w)
-	use := func(c observed.OwnCertificate) { m.own[w.ID], m.kept[c.ARN] = c.ARN, true }
+	use := func(c observed.OwnCertificate) { m.managedARNs[w.ID], m.keptARNs[c.ARN] = c.ARN, true }
 	content := w.Import.Content
 	same := -1
 	if content != nil {
@@ -34,7 +34,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		use(live[0])
 	}
 	if content == nil {
-		return // the finding is the frontend's
+		return // the frontend reports why
 	}
 	claimed := w.Import.Claimed
 	if same < 0 {
@@ -66,12 +66,12 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 	}
 	pause := m.Memory.ImportsPaused[w.ID]
 	rest := pause.For
-	if serves := serving(live); serves != nil && serves.NotAfter < content.Is.NotAfter {
+	if serves := servingIdentity(live); serves != nil && serves.NotAfter < content.Is.NotAfter {
 		rest = pause.Wait(now, time.Unix(serves.NotAfter, 0))
 	}
 	if rest > 0 {
 		next := now.Add(rest)
-		if rest > time.Hour { // it is said in the same words for a while
+		if rest > time.Hour { // rounded, so that the message stays the same for a while
 			next = next.Add(time.Hour - time.Second).Truncate(time.Hour)
 		}
 		m.reportImport(w, finding.ImportsLimited,
@@ -88,7 +88,7 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		use(live[i])
 		do.ARN, verb, change.From = live[i].ARN, plan.Update, identityText(*live[i].Imported)
 		why = "the Secret has another certificate, " + why
-	case !m.roomForImport(w):
+	case !m.hasRoomForImport(w):
 		m.reportImport(w, finding.QuotaReached, fmt.Sprintf("%d of at most %d imported certificates are in the account; the rest is reserved for namespaces that have fewer",
 			m.Have.Facts.Imports.All, m.accountImports()), "delete what is not needed, or use certificates by ARN")
 		m.awaitImport(w, a, plan.Wait{For: "room for its certificate", RetryAfter: durations.StableFactAge})
@@ -97,19 +97,20 @@ func (m *Managed) resolveImport(w model.ManagedCertificate) {
 		do.Tags = m.Tags(w.ID, w.Tags)
 		m.imports++
 	}
-	m.addOrder(plan.Step{
+	m.planStep(plan.Step{
 		ID: plan.NewStepID("import", a), Address: a, Verb: verb, Do: do, Changes: []plan.Change{change},
 		Why: why, After: m.ClaimStepsOf(w.Import.Members()...), Blames: w.Import.Members(),
 	})
 	if do.ARN == "" {
 		m.awaitImport(w, a, plan.Wait{For: "its ARN", RetryAfter: durations.Soon}, plan.NewStepID("import", a))
-		m.coming[w.ID] = len(live) == 0 && m.Wait("import "+w.ID, "its ARN", durations.ShortWait) != plan.Wait{}
+		m.importing[w.ID] = len(live) == 0 && m.Wait("import "+w.ID, "its ARN", durations.ShortWait) != plan.Wait{}
 	}
 }
 
-// servedNames returns the names of a certificate for hosts that other namespaces serve, and those of the certificate do
-// not: who joins later may be older, and AWS chooses between certificates for a host. The owner of a Gateway decides
-// about its hosts.
+// servedNames returns the names of the certificate of a Secret for hosts for which other namespaces have live rules
+// and the namespaces that use the Secret have none. AWS chooses among the certificates of a listener by host, so that
+// such a certificate could be presented to the clients of others. The age of the objects does not help: an older
+// object may join later. The owner of a Gateway decides about its hosts.
 func servedNames(tg *owners.TargetGroups, w *model.CertificateImport) (out []model.ClaimedName) {
 	by := w.Members()
 	if slices.ContainsFunc(by, func(r finding.Ref) bool { return r.Kind == "Gateway" }) {
@@ -142,8 +143,9 @@ func servedNames(tg *owners.TargetGroups, w *model.CertificateImport) (out []mod
 	return out
 }
 
-// newlyClaimed returns a name that is for a host of another object and that no live certificate of the Secret has; nil
-// if there is none. So who joins later and is older does not keep others from renewing what is served.
+// newlyClaimed returns a name for a host of another object that no live certificate of the Secret has; nil if there
+// is none. Names that a live certificate has already are admitted, so that an older object which joins later does not
+// prevent the renewal.
 func newlyClaimed(claimed []model.ClaimedName, live []observed.OwnCertificate) *model.ClaimedName {
 	for i, n := range claimed {
 		if !slices.ContainsFunc(live, func(c observed.OwnCertificate) bool { return slices.Contains(c.Imported.Names, n.Name) }) {
@@ -153,12 +155,12 @@ func newlyClaimed(claimed []model.ClaimedName, live []observed.OwnCertificate) *
 	return nil
 }
 
-// roomForImport reports whether who has the stack may have one more imported certificate, besides those that the others
-// have or come to have.
-func (m *Managed) roomForImport(w model.ManagedCertificate) bool {
+// hasRoomForImport reports whether the namespace of a Secret may have one more imported certificate. The quota of the
+// account is shared with the other namespaces.
+func (m *Managed) hasRoomForImport(w model.ManagedCertificate) bool {
 	namespace, _, _ := strings.Cut(w.Import.Secret, "/")
 	counted := m.Have.Facts.Imports
-	shared := m.imports // among namespaces and IngressGroups of this cluster
+	shared := m.imports // certificates of all namespaces and IngressGroups of this cluster
 	for _, n := range counted.Of {
 		shared += n
 	}
@@ -175,7 +177,7 @@ func (m *Managed) accountImports() int {
 	return cmp.Or(m.Opt.AccountImports, plan.DefaultAccountImports)
 }
 
-// imported returns the live certificates of a Secret, first those that listeners have.
+// imported returns the live certificates of a Secret, those that are attached to listeners first.
 func (m *Managed) imported(w model.ManagedCertificate) []observed.OwnCertificate {
 	var out []observed.OwnCertificate
 	for _, c := range m.Have.Facts.OwnCertificates {
@@ -184,33 +186,34 @@ func (m *Managed) imported(w model.ManagedCertificate) []observed.OwnCertificate
 		}
 	}
 	slices.SortStableFunc(out, func(a, b observed.OwnCertificate) int {
-		return cmp.Or(m.attached(b.ARN)-m.attached(a.ARN), cmp.Compare(b.Imported.NotAfter, a.Imported.NotAfter))
+		return cmp.Or(m.attachedRank(b.ARN)-m.attachedRank(a.ARN), cmp.Compare(b.Imported.NotAfter, a.Imported.NotAfter))
 	})
 	return out
 }
 
-// serving returns the certificate of a Secret that serves, of those that are live; nil if there is none.
-func serving(live []observed.OwnCertificate) *model.CertificateIdentity {
+// servingIdentity returns the identity of the first live certificate of a Secret, which is the one that serves; nil
+// if there is none.
+func servingIdentity(live []observed.OwnCertificate) *model.CertificateIdentity {
 	if len(live) == 0 {
 		return nil
 	}
 	return live[0].Imported
 }
 
-// interimText returns what serves while a certificate is not imported.
+// interimText returns, as a part of a message, which certificate serves while another one is not imported.
 func interimText(live []observed.OwnCertificate) string {
-	switch serves := serving(live); {
+	switch serves := servingIdentity(live); {
 	case serves == nil:
 		return "nothing serves it yet"
-	case serves.NotAfter == 0: // it could not be read
+	case serves.NotAfter == 0: // ACM did not show the certificate
 		return "the certificate that was imported before stays"
 	default:
 		return "the certificate that was imported before stays, and is valid until " + time.Unix(serves.NotAfter, 0).UTC().Format(time.RFC3339)
 	}
 }
 
-// attached returns 1 if a live listener of the stack has a certificate.
-func (m *Managed) attached(arn string) int {
+// attachedRank returns 1 if a live listener of the stack has the certificate, and 0 otherwise.
+func (m *Managed) attachedRank(arn string) int {
 	for _, lb := range m.Have.LoadBalancers {
 		for _, l := range lb.Listeners {
 			if l.Certificate == arn || slices.Contains(l.Certificates, arn) {
@@ -221,8 +224,8 @@ func (m *Managed) attached(arn string) int {
 	return 0
 }
 
-// limitImports leaves out what is more than a load balancer takes: certificates that are not live, the
-// last ones first.
+// limitImports leaves out the last certificates that are not live if there are more than AWS attaches to a load
+// balancer.
 func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCertificate {
 	count := 0
 	for _, w := range all {
@@ -242,7 +245,7 @@ func (m *Managed) limitImports(all []model.ManagedCertificate) []model.ManagedCe
 	})
 }
 
-// reportImport reports why the certificate of a Secret is not imported to all who name the Secret.
+// reportImport reports, on all objects that name a Secret, why its certificate is not imported.
 func (m *Managed) reportImport(w model.ManagedCertificate, reason finding.Reason, what, fix string) {
 	now := interimText(m.imported(w))
 	for _, use := range w.Import.Uses {
@@ -253,7 +256,7 @@ func (m *Managed) reportImport(w model.ManagedCertificate, reason finding.Reason
 	}
 }
 
-// awaitImport makes the plan wait for a certificate, after steps if it comes from one.
+// awaitImport adds a step that waits for a certificate, after the steps that it comes from.
 func (m *Managed) awaitImport(w model.ManagedCertificate, a plan.Address, wait plan.Wait, after ...plan.StepID) {
 	m.TrailingSteps = append(m.TrailingSteps, plan.Step{
 		ID: plan.NewStepID("await", a), Address: a, Verb: plan.Update, Wait: wait, After: after,
@@ -261,7 +264,7 @@ func (m *Managed) awaitImport(w model.ManagedCertificate, a plan.Address, wait p
 	})
 }
 
-// identityText returns what people recognise a certificate by.
+// identityText returns a certificate for people: its names, its end and a part of its fingerprint.
 func identityText(c model.CertificateIdentity) string {
 	names := strings.Join(c.Names[:min(len(c.Names), 5)], ", ")
 	if more := len(c.Names) - 5; more > 0 {

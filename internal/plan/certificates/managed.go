@@ -15,56 +15,56 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
 )
 
-// Managed are the certificates that the stack requests from ACM or imports into it, and deletes.
+// Managed plans the certificates that the stack requests from ACM or imports into it.
 type Managed struct {
 	*draft.Draft
 	*draft.Finalizers
-	groups  *owners.TargetGroups
-	own     map[string]string // ARNs of those that serve, by id
-	coming  map[string]bool   // ids of those that are imported right now
-	kept    map[string]bool   // ARNs of those that must not be deleted
-	imports int               // how many certificates the plan imports as new ones
-	orders  []plan.Step       // what Resolve has decided to have made
-	records map[string]bool   // names of DNS records that the plan makes or removes
+	groups         *owners.TargetGroups
+	managedARNs    map[string]string // ARNs of the certificates to use, by id
+	importing      map[string]bool   // ids of certificates that this plan imports
+	keptARNs       map[string]bool   // ARNs of certificates that must not be deleted
+	imports        int               // how many certificates this plan adds to the quota of imports
+	plannedSteps   []plan.Step       // steps that Resolve has decided on
+	plannedRecords map[string]bool   // names of DNS records that the plan creates or deletes
 }
 
-// NewManaged returns the certificates that a stack manages.
+// NewManaged returns the managed certificates of a stack.
 func NewManaged(tg *owners.TargetGroups, f *draft.Finalizers) *Managed {
-	return &Managed{Draft: tg.Draft, Finalizers: f, groups: tg, records: map[string]bool{}}
+	return &Managed{Draft: tg.Draft, Finalizers: f, groups: tg, plannedRecords: map[string]bool{}}
 }
 
-// Resolve finds the certificates that the stack manages, and decides which ones to request or to import. One for other
-// hosts serves on until the one that takes its place is issued.
+// Resolve finds the managed certificates, and decides which ones to request or to import. If the hosts of a
+// certificate change, the present one serves until the new one is issued.
 func (m *Managed) Resolve() {
 	if !m.Opt.ManagesCertificates() {
 		return
 	}
-	if !m.allKnown() {
+	if !m.managedKnown() {
 		return
 	}
-	m.own, m.kept, m.coming = map[string]string{}, map[string]bool{}, map[string]bool{}
+	m.managedARNs, m.keptARNs, m.importing = map[string]string{}, map[string]bool{}, map[string]bool{}
 	for _, w := range m.limitImports(m.Want.Certificates) {
 		if w.Import != nil {
 			m.resolveImport(w)
 			continue
 		}
-		m.resolveOne(w)
+		m.resolveRequested(w)
 	}
 }
 
-// addOrder adds a step that Resolve has decided on.
-func (m *Managed) addOrder(s plan.Step) { m.orders = append(m.orders, s) }
+// planStep adds a step that Resolve has decided on.
+func (m *Managed) planStep(s plan.Step) { m.plannedSteps = append(m.plannedSteps, s) }
 
-// Order plans what Resolve has decided to request, to import and to record.
-func (m *Managed) Order() {
-	for _, s := range m.orders {
+// AddPlannedSteps adds the steps that Resolve has decided on to the plan.
+func (m *Managed) AddPlannedSteps() {
+	for _, s := range m.plannedSteps {
 		m.Add(s)
 	}
 }
 
-// allKnown reports whether it is known which certificates the stack manages. If it is not it
-// is asked, unless AWS gives no answer.
-func (m *Managed) allKnown() bool {
+// managedKnown reports whether the live managed certificates are known. If not, it asks for them, unless AWS does not
+// answer.
+func (m *Managed) managedKnown() bool {
 	if m.Have.Facts.OwnCertificatesAsked {
 		return true
 	}
@@ -74,7 +74,8 @@ func (m *Managed) allKnown() bool {
 	return false
 }
 
-func (m *Managed) resolveOne(w model.ManagedCertificate) {
+// resolveRequested finds a certificate that is requested from ACM, or plans to request it.
+func (m *Managed) resolveRequested(w model.ManagedCertificate) {
 	var fit, other *observed.OwnCertificate
 	for i := range m.Have.Facts.OwnCertificates {
 		c := &m.Have.Facts.OwnCertificates[i]
@@ -89,13 +90,13 @@ func (m *Managed) resolveOne(w model.ManagedCertificate) {
 		}
 	}
 	if fit != nil && fit.Status == observed.Issued {
-		m.own[w.ID] = fit.ARN
-		m.kept[fit.ARN] = true
+		m.managedARNs[w.ID] = fit.ARN
+		m.keptARNs[fit.ARN] = true
 		return
 	}
 	if other != nil {
-		m.own[w.ID] = other.ARN
-		m.kept[other.ARN] = true
+		m.managedARNs[w.ID] = other.ARN
+		m.keptARNs[other.ARN] = true
 	}
 	a := plan.Address{Kind: plan.Certificate, ID: w.ID}
 	again := durations.FirstBackOff
@@ -105,17 +106,17 @@ func (m *Managed) resolveOne(w model.ManagedCertificate) {
 			return
 		}
 		tags := m.Tags(w.ID, w.Tags)
-		m.addOrder(plan.Step{
+		m.planStep(plan.Step{
 			ID: plan.NewStepID("request", a), Address: a, Verb: plan.Create,
 			Do:      plan.RequestCertificate{Domain: w.Domain, Hosts: w.Hosts, CA: w.CA, Tags: tags, Token: m.Want.ID.String() + " " + w.ID + " " + strings.Join(w.Hosts, ",")},
 			Changes: []plan.Change{{Path: "hosts", To: strings.Join(w.Hosts, ", ")}},
 			Why:     "from " + w.Of.String(), After: m.ClaimStepsOf(w.Member), Blames: []finding.Ref{w.Member},
 		})
 	case fit.Status == observed.PendingValidation:
-		m.kept[fit.ARN] = true
+		m.keptARNs[fit.ARN] = true
 		again = m.validate(w, *fit)
 	default:
-		m.kept[fit.ARN] = true
+		m.keptARNs[fit.ARN] = true
 		again = durations.MissingWait
 		m.Findings.Add(finding.Finding{
 			Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,
@@ -126,7 +127,7 @@ func (m *Managed) resolveOne(w model.ManagedCertificate) {
 	m.pollCertificate(w, a, "ACM to issue it", again)
 }
 
-// pollCertificate plans to look again at a certificate that is not issued yet.
+// pollCertificate adds a step that waits until a certificate is issued.
 func (m *Managed) pollCertificate(w model.ManagedCertificate, a plan.Address, what string, again time.Duration) {
 	m.TrailingSteps = append(m.TrailingSteps, plan.Step{
 		ID: plan.NewStepID("issue", a), Address: a, Verb: plan.Update, Wait: plan.Wait{For: what, RetryAfter: again},
@@ -134,7 +135,7 @@ func (m *Managed) pollCertificate(w model.ManagedCertificate, a plan.Address, wh
 	})
 }
 
-// rank orders certificates for the same hosts by how near they are to serving.
+// rank orders certificates for the same hosts: issued ones first, then those in validation.
 func rank(c observed.OwnCertificate) int {
 	switch c.Status {
 	case observed.Issued:
@@ -145,18 +146,17 @@ func rank(c observed.OwnCertificate) int {
 	return 2
 }
 
-// AssumeIssued lets listeners have the certificates that the stack requests, as if all were issued: what
-// serves until then is being removed. It returns the ids of these and of those that they take the place
-// of, by ARN.
+// AssumeIssued makes listeners get all desired certificates as if they were issued. It is for Describe, which shows
+// the desired result. It returns the ids of the certificates, by the ARN of the assumed and the live ones.
 func (m *Managed) AssumeIssued() map[string]string {
 	if !m.Opt.ManagesCertificates() {
 		return nil
 	}
 	issued := map[string]string{}
-	m.own = map[string]string{}
+	m.managedARNs = map[string]string{}
 	for _, w := range m.Want.Certificates {
 		arn := plan.Address{Kind: plan.Certificate, ID: w.ID}.String()
-		m.own[w.ID], issued[arn] = arn, w.ID
+		m.managedARNs[w.ID], issued[arn] = arn, w.ID
 		for _, c := range m.Have.Facts.OwnCertificates {
 			if c.ResourceID == w.ID {
 				issued[c.ARN] = w.ID

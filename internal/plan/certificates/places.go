@@ -15,30 +15,29 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// When AWS takes no further certificate on a load balancer, a new one takes the place of a live one of its listener that
-// no member asks for any more: that is removed just before. One that a namespace does not ask for any more is that
-// namespace's to replace. One for which there is no such place is left out.
+// If AWS takes no further certificate on a load balancer, a new one replaces a live certificate of the listener that no member asks for
+// any more, which is removed right before. The namespace that has given a certificate up may replace it first. A new certificate that
+// finds no such place is left out.
 
-// certificateClaim is a certificate that a member asks for while AWS has no room for all of them.
+// certificateClaim is a new certificate of a member while AWS has no room for all of them.
 type certificateClaim struct {
 	member  finding.Ref
 	arn     string
 	hosts   []string
 	refused bool   // AWS has refused it for lack of room
-	place   string // the live certificate that it takes the place of, "" if there is none
+	place   string // ARN of the live certificate that it replaces, empty if there is none
 }
 
-// certificateTurn collects what the members of a listener ask for.
-type certificateTurn struct {
+// certificateClaims collects the new certificates of the members of a listener.
+type certificateClaims struct {
 	l      model.Listener
 	live   *observed.Listener
 	claims []certificateClaim
-	shares map[string]draft.Share // of namespaces, in certificates that are attached
+	shares map[string]draft.Share // attached certificates by namespace
 }
 
-// takesPlace reports whether a certificate of a member is one of those that the listener is to have, as far as AWS
-// takes it.
-func (t *certificateTurn) takesPlace(member finding.Ref, arn string, hosts []string) bool {
+// admits reports whether a certificate of a member is attached to the listener, as far as AWS takes it.
+func (t *certificateClaims) admits(member finding.Ref, arn string, hosts []string) bool {
 	switch {
 	case t.live != nil && (t.live.Certificate == arn || slices.Contains(t.live.Certificates, arn)):
 		of := t.shares[member.Namespace]
@@ -47,15 +46,15 @@ func (t *certificateTurn) takesPlace(member finding.Ref, arn string, hosts []str
 	case slices.Contains(t.l.TLS.Refused, arn):
 		return false
 	case len(t.l.TLS.NoRoom) > 0:
-		// One that is not refused yet is among them, so that its namespace keeps its place while its rules change as well.
+		// AWS may not have refused this one yet. It is a claim too, so that it takes a place of its own namespace.
 		t.claims = append(t.claims, certificateClaim{member: member, arn: arn, hosts: t.hostsOf(member, hosts), refused: slices.Contains(t.l.TLS.NoRoom, arn)})
 	}
 	return true
 }
 
-// hostsOf returns the hosts of a member on the listener, besides those that are known already. Those of a Gateway are
-// those of all its routes.
-func (t *certificateTurn) hostsOf(member finding.Ref, hosts []string) []string {
+// hostsOf returns the given hosts and those of the rules of a member on the listener. A Gateway has the hosts of all
+// its routes.
+func (t *certificateClaims) hostsOf(member finding.Ref, hosts []string) []string {
 	out := slices.Clone(hosts)
 	for _, r := range t.l.Rules {
 		if r.Member == member || member.Kind == "Gateway" && len(hosts) == 0 {
@@ -65,9 +64,10 @@ func (t *certificateTurn) hostsOf(member finding.Ref, hosts []string) []string {
 	return equal.SortedUnique(out)
 }
 
-// assignPlaces gives places to the claims of a listener, and returns those that stay without. all are the certificates
-// that are asked for. What a claim without a place keeps for the hosts of its member is the place of no namespace.
-func (cc *Choice) assignPlaces(t *certificateTurn, out *resolved.Certificates, all []string) (left []string) {
+// assignPlaces assigns places to the claims of a listener, and returns the certificates that get none. all are the
+// certificates that members ask for. A live certificate that has to stay for the hosts of a claim without a place is
+// not free.
+func (cc *Chooser) assignPlaces(t *certificateClaims, out *resolved.Certificates, all []string) (left []string) {
 	var free, has, claimants []string
 	for _, c := range t.claims {
 		left, claimants = append(left, c.arn), append(claimants, c.member.Namespace)
@@ -85,7 +85,7 @@ func (cc *Choice) assignPlaces(t *certificateTurn, out *resolved.Certificates, a
 			has = append(has, arn)
 		}
 	}
-	owners := map[string]string{} // of free places, as far as they are known
+	owners := map[string]string{} // namespaces of free certificates, as far as they are known
 	for _, arn := range free {
 		if n := cc.previousNamespace(t, arn); n != "" {
 			owners[arn] = n
@@ -99,7 +99,7 @@ func (cc *Choice) assignPlaces(t *certificateTurn, out *resolved.Certificates, a
 			return o.member.Namespace == c.member.Namespace && cc.coversAny(arn, o.hosts)
 		})
 	}
-	reserved := func(c *certificateClaim, arn string) bool { // for another namespace
+	reserved := func(c *certificateClaim, arn string) bool { // for a claim of the namespace that gives it up
 		return owners[arn] != "" && owners[arn] != c.member.Namespace && slices.ContainsFunc(t.claims, func(o certificateClaim) bool {
 			return o.place == "" && o.member.Namespace == owners[arn]
 		})
@@ -136,16 +136,16 @@ func (cc *Choice) assignPlaces(t *certificateTurn, out *resolved.Certificates, a
 		case c.place != "":
 		case c.refused:
 			out.Blocked = append(out.Blocked, c.member)
-		default: // it is tried
+		default: // AWS has not refused it, so that it is tried
 			left = slices.DeleteFunc(left, func(arn string) bool { return arn == c.arn })
 		}
 	}
 	return left
 }
 
-// previousNamespace returns the namespace of the Secret of a live certificate, or the one whose rules alone
-// have hosts of it; "" if it is not known.
-func (cc *Choice) previousNamespace(t *certificateTurn, arn string) string {
+// previousNamespace returns the namespace that has asked for a live certificate: that of its Secret, or the only one
+// whose rules have hosts of the certificate; empty if it is not known.
+func (cc *Chooser) previousNamespace(t *certificateClaims, arn string) string {
 	if i := slices.IndexFunc(cc.Have.Facts.OwnCertificates, func(c observed.OwnCertificate) bool { return c.ARN == arn }); i >= 0 {
 		if namespace, imported := naming.NamespaceOfImport(cc.Have.Facts.OwnCertificates[i].ResourceID); imported {
 			return namespace
@@ -163,9 +163,9 @@ func (cc *Choice) previousNamespace(t *certificateTurn, arn string) string {
 	return ""
 }
 
-// namespacesOf returns the namespaces of the target groups to which live actions forward; "" stands for one that is not
-// known.
-func (cc *Choice) namespacesOf(actions []model.Action) []string {
+// namespacesOf returns the namespaces of the target groups to which live actions forward, and "" for each one that is
+// not known.
+func (cc *Chooser) namespacesOf(actions []model.Action) []string {
 	to := equal.ForwardOf(actions)
 	if to == nil || cc.Want.ID.Kind.OfGateway() {
 		return []string{""}
@@ -183,28 +183,28 @@ func (cc *Choice) namespacesOf(actions []model.Action) []string {
 	return out
 }
 
-// isReplaceable reports whether a live certificate serves no host of those that are held, or have no place yet, which
-// asked do not serve as well.
-func (cc *Choice) isReplaceable(t *certificateTurn, out resolved.Certificates, arn string, asked []string) bool {
+// isReplaceable reports whether a live certificate can be removed: all hosts of held members, and of claims without a
+// place, that it serves are served by the certificates in asked too.
+func (cc *Chooser) isReplaceable(t *certificateClaims, out resolved.Certificates, arn string, asked []string) bool {
 	out.Blocked = slices.Clone(out.Blocked)
 	for _, c := range t.claims {
 		if c.place == "" && c.arn != asked[len(asked)-1] {
 			out.Blocked = append(out.Blocked, c.member)
 		}
 	}
-	return !slices.Contains(cc.keptCertificates(t.l, t.live, out, asked), arn)
+	return !slices.Contains(cc.certificatesToKeep(t.l, t.live, out, asked), arn)
 }
 
 // coversAny reports whether a certificate is known to cover one of the hosts.
-func (cc *Choice) coversAny(arn string, hosts []string) bool {
+func (cc *Chooser) coversAny(arn string, hosts []string) bool {
 	i := slices.IndexFunc(cc.Have.Facts.Certificates, func(c observed.Certificate) bool { return c.ARN == arn })
 	return i >= 0 && slices.ContainsFunc(hosts, func(h string) bool {
 		return slices.ContainsFunc(cc.Have.Facts.Certificates[i].Domains, func(d string) bool { return plan.DomainCovers(d, h) })
 	})
 }
 
-// managedHosts returns the hosts of a certificate that is requested or imported.
-func (cc *Choice) managedHosts(id string) []string {
+// managedHosts returns the hosts of a managed certificate.
+func (cc *Chooser) managedHosts(id string) []string {
 	i := slices.IndexFunc(cc.Want.Certificates, func(c model.ManagedCertificate) bool { return c.ID == id })
 	if i < 0 {
 		return nil

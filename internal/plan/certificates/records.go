@@ -18,9 +18,9 @@ import (
 // recordTTL is the TTL of validation records, in seconds.
 const recordTTL = 60
 
-// mayRequest reports whether a certificate can be validated once it is requested: a private one
-// without more, a public one if each host has a hosted zone. Where Route 53 says nothing to this
-// controller another has to make the records. If another certificate serves nothing is held.
+// mayRequest reports whether a certificate can be validated after it is requested. A private one needs no validation.
+// A public one needs a hosted zone for each host. If the controller has no access to Route 53, another actor creates
+// the records. serves reports whether another certificate serves the member meanwhile, so that nothing is held.
 func (m *Managed) mayRequest(w model.ManagedCertificate, a plan.Address, serves bool) bool {
 	if w.CA != "" {
 		return true
@@ -68,7 +68,7 @@ func (m *Managed) mayRequest(w model.ManagedCertificate, a plan.Address, serves 
 	return len(missing) == 0
 }
 
-// ZoneOf finds the zone that answers for a domain in public: the one with most labels.
+// ZoneOf returns the public hosted zone for a domain: of several the most specific one.
 func ZoneOf(zones []observed.HostedZone, domain string) (best observed.HostedZone, ok bool) {
 	domain = recordDomain(domain)
 	for _, z := range zones {
@@ -82,13 +82,12 @@ func ZoneOf(zones []observed.HostedZone, domain string) (best observed.HostedZon
 	return best, ok
 }
 
-// recordDomain returns the domain that stands for another when it is validated: the same without "*.".
+// recordDomain returns the domain by whose record ACM validates a domain: the same one without "*.".
 func recordDomain(domain string) string {
 	return strings.TrimPrefix(strings.ToLower(domain), "*.")
 }
 
-// validate makes the records that ACM waits for and are not known to be there, and says when the
-// certificate is worth another look.
+// validate plans the missing validation records of a certificate, and returns after what time to look at it again.
 func (m *Managed) validate(w model.ManagedCertificate, c observed.OwnCertificate) time.Duration {
 	again := durations.OutageWait
 	if c.Unnamed {
@@ -107,19 +106,19 @@ func (m *Managed) validate(w model.ManagedCertificate, c observed.OwnCertificate
 	switch {
 	case len(missing) == 0:
 		if !c.Unnamed && m.Have.Facts.Now.Sub(c.Created) >= durations.Overdue {
-			m.pending(w, "although its DNS records were made; it was requested at "+c.Created.UTC().Format(time.RFC3339), unseen,
+			m.reportPending(w, "although its DNS records were made; it was requested at "+c.Created.UTC().Format(time.RFC3339), unseen,
 				"check that the domains are delegated to the hosted zones of this account")
 		}
 	case zones == nil:
 		m.Ask(model.AskHostedZones{})
 	case zones.Fault != nil && zones.Fault.Reason == "":
 		if zones.Fault.Message != "" {
-			m.pending(w, "because its DNS records could not be made yet: "+zones.Fault.Message, nil, "check the way to Route 53")
+			m.reportPending(w, "because its DNS records could not be made yet: "+zones.Fault.Message, nil, "check the way to Route 53")
 		}
 	case zones.Fault != nil:
-		m.pending(w, byHand(zones.Fault), unseen, byHandFix)
+		m.reportPending(w, byHandText(zones.Fault), unseen, byHandFix)
 	case zones.Locked != nil:
-		m.pending(w, byHand(zones.Locked), unseen, byHandFix)
+		m.reportPending(w, byHandText(zones.Locked), unseen, byHandFix)
 	default:
 		var homeless []observed.DNSRecord
 		for _, r := range missing {
@@ -130,7 +129,7 @@ func (m *Managed) validate(w model.ManagedCertificate, c observed.OwnCertificate
 			}
 		}
 		if len(homeless) > 0 {
-			m.pending(w, "for DNS records for which the account has no public hosted zone", homeless, "create the zone, or the records where the domain is served")
+			m.reportPending(w, "for DNS records for which the account has no public hosted zone", homeless, "create the zone, or the records where the domain is served")
 		}
 	}
 	return again
@@ -138,12 +137,13 @@ func (m *Managed) validate(w model.ManagedCertificate, c observed.OwnCertificate
 
 const byHandFix = "create the records, or allow the controller route53:ListHostedZones and route53:ChangeResourceRecordSets"
 
-func byHand(f *observed.Fault) string {
+// byHandText returns why another actor has to create the records.
+func byHandText(f *observed.Fault) string {
 	return "for DNS records that the controller cannot make (" + f.Message + ")"
 }
 
-// pending reports why a certificate is not issued yet, and which records have to be made.
-func (m *Managed) pending(w model.ManagedCertificate, why string, records []observed.DNSRecord, fix string) {
+// reportPending reports why a certificate is not issued yet, and which records have to be created.
+func (m *Managed) reportPending(w model.ManagedCertificate, why string, records []observed.DNSRecord, fix string) {
 	f := finding.Finding{
 		Object: w.Member, Field: w.Of.Field, Reason: finding.CertificatePending,
 		Message: fmt.Sprintf("the certificate for %s waits %s", w.Domain, why), Fix: fix,
@@ -158,14 +158,14 @@ func (m *Managed) pending(w model.ManagedCertificate, why string, records []obse
 	m.Findings.Add(f)
 }
 
-// makeRecord makes a record once, however many certificates need it.
+// makeRecord plans to create a record, once, even if several certificates need it.
 func (m *Managed) makeRecord(w model.ManagedCertificate, zone observed.HostedZone, r observed.DNSRecord) {
-	if m.records[r.Name] {
+	if m.plannedRecords[r.Name] {
 		return
 	}
-	m.records[r.Name] = true
+	m.plannedRecords[r.Name] = true
 	a := recordAddress(r)
-	m.addOrder(plan.Step{
+	m.planStep(plan.Step{
 		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
 		Do:      plan.CreateRecord{Zone: zone.ID, Name: r.Name, Value: r.Value, TTL: recordTTL},
 		Changes: []plan.Change{{Path: "zone", To: zone.Name}, {Path: "CNAME", To: r.Value}},

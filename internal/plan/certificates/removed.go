@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Remove deletes what none of the listeners uses any more.
+// Remove plans to delete the managed certificates that no listener uses.
 func (m *Managed) Remove(listeners []resolved.Listener, after []plan.StepID) {
 	if !m.Opt.ManagesCertificates() || m.Want.Held.Certificates {
 		return
@@ -22,7 +22,7 @@ func (m *Managed) Remove(listeners []resolved.Listener, after []plan.StepID) {
 		// There may be some. Once the objects are gone nothing would delete them.
 		m.AwaitUnavailable(plan.Address{Kind: plan.Certificate, ID: m.Want.ID.String()}, plan.DeleteCertificate{}, *f)
 	}
-	if !m.allKnown() || slices.ContainsFunc(listeners, func(l resolved.Listener) bool { return l.Certs.AttachedUnavailable }) {
+	if !m.managedKnown() || slices.ContainsFunc(listeners, func(l resolved.Listener) bool { return l.Certs.AttachedUnavailable }) {
 		return
 	}
 	used := map[string]bool{}
@@ -38,9 +38,9 @@ func (m *Managed) Remove(listeners []resolved.Listener, after []plan.StepID) {
 			}
 		}
 	}
-	var free []observed.OwnCertificate // that can go now
+	var free []observed.OwnCertificate // certificates that can be deleted now
 	for _, c := range m.Have.Facts.OwnCertificates {
-		if used[c.ARN] || m.kept[c.ARN] || !m.removalKnown(c) {
+		if used[c.ARN] || m.keptARNs[c.ARN] || !m.removalFactsKnown(c) {
 			continue
 		}
 		s := m.deletion(c, after)
@@ -58,9 +58,9 @@ func (m *Managed) Remove(listeners []resolved.Listener, after []plan.StepID) {
 	}
 }
 
-// removalKnown reports whether all is known that the removal of a certificate depends on; what is not
-// is asked.
-func (m *Managed) removalKnown(c observed.OwnCertificate) bool {
+// removalFactsKnown reports whether all facts are known on which the deletion of a certificate depends. It asks for
+// those that are not.
+func (m *Managed) removalFactsKnown(c observed.OwnCertificate) bool {
 	if !c.Public {
 		return true
 	}
@@ -87,13 +87,13 @@ func (m *Managed) removalKnown(c observed.OwnCertificate) bool {
 	return known && facts.PublicCertificatesAsked && facts.Zones != nil
 }
 
-// deletionWait returns for what the deletion of a certificate has to wait.
+// deletionWait returns what the deletion of a certificate waits for.
 func (m *Managed) deletionWait(c observed.OwnCertificate) plan.Wait {
 	if !c.Public {
 		return plan.Wait{}
 	}
 	if m.Have.Facts.Validations[c.ARN].InUse {
-		// Its records stay too: until it is gone it may be wanted again.
+		// Its records stay too, because a member may ask for the certificate again before it is deleted.
 		wait := m.Wait("unused "+c.ARN, "ACM to see that nothing uses it", durations.LongestWait)
 		wait.RetryAfter = durations.FirstBackOff
 		return wait
@@ -115,8 +115,8 @@ func (m *Managed) deletion(c observed.OwnCertificate, after []plan.StepID) plan.
 	}
 }
 
-// neededDomains returns the domains whose records keep another certificate valid, or will be needed by one
-// that is on its way. All certificates of the account share the record of a domain.
+// neededDomains returns the domains whose validation records another certificate needs, now or for its renewal. All
+// certificates of the account share the record of a domain. free are certificates that are deleted.
 func (m *Managed) neededDomains(free []observed.OwnCertificate) map[string]bool {
 	goes := map[string]bool{}
 	for _, c := range free {
@@ -146,8 +146,8 @@ func (m *Managed) neededDomains(free []observed.OwnCertificate) map[string]bool 
 	return needed
 }
 
-// removeRecords removes those records of a certificate that no other needs. Where this cannot be
-// done they stay, and do no harm.
+// removeRecords plans to delete the validation records of a certificate that no other one needs. If the controller
+// may not do that they stay, which does no harm.
 func (m *Managed) removeRecords(c observed.OwnCertificate, needed map[string]bool, after []plan.StepID) []plan.StepID {
 	zones := m.Have.Facts.Zones
 	if !c.Public || zones.Fault != nil || zones.Locked != nil {
@@ -162,10 +162,10 @@ func (m *Managed) removeRecords(c observed.OwnCertificate, needed map[string]boo
 		a := recordAddress(r)
 		id := plan.NewStepID("delete", a)
 		out = append(out, id)
-		if m.records[r.Name] {
-			continue // another certificate that goes has it too
+		if m.plannedRecords[r.Name] {
+			continue // another certificate that is deleted has the same record
 		}
-		m.records[r.Name] = true
+		m.plannedRecords[r.Name] = true
 		m.Add(plan.Step{
 			ID: id, Address: a, Verb: plan.Delete,
 			Do:      plan.DeleteRecord{Certificate: c.ARN, CreateRecord: plan.CreateRecord{Zone: zone.ID, Name: r.Name, Value: r.Value, TTL: recordTTL}},

@@ -10,10 +10,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// keepUnavailableCertificates keeps the live certificates of a listener for want of what a member's choice
-// needs. The rules of the member are held only where it has a host that the listener does not serve
-// yet, and that no live certificate may cover.
-func (cc *Choice) keepUnavailableCertificates(out *resolved.Certificates, l model.Listener, live *observed.Listener, choice model.CertChoice, f observed.Fault) {
+// keepUnavailableCertificates keeps the live certificates of a listener because a fact for the choice of a member is
+// unavailable. The rules of the member are only held if it has a host that the listener does not serve yet, for which
+// the live certificates may not be valid.
+func (cc *Chooser) keepUnavailableCertificates(out *resolved.Certificates, l model.Listener, live *observed.Listener, choice model.CertChoice, f observed.Fault) {
 	var of finding.Origin
 	switch c := choice.(type) {
 	case model.CertARNs:
@@ -39,7 +39,7 @@ func (cc *Choice) keepUnavailableCertificates(out *resolved.Certificates, l mode
 	cc.ReportUnavailable(f, now, reach, of)
 }
 
-// hasNewHost reports whether a member has a rule for a host for which the listener has none.
+// hasNewHost reports whether a member has a rule for a host for which the listener has no live rule.
 func hasNewHost(l model.Listener, live *observed.Listener, member finding.Ref) bool {
 	served := map[string]bool{}
 	for _, r := range live.Rules {

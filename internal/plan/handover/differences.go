@@ -13,10 +13,10 @@ import (
 
 // mostCompared is how many rules both load balancers may have for their answers to be compared in a run. fulcrum migrate --check
 // compares more.
-const mostCompared = 1000
+const maxComparedRules = 1000
 
 // mostShown is how many differences a run reports.
-const mostShown = 5
+const maxShownDifferences = 5
 
 // Differences returns what clients of another stack would notice if a Gateway took its load balancer over. They are in
 // the way unless the object whose rule it is consents to whatever the Gateway answers, or, where it is no rule, each
@@ -31,7 +31,7 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 		}
 		out.Add(f)
 	}
-	if n := rulesOf(from) + rulesOf(want); n > mostCompared {
+	if n := countRules(from) + countRules(want); n > maxComparedRules {
 		note(fmt.Sprintf("%d rules are too many to be compared by the controller", n), all)
 		return out
 	}
@@ -55,7 +55,7 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 		return 1
 	})
 	for i, d := range res.Differences {
-		if i == mostShown {
+		if i == maxShownDifferences {
 			note(fmt.Sprintf("there are %d more differences", len(res.Differences)-i), consented(d))
 			break
 		}
@@ -71,7 +71,7 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 	if want.DryRun && !slices.ContainsFunc(out, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
 		out.Add(finding.Finding{
 			Object: want.Adopts.At.Object, Field: want.Adopts.At.Field, Reason: finding.AdoptionReady,
-			Message: fmt.Sprintf("the load balancer of %s can be taken over; %s", from.ID.Title(), outcome(from.ID.Kind, res)),
+			Message: fmt.Sprintf("the load balancer of %s can be taken over; %s", from.ID.Title(), comparisonText(from.ID.Kind, res)),
 			Fix:     "remove annotation " + naming.DryRunAnnotation + " to start",
 		})
 	}
@@ -79,7 +79,7 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 }
 
 // outcome returns what a comparison has found, all of whose differences objects consent to.
-func outcome(kind model.Kind, res check.Result) string {
+func comparisonText(kind model.Kind, res check.Result) string {
 	compared := "listeners, target groups and settings are the same"
 	if kind.HasRules() {
 		compared = fmt.Sprintf("%d requests were compared, and all are answered alike", res.Requests)
@@ -90,7 +90,7 @@ func outcome(kind model.Kind, res check.Result) string {
 	return compared
 }
 
-func rulesOf(s model.Stack) (n int) {
+func countRules(s model.Stack) (n int) {
 	if s.LoadBalancer != nil {
 		for _, l := range s.LoadBalancer.Listeners {
 			n += len(l.Rules)

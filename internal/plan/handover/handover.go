@@ -25,7 +25,7 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 	for _, b := range have.Bindings {
 		filledBy[b.ARN] = append(filledBy[b.ARN], b)
 	}
-	uses := usesOf(have)
+	uses := forwardCounts(have)
 	type pair struct{ live, desired, own, likeness, uses int }
 	var pairs []pair
 	candidates := map[int]int{} // of desired ones
@@ -75,7 +75,7 @@ func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Bi
 }
 
 // usesOf returns how many rules and default actions forward to target groups.
-func usesOf(have observed.Stack) map[string]int {
+func forwardCounts(have observed.Stack) map[string]int {
 	out := map[string]int{}
 	for _, lb := range have.LoadBalancers {
 		equal.EachForward(lb.Listeners, func(arn string) { out[arn]++ })

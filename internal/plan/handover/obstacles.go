@@ -12,7 +12,7 @@ import (
 )
 
 // obstacle is why a Gateway does not take a load balancer over, and what to do.
-type obstacle struct{ why, fix string }
+type obstacle struct{ reason, fix string }
 
 // Obstacles returns what else is in the way of a Gateway: want is its stack, have what both stacks have, and steps are
 // those that the Gateway would carry out. There are none once it has begun.
@@ -22,12 +22,12 @@ func Obstacles(want model.Stack, have observed.Stack, steps []plan.Step) finding
 
 // Refusals returns why the objects of both stacks do not allow that a Gateway takes over what the other one has.
 func (rel Relation) Refusals(want model.Stack) finding.List {
-	return refusals(want, ofObjects(want, rel.Of))
+	return refusals(want, ofObjects(want, rel.OtherStack))
 }
 
 func refusals(want model.Stack, obstacles []obstacle) (out finding.List) {
 	for _, o := range obstacles {
-		out.Add(Refusal(want, o.why, o.fix))
+		out.Add(Refusal(want, o.reason, o.fix))
 	}
 	return out
 }

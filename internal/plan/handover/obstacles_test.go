@@ -78,7 +78,7 @@ func TestAMemberConsentsToOneGateway(t *testing.T) {
 			m.Ref = finding.Ref{Kind: "Ingress", Namespace: "blog", Name: "posts"}
 			c.change(m, &from, &want)
 			var got []string
-			for _, f := range (Relation{Of: from}).Refusals(want) {
+			for _, f := range (Relation{OtherStack: from}).Refusals(want) {
 				got = append(got, f.Message)
 			}
 			text := strings.Join(got, "\n")

@@ -37,27 +37,27 @@ type Relation struct {
 	Standing Standing
 	Other    model.StackID
 	// Of is the other stack, as it is translated.
-	Of model.Stack
+	OtherStack model.Stack
 	// Marks: the load balancer was taken over, and a controller that does not know the tags which record that has removed them. They
 	// are written again.
-	Marks bool
+	TagsMissing bool
 }
 
 // Translator is the translation of another stack; false if stacks of its kind are switched off.
 type Translator func(id model.StackID) (model.Stack, bool, error)
 
 // Shown is the name of the load balancer that the status of an object shows.
-type Shown func(finding.Ref) string
+type ShownName func(finding.Ref) string
 
 // Relate decides the relation of a stack to another one.
-func Relate(stack model.Stack, have observed.Stack, translate Translator, shown Shown) (Relation, error) {
+func Relate(stack model.Stack, have observed.Stack, translate Translator, shown ShownName) (Relation, error) {
 	live := have.Live(model.LoadBalancerID)
 	from, adopted := PreviousStack(live)
 	adopted = adopted && stack.ID != from && Claimed(stack.ID, live)
 	if by := have.Facts.Adopter; by != nil && !by.Unmarked {
-		return toAdopter(stack, *by, translate)
+		return relateToAdopter(stack, *by, translate)
 	} else if by != nil {
-		if rel, err := toUnmarked(stack, live, *by, translate, shown); err != nil || rel.Standing != Alone {
+		if rel, err := relateToUnmarked(stack, live, *by, translate, shown); err != nil || rel.Standing != Alone {
 			return rel, err
 		}
 	}
@@ -66,9 +66,9 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 	}
 	switch asks := stack.Adopts != nil && !stack.Empty(); {
 	case adopted && (!asks || stack.DryRun || stack.Adopts.From != from):
-		return returnToFirst(from, live, translate)
+		return relateToPrevious(from, live, translate)
 	case asks && !adopted && Claimed(stack.ID, live):
-		return unmarked(stack, live, translate, shown)
+		return relateUnmarked(stack, live, translate, shown)
 	case asks:
 		out := Relation{Other: stack.Adopts.From, Standing: Takes}
 		switch {
@@ -79,11 +79,11 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 			return out, nil
 		}
 		of, on, err := translate(out.Other)
-		out.Of = of
+		out.OtherStack = of
 		if !on {
-			out.Of.ID = out.Other
+			out.OtherStack.ID = out.Other
 		}
-		if err == nil && len(ofObjects(stack, out.Of)) > 0 {
+		if err == nil && len(ofObjects(stack, out.OtherStack)) > 0 {
 			out.Standing = NotAllowed
 		}
 		return out, err
@@ -93,13 +93,13 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 
 // toAdopter is for a stack whose load balancer a Gateway has. That keeps it as long as it asks for it. What is missing, a
 // feature gate or a class, is no withdrawal.
-func toAdopter(stack model.Stack, by observed.Adopter, translate Translator) (Relation, error) {
+func relateToAdopter(stack model.Stack, by observed.Adopter, translate Translator) (Relation, error) {
 	out := Relation{Other: by.Stack, Standing: Handed}
 	of, on, err := translate(by.Stack)
 	if err != nil || !on {
 		return out, err
 	}
-	out.Of = of
+	out.OtherStack = of
 	keeps := of.Held.Everything && of.Empty() || of.Adopts != nil && of.Adopts.From == stack.ID && !of.DryRun && !of.Empty()
 	switch {
 	case keeps || stack.Empty():
@@ -113,15 +113,15 @@ func toAdopter(stack model.Stack, by observed.Adopter, translate Translator) (Re
 
 // returnToFirst is for a Gateway that does not ask any more for what it has taken over: the stack that had it first takes it back. If
 // nothing of that is left, or it may not have it, the Gateway keeps it, and finishes what it has begun.
-func returnToFirst(from model.StackID, live *observed.LoadBalancer, translate Translator) (Relation, error) {
+func relateToPrevious(from model.StackID, live *observed.LoadBalancer, translate Translator) (Relation, error) {
 	of, on, err := translate(from)
 	switch {
 	case err != nil || !on:
 		return Relation{}, err
 	case of.Empty() && of.Held.Everything, !of.Empty() && mayReturn(live, of):
-		return Relation{Other: from, Of: of, Standing: Gives}, nil
+		return Relation{Other: from, OtherStack: of, Standing: Gives}, nil
 	case naming.IsOf(from, live.Tags):
-		return Relation{Other: from, Of: of, Standing: Takes}, nil
+		return Relation{Other: from, OtherStack: of, Standing: Takes}, nil
 	}
 	return Relation{}, nil
 }
@@ -144,7 +144,7 @@ func (rel Relation) adoption(asks *model.Adoption, live *observed.LoadBalancer) 
 		out.Namespaces = naming.AdoptedNamespaces(live.Tags)
 		return &out
 	}
-	for _, m := range rel.Of.Members {
+	for _, m := range rel.OtherStack.Members {
 		out.Namespaces = append(out.Namespaces, m.Ref.Namespace)
 	}
 	return &out
@@ -155,7 +155,7 @@ func claimed(stack model.Stack) bool {
 }
 
 // Ask adds what is shown of another stack to questions about one.
-func (rel Relation) Ask(questions []model.Question) []model.Question {
+func (rel Relation) Questions(questions []model.Question) []model.Question {
 	if rel.Standing != Takes {
 		return questions
 	}
@@ -164,7 +164,7 @@ func (rel Relation) Ask(questions []model.Question) []model.Question {
 
 // Show returns what is there as the standing of a stack has it. others are the bindings of the other stack, and port is
 // the number of a port of a Service.
-func (rel Relation) Show(stack model.Stack, have observed.Stack, others []observed.Binding, port func(model.Binding) string) observed.Stack {
+func (rel Relation) ObservedStack(stack model.Stack, have observed.Stack, others []observed.Binding, port func(model.Binding) string) observed.Stack {
 	switch rel.Standing {
 	case Takes:
 		have.Bindings = withoutDuplicates(append(slices.Clone(have.Bindings), others...))
@@ -216,7 +216,7 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 			" is in a namespace that had one when it was taken over; "+stack.ID.Title()+" gets a load balancer of its own", "wait")
 	case Gives:
 		stack.Held.Everything, stack.DryRun = true, false
-		if rel.Of.Held.Everything {
+		if rel.OtherStack.Held.Everything {
 			return stack, report(finding.LoadBalancerReturned, other+" is to take its load balancer back, and cannot be built; the Gateway stays as it is live",
 				"correct its objects as their events report, delete them, or restore the annotation of the Gateway")
 		}
@@ -249,9 +249,9 @@ func (rel Relation) Waits(stack model.Stack) bool {
 	case Gives, Withheld:
 		return true
 	case Takes:
-		return rel.Marks
+		return rel.TagsMissing
 	case Handed:
-		return rel.Marks || stack.Empty() && stack.Held.Everything
+		return rel.TagsMissing || stack.Empty() && stack.Held.Everything
 	}
 	return false
 }
@@ -263,7 +263,7 @@ func (rel Relation) DependsOnOther(have observed.Stack) bool {
 	case Alone, HasOwn, NotAllowed:
 		return false
 	case Takes:
-		return rel.Marks || isUnfinished(rel.Other, have)
+		return rel.TagsMissing || isUnfinished(rel.Other, have)
 	}
 	return true
 }

@@ -144,7 +144,7 @@ func TestWhoMayHaveItBackIsRecordedOnce(t *testing.T) {
 		"it asks for another one now": {asksFor(other), model.Stack{}, live(true, gateway, group), nil},
 		"it asks for none now":        {stackOf(gateway, true), model.Stack{}, live(true, gateway, group), nil},
 	} {
-		got, _ := Relation{Standing: Takes, Other: group, Of: c.of}.Apply(c.stack, c.have)
+		got, _ := Relation{Standing: Takes, Other: group, OtherStack: c.of}.Apply(c.stack, c.have)
 		switch {
 		case (got.Adopts == nil) != (c.want == nil):
 			t.Errorf("%s: %+v", name, got.Adopts)

@@ -32,7 +32,7 @@ const (
 )
 
 // Seen is what is known of a Gateway, and of the stack whose load balancer it asks for or has.
-type Seen struct {
+type StateFacts struct {
 	// Gateway and Other are the desired states of both, as they are translated.
 	Gateway, Other model.Stack
 	// Have is what carries the tags of either. Where the Gateway gives back, what carries the tags of the other one alone may be
@@ -43,7 +43,7 @@ type Seen struct {
 }
 
 // StateOf decides the state by what the objects ask for and by the tags in AWS.
-func StateOf(s Seen) State {
+func StateOf(s StateFacts) State {
 	live := s.Have.Live(model.LoadBalancerID)
 	from, tagged := PreviousStack(live)
 	switch {
@@ -65,7 +65,7 @@ func StateOf(s Seen) State {
 
 // unmarked returns the state where the load balancer carries the tags of the Gateway, and nothing records that it was
 // made for the other stack.
-func (s Seen) unmarked(live *observed.LoadBalancer) State {
+func (s StateFacts) unmarked(live *observed.LoadBalancer) State {
 	switch {
 	case len(TakeOverObstacles(s.Found)) > 0 || !madeFor(live, s.Other.ID, s.Other):
 		return Refused // it has one of its own
@@ -79,7 +79,7 @@ func (s Seen) unmarked(live *observed.LoadBalancer) State {
 
 // takenState returns the state where the load balancer carries the tags of the Gateway, and the tag of the stack that
 // it was made for.
-func (s Seen) takenState() State {
+func (s StateFacts) takenState() State {
 	gone := s.Other.Empty() && !s.Other.Held.Everything
 	switch {
 	case s.withdrawn() && !gone && (blocked(s.Other) || mayReturn(s.Have.Live(model.LoadBalancerID), s.Other)):
@@ -93,7 +93,7 @@ func (s Seen) takenState() State {
 }
 
 // unlessShadow returns a state, or Shadow for a Gateway that is only planned.
-func (s Seen) unlessShadow(state State) State {
+func (s StateFacts) unlessShadow(state State) State {
 	if s.Gateway.DryRun {
 		return Shadow
 	}
@@ -101,13 +101,13 @@ func (s Seen) unlessShadow(state State) State {
 }
 
 // asks reports whether the Gateway asks for the load balancer of the other stack.
-func (s Seen) asks() bool {
+func (s StateFacts) asks() bool {
 	return s.Gateway.Adopts != nil && s.Gateway.Adopts.From == s.Other.ID && !s.Gateway.Empty()
 }
 
 // withdrawn reports whether the Gateway does not ask any more for what it has taken over. A class or a setting that is missing is
 // no withdrawal.
-func (s Seen) withdrawn() bool {
+func (s StateFacts) withdrawn() bool {
 	return !blocked(s.Gateway) && (!s.asks() || s.Gateway.DryRun)
 }
 

@@ -63,41 +63,41 @@ func TestStateOf(t *testing.T) {
 		return have
 	}
 	for name, tc := range map[string]struct {
-		seen Seen
+		seen StateFacts
 		want State
 	}{
-		"the Gateway asks for nothing":                     {Seen{Gateway: requesting(silent), Other: serving(), Have: having(model.StackID{}, edge)}, InIngress},
-		"the Gateway asks for another stack":               {Seen{Gateway: requesting(func(s *model.Stack) { s.Adopts.From.Name = "b" }), Other: serving()}, InIngress},
-		"planned":                                          {Seen{Gateway: requesting(dryRun), Other: serving(), Have: having(model.StackID{}, edge)}, Shadow},
-		"planned, with something in the way":               {Seen{Gateway: requesting(dryRun), Other: serving(), Found: refusal}, Shadow},
-		"planned, and nothing of the Gateway can be built": {Seen{Gateway: requesting(func(s *model.Stack) { dryRun(s); held(s) }), Other: serving()}, Shadow},
-		"something is in the way":                          {Seen{Gateway: requesting(nil), Other: serving(), Have: having(model.StackID{}, edge), Found: refusal}, Refused},
-		"nothing of the Gateway can be built":              {Seen{Gateway: requesting(held), Other: serving()}, Refused},
-		"the Gateway has one of its own":                   {Seen{Gateway: requesting(nil), Other: serving(), Have: having(model.StackID{}, gate)}, Refused},
-		"a difference that is consented to": {Seen{Gateway: requesting(nil), Other: serving(), Have: having(model.StackID{}, edge),
+		"the Gateway asks for nothing":                     {StateFacts{Gateway: requesting(silent), Other: serving(), Have: having(model.StackID{}, edge)}, InIngress},
+		"the Gateway asks for another stack":               {StateFacts{Gateway: requesting(func(s *model.Stack) { s.Adopts.From.Name = "b" }), Other: serving()}, InIngress},
+		"planned":                                          {StateFacts{Gateway: requesting(dryRun), Other: serving(), Have: having(model.StackID{}, edge)}, Shadow},
+		"planned, with something in the way":               {StateFacts{Gateway: requesting(dryRun), Other: serving(), Found: refusal}, Shadow},
+		"planned, and nothing of the Gateway can be built": {StateFacts{Gateway: requesting(func(s *model.Stack) { dryRun(s); held(s) }), Other: serving()}, Shadow},
+		"something is in the way":                          {StateFacts{Gateway: requesting(nil), Other: serving(), Have: having(model.StackID{}, edge), Found: refusal}, Refused},
+		"nothing of the Gateway can be built":              {StateFacts{Gateway: requesting(held), Other: serving()}, Refused},
+		"the Gateway has one of its own":                   {StateFacts{Gateway: requesting(nil), Other: serving(), Have: having(model.StackID{}, gate)}, Refused},
+		"a difference that is consented to": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: having(model.StackID{}, edge),
 			Found: finding.List{{Reason: finding.AdoptionDiffers, Severity: finding.Warning}}}, Adopting},
-		"nothing is in the way":         {Seen{Gateway: requesting(nil), Other: serving(), Have: having(model.StackID{}, edge)}, Adopting},
-		"both tags":                     {Seen{Gateway: requesting(nil), Other: serving(), Have: having(edge, edge, gate)}, Adopting},
-		"both tags, and members gone":   {Seen{Gateway: requesting(nil), Other: none, Have: having(edge, edge, gate)}, Adopting},
-		"a target group is the other's": {Seen{Gateway: requesting(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) { s.TargetGroups = []observed.TargetGroup{{Tags: tagsOf("a", edge)}} })}, Adopting},
-		"a security group is the other's": {Seen{Gateway: requesting(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) {
+		"nothing is in the way":         {StateFacts{Gateway: requesting(nil), Other: serving(), Have: having(model.StackID{}, edge)}, Adopting},
+		"both tags":                     {StateFacts{Gateway: requesting(nil), Other: serving(), Have: having(edge, edge, gate)}, Adopting},
+		"both tags, and members gone":   {StateFacts{Gateway: requesting(nil), Other: none, Have: having(edge, edge, gate)}, Adopting},
+		"a target group is the other's": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) { s.TargetGroups = []observed.TargetGroup{{Tags: tagsOf("a", edge)}} })}, Adopting},
+		"a security group is the other's": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) {
 			s.SecurityGroups = []observed.SecurityGroup{{Tags: tagsOf("a", edge)}}
 		})}, Adopting},
-		"a binding has labels of the other's, which anybody may write": {Seen{Gateway: requesting(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) { s.Bindings = []observed.Binding{{Labels: naming.StackLabels(edge)}} })}, Adopted},
-		"all is the Gateway's":                               {Seen{Gateway: requesting(nil), Other: serving(), Have: having(edge, gate)}, Adopted},
-		"all is the Gateway's, which is refused what is new": {Seen{Gateway: requesting(nil), Other: serving(), Have: having(edge, gate), Found: refusal}, Adopted},
-		"all is the Gateway's, and its class is gone":        {Seen{Gateway: model.Stack{ID: gate, Held: model.HeldParts{Everything: true}}, Other: serving(), Have: having(edge, gate)}, Adopted},
-		"members cannot be built":                            {Seen{Gateway: requesting(nil), Other: model.Stack{ID: edge, Held: model.HeldParts{Everything: true}}, Have: having(edge, gate)}, Adopted},
-		"members are leaving":                                {Seen{Gateway: requesting(nil), Other: model.Stack{ID: edge, Leaving: serving().Members}, Have: having(edge, gate)}, Adopted},
-		"members are gone":                                   {Seen{Gateway: requesting(nil), Other: none, Have: having(edge, gate)}, Released},
-		"members are gone, and the Gateway is planned again": {Seen{Gateway: requesting(dryRun), Other: none, Have: having(edge, gate)}, Released},
-		"planned again":                                      {Seen{Gateway: requesting(dryRun), Other: serving(), Have: having(edge, gate)}, GivingBack},
-		"planned again, in the middle of adopting":           {Seen{Gateway: requesting(dryRun), Other: serving(), Have: having(edge, edge, gate)}, GivingBack},
-		"withdrawn, and no member may have it back":          {Seen{Gateway: requesting(silent), Other: foreign(serving()), Have: having(edge, gate)}, Adopted},
-		"the annotation is removed":                          {Seen{Gateway: requesting(silent), Other: serving(), Have: having(edge, gate)}, GivingBack},
-		"the annotation names another stack":                 {Seen{Gateway: requesting(func(s *model.Stack) { s.Adopts = &model.Adoption{From: model.StackID{Kind: model.Ingress, Name: "b"}} }), Other: serving(), Have: having(edge, gate)}, GivingBack},
-		"the Gateway is deleted":                             {Seen{Gateway: model.Stack{ID: gate}, Other: serving(), Have: having(edge, gate)}, GivingBack},
-		"given back, but for the finalizer":                  {Seen{Gateway: requesting(func(s *model.Stack) { dryRun(s); s.Members[0].Claimed = true }), Other: serving(), Have: having(model.StackID{}, edge)}, GivingBack},
+		"a binding has labels of the other's, which anybody may write": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) { s.Bindings = []observed.Binding{{Labels: naming.StackLabels(edge)}} })}, Adopted},
+		"all is the Gateway's":                               {StateFacts{Gateway: requesting(nil), Other: serving(), Have: having(edge, gate)}, Adopted},
+		"all is the Gateway's, which is refused what is new": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: having(edge, gate), Found: refusal}, Adopted},
+		"all is the Gateway's, and its class is gone":        {StateFacts{Gateway: model.Stack{ID: gate, Held: model.HeldParts{Everything: true}}, Other: serving(), Have: having(edge, gate)}, Adopted},
+		"members cannot be built":                            {StateFacts{Gateway: requesting(nil), Other: model.Stack{ID: edge, Held: model.HeldParts{Everything: true}}, Have: having(edge, gate)}, Adopted},
+		"members are leaving":                                {StateFacts{Gateway: requesting(nil), Other: model.Stack{ID: edge, Leaving: serving().Members}, Have: having(edge, gate)}, Adopted},
+		"members are gone":                                   {StateFacts{Gateway: requesting(nil), Other: none, Have: having(edge, gate)}, Released},
+		"members are gone, and the Gateway is planned again": {StateFacts{Gateway: requesting(dryRun), Other: none, Have: having(edge, gate)}, Released},
+		"planned again":                                      {StateFacts{Gateway: requesting(dryRun), Other: serving(), Have: having(edge, gate)}, GivingBack},
+		"planned again, in the middle of adopting":           {StateFacts{Gateway: requesting(dryRun), Other: serving(), Have: having(edge, edge, gate)}, GivingBack},
+		"withdrawn, and no member may have it back":          {StateFacts{Gateway: requesting(silent), Other: foreign(serving()), Have: having(edge, gate)}, Adopted},
+		"the annotation is removed":                          {StateFacts{Gateway: requesting(silent), Other: serving(), Have: having(edge, gate)}, GivingBack},
+		"the annotation names another stack":                 {StateFacts{Gateway: requesting(func(s *model.Stack) { s.Adopts = &model.Adoption{From: model.StackID{Kind: model.Ingress, Name: "b"}} }), Other: serving(), Have: having(edge, gate)}, GivingBack},
+		"the Gateway is deleted":                             {StateFacts{Gateway: model.Stack{ID: gate}, Other: serving(), Have: having(edge, gate)}, GivingBack},
+		"given back, but for the finalizer":                  {StateFacts{Gateway: requesting(func(s *model.Stack) { dryRun(s); s.Members[0].Claimed = true }), Other: serving(), Have: having(model.StackID{}, edge)}, GivingBack},
 	} {
 		if got := StateOf(tc.seen); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)

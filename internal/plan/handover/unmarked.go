@@ -14,7 +14,7 @@ import (
 // has had it. The tags are then written again.
 
 // unmarked is for a Gateway that asks for the load balancer of another stack and has one without these tags.
-func unmarked(stack model.Stack, live *observed.LoadBalancer, translate Translator, shown Shown) (Relation, error) {
+func relateUnmarked(stack model.Stack, live *observed.LoadBalancer, translate Translator, shown ShownName) (Relation, error) {
 	own := Relation{Standing: HasOwn, Other: stack.Adopts.From}
 	of, on, err := translate(own.Other)
 	if err != nil || !on || !madeFor(live, own.Other, of) {
@@ -27,11 +27,11 @@ func unmarked(stack model.Stack, live *observed.LoadBalancer, translate Translat
 	if len(of.Members) == 0 {
 		return own, nil
 	}
-	return Relation{Standing: Takes, Other: own.Other, Of: of, Marks: true}, nil
+	return Relation{Standing: Takes, Other: own.Other, OtherStack: of, TagsMissing: true}, nil
 }
 
 // toUnmarked is for a stack whose load balancer a Gateway has that still asks for it. It waits until the tags are written again.
-func toUnmarked(stack model.Stack, live *observed.LoadBalancer, by observed.Adopter, translate Translator, shown Shown) (Relation, error) {
+func relateToUnmarked(stack model.Stack, live *observed.LoadBalancer, by observed.Adopter, translate Translator, shown ShownName) (Relation, error) {
 	if live != nil && live.ARN != by.LoadBalancer.ARN || len(membersShowing(slices.Concat(stack.Members, stack.Leaving), &by.LoadBalancer, shown)) == 0 {
 		return Relation{}, nil
 	}
@@ -39,13 +39,13 @@ func toUnmarked(stack model.Stack, live *observed.LoadBalancer, by observed.Adop
 	if err != nil || on && !blocked(of) && (of.Empty() || of.Adopts == nil || of.Adopts.From != stack.ID) {
 		return Relation{}, err
 	}
-	return Relation{Standing: Handed, Other: by.Stack, Of: of, Marks: !stack.Empty()}, nil
+	return Relation{Standing: Handed, Other: by.Stack, OtherStack: of, TagsMissing: !stack.Empty()}, nil
 }
 
 // Observed returns the relation once it is known what the other stack has: one that has another load balancer has not
 // lost that of its name.
 func (rel Relation) Observed(stack model.Stack, have observed.Stack) Relation {
-	if rel.Marks && slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return !naming.IsOf(stack.ID, lb.Tags) }) {
+	if rel.TagsMissing && slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return !naming.IsOf(stack.ID, lb.Tags) }) {
 		return Relation{Standing: HasOwn, Other: rel.Other}
 	}
 	return rel
@@ -61,7 +61,7 @@ func madeFor(lb *observed.LoadBalancer, id model.StackID, of model.Stack) bool {
 }
 
 // membersShowing returns the members whose status shows a load balancer.
-func membersShowing(members []model.Member, lb *observed.LoadBalancer, shown Shown) []model.Member {
+func membersShowing(members []model.Member, lb *observed.LoadBalancer, shown ShownName) []model.Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m model.Member) bool { return lb.DNSName == "" || shown(m.Ref) != lb.DNSName })
 }
 

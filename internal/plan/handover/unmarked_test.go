@@ -53,11 +53,11 @@ func TestUnmarkedAdoptions(t *testing.T) {
 			return c.ingresses, true, nil
 		}
 		g, err := Relate(c.gateway, observed.Stack{LoadBalancers: []observed.LoadBalancer{c.lb}}, translate, shown)
-		if err != nil || g.Standing != c.byGateway || g.Marks != (g.Standing == Takes) {
+		if err != nil || g.Standing != c.byGateway || g.TagsMissing != (g.Standing == Takes) {
 			t.Errorf("%s: the Gateway is %+v, %v", name, g, err)
 		}
-		if g.Marks && (len(g.Of.Members) != 1 || g.Of.Members[0].Ref != member.Ref) {
-			t.Errorf("%s: they may have it back: %v", name, g.Of.Members)
+		if g.TagsMissing && (len(g.OtherStack.Members) != 1 || g.OtherStack.Members[0].Ref != member.Ref) {
+			t.Errorf("%s: they may have it back: %v", name, g.OtherStack.Members)
 		}
 		seen := observed.Stack{Facts: observed.Facts{Adopter: &observed.Adopter{Stack: gateway, LoadBalancer: c.lb, Unmarked: true}}}
 		if i, err := Relate(c.ingresses, seen, translate, shown); err != nil || i.Standing != c.byItem {
@@ -67,7 +67,7 @@ func TestUnmarkedAdoptions(t *testing.T) {
 		if i, err := Relate(c.ingresses, seen, translate, shown); err != nil || i.Standing != Alone {
 			t.Errorf("%s: with another load balancer they are %+v, %v", name, i, err)
 		}
-		if g = g.Observed(c.gateway, observed.Stack{LoadBalancers: []observed.LoadBalancer{c.lb, other}}); g.Marks {
+		if g = g.Observed(c.gateway, observed.Stack{LoadBalancers: []observed.LoadBalancer{c.lb, other}}); g.TagsMissing {
 			t.Errorf("%s: the Ingresses have another load balancer, and the Gateway is %+v", name, g)
 		}
 	}

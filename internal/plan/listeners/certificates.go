@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// addCertificates attaches additional certificates, before anything relies on them.
+// addCertificates plans to attach certificates, before steps that rely on them.
 func (p *planner) addCertificates(a plan.Address, after []plan.StepID) []plan.StepID {
 	if p.l.Desired.TLS == nil || p.l.Certs.AttachedUnavailable {
 		return nil
@@ -35,33 +35,30 @@ func (p *planner) addCertificate(what string, a plan.Address, arn, why string, a
 	})
 }
 
-// removeCertificates detaches certificates, once others are in their place. The default one is not
-// taken from the list before another is the default.
-func (p *planner) removeCertificates(a plan.Address, after []plan.StepID) []plan.StepID {
+// removeCertificates plans to detach certificates, after others are attached. The default certificate is only removed
+// from the list after another one is the default.
+func (p *planner) removeCertificates(a plan.Address, after []plan.StepID) {
 	if p.l.Desired.TLS == nil || p.l.Live == nil || p.l.Certs.AttachedUnavailable {
-		return nil
+		return
 	}
 	if modify := plan.NewStepID("modify", a); p.l.Live.Certificate != p.l.Certs.Default && p.Planned(modify) {
 		after = append(slices.Clone(after), modify)
 	}
-	var steps []plan.StepID
 	for _, arn := range p.l.Live.Certificates {
 		if !slices.Contains(p.l.Certs.Extra, arn) {
 			id := p.Add(plan.Step{
 				ID: plan.NewStepID("uncertificate", a, arn), Address: a, Verb: plan.Update, Do: plan.RemoveCertificate{Listener: a, ARN: arn},
 				Changes: []plan.Change{{Path: "certificates", From: arn}}, Why: "no object asks for it any more", After: after, Blames: p.l.Desired.Members,
 			})
-			steps = append(steps, id)
 			if next := p.l.Certs.ReplacedBy[arn]; next != "" {
-				// It is another step than the one that AWS has refused, and so does not wait for its turn.
-				steps = append(steps, p.addCertificate("succeed", a, next, "AWS has no room for both; it takes the place of "+arn, []plan.StepID{id}))
+				// This step has another id than the one that AWS has refused, so that the back-off does not apply to it.
+				p.addCertificate("succeed", a, next, "AWS has no room for both; it takes the place of "+arn, []plan.StepID{id})
 			}
 		}
 	}
-	return steps
 }
 
-// certificateOwners returns the members that named a certificate, or all of the listener.
+// certificateOwners returns the members that name a certificate, or all members of the listener if none does.
 func (p *planner) certificateOwners(arn string) []finding.Ref {
 	var out []finding.Ref
 	for _, c := range p.l.Desired.TLS.Certificates {

@@ -1,3 +1,3 @@
-// Package listeners determines what listeners are to be, and makes them fit: settings, certificates and default actions.
-// Their rules are the work of package rules.
+// Package listeners resolves the listeners of load balancers and plans their settings, certificates and default actions. Package rules
+// plans their rules.
 package listeners

@@ -13,8 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// omitHeldRules takes the held rules out of a listener whose conditions an accepted rule has, and reports
-// them.
+// omitHeldRules omits and reports the held rules whose conditions an accepted rule has.
 func (lr *Resolver) omitHeldRules(l *resolved.Listener) {
 	if !l.HasHeldRule() {
 		return
@@ -41,14 +40,14 @@ func (lr *Resolver) omitHeldRules(l *resolved.Listener) {
 	l.Rules = rest
 }
 
-// holdRules finds for each held rule the live one that it keeps, and returns what is spoken for.
-// Nothing live says whose it is: the same conditions come first, and then the order of the rules with
-// the same hosts and paths.
+// holdRules finds for each held rule the live rule that it keeps, and returns the live rules that are kept or belong
+// to accepted rules. AWS does not show to which desired rule a live one belongs: live rules with the same conditions
+// are chosen first, then those with the same hosts and paths, in order.
 func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 	if !l.HasHeldRule() && len(lr.Want.Held.Members) == 0 {
 		return nil
 	}
-	taken := lr.ownRules(l)
+	taken := lr.rulesOfAccepted(l)
 	var live []observed.Rule
 	if l.Live != nil {
 		live = l.Live.Rules
@@ -99,16 +98,16 @@ func (lr *Resolver) holdRules(l *resolved.Listener) map[string]bool {
 	return taken
 }
 
-// isPlaceholder reports whether a live rule is the 503 of a held rule, which is worth less than any
-// other live rule.
+// isPlaceholder reports whether a live rule is the 503 of a held rule. Any other live rule is kept in preference to
+// it.
 func isPlaceholder(r *observed.Rule) bool {
 	return len(r.Transforms) == 0 && plan.IsHeldResponse(r.Actions)
 }
 
-// ownRules returns the live rules that belong to rules which are not held: those with their conditions.
-// Where AWS only refuses to make or change a rule of the same conditions, they are those that are just
-// what is desired, or on their way there.
-func (lr *Resolver) ownRules(l *resolved.Listener) map[string]bool {
+// rulesOfAccepted returns the live rules that belong to accepted rules: those with the same conditions. If AWS
+// refuses to create or change a rule with these conditions, only a live rule that is as desired, or on its way there,
+// belongs to the accepted rule.
+func (lr *Resolver) rulesOfAccepted(l *resolved.Listener) map[string]bool {
 	out := map[string]bool{}
 	if l.Live == nil {
 		return out
@@ -136,9 +135,9 @@ func (lr *Resolver) ownRules(l *resolved.Listener) map[string]bool {
 			case out[o.ARN]:
 				continue
 			case !refused[key]:
-			case !just && lr.doesExactly(*p, o):
+			case !just && lr.isAsDesired(*p, o):
 				just = true
-			case !lr.isMovingTo(*p, o):
+			case !lr.isShiftingTo(*p, o):
 				continue
 			}
 			out[o.ARN] = true
@@ -147,14 +146,14 @@ func (lr *Resolver) ownRules(l *resolved.Listener) map[string]bool {
 	return out
 }
 
-// doesExactly reports whether a live rule of the same conditions does exactly what a desired one is to do.
-func (lr *Resolver) doesExactly(p resolved.Rule, o observed.Rule) bool {
+// isAsDesired reports whether a live rule with the same conditions has the desired actions and transforms.
+func (lr *Resolver) isAsDesired(p resolved.Rule, o observed.Rule) bool {
 	return equal.SameActions(p.Desired.Actions, o.Actions, lr.ARN) && equal.SameTransforms(p.Desired.Transforms, o.Transforms)
 }
 
-// isMovingTo reports whether a live rule of the same conditions has been made for a desired one: it
-// forwards to the same target groups and to others, as rules do until new targets are healthy.
-func (lr *Resolver) isMovingTo(p resolved.Rule, o observed.Rule) bool {
+// isShiftingTo reports whether a live rule with the same conditions forwards to the desired target groups and to
+// others, as a rule does until its new targets are healthy.
+func (lr *Resolver) isShiftingTo(p resolved.Rule, o observed.Rule) bool {
 	w, h := equal.ForwardOf(p.Desired.Actions), equal.ForwardOf(o.Actions)
 	if w == nil || h == nil || len(h.Groups) <= len(w.Groups) {
 		return false

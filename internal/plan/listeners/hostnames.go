@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// ForeignHostnames returns the hostnames that members of live rules have no right to, by the ARN of the rule.
+// ForeignHostnames returns the hostnames of live rules to which their members have no right, by the ARN of the rule.
 func ForeignHostnames(w *model.Withdrawn) map[string][]model.ForeignHostname {
 	out := map[string][]model.ForeignHostname{}
 	if w != nil {
@@ -22,11 +22,11 @@ func ForeignHostnames(w *model.Withdrawn) map[string][]model.ForeignHostname {
 	return out
 }
 
-// Answered are hostnames whose requests reach no rule behind those that were added.
-type Answered map[string]bool
+// AnsweredHostnames are hostnames whose requests are all answered by the rules that were added.
+type AnsweredHostnames map[string]bool
 
-// Add adds the rule that comes next.
-func (a Answered) Add(conditions []model.Condition) {
+// Add adds the next rule in order of precedence.
+func (a AnsweredHostnames) Add(conditions []model.Condition) {
 	if len(conditions) == 1 {
 		for _, host := range (model.Rule{Conditions: conditions}).Hosts() {
 			a[host] = true
@@ -34,8 +34,8 @@ func (a Answered) Add(conditions []model.Condition) {
 	}
 }
 
-// Has reports whether a hostname is answered.
-func (a Answered) Has(h model.ForeignHostname) bool {
+// Has reports whether all requests for a hostname are answered.
+func (a AnsweredHostnames) Has(h model.ForeignHostname) bool {
 	for _, host := range (model.Rule{Conditions: []model.Condition{h.Host}}).Hosts() {
 		if !a[host] {
 			return false
@@ -44,18 +44,19 @@ func (a Answered) Has(h model.ForeignHostname) bool {
 	return true
 }
 
-// RefusesForeign reports whether a live rule of a listener is in front of others against such hostnames.
+// RefusesForeign reports whether a live rule answers, with an error, hostnames to which the member of a later rule
+// has no right.
 func RefusesForeign(l *observed.Listener, rule *observed.Rule, foreign map[string][]model.ForeignHostname) bool {
-	refused := Answered{}
+	refused := AnsweredHostnames{}
 	if refused.Add(rule.Conditions); !plan.IsErrorResponse(rule.Actions) {
 		return false
 	}
 	return slices.ContainsFunc(l.Rules, func(o observed.Rule) bool { return slices.ContainsFunc(foreign[o.ARN], refused.Has) })
 }
 
-// RefusalOf returns the rule that answers requests for a hostname in front of a live rule whose member has no right to
-// it, with the finding about that.
-func RefusalOf(h model.ForeignHostname) (model.Rule, finding.Finding) {
+// RefusalRule returns the rule that answers requests for a hostname with 404 before they reach a live rule whose
+// member has no right to the hostname, and the finding about it.
+func RefusalRule(h model.ForeignHostname) (model.Rule, finding.Finding) {
 	r := model.Rule{
 		Conditions: []model.Condition{h.Host}, Actions: []model.Action{plan.NotFoundResponse},
 		Origin: finding.Origin{Object: h.Object, Field: h.Field}, Member: h.Object,
@@ -66,13 +67,13 @@ func RefusalOf(h model.ForeignHostname) (model.Rule, finding.Finding) {
 	}
 }
 
-// refuseHostnames puts such rules in front of held ones. Translation has them only for what the objects say now, and what
-// is held may match more: its object can have lost the hostname, or be too large to be translated.
+// refuseHostnames inserts such rules before held ones. Translation adds them only for the present objects. A held
+// rule may match more: its object may have lost the hostname, or may be too large to be translated.
 func (lr *Resolver) refuseHostnames(l *resolved.Listener) {
 	if len(lr.foreign) == 0 {
 		return
 	}
-	answered := Answered{}
+	answered := AnsweredHostnames{}
 	var out []resolved.Rule
 	for _, p := range l.Rules {
 		if p.Kept != nil {
@@ -80,7 +81,7 @@ func (lr *Resolver) refuseHostnames(l *resolved.Listener) {
 				if answered.Has(h) {
 					continue
 				}
-				r, f := RefusalOf(h)
+				r, f := RefusalRule(h)
 				r.Tags = owners.UserTags(p.Kept.Tags)
 				lr.Findings.Add(f)
 				out = append(out, resolved.Rule{Desired: r, Written: r.Actions})

@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// resolveMutualAuth finds the trust store that is given by name. While there is none, or AWS does not
-// say which, a listener that checks clients goes on with the store that it has, and a new one is not
-// made, as it would admit every client. A live one that checks no client is served as it is, but for the
-// members that ask for the check: they are returned, and their rules are held.
+// resolveMutualAuth finds the trust store that is given by name. As long as it is unknown, a listener that verifies
+// clients keeps its trust store, and a new one is not created, because it would admit every client. A live listener
+// that verifies no client is kept, but the rules of the members that ask for the verification, which are returned,
+// are held.
 func (lr *Resolver) resolveMutualAuth(l *resolved.Listener) (blocked []finding.Ref) {
 	desired := l.Desired.TLS.MutualAuth
 	if desired == nil {

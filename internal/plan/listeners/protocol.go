@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 )
 
-// noALPN is AWS's word for no ALPN policy, which a listener has unless set otherwise.
+// noALPN is AWS's value for no ALPN policy, which is the default of a listener.
 const noALPN = "None"
 
-// alpn returns the ALPN policy to set, empty to leave the live one.
+// alpn returns the ALPN policy to set; empty to leave the live one.
 func (p *planner) alpn() string {
 	if p.l.Desired.TLS.ALPN == "" && p.Opt.EnhancedDefaults && p.l.Live != nil && p.l.Live.ALPN != "" {
 		return noALPN
@@ -22,36 +22,35 @@ func (p *planner) alpn() string {
 	return p.l.Desired.TLS.ALPN
 }
 
-// changeBeforeRules plans what has to be changed of a live listener before its certificates and rules are. A
-// listener of a network load balancer has no rules, and another protocol goes with other target groups,
-// so that all of it changes in one call.
+// changeBeforeRules plans the changes of a live listener that come before those of its certificates and rules. A
+// listener of a network load balancer has no rules, so that all of its changes are one call. Another protocol needs
+// other target groups, which change in the same call.
 func (p *planner) changeBeforeRules(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
 	switch {
 	case p.l.IsNetwork():
 		return p.modifyListener(settings, after)
-	case p.plain == nil:
+	case p.plainLive == nil:
 		return nil
 	}
-	settings.Default = p.plain.Default
-	return []plan.StepID{p.changeProtocol(p.plain.Protocol, settings, after)}
+	settings.Default = p.plainLive.Default
+	return []plan.StepID{p.changeProtocol(p.plainLive.Protocol, settings, after)}
 }
 
-// secureFirst makes a plain listener serve TLS before anything else is done to it, since only TLS
-// listeners take further certificates and rules that authenticate. What follows is decided for the
-// listener as it is then.
+// secureFirst plans to change an HTTP listener to HTTPS first, because only HTTPS listeners take further certificates
+// and rules that authenticate. Everything else is resolved as if the live listener were an HTTPS listener already.
 func (p *planner) secureFirst() {
 	settings := p.settings()
 	if p.l.IsNetwork() || p.l.Desired.TLS == nil || p.l.Live.Protocol == settings.Protocol {
 		return
 	}
-	p.plain = p.l.Live
+	p.plainLive = p.l.Live
 	live := *p.l.Live
 	live.Protocol, live.Policy, live.Certificate, live.MutualAuth = settings.Protocol, settings.Policy, settings.Certificate, settings.MutualAuth
 	p.l.Live = &live
 }
 
-// removesTLSLast reports whether a TLS listener that is to be a plain one has to stay as it is until its rules
-// are changed, because some of them do what only TLS listeners can.
+// removesTLSLast reports whether an HTTPS listener that is to become an HTTP listener has to keep its protocol until
+// its rules are changed, because some of them have actions that only HTTPS listeners take.
 func removesTLSLast(l *resolved.Listener) bool {
 	if l.Live == nil || l.Desired.TLS != nil || l.IsNetwork() || l.Live.Protocol == l.Desired.Protocol() {
 		return false
@@ -59,6 +58,7 @@ func removesTLSLast(l *resolved.Listener) bool {
 	return needsTLS(l.Live.Default) || slices.ContainsFunc(l.Live.Rules, func(r observed.Rule) bool { return needsTLS(r.Actions) })
 }
 
+// needsTLS reports whether only HTTPS listeners take one of the actions.
 func needsTLS(actions []model.Action) bool {
 	return slices.ContainsFunc(actions, func(a model.Action) bool {
 		switch a.(type) {
@@ -78,7 +78,7 @@ func (p *planner) changeProtocol(from string, settings plan.ListenerSettings, af
 	})
 }
 
-// changeProtocolWhenReady changes a listener to another protocol, and with it to other target groups, when these have
+// changeProtocolWhenReady plans to change the protocol of a listener together with its target groups, when these have
 // targets.
 func (p *planner) changeProtocolWhenReady(settings plan.ListenerSettings, changes []plan.Change, wait plan.Wait, after []plan.StepID) plan.StepID {
 	a := p.l.Address()

@@ -16,20 +16,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Resolver determines what desired listeners and their rules are to be. It notes which target groups
-// are kept.
+// Resolver resolves desired listeners with their rules, and records which live target groups stay in use.
 type Resolver struct {
 	*owners.TargetGroups
 	*draft.Usage
-	certs *certificates.Choice
-	held  *owners.Retention
-	keys  owners.ConditionKeys
-	// foreign are the hostnames of live rules, by ARN, that their members have no right to.
+	certs     *certificates.Chooser
+	retention *owners.Retention
+	keys      owners.ConditionKeys
+	// foreign are, by the ARN of a live rule, the hostnames to which its member has no right.
 	foreign map[string][]model.ForeignHostname
 }
 
-// NewResolver returns what resolves listeners of a stack.
-func NewResolver(tg *owners.TargetGroups, u *draft.Usage, certs *certificates.Choice, held *owners.Retention, keys owners.ConditionKeys) *Resolver {
+// NewResolver returns the Resolver of a stack.
+func NewResolver(tg *owners.TargetGroups, u *draft.Usage, certs *certificates.Chooser, held *owners.Retention, keys owners.ConditionKeys) *Resolver {
 	return &Resolver{tg, u, certs, held, keys, ForeignHostnames(tg.Have.Facts.Withdrawn)}
 }
 
@@ -43,20 +42,19 @@ func (lr *Resolver) Resolve(lb *resolved.LoadBalancer, w model.Listener) resolve
 		if l.Certs.Default == "" {
 			l.Planned = false
 			if !l.Certs.Pending && !l.Certs.Withdrawn() {
-				lr.reportUncertified(w, l.Live, blocked)
+				lr.reportMissingCertificate(w, l.Live, blocked)
 			}
 		}
 		blocked = append(slices.Clone(blocked), lr.resolveMutualAuth(&l)...)
 	}
 	lr.resolveRules(&l, blocked)
 	if l.IsNetwork() && l.Desired.DefaultHeld != 0 {
-		l.Planned = false // it is all of the listener, which cannot answer on its own in the meantime
+		l.Planned = false // a network load balancer has no fixed response to answer with instead
 	}
 	return l
 }
 
-// StopDanglingRedirects leaves a listener as it is that would redirect everything to a port on which
-// nothing listens with TLS, and which this plan does not make.
+// StopDanglingRedirects keeps a listener as it is that would redirect all requests to a port without a TLS listener.
 func StopDanglingRedirects(listeners []resolved.Listener) {
 	for i := range listeners {
 		l := &listeners[i]
@@ -72,9 +70,9 @@ func StopDanglingRedirects(listeners []resolved.Listener) {
 	}
 }
 
-// reportUncertified reports a secure listener that has no certificate to serve. It waits while the
-// certificates are still to be asked for.
-func (lr *Resolver) reportUncertified(w model.Listener, live *observed.Listener, blocked []finding.Ref) {
+// reportMissingCertificate reports a TLS listener without a certificate, unless the certificates are still to be
+// read.
+func (lr *Resolver) reportMissingCertificate(w model.Listener, live *observed.Listener, blocked []finding.Ref) {
 	if len(blocked) > 0 || len(lr.Plan.Questions) > 0 || len(w.Members) == 0 {
 		return
 	}
@@ -119,7 +117,7 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 	for i := range l.Rules {
 		l.Rules[i].Desired.Actions = lr.WithARNs(l.Rules[i].Desired.Actions)
 	}
-	lr.held.RetainRules(l, taken)
+	lr.retention.RetainRules(l, taken)
 	lr.refuseHostnames(l)
 	lr.reportUnreachable(l)
 	lr.KeepGroups(l.DefaultActions)
@@ -130,8 +128,8 @@ func (lr *Resolver) resolveRules(l *resolved.Listener, blocked []finding.Ref) {
 	}
 }
 
-// isUnresolved reports whether an action names a target group that does not exist, or that another
-// namespace owns, and adds the finding. One given by ARN is taken to exist unless AWS says otherwise.
+// isUnresolved reports whether an action names a target group that does not exist or belongs to another namespace,
+// and adds the finding. A target group that is given by ARN is assumed to exist unless AWS shows otherwise.
 func (lr *Resolver) isUnresolved(actions []model.Action, of finding.Origin) bool {
 	missing := false
 	for _, a := range actions {

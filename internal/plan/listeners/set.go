@@ -14,25 +14,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/traffic"
 )
 
-// Set makes the listeners of load balancers fit, and deletes those that are not desired.
+// Set plans the listeners of load balancers: it creates and changes the desired ones and deletes the others.
 type Set struct {
 	*draft.Draft
-	main       *resolved.LoadBalancer // that of the stack
+	main       *resolved.LoadBalancer // the load balancer of the stack
 	groups     *owners.TargetGroups
 	usage      *draft.Usage
 	finalizers *draft.Finalizers
 	albs       *targetgroups.Attachments
 	keys       owners.ConditionKeys
-	resolved   map[*resolved.Listener]*planner // listeners that are made, as Resolve has decided
+	resolved   map[*resolved.Listener]*planner // planners of the listeners that are created or changed, set by Resolve
 }
 
-// NewSet returns what plans the listeners of a stack.
+// NewSet returns the listeners of a stack. main is the load balancer of the stack.
 func NewSet(main *resolved.LoadBalancer, tg *owners.TargetGroups, u *draft.Usage, f *draft.Finalizers, albs *targetgroups.Attachments, keys owners.ConditionKeys) *Set {
 	return &Set{tg.Draft, main, tg, u, f, albs, keys, map[*resolved.Listener]*planner{}}
 }
 
-// Resolve decides how the listeners of a load balancer come from what is live to what is desired: weights of target groups,
-// priorities of rules, and what waits.
+// Resolve decides how the listeners of a load balancer get from the live to the desired state: the weights of target
+// groups, the priorities of rules, and what waits.
 func (s *Set) Resolve(lb *resolved.LoadBalancer) {
 	for _, last := range []bool{false, true} { // those that redirect everything
 		for i := range lb.Listeners {
@@ -49,14 +49,15 @@ func (s *Set) planner(l *resolved.Listener) *planner {
 	return &planner{Traffic: traffic.New(s.groups), Usage: s.usage, Finalizers: s.finalizers, keys: s.keys, l: l}
 }
 
-// RemoveForeignMembers deletes rules of a retained listener that are no retained object's.
-func (s *Set) RemoveForeignMembers(l *resolved.Listener) {
-	s.planner(l).removeForeignMembers(nil)
+// RemoveForeignRules plans to delete the foreign rules of a retained listener.
+func (s *Set) RemoveForeignRules(l *resolved.Listener) {
+	s.planner(l).removeForeignRules(nil)
 }
 
-// Plan makes the listeners of a load balancer fit in ascending order of their ports. after are
-// the steps that make the load balancer, and what has to be there before its first listener; opened are those that open
-// ports, groups those that make target groups. It returns listeners to be deleted once nothing leads to them any more.
+// Plan plans the listeners of a load balancer in ascending order of their ports. after are the steps that create the
+// load balancer and what has to be there before its first listener; opened are the steps that open ports, and groups
+// those that create target groups, by id. It returns the live listeners that are to be deleted once no target group
+// has them as target.
 func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[int32]plan.StepID, groups map[string][]plan.StepID) (targeted []observed.Listener) {
 	from := len(s.Draft.Plan.Steps)
 	targeted = s.deleteSurplus(lb, after)
@@ -72,15 +73,15 @@ func (s *Set) Plan(lb *resolved.LoadBalancer, after []plan.StepID, opened map[in
 		}
 	}
 	for i := range lb.Listeners {
-		s.planner(&lb.Listeners[i]).removeForeignMembers(after)
+		s.planner(&lb.Listeners[i]).removeForeignRules(after)
 	}
 	s.orderByShare(lb, from)
-	rules.NewPlaces(s.groups, s.finalizers, s.keys, lb).PlanLate(groups)
+	rules.NewRulePlaces(s.groups, s.finalizers, s.keys, lb).PlanLate(groups)
 	return targeted
 }
 
-// deleteSurplus deletes those that no object asks for. One of an ALB that a target group leads to goes
-// later, when nothing leads there any more.
+// deleteSurplus plans to delete the listeners that no object asks for. A listener of an ALB that is the target of a
+// target group is returned, because it has to be deleted later.
 func (s *Set) deleteSurplus(lb *resolved.LoadBalancer, after []plan.StepID) (targeted []observed.Listener) {
 	if lb.Live == nil {
 		return nil
@@ -98,7 +99,7 @@ func (s *Set) deleteSurplus(lb *resolved.LoadBalancer, after []plan.StepID) (tar
 	return targeted
 }
 
-// stepsOf returns the steps planned so far that make the listener of a port.
+// stepsOf returns the step that creates the listener on a port, if it is planned already.
 func (s *Set) stepsOf(lb *resolved.LoadBalancer, port int32) []plan.StepID {
 	if id := plan.NewStepID("create", lb.ListenerAddress(port)); port != 0 && s.Planned(id) {
 		return []plan.StepID{id}
@@ -106,7 +107,7 @@ func (s *Set) stepsOf(lb *resolved.LoadBalancer, port int32) []plan.StepID {
 	return nil
 }
 
-// Delete deletes a listener of a load balancer that stays.
+// Delete plans to delete a listener of a load balancer that stays.
 func (s *Set) Delete(l observed.Listener, after []plan.StepID) {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	id := s.Add(plan.Step{

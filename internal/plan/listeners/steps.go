@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/traffic"
 )
 
-// removeForeignMembers deletes rules of a retained listener that are no retained object's.
-func (p *planner) removeForeignMembers(after []plan.StepID) {
+// removeForeignRules plans to delete the foreign rules and the foreign default action of a listener that stays.
+func (p *planner) removeForeignRules(after []plan.StepID) {
 	if p.l.ForeignDefault {
 		a := plan.Address{Kind: plan.Listener, ID: p.l.Live.ARN}
 		to := []model.Action{plan.NotFoundResponse}
@@ -31,7 +31,7 @@ func (p *planner) removeForeignMembers(after []plan.StepID) {
 			Why:     "no object asks for the default action any more", After: after, Blames: p.Members(),
 		}))
 	}
-	// From the last one up, so that none of them gets requests that another one has answered until then.
+	// The last rule is deleted first. Otherwise a rule would get the requests of a deleted rule before it.
 	var last plan.StepID
 	for _, r := range slices.Backward(p.l.ForeignRules) {
 		a := plan.RuleAddress(r.ARN)
@@ -44,8 +44,7 @@ func (p *planner) removeForeignMembers(after []plan.StepID) {
 	}
 }
 
-// redirectPort returns the port of the load balancer to which actions send the clients of a listener; 0 if
-// they do not.
+// redirectPort returns the port to which an action redirects all requests of a listener by HTTPS; 0 if it does not.
 func redirectPort(actions []model.Action) int32 {
 	if len(actions) != 1 {
 		return 0
@@ -58,7 +57,7 @@ func redirectPort(actions []model.Action) int32 {
 	return int32(port)
 }
 
-// planner makes one listener with its certificates and rules, and notes what is freed by that.
+// planner plans one listener with its certificates and rules.
 type planner struct {
 	*traffic.Traffic
 	*draft.Usage
@@ -68,16 +67,16 @@ type planner struct {
 	groups map[string][]plan.StepID // steps that make target groups
 	l      *resolved.Listener
 
-	// plain is the live listener as it is before it serves TLS, which comes first; nil if it does not change in this way.
-	plain *observed.Listener
-	// last reports whether it stops to serve TLS when its rules are changed.
-	last  bool
-	rules *rules.Rollout
+	// plainLive is the live HTTP listener of a listener that becomes an HTTPS listener first; nil otherwise.
+	plainLive *observed.Listener
+	// removesTLSLast reports whether the listener becomes an HTTP listener after its rules are changed.
+	removesTLSLast bool
+	rules          *rules.Rollout
 }
 
-// resolve decides what the listener and its rules do now, on the way from what is live to what is desired.
+// resolve decides what the listener and its rules get in this run, on the way from the live to the desired state.
 func (p *planner) resolve() {
-	p.last = removesTLSLast(p.l)
+	p.removesTLSLast = removesTLSLast(p.l)
 	if p.l.Live != nil {
 		p.secureFirst()
 		p.resolveDefault()
@@ -85,7 +84,7 @@ func (p *planner) resolve() {
 	p.rules = rules.Resolve(p.Traffic, p.Usage, p.Finalizers, p.keys, p.l)
 }
 
-// settings returns the settings to be set in the end.
+// settings returns the desired settings.
 func (p *planner) settings() plan.ListenerSettings {
 	out := plan.ListenerSettings{Port: p.l.Desired.Port, Protocol: p.l.Desired.Protocol(), Default: p.l.DefaultActions}
 	if t := p.l.Desired.TLS; t != nil {
@@ -94,25 +93,25 @@ func (p *planner) settings() plan.ListenerSettings {
 	return out
 }
 
-// plan makes the listener fit after the steps that make its load balancer.
-func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups map[string][]plan.StepID) []plan.StepID {
+// plan adds the steps of the listener. lb are the steps after which its load balancer exists.
+func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups map[string][]plan.StepID) {
 	p.opened, p.groups = opened, groups
 	a := p.l.Address()
 	tags := p.Tags(a.ID, p.l.Desired.Tags)
 	settings := p.settings()
 	var steps []plan.StepID
-	var made []plan.StepID // the listener itself, for everything on it
+	var made []plan.StepID // steps after which the listener exists with its settings
 	final := settings
-	if p.last {
+	if p.removesTLSLast {
 		settings.Protocol, settings.Policy, settings.ALPN = p.l.Live.Protocol, p.l.Live.Policy, p.l.Live.ALPN
 		settings.Certificate, settings.MutualAuth = p.l.Live.Certificate, p.l.Live.MutualAuth
 	}
-	// A new listener of a load balancer that has clients must not answer with its default backend
-	// what its rules, which come one by one, are for.
-	veiled := p.l.LB.Live != nil && p.l.Live == nil && len(p.l.Rules) > 0 && equal.ForwardOf(p.l.DefaultActions) != nil
+	// The rules of a new listener are created one by one. Until all are there, its default action is a 503 if the load balancer has
+	// clients, so that the default backend gets no requests that are meant for a rule.
+	hidesDefault := p.l.LB.Live != nil && p.l.Live == nil && len(p.l.Rules) > 0 && equal.ForwardOf(p.l.DefaultActions) != nil
 	if p.l.Live == nil {
 		first := settings
-		if veiled {
+		if hidesDefault {
 			first.Default = []model.Action{plan.HeldResponse}
 		}
 		id := p.createListener(first, tags, append(slices.Clone(lb), rules.GroupSteps(p.l.DefaultActions, p.groups)...))
@@ -128,10 +127,10 @@ func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups ma
 	}
 	certificates := p.addCertificates(a, made)
 	steps = append(steps, certificates...)
-	// New rules come before a default action that gives something up, and deletions after one
-	// that takes something over.
-	middle := func(after []plan.StepID) []plan.StepID {
-		if veiled {
+	// The default action changes after new rules are created, because it may give up requests for them, and before live rules are
+	// deleted, because it may take over their requests.
+	changeDefault := func(after []plan.StepID) []plan.StepID {
+		if hidesDefault {
 			return []plan.StepID{p.Add(plan.Step{
 				ID: plan.NewStepID("default", a), Address: a, Verb: plan.Update, Do: plan.ModifyListener{Listener: a, Settings: settings},
 				Changes: []plan.Change{{Path: "default", From: plan.ActionsText([]model.Action{plan.HeldResponse}), To: plan.ActionsText(p.l.DefaultActions)}},
@@ -143,14 +142,14 @@ func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups ma
 		}
 		return p.modifyListener(settings, append(slices.Clone(lb), after...))
 	}
-	steps = append(steps, p.rules.Plan(made, p.groups, middle)...)
-	if p.last {
+	steps = append(steps, p.rules.Plan(made, p.groups, changeDefault)...)
+	if p.removesTLSLast {
 		steps = append(steps, p.changeProtocol(p.l.Live.Protocol, final, steps))
 	}
-	return append(steps, p.removeCertificates(a, append(made, certificates...))...)
+	p.removeCertificates(a, append(made, certificates...))
 }
 
-// createListener makes a listener, once clients may reach its port.
+// createListener plans to create the listener, after its port is open.
 func (p *planner) createListener(settings plan.ListenerSettings, tags plan.Tags, after []plan.StepID) plan.StepID {
 	a, why := p.l.Address(), "objects listen on this port"
 	if g := p.DesiredGroups[p.l.Desired.Target()]; g != nil && g.Type == model.ALBTargets {
@@ -166,8 +165,8 @@ func (p *planner) createListener(settings plan.ListenerSettings, tags plan.Tags,
 	return id
 }
 
-// resolveDefault determines what the default action of a live listener is to be now. Traffic moves to another target
-// group only when that has healthy targets.
+// resolveDefault decides which default action a live listener gets in this run. Traffic moves to another target group
+// only when that has healthy targets.
 func (p *planner) resolveDefault() {
 	p.l.InterimDefault = p.l.Live.Default
 	if !p.defaultDiffers(p.l.DefaultActions) {
@@ -190,13 +189,13 @@ func (p *planner) resolveDefault() {
 	}
 }
 
-// defaultDiffers reports whether the default action of a live listener is another than the given one.
+// defaultDiffers reports whether the default action of the live listener differs from the given one.
 func (p *planner) defaultDiffers(as []model.Action) bool {
 	return !equal.SameActions(as, p.l.Live.Default, p.ARN) || p.SecretDiffers(p.l.Live.ARN, as)
 }
 
-// modifyListener changes a live listener's settings. It returns the steps that the rules have to
-// take their turn with, those that change what requests get.
+// modifyListener plans to change the settings of a live listener. It returns the steps that change which target
+// groups requests go to, on which steps of rules depend.
 func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.StepID) []plan.StepID {
 	live := p.l.Live
 	var changes []plan.Change
@@ -257,7 +256,7 @@ func (p *planner) modifyListener(settings plan.ListenerSettings, after []plan.St
 	return steps
 }
 
-// defaultOwners returns whose default action it is, and all members of the port where it is not one's own.
+// defaultOwners returns the member that sets the default action, or all members of the listener if none does.
 func (p *planner) defaultOwners() []finding.Ref {
 	if of := p.l.Desired.DefaultOf.Object; !of.IsZero() {
 		return []finding.Ref{of}

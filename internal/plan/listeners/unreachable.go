@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 )
 
-// reportUnreachable reports all of a listener that get no requests because of rules that come first. One that
-// is held answers as well, with what is live or with 503.
+// reportUnreachable reports the rules of a listener that get no requests because of earlier rules. A held rule
+// answers requests too, with its live action or with 503.
 func (lr *Resolver) reportUnreachable(l *resolved.Listener) {
 	all := make([]model.Rule, 0, len(l.Rules))
 	for _, p := range l.Rules {

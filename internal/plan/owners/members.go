@@ -43,9 +43,9 @@ type Retention struct {
 	*TargetGroups
 	keys         ConditionKeys
 	members      []model.HeldMember
-	retainAll    []int                   // retained objects all whose own rules stay
-	byKey        map[string][]memberRule // rules of retained objects by their conditions
-	foreignHosts []*overlap.Shape        // rules for the hosts of others, by retained object; nil if there are none
+	retainAll    []int                   // indexes of members whose live rules all stay
+	byKey        map[string][]memberRule // rules of members, by the keys of their conditions
+	foreignHosts []*overlap.Shape        // by index of the member: hosts to which it has no right; nil if there are none
 }
 
 // memberRule is a rule of the retained member with an index.

@@ -8,7 +8,7 @@ import (
 
 // awaitActive requeues a stack until AWS has made its load balancer, because the status of a Gateway says
 // whether it has.
-func (r *Resolved) awaitActive() {
+func (r *resolution) awaitActive() {
 	switch {
 	case !r.Want.ID.Kind.OfGateway() || r.Want.Held.Creation:
 	case r.lb.Live == nil:

@@ -29,7 +29,7 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 	return out
 }
 
-func (r *Resolved) choices(lb *resolved.LoadBalancer) resolved.LoadBalancerChoices {
+func (r *resolution) choices(lb *resolved.LoadBalancer) resolved.LoadBalancerChoices {
 	out := resolved.LoadBalancerChoices{ID: lb.ID, Desired: lb.Desired, Live: lb.Live, Subnets: lb.SubnetChoices}
 	answer := r.Have.Facts.Subnets[lb.Desired.SubnetQuestion().Key()]
 	out.Subnets.Chosen, out.Subnets.ByReachability, out.Subnets.Zones = slices.Clone(lb.Subnets), answer.ByReachability, map[string]string{}
@@ -55,7 +55,7 @@ func (r *Resolved) choices(lb *resolved.LoadBalancer) resolved.LoadBalancerChoic
 	return out
 }
 
-func (r *Resolved) groupChoice(lb *resolved.LoadBalancer, g plan.GroupID) resolved.SecurityGroupChoice {
+func (r *resolution) groupChoice(lb *resolved.LoadBalancer, g plan.GroupID) resolved.SecurityGroupChoice {
 	out := resolved.SecurityGroupChoice{ID: cmp.Or(g.ID, r.KnownIDs[g.Address]), How: resolved.GroupNamed}
 	switch {
 	case g.Address == plan.ManagedGroupAddress:

@@ -15,28 +15,28 @@ import (
 
 // differ compares what is resolved with what is there, and orders the steps. It chooses nothing but when each may come.
 type differ struct {
-	*Resolved
+	*resolution
 	loadBalancers *loadbalancers.Planner
 	replacements  *replacement.Planner
 	// targeted are ALB listeners that target groups lead to, to be deleted once nothing leads to them any more.
-	targeted []observed.Listener
+	targetedListeners []observed.Listener
 }
 
 // diff adds the steps to the plan of what is resolved.
-func diff(r *Resolved) {
-	d := &differ{Resolved: r, loadBalancers: loadbalancers.NewPlanner(r.Draft, r.usage, r.albs)}
+func diff(r *resolution) {
+	d := &differ{resolution: r, loadBalancers: loadbalancers.NewPlanner(r.Draft, r.usage, r.albs)}
 	d.replacements = replacement.NewPlanner(r.traffic, r.usage, r.albs, d.loadBalancers, r.listeners)
 	r.finalizers.Claim(r.Steps)
-	r.certificates.Order()
+	r.certificates.AddPlannedSteps()
 	switch r.outcome {
 	case stays:
 		d.refuseHostnames()
 		// Nothing is made. Members that left need not wait for the others, and serve nothing.
 		if len(r.Want.Members) > 0 {
-			d.release().all(append(d.removeDeparted(), r.finalizers.HolderSteps()...))
+			d.release().releaseAll(append(d.removeDeparted(), r.finalizers.HolderSteps()...))
 		}
 	case retained:
-		d.retain()
+		d.planRetained()
 	case removed:
 		d.tearDown()
 	case served:
@@ -51,7 +51,7 @@ func diff(r *Resolved) {
 // converge plans towards a stack that has a load balancer.
 func (d *differ) converge() {
 	if d.Want.Held.Creation {
-		d.release().all(d.finalizers.HolderSteps())
+		d.release().releaseAll(d.finalizers.HolderSteps())
 		d.addOns.Plan()
 		d.AddTrailingSteps()
 		return
@@ -68,12 +68,12 @@ func (d *differ) converge() {
 		lb = first // nothing that is made for one member waits for what concerns all of them
 	}
 	groups := d.targets.PlanTargetGroups(lb, append(sg, backend...))
-	d.targeted = d.listeners.Plan(&d.lb, append(slices.Clone(lb), d.addOns.StepsBeforeListeners()...), d.securityGroups.PortSteps, groups)
+	d.targetedListeners = d.listeners.Plan(&d.lb, append(slices.Clone(lb), d.addOns.StepsBeforeListeners()...), d.securityGroups.PortSteps, groups)
 	if len(d.lb.Previous) > 0 {
 		d.addOns.Plan() // the new load balancer has them before it serves
 	}
 	d.refuseHostnamesOnHeld()
-	d.replacements.Switch(&d.lb, d.Plan.Steps[claims:])
+	d.replacements.SwitchStatus(&d.lb, d.Plan.Steps[claims:])
 	d.planFrontend(append(slices.Clone(first), append(sg, backend...)...))
 	d.replacements.DeletePrevious(&d.lb, &d.frontend)
 	done := d.AllSteps()
@@ -81,7 +81,7 @@ func (d *differ) converge() {
 	d.deleteFreed()
 	d.certificates.Remove(d.lb.Listeners, done)
 	d.securityGroups.RemoveSurplus(done)
-	d.release().each()
+	d.release().releaseEach()
 	if len(d.lb.Previous) == 0 {
 		d.addOns.Plan()
 	}
@@ -107,21 +107,21 @@ func (d *differ) planLoadBalancer(after []plan.StepID) []plan.StepID {
 
 // retain removes what is not retained of a stack without an accepted member: other listeners, and rules of others on
 // those that are retained.
-func (d *differ) retain() {
+func (d *differ) planRetained() {
 	for _, l := range d.lb.Live.Listeners {
 		i := slices.IndexFunc(d.lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == l.Port })
 		if i < 0 {
 			d.listeners.Delete(l, nil)
 			continue
 		}
-		d.listeners.RemoveForeignMembers(&d.lb.Listeners[i])
+		d.listeners.RemoveForeignRules(&d.lb.Listeners[i])
 	}
 	d.removeSurplusGroups()
-	d.release().each()
+	d.release().releaseEach()
 }
 
 func (d *differ) removeSurplusGroups() {
-	targetgroups.NewRemoval(d.groups, d.usage, d.albs, d.targets.BindingsOf).All()
+	targetgroups.NewRemoval(d.groups, d.usage, d.albs, d.targets.BindingsOf).PlanAll()
 }
 
 func (d *differ) release() *release {
@@ -163,7 +163,7 @@ func (d *differ) showsFrontend() bool {
 
 // retains reports whether the plan leaves something live that is not desired as it is: it is held, or waits for what
 // takes its place. It errs on the side of yes.
-func (r *Resolved) retains() bool {
+func (r *resolution) retains() bool {
 	live := r.lb.Live != nil || r.frontend.Live != nil || len(r.Have.LoadBalancers) > 0
 	if !live {
 		return false

@@ -31,7 +31,7 @@ func (d *differ) planFrontend(after []plan.StepID) {
 		}
 	}
 	d.listeners.Plan(lb, made, d.securityGroups.PortSteps, groups)
-	d.replacements.Switch(lb, d.Plan.Steps[before:])
+	d.replacements.SwitchStatus(lb, d.Plan.Steps[before:])
 }
 
 // planALBTarget makes a target group with a port of the ALB as its target.
@@ -77,7 +77,7 @@ func (d *differ) registerALB(group model.TargetGroup, to resolved.Listener, memb
 // deleteFreed deletes the ALB listeners to which no target group leads any more once the plan is carried out. One that
 // the network load balancer still leads to stays.
 func (d *differ) deleteFreed() {
-	for _, l := range d.targeted {
+	for _, l := range d.targetedListeners {
 		var after []plan.StepID
 		free := true
 		for _, g := range d.Have.TargetGroups {
@@ -86,7 +86,7 @@ func (d *differ) deleteFreed() {
 				if t.ID != d.lb.Live.ARN || t.Port != l.Port {
 					continue
 				}
-				id, ok := d.albs.Detached[targetgroups.TargetKey(g.ARN, t)]
+				id, ok := d.albs.DetachSteps[targetgroups.TargetKey(g.ARN, t)]
 				free = free && ok
 				after = append(after, id)
 			}

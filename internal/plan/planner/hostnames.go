@@ -18,11 +18,11 @@ import (
 func (d *differ) refuseHostnames() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
 	for i := range d.Have.LoadBalancers {
-		d.refuseOnAll(&d.Have.LoadBalancers[i], before)
+		d.refuseOnLoadBalancer(&d.Have.LoadBalancers[i], before)
 	}
 }
 
-func (d *differ) refuseOnAll(lb *observed.LoadBalancer, before map[string][]model.ForeignHostname) {
+func (d *differ) refuseOnLoadBalancer(lb *observed.LoadBalancer, before map[string][]model.ForeignHostname) {
 	for i := range lb.Listeners {
 		d.refuseOnListener(&lb.Listeners[i], before)
 	}
@@ -33,7 +33,7 @@ func (d *differ) refuseOnAll(lb *observed.LoadBalancer, before map[string][]mode
 func (d *differ) refuseHostnamesOnHeld() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
 	for _, old := range d.lb.Previous {
-		d.refuseOnAll(old, before)
+		d.refuseOnLoadBalancer(old, before)
 	}
 	for i := range d.lb.Listeners {
 		if l := &d.lb.Listeners[i]; !l.Planned && l.Live != nil {
@@ -48,7 +48,7 @@ func (d *differ) refuseOnListener(l *observed.Listener, before map[string][]mode
 	moved := map[plan.Address]int32{}
 	order := plan.Step{ID: plan.NewStepID("revoke-order", a), Address: a, Verb: plan.Update, Impact: plan.BriefImpact, Revokes: true}
 	var made []plan.Step
-	last, answered := int32(0), listeners.Answered{}
+	last, answered := int32(0), listeners.AnsweredHostnames{}
 	for _, r := range slices.SortedFunc(slices.Values(l.Rules), func(x, y observed.Rule) int { return cmp.Compare(x.Priority, y.Priority) }) {
 		for _, h := range before[r.ARN] {
 			if answered.Has(h) {
@@ -83,7 +83,7 @@ func (d *differ) refuseOnListener(l *observed.Listener, before map[string][]mode
 // refusal returns the step that makes the rule for one hostname.
 func (d *differ) refusal(l *observed.Listener, at int32, h model.ForeignHostname) plan.Step {
 	a, listener := plan.Address{Kind: plan.Rule, ID: naming.RuleID(l.Port, at)}, plan.Address{Kind: plan.Listener, ID: l.ARN}
-	rule, found := listeners.RefusalOf(h)
+	rule, found := listeners.RefusalRule(h)
 	d.Findings.Add(found)
 	return plan.Step{
 		ID: plan.NewStepID("revoke-hostname", listener, a.ID), Address: a, Verb: plan.Create, Why: h.Message, Impact: plan.BriefImpact, Revokes: true,

@@ -14,12 +14,12 @@ import (
 )
 
 // resolver resolves single listeners.
-func (r *Resolved) resolver() *listeners.Resolver {
-	return listeners.NewResolver(r.groups, r.usage, certificates.NewChoice(r.Draft, r.certificates, r.held), r.held, r.keys)
+func (r *resolution) resolver() *listeners.Resolver {
+	return listeners.NewResolver(r.groups, r.usage, certificates.NewChooser(r.Draft, r.certificates, r.retention), r.retention, r.keys)
 }
 
 // resolveListeners resolves certificates, target groups of others and held rules.
-func (r *Resolved) resolveListeners() {
+func (r *resolution) resolveListeners() {
 	resolver := r.resolver()
 	for _, w := range r.lb.Desired.Listeners {
 		l := resolver.Resolve(&r.lb, w)
@@ -36,12 +36,12 @@ func (r *Resolved) resolveListeners() {
 		}
 	}
 	r.retainListeners()
-	rules.NewPlaces(r.groups, r.finalizers, r.keys, &r.lb).Resolve()
+	rules.NewRulePlaces(r.groups, r.finalizers, r.keys, &r.lb).Resolve()
 }
 
 // resolveFrontendListeners determines which ports of the ALB its listeners lead to. One whose port is not
 // served yet is not made.
-func (r *Resolved) resolveFrontendListeners() {
+func (r *resolution) resolveFrontendListeners() {
 	for _, w := range r.frontend.Desired.Listeners {
 		l := r.resolver().Resolve(&r.frontend, w)
 		_, _, l.Planned = r.frontendTarget(w)
@@ -51,7 +51,7 @@ func (r *Resolved) resolveFrontendListeners() {
 
 // resolveHeldFrontendPorts determines which live ports may be those of a member whose mapping cannot be read. A member
 // maps to ports on which it listens, so a port that leads to no listener that stays belongs to no member.
-func (r *Resolved) resolveHeldFrontendPorts() {
+func (r *resolution) resolveHeldFrontendPorts() {
 	if r.frontend.Live == nil || !r.Want.Held.FrontendPorts {
 		return
 	}
@@ -65,7 +65,7 @@ func (r *Resolved) resolveHeldFrontendPorts() {
 
 // leadsToStayingListener reports whether a live port of the frontend NLB leads to a listener of the ALB that stays, or
 // may do so.
-func (r *Resolved) leadsToStayingListener(l observed.Listener) bool {
+func (r *resolution) leadsToStayingListener(l observed.Listener) bool {
 	to := equal.ForwardOf(l.Default)
 	if to == nil {
 		return false
@@ -83,7 +83,7 @@ func (r *Resolved) leadsToStayingListener(l observed.Listener) bool {
 
 // frontendTarget finds the listener of the ALB and the target group of a port; false if there is nothing to
 // lead to yet.
-func (r *Resolved) frontendTarget(l model.Listener) (to resolved.Listener, group model.TargetGroup, ok bool) {
+func (r *resolution) frontendTarget(l model.Listener) (to resolved.Listener, group model.TargetGroup, ok bool) {
 	g := r.groups.DesiredGroups[l.Target()]
 	if g == nil {
 		return resolved.Listener{}, model.TargetGroup{}, false
@@ -97,20 +97,20 @@ func (r *Resolved) frontendTarget(l model.Listener) (to resolved.Listener, group
 
 // retainListeners keeps live listeners that no accepted member asks for and that carry something of a
 // retained object. Rules of others on them go.
-func (r *Resolved) retainListeners() {
+func (r *resolution) retainListeners() {
 	if r.lb.Live == nil {
 		return
 	}
 	foreign := listeners.ForeignHostnames(r.Have.Facts.Withdrawn)
 	for i := range r.lb.Live.Listeners {
 		l := &r.lb.Live.Listeners[i]
-		if hasListener(r.Want.LoadBalancer, l.Port) || !r.held.RetainsListener(l) {
+		if hasListener(r.Want.LoadBalancer, l.Port) || !r.retention.RetainsListener(l) {
 			continue
 		}
 		kept := resolved.Listener{LB: &r.lb, Desired: model.Listener{Port: l.Port}, Live: l}
 		for j := range l.Rules {
 			rule := &l.Rules[j]
-			if r.held.RetainedBy(rule) == nil && !listeners.RefusesForeign(l, rule, foreign) {
+			if r.retention.RetainedBy(rule) == nil && !listeners.RefusesForeign(l, rule, foreign) {
 				kept.ForeignRules = append(kept.ForeignRules, *rule)
 				continue
 			}

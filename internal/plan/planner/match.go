@@ -14,13 +14,13 @@ import (
 )
 
 // matchLive decides which live resources the desired state keeps.
-func (r *Resolved) matchLive() {
+func (r *resolution) matchLive() {
 	for i := range r.Have.LoadBalancers {
 		lb := &r.Have.LoadBalancers[i]
 		switch {
-		case r.keeps(&r.frontend, lb):
+		case r.isKept(&r.frontend, lb):
 			r.frontend.Live = r.chooseKept(r.frontend.Live, lb)
-		case r.keeps(&r.lb, lb):
+		case r.isKept(&r.lb, lb):
 			r.lb.Live = r.chooseKept(r.lb.Live, lb)
 		default:
 			r.surplus = append(r.surplus, *lb)
@@ -28,7 +28,7 @@ func (r *Resolved) matchLive() {
 	}
 	if r.Opt.CreateFirst && !r.Want.Empty() {
 		r.surplus = slices.DeleteFunc(r.surplus, func(lb observed.LoadBalancer) bool {
-			return r.lb.AddPrevious(r.Have, lb) || r.frontend.AddPrevious(r.Have, lb) || r.retainBlocked(lb)
+			return r.lb.AddPrevious(r.Have, lb) || r.frontend.AddPrevious(r.Have, lb) || r.keepBlocked(lb)
 		})
 	}
 	r.targets.MatchGroups()
@@ -36,7 +36,7 @@ func (r *Resolved) matchLive() {
 }
 
 // noteExisting notes what exists already, by its addresses.
-func (r *Resolved) noteExisting() {
+func (r *resolution) noteExisting() {
 	for _, lb := range []*resolved.LoadBalancer{&r.lb, &r.frontend} {
 		if lb.Live == nil {
 			continue
@@ -70,7 +70,7 @@ func (r *Resolved) noteExisting() {
 
 // keeps reports whether a live load balancer is what a desired one is to be, or stays because of what is
 // held. AWS cannot change a type or a scheme.
-func (r *Resolved) keeps(lb *resolved.LoadBalancer, live *observed.LoadBalancer) bool {
+func (r *resolution) isKept(lb *resolved.LoadBalancer, live *observed.LoadBalancer) bool {
 	held := r.Want.Held.Everything
 	if lb.IsFrontend() {
 		held = held || lb.Desired != nil && r.Want.Held.Frontend
@@ -84,7 +84,7 @@ func (r *Resolved) keeps(lb *resolved.LoadBalancer, live *observed.LoadBalancer)
 // chooseKept chooses between two load balancers that both are what is desired, of which one must come
 // from somewhere else: the one that listens on more ports. The other is left alone, since no rule can
 // say who uses it.
-func (r *Resolved) chooseKept(first, second *observed.LoadBalancer) *observed.LoadBalancer {
+func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.LoadBalancer {
 	if first == nil {
 		return second
 	}
@@ -103,7 +103,7 @@ func (r *Resolved) chooseKept(first, second *observed.LoadBalancer) *observed.Lo
 
 // retainBlocked keeps a load balancer that was to take the place of another and lacks something that AWS refuses, and
 // reports whether it is one. To make it again with each try would cost more than to keep it.
-func (r *Resolved) retainBlocked(lb observed.LoadBalancer) bool {
+func (r *resolution) keepBlocked(lb observed.LoadBalancer) bool {
 	if !r.Want.Held.Replacement || lb.Tags[naming.SuccessorTag] == "" {
 		return false
 	}

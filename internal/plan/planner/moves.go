@@ -54,7 +54,7 @@ func withoutDeparted(want model.Stack, have observed.Stack, opt plan.Options) (m
 	if len(stays) == 0 && want.LoadBalancer.Attributes[plan.ProtectionAttribute] == "true" {
 		return original, again
 	}
-	if len(stays) == 0 && liftsProtection(want.LoadBalancer, have) {
+	if len(stays) == 0 && protectionRemains(want.LoadBalancer, have) {
 		return original, durations.LastPoll
 	}
 	if len(stays) == 0 {
@@ -69,14 +69,14 @@ func withoutDeparted(want model.Stack, have observed.Stack, opt plan.Options) (m
 }
 
 // liftsProtection reports whether the protection of the live load balancer is still to be lifted.
-func liftsProtection(desired *model.LoadBalancer, have observed.Stack) bool {
+func protectionRemains(desired *model.LoadBalancer, have observed.Stack) bool {
 	_, named := desired.Attributes[plan.ProtectionAttribute]
 	live := plan.ShownLoadBalancer(have, model.LoadBalancerID)
 	return named && live != nil && (live.Attributes == nil || live.Attributes[plan.ProtectionAttribute] == "true")
 }
 
 // moves determines when the moves of members from and to other stacks are complete.
-type moves struct{ *Resolved }
+type moves struct{ *resolution }
 
 // reportProtected reports that the last members cannot leave for another stack, as they ask for protection of the load
 // balancer that they do not share any more.
@@ -120,7 +120,7 @@ func (r moves) planArrivals() {
 	for _, a := range r.Want.Arriving {
 		wait := plan.Wait{For: "all of its ports"}
 		if !a.Partial {
-			wait = r.arrival(a.Member)
+			wait = r.arrivalWait(a.Member)
 		}
 		if wait.For == "" {
 			continue
@@ -146,7 +146,7 @@ func (r moves) planArrivals() {
 }
 
 // arrival returns what the load balancer lacks to serve a member; a zero Wait if nothing.
-func (r moves) arrival(ref finding.Ref) plan.Wait {
+func (r moves) arrivalWait(ref finding.Ref) plan.Wait {
 	var pending []model.GroupRef
 	for _, l := range r.lb.Listeners {
 		if !slices.Contains(l.Desired.Members, ref) {

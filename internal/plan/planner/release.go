@@ -23,7 +23,7 @@ type release struct {
 }
 
 // all releases members that left, after all of the given steps.
-func (r *release) all(after []plan.StepID) {
+func (r *release) releaseAll(after []plan.StepID) {
 	if len(r.Want.Leaving) == 0 {
 		return
 	}
@@ -36,17 +36,17 @@ func (r *release) all(after []plan.StepID) {
 	}
 	all := []plan.StepID{r.Join(&draft.StepChain{Steps: after})}
 	for _, m := range r.Want.Leaving {
-		r.member(m, all, wait)
+		r.releaseMember(m, all, wait)
 	}
 }
 
 // each releases members that left a load balancer that others go on to use, each once
 // nothing is left that was made for it. It never waits for what others want there.
-func (r *release) each() {
+func (r *release) releaseEach() {
 	if len(r.Want.Leaving) == 0 {
 		return
 	}
-	concerns, holders := r.concerns(), r.HolderSteps()
+	concerns, holders := r.removalSteps(), r.HolderSteps()
 	for _, m := range r.Want.Leaving {
 		after := slices.Clone(holders)
 		var wait plan.Wait
@@ -56,11 +56,11 @@ func (r *release) each() {
 				wait = s.Wait
 			}
 		}
-		r.member(m, after, wait)
+		r.releaseMember(m, after, wait)
 	}
 }
 
-func (r *release) member(m model.Member, after []plan.StepID, wait plan.Wait) {
+func (r *release) releaseMember(m model.Member, after []plan.StepID, wait plan.Wait) {
 	a := plan.Address{Kind: plan.Finalizer, ID: m.Ref.String()}
 	why := "nothing is left that was made for it"
 	if !r.Want.Empty() {
@@ -75,7 +75,7 @@ func (r *release) member(m model.Member, after []plan.StepID, wait plan.Wait) {
 
 // concerns are, for each member that leaves, the steps that remove what was made for it, as far as
 // they do not wait for what others want.
-func (r *release) concerns() map[finding.Ref][]plan.Step {
+func (r *release) removalSteps() map[finding.Ref][]plan.Step {
 	out := map[finding.Ref][]plan.Step{}
 	var anybodys []plan.Step
 	foreign, joins := map[plan.StepID]bool{}, map[plan.StepID]bool{}
@@ -87,7 +87,7 @@ func (r *release) concerns() map[finding.Ref][]plan.Step {
 			foreign[s.ID] = true
 			continue
 		}
-		of, ok := r.removes(s)
+		of, ok := r.ownersOfRemoved(s)
 		switch {
 		case !ok, of == nil && joins[s.ID]:
 		case of == nil:
@@ -106,7 +106,7 @@ func (r *release) concerns() map[finding.Ref][]plan.Step {
 
 // removes returns to whom what a step removes belongs, nil if it may be anybody's. It reports false
 // for steps that remove nothing that is made for one member.
-func (r *release) removes(s plan.Step) (of []finding.Ref, ok bool) {
+func (r *release) ownersOfRemoved(s plan.Step) (of []finding.Ref, ok bool) {
 	switch do := s.Do.(type) {
 	case plan.DeleteRule:
 		return r.RuleOwners[do.ARN], true

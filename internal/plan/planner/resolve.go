@@ -25,7 +25,7 @@ import (
 // Resolved is what AWS is to hold for a stack. Every choice is made: which load balancers and target groups are kept and
 // which are replaced, subnets, security groups, certificates, rules and what is held. What it lacks to choose
 // is among the questions of the plan, and what cannot be had among its findings.
-type Resolved struct {
+type resolution struct {
 	// Draft has the desired state as it was completed, what is there, and the plan so far, which has no step yet.
 	*draft.Draft
 	outcome outcome
@@ -41,7 +41,7 @@ type Resolved struct {
 	finalizers     *draft.Finalizers
 	traffic        *traffic.Traffic
 	keys           owners.ConditionKeys
-	held           *owners.Retention
+	retention      *owners.Retention
 	listeners      *listeners.Set
 	certificates   *certificates.Managed
 	addOns         *addons.AddOns
@@ -60,7 +60,7 @@ const (
 
 // resolve makes all choices of a plan. A load balancer that cannot be replaced now goes on to serve, and everything
 // else is carried out on it.
-func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *Resolved {
+func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *resolution {
 	r := match(want, have, opt, memory)
 	r.decideOutcome(want)
 	why := replacement.Obstacle(r.Draft, &r.lb)
@@ -73,7 +73,7 @@ func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory pla
 	return r
 }
 
-func (r *Resolved) withoutReplacement(want model.Stack, have observed.Stack, why string) *Resolved {
+func (r *resolution) withoutReplacement(want model.Stack, have observed.Stack, why string) *resolution {
 	want.Held.Replacement = true
 	out := match(want, have, r.Opt, r.Memory)
 	out.decideOutcome(want)
@@ -91,7 +91,7 @@ func (r *Resolved) withoutReplacement(want model.Stack, have observed.Stack, why
 }
 
 // match decides which live resources the desired state keeps.
-func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *Resolved {
+func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *resolution {
 	have.Bindings = ownBindings(want, have)
 	have, unknown := withKnownKinds(want, have)
 	d := &draft.Draft{
@@ -100,7 +100,7 @@ func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 		KnownIDs: plan.KnownIDs{},
 	}
 	reportUnknownKinds(d, unknown)
-	r := &Resolved{
+	r := &resolution{
 		Draft: d, finalizers: draft.NewFinalizers(d.Want.Members), groups: owners.NewTargetGroups(d),
 		usage: draft.NewUsage(), albs: targetgroups.NewAttachments(d), keys: owners.ConditionKeys{},
 		lb:       resolved.LoadBalancer{ID: model.LoadBalancerID, Desired: d.Want.LoadBalancer},
@@ -108,7 +108,7 @@ func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 	}
 	r.targets = targetgroups.NewPlanner(r.groups, r.finalizers, r.albs, &r.lb, &r.frontend)
 	r.traffic = traffic.New(r.groups)
-	r.held = owners.NewRetention(r.groups, r.keys)
+	r.retention = owners.NewRetention(r.groups, r.keys)
 	r.listeners = listeners.NewSet(&r.lb, r.groups, r.usage, r.finalizers, r.albs, r.keys)
 	r.certificates = certificates.NewManaged(r.groups, r.finalizers)
 	r.matchLive()
@@ -119,11 +119,11 @@ func match(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 
 // decideOutcome determines the outcome of the stack, and makes the choices that this leaves open. The original is what
 // was desired before it was completed.
-func (r *Resolved) decideOutcome(original model.Stack) {
+func (r *resolution) decideOutcome(original model.Stack) {
 	switch {
 	case r.Want.Held.Everything || r.mustStay():
 		r.outcome = stays
-	case r.Want.Empty() && r.retain():
+	case r.Want.Empty() && r.retainMembers():
 		r.outcome = retained
 	case r.Want.Empty():
 		r.outcome = removed
@@ -141,7 +141,7 @@ func (r *Resolved) decideOutcome(original model.Stack) {
 }
 
 // choose makes the choices that a desired load balancer leaves open, and completes what is held.
-func (r *Resolved) choose() {
+func (r *resolution) choose() {
 	loadbalancers.ResolveLoadBalancer(r.Draft, &r.lb, nil)
 	r.resolveListeners()
 	r.addOns.Resolve()
@@ -157,7 +157,7 @@ func (r *Resolved) choose() {
 
 // hasAnythingToServe reports whether a new load balancer would have anything to serve: a rule or default action
 // that is not held, or no rule at all. That of a Gateway is made before routes are attached to it.
-func (r *Resolved) hasAnythingToServe() bool {
+func (r *resolution) hasAnythingToServe() bool {
 	if r.Want.ID.Kind.OfGateway() {
 		return true
 	}
@@ -186,7 +186,7 @@ func (r *Resolved) hasAnythingToServe() bool {
 
 // mustStay reports whether what is live has to stay although it is not desired: because a member that is
 // being deleted asked for protection, or because no member asks for the removal.
-func (r *Resolved) mustStay() bool {
+func (r *resolution) mustStay() bool {
 	if !r.Want.Empty() {
 		return false
 	}
@@ -200,7 +200,7 @@ func (r *Resolved) mustStay() bool {
 }
 
 // markForDeletion makes the load balancer one that is to go, after nothing was found on it that stays.
-func (r *Resolved) markForDeletion() {
+func (r *resolution) markForDeletion() {
 	if r.lb.Live != nil {
 		r.surplus = append(r.surplus, *r.lb.Live)
 		r.lb.Live = nil
@@ -209,7 +209,7 @@ func (r *Resolved) markForDeletion() {
 
 // retain decides about a stack without an accepted member of which retained objects have rules: these stay with the load
 // balancer that serves them. It reports false where nothing is retained.
-func (r *Resolved) retain() bool {
+func (r *resolution) retainMembers() bool {
 	if r.lb.Live == nil || len(r.Want.Held.Members) == 0 {
 		return false
 	}

@@ -15,8 +15,8 @@ func (d *differ) tearDown() {
 	lbs := d.loadBalancers.DeleteSurplus(d.surplus, "no object wants the load balancer any more", d.unprotect())
 	d.removeSurplusGroups()
 	d.certificates.Remove(d.lb.Listeners, lbs)
-	d.deleteTargetGroups(d.AllSteps(), lbs)
-	d.release().all(d.AllSteps())
+	d.deleteSecurityGroups(d.AllSteps(), lbs)
+	d.release().releaseAll(d.AllSteps())
 }
 
 // unprotect switches off the deletion protection of load balancers that go, where a member says that they have none.
@@ -36,7 +36,7 @@ func (d *differ) unprotect() []plan.StepID {
 	return out
 }
 
-func (d *differ) deleteTargetGroups(bindings, lbs []plan.StepID) {
+func (d *differ) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	if f := d.Unavailable(model.AskSecurityGroups{}); f != nil {
 		// There may be some. Once the objects are gone nothing would delete them.
 		d.AwaitUnavailable(plan.ManagedGroupAddress, plan.DeleteSecurityGroup{}, *f)

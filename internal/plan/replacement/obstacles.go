@@ -20,7 +20,7 @@ func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
 	if old == nil || lb.Live != nil {
 		return ""
 	}
-	if why := undeletable(d, lb, old); why != "" {
+	if why := undeletableReason(d, lb, old); why != "" {
 		return why
 	}
 	if d.Want.Held.Creation {
@@ -28,7 +28,7 @@ func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
 	}
 	for _, l := range lb.Listeners {
 		for _, o := range old.Listeners {
-			if !l.Planned && o.Port == l.Desired.Port && concernsAsker(lb, &l) {
+			if !l.Planned && o.Port == l.Desired.Port && concernsRequester(lb, &l) {
 				return fmt.Sprintf("the new one could not listen on port %d, as another finding says", o.Port)
 			}
 		}
@@ -38,7 +38,7 @@ func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
 
 // concernsAsker reports whether a port that the new load balancer could not have is of the namespace that asks for another
 // scheme, or of all namespaces. A member whose port cannot be made would otherwise decide about the scheme of all others.
-func concernsAsker(lb *resolved.LoadBalancer, l *resolved.Listener) bool {
+func concernsRequester(lb *resolved.LoadBalancer, l *resolved.Listener) bool {
 	of := func(l *resolved.Listener) []string {
 		if blocked := l.Certs.Blocked; len(blocked) > 0 && !l.Planned {
 			return draft.Namespaces(blocked) // a Gateway has ports of ListenerSets as well
@@ -55,7 +55,7 @@ func concernsAsker(lb *resolved.LoadBalancer, l *resolved.Listener) bool {
 }
 
 // undeletable returns why a load balancer could not be deleted; empty if it can be, or if that is asked for.
-func undeletable(d *draft.Draft, lb *resolved.LoadBalancer, old *observed.LoadBalancer) string {
+func undeletableReason(d *draft.Draft, lb *resolved.LoadBalancer, old *observed.LoadBalancer) string {
 	if equal.SameAttribute(lb.Desired.Attributes[plan.ProtectionAttribute], "true") {
 		return "protection from deletion is asked for"
 	}

@@ -57,11 +57,11 @@ func HoldSchemes(want model.Stack, have observed.Stack) model.Stack {
 
 // Switch makes the status show a load balancer instead of its previous load balancers, once it serves as they do. made
 // are the steps that bring it about.
-func (p *Planner) Switch(lb *resolved.LoadBalancer, made []plan.Step) {
+func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, made []plan.Step) {
 	lb.Switched = true
 	old := lb.ShownPrevious(p.Have)
 	if old != nil && lb.Live != nil && plan.ShownLoadBalancer(p.Have, lb.ID).ARN != lb.Live.ARN {
-		if lb.SwitchWait = p.readiness(lb, old, made); lb.SwitchWait.For != "" {
+		if lb.SwitchWait = p.readinessWait(lb, old, made); lb.SwitchWait.For != "" {
 			lb.Switched = false
 			return
 		}
@@ -96,11 +96,11 @@ func (p *Planner) Switch(lb *resolved.LoadBalancer, made []plan.Step) {
 			Why:     "the status shows " + lb.Live.Name + " from now on", Impact: plan.ReplaceImpact, Blames: p.Members(),
 		}))
 	}
-	p.unmark(lb, marks)
+	p.removeProgressTags(lb, marks)
 }
 
 // unmark takes the tags of a replacement off a load balancer that the status shows.
-func (p *Planner) unmark(lb *resolved.LoadBalancer, after []plan.StepID) {
+func (p *Planner) removeProgressTags(lb *resolved.LoadBalancer, after []plan.StepID) {
 	var remove []string
 	var changes []plan.Change
 	for _, k := range []string{naming.ReplacedTag, naming.SuccessorTag} {
@@ -120,7 +120,7 @@ func (p *Planner) unmark(lb *resolved.LoadBalancer, after []plan.StepID) {
 }
 
 // readiness returns what a new load balancer lacks to serve as its previous load balancer does; a zero Wait if nothing.
-func (p *Planner) readiness(lb *resolved.LoadBalancer, old *observed.LoadBalancer, made []plan.Step) plan.Wait {
+func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBalancer, made []plan.Step) plan.Wait {
 	live := lb.Live
 	if live.State == observed.Provisioning || live.State == "failed" {
 		p.Ask(model.AskState{ARN: live.ARN})
@@ -157,14 +157,14 @@ func missingParts(lb *resolved.LoadBalancer, old *observed.LoadBalancer, made []
 			return fmt.Sprintf("a listener on port %d", l.Desired.Port)
 		}
 	}
-	if slices.ContainsFunc(made, concerns) {
+	if slices.ContainsFunc(made, affectsServing) {
 		return "all that was planned for it"
 	}
 	return ""
 }
 
 // concerns reports whether a step changes what a new load balancer does.
-func concerns(s plan.Step) bool {
+func affectsServing(s plan.Step) bool {
 	if s.Verb == plan.Delete {
 		return false
 	}
@@ -263,7 +263,7 @@ func (p *Planner) keepServing(lb *resolved.LoadBalancer, old *observed.LoadBalan
 					l.ForeignRules = append(l.ForeignRules, r)
 				}
 			}
-			p.listeners.RemoveForeignMembers(&l)
+			p.listeners.RemoveForeignRules(&l)
 		}
 		stays := l.WithoutForeign()
 		p.usage.KeepGroups(stays.Default)

@@ -17,27 +17,27 @@ import (
 
 // keepOrder plans the rules of a listener without moving any.
 func (ro *Rollout) keepOrder() {
-	stuck := ro.s.misplaced()
+	stuck := ro.set.misplaced()
 	used := map[int32]bool{}
-	if ro.L.Live != nil {
-		for _, o := range ro.L.Live.Rules {
+	if ro.Listener.Live != nil {
+		for _, o := range ro.Listener.Live.Rules {
 			used[o.Priority] = true
 		}
 	}
 	var absent []*ruleChange
-	for i := range ro.s.desired {
-		w := &ro.s.desired[i]
+	for i := range ro.set.desired {
+		w := &ro.set.desired[i]
 		overlapsAbsent := slices.ContainsFunc(absent, func(o *ruleChange) bool { return o.shape.Overlaps(w.shape) })
 		if w.live == nil {
-			p := ro.s.freePriority(i, used, stuck)
-			if p == 0 || overlapsAbsent || w.below.For != "" {
+			p := ro.set.freePriority(i, used, stuck)
+			if p == 0 || overlapsAbsent || w.stagedWait.For != "" {
 				absent = append(absent, w)
 				continue
 			}
-			w.at, w.priority, used[p] = p, p, true
+			w.createAt, w.priority, used[p] = p, p, true
 			continue
 		}
-		w.priority, w.below = w.live.Priority, plan.Wait{}
+		w.priority, w.stagedWait = w.live.Priority, plan.Wait{}
 		if stuck[i] || overlapsAbsent {
 			stuck[i] = stuck[i] || w.modify || w.wait.For != ""
 			w.modify, w.wait, w.actions, w.transforms = false, plan.Wait{}, w.live.Actions, w.live.Transforms
@@ -45,12 +45,12 @@ func (ro *Rollout) keepOrder() {
 	}
 	ro.keepUntilAnswered(stuck, absent)
 	var rest []ruleChange
-	for i := range ro.s.desired {
-		if w := &ro.s.desired[i]; w.live != nil || w.at != 0 {
+	for i := range ro.set.desired {
+		if w := &ro.set.desired[i]; w.live != nil || w.createAt != 0 {
 			rest = append(rest, *w)
 		}
 	}
-	ro.s.desired, ro.s.indexes, ro.s.byMember = rest, nil, nil
+	ro.set.desired, ro.set.indexes, ro.set.byMember = rest, nil, nil
 }
 
 // misplaced returns the live rules that are not in order with another that may match the same requests.
@@ -77,16 +77,16 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 	low, high := int32(0), int32(TopPriority+1)
 	for j := range s.desired {
 		o := &s.desired[j]
-		if j == i || o.place() == 0 || !o.shape.Overlaps(me.shape) {
+		if j == i || o.priorityNow() == 0 || !o.shape.Overlaps(me.shape) {
 			continue
 		}
 		switch {
 		case stuck[j]:
 			return 0
 		case j < i:
-			low = max(low, o.place())
+			low = max(low, o.priorityNow())
 		default:
-			high = min(high, o.place())
+			high = min(high, o.priorityNow())
 		}
 	}
 	p := max(low+1, min(me.priority, high-1))
@@ -110,15 +110,15 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 // because another that stays would answer them. One that gets no requests goes, and so does one that
 // would only stay for rules of other namespaces.
 func (ro *Rollout) keepUntilAnswered(stuck []bool, absent []*ruleChange) {
-	var rest, staying []goneRule
-	for _, d := range slices.Backward(ro.s.deleted) {
+	var rest, staying []deletedRule
+	for _, d := range slices.Backward(ro.set.deleted) {
 		meets := func(o *ruleChange) bool { return d.sameNamespace(o.member) && o.shape.Overlaps(d.shape) }
 		late := slices.ContainsFunc(absent, meets) ||
-			slices.ContainsFunc(staying, func(o goneRule) bool { return d.maybeOfNamespace(&o) && o.shape.Overlaps(d.shape) })
-		for i := range ro.s.desired {
-			late = late || stuck[i] && meets(&ro.s.desired[i])
+			slices.ContainsFunc(staying, func(o deletedRule) bool { return d.maybeOfNamespace(&o) && o.shape.Overlaps(d.shape) })
+		for i := range ro.set.desired {
+			late = late || stuck[i] && meets(&ro.set.desired[i])
 		}
-		if late && !ro.s.covered(d) {
+		if late && !ro.set.isCovered(d) {
 			ro.KeepGroups(d.Actions)
 			staying = append(staying, d)
 			continue
@@ -126,11 +126,11 @@ func (ro *Rollout) keepUntilAnswered(stuck []bool, absent []*ruleChange) {
 		rest = append(rest, d)
 	}
 	slices.Reverse(rest)
-	ro.s.deleted = rest
+	ro.set.deleted = rest
 }
 
 // covered reports whether a rule that stays answers all requests of a live one before it.
-func (s *ruleSet) covered(d goneRule) bool {
+func (s *ruleSet) isCovered(d deletedRule) bool {
 	return slices.ContainsFunc(s.desired, func(w ruleChange) bool {
 		return w.live != nil && w.live.Priority < d.Priority && coversAll(w.live, d.Conditions)
 	})

@@ -16,63 +16,63 @@ import (
 // taken over by something that is not in force yet. Each waits separately and no longer than until its
 // deadline, whoever changes what meanwhile.
 func (ro *Rollout) keepUntilTakenOver() {
-	waiting := ro.s.index("waiting", isWaiting)
+	waiting := ro.set.index("waiting", isWaiting)
 	var staying []int32
-	for i := len(ro.s.deleted) - 1; i >= 0; i-- {
-		d := &ro.s.deleted[i]
+	for i := len(ro.set.deleted) - 1; i >= 0; i-- {
+		d := &ro.set.deleted[i]
 		what, own := ro.takeOverWait(d, waiting)
 		for _, n := range staying {
 			// One of the same member that stays would show.
-			if o := &ro.s.deleted[n]; !(own && what.For != "") && d.maybeOfOwner(o) && d.shape.Overlaps(o.shape) {
-				what, own = cmp.Or(what, o.stays), true
+			if o := &ro.set.deleted[n]; !(own && what.For != "") && d.maybeOfOwner(o) && d.shape.Overlaps(o.shape) {
+				what, own = cmp.Or(what, o.wait), true
 			}
 		}
 		// A rule whose targets do not answer stays for its own member alone.
 		if what.For == "" || !own && !ro.ActionsServe(d.Actions) {
 			continue
 		}
-		if d.stays = ro.Wait(draft.WaitKey("delete", d.ARN), what.For, what.Deadline); d.stays.For != "" {
+		if d.wait = ro.Wait(draft.WaitKey("delete", d.ARN), what.For, what.Deadline); d.wait.For != "" {
 			staying = append(staying, int32(i))
 		}
 	}
 }
 
 // maybeOfOwner reports whether two rules may be of the same member.
-func (d *goneRule) maybeOfOwner(o *goneRule) bool {
-	return d.of == nil || o.of == nil || slices.ContainsFunc(d.of, o.sameOwner)
+func (d *deletedRule) maybeOfOwner(o *deletedRule) bool {
+	return d.owners == nil || o.owners == nil || slices.ContainsFunc(d.owners, o.sameOwner)
 }
 
 // maybeOfNamespace reports whether two rules may be of the same namespace.
-func (d *goneRule) maybeOfNamespace(o *goneRule) bool {
-	return d.of == nil || o.of == nil || slices.ContainsFunc(d.of, o.sameNamespace)
+func (d *deletedRule) maybeOfNamespace(o *deletedRule) bool {
+	return d.owners == nil || o.owners == nil || slices.ContainsFunc(d.owners, o.sameNamespace)
 }
 
 // takeOverWait returns what the deletion of a rule waits for: a desired rule of its requests that waits, or a
 // default action that does. Own reports whether that may be of the same member. What another namespace
 // wants keeps no rule: otherwise it could delay what others delete.
-func (ro *Rollout) takeOverWait(d *goneRule, waiting *overlap.Index) (what plan.Wait, own bool) {
+func (ro *Rollout) takeOverWait(d *deletedRule, waiting *overlap.Index) (what plan.Wait, own bool) {
 	var n int32
 	found := false
-	for _, m := range d.of {
-		if n, found = ro.s.indexOf("waiting", m, isWaiting).Find(d.shape, overlap.Every); found {
+	for _, m := range d.owners {
+		if n, found = ro.set.indexOf("waiting", m, isWaiting).Find(d.shape, overlap.Every); found {
 			break
 		}
 	}
 	own = found
 	if !found {
-		n, found = waiting.FindWhere(d.shape, overlap.Every, func(n int32) bool { return d.sameNamespace(ro.s.desired[n].member) })
-		own = found && d.sameOwner(ro.s.desired[n].member)
+		n, found = waiting.FindWhere(d.shape, overlap.Every, func(n int32) bool { return d.sameNamespace(ro.set.desired[n].member) })
+		own = found && d.sameOwner(ro.set.desired[n].member)
 	}
 	if found {
-		w := &ro.s.desired[n]
-		return cmp.Or(w.below, w.wait), own
+		w := &ro.set.desired[n]
+		return cmp.Or(w.stagedWait, w.wait), own
 	}
-	own = d.sameOwner(ro.L.Desired.DefaultOf.Object)
+	own = d.sameOwner(ro.Listener.Desired.DefaultOf.Object)
 	switch {
-	case ro.L.Live == nil, !d.sameNamespace(ro.L.Desired.DefaultOf.Object):
+	case ro.Listener.Live == nil, !d.sameNamespace(ro.Listener.Desired.DefaultOf.Object):
 		return plan.Wait{}, own
-	case ro.L.DefaultWait.For != "":
-		return ro.L.DefaultWait, own
+	case ro.Listener.DefaultWait.For != "":
+		return ro.Listener.DefaultWait, own
 	}
 	return ro.defaultActionWait(d), own
 }
@@ -80,8 +80,8 @@ func (ro *Rollout) takeOverWait(d *goneRule, waiting *overlap.Index) (what plan.
 // defaultActionWait returns what the deletion of a rule waits for whose requests reach a default action whose targets
 // are not healthy yet. Where nothing answers but the rule, the default action is set before its targets are healthy, so
 // that it may be in force already.
-func (ro *Rollout) defaultActionWait(d *goneRule) plan.Wait {
-	f, old := equal.ForwardOf(ro.L.DefaultActions), equal.ForwardOf(d.Actions)
+func (ro *Rollout) defaultActionWait(d *deletedRule) plan.Wait {
+	f, old := equal.ForwardOf(ro.Listener.DefaultActions), equal.ForwardOf(d.Actions)
 	if f == nil || old == nil {
 		return plan.Wait{}
 	}
@@ -101,37 +101,37 @@ func (ro *Rollout) defaultActionWait(d *goneRule) plan.Wait {
 
 // lateRule is a live rule that keeps its place among the others until what takes its place is in
 // force: a deleted rule that stays, or a desired one whose actions wait.
-type lateRule struct {
-	gone, desired int   // one of them, the other is -1
-	priority      int32 // live
-	before        int   // what takes over is before all desired rules from this number on
-	shape         *overlap.Shape
-	wait          plan.Wait
+type delayedRule struct {
+	deleted, desired int   // one of them, the other is -1
+	priority         int32 // live
+	successors       int   // what takes over is before all desired rules from this number on
+	shape            *overlap.Shape
+	wait             plan.Wait
 }
 
 // order is the order of the rules in which nothing is lost now: the priorities of desired rules, and
 // those of deleted ones that stay. Without late rules it is the desired one.
 type order struct {
 	desired []int32
-	gone    map[int]int32
+	deleted map[int]int32
 	// wait is set where there is no such order but for the present one.
 	wait plan.Wait
 }
 
 // interimOrder finds the order for now.
 func (ro *Rollout) interimOrder() order {
-	out := order{desired: make([]int32, len(ro.s.desired)), gone: map[int]int32{}}
-	for i := range ro.s.desired {
-		out.desired[i] = ro.s.desired[i].priority
+	out := order{desired: make([]int32, len(ro.set.desired)), deleted: map[int]int32{}}
+	for i := range ro.set.desired {
+		out.desired[i] = ro.set.desired[i].priority
 	}
-	late, base := ro.s.lateRules()
+	late, base := ro.set.delayedRules()
 	if len(late) == 0 {
 		return out
 	}
-	at, ok := ro.s.placesBetween(base, late)
+	at, ok := ro.set.placesBetween(base, late)
 	if !ok {
 		wait := late[0].wait
-		out.wait = ro.Wait(draft.WaitKey("order", fmt.Sprint(ro.L.Desired.Port)), wait.For, wait.Deadline)
+		out.wait = ro.Wait(draft.WaitKey("order", fmt.Sprint(ro.Listener.Desired.Port)), wait.For, wait.Deadline)
 	}
 	last := int32(0)
 	next := func(wanted int32) int32 {
@@ -141,18 +141,18 @@ func (ro *Rollout) interimOrder() order {
 	k := 0
 	for p := 0; p <= len(base); p++ {
 		for ; k < len(late) && at[k] == p; k++ {
-			if r := late[k]; r.gone >= 0 {
+			if r := late[k]; r.deleted >= 0 {
 				wanted := r.priority
-				if wanted >= stagePriority || p < len(base) && wanted >= ro.s.desired[base[p]].priority {
+				if wanted >= stagePriority || p < len(base) && wanted >= ro.set.desired[base[p]].priority {
 					wanted = last + 1
 				}
-				out.gone[r.gone] = next(wanted)
+				out.deleted[r.deleted] = next(wanted)
 			} else {
-				out.desired[r.desired] = next(ro.s.desired[r.desired].priority)
+				out.desired[r.desired] = next(ro.set.desired[r.desired].priority)
 			}
 		}
 		if p < len(base) {
-			out.desired[base[p]] = next(ro.s.desired[base[p]].priority)
+			out.desired[base[p]] = next(ro.set.desired[base[p]].priority)
 		}
 	}
 	return out
@@ -160,16 +160,16 @@ func (ro *Rollout) interimOrder() order {
 
 // lateRules returns the late rules in the order that they have now, and the other desired rules that are
 // in force now in the desired order.
-func (s *ruleSet) lateRules() (out []lateRule, base []int) {
+func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 	waiting := s.index("waiting", isWaiting)
 	for i := range s.deleted {
 		d := &s.deleted[i]
-		if d.stays.For == "" {
+		if d.wait.For == "" {
 			continue
 		}
-		r := lateRule{gone: i, desired: -1, priority: d.Priority, before: len(s.desired), shape: d.shape, wait: d.stays}
+		r := delayedRule{deleted: i, desired: -1, priority: d.Priority, successors: len(s.desired), shape: d.shape, wait: d.wait}
 		waiting.Each(d.shape, overlap.Every, func(n int32) bool {
-			r.before = min(r.before, int(n))
+			r.successors = min(r.successors, int(n))
 			return true
 		})
 		out = append(out, r)
@@ -177,31 +177,31 @@ func (s *ruleSet) lateRules() (out []lateRule, base []int) {
 	ordered := s.inOrder()
 	for i := range s.desired {
 		w := &s.desired[i]
-		if w.below.For != "" {
+		if w.stagedWait.For != "" {
 			continue
 		}
 		wait := w.wait
 		if wait.For == "" && !ordered {
 			// Another order of the rules behind one of the same member that is not in force would show.
-			below := s.indexOf("below", w.member, isBelow)
+			below := s.indexOf("below", w.member, isStaged)
 			if n, found := below.Find(w.shape, overlap.Before(i)); found {
-				wait = s.desired[n].below
+				wait = s.desired[n].stagedWait
 			}
 		}
 		if w.live == nil || wait.For == "" {
 			base = append(base, i)
 			continue
 		}
-		out = append(out, lateRule{gone: -1, desired: i, priority: w.live.Priority, before: i, shape: w.shape, wait: wait})
+		out = append(out, delayedRule{deleted: -1, desired: i, priority: w.live.Priority, successors: i, shape: w.shape, wait: wait})
 	}
-	slices.SortFunc(out, func(a, b lateRule) int { return cmp.Compare(a.priority, b.priority) })
+	slices.SortFunc(out, func(a, b delayedRule) int { return cmp.Compare(a.priority, b.priority) })
 	return out, base
 }
 
 // placesBetween finds the places of late rules among the others: before how many of base each comes. What
 // answers before a late rule now does so until that is gone; what is to come after its successor
 // comes after it. It reports whether there are such places.
-func (s *ruleSet) placesBetween(base []int, late []lateRule) (at []int, ok bool) {
+func (s *ruleSet) placesBetween(base []int, late []delayedRule) (at []int, ok bool) {
 	at, ok = make([]int, len(late)), true
 	limit := len(base)
 	for k := len(late) - 1; k >= 0; k-- {
@@ -221,7 +221,7 @@ func (s *ruleSet) placesBetween(base []int, late []lateRule) (at []int, ok bool)
 
 // bounds returns the first and the last place of a late rule among base, looking only at rules that
 // overlap with a shape if one is given.
-func (s *ruleSet) bounds(base []int, r lateRule, shape *overlap.Shape) (lo, hi int) {
+func (s *ruleSet) bounds(base []int, r delayedRule, shape *overlap.Shape) (lo, hi int) {
 	overlaps := func(w *ruleChange) bool { return shape == nil || shape.Overlaps(w.shape) }
 	ahead := func(w *ruleChange) bool { return w.live != nil && w.live.Priority < r.priority }
 	for lo = len(base); lo > 0; lo-- {
@@ -229,7 +229,7 @@ func (s *ruleSet) bounds(base []int, r lateRule, shape *overlap.Shape) (lo, hi i
 			break
 		}
 	}
-	hi, _ = slices.BinarySearch(base, r.before)
+	hi, _ = slices.BinarySearch(base, r.successors)
 	for ; hi < len(base); hi++ {
 		if w := &s.desired[base[hi]]; !ahead(w) && overlaps(w) {
 			break

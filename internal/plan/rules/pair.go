@@ -15,35 +15,35 @@ import (
 
 // pairRules finds for each desired rule the live one that it is, or grows out of.
 func (ro *Rollout) pairRules() *ruleSet {
-	s := &ruleSet{desired: make([]ruleChange, len(ro.L.Rules))}
+	s := &ruleSet{desired: make([]ruleChange, len(ro.Listener.Rules))}
 	var live []observed.Rule
-	if ro.L.Live != nil {
-		live = ro.L.Live.Rules
+	if ro.Listener.Live != nil {
+		live = ro.Listener.Live.Rules
 	}
-	for i := range ro.L.Rules {
-		p := &ro.L.Rules[i]
-		s.desired[i] = ruleChange{plan: p, member: ro.memberOf(p), priority: int32(i + 1), actions: p.Desired.Actions, transforms: p.Desired.Transforms, shape: overlap.ShapeOf(p.Desired.Conditions)}
+	for i := range ro.Listener.Rules {
+		p := &ro.Listener.Rules[i]
+		s.desired[i] = ruleChange{rule: p, member: ro.memberOf(p), priority: int32(i + 1), actions: p.Desired.Actions, transforms: p.Desired.Transforms, shape: overlap.ShapeOf(p.Desired.Conditions)}
 	}
 	taken := ro.pair(s.desired, live)
 	for j := range live {
 		if !taken[j] {
-			s.deleted = append(s.deleted, goneRule{Rule: live[j], shape: overlap.ShapeOf(live[j].Conditions), of: ro.ownersOf(live[j])})
+			s.deleted = append(s.deleted, deletedRule{Rule: live[j], shape: overlap.ShapeOf(live[j].Conditions), owners: ro.ownersOf(live[j])})
 		}
 	}
 	for i := range s.desired {
 		w := &s.desired[i]
-		if w.live != nil && w.plan.Place != nil {
-			w.live, w.takes = nil, w.live
+		if w.live != nil && w.rule.Place != nil {
+			w.live, w.replaces = nil, w.live
 		}
-		if w.live == nil || w.plan.Kept != nil {
+		if w.live == nil || w.rule.Kept != nil {
 			continue
 		}
 		if ro.isEqual(w, w.live) {
-			ro.AssumeSecret(w.live.ARN, w.plan.Desired.Actions)
+			ro.AssumeSecret(w.live.ARN, w.rule.Desired.Actions)
 			continue
 		}
-		now := w.plan.Desired.Actions
-		if !w.plan.Desired.InPlace {
+		now := w.rule.Desired.Actions
+		if !w.rule.Desired.InPlace {
 			now, w.wait = ro.shiftRule(w, w.live.Actions)
 		}
 		if w.wait.For != "" {
@@ -97,22 +97,22 @@ func (ro *Rollout) pair(desired []ruleChange, live []observed.Rule) (taken []boo
 	keys, equalKeys := make([]string, len(desired)), make([]string, len(desired))
 	for i := range desired {
 		w := &desired[i]
-		if kept := w.plan.KeptOrReplaced(); kept != nil {
+		if kept := w.rule.KeptOrReplaced(); kept != nil {
 			if j, ok := arns[kept.ARN]; ok && !taken[j] {
 				take(w, j)
 			}
 			continue
 		}
-		keys[i] = w.plan.ConditionsKey()
+		keys[i] = w.rule.ConditionsKey()
 		equalKeys[i] = keys[i]
 		if len(alike.lists[keys[i]]) > 1 {
-			equalKeys[i] = equalKey(keys[i], w.plan.Desired.Actions, ro.ARN)
+			equalKeys[i] = equalKey(keys[i], w.rule.Desired.Actions, ro.ARN)
 		}
 	}
 	pass := func(keys []string, lists *liveLists, here bool, fits func(w *ruleChange, o *observed.Rule) bool) {
 		for i := range desired {
 			w := &desired[i]
-			if w.plan.KeptOrReplaced() != nil || w.live != nil {
+			if w.rule.KeptOrReplaced() != nil || w.live != nil {
 				continue
 			}
 			candidates := lists.free(keys[i], taken)
@@ -130,8 +130,8 @@ func (ro *Rollout) pair(desired []ruleChange, live []observed.Rule) (taken []boo
 	}
 	// A rule of another namespace goes at once, and does not wait for what takes its place.
 	anyOf := func(w *ruleChange, o *observed.Rule) bool {
-		d := goneRule{of: ro.ownersOf(*o)}
-		return w.plan.Desired.InPlace || d.sameNamespace(w.member)
+		d := deletedRule{owners: ro.ownersOf(*o)}
+		return w.rule.Desired.InPlace || d.sameNamespace(w.member)
 	}
 	pass(equalKeys, equal, true, ro.isEqual)
 	pass(equalKeys, equal, false, ro.isEqual)
@@ -167,8 +167,8 @@ func (l *liveLists) free(key string, taken []bool) []int {
 
 // isEqual reports whether a live rule of the same conditions does just what is desired.
 func (ro *Rollout) isEqual(w *ruleChange, o *observed.Rule) bool {
-	return equal.SameActions(w.plan.Desired.Actions, o.Actions, ro.ARN) && !ro.SecretDiffers(o.ARN, w.plan.Desired.Actions) &&
-		equal.SameTransforms(w.plan.Desired.Transforms, o.Transforms)
+	return equal.SameActions(w.rule.Desired.Actions, o.Actions, ro.ARN) && !ro.SecretDiffers(o.ARN, w.rule.Desired.Actions) &&
+		equal.SameTransforms(w.rule.Desired.Transforms, o.Transforms)
 }
 
 // equalKey returns the same for rules of the same conditions whose actions are the same; those of other

@@ -31,11 +31,11 @@ func plainPairs(ro *Rollout, desired []ruleChange, live []observed.Rule) []strin
 		}
 	}
 	alike := func(w *ruleChange, o *observed.Rule) bool {
-		return w.plan.Kept == nil && equal.SameConditions(w.plan.Desired.Conditions, o.Conditions)
+		return w.rule.Kept == nil && equal.SameConditions(w.rule.Desired.Conditions, o.Conditions)
 	}
 	equal := func(w *ruleChange, o *observed.Rule) bool { return alike(w, o) && ro.isEqual(w, o) }
 	here := func(w *ruleChange, o *observed.Rule) bool { return w.priority == o.Priority }
-	pass(func(w *ruleChange, o *observed.Rule) bool { return w.plan.Kept != nil && w.plan.Kept.ARN == o.ARN })
+	pass(func(w *ruleChange, o *observed.Rule) bool { return w.rule.Kept != nil && w.rule.Kept.ARN == o.ARN })
 	pass(func(w *ruleChange, o *observed.Rule) bool { return here(w, o) && equal(w, o) })
 	pass(equal)
 	pass(func(w *ruleChange, o *observed.Rule) bool { return here(w, o) && alike(w, o) })
@@ -81,7 +81,7 @@ func TestRulesArePairedAsIfEachWasComparedWithEach(t *testing.T) {
 				p.Desired.Held = model.HeldInvalid
 				p.KeepLive(&live[r.IntN(len(live))])
 			}
-			desired = append(desired, ruleChange{plan: p, priority: int32(i + 1)})
+			desired = append(desired, ruleChange{rule: p, priority: int32(i + 1)})
 		}
 		want := plainPairs(ro, desired, live)
 		ro.pair(desired, live)

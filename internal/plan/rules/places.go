@@ -15,7 +15,7 @@ import (
 )
 
 // Places shares the rules that AWS takes on a load balancer between the namespaces that ask for them.
-type Places struct {
+type RulePlaces struct {
 	*owners.TargetGroups
 	*draft.Finalizers
 	keys owners.ConditionKeys
@@ -23,13 +23,13 @@ type Places struct {
 }
 
 // NewPlaces returns what shares the rules of a load balancer.
-func NewPlaces(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.ConditionKeys, lb *resolved.LoadBalancer) *Places {
-	return &Places{tg, f, keys, lb}
+func NewRulePlaces(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.ConditionKeys, lb *resolved.LoadBalancer) *RulePlaces {
+	return &RulePlaces{tg, f, keys, lb}
 }
 
 // Resolve notes what each namespace has of the rules of the load balancer, and finds places for the rules for
 // which there is no room.
-func (rp *Places) Resolve() {
+func (rp *RulePlaces) Resolve() {
 	lb := rp.lb
 	lb.RuleShares = map[string]draft.Share{}
 	full, namespaces := false, map[string]bool{}
@@ -40,9 +40,9 @@ func (rp *Places) Resolve() {
 		}
 	}
 	if full || len(namespaces) > 1 {
-		open := rp.count()
+		open := rp.countShares()
 		if full {
-			rp.find(open)
+			rp.assignPlaces(open)
 			rp.omitOverCapacity()
 		}
 	}
@@ -50,7 +50,7 @@ func (rp *Places) Resolve() {
 
 // count notes what each namespace has of the live rules of a load balancer, and returns those that
 // are not desired any more.
-func (rp *Places) count() (open []*resolved.OpenPlace) {
+func (rp *RulePlaces) countShares() (open []*resolved.OpenPlace) {
 	lb := rp.lb
 	if lb.Live == nil {
 		return nil
@@ -71,7 +71,7 @@ func (rp *Places) count() (open []*resolved.OpenPlace) {
 }
 
 // seeker is a desired rule of which nothing is live.
-type seeker struct {
+type placeClaim struct {
 	*resolved.Rule
 	port  int32
 	shape *overlap.Shape
@@ -80,26 +80,26 @@ type seeker struct {
 // find gives places of live rules that are not desired any more to rules that have none: those of their
 // namespaces first, and then those of which it is not known whose they are. Rules of which AWS has refused none
 // yet are among them, so that others do not come before them.
-func (rp *Places) find(open []*resolved.OpenPlace) {
-	var rules []seeker
+func (rp *RulePlaces) assignPlaces(open []*resolved.OpenPlace) {
+	var rules []placeClaim
 	for i := range rp.lb.Listeners {
 		l := &rp.lb.Listeners[i]
 		for j := range l.Rules {
 			if p := &l.Rules[j]; !p.HasLiveForm && l.Planned {
-				rules = append(rules, seeker{p, l.Desired.Port, overlap.ShapeOf(p.Desired.Conditions)})
+				rules = append(rules, placeClaim{p, l.Desired.Port, overlap.ShapeOf(p.Desired.Conditions)})
 			}
 		}
 	}
 	for _, o := range open {
 		o.Shape = overlap.ShapeOf(o.Rule.Conditions)
 	}
-	here := func(p seeker, o *resolved.OpenPlace) bool { return p.port == o.Port }
-	own := func(p seeker, o *resolved.OpenPlace) bool { return slices.Contains(o.Owners, p.Desired.Member) }
-	related := func(p seeker, o *resolved.OpenPlace) bool {
+	here := func(p placeClaim, o *resolved.OpenPlace) bool { return p.port == o.Port }
+	own := func(p placeClaim, o *resolved.OpenPlace) bool { return slices.Contains(o.Owners, p.Desired.Member) }
+	related := func(p placeClaim, o *resolved.OpenPlace) bool {
 		return slices.ContainsFunc(o.Owners, func(r finding.Ref) bool { return r.Namespace == p.Desired.Member.Namespace })
 	}
-	unknown := func(_ seeker, o *resolved.OpenPlace) bool { return o.Owners == nil }
-	meets := func(p seeker, o *resolved.OpenPlace) bool { return p.shape.Overlaps(o.Shape) }
+	unknown := func(_ placeClaim, o *resolved.OpenPlace) bool { return o.Owners == nil }
+	meets := func(p placeClaim, o *resolved.OpenPlace) bool { return p.shape.Overlaps(o.Shape) }
 	rp.assign(rules, open, fit{here, own, meets})
 	rp.assign(rules, open, fit{here, own})
 	rp.assign(rules, open, fit{here, related, meets})
@@ -109,11 +109,11 @@ func (rp *Places) find(open []*resolved.OpenPlace) {
 }
 
 // fit is what must be true of a rule and a place for it.
-type fit []func(p seeker, o *resolved.OpenPlace) bool
+type fit []func(p placeClaim, o *resolved.OpenPlace) bool
 
 // assign gives open places to rules that have none, in turn; each takes the first that fits best.
-func (rp *Places) assign(rules []seeker, open []*resolved.OpenPlace, best ...fit) {
-	slices.SortStableFunc(rules, func(x, y seeker) int { return x.waits() - y.waits() })
+func (rp *RulePlaces) assign(rules []placeClaim, open []*resolved.OpenPlace, best ...fit) {
+	slices.SortStableFunc(rules, func(x, y placeClaim) int { return x.rankByPlace() - y.rankByPlace() })
 	claims := make([]string, len(rules))
 	for i, p := range rules {
 		claims[i] = p.Desired.Member.Namespace
@@ -124,7 +124,7 @@ func (rp *Places) assign(rules []seeker, open []*resolved.OpenPlace, best ...fit
 			at := -1
 			if p.Place == nil {
 				at = slices.IndexFunc(open, func(o *resolved.OpenPlace) bool {
-					return !o.Taken && !slices.ContainsFunc(all, func(is func(p seeker, o *resolved.OpenPlace) bool) bool { return !is(p, o) })
+					return !o.Taken && !slices.ContainsFunc(all, func(is func(p placeClaim, o *resolved.OpenPlace) bool) bool { return !is(p, o) })
 				})
 			}
 			if at >= 0 {
@@ -135,7 +135,7 @@ func (rp *Places) assign(rules []seeker, open []*resolved.OpenPlace, best ...fit
 }
 
 // waits returns 1 as long as the rule has no place, and 0 afterwards.
-func (p seeker) waits() int {
+func (p placeClaim) rankByPlace() int {
 	if p.Place == nil {
 		return 1
 	}
@@ -144,7 +144,7 @@ func (p seeker) waits() int {
 
 // openPlaces returns the rules of a live listener that are not desired any more. It notes what stays. The i-th
 // listener of the load balancer is the desired one, none if i is below zero.
-func (rp *Places) openPlaces(live *observed.Listener, i int) (out []*resolved.OpenPlace) {
+func (rp *RulePlaces) openPlaces(live *observed.Listener, i int) (out []*resolved.OpenPlace) {
 	lb := rp.lb
 	byKey, byARN := map[string][]*resolved.Rule{}, map[string]*resolved.Rule{}
 	deleted := plan.StepID("")
@@ -165,7 +165,7 @@ func (rp *Places) openPlaces(live *observed.Listener, i int) (out []*resolved.Op
 		of := rp.OwnersOf(r.Actions)
 		p := byARN[r.ARN]
 		if key := rp.keys.Of(r); p == nil {
-			d := goneRule{of: of}
+			d := deletedRule{owners: of}
 			if at := slices.IndexFunc(byKey[key], func(p *resolved.Rule) bool { return !p.HasLiveForm && d.sameNamespace(p.Desired.Member) }); at >= 0 {
 				p = byKey[key][at]
 			}
@@ -194,7 +194,7 @@ func (rp *Places) openPlaces(live *observed.Listener, i int) (out []*resolved.Op
 
 // omitOverCapacity takes the rules that have no place out of their listeners, and sets those apart that take one of
 // another listener.
-func (rp *Places) omitOverCapacity() {
+func (rp *RulePlaces) omitOverCapacity() {
 	lb := rp.lb
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
@@ -210,14 +210,14 @@ func (rp *Places) omitOverCapacity() {
 				l.AwaitingPlace = append(l.AwaitingPlace, p)
 			default:
 				l.Omitted = append(l.Omitted, p)
-				rp.overCapacity(l, p)
+				rp.noteOverCapacity(l, p)
 			}
 		}
 		l.Rules = rest
 	}
 }
 
-func (rp *Places) overCapacity(l *resolved.Listener, p resolved.Rule) {
+func (rp *RulePlaces) noteOverCapacity(l *resolved.Listener, p resolved.Rule) {
 	if rp.Plan.OverCapacity == nil {
 		rp.Plan.OverCapacity = map[model.RuleKey]bool{}
 	}
@@ -228,9 +228,9 @@ func (rp *Places) overCapacity(l *resolved.Listener, p resolved.Rule) {
 // all others, unless that is in order where they are.
 func (r *rulePlanner) moveReplaced() []plan.StepID {
 	to := map[plan.Address]int32{}
-	for i := range r.s.desired {
-		if w := &r.s.desired[i]; w.takes != nil && w.at != w.takes.Priority {
-			to[plan.RuleAddress(w.takes.ARN)] = w.at
+	for i := range r.set.desired {
+		if w := &r.set.desired[i]; w.replaces != nil && w.createAt != w.replaces.Priority {
+			to[plan.RuleAddress(w.replaces.ARN)] = w.createAt
 		}
 	}
 	if len(to) == 0 {
@@ -243,15 +243,15 @@ func (r *rulePlanner) moveReplaced() []plan.StepID {
 
 // replaceRule turns the rule whose place a desired one takes into that.
 func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepID {
-	a, was := r.address(w), w.takes
+	a, was := r.address(w), w.replaces
 	id := r.Add(plan.Step{
 		ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update, Impact: plan.BriefImpact,
-		Do: plan.ModifyRule{Rule: a, Conditions: w.plan.Desired.Conditions, Actions: w.actions, Transforms: w.transforms},
+		Do: plan.ModifyRule{Rule: a, Conditions: w.rule.Desired.Conditions, Actions: w.actions, Transforms: w.transforms},
 		Changes: []plan.Change{
-			{Path: "conditions", From: plan.ConditionsText(was.Conditions), To: plan.ConditionsText(w.plan.Desired.Conditions)},
+			{Path: "conditions", From: plan.ConditionsText(was.Conditions), To: plan.ConditionsText(w.rule.Desired.Conditions)},
 			{Path: "actions", From: plan.ActionsText(was.Actions), To: plan.ActionsText(w.actions)},
 		},
-		Why: "AWS has no room for both; " + ruleReason(w), After: after, Blames: r.blame(w), Rule: r.key(w),
+		Why: "AWS has no room for both; " + ruleReason(w), After: after, Blames: r.blamed(w), Rule: r.key(w),
 	})
 	r.NoteFreed(was.Actions, id)
 	return id
@@ -259,7 +259,7 @@ func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepI
 
 // PlanLate makes the rules that take a place of another listener, once that is free. The next plan moves them to their
 // priorities.
-func (rp *Places) PlanLate(groups map[string][]plan.StepID) {
+func (rp *RulePlaces) PlanLate(groups map[string][]plan.StepID) {
 	lb := rp.lb
 	for i := range lb.Listeners {
 		l := &lb.Listeners[i]
@@ -282,7 +282,7 @@ func (rp *Places) PlanLate(groups map[string][]plan.StepID) {
 		}
 		for _, p := range l.AwaitingPlace {
 			if !rp.Planned(p.Place.DeletedBy) {
-				rp.overCapacity(l, p)
+				rp.noteOverCapacity(l, p)
 				continue
 			}
 			at := nextFreePriority(used, stagePriority)

@@ -12,11 +12,11 @@ import (
 // others have room below them. A run that was interrupted may have left them there.
 // What follows is decided for the rules as they stand then.
 func (ro *Rollout) makeRoom() {
-	if ro.L.Live == nil || len(ro.L.Live.Rules) == 0 || ro.L.Desired.OrderHeld != 0 {
+	if ro.Listener.Live == nil || len(ro.Listener.Live.Rules) == 0 || ro.Listener.Desired.OrderHeld != 0 {
 		return
 	}
-	rules := slices.Clone(ro.L.Live.Rules)
-	if int(rules[len(rules)-1].Priority)+len(ro.L.Rules) <= TopPriority-len(rules) {
+	rules := slices.Clone(ro.Listener.Live.Rules)
+	if int(rules[len(rules)-1].Priority)+len(ro.Listener.Rules) <= TopPriority-len(rules) {
 		return
 	}
 	to := map[plan.Address]int32{}
@@ -31,20 +31,20 @@ func (ro *Rollout) makeRoom() {
 		}
 	}
 	if len(to) > 0 {
-		ro.room, ro.L.Live = to, withRules(ro.L.Live, rules)
+		ro.firstPriorities, ro.Listener.Live = to, withRules(ro.Listener.Live, rules)
 	}
 }
 
 // planRoom moves the rules for which others have no room.
 func (ro *Rollout) planRoom(after []plan.StepID) []plan.StepID {
-	if len(ro.room) == 0 {
+	if len(ro.firstPriorities) == 0 {
 		return nil
 	}
-	a := ro.L.Address()
+	a := ro.Listener.Address()
 	return []plan.StepID{ro.Add(plan.Step{
-		ID: plan.NewStepID("room", a), Address: a, Verb: plan.Update, Do: plan.SetPriorities{Priorities: ro.room},
+		ID: plan.NewStepID("room", a), Address: a, Verb: plan.Update, Do: plan.SetPriorities{Priorities: ro.firstPriorities},
 		Changes: []plan.Change{{Path: "priorities", To: fmt.Sprintf("%d and below", stagePriority)}},
-		Why:     "there is no room below the last rule", After: slices.Clone(after), Blames: ro.L.Desired.Members,
+		Why:     "there is no room below the last rule", After: slices.Clone(after), Blames: ro.Listener.Desired.Members,
 	})}
 }
 

@@ -41,31 +41,31 @@ const TopPriority = 50000
 
 // ruleChange is what happens to one desired rule.
 type ruleChange struct {
-	plan     *resolved.Rule
+	rule     *resolved.Rule
 	member   finding.Ref    // whose changes wait for each other
 	priority int32          // desired
 	live     *observed.Rule // nil: to be created
 	actions  []model.Action // to be set now
 	// transforms to be set now: those of the traffic that the actions carry.
-	transforms []model.Transform
-	modify     bool        // conditions stay, actions or transforms change
-	wait       plan.Wait   // for what the final actions wait
-	below      plan.Wait   // for what the move to the final place waits
-	held       bool        // the change waits for another rule of the member
-	at         int32       // where a new rule is created
-	step       plan.StepID // that creates or changes it
-	split      bool        // it is created beside the live form that it takes the place of
+	transforms   []model.Transform
+	modify       bool        // conditions stay, actions or transforms change
+	wait         plan.Wait   // for what the final actions wait
+	stagedWait   plan.Wait   // for what the move to the final place waits
+	waitsForRule bool        // the change waits for another rule of the member
+	createAt     int32       // where a new rule is created
+	step         plan.StepID // that creates or changes it
+	split        bool        // it is created beside the live form that it takes the place of
 	// takes is the live rule that becomes this one, because AWS has no room for both.
-	takes *observed.Rule
-	shape *overlap.Shape
+	replaces *observed.Rule
+	shape    *overlap.Shape
 }
 
 // place returns where the rule is, or will be created.
-func (w *ruleChange) place() int32 {
+func (w *ruleChange) priorityNow() int32 {
 	if w.live != nil {
 		return w.live.Priority
 	}
-	return w.at
+	return w.createAt
 }
 
 // isArriving reports whether the rule is new, or was created and never came to its place.
@@ -74,28 +74,28 @@ func (w *ruleChange) isArriving() bool {
 }
 
 // goneRule is a live rule that is not desired.
-type goneRule struct {
+type deletedRule struct {
 	observed.Rule
-	shape *overlap.Shape
-	of    []finding.Ref // to whom it belongs; nil if that is not known
-	stays plan.Wait     // until what takes its place is in force
-	step  plan.StepID
+	shape  *overlap.Shape
+	owners []finding.Ref // to whom it belongs; nil if that is not known
+	wait   plan.Wait     // until what takes its place is in force
+	step   plan.StepID
 }
 
 // sameOwner reports whether the rule belongs to a member, or may do so.
-func (d *goneRule) sameOwner(m finding.Ref) bool {
-	return d.of == nil || m.IsZero() || slices.Contains(d.of, m)
+func (d *deletedRule) sameOwner(m finding.Ref) bool {
+	return d.owners == nil || m.IsZero() || slices.Contains(d.owners, m)
 }
 
 // sameNamespace reports whether the rule belongs to the namespace of a member, or may do so.
-func (d *goneRule) sameNamespace(m finding.Ref) bool {
-	return d.sameOwner(m) || slices.ContainsFunc(d.of, func(o finding.Ref) bool { return o.Namespace == m.Namespace })
+func (d *deletedRule) sameNamespace(m finding.Ref) bool {
+	return d.sameOwner(m) || slices.ContainsFunc(d.owners, func(o finding.Ref) bool { return o.Namespace == m.Namespace })
 }
 
 // ruleSet is the difference of one listener's rules.
 type ruleSet struct {
 	desired []ruleChange
-	deleted []goneRule // ascending by priority
+	deleted []deletedRule // ascending by priority
 	indexes map[string]*overlap.Index
 	// byMember are indexes of the rules of each member.
 	byMember map[string]map[finding.Ref]*overlap.Index
@@ -110,7 +110,7 @@ func (s *ruleSet) index(name string, fits func(w *ruleChange) bool) *overlap.Ind
 				numbers = append(numbers, int32(i))
 			}
 		}
-		s.keepIndex(name, overlap.NewIndex(numbers, func(n int32) *overlap.Shape { return s.desired[n].shape }))
+		s.setIndex(name, overlap.NewIndex(numbers, func(n int32) *overlap.Shape { return s.desired[n].shape }))
 	}
 	return s.indexes[name]
 }
@@ -136,18 +136,18 @@ func (s *ruleSet) indexOf(name string, member finding.Ref, fits func(w *ruleChan
 }
 
 // goneIndex returns the index of the rules to be deleted.
-func (s *ruleSet) goneIndex() *overlap.Index {
+func (s *ruleSet) deletedIndex() *overlap.Index {
 	if s.indexes["deleted"] == nil {
 		numbers := make([]int32, len(s.deleted))
 		for i := range numbers {
 			numbers[i] = int32(i)
 		}
-		s.keepIndex("deleted", overlap.NewIndex(numbers, func(n int32) *overlap.Shape { return s.deleted[n].shape }))
+		s.setIndex("deleted", overlap.NewIndex(numbers, func(n int32) *overlap.Shape { return s.deleted[n].shape }))
 	}
 	return s.indexes["deleted"]
 }
 
-func (s *ruleSet) keepIndex(name string, x *overlap.Index) {
+func (s *ruleSet) setIndex(name string, x *overlap.Index) {
 	if s.indexes == nil {
 		s.indexes = map[string]*overlap.Index{}
 	}
@@ -159,20 +159,20 @@ func isNew(w *ruleChange) bool { return w.live == nil }
 
 func isLive(w *ruleChange) bool { return w.live != nil }
 
-func isComing(w *ruleChange) bool { return w.live == nil || w.below.For != "" }
+func isNewOrStaged(w *ruleChange) bool { return w.live == nil || w.stagedWait.For != "" }
 
-func isBelow(w *ruleChange) bool { return w.below.For != "" }
+func isStaged(w *ruleChange) bool { return w.stagedWait.For != "" }
 
-func isWaiting(w *ruleChange) bool { return w.below.For != "" || w.wait.For != "" }
+func isWaiting(w *ruleChange) bool { return w.stagedWait.For != "" || w.wait.For != "" }
 
-func isAny(*ruleChange) bool { return true }
+func anyRule(*ruleChange) bool { return true }
 
 // inOrder reports whether the rules that stay keep their order.
 func (s *ruleSet) inOrder() bool {
 	last := int32(0)
 	for i := range s.desired {
 		w := &s.desired[i]
-		if w.live == nil || w.below.For != "" {
+		if w.live == nil || w.stagedWait.For != "" {
 			continue
 		}
 		if w.live.Priority < last {
@@ -186,13 +186,13 @@ func (s *ruleSet) inOrder() bool {
 // split turns a modification that other changes could interfere with into a new rule and a
 // deletion. It reports whether modifications that remain have to come last.
 func (s *ruleSet) split() (modifyLast bool) {
-	fresh, ordered := slices.ContainsFunc(s.desired, func(w ruleChange) bool { return isComing(&w) }), s.inOrder()
+	fresh, ordered := slices.ContainsFunc(s.desired, func(w ruleChange) bool { return isNewOrStaged(&w) }), s.inOrder()
 	if ordered && (!fresh || len(s.deleted) == 0) {
 		return fresh
 	}
 	var changed []*ruleChange
 	for i := range s.desired {
-		if w := &s.desired[i]; w.live != nil && w.modify && w.wait.For == "" && !w.plan.ChangesInOneStep() && s.interferes(int32(i), ordered) {
+		if w := &s.desired[i]; w.live != nil && w.modify && w.wait.For == "" && !w.rule.ChangesInOneStep() && s.interferes(int32(i), ordered) {
 			changed = append(changed, w)
 		}
 	}
@@ -206,27 +206,27 @@ func (s *ruleSet) splitOff(changed []*ruleChange) {
 		return
 	}
 	for _, w := range changed {
-		d := goneRule{Rule: *w.live, shape: w.shape}
+		d := deletedRule{Rule: *w.live, shape: w.shape}
 		if m := w.member; !m.IsZero() {
-			d.of = []finding.Ref{m}
+			d.owners = []finding.Ref{m}
 		}
 		s.deleted = append(s.deleted, d)
 		w.live, w.modify, w.split = nil, false, true
 	}
-	slices.SortFunc(s.deleted, func(a, b goneRule) int { return cmp.Compare(a.Priority, b.Priority) })
+	slices.SortFunc(s.deleted, func(a, b deletedRule) int { return cmp.Compare(a.Priority, b.Priority) })
 	s.indexes, s.byMember = nil, nil
 }
 
 // interferes reports whether a change of other rules could meet requests of the i-th one.
 func (s *ruleSet) interferes(i int32, ordered bool) bool {
-	others := s.index("coming", isComing)
+	others := s.index("coming", isNewOrStaged)
 	if !ordered {
-		others = s.index("any", isAny)
+		others = s.index("any", anyRule)
 	}
 	if _, found := others.FindWhere(s.desired[i].shape, overlap.Every, func(n int32) bool { return n != i }); found {
 		return true
 	}
-	_, found := s.goneIndex().Find(s.desired[i].shape, overlap.Every)
+	_, found := s.deletedIndex().Find(s.desired[i].shape, overlap.Every)
 	return found
 }
 
@@ -236,37 +236,37 @@ type Rollout struct {
 	*traffic.Traffic
 	*draft.Usage
 	*draft.Finalizers
-	Keys owners.ConditionKeys
-	L    *resolved.Listener
-	s    *ruleSet
+	Keys     owners.ConditionKeys
+	Listener *resolved.Listener
+	set      *ruleSet
 	// room are the priorities to which live rules move first.
-	room map[plan.Address]int32
+	firstPriorities map[plan.Address]int32
 	// modifyLast reports whether changes of actions come last.
 	modifyLast bool
 	// now is the order for now; none where AWS refuses to move rules.
-	now order
+	interim order
 }
 
 // Resolve decides how the rules of a listener come to what is desired.
 func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owners.ConditionKeys, l *resolved.Listener) *Rollout {
-	ro := &Rollout{Traffic: t, Usage: u, Finalizers: f, Keys: keys, L: l, modifyLast: true}
+	ro := &Rollout{Traffic: t, Usage: u, Finalizers: f, Keys: keys, Listener: l, modifyLast: true}
 	ro.makeRoom()
-	ro.s = ro.pairRules()
-	ro.stage()
+	ro.set = ro.pairRules()
+	ro.stageRules()
 	if l.Desired.OrderHeld != 0 {
 		ro.keepOrder()
 		ro.keepUntilTakenOver()
 		return ro
 	}
-	ro.modifyLast = ro.s.split()
-	ro.stage()
+	ro.modifyLast = ro.set.split()
+	ro.stageRules()
 	var live []observed.Rule
 	if l.Live != nil {
 		live = l.Live.Rules
 	}
-	ro.s.place(live)
+	ro.set.choosePriorities(live)
 	ro.keepUntilTakenOver()
-	ro.now = ro.interimOrder()
+	ro.interim = ro.interimOrder()
 	return ro
 }
 
@@ -276,20 +276,20 @@ func (ro *Rollout) Plan(listener []plan.StepID, groups map[string][]plan.StepID,
 	room := ro.planRoom(listener)
 	r := rulePlanner{Rollout: ro, listener: append(slices.Clone(listener), room...), groups: groups, steps: room}
 	if !ro.modifyLast {
-		r.modify(false)
+		r.modifyRules(false)
 	}
-	r.create(r.moveReplaced())
+	r.createRules(r.moveReplaced())
 	changed := middle(r.stepsBeforeDefault())
 	r.steps = append(r.steps, changed...)
-	if ro.L.Desired.OrderHeld == 0 {
+	if ro.Listener.Desired.OrderHeld == 0 {
 		r.reorder()
 	}
 	if ro.modifyLast {
-		r.modify(true)
+		r.modifyRules(true)
 	}
 	r.changeDelayedActions()
-	r.remove(changed)
-	r.retag()
-	r.report()
+	r.deleteRules(changed)
+	r.retagRules()
+	r.reportWaits()
 	return r.steps
 }

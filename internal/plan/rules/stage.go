@@ -20,18 +20,18 @@ const stagePriority = 40000
 // stage decides which new rules have to stay below until their targets are healthy: those that would
 // take requests from rules that answer them now with healthy targets. A new rule whose requests the
 // default action answers now begins with that answer. A live rule that only moves never waits.
-func (ro *Rollout) stage() {
-	if ro.L.Live == nil {
+func (ro *Rollout) stageRules() {
+	if ro.Listener.Live == nil {
 		return
 	}
-	ro.s.indexes, ro.s.byMember = nil, nil
-	for i := range ro.s.desired {
-		ro.s.desired[i].below = plan.Wait{}
+	ro.set.indexes, ro.set.byMember = nil, nil
+	for i := range ro.set.desired {
+		ro.set.desired[i].stagedWait = plan.Wait{}
 	}
 	ro.splitMasked()
-	for i := range ro.s.desired {
-		w := &ro.s.desired[i]
-		f := equal.ForwardOf(w.plan.Desired.Actions)
+	for i := range ro.set.desired {
+		w := &ro.set.desired[i]
+		f := equal.ForwardOf(w.rule.Desired.Actions)
 		if f == nil {
 			continue
 		}
@@ -39,46 +39,46 @@ func (ro *Rollout) stage() {
 			ro.stageChange(i, f)
 			continue
 		}
-		if w.takes != nil {
+		if w.replaces != nil {
 			continue // what it becomes of answers as long as it does not
 		}
-		if w.live == nil && !w.plan.Held() && !w.plan.Desired.InPlace {
-			w.actions, w.wait = ro.shiftRule(w, ro.L.Live.Default)
-			w.transforms = w.plan.Desired.Transforms
+		if w.live == nil && !w.rule.Held() && !w.rule.Desired.InPlace {
+			w.actions, w.wait = ro.shiftRule(w, ro.Listener.Live.Default)
+			w.transforms = w.rule.Desired.Transforms
 			if w.wait.For != "" {
 				w.transforms = nil // default actions have none
 			}
 		}
-		w.below = ro.maskedWait(i, f)
+		w.stagedWait = ro.maskedWait(i, f)
 	}
-	ro.s.followBelow()
+	ro.set.stageFollowers()
 }
 
 // splitMasked splits the changes of live rules that would have to wait behind those that answer their requests now. The
 // new form is made below: a target group that no rule has is not checked by AWS, and would never be healthy.
 func (ro *Rollout) splitMasked() {
-	if ro.L.Desired.OrderHeld != 0 {
+	if ro.Listener.Desired.OrderHeld != 0 {
 		return
 	}
 	var masked []*ruleChange
-	for i := range ro.s.desired {
-		w := &ro.s.desired[i]
-		f := equal.ForwardOf(w.plan.Desired.Actions)
-		if f == nil || w.isArriving() || !w.modify || w.wait.For != "" || w.plan.Desired.InPlace || w.plan.ChangesInOneStep() {
+	for i := range ro.set.desired {
+		w := &ro.set.desired[i]
+		f := equal.ForwardOf(w.rule.Desired.Actions)
+		if f == nil || w.isArriving() || !w.modify || w.wait.For != "" || w.rule.Desired.InPlace || w.rule.ChangesInOneStep() {
 			continue
 		}
-		if ro.maskedWait(i, f).For != "" || ro.CannotShareRule(w.plan.Desired.Actions, w.live.Actions) {
+		if ro.maskedWait(i, f).For != "" || ro.CannotShareRule(w.rule.Desired.Actions, w.live.Actions) {
 			masked = append(masked, w)
 		}
 	}
-	ro.s.splitOff(masked)
+	ro.set.splitOff(masked)
 }
 
 // stageChange delays the change of a live rule that moves at the same time and would take requests
 // from rules that answer them now with healthy targets, where AWS has no room for both.
 func (ro *Rollout) stageChange(i int, f *model.Forward) {
-	w := &ro.s.desired[i]
-	if !w.modify || w.wait.For != "" || w.plan.Desired.InPlace {
+	w := &ro.set.desired[i]
+	if !w.modify || w.wait.For != "" || w.rule.Desired.InPlace {
 		return
 	}
 	if wait := ro.maskedWait(i, f); wait.For != "" {
@@ -88,11 +88,11 @@ func (ro *Rollout) stageChange(i int, f *model.Forward) {
 
 // followBelow keeps new rules below that have to stay behind one of the same member that does: a
 // request that both match must not meet the later one first.
-func (s *ruleSet) followBelow() {
+func (s *ruleSet) stageFollowers() {
 	const rounds = 8 // to follow the followers
 	var below []int32
 	for i := range s.desired {
-		if isBelow(&s.desired[i]) {
+		if isStaged(&s.desired[i]) {
 			below = append(below, int32(i))
 		}
 	}
@@ -101,7 +101,7 @@ func (s *ruleSet) followBelow() {
 		below = nil
 		for i := range s.desired {
 			me := &s.desired[i]
-			if isBelow(me) || !me.isArriving() {
+			if isStaged(me) || !me.isArriving() {
 				continue
 			}
 			of := first[me.member]
@@ -113,7 +113,7 @@ func (s *ruleSet) followBelow() {
 				return me.live == nil || o.live != nil && me.live.Priority > o.live.Priority
 			})
 			if found {
-				me.below = s.desired[n].below
+				me.stagedWait = s.desired[n].stagedWait
 				below = append(below, int32(i))
 			}
 		}
@@ -140,8 +140,8 @@ func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index 
 // maskedWait returns what a rule whose targets are not healthy waits for below those that answer its
 // requests now, and that will not be before it any more.
 func (ro *Rollout) maskedWait(i int, f *model.Forward) plan.Wait {
-	me := &ro.s.desired[i]
-	old, covered, all := ro.s.answeringGroups(i)
+	me := &ro.set.desired[i]
+	old, covered, all := ro.set.answeringGroups(i)
 	if covered && me.wait.For != "" {
 		// What it answers for now is not for requests that other rules answer.
 		return me.wait
@@ -180,7 +180,7 @@ func (s *ruleSet) answeringGroups(i int) (out []string, covered, all bool) {
 	for _, n := range later {
 		note(s.desired[n].live)
 	}
-	gone, allGone := s.goneIndex().FindSome(me.shape, overlap.Every, enough, func(n int32) bool { return before(&s.deleted[n].Rule) })
+	gone, allGone := s.deletedIndex().FindSome(me.shape, overlap.Every, enough, func(n int32) bool { return before(&s.deleted[n].Rule) })
 	for _, n := range gone {
 		note(&s.deleted[n].Rule)
 	}
@@ -190,9 +190,9 @@ func (s *ruleSet) answeringGroups(i int) (out []string, covered, all bool) {
 // ruleWait returns the wait of a rule for its own targets. Once its deadline has passed that is reported.
 func (ro *Rollout) ruleWait(w *ruleChange, pending []model.GroupRef) plan.Wait {
 	deadline := ro.TargetsDeadline(pending)
-	wait := ro.Wait(ruleWaitKey(ro.L, w), "healthy targets in "+plan.TargetGroupNames(pending), deadline)
+	wait := ro.Wait(ruleWaitKey(ro.Listener, w), "healthy targets in "+plan.TargetGroupNames(pending), deadline)
 	if wait.For == "" {
-		ro.ReportExpiredWait(w.plan.Desired.Origin, memberOf(ro.L, w), w.plan.Desired.Text(ro.L.Desired.Port), pending, deadline)
+		ro.ReportExpiredWait(w.rule.Desired.Origin, memberOf(ro.Listener, w), w.rule.Desired.Text(ro.Listener.Desired.Port), pending, deadline)
 	}
 	return wait
 }
@@ -200,23 +200,23 @@ func (ro *Rollout) ruleWait(w *ruleChange, pending []model.GroupRef) plan.Wait {
 // ruleWaitKey identifies the change of a rule: who wants it, for which requests, and where they go.
 func ruleWaitKey(l *resolved.Listener, w *ruleChange) string {
 	to := ""
-	if f := equal.ForwardOf(w.plan.Desired.Actions); f != nil {
+	if f := equal.ForwardOf(w.rule.Desired.Actions); f != nil {
 		for _, g := range f.Groups {
 			to += " " + equal.GroupRefText(g.Group)
 		}
 	}
-	return draft.WaitKey("rule", fmt.Sprint(l.Desired.Port), w.plan.Desired.Member.String(), w.plan.ConditionsKey(), to)
+	return draft.WaitKey("rule", fmt.Sprint(l.Desired.Port), w.rule.Desired.Member.String(), w.rule.ConditionsKey(), to)
 }
 
 func memberOf(l *resolved.Listener, w *ruleChange) []finding.Ref {
-	if w.plan.Desired.Member.IsZero() {
+	if w.rule.Desired.Member.IsZero() {
 		return l.Desired.Members
 	}
-	return []finding.Ref{w.plan.Desired.Member}
+	return []finding.Ref{w.rule.Desired.Member}
 }
 
 // place chooses where new rules are created.
-func (s *ruleSet) place(live []observed.Rule) {
+func (s *ruleSet) choosePriorities(live []observed.Rule) {
 	used := map[int32]bool{}
 	bottom := int32(len(s.desired))
 	for _, o := range live {
@@ -229,20 +229,20 @@ func (s *ruleSet) place(live []observed.Rule) {
 		n := &s.desired[i]
 		switch {
 		case n.live != nil:
-		case n.takes != nil && n.below.For == "" && highest < n.takes.Priority && lowest[i] > n.takes.Priority:
-			n.at = n.takes.Priority
-		case n.below.For != "":
-			n.at = nextFreePriority(used, max(stagePriority, bottom+1))
-			bottom = n.at
-		case n.takes == nil && !used[n.priority] && highest < n.priority && lowest[i] > n.priority:
-			n.at = n.priority
+		case n.replaces != nil && n.stagedWait.For == "" && highest < n.replaces.Priority && lowest[i] > n.replaces.Priority:
+			n.createAt = n.replaces.Priority
+		case n.stagedWait.For != "":
+			n.createAt = nextFreePriority(used, max(stagePriority, bottom+1))
+			bottom = n.createAt
+		case n.replaces == nil && !used[n.priority] && highest < n.priority && lowest[i] > n.priority:
+			n.createAt = n.priority
 		default:
-			n.at = nextFreePriority(used, bottom+1)
-			bottom = n.at
+			n.createAt = nextFreePriority(used, bottom+1)
+			bottom = n.createAt
 		}
-		used[n.place()] = true
-		if n.below.For == "" {
-			highest = max(highest, n.place())
+		used[n.priorityNow()] = true
+		if n.stagedWait.For == "" {
+			highest = max(highest, n.priorityNow())
 		}
 	}
 }

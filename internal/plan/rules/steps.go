@@ -31,62 +31,64 @@ func GroupSteps(actions []model.Action, groups map[string][]plan.StepID) []plan.
 // rulePlanner emits the steps of one listener.
 type rulePlanner struct {
 	*Rollout
-	listener []plan.StepID
-	groups   map[string][]plan.StepID
-	steps    []plan.StepID // all so far
-	created  draft.StepChain
-	moved    []plan.StepID
-	movers   *overlap.Index // the rules that the order moves
+	listener   []plan.StepID
+	groups     map[string][]plan.StepID
+	steps      []plan.StepID // all so far
+	created    draft.StepChain
+	moved      []plan.StepID
+	movedIndex *overlap.Index // the rules that the order moves
 }
 
 // fewSteps is how many other steps one depends on by name. Where there would be more it depends on
 // all that they could be among.
-const fewSteps = 32
+const maxNamedSteps = 32
 
 func (r *rulePlanner) address(w *ruleChange) plan.Address {
 	switch {
 	case w.live != nil:
 		return plan.RuleAddress(w.live.ARN)
-	case w.takes != nil:
-		return plan.RuleAddress(w.takes.ARN)
+	case w.replaces != nil:
+		return plan.RuleAddress(w.replaces.ARN)
 	}
-	return plan.Address{Kind: plan.Rule, ID: naming.RuleID(r.L.Desired.Port, w.priority)}
+	return plan.Address{Kind: plan.Rule, ID: naming.RuleID(r.Listener.Desired.Port, w.priority)}
 }
 
 func (r *rulePlanner) tagsOf(w *ruleChange) plan.Tags {
-	return r.Tags(naming.RuleID(r.L.Desired.Port, w.priority), w.plan.Desired.Tags)
+	return r.Tags(naming.RuleID(r.Listener.Desired.Port, w.priority), w.rule.Desired.Tags)
 }
 
-func (r *rulePlanner) blame(w *ruleChange) []finding.Ref { return memberOf(r.L, w) }
+func (r *rulePlanner) blamed(w *ruleChange) []finding.Ref { return memberOf(r.Listener, w) }
 
-func (r *rulePlanner) key(w *ruleChange) model.RuleKey { return w.plan.Desired.Key(r.L.Desired.Port) }
+func (r *rulePlanner) key(w *ruleChange) model.RuleKey {
+	return w.rule.Desired.Key(r.Listener.Desired.Port)
+}
 
 // create emits the new rules; those that take the place of another after the step that vacates it.
-func (r *rulePlanner) create(vacated []plan.StepID) {
+func (r *rulePlanner) createRules(vacated []plan.StepID) {
 	chains := map[finding.Ref]*draft.StepChain{} // the new rules of each member
-	for i := range r.s.desired {
-		w := &r.s.desired[i]
+	for i := range r.set.desired {
+		w := &r.set.desired[i]
 		if w.live != nil {
 			continue
 		}
 		a := r.address(w)
-		need := slices.Concat(r.listener, r.ClaimStepsOf(w.plan.Desired.Member), GroupSteps(w.actions, r.groups))
+		need := slices.Concat(r.listener, r.ClaimStepsOf(w.rule.Desired.Member), GroupSteps(w.actions, r.groups))
 		// A request that two new rules of a member match must meet the first of them first.
 		own := chains[w.member]
 		if own == nil {
 			own = &draft.StepChain{}
 			chains[w.member] = own
 		}
-		need = append(need, r.stepsOf(r.s.indexOf("new", w.member, isNew), w.shape, overlap.Before(i), own, isAny)...)
-		if w.takes != nil {
+		need = append(need, r.stepsOf(r.set.indexOf("new", w.member, isNew), w.shape, overlap.Before(i), own, anyRule)...)
+		if w.replaces != nil {
 			w.step = r.replaceRule(w, append(need, vacated...))
 		} else {
-			rule := w.plan.Desired
+			rule := w.rule.Desired
 			rule.Actions, rule.Transforms = w.actions, w.transforms
 			w.step = r.Add(plan.Step{
 				ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create,
-				Do:  plan.CreateRule{Listener: r.L.Address(), Priority: w.at, Rule: rule, Tags: r.RuleTags(r.tagsOf(w))},
-				Why: ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w), Staged: w.wait.For != "" || w.split,
+				Do:  plan.CreateRule{Listener: r.Listener.Address(), Priority: w.createAt, Rule: rule, Tags: r.RuleTags(r.tagsOf(w))},
+				Why: ruleReason(w), After: need, Blames: r.blamed(w), Rule: r.key(w), Staged: w.wait.For != "" || w.split,
 			})
 		}
 		r.created.Add(w.step)
@@ -98,13 +100,13 @@ func (r *rulePlanner) create(vacated []plan.StepID) {
 // stepsOf returns the steps of those rules of an index that overlap with a shape and fit, or, where there
 // are too many of them, one for all of the given steps.
 func (r *rulePlanner) stepsOf(x *overlap.Index, shape *overlap.Shape, in overlap.Span, all *draft.StepChain, fits func(o *ruleChange) bool) []plan.StepID {
-	few, complete := x.FindSome(shape, in, fewSteps, func(n int32) bool { return r.s.desired[n].step != "" && fits(&r.s.desired[n]) })
+	few, complete := x.FindSome(shape, in, maxNamedSteps, func(n int32) bool { return r.set.desired[n].step != "" && fits(&r.set.desired[n]) })
 	if !complete {
 		return []plan.StepID{r.Join(all)}
 	}
 	var out []plan.StepID
 	for _, n := range few {
-		out = append(out, r.s.desired[n].step)
+		out = append(out, r.set.desired[n].step)
 	}
 	return out
 }
@@ -112,13 +114,13 @@ func (r *rulePlanner) stepsOf(x *overlap.Index, shape *overlap.Shape, in overlap
 // stepsBeforeDefault returns the steps that come before a change of the default action: those that create the rules
 // of the member whose it is, or all where that is not known.
 func (r *rulePlanner) stepsBeforeDefault() []plan.StepID {
-	of := r.L.Desired.DefaultOf.Object
-	if of.IsZero() || r.L.Live == nil || r.IsHandingOver() {
+	of := r.Listener.Desired.DefaultOf.Object
+	if of.IsZero() || r.Listener.Live == nil || r.IsHandingOver() {
 		return r.steps
 	}
 	var out []plan.StepID
-	for i := range r.s.desired {
-		if w := &r.s.desired[i]; w.live == nil && w.member == of {
+	for i := range r.set.desired {
+		if w := &r.set.desired[i]; w.live == nil && w.member == of {
 			out = append(out, w.step)
 		}
 	}
@@ -126,37 +128,37 @@ func (r *rulePlanner) stepsBeforeDefault() []plan.StepID {
 }
 
 func ruleReason(w *ruleChange) string {
-	if w.plan.Held() {
-		return "the rule of " + w.plan.Desired.Origin.String() + " is held and has no live form to keep"
+	if w.rule.Held() {
+		return "the rule of " + w.rule.Desired.Origin.String() + " is held and has no live form to keep"
 	}
-	return "from " + w.plan.Desired.Origin.String()
+	return "from " + w.rule.Desired.Origin.String()
 }
 
 // modify emits the changes of actions that can be made now: with last, after the new rules that take
 // requests from the changed ones.
-func (r *rulePlanner) modify(last bool) {
-	for i := range r.s.desired {
-		w := &r.s.desired[i]
+func (r *rulePlanner) modifyRules(last bool) {
+	for i := range r.set.desired {
+		w := &r.set.desired[i]
 		if w.live == nil || !w.modify {
 			continue
 		}
 		a := r.address(w)
-		need := append(r.ClaimStepsOf(w.plan.Desired.Member), GroupSteps(w.actions, r.groups)...)
+		need := append(r.ClaimStepsOf(w.rule.Desired.Member), GroupSteps(w.actions, r.groups)...)
 		ahead := overlap.Before(i)
-		fresh, below := r.s.indexOf("new", w.member, isNew), r.s.indexOf("below", w.member, isBelow)
+		fresh, below := r.set.indexOf("new", w.member, isNew), r.set.indexOf("below", w.member, isStaged)
 		if last {
-			need = append(need, r.stepsOf(fresh, w.shape, ahead, &r.created, isAny)...)
+			need = append(need, r.stepsOf(fresh, w.shape, ahead, &r.created, anyRule)...)
 			need = append(need, r.orderOf(w.shape)...)
 		}
 		s := plan.Step{
 			ID: plan.NewStepID("modify", a), Address: a, Verb: plan.Update,
-			Do:      plan.ModifyRule{Rule: a, Conditions: w.plan.Desired.Conditions, Actions: w.actions, Transforms: w.transforms},
+			Do:      plan.ModifyRule{Rule: a, Conditions: w.rule.Desired.Conditions, Actions: w.actions, Transforms: w.transforms},
 			Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(w.live.Actions), To: plan.ActionsText(w.actions)}},
-			Why:     ruleReason(w), After: need, Blames: r.blame(w), Rule: r.key(w), Staged: w.wait.For != "",
+			Why:     ruleReason(w), After: need, Blames: r.blamed(w), Rule: r.key(w), Staged: w.wait.For != "",
 		}
 		// One of the same member that is to take some of its requests comes first.
 		if n, found := below.Find(w.shape, ahead); found {
-			s.Wait, w.held = r.s.desired[n].below, true
+			s.Wait, w.waitsForRule = r.set.desired[n].stagedWait, true
 		}
 		w.step = r.Add(s)
 		r.NoteFreed(w.live.Actions, w.step)
@@ -169,7 +171,7 @@ func (r *rulePlanner) orderOf(shape *overlap.Shape) []plan.StepID {
 	if len(r.moved) == 0 {
 		return nil
 	}
-	if _, found := r.movers.Find(shape, overlap.Every); !found {
+	if _, found := r.movedIndex.Find(shape, overlap.Every); !found {
 		return nil
 	}
 	return r.moved
@@ -177,16 +179,16 @@ func (r *rulePlanner) orderOf(shape *overlap.Shape) []plan.StepID {
 
 // changeDelayedActions emits the changes of actions that wait.
 func (r *rulePlanner) changeDelayedActions() {
-	for i := range r.s.desired {
-		w := &r.s.desired[i]
+	for i := range r.set.desired {
+		w := &r.set.desired[i]
 		if w.wait.For == "" {
 			continue
 		}
 		a := r.address(w)
 		id := r.Add(plan.Step{
 			ID: plan.NewStepID("switch", a), Address: a, Verb: plan.Update, Wait: w.wait,
-			Do:  plan.ModifyRule{Rule: a, Conditions: w.plan.Desired.Conditions, Actions: w.plan.Desired.Actions, Transforms: w.plan.Desired.Transforms},
-			Why: "traffic moves when the new targets are healthy", After: []plan.StepID{w.step}, Blames: r.blame(w), Rule: r.key(w),
+			Do:  plan.ModifyRule{Rule: a, Conditions: w.rule.Desired.Conditions, Actions: w.rule.Desired.Actions, Transforms: w.rule.Desired.Transforms},
+			Why: "traffic moves when the new targets are healthy", After: []plan.StepID{w.step}, Blames: r.blamed(w), Rule: r.key(w),
 		})
 		if w.live != nil {
 			r.NoteFreed(w.live.Actions, id)
@@ -198,32 +200,32 @@ func (r *rulePlanner) changeDelayedActions() {
 
 // reorder moves the rules to the places that they can have now.
 func (r *rulePlanner) reorder() {
-	order := r.now
+	order := r.interim
 	now, later := map[plan.Address]int32{}, map[plan.Address]int32{}
 	var wait plan.Wait
 	var after, afterLater []plan.StepID
 	var movers []int32
-	for i := range r.s.desired {
-		w := &r.s.desired[i]
+	for i := range r.set.desired {
+		w := &r.set.desired[i]
 		switch {
-		case w.below.For != "":
+		case w.stagedWait.For != "":
 			later[r.address(w)] = w.priority
 			afterLater = append(afterLater, w.step)
-			wait = w.below
-		case w.place() != order.desired[i]:
+			wait = w.stagedWait
+		case w.priorityNow() != order.desired[i]:
 			now[r.address(w)] = order.desired[i]
 			after = append(after, w.step)
 			movers = append(movers, int32(i))
 		}
 	}
-	for i, p := range order.gone {
-		if d := &r.s.deleted[i]; d.Priority != p {
+	for i, p := range order.deleted {
+		if d := &r.set.deleted[i]; d.Priority != p {
 			now[plan.RuleAddress(d.ARN)] = p
 		}
 	}
 	if len(now) > 0 {
 		r.moveDeletedLast(now)
-		r.movers = overlap.NewIndex(movers, func(n int32) *overlap.Shape { return r.s.desired[n].shape })
+		r.movedIndex = overlap.NewIndex(movers, func(n int32) *overlap.Shape { return r.set.desired[n].shape })
 		r.moved = append(r.moved, r.prioritise("order", now, order.wait, append(slices.Clone(r.listener), after...)))
 		r.steps = append(r.steps, r.moved...)
 	}
@@ -238,8 +240,8 @@ func (r *rulePlanner) reorder() {
 // moveDeletedLast moves what is to be deleted now below everything, in order.
 func (r *rulePlanner) moveDeletedLast(to map[plan.Address]int32) {
 	p := int32(TopPriority)
-	for i := len(r.s.deleted) - 1; i >= 0; i-- {
-		if d := &r.s.deleted[i]; d.stays.For == "" {
+	for i := len(r.set.deleted) - 1; i >= 0; i-- {
+		if d := &r.set.deleted[i]; d.wait.For == "" {
 			to[plan.RuleAddress(d.ARN)] = p
 			p--
 		}
@@ -247,7 +249,7 @@ func (r *rulePlanner) moveDeletedLast(to map[plan.Address]int32) {
 }
 
 func (r *rulePlanner) prioritise(what string, to map[plan.Address]int32, wait plan.Wait, after []plan.StepID) plan.StepID {
-	a := r.L.Address()
+	a := r.Listener.Address()
 	var changes []plan.Change
 	for addr, p := range to {
 		changes = append(changes, plan.Change{Path: "priority of " + addr.ID, To: fmt.Sprint(p)})
@@ -255,34 +257,34 @@ func (r *rulePlanner) prioritise(what string, to map[plan.Address]int32, wait pl
 	slices.SortFunc(changes, func(x, y plan.Change) int { return cmp.Compare(x.Path, y.Path) })
 	return r.Add(plan.Step{
 		ID: plan.NewStepID(what, a), Address: a, Verb: plan.Update, Do: plan.SetPriorities{Priorities: to}, Changes: changes,
-		Why: "rules have to be in order of precedence", Wait: wait, After: after, Blames: r.L.Desired.Members,
+		Why: "rules have to be in order of precedence", Wait: wait, After: after, Blames: r.Listener.Desired.Members,
 	})
 }
 
 // remove deletes what is not desired, from the bottom up, after what takes its place. It returns the
 // deletions that do not wait.
-func (r *rulePlanner) remove(middle []plan.StepID) (now []plan.StepID) {
-	changed := r.s.index("changed", func(w *ruleChange) bool { return w.step != "" })
+func (r *rulePlanner) deleteRules(middle []plan.StepID) (now []plan.StepID) {
+	changed := r.set.index("changed", func(w *ruleChange) bool { return w.step != "" })
 	var out draft.StepChain
 	all := draft.StepChain{Steps: r.steps}
-	for i := len(r.s.deleted) - 1; i >= 0; i-- {
-		d := &r.s.deleted[i]
+	for i := len(r.set.deleted) - 1; i >= 0; i-- {
+		d := &r.set.deleted[i]
 		a := plan.RuleAddress(d.ARN)
 		after := r.stepsOf(changed, d.shape, overlap.Every, &all, func(o *ruleChange) bool {
-			return !o.held || d.sameOwner(o.member)
+			return !o.waitsForRule || d.sameOwner(o.member)
 		})
 		after = append(after, r.orderOf(d.shape)...)
-		if d.sameOwner(r.L.Desired.DefaultOf.Object) {
+		if d.sameOwner(r.Listener.Desired.DefaultOf.Object) {
 			after = append(after, middle...)
 		}
 		// What it covers would show.
-		covered, complete := r.s.goneIndex().FindSome(d.shape, overlap.Behind(i), fewSteps, func(n int32) bool {
-			o := &r.s.deleted[n]
-			return o.stays.For == "" && d.maybeOfOwner(o)
+		covered, complete := r.set.deletedIndex().FindSome(d.shape, overlap.Behind(i), maxNamedSteps, func(n int32) bool {
+			o := &r.set.deleted[n]
+			return o.wait.For == "" && d.maybeOfOwner(o)
 		})
 		if complete {
 			for _, n := range covered {
-				after = append(after, r.s.deleted[n].step)
+				after = append(after, r.set.deleted[n].step)
 			}
 		} else {
 			after = append(after, r.Join(&out))
@@ -290,13 +292,13 @@ func (r *rulePlanner) remove(middle []plan.StepID) (now []plan.StepID) {
 		d.step = r.Add(plan.Step{
 			ID: plan.NewStepID("delete", a), Address: a, Verb: plan.Delete, Do: plan.DeleteRule{ARN: d.ARN},
 			Changes: []plan.Change{{Path: "actions", From: plan.ActionsText(d.Actions)}, {Path: "priority", From: fmt.Sprint(d.Priority)}},
-			Why:     "no object asks for it any more", Wait: d.stays, Impact: plan.DeleteImpact, Blames: r.L.Desired.Members,
+			Why:     "no object asks for it any more", Wait: d.wait, Impact: plan.DeleteImpact, Blames: r.Listener.Desired.Members,
 			After: after,
 		})
 		r.NoteFreed(d.Actions, d.step)
-		r.RuleOwners[d.ARN] = d.of
+		r.RuleOwners[d.ARN] = d.owners
 		out.Add(d.step)
-		if d.stays.For == "" {
+		if d.wait.For == "" {
 			now = append(now, d.step)
 		}
 	}
@@ -305,18 +307,18 @@ func (r *rulePlanner) remove(middle []plan.StepID) (now []plan.StepID) {
 }
 
 // retag brings the tags of rules that stay up to date; they carry the priority.
-func (r *rulePlanner) retag() {
+func (r *rulePlanner) retagRules() {
 	if !r.Opt.RuleTags {
 		return
 	}
-	for i := range r.s.desired {
-		w := &r.s.desired[i]
-		live := cmp.Or(w.live, w.takes)
+	for i := range r.set.desired {
+		w := &r.set.desired[i]
+		live := cmp.Or(w.live, w.replaces)
 		if live == nil {
 			continue
 		}
 		want, after := r.tagsOf(w), r.moved
-		if w.takes != nil {
+		if w.replaces != nil {
 			after = append(slices.Clone(after), w.step)
 		}
 		if len(r.created.Steps) > 0 && r.onlyNumberDiffers(want, live.Tags) {
@@ -324,7 +326,7 @@ func (r *rulePlanner) retag() {
 			// change after all: a refused rule must not cost a call for each rule behind it.
 			after = append(slices.Clone(after), r.Join(&r.created))
 		}
-		r.RetagListenerOrRule(r.L.LB.Live.ARN, r.address(w), want, live.Tags, after, r.blame(w))
+		r.RetagListenerOrRule(r.Listener.LB.Live.ARN, r.address(w), want, live.Tags, after, r.blamed(w))
 	}
 }
 
@@ -336,11 +338,11 @@ func (r *rulePlanner) onlyNumberDiffers(want plan.Tags, live map[string]string) 
 }
 
 // report reports the rules whose traffic waits.
-func (r *rulePlanner) report() {
-	for i := range r.s.desired {
-		w := &r.s.desired[i]
-		if wait := cmp.Or(w.wait, w.below); wait.For != "" && !w.plan.Held() {
-			r.WaitForTargets(w.plan.Desired.Origin, r.blame(w), fmt.Sprintf("a rule of port %d", r.L.Desired.Port), wait, !r.waitsForUnchecked(w))
+func (r *rulePlanner) reportWaits() {
+	for i := range r.set.desired {
+		w := &r.set.desired[i]
+		if wait := cmp.Or(w.wait, w.stagedWait); wait.For != "" && !w.rule.Held() {
+			r.WaitForTargets(w.rule.Desired.Origin, r.blamed(w), fmt.Sprintf("a rule of port %d", r.Listener.Desired.Port), wait, !r.waitsForUnchecked(w))
 		}
 	}
 }
@@ -348,7 +350,7 @@ func (r *rulePlanner) report() {
 // forwards reports whether the load balancer forwards to a target group. Targets that are unused all the same are in an
 // availability zone that it does not have.
 func (r *rulePlanner) forwards(arn string) bool {
-	lb := r.L.LB.Live
+	lb := r.Listener.LB.Live
 	return lb != nil && slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool {
 		return plan.ForwardsTo(l.Default, arn) || slices.ContainsFunc(l.Rules, func(o observed.Rule) bool { return plan.ForwardsTo(o.Actions, arn) })
 	})
@@ -357,7 +359,7 @@ func (r *rulePlanner) forwards(arn string) bool {
 // waitsForUnchecked reports whether a rule waits for nothing but targets that AWS does not check, because nothing
 // forwards to their target group.
 func (r *rulePlanner) waitsForUnchecked(w *ruleChange) bool {
-	f := equal.ForwardOf(w.plan.Desired.Actions)
+	f := equal.ForwardOf(w.rule.Desired.Actions)
 	if f == nil {
 		return false
 	}

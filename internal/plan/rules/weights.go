@@ -7,13 +7,13 @@ import (
 
 // shiftRule returns the shift of a rule's actions, which waits no longer than until its deadline.
 func (ro *Rollout) shiftRule(w *ruleChange, have []model.Action) ([]model.Action, plan.Wait) {
-	now, pending := ro.Shift(w.plan.Desired.Actions, have)
+	now, pending := ro.Shift(w.rule.Desired.Actions, have)
 	if len(pending) == 0 {
 		return now, plan.Wait{}
 	}
 	wait := ro.ruleWait(w, pending)
 	if wait.For == "" {
-		return w.plan.Desired.Actions, plan.Wait{}
+		return w.rule.Desired.Actions, plan.Wait{}
 	}
 	return now, wait
 }

@@ -11,17 +11,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// Attachments are load balancers as targets of target groups.
+// Attachments plans the load balancers that are targets of target groups of type alb.
 type Attachments struct {
 	*draft.Draft
-	Detached map[string]plan.StepID // targets that a step takes out already
+	DetachSteps map[string]plan.StepID // steps that deregister a target, by TargetKey
 }
 
+// NewAttachments returns the Attachments of a stack.
 func NewAttachments(d *draft.Draft) *Attachments {
-	return &Attachments{Draft: d, Detached: map[string]plan.StepID{}}
+	return &Attachments{Draft: d, DetachSteps: map[string]plan.StepID{}}
 }
 
-// ALBTargets returns the load balancers in a target group of type alb; false if that is not known.
+// ALBTargets returns the targets of a target group of type alb; false if they are not known.
 func (at *Attachments) ALBTargets(group string) ([]observed.Target, bool) {
 	targets, asked := at.Have.Facts.ALBTargets[group]
 	if asked {
@@ -40,14 +41,15 @@ func (at *Attachments) ALBTargets(group string) ([]observed.Target, bool) {
 	return nil, false
 }
 
+// TargetKey identifies a target of a target group.
 func TargetKey(group string, t observed.Target) string {
 	return fmt.Sprintf("%s %s:%d", group, t.ID, t.Port)
 }
 
-// Detach takes a load balancer out of a target group, once.
+// Detach plans to deregister a load balancer from a target group, once.
 func (at *Attachments) Detach(group string, t observed.Target, after []plan.StepID) plan.StepID {
 	key := TargetKey(group, t)
-	if id, done := at.Detached[key]; done {
+	if id, done := at.DetachSteps[key]; done {
 		return id
 	}
 	a := plan.Address{Kind: plan.ALBTarget, ID: group}
@@ -57,12 +59,12 @@ func (at *Attachments) Detach(group string, t observed.Target, after []plan.Step
 		Changes: []plan.Change{{Path: "target", From: fmt.Sprintf("%s:%d", t.ID, t.Port)}},
 		Why:     "nothing leads to it this way any more", After: after, Blames: at.Members(),
 	})
-	at.Detached[key] = id
+	at.DetachSteps[key] = id
 	return id
 }
 
-// attach makes a port of another stack's load balancer the target of a group with an ARN, empty if it is made by the
-// plan, in place of what else is in it. AWS takes one target.
+// attach plans to register a port of another stack's load balancer as the only target of a target group, in place of
+// the live targets. arn is the ARN of the target group, empty if this plan creates it.
 func (at *Attachments) attach(group model.TargetGroup, arn string, after []plan.StepID) plan.StepID {
 	if arn != "" {
 		targets, known := at.ALBTargets(arn)
@@ -86,8 +88,8 @@ func (at *Attachments) attach(group model.TargetGroup, arn string, after []plan.
 	})
 }
 
-// DetachEverywhere takes a load balancer that is to be deleted out of all target groups, as AWS
-// deletes none that is a target.
+// DetachEverywhere plans to deregister a load balancer that is to be deleted from all target groups. AWS deletes no
+// load balancer that is a target.
 func (at *Attachments) DetachEverywhere(lb string, after []plan.StepID) []plan.StepID {
 	var out []plan.StepID
 	for _, g := range at.Have.TargetGroups {
@@ -104,8 +106,8 @@ func (at *Attachments) DetachEverywhere(lb string, after []plan.StepID) []plan.S
 	return out
 }
 
-// sameALBGroup reports whether a live target group can go on to serve: it has the port of the ALB, or
-// has the right target all the same.
+// sameALBGroup reports whether a live target group of type alb can be kept for a desired one: it has the desired
+// port, or its target does.
 func (at *Attachments) sameALBGroup(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Type != model.ALBTargets || w.Port == h.Port {
 		return true
@@ -114,7 +116,7 @@ func (at *Attachments) sameALBGroup(w model.TargetGroup, h observed.TargetGroup)
 	return !known || slices.ContainsFunc(targets, func(t observed.Target) bool { return t.Port == w.Port })
 }
 
-// LeadsTo reports whether a port of a live ALB is the target of a target group, or may be.
+// LeadsTo reports whether a port of a live ALB is, or may be, the target of a target group.
 func (at *Attachments) LeadsTo(alb *observed.LoadBalancer, port int32) bool {
 	for _, g := range at.Have.TargetGroups {
 		if g.Type != model.ALBTargets {

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// planBinding makes the TargetGroupBinding of a group fit, and returns the step, if there is one.
+// planBinding plans the TargetGroupBinding of a target group, and returns the step if there is one.
 func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.StepID {
 	if w.Binding == nil {
 		return nil
@@ -19,7 +19,7 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 	arn := gp.GroupARN[w.ID]
 	var live *observed.Binding
 	for _, h := range gp.BindingsOf[arn] {
-		// Labels say whose a binding is, and anybody may write them on a binding of another namespace.
+		// Bindings are found by labels, which any tenant can put on a binding of another namespace.
 		if arn != "" && h.Namespace == w.Binding.Namespace {
 			live = h
 		}
@@ -31,7 +31,7 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 	}
 	rules, known := gp.networking(w)
 	if !known && live == nil {
-		return nil // it is made with its rules
+		return nil // it is created when its rules are known
 	}
 	put.Binding.Networking = rules
 	put.KeepNetworking = gp.Want.Held.SecurityGroups || !known
@@ -39,7 +39,7 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 	if live == nil {
 		put.Binding.Name = gp.bindingName(w)
 	} else {
-		put.Without = gp.labelsOfOther(live.Labels)
+		put.Without = gp.labelsOfPreviousStack(live.Labels)
 		if live.Deleting || gp.sameBinding(put, *live) {
 			return nil
 		}
@@ -51,9 +51,9 @@ func (gp *Planner) planBinding(w model.TargetGroup, after []plan.StepID) []plan.
 	})}
 }
 
-// labelsOfOther returns the labels of the stack whose load balancer this one has taken over, as far as a binding
-// carries them.
-func (gp *Planner) labelsOfOther(live map[string]string) (out []string) {
+// labelsOfPreviousStack returns the labels that a binding has of the stack from which this one has taken over the
+// load balancer.
+func (gp *Planner) labelsOfPreviousStack(live map[string]string) (out []string) {
 	if gp.Have.Adopted == (model.StackID{}) {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (gp *Planner) labelsOfOther(live map[string]string) (out []string) {
 	return out
 }
 
-// bindingLabels returns the labels of the stack merged over other labels.
+// bindingLabels returns the labels of the stack and other labels. The labels of the stack take precedence.
 func bindingLabels(id model.StackID, others map[string]string) map[string]string {
 	out := naming.StackLabels(id)
 	for k, v := range others {
@@ -77,8 +77,8 @@ func bindingLabels(id model.StackID, others map[string]string) map[string]string
 	return out
 }
 
-// bindingName returns the name of a new binding: that of its target group, where this has another than the desired
-// one because a previous load balancer has that.
+// bindingName returns the name of a new binding. It follows the name of the target group if that differs from the
+// desired one, because a target group of a previous load balancer has the desired name.
 func (gp *Planner) bindingName(w model.TargetGroup) string {
 	var name string
 	if live, ok := gp.LiveGroups[gp.GroupARN[w.ID]]; ok {
@@ -92,7 +92,7 @@ func (gp *Planner) bindingName(w model.TargetGroup) string {
 	return w.Binding.Name
 }
 
-// sameBinding compares what the controller owns of a binding.
+// sameBinding reports whether a live binding is as desired in all fields that the controller owns.
 func (gp *Planner) sameBinding(w plan.PutBinding, h observed.Binding) bool {
 	if len(w.Without) > 0 {
 		return false

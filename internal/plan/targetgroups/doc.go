@@ -1,3 +1,3 @@
-// Package targetgroups makes target groups and their bindings, matches live ones with desired ones, and removes those that nothing
-// uses any more.
+// Package targetgroups matches live target groups with desired ones, and plans to create, change and delete target groups and their
+// bindings.
 package targetgroups

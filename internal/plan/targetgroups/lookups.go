@@ -8,16 +8,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// lookups find by their names what the planning of target groups asks for again and again.
+// lookups are indexes of target groups and bindings.
 type lookups struct {
-	BindingsOf     map[string][]*observed.Binding    // by the ARN of their target group
-	liveByID       map[string][]observed.TargetGroup // by resource id
-	groupNames     map[string]bool                   // of live target groups
+	BindingsOf     map[string][]*observed.Binding    // bindings by the ARN of their target group
+	liveByID       map[string][]observed.TargetGroup // live target groups by resource id
+	groupNames     map[string]bool                   // names of live target groups
 	blockedMembers map[finding.Ref]bool
 
-	// forwarded and heldOnly are the ids of target groups to which rules forward, and to which held
-	// rules would; nil before the rules are resolved.
-	forwarded, heldOnly map[string]bool
+	// forwarded are the ids of target groups to which rules forward, and forwardedByHeld those to which held rules
+	// would forward. Both are nil before the rules are resolved.
+	forwarded, forwardedByHeld map[string]bool
 }
 
 func newLookups(d *draft.Draft) *lookups {
@@ -39,9 +39,9 @@ func newLookups(d *draft.Draft) *lookups {
 	return out
 }
 
-// noteForwards notes to which target groups the resolved rules and default actions of listeners forward.
+// noteForwards records the target groups to which the resolved rules and default actions of listeners forward.
 func (k *lookups) noteForwards(listeners []resolved.Listener) {
-	k.forwarded, k.heldOnly = map[string]bool{}, map[string]bool{}
+	k.forwarded, k.forwardedByHeld = map[string]bool{}, map[string]bool{}
 	note := func(to map[string]bool, actions []model.Action) {
 		for _, a := range actions {
 			if f, ok := a.(model.Forward); ok {
@@ -54,16 +54,16 @@ func (k *lookups) noteForwards(listeners []resolved.Listener) {
 	for _, l := range listeners {
 		note(k.forwarded, l.DefaultActions)
 		if l.IsNetwork() && l.Desired.DefaultHeld != 0 {
-			note(k.heldOnly, l.Desired.Default)
+			note(k.forwardedByHeld, l.Desired.Default)
 		}
 		for _, r := range l.Rules {
 			note(k.forwarded, r.Desired.Actions)
 			if r.Held() {
-				note(k.heldOnly, r.Written)
+				note(k.forwardedByHeld, r.Written)
 			}
 		}
 		for _, r := range l.Omitted {
-			note(k.heldOnly, r.Written)
+			note(k.forwardedByHeld, r.Written)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// sameFixedChecks reports whether a live target group of a network load balancer has what AWS once could not change of
-// the health check.
+// sameFixedChecks reports whether a live target group of a network load balancer has the desired values of those
+// health check settings that AWS once could not change.
 func sameFixedChecks(w model.TargetGroup, h observed.TargetGroup) bool {
 	switch w.Protocol {
 	case "HTTP", "HTTPS":
@@ -24,16 +24,16 @@ func sameFixedChecks(w model.TargetGroup, h observed.TargetGroup) bool {
 		(a.IntervalSeconds == 0 || a.IntervalSeconds == b.IntervalSeconds) && (a.TimeoutSeconds == 0 || a.TimeoutSeconds == b.TimeoutSeconds)
 }
 
-// MatchGroups decides which live target groups the desired state keeps. They are known by their ids, and by
-// their names before that: ids can be spelled alike, so that the one that has an id today may not be
-// the one that had it yesterday, while a name holds all that a group is made of. A name that no
-// desired target group has says nothing.
+// MatchGroups decides which live target group is kept for each desired one. It compares names before resource ids.
+// Two desired target groups may get the same id at different times, so that an id alone may find the target group of
+// another Service. A name is a hash of all that a target group is made of, but it proves nothing if no desired target
+// group has it.
 func (gp *Planner) MatchGroups() {
 	names := map[string]bool{}
 	for _, w := range gp.Want.TargetGroups {
 		names[w.Name] = true
 	}
-	// Of several with one id the one that is used stays in use.
+	// Of several live ones with the same id, one that a load balancer uses is kept.
 	live, kept := gp.matchable()
 	slices.SortStableFunc(live, func(x, y observed.TargetGroup) int {
 		return cmp.Or(cmp.Compare(kept[y.ARN], kept[x.ARN]), cmp.Compare(min(len(y.LoadBalancers), 1), min(len(x.LoadBalancers), 1)))
@@ -47,7 +47,7 @@ func (gp *Planner) MatchGroups() {
 		for _, w := range gp.Want.TargetGroups {
 			for _, h := range candidates(w) {
 				_, taken := gp.LiveGroups[h.ARN]
-				if gp.GroupARN[w.ID] == "" && !taken && fits(w, h) && gp.same(w, h) && gp.ALBs.sameALBGroup(w, h) {
+				if gp.GroupARN[w.ID] == "" && !taken && fits(w, h) && gp.canBecome(w, h) && gp.ALBs.sameALBGroup(w, h) {
 					gp.GroupARN[w.ID] = h.ARN
 					gp.LiveGroups[h.ARN] = h
 					gp.KnownIDs[plan.TargetGroupAddress(w.ID)] = h.ARN
@@ -65,16 +65,18 @@ func (gp *Planner) MatchGroups() {
 	sameID := func(w model.TargetGroup) []observed.TargetGroup { return byID[w.ID] }
 	pass(sameName, func(w model.TargetGroup, h observed.TargetGroup) bool { return h.ResourceID == w.ID })
 	pass(sameName, func(model.TargetGroup, observed.TargetGroup) bool { return true })
-	pass(sameID, func(w model.TargetGroup, h observed.TargetGroup) bool { return !names[h.Name] && !gp.servesOther(w, h) })
+	pass(sameID, func(w model.TargetGroup, h observed.TargetGroup) bool {
+		return !names[h.Name] && !gp.servesOtherService(w, h)
+	})
 }
 
-// same reports whether a live target group can become the desired one.
-func (gp *Planner) same(w model.TargetGroup, h observed.TargetGroup) bool {
+// canBecome reports whether a live target group can become the desired one.
+func (gp *Planner) canBecome(w model.TargetGroup, h observed.TargetGroup) bool {
 	return equal.CanBecome(w, h) && (!gp.Opt.ReplaceForHealthChecks || sameFixedChecks(w, h))
 }
 
-// matchable returns the live target groups that a desired one may be, and of which the load balancers that are kept
-// forward to (1). Those of another load balancer stay with that.
+// matchable returns the live target groups that may be kept for a desired one. kept is 1 for those to which a load
+// balancer forwards that is kept. Those that only another load balancer uses stay with that one.
 func (gp *Planner) matchable() (live []observed.TargetGroup, kept map[string]int) {
 	kept = map[string]int{}
 	others := map[string]bool{}
@@ -95,16 +97,16 @@ func (gp *Planner) matchable() (live []observed.TargetGroup, kept map[string]int
 	return live, kept
 }
 
-// freeGroupName returns the name for a new target group: while another is there that it takes the place of, or
-// that serves another load balancer, it gets a name of its own.
+// freeGroupName returns the name for a new target group. It is an alternative of the desired name if another target
+// group has that.
 func (gp *Planner) freeGroupName(w model.TargetGroup) string {
 	return resolved.FirstFreeName(w.Name, func(name string) bool { return gp.groupNames[name] || slices.Contains(w.NamesTaken, name) })
 }
 
-// servesOther reports whether a live target group holds the targets of another Service than the desired
-// one. Rules may still lead to it, so that it cannot be given to another. One that no binding
-// fills and no load balancer uses is being removed, and may have been another's.
-func (gp *Planner) servesOther(w model.TargetGroup, h observed.TargetGroup) bool {
+// servesOtherService reports whether a live target group has the targets of another Service than the desired one.
+// Rules may still forward to it, so that it cannot be reused. One that has no binding and no load balancer is being
+// deleted, and may have been another Service's.
+func (gp *Planner) servesOtherService(w model.TargetGroup, h observed.TargetGroup) bool {
 	if w.Binding == nil {
 		return false
 	}

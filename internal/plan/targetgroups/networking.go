@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/draft"
 )
 
-// networking returns the rules of nodes and pods that a binding asks for, with the ranges of the load balancer's
-// subnets and of its VPC; false while these are not known.
+// networking returns the desired rules of nodes and pods for a binding, with the address ranges of the subnets of the
+// load balancer and of the VPC; false as long as these are not known.
 func (gp *Planner) networking(w model.TargetGroup) ([]model.BindingRule, bool) {
 	var out []model.BindingRule
 	for _, r := range w.Binding.Networking {
@@ -36,7 +36,7 @@ func (gp *Planner) networking(w model.TargetGroup) ([]model.BindingRule, bool) {
 	return out, true
 }
 
-// rangesOf returns the address ranges that a peer stands for, of both families.
+// rangesOf returns the address ranges of both families that a peer stands for.
 func (gp *Planner) rangesOf(p model.Peer, w model.TargetGroup) (out []string, known bool) {
 	if p.VPC {
 		if f := gp.Unavailable(model.AskVPC{}); f != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/owners"
 )
 
-// Removal deletes target groups and bindings that the stack does not need any more.
+// Removal plans to delete the target groups and bindings that the stack does not need any more.
 type Removal struct {
 	*owners.TargetGroups
 	*draft.Usage
@@ -23,15 +23,15 @@ type Removal struct {
 	bindingsOf map[string][]*observed.Binding // by the ARN of their target group
 }
 
-// NewRemoval returns what removes target groups. bindingsOf are the bindings of a target group by its ARN.
+// NewRemoval returns the Removal of a stack. bindingsOf has the bindings of a target group by its ARN.
 func NewRemoval(tg *owners.TargetGroups, u *draft.Usage, albs *Attachments, bindingsOf map[string][]*observed.Binding) *Removal {
 	return &Removal{tg, u, albs, bindingsOf}
 }
 
-// All deletes bindings and target groups that nothing uses any more: the binding
-// first, whose own finalizer takes the targets out, then, when these have drained, the target group.
-// Each waits for those steps only that take away what forwards to it.
-func (r *Removal) All() {
+// PlanAll plans to delete the bindings and target groups that nothing uses: first the binding, whose finalizer
+// deregisters the targets, and the target group when they have drained. The deletion of each depends only on the
+// steps that remove what forwards to it.
+func (r *Removal) PlanAll() {
 	keep := map[string]bool{}
 	for _, arn := range r.GroupARN {
 		keep[arn] = true
@@ -65,12 +65,12 @@ func (r *Removal) unbind(h observed.Binding, why string, after []plan.StepID) *p
 	return &r.Plan.Steps[len(r.Plan.Steps)-1]
 }
 
-// NodesForwarding is what the end of a target group waits for: a node that still forwards to the target group
-// would have no target for the requests it sends there.
+// NodesForwarding is what the deletion of a target group waits for. A node of the load balancer that does not know
+// the change of the rules yet still forwards to the target group, and needs a target there.
 const NodesForwarding = "all nodes of the load balancer to stop forwarding there"
 
-// propagation returns how long nodes of the load balancer may still use a target group that nothing
-// forwards to once some steps are done. Later changes of other rules do not make it longer.
+// propagation returns the wait until all nodes of the load balancer know that nothing forwards to a target group.
+// Later changes of other rules do not extend it.
 func (r *Removal) propagation(arn string, after []plan.StepID) plan.Wait {
 	switch {
 	case len(after) > 0 && r.Opt.Propagation > 0:
@@ -104,10 +104,10 @@ func (r *Removal) remove(g observed.TargetGroup, bindings []*observed.Binding, a
 		}
 		s.Wait = r.Wait("unbind "+g.ARN, "binding "+h.Namespace+"/"+h.Name+" to deregister its targets", durations.LongestWait)
 		if s.Waits() && r.Memory.Waited["unbind "+g.ARN] >= durations.FollowUpTime {
-			r.waitToDelete(g, s.Wait)
+			r.reportWaitToDelete(g, s.Wait)
 		}
 		if !s.Waits() {
-			r.reportGaveUp(g, "binding "+h.Namespace+"/"+h.Name+" does not deregister its targets", durations.LongestWait)
+			r.reportExpired(g, "binding "+h.Namespace+"/"+h.Name+" does not deregister its targets", durations.LongestWait)
 		}
 	}
 	if len(bindings) == 0 && drain {
@@ -119,8 +119,7 @@ func (r *Removal) remove(g observed.TargetGroup, bindings []*observed.Binding, a
 	r.Add(s)
 }
 
-// removeALB deletes a target group of type alb that nothing uses any more, when its target has
-// gone.
+// removeALB plans to delete a target group of type alb after its target is deregistered.
 func (r *Removal) removeALB(g observed.TargetGroup, after []plan.StepID) {
 	if r.FrontendStays() {
 		return
@@ -139,7 +138,7 @@ func (r *Removal) removeALB(g observed.TargetGroup, after []plan.StepID) {
 	r.remove(g, nil, gone, false)
 }
 
-// drainWait returns what the deletion of a target group waits for while its targets keep connections.
+// drainWait returns the wait until the targets of a target group have drained.
 func (r *Removal) drainWait(g observed.TargetGroup) plan.Wait {
 	health, asked := r.Have.Facts.Health[g.ARN]
 	if f := r.Unavailable(model.AskHealth{ARN: g.ARN}); f != nil {
@@ -161,17 +160,17 @@ func (r *Removal) drainWait(g observed.TargetGroup) plan.Wait {
 	deadline := drainDeadline(g.Attributes)
 	wait := r.Wait("drain "+g.ARN, plan.CountText(n, "target")+" to drain", deadline)
 	if wait.For == "" {
-		r.reportGaveUp(g, plan.CountText(n, "target")+" still drain", deadline)
+		r.reportExpired(g, plan.CountText(n, "target")+" still drain", deadline)
 		return wait
 	}
 	reported := wait
-	reported.For = "its targets to drain" // the same while their number changes
-	r.waitToDelete(g, reported)
+	reported.For = "its targets to drain" // without the number, so that the message stays the same
+	r.reportWaitToDelete(g, reported)
 	return wait
 }
 
-// waitToDelete reports on members that leave what the end of their target group waits for.
-func (r *Removal) waitToDelete(g observed.TargetGroup, wait plan.Wait) {
+// reportWaitToDelete reports, on members that leave, what the deletion of their target group waits for.
+func (r *Removal) reportWaitToDelete(g observed.TargetGroup, wait plan.Wait) {
 	owners := r.GroupOwners(g.ARN)
 	for _, m := range r.Want.Leaving {
 		if slices.Contains(owners, m.Ref) {
@@ -184,8 +183,8 @@ func (r *Removal) waitToDelete(g observed.TargetGroup, wait plan.Wait) {
 	}
 }
 
-// reportGaveUp reports that a target group is deleted although something has not come to its end.
-func (r *Removal) reportGaveUp(g observed.TargetGroup, what string, deadline time.Duration) {
+// reportExpired reports that a target group is deleted although its deletion should have waited longer.
+func (r *Removal) reportExpired(g observed.TargetGroup, what string, deadline time.Duration) {
 	for _, m := range r.BlameOwners(g.ARN) {
 		r.Findings.Add(finding.Finding{
 			Object: m, Reason: finding.WaitExpired, Severity: finding.Warning,
@@ -195,8 +194,8 @@ func (r *Removal) reportGaveUp(g observed.TargetGroup, what string, deadline tim
 	}
 }
 
-// drainDeadline returns how long a target group's targets may take to close their connections:
-// AWS ends that after the deregistration delay, which its owner has chosen.
+// drainDeadline returns the deadline for the targets of a target group to drain: the deregistration delay, which
+// users choose and after which AWS closes all connections, and a minute.
 func drainDeadline(attributes map[string]string) time.Duration {
 	const byDefault, most = 300, 3600
 	seconds, err := strconv.Atoi(attributes["deregistration_delay.timeout_seconds"])

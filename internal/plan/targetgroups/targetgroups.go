@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// healthCheckDrift reports whether a wanted health check differs from the live one. Fields that the
-// desired state leaves open are not compared.
-func healthCheckDrift(want, have model.HealthCheck) []plan.Change {
+// healthCheckChanges returns the differences between the desired and the live health check. Fields that are not set
+// are not compared.
+func healthCheckChanges(want, have model.HealthCheck) []plan.Change {
 	var out []plan.Change
 	text := func(path, w, h string) {
 		if w != "" && w != h {
@@ -41,7 +41,7 @@ func healthCheckDrift(want, have model.HealthCheck) []plan.Change {
 	return out
 }
 
-// Planner decides which live target groups serve the desired ones, and makes these with their bindings.
+// Planner decides which live target groups are kept, and plans to create and change target groups and their bindings.
 type Planner struct {
 	*lookups
 	*owners.TargetGroups
@@ -50,13 +50,13 @@ type Planner struct {
 	LB, Frontend *resolved.LoadBalancer
 }
 
-// NewPlanner returns the planner of the target groups of a load balancer, and of those of the one in front of it.
+// NewPlanner returns the Planner of the target groups of a load balancer and of its frontend NLB.
 func NewPlanner(tg *owners.TargetGroups, f *draft.Finalizers, albs *Attachments, lb, frontend *resolved.LoadBalancer) *Planner {
 	return &Planner{newLookups(tg.Draft), tg, f, albs, lb, frontend}
 }
 
-// PlanTargetGroups makes target groups and their bindings, so that targets are on their way
-// before traffic is. It returns the last step for each group.
+// PlanTargetGroups plans the target groups and their bindings, so that targets are registered before traffic is sent
+// to them. It returns the steps after which each target group can be used, by id.
 func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.StepID {
 	done, from, shares := map[string][]plan.StepID{}, len(gp.Draft.Plan.Steps), map[string]draft.Share{}
 	for _, w := range gp.Want.TargetGroups {
@@ -66,7 +66,7 @@ func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.
 			}
 		}
 		if w.Type == model.ALBTargets && w.LoadBalancer == "" {
-			continue // made with what leads to it
+			continue // planned with the frontend NLB
 		}
 		if !gp.IsPlanned(w) {
 			continue
@@ -88,30 +88,31 @@ func (gp *Planner) PlanTargetGroups(lb, groups []plan.StepID) map[string][]plan.
 	return done
 }
 
-// IsPlanned reports whether the plan brings a group about: not if only held rules would use it.
+// IsPlanned reports whether the plan keeps or creates a target group. It does not create one that only held rules
+// would use.
 func (gp *Planner) IsPlanned(w model.TargetGroup) bool {
 	return gp.isUsed(w) || gp.GroupARN[w.ID] != ""
 }
 
-// isUsed reports whether something forwards to the group that is not held, or the group stands for
-// itself: a rule that was dropped because another covers it may have asked for it.
+// isUsed reports whether something that is not held needs the target group: a rule that forwards to it or, if no rule
+// does, a member. A rule that was left out because another one covers it may have asked for the target group.
 func (gp *Planner) isUsed(w model.TargetGroup) bool {
 	if gp.forwarded == nil {
 		gp.noteForwards(gp.LB.Listeners)
 	}
-	if gp.forwarded[w.ID] || gp.heldOnly[w.ID] {
+	if gp.forwarded[w.ID] || gp.forwardedByHeld[w.ID] {
 		return gp.forwarded[w.ID]
 	}
-	return slices.ContainsFunc(w.Members, func(m finding.Ref) bool { return !gp.blocked(m) })
+	return slices.ContainsFunc(w.Members, func(m finding.Ref) bool { return !gp.isBlocked(m) })
 }
 
-// blocked reports whether everything that a member contributes is held.
-func (k *lookups) blocked(m finding.Ref) bool { return k.blockedMembers[m] }
+// isBlocked reports whether everything that a member contributes is held.
+func (k *lookups) isBlocked(m finding.Ref) bool { return k.blockedMembers[m] }
 
-// PlanTargetGroup makes a target group and its binding fit. Where a load balancer is handed over, the binding has the labels
-// of a Gateway only while its target group has the tags of the Gateway: a controller that knows nothing of that and takes over
-// in between would delete it otherwise, with its targets. It does not delete the bindings of Ingresses, as it stops before that
-// at names in AWS that are taken.
+// PlanTargetGroup plans a target group and its binding. During a handover, the binding carries the labels of a
+// Gateway only while its target group carries the tags of the Gateway. Otherwise a controller that does not know
+// handovers, and takes over in between, would delete the binding and deregister its targets. Such a controller does
+// not delete the bindings of Ingresses, because it fails before that at names that are taken in AWS.
 func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID) []plan.StepID {
 	a := plan.TargetGroupAddress(w.ID)
 	tags := gp.Tags(w.ID, w.Tags)
@@ -122,7 +123,7 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 		made.Name = gp.freeGroupName(w)
 		id := gp.Add(plan.Step{
 			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: plan.CreateTargetGroup{Group: made, Tags: tags}, Impact: gp.groupImpact(w),
-			Why: gp.groupReason(w), After: append(slices.Clone(lb), gp.ClaimStepsOf(w.Members...)...), Blames: w.Members, Replaced: gp.replaced(w),
+			Why: gp.groupReason(w), After: append(slices.Clone(lb), gp.ClaimStepsOf(w.Members...)...), Blames: w.Members, Replaced: gp.replacedLoadBalancer(w),
 		})
 		last = []plan.StepID{id}
 		gp.PlanAttributes(a, "", w.Attributes, nil, false, last, w.Members)
@@ -134,7 +135,7 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 		if id := gp.Retag(a, tags, live.Tags, true, first, w.Members); id != "" && gp.Have.Adopted != (model.StackID{}) {
 			last = []plan.StepID{id}
 		}
-		if changes := healthCheckDrift(w.HealthCheck, live.HealthCheck); len(changes) > 0 {
+		if changes := healthCheckChanges(w.HealthCheck, live.HealthCheck); len(changes) > 0 {
 			gp.Add(plan.Step{
 				ID: plan.NewStepID("health-check", a), Address: a, Verb: plan.Update, Do: plan.SetHealthCheck{Group: a, Check: w.HealthCheck},
 				Changes: changes, Why: "the health check differs", After: lb, Blames: w.Members,
@@ -148,17 +149,18 @@ func (gp *Planner) PlanTargetGroup(w model.TargetGroup, lb, groups []plan.StepID
 	return last
 }
 
-// groupImpact returns the impact of a target group of a new load balancer that replaces one that serves.
+// groupImpact returns the impact of a new target group: ReplaceImpact if it belongs to the replacement of a load
+// balancer that serves.
 func (gp *Planner) groupImpact(w model.TargetGroup) plan.Impact {
-	if w.Type != model.ALBTargets && gp.replaced(w) != "" {
+	if w.Type != model.ALBTargets && gp.replacedLoadBalancer(w) != "" {
 		return plan.ReplaceImpact
 	}
 	return plan.NoImpact
 }
 
-// replaced returns the name of the load balancer that is being replaced, if a live target group serves it and another
-// one is made for that reason; "" otherwise.
-func (gp *Planner) replaced(w model.TargetGroup) string {
+// replacedLoadBalancer returns the name of the load balancer that is being replaced if a new target group is created
+// because the live one serves it; empty otherwise.
+func (gp *Planner) replacedLoadBalancer(w model.TargetGroup) string {
 	if old := gp.LB.ShownPrevious(gp.Have); old != nil && len(gp.liveByID[w.ID]) > 0 {
 		return old.Name
 	}
@@ -166,7 +168,7 @@ func (gp *Planner) replaced(w model.TargetGroup) string {
 }
 
 func (gp *Planner) groupReason(w model.TargetGroup) string {
-	if old := gp.replaced(w); old != "" {
+	if old := gp.replacedLoadBalancer(w); old != "" {
 		return "a target group serves one load balancer only, and " + gp.liveByID[w.ID][0].Name + " serves " + old
 	}
 	for _, h := range gp.liveByID[w.ID] {

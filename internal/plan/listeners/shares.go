@@ -10,8 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// orderByShare puts the steps that create listeners, certificates and rules into the order in which the namespaces come
-// to their shares.
+// orderByShare sorts the steps that create listeners, certificates and rules by the shares of namespaces.
 func (s *Set) orderByShare(lb *resolved.LoadBalancer, from int) {
 	s.OrderStepsByShare(s.shares(lb), from, func(step plan.Step) []string {
 		if _, creates := step.Do.(plan.CreateListener); !creates {
@@ -36,8 +35,8 @@ func (s *Set) orderByShare(lb *resolved.LoadBalancer, from int) {
 	})
 }
 
-// shares returns what each namespace has of the listeners of a load balancer. One that several ask for counts for each
-// of them; one that no member asks for any more is a place of those whose rules it has.
+// shares returns the live listeners of a load balancer by namespace. A listener of several namespaces counts for
+// each. One that no member asks for any more counts as leaving for the namespaces that own its rules.
 func (s *Set) shares(lb *resolved.LoadBalancer) map[string]draft.Share {
 	out := map[string]draft.Share{}
 	if lb.Live == nil {
@@ -76,7 +75,7 @@ func (s *Set) ownersOf(lb *resolved.LoadBalancer, actions []model.Action) []find
 	return s.groups.OwnersByID(actions, lb.Members()...)
 }
 
-// certificateShares returns what each namespace has of the certificates of a load balancer that stay.
+// certificateShares returns the attached certificates of a load balancer that stay, by namespace.
 func certificateShares(lb *resolved.LoadBalancer) map[string]draft.Share {
 	out := map[string]draft.Share{}
 	for i := range lb.Listeners {
