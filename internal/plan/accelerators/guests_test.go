@@ -100,8 +100,8 @@ func TestOwnersLeaveGuestsAlone(t *testing.T) {
 	}
 }
 
-// A guest becomes another one or is deleted. Each of its steps is about an endpoint group of its own region, and without the tag
-// there is none.
+// A guest becomes another one or is deleted. Each of its steps is about an endpoint group of its own region, and
+// without the tag there is none.
 func TestGuestsChangeTheirEndpointGroupsAlone(t *testing.T) {
 	t.Parallel()
 	steps, held := 0, 0

@@ -78,8 +78,8 @@ func (m groupPlanner) overridden(p pair, port int32) *observed.EndpointGroup {
 	return nil
 }
 
-// surplusStays reports whether live endpoint groups stay whose listeners are not desired, because they may be those of listeners
-// that could not be built or found.
+// surplusStays reports whether live endpoint groups stay whose listeners are not desired, because they may be those
+// of listeners that could not be built or found.
 func (m *maker) surplusStays() bool {
 	return m.want.Held || m.isGuest() && len(m.pairs) < len(m.want.Listeners)
 }

@@ -70,7 +70,8 @@ func (o *AddOns) planWebACLs() {
 		return
 	}
 	if c := o.Want.LoadBalancer.AddOns.ClassicACL; c != nil && c.ID == "" {
-		// AWS admits one web ACL for a load balancer, of WAFv2 or of WAF Classic, so that the present one has to be removed first.
+		// AWS admits one web ACL for a load balancer, of WAFv2 or of WAF Classic, so that the present one has to be
+		// removed first.
 		o.planClassicACL()
 		o.planWebACL()
 		return

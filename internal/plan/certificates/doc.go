@@ -1,3 +1,3 @@
-// Package certificates chooses the certificates of listeners, and plans to request, import, validate and delete the certificates that a
-// stack manages.
+// Package certificates chooses the certificates of listeners, and plans to request, import, validate and delete the
+// certificates that a stack manages.
 package certificates

@@ -15,9 +15,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// If AWS takes no further certificate on a load balancer, a new one replaces a live certificate of the listener that no member asks for
-// any more, which is removed right before. The namespace that has given a certificate up may replace it first. A new certificate that
-// finds no such place is left out.
+// If AWS takes no further certificate on a load balancer, a new one replaces a live certificate of the listener that
+// no member asks for any more, which is removed right before. The namespace that has given a certificate up may
+// replace it first. A new certificate that finds no such place is left out.
 
 // certificateClaim is a new certificate of a member while AWS has no room for all of them.
 type certificateClaim struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// mostCompared is how many rules both load balancers may have for their answers to be compared in a run. fulcrum migrate --check
-// compares more.
+// mostCompared is how many rules both load balancers may have for their answers to be compared in a run. fulcrum
+// migrate --check compares more.
 const maxComparedRules = 1000
 
 // mostShown is how many differences a run reports.

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A Gateway takes over what the other stack alone has, or what it is taking over itself, and nothing that a third stack has a part
-// of.
+// A Gateway takes over what the other stack alone has, or what it is taking over itself, and nothing that a third
+// stack has a part of.
 func TestObstaclesAreOtherGateways(t *testing.T) {
 	third := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "second"}
 	tags := func(of ...model.StackID) map[string]string { return live(false, of...).LoadBalancers[0].Tags }

@@ -31,15 +31,15 @@ const (
 	Returned
 )
 
-// Relation is the relation of the stack of a run to another one, by what Kubernetes asks for and by the tags in AWS. Nothing else
-// records how far a load balancer is handed over.
+// Relation is the relation of the stack of a run to another one, by what Kubernetes asks for and by the tags in AWS.
+// Nothing else records how far a load balancer is handed over.
 type Relation struct {
 	Standing Standing
 	Other    model.StackID
 	// Of is the other stack, as it is translated.
 	OtherStack model.Stack
-	// Marks: the load balancer was taken over, and a controller that does not know the tags which record that has removed them. They
-	// are written again.
+	// Marks: the load balancer was taken over, and a controller that does not know the tags which record that has
+	// removed them. They are written again.
 	TagsMissing bool
 }
 
@@ -111,8 +111,9 @@ func relateToAdopter(stack model.Stack, by observed.Adopter, translate Translato
 	return out, nil
 }
 
-// returnToFirst is for a Gateway that does not ask any more for what it has taken over: the stack that had it first takes it back. If
-// nothing of that is left, or it may not have it, the Gateway keeps it, and finishes what it has begun.
+// returnToFirst is for a Gateway that does not ask any more for what it has taken over: the stack that had it first
+// takes it back. If nothing of that is left, or it may not have it, the Gateway keeps it, and finishes what it has
+// begun.
 func relateToPrevious(from model.StackID, live *observed.LoadBalancer, translate Translator) (Relation, error) {
 	of, on, err := translate(from)
 	switch {
@@ -126,8 +127,9 @@ func relateToPrevious(from model.StackID, live *observed.LoadBalancer, translate
 	return Relation{}, nil
 }
 
-// mayReturn reports whether a stack may have back what a Gateway has taken over. Everyone may join an IngressGroup whose members
-// are gone, and must not get with it what clients know. So a member has to be of a namespace that had one when it was taken over.
+// mayReturn reports whether a stack may have back what a Gateway has taken over. Everyone may join an IngressGroup
+// whose members are gone, and must not get with it what clients know. So a member has to be of a namespace that had
+// one when it was taken over.
 func mayReturn(lb *observed.LoadBalancer, stack model.Stack) bool {
 	namespaces := naming.AdoptedNamespaces(lb.Tags)
 	return slices.ContainsFunc(stack.Members, func(m model.Member) bool { return slices.Contains(namespaces, m.Ref.Namespace) })

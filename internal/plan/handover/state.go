@@ -35,8 +35,8 @@ const (
 type StateFacts struct {
 	// Gateway and Other are the desired states of both, as they are translated.
 	Gateway, Other model.Stack
-	// Have is what carries the tags of either. Where the Gateway gives back, what carries the tags of the other one alone may be
-	// missing.
+	// Have is what carries the tags of either. Where the Gateway gives back, what carries the tags of the other one
+	// alone may be missing.
 	Have observed.Stack
 	// Found is what the plan of the Gateway reports.
 	Found finding.List
@@ -105,8 +105,8 @@ func (s StateFacts) asks() bool {
 	return s.Gateway.Adopts != nil && s.Gateway.Adopts.From == s.Other.ID && !s.Gateway.Empty()
 }
 
-// withdrawn reports whether the Gateway does not ask any more for what it has taken over. A class or a setting that is missing is
-// no withdrawal.
+// withdrawn reports whether the Gateway does not ask any more for what it has taken over. A class or a setting that
+// is missing is no withdrawal.
 func (s StateFacts) withdrawn() bool {
 	return !blocked(s.Gateway) && (!s.asks() || s.Gateway.DryRun)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A controller that knows nothing of adoptions removes the tags that record whose load balancer a Gateway has. If the cluster comes
-// back, the Gateway still asks for it, and its name, which AWS cannot change, is that of the other stack. Names prove nothing, as users
-// may choose them. The status of an Ingress or a Service does, since only controllers write it: a member that shows the load balancer
-// has had it. The tags are then written again.
+// A controller that knows nothing of adoptions removes the tags that record whose load balancer a Gateway has. If the
+// cluster comes back, the Gateway still asks for it, and its name, which AWS cannot change, is that of the other
+// stack. Names prove nothing, as users may choose them. The status of an Ingress or a Service does, since only
+// controllers write it: a member that shows the load balancer has had it. The tags are then written again.
 
 // unmarked is for a Gateway that asks for the load balancer of another stack and has one without these tags.
 func relateUnmarked(stack model.Stack, live *observed.LoadBalancer, translate Translator, shown ShownName) (Relation, error) {
@@ -30,7 +30,8 @@ func relateUnmarked(stack model.Stack, live *observed.LoadBalancer, translate Tr
 	return Relation{Standing: Takes, Other: own.Other, OtherStack: of, TagsMissing: true}, nil
 }
 
-// toUnmarked is for a stack whose load balancer a Gateway has that still asks for it. It waits until the tags are written again.
+// toUnmarked is for a stack whose load balancer a Gateway has that still asks for it. It waits until the tags are
+// written again.
 func relateToUnmarked(stack model.Stack, live *observed.LoadBalancer, by observed.Adopter, translate Translator, shown ShownName) (Relation, error) {
 	if live != nil && live.ARN != by.LoadBalancer.ARN || len(membersShowing(slices.Concat(stack.Members, stack.Leaving), &by.LoadBalancer, shown)) == 0 {
 		return Relation{}, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A load balancer whose tags were removed is taken for an adopted one only by its name, by the status of a member, and if the Gateway
-// still asks for it. Names and annotations alone are written by anyone.
+// A load balancer whose tags were removed is taken for an adopted one only by its name, by the status of a member,
+// and if the Gateway still asks for it. Names and annotations alone are written by anyone.
 func TestUnmarkedAdoptions(t *testing.T) {
 	from := model.StackID{Kind: model.Ingress, Name: "edge"}
 	gateway := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}

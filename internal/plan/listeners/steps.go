@@ -106,8 +106,8 @@ func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups ma
 		settings.Protocol, settings.Policy, settings.ALPN = p.l.Live.Protocol, p.l.Live.Policy, p.l.Live.ALPN
 		settings.Certificate, settings.MutualAuth = p.l.Live.Certificate, p.l.Live.MutualAuth
 	}
-	// The rules of a new listener are created one by one. Until all are there, its default action is a 503 if the load balancer has
-	// clients, so that the default backend gets no requests that are meant for a rule.
+	// The rules of a new listener are created one by one. Until all are there, its default action is a 503 if the
+	// load balancer has clients, so that the default backend gets no requests that are meant for a rule.
 	hidesDefault := p.l.LB.Live != nil && p.l.Live == nil && len(p.l.Rules) > 0 && equal.ForwardOf(p.l.DefaultActions) != nil
 	if p.l.Live == nil {
 		first := settings
@@ -127,8 +127,8 @@ func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups ma
 	}
 	certificates := p.addCertificates(a, made)
 	steps = append(steps, certificates...)
-	// The default action changes after new rules are created, because it may give up requests for them, and before live rules are
-	// deleted, because it may take over their requests.
+	// The default action changes after new rules are created, because it may give up requests for them, and before
+	// live rules are deleted, because it may take over their requests.
 	changeDefault := func(after []plan.StepID) []plan.StepID {
 		if hidesDefault {
 			return []plan.StepID{p.Add(plan.Step{

@@ -6,8 +6,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// awaitActive requeues a stack until AWS has made its load balancer, because the status of a Gateway says
-// whether it has.
+// awaitActive makes the stack of a Gateway run again until AWS has provisioned its load balancer, because the status
+// of a Gateway shows that.
 func (r *resolution) awaitActive() {
 	switch {
 	case !r.Want.ID.Kind.OfGateway() || r.Want.Held.Creation:

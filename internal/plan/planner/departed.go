@@ -10,11 +10,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// departedWhy is the reason of steps that take away what serves members that left.
+// departedWhy is the reason of steps that remove rules and default actions of members that left.
 const departedWhy = "its object does not belong to this load balancer any more"
 
-// removeDeparted takes what serves members that left off a load balancer that stays as it is otherwise. Their finalizers
-// go, so that later nothing would show whose it was.
+// removeDeparted removes the rules and default actions of members that left from a load balancer that is otherwise
+// held. Afterwards their finalizers are removed, so that later runs would not know to whom these belong.
 func (d *differ) removeDeparted() (steps []plan.StepID) {
 	for _, lb := range d.Have.LoadBalancers {
 		for _, l := range lb.Listeners {
@@ -35,8 +35,8 @@ func (d *differ) removeDeparted() (steps []plan.StepID) {
 	return steps
 }
 
-// departedDefault returns the step that takes away the default action of a listener of a member that left. A listener
-// of an NLB has nothing else.
+// departedDefault returns the step that removes the default action of a member that left. For a network load balancer
+// it deletes the listener.
 func departedDefault(lb observed.LoadBalancer, l observed.Listener, of finding.Ref) plan.Step {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	s := plan.Step{Address: a, Why: departedWhy, Blames: []finding.Ref{of}}
@@ -54,8 +54,8 @@ func departedDefault(lb observed.LoadBalancer, l observed.Listener, of finding.R
 	return s
 }
 
-// departedOwner returns the member that left to whose target groups alone actions forward; nil if there is none, or if
-// these may be of a member that is there.
+// departedOwner returns the member that left to which all target groups of the actions belong; nil if there is none,
+// or if they may belong to a member that stays.
 func (d *differ) departedOwner(actions []model.Action) *finding.Ref {
 	ids := d.groups.TargetGroupIDs(actions)
 	if d.Want.ID.Kind.OfGateway() || slices.ContainsFunc(d.Want.Members, func(m model.Member) bool { return plan.GroupsOwnedBy(ids, m.Ref) }) {

@@ -13,16 +13,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
 )
 
-// differ compares what is resolved with what is there, and orders the steps. It chooses nothing but when each may come.
+// differ compares a resolution with the observed state and adds the steps in order. Its only decisions are about what
+// steps wait for.
 type differ struct {
 	*resolution
 	loadBalancers *loadbalancers.Planner
 	replacements  *replacement.Planner
-	// targeted are ALB listeners that target groups lead to, to be deleted once nothing leads to them any more.
+	// targetedListeners are ALB listeners to delete once they are no targets of target groups any more.
 	targetedListeners []observed.Listener
 }
 
-// diff adds the steps to the plan of what is resolved.
+// diff adds the steps of a resolution to its plan.
 func diff(r *resolution) {
 	d := &differ{resolution: r, loadBalancers: loadbalancers.NewPlanner(r.Draft, r.usage, r.albs)}
 	d.replacements = replacement.NewPlanner(r.traffic, r.usage, r.albs, d.loadBalancers, r.listeners)
@@ -92,8 +93,8 @@ func (d *differ) converge() {
 	d.AddTrailingSteps()
 }
 
-// planLoadBalancer makes the load balancer of the stack, and deletes those that the stack does not keep.
-// It returns the steps after which there is one.
+// planLoadBalancer plans to create or change the load balancer of the stack, and to delete others. It returns the
+// steps after which the load balancer exists.
 func (d *differ) planLoadBalancer(after []plan.StepID) []plan.StepID {
 	if d.lb.Live == nil {
 		d.loadBalancers.DeleteSurplus(d.surplus, "the load balancer has to be replaced, because its scheme or type cannot be changed", after)
@@ -105,8 +106,8 @@ func (d *differ) planLoadBalancer(after []plan.StepID) []plan.StepID {
 	return after
 }
 
-// retain removes what is not retained of a stack without an accepted member: other listeners, and rules of others on
-// those that are retained.
+// planRetained plans a stack without an accepted member, of which rules of retained members stay: all other listeners
+// and rules are deleted.
 func (d *differ) planRetained() {
 	for _, l := range d.lb.Live.Listeners {
 		i := slices.IndexFunc(d.lb.Listeners, func(p resolved.Listener) bool { return p.Desired.Port == l.Port })
@@ -128,7 +129,7 @@ func (d *differ) release() *release {
 	return &release{d.groups, d.usage, d.finalizers, d.lb.Listeners}
 }
 
-// noteStatus notes what the status shows.
+// noteStatus records in the plan what the status shows.
 func (d *differ) noteStatus() {
 	d.Plan.KnownIDs = d.KnownIDs
 	d.Plan.Shown = map[plan.Address]string{}
@@ -156,13 +157,13 @@ func (d *differ) noteStatus() {
 	}
 }
 
-// showsFrontend reports whether its name is to be shown.
+// showsFrontend reports whether the status shows the DNS name of the frontend NLB.
 func (d *differ) showsFrontend() bool {
 	return d.Want.FrontendNLB != nil && (d.frontend.Live != nil || len(d.frontend.Previous) > 0 || !d.FrontendStays() && !d.Want.Held.Creation)
 }
 
-// retains reports whether the plan leaves something live that is not desired as it is: it is held, or waits for what
-// takes its place. It errs on the side of yes.
+// retains reports whether the plan leaves something live that is not as desired, because it is held or waits to be
+// replaced. In doubt it returns true.
 func (r *resolution) retains() bool {
 	live := r.lb.Live != nil || r.frontend.Live != nil || len(r.Have.LoadBalancers) > 0
 	if !live {

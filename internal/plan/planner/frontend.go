@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targetgroups"
 )
 
-// planFrontend makes the frontend NLB fit, once the ALB has its listeners.
+// planFrontend plans the frontend NLB, after the ALB has its listeners.
 func (d *differ) planFrontend(after []plan.StepID) {
 	lb := &d.frontend
 	if lb.Desired == nil || d.FrontendStays() || !d.lb.Switched {
@@ -34,7 +34,7 @@ func (d *differ) planFrontend(after []plan.StepID) {
 	d.replacements.SwitchStatus(lb, d.Plan.Steps[before:])
 }
 
-// planALBTarget makes a target group with a port of the ALB as its target.
+// planALBTarget plans a target group whose target is a port of the ALB.
 func (d *differ) planALBTarget(group model.TargetGroup, to resolved.Listener, members []finding.Ref, made []plan.StepID) []plan.StepID {
 	ready := append(d.targets.PlanTargetGroup(group, nil, nil), made...)
 	if id := d.registerALB(group, to, members, ready); id != "" {
@@ -43,7 +43,7 @@ func (d *differ) planALBTarget(group model.TargetGroup, to resolved.Listener, me
 	return ready
 }
 
-// registerALB makes the ALB the target of a group, in place of what else is in it.
+// registerALB plans to register the ALB as the only target of a target group.
 func (d *differ) registerALB(group model.TargetGroup, to resolved.Listener, members []finding.Ref, after []plan.StepID) plan.StepID {
 	if arn := d.groups.GroupARN[group.ID]; arn != "" {
 		targets, known := d.albs.ALBTargets(arn)
@@ -74,8 +74,7 @@ func (d *differ) registerALB(group model.TargetGroup, to resolved.Listener, memb
 	})
 }
 
-// deleteFreed deletes the ALB listeners to which no target group leads any more once the plan is carried out. One that
-// the network load balancer still leads to stays.
+// deleteFreed plans to delete the ALB listeners that are no targets of target groups any more when the plan is done.
 func (d *differ) deleteFreed() {
 	for _, l := range d.targetedListeners {
 		var after []plan.StepID

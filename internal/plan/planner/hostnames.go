@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/listeners"
 )
 
-// refuseHostnames keeps requests for hostnames from rules whose members have no right to them, while all is held: rules
-// that answer 404 go in front of them. A rule that may serve its other hostnames stays.
+// refuseHostnames plans, while all is held, rules that answer 404 to requests for hostnames to which the member of a
+// live rule has no right. The live rule may serve its other hostnames and stays.
 func (d *differ) refuseHostnames() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
 	for i := range d.Have.LoadBalancers {
@@ -28,8 +28,8 @@ func (d *differ) refuseOnLoadBalancer(lb *observed.LoadBalancer, before map[stri
 	}
 }
 
-// refuseHostnamesOnHeld does that on listeners that stay as they are, those of previous load balancers among them. On one
-// that is made, such rules are among the others.
+// refuseHostnamesOnHeld does the same for listeners that stay as they are, those of previous load balancers included.
+// On other listeners such rules are among the desired ones.
 func (d *differ) refuseHostnamesOnHeld() {
 	before := listeners.ForeignHostnames(d.Have.Facts.Withdrawn)
 	for _, old := range d.lb.Previous {
@@ -42,7 +42,8 @@ func (d *differ) refuseHostnamesOnHeld() {
 	}
 }
 
-// refuseOnListener makes the rules of one listener. Those behind move down as far as there is no room, in one call.
+// refuseOnListener plans such rules on one listener. If there is no free priority, the rules behind get higher
+// numbers, in one call.
 func (d *differ) refuseOnListener(l *observed.Listener, before map[string][]model.ForeignHostname) {
 	a := plan.Address{Kind: plan.Listener, ID: l.ARN}
 	moved := map[plan.Address]int32{}
@@ -80,7 +81,7 @@ func (d *differ) refuseOnListener(l *observed.Listener, before map[string][]mode
 	}
 }
 
-// refusal returns the step that makes the rule for one hostname.
+// refusal returns the step that creates the rule for one hostname.
 func (d *differ) refusal(l *observed.Listener, at int32, h model.ForeignHostname) plan.Step {
 	a, listener := plan.Address{Kind: plan.Rule, ID: naming.RuleID(l.Port, at)}, plan.Address{Kind: plan.Listener, ID: l.ARN}
 	rule, found := listeners.RefusalRule(h)

@@ -13,12 +13,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/rules"
 )
 
-// resolver resolves single listeners.
+// resolver returns the Resolver for the listeners of the stack.
 func (r *resolution) resolver() *listeners.Resolver {
 	return listeners.NewResolver(r.groups, r.usage, certificates.NewChooser(r.Draft, r.certificates, r.retention), r.retention, r.keys)
 }
 
-// resolveListeners resolves certificates, target groups of others and held rules.
+// resolveListeners resolves the listeners of the load balancer of the stack.
 func (r *resolution) resolveListeners() {
 	resolver := r.resolver()
 	for _, w := range r.lb.Desired.Listeners {
@@ -39,8 +39,8 @@ func (r *resolution) resolveListeners() {
 	rules.NewRulePlaces(r.groups, r.finalizers, r.keys, &r.lb).Resolve()
 }
 
-// resolveFrontendListeners determines which ports of the ALB its listeners lead to. One whose port is not
-// served yet is not made.
+// resolveFrontendListeners resolves the listeners of the frontend NLB. One whose ALB port has no listener yet is not
+// created.
 func (r *resolution) resolveFrontendListeners() {
 	for _, w := range r.frontend.Desired.Listeners {
 		l := r.resolver().Resolve(&r.frontend, w)
@@ -49,8 +49,9 @@ func (r *resolution) resolveFrontendListeners() {
 	}
 }
 
-// resolveHeldFrontendPorts determines which live ports may be those of a member whose mapping cannot be read. A member
-// maps to ports on which it listens, so a port that leads to no listener that stays belongs to no member.
+// resolveHeldFrontendPorts finds the live ports of the frontend NLB that may belong to a member whose port mapping
+// cannot be read. Such a port forwards to a port of the ALB on which a member listens, so that other ports belong to
+// no member.
 func (r *resolution) resolveHeldFrontendPorts() {
 	if r.frontend.Live == nil || !r.Want.Held.FrontendPorts {
 		return
@@ -63,8 +64,8 @@ func (r *resolution) resolveHeldFrontendPorts() {
 	}
 }
 
-// leadsToStayingListener reports whether a live port of the frontend NLB leads to a listener of the ALB that stays, or
-// may do so.
+// leadsToStayingListener reports whether a live listener of the frontend NLB forwards, or may forward, to an ALB
+// listener that stays.
 func (r *resolution) leadsToStayingListener(l observed.Listener) bool {
 	to := equal.ForwardOf(l.Default)
 	if to == nil {
@@ -81,8 +82,8 @@ func (r *resolution) leadsToStayingListener(l observed.Listener) bool {
 	return false
 }
 
-// frontendTarget finds the listener of the ALB and the target group of a port; false if there is nothing to
-// lead to yet.
+// frontendTarget returns the ALB listener and the target group to which a listener of the frontend NLB forwards;
+// false if there is none yet.
 func (r *resolution) frontendTarget(l model.Listener) (to resolved.Listener, group model.TargetGroup, ok bool) {
 	g := r.groups.DesiredGroups[l.Target()]
 	if g == nil {
@@ -95,8 +96,8 @@ func (r *resolution) frontendTarget(l model.Listener) (to resolved.Listener, gro
 	return r.lb.Listeners[at], *g, true
 }
 
-// retainListeners keeps live listeners that no accepted member asks for and that carry something of a
-// retained object. Rules of others on them go.
+// retainListeners keeps live listeners that no accepted member asks for and that have rules or default actions of a
+// retained member. Their other rules are deleted.
 func (r *resolution) retainListeners() {
 	if r.lb.Live == nil {
 		return

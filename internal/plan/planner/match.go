@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
 )
 
-// matchLive decides which live resources the desired state keeps.
+// matchLive decides which live resources are kept for the desired state.
 func (r *resolution) matchLive() {
 	for i := range r.Have.LoadBalancers {
 		lb := &r.Have.LoadBalancers[i]
@@ -35,7 +35,7 @@ func (r *resolution) matchLive() {
 	r.noteExisting()
 }
 
-// noteExisting notes what exists already, by its addresses.
+// noteExisting records the ids of the resources that exist already, by their addresses.
 func (r *resolution) noteExisting() {
 	for _, lb := range []*resolved.LoadBalancer{&r.lb, &r.frontend} {
 		if lb.Live == nil {
@@ -68,8 +68,8 @@ func (r *resolution) noteExisting() {
 	}
 }
 
-// keeps reports whether a live load balancer is what a desired one is to be, or stays because of what is
-// held. AWS cannot change a type or a scheme.
+// isKept reports whether a live load balancer is kept for a desired one, because it has the desired type and scheme,
+// which AWS cannot change, or because it is held.
 func (r *resolution) isKept(lb *resolved.LoadBalancer, live *observed.LoadBalancer) bool {
 	held := r.Want.Held.Everything
 	if lb.IsFrontend() {
@@ -81,9 +81,8 @@ func (r *resolution) isKept(lb *resolved.LoadBalancer, live *observed.LoadBalanc
 		(held || lb.Desired != nil && live.Type == lb.Desired.Type.String() && live.Scheme == lb.Desired.Scheme)
 }
 
-// chooseKept chooses between two load balancers that both are what is desired, of which one must come
-// from somewhere else: the one that listens on more ports. The other is left alone, since no rule can
-// say who uses it.
+// chooseKept chooses between two live load balancers that could both be kept: the one with more listeners. Another
+// controller must have created one of them. The other one is left alone, because it is not known who uses it.
 func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.LoadBalancer {
 	if first == nil {
 		return second
@@ -101,8 +100,8 @@ func (r *resolution) chooseKept(first, second *observed.LoadBalancer) *observed.
 	return first
 }
 
-// retainBlocked keeps a load balancer that was to take the place of another and lacks something that AWS refuses, and
-// reports whether it is one. To make it again with each try would cost more than to keep it.
+// keepBlocked keeps a new load balancer that was to replace another one and cannot be completed because AWS refuses a
+// part of it, and reports whether it did so. To create it again for each attempt would cost more.
 func (r *resolution) keepBlocked(lb observed.LoadBalancer) bool {
 	if !r.Want.Held.Replacement || lb.Tags[naming.SuccessorTag] == "" {
 		return false

@@ -16,13 +16,13 @@ import (
 
 // Members that move
 //
-// A member that asks for another stack gets target groups and listeners there while this one serves it on. The
-// other stack writes its load balancer into the status when it serves the member as well. Then clients have the
-// same time to follow as when a load balancer is replaced, and after that the member leaves this stack. The status
-// and the time of its last edit say how far this has come, so a restart loses nothing.
+// A member that moves to another stack gets target groups and listeners there while this stack still serves it. When
+// the other stack serves the member as well, it writes its load balancer into the status. Clients then have as much
+// time to follow as when a load balancer is replaced, and afterwards the member leaves this stack. The status and the
+// time of its last edit record the progress, so that a restart loses nothing.
 
-// withoutDeparted returns the stack without the members whose clients have followed them to another one, and when to
-// look again for the others.
+// withoutDeparted returns the stack without the members whose clients have had time to follow them to another stack,
+// and after what time to look again for the others.
 func withoutDeparted(want model.Stack, have observed.Stack, opt plan.Options) (model.Stack, time.Duration) {
 	gone := map[finding.Ref]bool{}
 	var again time.Duration
@@ -68,18 +68,18 @@ func withoutDeparted(want model.Stack, have observed.Stack, opt plan.Options) (m
 	return want, again
 }
 
-// liftsProtection reports whether the protection of the live load balancer is still to be lifted.
+// protectionRemains reports whether the deletion protection of the live load balancer still has to be switched off.
 func protectionRemains(desired *model.LoadBalancer, have observed.Stack) bool {
 	_, named := desired.Attributes[plan.ProtectionAttribute]
 	live := plan.ShownLoadBalancer(have, model.LoadBalancerID)
 	return named && live != nil && (live.Attributes == nil || live.Attributes[plan.ProtectionAttribute] == "true")
 }
 
-// moves determines when the moves of members from and to other stacks are complete.
+// moves determines when members have moved to or from other stacks.
 type moves struct{ *resolution }
 
-// reportProtected reports that the last members cannot leave for another stack, as they ask for protection of the load
-// balancer that they do not share any more.
+// reportProtected reports that the last members cannot leave, because the load balancer that they do not need any
+// more is protected from deletion.
 func (r moves) reportProtected() {
 	for _, d := range r.Want.Leavers {
 		if !d.Since.IsZero() && len(r.Want.Leavers) == len(r.Want.Members) && r.Want.LoadBalancer.Attributes[plan.ProtectionAttribute] == "true" {
@@ -92,8 +92,8 @@ func (r moves) reportProtected() {
 	}
 }
 
-// reportDepartures reports to members whose status shows another load balancer until when this one serves them, and that it
-// does not any more.
+// reportDepartures reports to members that have moved until when this stack serves them, and when it does not any
+// more.
 func (r moves) reportDepartures() {
 	old := plan.ShownLoadBalancer(r.Have, model.LoadBalancerID)
 	if old == nil || r.Want.Held.Everything {
@@ -115,7 +115,7 @@ func (r moves) reportDepartures() {
 	}
 }
 
-// planArrivals reports which members that come from another stack are not shown here yet.
+// planArrivals records members that come from another stack and whose status does not show this one yet.
 func (r moves) planArrivals() {
 	for _, a := range r.Want.Arriving {
 		wait := plan.Wait{For: "all of its ports"}
@@ -145,7 +145,7 @@ func (r moves) planArrivals() {
 	}
 }
 
-// arrival returns what the load balancer lacks to serve a member; a zero Wait if nothing.
+// arrivalWait returns what the load balancer lacks to serve a member; the zero Wait if it lacks nothing.
 func (r moves) arrivalWait(ref finding.Ref) plan.Wait {
 	var pending []model.GroupRef
 	for _, l := range r.lb.Listeners {

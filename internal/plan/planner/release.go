@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// release releases members that left. It comes after all that is planned for their sake.
+// release plans to remove the finalizers of members that left, after everything that was created for them is deleted.
 type release struct {
 	*owners.TargetGroups
 	*draft.Usage
@@ -22,7 +22,7 @@ type release struct {
 	listeners []resolved.Listener
 }
 
-// all releases members that left, after all of the given steps.
+// releaseAll releases all members that left after the given steps.
 func (r *release) releaseAll(after []plan.StepID) {
 	if len(r.Want.Leaving) == 0 {
 		return
@@ -40,8 +40,8 @@ func (r *release) releaseAll(after []plan.StepID) {
 	}
 }
 
-// each releases members that left a load balancer that others go on to use, each once
-// nothing is left that was made for it. It never waits for what others want there.
+// releaseEach releases each member that left when everything that was created for it is deleted. It does not wait for
+// changes of other members.
 func (r *release) releaseEach() {
 	if len(r.Want.Leaving) == 0 {
 		return
@@ -73,11 +73,11 @@ func (r *release) releaseMember(m model.Member, after []plan.StepID, wait plan.W
 	})
 }
 
-// concerns are, for each member that leaves, the steps that remove what was made for it, as far as
-// they do not wait for what others want.
+// removalSteps returns, for each member that leaves, the steps that delete what was created for it, without those
+// that depend on waits of other members.
 func (r *release) removalSteps() map[finding.Ref][]plan.Step {
 	out := map[finding.Ref][]plan.Step{}
-	var anybodys []plan.Step
+	var unowned []plan.Step
 	foreign, joins := map[plan.StepID]bool{}, map[plan.StepID]bool{}
 	for _, s := range r.Plan.Steps {
 		// What comes after a claim is for a member that joins, which may undo the claim again and again.
@@ -91,7 +91,7 @@ func (r *release) removalSteps() map[finding.Ref][]plan.Step {
 		switch {
 		case !ok, of == nil && joins[s.ID]:
 		case of == nil:
-			anybodys = append(anybodys, s)
+			unowned = append(unowned, s)
 		default:
 			for _, m := range of {
 				out[m] = append(out[m], s)
@@ -99,13 +99,13 @@ func (r *release) removalSteps() map[finding.Ref][]plan.Step {
 		}
 	}
 	for _, m := range r.Want.Leaving {
-		out[m.Ref] = append(out[m.Ref], anybodys...)
+		out[m.Ref] = append(out[m.Ref], unowned...)
 	}
 	return out
 }
 
-// removes returns to whom what a step removes belongs, nil if it may be anybody's. It reports false
-// for steps that remove nothing that is made for one member.
+// ownersOfRemoved returns the members to which the deleted resource of a step belongs; nil if it may belong to any.
+// ok is false if the step deletes nothing that was created for a member.
 func (r *release) ownersOfRemoved(s plan.Step) (of []finding.Ref, ok bool) {
 	switch do := s.Do.(type) {
 	case plan.DeleteRule:
@@ -138,7 +138,7 @@ func (r *release) ownersOfRemoved(s plan.Step) (of []finding.Ref, ok bool) {
 	return nil, false
 }
 
-// certificateOf returns the members that a managed certificate was requested for, or that may have named its Secret.
+// certificateOf returns the members for which a managed certificate was requested, or that may have named its Secret.
 func (r *release) certificateOf(arn string) (out []finding.Ref) {
 	for _, c := range r.Have.Facts.OwnCertificates {
 		if c.ARN != arn {

@@ -22,16 +22,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/traffic"
 )
 
-// Resolved is what AWS is to hold for a stack. Every choice is made: which load balancers and target groups are kept and
-// which are replaced, subnets, security groups, certificates, rules and what is held. What it lacks to choose
-// is among the questions of the plan, and what cannot be had among its findings.
+// resolution is what AWS is to have for a stack after all choices are made: which load balancers and target groups
+// are kept or replaced, subnets, security groups, certificates, rules, and what is held. The plan has questions for
+// missing facts and findings about what is impossible.
 type resolution struct {
-	// Draft has the desired state as it was completed, what is there, and the plan so far, which has no step yet.
+	// Draft has the completed desired state, the observed state, and the plan so far, which has no step yet.
 	*draft.Draft
 	outcome outcome
-	// lb is the load balancer of the stack, frontend that in front of it.
+	// lb is the load balancer of the stack, frontend its frontend NLB.
 	lb, frontend resolved.LoadBalancer
-	// surplus are load balancers that the desired state does not keep.
+	// surplus are live load balancers that are not kept.
 	surplus []observed.LoadBalancer
 
 	groups         *owners.TargetGroups
@@ -55,11 +55,11 @@ const (
 	stays    outcome = iota // what is live is neither changed nor removed
 	served                  // it has a load balancer
 	retained                // no member is accepted, but what is held for some stays
-	removed
+	removed                 // everything is deleted
 )
 
-// resolve makes all choices of a plan. A load balancer that cannot be replaced now goes on to serve, and everything
-// else is carried out on it.
+// resolve makes all choices of a plan. If the load balancer cannot be replaced now, the live one is kept and
+// everything else is planned for it.
 func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *resolution {
 	r := match(want, have, opt, memory)
 	r.decideOutcome(want)
@@ -73,6 +73,7 @@ func resolve(want model.Stack, have observed.Stack, opt plan.Options, memory pla
 	return r
 }
 
+// withoutReplacement makes all choices again for the live load balancer, which is not replaced because of why.
 func (r *resolution) withoutReplacement(want model.Stack, have observed.Stack, why string) *resolution {
 	want.Held.Replacement = true
 	out := match(want, have, r.Opt, r.Memory)
@@ -155,8 +156,8 @@ func (r *resolution) choose() {
 	}
 }
 
-// hasAnythingToServe reports whether a new load balancer would have anything to serve: a rule or default action
-// that is not held, or no rule at all. That of a Gateway is made before routes are attached to it.
+// hasAnythingToServe reports whether a new load balancer would have a rule or default action that is not held, or no
+// rule at all. The load balancer of a Gateway is created before it has routes.
 func (r *resolution) hasAnythingToServe() bool {
 	if r.Want.ID.Kind.OfGateway() {
 		return true
@@ -184,8 +185,8 @@ func (r *resolution) hasAnythingToServe() bool {
 	return made > 0 && held == 0
 }
 
-// mustStay reports whether what is live has to stay although it is not desired: because a member that is
-// being deleted asked for protection, or because no member asks for the removal.
+// mustStay reports whether live resources stay although they are not desired: because a member that is being deleted
+// asks for protection, or because no member asks for the deletion.
 func (r *resolution) mustStay() bool {
 	if !r.Want.Empty() {
 		return false
@@ -199,7 +200,7 @@ func (r *resolution) mustStay() bool {
 	return len(r.Want.Leaving) == 0
 }
 
-// markForDeletion makes the load balancer one that is to go, after nothing was found on it that stays.
+// markForDeletion makes the live load balancer one that is deleted.
 func (r *resolution) markForDeletion() {
 	if r.lb.Live != nil {
 		r.surplus = append(r.surplus, *r.lb.Live)
@@ -207,8 +208,8 @@ func (r *resolution) markForDeletion() {
 	}
 }
 
-// retain decides about a stack without an accepted member of which retained objects have rules: these stay with the load
-// balancer that serves them. It reports false where nothing is retained.
+// retainMembers decides whether a stack without an accepted member keeps its load balancer because retained members
+// have rules on it.
 func (r *resolution) retainMembers() bool {
 	if r.lb.Live == nil || len(r.Want.Held.Members) == 0 {
 		return false

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
 )
 
-// tearDown plans towards nothing: the load balancer, which ends the traffic and frees everything
-// else, then bindings, target groups, security groups, and last the members' finalizers.
+// tearDown plans the deletion of the stack: first the load balancer, which ends the traffic and frees the rest, then
+// bindings, target groups, security groups and the finalizers.
 func (d *differ) tearDown() {
 	lbs := d.loadBalancers.DeleteSurplus(d.surplus, "no object wants the load balancer any more", d.unprotect())
 	d.removeSurplusGroups()
@@ -36,9 +36,11 @@ func (d *differ) unprotect() []plan.StepID {
 	return out
 }
 
+// deleteSecurityGroups plans to delete the security groups of the stack, and the backend security group if no other
+// stack needs it.
 func (d *differ) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	if f := d.Unavailable(model.AskSecurityGroups{}); f != nil {
-		// There may be some. Once the objects are gone nothing would delete them.
+		// The stack may have security groups. Nothing would delete them after its objects are gone.
 		d.AwaitUnavailable(plan.ManagedGroupAddress, plan.DeleteSecurityGroup{}, *f)
 		return
 	}
@@ -48,8 +50,8 @@ func (d *differ) deleteSecurityGroups(bindings, lbs []plan.StepID) {
 	use := d.Want.BackendGroup
 	g := d.Have.Facts.BackendGroup
 	used := d.Have.Facts.BackendGroupUsers > 0
-	// All other load balancers are being deleted, too. Stacks that go at the same time see each other's, so each looks again when its
-	// own is gone: the last one then sees none.
+	// All other load balancers are being deleted, too. Stacks that go at the same time see each other's, so each
+	// looks again when its own is gone: the last one then sees none.
 	if use.Given != "" || use.OthersLive || use.Needed || g == nil || used && len(d.Have.LoadBalancers) == 0 {
 		return
 	}

@@ -1,3 +1,3 @@
-// Package rules brings the rules of a listener from what is live to what is desired, so that every request gets its old or its new
-// answer between any two steps.
+// Package rules plans the changes of the rules of a listener. Between any two steps, every request gets its answer
+// from before the change or the one from after it.
 package rules

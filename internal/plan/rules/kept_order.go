@@ -10,12 +10,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// While AWS refuses to reorder the rules of a listener, these are changed as far as no rule has to move:
-// what is at its place is changed there, what fits between its neighbours is made there, and the rest
-// stays as it is. Every request keeps its old answer or gets its new one, and attempts leave nothing
-// behind that adds up.
+// As long as AWS refuses to reorder the rules of a listener, only changes are planned that need no other priorities:
+// rules that are in order are modified, and new rules are created where a priority is free between their neighbours.
+// All other rules stay as they are. Every request gets its old or its new answer, and repeated attempts do not add
+// up.
 
-// keepOrder plans the rules of a listener without moving any.
+// keepOrder plans the rules of a listener without changing priorities.
 func (ro *Rollout) keepOrder() {
 	stuck := ro.set.misplaced()
 	used := map[int32]bool{}
@@ -53,7 +53,8 @@ func (ro *Rollout) keepOrder() {
 	ro.set.desired, ro.set.indexes, ro.set.byMember = rest, nil, nil
 }
 
-// misplaced returns the live rules that are not in order with another that may match the same requests.
+// misplaced reports for each desired rule whether its live form is in the wrong order with another live rule that may
+// match the same requests.
 func (s *ruleSet) misplaced() []bool {
 	out := make([]bool, len(s.desired))
 	live := s.index("live", isLive)
@@ -70,8 +71,8 @@ func (s *ruleSet) misplaced() []bool {
 	return out
 }
 
-// freePriority returns a free priority for the i-th rule between those of the rules that may match its requests; 0 if
-// there is none.
+// freePriority returns a free priority for the i-th rule between those of the rules that may match the same requests;
+// 0 if there is none.
 func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 	me := &s.desired[i]
 	low, high := int32(0), int32(TopPriority+1)
@@ -105,10 +106,10 @@ func (s *ruleSet) freePriority(i int, used map[int32]bool, stuck []bool) int32 {
 	return p
 }
 
-// keepUntilAnswered keeps the rules that are not desired any more and whose requests would get neither
-// their old nor their new answer without them, because what is to answer these is not in force, or
-// because another that stays would answer them. One that gets no requests goes, and so does one that
-// would only stay for rules of other namespaces.
+// keepUntilAnswered keeps rules that are not desired any more if their requests would otherwise get neither their old
+// nor their new answer: because the desired rule for them cannot be created, or because another rule that stays would
+// answer them. A rule that gets no requests is deleted, and so is one that would only stay for rules of other
+// namespaces.
 func (ro *Rollout) keepUntilAnswered(stuck []bool, absent []*ruleChange) {
 	var rest, staying []deletedRule
 	for _, d := range slices.Backward(ro.set.deleted) {
@@ -129,15 +130,15 @@ func (ro *Rollout) keepUntilAnswered(stuck []bool, absent []*ruleChange) {
 	ro.set.deleted = rest
 }
 
-// covered reports whether a rule that stays answers all requests of a live one before it.
+// isCovered reports whether an earlier rule that stays answers all requests of a live rule.
 func (s *ruleSet) isCovered(d deletedRule) bool {
 	return slices.ContainsFunc(s.desired, func(w ruleChange) bool {
 		return w.live != nil && w.live.Priority < d.Priority && coversAll(w.live, d.Conditions)
 	})
 }
 
-// coversAll reports whether a live rule matches every request that conditions match, by hosts and paths
-// alone. It errs on the side of no.
+// coversAll reports whether a live rule matches every request that conditions match, by hosts and paths. In doubt it
+// returns false.
 func coversAll(o *observed.Rule, cs []model.Condition) bool {
 	if equal.SameConditions(o.Conditions, cs) {
 		return true

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// keepUntilTakenOver decides which of the rules to be deleted stay for now: those whose requests are to be
-// taken over by something that is not in force yet. Each waits separately and no longer than until its
-// deadline, whoever changes what meanwhile.
+// keepUntilTakenOver decides which of the rules to be deleted stay for now, because the rule or default action that
+// takes over their requests is not in force yet. Each waits separately, and no longer than until its deadline,
+// whatever else changes meanwhile.
 func (ro *Rollout) keepUntilTakenOver() {
 	waiting := ro.set.index("waiting", isWaiting)
 	var staying []int32
@@ -22,12 +22,12 @@ func (ro *Rollout) keepUntilTakenOver() {
 		d := &ro.set.deleted[i]
 		what, own := ro.takeOverWait(d, waiting)
 		for _, n := range staying {
-			// One of the same member that stays would show.
+			// Otherwise a later rule of the same member that stays would get its requests.
 			if o := &ro.set.deleted[n]; !(own && what.For != "") && d.maybeOfOwner(o) && d.shape.Overlaps(o.shape) {
 				what, own = cmp.Or(what, o.wait), true
 			}
 		}
-		// A rule whose targets do not answer stays for its own member alone.
+		// A rule without healthy targets only stays for changes of its own member.
 		if what.For == "" || !own && !ro.ActionsServe(d.Actions) {
 			continue
 		}
@@ -37,19 +37,19 @@ func (ro *Rollout) keepUntilTakenOver() {
 	}
 }
 
-// maybeOfOwner reports whether two rules may be of the same member.
+// maybeOfOwner reports whether two rules may belong to the same member.
 func (d *deletedRule) maybeOfOwner(o *deletedRule) bool {
 	return d.owners == nil || o.owners == nil || slices.ContainsFunc(d.owners, o.sameOwner)
 }
 
-// maybeOfNamespace reports whether two rules may be of the same namespace.
+// maybeOfNamespace reports whether two rules may belong to members of the same namespace.
 func (d *deletedRule) maybeOfNamespace(o *deletedRule) bool {
 	return d.owners == nil || o.owners == nil || slices.ContainsFunc(d.owners, o.sameNamespace)
 }
 
-// takeOverWait returns what the deletion of a rule waits for: a desired rule of its requests that waits, or a
-// default action that does. Own reports whether that may be of the same member. What another namespace
-// wants keeps no rule: otherwise it could delay what others delete.
+// takeOverWait returns what the deletion of a rule waits for: a desired rule, or a default action, that takes over
+// its requests and waits itself. own reports whether that may belong to the same member. Rules of another namespace
+// delay no deletion, because their owners could delay it again and again.
 func (ro *Rollout) takeOverWait(d *deletedRule, waiting *overlap.Index) (what plan.Wait, own bool) {
 	var n int32
 	found := false
@@ -77,9 +77,9 @@ func (ro *Rollout) takeOverWait(d *deletedRule, waiting *overlap.Index) (what pl
 	return ro.defaultActionWait(d), own
 }
 
-// defaultActionWait returns what the deletion of a rule waits for whose requests reach a default action whose targets
-// are not healthy yet. Where nothing answers but the rule, the default action is set before its targets are healthy, so
-// that it may be in force already.
+// defaultActionWait returns what the deletion of a rule waits for if a default action whose targets are not healthy
+// yet takes over its requests. The default action may be set already, because it is set early where no rule answers
+// the other requests.
 func (ro *Rollout) defaultActionWait(d *deletedRule) plan.Wait {
 	f, old := equal.ForwardOf(ro.Listener.DefaultActions), equal.ForwardOf(d.Actions)
 	if f == nil || old == nil {
@@ -99,26 +99,26 @@ func (ro *Rollout) defaultActionWait(d *deletedRule) plan.Wait {
 	return plan.Wait{For: "healthy targets in " + plan.TargetGroupNames(pending), Deadline: ro.TargetsDeadline(pending)}
 }
 
-// lateRule is a live rule that keeps its place among the others until what takes its place is in
-// force: a deleted rule that stays, or a desired one whose actions wait.
+// delayedRule is a live rule that keeps its place among the others until the rules that replace it are in force. It
+// is either a deleted rule that stays for now, or a desired rule whose actions wait.
 type delayedRule struct {
-	deleted, desired int   // one of them, the other is -1
-	priority         int32 // live
-	successors       int   // what takes over is before all desired rules from this number on
+	deleted, desired int   // index among the deleted or the desired rules; the other one is -1
+	priority         int32 // of the live rule
+	successors       int   // the rules that take over have indexes below this one
 	shape            *overlap.Shape
 	wait             plan.Wait
 }
 
-// order is the order of the rules in which nothing is lost now: the priorities of desired rules, and
-// those of deleted ones that stay. Without late rules it is the desired one.
+// order has the priorities of this run, with which no request loses its answer: those of desired rules, and those of
+// deleted rules that stay for now. Without delayed rules they are the desired ones.
 type order struct {
 	desired []int32
 	deleted map[int]int32
-	// wait is set where there is no such order but for the present one.
+	// wait is set if only the present order has this property.
 	wait plan.Wait
 }
 
-// interimOrder finds the order for now.
+// interimOrder returns the order of this run.
 func (ro *Rollout) interimOrder() order {
 	out := order{desired: make([]int32, len(ro.set.desired)), deleted: map[int]int32{}}
 	for i := range ro.set.desired {
@@ -158,8 +158,8 @@ func (ro *Rollout) interimOrder() order {
 	return out
 }
 
-// lateRules returns the late rules in the order that they have now, and the other desired rules that are
-// in force now in the desired order.
+// delayedRules returns the delayed rules in their live order, and the indexes of the other desired rules that are in
+// force, in the desired order.
 func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 	waiting := s.index("waiting", isWaiting)
 	for i := range s.deleted {
@@ -182,7 +182,8 @@ func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 		}
 		wait := w.wait
 		if wait.For == "" && !ordered {
-			// Another order of the rules behind one of the same member that is not in force would show.
+			// Otherwise a request could meet the reordered rule before an earlier one of the same member that is not
+			// in force yet.
 			below := s.indexOf("below", w.member, isStaged)
 			if n, found := below.Find(w.shape, overlap.Before(i)); found {
 				wait = s.desired[n].stagedWait
@@ -198,9 +199,9 @@ func (s *ruleSet) delayedRules() (out []delayedRule, base []int) {
 	return out, base
 }
 
-// placesBetween finds the places of late rules among the others: before how many of base each comes. What
-// answers before a late rule now does so until that is gone; what is to come after its successor
-// comes after it. It reports whether there are such places.
+// placesBetween returns, for each delayed rule, before how many rules of base it comes. Rules that come before a
+// delayed rule now stay before it, and rules that have to come after its successors come after it. ok reports whether
+// such places exist.
 func (s *ruleSet) placesBetween(base []int, late []delayedRule) (at []int, ok bool) {
 	at, ok = make([]int, len(late)), true
 	limit := len(base)
@@ -219,8 +220,8 @@ func (s *ruleSet) placesBetween(base []int, late []delayedRule) (at []int, ok bo
 	return at, ok
 }
 
-// bounds returns the first and the last place of a late rule among base, looking only at rules that
-// overlap with a shape if one is given.
+// bounds returns the first and the last possible place of a delayed rule in base. If shape is given, only rules that
+// overlap with it count.
 func (s *ruleSet) bounds(base []int, r delayedRule, shape *overlap.Shape) (lo, hi int) {
 	overlaps := func(w *ruleChange) bool { return shape == nil || shape.Overlaps(w.shape) }
 	ahead := func(w *ruleChange) bool { return w.live != nil && w.live.Priority < r.priority }

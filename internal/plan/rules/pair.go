@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// pairRules finds for each desired rule the live one that it is, or grows out of.
+// pairRules finds for each desired rule the live rule that is kept or changed for it.
 func (ro *Rollout) pairRules() *ruleSet {
 	s := &ruleSet{desired: make([]ruleChange, len(ro.Listener.Rules))}
 	var live []observed.Rule
@@ -56,9 +56,9 @@ func (ro *Rollout) pairRules() *ruleSet {
 	return s
 }
 
-// memberOf returns the member whose changes wait for each other with that of a rule. Those of different members do not.
-// While a load balancer is handed over each old answer belongs to other objects than the new one, so that all wait for
-// each other.
+// memberOf returns the member to which a rule belongs. The changes of one member wait for each other; those of
+// different members do not. During a handover all live rules belong to other objects than the desired ones, so that
+// all changes wait for each other.
 func (ro *Rollout) memberOf(p *resolved.Rule) finding.Ref {
 	if ro.IsHandingOver() {
 		return finding.Ref{}
@@ -66,7 +66,7 @@ func (ro *Rollout) memberOf(p *resolved.Rule) finding.Ref {
 	return p.Desired.Member
 }
 
-// ownersOf returns the owners of a live rule, nil if that is not known.
+// ownersOf returns the owners of a live rule; nil if they are not known.
 func (ro *Rollout) ownersOf(r observed.Rule) []finding.Ref {
 	if ro.IsHandingOver() {
 		return nil
@@ -74,8 +74,8 @@ func (ro *Rollout) ownersOf(r observed.Rule) []finding.Ref {
 	return ro.OwnersOf(r.Actions)
 }
 
-// pair sets the live rules of desired ones, and reports which of these are taken. Rules that equal
-// each other come first, and among these and the others those that are at their place already.
+// pair sets the live rules of desired rules, and reports which live rules are taken. Equal rules are paired first,
+// and among equal ones those with the same priority.
 func (ro *Rollout) pair(desired []ruleChange, live []observed.Rule) (taken []bool) {
 	taken = make([]bool, len(live))
 	arns, priorities := map[string]int{}, map[int32]int{}
@@ -86,7 +86,7 @@ func (ro *Rollout) pair(desired []ruleChange, live []observed.Rule) (taken []boo
 		alike.add(j, ro.Keys.Of(o))
 	}
 	for j := range live {
-		// Where only one has these conditions, nothing else is to be distinguished.
+		// If only one live rule has these conditions, its actions need not be compared.
 		key := alike.keys[j]
 		if len(alike.lists[key]) > 1 {
 			key = equalKey(key, live[j].Actions, ro.ARN)
@@ -128,7 +128,7 @@ func (ro *Rollout) pair(desired []ruleChange, live []observed.Rule) (taken []boo
 			}
 		}
 	}
-	// A rule of another namespace goes at once, and does not wait for what takes its place.
+	// A live rule of another namespace is not paired, so that its deletion does not wait for the desired rule.
 	anyOf := func(w *ruleChange, o *observed.Rule) bool {
 		d := deletedRule{owners: ro.ownersOf(*o)}
 		return w.rule.Desired.InPlace || d.sameNamespace(w.member)
@@ -140,7 +140,7 @@ func (ro *Rollout) pair(desired []ruleChange, live []observed.Rule) (taken []boo
 	return taken
 }
 
-// liveLists are the numbers of live rules by a key, in order.
+// liveLists are the indexes of live rules by a key, ascending.
 type liveLists struct {
 	keys  []string
 	lists map[string][]int
@@ -155,7 +155,7 @@ func (l *liveLists) add(j int, key string) {
 	l.lists[key] = append(l.lists[key], j)
 }
 
-// free returns the rules of a key from the first that is not taken on.
+// free returns the rules of a key, from the first one that is not taken.
 func (l *liveLists) free(key string, taken []bool) []int {
 	list := l.lists[key]
 	for len(list) > 0 && taken[list[0]] {
@@ -165,14 +165,14 @@ func (l *liveLists) free(key string, taken []bool) []int {
 	return list
 }
 
-// isEqual reports whether a live rule of the same conditions does just what is desired.
+// isEqual reports whether a live rule with the same conditions is as desired.
 func (ro *Rollout) isEqual(w *ruleChange, o *observed.Rule) bool {
 	return equal.SameActions(w.rule.Desired.Actions, o.Actions, ro.ARN) && !ro.SecretDiffers(o.ARN, w.rule.Desired.Actions) &&
 		equal.SameTransforms(w.rule.Desired.Transforms, o.Transforms)
 }
 
-// equalKey returns the same for rules of the same conditions whose actions are the same; those of other
-// rules seldom are.
+// equalKey returns the same text for rules with the same conditions and actions. Rules with other actions may have
+// the same text too, but seldom do.
 func equalKey(conditions string, actions []model.Action, arn equal.ARNResolver) string {
 	var out strings.Builder
 	out.WriteString(conditions)

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Places shares the rules that AWS takes on a load balancer between the namespaces that ask for them.
+// RulePlaces shares the limited number of rules of a load balancer between namespaces.
 type RulePlaces struct {
 	*owners.TargetGroups
 	*draft.Finalizers
@@ -22,13 +22,12 @@ type RulePlaces struct {
 	lb   *resolved.LoadBalancer
 }
 
-// NewPlaces returns what shares the rules of a load balancer.
+// NewRulePlaces returns the RulePlaces of a load balancer.
 func NewRulePlaces(tg *owners.TargetGroups, f *draft.Finalizers, keys owners.ConditionKeys, lb *resolved.LoadBalancer) *RulePlaces {
 	return &RulePlaces{tg, f, keys, lb}
 }
 
-// Resolve notes what each namespace has of the rules of the load balancer, and finds places for the rules for
-// which there is no room.
+// Resolve counts the rules of each namespace, and finds places for new rules if AWS has no room for them.
 func (rp *RulePlaces) Resolve() {
 	lb := rp.lb
 	lb.RuleShares = map[string]draft.Share{}
@@ -48,8 +47,7 @@ func (rp *RulePlaces) Resolve() {
 	}
 }
 
-// count notes what each namespace has of the live rules of a load balancer, and returns those that
-// are not desired any more.
+// countShares counts the live rules of a load balancer by namespace, and returns those that are not desired any more.
 func (rp *RulePlaces) countShares() (open []*resolved.OpenPlace) {
 	lb := rp.lb
 	if lb.Live == nil {
@@ -70,16 +68,16 @@ func (rp *RulePlaces) countShares() (open []*resolved.OpenPlace) {
 	return open
 }
 
-// seeker is a desired rule of which nothing is live.
+// placeClaim is a desired rule without a live form, which needs a place.
 type placeClaim struct {
 	*resolved.Rule
 	port  int32
 	shape *overlap.Shape
 }
 
-// find gives places of live rules that are not desired any more to rules that have none: those of their
-// namespaces first, and then those of which it is not known whose they are. Rules of which AWS has refused none
-// yet are among them, so that others do not come before them.
+// assignPlaces assigns the places of live rules that are not desired any more to new rules: first to rules of the
+// same namespace, then places of unknown owners. Rules that AWS has not refused yet take part, so that refused ones
+// are not preferred.
 func (rp *RulePlaces) assignPlaces(open []*resolved.OpenPlace) {
 	var rules []placeClaim
 	for i := range rp.lb.Listeners {
@@ -108,10 +106,11 @@ func (rp *RulePlaces) assignPlaces(open []*resolved.OpenPlace) {
 	rp.assign(rules, open, fit{here, unknown, meets}, fit{here, unknown}, fit{unknown})
 }
 
-// fit is what must be true of a rule and a place for it.
+// fit is a list of conditions that a rule and its place have to meet.
 type fit []func(p placeClaim, o *resolved.OpenPlace) bool
 
-// assign gives open places to rules that have none, in turn; each takes the first that fits best.
+// assign assigns open places to rules that have none, ordered by shares. A rule gets the first place that meets the
+// earliest of the fits.
 func (rp *RulePlaces) assign(rules []placeClaim, open []*resolved.OpenPlace, best ...fit) {
 	slices.SortStableFunc(rules, func(x, y placeClaim) int { return x.rankByPlace() - y.rankByPlace() })
 	claims := make([]string, len(rules))
@@ -134,7 +133,7 @@ func (rp *RulePlaces) assign(rules []placeClaim, open []*resolved.OpenPlace, bes
 	}
 }
 
-// waits returns 1 as long as the rule has no place, and 0 afterwards.
+// rankByPlace returns 1 if the rule has no place yet, and 0 otherwise.
 func (p placeClaim) rankByPlace() int {
 	if p.Place == nil {
 		return 1
@@ -142,8 +141,8 @@ func (p placeClaim) rankByPlace() int {
 	return 0
 }
 
-// openPlaces returns the rules of a live listener that are not desired any more. It notes what stays. The i-th
-// listener of the load balancer is the desired one, none if i is below zero.
+// openPlaces returns the rules of a live listener that are not desired any more, and marks the desired rules that
+// have a live form. i is the index of the desired listener, below zero if there is none.
 func (rp *RulePlaces) openPlaces(live *observed.Listener, i int) (out []*resolved.OpenPlace) {
 	lb := rp.lb
 	byKey, byARN := map[string][]*resolved.Rule{}, map[string]*resolved.Rule{}
@@ -192,7 +191,7 @@ func (rp *RulePlaces) openPlaces(live *observed.Listener, i int) (out []*resolve
 	return out
 }
 
-// omitOverCapacity takes the rules that have no place out of their listeners, and sets those apart that take one of
+// omitOverCapacity removes the rules that have no place from their listeners, and sets those aside whose place is on
 // another listener.
 func (rp *RulePlaces) omitOverCapacity() {
 	lb := rp.lb
@@ -224,8 +223,8 @@ func (rp *RulePlaces) noteOverCapacity(l *resolved.Listener, p resolved.Rule) {
 	rp.Plan.OverCapacity[p.Desired.Key(l.Desired.Port)] = true
 }
 
-// moveReplaced moves the rules whose places are taken to where the rules are to be that they become: below
-// all others, unless that is in order where they are.
+// moveReplaced moves live rules that are replaced because AWS has no room to the priorities of the rules that replace
+// them.
 func (r *rulePlanner) moveReplaced() []plan.StepID {
 	to := map[plan.Address]int32{}
 	for i := range r.set.desired {
@@ -241,7 +240,7 @@ func (r *rulePlanner) moveReplaced() []plan.StepID {
 	return []plan.StepID{id}
 }
 
-// replaceRule turns the rule whose place a desired one takes into that.
+// replaceRule modifies the live rule that a desired one replaces.
 func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepID {
 	a, was := r.address(w), w.replaces
 	id := r.Add(plan.Step{
@@ -257,8 +256,8 @@ func (r *rulePlanner) replaceRule(w *ruleChange, after []plan.StepID) plan.StepI
 	return id
 }
 
-// PlanLate makes the rules that take a place of another listener, once that is free. The next plan moves them to their
-// priorities.
+// PlanLate plans the rules whose place is on another listener, after that place is free. The next plan moves them to
+// their priorities.
 func (rp *RulePlaces) PlanLate(groups map[string][]plan.StepID) {
 	lb := rp.lb
 	for i := range lb.Listeners {

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// makeRoom moves rules up that stand at the very end of what AWS takes, in their order, so that
-// others have room below them. A run that was interrupted may have left them there.
-// What follows is decided for the rules as they stand then.
+// makeRoom moves rules whose priorities are close to AWS's maximum to lower numbers, in their order, so that others
+// have room behind them. A run that was interrupted may have left them there. Everything else is resolved as if they
+// had moved already.
 func (ro *Rollout) makeRoom() {
 	if ro.Listener.Live == nil || len(ro.Listener.Live.Rules) == 0 || ro.Listener.Desired.OrderHeld != 0 {
 		return
@@ -35,7 +35,7 @@ func (ro *Rollout) makeRoom() {
 	}
 }
 
-// planRoom moves the rules for which others have no room.
+// planRoom plans the moves that makeRoom has decided on.
 func (ro *Rollout) planRoom(after []plan.StepID) []plan.StepID {
 	if len(ro.firstPriorities) == 0 {
 		return nil

@@ -17,9 +17,8 @@ import (
 
 // How the rules of a listener are changed without a gap
 //
-// Between any two steps every request must get its old or its new answer. AWS changes one rule a
-// call, except that SetRulePriorities moves any number at once. With O the live rules and N the
-// desired ones:
+// Between any two steps every request must get its old or its new answer. A call to AWS changes one rule, except SetRulePriorities, which
+// changes the priorities of any number of rules. With O the live rules and N the desired ones:
 //
 //  1. Rules that are in both (same conditions, transforms, actions) are only moved.
 //  2. New rules are created from the top of N down: at their own place where that is free and in
@@ -27,40 +26,40 @@ import (
 //  3. One SetRulePriorities brings N into order and pushes what is not in N below it, in order.
 //  4. What is not in N is deleted from the bottom up.
 //
-// A rule whose conditions stay and whose action changes is modified in place where no other
-// changing rule could match the same request: before (3) if nothing is new, at the end if nothing
+// A rule whose conditions stay and whose action changes is modified in place if no other
+// changing rule could match the same request: before (3) if no rule is new, at the end if no rule
 // is deleted or reordered. Otherwise the new form is created and the old one deleted.
 //
-// A new rule whose targets are not healthy yet, and whose requests an old rule with healthy targets
-// answers now, stays below until they are, or until a deadline has passed. So does a changed action.
-// Until then an old rule of the same requests keeps its place, if it is of the same namespace. Nothing
-// else waits: neither a rule that only moves, nor the rules of other members.
+// A new rule is staged, which means that it stays behind all others, if its targets are not healthy yet and an old rule with healthy
+// targets answers its requests. It gets its place when its targets are healthy, or when a deadline has passed. A changed action waits
+// in the same way. Until then an old rule of the same namespace for these requests keeps its place. Rules that only move and rules of
+// other members do not wait.
 
-// TopPriority is the highest priority that AWS takes.
+// TopPriority is the highest priority of a rule that AWS accepts.
 const TopPriority = 50000
 
 // ruleChange is what happens to one desired rule.
 type ruleChange struct {
 	rule     *resolved.Rule
-	member   finding.Ref    // whose changes wait for each other
+	member   finding.Ref    // the changes of one member wait for each other
 	priority int32          // desired
-	live     *observed.Rule // nil: to be created
+	live     *observed.Rule // nil if the rule is created
 	actions  []model.Action // to be set now
-	// transforms to be set now: those of the traffic that the actions carry.
+	// transforms to be set now, which belong to the target groups of the actions
 	transforms   []model.Transform
 	modify       bool        // conditions stay, actions or transforms change
-	wait         plan.Wait   // for what the final actions wait
-	stagedWait   plan.Wait   // for what the move to the final place waits
-	waitsForRule bool        // the change waits for another rule of the member
-	createAt     int32       // where a new rule is created
-	step         plan.StepID // that creates or changes it
-	split        bool        // it is created beside the live form that it takes the place of
-	// takes is the live rule that becomes this one, because AWS has no room for both.
+	wait         plan.Wait   // what the desired actions wait for
+	stagedWait   plan.Wait   // what the move to the desired priority waits for
+	waitsForRule bool        // the change waits for another rule of the same member
+	createAt     int32       // the priority at which a new rule is created
+	step         plan.StepID // the step that creates or changes it
+	split        bool        // it is created beside its live form, which is then deleted
+	// replaces is the live rule that is modified to become this one, because AWS has no room for both.
 	replaces *observed.Rule
 	shape    *overlap.Shape
 }
 
-// place returns where the rule is, or will be created.
+// priorityNow returns the priority that the rule has, or with which it is created.
 func (w *ruleChange) priorityNow() int32 {
 	if w.live != nil {
 		return w.live.Priority
@@ -68,40 +67,40 @@ func (w *ruleChange) priorityNow() int32 {
 	return w.createAt
 }
 
-// isArriving reports whether the rule is new, or was created and never came to its place.
+// isArriving reports whether the rule is new, or was staged by an earlier run.
 func (w *ruleChange) isArriving() bool {
 	return w.live == nil || w.live.Priority >= stagePriority && w.priority < stagePriority
 }
 
-// goneRule is a live rule that is not desired.
+// deletedRule is a live rule that is not desired any more.
 type deletedRule struct {
 	observed.Rule
 	shape  *overlap.Shape
-	owners []finding.Ref // to whom it belongs; nil if that is not known
-	wait   plan.Wait     // until what takes its place is in force
+	owners []finding.Ref // members to which it belongs; nil if they are not known
+	wait   plan.Wait     // until the rules that take over its requests are in force
 	step   plan.StepID
 }
 
-// sameOwner reports whether the rule belongs to a member, or may do so.
+// sameOwner reports whether the rule may belong to a member.
 func (d *deletedRule) sameOwner(m finding.Ref) bool {
 	return d.owners == nil || m.IsZero() || slices.Contains(d.owners, m)
 }
 
-// sameNamespace reports whether the rule belongs to the namespace of a member, or may do so.
+// sameNamespace reports whether the rule may belong to the namespace of a member.
 func (d *deletedRule) sameNamespace(m finding.Ref) bool {
 	return d.sameOwner(m) || slices.ContainsFunc(d.owners, func(o finding.Ref) bool { return o.Namespace == m.Namespace })
 }
 
-// ruleSet is the difference of one listener's rules.
+// ruleSet is the difference between the live and the desired rules of one listener.
 type ruleSet struct {
 	desired []ruleChange
 	deleted []deletedRule // ascending by priority
 	indexes map[string]*overlap.Index
-	// byMember are indexes of the rules of each member.
+	// byMember are indexes by name and member.
 	byMember map[string]map[finding.Ref]*overlap.Index
 }
 
-// index returns the index of those desired rules that fit, which is made once.
+// index returns the index of those desired rules for which fits returns true. It is built once for each name.
 func (s *ruleSet) index(name string, fits func(w *ruleChange) bool) *overlap.Index {
 	if s.indexes[name] == nil {
 		var numbers []int32
@@ -115,7 +114,8 @@ func (s *ruleSet) index(name string, fits func(w *ruleChange) bool) *overlap.Ind
 	return s.indexes[name]
 }
 
-// indexOf returns the index of those rules of a member that fit, which is made once.
+// indexOf returns the index of those desired rules of a member for which fits returns true. It is built once for each
+// name.
 func (s *ruleSet) indexOf(name string, member finding.Ref, fits func(w *ruleChange) bool) *overlap.Index {
 	if s.byMember[name] == nil {
 		var numbers []int32
@@ -135,7 +135,7 @@ func (s *ruleSet) indexOf(name string, member finding.Ref, fits func(w *ruleChan
 	return &overlap.Index{}
 }
 
-// goneIndex returns the index of the rules to be deleted.
+// deletedIndex returns the index of the rules to be deleted.
 func (s *ruleSet) deletedIndex() *overlap.Index {
 	if s.indexes["deleted"] == nil {
 		numbers := make([]int32, len(s.deleted))
@@ -154,7 +154,7 @@ func (s *ruleSet) setIndex(name string, x *overlap.Index) {
 	s.indexes[name] = x
 }
 
-// The rules that indexes are about.
+// Conditions for the indexes of desired rules.
 func isNew(w *ruleChange) bool { return w.live == nil }
 
 func isLive(w *ruleChange) bool { return w.live != nil }
@@ -167,7 +167,7 @@ func isWaiting(w *ruleChange) bool { return w.stagedWait.For != "" || w.wait.For
 
 func anyRule(*ruleChange) bool { return true }
 
-// inOrder reports whether the rules that stay keep their order.
+// inOrder reports whether the live rules that stay keep their order.
 func (s *ruleSet) inOrder() bool {
 	last := int32(0)
 	for i := range s.desired {
@@ -183,8 +183,8 @@ func (s *ruleSet) inOrder() bool {
 	return true
 }
 
-// split turns a modification that other changes could interfere with into a new rule and a
-// deletion. It reports whether modifications that remain have to come last.
+// split replaces modifications that other changes could interfere with by a new rule and a deletion. It reports
+// whether the other modifications have to come last.
 func (s *ruleSet) split() (modifyLast bool) {
 	fresh, ordered := slices.ContainsFunc(s.desired, func(w ruleChange) bool { return isNewOrStaged(&w) }), s.inOrder()
 	if ordered && (!fresh || len(s.deleted) == 0) {
@@ -200,7 +200,7 @@ func (s *ruleSet) split() (modifyLast bool) {
 	return false
 }
 
-// splitOff turns modifications into new rules and deletions.
+// splitOff replaces modifications by new rules and deletions.
 func (s *ruleSet) splitOff(changed []*ruleChange) {
 	if len(changed) == 0 {
 		return
@@ -217,7 +217,7 @@ func (s *ruleSet) splitOff(changed []*ruleChange) {
 	s.indexes, s.byMember = nil, nil
 }
 
-// interferes reports whether a change of other rules could meet requests of the i-th one.
+// interferes reports whether the change of another rule could affect requests of the i-th one.
 func (s *ruleSet) interferes(i int32, ordered bool) bool {
 	others := s.index("coming", isNewOrStaged)
 	if !ordered {
@@ -230,8 +230,8 @@ func (s *ruleSet) interferes(i int32, ordered bool) bool {
 	return found
 }
 
-// Rollout is how the rules of one listener come from what is live to what is desired: which live rule each one is or
-// grows out of, what it does now, where it is made, and what waits.
+// Rollout is how the rules of one listener get from the live to the desired state: which live rule each one changes,
+// what it does in this run, where it is created, and what waits.
 type Rollout struct {
 	*traffic.Traffic
 	*draft.Usage
@@ -239,15 +239,15 @@ type Rollout struct {
 	Keys     owners.ConditionKeys
 	Listener *resolved.Listener
 	set      *ruleSet
-	// room are the priorities to which live rules move first.
+	// firstPriorities are the priorities to which live rules move first; see makeRoom.
 	firstPriorities map[plan.Address]int32
 	// modifyLast reports whether changes of actions come last.
 	modifyLast bool
-	// now is the order for now; none where AWS refuses to move rules.
+	// interim is the order of this run. It is not used if AWS refuses to reorder rules.
 	interim order
 }
 
-// Resolve decides how the rules of a listener come to what is desired.
+// Resolve decides how the rules of a listener get to the desired state.
 func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owners.ConditionKeys, l *resolved.Listener) *Rollout {
 	ro := &Rollout{Traffic: t, Usage: u, Finalizers: f, Keys: keys, Listener: l, modifyLast: true}
 	ro.makeRoom()
@@ -270,16 +270,17 @@ func Resolve(t *traffic.Traffic, u *draft.Usage, f *draft.Finalizers, keys owner
 	return ro
 }
 
-// Plan plans the rules after the steps that make the listener and those that make target groups. The
-// steps of middle come when new rules are there and old ones have not gone yet.
-func (ro *Rollout) Plan(listener []plan.StepID, groups map[string][]plan.StepID, middle func(after []plan.StepID) []plan.StepID) []plan.StepID {
+// Plan adds the steps of the rules. listener are the steps after which the listener exists, and groups those that
+// create target groups, by id. changeDefault adds the change of the default action; it is called when new rules are
+// planned and deletions are not.
+func (ro *Rollout) Plan(listener []plan.StepID, groups map[string][]plan.StepID, changeDefault func(after []plan.StepID) []plan.StepID) []plan.StepID {
 	room := ro.planRoom(listener)
 	r := rulePlanner{Rollout: ro, listener: append(slices.Clone(listener), room...), groups: groups, steps: room}
 	if !ro.modifyLast {
 		r.modifyRules(false)
 	}
 	r.createRules(r.moveReplaced())
-	changed := middle(r.stepsBeforeDefault())
+	changed := changeDefault(r.stepsBeforeDefault())
 	r.steps = append(r.steps, changed...)
 	if ro.Listener.Desired.OrderHeld == 0 {
 		r.reorder()

@@ -14,12 +14,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// stagePriority is where rules wait for their targets, out of the way of all others.
+// stagePriority is the lowest priority of staged rules, behind all others.
 const stagePriority = 40000
 
-// stage decides which new rules have to stay below until their targets are healthy: those that would
-// take requests from rules that answer them now with healthy targets. A new rule whose requests the
-// default action answers now begins with that answer. A live rule that only moves never waits.
+// stageRules decides which new rules are staged until their targets are healthy: those that would take requests from
+// live rules with healthy targets. A new rule whose requests the default action answers begins with the target groups
+// of that. A live rule that only moves never waits.
 func (ro *Rollout) stageRules() {
 	if ro.Listener.Live == nil {
 		return
@@ -40,7 +40,7 @@ func (ro *Rollout) stageRules() {
 			continue
 		}
 		if w.replaces != nil {
-			continue // what it becomes of answers as long as it does not
+			continue // the live rule that it replaces answers until then
 		}
 		if w.live == nil && !w.rule.Held() && !w.rule.Desired.InPlace {
 			w.actions, w.wait = ro.shiftRule(w, ro.Listener.Live.Default)
@@ -54,8 +54,8 @@ func (ro *Rollout) stageRules() {
 	ro.set.stageFollowers()
 }
 
-// splitMasked splits the changes of live rules that would have to wait behind those that answer their requests now. The
-// new form is made below: a target group that no rule has is not checked by AWS, and would never be healthy.
+// splitMasked splits changes of live rules that would have to wait because earlier rules answer their requests now.
+// The new form is created behind all others, because AWS checks only target groups that a rule forwards to.
 func (ro *Rollout) splitMasked() {
 	if ro.Listener.Desired.OrderHeld != 0 {
 		return
@@ -74,8 +74,8 @@ func (ro *Rollout) splitMasked() {
 	ro.set.splitOff(masked)
 }
 
-// stageChange delays the change of a live rule that moves at the same time and would take requests
-// from rules that answer them now with healthy targets, where AWS has no room for both.
+// stageChange delays the change of a live rule that moves at the same time and would take requests from rules with
+// healthy targets, if AWS has no room for a staged rule.
 func (ro *Rollout) stageChange(i int, f *model.Forward) {
 	w := &ro.set.desired[i]
 	if !w.modify || w.wait.For != "" || w.rule.Desired.InPlace {
@@ -86,10 +86,10 @@ func (ro *Rollout) stageChange(i int, f *model.Forward) {
 	}
 }
 
-// followBelow keeps new rules below that have to stay behind one of the same member that does: a
-// request that both match must not meet the later one first.
+// stageFollowers stages new rules that come after a staged rule of the same member and overlap with it. Otherwise a
+// request that both match would meet the later one first.
 func (s *ruleSet) stageFollowers() {
-	const rounds = 8 // to follow the followers
+	const rounds = 8 // limit of the length of a chain of followers
 	var below []int32
 	for i := range s.desired {
 		if isStaged(&s.desired[i]) {
@@ -123,7 +123,7 @@ func (s *ruleSet) stageFollowers() {
 	}
 }
 
-// indexByMember returns indexes of some desired rules by member.
+// indexByMember returns an index of desired rules for each member.
 func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index {
 	lists := map[finding.Ref][]int32{}
 	for _, n := range numbers {
@@ -137,13 +137,13 @@ func (s *ruleSet) indexByMember(numbers []int32) map[finding.Ref]*overlap.Index 
 	return out
 }
 
-// maskedWait returns what a rule whose targets are not healthy waits for below those that answer its
-// requests now, and that will not be before it any more.
+// maskedWait returns what a rule waits for whose targets are not healthy and whose requests are answered by live
+// rules that will not come before it any more.
 func (ro *Rollout) maskedWait(i int, f *model.Forward) plan.Wait {
 	me := &ro.set.desired[i]
 	old, covered, all := ro.set.answeringGroups(i)
 	if covered && me.wait.For != "" {
-		// What it answers for now is not for requests that other rules answer.
+		// Its interim actions are those of the default action, which must not answer requests of other rules.
 		return me.wait
 	}
 	if len(old) == 0 {
@@ -161,9 +161,9 @@ func (ro *Rollout) maskedWait(i int, f *model.Forward) plan.Wait {
 	return ro.ruleWait(me, pending)
 }
 
-// answeringGroups lists the target groups of live rules that are before the i-th desired rule now, may
-// match its requests, and will not be before it any more. Covered reports whether there are such
-// rules, whatever they do, and all whether these are the target groups of all of them.
+// answeringGroups returns the target groups of live rules that come before the i-th desired rule, may match its
+// requests, and will not come before it any more. covered reports whether there are such rules, and all whether the
+// result has the target groups of all of them.
 func (s *ruleSet) answeringGroups(i int) (out []string, covered, all bool) {
 	const enough = 32
 	me := &s.desired[i]
@@ -187,7 +187,7 @@ func (s *ruleSet) answeringGroups(i int) (out []string, covered, all bool) {
 	return out, covered, all && allGone
 }
 
-// ruleWait returns the wait of a rule for its own targets. Once its deadline has passed that is reported.
+// ruleWait returns the wait of a rule for its targets. If its deadline has passed, that is reported.
 func (ro *Rollout) ruleWait(w *ruleChange, pending []model.GroupRef) plan.Wait {
 	deadline := ro.TargetsDeadline(pending)
 	wait := ro.Wait(ruleWaitKey(ro.Listener, w), "healthy targets in "+plan.TargetGroupNames(pending), deadline)
@@ -197,7 +197,7 @@ func (ro *Rollout) ruleWait(w *ruleChange, pending []model.GroupRef) plan.Wait {
 	return wait
 }
 
-// ruleWaitKey identifies the change of a rule: who wants it, for which requests, and where they go.
+// ruleWaitKey identifies the wait of a rule by its member, conditions and target groups.
 func ruleWaitKey(l *resolved.Listener, w *ruleChange) string {
 	to := ""
 	if f := equal.ForwardOf(w.rule.Desired.Actions); f != nil {
@@ -215,7 +215,7 @@ func memberOf(l *resolved.Listener, w *ruleChange) []finding.Ref {
 	return []finding.Ref{w.rule.Desired.Member}
 }
 
-// place chooses where new rules are created.
+// choosePriorities chooses the priorities at which new rules are created.
 func (s *ruleSet) choosePriorities(live []observed.Rule) {
 	used := map[int32]bool{}
 	bottom := int32(len(s.desired))
@@ -247,7 +247,7 @@ func (s *ruleSet) choosePriorities(live []observed.Rule) {
 	}
 }
 
-// lowestBehind is, for each desired rule, the highest precedence that one behind it has now.
+// lowestBehind returns, for each desired rule, the lowest priority number that a live rule behind it has.
 func (s *ruleSet) lowestBehind() []int32 {
 	out := make([]int32, len(s.desired))
 	lowest := int32(TopPriority + 1)
@@ -260,7 +260,7 @@ func (s *ruleSet) lowestBehind() []int32 {
 	return out
 }
 
-// nextFreePriority returns the first priority from the given one on that no rule has.
+// nextFreePriority returns the first priority from a number on that no rule has.
 func nextFreePriority(used map[int32]bool, from int32) int32 {
 	for used[from] {
 		from++

@@ -15,7 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/overlap"
 )
 
-// GroupSteps returns the steps that make the target groups of actions.
+// GroupSteps returns the steps that create the target groups of actions. groups has the steps by the id of the target
+// group.
 func GroupSteps(actions []model.Action, groups map[string][]plan.StepID) []plan.StepID {
 	var out []plan.StepID
 	for _, a := range actions {
@@ -28,19 +29,19 @@ func GroupSteps(actions []model.Action, groups map[string][]plan.StepID) []plan.
 	return out
 }
 
-// rulePlanner emits the steps of one listener.
+// rulePlanner adds the steps for the rules of one listener.
 type rulePlanner struct {
 	*Rollout
 	listener   []plan.StepID
 	groups     map[string][]plan.StepID
-	steps      []plan.StepID // all so far
+	steps      []plan.StepID // all steps of rules so far
 	created    draft.StepChain
 	moved      []plan.StepID
-	movedIndex *overlap.Index // the rules that the order moves
+	movedIndex *overlap.Index // the rules whose priorities change
 }
 
-// fewSteps is how many other steps one depends on by name. Where there would be more it depends on
-// all that they could be among.
+// maxNamedSteps is how many dependencies of a kind a step names. If it had more, it depends on all steps of that
+// kind.
 const maxNamedSteps = 32
 
 func (r *rulePlanner) address(w *ruleChange) plan.Address {
@@ -63,7 +64,7 @@ func (r *rulePlanner) key(w *ruleChange) model.RuleKey {
 	return w.rule.Desired.Key(r.Listener.Desired.Port)
 }
 
-// create emits the new rules; those that take the place of another after the step that vacates it.
+// createRules plans the new rules. Those that replace a live rule come after the steps in vacated, which move that.
 func (r *rulePlanner) createRules(vacated []plan.StepID) {
 	chains := map[finding.Ref]*draft.StepChain{} // the new rules of each member
 	for i := range r.set.desired {
@@ -97,8 +98,8 @@ func (r *rulePlanner) createRules(vacated []plan.StepID) {
 	r.steps = append(r.steps, r.created.Steps...)
 }
 
-// stepsOf returns the steps of those rules of an index that overlap with a shape and fit, or, where there
-// are too many of them, one for all of the given steps.
+// stepsOf returns the steps of those rules of an index that overlap with a shape and for which fits returns true or,
+// if there are too many, a join of all steps in the chain.
 func (r *rulePlanner) stepsOf(x *overlap.Index, shape *overlap.Shape, in overlap.Span, all *draft.StepChain, fits func(o *ruleChange) bool) []plan.StepID {
 	few, complete := x.FindSome(shape, in, maxNamedSteps, func(n int32) bool { return r.set.desired[n].step != "" && fits(&r.set.desired[n]) })
 	if !complete {
@@ -111,8 +112,8 @@ func (r *rulePlanner) stepsOf(x *overlap.Index, shape *overlap.Shape, in overlap
 	return out
 }
 
-// stepsBeforeDefault returns the steps that come before a change of the default action: those that create the rules
-// of the member whose it is, or all where that is not known.
+// stepsBeforeDefault returns the steps that come before a change of the default action: those that create rules of
+// the member that sets the default action, or all if it is not known.
 func (r *rulePlanner) stepsBeforeDefault() []plan.StepID {
 	of := r.Listener.Desired.DefaultOf.Object
 	if of.IsZero() || r.Listener.Live == nil || r.IsHandingOver() {
@@ -134,8 +135,8 @@ func ruleReason(w *ruleChange) string {
 	return "from " + w.rule.Desired.Origin.String()
 }
 
-// modify emits the changes of actions that can be made now: with last, after the new rules that take
-// requests from the changed ones.
+// modifyRules plans the changes of actions that can be made now. If last is set, they come after the creation of
+// rules that take requests from them.
 func (r *rulePlanner) modifyRules(last bool) {
 	for i := range r.set.desired {
 		w := &r.set.desired[i]
@@ -166,7 +167,7 @@ func (r *rulePlanner) modifyRules(last bool) {
 	}
 }
 
-// orderOf returns the step that moves rules, if one of these overlaps with a shape.
+// orderOf returns the step that changes priorities, if it moves a rule that overlaps with a shape.
 func (r *rulePlanner) orderOf(shape *overlap.Shape) []plan.StepID {
 	if len(r.moved) == 0 {
 		return nil
@@ -177,7 +178,7 @@ func (r *rulePlanner) orderOf(shape *overlap.Shape) []plan.StepID {
 	return r.moved
 }
 
-// changeDelayedActions emits the changes of actions that wait.
+// changeDelayedActions plans the changes of actions that wait.
 func (r *rulePlanner) changeDelayedActions() {
 	for i := range r.set.desired {
 		w := &r.set.desired[i]
@@ -198,7 +199,7 @@ func (r *rulePlanner) changeDelayedActions() {
 	}
 }
 
-// reorder moves the rules to the places that they can have now.
+// reorder plans the change of priorities that is possible now, and the one that waits.
 func (r *rulePlanner) reorder() {
 	order := r.interim
 	now, later := map[plan.Address]int32{}, map[plan.Address]int32{}
@@ -237,7 +238,7 @@ func (r *rulePlanner) reorder() {
 	}
 }
 
-// moveDeletedLast moves what is to be deleted now below everything, in order.
+// moveDeletedLast moves rules that are deleted in this run behind all others, in their order.
 func (r *rulePlanner) moveDeletedLast(to map[plan.Address]int32) {
 	p := int32(TopPriority)
 	for i := len(r.set.deleted) - 1; i >= 0; i-- {
@@ -261,9 +262,9 @@ func (r *rulePlanner) prioritise(what string, to map[plan.Address]int32, wait pl
 	})
 }
 
-// remove deletes what is not desired, from the bottom up, after what takes its place. It returns the
-// deletions that do not wait.
-func (r *rulePlanner) deleteRules(middle []plan.StepID) (now []plan.StepID) {
+// deleteRules plans to delete rules, from the last one up, after the steps of the rules that take over their
+// requests. defaultSteps are the steps that change the default action.
+func (r *rulePlanner) deleteRules(defaultSteps []plan.StepID) {
 	changed := r.set.index("changed", func(w *ruleChange) bool { return w.step != "" })
 	var out draft.StepChain
 	all := draft.StepChain{Steps: r.steps}
@@ -275,9 +276,9 @@ func (r *rulePlanner) deleteRules(middle []plan.StepID) (now []plan.StepID) {
 		})
 		after = append(after, r.orderOf(d.shape)...)
 		if d.sameOwner(r.Listener.Desired.DefaultOf.Object) {
-			after = append(after, middle...)
+			after = append(after, defaultSteps...)
 		}
-		// What it covers would show.
+		// A later deleted rule that overlaps is deleted first, because it would get the requests of this one.
 		covered, complete := r.set.deletedIndex().FindSome(d.shape, overlap.Behind(i), maxNamedSteps, func(n int32) bool {
 			o := &r.set.deleted[n]
 			return o.wait.For == "" && d.maybeOfOwner(o)
@@ -298,15 +299,11 @@ func (r *rulePlanner) deleteRules(middle []plan.StepID) (now []plan.StepID) {
 		r.NoteFreed(d.Actions, d.step)
 		r.RuleOwners[d.ARN] = d.owners
 		out.Add(d.step)
-		if d.wait.For == "" {
-			now = append(now, d.step)
-		}
 	}
 	r.steps = append(slices.Clone(r.steps), out.Steps...)
-	return now
 }
 
-// retag brings the tags of rules that stay up to date; they carry the priority.
+// retagRules plans the tags of rules that stay, which include the index of the rule.
 func (r *rulePlanner) retagRules() {
 	if !r.Opt.RuleTags {
 		return
@@ -330,14 +327,14 @@ func (r *rulePlanner) retagRules() {
 	}
 }
 
-// onlyNumberDiffers reports whether the tag with the number of a rule is the only one to be set, and none
-// to be removed.
+// onlyNumberDiffers reports whether only the tag with the index of a rule has to be set, and no tag has to be
+// removed.
 func (r *rulePlanner) onlyNumberDiffers(want plan.Tags, live map[string]string) bool {
 	put, remove := r.TagChanges(want, live, false)
 	return len(put) == 1 && put[naming.ResourceTag(r.Want.ID.Kind)] != "" && len(remove) == 0
 }
 
-// report reports the rules whose traffic waits.
+// reportWaits reports the rules that wait for their targets.
 func (r *rulePlanner) reportWaits() {
 	for i := range r.set.desired {
 		w := &r.set.desired[i]
@@ -347,8 +344,8 @@ func (r *rulePlanner) reportWaits() {
 	}
 }
 
-// forwards reports whether the load balancer forwards to a target group. Targets that are unused all the same are in an
-// availability zone that it does not have.
+// forwards reports whether the load balancer forwards to a target group already. If targets are unused all the same,
+// they are in an availability zone that the load balancer does not have.
 func (r *rulePlanner) forwards(arn string) bool {
 	lb := r.Listener.LB.Live
 	return lb != nil && slices.ContainsFunc(lb.Listeners, func(l observed.Listener) bool {
@@ -356,8 +353,8 @@ func (r *rulePlanner) forwards(arn string) bool {
 	})
 }
 
-// waitsForUnchecked reports whether a rule waits for nothing but targets that AWS does not check, because nothing
-// forwards to their target group.
+// waitsForUnchecked reports whether a rule only waits for targets that AWS does not check, because nothing forwards
+// to their target group yet.
 func (r *rulePlanner) waitsForUnchecked(w *ruleChange) bool {
 	f := equal.ForwardOf(w.rule.Desired.Actions)
 	if f == nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// UnreachableRule returns the finding about a rule that gets no requests, because another one comes first.
+// UnreachableRule returns the finding about a rule that gets no requests, because an earlier one (by) answers all of
+// them.
 func UnreachableRule(r, by model.Rule) finding.Finding {
 	what := fmt.Sprintf("the rule for path %q", strings.Join(r.Paths(), ", "))
 	if hosts := r.Hosts(); len(hosts) > 0 {
