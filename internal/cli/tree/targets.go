@@ -31,7 +31,7 @@ func BoundTo(store *cluster.Memory, c config.Config) map[string][]targets.Endpoi
 		found := targets.Resolve(v, b, opt.Targets)
 		endpoints := found.Endpoints()
 		tooMany := opt.MaxTargets > 0 && len(endpoints) > opt.MaxTargets
-		if v.Err() == nil && !found.NotFound && !found.Blind && !found.Faulty && !found.Unknown && !tooMany {
+		if v.Err() == nil && !found.NotFound && !found.SourceMissing && !found.Faulty && !found.Unknown && !tooMany {
 			out[arn] = endpoints
 		}
 	}

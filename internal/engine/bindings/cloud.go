@@ -78,7 +78,7 @@ type (
 	// ENIs is the answer.
 	ENIs = bindingplan.ENIs
 	// EndpointGroup is a security group of nodes or pods.
-	EndpointGroup = bindingplan.EndpointGroup
+	EndpointGroup = bindingplan.EndpointSecurityGroup
 )
 
 // EndpointGroups reads network interfaces, and reads and changes the rules of the security groups

@@ -56,7 +56,7 @@ type entry struct {
 func (e entry) planMemory(at moment) bindingplan.Memory {
 	out := bindingplan.Memory{
 		Known: !e.due.IsZero(), Released: e.released, SuccessPending: e.successPending, TextReported: e.textReported,
-		Registered: e.registration.targets, HasDone: e.checkpoint != nil,
+		Registered: e.registration.targets, HasCheckpoint: e.checkpoint != nil,
 	}
 	out.Flapping, out.FlappingFor, out.FlappingAlone = e.flapping.heldTargets(at.now)
 	due := e.due
@@ -64,8 +64,8 @@ func (e entry) planMemory(at moment) bindingplan.Memory {
 		due = at.firstDue()
 	}
 	out.DueIn = due.Sub(at.now)
-	if out.HasDone {
-		out.Done = *e.checkpoint
+	if out.HasCheckpoint {
+		out.Checkpoint = *e.checkpoint
 	}
 	if !e.absentSince.IsZero() {
 		out.AbsentFor = at.now.Sub(e.absentSince)

@@ -96,7 +96,7 @@ func TestNotesOfPlans(t *testing.T) {
 		}},
 		"the text of a fault": {[]note{noteTextReported}, func(m *bindingplan.Memory) { m.TextReported = at(0).now }},
 		"an empty checkpoint is one": {[]note{checkpoint("x"), checkpoint("")}, func(m *bindingplan.Memory) {
-			m.HasDone = true
+			m.HasCheckpoint = true
 		}},
 		"refused targets": {[]note{refusal(engine.Invalid, 1)}, func(m *bindingplan.Memory) {
 			m.Refused = map[string]bindingplan.RefusedTarget{endpoints(1)[0].Identity(): {

@@ -72,9 +72,9 @@ func gateOf(key Key) corev1.PodConditionType {
 func (p reader) resolve(ctx context.Context, f *bindingplan.Facts) error {
 	p.describe(ctx, f)
 	if f.Undescribed == nil {
-		f.Found = targets.Resolve(p.v, f.Described, p.r.Targets)
-		p.demand = targets.Ask(p.v, f.Described, f.Found)
-		if f.Found.NoEndpoints != nil {
+		f.Resolution = targets.Resolve(p.v, f.Described, p.r.Targets)
+		p.demand = targets.DemandOf(p.v, f.Described, f.Resolution)
+		if f.Resolution.NoEndpoints != nil {
 			f.Owners = p.r.Owners(f.Described)
 		}
 	}
@@ -83,7 +83,7 @@ func (p reader) resolve(ctx context.Context, f *bindingplan.Facts) error {
 		return err
 	}
 	var err error
-	f.Want, err = f.Found.Checkpoint(f.Stored.Spec)
+	f.Want, err = f.Resolution.Checkpoint(f.Stored.Spec)
 	return err
 }
 
@@ -91,11 +91,11 @@ func (p reader) resolve(ctx context.Context, f *bindingplan.Facts) error {
 func (p reader) plan(ctx context.Context, f *bindingplan.Facts, make func(*bindingplan.Facts) bindingplan.Plan) (bindingplan.Plan, error) {
 	for range mostReads {
 		plan := make(f)
-		if len(plan.Asks) == 0 {
+		if len(plan.Questions) == 0 {
 			p.watch(plan.Watch)
 			return plan, nil
 		}
-		for _, a := range plan.Asks {
+		for _, a := range plan.Questions {
 			more, err := p.read(ctx, f, a)
 			if err != nil {
 				return plan, err
@@ -120,7 +120,7 @@ func (p reader) watch(refs []cluster.Ref) {
 }
 
 // read reads one fact. It reports whether the facts that were asked for after it are still needed.
-func (p reader) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Ask) (more bool, err error) {
+func (p reader) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Question) (more bool, err error) {
 	switch a := a.(type) {
 	case bindingplan.AskDescribed:
 		p.describe(ctx, f)
@@ -170,7 +170,7 @@ func (p reader) describe(ctx context.Context, f *bindingplan.Facts) {
 // described returns the binding with its ARN and target type, and with what else AWS knows if that can be read.
 func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding) (*elbv2.TargetGroupBinding, error) {
 	needed, age := bindingplan.Unusable(b), durations.StableFactAge
-	if !bindingplan.Incomplete(b) || !needed && bindingplan.Impossible(b) != nil {
+	if !bindingplan.Incomplete(b) || !needed && bindingplan.UnsupportedFinding(b) != nil {
 		return b, nil
 	}
 	if needed {
@@ -193,7 +193,7 @@ func (p reader) readGroup(ctx context.Context, f *bindingplan.Facts) *bindingpla
 	if err != nil {
 		return &bindingplan.GroupAnswer{}
 	}
-	return &bindingplan.GroupAnswer{Is: &g}
+	return &bindingplan.GroupAnswer{TargetGroup: &g}
 }
 
 // readHealth reads the registered targets.

@@ -51,7 +51,7 @@ func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBin
 	}
 	for _, o := range withTargetGroup(v, b) {
 		if o.Namespace == b.Namespace && o.Name == b.Name || o.DeletionTimestamp != nil || !bindingplan.SameTargetGroup(o, b) ||
-			!o.Spec.MultiClusterTargetGroup && !leaving || !bindingplan.MayFill(o, owners) {
+			!o.Spec.MultiClusterTargetGroup && !leaving || !bindingplan.MayRegister(o, owners) {
 			continue
 		}
 		w, err := r.described(ctx, o)

@@ -98,8 +98,8 @@ func (p *run) emptyPreviousGroup(ctx context.Context, f *bindingplan.Facts) (wai
 	switch {
 	case failed == nil:
 		p.r.memory.note(p.key, noteEmptied)
-	case failed.Turn > 0:
-		p.postpone(failed.Turn)
+	case failed.RetryAfter > 0:
+		p.postpone(failed.RetryAfter)
 		return true, nil
 	default:
 		f.Reported = p.reported
@@ -126,8 +126,8 @@ func (p *run) removeGone(ctx context.Context, f *bindingplan.Facts, run error) e
 	switch {
 	case failed == nil:
 		return run
-	case failed.Turn > 0:
-		p.postpone(failed.Turn)
+	case failed.RetryAfter > 0:
+		p.postpone(failed.RetryAfter)
 		return run
 	case run == nil:
 		g.GatedPods, g.Reported = f.GatedPods, p.reported
@@ -183,7 +183,7 @@ func (r *Reconciler) failure(err error) *bindingplan.Failure {
 	if err == nil {
 		return nil
 	}
-	return &bindingplan.Failure{Err: err, Class: r.Cloud.Class(err), Turn: failure.Turn(err)}
+	return &bindingplan.Failure{Err: err, Class: r.Cloud.Class(err), RetryAfter: failure.Turn(err)}
 }
 
 // targetGroups returns the target groups that a binding's account reaches.

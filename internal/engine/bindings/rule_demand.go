@@ -97,7 +97,7 @@ func (r rules) rulesOfAll(ctx context.Context, me Key, leaving, draft bool) (map
 			case !claimed:
 				continue // no rule was ever made for it
 			}
-			d.Lost = true
+			d.ENIUnknown = true
 			demands = append(demands, d)
 			continue
 		}
@@ -106,9 +106,9 @@ func (r rules) rulesOfAll(ctx context.Context, me Key, leaving, draft bool) (map
 			v = own
 		}
 		found := targets.Resolve(v, w, r.Targets)
-		d.Demand = targets.Ask(v, w, found)
+		d.Demand = targets.DemandOf(v, w, found)
 		d.Faulty = d.Faulty || found.Faulty
-		d.Lost = d.Lost || found.Blind || !draft && found.NotFound && claimed && b.DeletionTimestamp == nil
+		d.ENIUnknown = d.ENIUnknown || found.SourceMissing || !draft && found.NotFound && claimed && b.DeletionTimestamp == nil
 		demands = append(demands, d)
 	}
 	if err := errors.Join(own.Err(), others.Err()); err != nil {

@@ -113,7 +113,7 @@ func (o *ruleOwner) contribute(key Key, a bindingplan.AskedRules, keeps bool, he
 	c := a.Contribution
 	if !a.Complete || keeps {
 		c = c.Keeping(was)
-		c.Lost = c.Lost || keeps && had && !x.own // the old targets are those of an earlier process
+		c.HoldsAll = c.HoldsAll || keeps && had && !x.own // the old targets are those of an earlier process
 	}
 	gone := was.Rules.Without(c.Rules)
 	if !x.own {

@@ -39,7 +39,7 @@ func (r rules) sync(ctx context.Context) error {
 
 // syncRules carries the step of a plan out. Where a binding stays, an error is a finding: rules are in the way of health
 // checks at worst. Registering goes on, so that the new targets are there when the rules are.
-func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules, d *bindingplan.Done) error {
+func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules, d *bindingplan.StepResults) error {
 	if do.IfAsked && !p.r.owner.mayAsk(p.key) {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do binding
 	var err error
 	if d.Rules, err = p.openRules(ctx, f, do); err != nil {
 		m, _ := failure.MeaningOf(failure.RulesOfENIs, p.r.Cloud.Class(err), err)
-		d.Rules = bindingplan.Opening{Findings: finding.List{{
+		d.Rules = bindingplan.RulesResult{Findings: finding.List{{
 			Object: targets.Ref(f.Stored), Field: "spec.networking", Reason: m.Reason, Severity: finding.Error,
 			Message: err.Error(), Fix: m.Fix,
 		}}}
@@ -60,17 +60,17 @@ func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do binding
 }
 
 // openRules adds the rules of the endpoints before targets are registered.
-func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules) (bindingplan.Opening, error) {
+func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules) (bindingplan.RulesResult, error) {
 	asked, err := rules{p.r}.rulesAsked(ctx, do.MaxAge, bindingplan.Demand{Key: p.key, Ref: targets.Ref(f.Stored), Demand: p.demand})
 	if err != nil {
-		return bindingplan.Opening{}, err
+		return bindingplan.RulesResult{}, err
 	}
 	a := asked[0]
 	s, err := p.contribute(ctx, f, a, do)
 	if err != nil {
-		return bindingplan.Opening{}, err
+		return bindingplan.RulesResult{}, err
 	}
-	o := bindingplan.OpeningOf(a)
+	o := bindingplan.RulesResultOf(a)
 	o.Again = s.again
 	return o, nil
 }

@@ -19,7 +19,7 @@ import (
 func (p *run) deregistrationPriority(list []*observed.Target) Turn {
 	t := Turn{Tenant: p.key.Namespace, Within: durations.RunningTargetDeadline}
 	switch targets.DepartureOf(p.r.Cluster.View().Unsubscribed(), p.key.Namespace, list, p.r.memory.get(p.key).leavingSince) {
-	case targets.GivenAway:
+	case targets.AddressReused:
 		t.Within = durations.Moment
 	case targets.Ended:
 		t.Within = durations.EndedTargetDeadline
@@ -119,7 +119,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 			queue = append(queue, chunk[:half], chunk[half:])
 			continue
 		}
-		if class == engine.Quota && do.Fill {
+		if class == engine.Quota && do.UpToCapacity {
 			if half > 0 {
 				queue = append([][]targets.Endpoint{chunk[:half], chunk[half:]}, queue...)
 				continue

@@ -13,8 +13,8 @@ import (
 
 // steps carries the steps of a plan out, and makes the rest of the plan again where a step has shown something that it depends
 // on: that the finalizer is there, or what AWS has refused.
-func (p *run) steps(ctx context.Context, f *bindingplan.Facts, plan *bindingplan.Plan) bindingplan.Done {
-	var d bindingplan.Done
+func (p *run) steps(ctx context.Context, f *bindingplan.Facts, plan *bindingplan.Plan) bindingplan.StepResults {
+	var d bindingplan.StepResults
 	for {
 		shown := p.stepsUntilShown(ctx, f, plan.Steps, &d)
 		if shown == nil {
@@ -35,7 +35,7 @@ func (p *run) steps(ctx context.Context, f *bindingplan.Facts, plan *bindingplan
 
 // stepsUntilShown carries steps out until one has shown something that the others depend on, which it returns. A condition of a
 // pod that cannot be written does not keep the other conditions waiting.
-func (p *run) stepsUntilShown(ctx context.Context, f *bindingplan.Facts, steps []bindingplan.Step, d *bindingplan.Done) (shown bindingplan.Action) {
+func (p *run) stepsUntilShown(ctx context.Context, f *bindingplan.Facts, steps []bindingplan.Step, d *bindingplan.StepResults) (shown bindingplan.Action) {
 	var gates []error
 	for _, s := range steps {
 		if g, ok := s.Do.(bindingplan.SetGate); ok {
@@ -63,15 +63,15 @@ func (p *run) stepsUntilShown(ctx context.Context, f *bindingplan.Facts, steps [
 }
 
 // step carries one step out, and reports whether the rest of the plan is to be made again.
-func (p *run) step(ctx context.Context, f *bindingplan.Facts, do bindingplan.Action, d *bindingplan.Done) (again bool, _ error) {
+func (p *run) step(ctx context.Context, f *bindingplan.Facts, do bindingplan.Action, d *bindingplan.StepResults) (again bool, _ error) {
 	switch do := do.(type) {
 	case bindingplan.Register:
-		if do.Fill && d.Postponed > 0 {
+		if do.UpToCapacity && d.Postponed > 0 {
 			return false, nil
 		}
 		attempt, refused := p.register(ctx, f, do)
 		f.Attempt = attempt
-		if refused && !do.Fill {
+		if refused && !do.UpToCapacity {
 			f.Serving = nil // it may have changed meanwhile
 			return true, nil
 		}
@@ -88,8 +88,8 @@ func (p *run) step(ctx context.Context, f *bindingplan.Facts, do bindingplan.Act
 		err := p.deregister(ctx, f, do.Targets)
 		switch x := p.r.failure(err); {
 		case x == nil || do.MayMiss && isNotFound(x):
-		case x.Turn > 0 && do.MayWait:
-			d.Postponed = x.Turn
+		case x.RetryAfter > 0 && do.MayWait:
+			d.Postponed = x.RetryAfter
 		default:
 			return false, err
 		}
@@ -101,7 +101,7 @@ func (p *run) step(ctx context.Context, f *bindingplan.Facts, do bindingplan.Act
 			return false, nil
 		}
 		err := p.write(ctx, f, do)
-		if x := p.r.failure(err); x != nil && x.Turn > 0 && do.Value == "" {
+		if x := p.r.failure(err); x != nil && x.RetryAfter > 0 && do.Value == "" {
 			// Others put the checkpoint back all the time. It is of other targets, and this process remembers that it has
 			// none: nothing takes these targets for complete, and they do not wait.
 			err = nil
@@ -125,7 +125,7 @@ func (p *run) completeSpec(ctx context.Context, f *bindingplan.Facts, do binding
 	f.Completed, f.Stored = true, f.Stored.DeepCopy()
 	f.Stored.Spec = do.Spec
 	var err error
-	f.Want, err = f.Found.Checkpoint(do.Spec)
+	f.Want, err = f.Resolution.Checkpoint(do.Spec)
 	return err
 }
 

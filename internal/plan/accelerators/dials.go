@@ -8,9 +8,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// followDials moves the traffic dials of endpoint groups by one step to where they go. A dial goes below what the object gives
-// only while another endpoint group of the listener takes all the traffic for its region, and back to it at once where none
-// does. No dial moves while a change of the accelerator spreads, so that whoever changes it next knows of the one before.
+// followDials moves the traffic dials of endpoint groups one step towards their goal. A dial is only reduced below
+// the one of the object while another endpoint group of the listener takes all traffic of its region, and is restored
+// at once if none does. No dial moves while AWS deploys a change of the accelerator, so that each change is made with
+// knowledge of the previous one.
 func (m groupPlanner) followDials() {
 	for i, p := range m.pairs {
 		for j := range p.want.Groups {
@@ -30,8 +31,8 @@ func (m groupPlanner) followDials() {
 	}
 }
 
-// followDial sets the dial that a live endpoint group gets next.
-func (m groupPlanner) followDial(p pair, w *model.EndpointGroup, live observed.EndpointGroup) {
+// followDial sets the next traffic dial of a live endpoint group.
+func (m groupPlanner) followDial(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup) {
 	to, is := float64(min(w.Dial, w.Follows.Dial)), live.Dial
 	others := slices.Clone(m.others[p.live.ARN])
 	for _, g := range p.live.Groups {

@@ -17,10 +17,10 @@ func endpointsOfGroup(endpoints []model.Endpoint) []plan.EndpointSettings {
 	return out
 }
 
-// add adds endpoints that are ready.
-func (m groupPlanner) add(a plan.Address, list []model.Endpoint, after []plan.StepID) (out []plan.StepID) {
+// addEndpoints plans to add endpoints whose load balancers are active.
+func (m groupPlanner) addEndpoints(a plan.Address, list []model.Endpoint, after []plan.StepID) (out []plan.StepID) {
 	for n := 0; len(list) > 0; n++ {
-		call := list[:min(inOneCall, len(list))]
+		call := list[:min(maxEndpointsPerCall, len(list))]
 		list = list[len(call):]
 		out = append(out, m.Add(plan.Step{
 			ID: numberedStep("add", a, n), Address: a, Verb: plan.Update, Do: plan.AddEndpoints{Group: a, Endpoints: endpointsOfGroup(call)}, After: after, Blames: m.blames(), Why: "the endpoint group lacks them",
@@ -29,8 +29,8 @@ func (m groupPlanner) add(a plan.Address, list []model.Endpoint, after []plan.St
 	return out
 }
 
-// addWhenCreated adds endpoints whose load balancers AWS is creating.
-func (m groupPlanner) addWhenCreated(a plan.Address, list []model.Endpoint, after []plan.StepID) {
+// addEndpointsWhenCreated plans to add endpoints whose load balancers AWS is still creating; each waits.
+func (m groupPlanner) addEndpointsWhenCreated(a plan.Address, list []model.Endpoint, after []plan.StepID) {
 	for n, e := range list {
 		m.Ask(model.AskState{ARN: e.ID})
 		m.Add(plan.Step{
@@ -40,12 +40,12 @@ func (m groupPlanner) addWhenCreated(a plan.Address, list []model.Endpoint, afte
 	}
 }
 
-// endpoints brings the endpoints of a live endpoint group about: first those that are missing, then those that differ, and at
-// last those that are not desired go, once what takes their place is healthy.
-func (m groupPlanner) endpoints(p pair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, after []plan.StepID) []plan.StepID {
-	desired := m.desired(w)
+// changeEndpoints plans the endpoints of a live endpoint group: first it adds missing ones, then it changes those
+// that differ, and last it removes others when those that replace them are healthy.
+func (m groupPlanner) changeEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, after []plan.StepID) []plan.StepID {
+	desired := m.desiredEndpoints(w)
 	var missing, waiting []model.Endpoint
-	var differ, stops changed
+	var differ, stops endpointChanges
 	serves := slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !healthyNow(live, d.ID) })
 	for _, e := range desired {
 		have := live.Endpoint(e.ID)
@@ -71,23 +71,24 @@ func (m groupPlanner) endpoints(p pair, w *model.EndpointGroup, live observed.En
 	}
 	// At the limit of endpoints room is made first.
 	var room []plan.StepID
-	if excess := min(len(live.Endpoints)+len(missing)-inOneCall, len(leave)); excess > 0 && len(missing) > 0 {
+	if excess := min(len(live.Endpoints)+len(missing)-maxEndpointsPerCall, len(leave)); excess > 0 && len(missing) > 0 {
 		first := leave[:excess]
 		leave = leave[excess:]
-		room = m.remove("make-room", a, ids(first), after, "AWS has no room for the endpoints that take their place beside them", plan.Wait{}, false)
+		room = m.removeEndpoints("make-room", a, endpointIDs(first), after, "AWS has no room for the endpoints that take their place beside them", plan.Wait{}, false)
 	}
-	added := m.add(a, missing, append(slices.Clone(after), room...))
-	m.addWhenCreated(a, waiting, after)
-	m.set("set", a, differ, after, plan.Wait{})
+	added := m.addEndpoints(a, missing, append(slices.Clone(after), room...))
+	m.addEndpointsWhenCreated(a, waiting, after)
+	m.setEndpoints("set", a, differ, after, plan.Wait{})
 	if len(stops.endpoints) > 0 {
-		wait := m.healthy(p, "the endpoints in its place to be healthy", live.ARN+" 0 "+stops.endpoints[0].ID, "an endpoint of "+w.Region)
-		m.set("set-later", a, stops, append(slices.Clone(after), added...), wait)
+		wait := m.waitForHealthy(p, "the endpoints in its place to be healthy", live.ARN+" 0 "+stops.endpoints[0].ID, "an endpoint of "+w.Region)
+		m.setEndpoints("set-later", a, stops, append(slices.Clone(after), added...), wait)
 	}
-	return append(room, m.removeUndesired(p, w, live, a, desired, leave, append(slices.Clone(after), added...))...)
+	return append(room, m.removeUndesiredEndpoints(p, w, live, a, desired, leave, append(slices.Clone(after), added...))...)
 }
 
-// removeUndesired takes out endpoints that are not desired any more. One that serves goes when all that are to serve do.
-func (m groupPlanner) removeUndesired(p pair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, desired []model.Endpoint, list []observed.Endpoint, after []plan.StepID) []plan.StepID {
+// removeUndesiredEndpoints plans to remove endpoints that are not desired. One that serves waits until all desired
+// ones are healthy.
+func (m groupPlanner) removeUndesiredEndpoints(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, a plan.Address, desired []model.Endpoint, list []observed.Endpoint, after []plan.StepID) []plan.StepID {
 	var now, later []observed.Endpoint
 	for _, e := range list {
 		if serving(e) && slices.ContainsFunc(desired, func(d model.Endpoint) bool { return d.Weight > 0 && !healthyNow(live, d.ID) }) {
@@ -96,10 +97,10 @@ func (m groupPlanner) removeUndesired(p pair, w *model.EndpointGroup, live obser
 			now = append(now, e)
 		}
 	}
-	out := m.remove("remove", a, ids(now), after, "they are not desired any more", plan.Wait{}, false)
+	out := m.removeEndpoints("remove", a, endpointIDs(now), after, "they are not desired any more", plan.Wait{}, false)
 	if len(later) > 0 {
-		wait := m.healthy(p, "the endpoints in their place to be healthy", live.ARN+" "+ids(later)[0], "an endpoint of "+w.Region)
-		out = append(out, m.remove("remove-later", a, ids(later), after, "others take their place", wait, false)...)
+		wait := m.waitForHealthy(p, "the endpoints in their place to be healthy", live.ARN+" "+endpointIDs(later)[0], "an endpoint of "+w.Region)
+		out = append(out, m.removeEndpoints("remove-later", a, endpointIDs(later), after, "others take their place", wait, false)...)
 	}
 	return out
 }
@@ -109,20 +110,20 @@ func healthyNow(live observed.EndpointGroup, id string) bool {
 	return e != nil && e.Health == observed.EndpointHealthy
 }
 
-func ids(list []observed.Endpoint) (out []string) {
+func endpointIDs(list []observed.Endpoint) (out []string) {
 	for _, e := range list {
 		out = append(out, e.ID)
 	}
 	return out
 }
 
-// changed are endpoints that differ, with what differs.
-type changed struct {
+// endpointChanges are the endpoints that differ, and the differences.
+type endpointChanges struct {
 	endpoints []model.Endpoint
 	changes   []plan.Change
 }
 
-func (c *changed) add(e model.Endpoint, have observed.Endpoint) {
+func (c *endpointChanges) add(e model.Endpoint, have observed.Endpoint) {
 	c.endpoints = append(c.endpoints, e)
 	c.changes = append(c.changes, plan.Change{
 		Path: "endpoints." + e.ID, To: endpointsOfGroup([]model.Endpoint{e})[0].Text(), From: plan.EndpointSettings{Weight: have.Weight, ClientIP: &have.ClientIP}.Text(),
@@ -130,7 +131,7 @@ func (c *changed) add(e model.Endpoint, have observed.Endpoint) {
 }
 
 // set changes endpoints.
-func (m groupPlanner) set(what string, a plan.Address, c changed, after []plan.StepID, wait plan.Wait) {
+func (m groupPlanner) setEndpoints(what string, a plan.Address, c endpointChanges, after []plan.StepID, wait plan.Wait) {
 	if len(c.endpoints) == 0 {
 		return
 	}

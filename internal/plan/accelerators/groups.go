@@ -14,17 +14,18 @@ import (
 )
 
 const (
-	// inOneCall is how many endpoints AWS takes in a call, and as a rule in an endpoint group.
-	inOneCall = 10
-	// sameDial is how near two dials are that are the same.
-	sameDial = 0.001
+	// maxEndpointsPerCall is how many endpoints AWS takes in one call. It is also the default quota of an endpoint
+	// group.
+	maxEndpointsPerCall = 10
+	// dialTolerance is the difference up to which two traffic dials count as equal.
+	dialTolerance = 0.001
 )
 
 // groupPlanner plans endpoint groups and their endpoints.
-type groupPlanner struct{ *maker }
+type groupPlanner struct{ *acceleratorPlanner }
 
 // groupAddress returns the address of a live endpoint group: by the desired one of its region, or else by its ARN.
-func (m groupPlanner) groupAddress(p pair, g observed.EndpointGroup) plan.Address {
+func (m groupPlanner) groupAddress(p listenerPair, g observed.EndpointGroup) plan.Address {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
 	if i := slices.IndexFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == g.Region }); i >= 0 {
 		a.ID = p.want.Groups[i].ID
@@ -33,7 +34,7 @@ func (m groupPlanner) groupAddress(p pair, g observed.EndpointGroup) plan.Addres
 	return a
 }
 
-// revoke takes out of all endpoint groups what the object has no right to, before anything else.
+// revoke plans to remove endpoints to which the object has no right from all endpoint groups, before all other steps.
 func (m groupPlanner) revoke() {
 	if m.live == nil || m.want == nil || len(m.want.Revoked) == 0 {
 		return
@@ -51,15 +52,15 @@ func (m groupPlanner) revoke() {
 			}
 			a := plan.Address{Kind: plan.EndpointGroup, ID: g.ARN}
 			m.KnownIDs[a] = g.ARN
-			m.remove("revoke", a, ids, nil, "the object has no right to them, or they are gone", plan.Wait{}, true)
+			m.removeEndpoints("revoke", a, ids, nil, "the object has no right to them, or they are gone", plan.Wait{}, true)
 			m.live.Listeners[i].Groups[j].Endpoints = slices.DeleteFunc(slices.Clone(g.Endpoints), func(e observed.Endpoint) bool { return slices.Contains(ids, e.ID) })
 		}
 	}
 }
 
-func (m groupPlanner) remove(what string, a plan.Address, ids []string, after []plan.StepID, why string, wait plan.Wait, revokes bool) (out []plan.StepID) {
+func (m groupPlanner) removeEndpoints(what string, a plan.Address, ids []string, after []plan.StepID, why string, wait plan.Wait, revokes bool) (out []plan.StepID) {
 	for n, part := 0, slices.Clone(ids); len(part) > 0; n++ {
-		call := part[:min(inOneCall, len(part))]
+		call := part[:min(maxEndpointsPerCall, len(part))]
 		part = part[len(call):]
 		var changes []plan.Change
 		for _, id := range call {
@@ -80,7 +81,7 @@ func numberedStep(what string, a plan.Address, n int) plan.StepID {
 	return plan.NewStepID(what, a)
 }
 
-// endpointGroups makes, changes and deletes endpoint groups. It returns the steps that take endpoints away.
+// endpointGroups plans to create, change and delete endpoint groups. It returns the steps that remove endpoints.
 func (m groupPlanner) endpointGroups(after []plan.StepID) (removed []plan.StepID) {
 	for _, p := range m.pairs {
 		listener := slices.Clone(after)
@@ -107,14 +108,15 @@ func (m groupPlanner) endpointGroups(after []plan.StepID) (removed []plan.StepID
 			if m.want.Held || slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool { return w.Region == g.Region }) {
 				continue
 			}
-			removed = append(removed, listenerPlanner(m).deleteEndpointGroup(g, append(slices.Clone(listener), made...), "no endpoint group of the region is desired", m.untilServed(p, g, len(made) > 0)))
+			removed = append(removed, listenerPlanner(m).deleteEndpointGroup(g, append(slices.Clone(listener), made...), "no endpoint group of the region is desired", m.waitUntilServed(p, g, len(made) > 0)))
 		}
 	}
 	return removed
 }
 
-// untilServed waits, before an endpoint group goes, until another one of the listener serves, if one is desired.
-func (m groupPlanner) untilServed(p pair, g observed.EndpointGroup, makes bool) plan.Wait {
+// waitUntilServed returns a wait, before an endpoint group is deleted, until another one of the listener serves, if
+// one is desired.
+func (m groupPlanner) waitUntilServed(p listenerPair, g observed.EndpointGroup, makes bool) plan.Wait {
 	will := slices.ContainsFunc(p.want.Groups, func(w model.EndpointGroup) bool {
 		return slices.ContainsFunc(w.Endpoints, func(e model.Endpoint) bool { return e.Weight > 0 })
 	})
@@ -128,14 +130,14 @@ func (m groupPlanner) untilServed(p pair, g observed.EndpointGroup, makes bool) 
 	if served && !makes {
 		return plan.Wait{}
 	}
-	return m.healthy(p, "another endpoint group to serve", g.ARN, "endpoint group of "+g.Region)
+	return m.waitForHealthy(p, "another endpoint group to serve", g.ARN, "endpoint group of "+g.Region)
 }
 
 // serving reports whether an endpoint gets traffic.
 func serving(e observed.Endpoint) bool { return e.Weight > 0 && e.Health == observed.EndpointHealthy }
 
-// healthy waits for endpoints to be healthy, for a while.
-func (m groupPlanner) healthy(p pair, what, key, leaves string) plan.Wait {
+// waitForHealthy returns a wait, with a deadline, until endpoints are healthy.
+func (m groupPlanner) waitForHealthy(p listenerPair, what, key, leaves string) plan.Wait {
 	wait := m.Wait(draft.WaitKey("healthy", key), what, durations.LongestWait)
 	m.Ask(model.AskAcceleratorState{ARN: p.live.ARN})
 	if wait.For == "" {
@@ -149,12 +151,12 @@ func (m groupPlanner) healthy(p pair, what, key, leaves string) plan.Wait {
 }
 
 // createGroup makes an endpoint group with the endpoints that are ready, and adds the others later.
-func (m groupPlanner) createGroup(p pair, w *model.EndpointGroup, after []plan.StepID) []plan.StepID {
+func (m groupPlanner) createGroup(p listenerPair, w *model.EndpointGroup, after []plan.StepID) []plan.StepID {
 	if w.OverridesHeld {
 		return nil
 	}
 	a := plan.Address{Kind: plan.EndpointGroup, ID: w.ID}
-	desired := m.desired(w)
+	desired := m.desiredEndpoints(w)
 	var ready, waiting []model.Endpoint
 	for _, e := range desired {
 		if e.Unready == "" {
@@ -163,7 +165,7 @@ func (m groupPlanner) createGroup(p pair, w *model.EndpointGroup, after []plan.S
 			waiting = append(waiting, e)
 		}
 	}
-	now := ready[:min(len(ready), inOneCall)]
+	now := ready[:min(len(ready), maxEndpointsPerCall)]
 	do := plan.CreateEndpointGroup{
 		Listener: p.address(), Group: a, Region: w.Region, TrafficDial: w.Dial, Overrides: w.Overrides, Endpoints: endpointsOfGroup(now),
 		Token: m.token(m.KnownIDs[p.address()], p.want.ID, w.ID, fmt.Sprint(w.Region, w.Dial, w.Overrides), fmt.Sprint(plan.EndpointsText(endpointsOfGroup(now)))),
@@ -171,8 +173,8 @@ func (m groupPlanner) createGroup(p pair, w *model.EndpointGroup, after []plan.S
 	id := m.Add(plan.Step{
 		ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, Do: do, After: append(slices.Clone(after), m.stepsFreeingPorts(w)...), Blames: m.blames(), Why: "the listener has none in the region",
 	})
-	m.add(a, ready[len(now):], []plan.StepID{id})
-	m.addWhenCreated(a, waiting, []plan.StepID{id})
+	m.addEndpoints(a, ready[len(now):], []plan.StepID{id})
+	m.addEndpointsWhenCreated(a, waiting, []plan.StepID{id})
 	return []plan.StepID{id}
 }
 
@@ -190,9 +192,9 @@ func (m groupPlanner) stepsFreeingPorts(w *model.EndpointGroup) (out []plan.Step
 	return out
 }
 
-// desired returns the endpoints of a group that are wanted now. A load balancer whose place another has taken is one
-// until it is about to be deleted.
-func (m groupPlanner) desired(w *model.EndpointGroup) []model.Endpoint {
+// desiredEndpoints returns the endpoints that an endpoint group is to have now. A load balancer that is being
+// replaced is among them until shortly before it is deleted.
+func (m groupPlanner) desiredEndpoints(w *model.EndpointGroup) []model.Endpoint {
 	var out []model.Endpoint
 	for _, e := range w.Endpoints {
 		if !e.Leaves.IsZero() {
@@ -208,12 +210,12 @@ func (m groupPlanner) desired(w *model.EndpointGroup) []model.Endpoint {
 }
 
 // changeGroup changes an endpoint group, and returns the steps that take endpoints out of it.
-func (m groupPlanner) changeGroup(p pair, w *model.EndpointGroup, live observed.EndpointGroup, after []plan.StepID) []plan.StepID {
+func (m groupPlanner) changeGroup(p listenerPair, w *model.EndpointGroup, live observed.EndpointGroup, after []plan.StepID) []plan.StepID {
 	a := plan.Address{Kind: plan.EndpointGroup, ID: w.ID}
 	m.KnownIDs[a] = live.ARN
 	do := plan.ChangeEndpointGroup{Group: a}
 	var changes []plan.Change
-	if !w.DialHeld && math.Abs(live.Dial-float64(w.Dial)) > sameDial {
+	if !w.DialHeld && math.Abs(live.Dial-float64(w.Dial)) > dialTolerance {
 		do.TrafficDial = &w.Dial
 		changes = append(changes, plan.Change{Path: "traffic dial", From: fmt.Sprint(live.Dial), To: fmt.Sprint(w.Dial)})
 	}
@@ -228,5 +230,5 @@ func (m groupPlanner) changeGroup(p pair, w *model.EndpointGroup, live observed.
 			Changes: changes, Why: "the endpoint group differs", Impact: plan.BriefImpact,
 		})
 	}
-	return m.endpoints(p, w, live, a, after)
+	return m.changeEndpoints(p, w, live, a, after)
 }

@@ -18,10 +18,10 @@ import (
 // reads in every run, from the tags of the accelerator, that it still may have them.
 
 // guestPlanner plans the endpoint groups of a guest.
-type guestPlanner struct{ *maker }
+type guestPlanner struct{ *acceleratorPlanner }
 
 // isGuest reports whether the stack has endpoint groups of another owner's accelerator, in place of an accelerator of its own.
-func (m *maker) isGuest() bool { return m.want != nil && m.want.Shared != "" }
+func (m *acceleratorPlanner) isGuest() bool { return m.want != nil && m.want.Shared != "" }
 
 // chooseShared finds the accelerator of another owner, if its tags let the stack have endpoint groups.
 func (m guestPlanner) chooseShared() {
@@ -30,11 +30,12 @@ func (m guestPlanner) chooseShared() {
 		return
 	}
 	m.chooseLive(*a)
-	m.split(func(region string) bool { return region == m.Have.Facts.Region })
+	m.splitOthers(func(region string) bool { return region == m.Have.Facts.Region })
 }
 
-// split takes the endpoint groups out of the live accelerator that are not the stack's, so that no step is about them.
-func (m *maker) split(own func(region string) bool) {
+// splitOthers removes the endpoint groups of others from the live accelerator, so that no step changes them. own
+// reports whether the endpoint group of a region belongs to this stack.
+func (m *acceleratorPlanner) splitOthers(own func(region string) bool) {
 	m.others = map[string][]observed.EndpointGroup{}
 	for i := range m.live.Listeners {
 		l := &m.live.Listeners[i]
@@ -50,11 +51,11 @@ func (m *maker) split(own func(region string) bool) {
 	}
 }
 
-// UnknownOwner stands for an owner that no tag names.
+// UnknownOwner is shown for an owner that no tag names.
 const UnknownOwner = "another owner"
 
 // owner returns whose the accelerator is, "" if it is the stack's.
-func (m *maker) owner() string {
+func (m *acceleratorPlanner) owner() string {
 	if !m.isGuest() {
 		return ""
 	}
@@ -65,7 +66,7 @@ func (m *maker) owner() string {
 }
 
 // ownersOfOthers returns whose the endpoint groups are that are not the stack's, by ARN.
-func (m *maker) ownersOfOthers() map[string]string {
+func (m *acceleratorPlanner) ownersOfOthers() map[string]string {
 	out := map[string]string{}
 	for _, groups := range m.others {
 		for _, g := range groups {
@@ -75,7 +76,8 @@ func (m *maker) ownersOfOthers() map[string]string {
 	return out
 }
 
-// serveAsGuest plans the endpoint groups of the region under the listeners that are there. Without consent it plans nothing.
+// serveAsGuest plans the endpoint groups of the region under the live listeners. Without the consent of the owner it
+// plans nothing.
 func (m guestPlanner) serveAsGuest() {
 	finalizers := draft.NewFinalizers(m.Want.Members)
 	finalizers.Claim(m.Steps)
@@ -113,7 +115,7 @@ func (m guestPlanner) matchShared() {
 	for i := range m.want.Listeners {
 		w := m.want.Listeners[i]
 		j := slices.IndexFunc(m.live.Listeners, func(l observed.AcceleratorListener) bool {
-			common, either := overlap(w.Ports, l.Ports)
+			common, either := countOverlap(w.Ports, l.Ports)
 			return l.Protocol == w.Protocol && common == either
 		})
 		if j < 0 {
@@ -128,7 +130,7 @@ func (m guestPlanner) matchShared() {
 		found[live.ARN] = true
 		w.Ports, w.SourceIP = live.Ports, live.SourceIP
 		w.Groups = slices.Clone(w.Groups)
-		p := pair{&w, live}
+		p := listenerPair{&w, live}
 		m.KnownIDs[p.address()] = live.ARN
 		m.pairs = append(m.pairs, p)
 	}
@@ -141,34 +143,34 @@ func (m guestPlanner) matchShared() {
 
 // takesAllTraffic reports whether an endpoint group takes all the traffic for its region.
 func takesAllTraffic(g observed.EndpointGroup) bool {
-	return g.Dial >= usualDial-sameDial && weighted(g)
+	return g.Dial >= fullDial-dialTolerance && hasWeight(g)
 }
 
-func weighted(g observed.EndpointGroup) bool {
+func hasWeight(g observed.EndpointGroup) bool {
 	return slices.ContainsFunc(g.Endpoints, func(e observed.Endpoint) bool { return e.Weight > 0 })
 }
 
 // usualDial is the traffic dial of an endpoint group that takes all the traffic for its region.
-const usualDial = 100
+const fullDial = 100
 
-// keepServing keeps a guest from turning traffic away that no other endpoint group of the listener takes.
+// keepServing keeps a guest from refusing traffic that no other endpoint group of the listener takes.
 func (m guestPlanner) keepServing() {
 	for _, p := range m.pairs {
 		others := m.others[p.live.ARN]
 		for i := range p.want.Groups {
 			w := &p.want.Groups[i]
-			live, there := observed.EndpointGroup{Dial: usualDial}, false
+			live, there := observed.EndpointGroup{Dial: fullDial}, false
 			if j := slices.IndexFunc(p.live.Groups, func(g observed.EndpointGroup) bool { return g.Region == w.Region }); j >= 0 {
 				live, there = p.live.Groups[j], true
 			}
-			if float64(w.Dial) < live.Dial-sameDial && !slices.ContainsFunc(others, takesAllTraffic) {
+			if float64(w.Dial) < live.Dial-dialTolerance && !slices.ContainsFunc(others, takesAllTraffic) {
 				m.reportKept(w.Origin.Field+".trafficDialPercentage", fmt.Sprintf("the traffic dial stays at %v and does not become %d, because no other endpoint group of the listener takes all traffic for its region", live.Dial, w.Dial),
 					"have another endpoint group take the traffic first, or set 100")
 				w.DialHeld = there
 				w.Dial = int32(live.Dial)
 			}
 			stops := len(w.Endpoints) > 0 && !slices.ContainsFunc(w.Endpoints, func(e model.Endpoint) bool { return e.Weight > 0 })
-			if !stops || slices.ContainsFunc(others, weighted) {
+			if !stops || slices.ContainsFunc(others, hasWeight) {
 				continue
 			}
 			m.reportKept(w.Origin.Field+".endpoints", "all endpoints have weight 0, and no other endpoint group of the listener has an endpoint that gets traffic; endpoints that get traffic keep their weights", "give an endpoint a weight, or have another endpoint group take the traffic first")
@@ -182,7 +184,8 @@ func (m guestPlanner) keepServing() {
 	}
 }
 
-// leaveShared deletes the endpoint groups of the region, and lets the object go. Without consent nothing is deleted.
+// leaveShared plans to delete the endpoint groups of the region, and to remove the finalizer. Without the consent of
+// the owner it deletes nothing.
 func (m guestPlanner) leaveShared() {
 	var before []plan.StepID
 	if m.live == nil {
@@ -198,5 +201,5 @@ func (m guestPlanner) leaveShared() {
 			}
 		}
 	}
-	m.release(before)
+	m.releaseFinalizers(before)
 }

@@ -16,10 +16,10 @@ import (
 // The owner of an accelerator leaves the endpoint groups of its guests alone, and keeps what they are part of.
 
 // hostPlanner plans what the owner of an accelerator does about its guests.
-type hostPlanner struct{ *maker }
+type hostPlanner struct{ *acceleratorPlanner }
 
-// guestsOf names whose the other endpoint groups of listeners are.
-func (m *maker) guestsOf(listeners ...string) string {
+// guestsOf returns, for messages, the owners and regions of the endpoint groups of guests under listeners.
+func (m *acceleratorPlanner) guestsOf(listeners ...string) string {
 	var out []string
 	for _, arn := range listeners {
 		for _, g := range m.others[arn] {
@@ -30,8 +30,8 @@ func (m *maker) guestsOf(listeners ...string) string {
 	return strings.Join(slices.Compact(out), ", ")
 }
 
-// heldForGuest reports something that stays as long as guests have endpoint groups, and has it looked at again.
-func (m *maker) heldForGuest(field string, severity finding.Severity, what string, listeners ...string) {
+// heldForGuest reports that something stays as long as guests have endpoint groups.
+func (m *acceleratorPlanner) heldForGuest(field string, severity finding.Severity, what string, listeners ...string) {
 	m.Findings.Add(finding.Finding{
 		Object: m.origin, Field: field, Reason: finding.HeldForGuest, Severity: severity,
 		Message: fmt.Sprintf("%s, because of the endpoint groups of %s", what, m.guestsOf(listeners...)),
@@ -53,13 +53,13 @@ func (m hostPlanner) withdrawsGuest() bool {
 	return false
 }
 
-// keepForGuests keeps listeners that are not desired, or desired otherwise, where guests have endpoint groups that do not admit
-// that: AWS deletes no listener that has endpoint groups, and lets no port override be for a port that its listener does not
-// have, or to a port that a listener has.
+// keepForGuests keeps listeners that are not desired, or that should change, if endpoint groups of guests prevent
+// that. AWS deletes no listener with endpoint groups, and admits no port override for a port that its listener does
+// not have or to a port that a listener has.
 func (m listenerPlanner) keepForGuests(after []plan.StepID) {
 	var rest []observed.AcceleratorListener
 	for _, l := range m.surplus {
-		needed := slices.ContainsFunc(m.pairs, func(p pair) bool { return portsOverlap(l.Protocol, l.Ports, p.want.Protocol, p.want.Ports) })
+		needed := slices.ContainsFunc(m.pairs, func(p listenerPair) bool { return portsOverlap(l.Protocol, l.Ports, p.want.Protocol, p.want.Ports) })
 		if len(m.others[l.ARN]) == 0 || m.want.Held && !needed {
 			rest = append(rest, l)
 			continue
@@ -67,7 +67,7 @@ func (m listenerPlanner) keepForGuests(after []plan.StepID) {
 		for _, g := range l.Groups {
 			m.deleteEndpointGroup(g, after, "the listener is not desired any more", plan.Wait{})
 		}
-		m.stuck = append(m.stuck, l)
+		m.keptForGuests = append(m.keptForGuests, l)
 		m.heldForGuest("spec.listeners", finding.Warning, fmt.Sprintf("listener %s %s is not desired any more and stays", l.Protocol, model.PortRangesText(l.Ports)), l.ARN)
 	}
 	m.surplus = rest
@@ -79,7 +79,7 @@ func (m listenerPlanner) keepForGuests(after []plan.StepID) {
 // keepBlocked keeps the first listener that cannot become what is desired, and reports whether there was one.
 func (m listenerPlanner) keepBlocked() bool {
 	for i, p := range m.pairs {
-		if !m.blocked(p) {
+		if !m.isBlocked(p) {
 			continue
 		}
 		m.keepPair(i)
@@ -89,11 +89,11 @@ func (m listenerPlanner) keepBlocked() bool {
 }
 
 // blocked reports whether guests keep a listener from being made or changed.
-func (m listenerPlanner) blocked(p pair) bool {
+func (m listenerPlanner) isBlocked(p listenerPair) bool {
 	if p.live != nil && p.live.Protocol == p.want.Protocol && slices.Equal(p.live.Ports, p.want.Ports) {
 		return false
 	}
-	for _, s := range m.stuck {
+	for _, s := range m.keptForGuests {
 		if (p.live == nil || s.ARN != p.live.ARN) && portsOverlap(s.Protocol, s.Ports, p.want.Protocol, p.want.Ports) {
 			return true
 		}
@@ -105,11 +105,11 @@ func (m listenerPlanner) blocked(p pair) bool {
 			}
 		}
 	}
-	return p.live != nil && !m.admit(*p.live, p.want.Protocol, p.want.Ports)
+	return p.live != nil && !m.guestsAdmit(*p.live, p.want.Protocol, p.want.Ports)
 }
 
-// admit reports whether the endpoint groups of guests admit that their listener gets a protocol and ports.
-func (m listenerPlanner) admit(l observed.AcceleratorListener, protocol model.Base, ports []model.PortRange) bool {
+// guestsAdmit reports whether the endpoint groups of guests admit that their listener gets a protocol and ports.
+func (m listenerPlanner) guestsAdmit(l observed.AcceleratorListener, protocol model.Base, ports []model.PortRange) bool {
 	for _, g := range m.others[l.ARN] {
 		if len(ports) == 0 || slices.ContainsFunc(g.Overrides, func(o model.PortOverride) bool { return protocol != l.Protocol || !model.HasPort(ports, o.Listener) }) {
 			return false
@@ -132,7 +132,7 @@ func (m listenerPlanner) keepPair(i int) {
 		return
 	}
 	m.heldForGuest(p.want.Origin.Field, finding.Warning, fmt.Sprintf("the listener keeps %s %s", p.live.Protocol, model.PortRangesText(p.live.Ports)), all...)
-	m.stuck = append(m.stuck, *p.live)
+	m.keptForGuests = append(m.keptForGuests, *p.live)
 	as := *p.want
 	as.Protocol, as.Ports, as.SourceIP = p.live.Protocol, p.live.Ports, p.live.SourceIP
 	as.Groups = slices.Clone(as.Groups)
@@ -143,16 +143,16 @@ func (m listenerPlanner) keepPair(i int) {
 }
 
 // keepAll keeps listeners that wait for the ports of each other, where guests let none of them give ports up.
-func (m listenerPlanner) keepAll(pending []pair) {
+func (m listenerPlanner) keepAll(pending []listenerPair) {
 	for _, p := range pending {
-		i := slices.IndexFunc(m.pairs, func(o pair) bool { return o.want == p.want })
+		i := slices.IndexFunc(m.pairs, func(o listenerPair) bool { return o.want == p.want })
 		m.pairs[i].live = p.live
 		m.keepPair(i)
 	}
 }
 
-// untag removes the tags of guests that an accelerator does not name any more, if none of them has an endpoint group.
-func (m hostPlanner) untag() []plan.StepID {
+// removeGuestTags plans to remove the tags of guests that have no endpoint group, before the accelerator is deleted.
+func (m hostPlanner) removeGuestTags() []plan.StepID {
 	var remove []string
 	for region := range naming.Guests(m.live.Tags) {
 		has := false
@@ -180,7 +180,7 @@ func (m hostPlanner) untag() []plan.StepID {
 
 // keepWithGuests deletes what an accelerator that is to be deleted has besides the endpoint groups of guests.
 func (m hostPlanner) keepWithGuests() {
-	after := m.untag()
+	after := m.removeGuestTags()
 	var with []string
 	for _, l := range m.live.Listeners {
 		if len(m.others[l.ARN]) == 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // listenerPlanner plans listeners.
-type listenerPlanner struct{ *maker }
+type listenerPlanner struct{ *acceleratorPlanner }
 
 // dropOverrides takes away live port overrides that a later step would clash with: AWS lets no endpoint port be a port of
 // a listener, or be used under two listeners, and no override be for a port that its listener does not have.
@@ -31,13 +31,13 @@ func (m listenerPlanner) dropOverrides(after []plan.StepID) {
 				Changes: []plan.Change{{Path: "port overrides", From: plan.OverridesText(g.Overrides), To: plan.OverridesText(keep)}},
 				Why:     "the endpoint ports are needed for something else, or the listener ports go",
 			})
-			m.dropped(g.ARN, keep)
+			m.noteDropped(g.ARN, keep)
 		}
 	}
 }
 
 // dropped has later steps compare with what is left.
-func (m listenerPlanner) dropped(group string, keep []model.PortOverride) {
+func (m listenerPlanner) noteDropped(group string, keep []model.PortOverride) {
 	for i, p := range m.pairs {
 		if p.live == nil {
 			continue
@@ -54,7 +54,7 @@ func (m listenerPlanner) dropped(group string, keep []model.PortOverride) {
 }
 
 // clashes reports whether a live override of a pair is in the way of what is desired.
-func (m listenerPlanner) clashes(p pair, g observed.EndpointGroup, o model.PortOverride) bool {
+func (m listenerPlanner) clashes(p listenerPair, g observed.EndpointGroup, o model.PortOverride) bool {
 	if p.differs() && (!p.want.Has(o.Listener) || p.live.Protocol != p.want.Protocol) {
 		return true
 	}
@@ -73,20 +73,20 @@ func (m listenerPlanner) clashes(p pair, g observed.EndpointGroup, o model.PortO
 	return false
 }
 
-func settings(w *model.AcceleratorListener) plan.AcceleratorListenerSettings {
+func listenerSettings(w *model.AcceleratorListener) plan.AcceleratorListenerSettings {
 	return plan.AcceleratorListenerSettings{Protocol: w.Protocol, Ports: w.Ports, SourceIP: w.SourceIP}
 }
 
 // listeners deletes, changes and makes listeners. Ports are given up before others get them.
-func (m listenerPlanner) listeners(after []plan.StepID) {
-	var free []release
+func (m listenerPlanner) planListeners(after []plan.StepID) {
+	var free []portRelease
 	var rest []observed.AcceleratorListener
 	for _, l := range m.surplus {
-		if !slices.ContainsFunc(m.pairs, func(p pair) bool { return portsOverlap(l.Protocol, l.Ports, p.want.Protocol, p.want.Ports) }) {
+		if !slices.ContainsFunc(m.pairs, func(p listenerPair) bool { return portsOverlap(l.Protocol, l.Ports, p.want.Protocol, p.want.Ports) }) {
 			rest = append(rest, l)
 			continue
 		}
-		free = append(free, release{l.Protocol, l.Ports, m.deleteListener(l, after, "its ports are those of a desired listener")})
+		free = append(free, portRelease{l.Protocol, l.Ports, m.deleteListener(l, after, "its ports are those of a desired listener")})
 	}
 	free = m.changeListeners(free, after)
 	for _, l := range rest {
@@ -105,7 +105,7 @@ func (m listenerPlanner) listeners(after []plan.StepID) {
 		if p.live != nil {
 			continue
 		}
-		a, s := p.address(), settings(p.want)
+		a, s := p.address(), listenerSettings(p.want)
 		m.Add(plan.Step{
 			ID: plan.NewStepID("create", a), Address: a, Verb: plan.Create, After: append(slices.Clone(after), stepsFreeing(free, s)...), Blames: m.blames(), Why: "there is none",
 			Do: plan.CreateAcceleratorListener{Accelerator: plan.AcceleratorAddress, Settings: s, Token: m.token(m.KnownIDs[plan.AcceleratorAddress], a.ID, fmt.Sprint(s))},
@@ -114,14 +114,14 @@ func (m listenerPlanner) listeners(after []plan.StepID) {
 }
 
 // release is a step that gives ports up.
-type release struct {
+type portRelease struct {
 	protocol model.Base
 	ports    []model.PortRange
 	step     plan.StepID
 }
 
 // stepsFreeing returns the steps after which the ports of a listener are free.
-func stepsFreeing(free []release, s plan.AcceleratorListenerSettings) (out []plan.StepID) {
+func stepsFreeing(free []portRelease, s plan.AcceleratorListenerSettings) (out []plan.StepID) {
 	for _, f := range free {
 		if portsOverlap(f.protocol, f.ports, s.Protocol, s.Ports) {
 			out = append(out, f.step)
@@ -132,44 +132,44 @@ func stepsFreeing(free []release, s plan.AcceleratorListenerSettings) (out []pla
 
 // changeListeners changes matched listeners, those first whose ports are free. Where each waits for another, one gives up
 // in a step of its own what the others need.
-func (m listenerPlanner) changeListeners(free []release, after []plan.StepID) []release {
-	var pending []pair
+func (m listenerPlanner) changeListeners(free []portRelease, after []plan.StepID) []portRelease {
+	var pending []listenerPair
 	for _, p := range m.pairs {
 		if p.live != nil && p.differs() {
 			pending = append(pending, p)
 		}
 	}
 	for len(pending) > 0 {
-		i := slices.IndexFunc(pending, func(p pair) bool { return m.isFree(p, pending) })
+		i := slices.IndexFunc(pending, func(p listenerPair) bool { return m.isFree(p, pending) })
 		if i < 0 {
 			pending, free = m.freePorts(pending, free, after)
 			continue
 		}
 		p := pending[i]
 		pending = slices.Delete(slices.Clone(pending), i, i+1)
-		a, s := p.address(), settings(p.want)
+		a, s := p.address(), listenerSettings(p.want)
 		id := m.Add(plan.Step{
 			ID: plan.NewStepID("change", a), Address: a, Verb: plan.Update, After: append(slices.Clone(after), stepsFreeing(free, s)...), Blames: m.blames(),
 			Do: plan.ChangeAcceleratorListener{Listener: a, Settings: s}, Changes: changesOf(p), Why: "the listener differs", Impact: impactOf(p),
 		})
-		free = append(free, release{p.live.Protocol, p.live.Ports, id})
+		free = append(free, portRelease{p.live.Protocol, p.live.Ports, id})
 	}
 	return free
 }
 
 // isFree reports whether no other listener that is to be changed has a port that a pair wants.
-func (m listenerPlanner) isFree(p pair, pending []pair) bool {
-	return !slices.ContainsFunc(pending, func(o pair) bool {
+func (m listenerPlanner) isFree(p listenerPair, pending []listenerPair) bool {
+	return !slices.ContainsFunc(pending, func(o listenerPair) bool {
 		return o.want != p.want && portsOverlap(o.live.Protocol, o.live.Ports, p.want.Protocol, p.want.Ports)
 	})
 }
 
 // remaining returns the live ports of a listener that no other one wants.
-func remaining(p pair, pending []pair) []model.PortRange {
+func remaining(p listenerPair, pending []listenerPair) []model.PortRange {
 	keep := p.live.Ports
 	for _, o := range pending {
 		if o.want != p.want && o.want.Protocol == p.live.Protocol {
-			keep = without(keep, o.want.Ports)
+			keep = withoutPorts(keep, o.want.Ports)
 		}
 	}
 	return keep
@@ -177,11 +177,11 @@ func remaining(p pair, pending []pair) []model.PortRange {
 
 // freePorts lets the first listener that is in the way of another go down to the ports that no other wants. One that
 // has no such port is deleted, and made again.
-func (m listenerPlanner) freePorts(pending []pair, free []release, after []plan.StepID) ([]pair, []release) {
-	i := slices.IndexFunc(pending, func(p pair) bool {
-		return slices.ContainsFunc(pending, func(o pair) bool {
+func (m listenerPlanner) freePorts(pending []listenerPair, free []portRelease, after []plan.StepID) ([]listenerPair, []portRelease) {
+	i := slices.IndexFunc(pending, func(p listenerPair) bool {
+		return slices.ContainsFunc(pending, func(o listenerPair) bool {
 			return o.want != p.want && portsOverlap(p.live.Protocol, p.live.Ports, o.want.Protocol, o.want.Ports)
-		}) && m.admit(*p.live, p.live.Protocol, remaining(p, pending))
+		}) && m.guestsAdmit(*p.live, p.live.Protocol, remaining(p, pending))
 	})
 	if i < 0 {
 		m.keepAll(pending)
@@ -196,7 +196,7 @@ func (m listenerPlanner) freePorts(pending []pair, free []release, after []plan.
 			}
 		}
 		delete(m.KnownIDs, p.address())
-		return slices.Delete(slices.Clone(pending), i, i+1), append(free, release{p.live.Protocol, p.live.Ports, id})
+		return slices.Delete(slices.Clone(pending), i, i+1), append(free, portRelease{p.live.Protocol, p.live.Ports, id})
 	}
 	a := p.address()
 	s := plan.AcceleratorListenerSettings{Protocol: p.live.Protocol, Ports: keep, SourceIP: p.live.SourceIP}
@@ -205,7 +205,7 @@ func (m listenerPlanner) freePorts(pending []pair, free []release, after []plan.
 		Changes: []plan.Change{{Path: "ports", From: model.PortRangesText(p.live.Ports), To: model.PortRangesText(keep)}},
 		Why:     "other listeners need them", Impact: plan.BriefImpact,
 	})
-	free = append(free, release{p.live.Protocol, p.live.Ports, id})
+	free = append(free, portRelease{p.live.Protocol, p.live.Ports, id})
 	l := *p.live
 	l.Ports = keep
 	pending = slices.Clone(pending)
@@ -213,7 +213,7 @@ func (m listenerPlanner) freePorts(pending []pair, free []release, after []plan.
 	return pending, free
 }
 
-func changesOf(p pair) (out []plan.Change) {
+func changesOf(p listenerPair) (out []plan.Change) {
 	add := func(path, from, to string) {
 		if from != to {
 			out = append(out, plan.Change{Path: path, From: from, To: to})
@@ -226,9 +226,9 @@ func changesOf(p pair) (out []plan.Change) {
 }
 
 // impactOf returns what traffic feels: ports that leave refuse it.
-func impactOf(p pair) plan.Impact {
-	common, _ := overlap(p.live.Ports, p.want.Ports)
-	all, _ := overlap(p.live.Ports, p.live.Ports)
+func impactOf(p listenerPair) plan.Impact {
+	common, _ := countOverlap(p.live.Ports, p.want.Ports)
+	all, _ := countOverlap(p.live.Ports, p.live.Ports)
 	if p.live.Protocol != p.want.Protocol || common < all {
 		return plan.DeleteImpact
 	}

@@ -20,20 +20,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// maker makes the plan of a stack.
-type maker struct {
+// acceleratorPlanner makes the plan of a stack that has an accelerator.
+type acceleratorPlanner struct {
 	*draft.Draft
 	want *model.Accelerator
 	live *observed.Accelerator
-	// member is the object, recorded the ARN in its status.
+	// member is the object of the accelerator, with the ARN that its status records.
 	member  model.Member
 	origin  finding.Ref
-	pairs   []pair
+	pairs   []listenerPair
 	surplus []observed.AcceleratorListener
 	// others are the live endpoint groups that are not the stack's, by the ARN of their listener. live has none of them.
 	others map[string][]observed.EndpointGroup
-	// stuck are live listeners that stay because of the endpoint groups of guests.
-	stuck []observed.AcceleratorListener
+	// keptForGuests are live listeners that stay because of the endpoint groups of guests.
+	keptForGuests []observed.AcceleratorListener
 }
 
 // Make computes what has to be done to reach the desired state.
@@ -85,9 +85,9 @@ func Choose(want model.Stack, have observed.Stack, opt plan.Options, memory plan
 	return out
 }
 
-// begin finds what a plan is about.
-func begin(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *maker {
-	m := &maker{
+// begin returns the planner of a stack, with the live accelerator chosen.
+func begin(want model.Stack, have observed.Stack, opt plan.Options, memory plan.Memory) *acceleratorPlanner {
+	m := &acceleratorPlanner{
 		Draft: &draft.Draft{Steps: draft.NewSteps(want.ID, memory.Waited), Want: want, Have: have, Opt: opt, Memory: memory, KnownIDs: plan.KnownIDs{}},
 		want:  want.Accelerator,
 	}
@@ -101,7 +101,7 @@ func begin(want model.Stack, have observed.Stack, opt plan.Options, memory plan.
 
 // choose finds the accelerator of the stack: the one that the status names, or else the first. What does not carry all tags
 // of the stack is not among them. Others stay, and are orphans.
-func (m *maker) choose() {
+func (m *acceleratorPlanner) choose() {
 	if m.isGuest() {
 		guestPlanner{m}.chooseShared()
 	} else {
@@ -112,7 +112,7 @@ func (m *maker) choose() {
 		}
 		if m.live != nil {
 			m.KnownIDs[plan.AcceleratorAddress] = m.live.ARN
-			m.split(func(region string) bool { return m.want == nil || m.want.Guests[region] == "" })
+			m.splitOthers(func(region string) bool { return m.want == nil || m.want.Guests[region] == "" })
 		}
 	}
 	if m.member.Recorded != "" && m.Have.Facts.Recorded == observed.RecordedForeign {
@@ -125,7 +125,7 @@ func (m *maker) choose() {
 }
 
 // chooseLive chooses an accelerator. Parts of it change while the plan is made.
-func (m *maker) chooseLive(a observed.Accelerator) {
+func (m *acceleratorPlanner) chooseLive(a observed.Accelerator) {
 	a.Listeners = slices.Clone(a.Listeners)
 	for i := range a.Listeners {
 		a.Listeners[i].Groups = slices.Clone(a.Listeners[i].Groups)
@@ -134,7 +134,7 @@ func (m *maker) chooseLive(a observed.Accelerator) {
 }
 
 // converge plans towards an accelerator as it is desired.
-func (m *maker) converge() {
+func (m *acceleratorPlanner) converge() {
 	finalizers := draft.NewFinalizers(m.Want.Members)
 	finalizers.Claim(m.Steps)
 	first := finalizers.HolderSteps()
@@ -152,7 +152,7 @@ func (m *maker) converge() {
 	listenerPlanner{m}.keepForGuests(ready)
 	groupPlanner{m}.holdOverrides()
 	listenerPlanner{m}.dropOverrides(ready)
-	listenerPlanner{m}.listeners(ready)
+	listenerPlanner{m}.planListeners(ready)
 	groupPlanner{m}.holdOverrides() // more listeners may stay
 	groupPlanner{m}.followDials()
 	removed := groupPlanner{m}.endpointGroups(ready)
@@ -161,12 +161,12 @@ func (m *maker) converge() {
 }
 
 // isGone reports whether the accelerator that the status names is not there any more.
-func (m *maker) isGone() bool {
+func (m *acceleratorPlanner) isGone() bool {
 	return m.member.Recorded != "" && m.Have.Facts.Recorded == observed.RecordedGone
 }
 
 // accelerator makes the accelerator, or changes its settings. It returns the steps after which its parts can be made.
-func (m *maker) accelerator(first []plan.StepID) []plan.StepID {
+func (m *acceleratorPlanner) accelerator(first []plan.StepID) []plan.StepID {
 	a := plan.AcceleratorAddress
 	blames := []finding.Ref{m.origin}
 	tags := plan.Tags(naming.AcceleratorTags(m.Opt.Cluster, m.Have.Facts.Region, m.Want.ID, m.want.Tags, m.want.Guests))
@@ -216,8 +216,8 @@ func (m *maker) accelerator(first []plan.StepID) []plan.StepID {
 	return ready
 }
 
-// toDualStack comes after endpoints that have IPv4 addresses only are gone.
-func (m *maker) toDualStack(after []plan.StepID) {
+// toDualStack plans the address type DUAL_STACK, after endpoints that only have IPv4 addresses are removed.
+func (m *acceleratorPlanner) toDualStack(after []plan.StepID) {
 	if m.live == nil || m.live.AddressType == model.DualStack || m.want.AddressType != model.DualStack {
 		return
 	}
@@ -225,22 +225,22 @@ func (m *maker) toDualStack(after []plan.StepID) {
 		plan.Change{Path: "address type", From: string(model.IPv4), To: string(model.DualStack)}, plan.NoImpact, after)
 }
 
-func (m *maker) change(what string, do plan.ChangeAccelerator, c plan.Change, impact plan.Impact, after []plan.StepID) plan.StepID {
+func (m *acceleratorPlanner) change(what string, do plan.ChangeAccelerator, c plan.Change, impact plan.Impact, after []plan.StepID) plan.StepID {
 	return m.Add(plan.Step{
 		ID: plan.NewStepID(what, do.Accelerator), Address: do.Accelerator, Verb: plan.Update, Do: do, Changes: []plan.Change{c},
 		Why: "the accelerator differs", Impact: impact, After: after, Blames: []finding.Ref{m.origin},
 	})
 }
 
-func (m *maker) blames() []finding.Ref { return []finding.Ref{m.origin} }
+func (m *acceleratorPlanner) blames() []finding.Ref { return []finding.Ref{m.origin} }
 
 // reportKept reports a setting that stays as it is live.
-func (m *maker) reportKept(field, message, fix string) {
+func (m *acceleratorPlanner) reportKept(field, message, fix string) {
 	m.Findings.Add(finding.Finding{Object: m.origin, Field: field, Reason: finding.AcceleratorSettingKept, Severity: finding.Warning, Message: message, Fix: fix})
 }
 
 // reportAddresses reports addresses that are asked for and that the accelerator does not have.
-func (m *maker) reportAddresses() {
+func (m *acceleratorPlanner) reportAddresses() {
 	for _, address := range m.want.Addresses {
 		if !slices.ContainsFunc(m.live.Addresses, func(s observed.AddressSet) bool { return slices.Contains(s.Addresses, address) }) {
 			m.reportKept("spec.ipAddresses", fmt.Sprintf("the accelerator does not have address %q, and keeps the ones that it has: addresses are given to an accelerator when it is made", address), "restore the field, or delete the GlobalAccelerator and make another one")
@@ -249,8 +249,8 @@ func (m *maker) reportAddresses() {
 	}
 }
 
-// token makes a creation the same however often it is repeated.
-func (m *maker) token(parts ...string) string {
+// token returns an idempotency token that is the same for each attempt of a creation.
+func (m *acceleratorPlanner) token(parts ...string) string {
 	h := sha256.New()
 	for _, p := range append([]string{m.want.UID}, parts...) {
 		fmt.Fprintf(h, "%d %s", len(p), p)
@@ -258,8 +258,8 @@ func (m *maker) token(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// lookAgain looks at an accelerator again whose changes have not spread, or which lacks an endpoint.
-func (m *maker) lookAgain() {
+// lookAgain makes the plan be made again while AWS deploys changes or an endpoint is missing.
+func (m *acceleratorPlanner) lookAgain() {
 	if m.want != nil && m.want.Pending {
 		m.RetryWithin(durations.MissingWait)
 	}

@@ -9,27 +9,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// pair is a desired listener with the live one that it keeps, nil if it is made.
-type pair struct {
+// listenerPair is a desired listener with the live one that is kept for it; nil if it is created.
+type listenerPair struct {
 	want *model.AcceleratorListener
 	live *observed.AcceleratorListener
 }
 
-func (p pair) address() plan.Address {
+func (p listenerPair) address() plan.Address {
 	return plan.Address{Kind: plan.AcceleratorListener, ID: p.want.ID}
 }
 
 // differs reports whether the live listener is to be changed.
-func (p pair) differs() bool {
+func (p listenerPair) differs() bool {
 	return p.live.Protocol != p.want.Protocol || !slices.Equal(p.live.Ports, p.want.Ports) || p.live.SourceIP != p.want.SourceIP
 }
 
-// leastScore is how similar listeners have to be for one to become the other.
-const leastScore = 15
+// minScore is how similar a live listener has to be to be kept for a desired one.
+const minScore = 15
 
 // Score returns how similar a desired listener is to a live one. Older controllers know the same measure.
 func Score(want model.AcceleratorListener, live observed.AcceleratorListener) int {
-	common, all := overlap(want.Ports, live.Ports)
+	common, all := countOverlap(want.Ports, live.Ports)
 	score := 100 * common / max(all, 1)
 	if want.Protocol == live.Protocol {
 		score += 40
@@ -40,8 +40,8 @@ func Score(want model.AcceleratorListener, live observed.AcceleratorListener) in
 	return score
 }
 
-// overlap counts the ports that both have, and those that either has.
-func overlap(a, b []model.PortRange) (common, all int) {
+// countOverlap returns how many ports both lists have, and how many at least one has.
+func countOverlap(a, b []model.PortRange) (common, all int) {
 	for _, x := range a {
 		all += int(x.To-x.From) + 1
 		for _, y := range b {
@@ -55,13 +55,13 @@ func overlap(a, b []model.PortRange) (common, all int) {
 }
 
 // match finds the live listener of each desired one: the same protocol and ports first, then the most similar ones.
-func (m *maker) match() {
+func (m *acceleratorPlanner) match() {
 	var live []observed.AcceleratorListener
 	if m.live != nil {
 		live = m.live.Listeners
 	}
 	taken := make([]bool, len(live))
-	m.pairs = make([]pair, len(m.want.Listeners))
+	m.pairs = make([]listenerPair, len(m.want.Listeners))
 	take := func(i, j int) { m.pairs[i].live, taken[j] = &live[j], true }
 	for i := range m.want.Listeners {
 		w := &m.want.Listeners[i]
@@ -77,7 +77,7 @@ func (m *maker) match() {
 	var all []candidate
 	for i, p := range m.pairs {
 		for j, l := range live {
-			if score := Score(*p.want, l); p.live == nil && !taken[j] && score >= leastScore {
+			if score := Score(*p.want, l); p.live == nil && !taken[j] && score >= minScore {
 				all = append(all, candidate{i, j, score})
 			}
 		}
@@ -107,8 +107,8 @@ func portsOverlap(p model.Base, a []model.PortRange, q model.Base, b []model.Por
 	return p == q && slices.ContainsFunc(a, func(r model.PortRange) bool { return slices.ContainsFunc(b, r.Overlaps) })
 }
 
-// without returns the ports of a that b does not have.
-func without(a, b []model.PortRange) []model.PortRange {
+// withoutPorts returns the ports of a that are not in b.
+func withoutPorts(a, b []model.PortRange) []model.PortRange {
 	for _, y := range b {
 		var rest []model.PortRange
 		for _, x := range a {

@@ -36,11 +36,11 @@ func (m groupPlanner) holdOverrides() {
 
 // refusedOverride returns the first port override of an endpoint group that contradicts what others have, -1 if none
 // does, and why.
-func (m groupPlanner) refusedOverride(p pair, g model.EndpointGroup) (int, string) {
+func (m groupPlanner) refusedOverride(p listenerPair, g model.EndpointGroup) (int, string) {
 	if g.OverridesHeld {
 		return -1, ""
 	}
-	listeners := m.stuck
+	listeners := m.keptForGuests
 	if m.isGuest() {
 		listeners = m.live.Listeners
 	}
@@ -57,7 +57,7 @@ func (m groupPlanner) refusedOverride(p pair, g model.EndpointGroup) (int, strin
 
 // overridden returns a live endpoint group under another listener than that of a pair which has an endpoint port and
 // stays, nil if there is none.
-func (m groupPlanner) overridden(p pair, port int32) *observed.EndpointGroup {
+func (m groupPlanner) overridden(p listenerPair, port int32) *observed.EndpointGroup {
 	if m.live == nil {
 		return nil
 	}
@@ -80,6 +80,6 @@ func (m groupPlanner) overridden(p pair, port int32) *observed.EndpointGroup {
 
 // surplusStays reports whether live endpoint groups stay whose listeners are not desired, because they may be those
 // of listeners that could not be built or found.
-func (m *maker) surplusStays() bool {
+func (m *acceleratorPlanner) surplusStays() bool {
 	return m.want.Held || m.isGuest() && len(m.pairs) < len(m.want.Listeners)
 }

@@ -10,15 +10,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// tearDown disables the accelerator, empties it, deletes it once AWS has spread that, and lets the object go.
-func (m *maker) tearDown() {
+// tearDown plans to disable the accelerator, delete its parts, delete it once AWS has deployed that, and remove the
+// finalizer.
+func (m *acceleratorPlanner) tearDown() {
 	var before []plan.StepID
 	if len(m.others) > 0 {
 		hostPlanner{m}.keepWithGuests()
 		return
 	}
 	if a := m.live; a != nil {
-		before = hostPlanner{m}.untag()
+		before = hostPlanner{m}.removeGuestTags()
 		if a.Enabled {
 			before = append(before, m.change("disable", plan.ChangeAccelerator{Accelerator: plan.AcceleratorAddress, Enabled: new(false)},
 				plan.Change{Path: "enabled", From: "true", To: "false"}, plan.DeleteImpact, before))
@@ -44,11 +45,11 @@ func (m *maker) tearDown() {
 			Changes: changes, Why: "the object is deleted; its addresses cannot be had back", Impact: plan.DeleteImpact, Wait: wait,
 		}))
 	}
-	m.release(before)
+	m.releaseFinalizers(before)
 }
 
-// release lets the object go.
-func (m *maker) release(before []plan.StepID) {
+// releaseFinalizers plans to remove the finalizers.
+func (m *acceleratorPlanner) releaseFinalizers(before []plan.StepID) {
 	for _, leaving := range m.Want.Leaving {
 		a := plan.Address{Kind: plan.Finalizer, ID: leaving.Ref.String()}
 		m.Add(plan.Step{

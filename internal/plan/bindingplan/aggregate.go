@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// EndpointGroup is a security group of nodes or pods.
-type EndpointGroup struct {
+// EndpointSecurityGroup is a security group of nodes or pods with its inbound rules.
+type EndpointSecurityGroup struct {
 	ID      string
 	Ingress []model.IngressRule
 }
@@ -21,7 +21,7 @@ type Aggregate struct {
 	of          map[Key]Contribution
 	asked, kept ruleCounts
 	held        map[string]int // by security group: how many bindings hold it
-	lost        int            // how many may need rules of any security group
+	holdingAll  int            // how many may need rules of any security group
 }
 
 // ruleCounts is by security group how many bindings contribute a rule.
@@ -60,12 +60,12 @@ func (a *Aggregate) Set(key Key, c Contribution) Affected {
 			out.Groups[g] = true
 		}
 	}
-	if c.Lost {
-		a.lost++
+	if c.HoldsAll {
+		a.holdingAll++
 	}
-	if was.Lost {
-		a.lost--
-		out.All = a.lost == 0
+	if was.HoldsAll {
+		a.holdingAll--
+		out.All = a.holdingAll == 0
 	}
 	return out
 }
@@ -139,9 +139,9 @@ type GroupChange struct {
 func (c GroupChange) Empty() bool { return len(c.Authorize)+len(c.Revoke) == 0 }
 
 // Change compares what all bindings ask of a security group with what it has.
-func (a *Aggregate) Change(g EndpointGroup, o RuleOptions) GroupChange {
+func (a *Aggregate) Change(g EndpointSecurityGroup, o RuleOptions) GroupChange {
 	want := network.AggregateRules(slices.Collect(maps.Keys(a.asked[g.ID])), !o.Unmerged)
-	authorize, revoke := network.DiffEndpointRules(want, g.Ingress, a.lost == 0 && a.held[g.ID] == 0)
+	authorize, revoke := network.DiffEndpointRules(want, g.Ingress, a.holdingAll == 0 && a.held[g.ID] == 0)
 	revoke = slices.DeleteFunc(revoke, func(r model.IngressRule) bool { return a.keepsRule(g.ID, r) })
 	return GroupChange{g.ID, authorize, revoke, len(g.Ingress) + len(authorize) - len(revoke)}
 }
@@ -157,8 +157,8 @@ func (a *Aggregate) keepsRule(group string, r model.IngressRule) bool {
 }
 
 // Changes returns the changes of many security groups, in the order of their ids.
-func (a *Aggregate) Changes(groups []EndpointGroup, o RuleOptions) []GroupChange {
-	groups = slices.SortedFunc(slices.Values(groups), func(a, b EndpointGroup) int { return cmp.Compare(a.ID, b.ID) })
+func (a *Aggregate) Changes(groups []EndpointSecurityGroup, o RuleOptions) []GroupChange {
+	groups = slices.SortedFunc(slices.Values(groups), func(a, b EndpointSecurityGroup) int { return cmp.Compare(a.ID, b.ID) })
 	var out []GroupChange
 	for _, g := range groups {
 		if c := a.Change(g, o); !c.Empty() {

@@ -18,7 +18,7 @@ import (
 func demandOf(group string, asks []Demand, kept map[Key]RuleSet, found ENIs, o RuleOptions) (want, keep []model.IngressRule, complete bool) {
 	complete = true
 	for _, d := range asks {
-		complete = complete && !d.Lost
+		complete = complete && !d.ENIUnknown
 		for _, n := range d.Needs {
 			at, candidates, err := o.securityGroupOf(n, found)
 			switch {
@@ -61,7 +61,7 @@ func TestTheAggregateEqualsAFullComputation(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 16))
 		o := RuleOptions{ClusterName: "c", Unmerged: r.IntN(2) == 0, Now: now}
-		live := make([]EndpointGroup, len(groups))
+		live := make([]EndpointSecurityGroup, len(groups))
 		for i, id := range groups {
 			live[i].ID = id
 			for range r.IntN(4) {
@@ -81,7 +81,7 @@ func TestTheAggregateEqualsAFullComputation(t *testing.T) {
 				delete(kept, key)
 				affected = sum.Drop(key)
 			} else {
-				d := Demand{Key: key, Demand: targets.Demand{Lost: r.IntN(20) == 0, Faulty: r.IntN(10) == 0}}
+				d := Demand{Key: key, Demand: targets.Demand{ENIUnknown: r.IntN(20) == 0, Faulty: r.IntN(10) == 0}}
 				for range r.IntN(4) {
 					d.Needs = append(d.Needs, targets.Need{
 						Places: []targets.Place{{Address: addresses[r.IntN(len(addresses)-r.IntN(3))]}},

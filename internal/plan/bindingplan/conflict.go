@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Conflict is why a binding may not fill its target group. The zero value: it may.
+// Conflict is why a binding must not register targets in its target group. With the zero value it may.
 type Conflict struct {
 	First *elbv2.TargetGroupBinding // fills the group already
 	Owned bool                      // the group was made for an object of another namespace
@@ -24,7 +24,7 @@ func (c Conflict) exists() bool { return c.First != nil || c.Owned }
 // the controller has made for an object of one of the owners, which are namespaces, is for bindings of these: its
 // name can be foretold, so that anybody could be there first.
 func ConflictOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding, owners []string) Conflict {
-	out := Conflict{Owned: !MayFill(b, owners)}
+	out := Conflict{Owned: !MayRegister(b, owners)}
 	for _, o := range others {
 		if o.Spec.MultiClusterTargetGroup && b.Spec.MultiClusterTargetGroup {
 			continue
@@ -36,10 +36,10 @@ func ConflictOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding,
 	return out
 }
 
-// MayFill reports whether a target group that was made for objects of owners, which are namespaces, is for a binding. That
-// several clusters share it changes nothing: it permits bindings of other clusters, and not those of other namespaces of
-// this one.
-func MayFill(b *elbv2.TargetGroupBinding, owners []string) bool {
+// MayRegister reports whether a binding may register targets in a target group that was created for objects of these
+// namespaces. A target group that several clusters share is no exception: that permits bindings of other clusters,
+// not those of other namespaces.
+func MayRegister(b *elbv2.TargetGroupBinding, owners []string) bool {
 	return len(owners) == 0 || slices.Contains(owners, b.Namespace)
 }
 
@@ -84,8 +84,8 @@ func (c Conflict) finding(b *elbv2.TargetGroupBinding) finding.Finding {
 	return f
 }
 
-// Impossible returns what AWS cannot do for a binding as it stands, nil if nothing.
-func Impossible(b *elbv2.TargetGroupBinding) *finding.Finding {
+// UnsupportedFinding returns the finding about what AWS cannot do for a binding; nil if there is nothing.
+func UnsupportedFinding(b *elbv2.TargetGroupBinding) *finding.Finding {
 	var field, what string
 	switch t := *b.Spec.TargetType; {
 	case t == elbv2.TargetTypeIP:

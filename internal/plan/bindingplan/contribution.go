@@ -80,8 +80,8 @@ type Contribution struct {
 	Kept RuleSet
 	// Held are the security groups of which it is not known which rules the binding needs.
 	Held map[string]bool
-	// Lost: the binding may need rules of any security group.
-	Lost bool
+	// HoldsAll: the binding may need rules of any security group, so that none is removed.
+	HoldsAll bool
 }
 
 // All returns the rules that are to be there and those that stay.
@@ -90,7 +90,7 @@ func (c Contribution) All() RuleSet { return c.Rules.Union(c.Kept) }
 // Keeping returns the contribution with the rules that the binding had before. What is not known of its endpoints now
 // is among these as far as it was known then.
 func (c Contribution) Keeping(was Contribution) Contribution {
-	return Contribution{Rules: c.Rules, Kept: was.All().Without(c.Rules), Held: was.Held, Lost: was.Lost}
+	return Contribution{Rules: c.Rules, Kept: was.All().Without(c.Rules), Held: was.Held, HoldsAll: was.HoldsAll}
 }
 
 // Inheriting returns the contribution with rules that other bindings give up.
@@ -100,7 +100,7 @@ func (c Contribution) Inheriting(rules RuleSet) Contribution {
 }
 
 // Empty reports whether nothing depends on the contribution.
-func (c Contribution) Empty() bool { return len(c.Rules)+len(c.Kept)+len(c.Held) == 0 && !c.Lost }
+func (c Contribution) Empty() bool { return len(c.Rules)+len(c.Kept)+len(c.Held) == 0 && !c.HoldsAll }
 
 func (c *Contribution) hold(group string) {
 	if c.Held == nil {
@@ -115,11 +115,11 @@ type AskedRules struct {
 	Complete bool
 	Faulty   bool         // some are not known until the binding is corrected
 	Findings finding.List // why it is not complete
-	Unseen   finding.List // and what AWS does not show, as in Opening
+	Unseen   finding.List // and what AWS does not show, as in RulesResult
 }
 
 func askedBy(d Demand) AskedRules {
-	a := AskedRules{Contribution: Contribution{Rules: RuleSet{}, Lost: d.Lost}, Complete: !d.Lost && !d.Faulty, Faulty: d.Faulty}
+	a := AskedRules{Contribution: Contribution{Rules: RuleSet{}, HoldsAll: d.ENIUnknown}, Complete: !d.ENIUnknown && !d.Faulty, Faulty: d.Faulty}
 	a.Findings.Add(d.Findings...)
 	return a
 }
@@ -132,7 +132,7 @@ func RulesAsked(d Demand, found ENIs, o RuleOptions) AskedRules {
 		group, candidates, err := o.securityGroupOf(n, found)
 		if err != nil {
 			a.Complete = false
-			a.Lost = a.Lost || len(candidates) == 0
+			a.HoldsAll = a.HoldsAll || len(candidates) == 0
 			for _, c := range candidates {
 				a.hold(c.ID)
 			}
@@ -140,15 +140,15 @@ func RulesAsked(d Demand, found ENIs, o RuleOptions) AskedRules {
 			continue
 		}
 		if last.differs(group, n.Rules) {
-			a.take(group, n.Rules)
+			a.addRules(group, n.Rules)
 		}
 	}
 	a.Findings, a.Unseen = a.Findings.Sorted(), a.Unseen.Sorted()
 	return a
 }
 
-// take adds rules of a security group of endpoints. Of a faulty binding there may be more.
-func (a *AskedRules) take(group string, rules []model.IngressRule) {
+// addRules adds the rules of a security group. A faulty binding may need more, so that it holds the security group.
+func (a *AskedRules) addRules(group string, rules []model.IngressRule) {
 	a.Rules.add(group, rules)
 	if a.Faulty {
 		a.hold(group)

@@ -28,11 +28,11 @@ func (p *planner) converge() {
 		p.fail(*p.Undescribed)
 		return
 	}
-	if f := Impossible(p.Described); f != nil {
+	if f := UnsupportedFinding(p.Described); f != nil {
 		p.stop(*f)
 		return
 	}
-	p.findings.Add(p.Found.Findings...)
+	p.findings.Add(p.Resolution.Findings...)
 	p.addStep(Known, "")
 	if p.unchanged() && p.Memory.DueIn > 0 && !p.reportsNoEndpoints() {
 		p.addStep(NoRemoval, "")
@@ -67,22 +67,22 @@ func (p *planner) converge() {
 		}
 		p.requeueAfter(durations.DeniedWait, "")
 		p.stop(p.Conflict.finding(p.Described))
-	case p.Found.NotFound:
+	case p.Resolution.NotFound:
 		p.withdraw()
-	case p.Found.Blind:
+	case p.Resolution.SourceMissing:
 		p.keepEverything()
-	case p.Found.Faulty:
+	case p.Resolution.Faulty:
 		p.addStep(BackendSeen, "")
 		p.stop()
 	default:
 		p.addStep(BackendSeen, "")
-		if p.Group != nil && p.Group.Is != nil {
-			g := p.Group.Is
+		if p.Group != nil && p.Group.TargetGroup != nil {
+			g := p.Group.TargetGroup
 			if f := g.contradicts(p.Stored); f != nil {
 				p.stop(*f)
 				return
 			}
-			p.findings.Add(g.ignored(p.Stored)...)
+			p.findings.Add(g.ignoredSettings(p.Stored)...)
 		}
 		mover{p}.moveTargets(p.comparisonAge())
 	}
@@ -91,7 +91,7 @@ func (p *planner) converge() {
 // comparisonAge returns how old what is compared may be: zero for what is remembered.
 func (p *planner) comparisonAge() time.Duration {
 	switch m := p.Memory; {
-	case m.HasDone && m.Done == p.Want && p.checkpoint() == "":
+	case m.HasCheckpoint && m.Checkpoint == p.Want && p.checkpoint() == "":
 		// Another actor has removed the checkpoint of an unchanged binding, which asks for a comparison with AWS.
 		return durations.Moment
 	case m.DueIn <= 0:
@@ -102,10 +102,10 @@ func (p *planner) comparisonAge() time.Duration {
 
 // unchanged reports whether nothing has changed since the last complete run.
 func (f *Facts) unchanged() bool {
-	if f.Memory.HasDone && f.Memory.Done != f.Want {
+	if f.Memory.HasCheckpoint && f.Memory.Checkpoint != f.Want {
 		return false // who may edit the binding may write a checkpoint
 	}
-	if f.Found.NotFound || f.Found.Blind || f.Found.Faulty || f.Found.Unknown || f.checkpoint() != f.Want || !f.claimed() {
+	if f.Resolution.NotFound || f.Resolution.SourceMissing || f.Resolution.Faulty || f.Resolution.Unknown || f.checkpoint() != f.Want || !f.claimed() {
 		return false
 	}
 	return f.specSeen() && !f.gatesClosed()

@@ -36,8 +36,8 @@ type Facts struct {
 	// Group is the target group as AWS has it, if that could be read. If not, the binding is served as it stands.
 	Group *GroupAnswer
 	// Found are the endpoints, and Want is the checkpoint that goes with them.
-	Found targets.Resolution
-	Want  string
+	Resolution targets.Resolution
+	Want       string
 	// Owners are the objects whose users look for what is said of the Service, where no pod serves behind it.
 	Owners []finding.Ref
 	// GatedPods are the pods with the readiness gate of the binding that were not released.
@@ -77,12 +77,12 @@ type Options struct {
 
 // Memory is what the process remembers of a binding.
 type Memory struct {
-	Known     bool          // an earlier run has seen it
-	DueIn     time.Duration // until it is compared with AWS although nothing changed
-	Done      string        // the checkpoint that was set last
-	HasDone   bool
-	Released  bool          // it has taken back what it put in
-	AbsentFor time.Duration // since when the binding, or what its endpoints are read from, is not there
+	Known         bool          // an earlier run has seen it
+	DueIn         time.Duration // until it is compared with AWS although nothing changed
+	Checkpoint    string        // the checkpoint that was set last
+	HasCheckpoint bool
+	Released      bool          // it has taken back what it put in
+	AbsentFor     time.Duration // since when the binding, or what its endpoints are read from, is not there
 	// Registered are the targets that this process knows to be registered for it; nil if it has not looked.
 	Registered *targets.IdentitySet
 	// Refused are the targets that AWS has refused and that are not sent again yet, by identity.
@@ -109,7 +109,7 @@ type Failure struct {
 	Err   error
 	Class failure.Class
 	// Turn is when a call that was not sent would have its turn.
-	Turn time.Duration
+	RetryAfter time.Duration
 }
 
 // missing reports whether a failure is about something that is not there any more.
@@ -165,7 +165,7 @@ type Serving struct {
 }
 
 // GroupAnswer is a target group, nil if it could not be read.
-type GroupAnswer struct{ Is *TargetGroup }
+type GroupAnswer struct{ TargetGroup *TargetGroup }
 
 // Network is where addresses are.
 type Network struct {
@@ -220,8 +220,8 @@ type Reported struct {
 	RetryAfter time.Duration
 }
 
-// Ask is a fact that a plan needs: one of the types below.
-type Ask interface{ ask() }
+// Question asks for a fact that a plan needs; it is one of the types below.
+type Question interface{ ask() }
 
 // AskDescribed asks for what only AWS knows of the target group.
 type AskDescribed struct{}

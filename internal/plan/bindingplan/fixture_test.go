@@ -28,7 +28,7 @@ var (
 	gone     = Failure{Err: errNo, Class: failure.Gone}
 	full     = Failure{Err: errNo, Class: failure.Quota}
 	passing  = Failure{Err: errNo, Class: failure.Unknown}
-	waiting  = Failure{Err: errNo, Class: failure.Throttled, Turn: 3 * time.Second}
+	waiting  = Failure{Err: errNo, Class: failure.Throttled, RetryAfter: 3 * time.Second}
 	services = `
 apiVersion: v1
 kind: Service
@@ -118,11 +118,11 @@ func known(t testing.TB, pods ...string) *Facts {
 	}
 	f := &Facts{
 		Now: now, Key: Key{Namespace: "ns", Name: "b"}, Options: Options{VPC: "vpc-1", Requeue: 15 * time.Second, ResyncAge: time.Minute},
-		Memory: Memory{Known: true, DueIn: time.Hour}, Stored: b, Described: b, Want: "want", Found: resolved(t, b, pods...),
-		Group:    &GroupAnswer{Is: &TargetGroup{ARN: "arn/a", Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: "vpc-1"}},
+		Memory: Memory{Known: true, DueIn: time.Hour}, Stored: b, Described: b, Want: "want", Resolution: resolved(t, b, pods...),
+		Group:    &GroupAnswer{TargetGroup: &TargetGroup{ARN: "arn/a", Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: "vpc-1"}},
 		Conflict: &Conflict{}, Record: &Record{}, Health: registeredAs("1 healthy", "2 healthy"), Network: &Network{Ranges: []string{"10.0.0.0/16"}},
 	}
-	for _, e := range f.Found.Endpoints() {
+	for _, e := range f.Resolution.Endpoints() {
 		if targets.Gated(e.Pod, f.gate()) {
 			f.GatedPods = append(f.GatedPods, e.Pod)
 		}
@@ -140,7 +140,7 @@ func deleted(f *Facts, absent bool) {
 // asked is a plan as text: what it asks for, or its steps in order.
 func asked(p Plan) string {
 	var out []string
-	for _, a := range p.Asks {
+	for _, a := range p.Questions {
 		x := strings.TrimPrefix(fmt.Sprintf("%T", a), "bindingplan.Ask")
 		if h, ok := a.(AskHealth); ok {
 			x += " of " + h.MaxAge.String()
@@ -172,7 +172,7 @@ func actionText(a Action) string {
 		for _, e := range a.Endpoints {
 			ids = append(ids, e.ID)
 		}
-		return "register " + strings.Join(ids, " ") + flag(a.Fill, " as many as fit")
+		return "register " + strings.Join(ids, " ") + flag(a.UpToCapacity, " as many as fit")
 	case Deregister:
 		var ids []string
 		for _, t := range a.Targets {

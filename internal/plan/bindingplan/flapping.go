@@ -12,13 +12,13 @@ import (
 
 // delayed is what is not registered or deregistered yet, because its targets come and go again and again.
 type delayed struct {
-	new []targets.Endpoint
-	old []*observed.Target
+	endpoints []targets.Endpoint
+	targets   []*observed.Target
 	// left is for how long.
 	left time.Duration
 }
 
-func (d delayed) isEmpty() bool { return len(d.new)+len(d.old) == 0 }
+func (d delayed) isEmpty() bool { return len(d.endpoints)+len(d.targets) == 0 }
 
 // delay takes out of the moves the targets that have come back again and again: those that are not registered wait, and
 // those that are stay. While any waits, every old target that can serve stays, so that requests have somewhere to go. What
@@ -32,7 +32,7 @@ func (p mover) delay(m *moves) bool {
 	flaps := func(id string) bool { return p.Memory.Flapping[id] }
 	for _, e := range m.Register {
 		if flaps(e.ID) {
-			m.delayed.new = append(m.delayed.new, e)
+			m.delayed.endpoints = append(m.delayed.endpoints, e)
 		}
 	}
 	useless, ok := p.unservingTargets(m.Deregister)
@@ -40,17 +40,17 @@ func (p mover) delay(m *moves) bool {
 		return false
 	}
 	m.Deregister = slices.DeleteFunc(slices.Clone(m.Deregister), func(t *observed.Target) bool {
-		stays := (len(m.delayed.new) > 0 || flaps(t.ID)) && !slices.Contains(useless, t)
+		stays := (len(m.delayed.endpoints) > 0 || flaps(t.ID)) && !slices.Contains(useless, t)
 		if stays {
-			m.delayed.old = append(m.delayed.old, t)
+			m.delayed.targets = append(m.delayed.targets, t)
 		}
 		return stays
 	})
-	if len(m.Staying())+len(m.delayed.old) == 0 {
+	if len(m.Staying())+len(m.delayed.targets) == 0 {
 		m.delayed.left = p.Memory.FlappingAlone
 	}
 	if m.delayed.left <= 0 {
-		m.delayed.new = nil
+		m.delayed.endpoints = nil
 		return true
 	}
 	m.Register = slices.DeleteFunc(slices.Clone(m.Register), func(e targets.Endpoint) bool { return flaps(e.ID) })

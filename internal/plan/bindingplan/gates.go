@@ -16,8 +16,8 @@ import (
 // latest change of a waiting gate is given, which may be nothing at all.
 const noGate time.Duration = -1
 
-// showing is the desired condition of a pod.
-type showing struct {
+// gateCondition is the desired condition of the readiness gate of a pod.
+type gateCondition struct {
 	pod  *corev1.Pod
 	want targets.Condition
 	// stuck reports whether AWS is not going to change it, so that looking at health again is of no use.
@@ -48,7 +48,7 @@ func (f gates) showHealth(steps *[]Step, matched []targets.Pair, registered []ta
 }
 
 // setGate plans the gate's condition of a pod, unless it shows it already.
-func (f gates) setGate(steps *[]Step, s showing, why string) {
+func (f gates) setGate(steps *[]Step, s gateCondition, why string) {
 	shown, since, ok := targets.CurrentCondition(s.pod, f.gate())
 	if ok && shown == s.want {
 		return
@@ -62,10 +62,10 @@ func (f gates) setGate(steps *[]Step, s showing, why string) {
 
 // podConditions returns each pod with the readiness gate once. A pod with several targets is ready when all of them are
 // healthy.
-func (f gates) podConditions(matched []targets.Pair, registered []targets.Endpoint, left []unregistered) []showing {
-	var out []showing
+func (f gates) podConditions(matched []targets.Pair, registered []targets.Endpoint, left []unregistered) []gateCondition {
+	var out []gateCondition
 	at := map[string]int{}
-	add := func(s showing) {
+	add := func(s gateCondition) {
 		i, known := at[s.pod.Name]
 		switch {
 		case !targets.Gated(s.pod, f.gate()):
@@ -78,14 +78,14 @@ func (f gates) podConditions(matched []targets.Pair, registered []targets.Endpoi
 	}
 	for _, m := range matched {
 		// A load balancer that uses the target group and not the zone of a target does not begin to soon.
-		add(showing{pod: m.Endpoint.Pod, want: f.conditionOf(m), stuck: f.Forwards != nil && m.Target.NotInUse()})
+		add(gateCondition{pod: m.Endpoint.Pod, want: f.conditionOf(m), stuck: f.Forwards != nil && m.Target.NotInUse()})
 	}
 	for _, e := range registered {
-		add(showing{pod: e.Pod, want: targets.Registering})
+		add(gateCondition{pod: e.Pod, want: targets.Registering})
 	}
 	for _, u := range left {
 		for _, e := range u.endpoints {
-			add(showing{e.Pod, u.because, true})
+			add(gateCondition{e.Pod, u.because, true})
 		}
 	}
 	return out
@@ -132,7 +132,7 @@ func (r *reporter) explainWaiting() {
 	}
 	for _, pod := range r.GatedPods {
 		if shown, _, _ := targets.CurrentCondition(pod, r.gate()); shown.Status != corev1.ConditionTrue {
-			gates{r.Facts}.setGate(&r.Steps, showing{pod: pod, want: blockedCondition(why)}, "")
+			gates{r.Facts}.setGate(&r.Steps, gateCondition{pod: pod, want: blockedCondition(why)}, "")
 		}
 	}
 }
@@ -142,7 +142,7 @@ func (r *reporter) explainWaiting() {
 func (r *reporter) explainMissingEndpoints() {
 	known := map[string]bool{}
 	if len(r.GatedPods) > 0 {
-		for _, e := range r.Found.Endpoints() {
+		for _, e := range r.Resolution.Endpoints() {
 			if e.Pod != nil {
 				known[e.Pod.Name] = true
 			}
@@ -158,7 +158,7 @@ func (r *reporter) explainMissingEndpoints() {
 			r.requeueAfter(wait, "pods may become endpoints")
 			continue
 		}
-		gates{r.Facts}.setGate(&r.Steps, showing{pod: pod, want: blockedCondition(gates{r.Facts}.endpointMissing())}, "")
+		gates{r.Facts}.setGate(&r.Steps, gateCondition{pod: pod, want: blockedCondition(gates{r.Facts}.endpointMissing())}, "")
 	}
 }
 

@@ -78,7 +78,7 @@ func (p *planner) cleanUp(why string) bool {
 // release lets pods go that wait for a target group that nothing fills any more.
 func (p *planner) release(why string) {
 	for _, pod := range p.GatedPods {
-		gates{p.Facts}.setGate(&p.Steps, showing{pod: pod, want: targets.Released}, why)
+		gates{p.Facts}.setGate(&p.Steps, gateCondition{pod: pod, want: targets.Released}, why)
 	}
 }
 
@@ -162,10 +162,10 @@ func (p *planner) cleanUpAfterDeletion() {
 	}
 	// One that went without letting go, as when its finalizer is removed by hand, leaves its targets.
 	if p.Stored != nil && !m.Released && p.Stored.Spec.TargetGroupARN != "" && !p.deregisterAll("the binding is gone", true) {
-		if p.failed == nil || p.failed.Turn <= 0 {
+		if p.failed == nil || p.failed.RetryAfter <= 0 {
 			return
 		}
-		p.postponed, p.failed = p.failed.Turn, nil
+		p.postponed, p.failed = p.failed.RetryAfter, nil
 	}
 	p.addStep(SyncRules{Leaving: true}, "the binding is gone")
 }
@@ -188,7 +188,7 @@ func (p *planner) removeGone() {
 	known := p.Memory.Registered
 	// In a group that is another's, or that this binding cannot fill, it is not known who registered
 	// the rest.
-	limited := p.Conflict.exists() || p.Described.Spec.TargetType != nil && Impossible(p.Described) != nil
+	limited := p.Conflict.exists() || p.Described.Spec.TargetType != nil && UnsupportedFinding(p.Described) != nil
 	if limited && known == nil || !p.recordAndHealth(durations.HealthAge) {
 		return
 	}

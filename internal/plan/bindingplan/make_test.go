@@ -14,7 +14,7 @@ import (
 
 // TestPlans states what happens to a binding from which facts, and what is reported if all steps succeed.
 func TestPlans(t *testing.T) {
-	done := Done{NoRemoval: true, Rules: Opening{Done: true}}
+	done := StepResults{NoRemoval: true, Rules: RulesResult{Done: true}}
 	for name, x := range map[string]struct {
 		pods       []string
 		edit       func(*Facts)
@@ -34,7 +34,7 @@ func TestPlans(t *testing.T) {
 		"one whose checkpoint was taken away is compared": {edit: func(f *Facts) { unchanged(f); f.Stored.Annotations = nil },
 			plan:   "known; backend seen; rules compared; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled; events; compared; checkpoint want; complete"},
-		"a checkpoint of another writer counts for nothing": {edit: func(f *Facts) { unchanged(f); f.Memory.Done = "other" },
+		"a checkpoint of another writer counts for nothing": {edit: func(f *Facts) { unchanged(f); f.Memory.Checkpoint = "other" },
 			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled; events; compared; checkpoint want; complete"},
 		"the finalizer comes first": {edit: func(f *Facts) { f.Stored.Finalizers = nil },
@@ -92,7 +92,7 @@ func TestPlans(t *testing.T) {
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 		"where none can be registered old pods that serve stay": {edit: func(f *Facts) {
 			f.Health = registeredAs("3 healthy", "4 healthy")
-			f.Attempt = &Attempt{Refused: []Refusal{{f.Found.Endpoints(), invalid, invalid}}, Failed: &invalid}
+			f.Attempt = &Attempt{Refused: []Refusal{{f.Resolution.Endpoints(), invalid, invalid}}, Failed: &invalid}
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true, "10.0.0.4": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
 		},
 			plan:   "known; backend seen; no removal; deregister 10.0.0.4 or later",
@@ -120,7 +120,7 @@ func TestPlans(t *testing.T) {
 			plan: "ask Health of 1s", unfinished: true},
 		"pods without a server id are left out of a QUIC target group": {edit: func(f *Facts) {
 			quic := elbv2.ProtocolQUIC
-			f.Stored.Spec.TargetGroupProtocol, f.Group.Is.Protocol, f.Health.Targets = &quic, "QUIC", nil
+			f.Stored.Spec.TargetGroupProtocol, f.Group.TargetGroup.Protocol, f.Health.Targets = &quic, "QUIC", nil
 		},
 			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled observed; events ServerIDMissing; compared; checkpoint want; complete"},
@@ -157,7 +157,7 @@ func TestPlans(t *testing.T) {
 		"nor does one of a target group of another namespace": {edit: func(f *Facts) { f.Conflict.Owned = true },
 			plan:   "known; rules if it has any",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
-		"one that says another type than AWS registers nothing": {edit: func(f *Facts) { f.Group.Is.AddressType = "ipv6" },
+		"one that says another type than AWS registers nothing": {edit: func(f *Facts) { f.Group.TargetGroup.AddressType = "ipv6" },
 			plan:   "known; backend seen",
 			report: "status False FailedReconcile; events FailedReconcile"},
 		"what AWS cannot do is said": {edit: func(f *Facts) { x := elbv2.TargetType("lambda"); f.Stored.Spec.TargetType = &x },
@@ -178,39 +178,39 @@ func TestPlans(t *testing.T) {
 		"a record that cannot be read ends the run": {edit: func(f *Facts) { f.Record.Failure = &passing },
 			plan:   "known; backend seen",
 			report: "error"},
-		"a Service that is missing may be on its way": {edit: func(f *Facts) { f.Found = targets.Resolution{NotFound: true} },
+		"a Service that is missing may be on its way": {edit: func(f *Facts) { f.Resolution = targets.Resolution{NotFound: true} },
 			plan:   "known; backend missing; no removal",
 			report: "again in 5s"},
 		"then another one may take over": {edit: func(f *Facts) {
-			f.Found, f.Memory.AbsentFor = targets.Resolution{NotFound: true}, time.Minute
+			f.Resolution, f.Memory.AbsentFor = targets.Resolution{NotFound: true}, time.Minute
 		},
 			plan: "ask Wanted", unfinished: true},
 		"while the stack is to stay its targets stay": {edit: func(f *Facts) {
-			f.Found, f.Memory.AbsentFor, f.Wanted = targets.Resolution{NotFound: true}, time.Minute, new(bool)
+			f.Resolution, f.Memory.AbsentFor, f.Wanted = targets.Resolution{NotFound: true}, time.Minute, new(bool)
 			*f.Wanted = true
 		},
 			plan:   "known; backend missing",
 			report: "status False BackendNotFound observed; events; again in 4m0s"},
 		"otherwise they go": {edit: func(f *Facts) {
-			f.Found, f.Memory.AbsentFor, f.Wanted = targets.Resolution{NotFound: true}, time.Minute, new(bool)
+			f.Resolution, f.Memory.AbsentFor, f.Wanted = targets.Resolution{NotFound: true}, time.Minute, new(bool)
 		},
 			plan:   "known; backend missing; checkpoint; no removal; deregister 10.0.0.1 10.0.0.2 if there; rules without it",
 			report: "status False BackendNotFound observed; events"},
 		"and after some minutes in any case": {edit: func(f *Facts) {
-			f.Found, f.Memory.AbsentFor = targets.Resolution{NotFound: true}, 5*time.Minute
+			f.Resolution, f.Memory.AbsentFor = targets.Resolution{NotFound: true}, 5*time.Minute
 		},
 			plan:   "known; backend missing; checkpoint; no removal; deregister 10.0.0.1 10.0.0.2 if there; rules without it",
 			report: "status False BackendNotFound observed; events"},
 		"endpoints that are missing as a whole change nothing": {edit: func(f *Facts) {
-			f.Found, f.Memory.AbsentFor = targets.Resolution{Blind: true}, time.Minute
+			f.Resolution, f.Memory.AbsentFor = targets.Resolution{SourceMissing: true}, time.Minute
 		},
 			plan:   "known; backend missing",
 			report: "status False FailedReconcile; events"},
-		"they may be on their way": {edit: func(f *Facts) { f.Found = targets.Resolution{Blind: true} },
+		"they may be on their way": {edit: func(f *Facts) { f.Resolution = targets.Resolution{SourceMissing: true} },
 			plan:   "known; backend missing",
 			report: "again in 5s"},
 		"endpoints that are not known change nothing": {edit: func(f *Facts) {
-			f.Found = targets.Resolution{Faulty: true, Findings: finding.List{{Object: targets.Ref(f.Stored), Severity: finding.Error, Reason: finding.Unsupported}}}
+			f.Resolution = targets.Resolution{Faulty: true, Findings: finding.List{{Object: targets.Ref(f.Stored), Severity: finding.Error, Reason: finding.Unsupported}}}
 		},
 			plan:   "known; backend seen",
 			report: "status False FailedReconcile; events FailedReconcile"},
@@ -328,8 +328,8 @@ func TestPlans(t *testing.T) {
 			if got := compact(asked(p)); got != x.plan {
 				t.Errorf("plan\n got %s\nwant %s", got, x.plan)
 			}
-			if (len(p.Asks) > 0) != x.unfinished {
-				t.Errorf("the plan asks for %d facts", len(p.Asks))
+			if (len(p.Questions) > 0) != x.unfinished {
+				t.Errorf("the plan asks for %d facts", len(p.Questions))
 			}
 			if x.unfinished {
 				return
@@ -345,12 +345,12 @@ func TestPlans(t *testing.T) {
 func unchanged(f *Facts) {
 	f.Stored.Annotations = map[string]string{targets.CheckpointAnnotation: f.Want}
 	f.Stored.Status.ObservedGeneration = &f.Stored.Generation
-	f.Memory.Done, f.Memory.HasDone = f.Want, true
+	f.Memory.Checkpoint, f.Memory.HasCheckpoint = f.Want, true
 }
 
 // refuse makes the facts those after an endpoint was refused.
 func refuse(f *Facts, why Failure) {
-	f.Attempt = &Attempt{Refused: []Refusal{{f.Found.Endpoints()[1:], why, why}}, Failed: &why}
+	f.Attempt = &Attempt{Refused: []Refusal{{f.Resolution.Endpoints()[1:], why, why}}, Failed: &why}
 }
 
 // shared makes the target group one that several clusters fill.

@@ -75,14 +75,14 @@ func (p mover) moveTargets(maxAge time.Duration) {
 	if len(try) > 0 {
 		p.addStep(Register{Endpoints: try, Known: m.attempt}, "the endpoint has no target")
 	}
-	p.drop(m, drop)
+	p.deregisterOld(m, drop)
 	p.finish(m)
 }
 
 // prepare does what has to be done before targets are changed.
 func (p mover) prepare(m *moves, maxAge time.Duration) {
 	p.addStep(NoteRegistered{m.Staying()}, "")
-	p.addStep(SyncRules{Keeps: len(m.retained)+len(m.delayed.old) > 0, MaxAge: maxAge}, "")
+	p.addStep(SyncRules{Keeps: len(m.retained)+len(m.delayed.targets) > 0, MaxAge: maxAge}, "")
 	pending := !targets.IsInstance(p.Described) && slices.ContainsFunc(m.Matched, func(x targets.Pair) bool {
 		return targets.Gated(x.Endpoint.Pod, p.gate()) && gates{p.Facts}.conditionOf(x).Status != corev1.ConditionTrue
 	})
@@ -109,7 +109,7 @@ func (p mover) finish(m *moves) {
 func (p mover) afterAttempt(m *moves) {
 	_, old := replaced(m.Diff)
 	m.attempt = p.Attempt
-	p.drop(m, old)
+	p.deregisterOld(m, old)
 	if p.Attempt.overCapacity() { // there may be room now, if not for all
 		var again []targets.Endpoint
 		var kept *Attempt
@@ -120,16 +120,16 @@ func (p mover) afterAttempt(m *moves) {
 				kept = kept.with(r)
 			}
 		}
-		p.addStep(Register{Endpoints: again, Known: kept, Fill: true}, "there may be room now")
+		p.addStep(Register{Endpoints: again, Known: kept, UpToCapacity: true}, "there may be room now")
 	}
 	p.finish(m)
 }
 
 // drop takes the old targets out after the new ones have come; if none of those can come, the old ones that can still
 // serve stay.
-func (p mover) drop(m *moves, old []*observed.Target) {
+func (p mover) deregisterOld(m *moves, old []*observed.Target) {
 	a := m.attempt
-	if a != nil && a.Failed != nil && !a.overCapacity() && len(m.Staying())+len(without(m.Register, a.Refused)) == 0 {
+	if a != nil && a.Failed != nil && !a.overCapacity() && len(m.Staying())+len(withoutRefused(m.Register, a.Refused)) == 0 {
 		var ok bool
 		if old, ok = p.unableToServe(old); !ok {
 			return
@@ -158,7 +158,7 @@ func replaced(d targets.Diff) (first, rest []*observed.Target) {
 	return first, rest
 }
 
-func without(all []targets.Endpoint, refused []Refusal) []targets.Endpoint {
+func withoutRefused(all []targets.Endpoint, refused []Refusal) []targets.Endpoint {
 	if len(refused) == 0 {
 		return all
 	}
@@ -241,7 +241,7 @@ func (p *planner) recordAndHealth(age time.Duration) bool {
 	if p.Health == nil && (p.Record == nil || p.Record.Failure == nil) {
 		p.ask(AskHealth{age})
 	}
-	return len(p.Asks) == 0
+	return len(p.Questions) == 0
 }
 
 // diff is computed once for the same health.
@@ -258,7 +258,7 @@ func (p mover) compareTargets() targets.Diff {
 	if targets.IsQUIC(p.Described) {
 		return targets.Compare(p.registrable(), p.Health.Targets, p.Options.MaxTargets)
 	}
-	return p.Found.Compare(p.Health.Targets, p.Options.MaxTargets)
+	return p.Resolution.Compare(p.Health.Targets, p.Options.MaxTargets)
 }
 
 // opensGate reports whether the gate of a pod is to be opened.

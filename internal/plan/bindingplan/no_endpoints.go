@@ -9,7 +9,7 @@ import (
 // noEndpointsIn returns the time until it is reported that no pod serves the Service, zero if now; false if
 // there is nothing to report. A Service whose pods are gone as well was scaled to zero.
 func (f *Facts) noEndpointsIn() (time.Duration, bool) {
-	u := f.Found.NoEndpoints
+	u := f.Resolution.NoEndpoints
 	if u == nil || u.Emptied {
 		return 0, false
 	}
@@ -23,14 +23,14 @@ func (f *Facts) reportsNoEndpoints() bool {
 }
 
 // mostDeselected is of how many targets the pods are looked for.
-const mostDeselected = 5
+const maxDeselectedChecked = 5
 
 // selectorChanged finds out whether pods still run that the Service took until now, so that its selector was changed.
 func (p mover) selectorChanged(m *moves) bool {
-	if u := p.Found.NoEndpoints; u == nil || !u.Emptied || len(m.Deregister) == 0 {
+	if u := p.Resolution.NoEndpoints; u == nil || !u.Emptied || len(m.Deregister) == 0 {
 		return true
 	}
-	serving, ok := p.serving(m.Deregister[:min(len(m.Deregister), mostDeselected)])
+	serving, ok := p.serving(m.Deregister[:min(len(m.Deregister), maxDeselectedChecked)])
 	m.deselected = len(serving) > 0
 	return ok
 }
@@ -41,13 +41,13 @@ func (r *reporter) reportNoEndpoints(deselected bool) {
 	wait, ok := r.noEndpointsIn()
 	switch {
 	case deselected:
-		f := r.Found.NoEndpoints.Finding
+		f := r.Resolution.NoEndpoints.Finding
 		f.Message += "; the pods that it took until now still run"
 		r.addNoEndpoints(f)
 	case ok && wait > 0:
 		r.requeueAfter(wait, "pods may become endpoints")
 	case ok:
-		r.addNoEndpoints(r.Found.NoEndpoints.Finding)
+		r.addNoEndpoints(r.Resolution.NoEndpoints.Finding)
 	}
 }
 

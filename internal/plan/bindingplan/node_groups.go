@@ -77,14 +77,14 @@ func RulesOfNodes(d Demand, g *NodeGroups) AskedRules {
 	a := askedBy(d)
 	a.Complete = a.Complete && len(g.unclear) == 0
 	for _, u := range g.unclear {
-		a.Lost = a.Lost || len(u.candidates) == 0
+		a.HoldsAll = a.HoldsAll || len(u.candidates) == 0
 		for _, c := range u.candidates {
 			a.hold(c.ID)
 		}
 		a.Findings.Add(unknownGroupFinding(d.Ref, u.err))
 	}
 	for _, group := range g.groups {
-		a.take(group, d.NodeRules)
+		a.addRules(group, d.NodeRules)
 	}
 	a.Findings = a.Findings.Sorted()
 	return a

@@ -27,7 +27,7 @@ func (f *Facts) removable(list []*observed.Target) []*observed.Target {
 // wantedIdentities returns the endpoints by canonical identity.
 func (f *Facts) wantedIdentities() map[string]bool {
 	out := map[string]bool{}
-	for _, e := range f.Found.Endpoints() {
+	for _, e := range f.Resolution.Endpoints() {
 		out[targets.CanonicalIdentity(e.Identity())] = true
 	}
 	return out

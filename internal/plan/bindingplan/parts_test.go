@@ -18,7 +18,7 @@ import (
 // instance makes the target group one of nodes.
 func instance(f *Facts) {
 	kind := elbv2.TargetTypeInstance
-	f.Stored.Spec.TargetType, f.Group.Is.Type = &kind, model.InstanceTargets
+	f.Stored.Spec.TargetType, f.Group.TargetGroup.Type = &kind, model.InstanceTargets
 }
 
 // TestRemovals states which targets leave whatever else goes wrong: those that no pod has, as far as they are the binding's.
@@ -46,7 +46,7 @@ func TestRemovals(t *testing.T) {
 			if got := compact(asked(p)); got != x.want {
 				t.Errorf("got %s, want %s", got, x.want)
 			}
-			if failed := p.Failure(Done{}); (failed != nil) != (f.Health.Failure != nil || f.Record.Failure != nil) {
+			if failed := p.Failure(StepResults{}); (failed != nil) != (f.Health.Failure != nil || f.Record.Failure != nil) {
 				t.Errorf("failure %v", failed)
 			}
 		})
@@ -85,7 +85,7 @@ func TestZones(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := known(t, "1")
 			x.edit(f)
-			list, err := f.Targets(f.Found.Endpoints())
+			list, err := f.Targets(f.Resolution.Endpoints())
 			got := "error"
 			if err == nil {
 				got = list[0].Zone
@@ -179,7 +179,7 @@ func TestCompletion(t *testing.T) {
 				got = f.Field
 			}
 			b.Spec.TargetType = nil
-			for _, f := range g.ignored(b) {
+			for _, f := range g.ignoredSettings(b) {
 				if got == "" {
 					got = "warning " + f.Field
 				}
@@ -206,7 +206,7 @@ func TestWhatAWSCannotDo(t *testing.T) {
 		f := known(t)
 		x.edit(f)
 		got := ""
-		if i := Impossible(f.Stored); i != nil {
+		if i := UnsupportedFinding(f.Stored); i != nil {
 			got = i.Field
 		}
 		if got != x.want {
@@ -239,7 +239,7 @@ func TestRulesOfAllBindings(t *testing.T) {
 	}
 	found := ENIs{ByAddress: map[string]network.ENI{"1": eni("sg-1"), "2": eni("sg-2"), "x": eni("sg-1", "sg-3")}}
 	faulty, lost := demand("a", 80, "1"), demand("a", 80)
-	faulty.Faulty, lost.Lost = true, true
+	faulty.Faulty, lost.ENIUnknown = true, true
 	for name, x := range map[string]struct {
 		asks []Demand
 		keep int32               // port of a rule of sg-1 that the first binding keeps
@@ -274,7 +274,7 @@ func TestRulesOfAllBindings(t *testing.T) {
 				sum.Set(d.Key, a.Contribution)
 			}
 			var got []string
-			for _, c := range sum.Changes([]EndpointGroup{{ID: "sg-2"}, {ID: "sg-1", Ingress: x.have}}, o) {
+			for _, c := range sum.Changes([]EndpointSecurityGroup{{ID: "sg-2"}, {ID: "sg-1", Ingress: x.have}}, o) {
 				text := c.Group
 				for _, r := range c.Authorize {
 					text += fmt.Sprintf(" +%d", r.From)
@@ -312,7 +312,7 @@ func TestDraftsAsText(t *testing.T) {
 	f.Record = &Record{Shared: true, Recorded: true, Identities: map[string]bool{"10.0.0.3:8080": true}}
 	first := []Step{{AddFinalizer{}, "first"}}
 	rules := []GroupChange{{Group: "sg-1", Authorize: []model.IngressRule{portRule(80)}, Revoke: []model.IngressRule{portRule(81)}}}
-	d := DraftOf(f, first, Make(f), []Step{{CompleteSpec{f.Stored.Spec}, ""}, {RemoveFinalizer{}, ""}, {DropRecord{}, ""}}, rules, Opening{Done: true})
+	d := PreviewOf(f, first, Make(f), []Step{{CompleteSpec{f.Stored.Spec}, ""}, {RemoveFinalizer{}, ""}, {DropRecord{}, ""}}, rules, RulesResult{Done: true})
 	for _, want := range []string{
 		"+ claim finalizer/TargetGroupBinding ns/b   # first\n",
 		"+ authorize rule/" + portRule(80).String() + " in sg-1   # bindings ask for it\n",
@@ -340,7 +340,7 @@ func TestDraftsAsText(t *testing.T) {
 	}
 	f = known(t)
 	unchanged(f)
-	if got := DraftOf(f, nil, Make(f), nil, nil, Opening{}).Text(); got != "no changes\n. again in 1h0m0s   # to compare it with AWS\n" {
+	if got := PreviewOf(f, nil, Make(f), nil, nil, RulesResult{}).Text(); got != "no changes\n. again in 1h0m0s   # to compare it with AWS\n" {
 		t.Errorf("nothing changes: %q", got)
 	}
 	var many []Item
@@ -358,7 +358,7 @@ func TestPodsShowWhyTheyAreNotRegistered(t *testing.T) {
 	f.Health = registeredAs("1 healthy")
 	f.Options.MaxTargets = 1
 	shown := map[string]string{}
-	for _, s := range Make(f).Report(f, Done{NoRemoval: true, Rules: Opening{Done: true}}).Steps {
+	for _, s := range Make(f).Report(f, StepResults{NoRemoval: true, Rules: RulesResult{Done: true}}).Steps {
 		if g, ok := s.Do.(SetGate); ok {
 			shown[g.Pod.Name] = string(g.Want.Status) + " " + g.Want.Message
 		}

@@ -13,7 +13,7 @@ import (
 // Plan is what happens to a binding.
 type Plan struct {
 	// Asks are facts that the plan needs; with any, it has no steps yet.
-	Asks []Ask
+	Questions []Question
 	// Steps in their order.
 	Steps []Step
 	// Watch are objects whose changes concern the binding, besides those that its endpoints are read from.
@@ -79,14 +79,14 @@ func Make(f *Facts) Plan {
 }
 
 func (p *planner) result() Plan {
-	if len(p.Asks) > 0 {
-		return Plan{Asks: p.Asks}
+	if len(p.Questions) > 0 {
+		return Plan{Questions: p.Questions}
 	}
 	p.findings.Add(p.ended...)
 	return p.Plan
 }
 
-func (p *planner) ask(a Ask) { p.Asks = append(p.Asks, a) }
+func (p *planner) ask(a Question) { p.Questions = append(p.Questions, a) }
 
 func (p *planner) addStep(a Action, why string) { p.Steps = append(p.Steps, Step{a, why}) }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Done is what became of the steps of a plan.
-type Done struct {
+// StepResults is what the steps of a plan have brought about.
+type StepResults struct {
 	// At is the step that failed, with its Failure. The steps behind it were not carried out.
 	At      Action
 	Failure *Failure
@@ -23,13 +23,13 @@ type Done struct {
 	Changed   bool
 	// Postponed is in how long a call that was postponed, and did not end the plan, has its turn.
 	Postponed time.Duration
-	Rules     Opening
+	Rules     RulesResult
 	// Err is why facts for the rest of the plan could not be read.
 	Err error
 }
 
-// Opening is what became of the rules.
-type Opening struct {
+// RulesResult is the result of the changes of security group rules for a binding.
+type RulesResult struct {
 	Done   bool // those of this binding are there
 	Faulty bool // some are not known until the binding is corrected
 	Again  bool // those of others are not there
@@ -38,12 +38,12 @@ type Opening struct {
 }
 
 // OpeningOf returns what happens to the rules that a binding asks for if all steps succeed.
-func OpeningOf(a AskedRules) Opening {
-	return Opening{Done: a.Complete, Faulty: a.Faulty, Findings: a.Findings, Unseen: a.Unseen}
+func RulesResultOf(a AskedRules) RulesResult {
+	return RulesResult{Done: a.Complete, Faulty: a.Faulty, Findings: a.Findings, Unseen: a.Unseen}
 }
 
 // Warned returns the opening with findings also about what AWS does not show for a moment.
-func (o Opening) Warned() Opening {
+func (o RulesResult) Warned() RulesResult {
 	o.Findings.Add(o.Unseen...)
 	o.Findings, o.Unseen = o.Findings.Sorted(), nil
 	return o
@@ -74,11 +74,11 @@ type Report struct {
 type reporter struct {
 	*Facts
 	Report
-	done Done
+	done StepResults
 }
 
 // Report returns what is to be reported after the steps of a plan were carried out.
-func (p Plan) Report(f *Facts, d Done) Report {
+func (p Plan) Report(f *Facts, d StepResults) Report {
 	r := &reporter{Facts: f, done: d}
 	r.Findings.Add(f.Reported.Findings...)
 	r.Findings.Add(p.findings...)
@@ -136,7 +136,7 @@ func (p Plan) Report(f *Facts, d Done) Report {
 }
 
 // Failure returns what ended a plan, nil if nothing did.
-func (p Plan) Failure(d Done) *Failure {
+func (p Plan) Failure(d StepResults) *Failure {
 	if d.Failure != nil {
 		return d.Failure
 	}
@@ -146,7 +146,7 @@ func (p Plan) Failure(d Done) *Failure {
 // Failed reports a failure that ends a run.
 func Failed(f *Facts, x Failure) Report {
 	p := Plan{end: withFailure, failed: &x}
-	return p.Report(f, Done{})
+	return p.Report(f, StepResults{})
 }
 
 const turnWhy = "a call has its turn then"
@@ -186,7 +186,7 @@ func (r *reporter) reportMoves(m *moves, failed *Failure) {
 		if failed == nil {
 			failed = a.Failed
 		} else if failed != a.Failed {
-			failed = &Failure{errors.Join(a.Failed.Err, failed.Err), a.Failed.Class, max(a.Failed.Turn, failed.Turn)}
+			failed = &Failure{errors.Join(a.Failed.Err, failed.Err), a.Failed.Class, max(a.Failed.RetryAfter, failed.RetryAfter)}
 		}
 	}
 	var refused []Refusal
@@ -197,7 +197,7 @@ func (r *reporter) reportMoves(m *moves, failed *Failure) {
 	left := r.addUnregistered(m, a)
 	waiting := noGate
 	if !targets.IsInstance(r.Described) {
-		waiting = gates{r.Facts}.showHealth(&r.Steps, m.Matched, slices.Concat(without(m.Register, refused), m.delayed.new), left)
+		waiting = gates{r.Facts}.showHealth(&r.Steps, m.Matched, slices.Concat(withoutRefused(m.Register, refused), m.delayed.endpoints), left)
 		r.Pods, r.Reported.Pods = true, true
 	}
 	r.explainMissingEndpoints()
@@ -207,10 +207,10 @@ func (r *reporter) reportMoves(m *moves, failed *Failure) {
 		r.stoppedAfter(*failed, a)
 		return
 	}
-	r.AllRegistered = len(m.Over)+len(m.delayed.new) == 0
+	r.AllRegistered = len(m.Over)+len(m.delayed.endpoints) == 0
 	if m.owned {
 		want := r.wantedIdentities()
-		for _, t := range slices.Concat(m.retained, m.delayed.old) {
+		for _, t := range slices.Concat(m.retained, m.delayed.targets) {
 			want[targets.CanonicalIdentity(targets.IdentityOf(t))] = true
 		}
 		r.do(SetRecord{want})
@@ -232,7 +232,7 @@ func (r *reporter) reportMoves(m *moves, failed *Failure) {
 	idle := r.Forwards != nil && !r.Forwards.isUnused()
 	r.requeueIf(idle, durations.DeniedWait, "pods wait for a load balancer that uses their targets")
 	r.requeueIf(len(m.retained) > 0, durations.Soon, "old targets serve on until new ones are healthy")
-	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || idle || len(m.retained) > 0 || !m.delayed.isEmpty() || r.Found.Unknown {
+	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || idle || len(m.retained) > 0 || !m.delayed.isEmpty() || r.Resolution.Unknown {
 		return
 	}
 	r.do(Compared)
@@ -244,9 +244,9 @@ func (r *reporter) reportMoves(m *moves, failed *Failure) {
 func (r *reporter) stopped(f Failure) { r.stoppedAfter(f, nil) }
 
 func (r *reporter) stoppedAfter(f Failure, a *Attempt) {
-	if f.Turn > 0 {
+	if f.RetryAfter > 0 {
 		r.Waiting = true
-		r.requeueAfter(f.Turn, turnWhy)
+		r.requeueAfter(f.RetryAfter, turnWhy)
 		r.noteReported(false)
 		return
 	}
@@ -286,9 +286,9 @@ func (r *reporter) stop(reason string, fs ...finding.Finding) {
 
 // stopUncleaned ends the run over a binding that cannot go yet.
 func (r *reporter) stopUncleaned(f Failure) {
-	if f.Turn > 0 {
+	if f.RetryAfter > 0 {
 		r.Waiting = true
-		r.requeueAfter(f.Turn, turnWhy)
+		r.requeueAfter(f.RetryAfter, turnWhy)
 		return
 	}
 	r.Findings.Add(finding.Finding{

@@ -17,26 +17,26 @@ import (
 func TestReportsOfWhatFailed(t *testing.T) {
 	unclear := finding.List{{Object: targets.Ref(binding()), Severity: finding.Error, Reason: finding.EndpointGroupUnclear}}
 	for name, x := range map[string]struct {
-		done Done
+		done StepResults
 		edit func(*Facts)
 		want string
 	}{
-		"a finalizer that cannot be added":          {done: Done{At: AddFinalizer{}, Failure: &passing}, want: "events FailedAddFinalizer; error"},
-		"a spec that cannot be completed":           {done: Done{At: CompleteSpec{}, Failure: &passing}, want: "events FailedReconcile; error"},
-		"a checkpoint that cannot be written":       {done: Done{At: SetCheckpoint{}, Failure: &passing}, want: "error"},
-		"facts that cannot be read":                 {done: Done{Err: errNo}, want: "error"},
-		"a target that cannot be taken out":         {done: Done{At: Deregister{Targets: registeredAs("3").Targets}, Failure: &invalid}, want: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
-		"a call that is postponed":                  {done: Done{NoRemoval: true, Postponed: 3 * time.Second, Rules: Opening{Done: true}}, want: "status True SuccessfullyReconciled observed; events; again in 3s; waiting"},
-		"success is pending while it is":            {done: Done{NoRemoval: true, Changed: true, Postponed: 3 * time.Second, Rules: Opening{Done: true}}, want: "status True SuccessfullyReconciled observed; events; success pending; again in 3s; waiting"},
-		"success is said of what has changed":       {done: Done{NoRemoval: true, Changed: true, Rules: Opening{Done: true}}, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; compared; checkpoint want; complete"},
-		"and of what an earlier run has changed":    {done: Done{NoRemoval: true, Rules: Opening{Done: true}}, edit: func(f *Facts) { f.Memory.SuccessPending = true }, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; success reported; compared; checkpoint want; complete"},
-		"rules that are missing":                    {done: Done{NoRemoval: true, Rules: Opening{Findings: unclear}}, want: "status False FailedNetworkReconcile observed; events FailedNetworkReconcile; again in 15s"},
-		"rules that a person has to correct":        {done: Done{NoRemoval: true, Rules: Opening{Findings: unclear, Faulty: true}}, want: "status False FailedNetworkReconcile observed; events FailedNetworkReconcile; again in 5m0s"},
-		"rules of new pods may be missing a moment": {done: Done{NoRemoval: true, Rules: Opening{Unseen: unclear}}, want: "events; again in 3s"},
-		"rules of others are tried again":           {done: Done{NoRemoval: true, Rules: Opening{Done: true, Again: true}}, want: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; again in 15s; complete"},
-		"a call that waits for its turn":            {done: Done{At: Register{}, Failure: &waiting}, want: "again in 3s; waiting"},
-		"an error that may pass":                    {done: Done{At: Deregister{}, NoRemoval: true, Failure: &passing, Rules: Opening{Done: true}}, want: "events FailedReconcile; error"},
-		"a fault of this run is reported once":      {done: Done{At: Deregister{}, NoRemoval: true, Failure: &denied, Rules: Opening{Done: true}}, edit: func(f *Facts) { f.Reported.Fault = true }, want: "again in 5m0s"},
+		"a finalizer that cannot be added":          {done: StepResults{At: AddFinalizer{}, Failure: &passing}, want: "events FailedAddFinalizer; error"},
+		"a spec that cannot be completed":           {done: StepResults{At: CompleteSpec{}, Failure: &passing}, want: "events FailedReconcile; error"},
+		"a checkpoint that cannot be written":       {done: StepResults{At: SetCheckpoint{}, Failure: &passing}, want: "error"},
+		"facts that cannot be read":                 {done: StepResults{Err: errNo}, want: "error"},
+		"a target that cannot be taken out":         {done: StepResults{At: Deregister{Targets: registeredAs("3").Targets}, Failure: &invalid}, want: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
+		"a call that is postponed":                  {done: StepResults{NoRemoval: true, Postponed: 3 * time.Second, Rules: RulesResult{Done: true}}, want: "status True SuccessfullyReconciled observed; events; again in 3s; waiting"},
+		"success is pending while it is":            {done: StepResults{NoRemoval: true, Changed: true, Postponed: 3 * time.Second, Rules: RulesResult{Done: true}}, want: "status True SuccessfullyReconciled observed; events; success pending; again in 3s; waiting"},
+		"success is said of what has changed":       {done: StepResults{NoRemoval: true, Changed: true, Rules: RulesResult{Done: true}}, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; compared; checkpoint want; complete"},
+		"and of what an earlier run has changed":    {done: StepResults{NoRemoval: true, Rules: RulesResult{Done: true}}, edit: func(f *Facts) { f.Memory.SuccessPending = true }, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; success reported; compared; checkpoint want; complete"},
+		"rules that are missing":                    {done: StepResults{NoRemoval: true, Rules: RulesResult{Findings: unclear}}, want: "status False FailedNetworkReconcile observed; events FailedNetworkReconcile; again in 15s"},
+		"rules that a person has to correct":        {done: StepResults{NoRemoval: true, Rules: RulesResult{Findings: unclear, Faulty: true}}, want: "status False FailedNetworkReconcile observed; events FailedNetworkReconcile; again in 5m0s"},
+		"rules of new pods may be missing a moment": {done: StepResults{NoRemoval: true, Rules: RulesResult{Unseen: unclear}}, want: "events; again in 3s"},
+		"rules of others are tried again":           {done: StepResults{NoRemoval: true, Rules: RulesResult{Done: true, Again: true}}, want: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; again in 15s; complete"},
+		"a call that waits for its turn":            {done: StepResults{At: Register{}, Failure: &waiting}, want: "again in 3s; waiting"},
+		"an error that may pass":                    {done: StepResults{At: Deregister{}, NoRemoval: true, Failure: &passing, Rules: RulesResult{Done: true}}, want: "events FailedReconcile; error"},
+		"a fault of this run is reported once":      {done: StepResults{At: Deregister{}, NoRemoval: true, Failure: &denied, Rules: RulesResult{Done: true}}, edit: func(f *Facts) { f.Reported.Fault = true }, want: "again in 5m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := known(t)
@@ -58,12 +58,12 @@ func TestReportsOfWhatFailed(t *testing.T) {
 // TestReportsOfACleanupThatFailed is about a binding that goes.
 func TestReportsOfACleanupThatFailed(t *testing.T) {
 	for name, x := range map[string]struct {
-		done Done
+		done StepResults
 		want string
 	}{
-		"its finalizer cannot be removed": {Done{At: RemoveFinalizer{}, Failure: &passing}, "events FailedRemoveFinalizer; error"},
-		"AWS refuses":                     {Done{At: Deregister{}, Failure: &denied}, "status False FailedCleanup; events FailedCleanup; error"},
-		"a call waits":                    {Done{At: Deregister{}, Failure: &waiting}, "again in 3s; waiting"},
+		"its finalizer cannot be removed": {StepResults{At: RemoveFinalizer{}, Failure: &passing}, "events FailedRemoveFinalizer; error"},
+		"AWS refuses":                     {StepResults{At: Deregister{}, Failure: &denied}, "status False FailedCleanup; events FailedCleanup; error"},
+		"a call waits":                    {StepResults{At: Deregister{}, Failure: &waiting}, "again in 3s; waiting"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := known(t)
@@ -155,7 +155,7 @@ func TestPodsThatAreNoEndpointsShowIt(t *testing.T) {
 			if strings.HasPrefix(x.want, "again") {
 				want = x.want
 			}
-			if got := compact(reported(Make(f).Report(f, Done{}))); got != want {
+			if got := compact(reported(Make(f).Report(f, StepResults{}))); got != want {
 				t.Errorf("\n got %s\nwant %s", got, want)
 			}
 		})

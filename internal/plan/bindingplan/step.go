@@ -26,8 +26,8 @@ type Action interface{ action() }
 type Register struct {
 	Endpoints []targets.Endpoint
 	// Known is what is known beforehand of others that are not sent, nil if nothing.
-	Known *Attempt
-	Fill  bool
+	Known        *Attempt
+	UpToCapacity bool
 }
 
 // Deregister takes targets out.

@@ -107,7 +107,7 @@ func (g TargetGroup) contradicts(b *elbv2.TargetGroupBinding) *finding.Finding {
 }
 
 // ignored returns the settings of a binding that have no effect.
-func (g TargetGroup) ignored(b *elbv2.TargetGroupBinding) (out finding.List) {
+func (g TargetGroup) ignoredSettings(b *elbv2.TargetGroupBinding) (out finding.List) {
 	s := b.Spec
 	warn := func(field string, reason finding.Reason, message, fix string) {
 		out.Add(finding.Finding{Object: targets.Ref(b), Field: field, Reason: reason, Severity: finding.Warning, Message: message, Fix: fix})

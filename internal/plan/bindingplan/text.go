@@ -14,7 +14,7 @@ import (
 )
 
 // mostItems is how many targets or rules of a step are printed.
-const mostItems = 40
+const maxItems = 40
 
 // Item is a part of a step for people and tools: a target, a rule, a condition.
 type Item struct {
@@ -140,19 +140,19 @@ func Text(items []Item) string {
 		if n < 0 {
 			n = len(items)
 		}
-		for _, i := range items[:min(n, mostItems)] {
+		for _, i := range items[:min(n, maxItems)] {
 			fmt.Fprintln(&b, i)
 		}
-		if n > mostItems {
-			fmt.Fprintf(&b, "    … and %d more\n", n-mostItems)
+		if n > maxItems {
+			fmt.Fprintf(&b, "    … and %d more\n", n-maxItems)
 		}
 		items = items[n:]
 	}
 	return b.String()
 }
 
-// Draft is what a run would do, if every step succeeds.
-type Draft struct {
+// Preview is what a run would do if every step succeeded.
+type Preview struct {
 	Steps []Step // in their order
 	// Rules are to be changed on behalf of all bindings, in the place of the step SyncRules.
 	Rules  []GroupChange
@@ -162,9 +162,9 @@ type Draft struct {
 
 // DraftOf returns the plan of a binding that nothing is remembered of, as a whole. Rules and opening are the changes of
 // security groups, and more are steps of what is done afterwards.
-func DraftOf(f *Facts, first []Step, p Plan, more []Step, rules []GroupChange, opening Opening) Draft {
-	d := Draft{Steps: slices.Concat(first, p.Steps, more), Rules: rules, facts: f}
-	done := Done{NoRemoval: true, Rules: opening, Changed: len(rules) > 0}
+func PreviewOf(f *Facts, first []Step, p Plan, more []Step, rules []GroupChange, opening RulesResult) Preview {
+	d := Preview{Steps: slices.Concat(first, p.Steps, more), Rules: rules, facts: f}
+	done := StepResults{NoRemoval: true, Rules: opening, Changed: len(rules) > 0}
 	for _, s := range d.Steps {
 		switch s.Do.(type) {
 		case Register, Deregister:
@@ -176,7 +176,7 @@ func DraftOf(f *Facts, first []Step, p Plan, more []Step, rules []GroupChange, o
 }
 
 // Items returns all changes, in order.
-func (d Draft) Items() []Item {
+func (d Preview) Items() []Item {
 	var out []Item
 	for _, s := range d.Steps {
 		if do, ok := s.Do.(SyncRules); ok {
@@ -195,7 +195,7 @@ func (d Draft) Items() []Item {
 
 // AWSItems returns the targets that are registered and deregistered, and the finalizer and the record that go with
 // them. The rules are left out.
-func (d Draft) AWSItems() []Item {
+func (d Preview) AWSItems() []Item {
 	var out []Item
 	for _, s := range d.Steps {
 		switch s.Do.(type) {
@@ -207,10 +207,10 @@ func (d Draft) AWSItems() []Item {
 }
 
 // Findings returns the findings that a run reports.
-func (d Draft) Findings() finding.List { return d.Report.Findings.Sorted() }
+func (d Preview) Findings() finding.List { return d.Report.Findings.Sorted() }
 
 // Text returns the draft for people: the changes, then what is reported in Kubernetes, then when the next run is.
-func (d Draft) Text() string {
+func (d Preview) Text() string {
 	var after []Item
 	for _, s := range d.Report.Steps {
 		after = append(after, s.Items(d.facts)...)

@@ -11,9 +11,9 @@ import (
 // registrable returns the endpoints that AWS takes: in QUIC groups those that have a server id.
 func (f *Facts) registrable() []targets.Endpoint {
 	if !targets.IsQUIC(f.Described) {
-		return f.Found.Endpoints()
+		return f.Resolution.Endpoints()
 	}
-	return slices.DeleteFunc(slices.Clone(f.Found.Endpoints()), f.unidentified)
+	return slices.DeleteFunc(slices.Clone(f.Resolution.Endpoints()), f.unidentified)
 }
 
 func (f *Facts) unidentified(e targets.Endpoint) bool {
@@ -46,7 +46,7 @@ func (r *reporter) addUnregistered(m *moves, a *Attempt) []unregistered {
 	}
 	var nameless []targets.Endpoint
 	if targets.IsQUIC(r.Described) {
-		nameless = slices.DeleteFunc(slices.Clone(r.Found.Endpoints()), func(e targets.Endpoint) bool { return !r.unidentified(e) })
+		nameless = slices.DeleteFunc(slices.Clone(r.Resolution.Endpoints()), func(e targets.Endpoint) bool { return !r.unidentified(e) })
 	}
 	note(nameless, "have no QUIC server id and are left out", "the pod has no QUIC server id and is not registered", finding.Finding{
 		Reason: finding.ServerIDMissing,

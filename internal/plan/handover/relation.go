@@ -36,17 +36,17 @@ const (
 type Relation struct {
 	Standing Standing
 	Other    model.StackID
-	// Of is the other stack, as it is translated.
+	// OtherStack is the desired state of the other stack.
 	OtherStack model.Stack
-	// Marks: the load balancer was taken over, and a controller that does not know the tags which record that has
-	// removed them. They are written again.
+	// TagsMissing: the load balancer was taken over, but a controller that does not know the tags which record that
+	// has removed them. They are written again.
 	TagsMissing bool
 }
 
 // Translator is the translation of another stack; false if stacks of its kind are switched off.
 type Translator func(id model.StackID) (model.Stack, bool, error)
 
-// Shown is the name of the load balancer that the status of an object shows.
+// ShownName returns the DNS name of the load balancer that the status of an object shows.
 type ShownName func(finding.Ref) string
 
 // Relate decides the relation of a stack to another one.
@@ -156,7 +156,7 @@ func claimed(stack model.Stack) bool {
 	return slices.ContainsFunc(stack.Members, func(m model.Member) bool { return m.Claimed })
 }
 
-// Ask adds what is shown of another stack to questions about one.
+// Questions adds the question for what the other stack has to the questions of a stack.
 func (rel Relation) Questions(questions []model.Question) []model.Question {
 	if rel.Standing != Takes {
 		return questions
@@ -164,8 +164,8 @@ func (rel Relation) Questions(questions []model.Question) []model.Question {
 	return append(slices.Clone(questions), model.AskAdopted{From: rel.Other})
 }
 
-// Show returns what is there as the standing of a stack has it. others are the bindings of the other stack, and port is
-// the number of a port of a Service.
+// ObservedStack returns the observed state with or without what the other stack has, depending on the standing.
+// others are the bindings of the other stack, and port returns the number of a port of a Service.
 func (rel Relation) ObservedStack(stack model.Stack, have observed.Stack, others []observed.Binding, port func(model.Binding) string) observed.Stack {
 	switch rel.Standing {
 	case Takes:

@@ -31,7 +31,7 @@ const (
 	Indeterminate State = "unknown"
 )
 
-// Seen is what is known of a Gateway, and of the stack whose load balancer it asks for or has.
+// StateFacts are the facts that decide the State of a handover.
 type StateFacts struct {
 	// Gateway and Other are the desired states of both, as they are translated.
 	Gateway, Other model.Stack

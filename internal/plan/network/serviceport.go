@@ -11,7 +11,7 @@ import (
 )
 
 // mostPorts is how many ports of a Service a message lists.
-const mostPorts = 8
+const maxPortsListed = 8
 
 // NoSuchPort returns the message that a Service does not have a port. It lists the ports that there are, and suggests
 // one: the port with this target port, or one with a similar name or number.
@@ -27,9 +27,9 @@ func NoSuchPort(svc *corev1.Service, port intstr.IntOrString) string {
 			name += fmt.Sprintf(" (%s)", p.Name)
 		}
 		switch {
-		case i < mostPorts:
+		case i < maxPortsListed:
 			all = append(all, name)
-		case i == mostPorts:
+		case i == maxPortsListed:
 			all = append(all, "…")
 		}
 		if meant == "" && p.TargetPort == port {

@@ -1,2 +1,3 @@
-// Package replacement has another load balancer take the place of one whose scheme or type AWS cannot change.
+// Package replacement plans how a new load balancer replaces one whose scheme or type has to change, which AWS cannot
+// do in place.
 package replacement

@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/traffic"
 )
 
-// Planner plans how load balancers take the place of others.
+// Planner plans the replacement of load balancers.
 type Planner struct {
 	*draft.Draft
 	groups        *owners.TargetGroups
@@ -55,8 +55,8 @@ func HoldSchemes(want model.Stack, have observed.Stack) model.Stack {
 	return want
 }
 
-// Switch makes the status show a load balancer instead of its previous load balancers, once it serves as they do. made
-// are the steps that bring it about.
+// SwitchStatus makes the status show a load balancer instead of the previous ones, once it serves as they do. made
+// are the steps that create and change it.
 func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, made []plan.Step) {
 	lb.Switched = true
 	old := lb.ShownPrevious(p.Have)
@@ -119,7 +119,8 @@ func (p *Planner) removeProgressTags(lb *resolved.LoadBalancer, after []plan.Ste
 	})
 }
 
-// readiness returns what a new load balancer lacks to serve as its previous load balancer does; a zero Wait if nothing.
+// readinessWait returns what a new load balancer lacks to serve like the previous one; the zero Wait if it lacks
+// nothing.
 func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBalancer, made []plan.Step) plan.Wait {
 	live := lb.Live
 	if live.State == observed.Provisioning || live.State == "failed" {
@@ -163,7 +164,7 @@ func missingParts(lb *resolved.LoadBalancer, old *observed.LoadBalancer, made []
 	return ""
 }
 
-// concerns reports whether a step changes what a new load balancer does.
+// affectsServing reports whether a step changes what a new load balancer serves.
 func affectsServing(s plan.Step) bool {
 	if s.Verb == plan.Delete {
 		return false
@@ -199,8 +200,8 @@ func (p *Planner) unready(lb *resolved.LoadBalancer, old *observed.LoadBalancer)
 	return out
 }
 
-// DeletePrevious deletes load balancers whose place others have taken, when clients have had time to
-// follow. One in front of another goes before that.
+// DeletePrevious plans to delete previous load balancers when clients have had time to follow. A frontend NLB is
+// deleted before the ALB behind it.
 func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 	var inFront plan.Wait
 	for _, lb := range []*resolved.LoadBalancer{frontend, lb} {

@@ -29,9 +29,9 @@ type Demand struct {
 	// Faulty is set if some rules cannot be determined, so that none may be removed from the
 	// security groups of these endpoints.
 	Faulty bool
-	// Lost is set if the ENI of an endpoint cannot be determined at all.
-	Lost     bool
-	Findings finding.List
+	// ENIUnknown is set if the ENI of an endpoint cannot be determined.
+	ENIUnknown bool
+	Findings   finding.List
 }
 
 // Need is what one endpoint needs: the rules, and the ways to find its ENI, of which the first
@@ -57,8 +57,8 @@ type Place struct {
 	On      string
 }
 
-// Ask returns which rules a binding needs; nothing for one without networking.
-func Ask(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) Demand {
+// DemandOf returns which rules a binding needs; none if it has no spec.networking.
+func DemandOf(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) Demand {
 	var d Demand
 	if b.Spec.Networking == nil {
 		return d
@@ -108,7 +108,7 @@ func namesPorts(b *elbv2.TargetGroupBinding) bool {
 }
 
 func (d *Demand) addUnknownENI(b *elbv2.TargetGroupBinding, why string) {
-	d.Lost = true
+	d.ENIUnknown = true
 	d.Findings.Add(finding.Finding{
 		Object: Ref(b), Field: "spec.networking", Reason: finding.EndpointGroupUnclear, Severity: finding.Error,
 		Message: why + ", so its security group is unknown", Fix: "check the node",
@@ -246,7 +246,7 @@ func portRange(p elbv2.NetworkingPort, pod *corev1.Pod) (model.IngressRule, erro
 
 // containerPort finds a port by name in the containers that run beside each other.
 func containerPort(pod *corev1.Pod, name string) (int32, bool) {
-	for _, c := range lasting(pod) {
+	for _, c := range lastingContainers(pod) {
 		for _, p := range c.Ports {
 			if p.Name == name {
 				return p.ContainerPort, true
@@ -256,8 +256,9 @@ func containerPort(pod *corev1.Pod, name string) (int32, bool) {
 	return 0, false
 }
 
-// lasting returns the containers that run beside each other.
-func lasting(pod *corev1.Pod) []corev1.Container {
+// lastingContainers returns the containers that run as long as the pod: its containers, and init containers that are
+// sidecars.
+func lastingContainers(pod *corev1.Pod) []corev1.Container {
 	containers := slices.Clone(pod.Spec.Containers)
 	for _, c := range pod.Spec.InitContainers {
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {

@@ -94,7 +94,7 @@ func look(t *testing.T, words ...string) (targets.Resolution, targets.Demand) {
 		t.Fatal("no binding", v.Err())
 	}
 	r := targets.Resolve(v, b, targets.Options{})
-	d := targets.Ask(v, b, r)
+	d := targets.DemandOf(v, b, r)
 	if v.Err() != nil {
 		t.Fatal(v.Err())
 	}

@@ -99,9 +99,9 @@ type Resolution struct {
 	// Faulty is set if the endpoints cannot be determined, and those given are only where they
 	// may be: what is registered stays.
 	Faulty bool
-	// Blind is set if the objects that endpoints are read from are missing as a whole, so that the
-	// endpoints are unknown: what is registered stays while its pod or node exists.
-	Blind bool
+	// SourceMissing is set if the objects that endpoints are read from are missing as a whole, so that the endpoints
+	// are unknown: registered targets stay while their pod or node exists.
+	SourceMissing bool
 	// Unknown is set if an endpoint was omitted because the view is not consistent yet. The view
 	// has been asked for what is missing, so its appearance triggers another run.
 	Unknown bool
@@ -122,7 +122,7 @@ func (r Resolution) Endpoints() []Endpoint {
 // setUnknown records that the endpoints are unknown. An empty answer counts as desired state only where
 // it can be intended.
 func (r *Resolution) setUnknown(b *elbv2.TargetGroupBinding, message, fix string) {
-	r.Blind = true
+	r.SourceMissing = true
 	r.Findings.Add(finding.Finding{
 		Object: Ref(b), Field: "spec.serviceRef", Reason: finding.RemovalNotTrusted, Severity: finding.Error,
 		Message: message, Fix: fix,

@@ -15,11 +15,11 @@ type IdentitySet struct {
 	// added are some more, none of which is in the list, ascending, so that one that comes costs no copy of all.
 	added []identityParts
 	// found are the targets that were added last. Their identities are in the set.
-	found []*observed.Target
+	lastAdded []*observed.Target
 }
 
 // mostAdded is how many identities are kept beside the list.
-const mostAdded = 64
+const maxAdded = 64
 
 // identityParts is an identity in canonical form, without the text that it would take to join it.
 type identityParts struct {
@@ -90,7 +90,7 @@ func (s *IdentitySet) WithTargets(list []*observed.Target) *IdentitySet {
 	}
 	var more []identityParts
 	next := 0
-	for _, t := range differing(s.found, list) {
+	for _, t := range differing(s.lastAdded, list) {
 		if next < len(s.list) && s.list[next].id == t.ID && s.list[next].port == t.Port && s.list[next].server == t.ServerID {
 			next++
 			continue
@@ -105,7 +105,7 @@ func (s *IdentitySet) WithTargets(list []*observed.Target) *IdentitySet {
 		}
 	}
 	out := *s.with(more)
-	out.found = list
+	out.lastAdded = list
 	return &out
 }
 
@@ -143,8 +143,8 @@ func (s *IdentitySet) with(more []identityParts) *IdentitySet {
 	added := slices.Concat(s.added, more)
 	slices.SortFunc(added, compareParts)
 	added = slices.Compact(added)
-	if len(added) <= mostAdded {
-		return &IdentitySet{s.list, added, s.found}
+	if len(added) <= maxAdded {
+		return &IdentitySet{s.list, added, s.lastAdded}
 	}
 	out := make([]identityParts, 0, len(s.list)+len(added))
 	rest := s.list
@@ -152,7 +152,7 @@ func (s *IdentitySet) with(more []identityParts) *IdentitySet {
 		at, _ := slices.BinarySearchFunc(rest, p, compareParts)
 		out, rest = append(append(out, rest[:at]...), p), rest[at:]
 	}
-	return &IdentitySet{list: append(out, rest...), found: s.found}
+	return &IdentitySet{list: append(out, rest...), lastAdded: s.lastAdded}
 }
 
 // Without takes the identities of targets out.

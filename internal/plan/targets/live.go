@@ -86,8 +86,8 @@ const (
 	Running Departure = iota
 	// Ended: some pod is gone, or the target is none of a pod.
 	Ended
-	// GivenAway: the address of some target is that of another pod now.
-	GivenAway
+	// AddressReused: another pod has the address of a target now.
+	AddressReused
 )
 
 // DepartureOf finds the most urgent departure. Since has, by id, when targets were to be taken out first: a pod of the
@@ -110,7 +110,7 @@ func departureOf(v *cluster.View, namespace, id string, since time.Time) Departu
 		other := p.Namespace != namespace || p.DeletionTimestamp == nil && !since.IsZero() && p.CreationTimestamp.After(since)
 		return other && !isOlder(p, holders)
 	}) {
-		return GivenAway
+		return AddressReused
 	}
 	if len(holders) > 0 || len(podsAt(v, "", cluster.HostAddressValue(namespace, address))) > 0 {
 		return Running

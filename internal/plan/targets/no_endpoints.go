@@ -133,15 +133,15 @@ func targetPortField(svc *corev1.Service, port corev1.ServicePort) string {
 }
 
 // mostPortNames is how many names of container ports are compared with the one that a Service names.
-const mostPortNames = 20
+const maxPortNames = 20
 
 // namedPorts returns what the container ports of pods are named instead.
 func namedPorts(want intstr.IntOrString, pods []*corev1.Pod) string {
 	var names []string
 	for _, p := range pods[:min(len(pods), 1)] {
-		for _, c := range lasting(p) {
+		for _, c := range lastingContainers(p) {
 			for _, port := range c.Ports {
-				if port.Name != "" && len(names) < mostPortNames && !slices.Contains(names, port.Name) {
+				if port.Name != "" && len(names) < maxPortNames && !slices.Contains(names, port.Name) {
 					names = append(names, port.Name)
 				}
 			}

@@ -37,7 +37,7 @@ func (l *NodeList) digest(port int32) string {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = append(append(append(text, t.id...), middle...), t.made...)
+		text = append(append(append(text, t.id...), middle...), t.created...)
 		if (i+1)%markEvery == 0 {
 			h.Write(text)
 			text = text[:0]

@@ -27,9 +27,9 @@ type NodeList struct {
 
 // nodeTarget is a node that may be registered.
 type nodeTarget struct {
-	id   string
-	made string // creation time in milliseconds
-	node *corev1.Node
+	id      string
+	created string // creation time in milliseconds
+	node    *corev1.Node
 }
 
 func newNodeTarget(id string, n *corev1.Node) nodeTarget {
@@ -95,9 +95,9 @@ func (r Resolution) Checkpoint(spec elbv2.TargetGroupBindingSpec) (string, error
 	return joinDigests(r.Nodes.digest(r.NodePort), spec)
 }
 
-// mostDifferences is how many differences are looked for one by one; with more, as when a target group is filled for the
-// first time, looking at all at once takes less work.
-const mostDifferences = 32
+// maxDifferences is how many differences compareInOrder looks for. If there are more, as when a target group is
+// filled for the first time, Compare takes less work.
+const maxDifferences = 32
 
 // at returns the endpoints at a node port.
 func (l *NodeList) at(port int32) []Endpoint {
@@ -112,7 +112,7 @@ func (l *NodeList) at(port int32) []Endpoint {
 // these are nodes. Where few targets differ, it walks along both lists.
 func (r Resolution) Compare(have []*observed.Target, limit int) Diff {
 	if r.Nodes.inOrder() {
-		if d, ok := r.Nodes.nodeStatus(r.NodePort, have); ok {
+		if d, ok := r.Nodes.compareInOrder(r.NodePort, have); ok {
 			d.order(have, limit)
 			return d
 		}
@@ -120,15 +120,16 @@ func (r Resolution) Compare(have []*observed.Target, limit int) Diff {
 	return Compare(r.Endpoints(), have, limit)
 }
 
-// compare finds the differences; false if there are many, or if the targets are in another order than the nodes.
-func (l *NodeList) nodeStatus(port int32, have []*observed.Target) (Diff, bool) {
+// compareInOrder returns the differences by walking along both lists; false if there are many, or if the targets are
+// in another order than the nodes.
+func (l *NodeList) compareInOrder(port int32, have []*observed.Target) (Diff, bool) {
 	var d Diff
 	i, draining := 0, 0
 	register := func() {
 		d.Register = append(d.Register, Endpoint{ID: l.nodes[i].id, Port: port, Node: l.nodes[i].node})
 		i++
 	}
-	few := func() bool { return len(d.Register)+len(d.Deregister) <= mostDifferences }
+	few := func() bool { return len(d.Register)+len(d.Deregister) <= maxDifferences }
 	for _, t := range have {
 		if Draining(t) {
 			draining++

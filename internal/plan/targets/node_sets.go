@@ -24,7 +24,7 @@ type NodeSets struct {
 }
 
 // mostNodeSets bounds the selectors that are remembered: they are what users choose.
-const mostNodeSets = 32
+const maxNodeSets = 32
 
 // nodeSet is what a selector takes of a list of nodes. It is not changed once it is made.
 type nodeSet struct {
@@ -58,7 +58,7 @@ func (s *NodeSets) set(selector *metav1.LabelSelector, match labels.Selector, no
 	out := newNodeSet(key, old, match, nodes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.of == nil || len(s.of) >= mostNodeSets && s.of[key] == nil {
+	if s.of == nil || len(s.of) >= maxNodeSets && s.of[key] == nil {
 		s.of = map[string]*nodeSet{}
 	}
 	s.of[key] = out

@@ -143,7 +143,7 @@ func nodeDiffText(d Diff) string {
 
 func TestNodeSetsAreBounded(t *testing.T) {
 	sets := &NodeSets{}
-	for i := range 3 * mostNodeSets {
+	for i := range 3 * maxNodeSets {
 		s := &metav1.LabelSelector{MatchLabels: map[string]string{"pool": fmt.Sprint(i)}}
 		match, err := nodeSelector(s)
 		if err != nil {
@@ -151,7 +151,7 @@ func TestNodeSetsAreBounded(t *testing.T) {
 		}
 		sets.set(s, match, nil)
 	}
-	if len(sets.of) > mostNodeSets {
+	if len(sets.of) > maxNodeSets {
 		t.Errorf("%d selectors are remembered", len(sets.of))
 	}
 }
@@ -161,7 +161,7 @@ func resolutionText(r Resolution) string {
 	for _, e := range r.Endpoints() {
 		fmt.Fprintln(&b, e.Identity(), e.Node.Name, e.Node.ResourceVersion)
 	}
-	fmt.Fprintln(&b, r.NotFound, r.Faulty, r.Blind, r.Unknown)
+	fmt.Fprintln(&b, r.NotFound, r.Faulty, r.SourceMissing, r.Unknown)
 	for _, f := range r.Findings.Sorted() {
 		fmt.Fprintln(&b, f)
 	}

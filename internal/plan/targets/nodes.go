@@ -72,7 +72,7 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 
 // nodeStatus finds out whether a node can forward to node ports. The status is empty if it is left out.
 func nodeStatus(selector labels.Selector, n *corev1.Node) (id string, status corev1.ConditionStatus, f *finding.Finding) {
-	if !selector.Matches(labels.Set(n.Labels)) || leaving(n) {
+	if !selector.Matches(labels.Set(n.Labels)) || isLeaving(n) {
 		return "", "", nil
 	}
 	status = nodeReady(n)
@@ -107,7 +107,7 @@ func nodeSelector(s *metav1.LabelSelector) (labels.Selector, error) {
 }
 
 // leaving reports whether an autoscaler is about to remove the node.
-func leaving(n *corev1.Node) bool {
+func isLeaving(n *corev1.Node) bool {
 	for _, t := range n.Spec.Taints {
 		if t.Key == "ToBeDeletedByClusterAutoscaler" || t.Key == "karpenter.sh/disrupted" && t.Effect == corev1.TaintEffectNoSchedule {
 			return true

@@ -23,7 +23,7 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 	} else {
 		found = endpointSlices(v, b, svc, r)
 	}
-	if r.Blind {
+	if r.SourceMissing {
 		return
 	}
 	var ready, unknown []Endpoint
@@ -113,7 +113,7 @@ func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint,
 		return nil, leftOut
 	}
 	if ref.Namespace != "" && ref.Namespace != b.Namespace {
-		ignored(b, e, r, fmt.Sprintf("it names a pod of namespace %s", ref.Namespace))
+		reportIgnored(b, e, r, fmt.Sprintf("it names a pod of namespace %s", ref.Namespace))
 		return nil, leftOut
 	}
 	pod, ok := cluster.Get[*corev1.Pod](v, cluster.KindPod, b.Namespace, ref.Name)
@@ -128,12 +128,12 @@ func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint,
 	}
 	if !slices.Contains(addresses, canonicalIP(e.Addresses[0])) {
 		r.Unknown = true
-		ignored(b, e, r, fmt.Sprintf("pod %s has another address", pod.Name))
+		reportIgnored(b, e, r, fmt.Sprintf("pod %s has another address", pod.Name))
 		return nil, leftOut
 	}
 	if superseded(v, pod, e.Addresses[0]) {
 		r.Unknown = true
-		ignored(b, e, r, "a newer pod has this address")
+		reportIgnored(b, e, r, "a newer pod has this address")
 		return nil, leftOut
 	}
 	if c := e.Conditions; c.Ready == nil || *c.Ready {
@@ -158,7 +158,7 @@ func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint,
 	return pod, leftOut
 }
 
-func ignored(b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution, why string) {
+func reportIgnored(b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution, why string) {
 	r.Findings.Add(finding.Finding{
 		Object: Ref(b), Field: "spec.serviceRef", Reason: finding.EndpointIgnored, Severity: finding.Warning,
 		Message: fmt.Sprintf("endpoint %s of pod %s is not registered: %s", e.Addresses[0], e.TargetRef.Name, why),

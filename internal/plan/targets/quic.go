@@ -26,7 +26,7 @@ func serverID(p *corev1.Pod, port int32, variable string) string {
 		return ""
 	}
 	first := ""
-	for _, c := range lasting(p) {
+	for _, c := range lastingContainers(p) {
 		id := containerID(c, variable)
 		if id == "" {
 			continue
