@@ -11,11 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// mostCompared is how many rules both load balancers may have for their answers to be compared in a run. fulcrum
-// migrate --check compares more.
+// maxComparedRules is how many rules the controller compares in a run. fulcrum migrate --check compares more.
 const maxComparedRules = 1000
 
-// mostShown is how many differences a run reports.
+// maxShownDifferences is how many differences a run reports.
 const maxShownDifferences = 5
 
 // Differences returns what clients of another stack would notice if a Gateway took its load balancer over. They are in
@@ -78,7 +77,7 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 	return out
 }
 
-// outcome returns what a comparison has found, all of whose differences objects consent to.
+// comparisonText returns the result of a comparison without differences to which an object does not consent.
 func comparisonText(kind model.Kind, res check.Result) string {
 	compared := "listeners, target groups and settings are the same"
 	if kind.HasRules() {

@@ -1,5 +1,5 @@
-// Package handover is what a Gateway needs to take over the load balancer of an IngressGroup, an Ingress or a Service: which
-// target group becomes which, and what is in the way.
+// Package handover decides how a Gateway takes over the load balancer of an IngressGroup, an Ingress or a Service: the relation
+// of the two stacks, which live target group becomes which desired one, and the obstacles.
 package handover
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// Assign gives target groups of the other stack the ids of the desired ones that they become: those for the same port of the
-// same Service, of which AWS would not have to replace any. What fits none keeps its id, and is removed when nothing
-// forwards to it. port is the number of a port of a Service.
+// Assign gives live target groups of the other stack the ids of the desired target groups that they become: those for
+// the same port of the same Service that AWS need not replace. Others keep their id, and are deleted when nothing
+// forwards to them. port returns the number of a port of a Service.
 func Assign(want model.Stack, have observed.Stack, port func(model.Binding) string) observed.Stack {
 	have.TargetGroups = slices.Clone(have.TargetGroups)
 	taken := map[string]bool{}
@@ -56,10 +56,10 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 	return have
 }
 
-// bindingOf returns the binding that fills a target group. Tenants may write bindings with the labels of a stack for
-// target groups of others, also where the controller has deleted its own and another rule still uses the target group.
-// What the controller has made is for the Service that is in the id of the target group. An id that was shortened may
-// not show it, so that one binding is believed.
+// bindingOf returns the binding of a live target group. Tenants can write bindings with the labels of a stack for
+// target groups of others, even where the controller has deleted its own binding and a rule still uses the target
+// group. A binding of the controller is for the Service in the resource id of the target group. A shortened id may
+// not show the Service, so that a single binding is then assumed to be the right one.
 func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Binding, bool) {
 	if len(bindings) != 1 || !naming.Shortened(g.ResourceID) {
 		bindings = slices.DeleteFunc(slices.Clone(bindings), func(b observed.Binding) bool {
@@ -74,7 +74,7 @@ func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Bi
 	return bindings[0], true
 }
 
-// usesOf returns how many rules and default actions forward to target groups.
+// forwardCounts returns, by ARN, how many rules and default actions forward to a target group.
 func forwardCounts(have observed.Stack) map[string]int {
 	out := map[string]int{}
 	for _, lb := range have.LoadBalancers {
@@ -83,8 +83,8 @@ func forwardCounts(have observed.Stack) map[string]int {
 	return out
 }
 
-// canTakeOver reports whether a live target group, with its binding, holds the targets that a desired one is to have,
-// and has what AWS cannot change.
+// canTakeOver reports whether a live target group has the targets of a desired one, and the properties that AWS
+// cannot change.
 func canTakeOver(w model.TargetGroup, g observed.TargetGroup, b observed.Binding, port func(model.Binding) string) bool {
 	return w.Binding != nil && w.Binding.Namespace == b.Namespace && w.Binding.Service == b.Service.Service && port(*w.Binding) == port(b.Service) &&
 		equal.CanBecome(w, g)
@@ -101,8 +101,8 @@ func sameNamespace(w model.TargetGroup, g observed.TargetGroup) int {
 	return 0
 }
 
-// similarity returns how much of a live target group is as desired already. Several target groups may have the same
-// targets, and differ in what would have to be changed.
+// similarity returns how many settings of a live target group are as desired. It chooses among target groups with the
+// same targets.
 func similarity(w model.TargetGroup, g observed.TargetGroup) (n int) {
 	if w.HealthCheck == g.HealthCheck {
 		n++
@@ -119,9 +119,9 @@ func similarity(w model.TargetGroup, g observed.TargetGroup) (n int) {
 	return n
 }
 
-// hasUnnamedAttribute reports whether a live target group has an attribute that the desired one does not name, with
-// another value than a new one has. It would keep that. So it is not taken where several hold the same targets, and
-// another object may have asked for it.
+// hasUnnamedAttribute reports whether a live target group has an attribute that the desired one does not set, with
+// another value than AWS's default, which it would keep. Such a target group is not used if several have the same
+// targets, because another object may have asked for it.
 func hasUnnamedAttribute(w model.TargetGroup, g observed.TargetGroup) bool {
 	for k, v := range attributeDefaults {
 		_, named := w.Attributes[k]
@@ -139,7 +139,7 @@ var attributeDefaults = map[string]string{
 	"stickiness.enabled": "false",
 }
 
-// Questions ask what decides which target group becomes which.
+// Questions returns the questions for the attributes on which Assign depends.
 func Questions(have observed.Stack) (out []model.Question) {
 	for _, g := range have.TargetGroups {
 		if g.Attributes == nil {
@@ -162,8 +162,8 @@ func PreviousStack(lb *observed.LoadBalancer) (model.StackID, bool) {
 	return naming.AdoptedFrom(lb.Tags[naming.AdoptedTag])
 }
 
-// notTakenOver returns the resources that do not carry the tags of a stack by which another one has taken them over,
-// and the bindings that fill them. Labels of bindings prove nothing, as tenants may write them.
+// notTakenOver returns the resources that do not carry the tags of the stack by which they could have been taken
+// over, and the bindings of these target groups. Labels of bindings prove nothing, because tenants can write them.
 func notTakenOver(have observed.Stack, by model.StackID) observed.Stack {
 	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return naming.IsOf(by, lb.Tags) })
 	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return naming.IsOf(by, g.Tags) })
@@ -174,7 +174,7 @@ func notTakenOver(have observed.Stack, by model.StackID) observed.Stack {
 	return have
 }
 
-// isEmpty reports whether nothing is there.
+// isEmpty reports whether a stack has no resources in AWS.
 func isEmpty(have observed.Stack) bool {
 	return len(have.LoadBalancers)+len(have.TargetGroups)+len(have.SecurityGroups)+len(have.Bindings) == 0
 }

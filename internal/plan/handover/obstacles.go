@@ -14,8 +14,9 @@ import (
 // obstacle is why a Gateway does not take a load balancer over, and what to do.
 type obstacle struct{ reason, fix string }
 
-// Obstacles returns what else is in the way of a Gateway: want is its stack, have what both stacks have, and steps are
-// those that the Gateway would carry out. There are none once it has begun.
+// Obstacles returns the findings that prevent a take-over besides those of the objects: want is the stack of the
+// Gateway, have the resources of both stacks, and steps the plan of the Gateway. It is not called once the take-over
+// has begun.
 func Obstacles(want model.Stack, have observed.Stack, steps []plan.Step) finding.List {
 	return refusals(want, slices.Concat(ofLive(want, have), ofSteps(steps)))
 }
@@ -40,7 +41,7 @@ func Refusal(want model.Stack, why, fix string) finding.Finding {
 	}
 }
 
-// ofObjects returns what the objects of both stacks show.
+// ofObjects returns the obstacles that the objects of both stacks show.
 func ofObjects(want, from model.Stack) (out []obstacle) {
 	add := func(fix, format string, args ...any) { out = append(out, obstacle{fmt.Sprintf(format, args...), fix}) }
 	_, shared := naming.SharedName(from.ID)
@@ -89,10 +90,11 @@ func ofObjects(want, from model.Stack) (out []obstacle) {
 	return out
 }
 
-// handoverTags is how many tags a resource has more while it is handed over: the other stack knows it by two.
+// handoverTags is how many additional tags a resource has during a handover: the two by which the other stack finds
+// it.
 const handoverTags = 2
 
-// ofLive returns what is live.
+// ofLive returns the obstacles that the live resources show.
 func ofLive(want model.Stack, have observed.Stack) (out []obstacle) {
 	add := func(fix, format string, args ...any) { out = append(out, obstacle{fmt.Sprintf(format, args...), fix}) }
 	var lbs []observed.LoadBalancer
@@ -145,7 +147,7 @@ func ofLive(want model.Stack, have observed.Stack) (out []obstacle) {
 	return out
 }
 
-// ofSteps returns steps by which clients would notice the change.
+// ofSteps returns the obstacles that are steps which clients would notice.
 func ofSteps(steps []plan.Step) (out []obstacle) {
 	for _, s := range steps {
 		switch do := s.Do.(type) {
