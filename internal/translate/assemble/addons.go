@@ -19,13 +19,13 @@ func (b *Builder) AddOns(alb *model.LoadBalancer) {
 		}
 	}
 	alb.AddOns.WebACL = addOnBuilder{b}.webACL()
-	classic := members.Agree(&b.Translation, b.Members, b.name("waf-acl-id"), func(m *members.Member) settings.Opt[string] { return settings.Text(m.Set.WAFClassic) }, func(a, b string) bool { return unlessNone(a) == unlessNone(b) }, func() members.Incumbent[string] {
+	classic := members.Agree(&b.Translation, b.Members, b.name("waf-acl-id"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.WAFClassic) }, func(a, b string) bool { return unlessNone(a) == unlessNone(b) }, func() members.LiveValue[string] {
 		return liveAddOn(b, model.WAFClassic, func(have observed.AddOn) string { return have.ID }, func(have observed.AddOn, asked string) bool { return have.ID == unlessNone(asked) })
 	})
 	if classic.Set && (addOnBuilder{b}).checkFlag(classic.Origin, !b.NoWAFClassic, "--enable-waf") {
 		alb.AddOns.ClassicACL = &model.ClassicACL{ID: unlessNone(classic.Value), Of: classic.Origin}
 	}
-	shield := members.Agree(&b.Translation, b.Members, b.name("shield-advanced-protection"), func(m *members.Member) settings.Opt[bool] { return m.Set.Shield }, members.Equal[bool], func() members.Incumbent[bool] {
+	shield := members.Agree(&b.Translation, b.Members, b.name("shield-advanced-protection"), func(m *members.Member) settings.Opt[bool] { return m.Set.Shield }, members.Equal[bool], func() members.LiveValue[bool] {
 		return liveAddOn(b, model.ShieldPlan, func(have observed.AddOn) bool { return have.ID != "" }, func(have observed.AddOn, asked bool) bool { return asked == (have.ID != "") })
 	})
 	if shield.Set && (addOnBuilder{b}).checkFlag(shield.Origin, !b.NoShield, "--enable-shield") {
@@ -49,9 +49,9 @@ type addOnBuilder struct{ *Builder }
 // webACL returns the web ACL of WAFv2 that is asked for; nil where no member speaks of one. A name of a member
 // counts before its ARN.
 func (b addOnBuilder) webACL() *model.WebACL {
-	named := slices.ContainsFunc(b.Members, func(m *members.Member) bool { return settings.Text(m.Set.WAFv2Name).Set })
+	named := slices.ContainsFunc(b.Members, func(m *members.Member) bool { return settings.NonEmpty(m.Set.WAFv2Name).Set })
 	won := members.Agree(&b.Translation, b.Members, "web ACL", func(m *members.Member) settings.Opt[webACL] {
-		name, arn := settings.Text(m.Set.WAFv2Name), settings.Text(m.Set.WAFv2ARN)
+		name, arn := settings.NonEmpty(m.Set.WAFv2Name), settings.NonEmpty(m.Set.WAFv2ARN)
 		switch {
 		case name.Present():
 			return settings.Opt[webACL]{Value: webACL{Name: unlessNone(name.Value)}, Set: name.Set, Fault: name.Fault, Origin: name.Origin}
@@ -89,19 +89,19 @@ func (b addOnBuilder) checkFlag(o finding.Origin, on bool, flag string) bool {
 
 // liveAddOn returns what a live load balancer is tied to in another service, as the incumbent of a setting that
 // is or is not that.
-func liveAddOn[T any](b *Builder, of model.AddOn, value func(observed.AddOn) T, is func(have observed.AddOn, asked T) bool) members.Incumbent[T] {
+func liveAddOn[T any](b *Builder, of model.AddOn, value func(observed.AddOn) T, is func(have observed.AddOn, asked T) bool) members.LiveValue[T] {
 	lb := b.LiveLoadBalancer()
 	if lb == nil {
-		return members.Incumbent[T]{}
+		return members.LiveValue[T]{}
 	}
 	q := model.AskAddOn{Of: of, ARN: lb.ARN}
 	have, asked := b.Live.Facts.AddOns[q.Key()]
 	known := b.Compare(q, asked) && have.Fault == nil
-	return members.Incumbent[T]{Known: known, Value: value(have), Is: func(v T) bool { return is(have, v) }, Unavailable: have.Fault != nil}
+	return members.LiveValue[T]{Known: known, Value: value(have), Matches: func(v T) bool { return is(have, v) }, Unavailable: have.Fault != nil}
 }
 
 // liveWebACL compares web ACLs, given by ARN or by name, with the live one.
-func (b addOnBuilder) liveWebACL() members.Incumbent[webACL] {
+func (b addOnBuilder) liveWebACL() members.LiveValue[webACL] {
 	is := func(have observed.AddOn, w webACL) bool {
 		if w.Name == "" {
 			return w.ARN == have.ID

@@ -34,7 +34,7 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 		return
 	}
 	hosts := m.Hosts
-	m.Secure = true
+	m.RequestsCertificate = true
 	if len(hosts) == 0 {
 		m.Blocked = true
 		b.Found.Add(finding.Finding{
@@ -44,7 +44,7 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 		})
 		return
 	}
-	ca := cmp.Or(settings.Text(m.Set.CertificateCA).Value, b.DefaultCA)
+	ca := cmp.Or(settings.NonEmpty(m.Set.CertificateCA).Value, b.DefaultCA)
 	kind := publicCertificate
 	if ca != "" {
 		kind = privateCertificate
@@ -76,7 +76,7 @@ func (b *Builder) ManagedCertificates() {
 			imports[c.ID] = c.Import
 			b.Stack.Certificates = append(b.Stack.Certificates, c)
 		}
-		b.Stack.Held.Certificates = b.Stack.Held.Certificates || m.Undetermined || m.Secure && m.Certificate == nil
+		b.Stack.Held.Certificates = b.Stack.Held.Certificates || m.Undetermined || m.RequestsCertificate && m.Certificate == nil
 	}
 	slices.SortFunc(b.Stack.Certificates, func(a, b model.ManagedCertificate) int { return cmp.Compare(a.ID, b.ID) })
 }
@@ -105,7 +105,7 @@ func certificates(m *members.Member, port int32) []model.CertChoice {
 	}
 	found := model.CertHosts{Member: m.Ref}
 	for i, h := range m.Hosts {
-		if slices.ContainsFunc(m.Imported, func(name string) bool { return plan.Covers(name, h) }) {
+		if slices.ContainsFunc(m.ImportedNames, func(name string) bool { return plan.Covers(name, h) }) {
 			continue
 		}
 		found.Hosts, found.Fields = append(found.Hosts, h), append(found.Fields, m.HostFields[i])

@@ -25,25 +25,25 @@ func (b clientBuilder) sources(p *members.Port, ipv6, managed bool) []model.Ingr
 		return nil
 	}
 	ranges := func(m *members.Member) settings.Opt[[]string] {
-		o := settings.Filled(m.Set.InboundCIDRs)
+		o := settings.NonEmptyList(m.Set.InboundCIDRs)
 		if b.Type == model.Network && !ipv6 && o.Set && !slices.ContainsFunc(o.Value, func(c string) bool { return !IsIPv6(c) }) {
 			// To shut out all clients for it would be worse than to wait.
 			return settings.Opt[[]string]{Fault: errIPv6Only, Origin: o.Origin}
 		}
 		return o
 	}
-	prefixLists := func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.PrefixLists) }
-	cidrs := b.clients(p, b.name("inbound-cidrs"), ranges, prefixLists, func() members.Incumbent[[]string] { return b.liveCIDRs(p, ipv6) })
-	lists := b.clients(p, b.name("security-group-prefix-lists"), prefixLists, ranges, func() members.Incumbent[[]string] { return b.livePrefixLists(p) })
-	if len(cidrs.Value)+len(lists.Value) == 0 && !cidrs.Kept && !lists.Kept {
+	prefixLists := func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(m.Set.PrefixLists) }
+	cidrs := b.clients(p, b.name("inbound-cidrs"), ranges, prefixLists, func() members.LiveValue[[]string] { return b.liveCIDRs(p, ipv6) })
+	lists := b.clients(p, b.name("security-group-prefix-lists"), prefixLists, ranges, func() members.LiveValue[[]string] { return b.livePrefixLists(p) })
+	if len(cidrs.Value)+len(lists.Value) == 0 && !cidrs.KeepsLive && !lists.KeepsLive {
 		if !slices.ContainsFunc(p.Members, func(m *members.Member) bool { return ranges(m).Check() == nil }) {
 			// Everything on the port is held, and to open it to everybody would be worse than to wait.
 			return nil
 		}
 		return clientRules(p, AllClients(), nil, ipv6)
 	}
-	out := clientRules(p, members.Sorted(cidrs.Value), members.Sorted(lists.Value), ipv6)
-	if len(out) == 0 && managed && cidrs.Set && !cidrs.Kept {
+	out := clientRules(p, members.SortedUnique(cidrs.Value), members.SortedUnique(lists.Value), ipv6)
+	if len(out) == 0 && managed && cidrs.Set && !cidrs.KeepsLive {
 		m := p.Members[0]
 		b.Found.Add(finding.Finding{
 			Object: m.Ref, Field: members.FieldOn(m.Ref, cidrs.Origin), Reason: finding.AnnotationInvalid,
@@ -82,7 +82,7 @@ func protocolsOf(p *members.Port) []string {
 
 // clients merges one of the two ways to name clients. Who only uses the other way asks for none of this
 // one, and where none is live, that stays: both together admit more than either.
-func (b clientBuilder) clients(p *members.Port, key string, get, other func(*members.Member) settings.Opt[[]string], current func() members.Incumbent[[]string]) members.Merged[[]string] {
+func (b clientBuilder) clients(p *members.Port, key string, get, other func(*members.Member) settings.Opt[[]string], current func() members.LiveValue[[]string]) members.Merged[[]string] {
 	mixed := slices.ContainsFunc(p.Members, func(m *members.Member) bool { return get(m).Set }) &&
 		slices.ContainsFunc(p.Members, func(m *members.Member) bool { return !get(m).Present() && other(m).Set })
 	none := false
@@ -95,7 +95,7 @@ func (b clientBuilder) clients(p *members.Port, key string, get, other func(*mem
 		if o := get(m); o.Present() || !none || !other(m).Set {
 			return o
 		}
-		return settings.Of([]string(nil), other(m).Origin)
+		return settings.NewOpt([]string(nil), other(m).Origin)
 	}, members.SameSet, current)
 }
 
@@ -121,15 +121,15 @@ func (b clientBuilder) liveSources(p *members.Port) (rules []model.IngressRule, 
 }
 
 // liveCIDRs and livePrefixLists compare client ranges with those that the managed group admits.
-func (b clientBuilder) liveCIDRs(p *members.Port, ipv6 bool) members.Incumbent[[]string] {
+func (b clientBuilder) liveCIDRs(p *members.Port, ipv6 bool) members.LiveValue[[]string] {
 	return b.liveClients(p, func(v []string) []model.IngressRule { return Sources(protocolsOf(p)[0], p.Number, v, nil, ipv6) }, func(r model.IngressRule) string { return r.CIDR })
 }
 
-func (b clientBuilder) livePrefixLists(p *members.Port) members.Incumbent[[]string] {
+func (b clientBuilder) livePrefixLists(p *members.Port) members.LiveValue[[]string] {
 	return b.liveClients(p, func(v []string) []model.IngressRule { return Sources(protocolsOf(p)[0], p.Number, nil, v, true) }, func(r model.IngressRule) string { return r.PrefixList })
 }
 
-func (b clientBuilder) liveClients(p *members.Port, rules func([]string) []model.IngressRule, part func(model.IngressRule) string) members.Incumbent[[]string] {
+func (b clientBuilder) liveClients(p *members.Port, rules func([]string) []model.IngressRule, part func(model.IngressRule) string) members.LiveValue[[]string] {
 	live, known := b.liveSources(p)
 	parts := func(rs []model.IngressRule) []string {
 		var out []string
@@ -141,5 +141,5 @@ func (b clientBuilder) liveClients(p *members.Port, rules func([]string) []model
 		return out
 	}
 	is := parts(live)
-	return members.Incumbent[[]string]{Known: known, Value: is, Is: func(v []string) bool { return members.SameSet(parts(rules(v)), is) }}
+	return members.LiveValue[[]string]{Known: known, Value: is, Matches: func(v []string) bool { return members.SameSet(parts(rules(v)), is) }}
 }

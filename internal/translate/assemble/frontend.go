@@ -28,8 +28,8 @@ type frontendPort struct {
 func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	live := b.LiveFrontend()
 	on := members.Agree(&b.Translation, b.Members, b.name("enable-frontend-nlb"), func(m *members.Member) settings.Opt[bool] { return m.Set.FrontendNLB }, members.Equal[bool],
-		func() members.Incumbent[bool] {
-			return members.IncumbentOf(live != nil, b.LiveLoadBalancer() != nil, members.Equal[bool])
+		func() members.LiveValue[bool] {
+			return members.LiveValueOf(live != nil, b.LiveLoadBalancer() != nil, members.Equal[bool])
 		})
 	hold := false
 	for _, m := range b.Members {
@@ -64,7 +64,7 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 		sound = sound || m.Set.FrontendNLB.Value && len(faults) == 0
 	}
 	b.Stack.Held.Frontend = hold || live == nil && !sound
-	if s := mergeFrontend(b, "frontend-nlb-subnets", func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendSubnets) }, members.SameSet, func() members.Incumbent[[]string] { return frontendBuilder{b}.liveFrontendSubnets(live) }); s.Set {
+	if s := mergeFrontend(b, "frontend-nlb-subnets", func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(m.Set.FrontendSubnets) }, members.SameSet, func() members.LiveValue[[]string] { return frontendBuilder{b}.liveFrontendSubnets(live) }); s.Set {
 		out.Subnets = model.SubnetsNamed{Refs: s.Value, Of: s.Origin}
 		note("subnets", s.Origin)
 	}
@@ -74,9 +74,9 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	}
 	frontendBuilder{b}.frontendAddresses(out)
 	same := func(a, b map[string]string) bool { return maps.Equal(a, b) }
-	attributes := mergeFrontend(b, "frontend-nlb-attributes", func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendAttributes }, same, func() members.Incumbent[map[string]string] {
+	attributes := mergeFrontend(b, "frontend-nlb-attributes", func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendAttributes }, same, func() members.LiveValue[map[string]string] {
 		attributes := b.LiveAttributes(live)
-		return members.IncumbentOf(attributes, attributes != nil, func(live, asked map[string]string) bool {
+		return members.LiveValueOf(attributes, attributes != nil, func(live, asked map[string]string) bool {
 			return !slices.ContainsFunc(slices.Sorted(maps.Keys(asked)), func(k string) bool { return !equal.SameAttribute(live[k], asked[k]) })
 		})
 	})
@@ -84,11 +84,11 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	if attributes.Set {
 		out.AttributesOf = []finding.Origin{attributes.Origin}
 	}
-	if tags := mergeFrontend(b, "frontend-nlb-tags", func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendTags }, same, func() members.Incumbent[map[string]string] {
+	if tags := mergeFrontend(b, "frontend-nlb-tags", func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendTags }, same, func() members.LiveValue[map[string]string] {
 		if live == nil {
-			return members.Incumbent[map[string]string]{}
+			return members.LiveValue[map[string]string]{}
 		}
-		return members.IncumbentOf(members.LiveTags(live.Tags), true, func(live, asked map[string]string) bool {
+		return members.LiveValueOf(members.LiveTags(live.Tags), true, func(live, asked map[string]string) bool {
 			return !slices.ContainsFunc(slices.Sorted(maps.Keys(asked)), func(k string) bool { return live[k] != asked[k] })
 		})
 	}); tags.Set {
@@ -106,20 +106,22 @@ type frontendBuilder struct{ *Builder }
 // frontendGroups returns the security groups that members ask for; unset, those of the ALB. Who only asks for the
 // network load balancer asks for these, and where they are live, they stay.
 func (b frontendBuilder) frontendGroups(live *observed.LoadBalancer) members.Merged[[]string] {
-	var current members.Incumbent[[]string]
+	var current members.LiveValue[[]string]
 	if live != nil {
 		current = groupBuilder(b).liveGroups(live)
 	}
 	const name = "frontend-nlb-security-groups"
-	incumbent := func() members.Incumbent[[]string] { return current }
-	asked := withoutContested(b.Builder, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendGroups) }, incumbent, affectsFrontend)
+	incumbent := func() members.LiveValue[[]string] { return current }
+	asked := withoutContested(b.Builder, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] {
+		return settings.NonEmptyList(m.Set.FrontendSecurityGroups)
+	}, incumbent, affectsFrontend)
 	return members.Agree(&b.Translation, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] {
 		o := asked(m)
 		b.Stack.Contested = b.Stack.Contested || o.Present() && len(b.Members) > 1
 		if o.Present() || !current.Known || len(current.Value) > 0 || !m.Set.FrontendNLB.Value {
 			return o
 		}
-		return settings.Of([]string(nil), m.Set.FrontendNLB.Origin)
+		return settings.NewOpt([]string(nil), m.Set.FrontendNLB.Origin)
 	}, slices.Equal, incumbent)
 }
 
@@ -134,11 +136,11 @@ func (b frontendBuilder) frontendFault(out *model.LoadBalancer, o finding.Origin
 }
 
 func (b frontendBuilder) frontendAddresses(out *model.LoadBalancer) {
-	eips := mergeFrontend(b.Builder, "frontend-nlb-eip-allocations", func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendAddresses) }, members.SameSet, func() members.Incumbent[[]string] {
+	eips := mergeFrontend(b.Builder, "frontend-nlb-eip-allocations", func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(m.Set.FrontendAddresses) }, members.SameSet, func() members.LiveValue[[]string] {
 		if live := b.LiveFrontend(); live != nil {
-			return members.IncumbentOf(live.Addresses, true, members.SameSet)
+			return members.LiveValueOf(live.Addresses, true, members.SameSet)
 		}
-		return members.Incumbent[[]string]{}
+		return members.LiveValue[[]string]{}
 	})
 	switch {
 	case !eips.Set:
@@ -278,9 +280,9 @@ func (b *Builder) FrontendSources(alb, frontend *model.LoadBalancer) {
 }
 
 // liveFrontendSubnets compares the subnets that members give by id or name with those of the frontend NLB.
-func (b frontendBuilder) liveFrontendSubnets(lb *observed.LoadBalancer) members.Incumbent[[]string] {
+func (b frontendBuilder) liveFrontendSubnets(lb *observed.LoadBalancer) members.LiveValue[[]string] {
 	live := subnetBuilder(b).liveSubnets(lb, true)
-	return members.Incumbent[[]string]{Known: live.Known, Value: live.Value.ids, Is: func(refs []string) bool { return live.Is(subnetSetting{ids: refs}) }}
+	return members.LiveValue[[]string]{Known: live.Known, Value: live.Value.ids, Matches: func(refs []string) bool { return live.Matches(subnetSetting{ids: refs}) }}
 }
 
 // liveFrontendTarget returns the port of the ALB to which a port of the live frontend NLB leads, 0 if there is none.

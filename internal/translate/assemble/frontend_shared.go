@@ -16,7 +16,7 @@ import (
 
 // withoutContested returns what members say of a setting, without the values that would change what namespaces rely on
 // that say nothing of it. affects reports whether a value changes something for a member that is silent.
-func withoutContested[T any](b *Builder, among []*members.Member, what string, get func(*members.Member) settings.Opt[T], live func() members.Incumbent[T], affects func(*members.Member, T) bool) func(*members.Member) settings.Opt[T] {
+func withoutContested[T any](b *Builder, among []*members.Member, what string, get func(*members.Member) settings.Opt[T], live func() members.LiveValue[T], affects func(*members.Member, T) bool) func(*members.Member) settings.Opt[T] {
 	if b.Isolated || !slices.ContainsFunc(among, func(m *members.Member) bool { return get(m).Set }) ||
 		!sharedByNamespaces(among) {
 		return get
@@ -36,7 +36,7 @@ func withoutContested[T any](b *Builder, among []*members.Member, what string, g
 	left := map[*members.Member]bool{}
 	for _, m := range among {
 		o := get(m)
-		if !o.Set || now.Is(o.Value) {
+		if !o.Set || now.Matches(o.Value) {
 			continue
 		}
 		at := slices.IndexFunc(among, func(x *members.Member) bool { return !spoken[x.Ref.Namespace] && affects(x, o.Value) })
@@ -67,7 +67,7 @@ func sharedByNamespaces(all []*members.Member) bool {
 func affectsFrontend[T any](m *members.Member, _ T) bool { return m.Set.FrontendNLB.Value }
 
 // mergeFrontend merges a load-balancer-wide setting of the frontend NLB.
-func mergeFrontend[T any](b *Builder, name string, get func(*members.Member) settings.Opt[T], same func(a, b T) bool, live func() members.Incumbent[T]) members.Merged[T] {
+func mergeFrontend[T any](b *Builder, name string, get func(*members.Member) settings.Opt[T], same func(a, b T) bool, live func() members.LiveValue[T]) members.Merged[T] {
 	return members.Agree(&b.Translation, b.Members, b.name(name), withoutContested(b, b.Members, b.name(name), get, live, affectsFrontend), same, live)
 }
 
@@ -78,14 +78,14 @@ func (b frontendBuilder) frontendScheme(alb *model.LoadBalancer) settings.Opt[mo
 	if lb := b.LiveLoadBalancer(); lb != nil {
 		internal = lb.Scheme == model.Internal
 	}
-	live := func() members.Incumbent[model.Scheme] {
+	live := func() members.LiveValue[model.Scheme] {
 		switch {
 		case front != nil:
-			return members.IncumbentOf(front.Scheme, true, members.Equal[model.Scheme])
+			return members.LiveValueOf(front.Scheme, true, members.Equal[model.Scheme])
 		case internal:
-			return members.IncumbentOf(model.Internal, true, members.Equal[model.Scheme])
+			return members.LiveValueOf(model.Internal, true, members.Equal[model.Scheme])
 		}
-		return members.Incumbent[model.Scheme]{}
+		return members.LiveValue[model.Scheme]{}
 	}
 	const name = "frontend-nlb-scheme"
 	get := withoutContested(b.Builder, b.Members, b.name(name), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.FrontendScheme }, live,
@@ -101,9 +101,9 @@ func (b frontendBuilder) frontendScheme(alb *model.LoadBalancer) settings.Opt[mo
 
 // agreeFrontendHealth merges a setting of the health checks of one port of the frontend NLB.
 func agreeFrontendHealth[T comparable](b *Builder, at *members.Port, key string, get func(settings.FrontendHealth) settings.Opt[T], live func(model.HealthCheck) T) members.Merged[T] {
-	incumbent := func() members.Incumbent[T] {
+	incumbent := func() members.LiveValue[T] {
 		check, known := frontendBuilder{b}.liveFrontendCheck(at.Number)
-		return members.IncumbentOf(live(check), known, members.Equal[T])
+		return members.LiveValueOf(live(check), known, members.Equal[T])
 	}
 	asked := withoutContested(b, at.Members, fmt.Sprintf("%s on port %d", b.name(key), at.Number), func(m *members.Member) settings.Opt[T] { return get(m.Set.FrontendHealth) }, incumbent, affectsFrontend)
 	return members.AgreeOn(&b.Translation, at, b.name(key), asked, members.Equal[T], incumbent)

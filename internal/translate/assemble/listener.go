@@ -23,21 +23,21 @@ func (b *Builder) ListenerAttributes(p *members.Port) (map[string]string, []find
 
 // TLS resolves the settings that only a listener with TLS has.
 func (b *Builder) TLS(p *members.Port) *model.TLS {
-	policy := members.AgreeOn(&b.Translation, p, b.name("ssl-policy"), func(m *members.Member) settings.Opt[string] { return settings.Text(m.Set.SSLPolicy) }, members.Equal[string], func() members.Incumbent[string] {
+	policy := members.AgreeOn(&b.Translation, p, b.name("ssl-policy"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.SSLPolicy) }, members.Equal[string], func() members.LiveValue[string] {
 		if live := b.LiveLoadBalancer().OnPort(p.Number); live != nil && live.Protocol == "HTTPS" {
-			return members.IncumbentOf(live.Policy, true, members.Equal[string])
+			return members.LiveValueOf(live.Policy, true, members.Equal[string])
 		}
-		return members.Incumbent[string]{}
+		return members.LiveValue[string]{}
 	})
 	out := &model.TLS{Policy: policy.Or(b.DefaultSSLPolicy)}
 	auth := func(m *members.Member) settings.Opt[mutualAuth] {
 		o := m.Set.MutualAuth
 		if a, ok := o.Value[p.Number]; ok {
-			return settings.Of(mutualAuth(a), o.Origin)
+			return settings.NewOpt(mutualAuth(a), o.Origin)
 		}
 		return settings.Opt[mutualAuth]{Fault: o.Fault, Origin: o.Origin}
 	}
-	mutual := members.AgreeOn(&b.Translation, p, b.name("mutual-authentication"), auth, func(a, b mutualAuth) bool { return reflect.DeepEqual(a, b) }, func() members.Incumbent[mutualAuth] { return b.liveMutualAuth(p.Number) })
+	mutual := members.AgreeOn(&b.Translation, p, b.name("mutual-authentication"), auth, func(a, b mutualAuth) bool { return reflect.DeepEqual(a, b) }, func() members.LiveValue[mutualAuth] { return b.liveMutualAuth(p.Number) })
 	if mutual.Set {
 		out.MutualAuth = new(model.MutualAuth(mutual.Value))
 		out.MutualAuth.Of = mutual.Origin
@@ -70,10 +70,10 @@ type mutualAuth model.MutualAuth
 func (m mutualAuth) String() string { return strings.TrimSpace(m.Mode + " " + m.TrustStore) }
 
 // liveMutualAuth compares client certificate settings with those of a live listener.
-func (b *Builder) liveMutualAuth(port int32) members.Incumbent[mutualAuth] {
+func (b *Builder) liveMutualAuth(port int32) members.LiveValue[mutualAuth] {
 	l := b.LiveLoadBalancer().OnPort(port)
 	if l == nil || l.Protocol != "HTTPS" {
-		return members.Incumbent[mutualAuth]{}
+		return members.LiveValue[mutualAuth]{}
 	}
 	var have mutualAuth
 	if l.MutualAuth != nil {
@@ -90,5 +90,5 @@ func (b *Builder) liveMutualAuth(port int32) members.Incumbent[mutualAuth] {
 		}
 		return equal.SameMutualAuth(&m, l.MutualAuth)
 	}
-	return members.Incumbent[mutualAuth]{Known: true, Is: is, Value: have}
+	return members.LiveValue[mutualAuth]{Known: true, Matches: is, Value: have}
 }

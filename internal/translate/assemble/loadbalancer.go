@@ -23,11 +23,11 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 		agreeScheme, silent = members.AgreeAll[model.Scheme], live.AddressType
 	}
 	scheme := agreeScheme(&b.Translation, b.Members, b.name("scheme"), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.Scheme }, members.Equal[model.Scheme],
-		members.FieldOf(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))
+		members.LiveField(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))
 	address := members.Agree(&b.Translation, b.Members, b.name("ip-address-type"), func(m *members.Member) settings.Opt[model.AddressType] { return m.Set.AddressType }, members.Equal[model.AddressType],
-		members.FieldOf(live, func(lb *observed.LoadBalancer) model.AddressType { return lb.AddressType }))
+		members.LiveField(live, func(lb *observed.LoadBalancer) model.AddressType { return lb.AddressType }))
 	pool := members.Agree(&b.Translation, b.Members, b.name("customer-owned-ipv4-pool"), func(m *members.Member) settings.Opt[string] { return m.Set.CoIPPool }, members.Equal[string],
-		members.FieldOf(live, func(lb *observed.LoadBalancer) string { return lb.CoIPPool }))
+		members.LiveField(live, func(lb *observed.LoadBalancer) string { return lb.CoIPPool }))
 	alb := &model.LoadBalancer{
 		Type:        b.Type,
 		Scheme:      scheme.Or(b.DefaultScheme),
@@ -67,7 +67,7 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 // has another anyway, and the others should not have to wait for a new one.
 func (b *Builder) loadBalancerName() members.Merged[string] {
 	return members.Agree(&b.Translation, b.Members, b.name("load-balancer-name"), func(m *members.Member) settings.Opt[string] {
-		o := settings.Text(m.Set.Name)
+		o := settings.NonEmpty(m.Set.Name)
 		if fault := naming.LoadBalancerNameFault(o.Value); o.Set && fault != "" {
 			b.Found.Add(finding.Finding{
 				Object: m.Ref, Field: members.FieldOn(m.Ref, o.Origin), Reason: finding.AnnotationInvalid, Severity: finding.Error,
@@ -77,12 +77,12 @@ func (b *Builder) loadBalancerName() members.Merged[string] {
 			return settings.Opt[string]{}
 		}
 		return o
-	}, members.Equal[string], members.FieldOf(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
+	}, members.Equal[string], members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
 }
 
 // ipamPool returns the pool of public addresses: that of the first member's class, or else of annotations.
 func (b *Builder) ipamPool() (string, finding.Origin) {
-	live := members.FieldOf(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.IPAMPool })
+	live := members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.IPAMPool })
 	const key = "ipv4IPAMPoolId"
 	pool := func(c settings.Class) map[string]string {
 		if c.IPAMPool == "" {
@@ -91,12 +91,12 @@ func (b *Builder) ipamPool() (string, finding.Origin) {
 		return map[string]string{key: c.IPAMPool}
 	}
 	if first := b.Members[0].Set.Class.IPAMPool; first != "" {
-		pool := b.ClassKey(b.Members, "ipamConfiguration", key, first, pool, func(m *members.Member) settings.Opt[map[string]string] {
+		pool := b.ResolveClassKey(b.Members, "ipamConfiguration", key, first, pool, func(m *members.Member) settings.Opt[map[string]string] {
 			return settings.Opt[map[string]string]{Value: map[string]string{key: m.Set.IPAMPool.Value}}
 		}, live)
 		return pool, b.Members[0].Set.Class.Origin
 	}
-	won := members.Agree(&b.Translation, b.Members, b.name("ipam-ipv4-pool-id"), func(m *members.Member) settings.Opt[string] { return settings.Text(m.Set.IPAMPool) }, members.Equal[string], live)
+	won := members.Agree(&b.Translation, b.Members, b.name("ipam-ipv4-pool-id"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.IPAMPool) }, members.Equal[string], live)
 	return won.Value, won.Origin
 }
 

@@ -173,7 +173,7 @@ func (b tagBuilder) mergeTags(sharing []*members.Member, live func() map[string]
 		if b.Isolated || from.Object.IsZero() {
 			from = finding.Origin{Object: m.Set.Class.Origin.Object, Field: "spec.tags"}
 		}
-		return settings.Of(of(m), from)
+		return settings.NewOpt(of(m), from)
 	}, members.NoClassKeys, live, members.Equal[string])
 	return b.WithDefaults(b.sharedRoom(sharing, of, tags, b.unavailableTags(tags, live())))
 }

@@ -19,7 +19,7 @@ func (b networkBuilder) withoutGroups() bool {
 	b.Stack.Contested = true // what is live decides
 	live := b.LiveLoadBalancer()
 	off := members.Agree(&b.Translation, b.Members, b.name("disable-nlb-sg"), func(m *members.Member) settings.Opt[bool] { return m.Set.NoSecurityGroups }, members.Equal[bool],
-		members.FieldOf(live, func(lb *observed.LoadBalancer) bool { return len(lb.SecurityGroups) == 0 }))
+		members.LiveField(live, func(lb *observed.LoadBalancer) bool { return len(lb.SecurityGroups) == 0 }))
 	switch {
 	case live == nil && !off.Value && !b.NoSecurityGroups:
 		return false
@@ -31,14 +31,14 @@ func (b networkBuilder) withoutGroups() bool {
 		return false
 	}
 	for _, m := range b.Members {
-		if given := settings.Filled(m.Set.SecurityGroups); given.Set {
+		if given := settings.NonEmptyList(m.Set.SecurityGroups); given.Set {
 			b.reportFixed(given.Origin, "the load balancer has no security groups, and AWS adds them only when it is made; they have no effect",
 				"remove "+b.name("security-groups")+", or make the load balancer again")
 		}
 		b.HoldMember(m, m.Set.ManageBackendRules.Check(), true)
 	}
 	b.ByAddress = members.Agree(&b.Translation, b.Members, b.name("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules },
-		members.Equal[bool], func() members.Incumbent[bool] { return members.Incumbent[bool]{} }).Or(true)
+		members.Equal[bool], func() members.LiveValue[bool] { return members.LiveValue[bool]{} }).Or(true)
 	return true
 }
 
@@ -63,11 +63,11 @@ func (b networkBuilder) merge(lb *model.LoadBalancer) {
 		if live != nil {
 			current = b.LiveLoadBalancer()
 		}
-		won := members.Agree(&b.Translation, b.Members, b.name(setting), func(m *members.Member) settings.Opt[[]string] { return settings.Filled(get(m)) }, members.SameSet, func() members.Incumbent[[]string] {
+		won := members.Agree(&b.Translation, b.Members, b.name(setting), func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(get(m)) }, members.SameSet, func() members.LiveValue[[]string] {
 			if current == nil {
-				return members.Incumbent[[]string]{}
+				return members.LiveValue[[]string]{}
 			}
-			return members.IncumbentOf(live(current), true, members.SameSet)
+			return members.LiveValueOf(live(current), true, members.SameSet)
 		})
 		setOrigin(lb, field, won.Origin)
 		if len(won.Value) > 0 && refused != "" {
@@ -104,7 +104,7 @@ func (b networkBuilder) merge(lb *model.LoadBalancer) {
 
 // mergeSwitch merges a switch; empty where no member speaks of it.
 func (b networkBuilder) mergeSwitch(lb *model.LoadBalancer, setting, field string, get func(*members.Member) settings.Opt[string]) string {
-	won := members.Agree(&b.Translation, b.Members, b.name(setting), get, members.Equal[string], func() members.Incumbent[string] { return members.Incumbent[string]{} })
+	won := members.Agree(&b.Translation, b.Members, b.name(setting), get, members.Equal[string], func() members.LiveValue[string] { return members.LiveValue[string]{} })
 	setOrigin(lb, field, won.Origin)
 	return won.Value
 }

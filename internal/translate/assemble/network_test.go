@@ -29,8 +29,8 @@ func exposedPort(local bool, port, nodePort int32, target intstr.IntOrString) *c
 	return svc
 }
 
-func text(v string) settings.Opt[string] { return settings.Of(v, finding.Origin{}) }
-func num(v int32) settings.Opt[int32]    { return settings.Of(v, finding.Origin{}) }
+func text(v string) settings.Opt[string] { return settings.NewOpt(v, finding.Origin{}) }
+func num(v int32) settings.Opt[int32]    { return settings.NewOpt(v, finding.Origin{}) }
 
 func TestHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
 	plain := model.HealthCheck{Port: "traffic-port", Protocol: "TCP", IntervalSeconds: 10, TimeoutSeconds: 10, HealthyThreshold: 3, UnhealthyThreshold: 3}
@@ -45,7 +45,7 @@ func TestHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
 		"local":                   {local: true, want: local},
 		"local, TCP":              {local: true, set: settings.TargetGroup{HealthProtocol: text("TCP")}, want: with(local, func(h *model.HealthCheck) { h.Protocol, h.Path, h.HTTPCodes = "TCP", "", "" })},
 		"local, on the traffic":   {local: true, set: settings.TargetGroup{HealthPort: text("traffic-port")}, want: with(local, func(h *model.HealthCheck) { h.Port = "traffic-port" })},
-		"local, ip targets":       {local: true, set: settings.TargetGroup{Type: settings.Of(model.IPTargets, finding.Origin{})}, want: plain},
+		"local, ip targets":       {local: true, set: settings.TargetGroup{Type: settings.NewOpt(model.IPTargets, finding.Origin{})}, want: plain},
 		"HTTP":                    {set: settings.TargetGroup{HealthProtocol: text("http"), HealthPort: text("8080")}, want: with(plain, func(h *model.HealthCheck) { h.Protocol, h.Port, h.Path, h.HTTPCodes = "HTTP", "8080", "/", "200-399" })},
 		"without advanced checks": {plain: true, set: settings.TargetGroup{HealthProtocol: text("HTTP"), HealthTimeout: num(3), SuccessCodes: text("200")}, want: with(plain, func(h *model.HealthCheck) { h.Protocol, h.Path = "HTTP", "/" })},
 		"numbers of the annotation": {set: settings.TargetGroup{HealthInterval: num(30), HealthTimeout: num(3), HealthyThreshold: num(5), UnhealthyThreshold: num(4)}, want: with(plain, func(h *model.HealthCheck) {
@@ -154,15 +154,15 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 	with := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing, SecurityGroups: []string{"sg-1"}}}}
 	without := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing}}}
 	yes := func(s *settings.Shared, of func(string) finding.Origin) {
-		s.NoSecurityGroups = settings.Of(true, of("disable"))
+		s.NoSecurityGroups = settings.NewOpt(true, of("disable"))
 	}
 	given := func(s *settings.Shared, of func(string) finding.Origin) {
-		s.SecurityGroups = settings.Of([]string{"sg-2"}, of("groups"))
+		s.SecurityGroups = settings.NewOpt([]string{"sg-2"}, of("groups"))
 	}
 	manage := func(on bool) func(*settings.Shared, func(string) finding.Origin) {
 		return func(s *settings.Shared, of func(string) finding.Origin) {
 			given(s, of)
-			s.ManageBackendRules = settings.Of(on, of("manage"))
+			s.ManageBackendRules = settings.NewOpt(on, of("manage"))
 		}
 	}
 	none := func(*settings.Shared, func(string) finding.Origin) {}
@@ -220,7 +220,9 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 // AWS refuses a timeout longer than the interval. The timeout has a default, which the one who sets the interval
 // does not see.
 func TestTimesOfHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
-	at := func(field string, v int32) settings.Opt[int32] { return settings.Of(v, finding.Origin{Field: field}) }
+	at := func(field string, v int32) settings.Opt[int32] {
+		return settings.NewOpt(v, finding.Origin{Field: field})
+	}
 	for name, c := range map[string]struct {
 		local, plain bool
 		set          settings.TargetGroup

@@ -40,10 +40,10 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 
 // liveRedirect returns the port to which the HTTP listeners of the live load balancer redirect everything.
 // It is known only if one of them does.
-func (b *Builder) liveRedirect() members.Incumbent[int32] {
+func (b *Builder) liveRedirect() members.LiveValue[int32] {
 	lb := b.LiveLoadBalancer()
 	if lb == nil {
-		return members.Incumbent[int32]{}
+		return members.LiveValue[int32]{}
 	}
 	for _, l := range lb.Listeners {
 		if l.Protocol != "HTTP" || len(l.Rules) > 0 || len(l.Default) != 1 {
@@ -51,8 +51,8 @@ func (b *Builder) liveRedirect() members.Incumbent[int32] {
 		}
 		to, ok := l.Default[0].(model.Redirect)
 		if port, err := strconv.ParseInt(to.Port, 10, 32); ok && err == nil && to.Protocol == "HTTPS" {
-			return members.IncumbentOf(int32(port), true, members.Equal[int32])
+			return members.LiveValueOf(int32(port), true, members.Equal[int32])
 		}
 	}
-	return members.Incumbent[int32]{}
+	return members.LiveValue[int32]{}
 }

@@ -75,7 +75,7 @@ func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims
 	counts := map[string]int{} // of Secrets, by namespace of who names them
 	refused, claimedAt := map[TLSSecretUse]bool{}, map[string][]TLSSecretUse{}
 	for _, s := range secrets {
-		m.Imported = append(m.Imported, s.Hosts...)
+		m.ImportedNames = append(m.ImportedNames, s.Hosts...)
 		c := model.ManagedCertificate{ID: s.ID(), Member: s.By.Object, Of: s.By, Tags: Overlay(m.Tags, b.DefaultTags)}
 		one, before := known[c.ID]
 		switch {
@@ -104,7 +104,7 @@ func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims
 			refused[use] = true
 		case len(claimed) == 0:
 			one.Content, one.Claimed = one.content, nil
-			m.Imported = append(m.Imported, one.content.Is.Names...)
+			m.ImportedNames = append(m.ImportedNames, one.content.Is.Names...)
 		case one.Content == nil:
 			one.Content, one.Claimed = one.content, claimed
 			claimedAt[c.ID] = append(claimedAt[c.ID], use)

@@ -17,20 +17,20 @@ type groupBuilder struct{ *Builder }
 // givenGroups returns the security groups that members ask for; unset, the load balancer gets a group of its
 // own. Who names client ranges asks for such a group, and where it is live, it stays.
 func (b groupBuilder) givenGroups() settings.Opt[[]string] {
-	var live members.Incumbent[[]string]
+	var live members.LiveValue[[]string]
 	if b.Live != nil {
 		live = b.liveGroups(b.LiveLoadBalancer())
 	}
 	ranges := func(m *members.Member) settings.Opt[[]string] {
-		return settings.First(settings.Filled(m.Set.InboundCIDRs), settings.Filled(m.Set.PrefixLists))
+		return settings.First(settings.NonEmptyList(m.Set.InboundCIDRs), settings.NonEmptyList(m.Set.PrefixLists))
 	}
 	given := members.Agree(&b.Translation, b.Members, b.name("security-groups"), func(m *members.Member) settings.Opt[[]string] {
-		o := settings.Filled(m.Set.SecurityGroups)
+		o := settings.NonEmptyList(m.Set.SecurityGroups)
 		if o.Present() || !live.Known || len(live.Value) > 0 || !ranges(m).Set {
 			return o
 		}
-		return settings.Of([]string(nil), ranges(m).Origin)
-	}, slices.Equal, func() members.Incumbent[[]string] { return live })
+		return settings.NewOpt([]string(nil), ranges(m).Origin)
+	}, slices.Equal, func() members.LiveValue[[]string] { return live })
 	if b.Live == nil && given.Set && slices.ContainsFunc(b.Members, func(m *members.Member) bool { return ranges(m).Set }) {
 		b.Stack.Contested = true
 	}
@@ -54,7 +54,7 @@ func (b groupBuilder) securityGroups(alb *model.LoadBalancer) model.GroupChoice 
 	defer func() { b.Stack.BackendGroup.Needed = b.Peer != nil && b.Peer.BackendGroup }()
 	if given.Set {
 		manage := members.Agree(&b.Translation, b.Members, b.name("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules }, members.Equal[bool],
-			members.FieldOf(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) bool { return slices.Contains(lb.SecurityGroups, b.LiveBackendGroup()) }))
+			members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) bool { return slices.Contains(lb.SecurityGroups, b.LiveBackendGroup()) }))
 		choice := model.GroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.Or(b.ManageBackendRules)}
 		if choice.Backend && !backend {
 			// Of a new load balancer nothing could reach its targets; the members that serve keep what is live.
@@ -80,13 +80,13 @@ func (b groupBuilder) securityGroups(alb *model.LoadBalancer) model.GroupChoice 
 
 // liveGroups compares what is asked for with the security groups of a live load balancer. No group at
 // all stands for the managed one.
-func (b groupBuilder) liveGroups(lb *observed.LoadBalancer) members.Incumbent[[]string] {
+func (b groupBuilder) liveGroups(lb *observed.LoadBalancer) members.LiveValue[[]string] {
 	if lb == nil {
-		return members.Incumbent[[]string]{}
+		return members.LiveValue[[]string]{}
 	}
 	if all := (model.AskSecurityGroups{}); b.Live.Facts.Fault(all) != nil {
 		// Which of them is the managed one is not known.
-		return members.Incumbent[[]string]{Known: true, Is: func([]string) bool { return b.Compare(all, false) }, Value: lb.SecurityGroups}
+		return members.LiveValue[[]string]{Known: true, Matches: func([]string) bool { return b.Compare(all, false) }, Value: lb.SecurityGroups}
 	}
 	var own, others []string
 	backend := b.LiveBackendGroup()
@@ -118,5 +118,5 @@ func (b groupBuilder) liveGroups(lb *observed.LoadBalancer) members.Incumbent[[]
 	if managed {
 		others = nil
 	}
-	return members.Incumbent[[]string]{Known: true, Is: is, Value: others}
+	return members.LiveValue[[]string]{Known: true, Matches: is, Value: others}
 }

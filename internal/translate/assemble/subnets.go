@@ -41,23 +41,23 @@ func (b subnetBuilder) subnets() model.SubnetChoice {
 	chosen := members.Agree(&b.Translation, b.Members, b.name("subnets"), func(m *members.Member) settings.Opt[subnetSetting] {
 		c := m.Set.Class
 		from := c.Origin
-		switch s := settings.Filled(m.Set.Subnets); {
+		switch s := settings.NonEmptyList(m.Set.Subnets); {
 		case len(c.SubnetIDs) > 0:
 			from.Field = "spec.subnets.ids"
-			return settings.Of(subnetSetting{ids: c.SubnetIDs}, from)
+			return settings.NewOpt(subnetSetting{ids: c.SubnetIDs}, from)
 		case len(c.SubnetTags) > 0:
 			from.Field = "spec.subnets.tags"
-			return settings.Of(subnetSetting{tags: c.SubnetTags}, from)
+			return settings.NewOpt(subnetSetting{tags: c.SubnetTags}, from)
 		case s.Set:
-			return settings.Of(subnetSetting{ids: s.Value}, s.Origin)
+			return settings.NewOpt(subnetSetting{ids: s.Value}, s.Origin)
 		case m.Set.SubnetTags.Set:
-			return settings.Of(subnetSetting{tags: m.Set.SubnetTags.Value}, m.Set.SubnetTags.Origin)
+			return settings.NewOpt(subnetSetting{tags: m.Set.SubnetTags.Value}, m.Set.SubnetTags.Origin)
 		}
 		return settings.Opt[subnetSetting]{}
-	}, subnetSetting.same, func() members.Incumbent[subnetSetting] {
+	}, subnetSetting.same, func() members.LiveValue[subnetSetting] {
 		return b.liveSubnets(b.LiveLoadBalancer(), b.Type == model.Network)
 	})
-	if !chosen.Set || chosen.Kept {
+	if !chosen.Set || chosen.KeepsLive {
 		return model.SubnetsDiscovered{} // those that are live
 	}
 	return chosen.Value.choice(chosen.Origin)
@@ -72,9 +72,9 @@ func (w subnetSetting) choice(from finding.Origin) model.SubnetChoice {
 }
 
 // liveSubnets compares what is asked for with the subnets of a live load balancer.
-func (b subnetBuilder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.Incumbent[subnetSetting] {
+func (b subnetBuilder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.LiveValue[subnetSetting] {
 	if lb == nil {
-		return members.Incumbent[subnetSetting]{}
+		return members.LiveValue[subnetSetting]{}
 	}
 	is := func(w subnetSetting) bool {
 		if len(w.tags) == 0 && !slices.ContainsFunc(w.ids, func(s string) bool { return !network.IsSubnetID(s) }) {
@@ -90,5 +90,5 @@ func (b subnetBuilder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.
 		}, answer)
 		return fault == nil && members.SameSet(chosen.IDs, lb.Subnets)
 	}
-	return members.Incumbent[subnetSetting]{Known: true, Is: is, Value: subnetSetting{ids: lb.Subnets}}
+	return members.LiveValue[subnetSetting]{Known: true, Matches: is, Value: subnetSetting{ids: lb.Subnets}}
 }

@@ -34,24 +34,24 @@ func (t *translation) addOnSettings() {
 	at := func(field string) finding.Origin { return finding.Origin{Object: t.ref, Field: field} }
 	switch units := c.MinimumLoadBalancerCapacity; {
 	case units != nil && units.CapacityUnits != 0:
-		set.Capacity = settings.Of(map[string]string{capacityUnits: strconv.Itoa(int(units.CapacityUnits))}, at("minimumLoadBalancerCapacity"))
+		set.Capacity = settings.NewOpt(map[string]string{capacityUnits: strconv.Itoa(int(units.CapacityUnits))}, at("minimumLoadBalancerCapacity"))
 	case noted(t.gw, capacityNote):
-		set.Capacity = settings.Of(map[string]string{capacityUnits: "0"}, at("minimumLoadBalancerCapacity"))
+		set.Capacity = settings.NewOpt(map[string]string{capacityUnits: "0"}, at("minimumLoadBalancerCapacity"))
 	}
 	if t.Type == model.Network {
 		return
 	}
 	switch acl := c.WAFv2; {
 	case acl != nil && acl.WebACL != "":
-		set.WAFv2ARN = settings.Of(acl.WebACL, at("wafV2.webACL"))
+		set.WAFv2ARN = settings.NewOpt(acl.WebACL, at("wafV2.webACL"))
 	case noted(t.gw, webACLNote):
-		set.WAFv2ARN = settings.Of("none", at("wafV2.webACL"))
+		set.WAFv2ARN = settings.NewOpt("none", at("wafV2.webACL"))
 	}
 	switch s := c.ShieldConfiguration; {
 	case s != nil && s.Enabled:
-		set.Shield = settings.Of(true, at("shieldConfiguration.enabled"))
+		set.Shield = settings.NewOpt(true, at("shieldConfiguration.enabled"))
 	case noted(t.gw, shieldNote):
-		set.Shield = settings.Of(false, at("shieldConfiguration.enabled"))
+		set.Shield = settings.NewOpt(false, at("shieldConfiguration.enabled"))
 	}
 }
 

@@ -149,13 +149,13 @@ func (t groupBuilder) groupRequest(a target, of gatewayconfig.Targets, at findin
 		out.Protocol = protocol
 	} else {
 		version = t.version(a, of)
-		set.ProtocolVersion = settings.Of(version, at)
+		set.ProtocolVersion = settings.NewOpt(version, at)
 		if protocol != "" {
-			set.Protocol = settings.Of(protocol, at)
+			set.Protocol = settings.NewOpt(protocol, at)
 		}
 	}
 	if p := of.TargetControlPort; p != nil {
-		out.ControlPort = settings.Of(*p, at)
+		out.ControlPort = settings.NewOpt(*p, at)
 		if t.Type == model.Network {
 			found.Add(finding.Finding{
 				Object: a.route, Field: at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksRule,
@@ -210,7 +210,7 @@ func opt[T, S any](v *S, at finding.Origin, as func(S) T) settings.Opt[T] {
 	if v == nil {
 		return settings.Opt[T]{}
 	}
-	return settings.Of(as(*v), at)
+	return settings.NewOpt(as(*v), at)
 }
 
 // infrastructure returns the labels and annotations for bindings that the Gateway asks for. Those by which controllers

@@ -98,7 +98,7 @@ func (t *translation) preserveHost() {
 	a := &t.set.Shared.LoadBalancer.Attributes
 	switch {
 	case !a.Set:
-		*a = settings.Of(map[string]string{key: "true"}, finding.Origin{Object: t.ref, Field: "spec.gatewayClassName"})
+		*a = settings.NewOpt(map[string]string{key: "true"}, finding.Origin{Object: t.ref, Field: "spec.gatewayClassName"})
 	case a.Value[key] == "":
 		a.Value[key] = "true"
 	}

@@ -48,18 +48,18 @@ func (c Configuration) Settings(gw finding.Ref, kind model.Kind) Settings {
 	case without:
 		out.ManageBackendRules = settings.Opt[bool]{} // it is about given security groups
 	case !out.ManageBackendRules.Set:
-		out.ManageBackendRules = settings.Of(false, finding.Origin{Object: gw}) // the operator's default is one of Ingresses
+		out.ManageBackendRules = settings.NewOpt(false, finding.Origin{Object: gw}) // the operator's default is one of Ingresses
 	}
 	out.PrefixLists = plain(r, s.SecurityGroupPrefixes, "securityGroupPrefixes", func(s *spec) bool { return s.SecurityGroupPrefixes != nil })
 	r.clients()
 	if s.EnableICMP != nil && *s.EnableICMP {
-		out.PathMTU = settings.Of("on", r.origin(gw, "enableICMP", func(s *spec) bool { return s.EnableICMP != nil }))
+		out.PathMTU = settings.NewOpt("on", r.origin(gw, "enableICMP", func(s *spec) bool { return s.EnableICMP != nil }))
 	}
 	if len(s.LoadBalancerAttributes) > 0 {
-		out.Attributes = settings.Of(attributes(s.LoadBalancerAttributes), r.origin(gw, "loadBalancerAttributes", func(s *spec) bool { return len(s.LoadBalancerAttributes) > 0 }))
+		out.Attributes = settings.NewOpt(attributes(s.LoadBalancerAttributes), r.origin(gw, "loadBalancerAttributes", func(s *spec) bool { return len(s.LoadBalancerAttributes) > 0 }))
 	}
 	if s.Tags != nil && len(*s.Tags) > 0 {
-		out.Tags = settings.Of(*s.Tags, r.origin(gw, "tags", func(s *spec) bool { return s.Tags != nil }))
+		out.Tags = settings.NewOpt(*s.Tags, r.origin(gw, "tags", func(s *spec) bool { return s.Tags != nil }))
 	}
 	r.subnets(kind)
 	if kind == model.ALBGateway {
@@ -76,7 +76,7 @@ func plain[T any](r reader, value *T, field string, given func(*spec) bool) sett
 	if value == nil {
 		return settings.Opt[T]{}
 	}
-	return settings.Of(*value, r.origin(r.gw, field, given))
+	return settings.NewOpt(*value, r.origin(r.gw, field, given))
 }
 
 // parsed checks a value that the API server may not have checked.
@@ -90,7 +90,7 @@ func parsed[T, S ~string](r reader, value *S, field string, given func(*spec) bo
 		r.fault(at, fmt.Errorf("%q: %w", finding.Cut(string(*value)), err))
 		return settings.Opt[T]{}
 	}
-	return settings.Of(v, at)
+	return settings.NewOpt(v, at)
 }
 
 func (r reader) fault(at finding.Origin, err error) {
@@ -105,7 +105,7 @@ func (r reader) clients() {
 	lists := len(out.PrefixLists.Value) > 0
 	switch {
 	case s.SourceRanges == nil && lists:
-		out.InboundCIDRs = settings.Of([]string{"0.0.0.0/0", "::/0"}, at)
+		out.InboundCIDRs = settings.NewOpt([]string{"0.0.0.0/0", "::/0"}, at)
 	case s.SourceRanges == nil:
 	case len(*s.SourceRanges) == 0:
 		out.NoClients = !lists
@@ -115,7 +115,7 @@ func (r reader) clients() {
 			r.fault(at, err)
 			return
 		}
-		out.InboundCIDRs = settings.Of(ranges, at)
+		out.InboundCIDRs = settings.NewOpt(ranges, at)
 	}
 }
 
@@ -140,7 +140,7 @@ func (r reader) subnets(kind model.Kind) {
 	given := func(s *spec) bool { return s.LoadBalancerSubnets != nil && len(*s.LoadBalancerSubnets) > 0 }
 	at := r.origin(r.gw, "loadBalancerSubnets", given)
 	if kind == model.NLBGateway {
-		out.SourceNAT = settings.Of("off", at)
+		out.SourceNAT = settings.NewOpt("off", at)
 	}
 	var identifiers []string
 	if given(s) {
@@ -149,9 +149,9 @@ func (r reader) subnets(kind model.Kind) {
 	}
 	switch {
 	case len(identifiers) > 0:
-		out.Subnets = settings.Of(identifiers, at)
+		out.Subnets = settings.NewOpt(identifiers, at)
 	case s.LoadBalancerSubnetsSelector != nil && len(*s.LoadBalancerSubnetsSelector) > 0:
-		out.SubnetTags = settings.Of(*s.LoadBalancerSubnetsSelector, r.origin(r.gw, "loadBalancerSubnetsSelector", func(s *spec) bool { return s.LoadBalancerSubnetsSelector != nil }))
+		out.SubnetTags = settings.NewOpt(*s.LoadBalancerSubnetsSelector, r.origin(r.gw, "loadBalancerSubnetsSelector", func(s *spec) bool { return s.LoadBalancerSubnetsSelector != nil }))
 	}
 }
 
@@ -180,7 +180,7 @@ func (r reader) addresses(at finding.Origin, entries []gwconfig.SubnetConfigurat
 				return settings.Opt[[]string]{}
 			}
 		}
-		return settings.Of(values, at)
+		return settings.NewOpt(values, at)
 	}
 	any := func(s string) (string, error) { return s, nil }
 	out.ElasticAddresses = read("eipAllocation", func(c gwconfig.SubnetConfiguration) *string { return c.EIPAllocation }, any)
@@ -188,7 +188,7 @@ func (r reader) addresses(at finding.Origin, entries []gwconfig.SubnetConfigurat
 	out.IPv6 = read("ipv6Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.IPv6Allocation }, address(netip.Addr.Is6))
 	prefixes := read("sourceNatIPv6Prefix", func(c gwconfig.SubnetConfiguration) *string { return c.SourceNatIPv6Prefix }, sourceNATPrefix)
 	if prefixes.Set {
-		out.SourceNAT = settings.Of("on", at)
+		out.SourceNAT = settings.NewOpt("on", at)
 		if slices.ContainsFunc(prefixes.Value, func(p string) bool { return p != autoAssigned }) {
 			out.SourceNATPrefixes = prefixes
 		}

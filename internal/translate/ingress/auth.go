@@ -22,7 +22,7 @@ type authBuilder struct{ *translation }
 func (t authBuilder) authenticate(m *member, service *corev1.Service, at finding.Origin) ([]model.Action, bool) {
 	s := m.set.Auth
 	if service != nil {
-		s = t.backend(service).Auth.Over(s)
+		s = t.backend(service).Auth.WithDefaults(s)
 	}
 	jwt := m.set.JWT
 	faults := append(s.Faults(), settings.Faults(jwt.Check())...)

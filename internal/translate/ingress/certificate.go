@@ -42,12 +42,12 @@ type certificateBuilder struct{ *translation }
 // defaultPorts returns the ports of a member that names none. TLS Secrets come on top of what is served without
 // them.
 func (t certificateBuilder) defaultPorts(m *member) []settings.ListenPort {
-	if len(m.set.Certificates.Value) > 0 || m.Secure {
+	if len(m.set.Certificates.Value) > 0 || m.RequestsCertificate {
 		return []settings.ListenPort{{Port: securePort, TLS: true}}
 	}
 	if held := t.heldCertificates().Requests(securePort, m.Member); len(held) > 0 {
 		m.HoldCertificates(securePort, held, members.FieldOn(m.Ref, m.set.CreateCertificate.Origin))
-		m.Imported = m.Hosts // none is looked for
+		m.ImportedNames = m.Hosts // none is looked for
 		return []settings.ListenPort{{Port: securePort, TLS: true}}
 	}
 	ports := []settings.ListenPort{{Port: 80}}
@@ -68,7 +68,7 @@ func (t certificateBuilder) holdsImports(m *member) bool {
 	if len(held.ARNs) == 0 && held.Fault != nil && of.ServesOn(securePort, m.Member) {
 		of.ReportUnavailable(securePort, secrets[0], *held.Fault)
 		m.HoldCertificates(securePort, held.Unavailable, secrets[0].By.Field)
-		m.Imported = append(m.Imported, held.Names...)
+		m.ImportedNames = append(m.ImportedNames, held.Names...)
 		return true
 	}
 	return len(held.ARNs) > 0
@@ -115,7 +115,7 @@ func (t certificateBuilder) reportNoTLS(m *member) {
 // tlsSecrets returns the Secrets in spec.tls whose certificates may be imported: those of a member that names
 // no certificate and does not request one.
 func (t certificateBuilder) tlsSecrets(m *member) []assemble.TLSSecret {
-	if m.set.Certificates.Fault != nil || len(m.set.Certificates.Value) > 0 || m.Secure || m.Undetermined {
+	if m.set.Certificates.Fault != nil || len(m.set.Certificates.Value) > 0 || m.RequestsCertificate || m.Undetermined {
 		return nil
 	}
 	var out []assemble.TLSSecret
@@ -157,7 +157,7 @@ func (t certificateBuilder) holdImports(m *member, secrets []assemble.TLSSecret)
 		}
 		if held := t.heldCertificates().Imports(p.Port, secrets); len(held.ARNs) > 0 {
 			m.HoldCertificates(p.Port, held.ARNs, secrets[0].By.Field)
-			m.Imported = append(m.Imported, held.Names...)
+			m.ImportedNames = append(m.ImportedNames, held.Names...)
 		}
 	}
 }

@@ -180,7 +180,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 			g.unprotected = g.unprotected || members.Unprotected(ing.Annotations, attributesAnnotation)
 			if guard := members.DeletionGuard(refOf(ing), ing.Annotations, attributesAnnotation); guard != nil {
 				m := newMember(ing, p)
-				m.Guarded = true
+				m.DeletionGuarded = true
 				g.guarded, g.guard = append(g.guarded, m), cmp.Or(g.guard, guard)
 			}
 		}

@@ -34,7 +34,7 @@ func (t *translation) listener(p *members.Port) model.Listener {
 	var rules []model.Rule
 	for _, m := range p.MembersWithRules(t.Members) {
 		held := model.Held(0)
-		if m.Blocked || p.Held || slices.Contains(p.Outvoted, m) {
+		if m.Blocked || p.Held || slices.Contains(p.ConflictingMembers, m) {
 			held = model.HeldInvalid
 		}
 		ing := t.of[m]
@@ -87,7 +87,7 @@ func hostsOf(ing *networkingv1.Ingress) []string {
 	for _, s := range ing.Spec.TLS {
 		out = append(out, s.Hosts...)
 	}
-	return members.Sorted(out)
+	return members.SortedUnique(out)
 }
 
 // defaultAction is the default backend of the first member that has one, and otherwise a 404.

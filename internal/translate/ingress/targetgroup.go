@@ -20,7 +20,7 @@ func (t *translation) targetGroup(m *member, svc *corev1.Service, port intstr.In
 func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) *model.TargetGroup {
 	ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
 	own := t.backend(svc)
-	s := own.Target.Over(m.set.Target)
+	s := own.Target.WithDefaults(m.set.Target)
 	// What the class says wins over both, readable or not.
 	s.Type = settings.First(m.set.Class.TargetType, s.Type)
 	g, found := assemble.TargetGroup(assemble.GroupRequest{

@@ -165,7 +165,7 @@ func (t hostBuilder) hostsUsed(m *member) []string {
 			out = append(out, hostPatterns(r.Host, extra)...)
 		}
 	}
-	return members.Sorted(out)
+	return members.SortedUnique(out)
 }
 
 // hostPatterns returns the hosts of a rule with a host and further conditions, in lower case.
@@ -262,5 +262,5 @@ func (t hostBuilder) foreignHosts(namespace string) []string {
 			out = append(out, c.host)
 		}
 	}
-	return members.Sorted(out)
+	return members.SortedUnique(out)
 }

@@ -26,7 +26,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.guard, g.unprotected
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	t.Stack.Adopters, t.Stack.Isolated = ownership.Adopters(v, id), t.Isolated
-	t.FindMissingClass()
+	t.FindMemberWithoutClass()
 	if len(t.Members) == 0 {
 		retainedBuilder{t}.retainPrevious()
 		// A load balancer of one Ingress alone stays as it is while that cannot be placed.

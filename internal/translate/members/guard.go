@@ -11,16 +11,16 @@ import (
 
 const protectionAttribute = "deletion_protection.enabled"
 
-// Unprotected reports whether the attributes of an object, in an annotation, say outright that its load balancer is
-// not protected from deletion.
+// Unprotected reports whether the attributes in an annotation explicitly switch deletion protection of the load balancer
+// off.
 func Unprotected(annotations map[string]string, annotation string) bool {
 	attributes, err := settings.Map(annotations[annotation])
 	on, parseErr := strconv.ParseBool(attributes[protectionAttribute])
 	return err == nil && parseErr == nil && !on
 }
 
-// DeletionGuard returns why a load balancer must not go with an object: its attributes, in an annotation, ask for
-// protection, or what they say about that cannot be read.
+// DeletionGuard returns a finding if the load balancer of an object that is being deleted must stay, because the
+// attributes in an annotation switch deletion protection on or are not valid; nil otherwise.
 func DeletionGuard(object finding.Ref, annotations map[string]string, annotation string) *finding.Finding {
 	raw := annotations[annotation]
 	attributes, err := settings.Map(raw)

@@ -196,7 +196,7 @@ func (t sharedBuilder) keepScheme() {
 	}
 	for _, m := range t.services {
 		if !m.Set.Scheme.Present() {
-			m.Set.Scheme = settings.Of(live.Scheme, finding.Origin{Object: m.Ref, Field: schemeAnnotation})
+			m.Set.Scheme = settings.NewOpt(live.Scheme, finding.Origin{Object: m.Ref, Field: schemeAnnotation})
 		}
 	}
 }
@@ -213,7 +213,7 @@ func (t sharedBuilder) keepPreviousScheme() {
 			continue
 		}
 		if scheme := t.previousScheme(m); scheme != "" && scheme != t.opt.DefaultScheme {
-			m.Set.Scheme = settings.Of(scheme, finding.Origin{Object: m.Ref, Field: schemeAnnotation})
+			m.Set.Scheme = settings.NewOpt(scheme, finding.Origin{Object: m.Ref, Field: schemeAnnotation})
 			t.Found.Add(finding.Finding{
 				Object: m.Ref, Field: schemeAnnotation, Reason: finding.SchemeKept, Severity: finding.Warning,
 				Message: fmt.Sprintf("scheme of the load balancer is not set; it gets %q, as the one that serves this Service now (default %q)", scheme, t.opt.DefaultScheme),
