@@ -47,7 +47,7 @@ func (t endpointBuilder) resolve(g *model.EndpointGroup, e aga.Endpoint, x model
 		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("namespace %q is not watched, and what it permits is not known", finding.Cut(namespace)), "leave --watch-namespace out, or name an object of the namespace that is watched")
 		return nil
 	}
-	if !rights(t).permits(attach.To{Group: group, Kind: string(kind), Namespace: namespace, Name: e.Name}) {
+	if !rights(t).permits(attach.Referent{Group: group, Kind: string(kind), Namespace: namespace, Name: e.Name}) {
 		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant of namespace %q permits a GlobalAccelerator of namespace %q to use %s %q", finding.Cut(namespace), t.ga.Namespace, kind, finding.Cut(e.Name)),
 			fmt.Sprintf("create a ReferenceGrant in that namespace, from group %s and kind GlobalAccelerator to kind %s", aga.GroupVersion.Group, kind))
 		return nil

@@ -16,7 +16,7 @@ func (t endpointBuilder) entry(e aga.Endpoint, at finding.Origin, made []model.E
 	}
 	if group, kind, known := kindOf(e.Type); known {
 		out.Object = finding.Ref{Kind: string(kind), Namespace: t.namespaceOf(e), Name: e.Name}
-		out.Grant = t.permittedBy(attach.To{Group: group, Kind: string(kind), Namespace: out.Object.Namespace, Name: e.Name})
+		out.Grant = t.permittedBy(attach.Referent{Group: group, Kind: string(kind), Namespace: out.Object.Namespace, Name: e.Name})
 	} else {
 		out.ID = e.EndpointID
 		out.Grant = t.grantOfID(made)
@@ -25,7 +25,7 @@ func (t endpointBuilder) entry(e aga.Endpoint, at finding.Origin, made []model.E
 }
 
 // permittedBy returns the ReferenceGrant that permits the use of an object, zero if none does or none is needed.
-func (t endpointBuilder) permittedBy(to attach.To) finding.Ref {
+func (t endpointBuilder) permittedBy(to attach.Referent) finding.Ref {
 	if to.Namespace == t.ga.Namespace {
 		return finding.Ref{}
 	}

@@ -23,20 +23,20 @@ import (
 type rights struct{ *translation }
 
 // permits reports whether the object may use an object of a namespace.
-func (t rights) permits(to attach.To) bool {
+func (t rights) permits(to attach.Referent) bool {
 	return to.Namespace == t.ga.Namespace || to.Namespace != "" && t.grant(to) != ""
 }
 
 // grant returns the name of a ReferenceGrant that permits the use of an object of another namespace, "" if none does.
 // Without the definition of ReferenceGrants none does.
-func (t rights) grant(to attach.To) string {
+func (t rights) grant(to attach.Referent) string {
 	if t.grants == nil {
 		t.grants = attach.NewGrants(t.view)
 	}
 	if !t.view.Installed(cluster.KindReferenceGrant) {
 		return ""
 	}
-	return t.grants.PermittingGrant(attach.From{Group: aga.GroupVersion.Group, Kind: string(cluster.KindGlobalAccelerator), Namespace: t.ga.Namespace}, to)
+	return t.grants.PermittingGrant(attach.Referrer{Group: aga.GroupVersion.Group, Kind: string(cluster.KindGlobalAccelerator), Namespace: t.ga.Namespace}, to)
 }
 
 // mayUseLoadBalancer reports whether the object may have a load balancer of the cluster as an endpoint: it serves an
@@ -45,25 +45,25 @@ func (t rights) grant(to attach.To) string {
 func (t rights) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool {
 	of := owners(lb)
 	if t.isIsolated(lb) {
-		return len(of) > 0 && !slices.ContainsFunc(of, func(to attach.To) bool { return !t.permits(to) })
+		return len(of) > 0 && !slices.ContainsFunc(of, func(to attach.Referent) bool { return !t.permits(to) })
 	}
 	return slices.ContainsFunc(of, t.permits)
 }
 
 // owners returns the objects that have to permit the use of a load balancer of the cluster: its own, or any of each
 // namespace that it serves.
-func owners(lb observed.EndpointLoadBalancer) (out []attach.To) {
+func owners(lb observed.EndpointLoadBalancer) (out []attach.Referent) {
 	if lb.Stack == (model.StackID{}) || lb.Stack.Kind.HasAccelerator() {
 		return nil
 	}
 	kind := string(ownership.Root(lb.Stack.Kind))
 	group, _, _ := kindOf(aga.EndpointType(kind))
 	if !shared(lb.Stack) {
-		return []attach.To{{Group: group, Kind: kind, Namespace: lb.Stack.Namespace, Name: lb.Stack.Name}}
+		return []attach.Referent{{Group: group, Kind: kind, Namespace: lb.Stack.Namespace, Name: lb.Stack.Name}}
 	}
 	for _, id := range lb.Backends {
 		namespace, _, _ := strings.Cut(id, "/")
-		out = append(out, attach.To{Group: group, Kind: kind, Namespace: namespace})
+		out = append(out, attach.Referent{Group: group, Kind: kind, Namespace: namespace})
 	}
 	return out
 }

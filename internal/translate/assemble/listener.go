@@ -17,7 +17,7 @@ func (b *Builder) ListenerAttributes(p *members.Port) (map[string]string, []find
 	of := func(c settings.Class) map[string]string { return c.ListenerAttributes[key] }
 	get := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.ListenerAttributes[key] }
 	out := members.AgreeKeys(&b.Translation, p.Members, b.name("listener-attributes")+"."+key, get, of, func() map[string]string { return b.LiveListenerAttributes(p.Number) }, equal.SameAttribute)
-	classBuilder{b}.ignoredClassSetting(p.Members, "spec.listeners", of, out, func() map[string]string { return b.LiveListenerAttributes(p.Number) })
+	classBuilder{b}.reportIgnoredSetting(p.Members, "spec.listeners", of, out, func() map[string]string { return b.LiveListenerAttributes(p.Number) })
 	return out, members.OriginsOfKeys(p.Members, get, of)
 }
 
@@ -49,7 +49,7 @@ func (b *Builder) TLS(p *members.Port) *model.TLS {
 	}
 	order := p.Members
 	if b.Isolated {
-		// The first certificate is the default one, which a newcomer must not take by its order.
+		// The first certificate is the default one, which a new member must not set by its group.order.
 		order = slices.SortedFunc(slices.Values(order), func(a, b *members.Member) int {
 			if members.IsOlder(a, b) {
 				return -1
@@ -63,13 +63,13 @@ func (b *Builder) TLS(p *members.Port) *model.TLS {
 	return out
 }
 
-// mutualAuth is the setting with a text for conflicts.
+// mutualAuth is a model.MutualAuth with a String for messages about conflicts.
 type mutualAuth model.MutualAuth
 
-// String shows the mode and the trust store.
+// String returns the mode and the trust store.
 func (m mutualAuth) String() string { return strings.TrimSpace(m.Mode + " " + m.TrustStore) }
 
-// liveMutualAuth compares client certificate settings with those of a live listener.
+// liveMutualAuth returns the live mutual authentication of the listener of a port.
 func (b *Builder) liveMutualAuth(port int32) members.LiveValue[mutualAuth] {
 	l := b.LiveLoadBalancer().OnPort(port)
 	if l == nil || l.Protocol != "HTTPS" {

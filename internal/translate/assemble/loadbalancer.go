@@ -14,13 +14,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// LoadBalancer merges what the members say about the load balancer as a whole.
+// LoadBalancer merges the load-balancer-wide settings of all members.
 func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	live := b.LiveLoadBalancer()
-	agreeScheme, silent := members.Agree[model.Scheme], model.IPv4
+	agreeScheme, defaultAddressType := members.Agree[model.Scheme], model.IPv4
 	if b.Owner != nil && live != nil {
-		// It changes its scheme when each member names another, and its address type when the owner names one.
-		agreeScheme, silent = members.AgreeAll[model.Scheme], live.AddressType
+		// A live load balancer with guests changes its scheme only if each member sets another one, and its address
+		// type only if the owner sets one.
+		agreeScheme, defaultAddressType = members.AgreeAll[model.Scheme], live.AddressType
 	}
 	scheme := agreeScheme(&b.Translation, b.Members, b.name("scheme"), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.Scheme }, members.Equal[model.Scheme],
 		members.LiveField(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))
@@ -31,9 +32,9 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	alb := &model.LoadBalancer{
 		Type:        b.Type,
 		Scheme:      scheme.Or(b.DefaultScheme),
-		AddressType: address.Or(silent),
+		AddressType: address.Or(defaultAddressType),
 		CoIPPool:    pool.Value,
-		Tags:        tagBuilder{b}.sharedTags(b.Members, live),
+		Tags:        tagBuilder{b}.loadBalancerTags(b.Members, live),
 		Origins:     map[string]finding.Origin{},
 	}
 	attributes := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.LoadBalancer.Attributes }
@@ -46,10 +47,10 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	name := b.loadBalancerName()
 	alb.Name = cmp.Or(name.Value, b.defaultName(alb.Scheme))
 	alb.Subnets = subnetBuilder{b}.subnets()
-	if b.Type != model.Network || !(networkBuilder{b}).withoutGroups() {
-		alb.SecurityGroups = groupBuilder{b}.securityGroups(alb)
+	if b.Type != model.Network || !(networkBuilder{b}).hasNoSecurityGroups() {
+		alb.SecurityGroups = securityGroupBuilder{b}.securityGroups(alb)
 	}
-	classBuilder{b}.ignoredClassSettings(alb)
+	classBuilder{b}.reportIgnoredSettings(alb)
 	setOrigin(alb, "scheme", scheme.Origin)
 	setOrigin(alb, "addressType", address.Origin)
 	setOrigin(alb, "name", name.Origin)
@@ -58,13 +59,13 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	alb.IPAMPool = ipam
 	setOrigin(alb, "ipamPool", from)
 	if b.Type == model.Network {
-		networkBuilder{b}.merge(alb)
+		networkBuilder{b}.mergeNetworkSettings(alb)
 	}
 	return alb
 }
 
-// loadBalancerName returns the name that is asked for. One that AWS would refuse is left out: a live load balancer
-// has another anyway, and the others should not have to wait for a new one.
+// loadBalancerName returns the name that members set. A name that AWS would refuse is left out and does not hold its
+// member: a live load balancer keeps its name anyway, and the other members need not wait for a new load balancer.
 func (b *Builder) loadBalancerName() members.Merged[string] {
 	return members.Agree(&b.Translation, b.Members, b.name("load-balancer-name"), func(m *members.Member) settings.Opt[string] {
 		o := settings.NonEmpty(m.Set.Name)
@@ -80,7 +81,7 @@ func (b *Builder) loadBalancerName() members.Merged[string] {
 	}, members.Equal[string], members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
 }
 
-// ipamPool returns the pool of public addresses: that of the first member's class, or else of annotations.
+// ipamPool returns the IPAM pool of public IPv4 addresses: that of the class of the first member, or else of annotations.
 func (b *Builder) ipamPool() (string, finding.Origin) {
 	live := members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.IPAMPool })
 	const key = "ipv4IPAMPoolId"
@@ -100,21 +101,21 @@ func (b *Builder) ipamPool() (string, finding.Origin) {
 	return won.Value, won.Origin
 }
 
-// setOrigin notes where a setting comes from, if an object or a class gives it.
+// setOrigin sets the origin of a field of the load balancer, unless it is empty because the field has its default.
 func setOrigin(alb *model.LoadBalancer, field string, o finding.Origin) {
 	if o != (finding.Origin{}) {
 		alb.Origins[field] = o
 	}
 }
 
-// capacityKey is the one key of the capacity annotation.
+// capacityKey is the only key of the annotation minimum-load-balancer-capacity.
 const capacityKey = "CapacityUnits"
 
-// capacityBuilder builds the reservation of capacity.
+// capacityBuilder builds the capacity reservation of the load balancer.
 type capacityBuilder struct{ *Builder }
 
-// capacity returns the reservation, nil if no member sets one. Parameters of the first member's
-// class decide alone; annotations are not even read then.
+// capacity returns the reservation in load balancer capacity units; nil if no member sets one. If the class of the first
+// member sets one, annotations do not count.
 func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 	class := func(c settings.Class) map[string]string {
 		if c.Capacity == nil {
@@ -138,7 +139,7 @@ func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 	return new(int32(n)), members.OriginsOfKeys(b.Members, get, class)[0]
 }
 
-// liveCapacity returns the reservation of the live load balancer in the form of the annotation.
+// liveCapacity returns the live capacity reservation in the form of the annotation; nil if it is not known.
 func (b capacityBuilder) liveCapacity() map[string]string {
 	lb := b.LiveLoadBalancer()
 	if lb == nil || !b.Compare(model.AskCapacity{ARN: lb.ARN}, lb.Capacity != nil) {

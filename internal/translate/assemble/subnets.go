@@ -14,13 +14,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// subnetSetting is one member's way to find subnets.
+// subnetSetting is the setting of one member that selects subnets, by id or Name tag, or by tags.
 type subnetSetting struct {
 	ids  []string
 	tags map[string][]string
 }
 
-// String shows the choice in conflicts.
+// String returns the setting for messages about conflicts.
 func (w subnetSetting) String() string {
 	if len(w.tags) > 0 {
 		return fmt.Sprintf("by tags %v", w.tags)
@@ -34,7 +34,7 @@ func (w subnetSetting) same(o subnetSetting) bool {
 	})
 }
 
-// subnetBuilder builds the choice of subnets.
+// subnetBuilder merges the settings that select subnets.
 type subnetBuilder struct{ *Builder }
 
 func (b subnetBuilder) subnets() model.SubnetChoice {
@@ -58,20 +58,20 @@ func (b subnetBuilder) subnets() model.SubnetChoice {
 		return b.liveSubnets(b.LiveLoadBalancer(), b.Type == model.Network)
 	})
 	if !chosen.Set || chosen.KeepsLive {
-		return model.SubnetsDiscovered{} // those that are live
+		return model.SubnetsDiscovered{} // which keeps the live subnets
 	}
-	return chosen.Value.choice(chosen.Origin)
+	return chosen.Value.subnetChoice(chosen.Origin)
 }
 
-// choice returns what the model has for it.
-func (w subnetSetting) choice(from finding.Origin) model.SubnetChoice {
+// subnetChoice returns the setting in the form of the model.
+func (w subnetSetting) subnetChoice(from finding.Origin) model.SubnetChoice {
 	if len(w.ids) > 0 {
 		return model.SubnetsNamed{Refs: w.ids, Of: from}
 	}
 	return model.SubnetsTagged{Tags: w.tags, Of: from}
 }
 
-// liveSubnets compares what is asked for with the subnets of a live load balancer.
+// liveSubnets returns the subnets of a live load balancer, to be compared with a setting.
 func (b subnetBuilder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.LiveValue[subnetSetting] {
 	if lb == nil {
 		return members.LiveValue[subnetSetting]{}
@@ -80,13 +80,13 @@ func (b subnetBuilder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.
 		if len(w.tags) == 0 && !slices.ContainsFunc(w.ids, func(s string) bool { return !network.IsSubnetID(s) }) {
 			return members.SameSet(w.ids, lb.Subnets)
 		}
-		q := model.SubnetQuestion(w.choice(finding.Origin{}), lb.Scheme, nlb)
+		q := model.SubnetQuestion(w.subnetChoice(finding.Origin{}), lb.Scheme, nlb)
 		answer, answered := b.Live.Facts.Subnets[q.Key()]
 		if !b.Compare(q, answered) {
 			return false
 		}
 		chosen, fault := network.ChooseSubnets(network.SubnetRequest{
-			Choice: w.choice(finding.Origin{}), Scheme: lb.Scheme, AddressType: lb.AddressType, ALB: !nlb, Cluster: b.Cluster, SingleSubnet: true, Live: lb.Subnets,
+			Choice: w.subnetChoice(finding.Origin{}), Scheme: lb.Scheme, AddressType: lb.AddressType, ALB: !nlb, Cluster: b.Cluster, SingleSubnet: true, Live: lb.Subnets,
 		}, answer)
 		return fault == nil && members.SameSet(chosen.IDs, lb.Subnets)
 	}

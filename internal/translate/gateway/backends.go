@@ -61,7 +61,7 @@ func (t *translation) granted(obj cluster.Object, at finding.Origin, group, kind
 		})
 		return false, model.HeldInvalid
 	}
-	if t.attached.Grants.Permits(attach.From{Group: gwv1.GroupName, Kind: route.Kind, Namespace: route.Namespace}, attach.To{Group: group, Kind: kind, Namespace: namespace, Name: name}) {
+	if t.attached.Grants.Permits(attach.Referrer{Group: gwv1.GroupName, Kind: route.Kind, Namespace: route.Namespace}, attach.Referent{Group: group, Kind: kind, Namespace: namespace, Name: name}) {
 		return true, 0
 	}
 	t.view.Confirm(obj)
@@ -123,12 +123,12 @@ func weights(of []gwv1.BackendRef) []int32 {
 const mostGroups = 5
 
 // clients returns the clients of a network load balancer without security groups.
-func (t *translation) clients(g assemble.Group) *assemble.Clients {
-	return &assemble.Clients{Ranges: t.set.InboundCIDRs.Value, Internal: t.SchemeNow(t.Stack.LoadBalancer) == model.Internal, Preserved: preservesClientIP(g), OwnCheckRule: true}
+func (t *translation) clients(g assemble.TargetGroup) *assemble.Clients {
+	return &assemble.Clients{Ranges: t.set.InboundCIDRs.Value, Internal: t.EffectiveScheme(t.Stack.LoadBalancer) == model.Internal, PreservesClientIP: preservesClientIP(g), SeparateHealthCheckRule: true}
 }
 
 // preservesClientIP reports whether targets see the addresses of clients.
-func preservesClientIP(g assemble.Group) bool {
+func preservesClientIP(g assemble.TargetGroup) bool {
 	switch v, set := g.Attributes["preserve_client_ip.enabled"]; {
 	case g.Protocol != "TCP" && g.Protocol != "TLS":
 		return true

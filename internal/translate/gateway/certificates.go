@@ -93,7 +93,7 @@ const secretsFlag = "gateway"
 // holdImports holds what was imported from the Secrets of the listeners of a port.
 func (t certificateBuilder) holdImports(p *port) {
 	// A port for which the configuration names certificates has no others.
-	of := assemble.HeldCertificatesOf(&t.Builder, secretsFlag, func(string) bool { return false })
+	of := assemble.NewHeldCertificates(&t.Builder, secretsFlag, func(string) bool { return false })
 	for _, l := range p.listeners {
 		if held := of.Imports(p.Number, t.secretsOf(l)); len(held.ARNs) > 0 {
 			t.held[l] = held.ARNs
@@ -124,7 +124,7 @@ func (t certificateBuilder) importCertificates(ports []*port) {
 			}
 			for _, s := range t.secretsOf(l) {
 				if s.Rank = rank[l]; l.Parent != t.ref {
-					s.Within = l.Hostname()
+					s.RequiredHostname = l.Hostname()
 				}
 				all = append(all, s)
 			}

@@ -44,8 +44,8 @@ type groupBuilder struct{ *translation }
 // one for each backend and target port, and one more where listeners of QUIC and of others share it; its first use
 // decides.
 func (t groupBuilder) targetGroup(a target) (handle string, ok bool) {
-	key := assemble.GroupKey{Owner: a.route, Service: a.svc.Namespace + "/" + a.svc.Name, Port: assemble.TargetPort(a.port), Variant: a.variant}
-	return t.groups.Ask(key, func() *model.TargetGroup { return t.buildGroup(a) })
+	key := assemble.TargetGroupKey{Owner: a.route, Service: a.svc.Namespace + "/" + a.svc.Name, Port: assemble.TargetPort(a.port), Variant: a.variant}
+	return t.groups.Request(key, func() *model.TargetGroup { return t.buildGroup(a) })
 }
 
 // targetsOf returns the configuration of target groups for a Service as a backend of a route.
@@ -58,7 +58,7 @@ func (t groupBuilder) targetsOf(a target) gatewayconfig.Targets {
 		for _, other := range out.Ignored {
 			t.Found.Add(finding.Finding{
 				Object: a.route, Field: configurationField(other), Reason: finding.TargetsConfiguredTwice,
-				Message: fmt.Sprintf("Service %s/%s has the older TargetGroupConfiguration %q; this one has no effect", a.svc.Namespace, a.svc.Name, out.Own.Name),
+				Message: fmt.Sprintf("Service %s/%s has the older TargetGroupConfiguration %q; this one has no effect", a.svc.Namespace, a.svc.Name, out.Configuration.Name),
 				Fix:     "delete one of them",
 			})
 		}
@@ -69,15 +69,15 @@ func (t groupBuilder) targetsOf(a target) gatewayconfig.Targets {
 func (t groupBuilder) buildGroup(a target) *model.TargetGroup {
 	of := t.targetsOf(a)
 	at := finding.Origin{Object: a.route, Field: a.at.Field}
-	if of.Own != nil {
-		at.Field = configurationField(of.Own)
+	if of.Configuration != nil {
+		at.Field = configurationField(of.Configuration)
 	}
 	req, found := t.groupRequest(a, of, at)
 	if len(found) > 0 {
 		t.Found.Add(found...)
 		return nil
 	}
-	g, found := assemble.TargetGroup(req)
+	g, found := assemble.NewTargetGroup(req)
 	if len(found) > 0 {
 		t.Found.Add(found...)
 		return nil
@@ -101,7 +101,7 @@ func (t groupBuilder) buildGroup(a target) *model.TargetGroup {
 	if of.Tags != nil {
 		tags = t.AllowedTags(t.member, *of.Tags, finding.Origin{Object: t.ref, Field: at.Field})
 	}
-	g.Tags = t.WithDefaults(tags)
+	g.Tags = t.WithDefaultTags(tags)
 	g.Members = []finding.Ref{a.route}
 	labels, annotations := t.infrastructure()
 	r := assemble.BindingRequest{
@@ -117,16 +117,16 @@ func (t groupBuilder) buildGroup(a target) *model.TargetGroup {
 }
 
 // groupRequest turns the configuration of a target group into settings.
-func (t groupBuilder) groupRequest(a target, of gatewayconfig.Targets, at finding.Origin) (assemble.GroupRequest, finding.List) {
+func (t groupBuilder) groupRequest(a target, of gatewayconfig.Targets, at finding.Origin) (assemble.TargetGroupRequest, finding.List) {
 	var found finding.List
 	set := settings.TargetGroup{
 		Type:       opt(of.TargetType, at, func(v gwconfig.TargetType) model.TargetType { return model.TargetType(v) }),
 		Attributes: settings.Opt[map[string]string]{Value: gatewayconfig.Attributes(of.TargetGroupAttributes), Set: len(of.TargetGroupAttributes) > 0, Origin: at},
 	}
 	t.Found.Add(settings.TargetGroupAttributeKeys.Advice(set.Attributes.Value, a.route, at.Field, finding.ParametersInvalid)...)
-	out := assemble.GroupRequest{
+	out := assemble.TargetGroupRequest{
 		Kind: t.ID.Kind, Service: a.svc, Port: intstr.FromInt32(a.port.Port), DefaultType: t.opt.DefaultTargetType,
-		LoadBalancer: t.Stack.LoadBalancer.AddressType, Origin: a.at,
+		LoadBalancerAddressType: t.Stack.LoadBalancer.AddressType, Origin: a.at,
 		AddressType: opt(of.IPAddressType, at, func(v gwconfig.TargetGroupIPAddressType) model.AddressType { return model.AddressType(v) }),
 	}
 	protocols := []string{"HTTP", "HTTPS"}

@@ -114,7 +114,7 @@ func (t incumbentBuilder) holdRepeated() {
 	}
 	served, hosts := map[int]bool{}, map[int32][]string{}
 	for _, port := range t.attached.Ports() {
-		for _, r := range t.attached.OnPort(port) {
+		for _, r := range t.attached.RoutesOnPort(port) {
 			served[r.Route] = true
 			hosts[port] = append(hosts[port], r.Hostnames...)
 		}
@@ -128,7 +128,7 @@ func (t incumbentBuilder) holdRepeated() {
 		for _, p := range r.Parents {
 			for _, a := range p.Attachments {
 				l := &t.attached.Listeners[a.Listener]
-				if l.Repeats && l.Hostname() == "" && t.Serves(l.Spec.Port, t.routeRef(n), hostnamesOrAny(a.Hostnames)) {
+				if l.Duplicate && l.Hostname() == "" && t.Serves(l.Spec.Port, t.routeRef(n), hostnamesOrAny(a.Hostnames)) {
 					live, foreign = true, append(foreign, hosts[l.Spec.Port]...)
 				}
 			}

@@ -54,8 +54,8 @@ func (t networkBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.Bac
 		return model.GroupRef{}, false, true
 	}
 	backend := ownership.RefOf(gw)
-	key := assemble.GroupKey{Owner: at.Object, Service: "Gateway " + namespace + "/" + name, Port: intstr.FromInt32(int32(*ref.Port))}
-	handle, ok := t.groups.Ask(key, func() *model.TargetGroup { return t.buildChained(backend, int32(*ref.Port), arn, at) })
+	key := assemble.TargetGroupKey{Owner: at.Object, Service: "Gateway " + namespace + "/" + name, Port: intstr.FromInt32(int32(*ref.Port))}
+	handle, ok := t.groups.Request(key, func() *model.TargetGroup { return t.buildChained(backend, int32(*ref.Port), arn, at) })
 	return model.GroupRef{ID: handle}, ok, !ok
 }
 
@@ -75,8 +75,8 @@ func applicationARN(gw *gwv1.Gateway) string {
 // buildChained builds the target group of a port of another Gateway's application load balancer.
 func (t networkBuilder) buildChained(backend finding.Ref, port int32, arn string, at finding.Origin) *model.TargetGroup {
 	of := gatewayconfig.ForGateway(t.view, at.Object, backend.Namespace, backend.Name)
-	if of.Own != nil {
-		at.Field = configurationField(of.Own)
+	if of.Configuration != nil {
+		at.Field = configurationField(of.Configuration)
 	}
 	fault := func(what, fix string) *model.TargetGroup {
 		t.Found.Add(finding.Finding{
@@ -104,7 +104,7 @@ func (t networkBuilder) buildChained(backend finding.Ref, port int32, arn string
 	if of.Tags != nil {
 		tags = t.AllowedTags(t.member, *of.Tags, finding.Origin{Object: t.ref, Field: at.Field})
 	}
-	g.Tags = t.WithDefaults(tags)
+	g.Tags = t.WithDefaultTags(tags)
 	return &g
 }
 

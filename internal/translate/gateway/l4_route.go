@@ -15,7 +15,7 @@ import (
 // admit different namespaces, it belongs to the first of them, so that no namespace gets connections of another.
 func (t networkBuilder) chooseRoute(p *port) {
 	p.route, p.owner = -1, p.listeners[0]
-	divided := slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return l.Admits != p.owner.Admits })
+	divided := slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return l.AdmittedNamespaces != p.owner.AdmittedNamespaces })
 	at := -1
 	if len(p.routes) > 1 || divided {
 		at = slices.IndexFunc(p.routes, func(r attach.PortRoute) bool {
@@ -40,7 +40,7 @@ func (t networkBuilder) chooseRoute(p *port) {
 
 // ownerAdmits reports whether the listener that a port belongs to, or one that admits the same namespaces, has a route.
 func (t networkBuilder) ownerAdmits(p *port, r attach.PortRoute) bool {
-	return slices.ContainsFunc(r.Listeners, func(l int) bool { return t.attached.Listeners[l].Admits == p.owner.Admits })
+	return slices.ContainsFunc(r.Listeners, func(l int) bool { return t.attached.Listeners[l].AdmittedNamespaces == p.owner.AdmittedNamespaces })
 }
 
 // sameBackends reports whether two routes of one namespace name the same backends.

@@ -72,7 +72,7 @@ func (t conditionBuilder) conditionsOf(host string, m *match, grpc bool, clients
 // hostCondition returns the condition on a hostname. A port in the Host header is no part of what the Gateway API
 // compares.
 func (t conditionBuilder) hostCondition(host string) model.HostHeader {
-	if expr := model.HostPattern(host); t.strict && len(expr) <= assemble.ValueLength {
+	if expr := model.HostPattern(host); t.strict && len(expr) <= assemble.MaxValueLength {
 		return model.HostHeader{Regex: []string{expr}}
 	}
 	return model.HostHeader{Values: []string{host}}

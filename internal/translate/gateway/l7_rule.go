@@ -24,7 +24,7 @@ func (t *translation) rule(p *port, u *unit) (model.Rule, bool) {
 	if u.isolation != nil {
 		return model.Rule{
 			Conditions: []model.Condition{conditionBuilder{t}.hostCondition(u.host)}, Actions: fixedResponse("404"),
-			Origin: u.isolation.at, Member: u.isolation.at.Object, Tags: t.WithDefaults(nil),
+			Origin: u.isolation.at, Member: u.isolation.at.Object, Tags: t.WithDefaultTags(nil),
 		}, true
 	}
 	b := &ruleBuilder{translation: t, port: p, unit: u, filters: u.rule.read(), at: finding.Origin{Object: u.route, Field: u.rule.field()}}
@@ -42,7 +42,7 @@ func (t *translation) rule(p *port, u *unit) (model.Rule, bool) {
 	if config != nil {
 		tags = t.AllowedTags(t.member, config.tags, finding.Origin{Object: t.ref, Field: "spec.tags of ListenerRuleConfiguration " + config.name})
 	}
-	r.Tags = t.WithDefaults(tags)
+	r.Tags = t.WithDefaultTags(tags)
 	if c.fault != "" {
 		// AWS takes no rule with these conditions, and another answer would be one for other requests.
 		t.Found.Add(finding.Finding{Object: u.route, Field: b.at.Field, Reason: c.reason, Message: c.fault + "; the rule is left out, or stays as it is live", Fix: c.fix, Blocks: finding.BlocksRule})

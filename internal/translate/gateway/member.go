@@ -55,7 +55,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) loaded {
 		})
 	case gw.DeletionTimestamp != nil:
 		if claimed {
-			l.away = class != nil && !gatewayconfig.Ours(class, gw) && f.massRemoval(v, gw) == nil
+			l.away = class != nil && !gatewayconfig.IsServedClass(class, gw) && f.massRemoval(v, gw) == nil
 			l.setLeaving(v, id, class)
 		}
 	case class == nil:
@@ -96,7 +96,7 @@ func (l *loaded) setLeaving(v *cluster.View, id model.StackID, class *gwv1.Gatew
 	if class == nil {
 		class = &gwv1.GatewayClass{}
 	}
-	config, _ := gatewayconfig.Of(v, l.gw, class)
+	config, _ := gatewayconfig.Resolve(v, l.gw, class)
 	value, ok := gatewayconfig.Attributes(config.LoadBalancer.LoadBalancerAttributes)[protectionAttribute]
 	on, err := strconv.ParseBool(value)
 	switch {

@@ -23,7 +23,7 @@ type Options struct {
 const defaultRules = 4000
 
 func (o Options) filled() Options {
-	o.Options = o.Filled()
+	o.Options = o.WithDefaults()
 	o.NoIPTargets = false // gates and defaults of Ingresses and Services, which Gateways do not obey
 	o.NoSecurityGroups = false
 	o.ManageBackendRules = false
@@ -33,5 +33,5 @@ func (o Options) filled() Options {
 }
 
 func (o Options) limits() assemble.ConditionLimits {
-	return assemble.ConditionLimits{Values: o.ConditionValues, Wildcards: o.ConditionWildcards}.OrDefault()
+	return assemble.ConditionLimits{Values: o.ConditionValues, Wildcards: o.ConditionWildcards}.WithDefaults()
 }

@@ -60,7 +60,7 @@ func (t *translation) portsOf(protocol func(*port)) []*port {
 	}
 	for _, n := range t.attached.Ports() {
 		p := byNumber[n]
-		p.routes = t.attached.OnPort(n)
+		p.routes = t.attached.RoutesOnPort(n)
 		protocol(p)
 		p.entry, p.at = t.config.Listener(t.ref, p.Listens().Protocol(), p.Number)
 		out = append(out, p)

@@ -29,9 +29,9 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	}
 	r := status.Report{
 		View: v, Outcome: o, Gateway: l.gw, Controller: l.class.Spec.ControllerName, ListenerSets: f.opt.ListenerSets, Imports: f.opt.ImportCertificates,
-		Attached: attach.Of(v, l.gw, o.ID.Kind, attach.Options{ListenerSets: f.opt.ListenerSets, Live: desiredRoutes{o.Stack}}),
+		Attached: attach.Evaluate(v, l.gw, o.ID.Kind, attach.Options{ListenerSets: f.opt.ListenerSets, Live: desiredRoutes{o.Stack}}),
 	}
-	r.Config, _ = gatewayconfig.Of(v, l.gw, l.class)
+	r.Config, _ = gatewayconfig.Resolve(v, l.gw, l.class)
 	s := status.Of(r)
 	out := append(s.RouteAndSetEdits(), planPatches(l.gw, o)...)
 	if o.Stack.DryRun {

@@ -55,7 +55,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 		conditions: conditionBuilder{t},
 		view:       v, have: have, gateway: ownership.RefOf(gw), network: id.Kind == model.NLBGateway,
 		listeners: ok && !f.lacksSets(v, gw), grants: v.Installed(cluster.KindReferenceGrant),
-		attached: attach.Of(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Live: incumbentBuilder{t}}),
+		attached: attach.Evaluate(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Live: incumbentBuilder{t}}),
 		owners:   map[string][]finding.Ref{},
 		out: model.Withdrawn{
 			Rules: map[string]model.Withdrawal{}, TargetGroups: map[string]model.Withdrawal{}, Certificates: map[model.ListenerCertificate]model.Withdrawal{},
@@ -183,7 +183,7 @@ func (r *rights) claimantsOf(host string) (out []finding.Ref) {
 	for n := range r.attached.Routes {
 		obj := r.attached.Routes[n].Object
 		all = append(all, ownership.RefOf(obj))
-		if attach.Claims(obj, host) {
+		if attach.MayClaimHost(obj, host) {
 			out = append(out, ownership.RefOf(obj))
 		}
 	}
@@ -337,8 +337,8 @@ func (r *rights) leadingTo(group string, of []finding.Ref) []finding.Ref {
 // permits reports whether one of several routes may refer to an object.
 func (r *rights) permits(owners []finding.Ref, group string, to finding.Ref) bool {
 	return len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
-		return r.attached.Grants.Permits(attach.From{Group: gwv1.GroupName, Kind: o.Kind, Namespace: o.Namespace},
-			attach.To{Group: group, Kind: to.Kind, Namespace: to.Namespace, Name: to.Name})
+		return r.attached.Grants.Permits(attach.Referrer{Group: gwv1.GroupName, Kind: o.Kind, Namespace: o.Namespace},
+			attach.Referent{Group: group, Kind: to.Kind, Namespace: to.Namespace, Name: to.Name})
 	})
 }
 

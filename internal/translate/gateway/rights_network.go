@@ -34,7 +34,7 @@ func (r *rights) protocols(l *observed.Listener) {
 	if l.Protocol != string(model.TCPUDP) {
 		return
 	}
-	tcp, udp := r.attached.Listens(l.Port, gwv1.TCPProtocolType), r.attached.Listens(l.Port, gwv1.UDPProtocolType)
+	tcp, udp := r.attached.HasListener(l.Port, gwv1.TCPProtocolType), r.attached.HasListener(l.Port, gwv1.UDPProtocolType)
 	if tcp == udp {
 		return
 	}

@@ -69,7 +69,7 @@ type translation struct {
 	// member is the Gateway, the one member of the stack.
 	member   *members.Member
 	attached attach.Result
-	groups   assemble.Groups
+	groups   assemble.TargetGroups
 	// targets are the configurations of target groups that were asked for.
 	targets map[backendKey]gatewayconfig.Targets
 	// encrypted are routes that HTTPS listeners serve.
@@ -109,7 +109,7 @@ func (t *translation) load(class *gwv1.GatewayClass) {
 	t.targets, t.encrypted, t.parsed, t.rules = map[backendKey]gatewayconfig.Targets{}, map[int]bool{}, map[int]*parsed{}, map[string]int{}
 	t.held = map[*attach.Listener][]string{}
 	t.strict = class.Spec.ControllerName == gatewayconfig.AnyController
-	config, faults := gatewayconfig.Of(t.view, t.gw, class)
+	config, faults := gatewayconfig.Resolve(t.view, t.gw, class)
 	t.config, t.set = config, config.Settings(t.ref, t.ID.Kind)
 	if t.strict && t.ID.Kind == model.ALBGateway {
 		t.preserveHost()
@@ -162,7 +162,7 @@ func (t *translation) reportIgnored() {
 func (t *translation) build() {
 	if !t.member.Blocked {
 		t.MemberTags(t.member)
-		t.attached = attach.Of(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Live: incumbentBuilder{t}})
+		t.attached = attach.Evaluate(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Live: incumbentBuilder{t}})
 		incumbentBuilder{t}.holdRepeated()
 		t.noteAttached()
 		t.buildLoadBalancer()

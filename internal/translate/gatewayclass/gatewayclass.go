@@ -114,7 +114,7 @@ func class(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.Time) []
 }
 
 // processedVersions names the versions of a configuration as other controllers do.
-func processedVersions(l gatewayconfig.Level) string {
+func processedVersions(l gatewayconfig.ConfigurationLevel) string {
 	switch {
 	case l.LoadBalancer == nil:
 		return ""

@@ -49,7 +49,7 @@ func listenerSet(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch 
 		return nil
 	}
 	var out []cluster.Patch
-	if exists && attach.IsSetEvaluated(set) {
+	if exists && attach.HasOwnSetStatus(set) {
 		out = append(out, cluster.StatusEdit{Ref: ref, Edit: resetStatus})
 	}
 	mine := func(e gwv1.RouteParentStatus, namespace string) bool {
@@ -102,10 +102,10 @@ func names(p gwv1.ParentReference, namespace string, ref cluster.Ref) bool {
 // has judged it since.
 func resetStatus(obj cluster.Object, now metav1.Time) any {
 	set, ok := obj.(*gwv1.ListenerSet)
-	if !ok || !attach.IsSetEvaluated(set) {
+	if !ok || !attach.HasOwnSetStatus(set) {
 		return nil
 	}
-	conditions := attach.NewSetConditions()
+	conditions := attach.PendingSetConditions()
 	for i := range conditions {
 		conditions[i].LastTransitionTime = now
 	}

@@ -79,7 +79,7 @@ const secretsFlag = "ingress"
 
 // heldCertificates finds what is held while a flag is missing.
 func (t certificateBuilder) heldCertificates() assemble.HeldCertificates {
-	return assemble.HeldCertificatesOf(&t.Builder, secretsFlag, t.namesCertificate)
+	return assemble.NewHeldCertificates(&t.Builder, secretsFlag, t.namesCertificate)
 }
 
 // namesCertificate reports whether a member names a certificate by ARN.

@@ -31,5 +31,5 @@ func (t *translation) fitsConditionLimits(m *member, p rulePath, cs []model.Cond
 }
 
 func (t *translation) limits() assemble.ConditionLimits {
-	return assemble.ConditionLimits{Values: t.opt.ConditionValues, Wildcards: t.opt.ConditionWildcards}.OrDefault()
+	return assemble.ConditionLimits{Values: t.opt.ConditionValues, Wildcards: t.opt.ConditionWildcards}.WithDefaults()
 }

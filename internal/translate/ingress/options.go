@@ -35,7 +35,7 @@ type Options struct {
 }
 
 func (o Options) filled() Options {
-	o.Options = o.Filled()
+	o.Options = o.WithDefaults()
 	o.MaxListeners = cmp.Or(o.MaxListeners, defaultListeners)
 	o.MaxRules = cmp.Or(o.MaxRules, defaultRules)
 	o.Tenancy = cmp.Or(o.Tenancy, Cooperative)

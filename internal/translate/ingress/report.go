@@ -20,7 +20,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 type kind struct{}
 
 // Status shows the load balancer with its ports, and its frontend NLB without.
-func (kind) Status(_ *cluster.View, _ model.Member, n report.Names) any {
+func (kind) Status(_ *cluster.View, _ model.Member, n report.ShownLoadBalancer) any {
 	lb := networkingv1.IngressLoadBalancerIngress{Hostname: n.LoadBalancer}
 	for _, port := range n.Ports {
 		lb.Ports = append(lb.Ports, networkingv1.IngressPortStatus{Port: port, Protocol: corev1.ProtocolTCP})

@@ -17,7 +17,7 @@ import (
 func (t *translation) rule(m *member, p *members.Port, path rulePath, held model.Held) (model.Rule, bool) {
 	r := model.Rule{
 		Member: m.Ref, Origin: finding.Origin{Object: m.Ref, Field: path.field},
-		Tags: t.WithDefaults(m.Tags), Held: held,
+		Tags: t.WithDefaultTags(m.Tags), Held: held,
 	}
 	conditions, ok := t.conditions(m, path)
 	r.Conditions = conditions

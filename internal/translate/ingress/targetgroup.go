@@ -13,8 +13,8 @@ import (
 
 // targetGroup returns what stands for the target group of a Service port in actions; false if it is at fault.
 func (t *translation) targetGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) (handle string, ok bool) {
-	key := assemble.GroupKey{Owner: m.Ref, Service: svc.Name, Port: port}
-	return t.groups.Ask(key, func() *model.TargetGroup { return t.buildGroup(m, svc, port, at) })
+	key := assemble.TargetGroupKey{Owner: m.Ref, Service: svc.Name, Port: port}
+	return t.groups.Request(key, func() *model.TargetGroup { return t.buildGroup(m, svc, port, at) })
 }
 
 func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) *model.TargetGroup {
@@ -23,10 +23,10 @@ func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.Int
 	s := own.Target.WithDefaults(m.set.Target)
 	// What the class says wins over both, readable or not.
 	s.Type = settings.First(m.set.Class.TargetType, s.Type)
-	g, found := assemble.TargetGroup(assemble.GroupRequest{
+	g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
 		Kind: t.ID.Kind, Service: svc, Port: port, Settings: s, DefaultType: t.opt.DefaultTargetType,
 		NoIPTargets: t.opt.NoIPTargets, ControlPort: s.ControlPorts[svc.Name+"."+port.String()],
-		LoadBalancer: t.Stack.LoadBalancer.AddressType, Origin: at,
+		LoadBalancerAddressType: t.Stack.LoadBalancer.AddressType, Origin: at,
 	})
 	if f := own.Tags.Check(); f != nil {
 		found.Add(f.Finding(finding.BlocksRule))
@@ -41,7 +41,7 @@ func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.Int
 		Port: g.Port, Type: g.Type, Protocol: g.Protocol, Version: g.ProtocolVersion, ControlPort: g.ControlPort,
 	}.Name()
 	// The tags of a member are those of its class over its own; a Service's stand between them.
-	g.Tags = t.WithDefaults(assemble.Overlay(m.Tags, t.AllowedTags(m.Member, own.Tags.Value, own.Tags.Origin), m.ClassTags))
+	g.Tags = t.WithDefaultTags(assemble.Overlay(m.Tags, t.AllowedTags(m.Member, own.Tags.Value, own.Tags.Origin), m.ClassTags))
 	g.Members = []finding.Ref{m.Ref}
 	g.Binding = assemble.Binding(assemble.BindingRequest{
 		Group: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, NodeLabels: s.NodeLabels.Value,

@@ -53,7 +53,7 @@ type translation struct {
 	rules map[string]int
 	// named are the target groups of others that each namespace names.
 	named  map[string]map[string]bool
-	groups assemble.Groups
+	groups assemble.TargetGroups
 	// hosts are the hosts of all members, ages the places of these by age; nil until they are needed.
 	hosts    *assemble.HostClaims
 	ages     map[*member]int

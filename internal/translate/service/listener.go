@@ -139,8 +139,8 @@ func (t *translation) targetGroup(a target) (handle string, ok bool) {
 	if a.svc != a.port.of.svc && a.protocol != a.port.targets {
 		name += " " + a.protocol
 	}
-	key := assemble.GroupKey{Owner: a.port.of.Ref, Service: name, Port: intstr.FromInt32(a.service.Port)}
-	handle, ok = t.groups.Ask(key, func() *model.TargetGroup { return t.buildGroup(a) })
+	key := assemble.TargetGroupKey{Owner: a.port.of.Ref, Service: name, Port: intstr.FromInt32(a.service.Port)}
+	handle, ok = t.groups.Request(key, func() *model.TargetGroup { return t.buildGroup(a) })
 	if !ok {
 		a.port.held = true
 	}
@@ -150,9 +150,9 @@ func (t *translation) targetGroup(a target) (handle string, ok bool) {
 func (t *translation) buildGroup(a target) *model.TargetGroup {
 	m, number := a.port.of, intstr.FromInt32(a.service.Port)
 	set := m.set.Target
-	g, found := assemble.TargetGroup(assemble.GroupRequest{
-		Kind: t.ID.Kind, Service: a.svc, Port: number, Settings: set.TargetGroup, Protocol: a.protocol, PlainChecks: t.opt.PlainChecks,
-		DefaultType: t.opt.DefaultTargetType, NoIPTargets: t.opt.NoIPTargets, LoadBalancer: t.Stack.LoadBalancer.AddressType, Origin: a.at,
+	g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
+		Kind: t.ID.Kind, Service: a.svc, Port: number, Settings: set.TargetGroup, Protocol: a.protocol, BasicHealthChecks: t.opt.PlainChecks,
+		DefaultType: t.opt.DefaultTargetType, NoIPTargets: t.opt.NoIPTargets, LoadBalancerAddressType: t.Stack.LoadBalancer.AddressType, Origin: a.at,
 	})
 	var preserved bool
 	faults := append(set.Faults(), settings.Faults(set.PortAttributes[number.String()].Check())...)
@@ -184,7 +184,7 @@ func (t *translation) buildGroup(a target) *model.TargetGroup {
 		}
 	}
 	g.Name = name.Name()
-	g.Tags = t.WithDefaults(m.Tags)
+	g.Tags = t.WithDefaultTags(m.Tags)
 	g.Members = []finding.Ref{m.Ref}
 	r := assemble.BindingRequest{
 		Group: g, Namespace: a.svc.Namespace, Service: a.svc.Name, Port: number, NodeLabels: set.NodeLabels.Value,
@@ -196,7 +196,7 @@ func (t *translation) buildGroup(a target) *model.TargetGroup {
 			t.tooManyClients(a, len(clients))
 			return nil
 		}
-		r.Clients = &assemble.Clients{Ranges: clients, Internal: t.SchemeNow(t.Stack.LoadBalancer) == model.Internal, Preserved: preserved}
+		r.Clients = &assemble.Clients{Ranges: clients, Internal: t.EffectiveScheme(t.Stack.LoadBalancer) == model.Internal, PreservesClientIP: preserved}
 	}
 	g.Binding = assemble.Binding(r)
 	return &g.TargetGroup

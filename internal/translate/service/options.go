@@ -29,7 +29,7 @@ type Options struct {
 }
 
 func (o Options) filled() Options {
-	o.Options = o.Filled()
+	o.Options = o.WithDefaults()
 	o.Class = cmp.Or(o.Class, DefaultClass)
 	o.MaxListeners = cmp.Or(o.MaxListeners, defaultListeners)
 	return o

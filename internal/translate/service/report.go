@@ -23,7 +23,7 @@ type kind struct{ stack model.Stack }
 
 // Status shows the load balancer with those ports of the Service that it listens on; nil for a Service of
 // another type, whose status the API server drops.
-func (k kind) Status(v *cluster.View, m model.Member, n report.Names) any {
+func (k kind) Status(v *cluster.View, m model.Member, n report.ShownLoadBalancer) any {
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
 	if !ok || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return nil

@@ -59,7 +59,7 @@ type translation struct {
 	services []*member
 	// shared reports that the load balancer is one of several Services.
 	shared bool
-	groups assemble.Groups
+	groups assemble.TargetGroups
 }
 
 func (t *translation) build() {

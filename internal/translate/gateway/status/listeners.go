@@ -48,7 +48,7 @@ func (r *Status) reportListeners() {
 	}
 	for i := range r.listeners {
 		l, v := &r.Attached.Listeners[i], &r.listeners[i]
-		v.accepted, v.resolved = l.Problem, l.Refs
+		v.accepted, v.resolved = l.Problem, l.RefProblem
 		if v.accepted.Reason == string(gwv1.ListenerReasonInvalidRouteKinds) {
 			v.accepted = attach.Problem{} // a matter of references
 		}
@@ -90,7 +90,7 @@ func (r listenerReport) sortFindings(l *attach.Listener, v *listenerVerdict) (st
 
 // uncertified reports whether a listener may use none of the Secrets that it names, and has no other certificates.
 func (r listenerReport) uncertified(l *attach.Listener) bool {
-	switch l.Refs.Reason {
+	switch l.RefProblem.Reason {
 	case string(gwv1.ListenerReasonInvalidCertificateRef), string(gwv1.ListenerReasonRefNotPermitted):
 	default:
 		return false
@@ -131,7 +131,7 @@ func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerVerdi
 		return attach.Problem{Reason: string(gwv1.ListenerReasonPending), Message: "Listener is pending to be programmed."}
 	case r.refusesConnections(int32(l.Spec.Port)):
 		return attach.Problem{}
-	case len(r.Attached.OnPort(l.Spec.Port)) > 0 && !slices.Contains(r.ports, int32(l.Spec.Port)):
+	case len(r.Attached.RoutesOnPort(l.Spec.Port)) > 0 && !slices.Contains(r.ports, int32(l.Spec.Port)):
 		return attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: fmt.Sprintf(
 			"the load balancer does not listen on port %d; requests to it are not answered; %s", l.Spec.Port, r.firstError(int32(l.Spec.Port)))}
 	}
@@ -142,7 +142,7 @@ func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerVerdi
 // not listen there.
 func (r listenerReport) firstError(port int32) string {
 	refs := []finding.Ref{r.ref()}
-	for _, a := range r.Attached.OnPort(gwv1.PortNumber(port)) {
+	for _, a := range r.Attached.RoutesOnPort(gwv1.PortNumber(port)) {
 		refs = append(refs, ownership.RefOf(r.Attached.Routes[a.Route].Object))
 	}
 	for _, ref := range refs {
@@ -223,7 +223,7 @@ func (r listenerReport) listenerConditions(l attach.Listener, v listenerVerdict)
 	if p := v.resolved; p.Reason != "" {
 		out[2] = condition(gwv1.ListenerConditionResolvedRefs, metav1.ConditionFalse, p.Reason, p.Message, generation)
 	}
-	if _, live := r.liveLoadBalancer(); live && len(r.Attached.OnPort(l.Spec.Port)) == 0 && !slices.Contains(r.ports, int32(l.Spec.Port)) {
+	if _, live := r.liveLoadBalancer(); live && len(r.Attached.RoutesOnPort(l.Spec.Port)) == 0 && !slices.Contains(r.ports, int32(l.Spec.Port)) {
 		out[3].Message = fmt.Sprintf("No route is attached; the load balancer does not listen on port %d until one is.", l.Spec.Port)
 	}
 	if p := v.programmed; p.Reason != "" {

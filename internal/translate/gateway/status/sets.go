@@ -86,7 +86,7 @@ func (r *Status) setConditions(s attach.Set) []metav1.Condition {
 
 // forgetSet gives a ListenerSet whose Gateway is not served any more the status of a new one.
 func forgetSet(set *gwv1.ListenerSet) cluster.StatusEdit {
-	edit := setEdit(set, attach.NewSetConditions(), []gwv1.ListenerStatus{})
+	edit := setEdit(set, attach.PendingSetConditions(), []gwv1.ListenerStatus{})
 	inner := edit.Edit
 	edit.Edit = func(obj cluster.Object, now metav1.Time) any {
 		if !slices.ContainsFunc(obj.(*gwv1.ListenerSet).Status.Conditions, func(c metav1.Condition) bool { return c.Status != metav1.ConditionUnknown }) {
