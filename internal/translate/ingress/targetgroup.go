@@ -11,17 +11,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// targetGroup returns what stands for the target group of a Service port in actions; false if it is at fault.
+// targetGroup returns the handle of the target group of a Service port, for actions; false if it has a fault.
 func (t *translation) targetGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) (handle string, ok bool) {
 	key := assemble.TargetGroupKey{Owner: m.Ref, Service: svc.Name, Port: port}
-	return t.groups.Request(key, func() *model.TargetGroup { return t.buildGroup(m, svc, port, at) })
+	return t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildTargetGroup(m, svc, port, at) })
 }
 
-func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) *model.TargetGroup {
+func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) *model.TargetGroup {
 	ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
-	own := t.backend(svc)
+	own := t.backendSettings(svc)
 	s := own.Target.WithDefaults(m.set.Target)
-	// What the class says wins over both, readable or not.
+	// The target type of the class wins over both, also if it is not valid.
 	s.Type = settings.First(m.set.Class.TargetType, s.Type)
 	g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
 		Kind: t.ID.Kind, Service: svc, Port: port, Settings: s, DefaultType: t.opt.DefaultTargetType,
@@ -40,7 +40,7 @@ func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.Int
 		Cluster: t.opt.Cluster, Stack: t.ID, Ingress: m.Ref, Service: ref, ServiceUID: string(svc.UID), ServicePort: port.String(),
 		Port: g.Port, Type: g.Type, Protocol: g.Protocol, Version: g.ProtocolVersion, ControlPort: g.ControlPort,
 	}.Name()
-	// The tags of a member are those of its class over its own; a Service's stand between them.
+	// m.Tags are those of the Ingress, and over them those of its class. Tags of the Service win over the former only.
 	g.Tags = t.WithDefaultTags(assemble.Overlay(m.Tags, t.AllowedTags(m.Member, own.Tags.Value, own.Tags.Origin), m.ClassTags))
 	g.Members = []finding.Ref{m.Ref}
 	g.Binding = assemble.Binding(assemble.BindingRequest{
@@ -50,8 +50,8 @@ func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.Int
 	return &g.TargetGroup
 }
 
-// backend reads the annotations of a Service, once per stack.
-func (t *translation) backend(svc *corev1.Service) settings.Backend {
+// backendSettings returns the settings in the annotations of a Service, which are parsed once per stack.
+func (t *translation) backendSettings(svc *corev1.Service) settings.Backend {
 	ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
 	if b, ok := t.backends[ref]; ok {
 		return b

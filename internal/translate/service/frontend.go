@@ -17,7 +17,7 @@ import (
 type Frontend struct{ opt Options }
 
 // New returns the frontend with the options.
-func New(opt Options) *Frontend { return &Frontend{opt: opt.filled()} }
+func New(opt Options) *Frontend { return &Frontend{opt: opt.withDefaults()} }
 
 // Stacks returns which stacks an object belongs to: a Service to the one that it asks for and to those whose
 // finalizer it carries. Services that others name as weighted backends are found by the view.
@@ -28,7 +28,7 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	}
 	out := ownership.Claims(v, svc)
 	if f.isAccepted(svc) {
-		id, _ := f.place(v, svc)
+		id, _ := f.stackOf(v, svc)
 		out = append(out, id)
 	}
 	slices.SortFunc(out, model.StackID.Compare)

@@ -57,7 +57,7 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, svc *corev1.
 	claim := ownership.ClaimOn(v, svc, id)
 	claimed := claim.Known
 	if f.isAccepted(svc) {
-		at, fault := f.place(v, svc)
+		at, fault := f.stackOf(v, svc)
 		if at == id || claim.Carried {
 			m := f.newMember(svc)
 			m.leavers = at != id

@@ -28,7 +28,7 @@ type Options struct {
 	CrossNamespaceGroups bool
 }
 
-func (o Options) filled() Options {
+func (o Options) withDefaults() Options {
 	o.Options = o.WithDefaults()
 	o.Class = cmp.Or(o.Class, DefaultClass)
 	o.MaxListeners = cmp.Or(o.MaxListeners, defaultListeners)

@@ -21,9 +21,9 @@ import (
 // One load balancer for several Services: which Service belongs to it, who has a port, and how a Service moves to
 // it and away.
 
-// place returns the stack that an accepted Service asks for: its own, or one that it shares. A Service whose annotation
+// stackOf returns the stack that an accepted Service asks for: its own, or one that it shares. A Service whose annotation
 // is not valid stays where it is.
-func (f *Frontend) place(v *cluster.View, svc *corev1.Service) (model.StackID, *settings.Fault) {
+func (f *Frontend) stackOf(v *cluster.View, svc *corev1.Service) (model.StackID, *settings.Fault) {
 	name, shares := svc.Annotations[cluster.LoadBalancerGroupAnnotation]
 	if !shares {
 		return ownStack(svc), nil
