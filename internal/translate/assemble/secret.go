@@ -2,6 +2,8 @@ package assemble
 
 import (
 	"fmt"
+	"strings"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -34,6 +36,21 @@ func (o Options) ReadSecret(namespace, name string, get func(namespace, name str
 		return nil, false
 	}
 	return s, true
+}
+
+// ClientCredentials returns the client id and the client secret in a Secret for OpenID Connect; false if a key is missing.
+func ClientCredentials(s *corev1.Secret) (id, secret model.Secret, ok bool) {
+	rawID, hasID := s.Data["clientID"]
+	if !hasID {
+		rawID, hasID = s.Data["clientId"]
+	}
+	rawSecret, hasSecret := s.Data["clientSecret"]
+	if !hasID || !hasSecret {
+		return "", "", false
+	}
+	// Secrets that are made from files may end in a newline, which is not part of the credential.
+	return model.Secret(strings.TrimRightFunc(string(rawID), unicode.IsSpace)),
+		model.Secret(strings.TrimRightFunc(string(rawSecret), unicode.IsControl)), true
 }
 
 // caKey is the key of the certificate of the issuer in TLS Secrets of cert-manager.

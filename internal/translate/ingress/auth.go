@@ -3,13 +3,13 @@ package ingress
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
@@ -138,18 +138,11 @@ func (t authBuilder) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) (
 	if !ok {
 		return "", "", false
 	}
-	rawID, hasID := s.Data["clientID"]
-	if !hasID {
-		rawID, hasID = s.Data["clientId"]
-	}
-	rawSecret, hasSecret := s.Data["clientSecret"]
-	if !hasID || !hasSecret {
+	id, secret, ok = assemble.ClientCredentials(s)
+	if !ok {
 		fault(finding.SecretInvalid, fmt.Sprintf("Secret %s/%s needs the keys clientID and clientSecret", m.Ref.Namespace, name), "add the keys")
-		return "", "", false
 	}
-	// Secrets that are made from files may end in a newline, which is not part of the credential.
-	return model.Secret(strings.TrimRightFunc(string(rawID), unicode.IsSpace)),
-		model.Secret(strings.TrimRightFunc(string(rawSecret), unicode.IsControl)), true
+	return id, secret, ok
 }
 
 // secret reads a Secret through the view.
