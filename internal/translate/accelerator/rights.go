@@ -158,7 +158,7 @@ func (t rights) revoke() {
 		}
 	}
 	for _, id := range t.liveEndpoints() {
-		of := idOf(id)
+		of := parseEndpointID(id)
 		if wanted[id] || !of.loadBalancer || of.region != t.region() || t.live.Facts.Account != "" && of.account != t.live.Facts.Account {
 			continue
 		}

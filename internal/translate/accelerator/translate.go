@@ -35,7 +35,7 @@ type translation struct {
 	grants *attach.Grants
 	// dial is how the traffic dials of endpoint groups follow, nil if they do not; targets are those of each group, by its id.
 	dial    *dialRule
-	targets map[string]targetsOf
+	targets map[string]targetCounts
 	// withPorts asks for the ports of load balancers that are named by their ARNs.
 	withPorts bool
 }

@@ -31,7 +31,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 		Attached: attach.Evaluate(v, l.gw, o.ID.Kind, attach.Options{ListenerSets: f.opt.ListenerSets, Live: desiredRoutes{o.Stack}}),
 	}
 	r.Config, _ = gatewayconfig.Resolve(v, l.gw, l.class)
-	s := status.Of(r)
+	s := status.New(r)
 	out := append(s.RouteAndSetEdits(), planPatches(l.gw, o)...)
 	if o.Stack.DryRun {
 		if !s.Blocked() && !s.Refused() {
@@ -70,7 +70,7 @@ func (f *Frontend) removeStatus(v *cluster.View, id model.StackID, l stackGatewa
 	if len(gone) == 0 {
 		return nil
 	}
-	return status.Forget(v, refOf(cluster.KindGateway, id.Namespace, id.Name), gone, !f.isServed(v, l.gw))
+	return status.Remove(v, refOf(cluster.KindGateway, id.Namespace, id.Name), gone, !f.isServed(v, l.gw))
 }
 
 // isServed reports whether a Gateway has a class of this controller, for any kind of load balancer.
