@@ -26,11 +26,11 @@ func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int, 
 	var out []model.EndpointGroup
 	for j, g := range spec {
 		field := fmt.Sprintf("%s.endpointGroups[%d]", fieldOf(listener), j)
-		if t.groups == rules.MaxEndpointGroups {
+		if t.groupCount == rules.MaxEndpointGroups {
 			t.hold(field, finding.QuotaReached, fmt.Sprintf("an accelerator may have %d endpoint groups; this one is not made", rules.MaxEndpointGroups), "remove endpoint groups")
 			return out
 		}
-		t.groups++
+		t.groupCount++
 		x := model.EndpointGroup{
 			ID: fmt.Sprintf("EndpointGroup-%d-%d", listener, j), Region: cmp.Or(g.Region, t.region()), Dial: defaultDial, Origin: t.origin(field),
 		}
