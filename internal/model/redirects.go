@@ -5,7 +5,7 @@ import "slices"
 // redirects are the redirects before a rule, indexed by the hosts and paths that they cover.
 type redirects struct {
 	shadowing Shadowing
-	by        map[covered][]Rule
+	byValue   map[covered][]Rule
 }
 
 // covered is a host and a path of a redirect; empty if it covers all hosts or all paths.
@@ -23,12 +23,12 @@ func (d *redirects) add(e Rule) {
 	if len(hosts) == 0 {
 		hosts = []string{""}
 	}
-	if d.by == nil {
-		d.by = map[covered][]Rule{}
+	if d.byValue == nil {
+		d.byValue = map[covered][]Rule{}
 	}
 	for _, h := range hosts {
 		for _, p := range paths {
-			d.by[covered{h, p}] = append(d.by[covered{h, p}], e)
+			d.byValue[covered{h, p}] = append(d.byValue[covered{h, p}], e)
 		}
 	}
 }
@@ -36,7 +36,7 @@ func (d *redirects) add(e Rule) {
 // isShadowed reports whether a redirect answers all requests of a rule. Such a redirect has each host and each path of
 // the rule, so it is enough to compare those with the rarest ones.
 func (d *redirects) isShadowed(r Rule) bool {
-	if len(d.by) == 0 {
+	if len(d.byValue) == 0 {
 		return false
 	}
 	hosts, paths := keysOf(hostValues(r)), keysOf(pathValues(r))
@@ -49,7 +49,7 @@ func (d *redirects) oneShadows(r Rule, hosts, paths []string) bool {
 	var rarest []Rule
 	for i, h := range hosts {
 		for j, p := range paths {
-			if of := d.by[covered{h, p}]; i+j == 0 || len(of) < len(rarest) {
+			if of := d.byValue[covered{h, p}]; i+j == 0 || len(of) < len(rarest) {
 				rarest = of
 			}
 		}

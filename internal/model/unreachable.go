@@ -9,12 +9,12 @@ import (
 // with no other conditions than hosts and paths, and only wildcards * at the beginning of a host or the end of a path.
 type covering struct {
 	rules []Rule
-	hosts map[string]*pathsSeen // by host pattern
-	ends  map[string]*pathsSeen // of hosts "*end", by end
+	hosts map[string]*earlierPaths // by host pattern
+	ends  map[string]*earlierPaths // of hosts "*end", by end
 }
 
-// pathsSeen are the indexes of the first rules by path pattern.
-type pathsSeen struct {
+// earlierPaths are the indexes of the first rules by path pattern.
+type earlierPaths struct {
 	whole  map[string]int // by pattern
 	begins map[string]int // for patterns "prefix*", by prefix
 }
@@ -28,7 +28,7 @@ type Covered struct{ Rule, By int }
 // how an Ingress redirects HTTP and serves the same rules over HTTPS.
 func Unreachable(rules []Rule) []Covered {
 	var out []Covered
-	c := covering{rules: rules, hosts: map[string]*pathsSeen{}, ends: map[string]*pathsSeen{}}
+	c := covering{rules: rules, hosts: map[string]*earlierPaths{}, ends: map[string]*earlierPaths{}}
 	for i, r := range rules {
 		if by, ok := c.find(r); ok && r.Held == 0 {
 			out = append(out, Covered{i, by})
@@ -79,7 +79,7 @@ func (c *covering) note(i int) {
 		}
 		seen := c.hosts[h]
 		if seen == nil {
-			seen = &pathsSeen{whole: map[string]int{}, begins: map[string]int{}}
+			seen = &earlierPaths{whole: map[string]int{}, begins: map[string]int{}}
 			c.hosts[h] = seen
 			if end, ok := strings.CutPrefix(h, "*"); ok && !strings.ContainsAny(end, "*?") {
 				c.ends[end] = seen
@@ -91,7 +91,7 @@ func (c *covering) note(i int) {
 	}
 }
 
-func (s *pathsSeen) note(path string, i int) {
+func (s *earlierPaths) note(path string, i int) {
 	if path == "" {
 		return
 	}
@@ -111,7 +111,7 @@ func (c *covering) coverOf(host, path string) (best int, found bool) {
 	if host == "" || path == "" {
 		return 0, false
 	}
-	look := func(s *pathsSeen) {
+	look := func(s *earlierPaths) {
 		if s == nil {
 			return
 		}
@@ -127,7 +127,7 @@ func (c *covering) coverOf(host, path string) (best int, found bool) {
 	return best, found
 }
 
-func (s *pathsSeen) coverOf(path string) (best int, found bool) {
+func (s *earlierPaths) coverOf(path string) (best int, found bool) {
 	if i, ok := s.whole[path]; ok {
 		best, found = i, true
 	}

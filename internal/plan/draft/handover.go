@@ -17,7 +17,7 @@ import (
 // IsHandingOver reports whether a load balancer is being handed over: what is live was made for other objects than
 // those that the rules are for now, so that no rule belongs to one of them.
 func (d *Draft) IsHandingOver() bool {
-	return d.Have.Adopted != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.IsOf(d.Have.Adopted, lb.Tags) })
+	return d.Have.Adopted != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.HasStackTags(d.Have.Adopted, lb.Tags) })
 }
 
 // AdoptedTags returns the tags by which a load balancer can be given back, none if it is not to be.

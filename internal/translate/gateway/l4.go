@@ -142,7 +142,7 @@ func (t networkBuilder) networkForward(p *port, route attach.Route) (out model.F
 		serving = serving || weight[i] > 0
 	}
 	if len(out.Groups) > 0 && !serving {
-		t.Found.Add(finding.AllZero(finding.Origin{Object: ref, Field: "spec.rules[0].backendRefs"}, fmt.Sprintf("port %d is not listened on", p.Number)))
+		t.Found.Add(finding.NewAllWeightsZero(finding.Origin{Object: ref, Field: "spec.rules[0].backendRefs"}, fmt.Sprintf("port %d is not listened on", p.Number)))
 	}
 	if len(out.Groups) > maxTargetGroups {
 		t.Found.Add(finding.Finding{

@@ -203,7 +203,7 @@ func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
 		if len(out.Groups) > 0 {
 			at := b.at
 			at.Field += ".backendRefs"
-			b.Found.Add(finding.AllZero(at, "requests are answered with 500"))
+			b.Found.Add(finding.NewAllWeightsZero(at, "requests are answered with 500"))
 		}
 		return nil, 0
 	case len(out.Groups) > maxTargetGroups:

@@ -47,7 +47,7 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 // desiredRoutes implements attach.LiveRoutes by a desired state, which is live because it was carried out.
 type desiredRoutes struct{ stack model.Stack }
 
-// Serves implements attach.Live.
+// Serves implements attach.LiveRoutes.
 func (d desiredRoutes) Serves(port int32, route finding.Ref, hosts []string) bool {
 	return desiresRoute(d.stack, port, route, hosts)
 }

@@ -153,7 +153,7 @@ func (t *translation) forward(m *member, a settings.Action, at finding.Origin) (
 		out.Groups = append(out.Groups, model.WeightedGroup{Group: ref, Weight: target.Weight})
 	}
 	if ok && len(out.Groups) > 1 && !slices.ContainsFunc(out.Groups, func(g model.WeightedGroup) bool { return g.Weight == nil || *g.Weight > 0 }) {
-		t.Found.Add(finding.AllZero(at, "requests are answered with 503"))
+		t.Found.Add(finding.NewAllWeightsZero(at, "requests are answered with 503"))
 	}
 	return out, service, ok
 }

@@ -78,7 +78,7 @@ func (t *translation) forward(p *port, key string) (model.Forward, bool) {
 		out.Groups = append(out.Groups, model.WeightedGroup{Group: ref, Weight: new(to.Weight)})
 	}
 	if ok && len(out.Groups) > 1 && !slices.ContainsFunc(out.Groups, func(g model.WeightedGroup) bool { return g.Weight == nil || *g.Weight > 0 }) {
-		t.Found.Add(finding.AllZero(finding.Origin{Object: p.of.Ref, Field: asked.Origin.Field}, "new connections are closed"))
+		t.Found.Add(finding.NewAllWeightsZero(finding.Origin{Object: p.of.Ref, Field: asked.Origin.Field}, "new connections are closed"))
 	}
 	return out, ok
 }
