@@ -16,7 +16,7 @@ type Accelerator struct {
 	// Addresses are from the account's own ranges (BYOIP). They are used only when the accelerator is created.
 	Addresses []string
 	Tags      map[string]string
-	// UID is that of the object. It is the idempotency token of the creation.
+	// UID is that of the object. It makes repeated creations idempotent.
 	UID string
 	// Protected reports whether the accelerator, its last listener and its IPv6 addresses must not be removed.
 	Protected bool

@@ -55,7 +55,7 @@ type Options struct {
 	// ServiceAccount is the service account of the controller as namespace:name, for messages; "" if it is not known.
 	ServiceAccount string
 
-	// StrictGroups holds everything of an IngressGroup as long as one of its Ingresses has a fault.
+	// StrictGroups holds the whole stack as long as there is a finding of severity error about one of its members.
 	StrictGroups bool
 	// AllowMassRemoval permits that load balancers are deleted because a flag of the controller, or many classes at
 	// once, exclude their objects.
@@ -78,8 +78,8 @@ func (o Options) WithDefaults() Options {
 type Builder struct {
 	members.Translation
 	Options
-	// OwnerUID is the UID of the Service or Gateway of the stack, from which names in AWS are generated; "" if a stack
-	// can have several members.
+	// OwnerUID is the UID of the Service or Gateway of the stack, from which names in AWS are generated; "" for stacks of
+	// Ingresses and of Services that share a load balancer.
 	OwnerUID string
 	// Type of the load balancer.
 	Type model.LoadBalancerType

@@ -92,8 +92,8 @@ type translation struct {
 }
 
 // preserveHost sets the attribute by which targets get the Host header of the client, unless the configuration sets it. By
-// default AWS removes the port from the header on ports 80 and 443 and adds it on others, which the Gateway API does not
-// permit.
+// default AWS removes the port from the header on ports 80 and 443 and adds it on others, although no filter of a route asks
+// for that.
 func (t *translation) preserveHost() {
 	const key = "routing.http.preserve_host_header.enabled"
 	a := &t.set.Shared.LoadBalancer.Attributes
