@@ -3,7 +3,7 @@ package model
 import "github.com/fulcrum-lb/fulcrum/internal/finding"
 
 // AddOns are the associations of a load balancer with AWS WAF and Shield. A nil one is not managed: an association
-// that somebody else made stays.
+// that was made by other means stays.
 type AddOns struct {
 	WebACL     *WebACL
 	ClassicACL *ClassicACL

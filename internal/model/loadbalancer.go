@@ -296,7 +296,7 @@ type MutualAuth struct {
 	Members      []finding.Ref // the members that set mutual authentication on the port
 }
 
-// ByName reports whether the trust store is given by name.
+// ByName reports whether TrustStore is a name and not an ARN.
 func (m *MutualAuth) ByName() bool {
 	return m != nil && m.TrustStore != "" && !strings.HasPrefix(m.TrustStore, "arn:")
 }

@@ -88,8 +88,8 @@ func (q AskState) Key() string { return "state " + q.ARN }
 type AskCapacity struct{ ARN string }
 
 // AskListenerCertificates asks for the additional certificates of a live listener, and AskRuleTags for the tags of all
-// listeners and rules of a live load balancer. Both are always observed, so nobody adds these questions; they are keys of
-// the faults if a read fails.
+// listeners and rules of a live load balancer. Both are always observed without a question; the questions are keys of the
+// faults if a read fails.
 type (
 	AskListenerCertificates struct{ ARN string }
 	AskRuleTags             struct{ ARN string }

@@ -82,7 +82,7 @@ func protocolsOf(p *members.Port) []string {
 
 // mergeClients merges one of the two settings that name clients, address ranges and prefix lists. A member that sets only
 // the other one counts as setting an empty list, if none is live: ranges and prefix lists together would admit more
-// clients than the member wants.
+// clients than the member sets.
 func (b clientBuilder) mergeClients(p *members.Port, key string, get, other func(*members.Member) settings.Opt[[]string], current func() members.LiveValue[[]string]) members.Merged[[]string] {
 	mixed := slices.ContainsFunc(p.Members, func(m *members.Member) bool { return get(m).Set }) &&
 		slices.ContainsFunc(p.Members, func(m *members.Member) bool { return !get(m).Present() && other(m).Set })

@@ -95,7 +95,7 @@ func (b frontendBuilder) frontendScheme(alb *model.LoadBalancer) settings.Opt[mo
 		})
 	won := members.Agree(&b.Translation, b.Members, b.name(name), get, members.Equal[model.Scheme], live).Opt
 	if !won.Set && frontend == nil && internal && sharedByNamespaces(b.Members) {
-		won = settings.Opt[model.Scheme]{Value: model.Internal, Set: true} // whatever the default of the controller is
+		won = settings.Opt[model.Scheme]{Value: model.Internal, Set: true} // the default of the controller does not count
 	}
 	return won
 }

@@ -133,7 +133,7 @@ func (h HeldCertificates) report(s TLSSecret, owner observed.CertificateOwner) {
 	})
 }
 
-// ReportUnavailable reports a listener that is held because AWS does not say whether its certificate was imported.
+// ReportUnavailable reports a listener that is held because it cannot be read whether its certificate was imported.
 func (h HeldCertificates) ReportUnavailable(port int32, s TLSSecret, f observed.Fault) {
 	h.b.Found.Add(finding.Finding{
 		Object: s.By.Object, Field: s.By.Field, Reason: f.Reason, Severity: finding.Warning,

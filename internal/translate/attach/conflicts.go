@@ -58,7 +58,7 @@ func (e *evaluation) resolveConflicts(order []int) (contested map[int32]bool) {
 		switch l.Problem.Reason {
 		case "":
 		case string(gatewayv1.ListenerReasonUnsupportedProtocol):
-			// The Gateway API wants the conflict reported even if no listener could have the protocol.
+			// The Gateway API requires that the conflict is reported even if no listener could have the protocol.
 			if conflict.Reason == string(gatewayv1.ListenerReasonProtocolConflict) {
 				l.Problem = conflict
 			}

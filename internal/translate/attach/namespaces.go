@@ -12,7 +12,7 @@ import (
 // namespaceSelection selects the namespaces from which objects may attach to a Gateway or a listener.
 type namespaceSelection struct {
 	from     gatewayv1.FromNamespaces
-	own      string // the namespace that Same stands for
+	own      string // the namespace that is selected by Same
 	selector labels.Selector
 	err      error // the selector is malformed
 }

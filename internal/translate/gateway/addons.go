@@ -12,15 +12,15 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// Annotations that the controller writes on a Gateway when it has switched an add-on on. By them it knows which add-ons to
-// switch off when the configuration does not have them any more. Add-ons without such an annotation are not changed.
+// Annotations that the controller writes on a Gateway when it has switched an add-on on. An add-on with such an annotation is
+// switched off when the configuration does not have it any more; others are not changed.
 const (
 	webACLAnnotation   = "gateway.k8s.aws.addon.wafv2"
 	shieldAnnotation   = "gateway.k8s.aws.addon.shield"
 	capacityAnnotation = "gateway.k8s.aws.addon.provisionedcapacity"
 )
 
-// isSwitchedOn reports whether an annotation of a Gateway says that the controller has switched an add-on on.
+// isSwitchedOn reports whether a Gateway has the annotation for an add-on that the controller has switched on.
 func isSwitchedOn(gw *gwv1.Gateway, annotation string) bool {
 	on, err := strconv.ParseBool(gw.Annotations[annotation])
 	return err == nil && on

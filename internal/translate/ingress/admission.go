@@ -7,8 +7,8 @@ import (
 )
 
 // MayServe reports whether an Ingress is served by this controller, or may be because its class has a fault. Admission
-// checks both, so that nobody can write what it denies while a class is missing. It does not matter whether the Ingress is
-// being deleted.
+// checks both, so that no Ingress that it denies can be written while a class is missing. It does not matter whether the
+// Ingress is being deleted.
 func (f *Frontend) MayServe(v *cluster.View, ing *networkingv1.Ingress) bool {
 	c := f.classify(v, ing)
 	return c.managed || c.fault != nil

@@ -101,7 +101,7 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 		if live.Matches(asks[i].setting.Value) {
 			at = i
 		} else if t.unanswered > before && unavailable == nil {
-			unavailable = &asks[i] // AWS does not say whether it is the live one
+			unavailable = &asks[i] // the value may be the live one, which could not be read
 		}
 	}
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Annotations are all annotations that objects of a kind may carry.
+// Annotations are all annotations that are read from objects of a kind.
 type Annotations struct {
 	// Prefix is in front of each key in rows that names no prefix itself.
 	Prefix string
@@ -110,7 +110,7 @@ func (a Annotations) ignored(annotations map[string]string) []string {
 	return out
 }
 
-// withMistypedPrefix lists the keys whose name is that of an annotation and whose prefix is nearly ours.
+// withMistypedPrefix lists the keys that are those of annotations except for a prefix that is nearly Prefix.
 func (a Annotations) withMistypedPrefix(annotations map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {

@@ -10,7 +10,7 @@ import (
 
 type valuesJSON struct{ Values, RegexValues []string }
 
-// exactlyOne checks that plain or regex values are given, and not both.
+// exactlyOne returns an error unless there are either plain or regex values.
 func (v *valuesJSON) exactlyOne() error {
 	if v == nil || (len(v.Values) == 0) == (len(v.RegexValues) == 0) {
 		return errors.New("needs a config with either values or regexValues")
