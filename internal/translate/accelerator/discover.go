@@ -28,7 +28,7 @@ func (t listenerBuilder) discover(spec aga.Listener) {
 	field := fieldOf(0)
 	at := field + ".endpointGroups[0].endpoints[0]"
 	t.withPorts = true
-	groups := endpointBuilder(t).endpointGroups(spec.EndpointGroups, 0, "")
+	groups := endpointBuilder(t).endpointGroups(spec.EndpointGroups, 0)
 	if len(groups) == 0 {
 		t.acc.Held = true
 		return

@@ -22,7 +22,7 @@ const (
 type endpointBuilder struct{ *translation }
 
 // endpointGroups builds the endpoint groups of a listener, one for each region.
-func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int, id string) []model.EndpointGroup {
+func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int) []model.EndpointGroup {
 	var out []model.EndpointGroup
 	for j, g := range spec {
 		field := fmt.Sprintf("%s.endpointGroups[%d]", fieldOf(listener), j)

@@ -66,7 +66,7 @@ func (t listenerBuilder) listener(spec aga.Listener, i int) {
 		t.hold(field+".portRanges", finding.ListenerConflict, fmt.Sprintf("%s ports %s overlap those of %s; the listener is not made", protocol, model.PortRangesText(ports), other.Origin.Field), "change the ports of one of them")
 		return
 	}
-	l.Groups = endpointBuilder(t).endpointGroups(spec.EndpointGroups, i, l.ID)
+	l.Groups = endpointBuilder(t).endpointGroups(spec.EndpointGroups, i)
 	t.acc.Listeners = append(t.acc.Listeners, l)
 }
 

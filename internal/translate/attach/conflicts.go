@@ -68,7 +68,7 @@ func (e *evaluation) resolveConflicts(order []int) (contested map[int32]bool) {
 		}
 		if holder != nil {
 			l.Problem, l.Duplicate = conflict, repeats
-			if holder.Parent != l.Parent && (e.kind == model.NLBGateway || !e.isOwnListener(holder)) {
+			if holder.Parent != l.Parent && (e.kind == model.NLBGateway || !isOwnListener(holder)) {
 				contested[l.Spec.Port] = true
 			}
 			continue
@@ -82,7 +82,7 @@ func (e *evaluation) resolveConflicts(order []int) (contested map[int32]bool) {
 }
 
 // isOwnListener reports whether a listener is one of the Gateway itself.
-func (e *evaluation) isOwnListener(l *Listener) bool {
+func isOwnListener(l *Listener) bool {
 	return l.Parent.Kind == string(cluster.KindGateway)
 }
 
@@ -147,8 +147,8 @@ func (e *evaluation) conflictRanks(contested map[int32]bool) map[int]int {
 		l := &e.out.Listeners[i]
 		network := e.kind == model.NLBGateway
 		switch {
-		case !contested[l.Spec.Port], network && owners[parentOfPort{l.Parent, l.Spec.Port}], !network && e.isOwnListener(l):
-		case live[i], e.isOwnListener(l):
+		case !contested[l.Spec.Port], network && owners[parentOfPort{l.Parent, l.Spec.Port}], !network && isOwnListener(l):
+		case live[i], isOwnListener(l):
 			out[i] = 1
 		default:
 			out[i] = 2

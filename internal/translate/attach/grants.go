@@ -12,10 +12,6 @@ type Referrer struct{ Group, Kind, Namespace string }
 // Referent is an object to which another object refers. An empty Name is for all objects of the kind.
 type Referent struct{ Group, Kind, Namespace, Name string }
 
-// Granted reports whether a reference is permitted: it is within a namespace, or a ReferenceGrant in the other namespace
-// permits it.
-func Granted(v *cluster.View, from Referrer, to Referent) bool { return NewGrants(v).Permits(from, to) }
-
 // Grants reports which references are permitted. It reads the ReferenceGrants of a namespace once.
 type Grants struct {
 	view        *cluster.View

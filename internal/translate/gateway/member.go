@@ -12,6 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
@@ -88,8 +89,6 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) stackGateway {
 	return l
 }
 
-const protectionAttribute = "deletion_protection.enabled"
-
 // setLeaving makes the Gateway a leaving member. It reads from the configuration whether the load balancer is protected from
 // deletion; a configuration that cannot be read protects nothing.
 func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1.GatewayClass) {
@@ -98,7 +97,7 @@ func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1
 		class = &gwv1.GatewayClass{}
 	}
 	config, _ := gatewayconfig.Resolve(v, l.gw, class)
-	value, ok := gatewayconfig.Attributes(config.LoadBalancer.LoadBalancerAttributes)[protectionAttribute]
+	value, ok := gatewayconfig.Attributes(config.LoadBalancer.LoadBalancerAttributes)[plan.ProtectionAttribute]
 	on, err := strconv.ParseBool(value)
 	switch {
 	case !ok || err != nil:
@@ -108,11 +107,11 @@ func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1
 		l.guard = &finding.Finding{
 			Object: ownership.RefOf(l.gw), Field: "spec.loadBalancerAttributes of its " + string(cluster.KindLoadBalancerConfiguration), Reason: finding.DeletionProtected,
 			Message: "the Gateway gives its load balancer up while it asks for deletion protection of it; the load balancer stays",
-			Fix:     "set " + protectionAttribute + "=false first", Blocks: finding.BlocksStack, Severity: finding.Error,
+			Fix:     "set " + plan.ProtectionAttribute + "=false first", Blocks: finding.BlocksStack, Severity: finding.Error,
 		}
 		if l.movedAway {
 			l.guard.Message = "the class gives the Gateway to another controller while it asks for deletion protection of its load balancer; the load balancer stays, and no route is served"
-			l.guard.Fix = "restore the class, or set " + protectionAttribute + "=false"
+			l.guard.Fix = "restore the class, or set " + plan.ProtectionAttribute + "=false"
 		}
 	}
 }

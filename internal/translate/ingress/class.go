@@ -141,11 +141,7 @@ func classifyByParams(v *cluster.View, ing *networkingv1.Ingress, class string, 
 // classificationFault returns a classification with a fault.
 func classificationFault(ing *networkingv1.Ingress, reason finding.Reason, field, message, fix string) classification {
 	return classification{fault: &finding.Finding{
-		Object: refOf(ing), Field: field, Reason: reason, Severity: finding.Error,
+		Object: ownership.RefOf(ing), Field: field, Reason: reason, Severity: finding.Error,
 		Message: message, Fix: fix, Blocks: finding.BlocksMember,
 	}}
-}
-
-func refOf(ing *networkingv1.Ingress) finding.Ref {
-	return finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
 }

@@ -35,7 +35,7 @@ func (f *Frontend) findStack(v *cluster.View, ing *networkingv1.Ingress) stackAs
 	if p.fault == nil && !p.managed {
 		return p
 	}
-	p.set = settings.ParseIngress(ing.Annotations, refOf(ing)).WithClass(p.params)
+	p.set = settings.ParseIngress(ing.Annotations, ownership.RefOf(ing)).WithClass(p.params)
 	if p.fault != nil && p.params == nil {
 		p.set = p.set.WithoutClass()
 	}
@@ -43,7 +43,7 @@ func (f *Frontend) findStack(v *cluster.View, ing *networkingv1.Ingress) stackAs
 		p.id = explicitStack(g.Value)
 		if len(g.Value) > 63 || !groupName.MatchString(g.Value) {
 			p.fault = &finding.Finding{
-				Object: refOf(ing), Field: members.FieldOn(refOf(ing), g.Origin), Reason: finding.GroupNameInvalid, Severity: finding.Error,
+				Object: ownership.RefOf(ing), Field: members.FieldOn(ownership.RefOf(ing), g.Origin), Reason: finding.GroupNameInvalid, Severity: finding.Error,
 				Message: fmt.Sprintf("group name %q is not made of lower-case letters, digits, dots and hyphens, at most 63 of them", g.Value),
 				Fix:     "choose a valid group name", Blocks: finding.BlocksMember,
 			}
@@ -157,8 +157,8 @@ func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b *networkingv1.Ingress) int { return refOf(a).Compare(refOf(b)) })
-	return slices.CompactFunc(all, func(a, b *networkingv1.Ingress) bool { return refOf(a) == refOf(b) })
+	slices.SortFunc(all, func(a, b *networkingv1.Ingress) int { return ownership.RefOf(a).Compare(ownership.RefOf(b)) })
+	return slices.CompactFunc(all, func(a, b *networkingv1.Ingress) bool { return ownership.RefOf(a) == ownership.RefOf(b) })
 }
 
 // addCandidate adds an Ingress to the members, the previous or the leaving ones, or not at all.
@@ -178,7 +178,7 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 		g.leaving = append(g.leaving, leave)
 		if p.fault == nil && p.managed && p.id == id {
 			g.unprotected = g.unprotected || members.Unprotected(ing.Annotations, attributesAnnotation)
-			if guard := members.DeletionGuard(refOf(ing), ing.Annotations, attributesAnnotation); guard != nil {
+			if guard := members.DeletionGuard(ownership.RefOf(ing), ing.Annotations, attributesAnnotation); guard != nil {
 				m := newMember(ing, p)
 				m.DeletionGuarded = true
 				g.guarded, g.guard = append(g.guarded, m), cmp.Or(g.guard, guard)
@@ -217,12 +217,12 @@ func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.Sta
 
 // addMovedAway adds an Ingress with a class that is one of another controller now.
 func (f *Frontend) addMovedAway(g *stackIngresses, ing *networkingv1.Ingress, p stackAssignment, leave model.Member) {
-	p.set = settings.ParseIngress(ing.Annotations, refOf(ing)).WithoutClass()
+	p.set = settings.ParseIngress(ing.Annotations, ownership.RefOf(ing)).WithoutClass()
 	m := newMember(ing, p)
 	m.Blocked, m.Undetermined, m.withdrawn, m.movedAway = true, true, true, true
 	g.movedAway = append(g.movedAway, m)
 	g.unprotected = g.unprotected || members.Unprotected(ing.Annotations, attributesAnnotation)
-	if members.DeletionGuard(refOf(ing), ing.Annotations, attributesAnnotation) != nil {
+	if members.DeletionGuard(ownership.RefOf(ing), ing.Annotations, attributesAnnotation) != nil {
 		g.movedAwayGuarded = append(g.movedAwayGuarded, m)
 		return
 	}
@@ -231,7 +231,7 @@ func (f *Frontend) addMovedAway(g *stackIngresses, ing *networkingv1.Ingress, p 
 
 func newMember(ing *networkingv1.Ingress, p stackAssignment) *member {
 	m := &members.Member{
-		Ref: refOf(ing), Created: ing.CreationTimestamp.Time, ClaimedAt: ing.CreationTimestamp.Time,
+		Ref: ownership.RefOf(ing), Created: ing.CreationTimestamp.Time, ClaimedAt: ing.CreationTimestamp.Time,
 		NamedByClass: p.set.GroupName.Origin.Object.Kind == paramsKind,
 		Set:          p.set.Shared, OwnTags: p.set.Tags, Faults: p.set.MemberFaults(),
 	}
