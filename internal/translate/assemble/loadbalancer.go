@@ -108,9 +108,6 @@ func setOrigin(alb *model.LoadBalancer, field string, o finding.Origin) {
 	}
 }
 
-// capacityKey is the only key of the annotation minimum-load-balancer-capacity.
-const capacityKey = "CapacityUnits"
-
 // capacityBuilder builds the capacity reservation of the load balancer.
 type capacityBuilder struct{ *Builder }
 
@@ -121,7 +118,7 @@ func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 		if c.Capacity == nil {
 			return nil
 		}
-		return map[string]string{capacityKey: fmt.Sprint(*c.Capacity)}
+		return map[string]string{settings.CapacityUnits: fmt.Sprint(*c.Capacity)}
 	}
 	for _, m := range b.Members {
 		b.HoldMember(m, m.Set.LoadBalancer.Capacity.Check(), !b.NoCapacity && b.Members[0].Set.Class.Capacity == nil)
@@ -131,7 +128,7 @@ func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 	}
 	get := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.LoadBalancer.Capacity }
 	units := members.AgreeKeys(&b.Translation, b.Members, b.name("minimum-load-balancer-capacity"), get, class, b.liveCapacity, members.Equal[string])
-	raw, ok := units[capacityKey]
+	raw, ok := units[settings.CapacityUnits]
 	n, err := strconv.ParseInt(raw, 10, 32)
 	if !ok || err != nil {
 		return nil, finding.Origin{}
@@ -145,5 +142,5 @@ func (b capacityBuilder) liveCapacity() map[string]string {
 	if lb == nil || !b.Compare(model.AskCapacity{ARN: lb.ARN}, lb.Capacity != nil) {
 		return nil
 	}
-	return map[string]string{capacityKey: strconv.Itoa(int(*lb.Capacity))}
+	return map[string]string{settings.CapacityUnits: strconv.Itoa(int(*lb.Capacity))}
 }

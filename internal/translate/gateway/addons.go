@@ -26,18 +26,15 @@ func isSwitchedOn(gw *gwv1.Gateway, annotation string) bool {
 	return err == nil && on
 }
 
-// capacityUnits is the key of the capacity reservation in settings.
-const capacityUnits = "CapacityUnits"
-
 // setAddOns sets the add-ons of the configuration, and those that are to be switched off.
 func (t *translation) setAddOns() {
 	c, set := t.config.LoadBalancer, &t.member.Set
 	at := func(field string) finding.Origin { return finding.Origin{Object: t.ref, Field: field} }
 	switch units := c.MinimumLoadBalancerCapacity; {
 	case units != nil && units.CapacityUnits != 0:
-		set.Capacity = settings.NewOpt(map[string]string{capacityUnits: strconv.Itoa(int(units.CapacityUnits))}, at("minimumLoadBalancerCapacity"))
+		set.Capacity = settings.NewOpt(map[string]string{settings.CapacityUnits: strconv.Itoa(int(units.CapacityUnits))}, at("minimumLoadBalancerCapacity"))
 	case isSwitchedOn(t.gw, capacityAnnotation):
-		set.Capacity = settings.NewOpt(map[string]string{capacityUnits: "0"}, at("minimumLoadBalancerCapacity"))
+		set.Capacity = settings.NewOpt(map[string]string{settings.CapacityUnits: "0"}, at("minimumLoadBalancerCapacity"))
 	}
 	if t.Type == model.Network {
 		return

@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
 // The kinds of backends.
@@ -128,7 +129,7 @@ func (t *translation) clients(g assemble.TargetGroup) *assemble.Clients {
 
 // preservesClientIP reports whether targets see the address of the client.
 func preservesClientIP(g assemble.TargetGroup) bool {
-	switch v, set := g.Attributes["preserve_client_ip.enabled"]; {
+	switch v, set := g.Attributes[settings.PreserveClientIPAttribute]; {
 	case g.Protocol != "TCP" && g.Protocol != "TLS":
 		return true
 	case set:

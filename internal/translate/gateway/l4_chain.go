@@ -114,7 +114,7 @@ func albHealthCheck(c *gwconfig.HealthCheckConfiguration) model.HealthCheck {
 		c = &gwconfig.HealthCheckConfiguration{}
 	}
 	out := model.HealthCheck{
-		Port: cmp.Or(valueOr(c.HealthCheckPort, ""), "traffic-port"), Protocol: cmp.Or(string(valueOr(c.HealthCheckProtocol, "")), "HTTP"),
+		Port: cmp.Or(valueOr(c.HealthCheckPort, ""), assemble.SameAsTraffic), Protocol: cmp.Or(string(valueOr(c.HealthCheckProtocol, "")), "HTTP"),
 		IntervalSeconds: valueOr(c.HealthCheckInterval, 15), TimeoutSeconds: valueOr(c.HealthCheckTimeout, 5),
 		HealthyThreshold: valueOr(c.HealthyThresholdCount, 3), UnhealthyThreshold: valueOr(c.UnhealthyThresholdCount, 3),
 	}

@@ -9,10 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-const (
-	proxyProtocolAttribute    = "proxy_protocol_v2.enabled"
-	preserveClientIPAttribute = "preserve_client_ip.enabled"
-)
+const proxyProtocolAttribute = "proxy_protocol_v2.enabled"
 
 // attributes returns the attributes of the target group of one port of a Service, and whether its targets see the
 // address of the client.
@@ -29,7 +26,7 @@ func attributes(set settings.NetworkTargets, port int32, of model.TargetType) (o
 	if out[proxyProtocolAttribute] == "" {
 		delete(out, proxyProtocolAttribute)
 	}
-	preserved, err := strconv.ParseBool(out[preserveClientIPAttribute])
+	preserved, err := strconv.ParseBool(out[settings.PreserveClientIPAttribute])
 	if err != nil {
 		preserved = of == model.InstanceTargets
 	}

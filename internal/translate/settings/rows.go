@@ -90,6 +90,9 @@ func notEmpty(raw string) (string, error) {
 	return raw, nil
 }
 
+// CapacityUnits is the only key of a capacity reservation.
+const CapacityUnits = "CapacityUnits"
+
 // parseCapacity reads a Map whose only key may be CapacityUnits, a number of 32 bits.
 func parseCapacity(raw string) (map[string]string, error) {
 	m, err := Map(raw)
@@ -97,11 +100,11 @@ func parseCapacity(raw string) (map[string]string, error) {
 		return nil, err
 	}
 	for k := range m {
-		if k != "CapacityUnits" {
+		if k != CapacityUnits {
 			return nil, errors.New("only CapacityUnits can be given")
 		}
 	}
-	if v, ok := m["CapacityUnits"]; ok {
+	if v, ok := m[CapacityUnits]; ok {
 		if _, err := Int(v); err != nil {
 			return nil, errors.New("CapacityUnits is not a whole number")
 		}

@@ -10,8 +10,8 @@ import (
 // onOff accepts "on" and "off".
 func onOff(raw string) (string, error) { return Enum("on", "off")(raw) }
 
-// preserveClientIPAttribute is the only attribute of target groups with a value that is checked here and not by AWS.
-const preserveClientIPAttribute = "preserve_client_ip.enabled"
+// PreserveClientIPAttribute is the only attribute of target groups with a value that is checked here and not by AWS.
+const PreserveClientIPAttribute = "preserve_client_ip.enabled"
 
 func parseTargetGroupAttributes(raw string) (map[string]string, error) {
 	m, err := Map(raw)
@@ -22,9 +22,9 @@ func parseTargetGroupAttributes(raw string) (map[string]string, error) {
 }
 
 func checkPreserveClientIP(m map[string]string) error {
-	if v, ok := m[preserveClientIPAttribute]; ok {
+	if v, ok := m[PreserveClientIPAttribute]; ok {
 		if _, err := Bool(v); err != nil {
-			return fmt.Errorf("%s is %w", preserveClientIPAttribute, err)
+			return fmt.Errorf("%s is %w", PreserveClientIPAttribute, err)
 		}
 	}
 	return nil
