@@ -246,7 +246,7 @@ func (s *stacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, e
 	if err == nil {
 		err = out.Err
 	} else if out.RetryAfter > 0 {
-		if turn := failure.Turn(err); turn > 0 {
+		if turn := failure.PostponedFor(err); turn > 0 {
 			queue.LogTurn(log, turn, err)
 		}
 		return queue.Next{After: out.RetryAfter}, nil // waiting, not failing

@@ -109,7 +109,7 @@ func (r *registrations) Reconcile(ctx context.Context, k bindings.Key) (queue.Ne
 	if err != nil && r.reconciler.Fence.Fence() != nil {
 		return queue.Next{After: durations.RetryPeriod}, nil
 	}
-	if failure.Turn(err) > 0 {
+	if failure.PostponedFor(err) > 0 {
 		return queue.Next{}, err // waiting, not failing
 	}
 	if err != nil {

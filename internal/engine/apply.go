@@ -372,7 +372,7 @@ func (r *execution) fail(ctx context.Context, f FailedStep) FailedStep {
 	case Throttled, Gone, Conflict:
 		return f // later, or as the next plan has it
 	}
-	if failure.Turn(f.Err) > 0 || ctx.Err() != nil {
+	if failure.PostponedFor(f.Err) > 0 || ctx.Err() != nil {
 		return f
 	}
 	return r.mem.refused.refused(f.key, f, r.e.now())

@@ -43,7 +43,7 @@ func (r *run) conclude(lacksFacts bool) {
 
 // retryFailed looks again when a failed step may be called again.
 func (r *run) retryFailed(f FailedStep) {
-	switch turn := failure.Turn(f.Err); {
+	switch turn := failure.PostponedFor(f.Err); {
 	case turn > 0 && f.Called:
 		r.requeueAfter(turn)
 		return

@@ -194,7 +194,7 @@ func (f FailedStep) Passes() bool {
 	case InUse, NotReady, Gone, Conflict, Throttled, Fenced:
 		return true
 	}
-	return failure.Turn(f.Err) > 0
+	return failure.PostponedFor(f.Err) > 0
 }
 
 func (f FailedStep) isKubernetes() bool { return plan.InKubernetes(f.Step.Do) }

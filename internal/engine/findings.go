@@ -30,7 +30,7 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 		_, imports := f.Step.Do.(plan.ImportCertificate) // each reports until when its certificate serves
 		together := (f.Class == Quota || f.Class == Denied) && !imports
 		switch {
-		case (f.Class == InUse || f.Class == NotReady) && f.Row < reportedAfter, f.Class == Throttled, failure.Turn(f.Err) > 0:
+		case (f.Class == InUse || f.Class == NotReady) && f.Row < reportedAfter, f.Class == Throttled, failure.PostponedFor(f.Err) > 0:
 			// It passes.
 		case f.isKubernetes() || imports || !together && !f.Skipped:
 			out.Add(f.withFields(r.out.Stack.Accelerator, f.findings(1, r.out.Plan))...)

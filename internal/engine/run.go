@@ -385,7 +385,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	start = e.now()
 	err = e.report(ctx, v, out)
 	e.phase(id.Kind, Reporting, start)
-	switch turn := failure.Turn(err); {
+	switch turn := failure.PostponedFor(err); {
 	case turn > 0: // a write that others undo waits for its turn, and nothing else does
 		run.requeueAfter(turn)
 	case err != nil:
@@ -415,11 +415,11 @@ func (r *observation) reportRunFailure(stack model.Stack, err error, start time.
 		class = Unknown // all was read again, and AWS still contradicts itself
 	}
 	switch {
-	case class != Unknown && class != Denied && class != Invalid && class != Quota, failure.Turn(err) > 0,
+	case class != Unknown && class != Denied && class != Invalid && class != Quota, failure.PostponedFor(err) > 0,
 		errors.Is(err, errStopped), errors.Is(err, context.Canceled):
 		return nil
 	}
-	if failure.NoAnswer(err) {
+	if failure.HasNoAnswer(err) {
 		return r.silence(stack, start)
 	}
 	var out finding.List
@@ -437,7 +437,7 @@ func (e *Engine) failed(out Outcome, in Phase, err error) (Outcome, error) {
 	case InUse, NotReady:
 		out.RetryAfter = durations.Soon
 	default:
-		out.RetryAfter = failure.Turn(err)
+		out.RetryAfter = failure.PostponedFor(err)
 	}
 	return out, err
 }

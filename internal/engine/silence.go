@@ -43,7 +43,7 @@ func (r *run) reportUnanswered() (out finding.List) {
 	waiting := map[finding.Ref]bool{}
 	for _, f := range slices.Concat(r.out.Failed, r.held) {
 		for _, ref := range f.Step.Blames {
-			waiting[ref] = waiting[ref] || failure.NoAnswer(f.Err)
+			waiting[ref] = waiting[ref] || failure.HasNoAnswer(f.Err)
 		}
 	}
 	for ref, waits := range waiting {

@@ -1,6 +1,5 @@
-// Package finding describes faults in objects that users wrote: the object, the field, the
-// reason, the fix and how far the fault reaches. It decides and prints nothing: conditions,
-// events, CLI output and admission answers are made from the same findings elsewhere.
+// Package finding describes faults in objects of users: object, field, reason, message, fix, and what the fault blocks. It only
+// describes them: conditions, events, CLI output and responses of admission are made from findings elsewhere.
 package finding
 
 import (
@@ -10,7 +9,7 @@ import (
 	"strings"
 )
 
-// Ref names one Kubernetes object. Namespace is empty for cluster-scoped kinds.
+// Ref is a reference to a Kubernetes object. Namespace is empty for cluster-scoped kinds.
 type Ref struct {
 	Kind      string
 	Namespace string
@@ -25,7 +24,7 @@ func (r Ref) String() string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-// IsZero reports whether the reference names nothing.
+// IsZero reports whether the reference is empty.
 func (r Ref) IsZero() bool { return r == Ref{} }
 
 // Compare orders references by kind, namespace and name.
@@ -33,14 +32,13 @@ func (r Ref) Compare(o Ref) int {
 	return cmp.Or(cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Namespace, o.Namespace), cmp.Compare(r.Name, o.Name))
 }
 
-// Origin is where a value came from: an object and the field (or annotation) in it. The zero
-// Origin means the built-in default.
+// Origin is the origin of a value: an object and its field or annotation. The zero Origin means the built-in default.
 type Origin struct {
 	Object Ref
 	Field  string
 }
 
-// String names the origin in readable form, "built-in default" for the zero value.
+// String returns the origin for messages, "built-in default" for the zero value.
 func (o Origin) String() string {
 	switch {
 	case o.Object.IsZero() && o.Field == "":
@@ -53,16 +51,16 @@ func (o Origin) String() string {
 	return o.Field + " of " + o.Object.String()
 }
 
-// Reach is how much of a stack a finding blocks. What is blocked is held: it stays as it is
-// in AWS, and is not created if it does not exist there.
+// Reach is how much of a stack a finding blocks. Blocked parts are held: they stay as they are in AWS, and are not created
+// if they do not exist there.
 type Reach int
 
-// The reaches, in rising order.
+// The values of Reach, in ascending order.
 const (
 	BlocksNothing  Reach = iota // the finding is advice, or a conflict that another member won
 	BlocksRule                  // one rule of one listener
 	BlocksListener              // one listener
-	BlocksMember                // everything that one Ingress or one route contributes
+	BlocksMember                // everything of one Ingress or one route
 	BlocksStack                 // the whole load balancer
 )
 
@@ -71,10 +69,10 @@ func (r Reach) String() string {
 	return [...]string{"nothing", "rule", "listener", "member", "stack"}[r]
 }
 
-// Severity ranks findings for users.
+// Severity is how serious a finding is for users.
 type Severity int
 
-// The severities.
+// The values of Severity.
 const (
 	Warning Severity = iota
 	Error
@@ -93,11 +91,11 @@ type Finding struct {
 	Object   Ref      // the object that has to be changed
 	Field    string   // path or annotation key inside the object
 	Reason   Reason   // stable, documented code
-	Severity Severity // Error where Blocks is more than nothing
+	Severity Severity // Error if Blocks is more than BlocksNothing
 	Message  string   // what is wrong, with the offending value
 	Fix      string   // what to do, in the imperative
 	Blocks   Reach
-	// Port is the port of the listener which the finding is limited to; 0 if it is not.
+	// Port is the port of the only listener that the finding is about; 0 if it is not limited to one.
 	Port int32
 }
 
@@ -112,8 +110,8 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// Text returns the message and the fix joined, as events and conditions carry it. It is one line of
-// printable characters, whatever the values in it are.
+// Text returns the message and the fix joined, as in events and conditions. It is one line of printable characters,
+// regardless of the values in it.
 func (f Finding) Text() string {
 	if f.Fix == "" {
 		return Printable(f.Message)
@@ -121,7 +119,7 @@ func (f Finding) Text() string {
 	return Printable(f.Message + "; " + f.Fix)
 }
 
-// Located returns the text behind the field that it is about, where the object may have many.
+// Located returns the text with the field before it, for places that do not show the field otherwise.
 func (f Finding) Located() string {
 	if f.Field == "" {
 		return f.Text()
@@ -129,7 +127,7 @@ func (f Finding) Located() string {
 	return f.Field + ": " + f.Text()
 }
 
-// List is a set of findings in the order they were made.
+// List are findings in the order in which they were added.
 type List []Finding
 
 // Add appends findings. The severity of a finding that blocks something is raised to Error.
@@ -172,7 +170,7 @@ func (l List) Reach() Reach {
 	return r
 }
 
-// Stops reports whether a finding holds the whole stack: one that says so, or any error where strict is set.
+// Stops reports whether the findings hold the whole stack: one blocks it, or, if strict is set, any is an error.
 func (l List) Stops(strict bool) bool {
 	return l.Reach() == BlocksStack || strict && slices.ContainsFunc(l, func(f Finding) bool { return f.Severity == Error })
 }

@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// The bounds of what is compared, because tenants choose the names.
+// Limits of the comparison in bytes and words, because tenants choose the words.
 const (
-	mostNearestWord  = 96
-	mostNearestKnown = 500
+	maxWordLength = 96
+	maxKnownWords = 500
 )
 
-// Nearest returns the valid word that a word was probably meant to be, "" if none is near. A near word
-// differs in at most a third of its letters, and in three at most.
+// Nearest returns the known word that the author of a word probably meant, "" if none is near. A near word differs in at
+// most a third of its letters, and in at most three.
 func Nearest(word string, known []string) string {
-	if len(word) == 0 || len(word) > mostNearestWord {
+	if len(word) == 0 || len(word) > maxWordLength {
 		return ""
 	}
 	best, least := "", min(3, len(word)/3)+1
 	for i, k := range known {
-		if i == mostNearestKnown {
+		if i == maxKnownWords {
 			break
 		}
-		if len(k) > mostNearestWord || k == word || len(k) >= len(word)+least || len(word) >= len(k)+least {
-			continue // each letter more is one that differs
+		if len(k) > maxWordLength || k == word || len(k) >= len(word)+least || len(word) >= len(k)+least {
+			continue // the lengths alone differ by too many letters
 		}
 		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least {
 			best, least = k, d
@@ -32,7 +32,8 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// DidYouMean is Nearest as a question in brackets, with a space before it; "" if no valid word is near.
+// DidYouMean returns the result of Nearest as a question for the end of a message, ` (did you mean "x"?)`; "" if no known word
+// is near.
 func DidYouMean(word string, known []string) string {
 	if near := Nearest(word, known); near != "" {
 		return fmt.Sprintf(" (did you mean %q?)", near)
@@ -40,8 +41,7 @@ func DidYouMean(word string, known []string) string {
 	return ""
 }
 
-// distance returns how many letters have to be changed, removed, inserted, or swapped with their
-// neighbour.
+// distance returns the number of letters to change, remove, insert, or swap with their neighbour to get from a to b.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// Printable returns a text with everything escaped that does not show as what it is: line ends, control
-// characters of terminals, marks that change the direction of writing, bytes that are not UTF-8.
-// Messages quote values that users choose, and a value must not look like another message.
+// Printable returns a text with all characters escaped that are not visible: line ends, control characters of terminals,
+// marks that change the direction of writing, bytes that are not UTF-8. Messages quote values of users, and a value must not
+// look like another message.
 func Printable(s string) string {
-	if strings.IndexFunc(s, hidden) < 0 {
+	if strings.IndexFunc(s, needsEscape) < 0 {
 		return s
 	}
 	var b strings.Builder
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)
-		if hidden(r) {
+		if needsEscape(r) {
 			quoted := strconv.Quote(s[:size]) // a byte that is not UTF-8 becomes \x..
 			b.WriteString(quoted[1 : len(quoted)-1])
 		} else {
@@ -27,4 +27,5 @@ func Printable(s string) string {
 	return b.String()
 }
 
-func hidden(r rune) bool { return r == utf8.RuneError || !strconv.IsPrint(r) }
+// needsEscape reports whether a character is not visible as itself.
+func needsEscape(r rune) bool { return r == utf8.RuneError || !strconv.IsPrint(r) }

@@ -33,7 +33,7 @@ func FuzzPrintable(f *testing.F) {
 	f.Add("a\nb\x00\xff\u202e")
 	f.Fuzz(func(t *testing.T, s string) {
 		out := Printable(s)
-		if !utf8.ValidString(out) || strings.ContainsFunc(out, hidden) || Printable(out) != out {
+		if !utf8.ValidString(out) || strings.ContainsFunc(out, needsEscape) || Printable(out) != out {
 			t.Errorf("%q became %q", s, out)
 		}
 	})

@@ -1,9 +1,9 @@
 package finding
 
-// Reason is a stable code that tools and people may match on. Each has a row in Reasons.
+// Reason is a stable code of a finding, which tools and people can match. Each has a row in Reasons.
 type Reason string
 
-// The reasons.
+// The values of Reason.
 const (
 	AnnotationInvalid      Reason = "AnnotationInvalid"
 	AnnotationConflict     Reason = "AnnotationConflict"
@@ -122,7 +122,7 @@ const (
 	HeldForGuest           Reason = "HeldForGuest"
 )
 
-// Explanation documents one reason. The findings page of the documentation is made from it.
+// Explanation documents one reason. The findings page of the documentation is generated from it.
 type Explanation struct {
 	Reason  Reason
 	Means   string

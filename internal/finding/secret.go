@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// NoSecret returns how the message about a Secret begins that the controller did not get. It is the same whether the
-// Secret does not exist or may not be read, so that it says nothing about Secrets to users who do not own them.
+// NoSecret returns the beginning of the message about a Secret that the controller could not read. It is the same whether the
+// Secret does not exist or may not be read, so that it reveals nothing about Secrets to users who do not own them.
 func NoSecret(namespace, name string) string {
 	return fmt.Sprintf("Secret %q does not exist, or the controller may not read it", namespace+"/"+name)
 }
@@ -23,7 +23,7 @@ func ProvideSecret(account, namespace, name string) string {
 		"kubectl create rolebinding -n %[1]s read-%[2]s --role=read-%[2]s --serviceaccount=%[3]s%[4]s", namespace, name, where, unknown)
 }
 
-// ServiceAccount returns the service account of a user name of Kubernetes, as namespace:name; "" if it is another user.
+// ServiceAccount returns the service account, as namespace:name, of a Kubernetes user name; "" if it is that of another user.
 func ServiceAccount(user string) string {
 	account, is := strings.CutPrefix(user, "system:serviceaccount:")
 	if namespace, name, ok := strings.Cut(account, ":"); !is || !ok || namespace == "" || name == "" {

@@ -1,12 +1,12 @@
 package finding
 
-// Subject is what reasons are about, for lists that people read.
+// Subject is a group of reasons in documentation and lists.
 type Subject struct {
 	Name    string
 	Reasons []Reason
 }
 
-// Subjects have each reason once, in the order in which a user comes across them.
+// Subjects are all subjects, in the order of the documentation. Each reason is in one of them.
 var Subjects = []Subject{
 	{"Classes and who may use them", []Reason{
 		IngressClassInvalid, NamespaceNotAllowed, GatewayClassInvalid, HostNotOwned, ReferenceNotPermitted, RouteNotAdmitted, SettingOfClass, NotServed,
@@ -48,7 +48,7 @@ var Subjects = []Subject{
 	{"Reports themselves", []Reason{MoreFindings, PlanTooLarge}},
 }
 
-// SubjectOf returns the name of that of a reason; "" for one that is not known.
+// SubjectOf returns the name of the subject of a reason; "" for a reason that is not known.
 func SubjectOf(reason Reason) string {
 	for _, s := range Subjects {
 		for _, r := range s.Reasons {

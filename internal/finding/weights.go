@@ -1,10 +1,10 @@
 package finding
 
-// AllZero returns the finding about a forward of which no backend has a weight above 0. The text what names what
-// happens to the requests that it would serve.
-func AllZero(at Origin, what string) Finding {
+// NewAllWeightsZero returns the finding about a forward in which no backend has a weight above 0. consequence says what happens
+// to its requests.
+func NewAllWeightsZero(at Origin, consequence string) Finding {
 	return Finding{
 		Object: at.Object, Field: at.Field, Reason: AllWeightsZero, Severity: Warning,
-		Message: "all weights are 0; " + what, Fix: "give a backend a weight above 0",
+		Message: "all weights are 0; " + consequence, Fix: "give a backend a weight above 0",
 	}
 }

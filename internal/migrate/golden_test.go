@@ -29,7 +29,7 @@ func options(shared assemble.Options, class string) migrate.Options {
 	return migrate.Options{
 		Ingress: ingress.New(ingress.Options{Options: shared, Class: class}),
 		Gateway: gateway.New(model.ALBGateway, gateways), Network: gateway.New(model.NLBGateway, gateways),
-		DefaultTags: shared.DefaultTags, DefaultSSLPolicy: shared.Filled().DefaultSSLPolicy, Live: true,
+		DefaultTags: shared.DefaultTags, DefaultSSLPolicy: shared.WithDefaults().DefaultSSLPolicy, Live: true,
 	}
 }
 

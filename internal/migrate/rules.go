@@ -292,7 +292,7 @@ func (b *answering) oidcSecret() string {
 	auth := settings.ParseIngress(ing.Annotations, b.member).Auth
 	if svc := b.service(ing); svc != nil {
 		ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
-		auth = settings.ParseService(svc.Annotations, ref).Auth.Over(auth)
+		auth = settings.ParseService(svc.Annotations, ref).Auth.WithDefaults(auth)
 	}
 	return auth.OIDC.Value.SecretName
 }

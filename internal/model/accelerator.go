@@ -8,41 +8,41 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Accelerator is an accelerator of AWS Global Accelerator: static addresses that lead to endpoints in several regions. All
-// that it needs to know of its endpoints is in it, so that its plan depends on nothing else.
+// Accelerator is the desired state of an accelerator of AWS Global Accelerator: static addresses with endpoints in several
+// regions. It has everything about its endpoints that a plan needs.
 type Accelerator struct {
 	Name        string
 	AddressType AddressType
-	// Addresses are of ranges that the account has brought along. They count when the accelerator is made.
+	// Addresses are from the account's own ranges (BYOIP). They are used only when the accelerator is created.
 	Addresses []string
 	Tags      map[string]string
-	// UID of the object, which makes the creation the same however often it is repeated.
+	// UID is that of the object. It makes repeated creations idempotent.
 	UID string
-	// Protected is set where the object asks that the accelerator, its last listener and its IPv6 addresses are not removed.
+	// Protected reports whether the accelerator, its last listener and its IPv6 addresses must not be removed.
 	Protected bool
-	// Guests are the owners of endpoint groups that the accelerator has besides the object's, by region:
+	// Guests are the GlobalAccelerators of other clusters with endpoint groups in the accelerator, by region, as
 	// "cluster/namespace/name".
 	Guests map[string]string
-	// Shared is the ARN of an accelerator that another owns, and of which the object has the endpoint groups of its region; ""
-	// where it has an accelerator of its own.
+	// Shared is the ARN of the accelerator of another owner in which the object has the endpoint groups of its region; "" if
+	// it has an accelerator of its own.
 	Shared string
-	// Listeners in the order of the object.
+	// Listeners are in the order of the object.
 	Listeners []AcceleratorListener
-	// Held: listeners, endpoint groups and endpoints that are live stay, and none is made, because some of the object's
+	// Held reports whether live listeners, endpoint groups and endpoints stay, and none is made, because some of the object
 	// cannot be built.
 	Held bool
-	// Pending reports that an endpoint is not there yet, so that the accelerator is looked at again.
+	// Pending reports whether an endpoint has no load balancer yet, so that the accelerator is looked at again.
 	Pending bool
-	// Revoked are ids of live endpoints that the object has no right to. They go at once, from every endpoint group, without
-	// anything in their place.
+	// Revoked are the ids of live endpoints to which the object has no right. They are removed at once from every endpoint
+	// group, without waiting for others in their place.
 	Revoked []string
-	// Entries are the endpoints that the object lists, with what became of each.
+	// Entries are the endpoints in the object, with the result of each.
 	Entries []EndpointEntry
-	// Origins are where the settings of the accelerator itself come from: name, address-type, addresses, tags.
+	// Origins are the origins of the settings of the accelerator itself: name, address-type, addresses, tags.
 	Origins map[string]finding.Origin
 }
 
-// OriginOf returns where the listener or endpoint group with a logical id comes from; zero for any other id.
+// OriginOf returns the origin of the listener or endpoint group with an id; zero for any other id.
 func (a *Accelerator) OriginOf(id string) finding.Origin {
 	for _, l := range a.Listeners {
 		if l.ID == id {
@@ -74,7 +74,7 @@ func (r PortRange) Has(port int32) bool { return r.From <= port && port <= r.To 
 // Overlaps reports whether the ranges have a port in common.
 func (r PortRange) Overlaps(o PortRange) bool { return r.From <= o.To && o.From <= r.To }
 
-// PortRangesText returns ranges in readable form.
+// PortRangesText returns ranges for messages, such as "80,8000-8080".
 func PortRangesText(ranges []PortRange) string {
 	var out []string
 	for _, r := range ranges {
@@ -85,20 +85,20 @@ func PortRangesText(ranges []PortRange) string {
 
 // AcceleratorListener accepts traffic at ports of the accelerator's addresses.
 type AcceleratorListener struct {
-	// ID is the logical id, such as Listener-0.
+	// ID is the id in the model, such as Listener-0.
 	ID       string
 	Protocol Base // TCP or UDP
-	// Ports in ascending order.
+	// Ports are in ascending order.
 	Ports []PortRange
-	// SourceIP keeps all connections of a client at one endpoint.
+	// SourceIP is client affinity SOURCE_IP: all connections of a client go to one endpoint.
 	SourceIP bool
 	Groups   []EndpointGroup
 	Origin   finding.Origin
-	// ProtocolOf and PortsOf are where these come from: fields of the object, or what its endpoint shows.
+	// ProtocolOf and PortsOf are the origins of protocol and ports: fields of the object, or of that of its endpoint.
 	ProtocolOf, PortsOf finding.Origin
 }
 
-// Has reports whether a port is one of the listener's.
+// Has reports whether the listener has a port.
 func (l AcceleratorListener) Has(port int32) bool { return HasPort(l.Ports, port) }
 
 // HasPort reports whether a port is in one of the ranges.
@@ -111,79 +111,79 @@ func HasPort(ranges []PortRange, port int32) bool {
 	return false
 }
 
-// PortOverride sends what arrives at a port of the listener to another port of the endpoints.
+// PortOverride forwards traffic for a port of the listener to another port of the endpoints.
 type PortOverride struct{ Listener, Endpoint int32 }
 
 // EndpointGroup has the endpoints of a listener in one region.
 type EndpointGroup struct {
-	// ID is the logical id, such as EndpointGroup-0-1.
+	// ID is the id in the model, such as EndpointGroup-0-1.
 	ID     string
 	Region string
-	// Dial is the percentage of the traffic for the region that stays there.
+	// Dial is the traffic dial: the percentage of the traffic for the region that goes to the endpoint group.
 	Dial int32
-	// DialHeld: the live traffic dial stays.
+	// DialHeld reports whether the live traffic dial stays.
 	DialHeld bool
-	// Follows is where the traffic dial goes, step by step and never beyond Dial; nil: it is Dial.
+	// Follows is the value that the traffic dial reaches in steps, at most Dial; nil if it is Dial at once.
 	Follows   *DialRule
 	Overrides []PortOverride
-	// OverridesHeld: the live overrides stay, and without a live endpoint group none is made.
+	// OverridesHeld reports whether the live overrides stay. Then a new endpoint group is not made.
 	OverridesHeld bool
 	Endpoints     []Endpoint
-	// Kept are ids of live endpoints that stay although they are not asked for: those of objects whose load balancer is not
-	// there yet or not known.
+	// Kept are the ids of live endpoints that stay although they are not desired, because the load balancer of their object
+	// does not exist yet or is not known.
 	Kept   []string
 	Origin finding.Origin
 }
 
-// DialRule moves a traffic dial to another one, by Step at a time. Both are percentages.
+// DialRule changes a traffic dial to Dial, by at most Step at a time. Both are percentages.
 type DialRule struct{ Dial, Step int32 }
 
-// Endpoint is something that gets traffic of an endpoint group.
+// Endpoint is an endpoint of an endpoint group.
 type Endpoint struct {
 	// ID is the ARN of a load balancer, the id of an instance or the allocation id of an Elastic IP address.
 	ID     string
 	Weight int32
-	// ClientIP: whether it sees the addresses of clients; nil leaves that to AWS.
+	// ClientIP is client IP preservation: whether the endpoint sees the address of the client. If nil, AWS decides.
 	ClientIP *bool
-	// Unready is what it lacks to be an endpoint, for people; it is added once that is there.
+	// Unready is a text about what the endpoint waits for before it can be added; "" if it can be.
 	Unready string
-	// DualStack reports that it is known to have IPv6 addresses, SingleStack that it is known to have none.
+	// DualStack reports whether the endpoint is known to have IPv6 addresses, SingleStack whether it is known to have none.
 	DualStack, SingleStack bool
-	// Leaves is when a load balancer goes whose place another has taken; zero: it stays.
+	// Leaves is since when another load balancer has replaced this one, which is to be removed; zero if it stays.
 	Leaves time.Time
 	Origin finding.Origin
 }
 
-// EndpointEntry is an endpoint as an object lists it.
+// EndpointEntry is an endpoint in an object, with its result.
 type EndpointEntry struct {
 	Origin finding.Origin
-	// Object is what it names; ID where that is no object.
+	// Object is the object that it names; ID is set instead if it names an ARN or id.
 	Object finding.Ref
 	ID     string
-	// Grant is the ReferenceGrant that permits it; zero if it needs none, or none does.
+	// Grant is the ReferenceGrant that permits it; zero if there is none, or none is needed.
 	Grant finding.Ref
-	// Endpoints are the ids of what it is: several while one load balancer takes the place of another, none if it is left out.
+	// Endpoints are the ids of the endpoints: several while one load balancer takes the place of another, none if it is left
+	// out.
 	Endpoints []string
 }
 
-// AskAccelerator asks for the accelerator of the stack. Recorded is the ARN that a status shows, which is looked at
-// first. The answer is in what is observed.
+// AskAccelerator asks for the accelerator of the stack. Recorded is the ARN in the status of the object, which is read first.
+// The answer is in the observed state.
 type AskAccelerator struct{ Recorded string }
 
 // Key implements Question.
 func (q AskAccelerator) Key() string { return "accelerator " + q.Recorded }
 
-// AskSharedAccelerator asks for an accelerator that another owns, with its parts if its tags let the stack have some of them.
-// The answer is in what is observed.
+// AskSharedAccelerator asks for the accelerator of another owner, with its listeners if its tags name the stack as a guest. The
+// answer is in the observed state.
 type AskSharedAccelerator struct{ ARN string }
 
 // Key implements Question.
 func (q AskSharedAccelerator) Key() string { return "shared accelerator " + q.ARN }
 
-// AskAcceleratorState asks whether an accelerator has come to rest, and for the health of its endpoints, if that was read
-// longer ago than is worth waiting for. The answer is in what is observed.
-// Of the endpoint groups of a listener, Now asks for what they are at this moment: what is decided must not cross what others
-// have just decided.
+// AskAcceleratorState asks whether an accelerator is deployed, and for the health of its endpoints, if these were not read
+// recently. The answer is in the observed state. With Now, the endpoint groups are read at once, so that a decision does not
+// cross one that another owner has just made.
 type AskAcceleratorState struct {
 	ARN string
 	Now bool
@@ -197,13 +197,12 @@ func (q AskAcceleratorState) Key() string {
 	return "accelerator state " + q.ARN
 }
 
-// AskLoadBalancers asks for load balancers that may be endpoints: those of a stack, or else the one with a DNS name or an
-// ARN. In place of an ARN it may have the allocation id of an Elastic IP address, for the load balancer of the cluster that
-// has the address.
+// AskLoadBalancers asks for load balancers that may be endpoints: those of a stack, or the one with a DNS name or an ARN. ARN
+// may also be the allocation id of an Elastic IP address, for the load balancer of the cluster with that address.
 type AskLoadBalancers struct {
 	Of           StackID
 	DNSName, ARN string
-	// Ports has the ports of listeners in the answer.
+	// Ports includes the ports of listeners in the answer.
 	Ports bool
 }
 

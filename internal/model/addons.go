@@ -2,21 +2,21 @@ package model
 
 import "github.com/fulcrum-lb/fulcrum/internal/finding"
 
-// AddOns tie a load balancer to other services of AWS. What is nil is left as it is: an
-// association that was made by other means stays.
+// AddOns are the associations of a load balancer with AWS WAF and Shield. A nil one is not managed: an association
+// that was made by other means stays.
 type AddOns struct {
 	WebACL     *WebACL
 	ClassicACL *ClassicACL
 	Shield     *Shield
 }
 
-// WebACL is the desired web ACL of WAFv2, by ARN or by name. With neither there is to be none.
+// WebACL is the desired web ACL of WAFv2, by ARN or by name. With neither, the load balancer has none.
 type WebACL struct {
 	ARN, Name string
 	Of        finding.Origin
 }
 
-// ClassicACL is the desired web ACL of WAF Classic by id. Without one there is to be none.
+// ClassicACL is the desired web ACL of WAF Classic, by id. With an empty id, the load balancer has none.
 type ClassicACL struct {
 	ID string
 	Of finding.Origin
@@ -28,17 +28,17 @@ type Shield struct {
 	Of finding.Origin
 }
 
-// AddOn names a service that a load balancer can be tied to.
+// AddOn is a service with which a load balancer can be associated.
 type AddOn string
 
-// The add-ons.
+// The values of AddOn.
 const (
 	WAFv2      AddOn = "wafv2"
 	WAFClassic AddOn = "waf-regional"
 	ShieldPlan AddOn = "shield"
 )
 
-// AskAddOn asks what a live load balancer is tied to.
+// AskAddOn asks for the association of a live load balancer with a service.
 type AskAddOn struct {
 	Of  AddOn
 	ARN string
@@ -65,7 +65,7 @@ func (AskSubscription) Key() string { return "shield subscription" }
 // Key implements Question.
 func (q AskTrustStores) Key() string { return "trust stores " + q.Names }
 
-// questions returns the questions that do not depend on what is live.
+// questions returns the questions that do not depend on the observed state.
 func (a AddOns) questions() []Question {
 	var out []Question
 	if a.WebACL != nil && a.WebACL.Name != "" {

@@ -5,44 +5,44 @@ import "github.com/fulcrum-lb/fulcrum/internal/finding"
 // ManagedCertificate is a certificate that is to be requested from ACM for a member, or imported into it,
 // and deleted when no listener needs it any more.
 type ManagedCertificate struct {
-	ID     string // logical id, value of the resource tag
+	ID     string // id in the model, which is the value of the resource tag
 	Member finding.Ref
-	// Import is what is to be imported; nil: the certificate is requested.
+	// Import has the certificate to be imported; nil if the certificate is requested.
 	Import *CertificateImport
-	// CA is the ARN of a private authority; empty asks for a public certificate, which is issued
-	// once its DNS records exist.
+	// CA is the ARN of a private certificate authority; empty for a public certificate, which is issued when its DNS
+	// records exist.
 	CA     string
 	Domain string   // the first of the hosts
 	Hosts  []string // sorted, unique
-	// Tags are the tags of users and defaults; tracking tags are added when the plan is made.
+	// Tags are those of users and the default tags. Tags of the controller are added when the plan is made.
 	Tags map[string]string
 	Of   finding.Origin
 }
 
-// CertManaged is a member's contribution to a listener's certificates by the ids of
-// ManagedCertificates of the stack. Those that can be had serve without the others.
+// CertManaged are certificates of a member for a listener, by the ids of ManagedCertificates of the stack. Those that
+// exist are used even if others do not.
 type CertManaged struct {
 	Member finding.Ref
 	IDs    []string
-	Field  string // of the member that asks for them
+	Field  string // the field of the member that asks for them
 }
 
 func (CertManaged) certChoice() {}
 
-// AskOwnCertificates asks for the certificates that carry the tags of the stack.
+// AskOwnCertificates asks for the certificates with the tags of the stack.
 type AskOwnCertificates struct{}
 
 // Key implements Question.
 func (AskOwnCertificates) Key() string { return "own certificates" }
 
-// AskCertificateOwner asks for which stack a controller requested or imported a certificate, if one did.
+// AskCertificateOwner asks for the stack for which a certificate was requested or imported, by its tags.
 type AskCertificateOwner struct{ ARN string }
 
 // Key implements Question.
 func (q AskCertificateOwner) Key() string { return "certificate owner " + q.ARN }
 
-// AskHostedZones asks for the account's zones of DNS. Recent asks for those made a short
-// while ago.
+// AskHostedZones asks for the hosted zones of the account in Route 53. With Recent, they are listed again, to find
+// zones that were created recently.
 type AskHostedZones struct{ Recent bool }
 
 // Key implements Question.
@@ -59,8 +59,8 @@ type AskValidation struct{ ARN string }
 // Key implements Question.
 func (q AskValidation) Key() string { return "validation " + q.ARN }
 
-// AskPublicCertificates asks for all certificates of the account and region that DNS records keep
-// valid, whoever requested them, as they are now.
+// AskPublicCertificates asks for all certificates of the account and region that are validated by DNS, by any owner.
+// They are read at once.
 type AskPublicCertificates struct{}
 
 // Key implements Question.

@@ -6,20 +6,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// CertificateImport is what is imported into ACM from a TLS Secret.
+// CertificateImport is the import of a certificate into ACM from a TLS Secret.
 type CertificateImport struct {
 	// Secret is namespace and name of the Secret.
 	Secret string
 	// Uses are the members that name the Secret, each with its field, in group order.
 	Uses []finding.Origin
-	// Content is what the Secret holds; nil if it cannot be used, so that what was imported last stays.
+	// Content is the certificate in the Secret; nil if it cannot be used, so that the one that was imported last stays.
 	Content *CertificateContent
-	// Claimed are names that are for hosts of other objects, which came first. Such a certificate is imported only in place
-	// of one that has these names already.
+	// Claimed are DNS names for hosts of other objects with an earlier claim. Such a certificate is imported only in place of
+	// one that has these names already.
 	Claimed []ClaimedName
 }
 
-// ClaimedName is a name of a certificate, and an object that serves a host with it.
+// ClaimedName is a DNS name of a certificate, with an object that claims a host which the name covers.
 type ClaimedName struct {
 	Name, Host string
 	By         finding.Ref
@@ -43,24 +43,25 @@ type CertificateContent struct {
 	Is          CertificateIdentity
 }
 
-// CertificateIdentity is what is public of a certificate. A certificate has one key, so that another key
-// is another certificate.
+// CertificateIdentity are the public properties of a certificate. They identify it with its key, because a certificate
+// has one key.
 type CertificateIdentity struct {
 	Fingerprint string // hash of the certificate and its chain
 	Names       []string
 	Algorithm   string // of the key, with its size, as ACM names it
-	// KeyUsages are the bits of the extension, ExtendedKeyUsages the sorted object identifiers of the other.
+	// KeyUsages are the bits of the extension KeyUsage, ExtendedKeyUsages the sorted object identifiers of the extension
+	// ExtendedKeyUsage.
 	KeyUsages         int
 	ExtendedKeyUsages []string
 	NotBefore         int64 // seconds since 1970
 	NotAfter          int64
 }
 
-// clientAuth is the usage that ACM lets an import drop, from one import to the next.
+// clientAuth is the extended key usage that an import into ACM may lack although the previous certificate had it.
 const clientAuth = "1.3.6.1.5.5.7.3.2"
 
-// TakesPlaceOf reports whether ACM imports a certificate in place of another, so that it keeps its ARN: with a
-// key of the same type and size, and with all usages that the other one has.
+// TakesPlaceOf reports whether ACM permits to import a certificate under the ARN of another one: whether its key has the
+// same type and size, and it has all usages of the other one.
 func (c CertificateIdentity) TakesPlaceOf(live CertificateIdentity) bool {
 	return c.Algorithm == live.Algorithm && c.KeyUsages&live.KeyUsages == live.KeyUsages &&
 		!slices.ContainsFunc(live.ExtendedKeyUsages, func(u string) bool {

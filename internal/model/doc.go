@@ -1,4 +1,4 @@
-// Package model is what Fulcrum wants to exist in AWS and beside it: stacks, each one load
-// balancer with all that belongs to it. It is plain data without clients, and knows nothing of
-// how it was written (Ingress, Service, Gateway) nor of what is there already.
+// Package model is the desired state: stacks, each one load balancer with all that belongs to it, in AWS and in
+// Kubernetes. It is plain data without clients. It does not depend on the kind of object that it is translated from
+// (Ingress, Service, Gateway), nor on the observed state.
 package model

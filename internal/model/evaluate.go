@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Request is what rules look at.
+// Request has the parts of an HTTP request that conditions of rules match.
 type Request struct {
 	Host   string // without port
 	Path   string // as sent, without query
@@ -19,8 +19,8 @@ type Request struct {
 // HeaderField is one header line.
 type HeaderField struct{ Name, Value string }
 
-// Evaluate returns the place of the first rule that a request meets; false if it meets none, so
-// that the listener's default action applies.
+// Evaluate returns the index of the first rule that matches a request; false if none does, so that the default action
+// of the listener answers it.
 func Evaluate(rules []Rule, r Request) (int, bool) {
 	for i, rule := range rules {
 		if rule.matches(r) {
@@ -30,7 +30,7 @@ func Evaluate(rules []Rule, r Request) (int, bool) {
 	return 0, false
 }
 
-// Matching returns the places of all rules that a request meets. The first of them answers it.
+// Matching returns the indexes of all rules that match a request. The first of them answers it.
 func Matching(rules []Rule, r Request) []int {
 	var out []int
 	for i, rule := range rules {
@@ -41,7 +41,7 @@ func Matching(rules []Rule, r Request) []int {
 	return out
 }
 
-// matches reports whether all conditions hold.
+// matches reports whether all conditions of a rule match a request.
 func (r Rule) matches(req Request) bool {
 	for _, c := range r.Conditions {
 		if !holds(c, req) {
@@ -51,7 +51,7 @@ func (r Rule) matches(req Request) bool {
 	return true
 }
 
-// holds reports whether one of the condition's values fits the request.
+// holds reports whether one of the values of a condition matches a request.
 func holds(c Condition, r Request) bool {
 	switch c := c.(type) {
 	case HostHeader:
@@ -100,7 +100,7 @@ func queryHolds(c QueryString, query string) bool {
 	return false
 }
 
-// letterCase reports whether letters of different case are the same.
+// letterCase is foldCase if upper and lower case letters count as equal.
 type letterCase bool
 
 const (
@@ -120,7 +120,7 @@ func anyGlob(patterns []string, text string, c letterCase) bool {
 	return false
 }
 
-// anyRegex searches the text; a pattern that cannot be read fits nothing.
+// anyRegex reports whether a regular expression matches a part of the text. One that is not valid matches nothing.
 func anyRegex(patterns []string, text string, c letterCase) bool {
 	for _, p := range patterns {
 		if c == foldCase {
@@ -133,13 +133,13 @@ func anyRegex(patterns []string, text string, c letterCase) bool {
 	return false
 }
 
-// token is one element of a wildcard pattern: any run of bytes, any one byte, or a given byte.
+// token is one element of a wildcard pattern: any number of bytes, any one byte, or a certain byte.
 type token struct {
 	many, one bool
 	byte      byte
 }
 
-// pattern reads a text in which * stands for any run of bytes and ? for one.
+// pattern parses a text in which * is any number of bytes and ? is one byte.
 func pattern(s string) []token {
 	out := make([]token, 0, len(s))
 	for i := range len(s) {
@@ -148,8 +148,7 @@ func pattern(s string) []token {
 	return out
 }
 
-// queryPattern reads a pattern of a query string, in lower case, in which a backslash takes away
-// the meaning of * and ?.
+// queryPattern parses a pattern of a query string, in lower case. A backslash makes * and ? literal.
 func queryPattern(s string) []token {
 	s = strings.ToLower(s)
 	var out []token
@@ -164,8 +163,8 @@ func queryPattern(s string) []token {
 	return out
 }
 
-// wildcard reports whether the pattern describes the whole text. Only the run that was begun last is made longer, as an
-// earlier one can leave a later one nothing that it needs, so that no pattern takes more than the product of the lengths.
+// wildcard reports whether a pattern matches the whole text. After a mismatch only the last * is extended: to extend an earlier
+// one could not help. So the time is at most the product of the lengths of pattern and text.
 func wildcard(p []token, text string) bool {
 	next, run, end := 0, -1, 0 // the next token, the last one that is a run, and where that run ends
 	for at := 0; at < len(text); {

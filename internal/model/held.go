@@ -6,21 +6,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// What is held stays as it is live in AWS, because what is desired of it cannot be determined or is
-// refused. This file has all the ways to say so. Frontends and the engine set them; internal/plan/listeners/held.go
-// decides what follows for rules in the model, internal/plan/owners/members.go for the live rules of a HeldMember.
+// A held part of a stack stays as it is live in AWS, because its desired state cannot be determined or AWS refuses it.
+// Frontends and the engine set the values of this file. internal/plan/listeners/held.go decides what follows for rules
+// in the model, internal/plan/owners/members.go for the live rules of a HeldMember.
 
-// Held is why a rule, a default action or an order is held; zero where it is not. There may be
-// several reasons.
+// Held are the reasons why a rule, a default action or the order of rules is held; zero if it is not.
 type Held uint8
 
-// The reasons to hold.
+// The reasons of Held.
 const (
-	// HeldInvalid is set where the thing cannot be built, or its member is blocked. Where nothing of a
-	// rule is live, a fixed 503 takes its place; where nothing of a default action is, a 404 does.
+	// HeldInvalid means that the rule or action cannot be built, or that its member is blocked. If a rule is not live, a
+	// fixed response with status 503 takes its place; for a default action it is 404.
 	HeldInvalid Held = 1 << iota
-	// HeldRefused is set while AWS refuses the thing whatever its values, or even the 503 in its
-	// place. Where nothing of a rule is live, it is left out.
+	// HeldRefused means that AWS refuses the rule or action with any values, or even the response with status 503 in its
+	// place. If a rule is not live, it is left out.
 	HeldRefused
 )
 
@@ -29,45 +28,45 @@ func (h Held) Has(why Held) bool { return h&why != 0 }
 
 // HeldParts are parts of a stack that are held as a whole.
 type HeldParts struct {
-	// Everything: nothing is made, changed or deleted. Set by a finding that blocks the stack, or when
-	// every member is blocked.
+	// Everything reports whether nothing is made, changed or deleted, because a finding blocks the stack or all
+	// members are blocked.
 	Everything bool
-	// Creation: no load balancer is made where none is live.
+	// Creation reports whether no load balancer is made if none is live.
 	Creation bool
-	// Replacement: a live load balancer keeps the type and scheme that it has, as the one that would take its
-	// place cannot be made.
+	// Replacement reports whether a live load balancer keeps its type and scheme, because its replacement cannot be made.
 	Replacement bool
-	// SecurityGroups are the security groups of the load balancer, and the rules of nodes and pods that go with them.
+	// SecurityGroups reports whether the security groups of the load balancer are held, and with them the rules of nodes and
+	// pods.
 	SecurityGroups bool
-	// Frontend is the frontend NLB of the ALB.
+	// Frontend reports whether the frontend NLB is held.
 	Frontend bool
-	// Of ports of the one in front, tags and requested certificates none is taken away that the stack
-	// does not ask for: a member that cannot be read may ask for it.
+	// FrontendPorts, Tags and Certificates report whether live ports of the frontend NLB, tags, or requested certificates
+	// stay although they are not desired, because a member that cannot be read may have them.
 	FrontendPorts, Tags, Certificates bool
-	// Members of which live rules are held although they contribute nothing to the desired state.
+	// Members are objects with live rules that are held, although they contribute nothing to the desired state.
 	Members []HeldMember
 }
 
-// HeldMember is an object that is not accepted (any more), or cannot be read, and whose load balancer is
-// there. At most live rules of its own are held: those that forward only to target groups that carry
-// its tag, and those that do what it translates to now; and these only while no accepted member wants
-// a rule with the same conditions. Nothing else of it counts.
+// HeldMember is an object of a live load balancer that is not accepted any more, or cannot be read. At most live rules
+// of its own are held: those that forward only to target groups with its tag, and those with the conditions and actions
+// that it translates to now. They are held only as long as no accepted member has a rule with the same conditions.
+// Nothing else of the object counts.
 type HeldMember struct {
 	Member finding.Ref
-	// All holds all of its own rules; otherwise only those with the conditions of Rules.
+	// All reports whether all of its own rules are held; otherwise only those with the conditions of Rules are.
 	All bool
-	// LoadBalancer holds the load balancer itself with its name, also where nothing on it is left.
+	// LoadBalancer reports whether the load balancer itself is held with its name, even if it has no listeners any more.
 	LoadBalancer bool
-	// ForeignHosts are hosts that belong to other namespaces; none of its rules for them is held.
+	// ForeignHosts are hosts of other namespaces. Its rules for them are not held.
 	ForeignHosts []string
-	// Redirects holds listeners that do nothing but redirect: it is served, and may have asked for them.
+	// Redirects reports whether listeners that only redirect are held, because the object is served and may have them.
 	Redirects bool
-	// Rules are its rules as far as they can be translated. Those that forward to no target group of the
-	// stack carry no tag of a member, and are known by their conditions and actions.
+	// Rules are its rules as far as they can be translated. Live rules that forward to no target group of the stack have no
+	// tag of a member, and are recognised by the conditions and actions of these.
 	Rules []Rule
 }
 
-// String lists the reasons.
+// String returns the reasons, separated by commas.
 func (h Held) String() string {
 	var out []string
 	for _, r := range []struct {
@@ -81,5 +80,5 @@ func (h Held) String() string {
 	return strings.Join(out, ", ")
 }
 
-// MarshalText writes what String returns.
+// MarshalText returns the result of String.
 func (h Held) MarshalText() ([]byte, error) { return []byte(h.String()), nil }

@@ -2,11 +2,11 @@ package model
 
 import "cmp"
 
-// Kind is the dialect that a stack is written in. It decides the prefix of the tracking tags. What differs between kinds is in
-// the table of this file, so that the stages that all kinds go through ask for a property and never for a kind.
+// Kind is the kind of a stack: the kind of its objects and, for Gateways, the type of load balancer. All differences between
+// kinds are in the table of this file, so that other code reads a property and never compares a kind.
 type Kind string
 
-// The kinds of stacks.
+// The values of Kind.
 const (
 	Ingress    Kind = "Ingress"
 	Service    Kind = "Service"
@@ -19,7 +19,8 @@ const (
 // Kinds are all kinds of stacks.
 var Kinds = []Kind{Ingress, Service, ALBGateway, NLBGateway, GlobalAccelerator}
 
-// kinds are the properties of kinds. Tags, names in metrics and keys of logs are what live clusters, dashboards and tools have.
+// kinds are the properties of kinds. Tags, names in metrics and keys in logs must not change, because live clusters,
+// dashboards and tools use them.
 var kinds = map[Kind]struct {
 	tags, object                 string
 	controller, consumer, logKey string
@@ -60,20 +61,20 @@ func (k Kind) TagPrefix() string {
 // Object returns the kind of the objects that make up stacks of the kind.
 func (k Kind) Object() string { return cmp.Or(kinds[k].object, string(k)) }
 
-// Controller names in metrics and logs what works on stacks of the kind.
+// Controller returns the name of the controller for stacks of the kind in metrics and logs.
 func (k Kind) Controller() string { return kinds[k].controller }
 
-// Consumer returns the same in the metric of top consumers. For Gateways it is another name, because dashboards that
-// were made for older controllers look for these.
+// Consumer returns the name of the controller in the metric of top consumers. For Gateways it differs from Controller, because
+// dashboards for older controllers use these names.
 func (k Kind) Consumer() string { return kinds[k].consumer }
 
-// LogKey returns the key by which tools that read logs find a stack.
+// LogKey returns the key of a stack in logs, which tools search for.
 func (k Kind) LogKey() string { return kinds[k].logKey }
 
-// HasRules reports whether load balancers of the kind have rules and answers of their own, as ALBs do.
+// HasRules reports whether load balancers of the kind have listener rules and fixed responses, as ALBs do.
 func (k Kind) HasRules() bool { return kinds[k].rules }
 
-// HasGroupOrder reports whether users order the members of a stack of the kind, and with them its rules.
+// HasGroupOrder reports whether users can order the members of a stack of the kind, and so its rules.
 func (k Kind) HasGroupOrder() bool { return kinds[k].ordered }
 
 // OfGateway reports whether stacks of the kind are Gateways.
@@ -82,5 +83,5 @@ func (k Kind) OfGateway() bool { return kinds[k].gateway }
 // HasAccelerator reports whether stacks of the kind have an accelerator instead of a load balancer.
 func (k Kind) HasAccelerator() bool { return kinds[k].accelerator }
 
-// Adopter returns the kind of the Gateways that can take over load balancers of a kind of stacks, "" if none can.
+// Adopter returns the kind of stacks, of Gateways, that can take over load balancers of the kind; "" if none can.
 func (k Kind) Adopter() Kind { return kinds[k].adopter }

@@ -8,10 +8,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Scheme reports whether a load balancer has public addresses.
+// Scheme is the scheme of a load balancer: whether it has public addresses.
 type Scheme string
 
-// The schemes.
+// The values of Scheme.
 const (
 	Internal       Scheme = "internal"
 	InternetFacing Scheme = "internet-facing"
@@ -20,7 +20,7 @@ const (
 // AddressType is the IP address type of a load balancer or target group.
 type AddressType string
 
-// The address types. IPv6 is for target groups only.
+// The values of AddressType. IPv6 is for target groups only.
 const (
 	IPv4                       AddressType = "ipv4"
 	IPv6                       AddressType = "ipv6"
@@ -28,64 +28,64 @@ const (
 	DualStackWithoutPublicIPv4 AddressType = "dualstack-without-public-ipv4"
 )
 
-// HasIPv6 reports whether clients may come by IPv6.
+// HasIPv6 reports whether a load balancer of the type has IPv6 addresses.
 func (t AddressType) HasIPv6() bool { return t == DualStack || t == DualStackWithoutPublicIPv4 }
 
 // LoadBalancerType is the type of a load balancer. The zero value is Application.
 type LoadBalancerType string
 
-// The types.
+// The values of LoadBalancerType.
 const (
 	Application LoadBalancerType = ""
 	Network     LoadBalancerType = "network"
 )
 
-// String returns AWS's word for the type.
+// String returns the type as in the API of AWS.
 func (t LoadBalancerType) String() string { return cmp.Or(string(t), "application") }
 
-// LoadBalancer is a desired load balancer. Tags hold user and default tags; tracking tags are added
-// when the plan is made. Attributes hold only what was asked for; others are left alone.
+// LoadBalancer is a desired load balancer. Tags are those of users and the default tags; tags of the controller are added
+// when the plan is made. Attributes are those that are set; others are not managed.
 type LoadBalancer struct {
 	Type LoadBalancerType
 	Name string
-	// NamesTaken are the names that others have, of those that a computed name stands for.
+	// NamesTaken are generated names that resources of others have, so that another one is generated.
 	NamesTaken  []string
 	Scheme      Scheme
 	AddressType AddressType
 	Subnets     SubnetChoice
-	// Addresses are allocation ids of elastic addresses, in the order of the subnets as they are named, or else
-	// of their ids. PrivateIPv4 and IPv6 are addresses in any order, each within a range of one of the subnets.
-	// AWS chooses where there are none.
+	// Addresses are allocation ids of Elastic IP addresses, in the order of the named subnets, or of the ids of subnets
+	// that are not named. PrivateIPv4 and IPv6 are addresses in any order, each within the range of a subnet. If there are
+	// none, AWS chooses the addresses.
 	Addresses, PrivateIPv4, IPv6 []string
-	// SourceNAT is on where clients of IPv6 UDP reach targets through a prefix of the subnet, off, or empty where
-	// it is not managed. SourceNATPrefixes are IPv6 ranges of 80 bits in any order, each within a range of one of the
-	// subnets, or auto_assigned for one where AWS chooses; it chooses all where there are none.
+	// SourceNAT is on, off, or empty if it is not managed: whether clients of UDP over IPv6 reach targets through a prefix
+	// of the subnet. SourceNATPrefixes are IPv6 ranges of 80 bits in any order, each within the range of a subnet, or
+	// auto_assigned for a prefix that AWS chooses. If there are none, AWS chooses all.
 	SourceNAT         string
 	SourceNATPrefixes []string
-	// PrivateLinkRules reports whether traffic through AWS PrivateLink obeys the rules of the security groups: on,
-	// off, or empty where it is not managed.
+	// PrivateLinkRules is on, off, or empty if it is not managed: whether the rules of the security groups apply to traffic
+	// through AWS PrivateLink.
 	PrivateLinkRules string
 
 	SecurityGroups GroupChoice
 	CoIPPool       string
 	IPAMPool       string
 	Attributes     map[string]string
-	AttributesOf   []finding.Origin // the objects that ask for attributes
-	Capacity       *int32           // LCU; nil: not managed, 0: none
+	AttributesOf   []finding.Origin // the objects that set attributes
+	Capacity       *int32           // reservation in LCU; nil if it is not managed, 0 for none
 	Tags           map[string]string
 	Listeners      []Listener // ascending by port
 	AddOns         AddOns
-	// Of is where it was asked for; zero where it is what the whole stack is about.
+	// Of is the origin of a frontend NLB; zero for the load balancer of the stack.
 	Of finding.Origin
 	// Origins of settings that a plan explains, by field name ("scheme", "subnets", ...).
 	Origins map[string]finding.Origin
 }
 
-// SchemeOpen reports that no object names a scheme, so that it is the default where one has to be made, and
-// a live load balancer keeps its own.
+// SchemeOpen reports whether no object sets a scheme. Then a new load balancer gets the default, and a live one keeps its
+// scheme.
 func (lb *LoadBalancer) SchemeOpen() bool { return lb.Origins["scheme"] == finding.Origin{} }
 
-// SubnetMapping is a subnet of a load balancer with its addresses there. AWS chooses those that are empty.
+// SubnetMapping is a subnet of a load balancer with the addresses in it. Empty ones are chosen by AWS.
 type SubnetMapping struct {
 	Subnet      string
 	Allocation  string // id of an elastic address
@@ -95,7 +95,7 @@ type SubnetMapping struct {
 	SourceNATPrefix string
 }
 
-// SubnetChoice determines how the subnets are found: SubnetsNamed, SubnetsTagged or SubnetsDiscovered.
+// SubnetChoice is how subnets are selected: SubnetsNamed, SubnetsTagged or SubnetsDiscovered.
 type SubnetChoice interface{ subnetChoice() }
 
 // SubnetsNamed are subnets by id (subnet-…) or value of their Name tag, in the order given.
@@ -104,47 +104,47 @@ type SubnetsNamed struct {
 	Of   finding.Origin
 }
 
-// SubnetsTagged are subnets that carry, for each key, one of the values.
+// SubnetsTagged are subnets that have, for each key, a tag with one of the values.
 type SubnetsTagged struct {
 	Tags map[string][]string
 	Of   finding.Origin
 }
 
-// SubnetsDiscovered keeps the subnets of the live load balancer if its scheme fits, and otherwise
-// looks for subnets with the role tag of the scheme.
+// SubnetsDiscovered are the subnets of the live load balancer if it has the desired scheme, otherwise subnets with the
+// role tag of the scheme.
 type SubnetsDiscovered struct{}
 
 func (SubnetsNamed) subnetChoice()      {}
 func (SubnetsTagged) subnetChoice()     {}
 func (SubnetsDiscovered) subnetChoice() {}
 
-// GroupChoice determines which security groups the load balancer gets: GroupsManaged, GroupsGiven or
-// GroupsShared. It is nil for a network load balancer without security groups.
+// GroupChoice is how the security groups of a load balancer are selected: GroupsManaged, GroupsGiven or GroupsShared. It is
+// nil for a network load balancer without security groups.
 type GroupChoice interface{ groupChoice() }
 
-// GroupsManaged asks for a security group of the stack's own.
+// GroupsManaged is a security group that the controller manages for the stack.
 type GroupsManaged struct {
 	Group SecurityGroup
-	// Backend adds the shared backend group.
+	// Backend adds the shared backend security group.
 	Backend bool
 }
 
-// GroupsGiven are groups by id (sg-…) or value of their Name tag.
+// GroupsGiven are security groups by id (sg-…) or value of their Name tag.
 type GroupsGiven struct {
 	Refs []string
 	Of   finding.Origin
-	// Backend adds the shared backend group, so that rules of nodes and pods can be managed.
+	// Backend adds the shared backend security group, so that rules of nodes and pods can be managed.
 	Backend bool
 }
 
-// GroupsShared are the security groups of the load balancer that this one is in front of.
+// GroupsShared are, for a frontend NLB, the security groups of its ALB.
 type GroupsShared struct{}
 
 func (GroupsManaged) groupChoice() {}
 func (GroupsGiven) groupChoice()   {}
 func (GroupsShared) groupChoice()  {}
 
-// SecurityGroup is a group that belongs to the stack. All its ingress rules are owned.
+// SecurityGroup is a security group that belongs to the stack, with all its ingress rules.
 type SecurityGroup struct {
 	Name        string
 	Description string
@@ -152,8 +152,8 @@ type SecurityGroup struct {
 	Ingress     []IngressRule
 }
 
-// IngressRule admits one source. Exactly one of CIDR, PrefixList and Group is set; a Group of
-// BackendGroup or ManagedGroup stands for the id of that group.
+// IngressRule is a rule of a security group for one source. Exactly one of CIDR, PrefixList and Group is set. Group is the
+// id of a security group, or BackendGroup or ManagedGroup in place of the id of that one.
 type IngressRule struct {
 	Protocol    string // tcp, udp, icmp, icmpv6
 	From, To    int32
@@ -163,7 +163,7 @@ type IngressRule struct {
 	Description string
 }
 
-// String returns the rule in readable form, without its description.
+// String returns the rule for messages, without its description.
 func (r IngressRule) String() string {
 	ports := strconv.Itoa(int(r.From))
 	if r.To != r.From {
@@ -175,7 +175,7 @@ func (r IngressRule) String() string {
 // Base is the protocol of a listener without TLS. The zero value is HTTP.
 type Base string
 
-// The protocols. All but HTTP are those of network load balancers.
+// The values of Base. All but HTTP are for network load balancers.
 const (
 	HTTP    Base = ""
 	TCP     Base = "TCP"
@@ -185,37 +185,37 @@ const (
 	TCPQUIC Base = "TCP_QUIC"
 )
 
-// String returns AWS's word for the protocol.
+// String returns the protocol as in the API of AWS.
 func (b Base) String() string { return cmp.Or(string(b), "HTTP") }
 
-// Listener of a load balancer. Those of a network load balancer have no rules.
+// Listener is a listener of a load balancer. Listeners of network load balancers have no rules.
 type Listener struct {
 	Port int32
 	Base Base
-	// TLS is nil for a listener without it. It goes with HTTP and TCP.
+	// TLS is nil for a listener without TLS. It is for the protocols HTTP and TCP.
 	TLS *TLS
-	// Default is what happens when no rule matches. DefaultHeld keeps the live one.
+	// Default are the actions if no rule matches. With DefaultHeld the live ones stay.
 	Default     []Action
 	DefaultHeld Held
-	// DefaultInPlace changes the default action in one call, without stages that a quota has no room for.
+	// DefaultInPlace changes the default action in one call instead of in steps, for which a quota has no room.
 	DefaultInPlace bool
 	DefaultOf      finding.Origin
 	Rules          []Rule // in order of precedence; priorities are 1, 2, 3, …
-	// Covered are all rules, those included that Rules lacks because an earlier redirect answers their
-	// requests; nil if it lacks none. Covering is how they were found.
+	// Covered are all rules, with those that are not in Rules because an earlier redirect answers their requests; nil if
+	// there are none. Covering is how these were found.
 	Covered  []Rule
 	Covering Shadowing
-	// OrderHeld is set while AWS refuses to reorder the rules: none is moved.
+	// OrderHeld is set while AWS refuses to reorder the rules, so that all keep their priorities.
 	OrderHeld  Held
 	Attributes map[string]string
-	// AttributesOf are the objects that ask for attributes.
+	// AttributesOf are the objects that set attributes.
 	AttributesOf []finding.Origin
 	Tags         map[string]string
-	// Members that listen on this port, in group order.
+	// Members are those that listen on the port, in group order.
 	Members []finding.Ref
 }
 
-// Protocol returns AWS's word for the protocol of the listener.
+// Protocol returns the protocol of the listener as in the API of AWS.
 func (l Listener) Protocol() string {
 	switch {
 	case l.TLS == nil:
@@ -226,8 +226,8 @@ func (l Listener) Protocol() string {
 	return "TLS"
 }
 
-// Target returns the id of the one target group of the stack to which the default action forwards, empty if
-// it does something else.
+// Target returns the id of the target group of the stack to which the default action forwards, empty if it does not forward
+// to exactly one.
 func (l Listener) Target() string {
 	if len(l.Default) != 1 {
 		return ""
@@ -239,41 +239,41 @@ func (l Listener) Target() string {
 	return f.Groups[0].Group.ID
 }
 
-// TLS holds the settings of a secure listener.
+// TLS are the settings of a listener with TLS.
 type TLS struct {
 	Policy string
-	// ALPN is the policy of a TLS listener; empty leaves the live one.
+	// ALPN is the ALPN policy of a TLS listener; if empty, the live one stays.
 	ALPN string
-	// Certificates by member in group order; the plan merges them into one list.
+	// Certificates are those of each member, in group order. The plan merges them into one list.
 	Certificates []CertChoice
-	// Refused are ARNs of certificates that AWS refuses to attach, NoRoom those for which it has no room. Who names them keeps
-	// what is live for its hosts.
+	// Refused are the ARNs of certificates that AWS refuses to attach, NoRoom those for which a quota has no room. Members
+	// that name them keep the live certificates for their hosts.
 	Refused, NoRoom []string
 	MutualAuth      *MutualAuth
-	// NotImported reports that members name TLS Secrets, which are not imported.
+	// NotImported reports whether members name TLS Secrets that are not imported.
 	NotImported bool
 }
 
-// CertChoice is one member's contribution to a listener's certificates: CertARNs or CertHosts.
+// CertChoice are the certificates of one member for a listener: CertARNs, CertHosts or CertManaged.
 type CertChoice interface{ certChoice() }
 
-// CertARNs are certificates named outright.
+// CertARNs are certificates by ARN.
 type CertARNs struct {
 	Member finding.Ref
 	ARNs   []string
 	Field  string
-	// Live is set for those that are held as they are live, and which Field does not name itself.
+	// Live reports whether these are held live certificates, which Field does not name by ARN.
 	Live bool
 }
 
-// CertHosts asks for all issued certificates that cover the hosts.
+// CertHosts are all issued certificates in ACM that cover the hosts.
 type CertHosts struct {
 	Member finding.Ref
 	Hosts  []string // sorted, unique
-	Fields []string // where the member names them, in the order of Hosts
+	Fields []string // the fields that name the hosts, in the order of Hosts
 }
 
-// Field returns where the member names a host, "" if that is not known.
+// Field returns the field that names a host, "" if it is not known.
 func (c CertHosts) Field(host string) string {
 	for i, h := range c.Hosts {
 		if h == host && i < len(c.Fields) {
@@ -286,17 +286,17 @@ func (c CertHosts) Field(host string) string {
 func (CertARNs) certChoice()  {}
 func (CertHosts) certChoice() {}
 
-// MutualAuth is the client certificate setting of a listener.
+// MutualAuth are the settings of a listener for mutual authentication.
 type MutualAuth struct {
 	Mode         string // off, passthrough, verify
 	TrustStore   string // ARN or name
 	IgnoreExpiry *bool
 	AdvertiseCA  string // on, off or empty
 	Of           finding.Origin
-	Members      []finding.Ref // the members that ask for client certificates on the port
+	Members      []finding.Ref // the members that set mutual authentication on the port
 }
 
-// ByName reports whether the trust store is given by name.
+// ByName reports whether TrustStore is a name and not an ARN.
 func (m *MutualAuth) ByName() bool {
 	return m != nil && m.TrustStore != "" && !strings.HasPrefix(m.TrustStore, "arn:")
 }

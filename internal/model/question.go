@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Question is something that only AWS can answer and that the plan needs to know besides the
-// stack's own resources. Questions are comparable by their text form (Key).
+// Question is a question about AWS, other than about the resources of the stack, that a translation or a plan needs
+// answered. Questions are equal if their Key is.
 type Question interface {
 	// Key identifies the question, for de-duplication.
 	Key() string
@@ -16,11 +16,11 @@ type Question interface {
 
 // AskSubnets asks for subnets by id or name, by tags, or by discovery for a scheme.
 type AskSubnets struct {
-	Refs     string // joined by commas, "" if not by reference
+	Refs     string // ids and names joined by commas, "" if they are not named
 	Tags     string // canonical "k=v1|v2,k2=v3", "" if not by tags
 	Discover Scheme // "" if not by discovery
 	Choice   SubnetChoice
-	// NLB reports that they are for a network load balancer.
+	// NLB reports whether they are for a network load balancer.
 	NLB bool
 }
 
@@ -30,7 +30,7 @@ type AskGroups struct {
 	List []string
 }
 
-// AskCertificates asks for the certificates that ACM holds, with their domains.
+// AskCertificates asks for the certificates in ACM, with their domains.
 type AskCertificates struct{}
 
 // AskTargetGroup asks for a target group of any owner, by name or by ARN.
@@ -57,8 +57,8 @@ type AskBackendGroup struct{}
 // AskHealth asks for the health of the targets of a target group of the stack, by ARN.
 type AskHealth struct{ ARN string }
 
-// AskAdopted asks for what there is of another stack, as if it were of this one. Where a load balancer is handed over, resources
-// carry the tags of one stack, the other, or both.
+// AskAdopted asks for the resources of another stack as if they were of this one: while a load balancer is handed over,
+// resources have the tags of one stack, of the other, or of both.
 type AskAdopted struct{ From StackID }
 
 // Key implements Question.
@@ -66,19 +66,19 @@ func (q AskAdopted) Key() string {
 	return "adopted from " + string(q.From.Kind) + " " + q.From.String()
 }
 
-// AskListings asks that what there is be listed again if it was listed before a time.
+// AskListings asks that resources are listed again if they were listed before Since.
 type AskListings struct{ Since time.Time }
 
-// AskComparison asks that all that a plan compares was read from AWS, or made by this process, at or
-// after Since, and tags of load balancers, target groups, listeners and rules at or after TagsSince.
-// The answer is in the resources. Facts that a plan chooses from keep their own ages.
+// AskComparison asks that all resources that a plan compares were read from AWS, or made by this process, at or after
+// Since, and tags of load balancers, target groups, listeners and rules at or after TagsSince. The answer is in the
+// observed resources. It does not apply to facts.
 type AskComparison struct{ Since, TagsSince time.Time }
 
 // AskAttributes asks for the attributes of a live resource of the stack: Of is "load-balancer",
 // "listener" or "target-group". The answer is in the observed resource itself.
 type AskAttributes struct{ Of, ARN string }
 
-// AskState asks whether a load balancer that was being made still is. The answer is in it.
+// AskState asks for the state of a load balancer that was being provisioned. The answer is in the observed load balancer.
 type AskState struct{ ARN string }
 
 // Key implements Question.
@@ -87,15 +87,15 @@ func (q AskState) Key() string { return "state " + q.ARN }
 // AskCapacity asks for the capacity reservation of a live load balancer.
 type AskCapacity struct{ ARN string }
 
-// AskListenerCertificates asks for the additional certificates of a live listener, and AskRuleTags for
-// the tags of all listeners and rules of a live load balancer. Both are answered unasked, in the
-// observed resources; the questions name them where there is no answer.
+// AskListenerCertificates asks for the additional certificates of a live listener, and AskRuleTags for the tags of all
+// listeners and rules of a live load balancer. Both are always observed without a question; the questions are keys of the
+// faults if a read fails.
 type (
 	AskListenerCertificates struct{ ARN string }
 	AskRuleTags             struct{ ARN string }
 )
 
-// AskSecurityGroups asks for the security groups of the cluster, likewise.
+// AskSecurityGroups asks for the security groups of the cluster. It is used like AskRuleTags.
 type AskSecurityGroups struct{}
 
 // Key implements Question.
@@ -143,7 +143,7 @@ func (AskBackendGroup) Key() string { return "backendgroup" }
 // Key implements Question.
 func (q AskHealth) Key() string { return "health " + q.ARN }
 
-// Questions lists what the plan of the stack needs to know, without repeats.
+// Questions returns the questions for the plan of the stack, without repeats.
 func (s Stack) Questions() []Question {
 	var qs []Question
 	asked := map[string]bool{}
@@ -200,7 +200,7 @@ func (s Stack) Questions() []Question {
 			}
 		}
 	}
-	for _, m := range s.Held.Members { // what stays is known by the ARNs that live rules show
+	for _, m := range s.Held.Members { // target groups by ARN need no question, because live rules show the ARNs
 		for _, r := range m.Rules {
 			for _, a := range r.Actions {
 				askGroups(a, func(q Question) {
@@ -214,7 +214,7 @@ func (s Stack) Questions() []Question {
 	return qs
 }
 
-// questions returns the questions for its subnets and security groups.
+// questions returns the questions about subnets and security groups of a load balancer.
 func (lb *LoadBalancer) questions() []Question {
 	out := []Question{lb.SubnetQuestion()}
 	if g, ok := lb.SecurityGroups.(GroupsGiven); ok {
@@ -223,12 +223,12 @@ func (lb *LoadBalancer) questions() []Question {
 	return out
 }
 
-// SubnetQuestion returns the question for the subnets.
+// SubnetQuestion returns the question about the subnets of the load balancer.
 func (lb *LoadBalancer) SubnetQuestion() AskSubnets {
 	return SubnetQuestion(lb.Subnets, lb.Scheme, lb.Type == Network)
 }
 
-// GroupQuestion returns the question for given security groups.
+// GroupQuestion returns the question about named security groups.
 func GroupQuestion(g GroupsGiven) AskGroups { return AskGroups{Refs: joinRefs(g.Refs), List: g.Refs} }
 
 // AskALBTargets asks which load balancers are registered in a target group of type alb.
@@ -249,12 +249,12 @@ func askGroups(a Action, add func(Question)) {
 	}
 }
 
-// TrustStoreQuestion returns the question for the trust stores that listeners give by name.
+// TrustStoreQuestion returns the question about the trust stores that listeners name.
 func TrustStoreQuestion(ls []Listener) AskTrustStores {
 	return AskTrustStores{Names: joinRefs(trustStoreNames(ls))}
 }
 
-// trustStoreNames returns the trust stores that listeners give by name, in order and without repeats.
+// trustStoreNames returns the trust stores that listeners name, sorted and without repeats.
 func trustStoreNames(ls []Listener) []string {
 	var out []string
 	for _, l := range ls {

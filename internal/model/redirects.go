@@ -2,16 +2,16 @@ package model
 
 import "slices"
 
-// redirects are the redirects that come before a rule, found by the hosts and paths that they cover.
+// redirects are the redirects before a rule, indexed by the hosts and paths that they cover.
 type redirects struct {
 	shadowing Shadowing
-	by        map[covered][]Rule
+	byValue   map[covered][]Rule
 }
 
-// covered is a host and a path that a redirect names; empty where it covers all of them.
+// covered is a host and a path of a redirect; empty if it covers all hosts or all paths.
 type covered struct{ host, path string }
 
-// add notes a redirect. One that looks at something else than host and path covers no rule for sure.
+// add adds a redirect. One with conditions other than hosts and paths is ignored, because it may not cover a rule.
 func (d *redirects) add(e Rule) {
 	if !hasOnlyHostsAndPaths(e) {
 		return
@@ -23,33 +23,33 @@ func (d *redirects) add(e Rule) {
 	if len(hosts) == 0 {
 		hosts = []string{""}
 	}
-	if d.by == nil {
-		d.by = map[covered][]Rule{}
+	if d.byValue == nil {
+		d.byValue = map[covered][]Rule{}
 	}
 	for _, h := range hosts {
 		for _, p := range paths {
-			d.by[covered{h, p}] = append(d.by[covered{h, p}], e)
+			d.byValue[covered{h, p}] = append(d.byValue[covered{h, p}], e)
 		}
 	}
 }
 
-// isShadowed reports whether a redirect takes all requests of a rule. Such a redirect names each of the
-// rule's hosts and paths, so that it is enough to look at those that name the rarest ones.
+// isShadowed reports whether a redirect answers all requests of a rule. Such a redirect has each host and each path of
+// the rule, so it is enough to compare those with the rarest ones.
 func (d *redirects) isShadowed(r Rule) bool {
-	if len(d.by) == 0 {
+	if len(d.byValue) == 0 {
 		return false
 	}
 	hosts, paths := keysOf(hostValues(r)), keysOf(pathValues(r))
 	return d.oneShadows(r, []string{""}, []string{""}) || d.oneShadows(r, hosts, []string{""}) || d.oneShadows(r, []string{""}, paths) || d.oneShadows(r, hosts, paths)
 }
 
-// oneShadows reports whether a redirect that names all of the hosts and paths shadows a rule. It looks at those that name
-// the rarest pair.
+// oneShadows reports whether a redirect with all of the hosts and paths shadows a rule. It compares those with the rarest
+// pair of host and path.
 func (d *redirects) oneShadows(r Rule, hosts, paths []string) bool {
 	var rarest []Rule
 	for i, h := range hosts {
 		for j, p := range paths {
-			if of := d.by[covered{h, p}]; i+j == 0 || len(of) < len(rarest) {
+			if of := d.byValue[covered{h, p}]; i+j == 0 || len(of) < len(rarest) {
 				rarest = of
 			}
 		}
@@ -57,7 +57,7 @@ func (d *redirects) oneShadows(r Rule, hosts, paths []string) bool {
 	return slices.ContainsFunc(rarest, func(e Rule) bool { return shadows(e, r, d.shadowing) })
 }
 
-// keysOf returns the values of a condition, plain and regular ones distinguished.
+// keysOf returns the values of a condition as keys, which differ for plain values and regular expressions.
 func keysOf(v values) []string {
 	out := make([]string, 0, len(v.plain)+len(v.regex))
 	for _, s := range v.plain {

@@ -12,34 +12,34 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Rule of a listener. Its priority is its place in the listener's list.
+// Rule is a rule of a listener. Its position among the rules of the listener decides its priority.
 type Rule struct {
 	Conditions []Condition
 	Transforms []Transform
-	Actions    []Action // an optional authentication, then the outcome
+	Actions    []Action // an optional authentication, then a forward, redirect or fixed response
 	Tags       map[string]string
 	Origin     finding.Origin
 	Member     finding.Ref
-	// Held keeps a live rule with the same hosts and paths as it is.
+	// Held are the reasons why a live rule with the same hosts and paths stays as it is.
 	Held Held
-	// Instead are the conditions of the 503 in place of a held rule where Conditions are more than AWS takes.
+	// Instead are the conditions of the response with status 503 in place of a held rule, if Conditions exceed the limits
+	// of AWS.
 	Instead []Condition
-	// InPlace changes a live form of the rule in one call, without stages that a quota has no room for.
+	// InPlace changes the live rule in one call instead of in steps, for which a quota has no room.
 	InPlace bool
-	// NoRoom is set while AWS takes no further rule: this one takes the place of a live rule of its namespace
-	// that is not desired any more, and is left out where there is none.
+	// NoRoom is set while a quota has no room for another rule. Then the rule takes the place of a live rule of its
+	// namespace that is not desired any more; if there is none, it is left out.
 	NoRoom bool
 }
 
-// RuleKey identifies a rule of a stack by its listener and by the object and field that it comes
-// from. It stays the same when other rules come, go or move, unlike the priority, and when two
-// members want the same conditions, unlike the conditions.
+// RuleKey identifies a rule of a stack by its listener and its origin. Unlike the priority, it does not change with other
+// rules, and unlike the conditions, it differs for rules of two members with the same conditions.
 type RuleKey struct {
 	Port int32
 	Of   finding.Origin
 }
 
-// Key identifies the rule on the listener of a port.
+// Key returns the key of the rule on the listener of a port.
 func (r *Rule) Key(port int32) RuleKey {
 	of := r.Origin
 	if of.Object.IsZero() {
@@ -51,7 +51,7 @@ func (r *Rule) Key(port int32) RuleKey {
 // IsZero reports whether the key identifies nothing.
 func (k RuleKey) IsZero() bool { return k == RuleKey{} }
 
-// Text names the rule for people by its port, hosts and paths.
+// Text returns the port, hosts and paths of the rule for messages.
 func (r Rule) Text(port int32) string {
 	out := fmt.Sprintf("rule on port %d", port)
 	if h := r.Hosts(); len(h) > 0 {
@@ -63,10 +63,10 @@ func (r Rule) Text(port int32) string {
 	return out
 }
 
-// Hosts and Paths of the rule's own conditions, plain and regex values together.
+// Hosts returns the hosts in the conditions of the rule, plain and regex values together.
 func (r Rule) Hosts() []string { return conditionHosts(r.Conditions) }
 
-// Paths of the rule's conditions, plain and regex values together.
+// Paths returns the paths in the conditions of the rule, plain and regex values together.
 func (r Rule) Paths() []string { return paths(r.Conditions) }
 
 func conditionHosts(cs []Condition) []string {
@@ -93,8 +93,8 @@ func paths(cs []Condition) []string {
 	return out
 }
 
-// Condition is one of HostHeader, PathPattern, HTTPHeader, RequestMethod, QueryString, SourceIP.
-// All conditions of a rule must hold; a condition holds if one of its values does.
+// Condition is one of HostHeader, PathPattern, HTTPHeader, RequestMethod, QueryString, SourceIP. A rule matches a request
+// if all its conditions do; a condition matches if one of its values does.
 type Condition interface{ condition() }
 
 // HostHeader matches the Host header, case-insensitively; Values may have wildcards * and ?.
@@ -103,8 +103,8 @@ type HostHeader struct{ Values, Regex []string }
 // anyPort is the end of a Host header, with and without a port.
 const anyPort = "(:[0-9]+)?$"
 
-// HostPattern returns the expression for a hostname, which may begin with a wildcard label. AWS compares a port in the
-// Host header with plain values too.
+// HostPattern returns a regular expression that matches a hostname, which may begin with a wildcard label, with or without a
+// port. A plain value would not match a Host header with a port.
 func HostPattern(host string) string {
 	if rest, wild := strings.CutPrefix(host, "*"); wild {
 		return "^.+" + regexp.QuoteMeta(rest) + anyPort
@@ -112,7 +112,7 @@ func HostPattern(host string) string {
 	return "^" + regexp.QuoteMeta(host) + anyPort
 }
 
-// PlainHost returns the hostname of which HostPattern makes the expression; false if there is none.
+// PlainHost returns the hostname for which HostPattern returns the expression; false if there is none.
 func PlainHost(expr string) (host string, ok bool) {
 	host, ok = strings.CutSuffix(strings.TrimPrefix(expr, "^"), anyPort)
 	if rest, wild := strings.CutPrefix(host, ".+"); wild {
@@ -159,20 +159,20 @@ type Transform struct {
 	Rewrites []Rewrite
 }
 
-// TransformKind is AWS's name of a transform.
+// TransformKind is the type of a transform as in the API of AWS.
 type TransformKind string
 
-// The transforms.
+// The values of TransformKind.
 const (
 	HostRewrite TransformKind = "host-header-rewrite"
 	URLRewrite  TransformKind = "url-rewrite"
 )
 
-// Rewrite replaces what Regex matches.
+// Rewrite replaces the text that Regex matches.
 type Rewrite struct{ Regex, Replace string }
 
-// Action is a step of a rule: Forward, Redirect, FixedResponse (outcomes, exactly one and last),
-// or AuthOIDC, AuthCognito, ValidateJWT (before the outcome, TLS listeners only).
+// Action is an action of a rule: Forward, Redirect or FixedResponse, of which a rule has exactly one as its last action, or
+// AuthOIDC, AuthCognito or ValidateJWT before it, on HTTPS listeners only.
 type Action interface{ action() }
 
 // Forward sends the request to one of the target groups by weight.
@@ -184,31 +184,31 @@ type Forward struct {
 // WeightedGroup is a target group of a forward action.
 type WeightedGroup struct {
 	Group GroupRef
-	// Weight is nil where none was given.
+	// Weight is nil if none is set.
 	Weight *int32
 }
 
-// GroupRef names a target group: exactly one field is set.
+// GroupRef is a reference to a target group. Exactly one field is set.
 type GroupRef struct {
-	ID   string // logical id of a target group of this stack
-	ARN  string // a target group that others own
-	Name string // the same, by name; the plan resolves it
+	ID   string // id in the model of a target group of this stack
+	ARN  string // a target group that the stack does not own
+	Name string // such a target group by name, which the plan resolves
 }
 
-// GroupStickiness keeps a client on the target group that it got first.
+// GroupStickiness is target group stickiness: requests of a client go to the target group of its first request.
 type GroupStickiness struct {
 	Enabled  *bool
 	Duration *int32 // seconds
 }
 
-// Redirect answers 301 or 302. Empty fields keep the request's value; DropQuery leaves out the query.
+// Redirect answers with status 301 or 302. Empty fields keep the value of the request; DropQuery removes the query.
 type Redirect struct {
 	Host, Path, Port, Protocol, Query string
 	DropQuery                         bool
 	Status                            string // HTTP_301 or HTTP_302
 }
 
-// FixedResponse answers by itself.
+// FixedResponse answers with a fixed status and body.
 type FixedResponse struct {
 	Status      string
 	ContentType string
@@ -269,8 +269,8 @@ func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[redacted]
 // MarshalText hides the value from encoders.
 func (Secret) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
 
-// Mark returns a hash that shows whether another secret has been put to a use, such as a rule's ARN. The
-// same secret has another mark for each use. It is empty for an empty secret.
+// Mark returns a hash of the secret for a use, such as the ARN of a rule, to recognise whether that use has another secret. A
+// secret has different marks for different uses. The mark of an empty secret is empty.
 func (s Secret) Mark(use string) string {
 	if s == "" {
 		return ""

@@ -5,21 +5,20 @@ import (
 	"strconv"
 )
 
-// Shadowing is what an earlier redirect with regular expressions for its hosts covers.
+// Shadowing is which rules a redirect with regular expressions for its hosts covers.
 type Shadowing int
 
-// The kinds of shadowing.
+// The values of Shadowing.
 const (
 	// RegexHostsCoverThemselves is exact: only rules with the same expressions are covered.
 	RegexHostsCoverThemselves Shadowing = iota
-	// RegexHostsCoverAll takes such a redirect for one of every host, as older controllers did.
+	// RegexHostsCoverAll treats such a redirect as one for every host, as older controllers did.
 	RegexHostsCoverAll
 )
 
-// Optimize returns the listener's rules without those that can do nothing: redirects of requests
-// to themselves, which would never end, and rules whose requests an earlier redirect takes already
-// (redirects of everything to HTTPS are the usual case). Held rules are kept and cover
-// nothing: their conditions may be known in part only, and AWS may lack them. The listener is not changed.
+// Optimize returns the rules of a listener without those that have no use: redirects to themselves, which would never
+// end, and rules for which an earlier redirect answers all requests (usually one that redirects everything to HTTPS).
+// Held rules stay and cover nothing, because their conditions may be incomplete or not live. The listener is not changed.
 func Optimize(l Listener, s Shadowing) []Rule {
 	if len(l.Rules) == 0 {
 		return nil
@@ -46,8 +45,8 @@ func Optimize(l Listener, s Shadowing) []Rule {
 	return kept
 }
 
-// Uncover brings back the rules that were left out because of a redirect which is held now, and so does
-// not answer their requests.
+// Uncover adds the rules again that Optimize left out because of a redirect that is held now, and so does not answer
+// their requests.
 func (l *Listener) Uncover() {
 	if l.Covered == nil {
 		return
@@ -75,8 +74,8 @@ func redirectOf(r Rule) (Redirect, bool) {
 	return Redirect{}, false
 }
 
-// redirectsToItself reports whether a redirect leads back to the rule. A rule with several hosts or
-// paths counts as a whole as soon as one of them is the target.
+// redirectsToItself reports whether a redirect leads to a URL that the rule matches. A rule with several hosts or paths
+// counts even if only one of them is the target.
 func redirectsToItself(l Listener, r Rule, to Redirect) bool {
 	var hosts, paths []string
 	for _, c := range r.Conditions {
@@ -98,9 +97,8 @@ func redirectsToItself(l Listener, r Rule, to Redirect) bool {
 		!to.DropQuery && keeps(to.Query, "#{query}")
 }
 
-// shadows reports whether every request of rule r meets the earlier redirect e first. Values are
-// compared as they are written; a wildcard that covers another value is not looked for, except the
-// path that covers all.
+// shadows reports whether the earlier redirect e answers every request of rule r. Values are compared as texts: whether a
+// wildcard covers another value is not checked, except for allPaths.
 func shadows(e, r Rule, s Shadowing) bool {
 	if !hasOnlyHostsAndPaths(e) || !covers(coveredHosts(e, s), hostValues(r)) {
 		return false
@@ -109,7 +107,7 @@ func shadows(e, r Rule, s Shadowing) bool {
 	return slices.Contains(paths.plain, allPaths) || covers(paths, pathValues(r))
 }
 
-// allPaths is the path that covers all.
+// allPaths is the path pattern that matches all paths.
 const allPaths = "/*"
 
 // hasOnlyHostsAndPaths reports whether a rule has no conditions but hosts and paths.
@@ -133,8 +131,8 @@ func coveredHosts(e Rule, s Shadowing) values {
 	return hosts
 }
 
-// values of the conditions on one field. Plain and regex values are different things: the same
-// text means something else as the other.
+// values are the values of the conditions on hosts or on paths. Plain and regex values are separate, because the same text
+// means something different in each.
 type values struct{ plain, regex []string }
 
 func (v values) empty() bool { return len(v.plain)+len(v.regex) == 0 }
@@ -157,8 +155,7 @@ func pathValues(r Rule) (out values) {
 	return out
 }
 
-// covers reports whether what the values of r admit, those of e admit. No value at all admits
-// everything.
+// covers reports whether the values of e include those of r. Without a value, a rule matches everything.
 func covers(e, r values) bool {
 	if e.empty() {
 		return true

@@ -1,15 +1,16 @@
 package model
 
-// Of a quota a part is kept for each of so many that share it, also for those that come later: few of 2,500 are 10.
+// A part of a quota, fewOf of it, is reserved for each of keptForMany sharers, including later ones: 10 of 2,500.
 const (
 	fewOf       = 1.0 / 250
 	keptForMany = 50
 )
 
-// MayTakeOneMore reports whether one of those that share a quota may have one more of what it counts. all is what all of
-// them have together, have what this one has, and others what each of the others has. One with few may have more as long as
-// there is any. Another leaves as many as it has, and for each of the others what that lacks of the same, up to a half of
-// an equal share, and of few at least. The more it has, the more it leaves, so that what comes free goes to who has fewer.
+// MayTakeOneMore reports whether one of several sharers of a quota may take one more. all is what all sharers have
+// together, have what this one has, and others what each other one has. A sharer with few may take one as long as there is
+// room. Any other must leave free at least as many as it has, and enough that each other sharer can reach the same number,
+// up to half of an equal share and at least few. The more it has, the more it must leave, so that freed room goes to sharers
+// with fewer.
 func MayTakeOneMore(quota, all, have float64, others []float64) bool {
 	n := len(others) + 1
 	half := quota / 2 / float64(n+1)

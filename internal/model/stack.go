@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// StackID names a stack: the key of the work queue and, as String, the value of the stack tag.
-// An explicit Ingress group has no namespace.
+// StackID identifies a stack. It is the key of the work queue, and its String is the value of the stack tag. The stack of
+// an IngressGroup has no namespace.
 type StackID struct {
 	Kind      Kind
 	Namespace string
@@ -23,7 +23,7 @@ func (id StackID) String() string {
 	return id.Namespace + "/" + id.Name
 }
 
-// Title returns the name by which users know a stack: the object or the group that it is made of.
+// Title returns the name of a stack for users: its object or its IngressGroup.
 func (id StackID) Title() string {
 	if id.Kind == Ingress && id.Namespace == "" {
 		return "IngressGroup " + id.Name
@@ -36,8 +36,7 @@ func (id StackID) Compare(o StackID) int {
 	return cmp.Or(cmp.Compare(id.Kind, o.Kind), cmp.Compare(id.Namespace, o.Namespace), cmp.Compare(id.Name, o.Name))
 }
 
-// Logical ids of the resources that a stack has at most once. They are values of the resource tag
-// and part of the compatibility contract.
+// Ids of the resources that a stack has at most once. They are values of the resource tag, so they must not change.
 const (
 	LoadBalancerID  = "LoadBalancer"
 	ManagedGroupID  = "ManagedLBSecurityGroup"
@@ -49,75 +48,73 @@ const (
 // Stack is the whole desired state of one load balancer, or one accelerator, with all that belongs to it.
 type Stack struct {
 	ID StackID
-	// LoadBalancer is of either type; nil when the stack is to be empty.
+	// LoadBalancer is an ALB or an NLB; nil if the stack is to be empty.
 	LoadBalancer *LoadBalancer
-	// FrontendNLB is a frontend NLB of an ALB, for addresses that do not change; nil if
-	// there is to be none. Each of its listeners forwards to a target group of type alb, whose port is
-	// that of the ALB.
+	// FrontendNLB is the frontend NLB, which has addresses that do not change, in front of the ALB; nil if there is none.
+	// Each of its listeners forwards to a target group of type alb with a port of the ALB.
 	FrontendNLB *LoadBalancer
-	// Accelerator is the accelerator of a stack of kind GlobalAccelerator, which has nothing else; nil when it is to be
-	// empty.
+	// Accelerator is the accelerator of a stack of kind GlobalAccelerator, which has nothing else; nil if the stack is to
+	// be empty.
 	Accelerator *Accelerator
-	// TargetGroups in ascending order of ID.
+	// TargetGroups are in ascending order of ID.
 	TargetGroups []TargetGroup
-	// Certificates that are requested or imported for members, ascending by ID.
+	// Certificates are those that are requested or imported for members, in ascending order of ID.
 	Certificates []ManagedCertificate
 	// Held are the parts that stay as they are live.
 	Held HeldParts
-	// Contested reports that members disagree on a load-balancer-wide setting, or that
-	// what one of them says about it cannot be read. Then the live value decides (the incumbent):
-	// translate again with what is observed. An accelerator is contested as long as it has endpoints, because who may
-	// have them depends on whose load balancers they are.
+	// Contested reports whether the stack must be translated again with the observed state, because the live value decides:
+	// members disagree on a load-balancer-wide setting, or the setting of one of them cannot be read. An accelerator with
+	// endpoints is always contested, because the tags of their load balancers show who must permit their use.
 	Contested bool
-	// Compare are questions whose answers say which of the contested values is live.
+	// Compare are the questions about the live values of contested settings.
 	Compare []Question
 	// Members are the objects that make up the stack, in group order, the held ones included.
 	Members []Member
-	// Leaving are objects that carry the stack's finalizer but do not belong to it any more.
+	// Leaving are objects that have the finalizer of the stack but do not belong to it any more.
 	Leaving []Member
-	// Leavers are members that ask for another stack by now. This one serves them on until clients know the
-	// load balancer of the other.
+	// Leavers are members that move to another stack. This stack serves them until clients know the other load balancer.
 	Leavers []Departure
-	// Arriving are members whose status shows the load balancer of another stack. It shows that of this one when it
-	// serves them as well.
+	// Arriving are members that move here from another stack. Their status shows the load balancer of that stack until
+	// this one serves them as well.
 	Arriving []Arrival
-	// DeletionGuard is set when a member under deletion asked for deletion protection; the load
-	// balancer must then not be deleted.
+	// DeletionGuard is set if the load balancer must not be deleted, because a member that is being deleted has deletion
+	// protection.
 	DeletionGuard *finding.Finding
-	// Unprotected is set when a leaving member says outright that the load balancer is not protected from
-	// deletion. Then a protection that is live is switched off; one that no member speaks of stays.
+	// Unprotected is set if a leaving member explicitly switches deletion protection off. Then a live protection is switched
+	// off; otherwise it stays.
 	Unprotected bool
-	// DryRun has the stack described and nothing carried out.
+	// DryRun reports whether the plan is only described and not carried out.
 	DryRun bool
-	// Describe asks for a description of what the stack becomes, to be shown on a member.
+	// Describe reports whether a description of the plan is made, to be shown on a member.
 	Describe bool
-	// BackendGroup reports whether the shared backend security group is used here and by others.
+	// BackendGroup is the use of the shared backend security group.
 	BackendGroup BackendGroupUse
-	// Adopts is the stack whose load balancer this one takes over; nil: it has one of its own.
+	// Adopts is the take-over of the load balancer of another stack; nil if this one has a load balancer of its own.
 	Adopts *Adoption
-	// Isolated reports that hosts belong to the namespaces of members, and settings to the class.
+	// Isolated reports whether tenancy is isolated: each host belongs to a namespace, and the class has the
+	// load-balancer-wide settings.
 	Isolated bool
 	// Attached are the namespace of a Gateway and those of routes that are attached to it, ascending.
 	Attached []string
-	// Adopters are Gateways that ask for the load balancer of this stack. They prove nothing.
+	// Adopters are Gateways with an annotation to take over the load balancer of this stack. The annotation gives no right.
 	Adopters []StackID
 }
 
-// Adoption is what a Gateway asks for that is to take over the load balancer of another stack.
+// Adoption is the take-over of the load balancer of another stack by a Gateway.
 type Adoption struct {
 	From StackID
 	// Namespaces are the namespaces of the objects that had the load balancer when it was taken over: these may have it
 	// back.
 	Namespaces []string
-	// At is where the Gateway says so.
+	// At is the annotation of the Gateway.
 	At finding.Origin
 }
 
-// Empty reports whether the stack wants nothing to exist.
+// Empty reports whether the stack is to have no resources.
 func (s Stack) Empty() bool { return s.LoadBalancer == nil && s.Accelerator == nil }
 
-// DelaysRepeats reports whether changes wait where the desired state changes again and again: each change of an
-// accelerator is spread over the world, and calls are few. What takes rights away never waits.
+// DelaysRepeats reports whether changes are delayed if the desired state changes repeatedly. That is so for accelerators,
+// because each change is deployed worldwide, and AWS permits few calls. Removals of rights are never delayed.
 func (s Stack) DelaysRepeats() bool { return s.Accelerator != nil }
 
 // TargetGroup returns the target group with an id, nil if there is none.
@@ -130,46 +127,47 @@ func (s Stack) TargetGroup(id string) *TargetGroup {
 	return nil
 }
 
-// Member is an object that takes part in a stack.
+// Member is an object that contributes to a stack.
 type Member struct {
 	Ref       finding.Ref
 	Finalizer string
-	// Claimed reports whether the object carries the finalizer already.
+	// Claimed reports whether the object has the finalizer.
 	Claimed bool
 	// Deleting reports whether the object has a deletion timestamp.
 	Deleting bool
-	// Blocked reports whether a finding blocks everything that the member contributes.
+	// Blocked reports whether a finding blocks everything of the member.
 	Blocked bool
-	// Recorded is the ARN in the status of an object that makes up a stack by itself. It proves nothing.
+	// Recorded is the ARN in the status of an object that is a stack of its own. It proves no ownership.
 	Recorded string
-	// Adopter is the Gateway that may take over the load balancer whatever it answers; zero if the object names none.
+	// Adopter is the Gateway, named by the object, that may take over the load balancer even if requests get other answers;
+	// zero if there is none.
 	Adopter StackID
 }
 
 // Departure is a member on its way to another stack.
 type Departure struct {
 	Member finding.Ref
-	// Since is when its status went on to show the load balancer of the other stack; zero: it shows that of this.
+	// Since is the time since which the status shows the load balancer of the other stack; zero if it shows that of this one.
 	Since time.Time
 }
 
 // Arrival is a member on its way from another stack.
 type Arrival struct {
 	Member finding.Ref
-	// From is the scheme of the load balancer that it comes from, "" if that is not known.
+	// From is the scheme of the load balancer of the other stack, "" if it is not known.
 	From Scheme
-	// Partial reports that this stack does not serve all of its ports, so that it stays where it is.
+	// Partial reports whether this stack does not serve all of its ports, so that its status stays.
 	Partial bool
 }
 
-// BackendGroupUse is what may happen to the shared backend security group.
+// BackendGroupUse is the use of the shared backend security group.
 type BackendGroupUse struct {
-	// Given is the id of a group that the operator provides; it is never made, tagged or deleted.
+	// Given is the id of a security group that the operator provides; it is never made, tagged or deleted.
 	Given string
-	// Needed by this stack.
+	// Needed reports whether this stack needs it.
 	Needed bool
-	// OthersLive reports whether another object that is not being deleted may need the group.
+	// OthersLive reports whether another object that is not being deleted may need it.
 	OthersLive bool
-	// Tags are the tags wanted on the target group besides the tracking tags.
+	// Tags are its desired tags besides those of the controller.
 	Tags map[string]string
 }

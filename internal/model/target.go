@@ -8,20 +8,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// TargetType is what is registered in a target group.
+// TargetType is the type of the targets of a target group.
 type TargetType string
 
-// The target types.
+// The values of TargetType.
 const (
 	InstanceTargets TargetType = "instance"
 	IPTargets       TargetType = "ip"
 	ALBTargets      TargetType = "alb"
 )
 
-// TargetGroup of a stack, with the binding that fills it.
+// TargetGroup is a target group of a stack, with the binding that registers its targets.
 type TargetGroup struct {
-	ID              string // logical id, value of the resource tag
-	Name            string // not compared with what is live
+	ID              string // id in the model, which is the value of the resource tag
+	Name            string // not compared with the live name
 	Type            TargetType
 	Port            int32
 	Protocol        string // HTTP, HTTPS, TCP, …
@@ -32,19 +32,19 @@ type TargetGroup struct {
 	Attributes      map[string]string
 	Tags            map[string]string
 	Binding         *Binding
-	// Named reports whether a user gave the name. Otherwise it is computed.
+	// Named reports whether a user sets the name. Otherwise it is generated.
 	Named bool
-	// NamesTaken are the names that others have, of those that a computed name stands for.
+	// NamesTaken are generated names that resources of others have, so that another one is generated.
 	NamesTaken []string
-	// LoadBalancer is the ARN of the load balancer of another stack that is the target; empty for others. Where the type is
-	// alb and it is empty, the target is the stack's own.
+	// LoadBalancer is, for type alb, the ARN of the load balancer of another stack that is the target; if empty, the target
+	// is the ALB of this stack.
 	LoadBalancer string
-	// Members whose rules use the group.
+	// Members are those with rules that use the target group.
 	Members []finding.Ref
 	Origin  finding.Origin
 }
 
-// HealthCheck of a target group. Zero numbers and empty texts are not sent and not compared.
+// HealthCheck is the health check of a target group. Zero numbers and empty texts are not sent and not compared.
 type HealthCheck struct {
 	Port               string // traffic-port or a number
 	Protocol           string
@@ -57,7 +57,7 @@ type HealthCheck struct {
 	UnhealthyThreshold int32
 }
 
-// Binding is the TargetGroupBinding that fills a target group. Its name is the target group's.
+// Binding is the TargetGroupBinding that registers the targets of a target group. It has the name of the target group.
 type Binding struct {
 	Namespace    string
 	Name         string
@@ -69,18 +69,18 @@ type Binding struct {
 	Labels, Annotations map[string]string
 	// Networking is nil when rules of nodes and pods are not managed.
 	Networking []BindingRule
-	// Managed reports whether rules of nodes and pods are managed. If it is set, an empty Networking asks for none.
+	// Managed reports whether rules of nodes and pods are managed. If it is set, an empty Networking means that there are none.
 	Managed bool
 }
 
-// BindingRule asks for the ports to be open from the peers.
+// BindingRule opens ports of nodes or pods to peers.
 type BindingRule struct {
 	From  []Peer
 	Ports []PeerPort
 }
 
-// Peer is the shared backend group, the stack's managed group, an address range, or what is known when the
-// plan is made: the ranges of the load balancer's subnets or of its VPC, of the target group's address type.
+// Peer is a source of traffic: the shared backend security group, the managed security group of the stack, an address
+// range, or the ranges of the subnets or of the VPC of the load balancer, which the plan adds.
 type Peer struct {
 	BackendGroup bool
 	ManagedGroup bool

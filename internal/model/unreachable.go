@@ -5,31 +5,30 @@ import (
 	"strings"
 )
 
-// covering finds for a host and path the first rule that answers all requests for them. Only rules that
-// look at nothing but host and path count, and of wildcards only one for a whole rest: a rule that is
-// called unreachable is so.
+// covering finds, for a host and a path, the first rule that answers all requests for them. To be certain, it only uses rules
+// with no other conditions than hosts and paths, and only wildcards * at the beginning of a host or the end of a path.
 type covering struct {
 	rules []Rule
-	hosts map[string]*pathsSeen // by host pattern
-	ends  map[string]*pathsSeen // of hosts "*end", by end
+	hosts map[string]*earlierPaths // by host pattern
+	ends  map[string]*earlierPaths // of hosts "*end", by end
 }
 
-// pathsSeen are the places of the first rules by path pattern.
-type pathsSeen struct {
+// earlierPaths are the indexes of the first rules by path pattern.
+type earlierPaths struct {
 	whole  map[string]int // by pattern
-	begins map[string]int // of paths "begin*", by beginning
+	begins map[string]int // for patterns "prefix*", by prefix
 }
 
-// Covered is a rule that gets no requests, by its place, because rules before it answer them all. By is
-// the place of one of these, of another member if there is one.
+// Covered is the index of a rule that gets no requests, because earlier rules answer them all. By is the index of one of
+// these, if possible one of another member.
 type Covered struct{ Rule, By int }
 
-// Unreachable finds the rules of a listener, in order of precedence, that get no requests because other rules
-// stand before them. Held rules cover nothing. A member that redirects what its own later rules match has asked
-// for that: it is how an Ingress redirects all of HTTP, and serves the same rules by HTTPS.
+// Unreachable finds the rules of a listener that get no requests because of earlier rules. rules are in order of
+// precedence. Held rules cover nothing. Rules that are covered by redirects of their own member are not returned: that is
+// how an Ingress redirects HTTP and serves the same rules over HTTPS.
 func Unreachable(rules []Rule) []Covered {
 	var out []Covered
-	c := covering{rules: rules, hosts: map[string]*pathsSeen{}, ends: map[string]*pathsSeen{}}
+	c := covering{rules: rules, hosts: map[string]*earlierPaths{}, ends: map[string]*earlierPaths{}}
 	for i, r := range rules {
 		if by, ok := c.find(r); ok && r.Held == 0 {
 			out = append(out, Covered{i, by})
@@ -39,8 +38,8 @@ func Unreachable(rules []Rule) []Covered {
 	return out
 }
 
-// find returns the place of a rule that answers requests of a rule, if all of its requests are answered before
-// it: the first one of another member, else the first one of its own.
+// find returns the index of a rule that answers requests of a rule, if earlier rules answer all of its requests: the first
+// one of another member, otherwise the first one of its own member.
 func (c *covering) find(r Rule) (by int, found bool) {
 	hosts, paths := patternsOf(r)
 	own, redirected := -1, false
@@ -67,7 +66,7 @@ func (c *covering) find(r Rule) (by int, found bool) {
 	return by, found
 }
 
-// note adds a rule to those that come before the next ones.
+// note adds a rule to the earlier ones.
 func (c *covering) note(i int) {
 	r := c.rules[i]
 	if r.Held != 0 || !slices.ContainsFunc(r.Conditions, isHostOrPath) || slices.ContainsFunc(r.Conditions, func(x Condition) bool { return !isHostOrPath(x) }) {
@@ -80,7 +79,7 @@ func (c *covering) note(i int) {
 		}
 		seen := c.hosts[h]
 		if seen == nil {
-			seen = &pathsSeen{whole: map[string]int{}, begins: map[string]int{}}
+			seen = &earlierPaths{whole: map[string]int{}, begins: map[string]int{}}
 			c.hosts[h] = seen
 			if end, ok := strings.CutPrefix(h, "*"); ok && !strings.ContainsAny(end, "*?") {
 				c.ends[end] = seen
@@ -92,7 +91,7 @@ func (c *covering) note(i int) {
 	}
 }
 
-func (s *pathsSeen) note(path string, i int) {
+func (s *earlierPaths) note(path string, i int) {
 	if path == "" {
 		return
 	}
@@ -106,13 +105,13 @@ func (s *pathsSeen) note(path string, i int) {
 	}
 }
 
-// coverOf returns the earliest rule that answers everything for a host and path pattern. An empty
-// pattern stands for an expression, of which nothing is known.
+// coverOf returns the first rule that answers all requests for a host pattern and a path pattern. An empty pattern, which
+// stands for a regular expression, is never covered.
 func (c *covering) coverOf(host, path string) (best int, found bool) {
 	if host == "" || path == "" {
 		return 0, false
 	}
-	look := func(s *pathsSeen) {
+	look := func(s *earlierPaths) {
 		if s == nil {
 			return
 		}
@@ -128,7 +127,7 @@ func (c *covering) coverOf(host, path string) (best int, found bool) {
 	return best, found
 }
 
-func (s *pathsSeen) coverOf(path string) (best int, found bool) {
+func (s *earlierPaths) coverOf(path string) (best int, found bool) {
 	if i, ok := s.whole[path]; ok {
 		best, found = i, true
 	}
@@ -144,8 +143,8 @@ func (s *pathsSeen) coverOf(path string) (best int, found bool) {
 	return best, found
 }
 
-// patternsOf returns the hosts and paths of a rule. One without a host or path has all; an expression is an
-// empty pattern, of which nothing is known.
+// patternsOf returns the host and path patterns of a rule; patterns for all if it has none. A regular expression is returned
+// as an empty pattern.
 func patternsOf(r Rule) (hosts, paths []string) {
 	for _, c := range r.Conditions {
 		switch c := c.(type) {

@@ -6,31 +6,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Withdrawn are the parts of what is live to which its members have no right any more: a class or a listener does not
-// admit their namespace, or no ReferenceGrant permits what they refer to. They stop serving at once, whether or not the
-// object that had the right can be translated, and are never held. What is not known to be withdrawn is not in it.
+// Withdrawn are the live parts of a stack to which its members have lost their right: a class or a listener does not admit
+// their namespace, or no ReferenceGrant permits their references. These are removed at once, even if the object that had the
+// right cannot be translated, and are never held. Parts for which that is not certain are not included.
 type Withdrawn struct {
 	// Rules, by ARN, are for hosts that their namespace may not serve, or of a member that is not admitted. The ARN of a
-	// listener stands for its default action.
+	// listener means its default action.
 	Rules map[string]Withdrawal
 	// TargetGroups, by ARN, get no requests: a rule that forwards to nothing else answers 500.
 	TargetGroups map[string]Withdrawal
-	// Certificates are not used by a listener: without another one it is deleted.
+	// Certificates are removed from their listeners. A listener without another certificate is deleted.
 	Certificates map[ListenerCertificate]Withdrawal
-	// Protocols, by ARN, are of listeners that take both TCP and UDP, and lose one.
+	// Protocols, by ARN of a TCP_UDP listener, is the one that remains.
 	Protocols map[string]WithdrawnProtocol
-	// Hostnames belong to others than the member of a live rule that gets their requests.
+	// Hostnames are those that a live rule matches and that belong to other owners than its member.
 	Hostnames []ForeignHostname
 }
 
-// WithdrawnProtocol is why a listener that takes both TCP and UDP takes only one of them any more.
+// WithdrawnProtocol is the protocol that remains of a TCP_UDP listener, and why the other one is withdrawn.
 type WithdrawnProtocol struct {
 	Left Base
 	Withdrawal
 }
 
-// ForeignHostname is a hostname within what a live rule matches, such as one of a wildcard, to which the member of the rule
-// has no right. The rule may serve the rest.
+// ForeignHostname is a hostname that a live rule matches, for example by a wildcard, and to which the member of the rule has no
+// right. The rule may serve its other hostnames.
 type ForeignHostname struct {
 	// Rule is the ARN of the rule.
 	Rule string
@@ -38,27 +38,27 @@ type ForeignHostname struct {
 	Withdrawal
 }
 
-// ListenerCertificate is a certificate on a port.
+// ListenerCertificate is a certificate of the listener of a port.
 type ListenerCertificate struct {
 	Port int32
 	ARN  string
 }
 
-// MarshalText makes it a key of a JSON object: port and ARN.
+// MarshalText returns port and ARN, so that the type can be a key of a JSON object.
 func (c ListenerCertificate) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%d %s", c.Port, c.ARN), nil
 }
 
-// UnmarshalText reads what MarshalText returns.
+// UnmarshalText parses the result of MarshalText.
 func (c *ListenerCertificate) UnmarshalText(text []byte) error {
 	_, err := fmt.Sscanf(string(text), "%d %s", &c.Port, &c.ARN)
 	return err
 }
 
-// Withdrawal is the member whose right was withdrawn, and why.
+// Withdrawal is the member that has lost a right, and the finding about it.
 type Withdrawal struct {
 	Object finding.Ref
-	// Field, Reason, Message and Fix are those of the finding. The message says what is wrong, and not what happens now.
+	// Field, Reason, Message and Fix are those of the finding, except that Message lacks what happens now.
 	Field, Message, Fix string
 	Reason              finding.Reason
 }

@@ -7,18 +7,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// ClusterRegionTag is on accelerators, which have no region themselves: clusters of two regions may have one name.
+// ClusterRegionTag is a tag of accelerators with the region of the cluster: accelerators have no region themselves, and
+// clusters in two regions can have the same name.
 const ClusterRegionTag = "elbv2.k8s.aws/cluster-region"
 
-// nameCharacters are the characters of the names of accelerators.
-func nameCharacters(c rune) bool {
+// isNameCharacter reports whether the name of an accelerator may have a character.
+func isNameCharacter(c rune) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-'
 }
 
-// acceleratorNamePart returns a part of the name of an accelerator: the characters that a name may have, 16 at most.
+// acceleratorNamePart returns a text without the characters that the name of an accelerator may not have, cut to 16.
 func acceleratorNamePart(s string) string {
 	s = strings.Map(func(c rune) rune {
-		if nameCharacters(c) {
+		if isNameCharacter(c) {
 			return c
 		}
 		return -1
@@ -26,8 +27,8 @@ func acceleratorNamePart(s string) string {
 	return s[:min(len(s), 16)]
 }
 
-// Accelerator returns the generated name of an accelerator, at most 64 characters. A change of the address type changes
-// it. dual reports that it has IPv6 addresses.
+// Accelerator returns the generated name of an accelerator, at most 64 characters. dual is true for address type DUAL_STACK;
+// the name depends on it.
 func Accelerator(cluster, region string, id model.StackID, dual bool) string {
 	addresses := "IPV4"
 	if dual {
@@ -36,7 +37,7 @@ func Accelerator(cluster, region string, id model.StackID, dual bool) string {
 	return "k8s_" + acceleratorNamePart(id.Namespace) + "_" + acceleratorNamePart(id.Name) + "_" + hexHash(cluster, region, id.Namespace, id.Name, addresses)[:25]
 }
 
-// AcceleratorNameFault returns what AWS would reject in the name of an accelerator, "" if nothing.
+// AcceleratorNameFault returns the reason why AWS would reject the name of an accelerator, "" if it would not.
 func AcceleratorNameFault(name string) string {
 	switch {
 	case name == "":
@@ -45,14 +46,14 @@ func AcceleratorNameFault(name string) string {
 		return "it is longer than 64 characters"
 	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-"):
 		return "it begins or ends with a hyphen"
-	case strings.ContainsFunc(name, func(c rune) bool { return !nameCharacters(c) }):
+	case strings.ContainsFunc(name, func(c rune) bool { return !isNameCharacter(c) }):
 		return "it has a character other than letters, digits, hyphens and underscores"
 	}
 	return ""
 }
 
-// AcceleratorTags returns all tags of the accelerator of a stack. Tracking tags and those of guests win over tags of
-// users. region may be empty.
+// AcceleratorTags returns all tags of the accelerator of a stack. Tags of the controller, those of guests included, win over
+// tags of users. region may be empty.
 func AcceleratorTags(cluster, region string, id model.StackID, user, guests map[string]string) map[string]string {
 	tags := map[string]string{}
 	maps.Copy(tags, user)
@@ -62,8 +63,8 @@ func AcceleratorTags(cluster, region string, id model.StackID, user, guests map[
 	return tags
 }
 
-// AcceleratorTracking returns the tags by which the accelerator of a stack is known. Without all of them it is not the
-// stack's, whatever a status shows.
+// AcceleratorTracking returns the tags that identify the accelerator of a stack. One that lacks any of them does not belong to
+// the stack, even if a status shows it.
 func AcceleratorTracking(cluster, region string, id model.StackID) map[string]string {
 	tags := ResourceTags(cluster, id, model.AcceleratorID, nil)
 	if region != "" {
@@ -72,25 +73,25 @@ func AcceleratorTracking(cluster, region string, id model.StackID) map[string]st
 	return tags
 }
 
-// AcceleratorReserved reports whether a tag key is one of the tracking keys of accelerators, or names a guest. Only the
-// controller may set them.
+// AcceleratorReserved reports whether only the controller may set a tag of accelerators: one that identifies its stack, or one
+// for a guest.
 func AcceleratorReserved(key string) bool {
 	return key == ClusterRegionTag || ReservedTag(key) || strings.HasPrefix(key, guestPrefix)
 }
 
-// BelongsToAccelerator reports whether tags mark the accelerator of a stack.
+// BelongsToAccelerator reports whether tags are those of the accelerator of a stack.
 func BelongsToAccelerator(cluster, region string, id model.StackID, tags map[string]string) bool {
 	return HasAll(tags, AcceleratorTracking(cluster, region, id))
 }
 
-// OwnsAccelerator reports whether tags mark an accelerator of the cluster. One without the tag of the region was made
-// where the region was not known.
+// OwnsAccelerator reports whether tags are those of an accelerator of the cluster. The tag of the region may be missing,
+// because it is not set if the region is not known.
 func OwnsAccelerator(cluster, region string, tags map[string]string) bool {
 	of, ok := tags[ClusterRegionTag]
 	return Owns(cluster, tags) && tags[ResourceTag(model.GlobalAccelerator)] == model.AcceleratorID && (!ok || of == region)
 }
 
-// IsAccelerator reports whether tags mark an accelerator of any GlobalAccelerator, of whatever cluster.
+// IsAccelerator reports whether tags are those of an accelerator of a GlobalAccelerator in any cluster.
 func IsAccelerator(tags map[string]string) bool {
 	return tags[ClusterTag] != "" && tags[ResourceTag(model.GlobalAccelerator)] == model.AcceleratorID
 }

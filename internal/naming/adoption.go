@@ -11,32 +11,35 @@ import (
 
 // Annotations of a migration in place.
 const (
-	// AdoptAnnotation of a Gateway names the IngressGroup, Ingress or Service whose load balancer it takes over.
+	// AdoptAnnotation of a Gateway names the IngressGroup, Ingress or Service with the load balancer that it takes over.
 	AdoptAnnotation = "fulcrum.dev/adopt"
 	// AdoptedByAnnotation of an Ingress or a Service names the Gateway that may take over its load balancer:
 	// "namespace/name", or the name of one in its namespace.
 	AdoptedByAnnotation = "fulcrum.dev/adopted-by"
-	// DryRunAnnotation of a Gateway with the value "true" asks for a plan alone. It has what the Gateway took over given back.
+	// DryRunAnnotation of a Gateway, with the value "true", makes only a plan. A load balancer that the Gateway took over is
+	// given back.
 	DryRunAnnotation = "gateway.k8s.aws/dry-run"
 )
 
-// AdoptedTag is on a load balancer as long as it can be given back. Its value is Adopted of the stack that it was made for.
+// AdoptedTag is a tag of a load balancer that was taken over and can be given back. Its value is Adopted of the stack for
+// which the load balancer was made.
 const AdoptedTag = "elbv2.k8s.aws/adopted-from"
 
-// NamespacesTag is beside AdoptedTag. Its value are the namespaces whose objects had the load balancer, with a space between two:
-// who may have it back. Where one value cannot hold them, more tags have the same name with -2, -3 and so on.
+// NamespacesTag is a tag beside AdoptedTag. Its value is the list, separated by spaces, of the namespaces with objects that had
+// the load balancer, to which it may be given back. If the list is too long for one tag, it goes on in tags with -2, -3 and so
+// on at the end of the key.
 const NamespacesTag = "elbv2.k8s.aws/adopted-namespaces"
 
-// OriginTag is put on AWS resources of translated objects, for users to read. It proves nothing.
+// OriginTag is a tag of AWS resources of migrated objects, for users to read. The controller does not read it.
 const OriginTag = "gateway.k8s.aws/migrated-from"
 
 // Adopted returns the value of AdoptedTag for a stack.
 func Adopted(id model.StackID) string {
-	return shorten(id.Kind.TagPrefix()+":"+id.String(), tagValueLimit)
+	return shorten(id.Kind.TagPrefix()+":"+id.String(), MaxTagValue)
 }
 
-// AdoptedTags returns the tags of a load balancer that was made for a stack with objects in those namespaces, and can
-// be given back.
+// AdoptedTags returns AdoptedTag and NamespacesTag for a load balancer that was made for a stack with objects in those
+// namespaces.
 func AdoptedTags(id model.StackID, namespaces []string) map[string]string {
 	tags := map[string]string{AdoptedTag: Adopted(id)}
 	key, value := NamespacesTag, ""
@@ -44,7 +47,7 @@ func AdoptedTags(id model.StackID, namespaces []string) map[string]string {
 		switch {
 		case value == "":
 			value = ns
-		case len(value)+1+len(ns) <= tagValueLimit:
+		case len(value)+1+len(ns) <= MaxTagValue:
 			value += " " + ns
 		default:
 			key, value = fmt.Sprintf("%s-%d", NamespacesTag, len(tags)), ns
@@ -59,7 +62,7 @@ func IsAdoptedTag(key string) bool {
 	return key == AdoptedTag || strings.HasPrefix(key, NamespacesTag)
 }
 
-// AdoptedNamespaces returns the namespaces that AdoptedTags name.
+// AdoptedNamespaces returns the namespaces in AdoptedTags.
 func AdoptedNamespaces(tags map[string]string) (out []string) {
 	for k, v := range tags {
 		if strings.HasPrefix(k, NamespacesTag) {
@@ -70,8 +73,8 @@ func AdoptedNamespaces(tags map[string]string) (out []string) {
 	return out
 }
 
-// AdoptedFrom returns the stack that the value of an AdoptedTag names; false if it names none. A name that is too long
-// for a tag cannot be read back.
+// AdoptedFrom returns the stack in the value of an AdoptedTag; false if there is none, or if the name of the stack was too
+// long for a tag and was shortened.
 func AdoptedFrom(value string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		rest, ok := strings.CutPrefix(value, k.TagPrefix()+":")
@@ -87,22 +90,22 @@ func AdoptedFrom(value string) (model.StackID, bool) {
 	return model.StackID{}, false
 }
 
-// What an AdoptAnnotation may name.
+// The kinds in the value of an AdoptAnnotation.
 const (
 	adoptGroup   = "ingress-group"
 	adoptIngress = "ingress"
 	adoptService = "service"
 )
 
-// ParseAdopt returns the stack that the AdoptAnnotation of a Gateway of a namespace names.
+// ParseAdopt returns the stack in the AdoptAnnotation of a Gateway. namespace is that of the Gateway.
 func ParseAdopt(namespace, value string) (model.StackID, error) {
 	kind, name, ok := strings.Cut(value, "/")
 	if !ok {
-		return model.StackID{}, errAdopt
+		return model.StackID{}, errInvalidAdopt
 	}
 	if kind == adoptGroup {
 		if name == "" || strings.Contains(name, "/") {
-			return model.StackID{}, errAdopt
+			return model.StackID{}, errInvalidAdopt
 		}
 		return model.StackID{Kind: model.Ingress, Name: name}, nil
 	}
@@ -117,14 +120,14 @@ func ParseAdopt(namespace, value string) (model.StackID, error) {
 		id.Kind = model.Service
 	}
 	if id.Kind == "" || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return model.StackID{}, errAdopt
+		return model.StackID{}, errInvalidAdopt
 	}
 	return id, nil
 }
 
-var errAdopt = errors.New("it is not ingress-group/NAME, ingress/NAME, ingress/NAMESPACE/NAME, service/NAME or service/NAMESPACE/NAME")
+var errInvalidAdopt = errors.New("it is not ingress-group/NAME, ingress/NAME, ingress/NAMESPACE/NAME, service/NAME or service/NAMESPACE/NAME")
 
-// AdoptValue returns the AdoptAnnotation that names a stack.
+// AdoptValue returns the value of an AdoptAnnotation for a stack.
 func AdoptValue(id model.StackID) string {
 	switch {
 	case id.Kind == model.Service:

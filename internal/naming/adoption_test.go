@@ -59,7 +59,7 @@ func TestAdoptedNamespacesAreReadBack(t *testing.T) {
 			t.Errorf("%d: %d tags, want %d", n, len(tags), want)
 		}
 		for k, v := range tags {
-			if len(v) > tagValueLimit || !IsAdoptedTag(k) || !ReservedTag(k) {
+			if len(v) > MaxTagValue || !IsAdoptedTag(k) || !ReservedTag(k) {
 				t.Errorf("%d: %s: %s", n, k, v)
 			}
 		}

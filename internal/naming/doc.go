@@ -1,4 +1,3 @@
-// Package naming makes the names, tags, labels, finalizers and logical ids by which stacks and
-// their resources are found in AWS and in the cluster. All of them are frozen, because resources
-// of running clusters are found by them. It decides nothing else and reads nothing.
+// Package naming makes the names, tags, labels, finalizers and ids of stacks and their resources in AWS and in the
+// cluster. None of them may change, because resources of running clusters are found by them. The package does no I/O.
 package naming

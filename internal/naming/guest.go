@@ -10,41 +10,42 @@ import (
 const (
 	// GuestsAnnotation names, by region, the GlobalAccelerators of other clusters that may have endpoint groups.
 	GuestsAnnotation = "fulcrum.dev/accelerator-guests"
-	// SharedAnnotation has the ARN of an accelerator of another owner, whose endpoint groups of the region are the object's.
+	// SharedAnnotation has the ARN of the accelerator of another owner, in which the object has the endpoint groups of its
+	// region.
 	SharedAnnotation = "fulcrum.dev/shared-accelerator"
-	// DialAnnotation has the traffic dials of endpoint groups follow something: DialOfReadyTargets, and with commas in between
-	// floor=PERCENT and step=PERCENT.
+	// DialAnnotation sets traffic dials by the share of targets that are ready: DialOfReadyTargets, and optionally, separated
+	// by commas, floor=PERCENT and step=PERCENT.
 	DialAnnotation     = "fulcrum.dev/traffic-dial"
 	DialOfReadyTargets = "ready-targets"
 )
 
-// guestPrefix begins the keys of the tags by which the owner of an accelerator lets another cluster have the endpoint groups of
-// a region. Listeners and endpoint groups carry no tags, so that whose an endpoint group is follows from these.
+// guestPrefix is the prefix of the tags with which the owner of an accelerator gives another cluster the endpoint groups of a
+// region. They show the owner of an endpoint group, because listeners and endpoint groups have no tags.
 const guestPrefix = "fulcrum.dev/guest/"
 
-// mostRegion is how long the name of a region may be.
-const mostRegion = 32
+// maxRegionLength is the maximum length of the name of a region that is accepted.
+const maxRegionLength = 32
 
-// MaxTagValue is how long the value of a tag may be.
+// MaxTagValue is the maximum length of the value of a tag in AWS, in characters. Ids in the model are values of tags.
 const MaxTagValue = 256
 
-// GuestTag returns the key of the tag that names the guest of a region.
+// GuestTag returns the key of the tag for the guest of a region.
 func GuestTag(region string) string { return guestPrefix + region }
 
-// Guest returns the value of that tag for a GlobalAccelerator of a cluster. Namespaces and names have no slash, so that
-// no two have one value.
+// Guest returns the value of a GuestTag for a GlobalAccelerator of a cluster. It is unique, because namespaces and names have
+// no slash.
 func Guest(cluster string, id model.StackID) string {
 	return cluster + "/" + id.Namespace + "/" + id.Name
 }
 
 // IsRegion reports whether a text may be the name of a region.
 func IsRegion(region string) bool {
-	return region != "" && len(region) <= mostRegion && !strings.ContainsFunc(region, func(c rune) bool {
+	return region != "" && len(region) <= maxRegionLength && !strings.ContainsFunc(region, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-'
 	})
 }
 
-// Guests returns the guests that tags name, by region.
+// Guests returns the guests in tags, by region.
 func Guests(tags map[string]string) map[string]string {
 	var out map[string]string
 	for k, v := range tags {
@@ -58,7 +59,7 @@ func Guests(tags map[string]string) map[string]string {
 	return out
 }
 
-// GuestTags returns the tags that name guests.
+// GuestTags returns the tags for guests.
 func GuestTags(guests map[string]string) map[string]string {
 	out := map[string]string{}
 	for region, guest := range guests {
@@ -67,14 +68,14 @@ func GuestTags(guests map[string]string) map[string]string {
 	return out
 }
 
-// IsGuest reports whether tags of an accelerator let a stack have its endpoint groups of the region.
+// IsGuest reports whether tags of an accelerator name a stack as the guest of a region.
 func IsGuest(cluster, region string, id model.StackID, tags map[string]string) bool {
 	of, ok := GuestStack(cluster, region, tags)
 	return ok && of == id
 }
 
-// AcceleratorOwner returns the GlobalAccelerator that owns an accelerator according to its tags, as
-// CLUSTER/NAMESPACE/NAME; "" if they say none.
+// AcceleratorOwner returns the GlobalAccelerator that owns an accelerator according to its tags, as CLUSTER/NAMESPACE/NAME; ""
+// if the tags name none.
 func AcceleratorOwner(tags map[string]string) string {
 	stack := tags[StackTag(model.GlobalAccelerator)]
 	if !IsAccelerator(tags) || stack == "" {
@@ -83,7 +84,7 @@ func AcceleratorOwner(tags map[string]string) string {
 	return tags[ClusterTag] + "/" + stack
 }
 
-// GuestStack returns the stack of a cluster in a region that tags let have endpoint groups there.
+// GuestStack returns the stack that tags name as the guest of a region; false if that is not one of the cluster.
 func GuestStack(cluster, region string, tags map[string]string) (model.StackID, bool) {
 	rest, ok := strings.CutPrefix(tags[GuestTag(region)], cluster+"/")
 	if !ok || cluster == "" || !IsRegion(region) {

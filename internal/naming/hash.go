@@ -36,8 +36,8 @@ func ingressGroupName(group string, hashed ...string) string {
 	return "k8s-" + sanitize(group, 17) + "-" + hexHash(hashed...)[:10]
 }
 
-// shorten shortens a text that is longer than limit to a prefix and a hash of the whole, so that
-// different texts stay different. Texts that fit are returned as they are.
+// shorten shortens a text that is longer than limit to a prefix and a hash of the whole, so that different texts stay
+// different. Other texts are returned without a change.
 func shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return s

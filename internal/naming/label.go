@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// labelLimit is Kubernetes' limit of a label value, in characters.
+// labelLimit is the maximum length of a label value in Kubernetes, in characters.
 const labelLimit = 63
 
 // StackLabels returns the labels of a stack's TargetGroupBindings. A name that is too long for a
@@ -22,15 +22,14 @@ func StackLabels(id model.StackID) map[string]string {
 	}
 }
 
-// LabelStack returns the stack id as it can be read back from labels: the id itself unless its name
-// is too long for a label. StackFromLabels(StackLabels(id)) equals it, so an index by labels has
-// to use it as key.
+// LabelStack returns StackFromLabels(StackLabels(id)): the id itself, unless its name is too long for a label. An index by
+// labels must use it as key.
 func LabelStack(id model.StackID) model.StackID {
 	id.Name = shorten(id.Name, labelLimit)
 	return id
 }
 
-// StackFromLabels reads the stack from a TargetGroupBinding's labels; false if there is none.
+// StackFromLabels returns the stack in the labels of a TargetGroupBinding; false if there is none.
 func StackFromLabels(labels map[string]string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		prefix := k.TagPrefix()
@@ -66,13 +65,13 @@ const (
 	AcceleratorFinalizer = "aga.k8s.aws/resources"
 )
 
-// finalizers are on the objects of stacks that are made up of one object each.
+// finalizers are those of the objects that are a stack of their own, by kind of stack.
 var finalizers = map[model.Kind]string{
 	model.Ingress: ImplicitFinalizer, model.Service: ServiceFinalizer, model.ALBGateway: ALBGatewayFinalizer, model.NLBGateway: NLBGatewayFinalizer,
 	model.GlobalAccelerator: AcceleratorFinalizer,
 }
 
-// Finalizer returns the finalizer that the members of a stack carry while it exists.
+// Finalizer returns the finalizer of the members of a stack.
 func Finalizer(id model.StackID) string {
 	if name, ok := SharedName(id); ok {
 		return SharedFinalizerPrefix + id.Namespace + "." + name
@@ -83,7 +82,7 @@ func Finalizer(id model.StackID) string {
 	return finalizers[id.Kind]
 }
 
-// StackOf returns the stack whose finalizer an object of a name carries; false if it is not one of a stack.
+// StackOf returns the stack to which a finalizer of an object belongs; false if it is not the finalizer of a stack.
 func StackOf(finalizer, namespace, name string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		if finalizers[k] == finalizer {

@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// stackName uses the short form for an explicit IngressGroup and the namespaced one otherwise.
+// stackName returns ingressGroupName for the stack of an IngressGroup, otherwise namespacedName.
 func stackName(id model.StackID, hashed ...string) string {
 	if id.Namespace == "" {
 		return ingressGroupName(id.Name, hashed...)
@@ -14,8 +14,8 @@ func stackName(id model.StackID, hashed ...string) string {
 	return namespacedName(id.Namespace, id.Name, hashed...)
 }
 
-// LoadBalancer returns the generated name of an Ingress stack's load balancer. A change of scheme
-// changes it, so that the new one can be made beside the old.
+// LoadBalancer returns the generated name of the load balancer of an Ingress stack. The name depends on the scheme, so
+// that a load balancer with another scheme can be made beside the live one.
 func LoadBalancer(cluster string, id model.StackID, scheme model.Scheme) string {
 	return stackName(id, cluster, id.String(), string(scheme))
 }
@@ -34,8 +34,7 @@ func FrontendNLB(alb string) string {
 	return alb + "-nlb"
 }
 
-// LoadBalancerNameFault returns what AWS would reject in the name of a load balancer, "" if
-// nothing.
+// LoadBalancerNameFault returns the reason why AWS would reject the name of a load balancer, "" if it would not.
 func LoadBalancerNameFault(name string) string {
 	switch {
 	case name == "":

@@ -2,13 +2,13 @@ package naming
 
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
-// Owns reports whether tags mark a resource of the cluster.
+// Owns reports whether tags are those of a resource of the cluster.
 func Owns(cluster string, tags map[string]string) bool {
 	return tags[ClusterTag] == cluster || tags[LegacyClusterTag] == cluster
 }
 
-// Belongs reports whether tags mark a resource of the stack, by today's tags or those of the first
-// generation. What has no resource id cannot be matched and does not count.
+// Belongs reports whether tags are those of a resource of the stack, in the current form or in that of the first
+// generation of controllers. A resource without the resource tag cannot be matched and does not count.
 func Belongs(cluster string, id model.StackID, tags map[string]string) bool {
 	if tags[ResourceTag(id.Kind)] == "" {
 		return false
@@ -16,12 +16,12 @@ func Belongs(cluster string, id model.StackID, tags map[string]string) bool {
 	return HasAll(tags, StackTags(cluster, id)) || HasAll(tags, LegacyStackTags(cluster, id))
 }
 
-// IsOf reports whether tags of a resource of the cluster say that it belongs to a stack.
-func IsOf(id model.StackID, tags map[string]string) bool {
+// HasStackTags reports whether a resource of the cluster has the tags of a stack.
+func HasStackTags(id model.StackID, tags map[string]string) bool {
 	return tags[StackTag(id.Kind)] == StackTagValue(id) && tags[ResourceTag(id.Kind)] != ""
 }
 
-// HasAll reports whether tags hold all of the wanted ones.
+// HasAll reports whether tags include all tags in want.
 func HasAll(tags, want map[string]string) bool {
 	for k, v := range want {
 		if have, ok := tags[k]; !ok || have != v {

@@ -2,26 +2,23 @@ package naming
 
 import "strconv"
 
-// Keys of tags that say how far the replacement of a load balancer has come. No load balancer has one
-// before or after.
+// Keys of the tags that record the progress of a replacement. Load balancers have them only during a replacement.
 const (
-	// SuccessorTag is on a load balancer that is made beside the one whose place it takes, until the status
-	// shows it. Its value is the name of the other.
+	// SuccessorTag is on the new load balancer until the status shows it. Its value is the name of the previous one.
 	SuccessorTag = "elbv2.k8s.aws/successor-of"
-	// ReplacedTag is on a load balancer whose name the status shows no longer. Its value is since when, by
-	// RFC 3339.
+	// ReplacedTag is on the previous load balancer after the status shows the new one. Its value is the time since when, in
+	// the form of RFC 3339.
 	ReplacedTag = "elbv2.k8s.aws/replaced-at"
 )
 
-// Alternatives is how many names a generated name stands for: a resource that takes the place of another
-// gets the first one that is free.
+// Alternatives is the number of alternatives of a generated name, including itself. A resource that replaces another one
+// gets the first alternative that is free.
 const Alternatives = 9
 
-// nameLimit is AWS's limit of the names of load balancers and target groups, in characters.
+// nameLimit is the maximum length of names of load balancers and target groups in AWS, in characters.
 const nameLimit = 32
 
-// Alternative returns the n-th name, from 1 to Alternatives, for a resource of a generated name. The first is the
-// name itself.
+// Alternative returns the n-th alternative of a generated name, from 1 to Alternatives. The first one is the name itself.
 func Alternative(name string, n int) string {
 	if n <= 1 {
 		return name
@@ -30,7 +27,7 @@ func Alternative(name string, n int) string {
 	return name[:min(len(name), nameLimit-len(suffix))] + suffix
 }
 
-// IsAlternative reports whether a name is the given one or stands for it.
+// IsAlternative reports whether a name is one of the alternatives of a generated name.
 func IsAlternative(name, of string) bool {
 	for n := 1; n <= Alternatives; n++ {
 		if Alternative(of, n) == name {

@@ -2,7 +2,7 @@ package naming
 
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
-// Descriptions of security groups. AWS cannot change a description, and none is compared.
+// Descriptions of security groups. They are not compared with live ones, because AWS cannot change a description.
 const (
 	ManagedGroupDescription = "[k8s] Managed SecurityGroup for LoadBalancer"
 	BackendGroupDescription = "[k8s] Shared Backend SecurityGroup for LoadBalancer"
@@ -18,8 +18,7 @@ func OwnedManagedGroup(cluster string, id model.StackID, uid string) string {
 	return namespacedName(id.Namespace, id.Name, cluster, id.Name, id.Namespace, uid)
 }
 
-// BackendGroup returns the name of the security group that the load balancers of a cluster share, at
-// most 255 characters.
+// BackendGroup returns the name of the shared backend security group of a cluster, at most 255 characters.
 func BackendGroup(cluster string) string {
 	return "k8s-traffic-" + sanitize(cluster, 232) + "-" + hexHash(cluster)[:10]
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// spelling is how objects of a kind of stack write settings.
+// spelling are the names of settings in objects of a kind of stack.
 type spelling struct {
-	// prefix of the annotations.
+	// prefix is that of the annotations.
 	prefix string
-	// other has the settings whose names are not those of Ingresses; with a prefix of their own, or as a field,
-	// where they are not annotations with that of the others.
+	// other are the names that differ from those of Ingresses, by the name in Ingresses. A name with a slash is an
+	// annotation with another prefix; one that begins with "spec." is a field.
 	other map[string]string
 }
 
@@ -81,13 +81,13 @@ var gatewaySettings = map[string]string{
 	"success-codes":                            "matcher",
 }
 
-// SettingName returns the name of a setting in objects that make up stacks of a kind, without the prefix of
-// annotations. setting is its name in Ingresses.
+// SettingName returns the name of a setting in objects of a kind of stack, without the prefix of annotations. setting is the
+// name in Ingresses.
 func SettingName(kind model.Kind, setting string) string {
 	return cmp.Or(spellings[kind].other[setting], setting)
 }
 
-// SettingField returns the field of such objects that holds a setting.
+// SettingField returns the field or annotation of a setting in objects of a kind of stack. setting is the name in Ingresses.
 func SettingField(kind model.Kind, setting string) string {
 	name := SettingName(kind, setting)
 	if strings.HasPrefix(name, "spec.") || strings.Contains(name, "/") {

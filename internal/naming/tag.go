@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Keys of the tags that are the same for every dialect.
+// Keys of the tags that are the same for every kind of stack.
 const (
 	// ClusterTag is on every resource; its value is the cluster's name.
 	ClusterTag = "elbv2.k8s.aws/cluster"
@@ -17,23 +17,23 @@ const (
 // StackTag returns the key of the tag that holds the stack's id.
 func StackTag(k model.Kind) string { return k.TagPrefix() + "/stack" }
 
-// ResourceTag returns the key of the tag that holds the logical id of a resource.
+// ResourceTag returns the key of the tag with the id of a resource.
 func ResourceTag(k model.Kind) string { return k.TagPrefix() + "/resource" }
 
 // StackTagValue returns the value of the stack tag, which AWS limits to 256 characters.
-func StackTagValue(id model.StackID) string { return shorten(id.String(), tagValueLimit) }
+func StackTagValue(id model.StackID) string { return shorten(id.String(), MaxTagValue) }
 
-// StackTags returns the tags that everything of a stack carries, and by which it is found.
+// StackTags returns the tags of all resources of a stack, by which they are found.
 func StackTags(cluster string, id model.StackID) map[string]string {
 	return map[string]string{ClusterTag: cluster, StackTag(id.Kind): StackTagValue(id)}
 }
 
-// LegacyStackTags returns the tags by which resources of the first generation of controllers are found.
+// LegacyStackTags returns the tags of resources that the first generation of controllers made for a stack.
 func LegacyStackTags(cluster string, id model.StackID) map[string]string {
 	return map[string]string{LegacyClusterTag: cluster, StackTag(id.Kind): StackTagValue(id)}
 }
 
-// ResourceTags returns all tags of a resource. Tracking tags win over tags of users.
+// ResourceTags returns all tags of a resource. Tags of the controller win over tags of users.
 func ResourceTags(cluster string, id model.StackID, resourceID string, user map[string]string) map[string]string {
 	tags := map[string]string{}
 	maps.Copy(tags, user)
@@ -51,15 +51,14 @@ func BackendGroupTags(cluster string, defaults map[string]string) map[string]str
 	return tags
 }
 
-// LegacyClusterTag marks resources of the first generation of controllers.
+// LegacyClusterTag is the cluster tag of resources that the first generation of controllers made.
 const LegacyClusterTag = "ingress.k8s.aws/cluster"
 
-// MaxTags is how many tags AWS accepts on a resource. Those of AWS itself, aws:, do not
-// count. https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html
+// MaxTags is the maximum number of tags of a resource in AWS. Tags of AWS itself, which begin with aws:, do not count.
+// https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html
 const MaxTags = 50
 
-// ReservedTag reports whether a tag key is one of the tracking keys, which only the controller
-// may set.
+// ReservedTag reports whether only the controller may set a tag.
 func ReservedTag(key string) bool {
 	switch key {
 	case ClusterTag, BackendTag, SuccessorTag, ReplacedTag:
@@ -87,7 +86,7 @@ func LegacyTag(cluster, key string) bool {
 	return false
 }
 
-// Tags of subnets that say for load balancers of which scheme they are discovered, with the value "" or "1".
+// Tags of subnets, with the value "" or "1", by which subnets are discovered for load balancers of a scheme.
 const (
 	SubnetRoleInternal = "kubernetes.io/role/internal-elb"
 	SubnetRolePublic   = "kubernetes.io/role/elb"

@@ -7,9 +7,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func number(n int32) string { return strconv.FormatInt(int64(n), 10) }
+func formatNumber(n int32) string { return strconv.FormatInt(int64(n), 10) }
 
-// IngressTargetGroup is what the name of an Ingress target group is made of.
+// IngressTargetGroup has the values from which the name of a target group of an Ingress stack is generated.
 type IngressTargetGroup struct {
 	Cluster     string
 	Stack       model.StackID
@@ -27,15 +27,14 @@ type IngressTargetGroup struct {
 // Name returns at most 32 characters.
 func (g IngressTargetGroup) Name() string {
 	hashed := []string{g.Cluster, g.Stack.String(), g.Ingress.Namespace, g.Ingress.Name, g.ServiceUID,
-		g.ServicePort, number(g.Port), string(g.Type), g.Protocol, g.Version}
+		g.ServicePort, formatNumber(g.Port), string(g.Type), g.Protocol, g.Version}
 	if g.ControlPort != nil {
-		hashed = append(hashed, number(*g.ControlPort))
+		hashed = append(hashed, formatNumber(*g.ControlPort))
 	}
 	return namespacedName(g.Service.Namespace, g.Service.Name, hashed...)
 }
 
-// FrontendTargetGroup is what the name of a target group is made of whose target is the ALB
-// behind a frontend NLB.
+// FrontendTargetGroup has the values from which the name of a target group of a frontend NLB is generated.
 type FrontendTargetGroup struct {
 	Cluster        string
 	Stack          model.StackID
@@ -46,20 +45,20 @@ type FrontendTargetGroup struct {
 	HealthProtocol string
 }
 
-// Name returns at most 32 characters. A target group of type alb has the port of its ALB, so one for
-// another port is another target group and needs a name of its own.
+// Name returns the name, at most 32 characters. It depends on the port of the ALB, because AWS cannot change the port of a
+// target group.
 func (g FrontendTargetGroup) Name() string {
-	hashed := []string{g.Cluster, g.Stack.String(), number(g.Port), string(model.ALBTargets), g.Protocol, g.HealthPort, g.HealthProtocol}
+	hashed := []string{g.Cluster, g.Stack.String(), formatNumber(g.Port), string(model.ALBTargets), g.Protocol, g.HealthPort, g.HealthProtocol}
 	if g.Target != 0 && g.Target != g.Port {
-		hashed = append(hashed, number(g.Target))
+		hashed = append(hashed, formatNumber(g.Target))
 	}
 	return stackName(g.Stack, hashed...)
 }
 
-// ServiceTargetGroup is what the name of a target group of a Service stack is made of.
+// ServiceTargetGroup has the values from which the name of a target group of a Service stack is generated.
 type ServiceTargetGroup struct {
 	Cluster string
-	// BaseUID is the uid of the Service that owns the stack, for a backend that is another one.
+	// BaseUID is the UID of the Service of the stack, if the backend is another Service.
 	BaseUID        string
 	Backend        finding.Ref
 	BackendUID     string
@@ -73,18 +72,18 @@ type ServiceTargetGroup struct {
 
 // Name returns at most 32 characters.
 func (g ServiceTargetGroup) Name() string {
-	return namespacedName(g.Backend.Namespace, g.Backend.Name, g.Cluster, g.BaseUID, g.BackendUID, number(g.Port),
-		number(g.ServicePort), string(g.Type), g.Protocol, g.HealthProtocol, number(g.HealthInterval))
+	return namespacedName(g.Backend.Namespace, g.Backend.Name, g.Cluster, g.BaseUID, g.BackendUID, formatNumber(g.Port),
+		formatNumber(g.ServicePort), string(g.Type), g.Protocol, g.HealthProtocol, formatNumber(g.HealthInterval))
 }
 
-// GatewayTargetGroup is what the name of a target group of a Gateway stack is made of.
+// GatewayTargetGroup has the values from which the name of a target group of a Gateway stack is generated.
 type GatewayTargetGroup struct {
 	Cluster string
 	Gateway finding.Ref
 	Route   finding.Ref
 	Backend finding.Ref
-	// Port is the target group's port for instance targets and otherwise the port, by number or
-	// name, that identifies the backend.
+	// Port is the port of the target group for instance targets, otherwise the port, by number or name, that identifies the
+	// backend.
 	Port        string
 	Type        model.TargetType
 	Protocol    string
@@ -97,7 +96,7 @@ func (g GatewayTargetGroup) Name() string {
 	hashed := []string{g.Cluster, g.Gateway.Namespace, g.Gateway.Name, g.Route.Namespace, g.Route.Name, g.Route.Kind,
 		g.Backend.Namespace, g.Backend.Name, g.Port, string(g.Type), g.Protocol, g.Version}
 	if g.ControlPort != nil {
-		hashed = append(hashed, number(*g.ControlPort))
+		hashed = append(hashed, formatNumber(*g.ControlPort))
 	}
 	return namespacedName(g.Route.Namespace, g.Route.Name, hashed...)
 }

@@ -25,7 +25,7 @@ func (d *Source) unattached(store *cluster.Memory, id model.StackID) (out findin
 	add := func(ref finding.Ref, field string, p attach.Problem) {
 		out.Add(finding.Finding{Object: ref, Field: field, Reason: finding.Reason(p.Reason), Severity: finding.Error, Message: p.Message, Blocks: finding.BlocksMember})
 	}
-	found := attach.Of(cluster.NewView(store), gw, id.Kind, attach.Options{ListenerSets: d.Config.Gates.On(config.GatewayListenerSet)})
+	found := attach.Evaluate(cluster.NewView(store), gw, id.Kind, attach.Options{ListenerSets: d.Config.Gates.On(config.GatewayListenerSet)})
 	for _, r := range found.Routes {
 		ref := cluster.RefOf(r.Object)
 		for _, p := range r.Parents {

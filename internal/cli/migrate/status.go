@@ -193,7 +193,7 @@ func (s *statusCommand) draft(ctx context.Context, id model.StackID) drafted {
 		d.err = s.outage
 	default:
 		d.Draft, d.err = input.DraftOf(ctx, &s.Source, id)
-		if failure.NoAnswer(d.err) || errors.Is(d.err, context.DeadlineExceeded) {
+		if failure.HasNoAnswer(d.err) || errors.Is(d.err, context.DeadlineExceeded) {
 			s.outage = d.err
 		}
 	}

@@ -53,7 +53,7 @@ func CallOf(err error) string {
 // IsSilent reports whether AWS does not answer: it cannot be reached, is late, or fails itself. A call that is
 // throttled or postponed is no such failure.
 func IsSilent(err error) bool {
-	return failure.NoAnswer(err) && !errors.Is(err, context.Canceled) && ClassOf(err) != failure.Throttled
+	return failure.HasNoAnswer(err) && !errors.Is(err, context.Canceled) && ClassOf(err) != failure.Throttled
 }
 
 // rootCause returns the cause of the causes.

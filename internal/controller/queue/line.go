@@ -159,7 +159,7 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 	since := l.items.begin(k)
 	next, err := l.Reconciler.Reconcile(context.WithValue(run, sinceKey{}, since), k)
 	again := l.Triggers.End(k)
-	if turn := failure.Turn(err); turn > 0 {
+	if turn := failure.PostponedFor(err); turn > 0 {
 		LogTurn(logr.FromContextOrDiscard(ctx), turn, err)
 		next, err = Next{After: turn, Turn: true}, nil
 	}

@@ -183,7 +183,7 @@ func (r *Reconciler) failure(err error) *bindingplan.Failure {
 	if err == nil {
 		return nil
 	}
-	return &bindingplan.Failure{Err: err, Class: r.Cloud.Class(err), RetryAfter: failure.Turn(err)}
+	return &bindingplan.Failure{Err: err, Class: r.Cloud.Class(err), RetryAfter: failure.PostponedFor(err)}
 }
 
 // targetGroups returns the target groups that a binding's account reaches.

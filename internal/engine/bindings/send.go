@@ -47,7 +47,7 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 			p.r.memory.note(p.key, noteDeregistered(f.Described, chunk))
 			p.r.noteChange(Deregistered, arn, targetNames(chunk))
 			p.reportRestored(ctx, f.Stored, targetNames(chunk))
-		case failure.Turn(err) > 0:
+		case failure.PostponedFor(err) > 0:
 			// Should one of the pods end meanwhile, or its address be another's, the call is more urgent.
 			late := slices.Concat(append(queue, chunk)...)
 			targets.DepartureOf(p.v, p.key.Namespace, late, nil)

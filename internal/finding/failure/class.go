@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// Class is what kind of failure an error is and so what to do next.
+// Class is the class of a failed call, which decides what happens next.
 type Class int
 
-// The classes.
+// The values of Class.
 const (
 	Unknown   Class = iota // retry with back-off
 	Throttled              // retry with back-off, lower the rate
@@ -15,25 +15,25 @@ const (
 	Conflict               // the plan was made from an old view: plan again now
 	Quota                  // free first, then try again; retry slowly
 	Invalid                // AWS refuses the value: wait for a change of input
-	Gone                   // the thing is not there (any more): plan again now
+	Gone                   // the resource does not exist (any more): plan again now
 	InUse                  // a dependent still exists: retry soon, quietly
-	NotReady               // something made a moment ago is not visible yet: retry soon, quietly
+	NotReady               // a resource that was just made is not visible yet: retry soon, quietly
 	Fenced                 // this process must not write any more
 )
 
-// Turn returns when to try again what waits and has not failed: a call that the rate limiter did not admit, so that
-// nothing was sent, or a run that read an object which has changed since. Of several it is the first. It is zero for
-// other errors, also where one of several has failed.
-func Turn(err error) time.Duration {
+// PostponedFor returns the time until a postponed call or run is to be tried again: a call that the rate limiter did not
+// admit, so that nothing was sent, or a run that read an object which has changed since. For several joined errors it is the
+// shortest time. It is 0 for other errors, and if one of several joined errors is another one.
+func PostponedFor(err error) time.Duration {
 	switch e := err.(type) {
 	case interface{ RetryAfter() time.Duration }:
 		return e.RetryAfter()
 	case interface{ Unwrap() error }:
-		return Turn(e.Unwrap())
+		return PostponedFor(e.Unwrap())
 	case interface{ Unwrap() []error }:
 		first := time.Duration(0)
 		for _, each := range e.Unwrap() {
-			turn := Turn(each)
+			turn := PostponedFor(each)
 			if turn <= 0 {
 				return 0
 			}

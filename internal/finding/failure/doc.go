@@ -1,4 +1,4 @@
-// Package failure reports what a failed call means: its class, the reason and the fix in the finding
-// about it, and AWS's words without what the SDK adds. Load balancers and TargetGroupBindings share it,
-// so that the same refusal reads the same on both. It does not decide what to do next.
+// Package failure has the meaning of failed calls: their class, the reason and the fix for findings, and the message of AWS
+// without the text that the SDK adds. Load balancers and TargetGroupBindings use it, so that the same refusal has the same
+// message. It does not decide what happens next.
 package failure

@@ -1,12 +1,12 @@
 package failure
 
-// OtherOwner is the owner of a resource, in words, where its tags name another stack.
+// OtherOwner is the error that a resource has the tags of another stack. It is a text about the owner.
 type OtherOwner string
 
 // Error implements error.
 func (o OtherOwner) Error() string { return string(o) }
 
-// NoStack is the owner of a resource, in words, where its tags name a cluster and no stack.
+// NoStack is the error that a resource has the tags of a cluster and of no stack. It is a text about the owner.
 type NoStack string
 
 // Error implements error.

@@ -7,10 +7,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Subject is what a failed call was about.
+// Subject is the kind of thing that a failed call was about.
 type Subject int
 
-// The subjects.
+// The values of Subject.
 const (
 	Step        Subject = iota // a step of a load balancer in AWS
 	Kubernetes                 // a write to the API server
@@ -25,7 +25,7 @@ type row struct {
 	fix    string // "" for Denied: the permission that is missing
 }
 
-// table has for each subject the failures in which it differs from a step. A class without a row is as Unknown.
+// table has the meaning of failures by subject and class. A class without a row has the meaning of Unknown.
 var table = map[Subject][]row{
 	Step: {
 		{Unknown, finding.CallFailed, "it is tried again; if it does not pass, see what the message names"},
@@ -65,10 +65,10 @@ type Meaning struct {
 	Fix    string
 }
 
-// MeaningOf returns what a failed call means. False: it may pass without a change of input, and nothing is to be
-// said of it.
+// MeaningOf returns the meaning of a failed call; false if it is not reported, because it may pass without a change by the
+// user.
 func MeaningOf(s Subject, c Class, err error) (Meaning, bool) {
-	var any row
+	var unknown row
 	for _, r := range table[s] {
 		switch r.class {
 		case c:
@@ -78,13 +78,13 @@ func MeaningOf(s Subject, c Class, err error) (Meaning, bool) {
 			}
 			return m, true
 		case Unknown:
-			any = r
+			unknown = r
 		}
 	}
-	return Meaning{any.reason, any.fix}, any.reason != ""
+	return Meaning{unknown.reason, unknown.fix}, unknown.reason != ""
 }
 
-// OfRole returns the fix where the rights of an assumed role are missing.
+// OfRole returns the meaning for a call with an assumed role, to which the permission must be added.
 func (m Meaning) OfRole() Meaning {
 	if m.Reason == finding.AccessDenied {
 		m.Fix = "let the controller assume the role, and " + strings.Replace(m.Fix, "the controller's IAM policy", "its policy", 1)
@@ -92,7 +92,8 @@ func (m Meaning) OfRole() Meaning {
 	return m
 }
 
-// Known returns the meaning that the caller of AWS has given to an error, which is more exact than that of its class.
+// Known returns the meaning of an error with a Reason of its own, which is more exact than that of its class; false if it has
+// none.
 func Known(err error) (Meaning, bool) {
 	var known interface{ Reason() finding.Reason }
 	if !errors.As(err, &known) || known.Reason() == "" {

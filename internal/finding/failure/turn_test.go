@@ -30,7 +30,7 @@ func TestTurn(t *testing.T) {
 		"one failed, one that waits":  {fmt.Errorf("report: %w", errors.Join(failed, later(5))), 0},
 		"one that waits, among those": {errors.Join(errors.Join(later(7)), later(9)), 7},
 	} {
-		if got := failure.Turn(c.err); got != c.want {
+		if got := failure.PostponedFor(c.err); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

@@ -15,14 +15,14 @@ type Coded interface {
 	ErrorMessage() string
 }
 
-// mostReason is the bound of what a message quotes of AWS.
-const mostReason = 360
+// maxReasonLength is the maximum length, in bytes, of the text that a message quotes from AWS.
+const maxReasonLength = 360
 
-// Because returns the code and the message of an error of AWS, without what the SDK adds.
+// Because returns the code and the message of an error of AWS, without the text that the SDK adds.
 func Because(err error) string {
 	var c Coded
 	if !errors.As(err, &c) {
-		return Cut(Plainly(err), mostReason)
+		return Cut(Plainly(err), maxReasonLength)
 	}
 	words := Tidy(c.ErrorMessage())
 	if words == "" {
@@ -31,7 +31,7 @@ func Because(err error) string {
 	return c.ErrorCode() + ": " + words
 }
 
-// Plainly returns an error without what the SDK adds: the operation, and the code and message of AWS.
+// Plainly returns the text of an error with that of the SDK replaced by the code and the message of AWS.
 func Plainly(err error) string {
 	var c Coded
 	text := err.Error()
@@ -42,16 +42,17 @@ func Plainly(err error) string {
 	return what + Because(err)
 }
 
-// encoded is the part of EC2's denials that only AWS can read.
+// encoded matches the part of a denial by EC2 that only AWS can decode.
 var encoded = regexp.MustCompile(`\.? *Encoded authorization failure message: *\S*`)
 
-// Tidy returns AWS's words as a part of a sentence.
+// Tidy returns a message of AWS for use within a sentence: printable, without encoded parts and without a full stop at the
+// end.
 func Tidy(words string) string {
 	words = encoded.ReplaceAllString(finding.Printable(words), "")
-	return Cut(strings.TrimRight(strings.TrimSpace(words), "."), mostReason)
+	return Cut(strings.TrimRight(strings.TrimSpace(words), "."), maxReasonLength)
 }
 
-// Cut bounds a text at a whole character.
+// Cut shortens a text to a number of bytes, at a whole character, with "…" at its end.
 func Cut(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -1,3 +1,3 @@
-// Package certificate reads certificates and their keys from TLS Secrets, and says why one cannot be
-// imported into ACM. It sees private keys, so none of its texts quotes what it reads.
+// Package certificate parses certificates and private keys of TLS Secrets, and checks whether ACM accepts them. None of its
+// messages quotes its input, which has private keys.
 package certificate

@@ -20,27 +20,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// What ACM takes, and how much is looked at.
+// The limits of ACM, and of the input that is read. Sizes are in bytes, those of RSA keys in bits.
 const (
-	maxBody         = 32 << 10
-	maxKey          = 5 << 10
-	maxInput        = 256 << 10 // of certificates, and of a key with what stands around it
-	maxCertificates = 10        // with the chain; more is no chain but a bundle of authorities
-	maxNames        = 100       // that load balancers look at
+	maxBody         = 32 << 10  // one certificate in PEM
+	maxKey          = 5 << 10   // the private key in PEM
+	maxInput        = 256 << 10 // a key of a Secret
+	maxCertificates = 10        // certificates with the chain; more are a bundle of authorities and no chain
+	maxNames        = 100       // DNS names that load balancers use
 	minRSA          = 2048
 	maxRSA          = 4096
 	maxExponent     = 1<<31 - 1 // of RSA; ACM names no limit, and this is the largest that is verified
 )
 
-// Fault is why a certificate cannot be imported.
+// Fault is the reason why a certificate cannot be imported.
 type Fault struct{ Message, Fix string }
 
 func fault(fix, format string, args ...any) *Fault {
 	return &Fault{Message: fmt.Sprintf(format, args...), Fix: fix}
 }
 
-// parse reads a certificate with its chain, the private key, and certificates of authorities, of which one
-// stands for a chain that is missing. Of a chain in another order the order is restored if there is only one.
+// parse parses a certificate with its chain, and the private key. If the chain is missing, the issuer is taken from
+// authorities. A chain in a wrong order is reordered if there is only one right order.
 func parse(certificates, key, authorities []byte) (*model.CertificateContent, *Fault) {
 	all, f := readCertificates("tls.crt", certificates)
 	if f != nil {
@@ -78,7 +78,7 @@ func parse(certificates, key, authorities []byte) (*model.CertificateContent, *F
 	}, nil
 }
 
-// Identify returns what is public of a certificate that was imported.
+// Identify returns the public properties of a certificate that was imported.
 func Identify(body, chain string) (model.CertificateIdentity, error) {
 	leaf, f := readCertificates("certificate", []byte(body))
 	if f != nil {
@@ -105,7 +105,7 @@ func chainText(chain []*x509.Certificate) string {
 
 const fixPEM = "store the certificate and its chain in PEM format in tls.crt, and the unencrypted private key in tls.key"
 
-// readCertificates reads PEM, each certificate once.
+// readCertificates parses certificates in PEM. Repeated ones are skipped. where is the name of the input for messages.
 func readCertificates(where string, text []byte) ([]*x509.Certificate, *Fault) {
 	fix := "store the certificate and its chain alone in tls.crt"
 	if len(text) > maxInput {
@@ -141,9 +141,9 @@ func readCertificates(where string, text []byte) ([]*x509.Certificate, *Fault) {
 	return out, nil
 }
 
-// checkKeySize refuses a key that ACM takes in no size, or of more bits than ACM takes: what a signature costs to verify
-// grows with the key of the issuer, which whoever writes a Secret chooses. So it is asked before any signature is
-// verified. Issuers may have smaller keys than load balancers take of the certificate itself.
+// checkKeySize refuses keys of a type that ACM does not accept, or with more bits. It is called before any signature is
+// verified, because the cost of that grows with the key of the issuer, which the author of the Secret chooses. Issuers may
+// have smaller keys than load balancers accept for the certificate itself.
 func checkKeySize(which string, c *x509.Certificate) *Fault {
 	k, isRSA := c.PublicKey.(*rsa.PublicKey)
 	if isRSA && k.N.BitLen() <= maxRSA && k.E <= maxExponent || !isRSA && algorithmOf(c.PublicKey) != "" {
@@ -152,7 +152,7 @@ func checkKeySize(which string, c *x509.Certificate) *Fault {
 	return fault(fixKey, "the key of %s is %s, which load balancers do not accept", which, keyText(c.PublicKey))
 }
 
-// keyBlock finds a private key, and returns its PEM block without what stands around it.
+// keyBlock returns the first PEM block with a private key, without its headers.
 func keyBlock(text []byte) (*pem.Block, *Fault) {
 	if len(text) > maxInput {
 		return nil, fault("store one private key in tls.key", "tls.key has %d bytes, more than the %d that are read", len(text), maxInput)
@@ -203,7 +203,7 @@ func readKey(block *pem.Block) (crypto.Signer, *Fault) {
 
 const fixKey = "issue the certificate for an RSA key of 2048, 3072 or 4096 bits, or an ECDSA key on P-256, P-384 or P-521"
 
-// algorithmOf names a public key as ACM does; "" if load balancers do not take it.
+// algorithmOf returns the algorithm of a public key as in the API of ACM; "" if load balancers do not accept it.
 func algorithmOf(key any) string {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
@@ -224,7 +224,7 @@ func algorithmOf(key any) string {
 	return ""
 }
 
-// keyText names a key that load balancers do not take.
+// keyText returns the type of a key that load balancers do not accept, for messages.
 func keyText(key any) string {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
@@ -240,7 +240,7 @@ func keyText(key any) string {
 	return "of an unknown type"
 }
 
-// leafOf returns the one certificate that the key belongs to.
+// leafOf returns the certificate of the key.
 func leafOf(all []*x509.Certificate, key crypto.PublicKey) (*x509.Certificate, *Fault) {
 	var out *x509.Certificate
 	comparable, ok := key.(interface{ Equal(crypto.PublicKey) bool })
@@ -259,7 +259,7 @@ func leafOf(all []*x509.Certificate, key crypto.PublicKey) (*x509.Certificate, *
 	return out, nil
 }
 
-// usable returns why load balancers do not take a certificate.
+// usable returns the reason why load balancers do not accept a certificate; nil if they do.
 func usable(leaf *x509.Certificate) *Fault {
 	if algorithmOf(leaf.PublicKey) == "" {
 		return fault(fixKey, "the key is %s, which load balancers do not accept", keyText(leaf.PublicKey))
@@ -280,7 +280,7 @@ func usable(leaf *x509.Certificate) *Fault {
 	return nil
 }
 
-// namesOf returns the DNS names of a certificate; without any, its common name if that is one.
+// namesOf returns the DNS names of a certificate. If it has none, the common name is used if it is a DNS name.
 func namesOf(leaf *x509.Certificate) []string {
 	var out []string
 	for _, n := range leaf.DNSNames {
@@ -294,8 +294,8 @@ func namesOf(leaf *x509.Certificate) []string {
 	return out
 }
 
-// chainOf orders the certificates besides the leaf, each issued by the next. An order that is not the only
-// one, or a certificate that has no place in it, is a fault.
+// chainOf returns the other certificates in order, each issued by the next. It is a fault if there are several orders, or if
+// a certificate is not part of the chain.
 func chainOf(leaf *x509.Certificate, all []*x509.Certificate) ([]*x509.Certificate, *Fault) {
 	var rest, chain []*x509.Certificate
 	for _, c := range all {
@@ -324,16 +324,16 @@ func chainOf(leaf *x509.Certificate, all []*x509.Certificate) ([]*x509.Certifica
 	return chain, nil
 }
 
-// selfSigned reports whether a certificate is its own issuer.
+// selfSigned reports whether a certificate is signed with its own key.
 func selfSigned(c *x509.Certificate) bool {
 	return bytes.Equal(c.RawIssuer, c.RawSubject) && c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
 }
 
-// issuerOf returns the chain of a certificate that comes without one. ACM takes none without.
+// issuerOf returns the issuer of a certificate from authorities, as its chain. ACM requires a chain.
 func issuerOf(leaf *x509.Certificate, authorities []byte) ([]*x509.Certificate, *Fault) {
 	all, f := readCertificates("ca.crt", authorities)
 	if f == nil {
-		// A bundle may hold others than the issuer.
+		// A bundle may have certificates other than that of the issuer.
 		all = slices.DeleteFunc(all, func(c *x509.Certificate) bool { return !bytes.Equal(leaf.RawIssuer, c.RawSubject) })
 		for _, c := range all {
 			if f := checkKeySize("the issuer in ca.crt", c); f != nil {

@@ -9,26 +9,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// maxRemembered is how many bytes of certificates a generation of a Reader's memory holds.
+// maxRemembered is the maximum size, in bytes, of each of the two maps of a Reader.
 const maxRemembered = 8 << 20
 
-// Reader parses what TLS Secrets hold, each version once: the objects of a stack are translated whenever one of them
-// changes. It remembers what is public of a certificate, or what is wrong with it, and never the key.
-// It is safe for concurrent use. The zero value is ready.
+// Reader parses TLS Secrets and caches the results, because the objects of a stack are translated whenever one of them
+// changes. The cache has the public parts of certificates or their faults, and never a key. A Reader is safe for concurrent
+// use. The zero value is ready.
 type Reader struct {
 	mu sync.Mutex
-	// recent are the outcomes of late, older those before them. What is asked for again moves to recent; when that is
-	// full it becomes older, and what was not asked for since is forgotten.
+	// recent are the results that were used last, older those before. A result in older that is used moves to recent. When
+	// recent is full it becomes older, and the previous older is dropped.
 	recent, older map[version]outcome
 	size          int // of recent
 
 	parsed int // for tests
 }
 
-// version is a hash of everything that is read of a Secret.
+// version is a hash of all parts of a Secret that are read.
 type version [sha256.Size]byte
 
-// outcome is what parsing a version gave: a certificate without its key, or a fault.
+// outcome is the result of parsing: a certificate without its key, or a fault.
 type outcome struct {
 	public model.CertificateContent
 	fault  *Fault
@@ -36,8 +36,8 @@ type outcome struct {
 
 func (o outcome) size() int { return 1024 + len(o.public.Body) + len(o.public.Chain) }
 
-// Parse reads a certificate with its chain, the private key, and certificates of authorities, of which one
-// stands for a chain that is missing. Of a chain in another order the order is restored if there is only one.
+// Parse parses a certificate with its chain, and the private key. If the chain is missing, the issuer is taken from
+// authorities. A chain in a wrong order is reordered if there is only one right order.
 func (r *Reader) Parse(certificates, key, authorities []byte) (*model.CertificateContent, *Fault) {
 	is := versionOf(certificates, key, authorities)
 	known, ok := r.recall(is)

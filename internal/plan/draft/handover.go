@@ -18,7 +18,7 @@ import (
 // it is taken over from. Then the live rules belong to other objects than the desired ones, so that no live rule
 // belongs to a member.
 func (d *Draft) IsHandingOver() bool {
-	return d.Have.Adopted != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.IsOf(d.Have.Adopted, lb.Tags) })
+	return d.Have.Adopted != (model.StackID{}) && slices.ContainsFunc(d.Have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.HasStackTags(d.Have.Adopted, lb.Tags) })
 }
 
 // AdoptedTags returns the tags that permit to give a load balancer back to the stack that it is taken over from; none

@@ -55,7 +55,7 @@ func (d *Draft) Retag(a plan.Address, want plan.Tags, have map[string]string, le
 // over from finds its resources.
 func (d *Draft) isTagOfPreviousStack(key string, have map[string]string) bool {
 	other := d.Have.Adopted
-	return other != (model.StackID{}) && naming.IsOf(other, have) &&
+	return other != (model.StackID{}) && naming.HasStackTags(other, have) &&
 		(key == naming.StackTag(other.Kind) || key == naming.ResourceTag(other.Kind))
 }
 

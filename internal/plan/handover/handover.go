@@ -19,7 +19,7 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 	have.TargetGroups = slices.Clone(have.TargetGroups)
 	taken := map[string]bool{}
 	for _, g := range have.TargetGroups {
-		taken[g.ResourceID] = naming.IsOf(want.ID, g.Tags)
+		taken[g.ResourceID] = naming.HasStackTags(want.ID, g.Tags)
 	}
 	filledBy := map[string][]observed.Binding{}
 	for _, b := range have.Bindings {
@@ -34,7 +34,7 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 		for j, w := range want.TargetGroups {
 			if filled && canTakeOver(w, g, b, port) {
 				candidates[j]++
-				if !naming.IsOf(want.ID, g.Tags) && !taken[w.ID] {
+				if !naming.HasStackTags(want.ID, g.Tags) && !taken[w.ID] {
 					pairs = append(pairs, pair{i, j, sameNamespace(w, g), similarity(w, g), uses[g.ARN]})
 				}
 			}
@@ -61,7 +61,7 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 // group. A binding of the controller is for the Service in the resource id of the target group. A shortened id may
 // not show the Service, so that a single binding is then assumed to be the right one.
 func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Binding, bool) {
-	if len(bindings) != 1 || !naming.Shortened(g.ResourceID) {
+	if len(bindings) != 1 || !naming.MayBeShortened(g.ResourceID) {
 		bindings = slices.DeleteFunc(slices.Clone(bindings), func(b observed.Binding) bool {
 			return !slices.ContainsFunc(model.Kinds, func(k model.Kind) bool {
 				return naming.TargetGroupMayServe(k, g.Tags[naming.ResourceTag(k)], b.Namespace, b.Service.Service)
@@ -151,7 +151,7 @@ func Questions(have observed.Stack) (out []model.Question) {
 
 // Claimed reports whether a load balancer carries the tags of a stack, so that the stack has taken it over.
 func Claimed(id model.StackID, lb *observed.LoadBalancer) bool {
-	return lb != nil && naming.IsOf(id, lb.Tags)
+	return lb != nil && naming.HasStackTags(id, lb.Tags)
 }
 
 // PreviousStack returns the stack that a load balancer was made for, by its tag; false if it has none.
@@ -165,9 +165,9 @@ func PreviousStack(lb *observed.LoadBalancer) (model.StackID, bool) {
 // notTakenOver returns the resources that do not carry the tags of the stack by which they could have been taken
 // over, and the bindings of these target groups. Labels of bindings prove nothing, because tenants can write them.
 func notTakenOver(have observed.Stack, by model.StackID) observed.Stack {
-	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return naming.IsOf(by, lb.Tags) })
-	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return naming.IsOf(by, g.Tags) })
-	have.SecurityGroups = slices.DeleteFunc(slices.Clone(have.SecurityGroups), func(g observed.SecurityGroup) bool { return naming.IsOf(by, g.Tags) })
+	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return naming.HasStackTags(by, lb.Tags) })
+	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return naming.HasStackTags(by, g.Tags) })
+	have.SecurityGroups = slices.DeleteFunc(slices.Clone(have.SecurityGroups), func(g observed.SecurityGroup) bool { return naming.HasStackTags(by, g.Tags) })
 	have.Bindings = slices.DeleteFunc(slices.Clone(have.Bindings), func(b observed.Binding) bool {
 		return !slices.ContainsFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == b.ARN })
 	})

@@ -121,7 +121,7 @@ func relateToPrevious(from model.StackID, live *observed.LoadBalancer, translate
 		return Relation{}, err
 	case of.Empty() && of.Held.Everything, !of.Empty() && mayReturn(live, of):
 		return Relation{Other: from, OtherStack: of, Standing: Gives}, nil
-	case naming.IsOf(from, live.Tags):
+	case naming.HasStackTags(from, live.Tags):
 		return Relation{Other: from, OtherStack: of, Standing: Takes}, nil
 	}
 	return Relation{}, nil
@@ -273,9 +273,9 @@ func (rel Relation) DependsOnOther(have observed.Stack) bool {
 // isUnfinished reports whether something carries the tags of a stack. Labels of bindings prove nothing, as tenants may
 // write them.
 func isUnfinished(id model.StackID, have observed.Stack) bool {
-	return slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.IsOf(id, lb.Tags) }) ||
-		slices.ContainsFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return naming.IsOf(id, g.Tags) }) ||
-		slices.ContainsFunc(have.SecurityGroups, func(g observed.SecurityGroup) bool { return naming.IsOf(id, g.Tags) })
+	return slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.HasStackTags(id, lb.Tags) }) ||
+		slices.ContainsFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return naming.HasStackTags(id, g.Tags) }) ||
+		slices.ContainsFunc(have.SecurityGroups, func(g observed.SecurityGroup) bool { return naming.HasStackTags(id, g.Tags) })
 }
 
 // Begins reports whether a stack takes over for the first time what another one has: nothing carries its tags yet.

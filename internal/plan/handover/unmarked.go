@@ -46,7 +46,7 @@ func relateToUnmarked(stack model.Stack, live *observed.LoadBalancer, by observe
 // Observed returns the relation once it is known what the other stack has: one that has another load balancer has not
 // lost that of its name.
 func (rel Relation) Observed(stack model.Stack, have observed.Stack) Relation {
-	if rel.TagsMissing && slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return !naming.IsOf(stack.ID, lb.Tags) }) {
+	if rel.TagsMissing && slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return !naming.HasStackTags(stack.ID, lb.Tags) }) {
 		return Relation{Standing: HasOwn, Other: rel.Other}
 	}
 	return rel

@@ -162,7 +162,7 @@ func translated(t *testing.T, r *harness.Harness) migrate.Result {
 	out, err := migrate.Translate(from, migrate.Options{
 		Ingress: ingress.New(ingress.Options{Options: shared, Class: "alb", ConditionValues: 10}), Gateway: gateway.New(model.ALBGateway, gateway.Options{Options: shared}),
 		Network:          gateway.New(model.NLBGateway, gateway.Options{Options: shared}),
-		DefaultSSLPolicy: shared.Filled().DefaultSSLPolicy, Live: true,
+		DefaultSSLPolicy: shared.WithDefaults().DefaultSSLPolicy, Live: true,
 	})
 	if err != nil {
 		t.Fatal(err)

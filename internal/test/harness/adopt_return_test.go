@@ -70,7 +70,7 @@ func TestWhoHadALoadBalancerHasItBack(t *testing.T) {
 					w.Lock()
 					tags := w.Partition(Account, Region).ELB.LoadBalancers[arn].Tags
 					w.Unlock()
-					if !naming.IsOf(model.StackID{Kind: model.Ingress, Name: "g"}, tags) {
+					if !naming.HasStackTags(model.StackID{Kind: model.Ingress, Name: "g"}, tags) {
 						t.Errorf("it is not given back: %v\n%s", tags, r.warnings())
 					}
 					if c.another {

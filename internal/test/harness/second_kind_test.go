@@ -76,8 +76,8 @@ func (exposed) Translate(v *cluster.View, id model.StackID, live *observed.Stack
 	b.Stack.LoadBalancer = lb
 	at := finding.Origin{Object: ref, Field: "spec.ports[0]"}
 	port := intstr.FromInt32(svc.Spec.Ports[0].Port)
-	g, found := assemble.TargetGroup(assemble.GroupRequest{
-		Kind: id.Kind, Service: svc, Port: port, DefaultType: model.IPTargets, LoadBalancer: lb.AddressType, Origin: at,
+	g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
+		Kind: id.Kind, Service: svc, Port: port, DefaultType: model.IPTargets, LoadBalancerAddressType: lb.AddressType, Origin: at,
 	})
 	b.Found.Add(found...)
 	g.ID = naming.ServiceTargetGroupID(svc.Namespace, svc.Name, port.IntVal)
@@ -85,7 +85,7 @@ func (exposed) Translate(v *cluster.View, id model.StackID, live *observed.Stack
 		Cluster: ClusterName, BaseUID: string(svc.UID), Backend: ref, BackendUID: string(svc.UID), Port: g.Port,
 		ServicePort: port.IntVal, Type: g.Type, Protocol: g.Protocol,
 	}.Name()
-	g.Tags, g.Members = b.WithDefaults(m.Tags), []finding.Ref{ref}
+	g.Tags, g.Members = b.WithDefaultTags(m.Tags), []finding.Ref{ref}
 	g.Binding = assemble.Binding(assemble.BindingRequest{Group: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, Peer: b.Peer})
 	b.Stack.TargetGroups = []model.TargetGroup{g.TargetGroup}
 	for _, p := range b.Ports {
@@ -110,7 +110,7 @@ func (exposed) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 }
 
 // Status implements report.Kind.
-func (exposed) Status(_ *cluster.View, _ model.Member, n report.Names) any {
+func (exposed) Status(_ *cluster.View, _ model.Member, n report.ShownLoadBalancer) any {
 	return corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{Hostname: n.LoadBalancer}}}}
 }
 

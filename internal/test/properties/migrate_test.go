@@ -17,7 +17,7 @@ func TestTranslationsToTheGatewayAPIAnswerAlike(t *testing.T) {
 	gateways := gateway.Options{Options: assemble.Options{Cluster: "test"}, ListenerSets: true}
 	opt := migrate.Options{
 		Ingress: frontend(), Gateway: gateway.New(model.ALBGateway, gateways), Network: gateway.New(model.NLBGateway, gateways),
-		DefaultSSLPolicy: assemble.Options{}.Filled().DefaultSSLPolicy,
+		DefaultSSLPolicy: assemble.Options{}.WithDefaults().DefaultSSLPolicy,
 	}
 	alike, requests := 0, 0
 	failed := 0

@@ -18,87 +18,90 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// The traffic dial of an endpoint group follows the share of targets that are ready, where the object asks for it.
+// With the annotation fulcrum.dev/traffic-dial, the traffic dial of an endpoint group follows the share of its targets that
+// are ready.
 
 const (
-	// usualFloor is how low a dial goes, usualStep how far it moves at a time, in percent.
-	usualFloor = 10
-	usualStep  = 20
-	// grain is what the share is rounded up to, in percent, so that few pods that come and go move no traffic.
-	grain = 10
+	// defaultFloor is the lowest value of a dial, defaultStep the maximum change of a dial at a time, in percent.
+	defaultFloor = 10
+	defaultStep  = 20
+	// shareRounding is the multiple to which the share is rounded up, in percent, so that a few pods that come and go do not
+	// change the dial.
+	shareRounding = 10
 )
 
-// dialRule is how dials follow.
+// dialRule is the parsed annotation for traffic dials; floor and step are in percent.
 type dialRule struct {
-	// wrong: the annotation cannot be read, and live dials stay.
-	wrong       bool
+	// invalid reports whether the annotation is not valid, so that live dials stay.
+	invalid     bool
 	floor, step int32
 }
 
-// targetsOf are the targets of an endpoint group by their Services, "namespace/name".
-type targetsOf map[string]share
+// targetCounts are the numbers of targets of an endpoint group, by Service as "namespace/name".
+type targetCounts map[string]targetCount
 
-type share struct{ ready, all int }
+// targetCount is the number of targets that are ready, and of all targets.
+type targetCount struct{ ready, all int }
 
-// dialBuilder finds out which traffic dials the endpoint groups of the cluster get.
+// dialBuilder computes the traffic dials of endpoint groups from the targets.
 type dialBuilder struct{ *translation }
 
-// rule returns what the annotation asks for, nil if there is none.
+// rule returns the parsed annotation, nil if there is none.
 func (t dialBuilder) rule() *dialRule {
 	text, given := t.ga.Annotations[naming.DialAnnotation]
 	if !given {
 		return nil
 	}
-	out := &dialRule{floor: usualFloor, step: usualStep}
-	parts := strings.Split(finding.CutTo(mostARN, text), ",")
+	out := &dialRule{floor: defaultFloor, step: defaultStep}
+	parts := strings.Split(finding.CutTo(maxARNLength, text), ",")
 	if strings.TrimSpace(parts[0]) != naming.DialOfReadyTargets {
-		out.wrong = true
+		out.invalid = true
 	}
 	for _, part := range parts[1:] {
 		name, value, _ := strings.Cut(part, "=")
 		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 32)
-		out.wrong = out.wrong || err != nil || n < 1 || n > usualDial
+		out.invalid = out.invalid || err != nil || n < 1 || n > defaultDial
 		switch strings.TrimSpace(name) {
 		case "floor":
 			out.floor = int32(n)
 		case "step":
 			out.step = int32(n)
 		default:
-			out.wrong = true
+			out.invalid = true
 		}
 	}
-	if out.wrong {
+	if out.invalid {
 		t.fault(naming.DialAnnotation, finding.SpecInvalid, finding.Error,
 			fmt.Sprintf("%q is no rule for traffic dials; they stay as they are", finding.Cut(text)),
-			fmt.Sprintf("write %s,floor=%d,step=%d, each from 1 to 100; floor and step may be left out", naming.DialOfReadyTargets, usualFloor, usualStep))
+			fmt.Sprintf("write %s,floor=%d,step=%d, each from 1 to 100; floor and step may be left out", naming.DialOfReadyTargets, defaultFloor, defaultStep))
 	}
 	return out
 }
 
-// countTargets notes the targets of an endpoint, as far as they are in the namespace of the object that it names:
-// TargetGroupBindings of other namespaces are written by others.
+// countTargets adds the targets of an endpoint to those of its endpoint group. Only TargetGroupBindings in the namespace of
+// the endpoint's object count, because other tenants write those of other namespaces.
 func (t dialBuilder) countTargets(group string, obj cluster.Object, stacks []model.StackID) {
-	if t.dial == nil || t.dial.wrong {
+	if t.dial == nil || t.dial.invalid {
 		return
 	}
 	if t.targets == nil {
-		t.targets = map[string]targetsOf{}
+		t.targets = map[string]targetCounts{}
 	}
 	if t.targets[group] == nil {
-		t.targets[group] = targetsOf{}
+		t.targets[group] = targetCounts{}
 	}
 	for _, id := range stacks {
 		for _, b := range cluster.List[*elbv2.TargetGroupBinding](t.view, ownership.BindingsOf(id)) {
 			service := b.Namespace + "/" + b.Spec.ServiceRef.Name
 			if _, counted := t.targets[group][service]; b.Namespace == obj.GetNamespace() && !counted {
-				t.targets[group][service] = t.share(b.Namespace, b.Spec.ServiceRef.Name)
+				t.targets[group][service] = t.countPods(b.Namespace, b.Spec.ServiceRef.Name)
 			}
 		}
 	}
 }
 
-// share counts the pods of a Service that are ready, and all that have an address and are to stay.
-func (t dialBuilder) share(namespace, service string) (out share) {
+// countPods returns the number of pods of a Service that are ready, and of all pods with an address that are not terminating.
+func (t dialBuilder) countPods(namespace, service string) (out targetCount) {
 	if t.opt.Endpoints {
 		obj, ok := cluster.Get[*corev1.Endpoints](t.view, cluster.KindEndpoints, namespace, service) //nolint:staticcheck // see above
 		for i := 0; ok && i < len(obj.Subsets); i++ {
@@ -121,21 +124,21 @@ func (t dialBuilder) share(namespace, service string) (out share) {
 	return out
 }
 
-// follow reports where the dial of an endpoint group goes. What the object gives is the most.
-func (t dialBuilder) follow(g *model.EndpointGroup) {
+// setDialRule sets the dial that an endpoint group is to reach. The dial in the object is the maximum.
+func (t dialBuilder) setDialRule(g *model.EndpointGroup) {
 	switch counted := t.targets[g.ID]; {
 	case t.dial == nil:
-	case t.dial.wrong:
+	case t.dial.invalid:
 		g.DialHeld = true
 	case len(counted) > 0:
-		var sum share
+		var sum targetCount
 		for _, s := range counted {
 			sum.ready += s.ready
 			sum.all += s.all
 		}
 		g.Follows = &model.DialRule{Dial: g.Dial, Step: t.dial.step}
-		if sum.all > 0 { // without any, health decides
-			percent := (100*sum.ready + sum.all*grain - 1) / (sum.all * grain) * grain
+		if sum.all > 0 { // without targets, the health checks of AWS decide
+			percent := (100*sum.ready + sum.all*shareRounding - 1) / (sum.all * shareRounding) * shareRounding
 			g.Follows.Dial = min(g.Dial, max(int32(percent), t.dial.floor))
 		}
 	}

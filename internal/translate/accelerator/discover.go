@@ -17,25 +17,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
-// discovers reports whether the protocol or the ports of a listener are those of its endpoint, if that can be had.
+// discovers reports whether the protocol or the ports of a listener are taken from its endpoint, which must be the only one.
 func discovers(l aga.Listener) bool {
 	return (l.Protocol == "" || len(l.PortRanges) == 0) && len(l.EndpointGroups) == 1 && len(l.EndpointGroups[0].Endpoints) == 1
 }
 
-// discover builds the listeners of a template: one for each protocol of its endpoint. While the endpoint has no load
-// balancer nothing is made, and what is live stays.
+// discover builds listeners from one without protocol or ports: one for each protocol of its endpoint. While the endpoint has
+// no load balancer, the accelerator is held.
 func (t listenerBuilder) discover(spec aga.Listener) {
 	field := fieldOf(0)
 	at := field + ".endpointGroups[0].endpoints[0]"
 	t.withPorts = true
-	groups := endpointBuilder(t).endpointGroups(spec.EndpointGroups, 0, "")
+	groups := endpointBuilder(t).endpointGroups(spec.EndpointGroups, 0)
 	if len(groups) == 0 {
 		t.acc.Held = true
 		return
 	}
 	g := groups[0]
 	if len(g.Endpoints) == 0 {
-		t.acc.Held = true // what is wrong with the endpoint is reported
+		t.acc.Held = true // the fault of the endpoint is reported
 		return
 	}
 	found, why := t.portsOf(spec.EndpointGroups[0].Endpoints[0], g.Endpoints[0].ID)
@@ -62,7 +62,7 @@ func (t listenerBuilder) discover(spec aga.Listener) {
 			}
 			l.Ports, l.PortsOf = ports, t.origin(field+".portRanges")
 		} else {
-			l.Ports = joined(found[p])
+			l.Ports = portRanges(found[p])
 		}
 		switch {
 		case len(l.Ports) == 0:
@@ -74,7 +74,7 @@ func (t listenerBuilder) discover(spec aga.Listener) {
 		}
 		own := g
 		own.ID = fmt.Sprintf("EndpointGroup-%d-0", i)
-		if len(protocols) > 1 { // each override belongs to the listener that has its port
+		if len(protocols) > 1 { // an override is only for the listener with its port
 			own.Overrides = slices.DeleteFunc(slices.Clone(g.Overrides), func(o model.PortOverride) bool { return !l.Has(o.Listener) })
 		}
 		l.Groups = []model.EndpointGroup{own}
@@ -82,8 +82,8 @@ func (t listenerBuilder) discover(spec aga.Listener) {
 	}
 }
 
-// joined returns ports as ranges: sorted, once each, consecutive ones joined.
-func joined(ports []int32) (out []model.PortRange) {
+// portRanges returns ports as sorted ranges without repeats; consecutive ports are one range.
+func portRanges(ports []int32) (out []model.PortRange) {
 	for _, p := range slices.Compact(slices.Sorted(slices.Values(ports))) {
 		if n := len(out); n > 0 && out[n-1].To+1 == p {
 			out[n-1].To = p
@@ -105,7 +105,7 @@ func (p ports) add(protocol string, port int32) {
 	p[base] = append(p[base], port)
 }
 
-// portsOf returns the ports of an endpoint that the object has a right to, and why there are none.
+// portsOf returns the ports of an endpoint that the object may use, or why there are none.
 func (t listenerBuilder) portsOf(e aga.Endpoint, id string) (out ports, why string) {
 	out = ports{}
 	namespace := t.namespaceOf(e)
@@ -150,7 +150,7 @@ func (t listenerBuilder) portsOf(e aga.Endpoint, id string) (out ports, why stri
 	return out, ""
 }
 
-// portsOfID returns the ports of a load balancer's listeners.
+// portsOfID returns the listener ports of a load balancer, or why there are none.
 func (t listenerBuilder) portsOfID(id string) (out ports, why string) {
 	lb := t.loadBalancer(model.AskLoadBalancers{ARN: id, Ports: true})
 	if lb == nil || lb.Ports == nil {
@@ -175,8 +175,8 @@ func (t listenerBuilder) portsOfID(id string) (out ports, why string) {
 	return out, ""
 }
 
-// ingressEntry returns the entry of the status that shows the ALB: the last one with a hostname of AWS, as a frontend
-// NLB has another form; nil if there is none.
+// ingressEntry returns the status entry of the ALB: the last one with a hostname in elb.amazonaws.com, which frontend NLBs do
+// not have; nil if there is none.
 func ingressEntry(ing *networkingv1.Ingress) (out *networkingv1.IngressLoadBalancerIngress) {
 	for i := range ing.Status.LoadBalancer.Ingress {
 		if e := &ing.Status.LoadBalancer.Ingress[i]; strings.Contains(e.Hostname, "elb.amazonaws") {

@@ -1,4 +1,4 @@
-// Package accelerator is the frontend of GlobalAccelerators. Each is a stack of its own with one member. What it points at
-// are references: they contribute no setting, get no finalizer and no status from it, and their faults leave out one
-// endpoint.
+// Package accelerator is the frontend for GlobalAccelerators. Each is a stack of its own with one member. Its endpoints are
+// references to other objects: these contribute no settings, and get no finalizer and no status from it. A fault of such an
+// object leaves out one endpoint.
 package accelerator

@@ -27,8 +27,8 @@ func (t *translation) namespaceOf(e aga.Endpoint) string {
 	return e.Namespace
 }
 
-// resolve finds what an entry is, with the settings of x. It may be several load balancers while one takes the place of
-// another, and none where it is left out.
+// resolve returns the endpoints of an entry, with the settings of x: one load balancer, several while one takes the place of
+// another, or none if the entry is left out.
 func (t endpointBuilder) resolve(g *model.EndpointGroup, e aga.Endpoint, x model.Endpoint) []model.Endpoint {
 	if e.Type == aga.EndpointTypeEndpointID {
 		return t.byID(g, e.EndpointID, x)
@@ -47,7 +47,7 @@ func (t endpointBuilder) resolve(g *model.EndpointGroup, e aga.Endpoint, x model
 		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("namespace %q is not watched, and what it permits is not known", finding.Cut(namespace)), "leave --watch-namespace out, or name an object of the namespace that is watched")
 		return nil
 	}
-	if !rights(t).permits(attach.To{Group: group, Kind: string(kind), Namespace: namespace, Name: e.Name}) {
+	if !rights(t).permits(attach.Referent{Group: group, Kind: string(kind), Namespace: namespace, Name: e.Name}) {
 		t.reportLeftOut(x, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant of namespace %q permits a GlobalAccelerator of namespace %q to use %s %q", finding.Cut(namespace), t.ga.Namespace, kind, finding.Cut(e.Name)),
 			fmt.Sprintf("create a ReferenceGrant in that namespace, from group %s and kind GlobalAccelerator to kind %s", aga.GroupVersion.Group, kind))
 		return nil
@@ -71,7 +71,7 @@ func (t endpointBuilder) resolve(g *model.EndpointGroup, e aga.Endpoint, x model
 	return t.byName(obj, x)
 }
 
-// reportLeftOut reports an endpoint that is left out. The others go on.
+// reportLeftOut reports an endpoint that is left out. Other endpoints are not affected.
 func (t endpointBuilder) reportLeftOut(x model.Endpoint, reason finding.Reason, message, fix string) {
 	t.fault(x.Origin.Field, reason, finding.Warning, message+"; the endpoint is left out", fix)
 }
@@ -88,7 +88,7 @@ func kindOf(of aga.EndpointType) (group string, kind cluster.Kind, known bool) {
 	return "", "", false
 }
 
-// statusHostname returns the hostname of its load balancer that the status of an object shows, "" if none.
+// statusHostname returns the hostname of the load balancer in the status of an object, "" if there is none.
 func statusHostname(obj cluster.Object) string {
 	ing, ok := obj.(*networkingv1.Ingress)
 	if !ok {
@@ -100,13 +100,13 @@ func statusHostname(obj cluster.Object) string {
 	return ""
 }
 
-// servingLoadBalancers finds the load balancers that serve an object of this controller. Its status is no proof, and
-// its finalizers are none: a load balancer counts that is tagged as its own, or that forwards to a target group which
-// is.
+// servingLoadBalancers returns the load balancers that serve an object of this controller. They are known by tags: those of
+// the load balancer, or of a target group to which it forwards, name the object. The status and the finalizers of the object
+// do not prove it.
 func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) []model.Endpoint {
 	shown := statusHostname(obj)
 	if t.live == nil {
-		// What decides later is part of the desired state already.
+		// The values that decide later are in the desired state already, so that a change of them is seen as an edit.
 		if x.Weight > 0 {
 			dialBuilder(t).countTargets(g.ID, obj, stacks)
 		}
@@ -138,11 +138,11 @@ func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluste
 		made := x
 		switch {
 		case lb.Tags[naming.SuccessorTag] != "" && i != at:
-			continue // the status shows it when it serves
+			continue // the status will show it when it serves
 		case at >= 0 && i != at:
 			since, err := time.Parse(time.RFC3339, lb.Tags[naming.ReplacedTag])
 			if err != nil {
-				continue // the object goes to another load balancer, and leaves this one once that is healthy
+				continue // the object moves to another load balancer, and leaves this one when that is healthy
 			}
 			made.Leaves = since
 		}
@@ -157,7 +157,7 @@ func (t endpointBuilder) servingLoadBalancers(g *model.EndpointGroup, obj cluste
 	return out
 }
 
-// servesObject reports whether a load balancer is an object's own, or forwards to a target group that was made for it.
+// servesObject reports whether a load balancer was made for an object, or forwards to a target group that was.
 func servesObject(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
 	if !lb.Cluster || string(ownership.Root(lb.Stack.Kind)) != ref.Kind {
 		return false
@@ -166,7 +166,7 @@ func servesObject(lb observed.EndpointLoadBalancer, ref finding.Ref) bool {
 	return own || slices.ContainsFunc(lb.Backends, func(id string) bool { return naming.IsTargetGroupOf(id, ref) })
 }
 
-// keepPending waits for the load balancer of an object. What serves the object meanwhile stays.
+// keepPending reports that an object has no load balancer yet. Live endpoints that serve the object stay meanwhile.
 func (t endpointBuilder) keepPending(g *model.EndpointGroup, obj cluster.Object, stacks []model.StackID, x model.Endpoint) {
 	t.acc.Pending = true
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer && len(svc.Finalizers) == 0 {
@@ -180,7 +180,7 @@ func (t endpointBuilder) keepPending(g *model.EndpointGroup, obj cluster.Object,
 		if lb == nil || !lb.Cluster {
 			continue
 		}
-		// Once it was taken over by a Gateway, its target groups name the routes of that.
+		// After a Gateway has taken the load balancer over, its target groups name the routes of the Gateway.
 		from, adopted := naming.AdoptedFrom(lb.Tags[naming.AdoptedTag])
 		if adopted = adopted && slices.Contains(stacks, from); adopted {
 			adopter = lb.Stack
@@ -197,8 +197,8 @@ func (t endpointBuilder) keepPending(g *model.EndpointGroup, obj cluster.Object,
 	t.reportLeftOut(x, finding.EndpointNotReady, fmt.Sprintf("%s has no load balancer yet", ref), "see the events of that object")
 }
 
-// byName finds the load balancer of an object that this controller does not serve, by the hostname in its status. That
-// proves nothing, so it is as good as an EndpointID: one of the cluster must be the object's own.
+// byName returns the load balancer of an object that this controller does not serve, by the hostname in its status. The status
+// proves nothing, so the rights are those of an EndpointID, and a load balancer of the cluster must serve the object.
 func (t endpointBuilder) byName(obj cluster.Object, x model.Endpoint) []model.Endpoint {
 	ref, shown := ownership.RefOf(obj), statusHostname(obj)
 	if svc, ok := obj.(*corev1.Service); ok && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
@@ -217,21 +217,21 @@ func (t endpointBuilder) byName(obj cluster.Object, x model.Endpoint) []model.En
 		x.ID = q.Key()
 		return []model.Endpoint{x}
 	case lb == nil, lb.Cluster && !servesObject(*lb, ref), !lb.Cluster && !rights(t).admits(lb.ARN):
-		// Whether there is such a load balancer is not said.
+		// The message does not reveal whether there is such a load balancer.
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("the hostname %q in the status of %s is of no load balancer that may be an endpoint", finding.Cut(shown), ref), "see who writes the status of that object")
 		return nil
 	}
 	return t.add(nil, t.endpoint(x, *lb))
 }
 
-// byID takes what an object names by its ARN or id.
+// byID returns the endpoint with an ARN or id.
 func (t endpointBuilder) byID(g *model.EndpointGroup, id string, x model.Endpoint) []model.Endpoint {
 	if id == "" {
 		t.reportLeftOut(x, finding.SpecInvalid, "the endpoint has no endpointID", "give an endpointID")
 		return nil
 	}
 	x.ID = id
-	of := idOf(id)
+	of := parseEndpointID(id)
 	if of.region != "" && t.live != nil && of.region != g.Region {
 		t.reportLeftOut(x, finding.EndpointElsewhere, fmt.Sprintf("%q is in region %q, and the endpoint group is for %q", finding.Cut(id), finding.Cut(of.region), finding.Cut(g.Region)), "move the endpoint to an endpoint group of its region")
 		return nil
@@ -262,14 +262,14 @@ func (t endpointBuilder) byID(g *model.EndpointGroup, id string, x model.Endpoin
 	case !rights(t).admits(id), (of.instance && rights(t).isNode(id) || of.address && t.loadBalancer(model.AskLoadBalancers{ARN: id}) != nil) && !rights(t).isListed(id):
 		return notPermitted()
 	case of.address:
-		x.ClientIP = nil // AWS shows false whatever is asked for
+		x.ClientIP = nil // AWS always shows false for addresses
 	case of.instance:
-		x.ClientIP = nil // it always sees them
+		x.ClientIP = nil // instances always see the address of the client
 	}
 	return []model.Endpoint{x}
 }
 
-// endpoint returns a load balancer with what is known of it.
+// endpoint returns x with the properties of a load balancer.
 func (t endpointBuilder) endpoint(x model.Endpoint, lb observed.EndpointLoadBalancer) model.Endpoint {
 	x.ID = lb.ARN
 	if lb.State == observed.Provisioning || lb.State == "failed" {
@@ -280,7 +280,7 @@ func (t endpointBuilder) endpoint(x model.Endpoint, lb observed.EndpointLoadBala
 	return x
 }
 
-// add appends an endpoint that an accelerator of this address type can have.
+// add appends an endpoint, or reports that an accelerator of this address type cannot have it.
 func (t endpointBuilder) add(to []model.Endpoint, x model.Endpoint) []model.Endpoint {
 	if t.acc.AddressType == model.DualStack && x.SingleStack {
 		t.reportLeftOut(x, finding.Unsupported, "the load balancer has IPv4 addresses only, and the accelerator is DUAL_STACK", "make the load balancer dual-stack, or the accelerator IPV4")
@@ -289,8 +289,8 @@ func (t endpointBuilder) add(to []model.Endpoint, x model.Endpoint) []model.Endp
 	return append(to, x)
 }
 
-// clientIP is whether an endpoint sees the addresses of clients. The schema asks for it where the object says nothing, so
-// that what AWS cannot do is no fault of the object.
+// clientIP returns whether an endpoint sees the address of the client. A value that AWS does not support is corrected with a
+// warning and is no error, because it can be the default of the schema.
 func (t endpointBuilder) clientIP(x model.Endpoint, lb observed.EndpointLoadBalancer) *bool {
 	if x.ClientIP == nil {
 		return nil
@@ -317,7 +317,7 @@ func (t endpointBuilder) clientIP(x model.Endpoint, lb observed.EndpointLoadBala
 	return x.ClientIP
 }
 
-// loadBalancer returns the one load balancer that a question finds, nil if there is none or nothing was observed.
+// loadBalancer adds a question, and returns the load balancer that answers it; nil if there is none, or it is not known yet.
 func (t *translation) loadBalancer(q model.AskLoadBalancers) *observed.EndpointLoadBalancer {
 	t.ask(q)
 	if t.live == nil {
@@ -329,13 +329,14 @@ func (t *translation) loadBalancer(q model.AskLoadBalancers) *observed.EndpointL
 	return nil
 }
 
-// endpointID is what an ARN or id says by itself.
+// endpointID are the parts of an ARN or id of an endpoint.
 type endpointID struct {
 	region, account                 string
 	loadBalancer, instance, address bool
 }
 
-func idOf(id string) endpointID {
+// parseEndpointID returns the parts of an ARN or id of an endpoint.
+func parseEndpointID(id string) endpointID {
 	parts := strings.SplitN(id, ":", 6)
 	if len(parts) == 6 && parts[0] == "arn" {
 		return endpointID{region: parts[3], account: parts[4], loadBalancer: parts[2] == "elasticloadbalancing"}

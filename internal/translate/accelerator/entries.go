@@ -8,15 +8,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// entry notes what became of an endpoint that the object lists, in readable form.
-func (t endpointBuilder) entry(e aga.Endpoint, at finding.Origin, made []model.Endpoint) {
+// addEntry adds the result of one endpoint in the object to the entries, which are shown to users.
+func (t endpointBuilder) addEntry(e aga.Endpoint, at finding.Origin, made []model.Endpoint) {
 	out := model.EndpointEntry{Origin: at}
 	for _, x := range made {
 		out.Endpoints = append(out.Endpoints, x.ID)
 	}
 	if group, kind, known := kindOf(e.Type); known {
 		out.Object = finding.Ref{Kind: string(kind), Namespace: t.namespaceOf(e), Name: e.Name}
-		out.Grant = t.permittedBy(attach.To{Group: group, Kind: string(kind), Namespace: out.Object.Namespace, Name: e.Name})
+		out.Grant = t.permittedBy(attach.Referent{Group: group, Kind: string(kind), Namespace: out.Object.Namespace, Name: e.Name})
 	} else {
 		out.ID = e.EndpointID
 		out.Grant = t.grantOfID(made)
@@ -24,8 +24,8 @@ func (t endpointBuilder) entry(e aga.Endpoint, at finding.Origin, made []model.E
 	t.acc.Entries = append(t.acc.Entries, out)
 }
 
-// permittedBy returns the ReferenceGrant that permits the use of an object, zero if none does or none is needed.
-func (t endpointBuilder) permittedBy(to attach.To) finding.Ref {
+// permittedBy returns the ReferenceGrant that permits the use of an object; zero if there is none, or none is needed.
+func (t endpointBuilder) permittedBy(to attach.Referent) finding.Ref {
 	if to.Namespace == t.ga.Namespace {
 		return finding.Ref{}
 	}
@@ -36,9 +36,9 @@ func (t endpointBuilder) permittedBy(to attach.To) finding.Ref {
 	return finding.Ref{Kind: string(cluster.KindReferenceGrant), Namespace: to.Namespace, Name: name}
 }
 
-// grantOfID returns the ReferenceGrant that permits a load balancer of the cluster which is named by its ARN.
+// grantOfID returns the ReferenceGrant that permits the use of a load balancer of the cluster, which is named by its ARN.
 func (t endpointBuilder) grantOfID(made []model.Endpoint) finding.Ref {
-	if t.live == nil || len(made) != 1 || !idOf(made[0].ID).loadBalancer || idOf(made[0].ID).region != t.region() {
+	if t.live == nil || len(made) != 1 || !parseEndpointID(made[0].ID).loadBalancer || parseEndpointID(made[0].ID).region != t.region() {
 		return finding.Ref{}
 	}
 	lb := t.loadBalancer(model.AskLoadBalancers{ARN: made[0].ID, Ports: t.withPorts})
@@ -53,7 +53,7 @@ func (t endpointBuilder) grantOfID(made []model.Endpoint) finding.Ref {
 	return finding.Ref{}
 }
 
-// endpointOrigin returns where an endpoint shows its protocol and ports.
+// endpointOrigin returns the field in which the object of an endpoint shows its protocol and ports.
 func (t listenerBuilder) endpointOrigin(e aga.Endpoint, at string) finding.Origin {
 	_, kind, known := kindOf(e.Type)
 	if !known {

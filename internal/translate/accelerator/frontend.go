@@ -19,32 +19,34 @@ import (
 // Options are the operator's settings that a translation depends on.
 type Options struct {
 	Cluster string
-	// DefaultTags for all accelerators; DefaultTagsLow lets users' tags win over them.
+	// DefaultTags are on all accelerators. They win over tags of users unless DefaultTagsLow is set.
 	DefaultTags    map[string]string
 	DefaultTagsLow bool
 	// ExternalTags are keys that are managed outside of the cluster.
 	ExternalTags []string
-	// AllowMassRemoval lets accelerators go with the definition of GlobalAccelerators.
+	// AllowMassRemoval permits that all accelerators are deleted with the CustomResourceDefinition of GlobalAccelerators.
 	AllowMassRemoval bool
-	// Frontends are those whose load balancers may be endpoints.
+	// Frontends are the frontends with load balancers that may be endpoints.
 	Frontends engine.Frontends
-	// EndpointIDs are patterns of ARNs and ids of what the cluster does not manage. Empty: any may be an endpoint.
+	// EndpointIDs are patterns of ARNs and ids, not managed by the cluster, that may be endpoints. If empty, all may.
 	EndpointIDs []string
-	// AddressNamespaces may use addresses of the account's own ranges. Empty: all.
+	// AddressNamespaces are the namespaces that may use addresses of the account's own ranges. If empty, all may.
 	AddressNamespaces []string
-	// MaxPerNamespace is how many accelerators are made for a namespace. 0: any number.
+	// MaxPerNamespace is the maximum number of accelerators of a namespace; any number if 0.
 	MaxPerNamespace int
-	// Watched is the only namespace that is read. Empty: all are.
+	// Watched is the only namespace that is read; all are read if it is empty.
 	Watched string
-	// Isolated asks every namespace that an IngressGroup serves for consent.
+	// Isolated requires a ReferenceGrant from each namespace that the load balancer of an IngressGroup serves.
 	Isolated bool
-	// Endpoints has pods found by Endpoints objects, not by EndpointSlices.
+	// Endpoints reports whether pods are read from Endpoints objects and not from EndpointSlices.
 	Endpoints bool
-	// MaxListeners and MaxEndpoints bound an accelerator and an endpoint group, where AWS has raised its quotas.
+	// MaxListeners and MaxEndpoints are the maximum numbers of listeners of an accelerator, and of endpoints of an endpoint
+	// group, which are quotas of AWS.
 	MaxListeners, MaxEndpoints int
 }
 
-func (o Options) filled() Options {
+// withDefaults returns the options with defaults for those that are not set.
+func (o Options) withDefaults() Options {
 	if o.MaxListeners <= 0 {
 		o.MaxListeners = rules.MaxListeners
 	}
@@ -54,16 +56,17 @@ func (o Options) filled() Options {
 	return o
 }
 
-// ProtectionAnnotation of a GlobalAccelerator, with the value "true", keeps its accelerator with its addresses.
+// ProtectionAnnotation of a GlobalAccelerator, with the value "true", protects its accelerator, with its addresses, from
+// deletion.
 const ProtectionAnnotation = "fulcrum.dev/accelerator-protection"
 
 // Frontend translates GlobalAccelerators. It holds no state.
 type Frontend struct{ opt Options }
 
 // New returns the frontend with the options.
-func New(opt Options) *Frontend { return &Frontend{opt: opt.filled()} }
+func New(opt Options) *Frontend { return &Frontend{opt: opt.withDefaults()} }
 
-// Stacks returns which stacks an object belongs to: a GlobalAccelerator to its own.
+// Stacks returns the stacks that an object belongs to: a GlobalAccelerator to its own one.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	ga, ok := obj.(*aga.GlobalAccelerator)
 	if !ok {
@@ -74,15 +77,15 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	return slices.Compact(out)
 }
 
-// Asked reports whether the GlobalAccelerator of a stack is there. One that is being deleted without our finalizer is not
-// served any more.
+// Asked reports whether the GlobalAccelerator of a stack exists. One that is being deleted without the finalizer of this
+// controller does not count.
 func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
 	return ok && (ga.DeletionTimestamp == nil || ownership.Member(v, ga, id).Claimed)
 }
 
-// Surplus returns the accelerators of a stack, by ARN, that the status of its object does not name.
-// They stay.
+// Surplus returns the ARNs of accelerators of a stack that the status of its object does not show, if it shows another one.
+// They are not deleted.
 func (f *Frontend) Surplus(v *cluster.View, id model.StackID, accelerators []string) []string {
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
 	if !ok || !slices.Contains(accelerators, ga.Status.AcceleratorARN) {
@@ -91,7 +94,7 @@ func (f *Frontend) Surplus(v *cluster.View, id model.StackID, accelerators []str
 	return slices.DeleteFunc(slices.Clone(accelerators), func(arn string) bool { return arn == ga.Status.AcceleratorARN })
 }
 
-// Withdrawn is empty: a translation takes out what there is no right to, whatever else is held.
+// Withdrawn returns nothing: Translate itself sets Accelerator.Revoked, even if the stack is held.
 func (*Frontend) Withdrawn(*cluster.View, model.StackID, observed.Stack) (model.Withdrawn, []model.Question) {
 	return model.Withdrawn{}, nil
 }
@@ -100,13 +103,13 @@ func ownStack(ga *aga.GlobalAccelerator) model.StackID {
 	return model.StackID{Kind: model.GlobalAccelerator, Namespace: ga.Namespace, Name: ga.Name}
 }
 
-// Translate builds the desired state of a stack and what is wrong with it. Findings are sorted and without repeats. A view
-// with an error makes the result meaningless. live is what is observed; nil: it is not known yet whose load balancers the
-// endpoints are, and none has an id.
+// Translate builds the desired state of a stack and the findings about its object, sorted and without repeats. If the view has
+// an error, the result must not be used. live is the observed state; nil if it is not known yet. Then endpoints have no ids,
+// since it is not known which load balancers they are.
 //
-// A GlobalAccelerator that is gone without having been deleted in order, or without our finalizer, leaves an orphan: its
-// addresses cannot be had back. It leads to nothing that its namespace has no right to all the same, and neither does one
-// whose deletion is held.
+// The accelerator of a GlobalAccelerator that is gone without an orderly deletion, or without the finalizer of this controller,
+// becomes an orphan: it is not deleted, because its addresses could not be restored. Endpoints to which its namespace has no
+// right are removed from it, as from an accelerator with a deletion that is held.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	t := &translation{opt: f.opt, view: v, live: live, stack: model.Stack{ID: id}}
 	ga, ok := cluster.Get[*aga.GlobalAccelerator](v, cluster.KindGlobalAccelerator, id.Namespace, id.Name)
@@ -135,11 +138,11 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	return t.stack, t.found.Sorted()
 }
 
-// protected reports whether the object asks that its accelerator stays.
+// protected reports whether the object has ProtectionAnnotation.
 func (t *translation) protected() bool { return t.ga.Annotations[ProtectionAnnotation] == "true" }
 
-// keepProtected keeps the accelerator of an object that is deleted although it asks for protection, or with all others
-// because their definition is.
+// keepProtected sets the DeletionGuard of an object that is being deleted although its accelerator is protected, or that is
+// deleted with all others because their CustomResourceDefinition is.
 func (t *translation) keepProtected() {
 	g := finding.Finding{Object: t.ref, Severity: finding.Error, Blocks: finding.BlocksStack}
 	switch {
@@ -157,7 +160,7 @@ func (t *translation) keepProtected() {
 	t.stack.DeletionGuard = &g
 }
 
-// orphan takes from an accelerator without an object what its namespace has no right to. All else stays.
+// orphan removes endpoints from an accelerator without an object if its namespace has no right to them. All else stays.
 func (t *translation) orphan() {
 	if t.live != nil && len(t.live.Accelerators) == 0 {
 		return
@@ -172,7 +175,7 @@ func (t *translation) orphan() {
 	t.stack.Accelerator = t.acc
 }
 
-// region returns the region of the cluster, "" while nothing was observed.
+// region returns the region of the cluster, "" if there is no observed state yet.
 func (t *translation) region() string {
 	if t.live == nil {
 		return ""
@@ -180,7 +183,7 @@ func (t *translation) region() string {
 	return t.live.Facts.Region
 }
 
-// generatedName returns the name of an accelerator whose object gives none, "" while the region is not known.
+// generatedName returns the name of an accelerator if its object sets none; "" if the region is not known yet.
 func (t *translation) generatedName(dual bool) string {
 	if t.live == nil {
 		return ""

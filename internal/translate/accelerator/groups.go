@@ -11,35 +11,35 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
-// usualDial, which is the most as well, and usualWeight are what AWS takes for a value that is not given.
+// defaultDial, which is the maximum as well, and defaultWeight are AWS's defaults. The dial is in percent.
 const (
-	usualDial   = 100
-	usualWeight = 128
-	mostWeight  = 255
+	defaultDial   = 100
+	defaultWeight = 128
+	maxWeight     = 255
 )
 
 // endpointBuilder builds endpoint groups and their endpoints.
 type endpointBuilder struct{ *translation }
 
 // endpointGroups builds the endpoint groups of a listener, one for each region.
-func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int, id string) []model.EndpointGroup {
+func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int) []model.EndpointGroup {
 	var out []model.EndpointGroup
 	for j, g := range spec {
 		field := fmt.Sprintf("%s.endpointGroups[%d]", fieldOf(listener), j)
-		if t.groups == rules.MaxEndpointGroups {
+		if t.groupCount == rules.MaxEndpointGroups {
 			t.hold(field, finding.QuotaReached, fmt.Sprintf("an accelerator may have %d endpoint groups; this one is not made", rules.MaxEndpointGroups), "remove endpoint groups")
 			return out
 		}
-		t.groups++
+		t.groupCount++
 		x := model.EndpointGroup{
-			ID: fmt.Sprintf("EndpointGroup-%d-%d", listener, j), Region: cmp.Or(g.Region, t.region()), Dial: usualDial, Origin: t.origin(field),
+			ID: fmt.Sprintf("EndpointGroup-%d-%d", listener, j), Region: cmp.Or(g.Region, t.region()), Dial: defaultDial, Origin: t.origin(field),
 		}
 		if i := slices.IndexFunc(out, func(o model.EndpointGroup) bool { return o.Region == x.Region }); i >= 0 {
 			t.hold(field+".region", finding.ListenerConflict, fmt.Sprintf("region %q has an endpoint group of the listener already, %s; this one is not made", finding.Cut(x.Region), out[i].Origin.Field), "join the endpoint groups, or change the region")
 			continue
 		}
 		if g.TrafficDialPercentage != nil {
-			x.Dial = t.boundedNumber(field+".trafficDialPercentage", "traffic dial", *g.TrafficDialPercentage, usualDial)
+			x.Dial = t.boundedNumber(field+".trafficDialPercentage", "traffic dial", *g.TrafficDialPercentage, defaultDial)
 		}
 		for _, o := range g.PortOverrides {
 			x.Overrides = append(x.Overrides, model.PortOverride{Listener: o.ListenerPort, Endpoint: o.EndpointPort})
@@ -48,13 +48,13 @@ func (t endpointBuilder) endpointGroups(spec []aga.EndpointGroup, listener int, 
 			return cmp.Or(int(a.Listener-b.Listener), int(a.Endpoint-b.Endpoint))
 		})
 		t.endpoints(&x, g)
-		dialBuilder(t).follow(&x)
+		dialBuilder(t).setDialRule(&x)
 		out = append(out, x)
 	}
 	return out
 }
 
-// boundedNumber returns a number of the object from 0 to most, or what is nearest to it.
+// boundedNumber returns a number of the object, limited to the range from 0 to most, and reports one outside of it.
 func (t *translation) boundedNumber(field, name string, n, most int32) int32 {
 	used := max(0, min(n, most))
 	if used != n {
@@ -63,7 +63,7 @@ func (t *translation) boundedNumber(field, name string, n, most int32) int32 {
 	return used
 }
 
-// endpoints builds the endpoints of a group. Entries with one id are one endpoint: the first one counts.
+// endpoints builds the endpoints of an endpoint group. If several entries have the same id, the first one counts.
 func (t endpointBuilder) endpoints(g *model.EndpointGroup, spec aga.EndpointGroup) {
 	list := spec.Endpoints
 	if len(list) > t.opt.MaxEndpoints {
@@ -73,30 +73,30 @@ func (t endpointBuilder) endpoints(g *model.EndpointGroup, spec aga.EndpointGrou
 	}
 	for k, e := range list {
 		field := fmt.Sprintf("%s.endpoints[%d]", g.Origin.Field, k)
-		x := model.Endpoint{Weight: usualWeight, ClientIP: e.ClientIPPreservationEnabled, Origin: t.origin(field)}
+		x := model.Endpoint{Weight: defaultWeight, ClientIP: e.ClientIPPreservationEnabled, Origin: t.origin(field)}
 		if e.Weight != nil {
-			x.Weight = t.boundedNumber(field+".weight", "weight", *e.Weight, mostWeight)
+			x.Weight = t.boundedNumber(field+".weight", "weight", *e.Weight, maxWeight)
 		}
 		all := t.resolve(g, e, x)
-		t.entry(e, x.Origin, all)
+		t.addEntry(e, x.Origin, all)
 		for _, made := range all {
-			if t.merge(g, made) {
+			if t.isNew(g, made) {
 				g.Endpoints = append(g.Endpoints, made)
 			}
 		}
 	}
 }
 
-// merge reports whether an endpoint is none that the group has already.
-func (t endpointBuilder) merge(g *model.EndpointGroup, x model.Endpoint) bool {
+// isNew reports whether the endpoint group does not have an endpoint yet, and reports different settings of one that it has.
+func (t endpointBuilder) isNew(g *model.EndpointGroup, x model.Endpoint) bool {
 	i := slices.IndexFunc(g.Endpoints, func(o model.Endpoint) bool { return o.ID == x.ID })
 	if i < 0 {
 		return true
 	}
-	holds := g.Endpoints[i]
-	if holds.Weight != x.Weight || (holds.ClientIP == nil) != (x.ClientIP == nil) || holds.ClientIP != nil && *holds.ClientIP != *x.ClientIP {
+	first := g.Endpoints[i]
+	if first.Weight != x.Weight || (first.ClientIP == nil) != (x.ClientIP == nil) || first.ClientIP != nil && *first.ClientIP != *x.ClientIP {
 		t.fault(x.Origin.Field, finding.EndpointDoubled, finding.Warning,
-			fmt.Sprintf("this is the same load balancer as %s, with another weight or client IP preservation; the values of that one hold", holds.Origin.Field), "give both the same values, or remove one")
+			fmt.Sprintf("this is the same load balancer as %s, with another weight or client IP preservation; the values of that one hold", first.Origin.Field), "give both the same values, or remove one")
 	}
 	return false
 }

@@ -15,23 +15,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Several clusters share an accelerator: its owner names the GlobalAccelerator of each other cluster, one for a region, and
-// that names the accelerator.
+// Several clusters can share an accelerator. Its owner names the GlobalAccelerator of each other cluster, the guest, one for
+// each region, and the guest names the accelerator.
 
-// sharing is what owners and guests of accelerators ask for.
+// sharing reads the annotations of owners and guests of accelerators.
 type sharing struct{ *translation }
 
 const (
-	// mostGuests bounds the guests of an accelerator: each needs a tag.
-	mostGuests = 20
-	// mostAnnotation is how much of an annotation is read.
-	mostAnnotation = 8192
-	// mostARN is how long the ARN of an accelerator may be.
-	mostARN = 128
+	// maxGuests is the maximum number of guests of an accelerator, each of which needs a tag.
+	maxGuests = 20
+	// maxAnnotationLength is how many bytes of an annotation are read.
+	maxAnnotationLength = 8192
+	// maxARNLength is the maximum length of the ARN of an accelerator.
+	maxARNLength = 128
 )
 
-// ofRegion reports whether the object lists an endpoint group of a region.
-func (t sharing) ofRegion(region string) bool {
+// hasRegion reports whether the object has an endpoint group of a region.
+func (t sharing) hasRegion(region string) bool {
 	for _, l := range t.ga.Spec.Listeners {
 		for _, g := range l.EndpointGroups {
 			if cmp.Or(g.Region, t.region()) == region {
@@ -42,8 +42,8 @@ func (t sharing) ofRegion(region string) bool {
 	return false
 }
 
-// guests returns the guests that the annotation names, by region. Where some of it is wrong, the guests that the
-// accelerator has stay.
+// guests returns the guests that the annotation names, by region. If a part of it is not valid, live guests of the accelerator
+// stay.
 func (t sharing) guests() map[string]string {
 	text := t.ga.Annotations[naming.GuestsAnnotation]
 	if text == "" {
@@ -57,9 +57,9 @@ func (t sharing) guests() map[string]string {
 		}
 		wrong = true
 	}
-	if len(text) > mostAnnotation {
-		fault("the annotation is longer than %d characters, and what is beyond is not read", mostAnnotation)
-		text = text[:mostAnnotation]
+	if len(text) > maxAnnotationLength {
+		fault("the annotation is longer than %d characters, and what is beyond is not read", maxAnnotationLength)
+		text = text[:maxAnnotationLength]
 		text = text[:max(0, strings.LastIndexByte(text, ','))]
 	}
 	for _, part := range strings.Split(text, ",") {
@@ -74,9 +74,9 @@ func (t sharing) guests() map[string]string {
 			fault("%q names no guest: %s", finding.Cut(part), why)
 		case out[region] != "":
 			fault("region %q has two guests, and %q is the second", region, finding.Cut(guest))
-		case len(out) == mostGuests:
-			fault("there are more than %d guests, and %q is beyond", mostGuests, finding.Cut(part))
-		case t.ofRegion(region):
+		case len(out) == maxGuests:
+			fault("there are more than %d guests, and %q is beyond", maxGuests, finding.Cut(part))
+		case t.hasRegion(region):
 			t.fault(naming.GuestsAnnotation, finding.SpecInvalid, finding.Error,
 				fmt.Sprintf("region %q has an endpoint group of this object, and a listener has one for each region; %q gets none", region, finding.Cut(guest)), "remove the endpoint groups of the region, or the guest")
 		default:
@@ -85,7 +85,7 @@ func (t sharing) guests() map[string]string {
 	}
 	if wrong {
 		for region, guest := range naming.Guests(t.ownTags()) {
-			if out[region] == "" && !t.ofRegion(region) {
+			if out[region] == "" && !t.hasRegion(region) {
 				out[region] = guest
 			}
 		}
@@ -93,7 +93,7 @@ func (t sharing) guests() map[string]string {
 	return out
 }
 
-// ownTags returns the tags that the accelerator of the object has.
+// ownTags returns the live tags of the accelerator of the object.
 func (t sharing) ownTags() map[string]string {
 	if t.live == nil || len(t.live.Accelerators) == 0 {
 		return nil
@@ -102,10 +102,10 @@ func (t sharing) ownTags() map[string]string {
 	return t.live.Accelerators[max(i, 0)].Tags
 }
 
-// ofCluster are the characters that the name of a cluster may have in a tag, besides those that separate guests.
-var ofCluster = regexp.MustCompile(`^[A-Za-z0-9+=._:/@-]+$`)
+// clusterName matches the name of a cluster in a tag, without the characters that separate guests.
+var clusterName = regexp.MustCompile(`^[A-Za-z0-9+=._:/@-]+$`)
 
-// guestFault returns what is wrong with a guest, "" if nothing.
+// guestFault returns a message about a guest that is not valid, "" if it is valid.
 func guestFault(region, guest string) string {
 	parts := strings.Split(guest, "/")
 	n := len(parts)
@@ -120,22 +120,22 @@ func guestFault(region, guest string) string {
 		return fmt.Sprintf("%q is not the name of a namespace", finding.Cut(parts[n-2]))
 	case len(validation.IsDNS1123Subdomain(parts[n-1])) > 0:
 		return fmt.Sprintf("%q is not the name of an object", finding.Cut(parts[n-1]))
-	case !ofCluster.MatchString(strings.Join(parts[:n-2], "/")):
+	case !clusterName.MatchString(strings.Join(parts[:n-2], "/")):
 		return fmt.Sprintf("%q is not the name of a cluster", finding.Cut(strings.Join(parts[:n-2], "/")))
 	}
 	return ""
 }
 
-// ofAccelerator is the form of the ARN of an accelerator.
-var ofAccelerator = regexp.MustCompile(`^arn:aws[a-z-]*:globalaccelerator::\d{12}:accelerator/[A-Za-z0-9-]{1,64}$`)
+// acceleratorARN matches the ARN of an accelerator.
+var acceleratorARN = regexp.MustCompile(`^arn:aws[a-z-]*:globalaccelerator::\d{12}:accelerator/[A-Za-z0-9-]{1,64}$`)
 
-// sharedAnnotation returns the ARN that the object gives, whether it is one or not, "" if it gives none.
+// sharedAnnotation returns the ARN in the annotation of a guest, also if it is not valid; "" if there is none.
 func (t sharing) sharedAnnotation() string {
-	return finding.CutTo(mostARN, strings.TrimSpace(t.ga.Annotations[naming.SharedAnnotation]))
+	return finding.CutTo(maxARNLength, strings.TrimSpace(t.ga.Annotations[naming.SharedAnnotation]))
 }
 
-// sharedARN asks for the accelerator of another owner that the object names, and returns its ARN; "" if it has one of
-// its own.
+// sharedARN returns the ARN of the accelerator of another owner that the object names, and adds a question about it; "" if the
+// object has an accelerator of its own.
 func (t sharing) sharedARN() string {
 	arn := t.sharedAnnotation()
 	if arn == "" {
@@ -147,19 +147,20 @@ func (t sharing) sharedARN() string {
 			"remove the annotation; or delete the GlobalAccelerator, with its accelerator, and make another one")
 		return ""
 	}
-	if ofAccelerator.MatchString(arn) {
+	if acceleratorARN.MatchString(arn) {
 		t.ask(model.AskSharedAccelerator{ARN: arn})
 	}
 	return arn
 }
 
-// isAdmitted reports whether the accelerator that the object names lets it have the endpoint groups of the region.
+// isAdmitted reports whether the accelerator of another owner names the object as the guest of the region.
 func (t sharing) isAdmitted() bool {
 	a := t.live.Shared
 	return a != nil && a.ARN == t.acc.Shared && naming.IsGuest(t.opt.Cluster, t.region(), t.stack.ID, a.Tags)
 }
 
-// reportNoConsent reports that there is none. Nothing else is said of what another owns.
+// reportNoConsent reports that the owner of the accelerator does not name the object as a guest. The message reveals nothing
+// else about the accelerator.
 func (t sharing) reportNoConsent() {
 	if t.live == nil || t.isAdmitted() {
 		return
@@ -169,7 +170,7 @@ func (t sharing) reportNoConsent() {
 		t.fault(naming.SharedAnnotation, finding.AcceleratorNotShared, finding.Error, message+"; nothing of it is changed", fix)
 	}
 	switch a := t.live.Shared; {
-	case !ofAccelerator.MatchString(t.acc.Shared):
+	case !acceleratorARN.MatchString(t.acc.Shared):
 		fault(fmt.Sprintf("%q is not the ARN of an accelerator", t.acc.Shared), "correct the annotation")
 	case a != nil && naming.IsAccelerator(a.Tags) && len(naming.Guests(a.Tags)) == 0:
 		fault(fmt.Sprintf("accelerator %q is that of a GlobalAccelerator that names no guests. If aws-load-balancer-controller serves it, that deletes each endpoint group that the GlobalAccelerator does not list", t.acc.Shared),
@@ -180,7 +181,7 @@ func (t sharing) reportNoConsent() {
 	}
 }
 
-// buildShared builds the endpoint groups of the region that the object has of another owner's accelerator.
+// buildShared builds the endpoint groups of a guest, which are those of its region on the accelerator of another owner.
 func (t sharing) buildShared(arn string) {
 	t.acc = &model.Accelerator{Shared: arn, UID: string(t.ga.UID), AddressType: model.IPv4}
 	t.stack.Accelerator = t.acc
@@ -204,7 +205,7 @@ func (t sharing) buildShared(arn string) {
 	rights(t).revoke()
 }
 
-// omitOtherRegions leaves out the endpoint groups of other regions, which other clusters have.
+// omitOtherRegions removes the endpoint groups of other regions, which belong to other clusters.
 func (t sharing) omitOtherRegions() {
 	if t.live == nil {
 		return
@@ -222,7 +223,7 @@ func (t sharing) omitOtherRegions() {
 	}
 }
 
-// askWhileLeaving asks what has to be known of an object that is being deleted.
+// askWhileLeaving adds the questions about guests and the shared accelerator for an object that is being deleted.
 func (t sharing) askWhileLeaving() {
 	acc := &model.Accelerator{UID: string(t.ga.UID), Shared: t.sharedARN()}
 	if acc.Shared == "" {

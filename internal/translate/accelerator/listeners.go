@@ -12,10 +12,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
-// listenerBuilder builds listeners.
+// listenerBuilder builds the listeners of an accelerator.
 type listenerBuilder struct{ *translation }
 
-// listeners builds the listeners. One that cannot be built is left out, and nothing that is live goes meanwhile.
+// listeners builds the listeners. One that cannot be built is left out, and holds the accelerator, so that live listeners
+// stay.
 func (t listenerBuilder) listeners() {
 	spec := t.ga.Spec.Listeners
 	if len(spec) == 0 && t.hasListeners() && t.view.Definition(cluster.KindGlobalAccelerator).Drops("listeners") {
@@ -36,12 +37,12 @@ func (t listenerBuilder) listeners() {
 	t.overrides()
 }
 
-// hasListeners reports whether the accelerator has listeners.
+// hasListeners reports whether the live accelerator has listeners.
 func (t *translation) hasListeners() bool {
 	return slices.ContainsFunc(t.liveAccelerators(), func(a observed.Accelerator) bool { return len(a.Listeners) > 0 })
 }
 
-// hold reports why something of the object cannot be built, and keeps what is live.
+// hold reports why a part of the object cannot be built, and holds the accelerator.
 func (t *translation) hold(field string, reason finding.Reason, message, fix string) {
 	t.acc.Held = true
 	t.fault(field, reason, finding.Error, message, fix)
@@ -49,7 +50,7 @@ func (t *translation) hold(field string, reason finding.Reason, message, fix str
 
 func fieldOf(listener int) string { return fmt.Sprintf("spec.listeners[%d]", listener) }
 
-// listener builds a listener as it is written.
+// listener builds a listener with the protocol and the ports of the object.
 func (t listenerBuilder) listener(spec aga.Listener, i int) {
 	field := fieldOf(i)
 	protocol, ports, ok := t.readPorts(spec, field)
@@ -65,11 +66,11 @@ func (t listenerBuilder) listener(spec aga.Listener, i int) {
 		t.hold(field+".portRanges", finding.ListenerConflict, fmt.Sprintf("%s ports %s overlap those of %s; the listener is not made", protocol, model.PortRangesText(ports), other.Origin.Field), "change the ports of one of them")
 		return
 	}
-	l.Groups = endpointBuilder(t).endpointGroups(spec.EndpointGroups, i, l.ID)
+	l.Groups = endpointBuilder(t).endpointGroups(spec.EndpointGroups, i)
 	t.acc.Listeners = append(t.acc.Listeners, l)
 }
 
-// sourceIP reads the client affinity.
+// sourceIP reports whether the client affinity of a listener is SOURCE_IP.
 func (t listenerBuilder) sourceIP(spec aga.Listener, field string) bool {
 	if a := spec.ClientAffinity; a != "" && a != aga.ClientAffinityNone && a != aga.ClientAffinitySourceIP {
 		t.fault(field+".clientAffinity", finding.SpecInvalid, finding.Error, fmt.Sprintf("client affinity %q is neither %s nor %s; %[2]s is used", finding.Cut(string(a)), aga.ClientAffinityNone, aga.ClientAffinitySourceIP), "change the client affinity")
@@ -77,7 +78,7 @@ func (t listenerBuilder) sourceIP(spec aga.Listener, field string) bool {
 	return spec.ClientAffinity == aga.ClientAffinitySourceIP
 }
 
-// readPorts reads protocol and ports.
+// readPorts returns the protocol and the ports of a listener; false if they are not valid.
 func (t listenerBuilder) readPorts(spec aga.Listener, field string) (model.Base, []model.PortRange, bool) {
 	const discovery = "they are taken from the endpoint only if there is one listener with one endpoint group with one endpoint"
 	switch {
@@ -95,7 +96,7 @@ func (t listenerBuilder) readPorts(spec aga.Listener, field string) (model.Base,
 	return model.Base(spec.Protocol), ports, ok
 }
 
-// ranges reads port ranges, and sorts them.
+// ranges returns sorted port ranges; false if they are not valid.
 func (t listenerBuilder) ranges(spec []aga.PortRange, field string) ([]model.PortRange, bool) {
 	if len(spec) > rules.MaxPortRanges {
 		t.hold(field, finding.QuotaReached, fmt.Sprintf("the listener has %d port ranges, and AWS takes %d; it is not made", len(spec), rules.MaxPortRanges), "join ranges, or use a second listener")
@@ -119,7 +120,7 @@ func (t listenerBuilder) ranges(spec []aga.PortRange, field string) ([]model.Por
 	return out, true
 }
 
-// conflict returns a listener before this one that has one of its ports.
+// conflict returns an earlier listener with one of the ports of a listener, nil if there is none.
 func (t listenerBuilder) conflict(l model.AcceleratorListener) *model.AcceleratorListener {
 	for i := range t.acc.Listeners {
 		o := &t.acc.Listeners[i]
@@ -130,7 +131,7 @@ func (t listenerBuilder) conflict(l model.AcceleratorListener) *model.Accelerato
 	return nil
 }
 
-// overrides checks the port overrides of all endpoint groups. Those of a group with a wrong one stay as they are live.
+// overrides checks the port overrides of all endpoint groups. If one is not valid, the live ones of its endpoint group stay.
 func (t listenerBuilder) overrides() {
 	type use struct {
 		listener int

@@ -16,14 +16,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// The reasons of events, as older controllers give them.
+// The reasons of events, which are those of older controllers.
 const (
 	eventEndpoints = "WarningEndpoints"
 	eventDeploy    = "FailedDeploy"
 	eventLoad      = "FailedEndpointLoad"
 )
 
-// Report writes the status of the GlobalAccelerator, and an event for each finding and for success.
+// Report returns patches for the status of the GlobalAccelerator, and for events about findings and success.
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	var out []cluster.Patch
 	for _, x := range slices.Concat(o.Findings.Sorted(), o.Drift.Sorted()) {
@@ -47,13 +47,13 @@ func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	}})
 }
 
-// eventOf returns the event of a finding under the reason that older controllers give.
+// eventOf returns the event about a finding, with the reason of older controllers.
 func eventOf(x finding.Finding, o engine.Outcome) (cluster.Event, bool) {
 	e, ok := report.Event(x, o.Stack.Leaving)
 	switch {
 	case !ok || !e.Warning && !e.Once && !o.Changed:
 		return e, false
-	case ofEndpoint(x):
+	case isLeftOutEndpoint(x):
 		e.Reason = eventEndpoints
 	case e.Reason == "FailedDeployModel" && o.Err != nil && o.FailedIn == engine.Observing:
 		e.Reason = eventLoad
@@ -63,8 +63,8 @@ func eventOf(x finding.Finding, o engine.Outcome) (cluster.Event, bool) {
 	return e, true
 }
 
-// addressChangeEvent returns the event that an accelerator has other IPv4 addresses than the status shows, which others
-// may have in firewalls and records of DNS; nil if it has not.
+// addressChangeEvent returns the event about an accelerator with other IPv4 addresses than the status shows; nil if they are
+// the same. Users may have the addresses in firewalls and DNS records.
 func addressChangeEvent(live *observed.Accelerator, ga *aga.GlobalAccelerator) *cluster.Event {
 	if live == nil {
 		return nil
@@ -85,15 +85,15 @@ func addressChangeEvent(live *observed.Accelerator, ga *aga.GlobalAccelerator) *
 	}
 	return &cluster.Event{
 		Ref: cluster.RefOf(ga), Warning: true, Reason: string(finding.AcceleratorRecreated),
-		Message: finding.Printable(fmt.Sprintf("the accelerator has the addresses %s in place of %s; change what names the old ones", strings.Join(is, ", "), strings.Join(was[:min(len(was), mostAddresses)], ", "))),
+		Message: finding.Printable(fmt.Sprintf("the accelerator has the addresses %s in place of %s; change what names the old ones", strings.Join(is, ", "), strings.Join(was[:min(len(was), maxAddresses)], ", "))),
 	}
 }
 
-// ipv4 is the family of IPv4 addresses in AWS's words.
+// ipv4 is the family of IPv4 addresses in the API of Global Accelerator.
 const ipv4 = "IPv4"
 
-// ofEndpoint reports whether a finding says that an endpoint is left out.
-func ofEndpoint(x finding.Finding) bool {
+// isLeftOutEndpoint reports whether a finding is about an endpoint that is left out.
+func isLeftOutEndpoint(x finding.Finding) bool {
 	switch x.Reason {
 	case finding.EndpointNotFound, finding.EndpointNotReady, finding.EndpointElsewhere, finding.ReferenceNotPermitted:
 		return true
@@ -101,7 +101,7 @@ func ofEndpoint(x finding.Finding) bool {
 	return false
 }
 
-// wasReleased reports whether the object was released, so that it is gone by now.
+// wasReleased reports whether the finalizer of the object was removed, so that the object is gone by now.
 func wasReleased(o engine.Outcome) bool {
 	return slices.ContainsFunc(o.Plan.Steps, func(s plan.Step) bool {
 		_, release := s.Do.(plan.ReleaseFinalizer)
@@ -109,7 +109,7 @@ func wasReleased(o engine.Outcome) bool {
 	})
 }
 
-// hasSucceeded reports whether the object shows that its present generation was carried out.
+// hasSucceeded reports whether the status shows that the current generation was carried out.
 func hasSucceeded(ga *aga.GlobalAccelerator) bool {
 	of := ga.Status.ObservedGeneration
 	return of != nil && *of == ga.Generation && slices.ContainsFunc(ga.Status.Conditions, func(c metav1.Condition) bool {

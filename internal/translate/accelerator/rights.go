@@ -16,78 +16,80 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// An accelerator gives its endpoints public addresses: an internal load balancer can be reached from the internet
-// through it. So each endpoint needs the consent of whose it is, in every run, and nothing of an object is read before.
+// An accelerator gives its endpoints public addresses: through it, an internal load balancer can be reached from the
+// internet. So the owner of each endpoint must consent by a ReferenceGrant. That is checked in every run, and before anything
+// of the endpoint's object is read.
 
-// rights are the rights of the GlobalAccelerator to what it names.
+// rights decides whether a GlobalAccelerator may use the endpoints that it names.
 type rights struct{ *translation }
 
 // permits reports whether the object may use an object of a namespace.
-func (t rights) permits(to attach.To) bool {
+func (t rights) permits(to attach.Referent) bool {
 	return to.Namespace == t.ga.Namespace || to.Namespace != "" && t.grant(to) != ""
 }
 
-// grant returns the name of a ReferenceGrant that permits the use of an object of another namespace, "" if none does.
-// Without the definition of ReferenceGrants none does.
-func (t rights) grant(to attach.To) string {
+// grant returns the name of a ReferenceGrant that permits the use of an object of another namespace, "" if there is none, or
+// if the API server does not serve ReferenceGrants.
+func (t rights) grant(to attach.Referent) string {
 	if t.grants == nil {
 		t.grants = attach.NewGrants(t.view)
 	}
 	if !t.view.Installed(cluster.KindReferenceGrant) {
 		return ""
 	}
-	return t.grants.PermittingGrant(attach.From{Group: aga.GroupVersion.Group, Kind: string(cluster.KindGlobalAccelerator), Namespace: t.ga.Namespace}, to)
+	return t.grants.PermittingGrant(attach.Referrer{Group: aga.GroupVersion.Group, Kind: string(cluster.KindGlobalAccelerator), Namespace: t.ga.Namespace}, to)
 }
 
-// mayUseLoadBalancer reports whether the object may have a load balancer of the cluster as an endpoint: it serves an
-// object of the namespace, or a grant permits those that it serves. Of several namespaces any that it serves may add
-// it; each has to permit it where members keep from each other.
+// mayUseLoadBalancer reports whether the object may have a load balancer of the cluster as an endpoint: whether the load
+// balancer serves an object of the same namespace, or a ReferenceGrant permits the use of the objects that it serves. If it
+// serves several namespaces, one of them is enough; in isolated tenancy all must permit it.
 func (t rights) mayUseLoadBalancer(lb observed.EndpointLoadBalancer) bool {
 	of := owners(lb)
 	if t.isIsolated(lb) {
-		return len(of) > 0 && !slices.ContainsFunc(of, func(to attach.To) bool { return !t.permits(to) })
+		return len(of) > 0 && !slices.ContainsFunc(of, func(to attach.Referent) bool { return !t.permits(to) })
 	}
 	return slices.ContainsFunc(of, t.permits)
 }
 
-// owners returns the objects that have to permit the use of a load balancer of the cluster: its own, or any of each
-// namespace that it serves.
-func owners(lb observed.EndpointLoadBalancer) (out []attach.To) {
+// owners returns the objects that can permit the use of a load balancer of the cluster: the object of its stack, or, if it is
+// shared, all objects of the kind in each namespace that it serves.
+func owners(lb observed.EndpointLoadBalancer) (out []attach.Referent) {
 	if lb.Stack == (model.StackID{}) || lb.Stack.Kind.HasAccelerator() {
 		return nil
 	}
 	kind := string(ownership.Root(lb.Stack.Kind))
 	group, _, _ := kindOf(aga.EndpointType(kind))
-	if !shared(lb.Stack) {
-		return []attach.To{{Group: group, Kind: kind, Namespace: lb.Stack.Namespace, Name: lb.Stack.Name}}
+	if !isShared(lb.Stack) {
+		return []attach.Referent{{Group: group, Kind: kind, Namespace: lb.Stack.Namespace, Name: lb.Stack.Name}}
 	}
 	for _, id := range lb.Backends {
 		namespace, _, _ := strings.Cut(id, "/")
-		out = append(out, attach.To{Group: group, Kind: kind, Namespace: namespace})
+		out = append(out, attach.Referent{Group: group, Kind: kind, Namespace: namespace})
 	}
 	return out
 }
 
-// shared reports whether a load balancer may serve several namespaces.
-func shared(id model.StackID) bool {
+// isShared reports whether the load balancer of a stack may serve several namespaces.
+func isShared(id model.StackID) bool {
 	_, ok := naming.SharedName(id)
 	return ok || id.Namespace == ""
 }
 
-// grantsUnknown reports whether the grants of a namespace are not read. An IngressGroup may serve any.
+// grantsUnknown reports whether the ReferenceGrants of a namespace are not read. "" stands for the namespaces of an
+// IngressGroup.
 func (t rights) grantsUnknown(namespace string) bool {
 	return namespace != t.ga.Namespace && (t.opt.Watched != "" && namespace != t.opt.Watched || !t.view.Installed(cluster.KindReferenceGrant))
 }
 
-// isIsolated reports whether a load balancer is that of an IngressGroup whose members keep from each other.
+// isIsolated reports whether a load balancer is that of an IngressGroup in isolated tenancy.
 func (t rights) isIsolated(lb observed.EndpointLoadBalancer) bool {
 	return t.opt.Isolated && lb.Stack.Kind == model.Ingress && lb.Stack.Namespace == ""
 }
 
-// admits reports whether an operator lets objects name something that is not the cluster's.
+// admits reports whether the operator permits an endpoint that the cluster does not manage.
 func (t rights) admits(id string) bool { return len(t.opt.EndpointIDs) == 0 || t.isListed(id) }
 
-// isListed reports whether an operator names it.
+// isListed reports whether an id matches a pattern of Options.EndpointIDs.
 func (t rights) isListed(id string) bool {
 	return slices.ContainsFunc(t.opt.EndpointIDs, func(pattern string) bool {
 		ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(id, "/", "\x00"))
@@ -95,15 +97,14 @@ func (t rights) isListed(id string) bool {
 	})
 }
 
-// isNode reports whether an instance is a node of the cluster, whose ports are not the object's.
+// isNode reports whether an instance is a node of the cluster, on which other tenants have ports.
 func (t rights) isNode(instance string) bool {
 	return slices.ContainsFunc(cluster.List[*corev1.Node](t.view, cluster.Query{Kind: cluster.KindNode}), func(n *corev1.Node) bool {
 		return strings.HasSuffix(n.Spec.ProviderID, "/"+instance)
 	})
 }
 
-// liveAccelerators returns the accelerators of the object, or that of another owner of which it has endpoint
-// groups.
+// liveAccelerators returns the accelerators of the object, or that of another owner in which it has endpoint groups.
 func (t *translation) liveAccelerators() []observed.Accelerator {
 	switch {
 	case t.live == nil:
@@ -116,21 +117,21 @@ func (t *translation) liveAccelerators() []observed.Accelerator {
 	return nil
 }
 
-// hasGroup reports whether a live endpoint group of a region is the object's.
-func (t *translation) hasGroup(region string) bool {
+// ownsRegion reports whether live endpoint groups of a region belong to the object.
+func (t *translation) ownsRegion(region string) bool {
 	if t.acc.Shared != "" {
 		return region == t.region()
 	}
 	return t.acc.Guests[region] == ""
 }
 
-// liveEndpoints returns the ids of all endpoints that the object has, in order.
+// liveEndpoints returns the ids of all live endpoints of the object, sorted.
 func (t *translation) liveEndpoints() []string {
 	var out []string
 	for _, a := range t.liveAccelerators() {
 		for _, l := range a.Listeners {
 			for _, g := range l.Groups {
-				if !t.hasGroup(g.Region) {
+				if !t.ownsRegion(g.Region) {
 					continue
 				}
 				for _, e := range g.Endpoints {
@@ -143,8 +144,8 @@ func (t *translation) liveEndpoints() []string {
 	return slices.Compact(out)
 }
 
-// revoke finds the live endpoints that the object has no right to, whatever it asks for now. What it may have and does not
-// ask for any more goes in order, after what takes its place.
+// revoke sets Revoked to the live endpoints to which the object has no right. Endpoints to which it has a right, and which are
+// not desired any more, are not revoked: the plan removes them after their replacements are added.
 func (t rights) revoke() {
 	wanted := map[string]bool{}
 	for _, l := range t.acc.Listeners {
@@ -158,7 +159,7 @@ func (t rights) revoke() {
 		}
 	}
 	for _, id := range t.liveEndpoints() {
-		of := idOf(id)
+		of := parseEndpointID(id)
 		if wanted[id] || !of.loadBalancer || of.region != t.region() || t.live.Facts.Account != "" && of.account != t.live.Facts.Account {
 			continue
 		}
@@ -166,7 +167,7 @@ func (t rights) revoke() {
 		switch {
 		case lb != nil && (!lb.Cluster || t.mayUseLoadBalancer(*lb)):
 		case lb != nil && t.grantsUnknown(lb.Stack.Namespace):
-			t.acc.Held = true // which grants there are is not known
+			t.acc.Held = true // a ReferenceGrant that is not read may permit the endpoint
 		default:
 			t.acc.Revoked = append(t.acc.Revoked, id)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Conditions and their reasons, as older controllers give them. conditionEndpoints is this controller's own.
+// Conditions and their reasons, which are those of older controllers. Only this controller has conditionEndpoints.
 const (
 	conditionReady     = "Ready"
 	conditionDisabling = "AcceleratorDisabling"
@@ -32,36 +32,37 @@ const (
 	reasonDeploy       = "DeploymentFailed"
 )
 
-// deleting is the status of an accelerator that is being deleted.
-const deleting = "DELETING"
+// statusDeleting is the value of the field status for an accelerator that is being deleted.
+const statusDeleting = "DELETING"
 
-// mostMessage is how long the message of a condition may be.
-const mostMessage = 1024
+// maxMessage is the maximum length of the message of a condition, in characters.
+const maxMessage = 1024
 
-// next is what a status becomes.
-type next struct {
+// newStatus is the desired status of a GlobalAccelerator.
+type newStatus struct {
 	generation int64
-	// arn is the ARN of the accelerator; known reports whether it is known that this is the stack's, or that there is
-	// none.
+	// arn is the ARN of the accelerator, "" if there is none. known reports whether that is certain.
 	arn   string
 	known bool
 	live  *observed.Accelerator
 	state string
-	// ready is empty where the condition stays.
+	// ready is the status of condition Ready; the condition stays as it is if ready is empty.
 	ready           metav1.ConditionStatus
 	reason, message string
-	// endpoints are which endpoints are left out, unknown that a run was cut short before that was known.
+	// endpoints are the findings about endpoints that are left out; unknown reports whether the run ended before these were
+	// known.
 	endpoints finding.List
 	unknown   bool
 	deleting  bool
-	// guest reports that the object has endpoint groups of another owner's accelerator, which live is.
+	// guest reports whether the object has endpoint groups in the accelerator of another owner. Then live is that one.
 	guest bool
 }
 
-func (n next) allLoaded() bool { return len(n.endpoints) == 0 && !n.unknown }
+// allLoaded reports whether no endpoint is left out.
+func (n newStatus) allLoaded() bool { return len(n.endpoints) == 0 && !n.unknown }
 
-// leftOutText names all endpoints that are left out, and says why, of all of them if there is room for that.
-func (n next) leftOutText() string {
+// leftOutText returns the fields of all endpoints that are left out, and their messages as far as the condition has room.
+func (n newStatus) leftOutText() string {
 	var texts, fields []string
 	for _, x := range n.endpoints {
 		texts = append(texts, x.Located())
@@ -73,15 +74,15 @@ func (n next) leftOutText() string {
 		}
 	}
 	all := strings.Join(texts, " ")
-	if len(all) <= mostMessage {
+	if len(all) <= maxMessage {
 		return all
 	}
 	return fmt.Sprintf("%d endpoints are left out: %s. %s", len(n.endpoints), strings.Join(fields, ", "), all)
 }
 
-// statusOf returns the result of a run.
-func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) next {
-	n := next{generation: ga.Generation, deleting: ga.DeletionTimestamp != nil, unknown: o.Err != nil || o.Deferred}
+// statusOf returns the desired status after a run.
+func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) newStatus {
+	n := newStatus{generation: ga.Generation, deleting: ga.DeletionTimestamp != nil, unknown: o.Err != nil || o.Deferred}
 	n.arn = o.Plan.KnownIDs[plan.AcceleratorAddress]
 	if made := o.Live[model.AcceleratorID].ARN; made != "" {
 		n.arn = made
@@ -102,10 +103,10 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) next {
 	var failed, built []string
 	for _, x := range o.Findings.Sorted() {
 		switch {
-		case ofEndpoint(x):
+		case isLeftOutEndpoint(x):
 			n.endpoints = append(n.endpoints, x)
 		case x.Severity != finding.Error:
-		case deployReason(x.Reason):
+		case isDeployReason(x.Reason):
 			failed = append(failed, x.Located())
 		default:
 			built = append(built, x.Located())
@@ -121,10 +122,10 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) next {
 			n.message = strings.Join(append(failed, built...), " ")
 		}
 		if n.arn != "" {
-			n.state = deleting
+			n.state = statusDeleting
 		}
 	case o.Err != nil && len(failed) == 0:
-		// It waits for its turn, or AWS throttles calls. What was shown holds.
+		// The run was postponed by the rate limiter, or AWS throttles calls. The condition stays as it is.
 	case o.Err != nil && o.FailedIn == engine.Observing:
 		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonLoad, strings.Join(failed, " ")
 	case len(failed) > 0:
@@ -133,7 +134,7 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) next {
 		n.ready, n.reason, n.message = metav1.ConditionFalse, reasonBuild, strings.Join(built, " ")
 	case slices.ContainsFunc(o.Findings, func(x finding.Finding) bool { return x.Reason == finding.ChangedTooOften }):
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the last change waits, because the object or what it refers to changes all the time"
-	case n.guest && (o.Changed || !o.Done): // that AWS deploys changes of others is none of its business
+	case n.guest && (o.Changed || !o.Done): // the state of the accelerator is not used, because changes of other owners affect it
 		n.ready, n.reason, n.message = metav1.ConditionUnknown, reasonProvisioning, "the endpoint groups are being changed"
 	case n.guest:
 		n.ready, n.reason, n.message = metav1.ConditionTrue, reasonReady, "the accelerator of another owner has the endpoint groups"
@@ -147,8 +148,8 @@ func statusOf(o engine.Outcome, ga *aga.GlobalAccelerator) next {
 	return n
 }
 
-// deployReason reports whether a finding is about what AWS or the API server refuses.
-func deployReason(r finding.Reason) bool {
+// isDeployReason reports whether findings with a reason are about calls that AWS or the API server refuses.
+func isDeployReason(r finding.Reason) bool {
 	switch r {
 	case finding.AccessDenied, finding.QuotaReached, finding.RejectedByAWS, finding.CallFailed, finding.ServiceUnavailable, finding.NameTaken, finding.ChangeNotKept:
 		return true
@@ -156,8 +157,8 @@ func deployReason(r finding.Reason) bool {
 	return false
 }
 
-// edit returns the fields of a status that change, nil if none does.
-func (n next) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
+// edit returns the fields of a status that differ, nil if none does.
+func (n newStatus) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 	fields := map[string]any{}
 	set := func(key, is, want string) {
 		switch {
@@ -215,10 +216,10 @@ func (n next) edit(have aga.GlobalAcceleratorStatus, now metav1.Time) any {
 	return fields
 }
 
-// setCondition sets a condition. Its transition time changes with its status alone.
-func (n next) setCondition(to []metav1.Condition, of string, status metav1.ConditionStatus, reason, message string, now metav1.Time) []metav1.Condition {
+// setCondition adds or replaces a condition. Its transition time changes only with its status.
+func (n newStatus) setCondition(to []metav1.Condition, of string, status metav1.ConditionStatus, reason, message string, now metav1.Time) []metav1.Condition {
 	c := metav1.Condition{
-		Type: of, Status: status, Reason: reason, Message: finding.CutTo(mostMessage, finding.Printable(message)),
+		Type: of, Status: status, Reason: reason, Message: finding.CutTo(maxMessage, finding.Printable(message)),
 		ObservedGeneration: n.generation, LastTransitionTime: now,
 	}
 	i := slices.IndexFunc(to, func(h metav1.Condition) bool { return h.Type == of })

@@ -10,7 +10,7 @@ import (
 
 // The condition names every endpoint that is left out, also where the reasons of all of them are longer than a message may be.
 func TestLeftOutNamesEveryEndpoint(t *testing.T) {
-	var n next
+	var n newStatus
 	for g := range 2 {
 		for e := range 10 {
 			n.endpoints = append(n.endpoints, finding.Finding{
@@ -19,7 +19,7 @@ func TestLeftOutNamesEveryEndpoint(t *testing.T) {
 			})
 		}
 	}
-	got := finding.CutTo(mostMessage, n.leftOutText())
+	got := finding.CutTo(maxMessage, n.leftOutText())
 	for _, want := range []string{
 		"20 endpoints are left out: spec.listeners[0].endpointGroups[0].endpoints[0,1,2,3,4,5,6,7,8,9], spec.listeners[0].endpointGroups[1].endpoints[0,1,2,3,4,5,6,7,8,9]. ",
 		"]. spec.listeners[0].endpointGroups[0].endpoints[0]: long",

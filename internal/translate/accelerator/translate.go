@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// translation is one run of Translate over an object that is there.
+// translation is one call of Translate.
 type translation struct {
 	opt   Options
 	view  *cluster.View
@@ -29,14 +29,14 @@ type translation struct {
 	acc   *model.Accelerator
 	// asked are the keys of the questions of the stack.
 	asked map[string]bool
-	// groups is how many endpoint groups there are so far.
-	groups int
-	// grants are read once.
+	// groupCount is the number of endpoint groups so far.
+	groupCount int
+	// grants are the ReferenceGrants, read once.
 	grants *attach.Grants
-	// dial is how the traffic dials of endpoint groups follow, nil if they do not; targets are those of each group, by its id.
+	// dial is the rule for traffic dials, nil if there is none; targets are the targets of each endpoint group, by its id.
 	dial    *dialRule
-	targets map[string]targetsOf
-	// withPorts asks for the ports of load balancers that are named by their ARNs.
+	targets map[string]targetCounts
+	// withPorts adds the ports to questions about load balancers that are named by ARN.
 	withPorts bool
 }
 
@@ -67,8 +67,8 @@ func (t *translation) build() {
 	t.stack.Contested = true
 }
 
-// overLimit reports that the namespace has as many accelerators as it may have, so that none is made for this object.
-// The oldest objects count, and what is live stays.
+// overLimit reports whether no accelerator is made for the object, because older objects of the namespace reach
+// MaxPerNamespace. Live accelerators stay.
 func (t *translation) overLimit() bool {
 	most := t.opt.MaxPerNamespace
 	if most <= 0 || t.live != nil && len(t.live.Accelerators) > 0 {
@@ -83,7 +83,7 @@ func (t *translation) overLimit() bool {
 	if older < most {
 		return false
 	}
-	t.stack.Contested = true // one that is live is served
+	t.stack.Contested = true // an object with a live accelerator is served
 	t.stack.Accelerator = &model.Accelerator{Held: true}
 	t.stack.Held.Everything = true
 	t.fault("", finding.QuotaReached, finding.Error, fmt.Sprintf("namespace %q may have %d accelerators, and %d GlobalAccelerators are older; no accelerator is made", t.ga.Namespace, most, older),
@@ -95,7 +95,7 @@ func (t *translation) origin(field string) finding.Origin {
 	return finding.Origin{Object: t.ref, Field: field}
 }
 
-// fault reports what is wrong with a field.
+// fault reports a field that is not valid.
 func (t *translation) fault(field string, reason finding.Reason, severity finding.Severity, message, fix string) {
 	t.found.Add(finding.Finding{Object: t.ref, Field: field, Reason: reason, Severity: severity, Message: message, Fix: fix})
 }
@@ -131,19 +131,19 @@ func (t *translation) name(dual bool) string {
 	return t.generatedName(dual)
 }
 
-// mostAddresses is how many addresses AWS takes.
-const mostAddresses = 2
+// maxAddresses is the maximum number of addresses of an accelerator from the account's own ranges.
+const maxAddresses = 2
 
-// addresses returns the addresses of the account's own ranges.
+// addresses returns the desired addresses from the account's own ranges.
 func (t *translation) addresses() []string {
 	given := t.ga.Spec.IPAddresses
 	if allowed := t.opt.AddressNamespaces; len(given) > 0 && len(allowed) > 0 && !slices.Contains(allowed, t.ga.Namespace) {
 		t.fault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("namespace %q may not use addresses of the account; AWS chooses the addresses", t.ga.Namespace), "remove the addresses, or have an operator add the namespace to --accelerator-address-namespaces")
 		return nil
 	}
-	if len(given) > mostAddresses {
-		t.fault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("there are %d addresses, and AWS takes %d; the first %[2]d are used", len(given), mostAddresses), "remove addresses")
-		given = given[:mostAddresses]
+	if len(given) > maxAddresses {
+		t.fault("spec.ipAddresses", finding.SpecInvalid, finding.Error, fmt.Sprintf("there are %d addresses, and AWS takes %d; the first %[2]d are used", len(given), maxAddresses), "remove addresses")
+		given = given[:maxAddresses]
 	}
 	var out []string
 	for i, text := range given {
@@ -156,13 +156,13 @@ func (t *translation) addresses() []string {
 	return out
 }
 
-// trackingTags is how many tags of an accelerator the controller needs itself.
-const trackingTags = 4
+// reservedTagCount is the number of tags on each accelerator that the controller needs itself.
+const reservedTagCount = 4
 
-// tags returns the tags of the user with the defaults, as far as AWS has room for them beside those of guests.
+// tags returns the tags of the user and the default tags, within the maximum of AWS, which also counts the tags of guests.
 func (t *translation) tags(guests int) map[string]string {
 	user := map[string]string{}
-	room := max(0, naming.MaxTags-trackingTags-guests-len(t.opt.DefaultTags))
+	room := max(0, naming.MaxTags-reservedTagCount-guests-len(t.opt.DefaultTags))
 	keys := slices.Sorted(maps.Keys(t.ga.Spec.Tags))
 	for _, k := range keys {
 		value := t.ga.Spec.Tags[k]
@@ -184,7 +184,7 @@ func (t *translation) tags(guests int) map[string]string {
 			user[k] = value
 			continue
 		}
-		if len(t.found) > mostTagFindings {
+		if len(t.found) > maxTagFindings {
 			continue
 		}
 		t.fault("spec.tags", reason, severity, fmt.Sprintf("tag %q %s and is left out", finding.CutTo(40, k), why), "remove the tag")
@@ -192,5 +192,5 @@ func (t *translation) tags(guests int) map[string]string {
 	return assemble.Tags(user, t.opt.DefaultTags, t.opt.DefaultTagsLow)
 }
 
-// mostTagFindings bounds what is said about tags.
-const mostTagFindings = 10
+// maxTagFindings is the maximum number of findings about tags.
+const maxTagFindings = 10

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// AddOns merges what the members say about other services that the load balancer is tied to.
+// AddOns merges the settings of all members about associations of the load balancer with AWS WAF and Shield.
 func (b *Builder) AddOns(alb *model.LoadBalancer) {
 	for _, m := range b.Members {
 		for _, f := range settings.Faults(m.Set.Shield.Check(), m.Set.CreateCertificate.Check()) {
@@ -19,49 +19,49 @@ func (b *Builder) AddOns(alb *model.LoadBalancer) {
 		}
 	}
 	alb.AddOns.WebACL = addOnBuilder{b}.webACL()
-	classic := members.Agree(&b.Translation, b.Members, b.name("waf-acl-id"), func(m *members.Member) settings.Opt[string] { return settings.Text(m.Set.WAFClassic) }, func(a, b string) bool { return unlessNone(a) == unlessNone(b) }, func() members.Incumbent[string] {
-		return liveAddOn(b, model.WAFClassic, func(have observed.AddOn) string { return have.ID }, func(have observed.AddOn, asked string) bool { return have.ID == unlessNone(asked) })
+	classic := members.Agree(&b.Translation, b.Members, b.name("waf-acl-id"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.WAFClassic) }, func(a, b string) bool { return emptyIfNone(a) == emptyIfNone(b) }, func() members.LiveValue[string] {
+		return liveAddOn(b, model.WAFClassic, func(have observed.AddOn) string { return have.ID }, func(have observed.AddOn, asked string) bool { return have.ID == emptyIfNone(asked) })
 	})
-	if classic.Set && (addOnBuilder{b}).checkFlag(classic.Origin, !b.NoWAFClassic, "--enable-waf") {
-		alb.AddOns.ClassicACL = &model.ClassicACL{ID: unlessNone(classic.Value), Of: classic.Origin}
+	if classic.Set && (addOnBuilder{b}).reportIfDisabled(classic.Origin, !b.NoWAFClassic, "--enable-waf") {
+		alb.AddOns.ClassicACL = &model.ClassicACL{ID: emptyIfNone(classic.Value), Of: classic.Origin}
 	}
-	shield := members.Agree(&b.Translation, b.Members, b.name("shield-advanced-protection"), func(m *members.Member) settings.Opt[bool] { return m.Set.Shield }, members.Equal[bool], func() members.Incumbent[bool] {
+	shield := members.Agree(&b.Translation, b.Members, b.name("shield-advanced-protection"), func(m *members.Member) settings.Opt[bool] { return m.Set.Shield }, members.Equal[bool], func() members.LiveValue[bool] {
 		return liveAddOn(b, model.ShieldPlan, func(have observed.AddOn) bool { return have.ID != "" }, func(have observed.AddOn, asked bool) bool { return asked == (have.ID != "") })
 	})
-	if shield.Set && (addOnBuilder{b}).checkFlag(shield.Origin, !b.NoShield, "--enable-shield") {
+	if shield.Set && (addOnBuilder{b}).reportIfDisabled(shield.Origin, !b.NoShield, "--enable-shield") {
 		alb.AddOns.Shield = &model.Shield{On: shield.Value, Of: shield.Origin}
 	}
 }
 
-// noACL in place of a web ACL asks for there to be none.
-const noACL = "none"
+// noWebACL in place of a web ACL means that the load balancer has none.
+const noWebACL = "none"
 
-func unlessNone(s string) string {
-	if s == noACL {
+func emptyIfNone(s string) string {
+	if s == noWebACL {
 		return ""
 	}
 	return s
 }
 
-// addOnBuilder builds web ACLs and protection.
+// addOnBuilder builds the associations with AWS WAF and Shield.
 type addOnBuilder struct{ *Builder }
 
-// webACL returns the web ACL of WAFv2 that is asked for; nil where no member speaks of one. A name of a member
-// counts before its ARN.
+// webACL returns the desired web ACL of WAFv2; nil if no member sets one. The name that a member sets wins over the ARN
+// that it sets.
 func (b addOnBuilder) webACL() *model.WebACL {
-	named := slices.ContainsFunc(b.Members, func(m *members.Member) bool { return settings.Text(m.Set.WAFv2Name).Set })
+	named := slices.ContainsFunc(b.Members, func(m *members.Member) bool { return settings.NonEmpty(m.Set.WAFv2Name).Set })
 	won := members.Agree(&b.Translation, b.Members, "web ACL", func(m *members.Member) settings.Opt[webACL] {
-		name, arn := settings.Text(m.Set.WAFv2Name), settings.Text(m.Set.WAFv2ARN)
+		name, arn := settings.NonEmpty(m.Set.WAFv2Name), settings.NonEmpty(m.Set.WAFv2ARN)
 		switch {
 		case name.Present():
-			return settings.Opt[webACL]{Value: webACL{Name: unlessNone(name.Value)}, Set: name.Set, Fault: name.Fault, Origin: name.Origin}
+			return settings.Opt[webACL]{Value: webACL{Name: emptyIfNone(name.Value)}, Set: name.Set, Fault: name.Fault, Origin: name.Origin}
 		case b.LiveLoadBalancer() == nil && named && arn.Set:
-			b.Stack.Contested = true // which of them is live decides; before anything is, a name does
+			b.Stack.Contested = true // the live web ACL decides; without a load balancer a name wins over an ARN
 			return settings.Opt[webACL]{}
 		}
-		return settings.Opt[webACL]{Value: webACL{ARN: unlessNone(arn.Value)}, Set: arn.Set, Fault: arn.Fault, Origin: arn.Origin}
+		return settings.Opt[webACL]{Value: webACL{ARN: emptyIfNone(arn.Value)}, Set: arn.Set, Fault: arn.Fault, Origin: arn.Origin}
 	}, members.Equal[webACL], b.liveWebACL)
-	if !won.Set || !b.checkFlag(won.Origin, !b.NoWAFv2, "--enable-wafv2") {
+	if !won.Set || !b.reportIfDisabled(won.Origin, !b.NoWAFv2, "--enable-wafv2") {
 		return nil
 	}
 	out := model.WebACL(won.Value)
@@ -69,14 +69,14 @@ func (b addOnBuilder) webACL() *model.WebACL {
 	return &out
 }
 
-// webACL is a web ACL by ARN or name, with a text for conflicts; with neither, there is to be none.
+// webACL is a model.WebACL with a String for messages about conflicts. Without ARN and name there is no web ACL.
 type webACL model.WebACL
 
 // String returns the name or the ARN.
-func (w webACL) String() string { return cmp.Or(w.Name, w.ARN, noACL) }
+func (w webACL) String() string { return cmp.Or(w.Name, w.ARN, noWebACL) }
 
-// checkFlag reports a setting whose flag is off.
-func (b addOnBuilder) checkFlag(o finding.Origin, on bool, flag string) bool {
+// reportIfDisabled reports a setting that has no effect because its flag is off. It returns on.
+func (b addOnBuilder) reportIfDisabled(o finding.Origin, on bool, flag string) bool {
 	if !on {
 		ref := b.MemberOf(o).Ref
 		b.Found.Add(finding.Finding{
@@ -87,21 +87,21 @@ func (b addOnBuilder) checkFlag(o finding.Origin, on bool, flag string) bool {
 	return on
 }
 
-// liveAddOn returns what a live load balancer is tied to in another service, as the incumbent of a setting that
-// is or is not that.
-func liveAddOn[T any](b *Builder, of model.AddOn, value func(observed.AddOn) T, is func(have observed.AddOn, asked T) bool) members.Incumbent[T] {
+// liveAddOn returns the live association of the load balancer with another service as the live value of a setting. is
+// reports whether a value of the setting means that association.
+func liveAddOn[T any](b *Builder, of model.AddOn, value func(observed.AddOn) T, is func(have observed.AddOn, asked T) bool) members.LiveValue[T] {
 	lb := b.LiveLoadBalancer()
 	if lb == nil {
-		return members.Incumbent[T]{}
+		return members.LiveValue[T]{}
 	}
 	q := model.AskAddOn{Of: of, ARN: lb.ARN}
 	have, asked := b.Live.Facts.AddOns[q.Key()]
 	known := b.Compare(q, asked) && have.Fault == nil
-	return members.Incumbent[T]{Known: known, Value: value(have), Is: func(v T) bool { return is(have, v) }, Unavailable: have.Fault != nil}
+	return members.LiveValue[T]{Known: known, Value: value(have), Matches: func(v T) bool { return is(have, v) }, Unavailable: have.Fault != nil}
 }
 
-// liveWebACL compares web ACLs, given by ARN or by name, with the live one.
-func (b addOnBuilder) liveWebACL() members.Incumbent[webACL] {
+// liveWebACL returns the live web ACL of WAFv2, to be compared with one by ARN or by name.
+func (b addOnBuilder) liveWebACL() members.LiveValue[webACL] {
 	is := func(have observed.AddOn, w webACL) bool {
 		if w.Name == "" {
 			return w.ARN == have.ID

@@ -9,26 +9,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// BindingRequest asks for the binding of a finished target group.
+// BindingRequest has what Binding needs to build the TargetGroupBinding of a target group that is complete.
 type BindingRequest struct {
-	Group      Group
+	Group      TargetGroup
 	Namespace  string
 	Service    string
 	Port       intstr.IntOrString // as the backend names it
 	NodeLabels map[string]string
-	// NodeSelector is in place of NodeLabels.
+	// NodeSelector counts if there are no NodeLabels.
 	NodeSelector *metav1.LabelSelector
 	// Labels and Annotations of the binding, besides those of the stack.
 	Labels, Annotations map[string]string
-	// MultiCluster leaves targets of others alone.
+	// MultiCluster keeps targets that other clusters registered.
 	MultiCluster bool
-	// Peer is where traffic comes from; nil asks for no rules on nodes and pods.
+	// Peer is the source of the traffic in rules of nodes and pods; nil if no rules are managed.
 	Peer *model.Peer
-	// Clients are the clients of a network load balancer without security groups, in place of a Peer.
+	// Clients are set in place of Peer for a network load balancer without security groups.
 	Clients *Clients
-	// AllPorts asks for one rule over all ports instead of one per port.
+	// AllPorts opens all ports by one rule instead of single ports.
 	AllPorts bool
-	// PerPort asks for a rule for each port that differs, as Gateways have it, and Ingresses and Services do not.
+	// PerPort makes one rule for each distinct port, as for Gateways. Bindings of Ingresses and Services have the
+	// rules of older controllers.
 	PerPort bool
 }
 
@@ -72,9 +73,9 @@ func Binding(r BindingRequest) *model.Binding {
 		rule(nil)
 		return b
 	}
-	// One rule per port, equal ports included: the list is compared as it stands with what older
+	// One rule per port, equal ports included, because the list is compared item by item with the one that older
 	// controllers wrote.
-	rule(&r.Group.Data)
+	rule(&r.Group.TrafficPort)
 	if n, err := strconv.ParseInt(r.Group.HealthCheck.Port, 10, 32); err == nil {
 		rule(new(intstr.FromInt32(int32(n))))
 	}

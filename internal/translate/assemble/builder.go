@@ -19,7 +19,7 @@ type Options struct {
 	DefaultTargetType model.TargetType // instance if empty
 	DefaultSSLPolicy  string           // ELBSecurityPolicy-2016-08 if empty
 
-	// DefaultTags for all resources; DefaultTagsLow lets users' tags win over them.
+	// DefaultTags are on all resources. They win over tags of users unless DefaultTagsLow is set.
 	DefaultTags    map[string]string
 	DefaultTagsLow bool
 	// ExternalTags are keys that users may not set.
@@ -29,9 +29,9 @@ type Options struct {
 	BackendGroup string
 	// NoBackendGroup switches the shared backend security group off.
 	NoBackendGroup bool
-	// ManageBackendRules is the default of the setting of that name.
+	// ManageBackendRules is the default of the setting manage-backend-security-group-rules.
 	ManageBackendRules bool
-	// UnrestrictedRules opens all ports of targets to the load balancer, not single ones.
+	// UnrestrictedRules opens all ports of targets to the load balancer instead of single ports.
 	UnrestrictedRules bool
 	// NoSecurityGroups makes network load balancers without security groups.
 	NoSecurityGroups bool
@@ -40,33 +40,33 @@ type Options struct {
 	NoIPTargets bool
 	NoCapacity  bool
 	NoWeights   bool
-	// NoWAFv2, NoWAFClassic and NoShield leave web ACLs and protections alone.
+	// NoWAFv2, NoWAFClassic and NoShield keep live web ACLs and protections without a change.
 	NoWAFv2      bool
 	NoWAFClassic bool
 	NoShield     bool
-	// ManageCertificates requests certificates where members ask for them, from DefaultCA, the ARN of
-	// a private authority, where neither names one.
+	// ManageCertificates requests a certificate for each member with create-acm-cert. DefaultCA is the ARN of the
+	// private certificate authority for members that name none; "" for public certificates.
 	ManageCertificates bool
 	DefaultCA          string
 	// ImportCertificates imports the certificates of TLS Secrets that members name.
 	ImportCertificates bool
-	// SecretLabel, if its key is set, must be on every Secret that is read.
+	// SecretLabel is the label that a Secret must have to be read; none if its key is empty.
 	SecretLabel Label
 	// ServiceAccount is the service account of the controller as namespace:name, for messages; "" if it is not known.
 	ServiceAccount string
 
-	// StrictGroups lets one fault stop the whole load balancer.
+	// StrictGroups holds the whole stack as long as there is a finding of severity error about one of its members.
 	StrictGroups bool
-	// AllowMassRemoval lets load balancers go of objects that the controller's own flags or many classes at
-	// once exclude.
+	// AllowMassRemoval permits that load balancers are deleted because a flag of the controller, or many classes at
+	// once, exclude their objects.
 	AllowMassRemoval bool
 
 	// certificates parses the TLS Secrets of all stacks of a frontend.
 	certificates *certificate.Reader
 }
 
-// Filled returns the options with their defaults.
-func (o Options) Filled() Options {
+// WithDefaults returns the options with defaults for those that are not set.
+func (o Options) WithDefaults() Options {
 	o.DefaultScheme = cmp.Or(o.DefaultScheme, model.Internal)
 	o.DefaultTargetType = cmp.Or(o.DefaultTargetType, model.InstanceTargets)
 	o.DefaultSSLPolicy = cmp.Or(o.DefaultSSLPolicy, "ELBSecurityPolicy-2016-08")
@@ -74,30 +74,30 @@ func (o Options) Filled() Options {
 	return o
 }
 
-// Builder builds what the members of a stack share.
+// Builder builds the parts of a stack that its members share.
 type Builder struct {
 	members.Translation
 	Options
-	// OwnerUID is the UID of the one object that makes up the stack, where names are made of it: of a Service or a
-	// Gateway.
+	// OwnerUID is the UID of the Service or Gateway of the stack, from which names in AWS are generated; "" for stacks of
+	// Ingresses and of Services that share a load balancer.
 	OwnerUID string
 	// Type of the load balancer.
 	Type model.LoadBalancerType
-	// Peer is where traffic to the targets comes from; nil: their rules are not managed.
+	// Peer is the source of the traffic in rules of targets; nil if these rules are not managed.
 	Peer *model.Peer
-	// ByAddress reports that the load balancer has no security groups, so that rules of targets, which are to be
-	// managed, can only name addresses.
+	// ByAddress reports whether rules of targets are managed although the load balancer has no security groups, so
+	// that the rules must name addresses.
 	ByAddress bool
-	// NoClients reports that the managed security group admits no client.
+	// NoClients reports whether the managed security group admits no client.
 	NoClients bool
 	// Redirect is the HTTPS port that HTTP listeners redirect to.
 	Redirect settings.Opt[int32]
 }
 
-// name returns how the members spell a setting.
+// name returns the name of a setting in members of this kind, such as the key of an annotation.
 func (b *Builder) name(setting string) string { return naming.SettingName(b.ID.Kind, setting) }
 
-// defaultName returns the name of the load balancer where none is asked for.
+// defaultName returns the generated name of the load balancer.
 func (b *Builder) defaultName(scheme model.Scheme) string {
 	if b.OwnerUID != "" {
 		return naming.OwnedLoadBalancer(b.Cluster, b.ID, b.OwnerUID, scheme)
@@ -105,13 +105,13 @@ func (b *Builder) defaultName(scheme model.Scheme) string {
 	return naming.LoadBalancer(b.Cluster, b.ID, scheme)
 }
 
-// managedGroupName returns the name of the security group that the controller manages for the load balancer.
-func (b *Builder) managedGroupName() string {
+// managedSecurityGroupName returns the name of the security group that the controller manages for the load balancer.
+func (b *Builder) managedSecurityGroupName() string {
 	if b.OwnerUID != "" {
 		return naming.OwnedManagedGroup(b.Cluster, b.ID, b.OwnerUID)
 	}
 	return naming.ManagedGroup(b.Cluster, b.ID)
 }
 
-// fieldOf returns the field of members in which a setting stands.
+// fieldOf returns the field in members of this kind that has a setting.
 func (b *Builder) fieldOf(setting string) string { return naming.SettingField(b.ID.Kind, setting) }

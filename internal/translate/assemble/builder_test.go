@@ -32,7 +32,7 @@ func built(kind model.Kind, live *observed.Stack, all ...*members.Member) (*asse
 }
 
 func scheme(v model.Scheme) func(*settings.Shared, func(string) finding.Origin) {
-	return func(s *settings.Shared, of func(string) finding.Origin) { s.Scheme = settings.Of(v, of("scheme")) }
+	return func(s *settings.Shared, of func(string) finding.Origin) { s.Scheme = settings.NewOpt(v, of("scheme")) }
 }
 
 // What is live stays as long as a member of any kind asks for it.
@@ -57,8 +57,8 @@ func TestIncumbentsAreThoseOfEveryKind(t *testing.T) {
 func TestFindingsNameSettingsAsTheirKindDoes(t *testing.T) {
 	named := func(name string) func(*settings.Shared, func(string) finding.Origin) {
 		return func(s *settings.Shared, of func(string) finding.Origin) {
-			s.Name = settings.Of(name, of("name"))
-			s.InboundCIDRs = settings.Of([]string{"2001:db8::/32"}, of("ranges"))
+			s.Name = settings.NewOpt(name, of("name"))
+			s.InboundCIDRs = settings.NewOpt([]string{"2001:db8::/32"}, of("ranges"))
 		}
 	}
 	for kind, want := range map[model.Kind][]string{

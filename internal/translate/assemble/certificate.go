@@ -12,14 +12,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// The kinds of requested certificates, as they stand in their ids.
+// The kinds of requested certificates, as they are written in ids of certificates.
 const (
 	publicCertificate  = "amazon_issued"
 	privateCertificate = "private"
 )
 
-// RequestCertificate decides whether a member gets a certificate of its own: if it asks for one
-// and names none.
+// RequestCertificate sets Certificate of a member that asks for a requested certificate and names no other, or reports
+// why it gets none.
 func (b *Builder) RequestCertificate(m *members.Member) {
 	chosen := m.Set.CreateCertificate
 	if m.Undetermined || !chosen.Or(false) || len(m.Set.Certificates.Value) > 0 {
@@ -34,7 +34,7 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 		return
 	}
 	hosts := m.Hosts
-	m.Secure = true
+	m.RequestsCertificate = true
 	if len(hosts) == 0 {
 		m.Blocked = true
 		b.Found.Add(finding.Finding{
@@ -44,7 +44,7 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 		})
 		return
 	}
-	ca := cmp.Or(settings.Text(m.Set.CertificateCA).Value, b.DefaultCA)
+	ca := cmp.Or(settings.NonEmpty(m.Set.CertificateCA).Value, b.DefaultCA)
 	kind := publicCertificate
 	if ca != "" {
 		kind = privateCertificate
@@ -55,7 +55,7 @@ func (b *Builder) RequestCertificate(m *members.Member) {
 	}
 }
 
-// ManagedCertificates lists the certificates that are requested or imported for all members.
+// ManagedCertificates adds the certificates that are requested or imported for all members to the stack.
 func (b *Builder) ManagedCertificates() {
 	if !b.ManageCertificates && !b.ImportCertificates {
 		return
@@ -76,13 +76,13 @@ func (b *Builder) ManagedCertificates() {
 			imports[c.ID] = c.Import
 			b.Stack.Certificates = append(b.Stack.Certificates, c)
 		}
-		b.Stack.Held.Certificates = b.Stack.Held.Certificates || m.Undetermined || m.Secure && m.Certificate == nil
+		b.Stack.Held.Certificates = b.Stack.Held.Certificates || m.Undetermined || m.RequestsCertificate && m.Certificate == nil
 	}
 	slices.SortFunc(b.Stack.Certificates, func(a, b model.ManagedCertificate) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// certificates returns a member's contribution to the secure listener of a port: those that it names, otherwise those
-// of its own, and those that are found for its other hosts.
+// certificates returns the certificates of a member for the TLS listener of a port: those that it names, otherwise the
+// requested one, otherwise those of TLS Secrets, held ones, and those that ACM has for its other hosts.
 func certificates(m *members.Member, port int32) []model.CertChoice {
 	if c := m.Set.Certificates; len(c.Value) > 0 {
 		return []model.CertChoice{model.CertARNs{Member: m.Ref, ARNs: c.Value, Field: members.FieldOn(m.Ref, c.Origin)}}
@@ -105,7 +105,7 @@ func certificates(m *members.Member, port int32) []model.CertChoice {
 	}
 	found := model.CertHosts{Member: m.Ref}
 	for i, h := range m.Hosts {
-		if slices.ContainsFunc(m.Imported, func(name string) bool { return plan.DomainCovers(name, h) }) {
+		if slices.ContainsFunc(m.ImportedNames, func(name string) bool { return plan.DomainCovers(name, h) }) {
 			continue
 		}
 		found.Hosts, found.Fields = append(found.Hosts, h), append(found.Fields, m.HostFields[i])

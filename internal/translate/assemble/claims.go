@@ -6,32 +6,32 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// HostClaims are the hosts that objects of several namespaces serve on one load balancer. A load balancer chooses
-// between the certificates for a host by their keys, whoever they are from, so a certificate that a tenant brings
-// must not be for the hosts of those who came first.
+// HostClaims are the hosts that objects of several namespaces serve on one load balancer. A load balancer chooses among
+// all certificates for a host by their key algorithm. So a certificate of one tenant must not be for a host of a tenant
+// with an earlier claim: it could be served in place of that tenant's own certificate.
 type HostClaims struct {
 	namespaces map[string]bool
 	exact      map[string][]hostClaim // by host
-	below      map[string][]hostClaim // by the parent of hosts
+	byParent   map[string][]hostClaim // by parent domain of the host: example.com for a.example.com
 }
 
-// hostClaim is the first one of a namespace.
+// hostClaim is the earliest claim of a namespace to a host. A lower rank is earlier.
 type hostClaim struct {
 	host string
 	by   finding.Ref
 	rank int
 }
 
-// Add notes that an object serves a host. Those with a lower rank came first.
+// Add adds the claim of an object to a host. Claims with a lower rank are earlier.
 func (c *HostClaims) Add(host string, by finding.Ref, rank int) {
 	if c.exact == nil {
-		c.namespaces, c.exact, c.below = map[string]bool{}, map[string][]hostClaim{}, map[string][]hostClaim{}
+		c.namespaces, c.exact, c.byParent = map[string]bool{}, map[string][]hostClaim{}, map[string][]hostClaim{}
 	}
 	claim := hostClaim{strings.ToLower(host), by, rank}
 	c.namespaces[by.Namespace] = true
 	addClaim(c.exact, claim.host, claim)
 	if _, parent, ok := strings.Cut(claim.host, "."); ok {
-		addClaim(c.below, parent, claim)
+		addClaim(c.byParent, parent, claim)
 	}
 }
 
@@ -47,16 +47,16 @@ func addClaim(all map[string][]hostClaim, key string, claim hostClaim) {
 	all[key] = append(all[key], claim)
 }
 
-// firstClaim returns a host that a name of a certificate is for, and whose object is of another namespace and came
-// before the rank; "" if there is none.
-func (c *HostClaims) firstClaim(name, namespace string, rank int) (host string, by finding.Ref) {
+// earlierClaim returns a host that a DNS name of a certificate covers and that an object of another namespace claims with
+// a lower rank; "" if there is none.
+func (c *HostClaims) earlierClaim(name, namespace string, rank int) (host string, by finding.Ref) {
 	if c == nil || len(c.namespaces) == 0 || len(c.namespaces) == 1 && c.namespaces[namespace] {
 		return "", by
 	}
 	lists := [][]hostClaim{c.exact[name]}
 	if _, parent, ok := strings.Cut(name, "."); ok {
 		if lists = append(lists, c.exact["*."+parent]); strings.HasPrefix(name, "*.") {
-			lists = append(lists, c.below[parent])
+			lists = append(lists, c.byParent[parent])
 		}
 	}
 	for _, list := range lists {

@@ -30,20 +30,20 @@ func TestWhoseHostsACertificateIsFor(t *testing.T) {
 		"*.shop.example.com":   "",
 		"x.y.apps.example.com": "",
 	} {
-		if got, by := c.firstClaim(name, "b", 2); got != want || want != "" && by != victim {
+		if got, by := c.earlierClaim(name, "b", 2); got != want || want != "" && by != victim {
 			t.Errorf("%s: %q of %s, want %q", name, got, by, want)
 		}
-		if got, _ := c.firstClaim(name, "a", 1); got != "" {
+		if got, _ := c.earlierClaim(name, "a", 1); got != "" {
 			t.Errorf("%s of the victim: %q", name, got)
 		}
 	}
 	alone := &HostClaims{}
 	alone.Add("shop.example.com", victim, 1)
-	if got, _ := alone.firstClaim("*.example.com", "b", 2); got != "shop.example.com" {
+	if got, _ := alone.earlierClaim("*.example.com", "b", 2); got != "shop.example.com" {
 		t.Errorf("who serves no host itself gets %q", got)
 	}
 	var none *HostClaims
-	if got, _ := none.firstClaim("x", "a", 1); got != "" {
+	if got, _ := none.earlierClaim("x", "a", 1); got != "" {
 		t.Error("without claims there is one")
 	}
 }

@@ -12,38 +12,38 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// errIPv6Only is the fault of client ranges that a network load balancer with IPv4 addresses has no use for.
+// errIPv6Only is the fault of client ranges that are all IPv6, on a network load balancer with IPv4 addresses only.
 var errIPv6Only = errors.New("all ranges are IPv6")
 
-// clientBuilder builds which clients the managed security group admits.
+// clientBuilder builds the ingress rules of the managed security group.
 type clientBuilder struct{ *Builder }
 
-// sources returns the clients that a managed security group admits to a port. Where groups are given
-// the answer is not used, but what the members disagree on is still worth saying.
-func (b clientBuilder) sources(p *members.Port, ipv6, managed bool) []model.IngressRule {
+// ingressRules returns the rules that admit clients to a port. It is also called, for its findings about members that
+// disagree, if the members name security groups and the rules are not used; managed is false then.
+func (b clientBuilder) ingressRules(p *members.Port, ipv6, managed bool) []model.IngressRule {
 	if b.NoClients {
 		return nil
 	}
 	ranges := func(m *members.Member) settings.Opt[[]string] {
-		o := settings.Filled(m.Set.InboundCIDRs)
+		o := settings.NonEmptyList(m.Set.InboundCIDRs)
 		if b.Type == model.Network && !ipv6 && o.Set && !slices.ContainsFunc(o.Value, func(c string) bool { return !IsIPv6(c) }) {
-			// To shut out all clients for it would be worse than to wait.
+			// The ranges count as not valid: to shut out all clients would be worse than to keep the live rules.
 			return settings.Opt[[]string]{Fault: errIPv6Only, Origin: o.Origin}
 		}
 		return o
 	}
-	prefixLists := func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.PrefixLists) }
-	cidrs := b.clients(p, b.name("inbound-cidrs"), ranges, prefixLists, func() members.Incumbent[[]string] { return b.liveCIDRs(p, ipv6) })
-	lists := b.clients(p, b.name("security-group-prefix-lists"), prefixLists, ranges, func() members.Incumbent[[]string] { return b.livePrefixLists(p) })
-	if len(cidrs.Value)+len(lists.Value) == 0 && !cidrs.Kept && !lists.Kept {
+	prefixLists := func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(m.Set.PrefixLists) }
+	cidrs := b.mergeClients(p, b.name("inbound-cidrs"), ranges, prefixLists, func() members.LiveValue[[]string] { return b.liveCIDRs(p, ipv6) })
+	lists := b.mergeClients(p, b.name("security-group-prefix-lists"), prefixLists, ranges, func() members.LiveValue[[]string] { return b.livePrefixLists(p) })
+	if len(cidrs.Value)+len(lists.Value) == 0 && !cidrs.KeepsLive && !lists.KeepsLive {
 		if !slices.ContainsFunc(p.Members, func(m *members.Member) bool { return ranges(m).Check() == nil }) {
-			// Everything on the port is held, and to open it to everybody would be worse than to wait.
+			// Everything on the port is held: to open it to all clients would be worse than to keep the live rules.
 			return nil
 		}
-		return clientRules(p, AllClients(), nil, ipv6)
+		return portIngressRules(p, AllClients(), nil, ipv6)
 	}
-	out := clientRules(p, members.Sorted(cidrs.Value), members.Sorted(lists.Value), ipv6)
-	if len(out) == 0 && managed && cidrs.Set && !cidrs.Kept {
+	out := portIngressRules(p, members.SortedUnique(cidrs.Value), members.SortedUnique(lists.Value), ipv6)
+	if len(out) == 0 && managed && cidrs.Set && !cidrs.KeepsLive {
 		m := p.Members[0]
 		b.Found.Add(finding.Finding{
 			Object: m.Ref, Field: members.FieldOn(m.Ref, cidrs.Origin), Reason: finding.AnnotationInvalid,
@@ -54,18 +54,18 @@ func (b clientBuilder) sources(p *members.Port, ipv6, managed bool) []model.Ingr
 	return out
 }
 
-// clientRules returns the rules that admit clients to a port, over each of its protocols, and to path MTU discovery.
-func clientRules(p *members.Port, cidrs, prefixLists []string, ipv6 bool) []model.IngressRule {
+// portIngressRules returns the rules that admit clients to a port, over each of its protocols, and to path MTU discovery.
+func portIngressRules(p *members.Port, cidrs, prefixLists []string, ipv6 bool) []model.IngressRule {
 	var out []model.IngressRule
 	for _, protocol := range protocolsOf(p) {
-		out = append(out, Sources(protocol, p.Number, cidrs, prefixLists, ipv6)...)
+		out = append(out, ClientIngressRules(protocol, p.Number, cidrs, prefixLists, ipv6)...)
 	}
 	if !slices.ContainsFunc(p.Members, func(m *members.Member) bool { return m.Set.PathMTU.Value == "on" }) {
 		return out
 	}
 	for _, c := range cidrs {
 		if ipv6 || !IsIPv6(c) {
-			out = append(out, PathMTU(c))
+			out = append(out, PathMTURule(c))
 		}
 	}
 	return out
@@ -74,15 +74,16 @@ func clientRules(p *members.Port, cidrs, prefixLists []string, ipv6 bool) []mode
 // protocolsOf returns the protocols of a port in rules of security groups.
 func protocolsOf(p *members.Port) []string {
 	var out []string
-	for _, t := range transports(string(p.Base)) {
+	for _, t := range transportProtocols(string(p.Base)) {
 		out = append(out, strings.ToLower(t))
 	}
 	return out
 }
 
-// clients merges one of the two ways to name clients. Who only uses the other way asks for none of this
-// one, and where none is live, that stays: both together admit more than either.
-func (b clientBuilder) clients(p *members.Port, key string, get, other func(*members.Member) settings.Opt[[]string], current func() members.Incumbent[[]string]) members.Merged[[]string] {
+// mergeClients merges one of the two settings that name clients, address ranges and prefix lists. A member that sets only
+// the other one counts as setting an empty list, if none is live: ranges and prefix lists together would admit more
+// clients than the member sets.
+func (b clientBuilder) mergeClients(p *members.Port, key string, get, other func(*members.Member) settings.Opt[[]string], current func() members.LiveValue[[]string]) members.Merged[[]string] {
 	mixed := slices.ContainsFunc(p.Members, func(m *members.Member) bool { return get(m).Set }) &&
 		slices.ContainsFunc(p.Members, func(m *members.Member) bool { return !get(m).Present() && other(m).Set })
 	none := false
@@ -95,12 +96,12 @@ func (b clientBuilder) clients(p *members.Port, key string, get, other func(*mem
 		if o := get(m); o.Present() || !none || !other(m).Set {
 			return o
 		}
-		return settings.Of([]string(nil), other(m).Origin)
+		return settings.NewOpt([]string(nil), other(m).Origin)
 	}, members.SameSet, current)
 }
 
-// liveSources returns the rules of the managed group for a port, if the live load balancer carries it and
-// listens there.
+// liveSources returns the live rules of the managed security group for a port. known is false if the live load balancer
+// has no managed security group or no listener on the port.
 func (b clientBuilder) liveSources(p *members.Port) (rules []model.IngressRule, known bool) {
 	lb := b.LiveLoadBalancer()
 	if lb.OnPort(p.Number) == nil {
@@ -120,16 +121,22 @@ func (b clientBuilder) liveSources(p *members.Port) (rules []model.IngressRule, 
 	return rules, known
 }
 
-// liveCIDRs and livePrefixLists compare client ranges with those that the managed group admits.
-func (b clientBuilder) liveCIDRs(p *members.Port, ipv6 bool) members.Incumbent[[]string] {
-	return b.liveClients(p, func(v []string) []model.IngressRule { return Sources(protocolsOf(p)[0], p.Number, v, nil, ipv6) }, func(r model.IngressRule) string { return r.CIDR })
+// liveCIDRs returns the client ranges that the live managed security group admits to a port.
+func (b clientBuilder) liveCIDRs(p *members.Port, ipv6 bool) members.LiveValue[[]string] {
+	return b.liveClients(p, func(v []string) []model.IngressRule {
+		return ClientIngressRules(protocolsOf(p)[0], p.Number, v, nil, ipv6)
+	}, func(r model.IngressRule) string { return r.CIDR })
 }
 
-func (b clientBuilder) livePrefixLists(p *members.Port) members.Incumbent[[]string] {
-	return b.liveClients(p, func(v []string) []model.IngressRule { return Sources(protocolsOf(p)[0], p.Number, nil, v, true) }, func(r model.IngressRule) string { return r.PrefixList })
+// livePrefixLists returns the prefix lists that the live managed security group admits to a port.
+// livePrefixLists returns the prefix lists that the live managed security group admits to a port.
+func (b clientBuilder) livePrefixLists(p *members.Port) members.LiveValue[[]string] {
+	return b.liveClients(p, func(v []string) []model.IngressRule {
+		return ClientIngressRules(protocolsOf(p)[0], p.Number, nil, v, true)
+	}, func(r model.IngressRule) string { return r.PrefixList })
 }
 
-func (b clientBuilder) liveClients(p *members.Port, rules func([]string) []model.IngressRule, part func(model.IngressRule) string) members.Incumbent[[]string] {
+func (b clientBuilder) liveClients(p *members.Port, rules func([]string) []model.IngressRule, part func(model.IngressRule) string) members.LiveValue[[]string] {
 	live, known := b.liveSources(p)
 	parts := func(rs []model.IngressRule) []string {
 		var out []string
@@ -141,5 +148,5 @@ func (b clientBuilder) liveClients(p *members.Port, rules func([]string) []model
 		return out
 	}
 	is := parts(live)
-	return members.Incumbent[[]string]{Known: known, Value: is, Is: func(v []string) bool { return members.SameSet(parts(rules(v)), is) }}
+	return members.LiveValue[[]string]{Known: known, Value: is, Matches: func(v []string) bool { return members.SameSet(parts(rules(v)), is) }}
 }

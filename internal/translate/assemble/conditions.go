@@ -9,28 +9,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// What AWS takes in the conditions of a rule. Character sets are left to AWS to judge.
+// The limits of AWS for the conditions of a rule. Character sets are checked by AWS alone.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
 const (
-	// ValueLength is how long hosts, paths, header and query values may be, plain or regex.
-	ValueLength = 128
+	// MaxValueLength is the maximum length of a host, path, header value or query value, plain or regex.
+	MaxValueLength = 128
 
-	conditionValues    = 5  // over all conditions of a rule
-	conditionWildcards = 5  // likewise
-	nameLength         = 40 // of header names and methods
+	defaultMaxValues    = 5  // over all conditions of a rule
+	defaultMaxWildcards = 5  // likewise
+	maxNameLength       = 40 // of header names and methods
 )
 
-// ConditionLimits are how many values and wildcards AWS takes in the conditions of a rule, which quotas can
-// change.
+// ConditionLimits are the maximum numbers of values and wildcards in all conditions of a rule, which AWS can raise as
+// quotas.
 type ConditionLimits struct{ Values, Wildcards int }
 
-// OrDefault has what AWS takes by default where a limit is not set.
-func (l ConditionLimits) OrDefault() ConditionLimits {
-	return ConditionLimits{Values: cmp.Or(l.Values, conditionValues), Wildcards: cmp.Or(l.Wildcards, conditionWildcards)}
+// WithDefaults returns the limits, with AWS's defaults for those that are not set.
+func (l ConditionLimits) WithDefaults() ConditionLimits {
+	return ConditionLimits{Values: cmp.Or(l.Values, defaultMaxValues), Wildcards: cmp.Or(l.Wildcards, defaultMaxWildcards)}
 }
 
-// Excess returns which limit the conditions of a rule break, "" if none, and which flag says that AWS
-// has raised it.
+// Excess returns a message about the limit that the conditions of a rule exceed, "" if none, and the flag with which an
+// operator tells the controller that AWS has raised it, if there is one.
 func (l ConditionLimits) Excess(cs []model.Condition) (why, flag string) {
 	values, wildcards, long := 0, 0, ""
 	length := func(what, s string, most int) {
@@ -41,11 +41,11 @@ func (l ConditionLimits) Excess(cs []model.Condition) (why, flag string) {
 	patterns := func(what string, plain, regex []string) {
 		values += len(plain) + len(regex)
 		for _, s := range plain {
-			length(what, s, ValueLength)
+			length(what, s, MaxValueLength)
 			wildcards += strings.Count(s, "*") + strings.Count(s, "?")
 		}
 		for _, s := range regex {
-			length(what+" expression", s, ValueLength)
+			length(what+" expression", s, MaxValueLength)
 		}
 	}
 	for _, c := range cs {
@@ -55,18 +55,18 @@ func (l ConditionLimits) Excess(cs []model.Condition) (why, flag string) {
 		case model.PathPattern:
 			patterns("path", c.Values, c.Regex)
 		case model.HTTPHeader:
-			length("header name", c.Name, nameLength)
+			length("header name", c.Name, maxNameLength)
 			patterns("header value", c.Values, c.Regex)
 		case model.RequestMethod:
 			values += len(c.Values)
 			for _, s := range c.Values {
-				length("method", s, nameLength)
+				length("method", s, maxNameLength)
 			}
 		case model.QueryString:
 			values += len(c.Pairs)
 			for _, p := range c.Pairs {
-				length("query key", p.Key, ValueLength)
-				length("query value", p.Value, ValueLength)
+				length("query key", p.Key, MaxValueLength)
+				length("query value", p.Value, MaxValueLength)
 				wildcards += unescapedWildcards(p.Key) + unescapedWildcards(p.Value)
 			}
 		case model.SourceIP:
@@ -84,7 +84,7 @@ func (l ConditionLimits) Excess(cs []model.Condition) (why, flag string) {
 	return "", ""
 }
 
-// unescapedWildcards counts wildcards of a query value, where a backslash makes one literal.
+// unescapedWildcards counts the wildcards in a query key or value. A backslash before a wildcard makes it literal.
 func unescapedWildcards(s string) int {
 	n := 0
 	for i := 0; i < len(s); i++ {

@@ -1,4 +1,4 @@
-// Package assemble turns settings and Kubernetes backends into pieces of the model: target groups
-// and their bindings, client sources of a security group, tags, optimised rule lists. It exists
-// once for all dialects. It does not read the cluster and does not depend on the kind that it was written as.
+// Package assemble turns settings and backends into parts of the model: load balancers, listeners, security groups,
+// target groups with their bindings, certificates and tags. All frontends use it. It does not read the cluster, and its
+// input has the same form for every kind of object.
 package assemble

@@ -16,26 +16,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// frontendPort is a port of the frontend NLB, with the members that asked for it.
+// frontendPort is a port of the frontend NLB, the port of the ALB that it forwards to, and the members that map it so.
 type frontendPort struct {
 	number, target int32
 	members        []*members.Member
 }
 
-// FrontendNLB builds the frontend NLB of the ALB, nil if no member asks for one. What cannot
-// be read of it stays as it is, and the rest follows those who can be read. A new one is made when a member
-// asks for it whose settings of it are valid.
+// FrontendNLB builds the frontend NLB of the ALB; nil if no member switches it on. Settings that cannot be read keep their
+// live value. A new frontend NLB is made only if a member switches it on and all its settings of the frontend NLB are valid.
 func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	live := b.LiveFrontend()
 	on := members.Agree(&b.Translation, b.Members, b.name("enable-frontend-nlb"), func(m *members.Member) settings.Opt[bool] { return m.Set.FrontendNLB }, members.Equal[bool],
-		func() members.Incumbent[bool] {
-			return members.IncumbentOf(live != nil, b.LiveLoadBalancer() != nil, members.Equal[bool])
+		func() members.LiveValue[bool] {
+			return members.LiveValueOf(live != nil, b.LiveLoadBalancer() != nil, members.Equal[bool])
 		})
 	hold := false
 	for _, m := range b.Members {
 		if f := m.Set.FrontendNLB.Check(); f != nil {
 			b.Fault(m, *f, finding.BlocksNothing)
-			hold = hold || !on.Set // perhaps one is wanted: what is there must not go
+			hold = hold || !on.Set // the value may be true, so a live frontend NLB must not be deleted
 		}
 	}
 	if !on.Value && !hold {
@@ -46,37 +45,32 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 		Type: model.Network, Name: naming.FrontendNLB(alb.Name), Scheme: scheme.Or(b.DefaultScheme), AddressType: alb.AddressType,
 		Subnets: model.SubnetsDiscovered{}, SecurityGroups: model.GroupsShared{}, Tags: alb.Tags, Of: on.Origin, Origins: map[string]finding.Origin{},
 	}
-	note := func(field string, o finding.Origin) {
-		if o != (finding.Origin{}) {
-			out.Origins[field] = o
-		}
-	}
-	note("scheme", scheme.Origin)
-	note("addressType", alb.Origins["addressType"])
-	sound := false
+	setOrigin(out, "scheme", scheme.Origin)
+	setOrigin(out, "addressType", alb.Origins["addressType"])
+	hasValidMember := false
 	for _, m := range b.Members {
-		// Which ports are its own is not known.
+		// Live ports of the frontend NLB may be those of a member with unknown ports.
 		b.Stack.Held.FrontendPorts = b.Stack.Held.FrontendPorts || m.Undetermined || m.Set.FrontendPorts.Fault != nil
 		faults := m.Set.Frontend.Faults()
 		for _, f := range faults {
 			b.Fault(m, f, finding.BlocksNothing)
 		}
-		sound = sound || m.Set.FrontendNLB.Value && len(faults) == 0
+		hasValidMember = hasValidMember || m.Set.FrontendNLB.Value && len(faults) == 0
 	}
-	b.Stack.Held.Frontend = hold || live == nil && !sound
-	if s := mergeFrontend(b, "frontend-nlb-subnets", func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendSubnets) }, members.SameSet, func() members.Incumbent[[]string] { return frontendBuilder{b}.liveFrontendSubnets(live) }); s.Set {
+	b.Stack.Held.Frontend = hold || live == nil && !hasValidMember
+	if s := mergeFrontend(b, "frontend-nlb-subnets", func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(m.Set.FrontendSubnets) }, members.SameSet, func() members.LiveValue[[]string] { return frontendBuilder{b}.liveFrontendSubnets(live) }); s.Set {
 		out.Subnets = model.SubnetsNamed{Refs: s.Value, Of: s.Origin}
-		note("subnets", s.Origin)
+		setOrigin(out, "subnets", s.Origin)
 	}
-	if g := (frontendBuilder{b}).frontendGroups(live); g.Set && len(g.Value) > 0 {
+	if g := (frontendBuilder{b}).frontendSecurityGroups(live); g.Set && len(g.Value) > 0 {
 		out.SecurityGroups = model.GroupsGiven{Refs: g.Value, Of: g.Origin}
-		note("securityGroups", g.Origin)
+		setOrigin(out, "securityGroups", g.Origin)
 	}
 	frontendBuilder{b}.frontendAddresses(out)
 	same := func(a, b map[string]string) bool { return maps.Equal(a, b) }
-	attributes := mergeFrontend(b, "frontend-nlb-attributes", func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendAttributes }, same, func() members.Incumbent[map[string]string] {
+	attributes := mergeFrontend(b, "frontend-nlb-attributes", func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendAttributes }, same, func() members.LiveValue[map[string]string] {
 		attributes := b.LiveAttributes(live)
-		return members.IncumbentOf(attributes, attributes != nil, func(live, asked map[string]string) bool {
+		return members.LiveValueOf(attributes, attributes != nil, func(live, asked map[string]string) bool {
 			return !slices.ContainsFunc(slices.Sorted(maps.Keys(asked)), func(k string) bool { return !equal.SameAttribute(live[k], asked[k]) })
 		})
 	})
@@ -84,11 +78,11 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 	if attributes.Set {
 		out.AttributesOf = []finding.Origin{attributes.Origin}
 	}
-	if tags := mergeFrontend(b, "frontend-nlb-tags", func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendTags }, same, func() members.Incumbent[map[string]string] {
+	if tags := mergeFrontend(b, "frontend-nlb-tags", func(m *members.Member) settings.Opt[map[string]string] { return m.Set.FrontendTags }, same, func() members.LiveValue[map[string]string] {
 		if live == nil {
-			return members.Incumbent[map[string]string]{}
+			return members.LiveValue[map[string]string]{}
 		}
-		return members.IncumbentOf(members.LiveTags(live.Tags), true, func(live, asked map[string]string) bool {
+		return members.LiveValueOf(members.LiveTags(live.Tags), true, func(live, asked map[string]string) bool {
 			return !slices.ContainsFunc(slices.Sorted(maps.Keys(asked)), func(k string) bool { return live[k] != asked[k] })
 		})
 	}); tags.Set {
@@ -103,28 +97,31 @@ func (b *Builder) FrontendNLB(alb *model.LoadBalancer) *model.LoadBalancer {
 // frontendBuilder builds the frontend NLB.
 type frontendBuilder struct{ *Builder }
 
-// frontendGroups returns the security groups that members ask for; unset, those of the ALB. Who only asks for the
-// network load balancer asks for these, and where they are live, they stay.
-func (b frontendBuilder) frontendGroups(live *observed.LoadBalancer) members.Merged[[]string] {
-	var current members.Incumbent[[]string]
-	if live != nil {
-		current = groupBuilder(b).liveGroups(live)
+// frontendSecurityGroups returns the security groups that members set for the frontend NLB; if unset, it has those of the
+// ALB. A member that switches the frontend NLB on and sets no security groups counts as setting those of the ALB, if
+// these are live.
+func (b frontendBuilder) frontendSecurityGroups(frontend *observed.LoadBalancer) members.Merged[[]string] {
+	var current members.LiveValue[[]string]
+	if frontend != nil {
+		current = securityGroupBuilder(b).liveSecurityGroups(frontend)
 	}
 	const name = "frontend-nlb-security-groups"
-	incumbent := func() members.Incumbent[[]string] { return current }
-	asked := withoutContested(b.Builder, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendGroups) }, incumbent, affectsFrontend)
+	live := func() members.LiveValue[[]string] { return current }
+	asked := requireAllNamespaces(b.Builder, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] {
+		return settings.NonEmptyList(m.Set.FrontendSecurityGroups)
+	}, live, affectsFrontend)
 	return members.Agree(&b.Translation, b.Members, b.name(name), func(m *members.Member) settings.Opt[[]string] {
 		o := asked(m)
 		b.Stack.Contested = b.Stack.Contested || o.Present() && len(b.Members) > 1
 		if o.Present() || !current.Known || len(current.Value) > 0 || !m.Set.FrontendNLB.Value {
 			return o
 		}
-		return settings.Of([]string(nil), m.Set.FrontendNLB.Origin)
-	}, slices.Equal, incumbent)
+		return settings.NewOpt([]string(nil), m.Set.FrontendNLB.Origin)
+	}, slices.Equal, live)
 }
 
-// frontendFault holds the network load balancer for something that was written wrong.
-func (b frontendBuilder) frontendFault(out *model.LoadBalancer, o finding.Origin, message, fix string) {
+// holdFrontend holds the frontend NLB because a setting is not valid, and reports the setting.
+func (b frontendBuilder) holdFrontend(o finding.Origin, message, fix string) {
 	ref := b.MemberOf(o).Ref
 	b.Found.Add(finding.Finding{
 		Object: ref, Field: members.FieldOn(ref, o), Reason: finding.AnnotationInvalid, Severity: finding.Error,
@@ -134,19 +131,19 @@ func (b frontendBuilder) frontendFault(out *model.LoadBalancer, o finding.Origin
 }
 
 func (b frontendBuilder) frontendAddresses(out *model.LoadBalancer) {
-	eips := mergeFrontend(b.Builder, "frontend-nlb-eip-allocations", func(m *members.Member) settings.Opt[[]string] { return settings.Filled(m.Set.FrontendAddresses) }, members.SameSet, func() members.Incumbent[[]string] {
+	eips := mergeFrontend(b.Builder, "frontend-nlb-eip-allocations", func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(m.Set.FrontendAddresses) }, members.SameSet, func() members.LiveValue[[]string] {
 		if live := b.LiveFrontend(); live != nil {
-			return members.IncumbentOf(live.Addresses, true, members.SameSet)
+			return members.LiveValueOf(live.Addresses, true, members.SameSet)
 		}
-		return members.Incumbent[[]string]{}
+		return members.LiveValue[[]string]{}
 	})
 	switch {
 	case !eips.Set:
 		return
 	case out.Scheme != model.InternetFacing && len(eips.Value) > 0:
 		if b.LiveFrontend() == nil && !slices.ContainsFunc(b.Members, func(m *members.Member) bool { return m.Set.FrontendNLB.Value && m.Ref != eips.Origin.Object }) {
-			b.frontendFault(out, eips.Origin, "elastic addresses need scheme internet-facing", "set "+b.name("frontend-nlb-scheme")+", or remove the addresses")
-			break // who asks for it is to choose first
+			b.holdFrontend(eips.Origin, "elastic addresses need scheme internet-facing", "set "+b.name("frontend-nlb-scheme")+", or remove the addresses")
+			break // the frontend NLB is held, so the addresses are not used before the member corrects them
 		}
 		ref := b.MemberOf(eips.Origin).Ref
 		b.Found.Add(finding.Finding{
@@ -159,16 +156,16 @@ func (b frontendBuilder) frontendAddresses(out *model.LoadBalancer) {
 	out.Origins["addresses"] = eips.Origin
 }
 
-// frontendAsk is the port of the ALB to which a member maps a port of the frontend NLB.
-type frontendAsk struct {
-	m      *members.Member
+// frontendPortMapping is a mapping by a member of a port of the frontend NLB to the port target of the ALB.
+type frontendPortMapping struct {
+	member *members.Member
 	target int32
 }
 
-// frontendPorts unites what the members map. Of two targets of one port the live one stays as long as a
-// member asks for it; otherwise the first member's.
+// frontendPorts merges the port mappings of all members. If members map a port to different ports of the ALB, the live
+// mapping stays as long as a member has it; otherwise that of the first member counts.
 func (b frontendBuilder) frontendPorts(out *model.LoadBalancer) []*frontendPort {
-	byNumber := map[int32][]frontendAsk{}
+	byNumber := map[int32][]frontendPortMapping{}
 	var unmatched []string
 	for _, m := range b.Members {
 		chosen := m.Set.FrontendPorts.Value
@@ -184,11 +181,11 @@ func (b frontendBuilder) frontendPorts(out *model.LoadBalancer) []*frontendPort 
 				unmatched = append(unmatched, fmt.Sprintf("%d (%s)", target, m.Ref))
 				continue
 			}
-			byNumber[number] = append(byNumber[number], frontendAsk{m, target})
+			byNumber[number] = append(byNumber[number], frontendPortMapping{m, target})
 		}
 	}
 	if len(byNumber) == 0 && !b.Stack.Held.FrontendPorts {
-		b.frontendFault(out, out.Of, "no listener of the ALB has the mapped ports "+strings.Join(unmatched, ", "), "map to ports of "+b.name("listen-ports"))
+		b.holdFrontend(out.Of, "no listener of the ALB has the mapped ports "+strings.Join(unmatched, ", "), "map to ports of "+b.name("listen-ports"))
 	}
 	var ports []*frontendPort
 	for _, number := range slices.Sorted(maps.Keys(byNumber)) {
@@ -197,13 +194,13 @@ func (b frontendBuilder) frontendPorts(out *model.LoadBalancer) []*frontendPort 
 	return ports
 }
 
-// frontendPort resolves where a port of the frontend NLB leads.
-func (b frontendBuilder) frontendPort(number int32, asks []frontendAsk) *frontendPort {
+// frontendPort chooses the port of the ALB to which a port of the frontend NLB forwards.
+func (b frontendBuilder) frontendPort(number int32, asks []frontendPortMapping) *frontendPort {
 	won, isLive := asks[0], false
-	if slices.ContainsFunc(asks, func(a frontendAsk) bool { return a.target != won.target }) {
+	if slices.ContainsFunc(asks, func(a frontendPortMapping) bool { return a.target != won.target }) {
 		b.Stack.Contested = true
-		if live := b.liveFrontendTarget(number); live != 0 {
-			if i := slices.IndexFunc(asks, func(a frontendAsk) bool { return a.target == live }); i >= 0 {
+		if live := b.liveFrontendTargetGroup(number); live != nil {
+			if i := slices.IndexFunc(asks, func(a frontendPortMapping) bool { return a.target == live.Port }); i >= 0 {
 				won, isLive = asks[i], true
 			}
 		}
@@ -211,10 +208,10 @@ func (b frontendBuilder) frontendPort(number int32, asks []frontendAsk) *fronten
 	p := &frontendPort{number: number, target: won.target}
 	for _, a := range asks {
 		if a.target == won.target {
-			p.members = append(p.members, a.m)
+			p.members = append(p.members, a.member)
 			continue
 		}
-		b.ReportNotTaken(a.m, a.m.Set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("%s of port %d", b.name("frontend-nlb-listener-port-mapping"), number), a.target, won.target, won.m.Ref, isLive)
+		b.ReportNotTaken(a.member, a.member.Set.FrontendPorts.Origin, finding.AnnotationConflict, fmt.Sprintf("%s of port %d", b.name("frontend-nlb-listener-port-mapping"), number), a.target, won.target, won.member.Ref, isLive)
 	}
 	return p
 }
@@ -229,7 +226,7 @@ func (b frontendBuilder) frontendListener(out *model.LoadBalancer, p *frontendPo
 	}
 	const key = "frontend-nlb-healthcheck-"
 	check := model.HealthCheck{
-		Port:               cmp.Or(text(key+"port", func(h settings.FrontendHealth) settings.Opt[string] { return h.Port }, func(c model.HealthCheck) string { return c.Port }), TrafficPort),
+		Port:               cmp.Or(text(key+"port", func(h settings.FrontendHealth) settings.Opt[string] { return h.Port }, func(c model.HealthCheck) string { return c.Port }), SameAsTraffic),
 		Protocol:           cmp.Or(text(key+"protocol", func(h settings.FrontendHealth) settings.Opt[string] { return h.Protocol }, func(c model.HealthCheck) string { return c.Protocol }), "HTTP"),
 		Path:               cmp.Or(text(key+"path", func(h settings.FrontendHealth) settings.Opt[string] { return h.Path }, func(c model.HealthCheck) string { return c.Path }), "/"),
 		HTTPCodes:          cmp.Or(text(key+"success-codes", func(h settings.FrontendHealth) settings.Opt[string] { return h.Codes }, func(c model.HealthCheck) string { return c.HTTPCodes }), "200"),
@@ -255,8 +252,8 @@ func (b frontendBuilder) frontendListener(out *model.LoadBalancer, p *frontendPo
 	})
 }
 
-// FrontendSources are the clients of the network load balancer, where it carries the ALB's managed
-// group: those of the ALB port that a port of its own leads to.
+// FrontendSources adds rules for the ports of the frontend NLB to the managed security group of the ALB, if the two load
+// balancers share it: each port admits the clients of the port of the ALB to which it forwards.
 func (b *Builder) FrontendSources(alb, frontend *model.LoadBalancer) {
 	managed, ok := alb.SecurityGroups.(model.GroupsManaged)
 	if !ok || frontend == nil || b.Stack.Held.Frontend || frontend.SecurityGroups != (model.GroupsShared{}) {
@@ -277,29 +274,15 @@ func (b *Builder) FrontendSources(alb, frontend *model.LoadBalancer) {
 	alb.SecurityGroups = managed
 }
 
-// liveFrontendSubnets compares the subnets that members give by id or name with those of the frontend NLB.
-func (b frontendBuilder) liveFrontendSubnets(lb *observed.LoadBalancer) members.Incumbent[[]string] {
+// liveFrontendSubnets returns the live subnets of the frontend NLB, to be compared with subnets by id or name.
+func (b frontendBuilder) liveFrontendSubnets(lb *observed.LoadBalancer) members.LiveValue[[]string] {
 	live := subnetBuilder(b).liveSubnets(lb, true)
-	return members.Incumbent[[]string]{Known: live.Known, Value: live.Value.ids, Is: func(refs []string) bool { return live.Is(subnetSetting{ids: refs}) }}
+	return members.LiveValue[[]string]{Known: live.Known, Value: live.Value.ids, Matches: func(refs []string) bool { return live.Matches(subnetSetting{ids: refs}) }}
 }
 
-// liveFrontendTarget returns the port of the ALB to which a port of the live frontend NLB leads, 0 if there is none.
-func (b frontendBuilder) liveFrontendTarget(port int32) int32 {
-	if g := b.liveFrontendGroup(port); g != nil {
-		return g.Port
-	}
-	return 0
-}
-
-func (b frontendBuilder) liveFrontendCheck(port int32) (model.HealthCheck, bool) {
-	if g := b.liveFrontendGroup(port); g != nil {
-		return g.HealthCheck, true
-	}
-	return model.HealthCheck{}, false
-}
-
-// liveFrontendGroup returns the target group to which a port of the live frontend NLB leads.
-func (b frontendBuilder) liveFrontendGroup(port int32) *observed.TargetGroup {
+// liveFrontendTargetGroup returns the target group to which a port of the live frontend NLB forwards; nil if there is
+// none.
+func (b frontendBuilder) liveFrontendTargetGroup(port int32) *observed.TargetGroup {
 	l := b.LiveFrontend().OnPort(port)
 	if l == nil || len(l.Default) != 1 {
 		return nil

@@ -12,18 +12,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// GroupKey names a target group of a stack without ambiguity: by the object whose rules use it, and the port of
-// a Service.
-type GroupKey struct {
+// TargetGroupKey identifies a target group of a stack: by the object with the rules that use it, and by the port of a
+// Service.
+type TargetGroupKey struct {
 	Owner   finding.Ref
 	Service string
 	Port    intstr.IntOrString
-	// Variant distinguishes target groups of one backend that listeners need with different protocols; usually empty.
+	// Variant distinguishes target groups of one backend that differ by the protocol of a listener; usually empty.
 	Variant string
 }
 
-// parts distinguish a target group from another one that spells the same id.
-func (k GroupKey) parts() []string {
+// parts are the parts of the key, for an id that differs from those of all other keys.
+func (k TargetGroupKey) parts() []string {
 	out := []string{k.Owner.String(), k.Service, k.Port.String()}
 	if k.Variant != "" {
 		out = append(out, k.Variant)
@@ -31,49 +31,52 @@ func (k GroupKey) parts() []string {
 	return out
 }
 
-func (k GroupKey) compare(o GroupKey) int {
+func (k TargetGroupKey) compare(o TargetGroupKey) int {
 	return cmp.Or(k.Owner.Compare(o.Owner), cmp.Compare(k.Service, o.Service), cmp.Compare(k.Port.String(), o.Port.String()), cmp.Compare(k.Port.Type, o.Port.Type), cmp.Compare(k.Variant, o.Variant))
 }
 
-// Groups are the target groups that the rules of a stack ask for. The zero value has none.
-type Groups struct{ of map[GroupKey]*askedGroup }
+// TargetGroups collects the target groups that the rules of a stack use. The zero value is empty.
+type TargetGroups struct {
+	byKey map[TargetGroupKey]*requestedTargetGroup
+}
 
-// askedGroup is a target group that rules asked for; group is nil if it could not be built.
-type askedGroup struct {
-	key GroupKey
-	// handle stands for the id in actions until Finish chooses the ids.
+// requestedTargetGroup is a target group that a rule uses; group is nil if it could not be built.
+type requestedTargetGroup struct {
+	key TargetGroupKey
+	// handle is in actions in place of the id until Finish chooses the ids.
 	handle string
 	group  *model.TargetGroup
 }
 
-// Ask returns what stands for the id of a target group in actions until Finish. It is built once per stack. build
-// returns nil, and reports why, for one that is at fault; the fault is one of each rule that asks for it.
-func (g *Groups) Ask(key GroupKey, build func() *model.TargetGroup) (handle string, ok bool) {
-	if have, known := g.of[key]; known {
+// Request returns the handle of a target group, which is in actions in place of the id until Finish. The first call with
+// a key builds the target group. build returns nil for one that is not valid, and reports why; it is called again for each
+// further rule that uses it, so that each rule gets the finding.
+func (g *TargetGroups) Request(key TargetGroupKey, build func() *model.TargetGroup) (handle string, ok bool) {
+	if have, known := g.byKey[key]; known {
 		if have.group == nil {
 			build()
 		}
 		return have.handle, have.group != nil
 	}
-	if g.of == nil {
-		g.of = map[GroupKey]*askedGroup{}
+	if g.byKey == nil {
+		g.byKey = map[TargetGroupKey]*requestedTargetGroup{}
 	}
-	asked := &askedGroup{key: key, handle: strconv.Itoa(len(g.of)), group: build()}
-	g.of[key] = asked
+	asked := &requestedTargetGroup{key: key, handle: strconv.Itoa(len(g.byKey)), group: build()}
+	g.byKey[key] = asked
 	return asked.handle, asked.group != nil
 }
 
-// Finish adds the target groups to the stack and puts their ids into the actions of its load balancer. Two groups
-// whose parts are divided differently can spell the same id ("a"+"b-c", "a-b"+"c"), and so do variants: the first in
-// order keeps it and the others get one of their own.
-func (g *Groups) Finish(stack *model.Stack) {
-	var all []*askedGroup
-	for _, asked := range g.of {
+// Finish adds the target groups to the stack and puts their ids into the actions of its load balancer. Different keys can
+// give the same id, if their parts are joined to the same text ("a"+"b-c", "a-b"+"c") or differ by Variant alone. Then the
+// first in the order of keys has that id, and the others get an id with a hash.
+func (g *TargetGroups) Finish(stack *model.Stack) {
+	var all []*requestedTargetGroup
+	for _, asked := range g.byKey {
 		if asked.group != nil {
 			all = append(all, asked)
 		}
 	}
-	slices.SortFunc(all, func(a, b *askedGroup) int { return a.key.compare(b.key) })
+	slices.SortFunc(all, func(a, b *requestedTargetGroup) int { return a.key.compare(b.key) })
 	taken := map[string]bool{}
 	ids := map[string]string{}
 	for _, asked := range all {
@@ -90,7 +93,7 @@ func (g *Groups) Finish(stack *model.Stack) {
 		setIDs(l.Default, ids)
 		rules := l.Rules
 		if l.Covered != nil {
-			rules = l.Covered // which have the actions of l.Rules among theirs
+			rules = l.Covered // they share the actions of l.Rules
 		}
 		for j := range rules {
 			setIDs(rules[j].Actions, ids)
@@ -98,7 +101,7 @@ func (g *Groups) Finish(stack *model.Stack) {
 	}
 }
 
-// setIDs puts the ids of target groups in place of their handles.
+// setIDs replaces the handles of target groups by their ids.
 func setIDs(actions []model.Action, ids map[string]string) {
 	for _, a := range actions {
 		f, ok := a.(model.Forward)

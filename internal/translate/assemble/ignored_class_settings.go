@@ -12,12 +12,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// classBuilder determines which class parameters have no effect.
+// classBuilder reports class parameters that have no effect.
 type classBuilder struct{ *Builder }
 
-// ignoredClassSettings reports to members whose classes say something about the load balancer that only the
-// class of the first member can say.
-func (b classBuilder) ignoredClassSettings(alb *model.LoadBalancer) {
+// reportIgnoredSettings reports load-balancer-wide parameters of classes other than that of the first member, which alone
+// counts for them. The findings are on the members of those classes.
+func (b classBuilder) reportIgnoredSettings(alb *model.LoadBalancer) {
 	capacity := func(units *int32) map[string]string {
 		if units == nil || b.NoCapacity {
 			return nil
@@ -25,23 +25,23 @@ func (b classBuilder) ignoredClassSettings(alb *model.LoadBalancer) {
 		return map[string]string{"capacityUnits": fmt.Sprint(*units)}
 	}
 	pool := func(id string) map[string]string { return map[string]string{"ipv4IPAMPoolId": id} }
-	b.ignoredClassSetting(b.Members, "spec.loadBalancerAttributes", func(c settings.Class) map[string]string { return c.Attributes }, alb.Attributes, func() map[string]string { return b.LiveAttributes(b.LiveLoadBalancer()) })
-	b.ignoredClassSetting(b.Members, "spec.minimumLoadBalancerCapacity", func(c settings.Class) map[string]string { return capacity(c.Capacity) }, capacity(alb.Capacity), nil)
-	b.ignoredClassSetting(b.Members, "spec.ipamConfiguration", func(c settings.Class) map[string]string { return pool(c.IPAMPool) }, pool(alb.IPAMPool), nil)
+	b.reportIgnoredSetting(b.Members, "spec.loadBalancerAttributes", func(c settings.Class) map[string]string { return c.Attributes }, alb.Attributes, func() map[string]string { return b.LiveAttributes(b.LiveLoadBalancer()) })
+	b.reportIgnoredSetting(b.Members, "spec.minimumLoadBalancerCapacity", func(c settings.Class) map[string]string { return capacity(c.Capacity) }, capacity(alb.Capacity), nil)
+	b.reportIgnoredSetting(b.Members, "spec.ipamConfiguration", func(c settings.Class) map[string]string { return pool(c.IPAMPool) }, pool(alb.IPAMPool), nil)
 }
 
-// ignoredClassSetting does so for one field of class parameters; done is the desired state. What is live anyway is not
-// worth telling.
-func (b classBuilder) ignoredClassSetting(sharing []*members.Member, field string, of func(settings.Class) map[string]string, done map[string]string, live func() map[string]string) {
+// reportIgnoredSetting is reportIgnoredSettings for one field of class parameters. Values that are desired or live are not
+// reported.
+func (b classBuilder) reportIgnoredSetting(sharing []*members.Member, field string, of func(settings.Class) map[string]string, desired map[string]string, live func() map[string]string) {
 	for _, m := range sharing[1:] {
-		says := of(m.Set.Class)
-		for _, k := range slices.Sorted(maps.Keys(says)) {
-			if says[k] == "" || says[k] == done[k] {
+		values := of(m.Set.Class)
+		for _, k := range slices.Sorted(maps.Keys(values)) {
+			if values[k] == "" || values[k] == desired[k] {
 				continue
 			}
 			b.Stack.Contested = true
 			if live != nil && b.Live != nil {
-				if v, ok := live()[k]; ok && equal.SameAttribute(v, says[k]) {
+				if v, ok := live()[k]; ok && equal.SameAttribute(v, values[k]) {
 					continue
 				}
 			}
@@ -49,7 +49,7 @@ func (b classBuilder) ignoredClassSetting(sharing []*members.Member, field strin
 			from.Field = field
 			b.Found.Add(finding.Finding{
 				Object: m.Ref, Field: members.FieldOn(m.Ref, from), Reason: finding.AnnotationConflict,
-				Message: fmt.Sprintf("%s=%s has no effect, since only the class of %s counts, which comes first", k, says[k], sharing[0].Ref),
+				Message: fmt.Sprintf("%s=%s has no effect, since only the class of %s counts, which comes first", k, values[k], sharing[0].Ref),
 				Fix:     "say it in that class, or remove it",
 			})
 		}

@@ -17,27 +17,27 @@ func (b *Builder) ListenerAttributes(p *members.Port) (map[string]string, []find
 	of := func(c settings.Class) map[string]string { return c.ListenerAttributes[key] }
 	get := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.ListenerAttributes[key] }
 	out := members.AgreeKeys(&b.Translation, p.Members, b.name("listener-attributes")+"."+key, get, of, func() map[string]string { return b.LiveListenerAttributes(p.Number) }, equal.SameAttribute)
-	classBuilder{b}.ignoredClassSetting(p.Members, "spec.listeners", of, out, func() map[string]string { return b.LiveListenerAttributes(p.Number) })
+	classBuilder{b}.reportIgnoredSetting(p.Members, "spec.listeners", of, out, func() map[string]string { return b.LiveListenerAttributes(p.Number) })
 	return out, members.OriginsOfKeys(p.Members, get, of)
 }
 
 // TLS resolves the settings that only a listener with TLS has.
 func (b *Builder) TLS(p *members.Port) *model.TLS {
-	policy := members.AgreeOn(&b.Translation, p, b.name("ssl-policy"), func(m *members.Member) settings.Opt[string] { return settings.Text(m.Set.SSLPolicy) }, members.Equal[string], func() members.Incumbent[string] {
+	policy := members.AgreeOn(&b.Translation, p, b.name("ssl-policy"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.SSLPolicy) }, members.Equal[string], func() members.LiveValue[string] {
 		if live := b.LiveLoadBalancer().OnPort(p.Number); live != nil && live.Protocol == "HTTPS" {
-			return members.IncumbentOf(live.Policy, true, members.Equal[string])
+			return members.LiveValueOf(live.Policy, true, members.Equal[string])
 		}
-		return members.Incumbent[string]{}
+		return members.LiveValue[string]{}
 	})
 	out := &model.TLS{Policy: policy.Or(b.DefaultSSLPolicy)}
 	auth := func(m *members.Member) settings.Opt[mutualAuth] {
 		o := m.Set.MutualAuth
 		if a, ok := o.Value[p.Number]; ok {
-			return settings.Of(mutualAuth(a), o.Origin)
+			return settings.NewOpt(mutualAuth(a), o.Origin)
 		}
 		return settings.Opt[mutualAuth]{Fault: o.Fault, Origin: o.Origin}
 	}
-	mutual := members.AgreeOn(&b.Translation, p, b.name("mutual-authentication"), auth, func(a, b mutualAuth) bool { return reflect.DeepEqual(a, b) }, func() members.Incumbent[mutualAuth] { return b.liveMutualAuth(p.Number) })
+	mutual := members.AgreeOn(&b.Translation, p, b.name("mutual-authentication"), auth, func(a, b mutualAuth) bool { return reflect.DeepEqual(a, b) }, func() members.LiveValue[mutualAuth] { return b.liveMutualAuth(p.Number) })
 	if mutual.Set {
 		out.MutualAuth = new(model.MutualAuth(mutual.Value))
 		out.MutualAuth.Of = mutual.Origin
@@ -49,7 +49,7 @@ func (b *Builder) TLS(p *members.Port) *model.TLS {
 	}
 	order := p.Members
 	if b.Isolated {
-		// The first certificate is the default one, which a newcomer must not take by its order.
+		// The first certificate is the default one, which a new member must not set by its group.order.
 		order = slices.SortedFunc(slices.Values(order), func(a, b *members.Member) int {
 			if members.IsOlder(a, b) {
 				return -1
@@ -63,17 +63,17 @@ func (b *Builder) TLS(p *members.Port) *model.TLS {
 	return out
 }
 
-// mutualAuth is the setting with a text for conflicts.
+// mutualAuth is a model.MutualAuth with a String for messages about conflicts.
 type mutualAuth model.MutualAuth
 
-// String shows the mode and the trust store.
+// String returns the mode and the trust store.
 func (m mutualAuth) String() string { return strings.TrimSpace(m.Mode + " " + m.TrustStore) }
 
-// liveMutualAuth compares client certificate settings with those of a live listener.
-func (b *Builder) liveMutualAuth(port int32) members.Incumbent[mutualAuth] {
+// liveMutualAuth returns the live mutual authentication of the listener of a port.
+func (b *Builder) liveMutualAuth(port int32) members.LiveValue[mutualAuth] {
 	l := b.LiveLoadBalancer().OnPort(port)
 	if l == nil || l.Protocol != "HTTPS" {
-		return members.Incumbent[mutualAuth]{}
+		return members.LiveValue[mutualAuth]{}
 	}
 	var have mutualAuth
 	if l.MutualAuth != nil {
@@ -90,5 +90,5 @@ func (b *Builder) liveMutualAuth(port int32) members.Incumbent[mutualAuth] {
 		}
 		return equal.SameMutualAuth(&m, l.MutualAuth)
 	}
-	return members.Incumbent[mutualAuth]{Known: true, Is: is, Value: have}
+	return members.LiveValue[mutualAuth]{Known: true, Matches: is, Value: have}
 }

@@ -14,26 +14,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// LoadBalancer merges what the members say about the load balancer as a whole.
+// LoadBalancer merges the load-balancer-wide settings of all members.
 func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	live := b.LiveLoadBalancer()
-	agreeScheme, silent := members.Agree[model.Scheme], model.IPv4
+	agreeScheme, defaultAddressType := members.Agree[model.Scheme], model.IPv4
 	if b.Owner != nil && live != nil {
-		// It changes its scheme when each member names another, and its address type when the owner names one.
-		agreeScheme, silent = members.AgreeAll[model.Scheme], live.AddressType
+		// A live load balancer with guests changes its scheme only if each member sets another one, and its address
+		// type only if the owner sets one.
+		agreeScheme, defaultAddressType = members.AgreeAll[model.Scheme], live.AddressType
 	}
 	scheme := agreeScheme(&b.Translation, b.Members, b.name("scheme"), func(m *members.Member) settings.Opt[model.Scheme] { return m.Set.Scheme }, members.Equal[model.Scheme],
-		members.FieldOf(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))
+		members.LiveField(live, func(lb *observed.LoadBalancer) model.Scheme { return lb.Scheme }))
 	address := members.Agree(&b.Translation, b.Members, b.name("ip-address-type"), func(m *members.Member) settings.Opt[model.AddressType] { return m.Set.AddressType }, members.Equal[model.AddressType],
-		members.FieldOf(live, func(lb *observed.LoadBalancer) model.AddressType { return lb.AddressType }))
+		members.LiveField(live, func(lb *observed.LoadBalancer) model.AddressType { return lb.AddressType }))
 	pool := members.Agree(&b.Translation, b.Members, b.name("customer-owned-ipv4-pool"), func(m *members.Member) settings.Opt[string] { return m.Set.CoIPPool }, members.Equal[string],
-		members.FieldOf(live, func(lb *observed.LoadBalancer) string { return lb.CoIPPool }))
+		members.LiveField(live, func(lb *observed.LoadBalancer) string { return lb.CoIPPool }))
 	alb := &model.LoadBalancer{
 		Type:        b.Type,
 		Scheme:      scheme.Or(b.DefaultScheme),
-		AddressType: address.Or(silent),
+		AddressType: address.Or(defaultAddressType),
 		CoIPPool:    pool.Value,
-		Tags:        tagBuilder{b}.sharedTags(b.Members, live),
+		Tags:        tagBuilder{b}.loadBalancerTags(b.Members, live),
 		Origins:     map[string]finding.Origin{},
 	}
 	attributes := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.LoadBalancer.Attributes }
@@ -46,10 +47,10 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	name := b.loadBalancerName()
 	alb.Name = cmp.Or(name.Value, b.defaultName(alb.Scheme))
 	alb.Subnets = subnetBuilder{b}.subnets()
-	if b.Type != model.Network || !(networkBuilder{b}).withoutGroups() {
-		alb.SecurityGroups = groupBuilder{b}.securityGroups(alb)
+	if b.Type != model.Network || !(networkBuilder{b}).hasNoSecurityGroups() {
+		alb.SecurityGroups = securityGroupBuilder{b}.securityGroups(alb)
 	}
-	classBuilder{b}.ignoredClassSettings(alb)
+	classBuilder{b}.reportIgnoredSettings(alb)
 	setOrigin(alb, "scheme", scheme.Origin)
 	setOrigin(alb, "addressType", address.Origin)
 	setOrigin(alb, "name", name.Origin)
@@ -58,16 +59,16 @@ func (b *Builder) LoadBalancer() *model.LoadBalancer {
 	alb.IPAMPool = ipam
 	setOrigin(alb, "ipamPool", from)
 	if b.Type == model.Network {
-		networkBuilder{b}.merge(alb)
+		networkBuilder{b}.mergeNetworkSettings(alb)
 	}
 	return alb
 }
 
-// loadBalancerName returns the name that is asked for. One that AWS would refuse is left out: a live load balancer
-// has another anyway, and the others should not have to wait for a new one.
+// loadBalancerName returns the name that members set. A name that AWS would refuse is left out and does not hold its
+// member: a live load balancer keeps its name anyway, and the other members need not wait for a new load balancer.
 func (b *Builder) loadBalancerName() members.Merged[string] {
 	return members.Agree(&b.Translation, b.Members, b.name("load-balancer-name"), func(m *members.Member) settings.Opt[string] {
-		o := settings.Text(m.Set.Name)
+		o := settings.NonEmpty(m.Set.Name)
 		if fault := naming.LoadBalancerNameFault(o.Value); o.Set && fault != "" {
 			b.Found.Add(finding.Finding{
 				Object: m.Ref, Field: members.FieldOn(m.Ref, o.Origin), Reason: finding.AnnotationInvalid, Severity: finding.Error,
@@ -77,12 +78,12 @@ func (b *Builder) loadBalancerName() members.Merged[string] {
 			return settings.Opt[string]{}
 		}
 		return o
-	}, members.Equal[string], members.FieldOf(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
+	}, members.Equal[string], members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
 }
 
-// ipamPool returns the pool of public addresses: that of the first member's class, or else of annotations.
+// ipamPool returns the IPAM pool of public IPv4 addresses: that of the class of the first member, or else of annotations.
 func (b *Builder) ipamPool() (string, finding.Origin) {
-	live := members.FieldOf(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.IPAMPool })
+	live := members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.IPAMPool })
 	const key = "ipv4IPAMPoolId"
 	pool := func(c settings.Class) map[string]string {
 		if c.IPAMPool == "" {
@@ -91,36 +92,33 @@ func (b *Builder) ipamPool() (string, finding.Origin) {
 		return map[string]string{key: c.IPAMPool}
 	}
 	if first := b.Members[0].Set.Class.IPAMPool; first != "" {
-		pool := b.ClassKey(b.Members, "ipamConfiguration", key, first, pool, func(m *members.Member) settings.Opt[map[string]string] {
+		pool := b.ResolveClassKey(b.Members, "ipamConfiguration", key, first, pool, func(m *members.Member) settings.Opt[map[string]string] {
 			return settings.Opt[map[string]string]{Value: map[string]string{key: m.Set.IPAMPool.Value}}
 		}, live)
 		return pool, b.Members[0].Set.Class.Origin
 	}
-	won := members.Agree(&b.Translation, b.Members, b.name("ipam-ipv4-pool-id"), func(m *members.Member) settings.Opt[string] { return settings.Text(m.Set.IPAMPool) }, members.Equal[string], live)
+	won := members.Agree(&b.Translation, b.Members, b.name("ipam-ipv4-pool-id"), func(m *members.Member) settings.Opt[string] { return settings.NonEmpty(m.Set.IPAMPool) }, members.Equal[string], live)
 	return won.Value, won.Origin
 }
 
-// setOrigin notes where a setting comes from, if an object or a class gives it.
+// setOrigin sets the origin of a field of the load balancer, unless it is empty because the field has its default.
 func setOrigin(alb *model.LoadBalancer, field string, o finding.Origin) {
 	if o != (finding.Origin{}) {
 		alb.Origins[field] = o
 	}
 }
 
-// capacityKey is the one key of the capacity annotation.
-const capacityKey = "CapacityUnits"
-
-// capacityBuilder builds the reservation of capacity.
+// capacityBuilder builds the capacity reservation of the load balancer.
 type capacityBuilder struct{ *Builder }
 
-// capacity returns the reservation, nil if no member sets one. Parameters of the first member's
-// class decide alone; annotations are not even read then.
+// capacity returns the reservation in load balancer capacity units; nil if no member sets one. If the class of the first
+// member sets one, annotations do not count.
 func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 	class := func(c settings.Class) map[string]string {
 		if c.Capacity == nil {
 			return nil
 		}
-		return map[string]string{capacityKey: fmt.Sprint(*c.Capacity)}
+		return map[string]string{settings.CapacityUnits: fmt.Sprint(*c.Capacity)}
 	}
 	for _, m := range b.Members {
 		b.HoldMember(m, m.Set.LoadBalancer.Capacity.Check(), !b.NoCapacity && b.Members[0].Set.Class.Capacity == nil)
@@ -130,7 +128,7 @@ func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 	}
 	get := func(m *members.Member) settings.Opt[map[string]string] { return m.Set.LoadBalancer.Capacity }
 	units := members.AgreeKeys(&b.Translation, b.Members, b.name("minimum-load-balancer-capacity"), get, class, b.liveCapacity, members.Equal[string])
-	raw, ok := units[capacityKey]
+	raw, ok := units[settings.CapacityUnits]
 	n, err := strconv.ParseInt(raw, 10, 32)
 	if !ok || err != nil {
 		return nil, finding.Origin{}
@@ -138,11 +136,11 @@ func (b capacityBuilder) capacity() (*int32, finding.Origin) {
 	return new(int32(n)), members.OriginsOfKeys(b.Members, get, class)[0]
 }
 
-// liveCapacity returns the reservation of the live load balancer in the form of the annotation.
+// liveCapacity returns the live capacity reservation in the form of the annotation; nil if it is not known.
 func (b capacityBuilder) liveCapacity() map[string]string {
 	lb := b.LiveLoadBalancer()
 	if lb == nil || !b.Compare(model.AskCapacity{ARN: lb.ARN}, lb.Capacity != nil) {
 		return nil
 	}
-	return map[string]string{capacityKey: strconv.Itoa(int(*lb.Capacity))}
+	return map[string]string{settings.CapacityUnits: strconv.Itoa(int(*lb.Capacity))}
 }

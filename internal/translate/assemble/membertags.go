@@ -14,31 +14,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// MemberTags sets a member's tags, those of its class over its own.
+// MemberTags sets the tags of a member: its own, and over them those of its class.
 func (b *Builder) MemberTags(m *members.Member) {
 	own := b.AllowedTags(m, m.OwnTags.Value, m.OwnTags.Origin)
 	class := m.Set.Class.Origin
 	class.Field = "spec.tags"
 	m.ClassTags = b.AllowedTags(m, m.Set.Class.Tags, class)
-	m.Tags = tagBuilder{b}.fittingTags(m, Overlay(own, m.ClassTags))
+	m.Tags = tagBuilder{b}.fitMemberTags(m, Overlay(own, m.ClassTags))
 }
 
-// trackingTags is how many tags of a resource the controller needs itself.
-const trackingTags = 3
+// reservedTagCount is the number of tags on each resource that the controller needs itself.
+const reservedTagCount = 3
 
-// tagBuilder builds the tags that members share, with room for those of each.
+// tagBuilder builds tags within the maximum of AWS for a resource.
 type tagBuilder struct{ *Builder }
 
-// roomForTags returns how many tags users may give a resource. One more, and AWS refuses all of them.
+// roomForTags returns the maximum number of tags of users on a resource. With more, AWS refuses all of them.
 func (b tagBuilder) roomForTags() int {
-	return max(0, naming.MaxTags-trackingTags-len(b.DefaultTags))
+	return max(0, naming.MaxTags-reservedTagCount-len(b.DefaultTags))
 }
 
-// fittingTags leaves out those of a member's tags for which AWS has no room.
-func (b tagBuilder) fittingTags(m *members.Member, tags map[string]string) map[string]string {
+// fitMemberTags returns the tags of a member without those beyond the maximum, which it reports.
+func (b tagBuilder) fitMemberTags(m *members.Member, tags map[string]string) map[string]string {
 	keys := slices.Sorted(maps.Keys(tags))
 	if room := b.roomForTags(); len(keys) > room {
-		b.noRoomForTags(m, keys[room:], len(keys))
+		b.reportOmittedTags(m, keys[room:], len(keys))
 		tags = maps.Clone(tags)
 		for _, k := range keys[room:] {
 			delete(tags, k)
@@ -47,7 +47,7 @@ func (b tagBuilder) fittingTags(m *members.Member, tags map[string]string) map[s
 	return tags
 }
 
-func (b tagBuilder) noRoomForTags(m *members.Member, keys []string, of int) {
+func (b tagBuilder) reportOmittedTags(m *members.Member, keys []string, of int) {
 	b.Found.Add(finding.Finding{
 		Object: m.Ref, Field: b.fieldOf("tags"), Reason: finding.TagInvalid, Severity: finding.Warning,
 		Message: fmt.Sprintf("there are %d tags, and AWS has room for %d; %d are left out, the first is %q", of, b.roomForTags(), len(keys), keys[0]),
@@ -55,10 +55,10 @@ func (b tagBuilder) noRoomForTags(m *members.Member, keys []string, of int) {
 	})
 }
 
-// sharedRoom leaves out tags for which AWS has no room on something that members share. Namespaces with few
-// tags come first, so that none can use up the room of the others. unavailable is how many live tags may be of
-// members that cannot be read; they count as those of one more namespace.
-func (b tagBuilder) sharedRoom(sharing []*members.Member, of func(*members.Member) map[string]string, tags map[string]string, unavailable int) map[string]string {
+// fitSharedTags returns the tags of a resource that members share, without those beyond the maximum, which it reports.
+// Namespaces with few tags come first, so that no namespace can leave others without room. unavailable is the number of live
+// tags that may be those of members that cannot be read; they count as those of one more namespace.
+func (b tagBuilder) fitSharedTags(sharing []*members.Member, of func(*members.Member) map[string]string, tags map[string]string, unavailable int) map[string]string {
 	room := b.roomForTags()
 	if len(tags)+unavailable <= room {
 		return tags
@@ -67,33 +67,33 @@ func (b tagBuilder) sharedRoom(sharing []*members.Member, of func(*members.Membe
 	for _, m := range sharing {
 		uses[m.Ref.Namespace] += len(of(m))
 	}
-	fewest := slices.Clone(sharing)
-	slices.SortStableFunc(fewest, func(a, b *members.Member) int { return cmp.Compare(uses[a.Ref.Namespace], uses[b.Ref.Namespace]) })
+	fewestFirst := slices.Clone(sharing)
+	slices.SortStableFunc(fewestFirst, func(a, b *members.Member) int { return cmp.Compare(uses[a.Ref.Namespace], uses[b.Ref.Namespace]) })
 	out := map[string]string{}
-	for _, m := range fewest {
-		var lost []string
-		left := room
+	for _, m := range fewestFirst {
+		var omitted []string
+		limit := room
 		if uses[m.Ref.Namespace] >= unavailable {
-			left -= unavailable
+			limit -= unavailable
 		}
 		for _, k := range slices.Sorted(maps.Keys(of(m))) {
 			if _, has := out[k]; has || tags[k] != of(m)[k] {
 				continue
 			}
-			if len(out) < left {
+			if len(out) < limit {
 				out[k] = tags[k]
 			} else {
-				lost = append(lost, k)
+				omitted = append(omitted, k)
 			}
 		}
-		if len(lost) > 0 {
-			b.noRoomForTags(m, lost, len(tags))
+		if len(omitted) > 0 {
+			b.reportOmittedTags(m, omitted, len(tags))
 		}
 	}
 	return out
 }
 
-// AllowedTags leaves out tags that users may not set, and reports them.
+// AllowedTags returns the tags that users may set, and reports the others.
 func (b *Builder) AllowedTags(m *members.Member, tags map[string]string, from finding.Origin) map[string]string {
 	out := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
@@ -123,7 +123,7 @@ func (b *Builder) AllowedTags(m *members.Member, tags map[string]string, from fi
 	return out
 }
 
-// ListenerTags returns the tags of the listener of a port and of what it has.
+// ListenerTags returns the tags of the listener of a port and of its rules.
 func (b *Builder) ListenerTags(p *members.Port) map[string]string {
 	return tagBuilder{b}.mergeTags(p.Members, func() map[string]string {
 		if l := b.LiveLoadBalancer().OnPort(p.Number); l != nil {
@@ -133,8 +133,9 @@ func (b *Builder) ListenerTags(p *members.Port) map[string]string {
 	})
 }
 
-// sharedTags returns the tags of the load balancer. Those of guests are on what is theirs, and here where they are live.
-func (b tagBuilder) sharedTags(sharing []*members.Member, live *observed.LoadBalancer) map[string]string {
+// loadBalancerTags returns the tags of the load balancer. Tags of guests are on it only as far as they are live there; they
+// are on the other resources of the guests.
+func (b tagBuilder) loadBalancerTags(sharing []*members.Member, live *observed.LoadBalancer) map[string]string {
 	have := func() map[string]string {
 		if live == nil {
 			return nil
@@ -144,7 +145,7 @@ func (b tagBuilder) sharedTags(sharing []*members.Member, live *observed.LoadBal
 	return b.mergeTags(b.withoutGuestTags(sharing, have()), have)
 }
 
-// withoutGuestTags returns the members with those tags of guests left out that the load balancer has not.
+// withoutGuestTags returns the members, in which guests have only those of their tags that are live on the load balancer.
 func (b tagBuilder) withoutGuestTags(sharing []*members.Member, live map[string]string) []*members.Member {
 	if b.Owner == nil {
 		return sharing
@@ -153,16 +154,16 @@ func (b tagBuilder) withoutGuestTags(sharing []*members.Member, live map[string]
 	for i, m := range sharing {
 		if out[i] = m; b.IsGuest(m) && len(m.Tags) > 0 {
 			b.Stack.Contested = true
-			less := *m
-			less.Tags = maps.Clone(m.Tags)
-			maps.DeleteFunc(less.Tags, func(k, v string) bool { return live[k] != v })
-			out[i] = &less
+			guest := *m
+			guest.Tags = maps.Clone(m.Tags)
+			maps.DeleteFunc(guest.Tags, func(k, v string) bool { return live[k] != v })
+			out[i] = &guest
 		}
 	}
 	return out
 }
 
-// mergeTags returns the tags of what several members share.
+// mergeTags returns the tags of a resource that members share, default tags included.
 func (b tagBuilder) mergeTags(sharing []*members.Member, live func() map[string]string) map[string]string {
 	of := func(m *members.Member) map[string]string { return m.Tags }
 	if b.Isolated {
@@ -173,12 +174,12 @@ func (b tagBuilder) mergeTags(sharing []*members.Member, live func() map[string]
 		if b.Isolated || from.Object.IsZero() {
 			from = finding.Origin{Object: m.Set.Class.Origin.Object, Field: "spec.tags"}
 		}
-		return settings.Of(of(m), from)
+		return settings.NewOpt(of(m), from)
 	}, members.NoClassKeys, live, members.Equal[string])
-	return b.WithDefaults(b.sharedRoom(sharing, of, tags, b.unavailableTags(tags, live())))
+	return b.WithDefaultTags(b.fitSharedTags(sharing, of, tags, b.unavailableTags(tags, live())))
 }
 
-// unavailableTags returns how many live tags are held for members that cannot be read.
+// unavailableTags returns the number of live tags that are held for members that cannot be read.
 func (b tagBuilder) unavailableTags(tags, live map[string]string) int {
 	if !b.Stack.Held.Tags {
 		return 0
@@ -194,6 +195,6 @@ func (b tagBuilder) unavailableTags(tags, live map[string]string) int {
 	return n
 }
 
-func (b *Builder) WithDefaults(tags map[string]string) map[string]string {
+func (b *Builder) WithDefaultTags(tags map[string]string) map[string]string {
 	return Tags(tags, b.DefaultTags, b.DefaultTagsLow)
 }

@@ -10,64 +10,65 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// networkBuilder builds what only network load balancers have.
+// networkBuilder builds the settings that only network load balancers have.
 type networkBuilder struct{ *Builder }
 
-// withoutGroups decides whether a network load balancer has no security groups. AWS takes groups only when it is
-// made, so that one without stays so, and one with groups keeps some.
-func (b networkBuilder) withoutGroups() bool {
+// hasNoSecurityGroups decides whether a network load balancer has no security groups. AWS accepts the first security group
+// only when the load balancer is created and does not remove the last one, so the live load balancer decides if there is
+// one.
+func (b networkBuilder) hasNoSecurityGroups() bool {
 	b.Stack.Contested = true // what is live decides
 	live := b.LiveLoadBalancer()
 	off := members.Agree(&b.Translation, b.Members, b.name("disable-nlb-sg"), func(m *members.Member) settings.Opt[bool] { return m.Set.NoSecurityGroups }, members.Equal[bool],
-		members.FieldOf(live, func(lb *observed.LoadBalancer) bool { return len(lb.SecurityGroups) == 0 }))
+		members.LiveField(live, func(lb *observed.LoadBalancer) bool { return len(lb.SecurityGroups) == 0 }))
 	switch {
 	case live == nil && !off.Value && !b.NoSecurityGroups:
 		return false
 	case live != nil && len(live.SecurityGroups) > 0:
 		if off.Value || b.NoSecurityGroups {
-			b.reportFixed(off.Origin, "the load balancer has security groups, and AWS cannot take all of them away; it keeps them",
+			b.reportFixedSetting(off.Origin, "the load balancer has security groups, and AWS cannot take all of them away; it keeps them",
 				"remove "+b.name("disable-nlb-sg")+", or make the load balancer again")
 		}
 		return false
 	}
 	for _, m := range b.Members {
-		if given := settings.Filled(m.Set.SecurityGroups); given.Set {
-			b.reportFixed(given.Origin, "the load balancer has no security groups, and AWS adds them only when it is made; they have no effect",
+		if given := settings.NonEmptyList(m.Set.SecurityGroups); given.Set {
+			b.reportFixedSetting(given.Origin, "the load balancer has no security groups, and AWS adds them only when it is made; they have no effect",
 				"remove "+b.name("security-groups")+", or make the load balancer again")
 		}
 		b.HoldMember(m, m.Set.ManageBackendRules.Check(), true)
 	}
 	b.ByAddress = members.Agree(&b.Translation, b.Members, b.name("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules },
-		members.Equal[bool], func() members.Incumbent[bool] { return members.Incumbent[bool]{} }).Or(true)
+		members.Equal[bool], func() members.LiveValue[bool] { return members.LiveValue[bool]{} }).Or(true)
 	return true
 }
 
-// reportFixed reports a setting that AWS takes only when a load balancer is made.
-func (b networkBuilder) reportFixed(o finding.Origin, message, fix string) {
+// reportFixedSetting reports a setting that AWS accepts only when a load balancer is created.
+func (b networkBuilder) reportFixedSetting(o finding.Origin, message, fix string) {
 	ref := b.MemberOf(o).Ref
 	b.Found.Add(finding.Finding{Object: ref, Field: members.FieldOn(ref, o), Reason: finding.SettingFixed, Message: message, Fix: fix})
 }
 
-// SchemeNow returns the scheme that the load balancer has or gets: one that no member asks for stays as it is live.
-func (b *Builder) SchemeNow(lb *model.LoadBalancer) model.Scheme {
+// EffectiveScheme returns the live scheme if no member sets one, and otherwise the desired scheme.
+func (b *Builder) EffectiveScheme(lb *model.LoadBalancer) model.Scheme {
 	if live := b.LiveLoadBalancer(); live != nil && lb.SchemeOpen() {
 		return live.Scheme
 	}
 	return lb.Scheme
 }
 
-// merge merges the settings of members.
-func (b networkBuilder) merge(lb *model.LoadBalancer) {
+// mergeNetworkSettings merges the settings of all members that only network load balancers have.
+func (b networkBuilder) mergeNetworkSettings(lb *model.LoadBalancer) {
 	list := func(setting, field string, get func(*members.Member) settings.Opt[[]string], live func(*observed.LoadBalancer) []string, refused string) []string {
 		var current *observed.LoadBalancer
 		if live != nil {
 			current = b.LiveLoadBalancer()
 		}
-		won := members.Agree(&b.Translation, b.Members, b.name(setting), func(m *members.Member) settings.Opt[[]string] { return settings.Filled(get(m)) }, members.SameSet, func() members.Incumbent[[]string] {
+		won := members.Agree(&b.Translation, b.Members, b.name(setting), func(m *members.Member) settings.Opt[[]string] { return settings.NonEmptyList(get(m)) }, members.SameSet, func() members.LiveValue[[]string] {
 			if current == nil {
-				return members.Incumbent[[]string]{}
+				return members.LiveValue[[]string]{}
 			}
-			return members.IncumbentOf(live(current), true, members.SameSet)
+			return members.LiveValueOf(live(current), true, members.SameSet)
 		})
 		setOrigin(lb, field, won.Origin)
 		if len(won.Value) > 0 && refused != "" {
@@ -76,16 +77,16 @@ func (b networkBuilder) merge(lb *model.LoadBalancer) {
 		}
 		return won.Value
 	}
-	unless := func(ok bool, why string) string {
-		if ok {
+	missing := func(met bool, requirement string) string {
+		if met {
 			return ""
 		}
-		return why
+		return requirement
 	}
-	scheme, dual := b.SchemeNow(lb), unless(lb.AddressType.HasIPv6(), "address type dualstack")
+	scheme, dual := b.EffectiveScheme(lb), missing(lb.AddressType.HasIPv6(), "address type dualstack")
 	lb.Addresses = list("eip-allocations", "addresses", func(m *members.Member) settings.Opt[[]string] { return m.Set.ElasticAddresses },
-		func(lb *observed.LoadBalancer) []string { return lb.Addresses }, unless(scheme == model.InternetFacing, "scheme internet-facing"))
-	lb.PrivateIPv4 = list("private-ipv4-addresses", "privateIPv4Addresses", func(m *members.Member) settings.Opt[[]string] { return m.Set.PrivateIPv4 }, nil, unless(scheme == model.Internal, "scheme internal"))
+		func(lb *observed.LoadBalancer) []string { return lb.Addresses }, missing(scheme == model.InternetFacing, "scheme internet-facing"))
+	lb.PrivateIPv4 = list("private-ipv4-addresses", "privateIPv4Addresses", func(m *members.Member) settings.Opt[[]string] { return m.Set.PrivateIPv4 }, nil, missing(scheme == model.Internal, "scheme internal"))
 	lb.IPv6 = list("ipv6-addresses", "ipv6Addresses", func(m *members.Member) settings.Opt[[]string] { return m.Set.IPv6 }, nil, dual)
 	lb.SourceNAT = b.mergeSwitch(lb, "enable-prefix-for-ipv6-source-nat", "sourceNAT", func(m *members.Member) settings.Opt[string] { return m.Set.SourceNAT })
 	if lb.SourceNAT == "on" && dual != "" {
@@ -93,24 +94,24 @@ func (b networkBuilder) merge(lb *model.LoadBalancer) {
 		lb.SourceNAT = ""
 	}
 	lb.SourceNATPrefixes = list("source-nat-ipv6-prefixes", "sourceNATPrefixes", func(m *members.Member) settings.Opt[[]string] { return m.Set.SourceNATPrefixes }, nil,
-		unless(lb.SourceNAT == "on", b.name("enable-prefix-for-ipv6-source-nat")+" on"))
+		missing(lb.SourceNAT == "on", b.name("enable-prefix-for-ipv6-source-nat")+" on"))
 	lb.PrivateLinkRules = b.mergeSwitch(lb, "inbound-sg-rules-on-private-link-traffic", "privateLinkRules", func(m *members.Member) settings.Opt[string] { return m.Set.PrivateLinkRules })
 	if lb.PrivateLinkRules != "" && lb.SecurityGroups == nil {
-		b.reportFixed(lb.Origins["privateLinkRules"], "the load balancer has no security groups whose rules traffic through AWS PrivateLink could obey; the setting has no effect",
+		b.reportFixedSetting(lb.Origins["privateLinkRules"], "the load balancer has no security groups whose rules traffic through AWS PrivateLink could obey; the setting has no effect",
 			"remove "+b.name("inbound-sg-rules-on-private-link-traffic"))
 		lb.PrivateLinkRules = ""
 	}
 }
 
-// mergeSwitch merges a switch; empty where no member speaks of it.
+// mergeSwitch merges a setting that is on or off; "" if no member sets it.
 func (b networkBuilder) mergeSwitch(lb *model.LoadBalancer, setting, field string, get func(*members.Member) settings.Opt[string]) string {
-	won := members.Agree(&b.Translation, b.Members, b.name(setting), get, members.Equal[string], func() members.Incumbent[string] { return members.Incumbent[string]{} })
+	won := members.Agree(&b.Translation, b.Members, b.name(setting), get, members.Equal[string], func() members.LiveValue[string] { return members.LiveValue[string]{} })
 	setOrigin(lb, field, won.Origin)
 	return won.Value
 }
 
-// reportAddresses reports addresses that the load balancer cannot have as it is. A new one is not made without them,
-// as they could not be added later.
+// reportAddresses reports addresses that the load balancer cannot have with its other settings. needs is the setting that
+// they require. A new load balancer is not created without the addresses, because they could not be added later.
 func (b networkBuilder) reportAddresses(setting string, o finding.Origin, needs string) {
 	what := "a live load balancer keeps the addresses that it has"
 	if b.LiveLoadBalancer() == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// exposedPort is a Service of type LoadBalancer with one port.
+// exposedPort is a Service of type LoadBalancerAddressType with one port.
 func exposedPort(local bool, port, nodePort int32, target intstr.IntOrString) *corev1.Service {
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{
 		Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: port, NodePort: nodePort, TargetPort: target}},
@@ -29,8 +29,8 @@ func exposedPort(local bool, port, nodePort int32, target intstr.IntOrString) *c
 	return svc
 }
 
-func text(v string) settings.Opt[string] { return settings.Of(v, finding.Origin{}) }
-func num(v int32) settings.Opt[int32]    { return settings.Of(v, finding.Origin{}) }
+func text(v string) settings.Opt[string] { return settings.NewOpt(v, finding.Origin{}) }
+func num(v int32) settings.Opt[int32]    { return settings.NewOpt(v, finding.Origin{}) }
 
 func TestHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
 	plain := model.HealthCheck{Port: "traffic-port", Protocol: "TCP", IntervalSeconds: 10, TimeoutSeconds: 10, HealthyThreshold: 3, UnhealthyThreshold: 3}
@@ -45,16 +45,16 @@ func TestHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
 		"local":                   {local: true, want: local},
 		"local, TCP":              {local: true, set: settings.TargetGroup{HealthProtocol: text("TCP")}, want: with(local, func(h *model.HealthCheck) { h.Protocol, h.Path, h.HTTPCodes = "TCP", "", "" })},
 		"local, on the traffic":   {local: true, set: settings.TargetGroup{HealthPort: text("traffic-port")}, want: with(local, func(h *model.HealthCheck) { h.Port = "traffic-port" })},
-		"local, ip targets":       {local: true, set: settings.TargetGroup{Type: settings.Of(model.IPTargets, finding.Origin{})}, want: plain},
+		"local, ip targets":       {local: true, set: settings.TargetGroup{Type: settings.NewOpt(model.IPTargets, finding.Origin{})}, want: plain},
 		"HTTP":                    {set: settings.TargetGroup{HealthProtocol: text("http"), HealthPort: text("8080")}, want: with(plain, func(h *model.HealthCheck) { h.Protocol, h.Port, h.Path, h.HTTPCodes = "HTTP", "8080", "/", "200-399" })},
 		"without advanced checks": {plain: true, set: settings.TargetGroup{HealthProtocol: text("HTTP"), HealthTimeout: num(3), SuccessCodes: text("200")}, want: with(plain, func(h *model.HealthCheck) { h.Protocol, h.Path = "HTTP", "/" })},
 		"numbers of the annotation": {set: settings.TargetGroup{HealthInterval: num(30), HealthTimeout: num(3), HealthyThreshold: num(5), UnhealthyThreshold: num(4)}, want: with(plain, func(h *model.HealthCheck) {
 			h.IntervalSeconds, h.TimeoutSeconds, h.HealthyThreshold, h.UnhealthyThreshold = 30, 3, 5, 4
 		})},
 	} {
-		g, found := assemble.TargetGroup(assemble.GroupRequest{
+		g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
 			Kind: model.Service, Service: exposedPort(c.local, 80, 30080, intstr.FromInt32(8080)), Port: intstr.FromInt32(80), Settings: c.set,
-			DefaultType: model.InstanceTargets, Protocol: "TCP", PlainChecks: c.plain,
+			DefaultType: model.InstanceTargets, Protocol: "TCP", BasicHealthChecks: c.plain,
 		})
 		if len(found) > 0 {
 			t.Errorf("%s: %v", name, found)
@@ -115,21 +115,21 @@ func TestRulesOfBindingsBehindNetworkLoadBalancers(t *testing.T) {
 		{"UDP", "32001", intstr.FromInt32(30053), backend, nil, false, "UDP 30053+TCP 32001 from backend"},
 		{"TCP_QUIC", "32001", intstr.FromInt32(443), backend, nil, false, "UDP 443+TCP 443+TCP 32001 from backend"},
 		{"TCP", "traffic-port", intstr.FromInt32(80), nil, &assemble.Clients{}, false, "TCP 80 from subnets"},
-		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{Preserved: true}, false, "TCP 30080 from 0.0.0.0/0"},
-		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{Preserved: true, Internal: true}, false, "TCP 30080 from VPC"},
-		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{Preserved: true, Ranges: []string{"10.1.0.0/16"}}, false, "TCP 30080 from 10.1.0.0/16; TCP 30080 from subnets"},
-		{"TCP", "32001", intstr.FromInt32(30080), nil, &assemble.Clients{Preserved: true}, false, "TCP 30080 from 0.0.0.0/0; TCP 32001 from subnets"},
-		{"UDP", "traffic-port", intstr.FromInt32(30053), nil, &assemble.Clients{Preserved: true}, false, "UDP 30053 from 0.0.0.0/0; TCP 30053 from subnets"},
+		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true}, false, "TCP 30080 from 0.0.0.0/0"},
+		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true, Internal: true}, false, "TCP 30080 from VPC"},
+		{"TCP", "traffic-port", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true, Ranges: []string{"10.1.0.0/16"}}, false, "TCP 30080 from 10.1.0.0/16; TCP 30080 from subnets"},
+		{"TCP", "32001", intstr.FromInt32(30080), nil, &assemble.Clients{PreservesClientIP: true}, false, "TCP 30080 from 0.0.0.0/0; TCP 32001 from subnets"},
+		{"UDP", "traffic-port", intstr.FromInt32(30053), nil, &assemble.Clients{PreservesClientIP: true}, false, "UDP 30053 from 0.0.0.0/0; TCP 30053 from subnets"},
 		// Without the second rule health checks would be blocked.
 		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Ranges: []string{"10.1.0.0/16"}}, false, "TCP 53+UDP 53 from 10.1.0.0/16; TCP 53 from subnets"},
 		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{}, false, "TCP 53+UDP 53 from 0.0.0.0/0"},
-		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{OwnCheckRule: true}, false, "TCP 53+UDP 53 from 0.0.0.0/0; TCP 53 from subnets"},
-		{"TCP_QUIC", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Internal: true, OwnCheckRule: true}, false, "TCP 53+UDP 53 from VPC; TCP 53 from subnets"},
-		{"TCP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Preserved: true, OwnCheckRule: true}, false, "TCP 53 from 0.0.0.0/0"},
+		{"TCP_UDP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{SeparateHealthCheckRule: true}, false, "TCP 53+UDP 53 from 0.0.0.0/0; TCP 53 from subnets"},
+		{"TCP_QUIC", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{Internal: true, SeparateHealthCheckRule: true}, false, "TCP 53+UDP 53 from VPC; TCP 53 from subnets"},
+		{"TCP", "traffic-port", intstr.FromInt32(53), nil, &assemble.Clients{PreservesClientIP: true, SeparateHealthCheckRule: true}, false, "TCP 53 from 0.0.0.0/0"},
 		{"QUIC", "traffic-port", intstr.FromInt32(443), nil, &assemble.Clients{}, false, "UDP 443 from 0.0.0.0/0; TCP 443 from subnets"},
 		{"TCP", "traffic-port", intstr.FromInt32(80), nil, nil, false, ""},
 	} {
-		g := assemble.Group{Data: c.data, TargetGroup: model.TargetGroup{Protocol: c.protocol, AddressType: model.IPv4, HealthCheck: model.HealthCheck{Port: c.check}}}
+		g := assemble.TargetGroup{TrafficPort: c.data, TargetGroup: model.TargetGroup{Protocol: c.protocol, AddressType: model.IPv4, HealthCheck: model.HealthCheck{Port: c.check}}}
 		b := assemble.Binding(assemble.BindingRequest{Group: g, Peer: c.peer, Clients: c.clients, AllPorts: c.all})
 		if got := rules(b); got != c.want || b.Managed != (c.want != "") {
 			t.Errorf("%s to %s, health checks on %s, clients %+v:\n got %s\nwant %s", c.protocol, c.data.String(), c.check, c.clients, got, c.want)
@@ -139,7 +139,7 @@ func TestRulesOfBindingsBehindNetworkLoadBalancers(t *testing.T) {
 
 func TestSourcesByProtocol(t *testing.T) {
 	var got []string
-	for _, r := range append(assemble.Sources("udp", 53, []string{"10.0.0.0/8", "2001:db8::/32"}, []string{"pl-1"}, false), assemble.PathMTU("10.0.0.0/8"), assemble.PathMTU("2001:db8::/32")) {
+	for _, r := range append(assemble.ClientIngressRules("udp", 53, []string{"10.0.0.0/8", "2001:db8::/32"}, []string{"pl-1"}, false), assemble.PathMTURule("10.0.0.0/8"), assemble.PathMTURule("2001:db8::/32")) {
 		got = append(got, fmt.Sprint(r))
 	}
 	want := []string{"udp 53 from 10.0.0.0/8", "udp 53 from pl-1", "icmp 3-4 from 10.0.0.0/8", "icmpv6 2-0 from 2001:db8::/32"}
@@ -154,15 +154,15 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 	with := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing, SecurityGroups: []string{"sg-1"}}}}
 	without := &observed.Stack{LoadBalancers: []observed.LoadBalancer{{ResourceID: model.LoadBalancerID, ARN: "arn", Type: "network", Scheme: model.InternetFacing}}}
 	yes := func(s *settings.Shared, of func(string) finding.Origin) {
-		s.NoSecurityGroups = settings.Of(true, of("disable"))
+		s.NoSecurityGroups = settings.NewOpt(true, of("disable"))
 	}
 	given := func(s *settings.Shared, of func(string) finding.Origin) {
-		s.SecurityGroups = settings.Of([]string{"sg-2"}, of("groups"))
+		s.SecurityGroups = settings.NewOpt([]string{"sg-2"}, of("groups"))
 	}
 	manage := func(on bool) func(*settings.Shared, func(string) finding.Origin) {
 		return func(s *settings.Shared, of func(string) finding.Origin) {
 			given(s, of)
-			s.ManageBackendRules = settings.Of(on, of("manage"))
+			s.ManageBackendRules = settings.NewOpt(on, of("manage"))
 		}
 	}
 	none := func(*settings.Shared, func(string) finding.Origin) {}
@@ -211,8 +211,8 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 		if got != c.want || b.ByAddress != c.byAddress || reason != c.found {
 			t.Errorf("%s: %s, by address %v, finding %q; want %s, %v, %q", name, got, b.ByAddress, reason, c.want, c.byAddress, c.found)
 		}
-		if c.live != nil && b.SchemeNow(lb) != model.InternetFacing {
-			t.Errorf("%s: the scheme is %s, and the live load balancer has another", name, b.SchemeNow(lb))
+		if c.live != nil && b.EffectiveScheme(lb) != model.InternetFacing {
+			t.Errorf("%s: the scheme is %s, and the live load balancer has another", name, b.EffectiveScheme(lb))
 		}
 	}
 }
@@ -220,7 +220,9 @@ func TestSecurityGroupsOfNetworkLoadBalancers(t *testing.T) {
 // AWS refuses a timeout longer than the interval. The timeout has a default, which the one who sets the interval
 // does not see.
 func TestTimesOfHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
-	at := func(field string, v int32) settings.Opt[int32] { return settings.Of(v, finding.Origin{Field: field}) }
+	at := func(field string, v int32) settings.Opt[int32] {
+		return settings.NewOpt(v, finding.Origin{Field: field})
+	}
 	for name, c := range map[string]struct {
 		local, plain bool
 		set          settings.TargetGroup
@@ -236,9 +238,9 @@ func TestTimesOfHealthChecksBehindNetworkLoadBalancers(t *testing.T) {
 		"too few":                        {set: settings.TargetGroup{HealthyThreshold: at("healthy", 1)}, field: "healthy", says: `"1" is not from 2 to 10`},
 		"the slowest":                    {set: settings.TargetGroup{HealthInterval: at("interval", 300), HealthTimeout: at("timeout", 120), UnhealthyThreshold: at("unhealthy", 10)}},
 	} {
-		_, found := assemble.TargetGroup(assemble.GroupRequest{
+		_, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
 			Kind: model.Service, Service: exposedPort(c.local, 80, 30080, intstr.FromInt32(8080)), Port: intstr.FromInt32(80), Settings: c.set,
-			DefaultType: model.InstanceTargets, Protocol: "TCP", PlainChecks: c.plain,
+			DefaultType: model.InstanceTargets, Protocol: "TCP", BasicHealthChecks: c.plain,
 		})
 		switch {
 		case c.says == "" && len(found) > 0:

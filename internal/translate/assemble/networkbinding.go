@@ -9,22 +9,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Clients are the client ranges that reach the targets of a network load balancer that has no security groups. Rules of
-// nodes and pods can then name address ranges only.
+// Clients are the clients of a network load balancer without security groups, for the rules of nodes and pods: these must
+// name address ranges then.
 type Clients struct {
-	// Ranges that are admitted; none: everybody, or the VPC behind an internal load balancer.
+	// Ranges are admitted. Without ranges all clients are, or those in the VPC if the load balancer is Internal.
 	Ranges   []string
 	Internal bool
-	// Preserved reports that targets see the addresses of clients in place of that of the load balancer.
-	Preserved bool
-	// OwnCheckRule: where UDP arrives, health checks have a rule of their own although that of the clients admits them. So it
-	// is behind the load balancer of a Gateway; the list is compared as it stands with what older controllers wrote.
-	OwnCheckRule bool
+	// PreservesClientIP reports whether targets see the address of the client instead of that of the load balancer.
+	PreservesClientIP bool
+	// SeparateHealthCheckRule adds a rule for health checks to target groups with UDP although the rule for clients
+	// admits them. Gateways have it, because the list is compared item by item with the one that older controllers wrote.
+	SeparateHealthCheckRule bool
 }
 
-// transports returns the protocols in which traffic for a target group of a network load balancer arrives, in the order
-// of rules for a peer.
-func transports(protocol string) []string {
+// transportProtocols returns the IP protocols of a target group of a network load balancer, in the order of rules for a
+// peer.
+func transportProtocols(protocol string) []string {
 	switch protocol {
 	case "UDP", "QUIC":
 		return []string{"UDP"}
@@ -34,17 +34,19 @@ func transports(protocol string) []string {
 	return []string{"TCP"}
 }
 
-// checkedOn returns the port of the health check where that is not the one of the traffic.
-func (g Group) checkedOn() (port intstr.IntOrString, other bool) {
+// separateHealthCheckPort returns the port of the health check, and reports whether it is another one than that of the
+// traffic.
+func (g TargetGroup) separateHealthCheckPort() (port intstr.IntOrString, other bool) {
 	n, err := strconv.ParseInt(g.HealthCheck.Port, 10, 32)
 	port = intstr.FromInt32(int32(n))
-	return port, err == nil && port.IntVal != g.Data.IntVal
+	return port, err == nil && port.IntVal != g.TrafficPort.IntVal
 }
 
-// networkPorts returns the ports to open for the security group of a network load balancer. Health checks are TCP. They
-// are one rule, in this order: the list is compared as it stands with what older controllers wrote.
+// networkPorts returns the ports to open for the security group of a network load balancer. Health checks are over TCP. The
+// ports are of one rule and in this order, because the list is compared item by item with the one that older controllers
+// wrote.
 func (r BindingRequest) networkPorts() []model.PeerPort {
-	protocols := transports(r.Group.Protocol)
+	protocols := transportProtocols(r.Group.Protocol)
 	if r.AllPorts {
 		out := []model.PeerPort{{Protocol: "TCP"}}
 		if slices.Contains(protocols, "UDP") {
@@ -54,26 +56,27 @@ func (r BindingRequest) networkPorts() []model.PeerPort {
 	}
 	var out []model.PeerPort
 	for _, p := range protocols {
-		out = append(out, model.PeerPort{Protocol: p, Port: &r.Group.Data})
+		out = append(out, model.PeerPort{Protocol: p, Port: &r.Group.TrafficPort})
 	}
-	check, other := r.Group.checkedOn()
+	check, other := r.Group.separateHealthCheckPort()
 	switch {
 	case other:
 		out = append(out, model.PeerPort{Protocol: "TCP", Port: &check})
 	case !slices.Contains(protocols, "TCP"):
-		out = append(out, model.PeerPort{Protocol: "TCP", Port: &r.Group.Data})
+		out = append(out, model.PeerPort{Protocol: "TCP", Port: &r.Group.TrafficPort})
 	}
 	return out
 }
 
-// clientRules admit clients by address, and the health checks of the load balancer where they are not among these.
+// clientRules returns the rules that admit clients by address range, and the health checks of the load balancer if the rule
+// for clients does not admit them.
 func (r BindingRequest) clientRules() []model.BindingRule {
 	g, c := r.Group, r.Clients
-	protocols := transports(g.Protocol)
+	protocols := transportProtocols(g.Protocol)
 	slices.Sort(protocols)
 	var ports []model.PeerPort
 	for _, p := range protocols {
-		ports = append(ports, model.PeerPort{Protocol: p, Port: &g.Data})
+		ports = append(ports, model.PeerPort{Protocol: p, Port: &g.TrafficPort})
 	}
 	everybody := "0.0.0.0/0"
 	if g.AddressType == model.IPv6 {
@@ -81,7 +84,7 @@ func (r BindingRequest) clientRules() []model.BindingRule {
 	}
 	var from []model.Peer
 	switch {
-	case !c.Preserved && !slices.Contains(protocols, "UDP"):
+	case !c.PreservesClientIP && !slices.Contains(protocols, "UDP"):
 		from = []model.Peer{{Subnets: true}}
 	case len(c.Ranges) > 0:
 		for _, cidr := range c.Ranges {
@@ -93,14 +96,14 @@ func (r BindingRequest) clientRules() []model.BindingRule {
 		from = []model.Peer{{CIDR: everybody}}
 	}
 	out := []model.BindingRule{{From: from, Ports: ports}}
-	check, other := g.checkedOn()
+	check, other := g.separateHealthCheckPort()
 	if !other {
-		check = g.Data
+		check = g.TrafficPort
 	}
-	// The ranges of clients may leave out the load balancer itself.
+	// Client ranges may not include the addresses of the load balancer, from which its health checks come.
 	narrow := len(from) > 0 && from[0].CIDR != "" && !slices.Contains(from, model.Peer{CIDR: everybody})
 	udp := slices.Contains(protocols, "UDP")
-	if other || narrow || udp && (c.OwnCheckRule || !slices.Contains(protocols, "TCP")) {
+	if other || narrow || udp && (c.SeparateHealthCheckRule || !slices.Contains(protocols, "TCP")) {
 		out = append(out, model.BindingRule{From: []model.Peer{{Subnets: true}}, Ports: []model.PeerPort{{Protocol: "TCP", Port: &check}}})
 	}
 	return out

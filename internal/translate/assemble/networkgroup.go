@@ -12,55 +12,55 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// localTraffic reports whether only nodes with a pod of the Service take its traffic. Kubernetes answers on a
-// port of its own which these are.
-func (g *Group) localTraffic(r GroupRequest) bool {
+// hasLocalTrafficPolicy reports whether nodes forward traffic to their own pods only (externalTrafficPolicy Local). Then
+// kube-proxy answers on spec.healthCheckNodePort whether a node has a pod of the Service.
+func (g *TargetGroup) hasLocalTrafficPolicy(r TargetGroupRequest) bool {
 	return r.Protocol != "" && g.Type == model.InstanceTargets && r.Service.Spec.Type == corev1.ServiceTypeLoadBalancer &&
 		r.Service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
-// defaultCheckPort returns the port of the health check where no setting names one.
-func (g *Group) defaultCheckPort(r GroupRequest) string {
-	if g.localTraffic(r) {
+// defaultHealthCheckPort returns the port of the health check if no setting names one.
+func (g *TargetGroup) defaultHealthCheckPort(r TargetGroupRequest) string {
+	if g.hasLocalTrafficPolicy(r) {
 		return strconv.Itoa(int(r.Service.Spec.HealthCheckNodePort))
 	}
-	return TrafficPort
+	return SameAsTraffic
 }
 
-// networkCheck fills in the health check of a target group behind a network load balancer.
-func (g *Group) networkCheck(r GroupRequest, found *finding.List) {
+// setNetworkHealthCheck sets the health check of a target group behind a network load balancer.
+func (g *TargetGroup) setNetworkHealthCheck(r TargetGroupRequest, found *finding.List) {
 	s := r.Settings
 	defaults := model.HealthCheck{Protocol: "TCP", Path: "/", IntervalSeconds: 10, TimeoutSeconds: 10, HealthyThreshold: 3, UnhealthyThreshold: 3}
 	if r.Kind.OfGateway() {
 		defaults.IntervalSeconds, defaults.TimeoutSeconds = 15, 5
 	}
-	if g.localTraffic(r) {
+	if g.hasLocalTrafficPolicy(r) {
 		defaults = model.HealthCheck{Protocol: "HTTP", Path: "/healthz", IntervalSeconds: 10, TimeoutSeconds: 6, HealthyThreshold: 2, UnhealthyThreshold: 2}
 	}
 	g.HealthCheck = model.HealthCheck{
-		Port:               g.checkPort(r, found),
+		Port:               g.healthCheckPort(r, found),
 		Protocol:           strings.ToUpper(s.HealthProtocol.Or(defaults.Protocol)),
 		IntervalSeconds:    s.HealthInterval.Or(defaults.IntervalSeconds),
 		TimeoutSeconds:     defaults.TimeoutSeconds,
 		HealthyThreshold:   s.HealthyThreshold.Or(defaults.HealthyThreshold),
 		UnhealthyThreshold: s.UnhealthyThreshold.Or(defaults.UnhealthyThreshold),
 	}
-	if !r.PlainChecks {
+	if !r.BasicHealthChecks {
 		g.HealthCheck.TimeoutSeconds = s.HealthTimeout.Or(defaults.TimeoutSeconds)
 	}
-	g.checkTimes(r, found)
+	g.reportHealthCheckLimits(r, found)
 	if g.HealthCheck.Protocol == "TCP" {
 		return
 	}
 	g.HealthCheck.Path = s.HealthPath.Or(defaults.Path)
-	if !r.PlainChecks {
+	if !r.BasicHealthChecks {
 		g.HealthCheck.HTTPCodes = s.SuccessCodes.Or("200-399")
 	}
 }
 
-// checkTimes reports numbers of a health check that AWS refuses. The timeout has a default, so that an interval
-// alone can be at fault.
-func (g *Group) checkTimes(r GroupRequest, found *finding.List) {
+// reportHealthCheckLimits reports numbers of a health check that AWS refuses. An interval alone can be wrong, if it is
+// shorter than the default timeout.
+func (g *TargetGroup) reportHealthCheckLimits(r TargetGroupRequest, found *finding.List) {
 	s, c := r.Settings, g.HealthCheck
 	fault := func(at finding.Origin, what, fix string) {
 		found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: finding.AnnotationInvalid, Blocks: finding.BlocksRule,
@@ -85,13 +85,13 @@ func (g *Group) checkTimes(r GroupRequest, found *finding.List) {
 		return
 	}
 	timeout := r.name("healthcheck-timeout-seconds")
-	if s.HealthTimeout.Set && !r.PlainChecks {
+	if s.HealthTimeout.Set && !r.BasicHealthChecks {
 		fault(s.HealthTimeout.Origin, fmt.Sprintf("the timeout \"%d\" is longer than the interval of %d seconds", c.TimeoutSeconds, c.IntervalSeconds),
 			"set it to the interval or less, or set "+r.name("healthcheck-interval-seconds")+" to a longer one")
 		return
 	}
 	fix := fmt.Sprintf("set %s to %d or less, or the interval to %[3]d or more", timeout, c.IntervalSeconds, c.TimeoutSeconds)
-	if r.PlainChecks {
+	if r.BasicHealthChecks {
 		fix = fmt.Sprintf("set the interval to %d or more", c.TimeoutSeconds)
 	}
 	fault(s.HealthInterval.Origin, fmt.Sprintf("the interval \"%d\" is shorter than the default timeout of %d seconds", c.IntervalSeconds, c.TimeoutSeconds), fix)

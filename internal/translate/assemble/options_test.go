@@ -4,8 +4,8 @@ import "testing"
 
 // Options are copied into each translation, and the memory of TLS Secrets is that of the frontend.
 func TestTranslationsShareTheMemoryOfTLSSecrets(t *testing.T) {
-	o := Options{}.Filled()
-	if again := o.Filled(); o.certificates == nil || again.certificates != o.certificates {
+	o := Options{}.WithDefaults()
+	if again := o.WithDefaults(); o.certificates == nil || again.certificates != o.certificates {
 		t.Error("what was parsed once is parsed again")
 	}
 }

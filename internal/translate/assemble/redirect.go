@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// SSLRedirect returns the HTTPS port that HTTP listeners redirect to. One that is not an HTTPS listener of
-// the group holds its member, whose rules must not be served in the clear instead.
+// SSLRedirect returns the HTTPS port that HTTP listeners redirect to. A member that sets a port without an HTTPS
+// listener is held, because its rules must not be served over HTTP instead.
 func (b *Builder) SSLRedirect() settings.Opt[int32] {
 	chosen := map[*members.Member]settings.Opt[int32]{}
 	for _, m := range b.Members {
@@ -20,7 +20,8 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 		switch {
 		case !o.Set || slices.ContainsFunc(b.Ports, func(p *members.Port) bool { return p.TLS && p.Number == o.Value }):
 		case m.Undetermined:
-			// Its ports are not known. Where it serves on a live HTTPS listener, its redirect is live too.
+			// The ports of the member are not known. If it is served and the port is a live HTTPS listener, its redirect
+			// is live too.
 			if l := b.LiveLoadBalancer().OnPort(o.Value); l == nil || l.Protocol != "HTTPS" || !b.Serves(m) {
 				o = settings.Opt[int32]{}
 			}
@@ -38,12 +39,12 @@ func (b *Builder) SSLRedirect() settings.Opt[int32] {
 	return members.Agree(&b.Translation, b.Members, b.name("ssl-redirect"), func(m *members.Member) settings.Opt[int32] { return chosen[m] }, members.Equal[int32], b.liveRedirect).Opt
 }
 
-// liveRedirect returns the port to which the HTTP listeners of the live load balancer redirect everything.
-// It is known only if one of them does.
-func (b *Builder) liveRedirect() members.Incumbent[int32] {
+// liveRedirect returns the port to which the HTTP listeners of the live load balancer redirect all requests. It is known
+// only if a listener does so.
+func (b *Builder) liveRedirect() members.LiveValue[int32] {
 	lb := b.LiveLoadBalancer()
 	if lb == nil {
-		return members.Incumbent[int32]{}
+		return members.LiveValue[int32]{}
 	}
 	for _, l := range lb.Listeners {
 		if l.Protocol != "HTTP" || len(l.Rules) > 0 || len(l.Default) != 1 {
@@ -51,8 +52,8 @@ func (b *Builder) liveRedirect() members.Incumbent[int32] {
 		}
 		to, ok := l.Default[0].(model.Redirect)
 		if port, err := strconv.ParseInt(to.Port, 10, 32); ok && err == nil && to.Protocol == "HTTPS" {
-			return members.IncumbentOf(int32(port), true, members.Equal[int32])
+			return members.LiveValueOf(int32(port), true, members.Equal[int32])
 		}
 	}
-	return members.Incumbent[int32]{}
+	return members.LiveValue[int32]{}
 }

@@ -2,6 +2,8 @@ package assemble
 
 import (
 	"fmt"
+	"strings"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -13,14 +15,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// Label is a key and a value.
+// Label is a label of a Kubernetes object.
 type Label struct{ Key, Value string }
 
-// ReadSecret returns a Secret that get finds by namespace and name, and which the operator's label admits.
-// If there is none, fault is called with why.
+// ReadSecret returns a Secret that get finds by namespace and name and that has SecretLabel. If there is none, fault is
+// called with the reason.
 func (o Options) ReadSecret(namespace, name string, get func(namespace, name string) (*corev1.Secret, bool), fault func(r finding.Reason, message, fix string)) (*corev1.Secret, bool) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		// It is not asked for: a name with a slash is refused by the client of the API server.
+		// get is not called, because the client of the API server refuses names with a slash.
 		fault(finding.SecretInvalid, fmt.Sprintf("secretName %q is not the name of a Secret", name), fmt.Sprintf("name a Secret in namespace %q", namespace))
 		return nil, false
 	}
@@ -36,46 +38,61 @@ func (o Options) ReadSecret(namespace, name string, get func(namespace, name str
 	return s, true
 }
 
-// caKey is the key of the issuer's certificate in TLS Secrets, as cert-manager stores it.
-const caKey = "ca.crt"
-
-// MaxTLSSecrets is how many TLS Secrets are read for the objects of a namespace: as many as a load balancer has certificates.
-const MaxTLSSecrets = 25
-
-// TLSSecret is a TLS Secret that is named for listeners of a member.
-type TLSSecret struct {
-	Namespace, Name string
-	By              finding.Origin // the object that names it, and its field
-	Hosts           []string       // that it is meant for
-	// Rank is the place of the object among those that share the load balancer, the first one first. Within is what all
-	// names of the certificate have to fit; "" for nothing.
-	Rank   int
-	Within string
+// ClientCredentials returns the client id and the client secret in a Secret for OpenID Connect; false if a key is missing.
+func ClientCredentials(s *corev1.Secret) (id, secret model.Secret, ok bool) {
+	rawID, hasID := s.Data["clientID"]
+	if !hasID {
+		rawID, hasID = s.Data["clientId"]
+	}
+	rawSecret, hasSecret := s.Data["clientSecret"]
+	if !hasID || !hasSecret {
+		return "", "", false
+	}
+	// Secrets that are made from files may end in a newline, which is not part of the credential.
+	return model.Secret(strings.TrimRightFunc(string(rawID), unicode.IsSpace)),
+		model.Secret(strings.TrimRightFunc(string(rawSecret), unicode.IsControl)), true
 }
 
-// ID returns the logical id of the certificate.
+// caKey is the key of the certificate of the issuer in TLS Secrets of cert-manager.
+const caKey = "ca.crt"
+
+// MaxTLSSecrets is the maximum number of TLS Secrets that are read for the objects of a namespace: as many as a load
+// balancer has certificates by default.
+const MaxTLSSecrets = 25
+
+// TLSSecret is a reference to a TLS Secret for listeners of a member.
+type TLSSecret struct {
+	Namespace, Name string
+	By              finding.Origin // the object with the reference, and its field
+	Hosts           []string       // the hosts for which the object names the Secret
+	// Rank is the position of the object among those that share the load balancer. RequiredHostname is the hostname that
+	// all DNS names of the certificate must match; "" for any.
+	Rank             int
+	RequiredHostname string
+}
+
+// ID returns the id of the certificate in the model.
 func (s TLSSecret) ID() string { return naming.ImportedCertificateID(s.Namespace, s.Name) }
 
-// TLSSecretUse is one place that names a TLS Secret.
+// TLSSecretUse is one reference to a TLS Secret: the id of its certificate, and the object and field that name it.
 type TLSSecretUse struct {
 	ID string
 	By finding.Origin
 }
 
-// ImportTLSSecrets has the certificates of TLS Secrets imported for a member. One that cannot be
-// used is reported, and what was imported of it before serves on. The caller has checked that the member
-// may use the Secrets. Of a certificate that may be used in one place and not in another, it returns the uses that
-// are refused.
+// ImportTLSSecrets adds the certificates of TLS Secrets to the imports of a member. A Secret that cannot be used is
+// reported, and its certificate that was imported before stays. The caller has checked that the member may use the
+// Secrets. If a certificate may be used by one reference and not by another, the refused uses are returned.
 func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims *HostClaims, get func(namespace, name string) (*corev1.Secret, bool)) map[TLSSecretUse]bool {
 	type read struct {
 		*model.CertificateImport
 		content *model.CertificateContent
 	}
 	known := map[string]read{}
-	counts := map[string]int{} // of Secrets, by namespace of who names them
+	counts := map[string]int{} // number of Secrets, by namespace of the object with the reference
 	refused, claimedAt := map[TLSSecretUse]bool{}, map[string][]TLSSecretUse{}
 	for _, s := range secrets {
-		m.Imported = append(m.Imported, s.Hosts...)
+		m.ImportedNames = append(m.ImportedNames, s.Hosts...)
 		c := model.ManagedCertificate{ID: s.ID(), Member: s.By.Object, Of: s.By, Tags: Overlay(m.Tags, b.DefaultTags)}
 		one, before := known[c.ID]
 		switch {
@@ -89,7 +106,7 @@ func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims
 			continue
 		default:
 			counts[s.By.Object.Namespace]++
-			one = read{&model.CertificateImport{Secret: s.Namespace + "/" + s.Name, Uses: []finding.Origin{s.By}}, b.tlsSecret(s, &b.Found, get)}
+			one = read{&model.CertificateImport{Secret: s.Namespace + "/" + s.Name, Uses: []finding.Origin{s.By}}, b.parseTLSSecret(s, &b.Found, get)}
 			c.Import = one.CertificateImport
 			known[c.ID] = one
 			m.Imports = append(m.Imports, c)
@@ -104,7 +121,7 @@ func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims
 			refused[use] = true
 		case len(claimed) == 0:
 			one.Content, one.Claimed = one.content, nil
-			m.Imported = append(m.Imported, one.content.Is.Names...)
+			m.ImportedNames = append(m.ImportedNames, one.content.Is.Names...)
 		case one.Content == nil:
 			one.Content, one.Claimed = one.content, claimed
 			claimedAt[c.ID] = append(claimedAt[c.ID], use)
@@ -120,14 +137,14 @@ func ImportTLSSecrets(b *Builder, m *members.Member, secrets []TLSSecret, claims
 		}
 	}
 	for use := range refused {
-		if known[use.ID].Content == nil { // what was imported before stays
+		if known[use.ID].Content == nil { // the certificate that was imported before stays
 			delete(refused, use)
 		}
 	}
 	return refused
 }
 
-// tooManySecrets reports a Secret that is one more than a load balancer has certificates.
+// tooManySecrets reports the first Secret beyond MaxTLSSecrets.
 func (b *Builder) tooManySecrets(s TLSSecret) {
 	b.Found.Add(finding.Finding{
 		Object: s.By.Object, Field: s.By.Field, Reason: finding.QuotaReached, Severity: finding.Error,
@@ -136,9 +153,9 @@ func (b *Builder) tooManySecrets(s TLSSecret) {
 	})
 }
 
-// tlsSecret reads the certificate of a TLS Secret; nil if it cannot be used.
-func (o Options) tlsSecret(s TLSSecret, found *finding.List, get func(namespace, name string) (*corev1.Secret, bool)) *model.CertificateContent {
-	fault := s.faults(found)
+// parseTLSSecret returns the certificate of a TLS Secret; nil if it cannot be used, which is reported.
+func (o Options) parseTLSSecret(s TLSSecret, found *finding.List, get func(namespace, name string) (*corev1.Secret, bool)) *model.CertificateContent {
+	fault := s.faultReporter(found)
 	secret, ok := o.ReadSecret(s.Namespace, s.Name, get, fault)
 	if !ok {
 		return nil
@@ -162,8 +179,8 @@ func (o Options) tlsSecret(s TLSSecret, found *finding.List, get func(namespace,
 	return content
 }
 
-// faults reports what is wrong with a Secret.
-func (s TLSSecret) faults(found *finding.List) func(r finding.Reason, message, fix string) {
+// faultReporter returns a function that adds a finding about the Secret.
+func (s TLSSecret) faultReporter(found *finding.List) func(r finding.Reason, message, fix string) {
 	return func(r finding.Reason, message, fix string) {
 		found.Add(finding.Finding{
 			Object: s.By.Object, Field: s.By.Field, Reason: r, Severity: finding.Error,
@@ -172,16 +189,16 @@ func (s TLSSecret) faults(found *finding.List) func(r finding.Reason, message, f
 	}
 }
 
-// claimedNames returns the names of a certificate that are for hosts of other objects, which came first, and reports
-// whether all names are those of the listener.
+// claimedNames returns the DNS names of a certificate for hosts that objects of other namespaces claim with a lower rank.
+// within is false if a name does not match RequiredHostname, which is reported.
 func (b *Builder) claimedNames(s TLSSecret, content *model.CertificateContent, claims *HostClaims) (claimed []model.ClaimedName, within bool) {
 	for _, n := range content.Is.Names {
-		if w := s.Within; w != "" && n != w && !plan.DomainCovers(w, n) && !plan.DomainCovers(n, w) {
-			s.faults(&b.Found)(finding.HostNotOwned, fmt.Sprintf("Secret \"%s/%s\": the certificate is for %q, which is not a name of hostname %q", s.Namespace, s.Name, n, w),
+		if w := s.RequiredHostname; w != "" && n != w && !plan.DomainCovers(w, n) && !plan.DomainCovers(n, w) {
+			s.faultReporter(&b.Found)(finding.HostNotOwned, fmt.Sprintf("Secret \"%s/%s\": the certificate is for %q, which is not a name of hostname %q", s.Namespace, s.Name, n, w),
 				"issue the certificate for the hostname of the listener")
 			return nil, false
 		}
-		if host, by := claims.firstClaim(n, s.By.Object.Namespace, s.Rank); host != "" {
+		if host, by := claims.earlierClaim(n, s.By.Object.Namespace, s.Rank); host != "" {
 			claimed = append(claimed, model.ClaimedName{Name: n, Host: host, By: by})
 		}
 	}

@@ -14,43 +14,43 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// A flag that is missing is no withdrawal of a right: a certificate that was imported from a Secret that an object still
-// names, and may name, serves on without --import-tls-secrets, and one that was requested without its feature gate.
-// What is live shows such a certificate, by its tags. These are read only where no object names it by ARN and, of
-// imported ones, ACM has not issued it, so that load balancers of another controller, which ignores such Secrets, cost
-// no call.
+// Without --import-tls-secrets, a certificate that was imported from a Secret stays on its listener as long as an object
+// names the Secret and may do so. The same holds for a requested certificate without the feature gate
+// EnableCertificateManagement: that a flag is not set withdraws no right. The tags of live certificates show which ones these
+// are. Tags are not read of certificates that an object names by ARN, nor, where imported ones are searched, of those that
+// ACM has issued. So load balancers that were made by another controller, which ignores such Secrets, cost no call.
 
-// HeldCertificates finds what is held of a stack while the flag for it is missing.
+// HeldCertificates finds the live certificates of a stack that are held while the flag for them is not set.
 type HeldCertificates struct {
 	b *Builder
-	// kind is the kind of the flag for TLS Secrets.
+	// kind is the value of --import-tls-secrets that would import the Secrets, for messages.
 	kind string
 	// named reports whether an object names a certificate by ARN.
 	named func(arn string) bool
 }
 
-// HeldCertificatesOf returns what finds held certificates; see its fields.
-func HeldCertificatesOf(b *Builder, kind string, named func(arn string) bool) HeldCertificates {
+// NewHeldCertificates returns the HeldCertificates of a stack; kind and named are as in the fields of that name.
+func NewHeldCertificates(b *Builder, kind string, named func(arn string) bool) HeldCertificates {
 	return HeldCertificates{b, kind, named}
 }
 
 // HeldImports are the live certificates of a port that are held while TLS Secrets are not imported.
 type HeldImports struct {
 	ARNs []string
-	// Names that the certificates are for, and hosts that the Secrets are meant for.
+	// Names are the DNS names in the certificates, and the hosts for which objects name the Secrets.
 	Names []string
-	// Unavailable are live certificates of which AWS does not say whether they were imported, and why.
+	// Unavailable are the ARNs of live certificates with tags that cannot be read, and Fault is the reason.
 	Unavailable []string
 	Fault       *observed.Fault
 }
 
-// Imports finds on the live listener of a port what was imported from Secrets that are named for it, and reports it.
+// Imports returns the certificates on the live listener of a port that were imported from the Secrets, and reports them.
 func (h HeldCertificates) Imports(port int32, secrets []TLSSecret) (out HeldImports) {
 	if h.b.ImportCertificates || len(secrets) == 0 {
 		return out
 	}
 	skip := func(arn string) bool { return h.named(arn) || h.isIssued(arn) }
-	out.Unavailable, out.Fault = h.liveOwned(port, skip, func(arn string, o observed.CertificateOwner) {
+	out.Unavailable, out.Fault = h.eachOwned(port, skip, func(arn string, o observed.CertificateOwner) {
 		if i := slices.IndexFunc(secrets, func(s TLSSecret) bool { return s.ID() == o.ResourceID }); i >= 0 {
 			out.ARNs, out.Names = append(out.ARNs, arn), append(out.Names, o.Names...)
 			h.report(secrets[i], o)
@@ -71,9 +71,9 @@ func (h HeldCertificates) Requests(port int32, m *members.Member) (arns []string
 	if !h.ServesOn(port, m) {
 		return nil
 	}
-	_, mark, _ := strings.Cut(naming.CertificateID("", m.Ref, ""), "/")
-	h.liveOwned(port, func(string) bool { return false }, func(arn string, o observed.CertificateOwner) {
-		if strings.HasSuffix(o.ResourceID, mark) {
+	_, suffix, _ := strings.Cut(naming.CertificateID("", m.Ref, ""), "/")
+	h.eachOwned(port, func(string) bool { return false }, func(arn string, o observed.CertificateOwner) {
+		if strings.HasSuffix(o.ResourceID, suffix) {
 			arns = append(arns, arn)
 		}
 	})
@@ -86,11 +86,11 @@ func (h HeldCertificates) ServesOn(port int32, m *members.Member) bool {
 	return l != nil && (h.b.Owns(m.Ref, l.Default) || slices.ContainsFunc(l.Rules, func(r observed.Rule) bool { return h.b.Owns(m.Ref, r.Actions) }))
 }
 
-// liveOwned calls found with the certificates of the live listener of a port that a controller has imported or requested
-// for the stack, and returns those of which it is not known.
-func (h HeldCertificates) liveOwned(port int32, skip func(arn string) bool, found func(arn string, o observed.CertificateOwner)) (unavailable []string, fault *observed.Fault) {
+// eachOwned calls found with each certificate of the live listener of a port that was imported or requested for the stack.
+// It returns the ARNs of those with tags that cannot be read, and the reason.
+func (h HeldCertificates) eachOwned(port int32, skip func(arn string) bool, found func(arn string, o observed.CertificateOwner)) (unavailable []string, fault *observed.Fault) {
 	b := h.b
-	b.Stack.Contested = true // it depends on what is live
+	b.Stack.Contested = true // the translation depends on the live listener
 	l := b.LiveLoadBalancer().OnPort(port)
 	if l == nil || l.Protocol != "HTTPS" && l.Protocol != "TLS" {
 		return nil, nil
@@ -133,7 +133,7 @@ func (h HeldCertificates) report(s TLSSecret, owner observed.CertificateOwner) {
 	})
 }
 
-// ReportUnavailable reports a listener that is held because AWS does not say whether its certificate was imported.
+// ReportUnavailable reports a listener that is held because it cannot be read whether its certificate was imported.
 func (h HeldCertificates) ReportUnavailable(port int32, s TLSSecret, f observed.Fault) {
 	h.b.Found.Add(finding.Finding{
 		Object: s.By.Object, Field: s.By.Field, Reason: f.Reason, Severity: finding.Warning,

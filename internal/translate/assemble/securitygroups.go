@@ -11,26 +11,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// groupBuilder builds the choice of security groups.
-type groupBuilder struct{ *Builder }
+// securityGroupBuilder builds the choice of security groups.
+type securityGroupBuilder struct{ *Builder }
 
-// givenGroups returns the security groups that members ask for; unset, the load balancer gets a group of its
-// own. Who names client ranges asks for such a group, and where it is live, it stays.
-func (b groupBuilder) givenGroups() settings.Opt[[]string] {
-	var live members.Incumbent[[]string]
+// namedSecurityGroups returns the security groups that members name; if unset, the load balancer gets a managed security
+// group. A member that sets client ranges, and no security groups, counts as asking for the managed one if that is live.
+func (b securityGroupBuilder) namedSecurityGroups() settings.Opt[[]string] {
+	var live members.LiveValue[[]string]
 	if b.Live != nil {
-		live = b.liveGroups(b.LiveLoadBalancer())
+		live = b.liveSecurityGroups(b.LiveLoadBalancer())
 	}
 	ranges := func(m *members.Member) settings.Opt[[]string] {
-		return settings.First(settings.Filled(m.Set.InboundCIDRs), settings.Filled(m.Set.PrefixLists))
+		return settings.First(settings.NonEmptyList(m.Set.InboundCIDRs), settings.NonEmptyList(m.Set.PrefixLists))
 	}
 	given := members.Agree(&b.Translation, b.Members, b.name("security-groups"), func(m *members.Member) settings.Opt[[]string] {
-		o := settings.Filled(m.Set.SecurityGroups)
+		o := settings.NonEmptyList(m.Set.SecurityGroups)
 		if o.Present() || !live.Known || len(live.Value) > 0 || !ranges(m).Set {
 			return o
 		}
-		return settings.Of([]string(nil), ranges(m).Origin)
-	}, slices.Equal, func() members.Incumbent[[]string] { return live })
+		return settings.NewOpt([]string(nil), ranges(m).Origin)
+	}, slices.Equal, func() members.LiveValue[[]string] { return live })
 	if b.Live == nil && given.Set && slices.ContainsFunc(b.Members, func(m *members.Member) bool { return ranges(m).Set }) {
 		b.Stack.Contested = true
 	}
@@ -40,24 +40,24 @@ func (b groupBuilder) givenGroups() settings.Opt[[]string] {
 	return given.Opt
 }
 
-// securityGroups decides who guards the load balancer and from which group its targets see it.
-func (b groupBuilder) securityGroups(alb *model.LoadBalancer) model.GroupChoice {
-	given := b.givenGroups()
+// securityGroups chooses the security groups of the load balancer, and sets Peer to the one that rules of targets admit.
+func (b securityGroupBuilder) securityGroups(alb *model.LoadBalancer) model.GroupChoice {
+	given := b.namedSecurityGroups()
 	for _, m := range b.Members {
 		b.HoldMember(m, m.Set.ManageBackendRules.Check(), given.Set)
 	}
 	backend := !b.NoBackendGroup
 	var sources []model.IngressRule
 	for _, p := range b.Ports {
-		sources = append(sources, clientBuilder(b).sources(p, alb.AddressType.HasIPv6(), !given.Set)...)
+		sources = append(sources, clientBuilder(b).ingressRules(p, alb.AddressType.HasIPv6(), !given.Set)...)
 	}
 	defer func() { b.Stack.BackendGroup.Needed = b.Peer != nil && b.Peer.BackendGroup }()
 	if given.Set {
 		manage := members.Agree(&b.Translation, b.Members, b.name("manage-backend-security-group-rules"), func(m *members.Member) settings.Opt[bool] { return m.Set.ManageBackendRules }, members.Equal[bool],
-			members.FieldOf(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) bool { return slices.Contains(lb.SecurityGroups, b.LiveBackendGroup()) }))
+			members.LiveField(b.LiveLoadBalancer(), func(lb *observed.LoadBalancer) bool { return slices.Contains(lb.SecurityGroups, b.LiveBackendGroup()) }))
 		choice := model.GroupsGiven{Refs: given.Value, Of: given.Origin, Backend: manage.Or(b.ManageBackendRules)}
 		if choice.Backend && !backend {
-			// Of a new load balancer nothing could reach its targets; the members that serve keep what is live.
+			// A new load balancer cannot reach its targets then. A live one keeps the rules that it has.
 			ref := b.MemberOf(manage.Origin).Ref
 			b.Found.Add(finding.Finding{
 				Object: ref, Field: members.FieldOn(ref, manage.Origin), Reason: finding.FeatureDisabled, Severity: finding.Error,
@@ -73,20 +73,20 @@ func (b groupBuilder) securityGroups(alb *model.LoadBalancer) model.GroupChoice 
 	}
 	b.Peer = &model.Peer{BackendGroup: backend, ManagedGroup: !backend}
 	return model.GroupsManaged{Backend: backend, Group: model.SecurityGroup{
-		Name: b.managedGroupName(), Description: naming.ManagedGroupDescription,
+		Name: b.managedSecurityGroupName(), Description: naming.ManagedGroupDescription,
 		Tags: Overlay(alb.Tags), Ingress: sources,
 	}}
 }
 
-// liveGroups compares what is asked for with the security groups of a live load balancer. No group at
-// all stands for the managed one.
-func (b groupBuilder) liveGroups(lb *observed.LoadBalancer) members.Incumbent[[]string] {
+// liveSecurityGroups returns the security groups of a live load balancer that members can name, without the shared backend
+// security group. An empty list means the managed security group.
+func (b securityGroupBuilder) liveSecurityGroups(lb *observed.LoadBalancer) members.LiveValue[[]string] {
 	if lb == nil {
-		return members.Incumbent[[]string]{}
+		return members.LiveValue[[]string]{}
 	}
 	if all := (model.AskSecurityGroups{}); b.Live.Facts.Fault(all) != nil {
-		// Which of them is the managed one is not known.
-		return members.Incumbent[[]string]{Known: true, Is: func([]string) bool { return b.Compare(all, false) }, Value: lb.SecurityGroups}
+		// It is not known which of them is the managed security group.
+		return members.LiveValue[[]string]{Known: true, Matches: func([]string) bool { return b.Compare(all, false) }, Value: lb.SecurityGroups}
 	}
 	var own, others []string
 	backend := b.LiveBackendGroup()
@@ -118,5 +118,5 @@ func (b groupBuilder) liveGroups(lb *observed.LoadBalancer) members.Incumbent[[]
 	if managed {
 		others = nil
 	}
-	return members.Incumbent[[]string]{Known: true, Is: is, Value: others}
+	return members.LiveValue[[]string]{Known: true, Matches: is, Value: others}
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ServicePort finds a port of a Service by number or name, nil if it has none.
+// ServicePort returns a port of a Service by number or name; nil if there is none.
 func ServicePort(svc *corev1.Service, port intstr.IntOrString) *corev1.ServicePort {
 	for i := range svc.Spec.Ports {
 		p := &svc.Spec.Ports[i]
@@ -18,7 +18,7 @@ func ServicePort(svc *corev1.Service, port intstr.IntOrString) *corev1.ServicePo
 	return nil
 }
 
-// TargetPort returns where the pods of a Service listen: a number, or the name of a container port.
+// TargetPort returns the port on which the pods of a Service listen: a number, or the name of a container port.
 func TargetPort(p *corev1.ServicePort) intstr.IntOrString {
 	if p.TargetPort == (intstr.IntOrString{}) {
 		return intstr.FromInt32(p.Port)
@@ -26,7 +26,7 @@ func TargetPort(p *corev1.ServicePort) intstr.IntOrString {
 	return p.TargetPort
 }
 
-// hasIPv6 reports whether the Service gives IPv6 addresses to its endpoints, dual-stack included.
+// hasIPv6 reports whether IPv6 is among the address families of a Service.
 func hasIPv6(svc *corev1.Service) bool {
 	return slices.Contains(svc.Spec.IPFamilies, corev1.IPv6Protocol)
 }

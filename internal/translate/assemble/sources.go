@@ -6,12 +6,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// AllClients returns the client ranges of a listener that names none.
+// AllClients returns the client ranges of a listener without such a setting: all addresses.
 func AllClients() []string { return []string{"0.0.0.0/0", "::/0"} }
 
-// Sources returns the rules of a managed security group that admit clients to one port over tcp or udp. IPv6
-// ranges are left out where the load balancer has no IPv6 address.
-func Sources(protocol string, port int32, cidrs, prefixLists []string, ipv6 bool) []model.IngressRule {
+// ClientIngressRules returns the rules of a managed security group that admit clients to one port over tcp or udp. IPv6
+// ranges are left out unless ipv6 is set, because the load balancer has no IPv6 address.
+func ClientIngressRules(protocol string, port int32, cidrs, prefixLists []string, ipv6 bool) []model.IngressRule {
 	var out []model.IngressRule
 	for _, c := range cidrs {
 		if IsIPv6(c) && !ipv6 {
@@ -25,9 +25,9 @@ func Sources(protocol string, port int32, cidrs, prefixLists []string, ipv6 bool
 	return out
 }
 
-// PathMTU returns the rule that lets a client range find out how large its packets may be: ICMP messages that a
-// packet is too big. AWS has the type of a message in place of a first port and its code in place of a last one.
-func PathMTU(cidr string) model.IngressRule {
+// PathMTURule returns the rule that admits the ICMP messages of path MTU discovery ("fragmentation needed", "packet too
+// big") from a client range. In rules for ICMP, AWS has the type of the message in From and its code in To.
+func PathMTURule(cidr string) model.IngressRule {
 	if IsIPv6(cidr) {
 		return model.IngressRule{Protocol: "icmpv6", From: 2, To: 0, CIDR: cidr}
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// subnetSetting is one member's way to find subnets.
+// subnetSetting is the setting of one member that selects subnets, by id or Name tag, or by tags.
 type subnetSetting struct {
 	ids  []string
 	tags map[string][]string
 }
 
-// String shows the choice in conflicts.
+// String returns the setting for messages about conflicts.
 func (w subnetSetting) String() string {
 	if len(w.tags) > 0 {
 		return fmt.Sprintf("by tags %v", w.tags)
@@ -34,61 +34,61 @@ func (w subnetSetting) same(o subnetSetting) bool {
 	})
 }
 
-// subnetBuilder builds the choice of subnets.
+// subnetBuilder merges the settings that select subnets.
 type subnetBuilder struct{ *Builder }
 
 func (b subnetBuilder) subnets() model.SubnetChoice {
 	chosen := members.Agree(&b.Translation, b.Members, b.name("subnets"), func(m *members.Member) settings.Opt[subnetSetting] {
 		c := m.Set.Class
 		from := c.Origin
-		switch s := settings.Filled(m.Set.Subnets); {
+		switch s := settings.NonEmptyList(m.Set.Subnets); {
 		case len(c.SubnetIDs) > 0:
 			from.Field = "spec.subnets.ids"
-			return settings.Of(subnetSetting{ids: c.SubnetIDs}, from)
+			return settings.NewOpt(subnetSetting{ids: c.SubnetIDs}, from)
 		case len(c.SubnetTags) > 0:
 			from.Field = "spec.subnets.tags"
-			return settings.Of(subnetSetting{tags: c.SubnetTags}, from)
+			return settings.NewOpt(subnetSetting{tags: c.SubnetTags}, from)
 		case s.Set:
-			return settings.Of(subnetSetting{ids: s.Value}, s.Origin)
+			return settings.NewOpt(subnetSetting{ids: s.Value}, s.Origin)
 		case m.Set.SubnetTags.Set:
-			return settings.Of(subnetSetting{tags: m.Set.SubnetTags.Value}, m.Set.SubnetTags.Origin)
+			return settings.NewOpt(subnetSetting{tags: m.Set.SubnetTags.Value}, m.Set.SubnetTags.Origin)
 		}
 		return settings.Opt[subnetSetting]{}
-	}, subnetSetting.same, func() members.Incumbent[subnetSetting] {
+	}, subnetSetting.same, func() members.LiveValue[subnetSetting] {
 		return b.liveSubnets(b.LiveLoadBalancer(), b.Type == model.Network)
 	})
-	if !chosen.Set || chosen.Kept {
-		return model.SubnetsDiscovered{} // those that are live
+	if !chosen.Set || chosen.KeepsLive {
+		return model.SubnetsDiscovered{} // which keeps the live subnets
 	}
-	return chosen.Value.choice(chosen.Origin)
+	return chosen.Value.subnetChoice(chosen.Origin)
 }
 
-// choice returns what the model has for it.
-func (w subnetSetting) choice(from finding.Origin) model.SubnetChoice {
+// subnetChoice returns the setting in the form of the model.
+func (w subnetSetting) subnetChoice(from finding.Origin) model.SubnetChoice {
 	if len(w.ids) > 0 {
 		return model.SubnetsNamed{Refs: w.ids, Of: from}
 	}
 	return model.SubnetsTagged{Tags: w.tags, Of: from}
 }
 
-// liveSubnets compares what is asked for with the subnets of a live load balancer.
-func (b subnetBuilder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.Incumbent[subnetSetting] {
+// liveSubnets returns the subnets of a live load balancer, to be compared with a setting.
+func (b subnetBuilder) liveSubnets(lb *observed.LoadBalancer, nlb bool) members.LiveValue[subnetSetting] {
 	if lb == nil {
-		return members.Incumbent[subnetSetting]{}
+		return members.LiveValue[subnetSetting]{}
 	}
 	is := func(w subnetSetting) bool {
 		if len(w.tags) == 0 && !slices.ContainsFunc(w.ids, func(s string) bool { return !network.IsSubnetID(s) }) {
 			return members.SameSet(w.ids, lb.Subnets)
 		}
-		q := model.SubnetQuestion(w.choice(finding.Origin{}), lb.Scheme, nlb)
+		q := model.SubnetQuestion(w.subnetChoice(finding.Origin{}), lb.Scheme, nlb)
 		answer, answered := b.Live.Facts.Subnets[q.Key()]
 		if !b.Compare(q, answered) {
 			return false
 		}
 		chosen, fault := network.ChooseSubnets(network.SubnetRequest{
-			Choice: w.choice(finding.Origin{}), Scheme: lb.Scheme, AddressType: lb.AddressType, ALB: !nlb, Cluster: b.Cluster, SingleSubnet: true, Live: lb.Subnets,
+			Choice: w.subnetChoice(finding.Origin{}), Scheme: lb.Scheme, AddressType: lb.AddressType, ALB: !nlb, Cluster: b.Cluster, SingleSubnet: true, Live: lb.Subnets,
 		}, answer)
 		return fault == nil && members.SameSet(chosen.IDs, lb.Subnets)
 	}
-	return members.Incumbent[subnetSetting]{Known: true, Is: is, Value: subnetSetting{ids: lb.Subnets}}
+	return members.LiveValue[subnetSetting]{Known: true, Matches: is, Value: subnetSetting{ids: lb.Subnets}}
 }

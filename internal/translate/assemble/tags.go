@@ -2,8 +2,8 @@ package assemble
 
 import "maps"
 
-// Tags merges the operator's default tags with what users gave. The defaults win unless they have
-// low priority. Tracking tags are added when a plan is made.
+// Tags merges default tags of the operator with tags of users. The defaults win unless they have low priority. The tags by
+// which the controller finds its resources are added when a plan is made.
 func Tags(user, defaults map[string]string, low bool) map[string]string {
 	if low {
 		return Overlay(defaults, user)
@@ -11,7 +11,7 @@ func Tags(user, defaults map[string]string, low bool) map[string]string {
 	return Overlay(user, defaults)
 }
 
-// Overlay merges maps, later ones winning per key, into a new map.
+// Overlay merges maps into a new one. If several have a key, the last one wins.
 func Overlay(layers ...map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, l := range layers {

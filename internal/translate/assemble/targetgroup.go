@@ -14,46 +14,45 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// GroupRequest asks for the target group of one Service port.
-type GroupRequest struct {
-	// Kind of the stack, whose spelling of settings messages use.
+// TargetGroupRequest has what NewTargetGroup needs to build the target group of one Service port.
+type TargetGroupRequest struct {
+	// Kind of the stack. Messages name settings as objects of this kind do.
 	Kind    model.Kind
 	Service *corev1.Service
 	// Port as the backend names it, by number or name.
 	Port intstr.IntOrString
-	// Settings in which those of the Service are laid over those of the referring object.
+	// Settings of the object with the backend, and over them those of the Service.
 	Settings settings.TargetGroup
-	// Protocol of a target group behind a network load balancer: TCP, TLS, UDP, TCP_UDP, QUIC or TCP_QUIC. Empty
-	// behind an application load balancer, where it is a setting.
+	// Protocol of a target group behind a network load balancer: TCP, TLS, UDP, TCP_UDP, QUIC or TCP_QUIC. It is empty
+	// behind an application load balancer, where Settings have it.
 	Protocol string
-	// PlainChecks leaves it to AWS which codes of a health check mean success, and reads no timeout: feature gate
+	// BasicHealthChecks ignores the success codes and the timeout of health checks, because feature gate
 	// NLBHealthCheckAdvancedConfig is off.
-	PlainChecks bool
-	// DefaultType where no setting names one.
+	BasicHealthChecks bool
+	// DefaultType is the target type if no setting names one.
 	DefaultType model.TargetType
-	// NoIPTargets refuses ip targets.
+	// NoIPTargets reports ip targets as a fault.
 	NoIPTargets bool
-	// ControlPort of the target control agent.
+	// ControlPort is the port of the target control agent.
 	ControlPort settings.Opt[int32]
-	// LoadBalancer is the address type of the load balancer.
-	LoadBalancer model.AddressType
-	// AddressType of the targets; unset, it is that of the Service.
+	// LoadBalancerAddressType is the address type of the load balancer.
+	LoadBalancerAddressType model.AddressType
+	// AddressType is the address type of the targets; if unset, the Service decides.
 	AddressType settings.Opt[model.AddressType]
 	// Origin is the backend reference.
 	Origin finding.Origin
 }
 
-// Group is a target group without id, name, tags and binding, which depend on the dialect, and
-// the ports that have to be open for it.
-type Group struct {
+// TargetGroup is a target group without id, name, tags and binding, which the frontend adds.
+type TargetGroup struct {
 	model.TargetGroup
-	// Data is where traffic goes: a port of nodes, or of pods (possibly by name).
-	Data intstr.IntOrString
+	// TrafficPort is the port of the targets: a port of nodes, or of pods (possibly by name).
+	TrafficPort intstr.IntOrString
 }
 
-// TargetGroup builds a target group. Findings hold the rules that use it; with any of them the
-// group is not usable.
-func TargetGroup(r GroupRequest) (Group, finding.List) {
+// NewTargetGroup builds a target group. If there are findings, the target group must not be used; they hold the rules that
+// use it.
+func NewTargetGroup(r TargetGroupRequest) (TargetGroup, finding.List) {
 	var found finding.List
 	for _, f := range r.Settings.Faults() {
 		found.Add(f.Finding(finding.BlocksRule))
@@ -68,9 +67,9 @@ func TargetGroup(r GroupRequest) (Group, finding.List) {
 			"use a port number or port name of the Service"))
 	}
 	if len(found) > 0 {
-		return Group{}, found
+		return TargetGroup{}, found
 	}
-	out := Group{TargetGroup: model.TargetGroup{
+	out := TargetGroup{TargetGroup: model.TargetGroup{
 		Type:        r.targetType(),
 		Protocol:    r.Protocol,
 		AddressType: model.IPv4,
@@ -83,15 +82,15 @@ func TargetGroup(r GroupRequest) (Group, finding.List) {
 	}
 	out.setTargetType(r, port, &found)
 	if r.Protocol == "" {
-		out.check(r, &found)
+		out.setHealthCheck(r, &found)
 	} else {
-		out.networkCheck(r, &found)
+		out.setNetworkHealthCheck(r, &found)
 	}
 	if r.hasIPv6() {
 		out.AddressType = model.IPv6
-		if !r.LoadBalancer.HasIPv6() {
+		if !r.LoadBalancerAddressType.HasIPv6() {
 			found.Add(r.fault(finding.BackendTypeUnsupported,
-				fmt.Sprintf("Service %s/%s has IPv6 endpoints, which a load balancer of address type %s cannot reach", r.Service.Namespace, r.Service.Name, r.LoadBalancer),
+				fmt.Sprintf("Service %s/%s has IPv6 endpoints, which a load balancer of address type %s cannot reach", r.Service.Namespace, r.Service.Name, r.LoadBalancerAddressType),
 				"set "+r.name("ip-address-type")+" to dualstack, or give the Service the family IPv4 only"))
 		}
 	}
@@ -99,21 +98,21 @@ func TargetGroup(r GroupRequest) (Group, finding.List) {
 }
 
 // hasIPv6 reports whether the targets have IPv6 addresses.
-func (r GroupRequest) hasIPv6() bool {
+func (r TargetGroupRequest) hasIPv6() bool {
 	switch {
 	case r.AddressType.Set:
 		return r.AddressType.Value == model.IPv6
-	case r.Kind.OfGateway() && !r.LoadBalancer.HasIPv6() && len(r.Service.Spec.IPFamilies) > 1:
+	case r.Kind.OfGateway() && !r.LoadBalancerAddressType.HasIPv6() && len(r.Service.Spec.IPFamilies) > 1:
 		return r.Service.Spec.IPFamilies[0] == corev1.IPv6Protocol // the load balancer reaches one family only
 	}
 	return hasIPv6(r.Service)
 }
 
-// name returns how objects of the stack spell a setting.
-func (r GroupRequest) name(setting string) string { return naming.SettingName(r.Kind, setting) }
+// name returns the name of a setting in objects of the kind of the stack.
+func (r TargetGroupRequest) name(setting string) string { return naming.SettingName(r.Kind, setting) }
 
-// ipTargetsFix returns how the target group gets ip targets.
-func (r GroupRequest) ipTargetsFix() string {
+// fixForIPTargets returns the advice how to get ip targets, for messages.
+func (r TargetGroupRequest) fixForIPTargets() string {
 	way := "set " + r.name("target-type") + " to ip"
 	if r.Kind.OfGateway() {
 		way += " in a TargetGroupConfiguration of the Service"
@@ -121,11 +120,11 @@ func (r GroupRequest) ipTargetsFix() string {
 	return way
 }
 
-func (r GroupRequest) targetType() model.TargetType {
+func (r TargetGroupRequest) targetType() model.TargetType {
 	return r.Settings.Type.Or(r.DefaultType)
 }
 
-func (r GroupRequest) fault(reason finding.Reason, message, fix string) finding.Finding {
+func (r TargetGroupRequest) fault(reason finding.Reason, message, fix string) finding.Finding {
 	now := "; a live rule stays as it is, and a new one is not served"
 	if r.Protocol != "" {
 		now = "; a live listener stays as it is, and a new one is not made"
@@ -133,36 +132,36 @@ func (r GroupRequest) fault(reason finding.Reason, message, fix string) finding.
 	return finding.Finding{Object: r.Origin.Object, Field: r.Origin.Field, Reason: reason, Message: message + now, Fix: fix, Blocks: finding.BlocksRule}
 }
 
-// nodePortFix returns how a Service gets node ports.
-func nodePortFix(svc *corev1.Service) string {
+// fixForNodePorts returns the advice how a Service gets node ports, for messages.
+func fixForNodePorts(svc *corev1.Service) string {
 	if svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		return "set spec.allocateLoadBalancerNodePorts to true"
 	}
 	return "change its type to NodePort"
 }
 
-// setTargetType fills in what depends on the target type.
-func (g *Group) setTargetType(r GroupRequest, port *corev1.ServicePort, found *finding.List) {
+// setTargetType sets the ports, which depend on the target type.
+func (g *TargetGroup) setTargetType(r TargetGroupRequest, port *corev1.ServicePort, found *finding.List) {
 	if g.Type == model.InstanceTargets {
-		g.Port, g.Data = port.NodePort, intstr.FromInt32(port.NodePort)
+		g.Port, g.TrafficPort = port.NodePort, intstr.FromInt32(port.NodePort)
 		if port.NodePort == 0 {
 			found.Add(r.fault(finding.BackendTypeUnsupported,
 				fmt.Sprintf("Service %s/%s is of type %s and has no node port, which instance targets need", r.Service.Namespace, r.Service.Name, r.Service.Spec.Type),
-				nodePortFix(r.Service)+", or "+r.ipTargetsFix()))
+				fixForNodePorts(r.Service)+", or "+r.fixForIPTargets()))
 		}
 		if r.ControlPort.Set {
 			found.Add(finding.Finding{Object: r.ControlPort.Origin.Object, Field: r.ControlPort.Origin.Field, Reason: finding.AnnotationInvalid,
-				Message: "a target control port needs ip targets", Fix: r.ipTargetsFix() + ", or remove the annotation", Blocks: finding.BlocksRule})
+				Message: "a target control port needs ip targets", Fix: r.fixForIPTargets() + ", or remove the annotation", Blocks: finding.BlocksRule})
 		}
 		return
 	}
 	if r.NoIPTargets {
 		found.Add(r.fault(finding.FeatureDisabled, "ip targets are switched off", "use target type instance, or ask the operator for feature gate EnableIPTargetType"))
 	}
-	g.Data = TargetPort(port)
-	g.Port = g.Data.IntVal
-	if g.Data.Type == intstr.String {
-		// Pods may differ in what the name stands for; each target carries its own port.
+	g.TrafficPort = TargetPort(port)
+	g.Port = g.TrafficPort.IntVal
+	if g.TrafficPort.Type == intstr.String {
+		// The port name may mean another number in each pod, so each target is registered with its own port.
 		g.Port = 1
 	}
 	if r.ControlPort.Set {
@@ -170,8 +169,8 @@ func (g *Group) setTargetType(r GroupRequest, port *corev1.ServicePort, found *f
 	}
 }
 
-// check fills in the health check.
-func (g *Group) check(r GroupRequest, found *finding.List) {
+// setHealthCheck sets the health check of a target group behind an application load balancer.
+func (g *TargetGroup) setHealthCheck(r TargetGroupRequest, found *finding.List) {
 	s := r.Settings
 	grpc := g.ProtocolVersion == "GRPC"
 	path, threshold, codes := "/", int32(2), "200"
@@ -182,7 +181,7 @@ func (g *Group) check(r GroupRequest, found *finding.List) {
 		path = "/AWS.ALB/healthcheck"
 	}
 	g.HealthCheck = model.HealthCheck{
-		Port:               g.checkPort(r, found),
+		Port:               g.healthCheckPort(r, found),
 		Protocol:           s.HealthProtocol.Or(g.Protocol),
 		Path:               s.HealthPath.Or(path),
 		IntervalSeconds:    s.HealthInterval.Or(15),
@@ -194,19 +193,19 @@ func (g *Group) check(r GroupRequest, found *finding.List) {
 	case grpc:
 		g.HealthCheck.GRPCCodes = s.SuccessCodes.Or("12")
 	case g.HealthCheck.Protocol == "TCP" && r.Kind.OfGateway():
-		g.HealthCheck.Path = "" // which such checks do not have, nor codes
+		g.HealthCheck.Path = "" // TCP health checks have neither a path nor success codes
 	default:
 		g.HealthCheck.HTTPCodes = s.SuccessCodes.Or(codes)
 	}
 }
 
-// TrafficPort reports that a health check goes where the traffic goes.
-const TrafficPort = "traffic-port"
+// SameAsTraffic is the port of a health check that uses the port of the traffic.
+const SameAsTraffic = "traffic-port"
 
-func (g *Group) checkPort(r GroupRequest, found *finding.List) string {
+func (g *TargetGroup) healthCheckPort(r TargetGroupRequest, found *finding.List) string {
 	chosen := r.Settings.HealthPort
-	raw := chosen.Or(g.defaultCheckPort(r))
-	if raw == TrafficPort {
+	raw := chosen.Or(g.defaultHealthCheckPort(r))
+	if raw == SameAsTraffic {
 		return raw
 	}
 	if n, err := strconv.ParseInt(raw, 10, 32); err == nil {

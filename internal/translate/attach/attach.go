@@ -12,19 +12,19 @@ import (
 type Options struct {
 	// ListenerSets reports whether ListenerSets are read.
 	ListenerSets bool
-	// Live is what serves now; nil: nothing is known to be live.
-	Live Live
+	// Live reports which routes are served now; nil if that is not known.
+	Live LiveRoutes
 }
 
-// Live is what is live of a Gateway.
-type Live interface {
-	// Serves reports whether a route has a part of what a port serves now: the port as a whole if it is one of a network
-	// load balancer, otherwise one of some hostnames, of which "" is any. It is asked only where listeners of several
-	// owners want the same; what is live stays with who has it.
+// LiveRoutes reports which routes a live load balancer of a Gateway serves.
+type LiveRoutes interface {
+	// Serves reports whether the live load balancer serves a route on a port: at all if it is a network load balancer,
+	// otherwise for one of the hosts, of which "" is any. It is called only if listeners of several owners conflict: the
+	// owner of the live listener keeps it.
 	Serves(port int32, route finding.Ref, hosts []string) bool
 }
 
-// Result is what is attached to a Gateway.
+// Result are the listeners, ListenerSets and routes of a Gateway.
 type Result struct {
 	// Listeners are the listeners of the Gateway in their order, then those of accepted ListenerSets, oldest set first.
 	Listeners []Listener
@@ -33,42 +33,45 @@ type Result struct {
 	// Routes are all routes that name the Gateway or one of its ListenerSets: oldest first, then by
 	// namespace, name and kind.
 	Routes []Route
-	// Grants answers which references to other namespaces are permitted.
+	// Grants reports which references to other namespaces are permitted.
 	Grants *Grants
 
 	ports  map[int32][]PortRoute
 	rights *rights
 }
 
-// Problem is a reason of the Gateway API with a message in readable form. The zero Problem means that there is none.
+// Problem is the reason and the message of a condition of the Gateway API. The zero Problem means that there is none.
 type Problem struct{ Reason, Message string }
 
 // Listener is a listener of a Gateway or of one of its ListenerSets.
 type Listener struct {
-	// Parent is the Gateway or the ListenerSet, and Index the place among its listeners.
+	// Parent is the Gateway or the ListenerSet, and Index the index in its spec.listeners.
 	Parent finding.Ref
 	Index  int
 	Spec   gatewayv1.Listener
-	// Problem puts the listener out of service.
+	// Problem is the reason why the listener is not served.
 	Problem Problem
-	// Repeats reports that it is out of service because another listener has its port and protocol, or its hostname there.
-	Repeats bool
-	// Refs is why not all that the listener refers to is usable. It may serve without.
-	Refs Problem
+	// Duplicate reports whether the listener is not served because another listener has the same port and protocol, or the
+	// same hostname on the port.
+	Duplicate bool
+	// RefProblem is the reason why a reference of the listener, to a Secret or a kind of route, cannot be used. The listener
+	// may be served without it.
+	RefProblem Problem
 	// Kinds are the kinds of routes that may attach.
 	Kinds []gatewayv1.RouteGroupKind
-	// Admits is which namespaces routes may be of, so that it can be compared with another listener of the Gateway.
-	Admits string
+	// AdmittedNamespaces describes the namespaces from which routes may attach. It is equal for listeners that admit the
+	// same ones.
+	AdmittedNamespaces string
 	// Certificates are the Secrets that the listener refers to and may read, in order.
 	Certificates []Secret
-	// Attached counts the routes that are attached, each once.
+	// Attached is the number of attached routes.
 	Attached int
 }
 
 // Secret names a Secret.
 type Secret struct{ Namespace, Name string }
 
-// Valid reports whether the listener takes part in the load balancer.
+// Valid reports whether the listener is served.
 func (l Listener) Valid() bool { return l.Problem == Problem{} }
 
 // Hostname returns the hostname of a listener, "" for any.
@@ -95,22 +98,22 @@ type Route struct {
 
 // Parent is one parentRef of a route.
 type Parent struct {
-	// Index is its place in spec.parentRefs.
+	// Index is the index in spec.parentRefs.
 	Index int
-	// Problem is why it is attached to no listener.
+	// Problem is the reason why the route is attached to no listener of the parent.
 	Problem     Problem
 	Attachments []Attachment
 }
 
-// Attachment is a listener, by its place in Result.Listeners, to which a route is attached. The listener may be invalid.
+// Attachment is a listener to which a route is attached, by its index in Result.Listeners. The listener may be invalid.
 type Attachment struct {
 	Listener int
 	// Hostnames are the hostnames of requests that the route serves on the listener; nil for any.
 	Hostnames []string
 }
 
-// Of evaluates a Gateway whose load balancer is of a kind of stack.
-func Of(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Options) Result {
+// Evaluate returns what is attached to a Gateway. kind is the kind of stack that the Gateway makes up.
+func Evaluate(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Options) Result {
 	e := &evaluation{view: v, gateway: gw, kind: kind, live: opt.Live, kinds: kindsOf(kind), protocols: protocolsOf(kind), byParent: map[parentKey][]int{}, rejected: map[parentKey]bool{}}
 	e.out.Grants = NewGrants(v)
 	if opt.ListenerSets {
@@ -118,27 +121,27 @@ func Of(v *cluster.View, gw *gatewayv1.Gateway, kind model.Kind, opt Options) Re
 	}
 	e.loadListeners()
 	e.loadRoutes()
-	e.validate()
+	e.validateListeners()
 	e.out.ports = e.portRoutes()
 	e.out.rights = &rights{e}
 	return e.out
 }
 
-// evaluation is one run of Of.
+// evaluation is one call of Evaluate.
 type evaluation struct {
 	view      *cluster.View
 	gateway   *gatewayv1.Gateway
 	kind      model.Kind
-	live      Live
+	live      LiveRoutes
 	kinds     []cluster.Kind // of routes that the load balancer can serve
 	protocols []gatewayv1.ProtocolType
 	out       Result
-	// byParent are the places of the listeners of the Gateway and of each accepted ListenerSet.
+	// byParent are the indexes in Result.Listeners, by Gateway or accepted ListenerSet.
 	byParent map[parentKey][]int
 	rejected map[parentKey]bool // ListenerSets that name the Gateway and are not admitted
-	// namespaces from which routes may attach, by place of a listener.
-	namespaces []selection
-	labels     map[string]labelled
+	// namespaces are those from which routes may attach, by index of the listener.
+	namespaces []namespaceSelection
+	labels     map[string]namespaceLabels
 }
 
 // parentKey names a parent of routes.

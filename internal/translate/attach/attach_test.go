@@ -26,7 +26,7 @@ func evaluate(t *testing.T, kind model.Kind, opt attach.Options, objs ...cluster
 	if err := src.Put(objs...); err != nil {
 		t.Fatal(err)
 	}
-	return attach.Of(cluster.NewView(src), objs[0].(*gatewayv1.Gateway), kind, opt)
+	return attach.Evaluate(cluster.NewView(src), objs[0].(*gatewayv1.Gateway), kind, opt)
 }
 
 func ptr[T any](x T) *T { return &x }
@@ -53,11 +53,11 @@ func TestListenerWithoutHostnameGivesTheHostnamesOfTheRoute(t *testing.T) {
 	gw := gateway(listener("one", "HTTP", 80, "*.a.com"), listener("any", "HTTP", 80, ""))
 	named := evaluate(t, model.ALBGateway, attach.Options{}, gw,
 		route("a", "r", []gatewayv1.Hostname{"x.a.com", "b.com"}, gatewayv1.ParentReference{Name: "g"}))
-	if got := named.OnPort(80)[0].Hostnames; !slices.Equal(got, []string{"b.com", "x.a.com"}) {
+	if got := named.RoutesOnPort(80)[0].Hostnames; !slices.Equal(got, []string{"b.com", "x.a.com"}) {
 		t.Errorf("hostnames %q", got)
 	}
 	open := evaluate(t, model.ALBGateway, attach.Options{}, gw, route("a", "r", nil, gatewayv1.ParentReference{Name: "g"}))
-	if got := open.OnPort(80)[0].Hostnames; !slices.Equal(got, []string{"", "*.a.com"}) {
+	if got := open.RoutesOnPort(80)[0].Hostnames; !slices.Equal(got, []string{"", "*.a.com"}) {
 		t.Errorf("hostnames %q", got)
 	}
 }
@@ -70,7 +70,7 @@ func TestInvalidListenersGiveNoHostnames(t *testing.T) {
 	if got := r.Listeners[1].Problem.Reason; got != "ProtocolConflict" {
 		t.Errorf("problem %q", got)
 	}
-	if on := r.OnPort(80); len(on) != 1 || !slices.Equal(on[0].Hostnames, []string{""}) {
+	if on := r.RoutesOnPort(80); len(on) != 1 || !slices.Equal(on[0].Hostnames, []string{""}) {
 		t.Errorf("on port 80: %+v", on)
 	}
 	// The route that reaches only the listener that is out of service is attached, as the standard has it.
@@ -96,7 +96,7 @@ func TestReasons(t *testing.T) {
 	r := evaluate(t, model.ALBGateway, attach.Options{}, gw)
 	var got []string
 	for _, l := range r.Listeners {
-		got = append(got, fmt.Sprintf("%s %s/%s %d", l.Spec.Name, l.Problem.Reason, l.Refs.Reason, len(l.Kinds)))
+		got = append(got, fmt.Sprintf("%s %s/%s %d", l.Spec.Name, l.Problem.Reason, l.RefProblem.Reason, len(l.Kinds)))
 	}
 	want := []string{
 		"mixed /InvalidRouteKinds 1", "foreign InvalidRouteKinds/InvalidRouteKinds 0", "malformed UnsupportedValue/ 1",
@@ -188,8 +188,8 @@ func TestCertificateRefs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			l.TLS = &gatewayv1.ListenerTLSConfig{CertificateRefs: c.refs}
 			got := evaluate(t, model.ALBGateway, attach.Options{}, append([]cluster.Object{gateway(l)}, c.grants...)...).Listeners[0]
-			if got.Refs.Reason != c.reason || !slices.Equal(got.Certificates, c.secrets) || !got.Valid() {
-				t.Errorf("%v %v %v", got.Refs, got.Certificates, got.Problem)
+			if got.RefProblem.Reason != c.reason || !slices.Equal(got.Certificates, c.secrets) || !got.Valid() {
+				t.Errorf("%v %v %v", got.RefProblem, got.Certificates, got.Problem)
 			}
 		})
 	}
@@ -231,7 +231,7 @@ func TestHostileSizes(t *testing.T) {
 	if !got.Listeners[0].Valid() || served != 1024 || served+refused != 1+200*64 {
 		t.Errorf("%d listeners are served and %d are not", served, refused)
 	}
-	if n := len(got.OnPort(80)); n != 1000 {
+	if n := len(got.RoutesOnPort(80)); n != 1000 {
 		t.Errorf("%d routes on port 80", n)
 	}
 }

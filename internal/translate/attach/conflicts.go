@@ -11,53 +11,54 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// validate reports which listeners are out of service. Of two that conflict, the later one is: those of the Gateway come
-// before those of ListenerSets, and of these the older first. What is live stays with who has it: a listener of a
-// ListenerSet that serves a hostname comes before an older one that does not, and on a network load balancer, where a
-// port has one route, whoever serves the port comes first.
-func (e *evaluation) validate() {
+// validateListeners sets the Problem of each listener. Of two listeners that conflict, the later one is not served:
+// listeners of the Gateway come before those of ListenerSets, and those of older sets before those of younger ones. But
+// live listeners stay: a listener of a ListenerSet that serves a hostname comes before an older one that does not, and on a
+// network load balancer, on which a port has one route, the listeners of the owner that serves the port come first.
+func (e *evaluation) validateListeners() {
 	all := make([]int, len(e.out.Listeners))
 	for i := range all {
 		all[i] = i
 	}
-	contested := e.resolve(all)
+	contested := e.resolveConflicts(all)
 	if len(contested) == 0 || e.live == nil {
 		return
 	}
-	rank := e.ranks(contested)
+	rank := e.conflictRanks(contested)
 	slices.SortStableFunc(all, func(a, b int) int { return rank[a] - rank[b] })
-	e.resolve(all)
+	e.resolveConflicts(all)
 }
 
-// slot is what one listener alone can have.
-type slot struct {
+// listenerSlot is a port with a protocol or hostname, which one listener alone can have.
+type listenerSlot struct {
 	port     int32
 	protocol gatewayv1.ProtocolType // of those without hostnames
 	host     string
 }
 
-func slotOf(l gatewayv1.Listener, host string) slot {
+func listenerSlotOf(l gatewayv1.Listener, host string) listenerSlot {
 	switch l.Protocol {
 	case gatewayv1.TCPProtocolType, gatewayv1.UDPProtocolType:
-		return slot{port: l.Port, protocol: l.Protocol}
+		return listenerSlot{port: l.Port, protocol: l.Protocol}
 	}
-	return slot{port: l.Port, host: host}
+	return listenerSlot{port: l.Port, host: host}
 }
 
-// resolve goes through the listeners in an order, and returns the ports on which what is live could decide otherwise.
-func (e *evaluation) resolve(order []int) (contested map[int32]bool) {
+// resolveConflicts sets the Problem of the listeners, of which those that are earlier in order win. It returns the ports
+// with conflicts between owners, for which the live listener decides.
+func (e *evaluation) resolveConflicts(order []int) (contested map[int32]bool) {
 	contested = map[int32]bool{}
 	first := map[int32]*Listener{} // of a port
-	taken := map[slot]*Listener{}
+	taken := map[listenerSlot]*Listener{}
 	for _, i := range order {
 		l := &e.out.Listeners[i]
-		l.Repeats, l.Problem = false, e.ownProblem(i, l)
-		of := slotOf(l.Spec, l.Hostname())
+		l.Duplicate, l.Problem = false, e.intrinsicProblem(i, l)
+		of := listenerSlotOf(l.Spec, l.Hostname())
 		holder, conflict, repeats := e.conflict(l, first[l.Spec.Port], taken[of])
 		switch l.Problem.Reason {
 		case "":
 		case string(gatewayv1.ListenerReasonUnsupportedProtocol):
-			// The standard names the conflict also where no listener could have the protocol.
+			// The Gateway API requires that the conflict is reported even if no listener could have the protocol.
 			if conflict.Reason == string(gatewayv1.ListenerReasonProtocolConflict) {
 				l.Problem = conflict
 			}
@@ -66,8 +67,8 @@ func (e *evaluation) resolve(order []int) (contested map[int32]bool) {
 			continue
 		}
 		if holder != nil {
-			l.Problem, l.Repeats = conflict, repeats
-			if holder.Parent != l.Parent && (e.kind == model.NLBGateway || !e.isOwnListener(holder)) {
+			l.Problem, l.Duplicate = conflict, repeats
+			if holder.Parent != l.Parent && (e.kind == model.NLBGateway || !isOwnListener(holder)) {
 				contested[l.Spec.Port] = true
 			}
 			continue
@@ -81,13 +82,13 @@ func (e *evaluation) resolve(order []int) (contested map[int32]bool) {
 }
 
 // isOwnListener reports whether a listener is one of the Gateway itself.
-func (e *evaluation) isOwnListener(l *Listener) bool {
+func isOwnListener(l *Listener) bool {
 	return l.Parent.Kind == string(cluster.KindGateway)
 }
 
-// conflict returns the listener that a listener is in conflict with, and whether it wants what that has; nil if there is
-// none. first is the one that decides about the port, and taken has the same hostname. Messages name no other object,
-// which may be another tenant's.
+// conflict returns the listener with which a listener conflicts, nil if there is none, and whether the two have the same
+// slot. first is the first listener on the port, and taken the one with the same slot. Messages do not name the other
+// object, which may be that of another tenant.
 func (e *evaluation) conflict(l, first, taken *Listener) (holder *Listener, why Problem, repeats bool) {
 	if first == nil {
 		return nil, Problem{}, false
@@ -98,7 +99,7 @@ func (e *evaluation) conflict(l, first, taken *Listener) (holder *Listener, why 
 	case !canSharePort(protocolText(first.Spec), protocol) || network && foreign && first.Spec.Protocol != l.Spec.Protocol:
 		return first, Problem{string(gatewayv1.ListenerReasonProtocolConflict), fmt.Sprintf(
 			"port %d has protocol %q of an earlier listener, and this listener has %q; it is not served; use another port", port, protocolText(first.Spec), protocol)}, false
-	case network && foreign && protocol == string(gatewayv1.TLSProtocolType), network && foreign && protocol == passthrough:
+	case network && foreign && protocol == string(gatewayv1.TLSProtocolType), network && foreign && protocol == passthroughText:
 		return first, Problem{string(gatewayv1.ListenerReasonHostnameConflict), fmt.Sprintf(
 			"port %d is that of an earlier listener of another owner, and a network load balancer cannot tell hostname %q from others; this listener is not served; use another port", port, host)}, true
 	case network && foreign:
@@ -106,7 +107,7 @@ func (e *evaluation) conflict(l, first, taken *Listener) (holder *Listener, why 
 			"port %d with protocol %q is that of an earlier listener of another owner; this listener is not served; use another port", port, protocol)}, true
 	case taken == nil:
 		return nil, Problem{}, false
-	case slotOf(l.Spec, host).protocol != "":
+	case listenerSlotOf(l.Spec, host).protocol != "":
 		return taken, Problem{string(gatewayv1.ListenerReasonProtocolConflict), fmt.Sprintf(
 			"an earlier listener has port %d with protocol %q; this listener is not served; use another port", port, protocol)}, true
 	case host == "":
@@ -117,11 +118,11 @@ func (e *evaluation) conflict(l, first, taken *Listener) (holder *Listener, why 
 		"an earlier listener has hostname %q on port %d; this listener is not served; use another hostname or port", host, port)}, true
 }
 
-// ranks returns which listeners of contested ports come before others. Those of the Gateway itself come first, but for ports
-// of a network load balancer that others serve.
-func (e *evaluation) ranks(contested map[int32]bool) map[int]int {
-	live := map[int]bool{}            // listeners whose routes serve
-	owners := map[parentOfPort]bool{} // who has ports of a network load balancer
+// conflictRanks returns the rank of each listener in conflicts on contested ports; lower ranks win. Listeners of the Gateway
+// itself have the lowest one, except on ports of a network load balancer that ListenerSets serve.
+func (e *evaluation) conflictRanks(contested map[int32]bool) map[int]int {
+	live := map[int]bool{}            // listeners with a route that is served
+	owners := map[parentOfPort]bool{} // parents that own a live port
 	for _, r := range e.out.Routes {
 		ref := finding.Ref{Kind: string(r.Kind), Namespace: r.Object.GetNamespace(), Name: r.Object.GetName()}
 		for _, p := range r.Parents {
@@ -146,8 +147,8 @@ func (e *evaluation) ranks(contested map[int32]bool) map[int]int {
 		l := &e.out.Listeners[i]
 		network := e.kind == model.NLBGateway
 		switch {
-		case !contested[l.Spec.Port], network && owners[parentOfPort{l.Parent, l.Spec.Port}], !network && e.isOwnListener(l):
-		case live[i], e.isOwnListener(l):
+		case !contested[l.Spec.Port], network && owners[parentOfPort{l.Parent, l.Spec.Port}], !network && isOwnListener(l):
+		case live[i], isOwnListener(l):
 			out[i] = 1
 		default:
 			out[i] = 2
@@ -162,14 +163,14 @@ type parentOfPort struct {
 	port   int32
 }
 
-// passthrough is how people are shown the protocol of a listener that passes TLS through.
-const passthrough = "TLS passthrough"
+// passthroughText is the protocol, in messages, of a listener that passes TLS through.
+const passthroughText = "TLS passthrough"
 
-// protocolText returns the protocol of a listener in readable form. What passes TLS through cannot share a port with
-// what terminates it.
+// protocolText returns the protocol of a listener for messages and comparison. A listener that passes TLS through cannot
+// share a port with one that terminates it, so the two have different texts.
 func protocolText(l gatewayv1.Listener) string {
 	if l.Protocol == gatewayv1.TLSProtocolType && l.TLS != nil && l.TLS.Mode != nil && *l.TLS.Mode == gatewayv1.TLSModePassthrough {
-		return passthrough
+		return passthroughText
 	}
 	return string(l.Protocol)
 }

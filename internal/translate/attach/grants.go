@@ -6,40 +6,37 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// From is what refers to an object of another namespace.
-type From struct{ Group, Kind, Namespace string }
+// Referrer is the kind and namespace of objects that refer to an object in another namespace.
+type Referrer struct{ Group, Kind, Namespace string }
 
-// To is an object that is referred to.
-type To struct{ Group, Kind, Namespace, Name string }
+// Referent is an object to which another object refers. An empty Name is for all objects of the kind.
+type Referent struct{ Group, Kind, Namespace, Name string }
 
-// Granted reports whether a reference is permitted: within a namespace always, and into another one by a ReferenceGrant there.
-func Granted(v *cluster.View, from From, to To) bool { return NewGrants(v).Permits(from, to) }
-
-// Grants answers which references are permitted. The ReferenceGrants of a namespace are read once.
+// Grants reports which references are permitted. It reads the ReferenceGrants of a namespace once.
 type Grants struct {
 	view        *cluster.View
 	byNamespace map[string]map[grant]string // names of ReferenceGrants
 }
 
-// grant permits references to one object, or to all of a kind if the name is empty.
+// grant is a permission for references to one object, or to all objects of a kind if the name is empty.
 type grant struct {
-	from              From
+	from              Referrer
 	group, kind, name string
 }
 
-// NewGrants reads through the view.
+// NewGrants returns Grants that read ReferenceGrants through the view.
 func NewGrants(v *cluster.View) *Grants {
 	return &Grants{view: v, byNamespace: map[string]map[grant]string{}}
 }
 
 // Permits reports whether a reference is permitted.
-func (g *Grants) Permits(from From, to To) bool {
+func (g *Grants) Permits(from Referrer, to Referent) bool {
 	return from.Namespace == to.Namespace || g.PermittingGrant(from, to) != ""
 }
 
 // PermittingGrant returns the name of a ReferenceGrant in the namespace of an object that permits a reference to it, ""
 // if none does.
-func (g *Grants) PermittingGrant(from From, to To) string {
+func (g *Grants) PermittingGrant(from Referrer, to Referent) string {
 	all, ok := g.byNamespace[to.Namespace]
 	if !ok {
 		all = g.read(to.Namespace)
@@ -56,7 +53,7 @@ func (g *Grants) read(namespace string) map[grant]string {
 	for _, r := range cluster.List[*gatewayv1beta1.ReferenceGrant](g.view, cluster.Query{Kind: cluster.KindReferenceGrant, Namespace: namespace}) {
 		for _, f := range r.Spec.From {
 			for _, t := range r.Spec.To {
-				entry := grant{from: From{string(f.Group), string(f.Kind), string(f.Namespace)}, group: string(t.Group), kind: string(t.Kind)}
+				entry := grant{from: Referrer{string(f.Group), string(f.Kind), string(f.Namespace)}, group: string(t.Group), kind: string(t.Kind)}
 				if t.Name != nil {
 					entry.name = string(*t.Name)
 				}

@@ -2,28 +2,29 @@ package attach
 
 import "strings"
 
-// intersect returns the more specific one of two hostnames, where requests exist that both match. "" is any hostname.
-func intersect(a, b string) (string, bool) {
+// intersectHosts returns the more specific one of two hostnames, and reports whether there are requests that both match. ""
+// is any hostname.
+func intersectHosts(a, b string) (string, bool) {
 	switch {
-	case a == b || b == "" || covers(b, a):
+	case a == b || b == "" || coversHost(b, a):
 		return a, true
-	case a == "" || covers(a, b):
+	case a == "" || coversHost(a, b):
 		return b, true
 	}
 	return "", false
 }
 
-// covers reports whether every request that b matches is matched by a, and more are. "" is any hostname.
-func covers(a, b string) bool {
+// coversHost reports whether hostname a matches all requests that b matches, and further ones. "" is any hostname.
+func coversHost(a, b string) bool {
 	if a == "" {
 		return b != ""
 	}
 	return strings.HasPrefix(a, "*.") && b != a && strings.HasSuffix(b, a[1:])
 }
 
-// compatible returns the hostnames of requests that a route serves on a listener; nil for any. It reports whether there
-// are any.
-func compatible(listener string, route []string) ([]string, bool) {
+// compatibleHosts returns the hostnames for which a route serves requests on a listener; nil for any. It reports whether
+// there are such requests.
+func compatibleHosts(listener string, route []string) ([]string, bool) {
 	switch {
 	case len(route) == 0 && listener == "":
 		return nil, true
@@ -35,10 +36,10 @@ func compatible(listener string, route []string) ([]string, bool) {
 	var out []string
 	seen := map[string]bool{}
 	for _, r := range route {
-		if !hostnameValid(r) {
+		if !isValidHostname(r) {
 			continue
 		}
-		if h, ok := intersect(listener, r); ok && !seen[h] {
+		if h, ok := intersectHosts(listener, r); ok && !seen[h] {
 			seen[h] = true
 			out = append(out, h)
 		}

@@ -9,23 +9,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// selection holds which namespaces may attach to something.
-type selection struct {
+// namespaceSelection selects the namespaces from which objects may attach to a Gateway or a listener.
+type namespaceSelection struct {
 	from     gatewayv1.FromNamespaces
-	own      string // the namespace that Same stands for
+	own      string // the namespace that is selected by Same
 	selector labels.Selector
 	err      error // the selector is malformed
 }
 
-// labelled are the labels of a namespace, if it exists.
-type labelled struct {
+// namespaceLabels are the labels of a namespace that may not exist.
+type namespaceLabels struct {
 	labels labels.Set
 	exists bool
 }
 
-// selectionOf reads which namespaces are meant. from is "" where nothing is set.
-func selectionOf(from *gatewayv1.FromNamespaces, def gatewayv1.FromNamespaces, own string, selector *metav1.LabelSelector) selection {
-	s := selection{from: def, own: own, selector: labels.Nothing()}
+// newNamespaceSelection returns the selection of a field of the Gateway API. def counts if from is not set; own is the
+// namespace of the object with the field.
+func newNamespaceSelection(from *gatewayv1.FromNamespaces, def gatewayv1.FromNamespaces, own string, selector *metav1.LabelSelector) namespaceSelection {
+	s := namespaceSelection{from: def, own: own, selector: labels.Nothing()}
 	if from != nil && *from != "" {
 		s.from = *from
 	}
@@ -38,8 +39,8 @@ func selectionOf(from *gatewayv1.FromNamespaces, def gatewayv1.FromNamespaces, o
 	return s
 }
 
-// String returns the same for selections that mean the same namespaces, whatever these are.
-func (s selection) String() string {
+// String returns a text that is equal for selections that are written differently and select the same namespaces.
+func (s namespaceSelection) String() string {
 	switch s.from {
 	case gatewayv1.NamespacesFromSame:
 		return "namespace " + s.own
@@ -49,8 +50,8 @@ func (s selection) String() string {
 	return string(s.from)
 }
 
-// admits reports whether a namespace is meant. The labels of a namespace are read where a selector decides.
-func (e *evaluation) admits(s selection, namespace string) bool {
+// admits reports whether a namespace is selected. Its labels are read only if a selector decides.
+func (e *evaluation) admits(s namespaceSelection, namespace string) bool {
 	switch s.from {
 	case gatewayv1.NamespacesFromAll:
 		return true
@@ -63,17 +64,17 @@ func (e *evaluation) admits(s selection, namespace string) bool {
 	return false
 }
 
-func (e *evaluation) labelsOf(namespace string) labelled {
+func (e *evaluation) labelsOf(namespace string) namespaceLabels {
 	if n, ok := e.labels[namespace]; ok {
 		return n
 	}
 	ns, ok := cluster.Get[*corev1.Namespace](e.view, cluster.KindNamespace, "", namespace)
-	n := labelled{exists: ok}
+	n := namespaceLabels{exists: ok}
 	if ok {
 		n.labels = ns.Labels
 	}
 	if e.labels == nil {
-		e.labels = map[string]labelled{}
+		e.labels = map[string]namespaceLabels{}
 	}
 	e.labels[namespace] = n
 	return n

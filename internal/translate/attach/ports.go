@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// PortRoute is a route that valid listeners of a port serve.
+// PortRoute is a route that is attached to valid listeners of a port.
 type PortRoute struct {
-	// Route is its place in Result.Routes.
+	// Route is the index in Result.Routes.
 	Route int
-	// Listeners are the places in Result.Listeners of the valid listeners of the port that it is attached to, in order.
+	// Listeners are the indexes in Result.Listeners of the valid listeners of the port to which the route is attached, in
+	// order.
 	Listeners []int
-	// Hostnames are the hostnames of requests that the route serves on the port, in order; "" is any hostname. There is
-	// at least one.
+	// Hostnames are the hostnames of the route on the port, in order; "" is any hostname. There is at least one.
 	Hostnames []string
-	// Isolated are the hostnames, of Hostnames, that belong as a whole to a more specific listener of the port to which
-	// the route is not attached. The Gateway API does not let the route serve them.
+	// Isolated are those of Hostnames for which a more specific listener of the port, to which the route is not attached,
+	// gets all requests. By the listener isolation of the Gateway API the route does not serve them.
 	Isolated []string
-	// Covered are the hostnames of more specific listeners of the port to which the route is not attached and that a part
-	// of the requests for the other Hostnames belongs to.
+	// Covered are hostnames of more specific listeners of the port to which the route is not attached. These listeners get
+	// a part of the requests for Hostnames.
 	Covered []string
 }
 
-// Ports returns the ports of valid listeners, in order.
+// Ports returns the ports of valid listeners, ascending.
 func (r Result) Ports() []int32 {
 	all := map[int32]bool{}
 	for _, l := range r.Listeners {
@@ -34,11 +34,11 @@ func (r Result) Ports() []int32 {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// OnPort returns the routes that valid listeners of a port serve, in the order of Routes.
-func (r Result) OnPort(port int32) []PortRoute { return r.ports[port] }
+// RoutesOnPort returns the routes that are attached to valid listeners of a port, in the order of Routes.
+func (r Result) RoutesOnPort(port int32) []PortRoute { return r.ports[port] }
 
-// served is what listeners of one port contribute to a route: its hostnames by listener.
-type served struct {
+// portHosts are the listeners of one port to which a route is attached, and its hostnames there.
+type portHosts struct {
 	listeners []int
 	hosts     map[string]bool
 }
@@ -47,10 +47,10 @@ func (e *evaluation) portRoutes() map[int32][]PortRoute {
 	tables := e.hostTables()
 	out := map[int32][]PortRoute{}
 	for n, r := range e.out.Routes {
-		byPort := map[int32]*served{}
+		byPort := map[int32]*portHosts{}
 		for _, p := range r.Parents {
 			for _, a := range p.Attachments {
-				e.serve(byPort, a)
+				e.addPortHosts(byPort, a)
 			}
 		}
 		for _, port := range slices.Sorted(maps.Keys(byPort)) {
@@ -60,14 +60,14 @@ func (e *evaluation) portRoutes() map[int32][]PortRoute {
 	return out
 }
 
-func (e *evaluation) serve(byPort map[int32]*served, a Attachment) {
+func (e *evaluation) addPortHosts(byPort map[int32]*portHosts, a Attachment) {
 	l := &e.out.Listeners[a.Listener]
 	if !l.Valid() {
 		return
 	}
 	s := byPort[l.Spec.Port]
 	if s == nil {
-		s = &served{hosts: map[string]bool{}}
+		s = &portHosts{hosts: map[string]bool{}}
 		byPort[l.Spec.Port] = s
 	}
 	if slices.Contains(s.listeners, a.Listener) {
@@ -85,9 +85,9 @@ func (e *evaluation) serve(byPort map[int32]*served, a Attachment) {
 
 // hostTable are the hostnames of the valid listeners of one port.
 type hostTable struct {
-	all    []string // in order, without the empty one
-	has    map[string]bool
-	inside map[string][]string // what was asked of below
+	all          []string // sorted, without the empty one
+	has          map[string]bool
+	moreSpecific map[string][]string // results of moreSpecificHosts
 }
 
 func (e *evaluation) hostTables() map[int32]*hostTable {
@@ -98,7 +98,7 @@ func (e *evaluation) hostTables() map[int32]*hostTable {
 		}
 		t := out[l.Spec.Port]
 		if t == nil {
-			t = &hostTable{has: map[string]bool{}, inside: map[string][]string{}}
+			t = &hostTable{has: map[string]bool{}, moreSpecific: map[string][]string{}}
 			out[l.Spec.Port] = t
 		}
 		if h := l.Hostname(); h != "" {
@@ -111,9 +111,9 @@ func (e *evaluation) hostTables() map[int32]*hostTable {
 	return out
 }
 
-// owner returns the hostname of the most specific listener to which all requests for a hostname belong; "" if only one
-// without hostname takes them.
-func (t *hostTable) owner(host string) string {
+// owningHost returns the hostname of the most specific listener that matches all requests for a hostname; "" if only a
+// listener without hostname matches them.
+func (t *hostTable) owningHost(host string) string {
 	if t.has[host] {
 		return host
 	}
@@ -132,32 +132,32 @@ func (t *hostTable) owner(host string) string {
 	return ""
 }
 
-// moreSpecificHosts returns the hostnames of listeners to which a part of the requests for a hostname belongs.
+// moreSpecificHosts returns the hostnames of listeners that match a part of the requests for a hostname.
 func (t *hostTable) moreSpecificHosts(host string) []string {
 	if host != "" && !strings.HasPrefix(host, "*.") {
 		return nil
 	}
-	out, ok := t.inside[host]
+	out, ok := t.moreSpecific[host]
 	if !ok {
 		for _, l := range t.all {
-			if covers(host, l) {
+			if coversHost(host, l) {
 				out = append(out, l)
 			}
 		}
-		t.inside[host] = out
+		t.moreSpecific[host] = out
 	}
 	return out
 }
 
-// portRoute returns what of the hostnames of a route belongs to other listeners of the port.
-func (e *evaluation) portRoute(n int, s *served, t *hostTable) PortRoute {
+// portRoute returns the route with index n on a port, with the hostnames that other listeners of the port get.
+func (e *evaluation) portRoute(n int, s *portHosts, t *hostTable) PortRoute {
 	out := PortRoute{Route: n, Listeners: slices.Sorted(slices.Values(s.listeners)), Hostnames: slices.Sorted(maps.Keys(s.hosts))}
 	attached := map[string]bool{"": true} // hostnames of the listeners that the route is attached to
 	for _, i := range s.listeners {
 		attached[e.out.Listeners[i].Hostname()] = true
 	}
 	for _, h := range out.Hostnames {
-		if !attached[t.owner(h)] {
+		if !attached[t.owningHost(h)] {
 			out.Isolated = append(out.Isolated, h)
 			continue
 		}
@@ -167,7 +167,7 @@ func (e *evaluation) portRoute(n int, s *served, t *hostTable) PortRoute {
 		}
 		switch {
 		case len(out.Covered) == 0:
-			out.Covered = below // shared by all routes with this hostname
+			out.Covered = below // this slice is shared by all routes with the hostname
 		case len(below) > 0:
 			merged := slices.Concat(out.Covered, below)
 			slices.Sort(merged)

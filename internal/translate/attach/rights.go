@@ -8,13 +8,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// rights answer what a namespace may have of a Gateway, whatever its routes ask for and whether or not they can be
-// served.
+// rights is the evaluation from which Result answers what the routes of a namespace may use of a Gateway. Rights do not
+// depend on what the routes ask for, nor on whether they are valid.
 type rights struct{ *evaluation }
 
-// MayServe reports whether routes of a kind and namespace may serve a hostname on a port: the most specific valid
-// listener of the port to which all requests for the hostname belong admits them. "" is the hostname of rules for any
-// host. Where no listener of the port could serve the hostname, none may.
+// MayServe reports whether routes of a kind and namespace may serve a hostname on a port: whether the most specific valid
+// listener of the port that matches all requests for the hostname admits them. "" is the hostname of rules for any host. If
+// no listener of the port matches the hostname, no route may serve it.
 func (r Result) MayServe(namespace string, kind cluster.Kind, port int32, host string) bool {
 	e := r.rights.evaluation
 	table := &hostTable{has: map[string]bool{}}
@@ -23,22 +23,22 @@ func (r Result) MayServe(namespace string, kind cluster.Kind, port int32, host s
 			table.has[l.Hostname()] = true
 		}
 	}
-	owner := table.owner(host)
+	owner := table.owningHost(host)
 	for i := range e.out.Listeners {
 		l := &e.out.Listeners[i]
-		// What is live of a listener that repeats one without hostname is held, see Listener.Repeats.
-		if (l.Valid() || l.Repeats && owner == "") && int32(l.Spec.Port) == port && l.Hostname() == owner && r.admits(i, namespace, kind) {
+		// Live rules of a duplicate of a listener without hostname are held, see Listener.Duplicate.
+		if (l.Valid() || l.Duplicate && owner == "") && int32(l.Spec.Port) == port && l.Hostname() == owner && r.admits(i, namespace, kind) {
 			return true
 		}
 	}
 	return false
 }
 
-// MoreSpecificHosts returns the hostnames of valid listeners of a port to which a part of the requests for a hostname
-// belongs. "" is any hostname.
+// MoreSpecificHosts returns the hostnames of valid listeners of a port that match a part of the requests for a hostname. ""
+// is any hostname.
 func (r Result) MoreSpecificHosts(port int32, host string) (out []string) {
 	for i := range r.Listeners {
-		if l := &r.Listeners[i]; l.Valid() && int32(l.Spec.Port) == port && covers(host, l.Hostname()) {
+		if l := &r.Listeners[i]; l.Valid() && int32(l.Spec.Port) == port && coversHost(host, l.Hostname()) {
 			out = append(out, l.Hostname())
 		}
 	}
@@ -46,7 +46,7 @@ func (r Result) MoreSpecificHosts(port int32, host string) (out []string) {
 	return slices.Compact(out)
 }
 
-// MayUsePort reports whether a valid listener of a port admits routes of a kind and namespace, for whatever hostname.
+// MayUsePort reports whether a valid listener of a port, with any hostname, admits routes of a kind and namespace.
 func (r Result) MayUsePort(namespace string, kind cluster.Kind, port int32) bool {
 	for i := range r.Listeners {
 		if l := &r.Listeners[i]; l.Valid() && int32(l.Spec.Port) == port && r.admits(i, namespace, kind) {
@@ -56,38 +56,38 @@ func (r Result) MayUsePort(namespace string, kind cluster.Kind, port int32) bool
 	return false
 }
 
-// Listens reports whether a valid listener of a port has a protocol.
-func (r Result) Listens(port int32, protocol gatewayv1.ProtocolType) bool {
+// HasListener reports whether there is a valid listener with a port and a protocol.
+func (r Result) HasListener(port int32, protocol gatewayv1.ProtocolType) bool {
 	return slices.ContainsFunc(r.Listeners, func(l Listener) bool { return l.Valid() && int32(l.Spec.Port) == port && l.Spec.Protocol == protocol })
 }
 
-// MayUseSecret reports whether a valid listener of a port may refer to a Secret with a certificate for domains, of which
-// one is in its hostname. Where the domains are not known, any may be.
+// MayUseSecret reports whether a valid listener of a port may refer to a Secret with a certificate for domains, and one of
+// the domains matches the hostname of the listener. If the domains are not known, they count as matching.
 func (r Result) MayUseSecret(port int32, secret Secret, domains []string) bool {
 	for i := range r.Listeners {
 		l := &r.Listeners[i]
 		if !l.Valid() || int32(l.Spec.Port) != port || len(domains) > 0 && !slices.ContainsFunc(domains, func(d string) bool { return mayMatchDomain(l.Hostname(), d) }) {
 			continue
 		}
-		from := From{gatewayv1.GroupName, l.Parent.Kind, l.Parent.Namespace}
-		if r.Grants.Permits(from, To{"", string(cluster.KindSecret), secret.Namespace, secret.Name}) {
+		from := Referrer{gatewayv1.GroupName, l.Parent.Kind, l.Parent.Namespace}
+		if r.Grants.Permits(from, Referent{"", string(cluster.KindSecret), secret.Namespace, secret.Name}) {
 			return true
 		}
 	}
 	return false
 }
 
-// mayMatchDomain reports whether requests for the hostname of a listener may be for a domain.
+// mayMatchDomain reports whether the hostname of a listener and a domain of a certificate match common hosts.
 func mayMatchDomain(hostname, domain string) bool {
-	_, ok := compatible(hostname, []string{domain})
+	_, ok := compatibleHosts(hostname, []string{domain})
 	return ok
 }
 
-// admits reports whether a listener admits routes of a kind and namespace. A namespace that is not there has routes all
-// the same, so that its labels are not known: that withdraws nothing.
+// admits reports whether a listener admits routes of a kind and namespace. If the namespace is not found, its labels are not
+// known, since there are routes in it; then the right is not withdrawn.
 func (r Result) admits(listener int, namespace string, kind cluster.Kind) bool {
 	e := r.rights.evaluation
 	s := e.namespaces[listener]
 	known := s.from != gatewayv1.NamespacesFromSelector || e.labelsOf(namespace).exists
-	return (!known || e.admits(s, namespace)) && allows(e.out.Listeners[listener].Kinds, kind)
+	return (!known || e.admits(s, namespace)) && allowsKind(e.out.Listeners[listener].Kinds, kind)
 }

@@ -58,7 +58,7 @@ func TestMayServe(t *testing.T) {
 // servedBy is the namespace whose routes serve port 80.
 type servedBy string
 
-// Serves implements attach.Live.
+// Serves implements attach.LiveRoutes.
 func (s servedBy) Serves(port int32, route finding.Ref, _ []string) bool {
 	return port == 80 && route.Namespace == string(s)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// loadRoutes finds the routes that name the Gateway or one of its sets and attaches them.
+// loadRoutes finds the routes with the Gateway or one of its ListenerSets as a parent, and attaches them.
 func (e *evaluation) loadRoutes() {
 	type id struct {
 		kind            cluster.Kind
@@ -29,7 +29,7 @@ func (e *evaluation) loadRoutes() {
 					continue
 				}
 				found[of] = true
-				if r := e.route(obj, kind); len(r.Parents) > 0 {
+				if r := e.attachRoute(obj, kind); len(r.Parents) > 0 {
 					e.out.Routes = append(e.out.Routes, r)
 				}
 			}
@@ -45,23 +45,23 @@ func (e *evaluation) loadRoutes() {
 	})
 }
 
-// answer is what a listener says to a route.
-type answer struct {
+// attachResult is whether a route is attached to a listener: the hostnames, or the reason why not.
+type attachResult struct {
 	problem   Problem
 	hostnames []string
 }
 
-// route attaches one route. A listener is asked once, however many parents lead to it.
-func (e *evaluation) route(obj cluster.Object, kind cluster.Kind) Route {
+// attachRoute attaches one route. A listener is evaluated once, even if several parentRefs include it.
+func (e *evaluation) attachRoute(obj cluster.Object, kind cluster.Kind) Route {
 	r := Route{Object: obj, Kind: kind}
 	parents, _ := cluster.RouteParents(obj)
 	hosts := Hostnames(obj)
-	answers := map[int]answer{}
-	ask := func(i int) answer {
-		a, ok := answers[i]
+	results := map[int]attachResult{}
+	attach := func(i int) attachResult {
+		a, ok := results[i]
 		if !ok {
-			a = e.evaluateRoute(i, obj.GetNamespace(), kind, hosts)
-			answers[i] = a
+			a = e.evaluateListener(i, obj.GetNamespace(), kind, hosts)
+			results[i] = a
 			if a.problem.Reason == "" {
 				e.out.Listeners[i].Attached++
 			}
@@ -69,7 +69,7 @@ func (e *evaluation) route(obj cluster.Object, kind cluster.Kind) Route {
 		return a
 	}
 	for i, ref := range parents {
-		if p, ours := e.parent(ref, obj.GetNamespace(), ask); ours {
+		if p, ours := e.attachByParent(ref, obj.GetNamespace(), attach); ours {
 			p.Index = i
 			r.Parents = append(r.Parents, p)
 		}
@@ -77,9 +77,10 @@ func (e *evaluation) route(obj cluster.Object, kind cluster.Kind) Route {
 	return r
 }
 
-// parent attaches a route by one parentRef. It reports whether that names the Gateway or one of its sets.
-func (e *evaluation) parent(ref gatewayv1.ParentReference, namespace string, ask func(int) answer) (Parent, bool) {
-	key, ok := keyOf(ref, namespace)
+// attachByParent attaches a route to the listeners of one parentRef, by attach for each. It reports whether the parentRef
+// names the Gateway or one of its ListenerSets.
+func (e *evaluation) attachByParent(ref gatewayv1.ParentReference, namespace string, attach func(int) attachResult) (Parent, bool) {
+	key, ok := parentKeyOf(ref, namespace)
 	if !ok {
 		return Parent{}, false
 	}
@@ -98,7 +99,7 @@ func (e *evaluation) parent(ref gatewayv1.ParentReference, namespace string, ask
 		if ref.SectionName != nil && *ref.SectionName != "" && *ref.SectionName != l.Spec.Name || ref.Port != nil && *ref.Port != l.Spec.Port {
 			continue
 		}
-		a := ask(i)
+		a := attach(i)
 		if a.problem.Reason == "" {
 			p.Attachments = append(p.Attachments, Attachment{Listener: i, Hostnames: a.hostnames})
 		} else if refused.Reason == "" {
@@ -116,10 +117,10 @@ func (e *evaluation) parent(ref gatewayv1.ParentReference, namespace string, ask
 	return p, true
 }
 
-// mostChoices is how many listeners a message lists.
-const mostChoices = 5
+// maxListedListeners is the maximum number of listeners that a message lists.
+const maxListedListeners = 5
 
-// probableListener returns the listener that a sectionName was probably to name.
+// probableListener returns a suggestion, as of finding.DidYouMean, for a sectionName that is no listener.
 func (e *evaluation) probableListener(name *gatewayv1.SectionName, listeners []int) string {
 	if name == nil {
 		return ""
@@ -134,24 +135,24 @@ func (e *evaluation) probableListener(name *gatewayv1.SectionName, listeners []i
 	return finding.DidYouMean(string(*name), known)
 }
 
-// listenerNames lists the listeners that a parentRef can name.
+// listenerNames returns the names and ports of listeners as the end of a message.
 func (e *evaluation) listenerNames(listeners []int) string {
 	var known []string
-	for _, i := range listeners[:min(len(listeners), mostChoices)] {
+	for _, i := range listeners[:min(len(listeners), maxListedListeners)] {
 		l := e.out.Listeners[i]
 		known = append(known, fmt.Sprintf("%s (port %d)", l.Spec.Name, l.Spec.Port))
 	}
 	if len(known) == 0 {
 		return ""
 	}
-	if more := len(listeners) - mostChoices; more > 0 {
+	if more := len(listeners) - maxListedListeners; more > 0 {
 		known = append(known, fmt.Sprintf("%d more", more))
 	}
 	return "; its listeners are: " + strings.Join(known, ", ")
 }
 
-// keyOf returns the parent that a parentRef names; false if it is neither a Gateway nor a ListenerSet.
-func keyOf(ref gatewayv1.ParentReference, namespace string) (parentKey, bool) {
+// parentKeyOf returns the parent that a parentRef names; false if it is neither a Gateway nor a ListenerSet.
+func parentKeyOf(ref gatewayv1.ParentReference, namespace string) (parentKey, bool) {
 	key := parentKey{cluster.KindGateway, namespace, string(ref.Name)}
 	if ref.Kind != nil && *ref.Kind != "" {
 		key.kind = cluster.Kind(*ref.Kind)
@@ -159,34 +160,34 @@ func keyOf(ref gatewayv1.ParentReference, namespace string) (parentKey, bool) {
 	if ref.Namespace != nil && *ref.Namespace != "" {
 		key.namespace = string(*ref.Namespace)
 	}
-	return key, !foreignGroup(ref.Group) && (key.kind == cluster.KindGateway || key.kind == cluster.KindListenerSet)
+	return key, !isForeignGroup(ref.Group) && (key.kind == cluster.KindGateway || key.kind == cluster.KindListenerSet)
 }
 
-// evaluateRoute reports whether a listener takes a route, and for which hostnames.
-func (e *evaluation) evaluateRoute(i int, namespace string, kind cluster.Kind, hosts []string) answer {
+// evaluateListener returns whether a listener admits a route, and for which hostnames.
+func (e *evaluation) evaluateListener(i int, namespace string, kind cluster.Kind, hosts []string) attachResult {
 	l := &e.out.Listeners[i]
 	switch {
 	case !e.admits(e.namespaces[i], namespace):
-		return answer{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
+		return attachResult{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
 			"listener %q does not admit routes of namespace %q; the route is not attached to it; ask the owner of %s to admit the namespace in spec.listeners[%d].allowedRoutes.namespaces", l.Spec.Name, namespace, l.Parent, l.Index)}}
-	case !allows(l.Kinds, kind) && kind == cluster.KindGRPCRoute && l.Spec.Protocol == gatewayv1.HTTPProtocolType:
-		return answer{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
+	case !allowsKind(l.Kinds, kind) && kind == cluster.KindGRPCRoute && l.Spec.Protocol == gatewayv1.HTTPProtocolType:
+		return attachResult{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
 			"listener %q has protocol %q, and load balancers serve gRPC over HTTPS alone; the route is not attached to it; attach it to a listener with protocol \"HTTPS\"", l.Spec.Name, l.Spec.Protocol)}}
-	case !allows(l.Kinds, kind):
-		return answer{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
+	case !allowsKind(l.Kinds, kind):
+		return attachResult{problem: Problem{string(gatewayv1.RouteReasonNotAllowedByListeners), fmt.Sprintf(
 			"listener %q does not admit routes of kind %q; the route is not attached to it; use another listener", l.Spec.Name, kind)}}
 	case kind == cluster.KindTCPRoute || kind == cluster.KindUDPRoute:
-		return answer{}
+		return attachResult{}
 	}
-	compat, ok := compatible(l.Hostname(), hosts)
+	compat, ok := compatibleHosts(l.Hostname(), hosts)
 	if !ok {
-		return answer{problem: Problem{string(gatewayv1.RouteReasonNoMatchingListenerHostname), fmt.Sprintf(
+		return attachResult{problem: Problem{string(gatewayv1.RouteReasonNoMatchingListenerHostname), fmt.Sprintf(
 			"no hostname of the route fits hostname %q of listener %q; the route is not attached to it; correct the hostnames", l.Hostname(), l.Spec.Name)}}
 	}
-	return answer{hostnames: compat}
+	return attachResult{hostnames: compat}
 }
 
-// Hostnames returns the hostnames that a route names, each once and in order; none for kinds without.
+// Hostnames returns the hostnames of a route, in order and without repeats; none for kinds of routes without hostnames.
 func Hostnames(obj cluster.Object) []string {
 	var all []gatewayv1.Hostname
 	switch o := obj.(type) {
@@ -206,8 +207,9 @@ func Hostnames(obj cluster.Object) []string {
 	return out
 }
 
-// Claims reports whether a route names a hostname, or leaves it to its listeners. "" stands for all hostnames.
-func Claims(obj cluster.Object, host string) bool {
+// MayClaimHost reports whether the hostnames of a route match host, or the route has none, so that its listeners decide. ""
+// is the host of rules for any hostname.
+func MayClaimHost(obj cluster.Object, host string) bool {
 	names := Hostnames(obj)
-	return len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return n == host || covers(n, host) })
+	return len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return n == host || coversHost(n, host) })
 }

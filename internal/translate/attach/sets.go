@@ -10,17 +10,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// loadSets finds the ListenerSets that name the Gateway, and decides which of them it admits.
+// loadSets finds the ListenerSets with the Gateway as parent, and sets which of them the Gateway admits.
 func (e *evaluation) loadSets() {
 	gw := e.gateway
-	allowed := selection{from: gatewayv1.NamespacesFromNone}
+	allowed := namespaceSelection{from: gatewayv1.NamespacesFromNone}
 	if a := gw.Spec.AllowedListeners; a != nil && a.Namespaces != nil {
-		allowed = selectionOf(a.Namespaces.From, gatewayv1.NamespacesFromNone, gw.Namespace, a.Namespaces.Selector)
+		allowed = newNamespaceSelection(a.Namespaces.From, gatewayv1.NamespacesFromNone, gw.Namespace, a.Namespaces.Selector)
 	}
 	for _, s := range cluster.List[*gatewayv1.ListenerSet](e.view, cluster.Query{
 		Kind: cluster.KindListenerSet, Index: cluster.SetByGateway, Value: gw.Namespace + "/" + gw.Name,
 	}) {
-		if p := s.Spec.ParentRef; foreignGroup(p.Group) || p.Kind != nil && *p.Kind != "" && *p.Kind != gatewayv1.Kind(cluster.KindGateway) {
+		if p := s.Spec.ParentRef; isForeignGroup(p.Group) || p.Kind != nil && *p.Kind != "" && *p.Kind != gatewayv1.Kind(cluster.KindGateway) {
 			continue
 		}
 		e.out.Sets = append(e.out.Sets, Set{Object: s, Accepted: e.admits(allowed, s.Namespace)})
@@ -30,16 +30,18 @@ func (e *evaluation) loadSets() {
 	})
 }
 
-// compareAge compares the times of creation, which the API server has in whole seconds.
+// compareAge compares creation times, which the API server has in whole seconds.
 func compareAge(a, b metav1.Object) int {
 	return cmp.Compare(a.GetCreationTimestamp().Unix(), b.GetCreationTimestamp().Unix())
 }
 
-// foreignGroup reports whether a reference names an API group that is not of the Gateway API.
-func foreignGroup(g *gatewayv1.Group) bool { return g != nil && *g != "" && *g != gatewayv1.GroupName }
+// isForeignGroup reports whether a reference names an API group that is not of the Gateway API.
+func isForeignGroup(g *gatewayv1.Group) bool {
+	return g != nil && *g != "" && *g != gatewayv1.GroupName
+}
 
-// Messages of the conditions of a ListenerSet, which tools compare. By them a status is known again as one of this
-// controller, or of one that it took over from: it has no name of a controller in it.
+// Messages of the conditions of a ListenerSet, which tools compare. The status of a ListenerSet has no controller name, so
+// these messages show whether it was written by this controller or by the one from which it took over.
 const (
 	SetAccepted       = "Accepted"
 	SetSomeInvalid    = "Some listeners are not valid"
@@ -47,22 +49,23 @@ const (
 	SetNotProgrammed  = "Parent gateway not yet programmed"
 	SetNothingToServe = "No valid listeners to materialize"
 	SetNotAllowed     = "the Gateway does not admit ListenerSets of this namespace; its listeners are not served; ask the owner of the Gateway for allowedListeners"
-	setRejected       = "Parent Gateway rejected ListenerSet" // of older controllers
+	legacySetRejected = "Parent Gateway rejected ListenerSet" // of older controllers
 )
 
-// NewSetConditions returns the status of a ListenerSet that no controller has looked at, as the API server makes it.
-func NewSetConditions() []metav1.Condition {
+// PendingSetConditions returns the conditions that the API server gives a new ListenerSet.
+func PendingSetConditions() []metav1.Condition {
 	waiting := func(of gatewayv1.ListenerSetConditionType) metav1.Condition {
 		return metav1.Condition{Type: string(of), Status: metav1.ConditionUnknown, Reason: string(gatewayv1.ListenerSetReasonPending), Message: "Waiting for controller"}
 	}
 	return []metav1.Condition{waiting(gatewayv1.ListenerSetConditionAccepted), waiting(gatewayv1.ListenerSetConditionProgrammed)}
 }
 
-// IsSetEvaluated reports whether the status of a ListenerSet is a verdict of this controller.
-func IsSetEvaluated(s *gatewayv1.ListenerSet) bool {
+// HasOwnSetStatus reports whether the status of a ListenerSet was written by this controller, or by the one from which it
+// took over.
+func HasOwnSetStatus(s *gatewayv1.ListenerSet) bool {
 	reported := func(of gatewayv1.ListenerSetConditionType, texts ...string) bool {
 		return slices.ContainsFunc(s.Status.Conditions, func(c metav1.Condition) bool { return c.Type == string(of) && slices.Contains(texts, c.Message) })
 	}
-	return reported(gatewayv1.ListenerSetConditionAccepted, SetAccepted, SetSomeInvalid, SetNotAllowed, setRejected) &&
-		reported(gatewayv1.ListenerSetConditionProgrammed, SetProgrammed, SetNotProgrammed, SetNothingToServe, SetNotAllowed, setRejected)
+	return reported(gatewayv1.ListenerSetConditionAccepted, SetAccepted, SetSomeInvalid, SetNotAllowed, legacySetRejected) &&
+		reported(gatewayv1.ListenerSetConditionProgrammed, SetProgrammed, SetNotProgrammed, SetNothingToServe, SetNotAllowed, legacySetRejected)
 }

@@ -27,7 +27,7 @@ import (
 func TestAttachmentIsThatOfTheStandard(t *testing.T) {
 	seeds.Each(t, 400, func(t *testing.T, seed uint64) {
 		s := newScene(t, seed)
-		got := attach.Of(cluster.NewView(&cluster.Reduced{Source: s.src}), s.gateway, s.kind, attach.Options{ListenerSets: true})
+		got := attach.Evaluate(cluster.NewView(&cluster.Reduced{Source: s.src}), s.gateway, s.kind, attach.Options{ListenerSets: true})
 		s.checkSets(t, got)
 		listeners := s.listeners()
 		if len(listeners) != len(got.Listeners) {
@@ -50,14 +50,14 @@ func TestAttachmentDoesNotDependOnTheOrderOfInputs(t *testing.T) {
 	seeds.Each(t, 60, func(t *testing.T, seed uint64) {
 		s := newScene(t, seed)
 		opt := attach.Options{ListenerSets: true}
-		want := attach.Of(cluster.NewView(s.src), s.gateway, s.kind, opt)
+		want := attach.Evaluate(cluster.NewView(s.src), s.gateway, s.kind, opt)
 		for n := range uint64(3) {
-			got := attach.Of(cluster.NewView(enginetest.Shuffled(s.src, n)), s.gateway, s.kind, opt)
+			got := attach.Evaluate(cluster.NewView(enginetest.Shuffled(s.src, n)), s.gateway, s.kind, opt)
 			if diff := gocmp.Diff(want, got, cmpopts.IgnoreUnexported(attach.Result{}), cmpopts.IgnoreFields(attach.Result{}, "Grants")); diff != "" {
 				t.Fatal(diff)
 			}
 			for _, port := range want.Ports() {
-				if diff := gocmp.Diff(want.OnPort(port), got.OnPort(port)); diff != "" {
+				if diff := gocmp.Diff(want.RoutesOnPort(port), got.RoutesOnPort(port)); diff != "" {
 					t.Fatal(diff)
 				}
 			}
@@ -71,8 +71,8 @@ func TestAttachmentNeedsOnlyWhatItsViewRemembers(t *testing.T) {
 		s := newScene(t, seed)
 		opt := attach.Options{ListenerSets: true}
 		v := cluster.NewView(s.src)
-		want := attach.Of(v, s.gateway, s.kind, opt)
-		got := attach.Of(cluster.NewView(enginetest.Remembered(s.src, v)), s.gateway, s.kind, opt)
+		want := attach.Evaluate(v, s.gateway, s.kind, opt)
+		got := attach.Evaluate(cluster.NewView(enginetest.Remembered(s.src, v)), s.gateway, s.kind, opt)
 		if diff := gocmp.Diff(want, got, cmpopts.IgnoreUnexported(attach.Result{}), cmpopts.IgnoreFields(attach.Result{}, "Grants")); diff != "" {
 			t.Fatal(diff)
 		}
@@ -464,10 +464,10 @@ func (s *scene) checkRequests(t *testing.T, got attach.Result, listeners []scene
 						want = want || on
 					}
 				}
-				open, isolated := serves(got.OnPort(port), i, request)
+				open, isolated := serves(got.RoutesOnPort(port), i, request)
 				if open != anyListener || isolated != want {
 					t.Errorf("port %d, %s, request %q: served %t, want %t; with isolation %t, want %t\n%+v",
-						port, r.Object.GetName(), request, open, anyListener, isolated, want, got.OnPort(port))
+						port, r.Object.GetName(), request, open, anyListener, isolated, want, got.RoutesOnPort(port))
 				}
 			}
 		}

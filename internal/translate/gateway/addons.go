@@ -12,65 +12,63 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// Annotations of a Gateway that note which add-ons the controller has switched on, so that it switches them off when
-// nothing asks for them any more. An add-on that was never noted is left alone.
+// Annotations that the controller writes on a Gateway when it has switched an add-on on. An add-on with such an annotation is
+// switched off when the configuration does not have it any more; others are not changed.
 const (
-	webACLNote   = "gateway.k8s.aws.addon.wafv2"
-	shieldNote   = "gateway.k8s.aws.addon.shield"
-	capacityNote = "gateway.k8s.aws.addon.provisionedcapacity"
+	webACLAnnotation   = "gateway.k8s.aws.addon.wafv2"
+	shieldAnnotation   = "gateway.k8s.aws.addon.shield"
+	capacityAnnotation = "gateway.k8s.aws.addon.provisionedcapacity"
 )
 
-func noted(gw *gwv1.Gateway, annotation string) bool {
+// isSwitchedOn reports whether a Gateway has the annotation for an add-on that the controller has switched on.
+func isSwitchedOn(gw *gwv1.Gateway, annotation string) bool {
 	on, err := strconv.ParseBool(gw.Annotations[annotation])
 	return err == nil && on
 }
 
-// capacityUnits is the key of the reservation among the settings.
-const capacityUnits = "CapacityUnits"
-
-// addOnSettings are the add-ons that the configuration asks for, and those that are to be switched off.
-func (t *translation) addOnSettings() {
+// setAddOns sets the add-ons of the configuration, and those that are to be switched off.
+func (t *translation) setAddOns() {
 	c, set := t.config.LoadBalancer, &t.member.Set
 	at := func(field string) finding.Origin { return finding.Origin{Object: t.ref, Field: field} }
 	switch units := c.MinimumLoadBalancerCapacity; {
 	case units != nil && units.CapacityUnits != 0:
-		set.Capacity = settings.Of(map[string]string{capacityUnits: strconv.Itoa(int(units.CapacityUnits))}, at("minimumLoadBalancerCapacity"))
-	case noted(t.gw, capacityNote):
-		set.Capacity = settings.Of(map[string]string{capacityUnits: "0"}, at("minimumLoadBalancerCapacity"))
+		set.Capacity = settings.NewOpt(map[string]string{settings.CapacityUnits: strconv.Itoa(int(units.CapacityUnits))}, at("minimumLoadBalancerCapacity"))
+	case isSwitchedOn(t.gw, capacityAnnotation):
+		set.Capacity = settings.NewOpt(map[string]string{settings.CapacityUnits: "0"}, at("minimumLoadBalancerCapacity"))
 	}
 	if t.Type == model.Network {
 		return
 	}
 	switch acl := c.WAFv2; {
 	case acl != nil && acl.WebACL != "":
-		set.WAFv2ARN = settings.Of(acl.WebACL, at("wafV2.webACL"))
-	case noted(t.gw, webACLNote):
-		set.WAFv2ARN = settings.Of("none", at("wafV2.webACL"))
+		set.WAFv2ARN = settings.NewOpt(acl.WebACL, at("wafV2.webACL"))
+	case isSwitchedOn(t.gw, webACLAnnotation):
+		set.WAFv2ARN = settings.NewOpt("none", at("wafV2.webACL"))
 	}
 	switch s := c.ShieldConfiguration; {
 	case s != nil && s.Enabled:
-		set.Shield = settings.Of(true, at("shieldConfiguration.enabled"))
-	case noted(t.gw, shieldNote):
-		set.Shield = settings.Of(false, at("shieldConfiguration.enabled"))
+		set.Shield = settings.NewOpt(true, at("shieldConfiguration.enabled"))
+	case isSwitchedOn(t.gw, shieldAnnotation):
+		set.Shield = settings.NewOpt(false, at("shieldConfiguration.enabled"))
 	}
 }
 
-// addOnNotes returns the annotations that note what was switched on, or off, with a run that was carried out.
-func addOnNotes(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
+// addOnPatches returns patches of the annotations about add-ons that a run has switched on or off.
+func addOnPatches(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 	lb := o.Stack.LoadBalancer
 	if lb == nil || gw.DeletionTimestamp != nil || o.Stack.Held.Everything {
 		return nil
 	}
 	var out []cluster.Patch
-	note := func(annotation string, asked, on bool) {
-		if !asked || noted(gw, annotation) == on || !on && !o.Done {
+	add := func(annotation string, isSet, on bool) {
+		if !isSet || isSwitchedOn(gw, annotation) == on || !on && !o.Done {
 			return
 		}
 		ref := cluster.Ref{Kind: cluster.KindGateway, Namespace: gw.Namespace, Name: gw.Name}
 		out = append(out, cluster.Annotation{Ref: ref, Key: annotation, Value: strconv.FormatBool(on)})
 	}
-	note(capacityNote, lb.Capacity != nil, lb.Capacity != nil && *lb.Capacity != 0)
-	note(webACLNote, lb.AddOns.WebACL != nil, lb.AddOns.WebACL != nil && lb.AddOns.WebACL.ARN != "")
-	note(shieldNote, lb.AddOns.Shield != nil, lb.AddOns.Shield != nil && lb.AddOns.Shield.On)
+	add(capacityAnnotation, lb.Capacity != nil, lb.Capacity != nil && *lb.Capacity != 0)
+	add(webACLAnnotation, lb.AddOns.WebACL != nil, lb.AddOns.WebACL != nil && lb.AddOns.WebACL.ARN != "")
+	add(shieldAnnotation, lb.AddOns.Shield != nil, lb.AddOns.Shield != nil && lb.AddOns.Shield.On)
 	return out
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// noteAdoption notes whose load balancer the Gateway takes over. One that is mistyped must not cost a second load
-// balancer.
-func (t *translation) noteAdoption() {
+// setAdoption sets the stack with the load balancer that the Gateway takes over, by its annotation. An annotation that is
+// not valid holds the Gateway, so that a mistake does not create a second load balancer.
+func (t *translation) setAdoption() {
 	value, asked := t.gw.Annotations[naming.AdoptAnnotation]
 	if !asked {
 		return
@@ -30,9 +30,9 @@ func (t *translation) noteAdoption() {
 	t.Stack.Adopts = &model.Adoption{From: from, At: at}
 }
 
-// noteAttached notes the namespaces that have to do with the Gateway: objects of those may have their load balancer taken over
-// by it, and back.
-func (t *translation) noteAttached() {
+// setAttachedNamespaces sets the namespaces with routes that are attached to the Gateway. The Gateway may take over load
+// balancers of objects in these namespaces, and give them back.
+func (t *translation) setAttachedNamespaces() {
 	for _, r := range t.attached.Routes {
 		if slices.ContainsFunc(r.Parents, func(p attach.Parent) bool { return len(p.Attachments) > 0 }) {
 			t.Stack.Attached = append(t.Stack.Attached, r.Object.GetNamespace())

@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
 // The kinds of backends.
@@ -23,7 +24,7 @@ const (
 	targetGroupBackend = "TargetGroupName"
 )
 
-// backendKind returns the kind of object that a backend names.
+// backendKind returns the kind of a backend.
 func backendKind(ref gwv1.BackendRef) string {
 	if ref.Kind == nil {
 		return serviceBackend
@@ -31,7 +32,7 @@ func backendKind(ref gwv1.BackendRef) string {
 	return cmp.Or(string(*ref.Kind), serviceBackend)
 }
 
-// backendNamespace returns the namespace of the object that a backend of a route names.
+// backendNamespace returns the namespace of a backend of a route.
 func backendNamespace(route finding.Ref, ref gwv1.BackendRef) string {
 	if ref.Namespace == nil {
 		return route.Namespace
@@ -39,8 +40,7 @@ func backendNamespace(route finding.Ref, ref gwv1.BackendRef) string {
 	return cmp.Or(string(*ref.Namespace), route.Namespace)
 }
 
-// reportInvalidBackend reports a backend that leads nowhere. Its share of the requests is answered as if it were not
-// there.
+// reportInvalidBackend reports a backend that cannot be used. Requests go to the other backends as if it were not there.
 func (t *translation) reportInvalidBackend(at finding.Origin, reason finding.Reason, message, fix string) {
 	now := "; requests get the other backends, or 500 where there are none"
 	if t.Type == model.Network {
@@ -49,9 +49,9 @@ func (t *translation) reportInvalidBackend(at finding.Origin, reason finding.Rea
 	t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: reason, Severity: finding.Error, Message: message + now, Fix: fix})
 }
 
-// granted reports whether a route may refer to an object of another namespace. While ReferenceGrants are not read that is
-// not known, and what is live is held.
-func (t *translation) granted(obj cluster.Object, at finding.Origin, group, kind, namespace, name string) (ok bool, _ model.Held) {
+// mayReference reports whether a route may refer to an object of another namespace. If the API server does not serve
+// ReferenceGrants, that is not known, and the rule is held.
+func (t *translation) mayReference(obj cluster.Object, at finding.Origin, group, kind, namespace, name string) (ok bool, _ model.Held) {
 	route := at.Object
 	if namespace != route.Namespace && !t.view.Installed(cluster.KindReferenceGrant) {
 		t.Found.Add(finding.Finding{
@@ -61,23 +61,23 @@ func (t *translation) granted(obj cluster.Object, at finding.Origin, group, kind
 		})
 		return false, model.HeldInvalid
 	}
-	if t.attached.Grants.Permits(attach.From{Group: gwv1.GroupName, Kind: route.Kind, Namespace: route.Namespace}, attach.To{Group: group, Kind: kind, Namespace: namespace, Name: name}) {
+	if t.attached.Grants.Permits(attach.Referrer{Group: gwv1.GroupName, Kind: route.Kind, Namespace: route.Namespace}, attach.Referent{Group: group, Kind: kind, Namespace: namespace, Name: name}) {
 		return true, 0
 	}
 	t.view.Confirm(obj)
-	// Whether the object exists is not revealed.
+	// The message does not reveal whether the object exists.
 	t.reportInvalidBackend(at, finding.ReferenceNotPermitted, fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", namespace, kind, finding.Cut(name)), fmt.Sprintf("create a ReferenceGrant there, from kind %s of namespace %s to kind %s, or use a backend of the namespace of the route", route.Kind, route.Namespace, kind))
 	return false, 0
 }
 
-// serviceTarget finds the Service port of a backend of a route; not ok if it leads nowhere, or if that is held.
+// serviceTarget returns the Service port of a backend of a route; not ok if the backend cannot be used, which is reported.
 func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ target, ok bool, _ model.Held) {
 	route, namespace, name := at.Object, backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
 		t.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("backend %q has no port", finding.Cut(name)), "set port")
 		return target{}, false, 0
 	}
-	if ok, held := t.granted(obj, at, "", serviceBackend, namespace, name); !ok {
+	if ok, held := t.mayReference(obj, at, "", serviceBackend, namespace, name); !ok {
 		return target{}, false, held
 	}
 	svc, ok := cluster.GetNamed[*corev1.Service](t.view, obj, cluster.KindService, namespace, name)
@@ -95,9 +95,9 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 	return target{}, false, 0
 }
 
-// weights returns the weights of backends as AWS takes them: where one is greater than AWS's greatest, all are made
-// smaller in proportion, and none becomes 0 by that.
-func weights(of []gwv1.BackendRef) []int32 {
+// scaledWeights returns the weights of backends within the maximum of AWS: if one exceeds it, all are scaled down in
+// proportion, and none becomes 0 by that.
+func scaledWeights(of []gwv1.BackendRef) []int32 {
 	const most = 999
 	out := make([]int32, len(of))
 	greatest := int32(0)
@@ -119,17 +119,17 @@ func weights(of []gwv1.BackendRef) []int32 {
 	return out
 }
 
-// mostGroups is how many target groups AWS takes in one forward action.
-const mostGroups = 5
+// maxTargetGroups is the maximum number of target groups in one forward action.
+const maxTargetGroups = 5
 
-// clients returns the clients of a network load balancer without security groups.
-func (t *translation) clients(g assemble.Group) *assemble.Clients {
-	return &assemble.Clients{Ranges: t.set.InboundCIDRs.Value, Internal: t.SchemeNow(t.Stack.LoadBalancer) == model.Internal, Preserved: preservesClientIP(g), OwnCheckRule: true}
+// clientConditions returns the clients of a target group behind a network load balancer without security groups.
+func (t *translation) clients(g assemble.TargetGroup) *assemble.Clients {
+	return &assemble.Clients{Ranges: t.set.InboundCIDRs.Value, Internal: t.EffectiveScheme(t.Stack.LoadBalancer) == model.Internal, PreservesClientIP: preservesClientIP(g), SeparateHealthCheckRule: true}
 }
 
-// preservesClientIP reports whether targets see the addresses of clients.
-func preservesClientIP(g assemble.Group) bool {
-	switch v, set := g.Attributes["preserve_client_ip.enabled"]; {
+// preservesClientIP reports whether targets see the address of the client.
+func preservesClientIP(g assemble.TargetGroup) bool {
+	switch v, set := g.Attributes[settings.PreserveClientIPAttribute]; {
 	case g.Protocol != "TCP" && g.Protocol != "TLS":
 		return true
 	case set:

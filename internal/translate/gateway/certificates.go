@@ -17,23 +17,23 @@ import (
 // certificateBuilder builds the certificates of listeners.
 type certificateBuilder struct{ *translation }
 
-// certificates returns the certificates of a listener with TLS: the ones that the configuration names; or else those of
-// the Secrets that listeners name, where these are imported; or else those that ACM has for the hostnames of listeners
-// and routes. A hostname without a certificate is a fault of the object that names it.
+// checkCertificates returns the certificates of a port with TLS: those in the configuration, otherwise those of the Secrets of
+// listeners if Secrets are imported, otherwise those that ACM has for the hostnames of listeners and routes. A hostname
+// without a certificate is reported on the object that names it.
 func (t certificateBuilder) certificates(p *port) []model.CertChoice {
-	if arns := p.arns(); len(arns) > 0 {
+	if arns := p.certificateARNs(); len(arns) > 0 {
 		return []model.CertChoice{model.CertARNs{Member: t.ref, ARNs: arns, Field: members.FieldOn(t.ref, p.at)}}
 	}
 	var out []model.CertChoice
 	covered := map[string]bool{}
 	for _, l := range p.listeners {
 		h := l.Hostname()
-		if held := t.held[l]; len(held) > 0 {
+		if held := t.heldCertificates[l]; len(held) > 0 {
 			out = append(out, model.CertARNs{Member: l.Parent, ARNs: held, Field: t.secretsOf(l)[0].By.Field, Live: true})
 		} else if secrets := t.secretsOf(l); t.opt.ImportCertificates && len(secrets) > 0 {
 			own := model.CertManaged{Member: l.Parent, Field: secrets[0].By.Field}
 			for _, s := range secrets {
-				if !t.refused[assemble.TLSSecretUse{ID: s.ID(), By: s.By}] {
+				if !t.refusedSecrets[assemble.TLSSecretUse{ID: s.ID(), By: s.By}] {
 					own.IDs = append(own.IDs, s.ID())
 				}
 			}
@@ -41,7 +41,7 @@ func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 				out = append(out, own)
 			}
 		}
-		if t.named(l) {
+		if t.namesCertificates(l) {
 			covered[h] = true
 		} else if h != "" && !covered[h] {
 			covered[h] = true
@@ -51,7 +51,7 @@ func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 	for _, r := range p.routes {
 		var hosts, fields []string
 		for _, h := range r.Hostnames {
-			if h != "" && !covered[h] && !slices.Contains(r.Isolated, h) && !t.servedByName(p, h) {
+			if h != "" && !covered[h] && !slices.Contains(r.Isolated, h) && !t.hasNamedCertificate(p, h) {
 				hosts, fields = append(hosts, h), append(fields, "spec.hostnames")
 			}
 		}
@@ -62,16 +62,16 @@ func (t certificateBuilder) certificates(p *port) []model.CertChoice {
 	return out
 }
 
-// named reports whether a listener names its certificates, so that none are looked for.
-func (t certificateBuilder) named(l *attach.Listener) bool {
-	return t.opt.ImportCertificates && l.Spec.TLS != nil && len(l.Spec.TLS.CertificateRefs) > 0 || len(t.held[l]) > 0
+// namesCertificates reports whether a listener names its certificates, so that none are searched by hostname.
+func (t certificateBuilder) namesCertificates(l *attach.Listener) bool {
+	return t.opt.ImportCertificates && l.Spec.TLS != nil && len(l.Spec.TLS.CertificateRefs) > 0 || len(t.heldCertificates[l]) > 0
 }
 
-// servedByName reports whether a hostname of a route is one of a listener that names its certificates.
-func (t certificateBuilder) servedByName(p *port, host string) bool {
+// hasNamedCertificate reports whether a hostname of a route matches a listener that names its certificates.
+func (t certificateBuilder) hasNamedCertificate(p *port, host string) bool {
 	return slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool {
 		h := l.Hostname()
-		return t.named(l) && (h == "" || plan.DomainCovers(h, host) || strings.HasPrefix(h, "*.") && strings.HasSuffix(host, h[1:]))
+		return t.namesCertificates(l) && (h == "" || plan.DomainCovers(h, host) || strings.HasPrefix(h, "*.") && strings.HasSuffix(host, h[1:]))
 	})
 }
 
@@ -87,22 +87,22 @@ func (t certificateBuilder) secretsOf(l *attach.Listener) []assemble.TLSSecret {
 	return out
 }
 
-// secretsFlag is what --import-tls-secrets calls Gateways.
-const secretsFlag = "gateway"
+// importFlagValue is the value of --import-tls-secrets for Gateways.
+const importFlagValue = "gateway"
 
-// holdImports holds what was imported from the Secrets of the listeners of a port.
+// holdImports holds the certificates that were imported from the Secrets of the listeners of a port.
 func (t certificateBuilder) holdImports(p *port) {
-	// A port for which the configuration names certificates has no others.
-	of := assemble.HeldCertificatesOf(&t.Builder, secretsFlag, func(string) bool { return false })
+	// No certificate is named by ARN: ports with certificates in the configuration do not come here.
+	of := assemble.NewHeldCertificates(&t.Builder, importFlagValue, func(string) bool { return false })
 	for _, l := range p.listeners {
 		if held := of.Imports(p.Number, t.secretsOf(l)); len(held.ARNs) > 0 {
-			t.held[l] = held.ARNs
+			t.heldCertificates[l] = held.ARNs
 		}
 	}
 }
 
-// importCertificates imports the certificates of all listeners with TLS whose configuration names none, or holds what was
-// imported.
+// importCertificates imports the certificates of all TLS ports without certificates in the configuration, or holds those
+// that were imported before.
 func (t certificateBuilder) importCertificates(ports []*port) {
 	var all []assemble.TLSSecret
 	claims := &assemble.HostClaims{}
@@ -111,7 +111,7 @@ func (t certificateBuilder) importCertificates(ports []*port) {
 		rank[&t.attached.Listeners[i]] = i
 	}
 	for _, p := range ports {
-		if !p.TLS || len(p.arns()) > 0 {
+		if !p.TLS || len(p.certificateARNs()) > 0 {
 			continue
 		}
 		if !t.opt.ImportCertificates {
@@ -124,19 +124,19 @@ func (t certificateBuilder) importCertificates(ports []*port) {
 			}
 			for _, s := range t.secretsOf(l) {
 				if s.Rank = rank[l]; l.Parent != t.ref {
-					s.Within = l.Hostname()
+					s.RequiredHostname = l.Hostname()
 				}
 				all = append(all, s)
 			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b assemble.TLSSecret) int { return a.Rank - b.Rank })
-	t.refused = assemble.ImportTLSSecrets(&t.Builder, t.member, all, claims, ruleConfigBuilder(t).secret)
+	t.refusedSecrets = assemble.ImportTLSSecrets(&t.Builder, t.member, all, claims, ruleConfigBuilder(t).secret)
 	t.ManagedCertificates()
 }
 
-// arns returns the certificates that the configuration names for a port, the default one first.
-func (p *port) arns() []string {
+// certificateARNs returns the certificates of a port in the configuration, the default one first.
+func (p *port) certificateARNs() []string {
 	if p.entry == nil {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (p *port) arns() []string {
 	return arns
 }
 
-// routeRef names a route of the Gateway in findings.
+// routeRef returns the reference of a route by its index in attached.Routes.
 func (t *translation) routeRef(n int) finding.Ref {
 	return ownership.RefOf(t.attached.Routes[n].Object)
 }

@@ -13,15 +13,15 @@ import (
 	"slices"
 )
 
-// dryRun reports whether a Gateway asks for its plan alone. One that has a load balancer already does not, unless that can be
-// given back.
-func dryRun(gw *gwv1.Gateway, id model.StackID) bool {
+// isDryRun reports whether only the plan of a Gateway is shown. A Gateway that has a load balancer is no dry run, unless it
+// took the load balancer over and can give it back.
+func isDryRun(gw *gwv1.Gateway, id model.StackID) bool {
 	_, adopts := gw.Annotations[naming.AdoptAnnotation]
 	return gw.Annotations[naming.DryRunAnnotation] == "true" && gw.DeletionTimestamp == nil && (adopts || !slices.Contains(gw.Finalizers, naming.Finalizer(id)))
 }
 
-// planPatches shows the plan of a dry run on its Gateway, and removes it where none is asked for. A plan of which
-// nothing can be shown, because the stack is held, stays as it is.
+// planPatches returns patches that write the plan of a dry run into an annotation of its Gateway, and remove it otherwise. If
+// there is no plan, because the stack is held, the annotation stays.
 func planPatches(gw *gwv1.Gateway, o engine.Outcome) []cluster.Patch {
 	want := ""
 	if o.Stack.DryRun {

@@ -18,10 +18,12 @@ type Frontend struct {
 }
 
 // New returns the frontend for stacks of a kind: model.ALBGateway or model.NLBGateway.
-func New(kind model.Kind, opt Options) *Frontend { return &Frontend{kind: kind, opt: opt.filled()} }
+func New(kind model.Kind, opt Options) *Frontend {
+	return &Frontend{kind: kind, opt: opt.withDefaults()}
+}
 
-// Stacks returns which stacks of the kind an object belongs to: a Gateway to the one that its class makes of it, and to
-// the one whose finalizer it carries. A GatewayClass belongs to the stacks of its Gateways.
+// Stacks returns the stacks of the kind that an object belongs to: a Gateway to its own one if its class is of the kind, and
+// to the one of which it has the finalizer. A GatewayClass belongs to the stacks of its Gateways.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	var out []model.StackID
 	switch o := obj.(type) {
@@ -44,8 +46,8 @@ func (f *Frontend) stacksOf(v *cluster.View, gw *gwv1.Gateway) []model.StackID {
 	return out
 }
 
-// installed reports whether the routes of the kind of load balancer are read. Where they are not, its Gateways are not
-// served: without routes their listeners would go.
+// installed reports whether the API server serves routes for the kind of load balancer. Otherwise its Gateways are not
+// served, because without routes their listeners would be deleted.
 func (f *Frontend) installed(v *cluster.View) bool {
 	if f.kind == model.NLBGateway {
 		return v.Installed(cluster.KindTCPRoute)
@@ -53,7 +55,7 @@ func (f *Frontend) installed(v *cluster.View) bool {
 	return v.Installed(cluster.KindHTTPRoute)
 }
 
-// Asked reports whether the Gateway makes up the stack, or did and is not done with it.
+// Asked reports whether a Gateway makes up the stack, or still has to leave it.
 func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
 	l := f.load(v, id)
 	return l.class != nil || len(l.leaving) > 0 || l.excluded

@@ -23,42 +23,42 @@ type target struct {
 	route finding.Ref
 	svc   *corev1.Service
 	port  *corev1.ServicePort
-	// protocol of the target group behind a network load balancer where the configuration names none, and fixed where
-	// it has no say.
+	// protocol is that of the target group behind a network load balancer if the configuration sets none. fixed reports
+	// whether the configuration cannot set another one.
 	protocol string
 	fixed    bool
 	// variant is the protocol of a target group that is not the first one of the route for its backend.
 	variant string
-	// encrypted reports that the listener is HTTPS, which versions of HTTP other than 1.1 need.
+	// httpsRoutes reports whether the listener is HTTPS, which HTTP/2 and gRPC require.
 	encrypted bool
 	at        finding.Origin
 }
 
-// backendKey names a backend of a route.
+// backendKey identifies a backend of a route.
 type backendKey struct{ route, backend finding.Ref }
 
-// groupBuilder builds the target groups of backends.
-type groupBuilder struct{ *translation }
+// targetGroupBuilder builds the target groups of backends.
+type targetGroupBuilder struct{ *translation }
 
-// targetGroup returns what stands for the target group in actions; false if its configuration is at fault. A route has
-// one for each backend and target port, and one more where listeners of QUIC and of others share it; its first use
-// decides.
-func (t groupBuilder) targetGroup(a target) (handle string, ok bool) {
-	key := assemble.GroupKey{Owner: a.route, Service: a.svc.Namespace + "/" + a.svc.Name, Port: assemble.TargetPort(a.port), Variant: a.variant}
-	return t.groups.Ask(key, func() *model.TargetGroup { return t.buildGroup(a) })
+// targetGroup returns the handle of a target group, for actions; false if its configuration has a fault. A route has one
+// target group for each backend and target port, and a further one if QUIC listeners and other listeners use it. The first
+// use of the target group decides about its protocol.
+func (t targetGroupBuilder) targetGroup(a target) (handle string, ok bool) {
+	key := assemble.TargetGroupKey{Owner: a.route, Service: a.svc.Namespace + "/" + a.svc.Name, Port: assemble.TargetPort(a.port), Variant: a.variant}
+	return t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildTargetGroup(a) })
 }
 
 // targetsOf returns the configuration of target groups for a Service as a backend of a route.
-func (t groupBuilder) targetsOf(a target) gatewayconfig.Targets {
+func (t targetGroupBuilder) targetsOf(a target) gatewayconfig.Targets {
 	key := backendKey{a.route, refOf("Service", a.svc.Namespace, a.svc.Name)}
-	out, known := t.targets[key]
+	out, known := t.targetConfigs[key]
 	if !known {
 		out = t.config.ForService(t.view, a.route, a.svc.Namespace, a.svc.Name)
-		t.targets[key] = out
+		t.targetConfigs[key] = out
 		for _, other := range out.Ignored {
 			t.Found.Add(finding.Finding{
 				Object: a.route, Field: configurationField(other), Reason: finding.TargetsConfiguredTwice,
-				Message: fmt.Sprintf("Service %s/%s has the older TargetGroupConfiguration %q; this one has no effect", a.svc.Namespace, a.svc.Name, out.Own.Name),
+				Message: fmt.Sprintf("Service %s/%s has the older TargetGroupConfiguration %q; this one has no effect", a.svc.Namespace, a.svc.Name, out.Configuration.Name),
 				Fix:     "delete one of them",
 			})
 		}
@@ -66,18 +66,18 @@ func (t groupBuilder) targetsOf(a target) gatewayconfig.Targets {
 	return out
 }
 
-func (t groupBuilder) buildGroup(a target) *model.TargetGroup {
+func (t targetGroupBuilder) buildTargetGroup(a target) *model.TargetGroup {
 	of := t.targetsOf(a)
 	at := finding.Origin{Object: a.route, Field: a.at.Field}
-	if of.Own != nil {
-		at.Field = configurationField(of.Own)
+	if of.Configuration != nil {
+		at.Field = configurationField(of.Configuration)
 	}
-	req, found := t.groupRequest(a, of, at)
+	req, found := t.targetGroupRequest(a, of, at)
 	if len(found) > 0 {
 		t.Found.Add(found...)
 		return nil
 	}
-	g, found := assemble.TargetGroup(req)
+	g, found := assemble.NewTargetGroup(req)
 	if len(found) > 0 {
 		t.Found.Add(found...)
 		return nil
@@ -101,9 +101,9 @@ func (t groupBuilder) buildGroup(a target) *model.TargetGroup {
 	if of.Tags != nil {
 		tags = t.AllowedTags(t.member, *of.Tags, finding.Origin{Object: t.ref, Field: at.Field})
 	}
-	g.Tags = t.WithDefaults(tags)
+	g.Tags = t.WithDefaultTags(tags)
 	g.Members = []finding.Ref{a.route}
-	labels, annotations := t.infrastructure()
+	labels, annotations := t.bindingMetadata()
 	r := assemble.BindingRequest{
 		Group: g, Namespace: a.svc.Namespace, Service: a.svc.Name, Port: intstr.FromInt32(a.port.Port), NodeSelector: of.NodeSelector,
 		MultiCluster: of.EnableMultiCluster != nil && *of.EnableMultiCluster, Peer: t.Peer, AllPorts: t.opt.UnrestrictedRules, PerPort: true,
@@ -116,18 +116,18 @@ func (t groupBuilder) buildGroup(a target) *model.TargetGroup {
 	return &g.TargetGroup
 }
 
-// groupRequest turns the configuration of a target group into settings.
-func (t groupBuilder) groupRequest(a target, of gatewayconfig.Targets, at finding.Origin) (assemble.GroupRequest, finding.List) {
+// targetGroupRequest turns the configuration of a target group into a request for assemble.
+func (t targetGroupBuilder) targetGroupRequest(a target, of gatewayconfig.Targets, at finding.Origin) (assemble.TargetGroupRequest, finding.List) {
 	var found finding.List
 	set := settings.TargetGroup{
-		Type:       opt(of.TargetType, at, func(v gwconfig.TargetType) model.TargetType { return model.TargetType(v) }),
+		Type:       optional(of.TargetType, at, func(v gwconfig.TargetType) model.TargetType { return model.TargetType(v) }),
 		Attributes: settings.Opt[map[string]string]{Value: gatewayconfig.Attributes(of.TargetGroupAttributes), Set: len(of.TargetGroupAttributes) > 0, Origin: at},
 	}
 	t.Found.Add(settings.TargetGroupAttributeKeys.Advice(set.Attributes.Value, a.route, at.Field, finding.ParametersInvalid)...)
-	out := assemble.GroupRequest{
+	out := assemble.TargetGroupRequest{
 		Kind: t.ID.Kind, Service: a.svc, Port: intstr.FromInt32(a.port.Port), DefaultType: t.opt.DefaultTargetType,
-		LoadBalancer: t.Stack.LoadBalancer.AddressType, Origin: a.at,
-		AddressType: opt(of.IPAddressType, at, func(v gwconfig.TargetGroupIPAddressType) model.AddressType { return model.AddressType(v) }),
+		LoadBalancerAddressType: t.Stack.LoadBalancer.AddressType, Origin: a.at,
+		AddressType: optional(of.IPAddressType, at, func(v gwconfig.TargetGroupIPAddressType) model.AddressType { return model.AddressType(v) }),
 	}
 	protocols := []string{"HTTP", "HTTPS"}
 	protocol := a.protocol
@@ -148,14 +148,14 @@ func (t groupBuilder) groupRequest(a target, of gatewayconfig.Targets, at findin
 	if t.Type == model.Network {
 		out.Protocol = protocol
 	} else {
-		version = t.version(a, of)
-		set.ProtocolVersion = settings.Of(version, at)
+		version = t.protocolVersion(a, of)
+		set.ProtocolVersion = settings.NewOpt(version, at)
 		if protocol != "" {
-			set.Protocol = settings.Of(protocol, at)
+			set.Protocol = settings.NewOpt(protocol, at)
 		}
 	}
 	if p := of.TargetControlPort; p != nil {
-		out.ControlPort = settings.Of(*p, at)
+		out.ControlPort = settings.NewOpt(*p, at)
 		if t.Type == model.Network {
 			found.Add(finding.Finding{
 				Object: a.route, Field: at.Field, Reason: finding.ParametersInvalid, Blocks: finding.BlocksRule,
@@ -163,14 +163,14 @@ func (t groupBuilder) groupRequest(a target, of gatewayconfig.Targets, at findin
 			})
 		}
 	}
-	healthSettings(&set, of.HealthCheckConfig, version == "GRPC", at)
+	setHealthSettings(&set, of.HealthCheckConfig, version == "GRPC", at)
 	out.Settings = set
 	return out, found
 }
 
-// version returns the version of HTTP that an application load balancer speaks to the targets. Only HTTPS listeners have
-// others than 1.1.
-func (t groupBuilder) version(a target, of gatewayconfig.Targets) string {
+// protocolVersion returns the HTTP version between an application load balancer and the targets. It is HTTP1 behind
+// listeners other than HTTPS.
+func (t targetGroupBuilder) protocolVersion(a target, of gatewayconfig.Targets) string {
 	switch {
 	case !a.encrypted:
 		return "HTTP1"
@@ -184,38 +184,38 @@ func (t groupBuilder) version(a target, of gatewayconfig.Targets) string {
 	return "HTTP1"
 }
 
-func healthSettings(set *settings.TargetGroup, c *gwconfig.HealthCheckConfiguration, grpc bool, at finding.Origin) {
+func setHealthSettings(set *settings.TargetGroup, c *gwconfig.HealthCheckConfiguration, grpc bool, at finding.Origin) {
 	if c == nil {
 		return
 	}
 	same := func(v int32) int32 { return v }
 	text := func(v string) string { return v }
-	set.HealthPort = opt(c.HealthCheckPort, at, text)
-	set.HealthProtocol = opt(c.HealthCheckProtocol, at, func(v gwconfig.HealthCheckProtocol) string { return string(v) })
-	set.HealthPath = opt(c.HealthCheckPath, at, text)
-	set.HealthInterval = opt(c.HealthCheckInterval, at, same)
-	set.HealthTimeout = opt(c.HealthCheckTimeout, at, same)
-	set.HealthyThreshold = opt(c.HealthyThresholdCount, at, same)
-	set.UnhealthyThreshold = opt(c.UnhealthyThresholdCount, at, same)
+	set.HealthPort = optional(c.HealthCheckPort, at, text)
+	set.HealthProtocol = optional(c.HealthCheckProtocol, at, func(v gwconfig.HealthCheckProtocol) string { return string(v) })
+	set.HealthPath = optional(c.HealthCheckPath, at, text)
+	set.HealthInterval = optional(c.HealthCheckInterval, at, same)
+	set.HealthTimeout = optional(c.HealthCheckTimeout, at, same)
+	set.HealthyThreshold = optional(c.HealthyThresholdCount, at, same)
+	set.UnhealthyThreshold = optional(c.UnhealthyThresholdCount, at, same)
 	if m := c.Matcher; m != nil {
 		codes := m.HTTPCode
 		if grpc {
 			codes = m.GRPCCode
 		}
-		set.SuccessCodes = opt(codes, at, text)
+		set.SuccessCodes = optional(codes, at, text)
 	}
 }
 
-func opt[T, S any](v *S, at finding.Origin, as func(S) T) settings.Opt[T] {
+func optional[T, S any](v *S, at finding.Origin, as func(S) T) settings.Opt[T] {
 	if v == nil {
 		return settings.Opt[T]{}
 	}
-	return settings.Of(as(*v), at)
+	return settings.NewOpt(as(*v), at)
 }
 
-// infrastructure returns the labels and annotations for bindings that the Gateway asks for. Those by which controllers
-// know bindings are left out: they would name another owner.
-func (t groupBuilder) infrastructure() (labels, annotations map[string]string) {
+// bindingMetadata returns the labels and annotations for bindings in spec.infrastructure of the Gateway. Keys by which
+// controllers recognise their bindings are left out, because they would name another owner.
+func (t targetGroupBuilder) bindingMetadata() (labels, annotations map[string]string) {
 	of := t.gw.Spec.Infrastructure
 	if of == nil {
 		return nil, nil

@@ -11,30 +11,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// What several ask for belongs to the one that has it live.
-
-// incumbentBuilder determines which of two equal matches is live.
+// incumbentBuilder determines which of several routes is served now. In conflicts, that route wins.
 type incumbentBuilder struct{ *translation }
 
-// Serves reports whether a route has a part of what is live on a port: of its default action on a network load balancer,
-// otherwise of a rule for one of the hostnames. Rules that forward to none of its target groups say nothing.
+// Serves reports whether a live listener forwards to target groups of a route: by its default action on a network load
+// balancer, otherwise by a rule for one of the hosts. Rules that do not forward to target groups of a route are ignored.
 func (t incumbentBuilder) Serves(number int32, route finding.Ref, hosts []string) bool {
 	t.Stack.Contested = true
 	l := t.LiveLoadBalancer().OnPort(number)
 	if l == nil {
 		return false
 	}
-	named := t.groupsNamed(route)
+	named := t.targetGroupNames(route)
 	if t.Type == model.Network {
-		return t.forwards(l.Default, route, named)
+		return t.forwardsToRoute(l.Default, route, named)
 	}
 	return slices.ContainsFunc(l.Rules, func(r observed.Rule) bool {
-		return areOfHosts(r.Conditions, hosts) && t.forwards(r.Actions, route, named)
+		return matchHosts(r.Conditions, hosts) && t.forwardsToRoute(r.Actions, route, named)
 	})
 }
 
-// forwards reports whether live actions forward to a target group of a route, or to one that it names.
-func (t incumbentBuilder) forwards(actions []model.Action, route finding.Ref, named []string) bool {
+// forwardsToRoute reports whether live actions forward to a target group of a route, or to one of the named ones.
+func (t incumbentBuilder) forwardsToRoute(actions []model.Action, route finding.Ref, named []string) bool {
 	return slices.ContainsFunc(actions, func(a model.Action) bool {
 		f, ok := a.(model.Forward)
 		return ok && slices.ContainsFunc(f.Groups, func(w model.WeightedGroup) bool {
@@ -45,19 +43,19 @@ func (t incumbentBuilder) forwards(actions []model.Action, route finding.Ref, na
 	})
 }
 
-// resourceIDs returns the ids of the live target groups of the stack by their ARNs.
+// resourceIDs returns the ids in the tags of the live target groups of the stack, by ARN.
 func (t incumbentBuilder) resourceIDs() map[string]string {
-	if t.liveGroups == nil {
-		t.liveGroups = map[string]string{}
+	if t.liveTargetGroupIDs == nil {
+		t.liveTargetGroupIDs = map[string]string{}
 		for _, g := range t.Live.TargetGroups {
-			t.liveGroups[g.ARN] = g.ResourceID
+			t.liveTargetGroupIDs[g.ARN] = g.ResourceID
 		}
 	}
-	return t.liveGroups
+	return t.liveTargetGroupIDs
 }
 
-// groupsNamed returns the target groups of others that a route forwards to, by their names.
-func (t incumbentBuilder) groupsNamed(route finding.Ref) (out []string) {
+// targetGroupNames returns the names of target groups that a route names as backends.
+func (t incumbentBuilder) targetGroupNames(route finding.Ref) (out []string) {
 	obj, ok := cluster.Get[cluster.Object](t.view, cluster.Kind(route.Kind), route.Namespace, route.Name)
 	if !ok {
 		return nil
@@ -70,8 +68,8 @@ func (t incumbentBuilder) groupsNamed(route finding.Ref) (out []string) {
 	return out
 }
 
-// areOfHosts reports whether conditions are those of one of some hostnames, of which "" is any.
-func areOfHosts(conditions []model.Condition, hosts []string) bool {
+// matchHosts reports whether conditions are for one of the hosts; "" is for conditions without a host.
+func matchHosts(conditions []model.Condition, hosts []string) bool {
 	any := true
 	for _, c := range conditions {
 		h, ok := c.(model.HostHeader)
@@ -88,7 +86,8 @@ func areOfHosts(conditions []model.Condition, hosts []string) bool {
 	return any && slices.Contains(hosts, "")
 }
 
-// desiresRoute reports whether a route has a part of what a stack asks for on a port, as serves has it for what is live.
+// desiresRoute reports whether the desired state of a stack serves a route on a port, for one of the hosts. It is to the
+// desired state what incumbentBuilder.Serves is to the live one.
 func desiresRoute(stack model.Stack, number int32, route finding.Ref, hosts []string) bool {
 	if stack.LoadBalancer == nil {
 		return false
@@ -99,22 +98,22 @@ func desiresRoute(stack model.Stack, number int32, route finding.Ref, hosts []st
 		case stack.ID.Kind == model.NLBGateway:
 			return l.DefaultOf.Object == route
 		default:
-			return slices.ContainsFunc(l.Rules, func(r model.Rule) bool { return r.Origin.Object == route && areOfHosts(r.Conditions, hosts) })
+			return slices.ContainsFunc(l.Rules, func(r model.Rule) bool { return r.Origin.Object == route && matchHosts(r.Conditions, hosts) })
 		}
 	}
 	return false
 }
 
-// holdRepeated holds live rules of routes that are attached to nothing but listeners of ListenerSets which repeat one
-// without hostname. Older controllers served both, so that what is live of them stays, but for hosts of others, and
-// nothing new is accepted.
-func (t incumbentBuilder) holdRepeated() {
+// holdDuplicates holds the live rules of routes that are attached only to listeners of ListenerSets that are duplicates of a
+// listener without hostname. Older controllers served both. So live rules stay, except for hosts of other routes, and no new
+// rule is made.
+func (t incumbentBuilder) holdDuplicates() {
 	if t.Type == model.Network {
 		return
 	}
 	served, hosts := map[int]bool{}, map[int32][]string{}
 	for _, port := range t.attached.Ports() {
-		for _, r := range t.attached.OnPort(port) {
+		for _, r := range t.attached.RoutesOnPort(port) {
 			served[r.Route] = true
 			hosts[port] = append(hosts[port], r.Hostnames...)
 		}
@@ -128,7 +127,7 @@ func (t incumbentBuilder) holdRepeated() {
 		for _, p := range r.Parents {
 			for _, a := range p.Attachments {
 				l := &t.attached.Listeners[a.Listener]
-				if l.Repeats && l.Hostname() == "" && t.Serves(l.Spec.Port, t.routeRef(n), hostnamesOrAny(a.Hostnames)) {
+				if l.Duplicate && l.Hostname() == "" && t.Serves(l.Spec.Port, t.routeRef(n), hostnamesOrAny(a.Hostnames)) {
 					live, foreign = true, append(foreign, hosts[l.Spec.Port]...)
 				}
 			}
@@ -140,7 +139,7 @@ func (t incumbentBuilder) holdRepeated() {
 	}
 }
 
-// hostnamesOrAny returns hostnames, none for any hostname.
+// hostnamesOrAny returns the hostnames, or "" for any if there are none.
 func hostnamesOrAny(hosts []string) []string {
 	if len(hosts) == 0 {
 		return []string{""}

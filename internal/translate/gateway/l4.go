@@ -19,28 +19,28 @@ type networkBuilder struct{ *translation }
 // networkPorts returns the ports of a network load balancer.
 func (t networkBuilder) networkPorts() []*port {
 	out := t.portsOf(chooseProtocol)
-	t.outvoted = map[int][]*port{}
-	t.fixed, t.first = map[int]string{}, map[int]string{}
+	t.unservedPorts = map[int][]*port{}
+	t.fixedProtocol, t.firstQUICProtocol = map[int]string{}, map[int]string{}
 	for _, p := range out {
 		t.upgradeToQUIC(p)
 		t.chooseRoute(p)
 		if p.route < 0 {
 			continue
 		}
-		if _, known := t.first[p.route]; !known {
-			t.first[p.route] = quicProtocol(p)
+		if _, known := t.firstQUICProtocol[p.route]; !known {
+			t.firstQUICProtocol[p.route] = quicProtocol(p)
 		}
-		// AWS takes a target group of both protocols behind a listener of one of them, and not the other way round.
+		// A TCP_UDP target group can be behind a listener of one of the two protocols, but a TCP_UDP listener needs a
+		// target group of both.
 		if p.Base == model.TCPUDP {
-			t.fixed[p.route] = p.Listens().Protocol()
+			t.fixedProtocol[p.route] = p.Listens().Protocol()
 		}
 	}
-	t.reportOutvoted(out)
+	t.reportUnservedRoutes(out)
 	return out
 }
 
-// chooseProtocol gives a port the protocol of its first listener. A listener for TCP beside one for UDP makes it one of
-// both.
+// chooseProtocol sets the protocol of a port to that of its first listener, or to TCP_UDP if it has listeners for both.
 func chooseProtocol(p *port) {
 	first := p.listeners[0].Spec
 	if first.Protocol == gwv1.TLSProtocolType {
@@ -53,11 +53,12 @@ func chooseProtocol(p *port) {
 	}
 }
 
+// terminates reports whether a listener terminates TLS, and does not pass it through.
 func terminates(tls *gwv1.ListenerTLSConfig) bool {
 	return tls == nil || tls.Mode == nil || *tls.Mode == gwv1.TLSModeTerminate
 }
 
-// upgradeToQUIC makes a port one of QUIC where the configuration asks for that.
+// upgradeToQUIC sets the protocol of a UDP port to QUIC if the configuration has quicEnabled.
 func (t networkBuilder) upgradeToQUIC(p *port) {
 	if p.entry == nil || !valueOr(p.entry.QUICEnabled, false) {
 		return
@@ -73,8 +74,8 @@ func (t networkBuilder) upgradeToQUIC(p *port) {
 	p.Base = quic
 }
 
-// quicProtocol returns the protocol of a port with QUIC, whose target groups have the same and no other listener takes;
-// "" for others.
+// quicProtocol returns the protocol of a port with QUIC, "" for other ports. Its target groups need the same protocol and
+// cannot be used by other listeners.
 func quicProtocol(p *port) string {
 	if p.Base == model.QUIC || p.Base == model.TCPQUIC {
 		return p.Listens().Protocol()
@@ -82,7 +83,7 @@ func quicProtocol(p *port) string {
 	return ""
 }
 
-// networkListener builds one port; false where nothing gets its connections.
+// checkNetworkListener builds the listener of a port; false if no backend gets its connections.
 func (t networkBuilder) networkListener(p *port) (model.Listener, bool) {
 	if p.route < 0 {
 		return model.Listener{}, false
@@ -120,11 +121,11 @@ func (t networkBuilder) networkListener(p *port) (model.Listener, bool) {
 	return l, true
 }
 
-// networkForward returns the forward to the backends of all rules of a route. It is held where the target group of one
-// cannot be built.
+// networkForward returns the forward to the backends of all rules of a route. serving reports whether a backend has a weight
+// above 0, held whether a target group cannot be built.
 func (t networkBuilder) networkForward(p *port, route attach.Route) (out model.Forward, serving, held bool) {
 	refs := cluster.RouteBackends(route.Object)
-	weight := weights(refs)
+	weight := scaledWeights(refs)
 	ref := t.routeRef(p.route)
 	for i, b := range refs {
 		at := finding.Origin{Object: ref, Field: fmt.Sprintf("spec.rules[0].backendRefs[%d]", i)}
@@ -135,18 +136,18 @@ func (t networkBuilder) networkForward(p *port, route attach.Route) (out model.F
 		}
 		w := model.WeightedGroup{Group: group, Weight: &weight[i]}
 		if quicProtocol(p) != "" {
-			w.Weight = nil // AWS takes none
+			w.Weight = nil // AWS refuses weights with QUIC
 		}
 		out.Groups = append(out.Groups, w)
 		serving = serving || weight[i] > 0
 	}
 	if len(out.Groups) > 0 && !serving {
-		t.Found.Add(finding.AllZero(finding.Origin{Object: ref, Field: "spec.rules[0].backendRefs"}, fmt.Sprintf("port %d is not listened on", p.Number)))
+		t.Found.Add(finding.NewAllWeightsZero(finding.Origin{Object: ref, Field: "spec.rules[0].backendRefs"}, fmt.Sprintf("port %d is not listened on", p.Number)))
 	}
-	if len(out.Groups) > mostGroups {
+	if len(out.Groups) > maxTargetGroups {
 		t.Found.Add(finding.Finding{
 			Object: ref, Field: "spec.rules[0].backendRefs", Reason: finding.RouteValueUnsupported, Blocks: finding.BlocksRule,
-			Message: fmt.Sprintf("%d backends are more than the %d target groups that AWS takes in one listener; port %d stays as it is", len(out.Groups), mostGroups, p.Number),
+			Message: fmt.Sprintf("%d backends are more than the %d target groups that AWS takes in one listener; port %d stays as it is", len(out.Groups), maxTargetGroups, p.Number),
 			Fix:     "name fewer backends",
 		})
 		held = true
@@ -154,7 +155,7 @@ func (t networkBuilder) networkForward(p *port, route attach.Route) (out model.F
 	return out, serving, held
 }
 
-// networkBackend returns the target group of one backend. Not ok: it leads nowhere, and its share goes to the others.
+// networkBackend returns the target group of one backend. It is not ok if the backend cannot be used.
 func (t networkBuilder) networkBackend(p *port, route attach.Route, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:
@@ -163,10 +164,10 @@ func (t networkBuilder) networkBackend(p *port, route attach.Route, ref gwv1.Bac
 			return model.GroupRef{}, false, fault != 0
 		}
 		a.protocol, a.fixed = t.targetProtocol(p, route)
-		if quicProtocol(p) != t.first[p.route] {
+		if quicProtocol(p) != t.firstQUICProtocol[p.route] {
 			a.variant = a.protocol
 		}
-		handle, ok := groupBuilder(t).targetGroup(a)
+		handle, ok := targetGroupBuilder(t).targetGroup(a)
 		return model.GroupRef{ID: handle}, ok, !ok
 	case targetGroupBackend:
 		return model.GroupRef{Name: string(ref.Name)}, true, false
@@ -178,9 +179,9 @@ func (t networkBuilder) networkBackend(p *port, route attach.Route, ref gwv1.Bac
 	}
 }
 
-// targetProtocol returns the protocol of the target groups of a route, and whether the listener fixes it.
+// targetProtocol returns the protocol of the target groups of a route, and whether the listener requires it.
 func (t networkBuilder) targetProtocol(p *port, route attach.Route) (protocol string, fixed bool) {
-	if protocol := cmp.Or(quicProtocol(p), t.fixed[p.route]); protocol != "" {
+	if protocol := cmp.Or(quicProtocol(p), t.fixedProtocol[p.route]); protocol != "" {
 		return protocol, true
 	}
 	switch route.Kind {

@@ -19,8 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// albTargetGroup returns the target group with the application load balancer of another Gateway. It is held until that
-// is there.
+// albTargetGroup returns the target group with the application load balancer of another Gateway as target. It is held until
+// that load balancer exists.
 func (t networkBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok, held bool) {
 	namespace, name := backendNamespace(at.Object, ref), string(ref.Name)
 	if ref.Port == nil {
@@ -31,7 +31,7 @@ func (t networkBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.Bac
 		t.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("AWS forwards from TCP listeners to application load balancers, and port %d is %s", p.Number, p.Listens().Protocol()), "use a TCPRoute and a TCP listener")
 		return model.GroupRef{}, false, false
 	}
-	if ok, fault := t.granted(obj, at, gwv1.GroupName, gatewayBackend, namespace, name); !ok {
+	if ok, fault := t.mayReference(obj, at, gwv1.GroupName, gatewayBackend, namespace, name); !ok {
 		return model.GroupRef{}, false, fault != 0
 	}
 	gw, found := cluster.Get[*gwv1.Gateway](t.view, cluster.KindGateway, namespace, name)
@@ -44,7 +44,7 @@ func (t networkBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.Bac
 		t.reportInvalidBackend(at, finding.BackendNotFound, fmt.Sprintf("Gateway %q with an application load balancer does not exist", namespace+"/"+finding.Cut(name)), "create the Gateway, or correct the name")
 		return model.GroupRef{}, false, false
 	}
-	arn := applicationARN(gw)
+	arn := albARN(gw)
 	if arn == "" {
 		t.Found.Add(finding.Finding{
 			Object: at.Object, Field: at.Field, Reason: finding.BackendNotFound, Blocks: finding.BlocksRule,
@@ -54,14 +54,14 @@ func (t networkBuilder) albTargetGroup(p *port, obj cluster.Object, ref gwv1.Bac
 		return model.GroupRef{}, false, true
 	}
 	backend := ownership.RefOf(gw)
-	key := assemble.GroupKey{Owner: at.Object, Service: "Gateway " + namespace + "/" + name, Port: intstr.FromInt32(int32(*ref.Port))}
-	handle, ok := t.groups.Ask(key, func() *model.TargetGroup { return t.buildChained(backend, int32(*ref.Port), arn, at) })
+	key := assemble.TargetGroupKey{Owner: at.Object, Service: "Gateway " + namespace + "/" + name, Port: intstr.FromInt32(int32(*ref.Port))}
+	handle, ok := t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildALBTargetGroup(backend, int32(*ref.Port), arn, at) })
 	return model.GroupRef{ID: handle}, ok, !ok
 }
 
-// applicationARN returns the ARN of the application load balancer of a Gateway, "" until it is active. The condition
-// has it as its message, which controllers agree upon.
-func applicationARN(gw *gwv1.Gateway) string {
+// albARN returns the ARN of the application load balancer of a Gateway, "" until it is active. The ARN is the message of the
+// condition Programmed, with older controllers as well.
+func albARN(gw *gwv1.Gateway) string {
 	c := meta.FindStatusCondition(gw.Status.Conditions, string(gwv1.GatewayConditionProgrammed))
 	if c == nil || c.Status != "True" {
 		return ""
@@ -72,11 +72,11 @@ func applicationARN(gw *gwv1.Gateway) string {
 	return c.Message
 }
 
-// buildChained builds the target group of a port of another Gateway's application load balancer.
-func (t networkBuilder) buildChained(backend finding.Ref, port int32, arn string, at finding.Origin) *model.TargetGroup {
+// buildALBTargetGroup builds the target group with a port of the application load balancer of another Gateway as target.
+func (t networkBuilder) buildALBTargetGroup(backend finding.Ref, port int32, arn string, at finding.Origin) *model.TargetGroup {
 	of := gatewayconfig.ForGateway(t.view, at.Object, backend.Namespace, backend.Name)
-	if of.Own != nil {
-		at.Field = configurationField(of.Own)
+	if of.Configuration != nil {
+		at.Field = configurationField(of.Configuration)
 	}
 	fault := func(what, fix string) *model.TargetGroup {
 		t.Found.Add(finding.Finding{
@@ -91,7 +91,7 @@ func (t networkBuilder) buildChained(backend finding.Ref, port int32, arn string
 	id := fmt.Sprint(port)
 	g := model.TargetGroup{
 		ID: naming.GatewayTargetGroupID(t.ref, at.Object, backend, id), Type: model.ALBTargets, Port: port, Protocol: "TCP",
-		AddressType: model.IPv4, LoadBalancer: arn, HealthCheck: chainedCheck(of.HealthCheckConfig),
+		AddressType: model.IPv4, LoadBalancer: arn, HealthCheck: albHealthCheck(of.HealthCheckConfig),
 		Members: []finding.Ref{t.ref}, Origin: at,
 		Name: naming.GatewayTargetGroup{
 			Cluster: t.opt.Cluster, Gateway: t.ref, Route: at.Object, Backend: backend, Port: id, Type: model.ALBTargets, Protocol: "TCP",
@@ -104,17 +104,17 @@ func (t networkBuilder) buildChained(backend finding.Ref, port int32, arn string
 	if of.Tags != nil {
 		tags = t.AllowedTags(t.member, *of.Tags, finding.Origin{Object: t.ref, Field: at.Field})
 	}
-	g.Tags = t.WithDefaults(tags)
+	g.Tags = t.WithDefaultTags(tags)
 	return &g
 }
 
-// chainedCheck returns the health check of an application load balancer as a target.
-func chainedCheck(c *gwconfig.HealthCheckConfiguration) model.HealthCheck {
+// albHealthCheck returns the health check for an application load balancer as a target.
+func albHealthCheck(c *gwconfig.HealthCheckConfiguration) model.HealthCheck {
 	if c == nil {
 		c = &gwconfig.HealthCheckConfiguration{}
 	}
 	out := model.HealthCheck{
-		Port: cmp.Or(valueOr(c.HealthCheckPort, ""), "traffic-port"), Protocol: cmp.Or(string(valueOr(c.HealthCheckProtocol, "")), "HTTP"),
+		Port: cmp.Or(valueOr(c.HealthCheckPort, ""), assemble.SameAsTraffic), Protocol: cmp.Or(string(valueOr(c.HealthCheckProtocol, "")), "HTTP"),
 		IntervalSeconds: valueOr(c.HealthCheckInterval, 15), TimeoutSeconds: valueOr(c.HealthCheckTimeout, 5),
 		HealthyThreshold: valueOr(c.HealthyThresholdCount, 3), UnhealthyThreshold: valueOr(c.UnhealthyThresholdCount, 3),
 	}

@@ -9,13 +9,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// A port of a network load balancer has one route: AWS knows neither hostnames nor paths there.
-
-// chooseRoute gives a port its route: the one that is served there, otherwise the oldest. Where listeners of the port
-// admit different namespaces, it belongs to the first of them, so that no namespace gets connections of another.
+// chooseRoute sets the route of a port. A port of a network load balancer has one route, because its listeners have no
+// conditions for hostnames or paths: the route that is served now, otherwise the oldest one. If listeners of the port admit
+// different namespaces, the first listener decides, so that no namespace gets connections of another one.
 func (t networkBuilder) chooseRoute(p *port) {
 	p.route, p.owner = -1, p.listeners[0]
-	divided := slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return l.Admits != p.owner.Admits })
+	divided := slices.ContainsFunc(p.listeners, func(l *attach.Listener) bool { return l.AdmittedNamespaces != p.owner.AdmittedNamespaces })
 	at := -1
 	if len(p.routes) > 1 || divided {
 		at = slices.IndexFunc(p.routes, func(r attach.PortRoute) bool {
@@ -31,19 +30,20 @@ func (t networkBuilder) chooseRoute(p *port) {
 		p.route = p.routes[at].Route
 	}
 	for _, r := range p.routes {
-		// A route with the same backends as the one that is served loses no traffic.
+		// A route with the same backends as the chosen one gets its traffic anyway.
 		if r.Route != p.route && (p.route < 0 || !sameBackends(t.attached.Routes[p.route].Object, t.attached.Routes[r.Route].Object)) {
-			t.outvoted[r.Route] = append(t.outvoted[r.Route], p)
+			t.unservedPorts[r.Route] = append(t.unservedPorts[r.Route], p)
 		}
 	}
 }
 
-// ownerAdmits reports whether the listener that a port belongs to, or one that admits the same namespaces, has a route.
+// ownerAdmits reports whether a route is attached to the listener that owns a port, or to one that admits the same
+// namespaces.
 func (t networkBuilder) ownerAdmits(p *port, r attach.PortRoute) bool {
-	return slices.ContainsFunc(r.Listeners, func(l int) bool { return t.attached.Listeners[l].Admits == p.owner.Admits })
+	return slices.ContainsFunc(r.Listeners, func(l int) bool { return t.attached.Listeners[l].AdmittedNamespaces == p.owner.AdmittedNamespaces })
 }
 
-// sameBackends reports whether two routes of one namespace name the same backends.
+// sameBackends reports whether two routes are of one namespace and have the same backends.
 func sameBackends(a, b cluster.Object) bool {
 	if a.GetNamespace() != b.GetNamespace() {
 		return false
@@ -71,10 +71,10 @@ func sameBackends(a, b cluster.Object) bool {
 	return true
 }
 
-// reportOutvoted reports which routes get nothing from ports that they are attached to, and whose these are.
-func (t networkBuilder) reportOutvoted(ports []*port) {
+// reportUnservedRoutes reports routes that get no connections from ports to which they are attached.
+func (t networkBuilder) reportUnservedRoutes(ports []*port) {
 	for n := range t.attached.Routes {
-		lost := t.outvoted[n]
+		lost := t.unservedPorts[n]
 		if len(lost) == 0 {
 			continue
 		}
@@ -84,17 +84,17 @@ func (t networkBuilder) reportOutvoted(ports []*port) {
 				attached++
 			}
 		}
-		f, strange := t.outvotedBy(lost[0], n)
-		if len(lost) < attached || t.strict && !strange { // the standard accepts routes that get nothing
+		f, notAdmitted := t.unservedRoute(lost[0], n)
+		if len(lost) < attached || t.strict && !notAdmitted { // the Gateway API accepts routes that get no connections
 			f.Reason, f.Severity = finding.RouteFieldIgnored, finding.Warning
 		}
 		t.Found.Add(f)
 	}
 }
 
-// outvotedBy returns why a route does not get the connections of a port. strange reports that the port belongs to a listener
-// that does not admit it.
-func (t networkBuilder) outvotedBy(p *port, n int) (f finding.Finding, strange bool) {
+// unservedRoute returns the finding about a route that does not get the connections of a port. notAdmitted reports whether
+// the listener that owns the port does not admit the route.
+func (t networkBuilder) unservedRoute(p *port, n int) (f finding.Finding, notAdmitted bool) {
 	f = finding.Finding{
 		Object: t.routeRef(n), Field: "spec.parentRefs", Reason: finding.RouteValueUnsupported, Severity: finding.Error, Blocks: finding.BlocksNothing,
 		Fix: "attach the route to a listener of another port, or name the backends in one route",

@@ -9,20 +9,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// applicationListener builds one port; false where no route is attached.
+// applicationListener builds the listener of a port; false if no route is attached.
 func (t *translation) applicationListener(p *port) (model.Listener, bool) {
 	if len(p.routes) == 0 && !t.strict {
 		return model.Listener{}, false
 	}
 	l := t.listener(p)
 	if len(p.routes) == 0 && l.TLS != nil && len(l.TLS.Certificates) == 0 {
-		return model.Listener{}, false // nothing to serve it with
+		return model.Listener{}, false // AWS has no HTTPS listener without a certificate
 	}
 	l.Default = []model.Action{model.FixedResponse{Status: "404", ContentType: "text/plain"}}
 	if p.TLS && p.entry != nil && p.entry.MutualAuthentication != nil {
 		l.TLS.MutualAuth = t.mutualAuth(p)
 	}
-	for _, u := range t.units(p) {
+	for _, u := range t.ruleInputs(p) {
 		if r, ok := t.rule(p, u); ok {
 			l.Rules = append(l.Rules, r)
 		}
@@ -30,7 +30,7 @@ func (t *translation) applicationListener(p *port) (model.Listener, bool) {
 	return l, true
 }
 
-// mutualAuth returns what the configuration says of client certificates.
+// mutualAuth returns the settings of the configuration about client certificates.
 func (t *translation) mutualAuth(p *port) *model.MutualAuth {
 	c := p.entry.MutualAuthentication
 	out := &model.MutualAuth{Mode: string(c.Mode), TrustStore: valueOr(c.TrustStore, ""), Of: p.at, Members: []finding.Ref{t.ref}}
@@ -43,19 +43,19 @@ func (t *translation) mutualAuth(p *port) *model.MutualAuth {
 	return out
 }
 
-// parsed is a route as rules, which the listeners of all its ports share.
-type parsed struct {
+// parsedRoute has the rules of a route, which the listeners of all its ports share.
+type parsedRoute struct {
 	ref   finding.Ref
 	rules []routeRule
 }
 
-// parse reads a route once.
-func (t *translation) parse(n int) *parsed {
-	if out, known := t.parsed[n]; known {
+// parseRoute returns the rules of a route by its index. A route is parsed once.
+func (t *translation) parseRoute(n int) *parsedRoute {
+	if out, known := t.parsedRoutes[n]; known {
 		return out
 	}
-	out := &parsed{ref: t.routeRef(n), rules: rulesOf(t.attached.Routes[n].Object)}
-	t.parsed[n] = out
+	out := &parsedRoute{ref: t.routeRef(n), rules: rulesOf(t.attached.Routes[n].Object)}
+	t.parsedRoutes[n] = out
 	for i := range out.rules {
 		r := &out.rules[i]
 		if len(r.ignored) > 0 {
@@ -69,11 +69,11 @@ func (t *translation) parse(n int) *parsed {
 	return out
 }
 
-// units returns the rules of a port in the order in which they are tried.
-func (t *translation) units(p *port) []*unit {
-	var out []*unit
+// ruleInputs returns the input of each rule of a port, in the order of precedence of the rules.
+func (t *translation) ruleInputs(p *port) []*ruleInput {
+	var out []*ruleInput
 	for _, pr := range p.routes {
-		route := t.parse(pr.Route)
+		route := t.parseRoute(pr.Route)
 		hosts := slices.DeleteFunc(slices.Clone(pr.Hostnames), func(h string) bool { return slices.Contains(pr.Isolated, h) })
 		if !t.fitsRuleLimit(route, len(hosts)) {
 			continue
@@ -83,22 +83,22 @@ func (t *translation) units(p *port) []*unit {
 			r := &route.rules[i]
 			for j := range r.matches {
 				for _, h := range hosts {
-					out = append(out, &unit{host: h, route: route.ref, number: pr.Route, created: created, rule: r, match: &r.matches[j]})
+					out = append(out, &ruleInput{host: h, route: route.ref, routeIndex: pr.Route, created: created, rule: r, match: &r.matches[j]})
 				}
 			}
 		}
 	}
-	out = append(out, t.isolations(p, out)...)
-	slices.SortFunc(out, (*unit).compare)
+	out = append(out, t.isolationRules(p, out)...)
+	slices.SortFunc(out, (*ruleInput).compare)
 	return out
 }
 
-// fitsRuleLimit counts the rules of a route on a port, before they are made. Those of one more than the operator allows
-// stay as they are.
-func (t *translation) fitsRuleLimit(route *parsed, hosts int) bool {
+// fitsRuleLimit reports whether the rules of a route on a port, which are counted before they are made, are within the limit
+// of the operator. Otherwise it reports the route and holds its live rules.
+func (t *translation) fitsRuleLimit(route *parsedRoute, hosts int) bool {
 	n, namespace := countRules(route.rules)*hosts, route.ref.Namespace
-	if t.rules[namespace]+n <= t.opt.MaxRules {
-		t.rules[namespace] += n
+	if t.ruleCounts[namespace]+n <= t.opt.MaxRules {
+		t.ruleCounts[namespace] += n
 		return true
 	}
 	t.Found.Add(finding.Finding{
@@ -113,9 +113,10 @@ func (t *translation) fitsRuleLimit(route *parsed, hosts int) bool {
 	return false
 }
 
-// isolations returns rules that keep requests for the hostname of a listener from routes that are attached to less
-// specific ones alone. There is none where a rule of the listener's own answers everything.
-func (t *translation) isolations(p *port, units []*unit) []*unit {
+// isolationRules returns the input of rules for listener isolation: requests for the hostname of a listener must not reach
+// routes that are attached to less specific listeners only. There is none for a hostname if a rule of the listener itself
+// matches all requests.
+func (t *translation) isolationRules(p *port, units []*ruleInput) []*ruleInput {
 	covered := map[string]bool{}
 	for _, r := range p.routes {
 		for _, h := range r.Covered {
@@ -126,15 +127,15 @@ func (t *translation) isolations(p *port, units []*unit) []*unit {
 		return nil
 	}
 	for _, u := range units {
-		if covered[u.host] && u.match.everything() && !u.rule.withExtension() {
+		if covered[u.host] && u.match.matchesEverything() && !u.rule.hasExtension() {
 			delete(covered, u.host)
 		}
 	}
-	var out []*unit
+	var out []*ruleInput
 	for _, l := range p.listeners {
 		if h := l.Hostname(); covered[h] {
 			delete(covered, h)
-			out = append(out, &unit{host: h, isolation: &isolation{finding.Origin{Object: l.Parent, Field: fmt.Sprintf("spec.listeners[%d].hostname", l.Index)}}})
+			out = append(out, &ruleInput{host: h, isolation: &isolation{finding.Origin{Object: l.Parent, Field: fmt.Sprintf("spec.listeners[%d].hostname", l.Index)}}})
 		}
 	}
 	return out

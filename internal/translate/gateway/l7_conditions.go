@@ -10,31 +10,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// conditions are the conditions of a rule of a listener.
-type conditions struct {
+// ruleConditions are the conditions of a rule of a listener.
+type ruleConditions struct {
 	list []model.Condition
-	// fault is why AWS cannot have them, "" if it can; reason and fix go with it.
+	// fault is the reason why AWS does not support them, "" if it does; reason and fix are those of the finding.
 	fault, fix string
 	reason     finding.Reason
-	// inexact is a value that matches more than it says, as AWS has wildcards in it.
+	// inexact is a value that is to match exactly and has characters that are wildcards for AWS; "" if there is none.
 	inexact string
 }
 
-func (c *conditions) unsupported(fault, fix string) {
+func (c *ruleConditions) unsupported(fault, fix string) {
 	if c.fault == "" {
 		c.fault, c.fix, c.reason = fault, fix, finding.RouteValueUnsupported
 	}
 }
 
-// wildcards of AWS in plain values.
+// wildcards are the characters that AWS treats as wildcards in plain values.
 const wildcards = "*?"
 
 // conditionBuilder builds the conditions of a rule from a match.
 type conditionBuilder struct{ *translation }
 
-// conditionsOf returns the conditions for a match and a hostname, and for client addresses that a configuration adds.
-func (t conditionBuilder) conditionsOf(host string, m *match, grpc bool, clients []model.SourceIP) conditions {
-	var c conditions
+// conditionsOf returns the conditions for a hostname, a match and the client addresses of a ListenerRuleConfiguration.
+func (t conditionBuilder) conditionsOf(host string, m *match, grpc bool, clients []model.SourceIP) ruleConditions {
+	var c ruleConditions
 	if host != "" {
 		c.list = append(c.list, t.hostCondition(host))
 	}
@@ -43,7 +43,7 @@ func (t conditionBuilder) conditionsOf(host string, m *match, grpc bool, clients
 		c.list = append(c.list, model.PathPattern{Values: []string{procedurePath(m)}})
 	case m.path == anyPath:
 		if host == "" {
-			c.list = append(c.list, model.PathPattern{Values: []string{"/*"}}) // AWS demands a condition
+			c.list = append(c.list, model.PathPattern{Values: []string{"/*"}}) // AWS requires a condition
 		}
 	default:
 		c.list = append(c.list, t.pathCondition(&c, m))
@@ -69,20 +69,20 @@ func (t conditionBuilder) conditionsOf(host string, m *match, grpc bool, clients
 	return c
 }
 
-// hostCondition returns the condition on a hostname. A port in the Host header is no part of what the Gateway API
-// compares.
+// hostCondition returns the condition on a hostname. If the Gateway API is followed strictly, it also matches a Host header
+// with a port, by a regular expression.
 func (t conditionBuilder) hostCondition(host string) model.HostHeader {
-	if expr := model.HostPattern(host); t.strict && len(expr) <= assemble.ValueLength {
+	if expr := model.HostPattern(host); t.strict && len(expr) <= assemble.MaxValueLength {
 		return model.HostHeader{Regex: []string{expr}}
 	}
 	return model.HostHeader{Values: []string{host}}
 }
 
-func (t conditionBuilder) pathCondition(c *conditions, m *match) model.PathPattern {
+func (t conditionBuilder) pathCondition(c *ruleConditions, m *match) model.PathPattern {
 	v := m.value
 	switch {
 	case m.path == regexPath:
-		c.expression("path", v)
+		c.checkExpression("path", v)
 		return model.PathPattern{Regex: []string{v}}
 	case m.path == exactPath && !strings.ContainsAny(v, wildcards):
 		return model.PathPattern{Values: []string{v}}
@@ -101,16 +101,16 @@ func (t conditionBuilder) pathCondition(c *conditions, m *match) model.PathPatte
 	return model.PathPattern{Values: []string{v, v + "/*"}}
 }
 
-// expression checks what AWS takes as a regular expression, which is near to what Go does.
-func (c *conditions) expression(what, v string) {
+// checkExpression reports a regular expression that AWS does not accept. AWS and Go accept nearly the same ones.
+func (c *ruleConditions) checkExpression(what, v string) {
 	if _, err := regexp.Compile(v); err != nil {
 		c.unsupported(fmt.Sprintf("%s expression %q is not one that AWS takes", what, finding.Cut(v)), "use an expression without look-around, back references and possessive quantifiers")
 	}
 }
 
-func (t conditionBuilder) headerCondition(c *conditions, h fieldMatch, grpc bool) model.HTTPHeader {
+func (t conditionBuilder) headerCondition(c *ruleConditions, h fieldMatch, grpc bool) model.HTTPHeader {
 	if h.regex && !(grpc && isLiteral(h.value)) {
-		c.expression("header", h.value)
+		c.checkExpression("header", h.value)
 		return model.HTTPHeader{Name: h.name, Regex: []string{h.value}}
 	}
 	out := model.HTTPHeader{Name: h.name, Values: headerValues(h.value)}
@@ -123,7 +123,7 @@ func (t conditionBuilder) headerCondition(c *conditions, h fieldMatch, grpc bool
 	return out
 }
 
-// headerValues splits a value at commas: each part matches. A backslash takes away the meaning of what follows.
+// headerValues splits the value of a header match at commas into alternatives. A backslash makes the next character literal.
 func headerValues(v string) []string {
 	var out []string
 	var part strings.Builder
@@ -142,7 +142,7 @@ func headerValues(v string) []string {
 	return append(out, part.String())
 }
 
-func (t conditionBuilder) queryCondition(c *conditions, q fieldMatch) model.QueryString {
+func (t conditionBuilder) queryCondition(c *ruleConditions, q fieldMatch) model.QueryString {
 	if q.regex && !isLiteral(q.value) {
 		c.unsupported(fmt.Sprintf("parameter %q is to match the expression %q, and AWS has no expressions for parameters", finding.Cut(q.name), finding.Cut(q.value)), "use type Exact, with * and ? as wildcards")
 	}
@@ -156,7 +156,7 @@ func (t conditionBuilder) queryCondition(c *conditions, q fieldMatch) model.Quer
 	return model.QueryString{Pairs: []model.QueryPair{{Key: q.name, Value: q.value}}}
 }
 
-// procedurePath returns the path of calls of a GRPCRoute's match.
+// procedurePath returns the path of gRPC calls for a match of a GRPCRoute.
 func procedurePath(m *match) string {
 	switch {
 	case m.service != "" && m.procedure != "":

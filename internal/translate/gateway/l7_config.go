@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -14,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
@@ -21,26 +21,27 @@ func isRuleConfiguration(ref gwv1.LocalObjectReference) bool {
 	return string(ref.Group) == gwconfig.GroupVersion.Group && string(ref.Kind) == string(cluster.KindListenerRuleConfiguration)
 }
 
-// ruleConfig is what a ListenerRuleConfiguration says of a rule.
+// ruleConfig are the settings of a rule in a ListenerRuleConfiguration.
 type ruleConfig struct {
 	name string
-	// before is what comes before the answer; held reports that it cannot be read.
-	before model.Action
-	held   bool
-	// fixed is the answer, stickiness that of a forward, query that of a redirect.
-	fixed      *model.FixedResponse
-	stickiness *model.GroupStickiness
-	redirects  bool
-	query      *string
-	conditions []gwconfig.Condition
-	tags       map[string]string
+	// authentication is the action before the final one; authenticationHeld reports whether its Secret cannot be read.
+	authentication     model.Action
+	authenticationHeld bool
+	// response is the final action, if it is a fixed response. stickiness is that of a forward, redirectQuery that of a
+	// redirect.
+	response      *model.FixedResponse
+	stickiness    *model.GroupStickiness
+	hasRedirect   bool
+	redirectQuery *string
+	conditions    []gwconfig.Condition
+	tags          map[string]string
 }
 
-// ruleConfigBuilder builds what a ListenerRuleConfiguration adds to a rule.
+// ruleConfigBuilder reads the ListenerRuleConfiguration of a rule.
 type ruleConfigBuilder struct{ *translation }
 
-// ruleConfig reads the ListenerRuleConfiguration that a rule names; nil if it names none. Where the rule cannot be built
-// with what it names, it reports that, and usable is false.
+// ruleConfig returns the ListenerRuleConfiguration that a rule names; nil if it names none. usable is false if the rule
+// cannot be built with the one that it names, which is reported.
 func (t ruleConfigBuilder) ruleConfig(named []gwv1.LocalObjectReference, at finding.Origin) (out *ruleConfig, usable bool) {
 	fault := func(message, fix string) (*ruleConfig, bool) {
 		t.Found.Add(finding.Finding{Object: at.Object, Field: at.Field, Reason: finding.RouteFiltersIncompatible, Message: message + "; requests for the rule are answered 500", Fix: fix, Blocks: finding.BlocksRule})
@@ -68,7 +69,7 @@ func (t ruleConfigBuilder) ruleConfig(named []gwv1.LocalObjectReference, at find
 	return out, true
 }
 
-// readAction adds one action of a configuration.
+// readAction adds one action of a ListenerRuleConfiguration to out.
 func (t ruleConfigBuilder) readAction(out *ruleConfig, a gwconfig.Action, at finding.Origin) {
 	switch {
 	case a.Type == gwconfig.ActionForward && a.ForwardConfig != nil:
@@ -82,13 +83,13 @@ func (t ruleConfigBuilder) readAction(out *ruleConfig, a gwconfig.Action, at fin
 			}
 		}
 	case a.Type == gwconfig.ActionRedirect && a.RedirectConfig != nil:
-		out.redirects, out.query = true, a.RedirectConfig.Query
+		out.hasRedirect, out.redirectQuery = true, a.RedirectConfig.Query
 	case a.Type == gwconfig.ActionFixedResponse && a.FixedResponseConfig != nil:
 		f := a.FixedResponseConfig
-		out.fixed = &model.FixedResponse{Status: strconv.Itoa(int(f.StatusCode)), ContentType: valueOr(f.ContentType, "text/plain"), Body: valueOr(f.MessageBody, "")}
+		out.response = &model.FixedResponse{Status: strconv.Itoa(int(f.StatusCode)), ContentType: valueOr(f.ContentType, "text/plain"), Body: valueOr(f.MessageBody, "")}
 	case a.Type == gwconfig.ActionAuthenticateCognito && a.AuthenticateCognitoConfig != nil:
 		c := a.AuthenticateCognitoConfig
-		out.before = model.AuthCognito{
+		out.authentication = model.AuthCognito{
 			AuthCommon:  authCommon(c.OnUnauthenticatedRequest, c.Scope, c.SessionCookieName, c.SessionTimeout, c.AuthenticationRequestExtraParams),
 			UserPoolARN: c.UserPoolARN, ClientID: c.UserPoolClientID, Domain: c.UserPoolDomain,
 		}
@@ -98,7 +99,7 @@ func (t ruleConfigBuilder) readAction(out *ruleConfig, a gwconfig.Action, at fin
 		for _, claim := range c.AdditionalClaims {
 			v.Claims = append(v.Claims, model.JWTClaim{Format: string(claim.Format), Name: claim.Name, Values: claim.Values})
 		}
-		out.before = v
+		out.authentication = v
 	case a.Type == gwconfig.ActionAuthenticateOIDC && a.AuthenticateOIDCConfig != nil:
 		t.readOIDC(out, a.AuthenticateOIDCConfig, at)
 	}
@@ -106,8 +107,8 @@ func (t ruleConfigBuilder) readAction(out *ruleConfig, a gwconfig.Action, at fin
 
 func (t ruleConfigBuilder) readOIDC(out *ruleConfig, c *gwconfig.AuthenticateOIDCConfig, at finding.Origin) {
 	id, secret, ok := t.clientSecret(c.Secret.Name, at)
-	out.held = out.held || !ok
-	out.before = model.AuthOIDC{
+	out.authenticationHeld = out.authenticationHeld || !ok
+	out.authentication = model.AuthOIDC{
 		AuthCommon: authCommon(c.OnUnauthenticatedRequest, c.Scope, c.SessionCookieName, c.SessionTimeout, c.AuthenticationRequestExtraParams),
 		Issuer:     c.Issuer, AuthorizationEndpoint: c.AuthorizationEndpoint, TokenEndpoint: c.TokenEndpoint, UserInfoEndpoint: c.UserInfoEndpoint,
 		ClientID: id, ClientSecret: secret,
@@ -125,6 +126,7 @@ func authCommon(unauthenticated *gwconfig.UnauthenticatedRequest, scope, cookie 
 	return out
 }
 
+// valueOr returns the value that v points to, or def if v is nil.
 func valueOr[T any](v *T, def T) T {
 	if v == nil {
 		return def
@@ -132,7 +134,7 @@ func valueOr[T any](v *T, def T) T {
 	return *v
 }
 
-// clientSecret reads id and secret of a client from a Secret in the namespace of the route.
+// clientSecret reads the client id and the client secret from a Secret, which is in the namespace of the route.
 func (t ruleConfigBuilder) clientSecret(name string, at finding.Origin) (id, secret model.Secret, ok bool) {
 	namespace := at.Object.Namespace
 	fault := func(reason finding.Reason, message, fix string) {
@@ -142,17 +144,11 @@ func (t ruleConfigBuilder) clientSecret(name string, at finding.Origin) (id, sec
 	if !ok {
 		return "", "", false
 	}
-	rawID, hasID := s.Data["clientID"]
-	if !hasID {
-		rawID, hasID = s.Data["clientId"]
-	}
-	rawSecret, hasSecret := s.Data["clientSecret"]
-	if !hasID || !hasSecret {
+	id, secret, ok = assemble.ClientCredentials(s)
+	if !ok {
 		fault(finding.SecretInvalid, fmt.Sprintf("Secret %q needs the keys clientID and clientSecret", namespace+"/"+name), "add the keys")
-		return "", "", false
 	}
-	// A newline at the end of a file is no part of a credential.
-	return model.Secret(strings.TrimRightFunc(string(rawID), unicode.IsSpace)), model.Secret(strings.TrimRightFunc(string(rawSecret), unicode.IsControl)), true
+	return id, secret, ok
 }
 
 // secret reads a Secret through the view.
@@ -160,8 +156,8 @@ func (t ruleConfigBuilder) secret(namespace, name string) (*corev1.Secret, bool)
 	return cluster.Get[*corev1.Secret](t.view, cluster.KindSecret, namespace, name)
 }
 
-// clients returns the conditions on client addresses for one match.
-func (c *ruleConfig) clients(m *match) (out []model.SourceIP, fault error) {
+// clientConditions returns the conditions on client addresses for one match.
+func (c *ruleConfig) clientConditions(m *match) (out []model.SourceIP, fault error) {
 	if c == nil {
 		return nil, nil
 	}
@@ -178,7 +174,7 @@ func (c *ruleConfig) clients(m *match) (out []model.SourceIP, fault error) {
 	return out, nil
 }
 
-// appliesTo reports whether a condition is one of the match at a place.
+// appliesTo reports whether a condition is for the match with an index.
 func appliesTo(c gwconfig.Condition, index int) bool {
 	return c.MatchIndexes == nil || slices.Contains(*c.MatchIndexes, index)
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// filtered is what the filters of a rule make of it.
-type filtered struct {
+// sortedFilters are the filters of a rule by what they do.
+type sortedFilters struct {
 	redirect   *gwv1.HTTPRequestRedirectFilter
 	rewrites   []*gwv1.HTTPURLRewriteFilter
 	extensions []gwv1.LocalObjectReference
-	// unsupported is the first filter that an application load balancer has nothing for, "" if there is none.
+	// unsupported is the first filter that application load balancers do not support, "" if there is none.
 	unsupported string
 	// ignored are filters after a redirect, which have no effect.
 	ignored []string
 }
 
-// read sorts the filters of a rule by what they do.
-func (r routeRule) read() filtered {
-	var out filtered
+// sortFilters returns the filters of a rule by what they do.
+func (r routeRule) sortFilters() sortedFilters {
+	var out sortedFilters
 	for i, f := range r.filters {
 		name := fmt.Sprintf("filters[%d] of type %q", i, finding.Cut(string(f.Type)))
 		switch {
@@ -48,7 +48,7 @@ func (r routeRule) read() filtered {
 	return out
 }
 
-// redirectFault is why AWS has no redirect as a filter asks for.
+// redirectFault is the reason why AWS does not support the redirect of a filter.
 type redirectFault struct{ why, fix string }
 
 // redirectOf returns the redirect of a filter on a port, and the transform that it needs.
@@ -93,7 +93,7 @@ func redirectOf(f *gwv1.HTTPRequestRedirectFilter, p *port, m *match, query *str
 	return to, rewrite, nil
 }
 
-// redirectPath sets the path of a redirect. The prefix alone is replaced by a transform.
+// redirectPath sets the path of a redirect, or returns a transform if only the prefix is replaced.
 func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]model.Transform, *redirectFault) {
 	full, prefix := path.ReplaceFullPath, path.ReplacePrefixMatch
 	for _, v := range []*string{full, prefix} {
@@ -114,9 +114,9 @@ func redirectPath(to *model.Redirect, path *gwv1.HTTPPathModifier, m *match) ([]
 	return nil, nil
 }
 
-// redirectLoop returns the fault of a redirect that leads back to the same URL, "" if it does not. One that replaces
-// nothing but the prefix of the path gets the port of the listener: AWS takes no redirect in which every part is that
-// of the request.
+// redirectLoop returns a message about a redirect to the same URL, "" if it is to another one. A redirect that replaces
+// nothing but the prefix of the path gets the port of the listener, because AWS refuses a redirect in which every part is
+// that of the request.
 func redirectLoop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, m *match) string {
 	number := strconv.Itoa(int(p.Number))
 	if to.Protocol != "" && to.Protocol != p.Listens().Protocol() || to.Host != "" || to.Port != "" && to.Port != number {
@@ -133,17 +133,17 @@ func redirectLoop(to *model.Redirect, path *gwv1.HTTPPathModifier, p *port, m *m
 	return fmt.Sprintf("on port %d the redirect leads back to the same URL", p.Number)
 }
 
-// prefixRewrite replaces the prefix of a match; why is set where AWS cannot.
+// prefixRewrite returns the transform that replaces the prefix of a match, or why AWS does not support it.
 func prefixRewrite(m *match, replace string) (_ *model.Transform, why string) {
 	prefix := strings.TrimSuffix(m.value, "/")
-	rewrite := model.Rewrite{Regex: "(^" + pattern(prefix) + "(/)?)"}
+	rewrite := model.Rewrite{Regex: "(^" + prefixPattern(prefix) + "(/)?)"}
 	switch {
 	case m.path != prefixPath:
 		return nil, "replacePrefixMatch needs a match of a prefix"
-	case reference.MatchString(replace):
+	case groupReference.MatchString(replace):
 		return nil, fmt.Sprintf("replacement %q has a reference, which AWS cannot take literally", finding.Cut(replace))
 	case prefix == "" && replace != "" && !strings.HasSuffix(replace, "/"):
-		// The slash of the path stays in front of what follows.
+		// The replacement gets a slash at its end, in front of the rest of the path.
 		rewrite = model.Rewrite{Regex: "^/", Replace: replace + "/"}
 	case prefix == "" && replace != "":
 		rewrite = model.Rewrite{Regex: "(^/(/)?)", Replace: replace}
@@ -159,25 +159,25 @@ func prefixRewrite(m *match, replace string) (_ *model.Transform, why string) {
 	return &model.Transform{Kind: model.URLRewrite, Rewrites: []model.Rewrite{rewrite}}, ""
 }
 
-// reference is what AWS replaces by a group of an expression.
-var reference = regexp.MustCompile(`\$[0-9{]`)
+// groupReference matches text that AWS replaces by a group of the regular expression.
+var groupReference = regexp.MustCompile(`\$[0-9{]`)
 
-// pattern returns a prefix as a regular expression. One that fits itself as it stands is left so: the condition of the
-// rule admits no other path, and rewrites that older controllers made stay equal.
-func pattern(prefix string) string {
+// prefixPattern returns a prefix as a regular expression. A prefix that matches itself as an expression is returned without a
+// change: the condition of the rule matches no other path, and rewrites that older controllers made stay equal.
+func prefixPattern(prefix string) string {
 	if re, err := regexp.Compile("^" + prefix); err == nil && re.FindString(prefix) == prefix && re.NumSubexp() == 0 {
 		return prefix
 	}
 	return regexp.QuoteMeta(prefix)
 }
 
-// transforms returns the transforms of the rewrites of a rule, in order; why is set where AWS has none for one.
-func transforms(of []*gwv1.HTTPURLRewriteFilter, m *match) (out []model.Transform, why string) {
+// transformsOf returns the transforms for the rewrite filters of a rule, in order, or why AWS does not support one.
+func transformsOf(of []*gwv1.HTTPURLRewriteFilter, m *match) (out []model.Transform, why string) {
 	for _, f := range of {
 		if p := f.Path; p != nil {
 			switch {
 			case p.Type == gwv1.FullPathHTTPPathModifier && p.ReplaceFullPath != nil:
-				if reference.MatchString(*p.ReplaceFullPath) {
+				if groupReference.MatchString(*p.ReplaceFullPath) {
 					return nil, fmt.Sprintf("replacement %q has a reference, which AWS cannot take literally", finding.Cut(*p.ReplaceFullPath))
 				}
 				out = append(out, model.Transform{Kind: model.URLRewrite, Rewrites: []model.Rewrite{{Regex: "^([^?]*)", Replace: *p.ReplaceFullPath}}})

@@ -9,25 +9,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// unit is what becomes one rule of a listener: one match of one rule of a route, for one hostname.
-type unit struct {
-	host    string
-	route   finding.Ref
-	number  int // of the route
-	created time.Time
-	rule    *routeRule
-	match   *match
-	// isolation is set in place of a route where requests for the hostname belong to listeners that no rule before it
-	// serves.
+// ruleInput is the input for one rule of a listener: one match of one rule of a route, for one hostname.
+type ruleInput struct {
+	host       string
+	route      finding.Ref
+	routeIndex int // index in attach.Result.Routes
+	created    time.Time
+	rule       *routeRule
+	match      *match
+	// isolation is set in place of a route for a rule of listener isolation.
 	isolation *isolation
 }
 
-// isolation is a listener whose requests must not reach routes of less specific listeners.
+// isolation is the field of a listener with a hostname for which requests must not reach routes of less specific listeners.
 type isolation struct{ at finding.Origin }
 
-// compare orders units as the Gateway API has it: the more specific one first, then the older route. AWS takes the first
-// rule that matches.
-func (u *unit) compare(o *unit) int {
+// compare orders rules by the precedence of the Gateway API: more specific ones first, then those of older routes. AWS uses
+// the first rule that matches.
+func (u *ruleInput) compare(o *ruleInput) int {
 	if by := compareHosts(u.host, o.host); by != 0 {
 		return by
 	}
@@ -43,7 +42,7 @@ func (u *unit) compare(o *unit) int {
 	a, b := u.match, o.match
 	return cmp.Or(
 		cmp.Compare(b.path, a.path),
-		cmp.Compare(b.length(), a.length()),
+		cmp.Compare(b.matchLength(), a.matchLength()),
 		cmp.Compare(len(b.procedure), len(a.procedure)),
 		presentFirst(a.method != "", b.method != ""),
 		cmp.Compare(len(b.headers), len(a.headers)),
@@ -58,16 +57,16 @@ func (u *unit) compare(o *unit) int {
 	)
 }
 
-// length returns what of a path counts first.
-func (m *match) length() int { return max(len(m.value), len(m.service)) }
+// matchLength returns the length of the path, or of the gRPC service, by which matches are ordered.
+func (m *match) matchLength() int { return max(len(m.value), len(m.service)) }
 
-// compareHosts orders hostnames: exact ones, wildcards, none; and among these those with more labels, and then the
-// longer ones.
+// compareHosts orders hostnames: exact ones, then wildcards, then none. Of the same kind, those with more labels come first,
+// and then longer ones.
 func compareHosts(a, b string) int {
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(strings.Count(b, "."), strings.Count(a, ".")), cmp.Compare(len(b), len(a)))
+	return cmp.Or(cmp.Compare(hostRank(a), hostRank(b)), cmp.Compare(strings.Count(b, "."), strings.Count(a, ".")), cmp.Compare(len(b), len(a)))
 }
 
-func rank(host string) int {
+func hostRank(host string) int {
 	switch {
 	case host == "":
 		return math.MaxInt
@@ -77,7 +76,7 @@ func rank(host string) int {
 	return 0
 }
 
-// presentFirst orders what has something before what lacks it.
+// presentFirst orders true before false.
 func presentFirst(a, b bool) int {
 	switch {
 	case a == b:

@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// pathMatch is how a rule looks at the path.
+// pathMatch is how a match compares the path.
 type pathMatch int
 
-// The ways, in ascending precedence.
+// The values of pathMatch, in ascending precedence.
 const (
 	anyPath pathMatch = iota
 	regexPath
@@ -24,7 +24,7 @@ const (
 
 // match is one match of a rule of an HTTPRoute or a GRPCRoute.
 type match struct {
-	// index is its place in the rule, or the last one where the rule has none.
+	// index is the index in the matches of the rule, or math.MaxInt if the rule has none.
 	index int
 	path  pathMatch
 	// value is the path of an HTTPRoute; service and procedure are those of a GRPCRoute.
@@ -45,7 +45,7 @@ type routeRule struct {
 	index   int
 	grpc    bool
 	matches []match
-	// filters in order. Those of GRPCRoutes are among those of HTTPRoutes.
+	// filters are in order. Those of GRPCRoutes are converted to filters of HTTPRoutes.
 	filters  []gwv1.HTTPRouteFilter
 	backends []gwv1.BackendRef
 	// ignored are fields that have no effect.
@@ -68,7 +68,7 @@ func rulesOf(obj cluster.Object) []routeRule {
 func httpRules(o *gwv1.HTTPRoute) []routeRule {
 	rules := o.Spec.Rules
 	if len(rules) == 0 {
-		rules = []gwv1.HTTPRouteRule{{}} // as the API server has it
+		rules = []gwv1.HTTPRouteRule{{}} // the default of the API server
 	}
 	out := make([]routeRule, 0, len(rules))
 	for i, r := range rules {
@@ -91,7 +91,7 @@ func httpRules(o *gwv1.HTTPRoute) []routeRule {
 		}
 		matches := r.Matches
 		if matches == nil {
-			matches = []gwv1.HTTPRouteMatch{{}} // as the API server has it
+			matches = []gwv1.HTTPRouteMatch{{}} // the default of the API server
 		}
 		for j, m := range matches {
 			x.matches = append(x.matches, httpMatch(j, m))
@@ -101,7 +101,7 @@ func httpRules(o *gwv1.HTTPRoute) []routeRule {
 	return out
 }
 
-// withDefaultMatch returns the rule with a match of everything where it has none.
+// withDefaultMatch returns the rule, with a match of all requests if it has none.
 func (r routeRule) withDefaultMatch() routeRule {
 	if len(r.matches) == 0 {
 		r.matches = []match{{index: math.MaxInt}}
@@ -181,10 +181,10 @@ func grpcMatch(index int, m gwv1.GRPCRouteMatch) match {
 	return out
 }
 
-// isLiteral reports whether an expression means the text that it is.
+// isLiteral reports whether a regular expression matches only itself as a text.
 func isLiteral(s string) bool { return !strings.ContainsAny(s, `\.+*?()|[]{}^$`) }
 
-// countRules returns how many rules of a listener the rules of a route make for each hostname.
+// countRules returns the number of rules of a listener that the rules of a route need for each hostname.
 func countRules(rules []routeRule) int {
 	n := 0
 	for _, r := range rules {
@@ -193,13 +193,13 @@ func countRules(rules []routeRule) int {
 	return n
 }
 
-// everything reports whether a match is one of all requests.
-func (m match) everything() bool {
+// matchesEverything reports whether a match is one of all requests.
+func (m match) matchesEverything() bool {
 	all := m.path == anyPath && m.service == "" && m.procedure == "" || m.path == prefixPath && m.value == "/"
 	return all && m.method == "" && len(m.headers)+len(m.queries) == 0
 }
 
-// withExtension reports whether a rule names a ListenerRuleConfiguration, which may narrow it.
-func (r routeRule) withExtension() bool {
+// hasExtension reports whether a rule names a ListenerRuleConfiguration, which can add conditions.
+func (r routeRule) hasExtension() bool {
 	return slices.ContainsFunc(r.filters, func(f gwv1.HTTPRouteFilter) bool { return f.Type == gwv1.HTTPRouteFilterExtensionRef })
 }

@@ -11,27 +11,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// fixedResponse returns a response without a body.
+// fixedResponse returns a fixed response without a body.
 func fixedResponse(status string) []model.Action {
 	return []model.Action{model.FixedResponse{Status: status, ContentType: "text/plain"}}
 }
 
-// broken answers the requests of a rule that cannot be built.
-const broken = "500"
+// statusBroken is the status with which requests are answered if their rule cannot be built.
+const statusBroken = "500"
 
-// rule builds the rule of one unit on a port; false where it has no place.
-func (t *translation) rule(p *port, u *unit) (model.Rule, bool) {
+// rule builds one rule on a port.
+func (t *translation) rule(p *port, u *ruleInput) (model.Rule, bool) {
 	if u.isolation != nil {
 		return model.Rule{
 			Conditions: []model.Condition{conditionBuilder{t}.hostCondition(u.host)}, Actions: fixedResponse("404"),
-			Origin: u.isolation.at, Member: u.isolation.at.Object, Tags: t.WithDefaults(nil),
+			Origin: u.isolation.at, Member: u.isolation.at.Object, Tags: t.WithDefaultTags(nil),
 		}, true
 	}
-	b := &ruleBuilder{translation: t, port: p, unit: u, filters: u.rule.read(), at: finding.Origin{Object: u.route, Field: u.rule.field()}}
+	b := &ruleBuilder{translation: t, port: p, input: u, filters: u.rule.sortFilters(), at: finding.Origin{Object: u.route, Field: u.rule.field()}}
 	r := model.Rule{Origin: u.origin(), Member: u.route}
 	config, usable := ruleConfigBuilder{t}.ruleConfig(b.filters.extensions, b.at)
 	b.config, b.usable = config, usable
-	clients, err := config.clients(u.match)
+	clients, err := config.clientConditions(u.match)
 	if err != nil {
 		b.unsupported(err.Error(), "correct the condition of ListenerRuleConfiguration "+config.name)
 		r.Held = model.HeldInvalid
@@ -42,9 +42,9 @@ func (t *translation) rule(p *port, u *unit) (model.Rule, bool) {
 	if config != nil {
 		tags = t.AllowedTags(t.member, config.tags, finding.Origin{Object: t.ref, Field: "spec.tags of ListenerRuleConfiguration " + config.name})
 	}
-	r.Tags = t.WithDefaults(tags)
+	r.Tags = t.WithDefaultTags(tags)
 	if c.fault != "" {
-		// AWS takes no rule with these conditions, and another answer would be one for other requests.
+		// AWS refuses a rule with these conditions. A rule with other conditions would answer other requests.
 		t.Found.Add(finding.Finding{Object: u.route, Field: b.at.Field, Reason: c.reason, Message: c.fault + "; the rule is left out, or stays as it is live", Fix: c.fix, Blocks: finding.BlocksRule})
 		r.Held = model.HeldRefused
 		return r, true
@@ -61,8 +61,8 @@ func (t *translation) rule(p *port, u *unit) (model.Rule, bool) {
 	return r, true
 }
 
-// origin identifies the rule of a unit on a port.
-func (u *unit) origin() finding.Origin {
+// origin returns the origin that identifies the rule on a port.
+func (u *ruleInput) origin() finding.Origin {
 	field := u.rule.field()
 	if u.match.index != math.MaxInt {
 		field += fmt.Sprintf(".matches[%d]", u.match.index)
@@ -73,31 +73,30 @@ func (u *unit) origin() finding.Origin {
 	return finding.Origin{Object: u.route, Field: field}
 }
 
-// ruleBuilder builds what a rule does.
+// ruleBuilder builds the actions of a rule.
 type ruleBuilder struct {
 	*translation
 	port    *port
-	unit    *unit
-	filters filtered
+	input   *ruleInput
+	filters sortedFilters
 	at      finding.Origin
-	// config is nil where the rule names none; usable is false where it names one that cannot be used.
+	// config is nil if the rule names no ListenerRuleConfiguration; usable is false if it names one that cannot be used.
 	config *ruleConfig
 	usable bool
 }
 
-// unsupported reports what an application load balancer cannot do.
+// unsupported reports a part of the rule that application load balancers do not support.
 func (b *ruleBuilder) unsupported(what, fix string) {
 	b.Found.Add(finding.Finding{Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Message: what + "; requests for the rule are answered 500", Fix: fix, Blocks: finding.BlocksRule})
 }
 
-// actions returns the actions of the rule, with its transforms. Held keeps a live rule where the configuration cannot
-// be read.
+// actions returns the actions of the rule, its transforms, and whether the rule is held.
 func (b *ruleBuilder) actions() ([]model.Action, []model.Transform, model.Held) {
-	outcome, rewrite, held := b.outcome()
-	if b.config == nil || b.config.before == nil || held != 0 {
-		return outcome, rewrite, held
+	final, rewrite, held := b.finalAction()
+	if b.config == nil || b.config.authentication == nil || held != 0 {
+		return final, rewrite, held
 	}
-	if _, forwards := outcome[0].(model.Forward); !b.port.TLS && forwards {
+	if _, forwards := final[0].(model.Forward); !b.port.TLS && forwards {
 		b.Found.Add(finding.Finding{
 			Object: b.at.Object, Field: b.at.Field, Reason: finding.RouteValueUnsupported, Blocks: finding.BlocksRule,
 			Message: fmt.Sprintf("the rule authenticates requests, which AWS does on HTTPS alone, and port %d is HTTP; a live rule stays as it is, and requests for a new one are answered 503", b.port.Number),
@@ -107,21 +106,21 @@ func (b *ruleBuilder) actions() ([]model.Action, []model.Transform, model.Held) 
 	}
 	switch {
 	case !b.port.TLS:
-		return outcome, rewrite, 0
-	case b.config.held:
+		return final, rewrite, 0
+	case b.config.authenticationHeld:
 		return nil, nil, model.HeldInvalid
 	}
-	return append([]model.Action{b.config.before}, outcome...), rewrite, 0
+	return append([]model.Action{b.config.authentication}, final...), rewrite, 0
 }
 
-// outcome returns the last action of the rule. Target groups of its backends are made in any case.
-func (b *ruleBuilder) outcome() ([]model.Action, []model.Transform, model.Held) {
+// finalAction returns the last action of the rule. The target groups of its backends are built even if they are not used.
+func (b *ruleBuilder) finalAction() ([]model.Action, []model.Transform, model.Held) {
 	if !b.usable {
 		return b.unusableConfiguration()
 	}
 	forward, held := b.forward()
-	if b.config != nil && b.config.fixed != nil {
-		return []model.Action{*b.config.fixed}, nil, 0
+	if b.config != nil && b.config.response != nil {
+		return []model.Action{*b.config.response}, nil, 0
 	}
 	if len(b.filters.ignored) > 0 {
 		b.Found.Add(finding.Finding{
@@ -131,25 +130,25 @@ func (b *ruleBuilder) outcome() ([]model.Action, []model.Transform, model.Held) 
 	}
 	if b.filters.unsupported != "" {
 		b.unsupported("application load balancers have nothing like "+b.filters.unsupported, "remove the filter, or do it in the backend; some headers can be set by listenerAttributes of a LoadBalancerConfiguration")
-		return fixedResponse(broken), nil, 0
+		return fixedResponse(statusBroken), nil, 0
 	}
 	if b.filters.redirect != nil {
 		return b.redirect()
 	}
-	if b.config != nil && b.config.redirects && len(b.unit.rule.filters) == 1 && !b.unit.rule.grpc {
+	if b.config != nil && b.config.hasRedirect && len(b.input.rule.filters) == 1 && !b.input.rule.grpc {
 		b.unsupported("ListenerRuleConfiguration "+b.config.name+" asks for a redirect, and the rule has no RequestRedirect filter", "add the filter")
-		return fixedResponse(broken), nil, 0
+		return fixedResponse(statusBroken), nil, 0
 	}
 	if held != 0 {
 		return nil, nil, held
 	}
-	rewrite, why := transforms(b.filters.rewrites, b.unit.match)
+	rewrite, why := transformsOf(b.filters.rewrites, b.input.match)
 	if why != "" {
 		b.unsupported(why, "change the filter")
-		return fixedResponse(broken), nil, 0
+		return fixedResponse(statusBroken), nil, 0
 	}
 	if forward == nil {
-		return fixedResponse(broken), rewrite, 0
+		return fixedResponse(statusBroken), rewrite, 0
 	}
 	if b.config != nil {
 		forward.Stickiness = b.config.stickiness
@@ -157,32 +156,32 @@ func (b *ruleBuilder) outcome() ([]model.Action, []model.Transform, model.Held) 
 	return []model.Action{*forward}, rewrite, 0
 }
 
-// unusableConfiguration returns the outcome of a rule whose configuration cannot be used.
+// unusableConfiguration returns the last action of a rule with a ListenerRuleConfiguration that cannot be used.
 func (b *ruleBuilder) unusableConfiguration() ([]model.Action, []model.Transform, model.Held) {
 	if b.filters.redirect != nil && b.filters.unsupported == "" {
 		return b.redirect()
 	}
-	return fixedResponse(broken), nil, 0
+	return fixedResponse(statusBroken), nil, 0
 }
 
 func (b *ruleBuilder) redirect() ([]model.Action, []model.Transform, model.Held) {
 	var query *string
 	if b.config != nil {
-		query = b.config.query
+		query = b.config.redirectQuery
 	}
-	to, rewrite, fault := redirectOf(b.filters.redirect, b.port, b.unit.match, query)
+	to, rewrite, fault := redirectOf(b.filters.redirect, b.port, b.input.match, query)
 	if fault != nil {
 		b.unsupported(fault.why, fault.fix)
-		return fixedResponse(broken), nil, 0
+		return fixedResponse(statusBroken), nil, 0
 	}
 	return []model.Action{to}, rewrite, 0
 }
 
-// forward returns the forward to the backends of the rule; nil where none gets requests. It is held where the target
-// group of one cannot be built.
+// forward returns the forward to the backends of the rule; nil if no backend gets requests. The rule is held if a target
+// group cannot be built.
 func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
-	refs := b.unit.rule.backends
-	weight := weights(refs)
+	refs := b.input.rule.backends
+	weight := scaledWeights(refs)
 	var out model.Forward
 	var held model.Held
 	serving := false
@@ -204,11 +203,11 @@ func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
 		if len(out.Groups) > 0 {
 			at := b.at
 			at.Field += ".backendRefs"
-			b.Found.Add(finding.AllZero(at, "requests are answered with 500"))
+			b.Found.Add(finding.NewAllWeightsZero(at, "requests are answered with 500"))
 		}
 		return nil, 0
-	case len(out.Groups) > mostGroups:
-		b.unsupported(fmt.Sprintf("%d backends are more than the %d target groups that AWS takes in one rule", len(out.Groups), mostGroups), "name fewer backends")
+	case len(out.Groups) > maxTargetGroups:
+		b.unsupported(fmt.Sprintf("%d backends are more than the %d target groups that AWS takes in one rule", len(out.Groups), maxTargetGroups), "name fewer backends")
 		return nil, 0
 	case len(out.Groups) > 1 && b.opt.NoWeights:
 		b.Found.Add(finding.Finding{
@@ -220,20 +219,20 @@ func (b *ruleBuilder) forward() (*model.Forward, model.Held) {
 	return &out, 0
 }
 
-// backend returns the target group of one backend. Not ok: it leads nowhere, and its share goes to the others.
+// backend returns the target group of one backend. It is not ok if the backend cannot be used.
 func (b *ruleBuilder) backend(ref gwv1.BackendRef, at finding.Origin) (_ model.GroupRef, ok bool, _ model.Held) {
 	switch kind := backendKind(ref); kind {
 	case serviceBackend:
-		a, ok, held := b.serviceTarget(b.attached.Routes[b.unit.number].Object, ref, at)
+		a, ok, held := b.serviceTarget(b.attached.Routes[b.input.routeIndex].Object, ref, at)
 		if !ok {
 			return model.GroupRef{}, false, held
 		}
-		a.encrypted = b.port.TLS || b.unit.rule.grpc && b.encrypted[b.unit.number]
-		if b.unit.rule.grpc && a.encrypted && !b.port.TLS {
+		a.encrypted = b.port.TLS || b.input.rule.grpc && b.httpsRoutes[b.input.routeIndex]
+		if b.input.rule.grpc && a.encrypted && !b.port.TLS {
 			b.reportInvalidBackend(at, finding.RouteValueUnsupported, fmt.Sprintf("port %d is HTTP, and gRPC needs HTTPS", b.port.Number), "attach the route to the HTTPS listener alone by sectionName")
 			return model.GroupRef{}, false, 0
 		}
-		handle, ok := groupBuilder{b.translation}.targetGroup(a)
+		handle, ok := targetGroupBuilder{b.translation}.targetGroup(a)
 		if !ok {
 			return model.GroupRef{}, false, model.HeldInvalid
 		}

@@ -12,41 +12,42 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
 const classField = "spec.gatewayClassName"
 
-// loaded is what was found for a stack.
-type loaded struct {
-	// gw is served by class; class is nil where it is not.
+// stackGateway is the Gateway of a stack, or what is left of it.
+type stackGateway struct {
+	// class is nil if the Gateway is not served.
 	gw    *gwv1.Gateway
 	class *gwv1.GatewayClass
 
 	leaving []model.Member
 	guard   *finding.Finding
-	// unprotected reports whether the one that leaves gives deletion protection up.
+	// unprotected reports whether the leaving Gateway switches deletion protection off.
 	unprotected bool
-	// away reports that the class gives the Gateway to another controller.
-	away bool
-	// excluded reports whether the Gateway is not served any more and that this was no edit of a user.
+	// movedAway reports whether the class of the Gateway is one of another controller now.
+	movedAway bool
+	// excluded reports whether the Gateway is not served any more although no user has edited it.
 	excluded bool
 	found    finding.List
 }
 
-// load finds the Gateway of a stack, and what it has to do with it.
-func (f *Frontend) load(v *cluster.View, id model.StackID) loaded {
+// loadConfiguration returns the Gateway of a stack.
+func (f *Frontend) load(v *cluster.View, id model.StackID) stackGateway {
 	gw, ok := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, id.Namespace, id.Name)
 	if !ok {
-		return loaded{leaving: ownership.Vanished(v, id)}
+		return stackGateway{leaving: ownership.Vanished(v, id)}
 	}
-	l := loaded{gw: gw}
+	l := stackGateway{gw: gw}
 	claimed := ownership.ClaimOn(v, gw, id).Known
 	class := gatewayconfig.ClassOf(v, gw)
 	switch {
 	case !f.installed(v):
 		l.excluded = claimed
-	case f.lacksSets(v, gw) && gw.DeletionTimestamp == nil && claimed:
+	case f.lacksListenerSets(v, gw) && gw.DeletionTimestamp == nil && claimed:
 		l.excluded = true
 		l.found.Add(finding.Finding{
 			Object: ownership.RefOf(gw), Field: "spec.allowedListeners", Reason: finding.RemovalNotTrusted, Blocks: finding.BlocksMember, Severity: finding.Error,
@@ -55,7 +56,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) loaded {
 		})
 	case gw.DeletionTimestamp != nil:
 		if claimed {
-			l.away = class != nil && !gatewayconfig.Ours(class, gw) && f.massRemoval(v, gw) == nil
+			l.movedAway = class != nil && !gatewayconfig.IsServedClass(class, gw) && f.massRemoval(v, gw) == nil
 			l.setLeaving(v, id, class)
 		}
 	case class == nil:
@@ -81,23 +82,22 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) loaded {
 				l.found.Add(*fault)
 				return l
 			}
-			l.away = true
+			l.movedAway = true
 			l.setLeaving(v, id, class)
 		}
 	}
 	return l
 }
 
-const protectionAttribute = "deletion_protection.enabled"
-
-// setLeaving lets the Gateway go. Its configuration counts only as far as it can be read.
-func (l *loaded) setLeaving(v *cluster.View, id model.StackID, class *gwv1.GatewayClass) {
+// setLeaving makes the Gateway a leaving member. It reads from the configuration whether the load balancer is protected from
+// deletion; a configuration that cannot be read protects nothing.
+func (l *stackGateway) setLeaving(v *cluster.View, id model.StackID, class *gwv1.GatewayClass) {
 	l.leaving = append(l.leaving, ownership.Member(v, l.gw, id))
 	if class == nil {
 		class = &gwv1.GatewayClass{}
 	}
-	config, _ := gatewayconfig.Of(v, l.gw, class)
-	value, ok := gatewayconfig.Attributes(config.LoadBalancer.LoadBalancerAttributes)[protectionAttribute]
+	config, _ := gatewayconfig.Resolve(v, l.gw, class)
+	value, ok := gatewayconfig.Attributes(config.LoadBalancer.LoadBalancerAttributes)[plan.ProtectionAttribute]
 	on, err := strconv.ParseBool(value)
 	switch {
 	case !ok || err != nil:
@@ -107,16 +107,17 @@ func (l *loaded) setLeaving(v *cluster.View, id model.StackID, class *gwv1.Gatew
 		l.guard = &finding.Finding{
 			Object: ownership.RefOf(l.gw), Field: "spec.loadBalancerAttributes of its " + string(cluster.KindLoadBalancerConfiguration), Reason: finding.DeletionProtected,
 			Message: "the Gateway gives its load balancer up while it asks for deletion protection of it; the load balancer stays",
-			Fix:     "set " + protectionAttribute + "=false first", Blocks: finding.BlocksStack, Severity: finding.Error,
+			Fix:     "set " + plan.ProtectionAttribute + "=false first", Blocks: finding.BlocksStack, Severity: finding.Error,
 		}
-		if l.away {
+		if l.movedAway {
 			l.guard.Message = "the class gives the Gateway to another controller while it asks for deletion protection of its load balancer; the load balancer stays, and no route is served"
-			l.guard.Fix = "restore the class, or set " + protectionAttribute + "=false"
+			l.guard.Fix = "restore the class, or set " + plan.ProtectionAttribute + "=false"
 		}
 	}
 }
 
-// massRemoval reports that the class gives a Gateway which is served to another controller, and others with it.
+// massRemoval returns a finding if a Gateway that is served has a class of another controller now, and so many others of its
+// class with it that a mistake is probable; nil otherwise.
 func (f *Frontend) massRemoval(v *cluster.View, gw *gwv1.Gateway) *finding.Finding {
 	if f.opt.AllowMassRemoval {
 		return nil
@@ -124,7 +125,7 @@ func (f *Frontend) massRemoval(v *cluster.View, gw *gwv1.Gateway) *finding.Findi
 	return ownership.MassRemoval(v, gw, sameClass{v, gw}, ownership.ClassText{Field: classField, Kinds: "Gateways", Restore: "restore the GatewayClass"})
 }
 
-// sameClass are the Gateways that name the class of one. It implements ownership.Class.
+// sameClass are the Gateways with the same class as one. It implements ownership.Class.
 type sameClass struct {
 	view    *cluster.View
 	gateway *gwv1.Gateway
@@ -150,8 +151,8 @@ func (c sameClass) Elsewhere(o cluster.Object) bool {
 	return !ours
 }
 
-// changedControllerByEdit reports whether a user has edited the Gateway since the other controller has its class, which
-// is since its creation.
+// changedControllerByEdit reports whether the class of the Gateway was edited after that class belonged to the other
+// controller, which is since the creation of the class.
 func changedControllerByEdit(v *cluster.View, gw *gwv1.Gateway) bool {
 	edited := cluster.ClassEdited(gw)
 	if edited.IsZero() {
@@ -164,12 +165,12 @@ func changedControllerByEdit(v *cluster.View, gw *gwv1.Gateway) bool {
 	return !edited.Before(since)
 }
 
-// refOf names an object of a kind in findings.
+// refOf returns the reference of an object.
 func refOf(kind cluster.Kind, namespace, name string) finding.Ref {
 	return finding.Ref{Kind: string(kind), Namespace: namespace, Name: name}
 }
 
-// configurationField names a field of a configuration of target groups.
+// configurationField returns the name of a TargetGroupConfiguration, as a field in findings.
 func configurationField(of *gwconfig.TargetGroupConfiguration) string {
 	return fmt.Sprintf("%s %s/%s", cluster.KindTargetGroupConfiguration, of.Namespace, of.Name)
 }

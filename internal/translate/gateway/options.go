@@ -13,25 +13,25 @@ type Options struct {
 
 	// ListenerSets reports whether ListenerSets are read.
 	ListenerSets bool
-	// ConditionValues and ConditionWildcards are how many AWS takes in a rule; 5 of each if 0.
+	// ConditionValues and ConditionWildcards are the maximum numbers in a rule, which are quotas of AWS; 5 if 0.
 	ConditionValues    int
 	ConditionWildcards int
-	// MaxRules is how many rules the routes of one namespace may have on one Gateway; 4000 if 0.
+	// MaxRules is the maximum number of rules of the routes of one namespace on one Gateway; 4000 if 0.
 	MaxRules int
 }
 
-const defaultRules = 4000
+const defaultMaxRules = 4000
 
-func (o Options) filled() Options {
-	o.Options = o.Filled()
-	o.NoIPTargets = false // gates and defaults of Ingresses and Services, which Gateways do not obey
+func (o Options) withDefaults() Options {
+	o.Options = o.WithDefaults()
+	o.NoIPTargets = false // these feature gates and defaults are for Ingresses and Services only
 	o.NoSecurityGroups = false
 	o.ManageBackendRules = false
 	o.ManageCertificates = false
-	o.MaxRules = cmp.Or(o.MaxRules, defaultRules)
+	o.MaxRules = cmp.Or(o.MaxRules, defaultMaxRules)
 	return o
 }
 
 func (o Options) limits() assemble.ConditionLimits {
-	return assemble.ConditionLimits{Values: o.ConditionValues, Wildcards: o.ConditionWildcards}.OrDefault()
+	return assemble.ConditionLimits{Values: o.ConditionValues, Wildcards: o.ConditionWildcards}.WithDefaults()
 }

@@ -17,15 +17,15 @@ import (
 // port is one port of valid listeners.
 type port struct {
 	*members.Port
-	// listeners are the valid ones of the port, in order of validation.
+	// listenersKnown are the valid listeners of the port, in order of validation.
 	listeners []*attach.Listener
-	// routes are the routes that the listeners serve, oldest first.
+	// routes are the routes that are attached to the listeners, oldest first.
 	routes []attach.PortRoute
-	// route is the one that has a port of a network load balancer, by its place in attach.Result.Routes; -1 if there is none.
-	// owner is the listener of the port that it is attached to; where there is none, the first one of the port.
+	// route is the route that is served on a port of a network load balancer, by its index in attach.Result.Routes; -1 if
+	// there is none. owner is the listener of the port to which it is attached, or the first one of the port.
 	route int
 	owner *attach.Listener
-	// entry is what the configuration says of the listener, and at where; nil if it says nothing.
+	// entry is the entry of the configuration for the listener, nil if there is none; at is its field.
 	entry *gwconfig.ListenerConfiguration
 	at    finding.Origin
 }
@@ -36,15 +36,15 @@ func (t *translation) applicationPorts() []*port {
 	for _, p := range out {
 		if p.TLS {
 			for _, r := range p.routes {
-				t.encrypted[r.Route] = true
+				t.httpsRoutes[r.Route] = true
 			}
 		}
 	}
 	return out
 }
 
-// portsOf returns the ports of valid listeners, ascending. protocol gives a port its protocol.
-func (t *translation) portsOf(protocol func(*port)) []*port {
+// portsOf returns the ports of valid listeners, ascending. setProtocol sets the protocol of each.
+func (t *translation) portsOf(setProtocol func(*port)) []*port {
 	var out []*port
 	byNumber := map[int32]*port{}
 	for i := range t.attached.Listeners {
@@ -60,15 +60,15 @@ func (t *translation) portsOf(protocol func(*port)) []*port {
 	}
 	for _, n := range t.attached.Ports() {
 		p := byNumber[n]
-		p.routes = t.attached.OnPort(n)
-		protocol(p)
+		p.routes = t.attached.RoutesOnPort(n)
+		setProtocol(p)
 		p.entry, p.at = t.config.Listener(t.ref, p.Listens().Protocol(), p.Number)
 		out = append(out, p)
 	}
 	return out
 }
 
-// listener returns what listeners of both kinds of load balancers have.
+// checkListener returns a listener with the settings that both types of load balancers have.
 func (t *translation) listener(p *port) model.Listener {
 	l := model.Listener{Port: p.Number, Base: p.Base, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{t.ref}}
 	if p.TLS {

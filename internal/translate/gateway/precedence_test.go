@@ -234,7 +234,7 @@ type candidate struct {
 	name string
 }
 
-// before is the order of precedence.
+// authentication is the order of precedence.
 func (c candidate) before(o candidate) bool {
 	for i := range c.keys[:6] {
 		if c.keys[i] != o.keys[i] {

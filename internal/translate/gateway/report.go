@@ -14,68 +14,66 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// Report writes the status of the Gateway, its ListenerSets and its routes, the annotations of the Gateway that others
-// read, and events on the Gateway. What it writes depends on the objects and the outcome, and a status that is as it
-// should be is not written.
+// Report returns patches for the status of the Gateway, its ListenerSets and its routes, for annotations of the Gateway, and
+// for events on it. A status that is already correct is not patched.
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	l := f.load(v, o.ID)
-	source := source(o.ID.Kind)
+	source := eventSource(o.ID.Kind)
 	if l.class == nil {
-		return append(status.Events(o, l.gw, source, false), f.forget(v, o.ID, l)...)
+		return append(status.Events(o, l.gw, source, false), f.removeStatus(v, o.ID, l)...)
 	}
 	if o.Err != nil && o.FailedIn == engine.Observing && o.Stack.Contested {
-		// What is live decides between listeners, and is not known. What is said of them stays.
+		// The live load balancer decides conflicts of listeners, and is not known. So their status stays.
 		return status.Events(o, l.gw, source, false)
 	}
 	r := status.Report{
 		View: v, Outcome: o, Gateway: l.gw, Controller: l.class.Spec.ControllerName, ListenerSets: f.opt.ListenerSets, Imports: f.opt.ImportCertificates,
-		Attached: attach.Of(v, l.gw, o.ID.Kind, attach.Options{ListenerSets: f.opt.ListenerSets, Live: desiredRoutes{o.Stack}}),
+		Attached: attach.Evaluate(v, l.gw, o.ID.Kind, attach.Options{ListenerSets: f.opt.ListenerSets, Live: desiredRoutes{o.Stack}}),
 	}
-	r.Config, _ = gatewayconfig.Of(v, l.gw, l.class)
-	s := status.Of(r)
+	r.Config, _ = gatewayconfig.Resolve(v, l.gw, l.class)
+	s := status.New(r)
 	out := append(s.RouteAndSetEdits(), planPatches(l.gw, o)...)
 	if o.Stack.DryRun {
 		if !s.Blocked() && !s.Refused() {
 			return append(out, status.Events(o, l.gw, source, false)...)
 		}
 	} else {
-		out = append(out, addOnNotes(l.gw, o)...)
+		out = append(out, addOnPatches(l.gw, o)...)
 	}
 	out = append(out, s.OfGateway())
 	return append(out, status.Events(o, l.gw, source, s.BecomesProgrammed())...)
 }
 
-// desiredRoutes are the routes of a desired state that was carried out.
+// desiredRoutes implements attach.LiveRoutes by a desired state, which is live because it was carried out.
 type desiredRoutes struct{ stack model.Stack }
 
-// Serves implements attach.Live.
+// Serves implements attach.LiveRoutes.
 func (d desiredRoutes) Serves(port int32, route finding.Ref, hosts []string) bool {
 	return desiresRoute(d.stack, port, route, hosts)
 }
 
-// source returns what events of a kind of stack are recorded with.
-func source(kind model.Kind) string {
+// eventSource returns the source of events for a kind of stack: the name of its controller.
+func eventSource(kind model.Kind) string {
 	if kind == model.NLBGateway {
 		return string(gatewayconfig.NLBController)
 	}
 	return string(gatewayconfig.ALBController)
 }
 
-// forget takes the entries of a Gateway that is not served any more off its routes, and its verdict off its
-// ListenerSets. Where another kind of load balancer serves it now, or another class of ours, the entries of those
-// stay.
-func (f *Frontend) forget(v *cluster.View, id model.StackID, l loaded) []cluster.Patch {
+// removeStatus removes the entries of a Gateway that is not served any more from the status of its routes and ListenerSets.
+// Entries of another kind of load balancer, or of another class of this controller, that serves the Gateway now stay.
+func (f *Frontend) removeStatus(v *cluster.View, id model.StackID, l stackGateway) []cluster.Patch {
 	if l.excluded {
-		return nil // what is live stays, and so does what is said of it
+		return nil // the load balancer stays as it is, and so does the status
 	}
 	gone := f.previousControllers(v, id, l.gw)
 	if len(gone) == 0 {
 		return nil
 	}
-	return status.Forget(v, refOf(cluster.KindGateway, id.Namespace, id.Name), gone, !f.isServed(v, l.gw))
+	return status.Remove(v, refOf(cluster.KindGateway, id.Namespace, id.Name), gone, !f.isServed(v, l.gw))
 }
 
-// isServed reports whether a class of ours serves a Gateway, with whatever kind of load balancer.
+// isServed reports whether a Gateway has a class of this controller, for any kind of load balancer.
 func (f *Frontend) isServed(v *cluster.View, gw *gwv1.Gateway) bool {
 	if gw == nil || gw.DeletionTimestamp != nil {
 		return false
@@ -84,7 +82,7 @@ func (f *Frontend) isServed(v *cluster.View, gw *gwv1.Gateway) bool {
 	return ours
 }
 
-// previousControllers returns the names under which the stack of a Gateway wrote statuses that nothing renews any more.
+// previousControllers returns the controller names under which the stack of a Gateway wrote statuses and does so no more.
 func (f *Frontend) previousControllers(v *cluster.View, id model.StackID, gw *gwv1.Gateway) []gwv1.GatewayController {
 	own := gatewayconfig.ALBController
 	if id.Kind == model.NLBGateway {

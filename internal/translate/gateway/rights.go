@@ -22,19 +22,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// Withdrawn returns which live rules, target groups and certificates have no right any more: by the listeners, which admit
-// namespaces and kinds for hostnames, and by the ReferenceGrants. No route or configuration has to be readable for that.
-// What a missing kind would have to say is not known, and withdraws nothing.
+// Withdrawn returns the live rules, target groups and certificates that have lost their right: listeners do not admit the
+// namespace or kind of the route for a hostname, or no ReferenceGrant permits the reference. Routes and configurations need
+// not be valid for that. A kind that the API server does not serve withdraws nothing.
 func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
 	if !f.installed(v) {
 		return model.Withdrawn{}, nil
 	}
-	// The load balancer of a Gateway that is being deleted, or is gone, may be kept by its deletion protection.
+	// A Gateway that is being deleted, or is gone, may still have a load balancer because of its deletion protection.
 	gw, ok := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, id.Namespace, id.Name)
 	if !ok {
 		gw = &gwv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name}}
 	}
-	if l := f.load(v, id); l.away && !l.unprotected {
+	if l := f.load(v, id); l.movedAway && !l.unprotected {
 		protected, unknown := plan.IsProtected(have)
 		if protected || l.guard != nil {
 			return withdrawEverything(ownership.RefOf(gw), have), nil
@@ -43,19 +43,19 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 			return model.Withdrawn{}, unknown
 		}
 	}
-	// Which listeners are valid depends on what is live, as in a translation.
+	// The live load balancer decides which listeners are valid, as in a translation.
 	t := &translation{Builder: assemble.Builder{Translation: members.Translation{ID: id, Live: &have}}, view: v, gw: gw}
 	if id.Kind == model.NLBGateway {
 		t.Type = model.Network
 	}
-	// A class that is missing may be of either controller. The stricter condition holds for both.
+	// A class that is missing may be of either controller. The strict condition for hostnames is right for both.
 	class, known := cluster.Get[*gwv1.GatewayClass](v, cluster.KindGatewayClass, "", string(gw.Spec.GatewayClassName))
 	t.strict = !known || class.Spec.ControllerName == gatewayconfig.AnyController
 	r := &rights{
 		conditions: conditionBuilder{t},
 		view:       v, have: have, gateway: ownership.RefOf(gw), network: id.Kind == model.NLBGateway,
-		listeners: ok && !f.lacksSets(v, gw), grants: v.Installed(cluster.KindReferenceGrant),
-		attached: attach.Of(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Live: incumbentBuilder{t}}),
+		listenersKnown: ok && !f.lacksListenerSets(v, gw), grantsKnown: v.Installed(cluster.KindReferenceGrant),
+		attached: attach.Evaluate(v, gw, id.Kind, attach.Options{ListenerSets: f.opt.ListenerSets && v.Installed(cluster.KindListenerSet), Live: incumbentBuilder{t}}),
 		owners:   map[string][]finding.Ref{},
 		out: model.Withdrawn{
 			Rules: map[string]model.Withdrawal{}, TargetGroups: map[string]model.Withdrawal{}, Certificates: map[model.ListenerCertificate]model.Withdrawal{},
@@ -65,18 +65,18 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	for _, lb := range have.LoadBalancers {
 		for i := range lb.Listeners {
 			l := &lb.Listeners[i]
-			r.listener(l)
+			r.checkListener(l)
 			if f.opt.ImportCertificates && l.Certificate != "" {
-				r.ask = append(r.ask, model.AskOwnCertificates{})
-				r.certificates(l)
+				r.questions = append(r.questions, model.AskOwnCertificates{})
+				r.checkCertificates(l)
 			}
 		}
 	}
-	return r.out, r.ask
+	return r.out, r.questions
 }
 
-// withdrawEverything returns all rules of a Gateway that its class gives to another controller while its load balancer
-// is protected from deletion. What only refuses requests needs no right.
+// withdrawEverything returns all rules of a Gateway that has a class of another controller now, and a load balancer that is
+// protected from deletion. Default actions that only refuse requests need no right.
 func withdrawEverything(gw finding.Ref, have observed.Stack) model.Withdrawn {
 	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
 	w := model.Withdrawal{
@@ -96,39 +96,39 @@ func withdrawEverything(gw finding.Ref, have observed.Stack) model.Withdrawn {
 	return out
 }
 
-// lacksSets reports whether the Gateway had listeners of ListenerSets, and the kind is not served now.
-func (f *Frontend) lacksSets(v *cluster.View, gw *gwv1.Gateway) bool {
+// lacksListenerSets reports whether the Gateway had ListenerSets, and the API server does not serve that kind now.
+func (f *Frontend) lacksListenerSets(v *cluster.View, gw *gwv1.Gateway) bool {
 	n := gw.Status.AttachedListenerSets
 	return f.opt.ListenerSets && !v.Installed(cluster.KindListenerSet) && n != nil && *n > 0
 }
 
-// rights compares what is live with what listeners and grants permit.
+// rights compares the live load balancer with what listeners and ReferenceGrants permit.
 type rights struct {
 	view    *cluster.View
 	have    observed.Stack
 	gateway finding.Ref
 	network bool
-	// listeners reports whether all listeners are known, and grants whether ReferenceGrants are.
-	listeners, grants bool
-	attached          attach.Result
-	conditions        conditionBuilder
-	// owners are the routes that target groups, by ARN, were made for, or may have been.
+	// listenersKnown reports whether all listeners are known, and grantsKnown whether ReferenceGrants are.
+	listenersKnown, grantsKnown bool
+	attached                    attach.Result
+	conditions                  conditionBuilder
+	// owners are, by ARN of a target group, the routes for which it was made, or may have been made.
 	owners map[string][]finding.Ref
 	out    model.Withdrawn
-	// ask is what else has to be known.
-	ask []model.Question
+	// questions are those about further facts that are needed.
+	questions []model.Question
 }
 
-// listener compares a live listener with its rules.
-func (r *rights) listener(l *observed.Listener) {
-	if r.network && r.listeners {
-		r.networkListener(l)
+// checkListener checks a live listener and its rules.
+func (r *rights) checkListener(l *observed.Listener) {
+	if r.network && r.listenersKnown {
+		r.checkNetworkListener(l)
 	}
-	r.targets(l.Default)
+	r.checkTargetGroups(l.Default)
 	for i := range l.Rules {
 		rule := &l.Rules[i]
-		r.targets(rule.Actions)
-		if !r.listeners {
+		r.checkTargetGroups(rule.Actions)
+		if !r.listenersKnown {
 			continue
 		}
 		for _, h := range hostsOf(rule) {
@@ -141,12 +141,13 @@ func (r *rights) listener(l *observed.Listener) {
 			}
 		}
 	}
-	if r.listeners {
-		r.hostnames(l)
+	if r.listenersKnown {
+		r.checkHostnames(l)
 	}
 }
 
-// mayServe reports whether one of those whose rule it may be may serve a hostname on a port, and otherwise whose it is.
+// mayServe reports whether a possible owner of a rule may serve a hostname on a port. If not, it returns the object on which
+// that is reported.
 func (r *rights) mayServe(port int32, actions []model.Action, host string) (finding.Ref, bool) {
 	if len(r.ownersOf(actions)) == 0 && plan.IsErrorResponse(actions) {
 		return finding.Ref{}, true
@@ -154,7 +155,7 @@ func (r *rights) mayServe(port int32, actions []model.Action, host string) (find
 	return r.permitted(port, actions, r.ownersOrClaimants(actions, host), host)
 }
 
-// ownersOrClaimants returns the owners or claimants whose rule for a hostname it may be.
+// ownersOrClaimants returns the routes of the target groups of a rule, or, if it has none, those that claim its hostname.
 func (r *rights) ownersOrClaimants(actions []model.Action, host string) []finding.Ref {
 	if owners := r.ownersOf(actions); len(owners) > 0 {
 		return owners
@@ -162,28 +163,29 @@ func (r *rights) ownersOrClaimants(actions []model.Action, host string) []findin
 	return r.claimantsOf(host)
 }
 
-// permitted reports whether one of the owners of a rule may serve a hostname on a port, and otherwise whose it is.
+// permitted reports whether one of the owners of a rule may serve a hostname on a port. If not, it returns the object on
+// which that is reported.
 func (r *rights) permitted(port int32, actions []model.Action, owners []finding.Ref, host string) (finding.Ref, bool) {
 	for _, o := range owners {
 		if r.attached.MayServe(o.Namespace, cluster.Kind(o.Kind), port, host) {
 			return finding.Ref{}, true
 		}
 	}
-	if forwardsNowhere(actions) {
+	if hasNoForward(actions) {
 		return r.gateway, false
 	}
 	return r.reportedOn(owners), false
 }
 
-// claimantsOf returns the routes of which a rule for a hostname may be that shows no owner in AWS, such as a redirect:
-// those that name the hostname, or any where none does. Without the first, the redirect of a route that has lost the
-// hostname would stay because another route has it now.
+// claimantsOf returns the possible owners of a rule for a hostname without target groups, such as a redirect: the routes
+// that name the hostname, or all routes if none does. Not always all, because then the redirect of a route that has lost
+// the hostname would stay as long as any route has a right to the hostname.
 func (r *rights) claimantsOf(host string) (out []finding.Ref) {
 	var all []finding.Ref
 	for n := range r.attached.Routes {
 		obj := r.attached.Routes[n].Object
 		all = append(all, ownership.RefOf(obj))
-		if attach.Claims(obj, host) {
+		if attach.MayClaimHost(obj, host) {
 			out = append(out, ownership.RefOf(obj))
 		}
 	}
@@ -193,11 +195,12 @@ func (r *rights) claimantsOf(host string) (out []finding.Ref) {
 	return out
 }
 
-func forwardsNowhere(actions []model.Action) bool {
+// hasNoForward reports whether actions forward to no target group.
+func hasNoForward(actions []model.Action) bool {
 	return !slices.ContainsFunc(actions, func(a model.Action) bool { _, ok := a.(model.Forward); return ok })
 }
 
-// reportedOn returns the object that a withdrawal is reported on: a route of the Gateway, or otherwise the Gateway.
+// reportedOn returns the object on which a withdrawal is reported: an owner that is a route of the Gateway, or the Gateway.
 func (r *rights) reportedOn(owners []finding.Ref) finding.Ref {
 	for n := range r.attached.Routes {
 		if ref := ownership.RefOf(r.attached.Routes[n].Object); slices.Contains(owners, ref) {
@@ -207,21 +210,21 @@ func (r *rights) reportedOn(owners []finding.Ref) finding.Ref {
 	return r.gateway
 }
 
-// ownersOf returns the routes that the target groups of actions were made for, or may have been.
+// ownersOf returns the routes for which the target groups of actions were made, or may have been made.
 func (r *rights) ownersOf(actions []model.Action) (out []finding.Ref) {
 	for _, a := range actions {
 		if f, ok := a.(model.Forward); ok {
 			for _, g := range f.Groups {
-				out = append(out, r.ownersOfGroup(g.Group.ARN)...)
+				out = append(out, r.ownersOfTargetGroup(g.Group.ARN)...)
 			}
 		}
 	}
 	return out
 }
 
-// ownersOfGroup returns routes of the Gateway where it has one that the target group can be of, and otherwise all that
-// its id may mean.
-func (r *rights) ownersOfGroup(arn string) []finding.Ref {
+// ownersOfTargetGroup returns the routes for which a target group may have been made, by its id: routes of the Gateway if
+// the id can be that of some, otherwise all routes that the id can mean.
+func (r *rights) ownersOfTargetGroup(arn string) []finding.Ref {
 	if out, known := r.owners[arn]; known {
 		return out
 	}
@@ -249,9 +252,9 @@ func (r *rights) targetGroup(arn string) observed.TargetGroup {
 	return observed.TargetGroup{}
 }
 
-// targets compares the target groups of actions with the grants.
-func (r *rights) targets(actions []model.Action) {
-	if !r.grants {
+// checkTargetGroups checks whether ReferenceGrants permit the target groups of actions.
+func (r *rights) checkTargetGroups(actions []model.Action) {
+	if !r.grantsKnown {
 		return
 	}
 	for _, a := range actions {
@@ -264,7 +267,7 @@ func (r *rights) targets(actions []model.Action) {
 				continue
 			}
 			if to, permitted := r.mayForward(g.Group.ARN); !permitted {
-				owner := r.reportedOn(r.ownersOfGroup(g.Group.ARN))
+				owner := r.reportedOn(r.ownersOfTargetGroup(g.Group.ARN))
 				r.out.TargetGroups[g.Group.ARN] = model.Withdrawal{
 					Object: owner, Field: "spec.rules", Reason: finding.ReferenceNotPermitted,
 					Message: fmt.Sprintf("no ReferenceGrant in namespace %q permits %s %q", to.Namespace, to.Kind, to.Name),
@@ -275,16 +278,17 @@ func (r *rights) targets(actions []model.Action) {
 	}
 }
 
-// mayForward reports whether the route of a target group may refer to its backend, and otherwise to which one not. The
-// TargetGroupBinding shows the backend, or the load balancer in the target group; without these it is any that the id may
-// mean.
+// mayForward reports whether the route of a target group may refer to its backend, and returns the backend if not. The
+// backend is known by the TargetGroupBinding, or by the load balancer that is the target; without these it is any that the id
+// can mean.
 func (r *rights) mayForward(arn string) (finding.Ref, bool) {
-	owners := r.ownersOfGroup(arn)
+	owners := r.ownersOfTargetGroup(arn)
 	g := r.targetGroup(arn)
 	parts, ok := naming.GatewayTargetGroupPartsOf(g.ResourceID)
 	bound := false
 	for _, b := range r.have.Bindings {
-		// Tenants may write bindings with the labels of the stack. The target group is for a Service that its id may mean.
+		// A tenant can write a binding with the labels of the stack. So a binding counts only if its Service is one that the
+		// id can mean.
 		if b.ARN != arn || ok && !slices.Contains(parts.Backends, finding.Ref{Namespace: b.Namespace, Name: b.Service.Service}) {
 			continue
 		}
@@ -300,7 +304,7 @@ func (r *rights) mayForward(arn string) (finding.Ref, bool) {
 	kind, group := serviceBackend, ""
 	if g.Type == model.ALBTargets {
 		kind, group = gatewayBackend, gwv1.GroupName
-		parts.Backends = r.leadingTo(arn, parts.Backends)
+		parts.Backends = r.gatewaysOfTarget(arn, parts.Backends)
 	}
 	var first finding.Ref
 	for _, to := range parts.Backends {
@@ -313,20 +317,20 @@ func (r *rights) mayForward(arn string) (finding.Ref, bool) {
 	return first, len(parts.Backends) == 0
 }
 
-// leadingTo returns the Gateways of a list whose load balancer is the target of a group; all of them while that is
-// not known.
-func (r *rights) leadingTo(group string, of []finding.Ref) []finding.Ref {
+// gatewaysOfTarget returns those of some Gateways with a load balancer that is the target of a target group; all of them if
+// the target is not known.
+func (r *rights) gatewaysOfTarget(group string, of []finding.Ref) []finding.Ref {
 	targets, asked := r.have.Facts.ALBTargets[group]
 	if len(of) < 2 {
 		return of
 	}
 	if !asked {
-		r.ask = append(r.ask, model.AskALBTargets{ARN: group})
+		r.questions = append(r.questions, model.AskALBTargets{ARN: group})
 		return of
 	}
 	out := slices.DeleteFunc(slices.Clone(of), func(ref finding.Ref) bool {
 		gw, ok := cluster.Get[*gwv1.Gateway](r.view, cluster.KindGateway, ref.Namespace, ref.Name)
-		return !ok || !slices.ContainsFunc(targets, func(t observed.Target) bool { return t.ID == applicationARN(gw) })
+		return !ok || !slices.ContainsFunc(targets, func(t observed.Target) bool { return t.ID == albARN(gw) })
 	})
 	if len(out) == 0 {
 		return of
@@ -337,14 +341,14 @@ func (r *rights) leadingTo(group string, of []finding.Ref) []finding.Ref {
 // permits reports whether one of several routes may refer to an object.
 func (r *rights) permits(owners []finding.Ref, group string, to finding.Ref) bool {
 	return len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
-		return r.attached.Grants.Permits(attach.From{Group: gwv1.GroupName, Kind: o.Kind, Namespace: o.Namespace},
-			attach.To{Group: group, Kind: to.Kind, Namespace: to.Namespace, Name: to.Name})
+		return r.attached.Grants.Permits(attach.Referrer{Group: gwv1.GroupName, Kind: o.Kind, Namespace: o.Namespace},
+			attach.Referent{Group: group, Kind: to.Kind, Namespace: to.Namespace, Name: to.Name})
 	})
 }
 
-// certificates compares the certificates of a live listener that were imported from Secrets.
-func (r *rights) certificates(l *observed.Listener) {
-	if !r.grants || !r.listeners {
+// checkCertificates checks the certificates of a live listener that were imported from Secrets.
+func (r *rights) checkCertificates(l *observed.Listener) {
+	if !r.grantsKnown || !r.listenersKnown {
 		return
 	}
 	for _, c := range r.have.Facts.OwnCertificates {
@@ -360,8 +364,8 @@ func (r *rights) certificates(l *observed.Listener) {
 	}
 }
 
-// mayPresent reports whether a listener of a port may use the certificate of a Secret for domains, by the logical id of the
-// certificate. One that no listener names any more may be held for those whose hostname it covers.
+// mayPresent reports whether a listener of a port may use an imported certificate, by its id. A certificate that no listener
+// names any more may be held for listeners with a hostname that it covers.
 func (r *rights) mayPresent(port int32, id string, domains []string) bool {
 	for i := range r.attached.Listeners {
 		l := &r.attached.Listeners[i]

@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// hostnames finds the hostnames of listeners within the wildcard or all hostnames of a live rule, of a route that those
-// listeners do not admit. A translation makes rules against that (see isolations), but only for what routes say now and
-// that can be translated: where a rule is held, the plan has to.
-func (r *rights) hostnames(l *observed.Listener) {
+// checkHostnames finds hostnames of listeners that a live rule for a wildcard, or for any hostname, matches as well, although
+// these listeners do not admit its route. A translation makes rules against that (see isolationRules), but only for the
+// current routes and only if they are valid. If the live rule is held, the plan adds such rules.
+func (r *rights) checkHostnames(l *observed.Listener) {
 	for i := range l.Rules {
 		rule := &l.Rules[i]
 		if _, gone := r.out.Rules[rule.ARN]; gone {
@@ -40,7 +40,7 @@ func hostsOf(rule *observed.Rule) []string {
 	return []string{""}
 }
 
-// mayServeWithin is mayServe of a hostname that is a part of that of the rule.
+// mayServeWithin is mayServe for a hostname that is a part of the wildcard of the rule.
 func (r *rights) mayServeWithin(port int32, actions []model.Action, host, part string) (finding.Ref, bool) {
 	if plan.IsErrorResponse(actions) {
 		return finding.Ref{}, true

@@ -12,13 +12,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// networkListener compares what a port of a network load balancer forwards to.
-func (r *rights) networkListener(l *observed.Listener) {
+// checkNetworkListener checks the target groups to which a listener of a network load balancer forwards.
+func (r *rights) checkNetworkListener(l *observed.Listener) {
 	owners := r.ownersOf(l.Default)
 	if len(owners) == 0 || slices.ContainsFunc(owners, func(o finding.Ref) bool {
 		return r.attached.MayUsePort(o.Namespace, cluster.Kind(o.Kind), l.Port)
 	}) {
-		r.protocols(l)
+		r.checkProtocols(l)
 		return
 	}
 	r.out.Rules[l.ARN] = model.Withdrawal{
@@ -28,13 +28,13 @@ func (r *rights) networkListener(l *observed.Listener) {
 	}
 }
 
-// protocols compares a live listener for both TCP and UDP with the listeners of its port. The target groups of both serve
-// one alone as well; those of QUIC do not.
-func (r *rights) protocols(l *observed.Listener) {
+// checkProtocols checks whether the Gateway still has listeners for both protocols of a live TCP_UDP listener. If not, the
+// target groups stay, because they can also be behind a listener of one protocol. Those of TCP_QUIC cannot.
+func (r *rights) checkProtocols(l *observed.Listener) {
 	if l.Protocol != string(model.TCPUDP) {
 		return
 	}
-	tcp, udp := r.attached.Listens(l.Port, gwv1.TCPProtocolType), r.attached.Listens(l.Port, gwv1.UDPProtocolType)
+	tcp, udp := r.attached.HasListener(l.Port, gwv1.TCPProtocolType), r.attached.HasListener(l.Port, gwv1.UDPProtocolType)
 	if tcp == udp {
 		return
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Translate builds the desired state of a stack and what is wrong with it. Findings are sorted and without repeats. A
-// view with an error makes the result meaningless. live is what is observed of the stack; nil: it is not known yet.
+// Translate builds the desired state of a stack and the findings about its objects, sorted and without repeats. If the view
+// has an error, the result must not be used. live is the observed state of the stack; nil if it is not known yet.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	l := f.load(v, id)
 	t := &translation{
@@ -41,75 +41,76 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
 		return t.Stack, t.Found.Sorted()
 	}
-	t.Stack.DryRun = dryRun(l.gw, id)
+	t.Stack.DryRun = isDryRun(l.gw, id)
 	t.Stack.Describe = t.Stack.DryRun
 	t.ref, t.OwnerUID = ownership.RefOf(l.gw), string(l.gw.UID)
-	t.load(l.class)
+	t.loadConfiguration(l.class)
 	t.Stack.Attached = []string{l.gw.Namespace}
-	t.noteAdoption()
+	t.setAdoption()
 	t.build()
 	if t.Stack.DryRun && slices.ContainsFunc(t.Stack.Members, func(m model.Member) bool { return m.Claimed }) {
-		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id) // it may have nothing but its finalizer
+		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id) // the finalizer does not prove that it has a load balancer
 	}
 	return t.Stack, t.Found.Sorted()
 }
 
-// translation is one run of Translate over a Gateway that is served.
+// translation is one call of Translate for a Gateway that is served.
 type translation struct {
 	assemble.Builder
 	opt  Options
 	view *cluster.View
 	gw   *gwv1.Gateway
 	ref  finding.Ref
-	// strict follows the Gateway API where older controllers differ. It goes with the name of the controller that they do
-	// not have, so that nothing is changed that they made.
+	// strict reports whether the Gateway API is followed where older controllers differ from it. It is set for the
+	// controller name that they do not have, so that load balancers which they made are not changed.
 	strict bool
 	config gatewayconfig.Configuration
 	set    gatewayconfig.Settings
-	// member is the Gateway, the one member of the stack.
-	member   *members.Member
-	attached attach.Result
-	groups   assemble.Groups
-	// targets are the configurations of target groups that were asked for.
-	targets map[backendKey]gatewayconfig.Targets
-	// encrypted are routes that HTTPS listeners serve.
-	encrypted map[int]bool
-	// parsed are routes by their number.
-	parsed map[int]*parsed
-	// outvoted are the ports of a network load balancer that each route loses to another one.
-	outvoted map[int][]*port
-	// fixed has the protocol of target groups where the listeners of a route leave no choice, and first the protocol of
-	// QUIC of its first port, "" for others.
-	fixed, first map[int]string
-	// refused are TLS Secrets that may not be used where they are named, but elsewhere.
-	refused map[assemble.TLSSecretUse]bool
-	// held are live certificates that were imported for a listener, while TLS Secrets are not imported.
-	held map[*attach.Listener][]string
-	// liveGroups are the ids of live target groups by their ARNs.
-	liveGroups map[string]string
-	// rules counts the rules of each namespace.
-	rules map[string]int
+	// member is the Gateway, the only member of the stack.
+	member       *members.Member
+	attached     attach.Result
+	targetGroups assemble.TargetGroups
+	// targetConfigs are the merged configurations of target groups, read once for each backend.
+	targetConfigs map[backendKey]gatewayconfig.Targets
+	// httpsRoutes are the routes, by index, that are attached to HTTPS listeners.
+	httpsRoutes map[int]bool
+	// parsedRoutes are the rules of routes, by index.
+	parsedRoutes map[int]*parsedRoute
+	// unservedPorts are the ports of a network load balancer that serve another route, by index of the attached route.
+	unservedPorts map[int][]*port
+	// fixedProtocol is, by index of a route, the protocol of its target groups if the listeners require one.
+	// firstQUICProtocol is the protocol of its first port if that is QUIC or TCP_QUIC, otherwise "".
+	fixedProtocol, firstQUICProtocol map[int]string
+	// refusedSecrets are references to TLS Secrets that must not be used, while other references to the same Secret may.
+	refusedSecrets map[assemble.TLSSecretUse]bool
+	// heldCertificates are live certificates that were imported for a listener, while TLS Secrets are not imported.
+	heldCertificates map[*attach.Listener][]string
+	// liveTargetGroupIDs are the ids of live target groups by ARN.
+	liveTargetGroupIDs map[string]string
+	// ruleCounts is the number of rules of each namespace.
+	ruleCounts map[string]int
 }
 
-// preserveHost lets targets see the Host header as clients send it, unless a configuration says something else of it: by
-// default AWS removes its port on ports 80 and 443 and adds one on others, and no filter of a route asks for that.
+// preserveHost sets the attribute by which targets get the Host header of the client, unless the configuration sets it. By
+// default AWS removes the port from the header on ports 80 and 443 and adds it on others, although no filter of a route asks
+// for that.
 func (t *translation) preserveHost() {
 	const key = "routing.http.preserve_host_header.enabled"
 	a := &t.set.Shared.LoadBalancer.Attributes
 	switch {
 	case !a.Set:
-		*a = settings.Of(map[string]string{key: "true"}, finding.Origin{Object: t.ref, Field: "spec.gatewayClassName"})
+		*a = settings.NewOpt(map[string]string{key: "true"}, finding.Origin{Object: t.ref, Field: "spec.gatewayClassName"})
 	case a.Value[key] == "":
 		a.Value[key] = "true"
 	}
 }
 
-// load reads the configuration.
-func (t *translation) load(class *gwv1.GatewayClass) {
-	t.targets, t.encrypted, t.parsed, t.rules = map[backendKey]gatewayconfig.Targets{}, map[int]bool{}, map[int]*parsed{}, map[string]int{}
-	t.held = map[*attach.Listener][]string{}
+// loadConfiguration reads the configuration and sets the member.
+func (t *translation) loadConfiguration(class *gwv1.GatewayClass) {
+	t.targetConfigs, t.httpsRoutes, t.parsedRoutes, t.ruleCounts = map[backendKey]gatewayconfig.Targets{}, map[int]bool{}, map[int]*parsedRoute{}, map[string]int{}
+	t.heldCertificates = map[*attach.Listener][]string{}
 	t.strict = class.Spec.ControllerName == gatewayconfig.AnyController
-	config, faults := gatewayconfig.Of(t.view, t.gw, class)
+	config, faults := gatewayconfig.Resolve(t.view, t.gw, class)
 	t.config, t.set = config, config.Settings(t.ref, t.ID.Kind)
 	if t.strict && t.ID.Kind == model.ALBGateway {
 		t.preserveHost()
@@ -131,18 +132,18 @@ func (t *translation) load(class *gwv1.GatewayClass) {
 	}
 	attributes := t.set.Shared.LoadBalancer.Attributes
 	t.Found.Add(known.Advice(attributes.Value, t.ref, attributes.Origin.Field, finding.ParametersInvalid)...)
-	t.reportIgnored()
+	t.reportIgnoredFields()
 }
 
-// Fields of a Gateway that nothing is made of.
+// Fields of a Gateway that have no effect.
 const (
 	frontendTLSField  = "spec.tls.frontend"
 	backendTLSField   = "spec.tls.backend"
 	defaultScopeField = "spec.defaultScope"
 )
 
-// reportIgnored names the fields of the Gateway that have no effect.
-func (t *translation) reportIgnored() {
+// reportIgnoredFields reports fields of the Gateway that have no effect.
+func (t *translation) reportIgnoredFields() {
 	ignored := func(field string, severity finding.Severity, message, fix string) {
 		t.Found.Add(finding.Finding{Object: t.ref, Field: field, Reason: finding.GatewayFieldIgnored, Severity: severity, Message: message, Fix: fix})
 	}
@@ -162,9 +163,9 @@ func (t *translation) reportIgnored() {
 func (t *translation) build() {
 	if !t.member.Blocked {
 		t.MemberTags(t.member)
-		t.attached = attach.Of(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Live: incumbentBuilder{t}})
-		incumbentBuilder{t}.holdRepeated()
-		t.noteAttached()
+		t.attached = attach.Evaluate(t.view, t.gw, t.ID.Kind, attach.Options{ListenerSets: t.opt.ListenerSets, Live: incumbentBuilder{t}})
+		incumbentBuilder{t}.holdDuplicates()
+		t.setAttachedNamespaces()
 		t.buildLoadBalancer()
 	}
 	var blocked bool
@@ -172,8 +173,8 @@ func (t *translation) build() {
 	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
 }
 
-// buildLoadBalancer builds the load balancer. A port has a listener only where a route is attached; clients are
-// admitted to all.
+// buildLoadBalancer builds the load balancer. A port has a listener only if a route is attached, but clients are admitted
+// to all ports.
 func (t *translation) buildLoadBalancer() {
 	var ports []*port
 	if t.Type == model.Network {
@@ -184,7 +185,7 @@ func (t *translation) buildLoadBalancer() {
 	for _, p := range ports {
 		t.Ports = append(t.Ports, p.Port)
 	}
-	t.addOnSettings()
+	t.setAddOns()
 	lb := t.LoadBalancer()
 	if t.Type == model.Application {
 		t.AddOns(lb)
@@ -203,5 +204,5 @@ func (t *translation) buildLoadBalancer() {
 			lb.Listeners = append(lb.Listeners, l)
 		}
 	}
-	t.groups.Finish(&t.Stack)
+	t.targetGroups.Finish(&t.Stack)
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// users has the kinds of objects that use a configuration.
+// users are the kinds of objects that use a configuration.
 type users struct{ class, gateway bool }
 
 func (u users) any() bool { return u.class || u.gateway }
 
-// usersOf returns the users of a LoadBalancerConfiguration. Classes count whether their controller is switched on or
-// not.
+// usersOf returns the users of a LoadBalancerConfiguration. Classes of this controller count even if their kind of load
+// balancer is switched off.
 func usersOf(v *cluster.View, namespace, name string) users {
 	var out users
 	classes := cluster.List[*gwv1.GatewayClass](v, cluster.Query{
@@ -46,7 +46,8 @@ func loadBalancer(v *cluster.View, o *gwconfig.LoadBalancerConfiguration) []clus
 	return append(finalizerPatches(o, LoadBalancerFinalizer, by.any()), observedGenerationPatches(o, o.Status, by)...)
 }
 
-// observedGenerationPatches notes the generation that is in use, once it is used.
+// observedGenerationPatches returns the patch that writes the current generation of a configuration that is used into its
+// status.
 func observedGenerationPatches(o cluster.Object, have gwconfig.ConfigurationStatus, by users) []cluster.Patch {
 	now := o.GetGeneration()
 	fields := map[string]any{}
@@ -72,8 +73,7 @@ func targetGroup(v *cluster.View, o *gwconfig.TargetGroupConfiguration) []cluste
 	return append(finalizerPatches(o, TargetGroupFinalizer, by.any()), observedGenerationPatches(o, o.Status, by)...)
 }
 
-// usersOfDefault returns the users of the LoadBalancerConfigurations that have a TargetGroupConfiguration as their
-// default.
+// usersOfDefault returns the users of all LoadBalancerConfigurations with a TargetGroupConfiguration as default.
 func usersOfDefault(v *cluster.View, o *gwconfig.TargetGroupConfiguration) users {
 	var out users
 	for _, lb := range cluster.List[*gwconfig.LoadBalancerConfiguration](v, cluster.Query{
@@ -94,7 +94,7 @@ func kindOf(kind *string) cluster.Kind {
 	return cmp.Or(cluster.Kind(*kind), cluster.KindService)
 }
 
-// isUsedAsBackend reports whether a route of one of the controller's Gateways has an object that exists as a backend.
+// isUsedAsBackend reports whether an object exists and is a backend of a route of a Gateway of this controller.
 func isUsedAsBackend(v *cluster.View, kind cluster.Kind, namespace, name string) bool {
 	if kind != cluster.KindService && kind != cluster.KindGateway {
 		return false
@@ -111,7 +111,7 @@ func isUsedAsBackend(v *cluster.View, kind cluster.Kind, namespace, name string)
 	return false
 }
 
-// isAttached reports whether a route names a Gateway of the controller's, or a ListenerSet of one.
+// isAttached reports whether a route has a Gateway of this controller, or a ListenerSet of one, as a parent.
 func isAttached(v *cluster.View, route cluster.Object) bool {
 	parents, _ := cluster.RouteParents(route)
 	return slices.ContainsFunc(parents, func(p gwv1.ParentReference) bool {
@@ -165,7 +165,7 @@ func listenerRule(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Op
 	}})
 }
 
-// secretFault returns what is wrong with the Secret of a client; "" if nothing.
+// secretFault returns a message about a Secret for OpenID Connect that cannot be used; "" if there is none.
 func secretFault(v *cluster.View, o *gwconfig.ListenerRuleConfiguration, opt Options) string {
 	for _, a := range o.Spec.Actions {
 		if a.AuthenticateOIDCConfig == nil {

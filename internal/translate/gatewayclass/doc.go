@@ -1,3 +1,3 @@
-// Package gatewayclass reports what is written to GatewayClasses and to the configurations of Gateways, which are no
-// stacks: conditions, finalizers, and what other controllers read after a take-over. It is pure.
+// Package gatewayclass returns patches for GatewayClasses, configurations of Gateways and ListenerSets, which are not part of
+// stacks: conditions, finalizers, and annotations that other controllers read after a take-over. It does no I/O.
 package gatewayclass

@@ -7,8 +7,8 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// The features of the Gateway API, by their names in its conformance suite, whose tests pass. docs/conformance.md says
-// what AWS lacks for others.
+// The supported features of the Gateway API, by their names in its conformance suite: those with tests that all pass.
+// docs/conformance.md says why others are not supported.
 var (
 	sharedFeatures = []gwv1.FeatureName{"Gateway", "GatewayAddressEmpty", "ReferenceGrant"}
 	albFeatures    = []gwv1.FeatureName{
@@ -18,7 +18,7 @@ var (
 	nlbFeatures = []gwv1.FeatureName{"TCPRoute", "UDPRoute"}
 )
 
-// supportedFeatures returns the features of a class in ascending order, as the standard asks for.
+// supportedFeatures returns the features of a class in ascending order, as the Gateway API requires.
 func supportedFeatures(alb, nlb, listenerSets bool) []gwv1.SupportedFeature {
 	names := slices.Clone(sharedFeatures)
 	if alb {

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// The finalizers.
+// The finalizers of GatewayClasses and configurations, which are those of older controllers.
 const (
 	ClassFinalizer        = "gateway.k8s.aws/gatewayclass"
 	LoadBalancerFinalizer = "gateway.k8s.aws/loadbalancerconfigurations"
@@ -23,26 +23,26 @@ const (
 	ListenerRuleFinalizer = "gateway.k8s.aws/listenerruleconfigurations"
 )
 
-// Options are the operator's settings that matter here.
+// Options are the settings of the operator.
 type Options struct {
-	// ALB, NLB and ListenerSets report what is served where its kinds are installed.
+	// ALB, NLB and ListenerSets report whether these are switched on. They are served if their CRDs are installed.
 	ALB, NLB, ListenerSets bool
 	// Versions are the versions of the Gateway API by CRD; nil if they are not known.
 	Versions map[string]string
-	// SecretKey and SecretValue are a label that every Secret that is read must have, if the key is set.
+	// SecretKey and SecretValue are the label that a Secret must have to be read; none if the key is empty.
 	SecretKey, SecretValue string
 	// ServiceAccount is the service account of the controller as namespace:name, for messages; "" if it is not known.
 	ServiceAccount string
 }
 
-// Kinds are the kinds that Patches is for.
+// Kinds are the kinds of objects for which Patches has patches.
 var Kinds = []cluster.Kind{
 	cluster.KindGatewayClass, cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration, cluster.KindListenerRuleConfiguration,
 	cluster.KindListenerSet,
 }
 
-// Patches returns what is to be written to an object of one of the Kinds so that it is as it should be; none where it
-// is. A view with an error makes the result meaningless. now is noted where other controllers expect a time.
+// Patches returns the patches for an object of one of the Kinds; none if it is up to date. If the view has an error, the
+// result must not be used. now is written where other controllers expect a time.
 func Patches(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) []cluster.Patch {
 	switch ref.Kind {
 	case cluster.KindGatewayClass:
@@ -72,8 +72,8 @@ func (o Options) serves(v *cluster.View) (alb, nlb bool) {
 	return o.ALB && v.Installed(cluster.KindHTTPRoute), o.NLB && v.Installed(cluster.KindTCPRoute)
 }
 
-// class returns what is written to a GatewayClass. One of another controller, or whose kind of load balancer is not
-// served, is left alone.
+// class returns the patches for a GatewayClass; none if it is one of another controller, or its kind of load balancer is not
+// served.
 func class(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.Time) []cluster.Patch {
 	alb, nlb := opt.serves(v)
 	switch o.Spec.ControllerName {
@@ -113,8 +113,8 @@ func class(v *cluster.View, o *gwv1.GatewayClass, opt Options, now time.Time) []
 	return out
 }
 
-// processedVersions names the versions of a configuration as other controllers do.
-func processedVersions(l gatewayconfig.Level) string {
+// processedVersions returns the resource versions of a configuration in the format of older controllers.
+func processedVersions(l gatewayconfig.ConfigurationLevel) string {
 	switch {
 	case l.LoadBalancer == nil:
 		return ""
@@ -136,7 +136,8 @@ func accepted(problem *gatewayconfig.Problem) metav1.Condition {
 	return out
 }
 
-// classStatus returns the fields of a status that are to be written; nil if it is as wanted. Conditions of others stay.
+// classStatus returns the fields of the status of a GatewayClass that differ; nil if none does. Conditions of other types
+// stay.
 func classStatus(obj cluster.Object, want []metav1.Condition, features []gwv1.SupportedFeature, now metav1.Time) any {
 	o, ok := obj.(*gwv1.GatewayClass)
 	if !ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// Items returns the objects that an object concerns: one of the Kinds itself, and for a route the ListenerSets about
-// which it has entries of ours, which may be gone.
+// Items returns the objects to look at after a change of an object: the object itself if it is one of the Kinds, and for a
+// route the ListenerSets about which this controller has written entries in its status. These may be gone.
 func Items(obj cluster.Object) []cluster.Ref {
 	ref := cluster.RefOf(obj)
 	if slices.Contains(Kinds, ref.Kind) {
@@ -38,8 +38,8 @@ func Items(obj cluster.Object) []cluster.Ref {
 	return out
 }
 
-// listenerSet takes what was said of a ListenerSet off it and off its routes, once it is of no Gateway of the controller's
-// any more. While it is, the Gateway says what is to be said.
+// listenerSet returns patches that remove the status that this controller wrote about a ListenerSet, from it and from its
+// routes, if the ListenerSet has no Gateway of this controller any more. Otherwise the stack of the Gateway writes the status.
 func listenerSet(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch {
 	if !opt.ListenerSets || !v.Installed(cluster.KindListenerSet) {
 		return nil
@@ -49,11 +49,11 @@ func listenerSet(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch 
 		return nil
 	}
 	var out []cluster.Patch
-	if exists && attach.IsSetEvaluated(set) {
+	if exists && attach.HasOwnSetStatus(set) {
 		out = append(out, cluster.StatusEdit{Ref: ref, Edit: resetStatus})
 	}
-	mine := func(e gwv1.RouteParentStatus, namespace string) bool {
-		return slices.Contains(gatewayconfig.Controllers, e.ControllerName) && names(e.ParentRef, namespace, ref)
+	isOwn := func(e gwv1.RouteParentStatus, namespace string) bool {
+		return slices.Contains(gatewayconfig.Controllers, e.ControllerName) && refersTo(e.ParentRef, namespace, ref)
 	}
 	for _, kind := range cluster.RouteKinds {
 		for _, route := range cluster.List[cluster.Object](v, cluster.Query{
@@ -61,7 +61,7 @@ func listenerSet(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch 
 		}) {
 			edit := func(obj cluster.Object, _ metav1.Time) any {
 				_, have := cluster.RouteParents(obj)
-				left := slices.DeleteFunc(slices.Clone(have), func(e gwv1.RouteParentStatus) bool { return mine(e, obj.GetNamespace()) })
+				left := slices.DeleteFunc(slices.Clone(have), func(e gwv1.RouteParentStatus) bool { return isOwn(e, obj.GetNamespace()) })
 				if len(left) == len(have) {
 					return nil
 				}
@@ -75,8 +75,8 @@ func listenerSet(v *cluster.View, ref cluster.Ref, opt Options) []cluster.Patch 
 	return out
 }
 
-// isOfOwnGateway reports whether a Gateway that the controller serves, or has served and is not done with, has a
-// ListenerSet.
+// isOfOwnGateway reports whether the parent of a ListenerSet is a Gateway that this controller serves, or that has its
+// finalizer.
 func isOfOwnGateway(v *cluster.View, set *gwv1.ListenerSet) bool {
 	p := set.Spec.ParentRef
 	if p.Group != nil && *p.Group != "" && *p.Group != gwv1.GroupName || p.Kind != nil && *p.Kind != "" && *p.Kind != gwv1.Kind(cluster.KindGateway) {
@@ -90,22 +90,22 @@ func isOfOwnGateway(v *cluster.View, set *gwv1.ListenerSet) bool {
 	return ok && (len(ownership.Claims(v, gw)) > 0 || isOwnClass(gatewayconfig.ClassOf(v, gw)))
 }
 
-// names reports whether a parentRef of a route of a namespace names an object.
-func names(p gwv1.ParentReference, namespace string, ref cluster.Ref) bool {
+// refersTo reports whether a parentRef of a route in a namespace refers to an object.
+func refersTo(p gwv1.ParentReference, namespace string, ref cluster.Ref) bool {
 	if p.Namespace != nil && *p.Namespace != "" {
 		namespace = string(*p.Namespace)
 	}
 	return p.Kind != nil && cluster.Kind(*p.Kind) == ref.Kind && namespace == ref.Namespace && string(p.Name) == ref.Name
 }
 
-// resetStatus gives a ListenerSet the status of a new one, but for conditions of others; nil where another controller
-// has judged it since.
+// resetStatus returns the status of a new ListenerSet, with conditions of other types kept; nil if another controller has
+// written the status since.
 func resetStatus(obj cluster.Object, now metav1.Time) any {
 	set, ok := obj.(*gwv1.ListenerSet)
-	if !ok || !attach.IsSetEvaluated(set) {
+	if !ok || !attach.HasOwnSetStatus(set) {
 		return nil
 	}
-	conditions := attach.NewSetConditions()
+	conditions := attach.PendingSetConditions()
 	for i := range conditions {
 		conditions[i].LastTransitionTime = now
 	}

@@ -16,9 +16,9 @@ import (
 // newest is the version of the Gateway API that the controller is built with.
 var newest = version.MustParseSemantic(consts.BundleVersion)
 
-// supportedVersion returns the condition that reports whether the CRDs of the Gateway API are of versions that the
-// controller knows: of 1.0, which brought the kinds at v1, to the one that it is built with. Gateways are served with
-// others as well as possible, as the standard allows.
+// supportedVersion returns the condition SupportedVersion: whether the CRDs of the Gateway API have a version from 1.0, the
+// first one with kinds at v1, to the one that the controller is built with. With other versions, Gateways are served as well
+// as possible, as the Gateway API permits.
 func supportedVersion(versions map[string]string) metav1.Condition {
 	out := metav1.Condition{
 		Type: string(gwv1.GatewayClassConditionStatusSupportedVersion), Status: metav1.ConditionTrue,

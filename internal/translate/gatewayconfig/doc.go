@@ -1,3 +1,3 @@
-// Package gatewayconfig reports what LoadBalancerConfigurations and TargetGroupConfigurations make of a Gateway: which
-// ones count, and how those of the GatewayClass, of the Gateway and of a Service are laid over each other.
+// Package gatewayconfig finds the LoadBalancerConfigurations and TargetGroupConfigurations of a Gateway, and merges those
+// of its GatewayClass, of the Gateway itself and of Services.
 package gatewayconfig

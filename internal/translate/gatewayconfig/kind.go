@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The names of the controllers that GatewayClasses choose.
+// The values of spec.controllerName of a GatewayClass that this controller serves.
 const (
 	ALBController gwv1.GatewayController = "gateway.k8s.aws/alb"
 	NLBController gwv1.GatewayController = "gateway.k8s.aws/nlb"
@@ -15,10 +15,11 @@ const (
 	AnyController gwv1.GatewayController = "gateway.fulcrum.dev/aws"
 )
 
-// Controllers are the names of all of them.
+// Controllers are all values of spec.controllerName that this controller serves.
 var Controllers = []gwv1.GatewayController{ALBController, NLBController, AnyController}
 
-// KindFor is the kind of stack that a Gateway of a controller makes up; false for controllers of others.
+// KindFor returns the kind of stack that a Gateway makes up, by the controllerName of its class; false if that is one of
+// another controller.
 func KindFor(controller gwv1.GatewayController, gw *gwv1.Gateway) (model.Kind, bool) {
 	switch controller {
 	case ALBController:
@@ -31,13 +32,13 @@ func KindFor(controller gwv1.GatewayController, gw *gwv1.Gateway) (model.Kind, b
 	return "", false
 }
 
-// Ours reports whether a class gives a Gateway to one of these controllers.
-func Ours(class *gwv1.GatewayClass, gw *gwv1.Gateway) bool {
+// IsServedClass reports whether a class is one of this controller.
+func IsServedClass(class *gwv1.GatewayClass, gw *gwv1.Gateway) bool {
 	_, ours := KindFor(class.Spec.ControllerName, gw)
 	return ours
 }
 
-// kindByProtocols is the kind of load balancer that has the protocol of the first listener.
+// kindByProtocols returns the kind of stack for the protocol of the first listener.
 func kindByProtocols(gw *gwv1.Gateway) model.Kind {
 	if len(gw.Spec.Listeners) > 0 {
 		switch gw.Spec.Listeners[0].Protocol {
@@ -48,7 +49,7 @@ func kindByProtocols(gw *gwv1.Gateway) model.Kind {
 	return model.ALBGateway
 }
 
-// ClassOf is the class of a Gateway; nil if it does not exist.
+// ClassOf returns the class of a Gateway; nil if it does not exist.
 func ClassOf(v *cluster.View, gw *gwv1.Gateway) *gwv1.GatewayClass {
 	class, ok := cluster.Get[*gwv1.GatewayClass](v, cluster.KindGatewayClass, "", string(gw.Spec.GatewayClassName))
 	if !ok {
@@ -57,7 +58,7 @@ func ClassOf(v *cluster.View, gw *gwv1.Gateway) *gwv1.GatewayClass {
 	return class
 }
 
-// StackKind is the kind of stack that a Gateway makes up by its class; false if the class does not exist or is one
+// StackKind returns the kind of stack that a Gateway makes up, by its class; false if the class does not exist or is one
 // of another controller.
 func StackKind(v *cluster.View, gw *gwv1.Gateway) (model.Kind, bool) {
 	class := ClassOf(v, gw)

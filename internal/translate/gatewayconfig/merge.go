@@ -9,8 +9,8 @@ import (
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 )
 
-// Merge lays the configuration of a Gateway and that of its class over each other. The class wins unless it asks
-// for prefer-gateway. Either may be nil; one alone counts as it is.
+// Merge merges the configurations of a class and of a Gateway. The class wins unless its mergingMode is
+// prefer-gateway. Either may be nil; one alone is returned without a change.
 func Merge(class, gateway *gwconfig.LoadBalancerConfigurationSpec) gwconfig.LoadBalancerConfigurationSpec {
 	switch {
 	case class == nil && gateway == nil:
@@ -24,21 +24,21 @@ func Merge(class, gateway *gwconfig.LoadBalancerConfigurationSpec) gwconfig.Load
 	if prefersGateway(class) {
 		high, low = gateway, class
 	}
-	out := over(*high, *low)
-	tags := union(high.Tags, low.Tags)
+	out := overlay(*high, *low)
+	tags := mergeMaps(high.Tags, low.Tags)
 	out.MergingMode, out.Tags = nil, &tags
 	out.LoadBalancerAttributes = mergeAttributes(high.LoadBalancerAttributes, low.LoadBalancerAttributes)
 	out.ListenerConfigurations = mergeListeners(high.ListenerConfigurations, low.ListenerConfigurations)
 	return out
 }
 
-// prefersGateway reports whether the configuration of a class lets that of the Gateway win.
+// prefersGateway reports whether the configuration of a class has mergingMode prefer-gateway.
 func prefersGateway(class *gwconfig.LoadBalancerConfigurationSpec) bool {
 	return class != nil && class.MergingMode != nil && *class.MergingMode == gwconfig.PreferGateway
 }
 
-// over returns the low one with each field, as a whole, of the high one where it is given there.
-func over[S any](high, low S) S {
+// overlay returns low with each field replaced that is set in high.
+func overlay[S any](high, low S) S {
 	from, to := reflect.ValueOf(high), reflect.ValueOf(&low).Elem()
 	for i := range from.NumField() {
 		if f := from.Field(i); !f.IsZero() {
@@ -48,7 +48,7 @@ func over[S any](high, low S) S {
 	return low
 }
 
-func union(high, low *map[string]string) map[string]string {
+func mergeMaps(high, low *map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, m := range []*map[string]string{low, high} {
 		if m != nil {
@@ -68,7 +68,7 @@ func mergeAttributes(high, low []gwconfig.Attribute) []gwconfig.Attribute {
 	return out
 }
 
-// attributes are a list as a map; the last of several values of a key counts.
+// attributes returns a list of attributes as a map. Of several values of a key the last one counts.
 func attributes(list []gwconfig.Attribute) map[string]string {
 	out := map[string]string{}
 	for _, a := range list {
@@ -77,7 +77,7 @@ func attributes(list []gwconfig.Attribute) map[string]string {
 	return out
 }
 
-// mergeListeners unites the entries; of two with one key the high one counts as a whole.
+// mergeListeners merges entries for listeners. If both lists have an entry for a protocol and port, that of high counts.
 func mergeListeners(high, low *[]gwconfig.ListenerConfiguration) *[]gwconfig.ListenerConfiguration {
 	if high == nil && low == nil {
 		return nil
@@ -97,23 +97,23 @@ func mergeListeners(high, low *[]gwconfig.ListenerConfiguration) *[]gwconfig.Lis
 	return &out
 }
 
-// MergeProps lays properties of target groups over others, field by field.
+// MergeProps merges properties of target groups. Fields that are set in high win; attributes and tags are merged by key.
 func MergeProps(high, low gwconfig.TargetGroupProps) gwconfig.TargetGroupProps {
-	out := over(high, low)
+	out := overlay(high, low)
 	out.TargetGroupAttributes = mergeAttributes(high.TargetGroupAttributes, low.TargetGroupAttributes)
 	if high.Tags != nil || low.Tags != nil {
-		tags := union(high.Tags, low.Tags)
+		tags := mergeMaps(high.Tags, low.Tags)
 		out.Tags = &tags
 	}
 	return out
 }
 
-// ForRoute are the properties that one configuration has for a route: those of the entry that fits it best, over the
-// default ones.
-func ForRoute(spec gwconfig.TargetGroupConfigurationSpec, kind, namespace, name string) gwconfig.TargetGroupProps {
+// PropsForRoute returns the properties of one configuration for a route: its default ones, and over them those of the entry
+// that matches the route best.
+func PropsForRoute(spec gwconfig.TargetGroupConfigurationSpec, kind, namespace, name string) gwconfig.TargetGroupProps {
 	best, rank := -1, 0
 	for i, r := range spec.RouteConfigurations {
-		if n := fit(r.RouteIdentifier, kind, namespace, name); n > rank {
+		if n := routeRank(r.RouteIdentifier, kind, namespace, name); n > rank {
 			best, rank = i, n
 		}
 	}
@@ -123,8 +123,8 @@ func ForRoute(spec gwconfig.TargetGroupConfigurationSpec, kind, namespace, name 
 	return MergeProps(spec.RouteConfigurations[best].TargetGroupProps, spec.DefaultConfiguration)
 }
 
-// fit returns how well an identifier names a route: 3 by its name, 2 by its namespace, 1 by its kind, 0 not at all.
-func fit(id gwconfig.RouteIdentifier, kind, namespace, name string) int {
+// routeRank returns how closely an identifier matches a route: 3 by name, 2 by namespace, 1 by kind, 0 not at all.
+func routeRank(id gwconfig.RouteIdentifier, kind, namespace, name string) int {
 	switch {
 	case id.RouteKind != kind:
 		return 0

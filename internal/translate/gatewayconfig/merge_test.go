@@ -98,7 +98,7 @@ func TestForRoute(t *testing.T) {
 		for i, id := range c.ids {
 			spec.RouteConfigurations = append(spec.RouteConfigurations, gwconfig.RouteConfiguration{RouteIdentifier: id, TargetGroupProps: gwconfig.TargetGroupProps{TargetGroupName: new(string(rune('0' + i)))}})
 		}
-		got := ForRoute(spec, "HTTPRoute", "ns1", "a")
+		got := PropsForRoute(spec, "HTTPRoute", "ns1", "a")
 		name := ""
 		if got.TargetGroupName != nil {
 			name = *got.TargetGroupName

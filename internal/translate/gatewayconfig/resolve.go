@@ -10,15 +10,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Level is the configuration that one reference names: of a GatewayClass, or of a Gateway.
-type Level struct {
-	// LoadBalancer is nil where nothing is referenced.
+// ConfigurationLevel is the configuration to which the parametersRef of a GatewayClass or of a Gateway refers.
+type ConfigurationLevel struct {
+	// LoadBalancer is nil if there is no reference.
 	LoadBalancer *gwconfig.LoadBalancerConfiguration
-	// Targets are the defaults of target groups; nil where LoadBalancer names none.
+	// Targets are the defaults of target groups; nil if LoadBalancer refers to none.
 	Targets *gwconfig.TargetGroupConfiguration
 }
 
-func (l Level) spec() *gwconfig.LoadBalancerConfigurationSpec {
+func (l ConfigurationLevel) spec() *gwconfig.LoadBalancerConfigurationSpec {
 	if l.LoadBalancer == nil {
 		return nil
 	}
@@ -27,68 +27,68 @@ func (l Level) spec() *gwconfig.LoadBalancerConfigurationSpec {
 
 // Problem is a reference that does not lead to a configuration.
 type Problem struct {
-	// Field of the object that has the reference.
+	// Field is the field with the reference.
 	Field string
-	// Reason is a reason of the condition Accepted of a GatewayClass.
+	// Reason is the reason of the condition Accepted of a GatewayClass.
 	Reason string
-	// Message and Fix are for people.
+	// Message and Fix are those of a finding.
 	Message, Fix string
 }
 
-// The reasons of problems.
+// The values of Problem.Reason.
 const (
 	ReasonNamespaceMissing = "InvalidParametersRef"
 	ReasonNotFound         = "NotFound"
 	ReasonInvalid          = "InvalidParameters"
 )
 
-// OfClass is the configuration that a GatewayClass names.
-func OfClass(v *cluster.View, class *gwv1.GatewayClass) (Level, *Problem) {
+// OfClass returns the configuration to which a GatewayClass refers.
+func OfClass(v *cluster.View, class *gwv1.GatewayClass) (ConfigurationLevel, *Problem) {
 	const field = "spec.parametersRef"
 	ref := class.Spec.ParametersRef
 	switch {
 	case ref == nil:
-		return Level{}, nil
+		return ConfigurationLevel{}, nil
 	case !isConfiguration(ref.Group, ref.Kind):
-		return Level{}, foreignKind(field, ref.Group, ref.Kind)
+		return ConfigurationLevel{}, problemOfKind(field, ref.Group, ref.Kind)
 	case ref.Namespace == nil || *ref.Namespace == "":
-		return Level{}, &Problem{Field: field, Reason: ReasonNamespaceMissing,
+		return ConfigurationLevel{}, &Problem{Field: field, Reason: ReasonNamespaceMissing,
 			Message: fmt.Sprintf("parametersRef %q has no namespace", finding.Cut(ref.Name)), Fix: "set spec.parametersRef.namespace"}
 	}
-	return level(v, field, string(*ref.Namespace), ref.Name)
+	return readLevel(v, field, string(*ref.Namespace), ref.Name)
 }
 
-// OfGateway is the configuration that a Gateway names itself.
-func OfGateway(v *cluster.View, gw *gwv1.Gateway) (Level, *Problem) {
+// OfGateway returns the configuration to which a Gateway itself refers.
+func OfGateway(v *cluster.View, gw *gwv1.Gateway) (ConfigurationLevel, *Problem) {
 	const field = "spec.infrastructure.parametersRef"
 	if gw.Spec.Infrastructure == nil || gw.Spec.Infrastructure.ParametersRef == nil {
-		return Level{}, nil
+		return ConfigurationLevel{}, nil
 	}
 	ref := gw.Spec.Infrastructure.ParametersRef
 	if !isConfiguration(ref.Group, ref.Kind) {
-		return Level{}, foreignKind(field, ref.Group, ref.Kind)
+		return ConfigurationLevel{}, problemOfKind(field, ref.Group, ref.Kind)
 	}
-	return level(v, field, gw.Namespace, ref.Name)
+	return readLevel(v, field, gw.Namespace, ref.Name)
 }
 
 func isConfiguration(group gwv1.Group, kind gwv1.Kind) bool {
 	return string(group) == gwconfig.GroupVersion.Group && string(kind) == string(cluster.KindLoadBalancerConfiguration)
 }
 
-func foreignKind(field string, group gwv1.Group, kind gwv1.Kind) *Problem {
+func problemOfKind(field string, group gwv1.Group, kind gwv1.Kind) *Problem {
 	return &Problem{Field: field, Reason: ReasonInvalid,
 		Message: fmt.Sprintf("kind %q of group %q is not a configuration of load balancers", finding.Cut(string(kind)), finding.Cut(string(group))),
 		Fix:     "name a LoadBalancerConfiguration of group " + gwconfig.GroupVersion.Group}
 }
 
-// level reads a configuration and the defaults of target groups that it names.
-func level(v *cluster.View, field, namespace, name string) (Level, *Problem) {
+// readLevel reads a LoadBalancerConfiguration and the TargetGroupConfiguration to which it refers.
+func readLevel(v *cluster.View, field, namespace, name string) (ConfigurationLevel, *Problem) {
 	lb, ok := cluster.Get[*gwconfig.LoadBalancerConfiguration](v, cluster.KindLoadBalancerConfiguration, namespace, name)
 	if !ok {
-		return Level{}, &Problem{Field: field, Reason: ReasonNotFound,
+		return ConfigurationLevel{}, &Problem{Field: field, Reason: ReasonNotFound,
 			Message: fmt.Sprintf("LoadBalancerConfiguration %q does not exist", namespace+"/"+finding.Cut(name)), Fix: "create it, or correct the reference"}
 	}
-	out := Level{LoadBalancer: lb}
+	out := ConfigurationLevel{LoadBalancer: lb}
 	if lb.Spec.DefaultTargetGroupConfiguration == nil {
 		return out, nil
 	}
@@ -108,18 +108,18 @@ func level(v *cluster.View, field, namespace, name string) (Level, *Problem) {
 	return out, nil
 }
 
-// Configuration is what counts for a Gateway.
+// Configuration is the configuration of a Gateway: the two that it is merged from, and the result.
 type Configuration struct {
-	Class, Gateway Level
-	// LoadBalancer is merged of both.
+	Class, Gateway ConfigurationLevel
+	// LoadBalancer is merged from both.
 	LoadBalancer gwconfig.LoadBalancerConfigurationSpec
-	// Targets are the defaults of target groups, merged of both.
+	// Targets are the defaults of target groups, merged from both.
 	Targets gwconfig.TargetGroupConfigurationSpec
 }
 
-// Of is the configuration of a Gateway of a class, and what is wrong with its references. With a finding the
-// configuration is not to be used.
-func Of(v *cluster.View, gw *gwv1.Gateway, class *gwv1.GatewayClass) (Configuration, finding.List) {
+// Resolve returns the configuration of a Gateway of a class, and findings about its references. If there are findings, the
+// configuration must not be used.
+func Resolve(v *cluster.View, gw *gwv1.Gateway, class *gwv1.GatewayClass) (Configuration, finding.List) {
 	var out Configuration
 	var found finding.List
 	blame := func(reason finding.Reason, p *Problem, prefix string) {
@@ -140,8 +140,7 @@ func Of(v *cluster.View, gw *gwv1.Gateway, class *gwv1.GatewayClass) (Configurat
 	return out, found
 }
 
-// mergeTargets lays the defaults of target groups over each other. Those for single routes are taken from one of them
-// alone.
+// mergeTargets merges the defaults of target groups. Entries for routes are those of the configuration that wins alone.
 func (c Configuration) mergeTargets() gwconfig.TargetGroupConfigurationSpec {
 	high, low := c.Class.Targets, c.Gateway.Targets
 	if prefersGateway(c.Class.spec()) {
@@ -161,14 +160,15 @@ func (c Configuration) mergeTargets() gwconfig.TargetGroupConfigurationSpec {
 	}
 }
 
-// origin names the configuration that a field was taken from, as a field of the Gateway: configurations get no events.
-func (c Configuration) origin(gw finding.Ref, field string, given func(*gwconfig.LoadBalancerConfigurationSpec) bool) finding.Origin {
-	levels := []Level{c.Class, c.Gateway}
+// origin returns the origin of a field: the first configuration for which isSet is true. It is named as a field of the
+// Gateway, because configurations get no events.
+func (c Configuration) origin(gw finding.Ref, field string, isSet func(*gwconfig.LoadBalancerConfigurationSpec) bool) finding.Origin {
+	levels := []ConfigurationLevel{c.Class, c.Gateway}
 	if prefersGateway(c.Class.spec()) {
-		levels = []Level{c.Gateway, c.Class}
+		levels = []ConfigurationLevel{c.Gateway, c.Class}
 	}
 	for _, l := range levels {
-		if l.LoadBalancer != nil && given(&l.LoadBalancer.Spec) {
+		if l.LoadBalancer != nil && isSet(&l.LoadBalancer.Spec) {
 			return finding.Origin{Object: gw, Field: fmt.Sprintf("spec.%s of LoadBalancerConfiguration %s/%s", field, l.LoadBalancer.Namespace, l.LoadBalancer.Name)}
 		}
 	}

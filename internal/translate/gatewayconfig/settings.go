@@ -14,98 +14,99 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Settings are those of one load balancer.
+// Settings are the settings of the load balancer of a Gateway.
 type Settings struct {
 	settings.Shared
 	// Tags of the load balancer, its listeners and its security group.
 	Tags settings.Opt[map[string]string]
-	// NoClients reports that no client range is wanted at all.
+	// NoClients reports whether no client is to be admitted: sourceRanges is set to an empty list.
 	NoClients bool
-	// Faults are values that have no meaning; with any of them the settings are not to be used.
+	// Faults are values that are not valid. If there are any, the settings must not be used.
 	Faults []settings.Fault
 }
 
-// reader turns fields of a configuration into settings, and collects what is wrong with them.
+// reader turns fields of a configuration into settings, and collects faults.
 type reader struct {
 	Configuration
 	gw  finding.Ref
 	out *Settings
 }
 
-// Settings are what the configuration says of a load balancer of a kind. What is of use for the other kind only is
-// left out. gw is the Gateway that findings blame.
+// Settings returns the settings of a load balancer of a kind. Fields that are only for the other kind are left out. gw is
+// the Gateway on which findings are reported.
 func (c Configuration) Settings(gw finding.Ref, kind model.Kind) Settings {
 	var out Settings
 	r := reader{c, gw, &out}
 	s := &c.LoadBalancer
-	out.Name = plain(r, s.LoadBalancerName, "loadBalancerName", func(s *spec) bool { return s.LoadBalancerName != nil })
-	out.Scheme = parsed(r, s.Scheme, "scheme", func(s *spec) bool { return s.Scheme != nil }, settings.Enum(model.Internal, model.InternetFacing))
-	out.AddressType = parsed(r, s.IPAddressType, "ipAddressType", func(s *spec) bool { return s.IPAddressType != nil },
+	out.Name = uncheckedSetting(r, s.LoadBalancerName, "loadBalancerName", func(s *spec) bool { return s.LoadBalancerName != nil })
+	out.Scheme = parsedSetting(r, s.Scheme, "scheme", func(s *spec) bool { return s.Scheme != nil }, settings.Enum(model.Internal, model.InternetFacing))
+	out.AddressType = parsedSetting(r, s.IPAddressType, "ipAddressType", func(s *spec) bool { return s.IPAddressType != nil },
 		settings.Enum(model.IPv4, model.DualStack, model.DualStackWithoutPublicIPv4))
-	out.SecurityGroups = plain(r, s.SecurityGroups, "securityGroups", func(s *spec) bool { return s.SecurityGroups != nil })
-	out.ManageBackendRules = plain(r, s.ManageBackendSecurityGroupRules, "manageBackendSecurityGroupRules", func(s *spec) bool { return s.ManageBackendSecurityGroupRules != nil })
+	out.SecurityGroups = uncheckedSetting(r, s.SecurityGroups, "securityGroups", func(s *spec) bool { return s.SecurityGroups != nil })
+	out.ManageBackendRules = uncheckedSetting(r, s.ManageBackendSecurityGroupRules, "manageBackendSecurityGroupRules", func(s *spec) bool { return s.ManageBackendSecurityGroupRules != nil })
 	switch without := kind == model.NLBGateway && s.DisableSecurityGroup != nil && *s.DisableSecurityGroup; {
 	case without:
-		out.ManageBackendRules = settings.Opt[bool]{} // it is about given security groups
+		out.ManageBackendRules = settings.Opt[bool]{} // the field is only for load balancers with named security groups
 	case !out.ManageBackendRules.Set:
-		out.ManageBackendRules = settings.Of(false, finding.Origin{Object: gw}) // the operator's default is one of Ingresses
+		out.ManageBackendRules = settings.NewOpt(false, finding.Origin{Object: gw}) // the default of the operator is only for Ingresses
 	}
-	out.PrefixLists = plain(r, s.SecurityGroupPrefixes, "securityGroupPrefixes", func(s *spec) bool { return s.SecurityGroupPrefixes != nil })
-	r.clients()
+	out.PrefixLists = uncheckedSetting(r, s.SecurityGroupPrefixes, "securityGroupPrefixes", func(s *spec) bool { return s.SecurityGroupPrefixes != nil })
+	r.readClients()
 	if s.EnableICMP != nil && *s.EnableICMP {
-		out.PathMTU = settings.Of("on", r.origin(gw, "enableICMP", func(s *spec) bool { return s.EnableICMP != nil }))
+		out.PathMTU = settings.NewOpt("on", r.origin(gw, "enableICMP", func(s *spec) bool { return s.EnableICMP != nil }))
 	}
 	if len(s.LoadBalancerAttributes) > 0 {
-		out.Attributes = settings.Of(attributes(s.LoadBalancerAttributes), r.origin(gw, "loadBalancerAttributes", func(s *spec) bool { return len(s.LoadBalancerAttributes) > 0 }))
+		out.Attributes = settings.NewOpt(attributes(s.LoadBalancerAttributes), r.origin(gw, "loadBalancerAttributes", func(s *spec) bool { return len(s.LoadBalancerAttributes) > 0 }))
 	}
 	if s.Tags != nil && len(*s.Tags) > 0 {
-		out.Tags = settings.Of(*s.Tags, r.origin(gw, "tags", func(s *spec) bool { return s.Tags != nil }))
+		out.Tags = settings.NewOpt(*s.Tags, r.origin(gw, "tags", func(s *spec) bool { return s.Tags != nil }))
 	}
-	r.subnets(kind)
+	r.readSubnets(kind)
 	if kind == model.ALBGateway {
-		r.application()
+		r.readALBSettings()
 	} else {
-		r.network()
+		r.readNLBSettings()
 	}
 	return out
 }
 
 type spec = gwconfig.LoadBalancerConfigurationSpec
 
-func plain[T any](r reader, value *T, field string, given func(*spec) bool) settings.Opt[T] {
+// uncheckedSetting returns a field as a setting, without a check of its value.
+func uncheckedSetting[T any](r reader, value *T, field string, isSet func(*spec) bool) settings.Opt[T] {
 	if value == nil {
 		return settings.Opt[T]{}
 	}
-	return settings.Of(*value, r.origin(r.gw, field, given))
+	return settings.NewOpt(*value, r.origin(r.gw, field, isSet))
 }
 
-// parsed checks a value that the API server may not have checked.
-func parsed[T, S ~string](r reader, value *S, field string, given func(*spec) bool, parse func(string) (T, error)) settings.Opt[T] {
+// parsedSetting returns a field as a setting. The value is checked by parse, because the API server may not have done so.
+func parsedSetting[T, S ~string](r reader, value *S, field string, isSet func(*spec) bool, parse func(string) (T, error)) settings.Opt[T] {
 	if value == nil {
 		return settings.Opt[T]{}
 	}
-	at := r.origin(r.gw, field, given)
+	at := r.origin(r.gw, field, isSet)
 	v, err := parse(string(*value))
 	if err != nil {
 		r.fault(at, fmt.Errorf("%q: %w", finding.Cut(string(*value)), err))
 		return settings.Opt[T]{}
 	}
-	return settings.Of(v, at)
+	return settings.NewOpt(v, at)
 }
 
 func (r reader) fault(at finding.Origin, err error) {
 	r.out.Faults = append(r.out.Faults, settings.Fault{Origin: at, Err: err})
 }
 
-// clients are the ranges that the managed security group admits. Without ranges everybody is admitted, whatever the
-// prefix lists; an empty list of ranges admits no client.
-func (r reader) clients() {
+// readClients reads the ranges that the managed security group admits. If no ranges are set, all clients are admitted, also
+// with prefix lists. An empty list of ranges admits no client.
+func (r reader) readClients() {
 	s, out := &r.LoadBalancer, r.out
 	at := r.origin(r.gw, "sourceRanges", func(s *spec) bool { return s.SourceRanges != nil })
 	lists := len(out.PrefixLists.Value) > 0
 	switch {
 	case s.SourceRanges == nil && lists:
-		out.InboundCIDRs = settings.Of([]string{"0.0.0.0/0", "::/0"}, at)
+		out.InboundCIDRs = settings.NewOpt([]string{"0.0.0.0/0", "::/0"}, at)
 	case s.SourceRanges == nil:
 	case len(*s.SourceRanges) == 0:
 		out.NoClients = !lists
@@ -115,52 +116,52 @@ func (r reader) clients() {
 			r.fault(at, err)
 			return
 		}
-		out.InboundCIDRs = settings.Of(ranges, at)
+		out.InboundCIDRs = settings.NewOpt(ranges, at)
 	}
 }
 
-// application reads what only application load balancers have.
-func (r reader) application() {
+// readALBSettings reads the fields that only application load balancers have.
+func (r reader) readALBSettings() {
 	s, out := &r.LoadBalancer, r.out
-	out.CoIPPool = plain(r, s.CustomerOwnedIPv4Pool, "customerOwnedIpv4Pool", func(s *spec) bool { return s.CustomerOwnedIPv4Pool != nil })
-	out.IPAMPool = plain(r, s.IPv4IPAMPoolID, "ipv4IPAMPoolId", func(s *spec) bool { return s.IPv4IPAMPoolID != nil })
+	out.CoIPPool = uncheckedSetting(r, s.CustomerOwnedIPv4Pool, "customerOwnedIpv4Pool", func(s *spec) bool { return s.CustomerOwnedIPv4Pool != nil })
+	out.IPAMPool = uncheckedSetting(r, s.IPv4IPAMPoolID, "ipv4IPAMPoolId", func(s *spec) bool { return s.IPv4IPAMPoolID != nil })
 }
 
-// network reads what only network load balancers have.
-func (r reader) network() {
+// readNLBSettings reads the fields that only network load balancers have.
+func (r reader) readNLBSettings() {
 	s, out := &r.LoadBalancer, r.out
-	out.NoSecurityGroups = plain(r, s.DisableSecurityGroup, "disableSecurityGroup", func(s *spec) bool { return s.DisableSecurityGroup != nil })
-	out.PrivateLinkRules = parsed(r, s.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic, "enforceSecurityGroupInboundRulesOnPrivateLinkTraffic",
+	out.NoSecurityGroups = uncheckedSetting(r, s.DisableSecurityGroup, "disableSecurityGroup", func(s *spec) bool { return s.DisableSecurityGroup != nil })
+	out.PrivateLinkRules = parsedSetting(r, s.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic, "enforceSecurityGroupInboundRulesOnPrivateLinkTraffic",
 		func(s *spec) bool { return s.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic != nil }, settings.Enum("on", "off"))
 }
 
-// subnets reads the subnets with their addresses. What one entry sets all have to set.
-func (r reader) subnets(kind model.Kind) {
+// readSubnets reads the subnets with their addresses. A field that one entry sets must be set in all entries.
+func (r reader) readSubnets(kind model.Kind) {
 	s, out := &r.LoadBalancer, r.out
-	given := func(s *spec) bool { return s.LoadBalancerSubnets != nil && len(*s.LoadBalancerSubnets) > 0 }
-	at := r.origin(r.gw, "loadBalancerSubnets", given)
+	isSet := func(s *spec) bool { return s.LoadBalancerSubnets != nil && len(*s.LoadBalancerSubnets) > 0 }
+	at := r.origin(r.gw, "loadBalancerSubnets", isSet)
 	if kind == model.NLBGateway {
-		out.SourceNAT = settings.Of("off", at)
+		out.SourceNAT = settings.NewOpt("off", at)
 	}
 	var identifiers []string
-	if given(s) {
-		identifiers = r.all(at, *s.LoadBalancerSubnets, "identifier", func(c gwconfig.SubnetConfiguration) string { return c.Identifier })
-		r.addresses(at, *s.LoadBalancerSubnets, kind)
+	if isSet(s) {
+		identifiers = r.valuesOfAll(at, *s.LoadBalancerSubnets, "identifier", func(c gwconfig.SubnetConfiguration) string { return c.Identifier })
+		r.readAddresses(at, *s.LoadBalancerSubnets, kind)
 	}
 	switch {
 	case len(identifiers) > 0:
-		out.Subnets = settings.Of(identifiers, at)
+		out.Subnets = settings.NewOpt(identifiers, at)
 	case s.LoadBalancerSubnetsSelector != nil && len(*s.LoadBalancerSubnetsSelector) > 0:
-		out.SubnetTags = settings.Of(*s.LoadBalancerSubnetsSelector, r.origin(r.gw, "loadBalancerSubnetsSelector", func(s *spec) bool { return s.LoadBalancerSubnetsSelector != nil }))
+		out.SubnetTags = settings.NewOpt(*s.LoadBalancerSubnetsSelector, r.origin(r.gw, "loadBalancerSubnetsSelector", func(s *spec) bool { return s.LoadBalancerSubnetsSelector != nil }))
 	}
 }
 
-// addresses reads the addresses of a network load balancer. Where the entries name no subnets they are for those that are
-// selected, live or discovered.
-func (r reader) addresses(at finding.Origin, entries []gwconfig.SubnetConfiguration, kind model.Kind) {
+// readAddresses reads the addresses of a network load balancer. If the entries name no subnets, the addresses are for the
+// subnets that are selected, live or discovered.
+func (r reader) readAddresses(at finding.Origin, entries []gwconfig.SubnetConfiguration, kind model.Kind) {
 	out := r.out
 	read := func(field string, of func(gwconfig.SubnetConfiguration) *string, check func(string) (string, error)) settings.Opt[[]string] {
-		values := r.all(at, entries, field, func(c gwconfig.SubnetConfiguration) string {
+		values := r.valuesOfAll(at, entries, field, func(c gwconfig.SubnetConfiguration) string {
 			if v := of(c); v != nil {
 				return *v
 			}
@@ -180,25 +181,23 @@ func (r reader) addresses(at finding.Origin, entries []gwconfig.SubnetConfigurat
 				return settings.Opt[[]string]{}
 			}
 		}
-		return settings.Of(values, at)
+		return settings.NewOpt(values, at)
 	}
-	any := func(s string) (string, error) { return s, nil }
-	out.ElasticAddresses = read("eipAllocation", func(c gwconfig.SubnetConfiguration) *string { return c.EIPAllocation }, any)
-	out.PrivateIPv4 = read("privateIPv4Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.PrivateIPv4Allocation }, address(netip.Addr.Is4))
-	out.IPv6 = read("ipv6Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.IPv6Allocation }, address(netip.Addr.Is6))
-	prefixes := read("sourceNatIPv6Prefix", func(c gwconfig.SubnetConfiguration) *string { return c.SourceNatIPv6Prefix }, sourceNATPrefix)
+
+	out.ElasticAddresses = read("eipAllocation", func(c gwconfig.SubnetConfiguration) *string { return c.EIPAllocation }, settings.String)
+	out.PrivateIPv4 = read("privateIPv4Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.PrivateIPv4Allocation }, addressParser(netip.Addr.Is4))
+	out.IPv6 = read("ipv6Allocation", func(c gwconfig.SubnetConfiguration) *string { return c.IPv6Allocation }, addressParser(netip.Addr.Is6))
+	prefixes := read("sourceNatIPv6Prefix", func(c gwconfig.SubnetConfiguration) *string { return c.SourceNatIPv6Prefix }, parseSourceNATPrefix)
 	if prefixes.Set {
-		out.SourceNAT = settings.Of("on", at)
-		if slices.ContainsFunc(prefixes.Value, func(p string) bool { return p != autoAssigned }) {
+		out.SourceNAT = settings.NewOpt("on", at)
+		if slices.ContainsFunc(prefixes.Value, func(p string) bool { return p != settings.AutoAssigned }) {
 			out.SourceNATPrefixes = prefixes
 		}
 	}
 }
 
-const autoAssigned = "auto_assigned"
-
-// address is an address in the form in which AWS shows it.
-func address(family func(netip.Addr) bool) func(string) (string, error) {
+// addressParser returns a parser for an address of a family, which returns the address in the form in which AWS shows it.
+func addressParser(family func(netip.Addr) bool) func(string) (string, error) {
 	return func(s string) (string, error) {
 		a, err := netip.ParseAddr(s)
 		if err != nil || !family(a) || a.Zone() != "" {
@@ -208,18 +207,18 @@ func address(family func(netip.Addr) bool) func(string) (string, error) {
 	}
 }
 
-func sourceNATPrefix(s string) (string, error) {
-	if s == autoAssigned {
+func parseSourceNATPrefix(s string) (string, error) {
+	if s == settings.AutoAssigned {
 		return s, nil
 	}
 	if p, err := netip.ParsePrefix(s); err != nil || !p.Addr().Is6() || p.Bits() != 80 {
-		return "", errors.New("is neither an IPv6 range of 80 bits nor " + autoAssigned)
+		return "", errors.New("is neither an IPv6 range of 80 bits nor " + settings.AutoAssigned)
 	}
 	return s, nil
 }
 
-// all are the values of a field in every entry, or none: a field that only some entries set is a fault.
-func (r reader) all(at finding.Origin, entries []gwconfig.SubnetConfiguration, field string, of func(gwconfig.SubnetConfiguration) string) []string {
+// valuesOfAll returns the values of a field in all entries, or none. A field that only some entries set is a fault.
+func (r reader) valuesOfAll(at finding.Origin, entries []gwconfig.SubnetConfiguration, field string, of func(gwconfig.SubnetConfiguration) string) []string {
 	var out []string
 	for _, e := range entries {
 		if v := of(e); v != "" {
@@ -233,7 +232,7 @@ func (r reader) all(at finding.Origin, entries []gwconfig.SubnetConfiguration, f
 	return out
 }
 
-// Listener is the entry for a listener by its protocol and port; nil if there is none. field names it on the Gateway.
+// Listener returns the entry for a listener by its protocol and port, with its origin; nil if there is none.
 func (c Configuration) Listener(gw finding.Ref, protocol string, port int32) (entry *gwconfig.ListenerConfiguration, at finding.Origin) {
 	if c.LoadBalancer.ListenerConfigurations == nil {
 		return nil, finding.Origin{}
@@ -250,7 +249,7 @@ func (c Configuration) Listener(gw finding.Ref, protocol string, port int32) (en
 	return nil, finding.Origin{}
 }
 
-// Attributes are attributes of a listener or a target group as a map.
+// Attributes returns attributes of a listener or a target group as a map; nil if there are none.
 func Attributes(list []gwconfig.Attribute) map[string]string {
 	if len(list) == 0 {
 		return nil

@@ -17,24 +17,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
+// useAnnotation is the port name of a backend that is defined by an actions annotation.
 const useAnnotation = "use-annotation"
 
-// actions builds what a rule or default backend does on a port; false if a fault holds it.
+// actions builds the actions of a rule or default backend on a port; false if a fault holds it.
 func (t *translation) actions(m *member, p *members.Port, b networkingv1.IngressBackend, at finding.Origin) ([]model.Action, bool) {
-	outcome, service, ok := t.outcome(m, b, at)
+	last, service, ok := t.finalAction(m, b, at)
 	if !p.TLS {
-		return []model.Action{outcome}, ok
+		return []model.Action{last}, ok
 	}
 	auth, authOK := authBuilder{t}.authenticate(m, service, at)
 	if !ok || !authOK {
 		return nil, false
 	}
-	return append(auth, outcome), true
+	return append(auth, last), true
 }
 
-// outcome builds the last action. service is the Service whose annotations speak for the backend,
-// nil if there is not exactly one.
-func (t *translation) outcome(m *member, b networkingv1.IngressBackend, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
+// finalAction builds the action after authentication: a forward, redirect or fixed response. service is the Service with
+// annotations for the backend; nil if there is not exactly one Service.
+func (t *translation) finalAction(m *member, b networkingv1.IngressBackend, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
 	if b.Service == nil {
 		t.Found.Add(finding.Finding{
 			Object: at.Object, Field: at.Field, Reason: finding.BackendUnsupported,
@@ -61,7 +62,7 @@ func (t *translation) outcome(m *member, b networkingv1.IngressBackend, at findi
 				finding.DidYouMean(b.Service.Name, slices.Sorted(maps.Keys(m.set.Actions)))),
 			Fix: "add the annotation or change the backend",
 		}
-		return t.missingBackend(fault, t.opt.RequireActions, "Backend action does not exist")
+		return t.missingBackendAction(fault, t.opt.RequireActions, "Backend action does not exist")
 	}
 	if action.Value.Direct != nil {
 		return action.Value.Direct, nil, true
@@ -69,8 +70,9 @@ func (t *translation) outcome(m *member, b networkingv1.IngressBackend, at findi
 	return t.forward(m, action.Value, at)
 }
 
-// missingBackend answers for something that does not exist: a 503 where that is tolerated.
-func (t *translation) missingBackend(fault finding.Finding, required bool, body string) (model.Action, *corev1.Service, bool) {
+// missingBackendAction reports a Service or an action that does not exist. It returns a fixed response with status 503 and
+// body, or false if the operator requires such objects, so that the rule is held.
+func (t *translation) missingBackendAction(fault finding.Finding, required bool, body string) (model.Action, *corev1.Service, bool) {
 	if required {
 		fault.Blocks = finding.BlocksRule
 		t.Found.Add(fault)
@@ -81,18 +83,18 @@ func (t *translation) missingBackend(fault finding.Finding, required bool, body 
 	return model.FixedResponse{Status: "503", ContentType: "text/plain", Body: body}, nil, true
 }
 
-// namedGroups is how many target groups of others the Ingresses of a namespace may name in an
-// IngressGroup: as many as a load balancer takes. AWS is asked for each of them.
-const namedGroups = 100
+// maxNamedTargetGroups is the maximum number of target groups that the Ingresses of a namespace may name by name or ARN in
+// an IngressGroup: as many as a load balancer can have. Each costs a call to AWS.
+const maxNamedTargetGroups = 100
 
 // countNamedTargetGroup counts a target group that a member names by name or ARN, and reports it if there are too many.
 func (t *translation) countNamedTargetGroup(m *member, ref string, at finding.Origin) bool {
-	of := t.named[m.Ref.Namespace]
+	of := t.namedTargetGroups[m.Ref.Namespace]
 	if of == nil {
 		of = map[string]bool{}
-		t.named[m.Ref.Namespace] = of
+		t.namedTargetGroups[m.Ref.Namespace] = of
 	}
-	if len(of) < namedGroups {
+	if len(of) < maxNamedTargetGroups {
 		of[ref] = true
 	}
 	if of[ref] {
@@ -100,12 +102,13 @@ func (t *translation) countNamedTargetGroup(m *member, ref string, at finding.Or
 	}
 	t.Found.Add(finding.Finding{
 		Object: at.Object, Field: at.Field, Reason: finding.IngressTooLarge,
-		Message: fmt.Sprintf("the Ingresses of namespace %s name more than %d target groups by name or ARN, which is more than a load balancer takes; this rule is held", m.Ref.Namespace, namedGroups),
+		Message: fmt.Sprintf("the Ingresses of namespace %s name more than %d target groups by name or ARN, which is more than a load balancer takes; this rule is held", m.Ref.Namespace, maxNamedTargetGroups),
 		Fix:     "name fewer, or split the Ingresses over several IngressGroups", Blocks: finding.BlocksRule,
 	})
 	return false
 }
 
+// forward builds a forward action to all targets of an actions annotation or to a backend.
 func (t *translation) forward(m *member, a settings.Action, at finding.Origin) (_ model.Action, service *corev1.Service, ok bool) {
 	if t.opt.NoWeights && len(a.Targets) > 1 {
 		t.Found.Add(finding.Finding{
@@ -131,7 +134,7 @@ func (t *translation) forward(m *member, a settings.Action, at finding.Origin) (
 					Message: fmt.Sprintf("Service %s/%s does not exist", m.Ref.Namespace, target.Service),
 					Fix:     "create the Service or correct its name",
 				}
-				if action, svc, tolerated := t.missingBackend(fault, t.opt.RequireServices || len(a.Targets) > 1, "Backend service does not exist"); tolerated {
+				if action, svc, tolerated := t.missingBackendAction(fault, t.opt.RequireServices || len(a.Targets) > 1, "Backend service does not exist"); tolerated {
 					return action, svc, true
 				}
 				ok = false
@@ -150,7 +153,7 @@ func (t *translation) forward(m *member, a settings.Action, at finding.Origin) (
 		out.Groups = append(out.Groups, model.WeightedGroup{Group: ref, Weight: target.Weight})
 	}
 	if ok && len(out.Groups) > 1 && !slices.ContainsFunc(out.Groups, func(g model.WeightedGroup) bool { return g.Weight == nil || *g.Weight > 0 }) {
-		t.Found.Add(finding.AllZero(at, "requests are answered with 503"))
+		t.Found.Add(finding.NewAllWeightsZero(at, "requests are answered with 503"))
 	}
 	return out, service, ok
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// reportUnknown reports annotations and class parameters that hardly say what they say on purpose.
-func (t *translation) reportUnknown() {
+// reportProbableMistakes reports annotations and class parameters that are probably not written as they were meant.
+func (t *translation) reportProbableMistakes() {
 	for _, m := range t.ingresses {
 		t.Found.Add(settings.IngressAnnotations.Advice(m.ing.Annotations, m.Ref)...)
 		of := m.Set.Class

@@ -6,9 +6,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// MayServe reports whether an Ingress is served here, or may be because its controller is not known, as
-// its class has a fault. Rules for what may be written apply to both, so that nothing can be slipped
-// in while a class is missing. Deletion makes no difference.
+// MayServe reports whether an Ingress is served by this controller, or may be because its class has a fault. Admission
+// checks both, so that no Ingress that it denies can be written while a class is missing. It does not matter whether the
+// Ingress is being deleted.
 func (f *Frontend) MayServe(v *cluster.View, ing *networkingv1.Ingress) bool {
 	c := f.classify(v, ing)
 	return c.managed || c.fault != nil

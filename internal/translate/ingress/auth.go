@@ -3,13 +3,13 @@ package ingress
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
@@ -17,12 +17,12 @@ import (
 // authBuilder builds actions that authenticate users.
 type authBuilder struct{ *translation }
 
-// authenticate builds what comes before an outcome on an HTTPS listener: nothing, one
-// authentication, or a token check. service is the backend whose annotations come first.
+// authenticate builds the actions before the final one on an HTTPS listener: none, one for authentication, or one for a
+// token check. service is the backend; its annotations win over those of the Ingress.
 func (t authBuilder) authenticate(m *member, service *corev1.Service, at finding.Origin) ([]model.Action, bool) {
 	s := m.set.Auth
 	if service != nil {
-		s = t.backend(service).Auth.Over(s)
+		s = t.backendSettings(service).Auth.WithDefaults(s)
 	}
 	jwt := m.set.JWT
 	faults := append(s.Faults(), settings.Faults(jwt.Check())...)
@@ -49,59 +49,59 @@ func (t authBuilder) authenticate(m *member, service *corev1.Service, at finding
 	case jwt.Set:
 		return []model.Action{jwt.Value}, true
 	case kind == settings.AuthCognito:
-		return t.cognito(m, s, common)
+		return t.cognito(s, common)
 	case kind == settings.AuthOIDC:
 		return t.oidc(m, s, common)
 	}
 	return nil, true
 }
 
-// reportUnauthenticated reports members that ask for authentication and are served without, since AWS
-// authenticates on HTTPS listeners alone.
+// reportUnauthenticated reports members with authentication that are also served over HTTP. There requests are not
+// authenticated, because AWS authenticates on HTTPS listeners only.
 func (t authBuilder) reportUnauthenticated() {
 	for _, m := range t.ingresses {
 		by := m.set.Auth.Type.Origin
 		if m.set.JWT.Present() {
 			by = m.set.JWT.Origin
 		}
-		asks := m.set.JWT.Present() || m.set.Auth.Type.Or(settings.AuthNone) != settings.AuthNone
-		var open []string
-		secure := false
+		authenticates := m.set.JWT.Present() || m.set.Auth.Type.Or(settings.AuthNone) != settings.AuthNone
+		var httpPorts []string
+		hasHTTPS := false
 		for _, p := range m.Ports {
 			if p.TLS {
-				secure = true
+				hasHTTPS = true
 			} else {
-				open = append(open, fmt.Sprintf("port %d", p.Port))
+				httpPorts = append(httpPorts, fmt.Sprintf("port %d", p.Port))
 			}
 		}
-		if !secure {
-			t.HoldMember(m.Member, m.set.Auth.Type.Check(), false) // otherwise a fault of each rule
+		if !hasHTTPS {
+			t.HoldMember(m.Member, m.set.Auth.Type.Check(), false) // with an HTTPS port, each rule reports the fault
 			t.HoldMember(m.Member, m.set.JWT.Check(), false)
 		}
-		if asks && len(open) > 0 && !t.Redirect.Set {
+		if authenticates && len(httpPorts) > 0 && !t.Redirect.Set {
 			t.Found.Add(finding.Finding{
 				Object: m.Ref, Field: members.FieldOn(m.Ref, by), Reason: finding.AnnotationInvalid,
-				Message: fmt.Sprintf("requests on HTTP are served without authentication, which AWS has on HTTPS alone (%s)", strings.Join(open[:min(len(open), 10)], ", ")),
+				Message: fmt.Sprintf("requests on HTTP are served without authentication, which AWS has on HTTPS alone (%s)", strings.Join(httpPorts[:min(len(httpPorts), 10)], ", ")),
 				Fix:     "add an HTTPS port to listen-ports, and set ssl-redirect to it or remove HTTP",
 			})
 		}
 	}
 }
 
-// missingProvider reports an authentication without its provider.
-func (t authBuilder) missingProvider(m *member, s settings.Auth, key string) ([]model.Action, bool) {
+// reportMissingProvider reports an auth-type without the annotation key, which has its provider.
+func (t authBuilder) reportMissingProvider(s settings.Auth, key string) {
 	object, field := s.Type.Origin.Object, s.Type.Origin.Field
 	t.Found.Add(finding.Finding{
 		Object: object, Field: field, Reason: finding.AnnotationInvalid,
 		Message: fmt.Sprintf("auth-type %s needs annotation %s%s", s.Type.Value, settings.Prefix, key),
 		Fix:     "add the annotation", Blocks: finding.BlocksRule,
 	})
-	return nil, false
 }
 
-func (t authBuilder) cognito(m *member, s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
+func (t authBuilder) cognito(s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
 	if !s.Cognito.Set {
-		return t.missingProvider(m, s, "auth-idp-cognito")
+		t.reportMissingProvider(s, "auth-idp-cognito")
+		return nil, false
 	}
 	c := s.Cognito.Value
 	common.ExtraParams = c.AuthenticationRequestExtraParams
@@ -110,7 +110,8 @@ func (t authBuilder) cognito(m *member, s settings.Auth, common model.AuthCommon
 
 func (t authBuilder) oidc(m *member, s settings.Auth, common model.AuthCommon) ([]model.Action, bool) {
 	if !s.OIDC.Set {
-		return t.missingProvider(m, s, "auth-idp-oidc")
+		t.reportMissingProvider(s, "auth-idp-oidc")
+		return nil, false
 	}
 	c := s.OIDC.Value
 	common.ExtraParams = c.AuthenticationRequestExtraParams
@@ -124,7 +125,7 @@ func (t authBuilder) oidc(m *member, s settings.Auth, common model.AuthCommon) (
 	}}, true
 }
 
-// clientSecret reads client id and secret from the Secret, in the namespace of the Ingress.
+// clientSecret reads the client id and the client secret from the Secret, which is in the namespace of the Ingress.
 func (t authBuilder) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) (id, secret model.Secret, ok bool) {
 	name := o.Value.SecretName
 	fault := func(reason finding.Reason, message, fix string) {
@@ -137,18 +138,11 @@ func (t authBuilder) clientSecret(m *member, o settings.Opt[settings.OIDCIDP]) (
 	if !ok {
 		return "", "", false
 	}
-	rawID, hasID := s.Data["clientID"]
-	if !hasID {
-		rawID, hasID = s.Data["clientId"]
-	}
-	rawSecret, hasSecret := s.Data["clientSecret"]
-	if !hasID || !hasSecret {
+	id, secret, ok = assemble.ClientCredentials(s)
+	if !ok {
 		fault(finding.SecretInvalid, fmt.Sprintf("Secret %s/%s needs the keys clientID and clientSecret", m.Ref.Namespace, name), "add the keys")
-		return "", "", false
 	}
-	// A newline at the end of a file is no part of a credential.
-	return model.Secret(strings.TrimRightFunc(string(rawID), unicode.IsSpace)),
-		model.Secret(strings.TrimRightFunc(string(rawSecret), unicode.IsControl)), true
+	return id, secret, ok
 }
 
 // secret reads a Secret through the view.

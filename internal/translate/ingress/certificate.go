@@ -13,20 +13,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// hostFields returns the first fields of an Ingress that name the hosts, in their order.
+// hostFields returns, for each of the hosts, the first field of an Ingress that names it.
 func hostFields(ing *networkingv1.Ingress, hosts []string) []string {
 	first := map[string]string{}
-	note := func(host, field string) {
+	add := func(host, field string) {
 		if _, known := first[host]; !known {
 			first[host] = field
 		}
 	}
 	for i, r := range ing.Spec.Rules {
-		note(r.Host, fmt.Sprintf("spec.rules[%d].host", i))
+		add(r.Host, fmt.Sprintf("spec.rules[%d].host", i))
 	}
 	for i, s := range ing.Spec.TLS {
 		for j, h := range s.Hosts {
-			note(h, fmt.Sprintf("spec.tls[%d].hosts[%d]", i, j))
+			add(h, fmt.Sprintf("spec.tls[%d].hosts[%d]", i, j))
 		}
 	}
 	out := make([]string, 0, len(hosts))
@@ -39,47 +39,47 @@ func hostFields(ing *networkingv1.Ingress, hosts []string) []string {
 // certificateBuilder builds the certificates of listeners.
 type certificateBuilder struct{ *translation }
 
-// defaultPorts returns the ports of a member that names none. TLS Secrets come on top of what is served without
-// them.
+// defaultPorts returns the ports of a member without listen-ports. TLS Secrets add an HTTPS port to the HTTP port;
+// certificates of ACM replace it.
 func (t certificateBuilder) defaultPorts(m *member) []settings.ListenPort {
-	if len(m.set.Certificates.Value) > 0 || m.Secure {
-		return []settings.ListenPort{{Port: securePort, TLS: true}}
+	if len(m.set.Certificates.Value) > 0 || m.RequestsCertificate {
+		return []settings.ListenPort{{Port: defaultHTTPSPort, TLS: true}}
 	}
-	if held := t.heldCertificates().Requests(securePort, m.Member); len(held) > 0 {
-		m.HoldCertificates(securePort, held, members.FieldOn(m.Ref, m.set.CreateCertificate.Origin))
-		m.Imported = m.Hosts // none is looked for
-		return []settings.ListenPort{{Port: securePort, TLS: true}}
+	if held := t.heldCertificates().Requests(defaultHTTPSPort, m.Member); len(held) > 0 {
+		m.HoldCertificates(defaultHTTPSPort, held, members.FieldOn(m.Ref, m.set.CreateCertificate.Origin))
+		m.ImportedNames = m.Hosts // so that no certificate is searched by host
+		return []settings.ListenPort{{Port: defaultHTTPSPort, TLS: true}}
 	}
 	ports := []settings.ListenPort{{Port: 80}}
-	if t.opt.ImportCertificates && len(t.tlsSecrets(m)) > 0 || t.holdsImports(m) {
-		ports = append(ports, settings.ListenPort{Port: securePort, TLS: true})
+	if t.opt.ImportCertificates && len(t.tlsSecrets(m)) > 0 || t.keepsImportPort(m) {
+		ports = append(ports, settings.ListenPort{Port: defaultHTTPSPort, TLS: true})
 	}
 	return ports
 }
 
-// securePort is the port of a member that names no ports and has a certificate.
-const securePort = 443
+// defaultHTTPSPort is the port of a member with a certificate and without listen-ports.
+const defaultHTTPSPort = 443
 
-// holdsImports reports whether a member that names no ports keeps the one that it has for the certificates of TLS
-// Secrets, while these are not imported.
-func (t certificateBuilder) holdsImports(m *member) bool {
+// keepsImportPort reports whether a member without listen-ports keeps its HTTPS port, because certificates of its TLS
+// Secrets are live there, or may be, while such certificates are not imported.
+func (t certificateBuilder) keepsImportPort(m *member) bool {
 	secrets, of := t.tlsSecrets(m), t.heldCertificates()
-	held := of.Imports(securePort, secrets)
-	if len(held.ARNs) == 0 && held.Fault != nil && of.ServesOn(securePort, m.Member) {
-		of.ReportUnavailable(securePort, secrets[0], *held.Fault)
-		m.HoldCertificates(securePort, held.Unavailable, secrets[0].By.Field)
-		m.Imported = append(m.Imported, held.Names...)
+	held := of.Imports(defaultHTTPSPort, secrets)
+	if len(held.ARNs) == 0 && held.Fault != nil && of.ServesOn(defaultHTTPSPort, m.Member) {
+		of.ReportUnavailable(defaultHTTPSPort, secrets[0], *held.Fault)
+		m.HoldCertificates(defaultHTTPSPort, held.Unavailable, secrets[0].By.Field)
+		m.ImportedNames = append(m.ImportedNames, held.Names...)
 		return true
 	}
 	return len(held.ARNs) > 0
 }
 
-// secretsFlag is what --import-tls-secrets calls Ingresses.
-const secretsFlag = "ingress"
+// importFlagValue is the value of --import-tls-secrets for Ingresses.
+const importFlagValue = "ingress"
 
-// heldCertificates finds what is held while a flag is missing.
+// heldCertificates returns a finder for certificates that are held while a flag is not set.
 func (t certificateBuilder) heldCertificates() assemble.HeldCertificates {
-	return assemble.HeldCertificatesOf(&t.Builder, secretsFlag, t.namesCertificate)
+	return assemble.NewHeldCertificates(&t.Builder, importFlagValue, t.namesCertificate)
 }
 
 // namesCertificate reports whether a member names a certificate by ARN.
@@ -92,8 +92,8 @@ func namesSecret(ing *networkingv1.Ingress) bool {
 	return slices.ContainsFunc(ing.Spec.TLS, func(s networkingv1.IngressTLS) bool { return s.SecretName != "" })
 }
 
-// reportNoTLS reports a member that asks for TLS in spec.tls alone, which brings no HTTPS listener about. Who names its ports
-// has chosen.
+// reportNoTLS reports a member with spec.tls that gets no HTTPS listener, because spec.tls alone adds none. A member with
+// listen-ports is not reported.
 func (t certificateBuilder) reportNoTLS(m *member) {
 	if m.Undetermined || m.set.ListenPorts.Set || len(m.ing.Spec.TLS) == 0 || slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.TLS }) {
 		return
@@ -112,10 +112,10 @@ func (t certificateBuilder) reportNoTLS(m *member) {
 	t.Found.Add(f)
 }
 
-// tlsSecrets returns the Secrets in spec.tls whose certificates may be imported: those of a member that names
-// no certificate and does not request one.
+// tlsSecrets returns the Secrets in spec.tls with certificates to import. A member that names a certificate of ACM or
+// requests one has none.
 func (t certificateBuilder) tlsSecrets(m *member) []assemble.TLSSecret {
-	if m.set.Certificates.Fault != nil || len(m.set.Certificates.Value) > 0 || m.Secure || m.Undetermined {
+	if m.set.Certificates.Fault != nil || len(m.set.Certificates.Value) > 0 || m.RequestsCertificate || m.Undetermined {
 		return nil
 	}
 	var out []assemble.TLSSecret
@@ -130,7 +130,7 @@ func (t certificateBuilder) tlsSecrets(m *member) []assemble.TLSSecret {
 	return out
 }
 
-// importCertificates imports the certificates of a member that serves TLS, or holds what was imported.
+// importCertificates adds the certificates of TLS Secrets to a member with an HTTPS port, or holds those that were imported.
 func (t certificateBuilder) importCertificates(m *member) {
 	if slices.ContainsFunc(m.Ports, func(p settings.ListenPort) bool { return p.TLS }) {
 		secrets := t.tlsSecrets(m)
@@ -141,7 +141,7 @@ func (t certificateBuilder) importCertificates(m *member) {
 			t.holdImports(m, secrets)
 			return
 		}
-		claims, rank := t.claims()
+		claims, rank := t.certificateClaims()
 		for i := range secrets {
 			secrets[i].Rank = rank[m]
 		}
@@ -149,7 +149,7 @@ func (t certificateBuilder) importCertificates(m *member) {
 	}
 }
 
-// holdImports holds what was imported from Secrets.
+// holdImports holds the certificates that were imported from Secrets.
 func (t certificateBuilder) holdImports(m *member, secrets []assemble.TLSSecret) {
 	for _, p := range m.Ports {
 		if !p.TLS {
@@ -157,17 +157,17 @@ func (t certificateBuilder) holdImports(m *member, secrets []assemble.TLSSecret)
 		}
 		if held := t.heldCertificates().Imports(p.Port, secrets); len(held.ARNs) > 0 {
 			m.HoldCertificates(p.Port, held.ARNs, secrets[0].By.Field)
-			m.Imported = append(m.Imported, held.Names...)
+			m.ImportedNames = append(m.ImportedNames, held.Names...)
 		}
 	}
 }
 
-// claims returns the hosts of all members, and the places of the members by age.
-func (t certificateBuilder) claims() (*assemble.HostClaims, map[*member]int) {
-	if t.hosts != nil {
-		return t.hosts, t.ages
+// certificateClaims returns the hosts of all members, and the rank of each member by age.
+func (t certificateBuilder) certificateClaims() (*assemble.HostClaims, map[*member]int) {
+	if t.claimedHosts != nil {
+		return t.claimedHosts, t.ageRank
 	}
-	t.hosts, t.ages = &assemble.HostClaims{}, map[*member]int{}
+	t.claimedHosts, t.ageRank = &assemble.HostClaims{}, map[*member]int{}
 	for i, m := range slices.SortedStableFunc(slices.Values(t.ingresses), func(a, b *member) int {
 		switch {
 		case members.IsOlder(a.Member, b.Member):
@@ -177,10 +177,10 @@ func (t certificateBuilder) claims() (*assemble.HostClaims, map[*member]int) {
 		}
 		return 0
 	}) {
-		t.ages[m] = i
-		for _, h := range hostsOf(m.ing) {
-			t.hosts.Add(h, m.Ref, i)
+		t.ageRank[m] = i
+		for _, h := range certificateHosts(m.ing) {
+			t.claimedHosts.Add(h, m.Ref, i)
 		}
 	}
-	return t.hosts, t.ages
+	return t.claimedHosts, t.ageRank
 }

@@ -15,59 +15,60 @@ import (
 )
 
 const (
-	controllerName      = cluster.IngressController
-	classAnnotation     = cluster.ClassAnnotation
-	defaultAnnotation   = "ingressclass.kubernetes.io/is-default-class"
-	defaultClass        = "alb"
-	paramsGroup         = "elbv2.k8s.aws"
-	paramsKind          = "IngressClassParams"
-	classNameField      = "spec.ingressClassName"
-	fieldOfClassDefault = "spec.ingressClassName (default class)"
+	controllerName    = cluster.IngressController
+	classAnnotation   = cluster.ClassAnnotation
+	defaultAnnotation = "ingressclass.kubernetes.io/is-default-class"
+	defaultClass      = "alb"
+	paramsGroup       = "elbv2.k8s.aws"
+	paramsKind        = "IngressClassParams"
+	classNameField    = "spec.ingressClassName"
+	defaultClassField = "spec.ingressClassName (default class)"
 )
 
-// classified reports whether an Ingress is served here, and by which class parameters. With a fault
-// it is not known; the class parameters still are, if it has them.
-type classified struct {
+// classification is whether an Ingress is served by this controller, and with which class parameters. With a fault, managed
+// is not known, but params are set if they were found.
+type classification struct {
 	managed bool
-	// refused is set with a fault where the class does not admit the namespace, which takes the right to serve away.
-	refused bool
-	params  *v1beta1.IngressClassParams
-	fault   *finding.Finding
+	// namespaceRefused is set, with a fault, if the class does not admit the namespace. Then live rules lose their right.
+	namespaceRefused bool
+	params           *v1beta1.IngressClassParams
+	fault            *finding.Finding
 }
 
-// classify decides whether the Ingress is ours. Deletion makes no difference here.
-func (f *Frontend) classify(v *cluster.View, ing *networkingv1.Ingress) classified {
+// classify decides by its class whether an Ingress is served by this controller. It does not matter whether the Ingress is
+// being deleted.
+func (f *Frontend) classify(v *cluster.View, ing *networkingv1.Ingress) classification {
 	if class, ok := ing.Annotations[classAnnotation]; ok {
-		return classified{managed: class == f.opt.Class || f.opt.Class == "" && class == defaultClass}
+		return classification{managed: class == f.opt.Class || f.opt.Class == "" && class == defaultClass}
 	}
 	if name := ing.Spec.IngressClassName; name != nil {
 		class, ok := cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", *name)
 		if !ok {
-			return missingClass(v, ing, *name)
+			return missingClassFault(v, ing, *name)
 		}
 		return f.classifyByClass(v, ing, class)
 	}
 	return f.classifyByDefault(v, ing)
 }
 
-// missingClass returns the fault of an Ingress whose class does not exist. The text does not list classes, and the
-// one that was probably meant is looked for without subscribing: each change of one would be a change of all such
-// Ingresses, of which a tenant can make any number. "fulcrum explain" lists them.
-func missingClass(v *cluster.View, ing *networkingv1.Ingress, name string) classified {
+// missingClassFault returns the fault of an Ingress with a class that does not exist. The classes are listed without
+// subscribing, for a suggestion only: otherwise each change of a class would be a change of all such Ingresses, of which a
+// tenant can create any number. "fulcrum explain" lists the classes.
+func missingClassFault(v *cluster.View, ing *networkingv1.Ingress, name string) classification {
 	var ours []string
 	for _, c := range cluster.List[*networkingv1.IngressClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindIngressClass}) {
 		if c.Spec.Controller == controllerName {
 			ours = append(ours, c.Name)
 		}
 	}
-	return unclassified(ing, finding.IngressClassInvalid, classNameField,
+	return classificationFault(ing, finding.IngressClassInvalid, classNameField,
 		fmt.Sprintf("IngressClass %s does not exist%s; what is live stays, and nothing new is made", name, finding.DidYouMean(name, ours)),
 		"name a class with spec.controller "+controllerName+", or create this one with it")
 }
 
-// classifyByDefault looks for the class of Ingresses that name none. Several default classes are a fault
-// of the Ingress if one of them is ours, and none of our business otherwise.
-func (f *Frontend) classifyByDefault(v *cluster.View, ing *networkingv1.Ingress) classified {
+// classifyByDefault classifies an Ingress without a class by the default class. Several default classes are a fault of the
+// Ingress if one of them is of this controller; otherwise the Ingress is not served.
+func (f *Frontend) classifyByDefault(v *cluster.View, ing *networkingv1.Ingress) classification {
 	var defaults []*networkingv1.IngressClass
 	ours := false
 	for _, c := range cluster.List[*networkingv1.IngressClass](v, cluster.Query{Kind: cluster.KindIngressClass}) {
@@ -78,36 +79,36 @@ func (f *Frontend) classifyByDefault(v *cluster.View, ing *networkingv1.Ingress)
 	}
 	switch {
 	case len(defaults) == 0 && f.opt.Class != "" && len(ownership.Claims(v, ing)) > 0:
-		// Not the field of several defaults, for which admission denies: this one has to stay editable.
-		return unclassified(ing, finding.IngressClassInvalid, classNameField,
+		// Not defaultClassField, for which admission denies edits: this Ingress has to stay editable.
+		return classificationFault(ing, finding.IngressClassInvalid, classNameField,
 			"no class is named, and no class is the default; what is live stays as it is", "name a class, or mark one as default")
 	case len(defaults) == 0:
-		return classified{managed: f.opt.Class == ""}
+		return classification{managed: f.opt.Class == ""}
 	case len(defaults) == 1:
 		return f.classifyByClass(v, ing, defaults[0])
 	case !ours:
-		return classified{}
+		return classification{}
 	}
-	return unclassified(ing, finding.IngressClassInvalid, fieldOfClassDefault,
+	return classificationFault(ing, finding.IngressClassInvalid, defaultClassField,
 		fmt.Sprintf("no class is named and %d classes are marked as default, %s and %s among them", len(defaults), defaults[0].Name, defaults[1].Name),
 		"set spec.ingressClassName, or leave one default class")
 }
 
-func (f *Frontend) classifyByClass(v *cluster.View, ing *networkingv1.Ingress, class *networkingv1.IngressClass) classified {
+func (f *Frontend) classifyByClass(v *cluster.View, ing *networkingv1.Ingress, class *networkingv1.IngressClass) classification {
 	if class.Spec.Controller != controllerName {
-		return classified{}
+		return classification{}
 	}
 	ref := class.Spec.Parameters
 	if ref == nil {
-		return classified{managed: true}
+		return classification{managed: true}
 	}
 	if ref.APIGroup == nil || *ref.APIGroup != paramsGroup || ref.Kind != paramsKind {
-		return unclassified(ing, finding.IngressClassInvalid, classNameField,
+		return classificationFault(ing, finding.IngressClassInvalid, classNameField,
 			fmt.Sprintf("IngressClass %s has parameters of a kind other than %s of %s", class.Name, paramsKind, paramsGroup), "correct spec.parameters of the class")
 	}
 	params, ok := cluster.Get[*v1beta1.IngressClassParams](v, cluster.KindIngressClassParams, "", ref.Name)
 	if !ok {
-		return unclassified(ing, finding.IngressClassInvalid, classNameField,
+		return classificationFault(ing, finding.IngressClassInvalid, classNameField,
 			fmt.Sprintf("IngressClass %s has parameters %s, which do not exist", class.Name, ref.Name), "create the IngressClassParams or correct the class")
 	}
 	out := classifyByParams(v, ing, class.Name, params)
@@ -115,35 +116,32 @@ func (f *Frontend) classifyByClass(v *cluster.View, ing *networkingv1.Ingress, c
 	return out
 }
 
-// classifyByParams checks the namespace selector of class parameters. A selector that cannot be read, or a namespace
-// that is not there, refuses nothing.
-func classifyByParams(v *cluster.View, ing *networkingv1.Ingress, class string, p *v1beta1.IngressClassParams) classified {
+// classifyByParams checks the namespace selector of class parameters. If the selector is not valid, or the namespace is not
+// found, live rules keep their right.
+func classifyByParams(v *cluster.View, ing *networkingv1.Ingress, class string, p *v1beta1.IngressClassParams) classification {
 	sel := p.Spec.NamespaceSelector
 	if sel == nil || len(sel.MatchLabels) == 0 && len(sel.MatchExpressions) == 0 {
-		return classified{}
+		return classification{}
 	}
 	selector, err := metav1.LabelSelectorAsSelector(sel)
 	if err != nil {
-		return unclassified(ing, finding.IngressClassInvalid, classNameField,
+		return classificationFault(ing, finding.IngressClassInvalid, classNameField,
 			fmt.Sprintf("IngressClassParams %s has a namespaceSelector that cannot be read: %v", p.Name, err), "correct the selector")
 	}
 	ns, ok := cluster.Get[*corev1.Namespace](v, cluster.KindNamespace, "", ing.Namespace)
 	if ok && selector.Matches(labels.Set(ns.Labels)) {
-		return classified{}
+		return classification{}
 	}
-	out := unclassified(ing, finding.NamespaceNotAllowed, classNameField,
+	out := classificationFault(ing, finding.NamespaceNotAllowed, classNameField,
 		fmt.Sprintf("IngressClass %q does not admit Ingresses of namespace %q; none of its rules is served", class, ing.Namespace), "use another class, or label the namespace as the class demands")
-	out.refused = ok
+	out.namespaceRefused = ok
 	return out
 }
 
-func unclassified(ing *networkingv1.Ingress, reason finding.Reason, field, message, fix string) classified {
-	return classified{fault: &finding.Finding{
-		Object: refOf(ing), Field: field, Reason: reason, Severity: finding.Error,
+// classificationFault returns a classification with a fault.
+func classificationFault(ing *networkingv1.Ingress, reason finding.Reason, field, message, fix string) classification {
+	return classification{fault: &finding.Finding{
+		Object: ownership.RefOf(ing), Field: field, Reason: reason, Severity: finding.Error,
 		Message: message, Fix: fix, Blocks: finding.BlocksMember,
 	}}
-}
-
-func refOf(ing *networkingv1.Ingress) finding.Ref {
-	return finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
 }

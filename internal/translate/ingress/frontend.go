@@ -18,12 +18,12 @@ import (
 type Frontend struct{ opt Options }
 
 // New returns the frontend with the options.
-func New(opt Options) *Frontend { return &Frontend{opt: opt.filled()} }
+func New(opt Options) *Frontend { return &Frontend{opt: opt.withDefaults()} }
 
-// Stacks returns which stacks an object belongs to. An Ingress belongs to its group and to every
-// group whose finalizer it carries; one that cannot be placed and carries none is looked at under
-// its own name, so that its fault is reported. Classes, parameters and Namespaces belong to the
-// stacks of the Ingresses that they decide about.
+// Stacks returns the stacks that an object belongs to. An Ingress belongs to the stack of its IngressGroup, or its own one,
+// and to each stack of which it has the finalizer. An Ingress with a faulty class and without a finalizer belongs to its own
+// stack, so that the fault is reported. Classes, class parameters and Namespaces belong to the stacks of the Ingresses that
+// they affect.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	var out []model.StackID
 	switch o := obj.(type) {
@@ -48,8 +48,7 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	return slices.Compact(out)
 }
 
-// ofClass lists the Ingresses that name the class, and those without a class, which it may serve
-// as the default.
+// ofClass lists the Ingresses with the class, and those without a class, for which it may be the default.
 func (f *Frontend) ofClass(v *cluster.View, class string) []*networkingv1.Ingress {
 	by := func(value string) []*networkingv1.Ingress {
 		return cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Index: cluster.IngressByClass, Value: value})
@@ -72,16 +71,18 @@ func (f *Frontend) stacksOf(v *cluster.View, ing *networkingv1.Ingress) []model.
 	return out
 }
 
-// Asked reports whether any Ingress is part of a stack, or was and is not done with it.
+// Asked reports whether a stack has Ingresses, accepted or not, or ones that still have to leave it.
 func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
 	g := f.load(v, id)
 	return len(g.members)+len(g.previous)+len(g.leaving) > 0 || g.notAccepted
 }
 
+// implicitStack returns the stack of an Ingress that is in no IngressGroup.
 func implicitStack(ing *networkingv1.Ingress) model.StackID {
 	return model.StackID{Kind: model.Ingress, Namespace: ing.Namespace, Name: ing.Name}
 }
 
+// explicitStack returns the stack of an IngressGroup.
 func explicitStack(group string) model.StackID {
 	return model.StackID{Kind: model.Ingress, Name: group}
 }

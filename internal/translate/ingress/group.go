@@ -18,9 +18,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// placed holds where an Ingress belongs. With a fault that is not known.
-type placed struct {
-	classified
+// stackAssignment is the stack of an Ingress, with the settings of the Ingress. With a fault, the stack is not known.
+type stackAssignment struct {
+	classification
 	id  model.StackID
 	set settings.Ingress
 }
@@ -30,12 +30,12 @@ const attributesAnnotation = settings.Prefix + "load-balancer-attributes"
 var groupName = regexp.MustCompile(`^([a-z0-9][-a-z0-9.]*)?[a-z0-9]$`)
 
 // findStack finds the stack of an Ingress that is not being deleted.
-func (f *Frontend) findStack(v *cluster.View, ing *networkingv1.Ingress) placed {
-	p := placed{classified: f.classify(v, ing), id: implicitStack(ing)}
+func (f *Frontend) findStack(v *cluster.View, ing *networkingv1.Ingress) stackAssignment {
+	p := stackAssignment{classification: f.classify(v, ing), id: implicitStack(ing)}
 	if p.fault == nil && !p.managed {
 		return p
 	}
-	p.set = settings.ParseIngress(ing.Annotations, refOf(ing)).WithClass(p.params)
+	p.set = settings.ParseIngress(ing.Annotations, ownership.RefOf(ing)).WithClass(p.params)
 	if p.fault != nil && p.params == nil {
 		p.set = p.set.WithoutClass()
 	}
@@ -43,7 +43,7 @@ func (f *Frontend) findStack(v *cluster.View, ing *networkingv1.Ingress) placed 
 		p.id = explicitStack(g.Value)
 		if len(g.Value) > 63 || !groupName.MatchString(g.Value) {
 			p.fault = &finding.Finding{
-				Object: refOf(ing), Field: members.FieldOn(refOf(ing), g.Origin), Reason: finding.GroupNameInvalid, Severity: finding.Error,
+				Object: ownership.RefOf(ing), Field: members.FieldOn(ownership.RefOf(ing), g.Origin), Reason: finding.GroupNameInvalid, Severity: finding.Error,
 				Message: fmt.Sprintf("group name %q is not made of lower-case letters, digits, dots and hyphens, at most 63 of them", g.Value),
 				Fix:     "choose a valid group name", Blocks: finding.BlocksMember,
 			}
@@ -52,57 +52,57 @@ func (f *Frontend) findStack(v *cluster.View, ing *networkingv1.Ingress) placed 
 	return p
 }
 
-// member is an Ingress that takes part in the stack.
+// member is an Ingress that contributes to a stack.
 type member struct {
 	*members.Member
 	ing   *networkingv1.Ingress
 	set   settings.Ingress
 	order int32
-	// refused is set for a former one whose class does not admit its namespace, or gives it to another controller:
-	// nothing of it stays. away reports the latter.
-	refused, away bool
+	// withdrawn reports whether a previous member has lost its rights, so that nothing of it stays: its class does not admit
+	// its namespace, or is one of another controller. movedAway reports the latter.
+	withdrawn, movedAway bool
 }
 
-// group is what was found for a stack.
-type group struct {
+// stackIngresses are the Ingresses of a stack.
+type stackIngresses struct {
 	members []*member // in group order
-	// previous are Ingresses that carry the finalizer of the stack and are not accepted: their class is
-	// missing, or does not admit them. A finalizer proves nothing; at most their own rules stay.
+	// previous are Ingresses that have the finalizer of the stack and are not accepted: their class is missing, or does not
+	// admit them. A finalizer gives no right, because users can edit it; at most live rules of their own stay.
 	previous []*member
 	leaving  []model.Member
 	found    finding.List
-	// guarded are the leaving members that ask for deletion protection, guard is the finding about the first.
+	// guarded are the leaving members that set deletion protection, guard is the finding about the first.
 	guarded []*member
 	guard   *finding.Finding
-	// unprotected reports whether one of the leaving gives deletion protection up.
+	// unprotected reports whether a leaving member switches deletion protection off.
 	unprotected bool
-	// away are the members that the class gives to another controller, kept those of them that ask for deletion
-	// protection.
-	away, kept []*member
-	// notAccepted reports whether an Ingress of the stack's name cannot be placed and was never claimed.
+	// movedAway are the members with a class that is one of another controller now, movedAwayGuarded those of them that set
+	// deletion protection.
+	movedAway, movedAwayGuarded []*member
+	// notAccepted reports whether the Ingress with the name of the stack has a faulty class and no finalizer.
 	notAccepted bool
 }
 
-// load finds the members of a stack by indexes.
-func (f *Frontend) load(v *cluster.View, id model.StackID) group {
-	var g group
+// load returns the Ingresses of a stack, found by indexes.
+func (f *Frontend) load(v *cluster.View, id model.StackID) stackIngresses {
+	var g stackIngresses
 	for _, ing := range f.candidates(v, id) {
-		f.add(v, &g, id, ing)
+		f.addCandidate(v, &g, id, ing)
 	}
 	g.leaving = append(g.leaving, ownership.Vanished(v, id)...)
 	slices.SortFunc(g.members, func(a, b *member) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Ref.Namespace+"/"+a.Ref.Name, b.Ref.Namespace+"/"+b.Ref.Name))
 	})
-	g.releaseOthers()
-	g.keepLoadBalancer(func(m *member) model.Member { return ownership.Member(v, m.ing, id) })
+	g.releaseUnguarded()
+	g.retainForMovedAway(func(m *member) model.Member { return ownership.Member(v, m.ing, id) })
 	slices.SortFunc(g.previous, func(a, b *member) int { return a.Ref.Compare(b.Ref) })
 	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
 	return g
 }
 
-// releaseOthers turns leaving members that ask for deletion protection into former ones where others leave
-// with them: what they have stays, and the others need not wait until they give the protection up.
-func (g *group) releaseOthers() {
+// releaseUnguarded turns leaving members that set deletion protection into previous ones, if other members leave as well.
+// So their rules stay, and the others need not wait until the protection is switched off.
+func (g *stackIngresses) releaseUnguarded() {
 	if len(g.members) > 0 || len(g.guarded) == 0 || len(g.guarded) == len(g.leaving) {
 		return
 	}
@@ -115,10 +115,10 @@ func (g *group) releaseOthers() {
 	g.guard = nil
 }
 
-// keepLoadBalancer keeps the load balancer for Ingresses that ask for deletion protection, although their class gives them
-// to another controller. None of their rules stays, and beside other members there is nothing to keep.
-func (g *group) keepLoadBalancer(leaving func(*member) model.Member) {
-	for _, m := range g.kept {
+// retainForMovedAway makes Ingresses that set deletion protection, and have a class of another controller now, previous
+// members, so that the load balancer stays, without their rules. If the stack has other members, they leave instead.
+func (g *stackIngresses) retainForMovedAway(leaving func(*member) model.Member) {
+	for _, m := range g.movedAwayGuarded {
 		if len(g.members) > 0 {
 			g.leaving = append(g.leaving, leaving(m))
 			continue
@@ -132,7 +132,7 @@ func (g *group) keepLoadBalancer(leaving func(*member) model.Member) {
 	}
 }
 
-// candidates returns the Ingresses that may belong to the stack, or did.
+// candidates returns the Ingresses that may belong to the stack, or did before.
 func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1.Ingress {
 	if id.Namespace != "" {
 		if ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, id.Namespace, id.Name); ok {
@@ -157,12 +157,12 @@ func (f *Frontend) candidates(v *cluster.View, id model.StackID) []*networkingv1
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b *networkingv1.Ingress) int { return refOf(a).Compare(refOf(b)) })
-	return slices.CompactFunc(all, func(a, b *networkingv1.Ingress) bool { return refOf(a) == refOf(b) })
+	slices.SortFunc(all, func(a, b *networkingv1.Ingress) int { return ownership.RefOf(a).Compare(ownership.RefOf(b)) })
+	return slices.CompactFunc(all, func(a, b *networkingv1.Ingress) bool { return ownership.RefOf(a) == ownership.RefOf(b) })
 }
 
-// add sorts one candidate in: a member, one that leaves, or unrelated.
-func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *networkingv1.Ingress) {
+// addCandidate adds an Ingress to the members, the previous or the leaving ones, or not at all.
+func (f *Frontend) addCandidate(v *cluster.View, g *stackIngresses, id model.StackID, ing *networkingv1.Ingress) {
 	claimed, leave := ownership.ClaimOn(v, ing, id).Known, ownership.Member(v, ing, id)
 	if ing.DeletionTimestamp != nil && !claimed {
 		return
@@ -178,9 +178,9 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 		g.leaving = append(g.leaving, leave)
 		if p.fault == nil && p.managed && p.id == id {
 			g.unprotected = g.unprotected || members.Unprotected(ing.Annotations, attributesAnnotation)
-			if guard := members.DeletionGuard(refOf(ing), ing.Annotations, attributesAnnotation); guard != nil {
+			if guard := members.DeletionGuard(ownership.RefOf(ing), ing.Annotations, attributesAnnotation); guard != nil {
 				m := newMember(ing, p)
-				m.Guarded = true
+				m.DeletionGuarded = true
 				g.guarded, g.guard = append(g.guarded, m), cmp.Or(g.guard, guard)
 			}
 		}
@@ -188,11 +188,11 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 	}
 	switch {
 	case p.fault != nil && claimed:
-		// The rules that it had stay: a class deleted by accident must not tear them down.
+		// Its live rules stay: a class that is deleted by mistake must not delete them.
 		g.found.Add(*p.fault)
 		m := newMember(ing, p)
 		m.Blocked, m.Undetermined, m.ClassMissing = true, true, p.fault.Reason == finding.IngressClassInvalid
-		m.refused = p.refused
+		m.withdrawn = p.namespaceRefused
 		g.previous = append(g.previous, m)
 	case p.fault != nil:
 		if id == implicitStack(ing) && len(ownership.Claims(v, ing)) == 0 {
@@ -202,8 +202,8 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 	case p.managed && p.id == id:
 		m := newMember(ing, p)
 		if o := p.set.GroupOrder.Check(); o != nil {
-			// Its live rules keep their place. What is new gets none among the others by guess, nor does
-			// its 503, which might come before rules of others.
+			// Its live rules keep their priorities. New rules are not made, also none with status 503: their
+			// position is not known, and they could come before rules of other members.
 			m.Blocked, m.Undetermined = true, true
 			fault := o.Finding(finding.BlocksMember)
 			fault.Reason = finding.GroupOrderInvalid
@@ -215,23 +215,23 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, ing *network
 	}
 }
 
-// addMovedAway sorts in an Ingress that the class gives to another controller.
-func (f *Frontend) addMovedAway(g *group, ing *networkingv1.Ingress, p placed, leave model.Member) {
-	p.set = settings.ParseIngress(ing.Annotations, refOf(ing)).WithoutClass()
+// addMovedAway adds an Ingress with a class that is one of another controller now.
+func (f *Frontend) addMovedAway(g *stackIngresses, ing *networkingv1.Ingress, p stackAssignment, leave model.Member) {
+	p.set = settings.ParseIngress(ing.Annotations, ownership.RefOf(ing)).WithoutClass()
 	m := newMember(ing, p)
-	m.Blocked, m.Undetermined, m.refused, m.away = true, true, true, true
-	g.away = append(g.away, m)
+	m.Blocked, m.Undetermined, m.withdrawn, m.movedAway = true, true, true, true
+	g.movedAway = append(g.movedAway, m)
 	g.unprotected = g.unprotected || members.Unprotected(ing.Annotations, attributesAnnotation)
-	if members.DeletionGuard(refOf(ing), ing.Annotations, attributesAnnotation) != nil {
-		g.kept = append(g.kept, m)
+	if members.DeletionGuard(ownership.RefOf(ing), ing.Annotations, attributesAnnotation) != nil {
+		g.movedAwayGuarded = append(g.movedAwayGuarded, m)
 		return
 	}
 	g.leaving = append(g.leaving, leave)
 }
 
-func newMember(ing *networkingv1.Ingress, p placed) *member {
+func newMember(ing *networkingv1.Ingress, p stackAssignment) *member {
 	m := &members.Member{
-		Ref: refOf(ing), Created: ing.CreationTimestamp.Time, ClaimedAt: ing.CreationTimestamp.Time,
+		Ref: ownership.RefOf(ing), Created: ing.CreationTimestamp.Time, ClaimedAt: ing.CreationTimestamp.Time,
 		NamedByClass: p.set.GroupName.Origin.Object.Kind == paramsKind,
 		Set:          p.set.Shared, OwnTags: p.set.Tags, Faults: p.set.MemberFaults(),
 	}

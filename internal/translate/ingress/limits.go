@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// fitsConditionLimits checks the conditions of a rule against what AWS takes.
+// fitsConditionLimits reports whether the conditions of a rule are within the limits of AWS, and adds a finding if not.
 func (t *translation) fitsConditionLimits(m *member, p rulePath, cs []model.Condition) bool {
 	why, flag := t.limits().Excess(cs)
 	if why == "" {
@@ -31,5 +31,5 @@ func (t *translation) fitsConditionLimits(m *member, p rulePath, cs []model.Cond
 }
 
 func (t *translation) limits() assemble.ConditionLimits {
-	return assemble.ConditionLimits{Values: t.opt.ConditionValues, Wildcards: t.opt.ConditionWildcards}.OrDefault()
+	return assemble.ConditionLimits{Values: t.opt.ConditionValues, Wildcards: t.opt.ConditionWildcards}.WithDefaults()
 }

@@ -15,7 +15,7 @@ import (
 
 const defaultBackendField = "spec.defaultBackend"
 
-// listener builds one port with its default action and rules.
+// listener builds the listener of a port with its default action and rules.
 func (t *translation) listener(p *members.Port) model.Listener {
 	l := model.Listener{Port: p.Number, Tags: t.ListenerTags(p)}
 	l.Attributes, l.AttributesOf = t.ListenerAttributes(p)
@@ -24,9 +24,9 @@ func (t *translation) listener(p *members.Port) model.Listener {
 	}
 	if p.TLS {
 		l.TLS = t.TLS(p)
-		l.TLS.NotImported = !t.opt.ImportCertificates && slices.ContainsFunc(p.Members, func(m *members.Member) bool { return namesSecret(t.of[m].ing) })
+		l.TLS.NotImported = !t.opt.ImportCertificates && slices.ContainsFunc(p.Members, func(m *members.Member) bool { return namesSecret(t.ingressOf[m].ing) })
 	}
-	if t.redirects(l) {
+	if t.redirectsToHTTPS(l) {
 		l.Default = []model.Action{model.Redirect{Protocol: "HTTPS", Port: fmt.Sprint(t.Redirect.Value), Status: "HTTP_301"}}
 		return l
 	}
@@ -34,10 +34,10 @@ func (t *translation) listener(p *members.Port) model.Listener {
 	var rules []model.Rule
 	for _, m := range p.MembersWithRules(t.Members) {
 		held := model.Held(0)
-		if m.Blocked || p.Held || slices.Contains(p.Outvoted, m) {
+		if m.Blocked || p.Held || slices.Contains(p.ConflictingMembers, m) {
 			held = model.HeldInvalid
 		}
-		ing := t.of[m]
+		ing := t.ingressOf[m]
 		paths := pathsOf(ing.ing)
 		rules = slices.Grow(rules, len(paths))
 		for _, path := range paths {
@@ -55,13 +55,13 @@ func (t *translation) listener(p *members.Port) model.Listener {
 	if len(l.Rules) < len(rules) {
 		l.Covered, l.Covering = rules, shadowing
 	}
-	t.reportDropped(rules, l.Rules)
+	t.reportOmittedRules(rules, l.Rules)
 	return l
 }
 
-// reportDropped reports rules that are not made because redirects answer their requests. Of
-// rules that are made, the plan reports which get no requests.
-func (t *translation) reportDropped(all, made []model.Rule) {
+// reportOmittedRules reports rules that are not made, because redirects answer all their requests. Rules that are made and get
+// no requests are reported by the plan.
+func (t *translation) reportOmittedRules(all, made []model.Rule) {
 	if len(all) == len(made) {
 		return
 	}
@@ -76,8 +76,8 @@ func (t *translation) reportDropped(all, made []model.Rule) {
 	}
 }
 
-// hostsOf returns the hosts that an Ingress wants certificates for.
-func hostsOf(ing *networkingv1.Ingress) []string {
+// certificateHosts returns the hosts of an Ingress for certificates: those of its rules and of spec.tls.
+func certificateHosts(ing *networkingv1.Ingress) []string {
 	var out []string
 	for _, r := range ing.Spec.Rules {
 		if r.Host != "" {
@@ -87,16 +87,17 @@ func hostsOf(ing *networkingv1.Ingress) []string {
 	for _, s := range ing.Spec.TLS {
 		out = append(out, s.Hosts...)
 	}
-	return members.Sorted(out)
+	return members.SortedUnique(out)
 }
 
-// defaultAction is the default backend of the first member that has one, and otherwise a 404.
+// defaultAction sets the default action of a listener: the default backend of the first member that has one, otherwise a
+// fixed response with status 404.
 func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 	l.Default = []model.Action{model.FixedResponse{Status: "404", ContentType: "text/plain"}}
 	var winner *member
 	for _, on := range p.Members {
-		m := t.of[on]
-		if m.ing.Spec.DefaultBackend == nil || !(hostBuilder{t}).mayUse(m, defaultBackendField, []string{anyHost}) {
+		m := t.ingressOf[on]
+		if m.ing.Spec.DefaultBackend == nil || !(hostBuilder{t}).mayUsePatterns(m, defaultBackendField, []string{anyHost}) {
 			continue
 		}
 		if winner != nil {
@@ -122,7 +123,7 @@ func (t *translation) defaultAction(p *members.Port, l *model.Listener) {
 	l.Default = actions
 }
 
-// backendName names a backend in messages.
+// backendName returns the name of a backend for messages.
 func backendName(b networkingv1.IngressBackend) string {
 	switch {
 	case b.Service != nil:
@@ -133,7 +134,7 @@ func backendName(b networkingv1.IngressBackend) string {
 	return ""
 }
 
-// rulePath is one path of an Ingress, at its place in the order of precedence.
+// rulePath is one path of an Ingress, with the field that has it.
 type rulePath struct {
 	host  string
 	path  networkingv1.HTTPIngressPath

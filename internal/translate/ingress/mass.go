@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// massRemoval reports that the class gives an Ingress which is served to another controller, and others with it.
+// massRemoval returns a finding if an Ingress that is served has a class of another controller now, and so many others of
+// its class with it that a mistake is probable; nil otherwise.
 func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *finding.Finding {
 	if f.opt.AllowMassRemoval {
 		return nil
@@ -19,7 +20,7 @@ func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *find
 		ownership.ClassText{Field: classNameField, Kinds: "Ingresses", Restore: "restore the class or --ingress-class"})
 }
 
-// sameClass are the Ingresses that name the class of one, in the same way. It implements ownership.Class.
+// sameClass are the Ingresses with the same class as one, named in the same field. It implements ownership.Class.
 type sameClass struct {
 	frontend *Frontend
 	view     *cluster.View
@@ -53,9 +54,9 @@ func (c sameClass) Objects() []cluster.Object {
 	return out
 }
 
-// changedControllerByEdit reports whether a user has edited the Ingress since the other controller has its class. The
-// controller of a class cannot be changed, so that the class has had it from its creation. Where no
-// class object says, the edit must be younger than our finalizer.
+// changedControllerByEdit reports whether the class of the Ingress was edited after that class belonged to the other
+// controller. The controller of a class cannot be changed, so the class has had it since its creation. Without a class
+// object, the edit must be younger than the finalizer of this controller.
 func (f *Frontend) changedControllerByEdit(v *cluster.View, ing *networkingv1.Ingress) bool {
 	edited := cluster.ClassEdited(ing)
 	if edited.IsZero() {

@@ -11,33 +11,34 @@ import (
 type Options struct {
 	assemble.Options
 
-	// Class is the value of the kubernetes.io/ingress.class annotation to serve; empty serves
-	// "alb" and Ingresses without any class.
+	// Class is the value of the kubernetes.io/ingress.class annotation that is served. If it is empty, "alb" and Ingresses
+	// without any class are served.
 	Class string
-	// RequireServices and RequireActions make a missing Service or action a fault of its rule,
-	// instead of a 503.
+	// RequireServices and RequireActions hold a rule with a Service or action that does not exist. Otherwise the rule
+	// answers with status 503.
 	RequireServices bool
 	RequireActions  bool
-	// ConditionValues and ConditionWildcards are how many AWS takes in a rule; 5 of each if 0.
+	// ConditionValues and ConditionWildcards are the maximum numbers in a rule, which are quotas of AWS; 5 if 0.
 	ConditionValues    int
 	ConditionWildcards int
-	// MaxListeners is on how many ports one Ingress may listen, MaxRules how many rules the Ingresses of a
-	// namespace may have in one IngressGroup; 100 and 4000 if 0.
+	// MaxListeners is the maximum number of ports of one Ingress, MaxRules that of rules of the Ingresses of a namespace in
+	// one IngressGroup; 100 and 4000 if 0.
 	MaxListeners int
 	MaxRules     int
-	// DescribePlan shows what a load balancer becomes in an annotation of the first member.
+	// DescribePlan writes the plan of a load balancer into an annotation of the first member.
 	DescribePlan bool
-	// Tenancy is what members of an IngressGroup may do to each other; Cooperative if empty.
+	// Tenancy is how far members of an IngressGroup are isolated from each other; Cooperative if empty.
 	Tenancy Tenancy
-	// ExactRegexHosts keeps rules behind a redirect whose only hosts are regular expressions,
-	// which older controllers drop.
+	// ExactRegexHosts keeps rules after a redirect for hosts by regular expression alone. Older controllers leave such rules
+	// out, as if the redirect answered all hosts.
 	ExactRegexHosts bool
 }
 
-func (o Options) filled() Options {
-	o.Options = o.Filled()
-	o.MaxListeners = cmp.Or(o.MaxListeners, defaultListeners)
-	o.MaxRules = cmp.Or(o.MaxRules, defaultRules)
+// withDefaults returns the options with defaults for those that are not set.
+func (o Options) withDefaults() Options {
+	o.Options = o.WithDefaults()
+	o.MaxListeners = cmp.Or(o.MaxListeners, defaultMaxListeners)
+	o.MaxRules = cmp.Or(o.MaxRules, defaultMaxRules)
 	o.Tenancy = cmp.Or(o.Tenancy, Cooperative)
 	return o
 }

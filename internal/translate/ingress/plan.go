@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// planPatches shows what the stack becomes on its first member, where that is asked for, and removes it from
-// the other members. A stack of which nothing is known, because it is held, keeps what it shows.
+// planPatches returns patches that write the plan of the stack into an annotation of its first member, if the operator
+// enables that, and remove it from other members. If there is no plan, because the stack is held, annotations stay.
 func (f *Frontend) planPatches(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	text := ""
 	if f.opt.DescribePlan {
@@ -33,7 +33,7 @@ func (f *Frontend) planPatches(v *cluster.View, o engine.Outcome) []cluster.Patc
 		}
 	}
 	for _, m := range o.Stack.Leaving {
-		// One that has joined another group may show the plan of that one already.
+		// An Ingress that has joined another IngressGroup may already have the plan of that one.
 		if old := shownPlan(v, m.Ref); !m.Deleting && describesStack(old, o.ID) {
 			out = append(out, cluster.Annotation{Ref: report.RefTo(m.Ref), Key: cluster.PlanAnnotation, Was: old})
 		}
@@ -41,6 +41,7 @@ func (f *Frontend) planPatches(v *cluster.View, o engine.Outcome) []cluster.Patc
 	return out
 }
 
+// shownPlan returns the plan in the annotation of an Ingress, "" if there is none.
 func shownPlan(v *cluster.View, ref finding.Ref) string {
 	ing, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, ref.Namespace, ref.Name)
 	if !ok {
@@ -49,7 +50,7 @@ func shownPlan(v *cluster.View, ref finding.Ref) string {
 	return ing.Annotations[cluster.PlanAnnotation]
 }
 
-// describesStack reports whether a plan is one of the stack.
+// describesStack reports whether a plan in JSON is that of a stack.
 func describesStack(plan string, id model.StackID) bool {
 	var doc struct{ ID string }
 	return json.Unmarshal([]byte(plan), &doc) == nil && doc.ID == id.String()

@@ -10,17 +10,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// Report writes the status of the members, the plan, and an event for each finding on the object to
-// blame, and for success where something changed.
+// Report returns patches for the status of the members, for the plan annotation, and for events.
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	return append(report.Patches(v, o, kind{}), f.planPatches(v, o)...)
 }
 
-// kind is what Ingresses have of their own.
+// kind implements report.Kind for Ingresses.
 type kind struct{}
 
-// Status shows the load balancer with its ports, and its frontend NLB without.
-func (kind) Status(_ *cluster.View, _ model.Member, n report.Names) any {
+// Status implements report.Kind. It shows the load balancer with its ports, and its frontend NLB without.
+func (kind) Status(_ *cluster.View, _ model.Member, n report.ShownLoadBalancer) any {
 	lb := networkingv1.IngressLoadBalancerIngress{Hostname: n.LoadBalancer}
 	for _, port := range n.Ports {
 		lb.Ports = append(lb.Ports, networkingv1.IngressPortStatus{Port: port, Protocol: corev1.ProtocolTCP})

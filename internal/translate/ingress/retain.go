@@ -7,13 +7,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// Members that cannot be read, and Ingresses that are not accepted any more, keep rules of their own
-// that are live, and nothing else.
-
-// retainedBuilder keeps the live rules of members that cannot be translated.
+// retainedBuilder holds the live rules of members that cannot be translated, and of Ingresses that are not accepted any
+// more. They keep these rules and nothing else.
 type retainedBuilder struct{ *translation }
 
-// retainPrevious keeps what is left of Ingresses that carry the finalizer and are not accepted.
+// retainPrevious holds the live rules of Ingresses that have the finalizer of the stack and are not accepted.
 func (t retainedBuilder) retainPrevious() {
 	for _, m := range t.previousIngresses {
 		m.Ports = m.set.ListenPorts.Value
@@ -24,8 +22,8 @@ func (t retainedBuilder) retainPrevious() {
 	}
 }
 
-// retainUndetermined keeps the live rules of members of which it is not known on which ports they listen, or
-// where in the group they stand.
+// retainUndetermined holds the live rules of members with unknown ports, or an unknown position in the order of the
+// members, and the live default actions that are theirs.
 func (t retainedBuilder) retainUndetermined() {
 	for _, m := range t.ingresses {
 		if m.Undetermined {
@@ -39,7 +37,7 @@ func (t retainedBuilder) retainUndetermined() {
 	for i := range t.Stack.LoadBalancer.Listeners {
 		l := &t.Stack.LoadBalancer.Listeners[i]
 		live := t.LiveLoadBalancer().OnPort(l.Port)
-		if live == nil || l.DefaultHeld != 0 || !l.DefaultOf.Object.IsZero() || t.redirects(*l) {
+		if live == nil || l.DefaultHeld != 0 || !l.DefaultOf.Object.IsZero() || t.redirectsToHTTPS(*l) {
 			continue
 		}
 		if slices.ContainsFunc(append(slices.Clone(t.ingresses), t.previousIngresses...), func(m *member) bool {
@@ -50,14 +48,14 @@ func (t retainedBuilder) retainUndetermined() {
 	}
 }
 
-// retain keeps all live rules of a member's own. Rules that forward to its target groups carry its tag;
-// the others are known by what they do.
+// retain holds all live rules of a member. Rules that forward to its target groups are known by the tags of these; the
+// others are compared with the rules that it would have.
 func (t retainedBuilder) retain(m *member) {
-	if m.refused {
+	if m.withdrawn {
 		t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, LoadBalancer: true})
 		return
 	}
-	kept := model.HeldMember{Member: m.Ref, All: true, Redirects: (m.ClassMissing || m.Guarded || slices.Contains(t.ingresses, m)) && t.Serves(m.Member)}
+	kept := model.HeldMember{Member: m.Ref, All: true, Redirects: (m.ClassMissing || m.DeletionGuarded || slices.Contains(t.ingresses, m)) && t.Serves(m.Member)}
 	if !m.Oversized {
 		alone := newTranslation(t.opt, t.view, t.ID, nil)
 		alone.setMembers([]*member{m}, nil)
@@ -67,7 +65,7 @@ func (t retainedBuilder) retain(m *member) {
 	t.Stack.Held.Members = append(t.Stack.Held.Members, kept)
 }
 
-// responseRules returns the member's rules that forward to no target group of the stack, on any of its ports.
+// responseRules returns the rules of a member that forward to no target group of the stack, for HTTP and HTTPS ports.
 func (t retainedBuilder) responseRules(m *member) []model.Rule {
 	t.Stack.LoadBalancer = &model.LoadBalancer{}
 	var out []model.Rule
@@ -84,6 +82,7 @@ func (t retainedBuilder) responseRules(m *member) []model.Rule {
 	return out
 }
 
+// forwardsToStack reports whether actions forward to a target group of the stack.
 func forwardsToStack(actions []model.Action) bool {
 	return slices.ContainsFunc(actions, func(a model.Action) bool {
 		f, ok := a.(model.Forward)
@@ -91,7 +90,7 @@ func forwardsToStack(actions []model.Action) bool {
 	})
 }
 
-// retainLiveRule keeps the live rule of one path of a member for which no new rule can be made.
+// retainLiveRule holds the live rule of one path of a member, for which no new rule can be made.
 func (t retainedBuilder) retainLiveRule(m *member, r model.Rule) {
 	t.Stack.Held.Members = append(t.Stack.Held.Members, model.HeldMember{Member: m.Ref, Rules: []model.Rule{r}, ForeignHosts: hostBuilder(t).foreignHosts(m.Ref.Namespace)})
 }

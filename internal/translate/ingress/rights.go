@@ -12,18 +12,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Withdrawn returns which live rules are of Ingresses whose class does not admit their namespace, or gives them to another
-// controller while the load balancer is protected from deletion. A class that is missing, or whose parameters cannot be
-// read, withdraws nothing.
+// Withdrawn returns the live rules of Ingresses that have lost their right to them: the class does not admit their
+// namespace, or is one of another controller while the load balancer is protected from deletion. If a class or its
+// parameters cannot be read, no right is withdrawn.
 func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question) {
 	out := model.Withdrawn{Rules: map[string]model.Withdrawal{}}
 	g := f.load(v, id)
-	refused := slices.DeleteFunc(slices.Clone(g.previous), func(m *member) bool { return !m.refused })
+	refused := slices.DeleteFunc(slices.Clone(g.previous), func(m *member) bool { return !m.withdrawn })
 	var unknown []model.Question
-	if len(g.members) == 0 && len(g.away) > 0 && !g.unprotected {
+	if len(g.members) == 0 && len(g.movedAway) > 0 && !g.unprotected {
 		var protected bool
 		protected, unknown = plan.IsProtected(have)
-		for _, m := range g.away {
+		for _, m := range g.movedAway {
 			if protected && !slices.Contains(refused, m) {
 				refused = append(refused, m)
 			}
@@ -32,7 +32,8 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 	if len(refused) == 0 {
 		return out, unknown
 	}
-	// An id begins with namespace and name of an Ingress, which another one of the namespace may begin with as well.
+	// The id of a target group begins with namespace and name of its Ingress. Another Ingress of the namespace can have a
+	// name with the same beginning, so an id that may be that of a member withdraws nothing.
 	owner := map[string]finding.Ref{}
 	of := func(all []*member, id string) *member {
 		i := slices.IndexFunc(all, func(m *member) bool { return naming.IsTargetGroupOf(id, m.Ref) })
@@ -51,7 +52,7 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 			Object: ref, Field: classNameField, Reason: finding.NamespaceNotAllowed,
 			Message: "the class does not admit Ingresses of this namespace", Fix: "use another class, or label the namespace as the class demands",
 		}
-		if slices.ContainsFunc(refused, func(m *member) bool { return m.Ref == ref && m.away }) {
+		if slices.ContainsFunc(refused, func(m *member) bool { return m.Ref == ref && m.movedAway }) {
 			w.Reason, w.Message, w.Fix = finding.IngressClassInvalid, "the class gives the Ingress to another controller", "restore the class, or name another one"
 		}
 		out.Rules[arn] = w
@@ -63,12 +64,12 @@ func (f *Frontend) Withdrawn(v *cluster.View, id model.StackID, have observed.St
 			}
 		}
 	}
-	t := &untagged{own: map[string]bool{}}
+	t := &untaggedRules{own: map[string]bool{}}
 	for _, g := range have.TargetGroups {
 		t.own[g.ARN] = true
 	}
 	for _, m := range append(slices.Clone(g.members), g.previous...) {
-		if !m.refused {
+		if !m.withdrawn {
 			t.admitted = append(t.admitted, m)
 		}
 	}
@@ -106,23 +107,23 @@ func targetGroupsOf(actions []model.Action) (out []string) {
 	return out
 }
 
-// untagged finds the possible owners of live rules that forward to no target group of the stack: redirects, fixed responses and
-// target groups of others. No tag shows it, and an Ingress that is not admitted can be edited so that it does not name
-// them any more. So such a rule has a right if an admitted Ingress has an action for its host and path, however its
-// annotations read.
-type untagged struct {
+// untaggedRules finds the possible owners of live rules that forward to no target group of the stack: redirects, fixed
+// responses and forwards to target groups of others. No tag shows their owner, and an Ingress that is not admitted can be
+// edited so that it does not have them any more. So such a rule has a right only if an admitted Ingress has an action for
+// its host and path, with any annotation.
+type untaggedRules struct {
 	own      map[string]bool // target groups of the stack
 	admitted []*member
 }
 
-// mayBeOfAdmitted reports whether a live rule may be that of an admitted Ingress.
-func (t *untagged) mayBeOfAdmitted(r *observed.Rule) bool {
+// mayBeOfAdmitted reports whether a live rule may belong to an admitted Ingress.
+func (t *untaggedRules) mayBeOfAdmitted(r *observed.Rule) bool {
 	return t.isTagged(r.Actions) || plan.IsHeldResponse(r.Actions) || slices.ContainsFunc(t.admitted, func(m *member) bool { return m.hasAction(r) })
 }
 
-// mayBeDefaultOfAdmitted reports whether the live default actions of a listener may be those of an admitted Ingress. An
-// action that refuses all requests, or that redirects them to HTTPS as ssl-redirect does, is the same for every Ingress.
-func (t *untagged) mayBeDefaultOfAdmitted(actions []model.Action) bool {
+// mayBeDefaultOfAdmitted reports whether the live default actions of a listener may belong to an admitted Ingress. An action
+// that refuses all requests, or redirects them to HTTPS as ssl-redirect does, is the same for every Ingress.
+func (t *untaggedRules) mayBeDefaultOfAdmitted(actions []model.Action) bool {
 	if len(actions) == 0 || t.isTagged(actions) {
 		return true
 	}
@@ -139,13 +140,13 @@ func (t *untagged) mayBeDefaultOfAdmitted(actions []model.Action) bool {
 	return slices.ContainsFunc(t.admitted, func(m *member) bool { return m.ing.Spec.DefaultBackend != nil })
 }
 
-// isTagged reports whether the target groups of actions show whose they are.
-func (t *untagged) isTagged(actions []model.Action) bool {
+// isTagged reports whether actions forward to a target group of the stack, whose tags show the owner.
+func (t *untaggedRules) isTagged(actions []model.Action) bool {
 	return slices.ContainsFunc(targetGroupsOf(actions), func(arn string) bool { return t.own[arn] })
 }
 
-// hasAction reports whether an Ingress has a path with an action of an annotation whose host and path a live rule has.
-// Annotations can add to these.
+// hasAction reports whether an Ingress has a backend use-annotation with the host and path of a live rule. The rule may have
+// more hosts and paths, since conditions annotations can add some.
 func (m *member) hasAction(r *observed.Rule) bool {
 	var hosts, paths []string
 	for _, c := range r.Conditions {
@@ -166,8 +167,8 @@ func (m *member) hasAction(r *observed.Rule) bool {
 	})
 }
 
-// blamedIngress returns the object on which the deletion of a rule is reported: the Ingress that has it, or the first
-// that is not admitted.
+// blamedIngress returns the Ingress on which the deletion of a rule is reported: the one with the host and path of the rule,
+// or the first that is not admitted.
 func blamedIngress(refused []*member, r *observed.Rule) finding.Ref {
 	if i := slices.IndexFunc(refused, func(m *member) bool { return m.hasAction(r) }); i >= 0 {
 		return refused[i].Ref

@@ -12,12 +12,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// rule builds the rule of one path on one port. A fault makes it a held rule at its host and
-// path; without a usable path there is no place for one, and false is returned.
+// rule builds the rule of one path on one port. With a fault it is a held rule for the host and path. If the path or host
+// cannot be used, there is no rule, and false is returned.
 func (t *translation) rule(m *member, p *members.Port, path rulePath, held model.Held) (model.Rule, bool) {
 	r := model.Rule{
 		Member: m.Ref, Origin: finding.Origin{Object: m.Ref, Field: path.field},
-		Tags: t.WithDefaults(m.Tags), Held: held,
+		Tags: t.WithDefaultTags(m.Tags), Held: held,
 	}
 	conditions, ok := t.conditions(m, path)
 	r.Conditions = conditions
@@ -25,7 +25,7 @@ func (t *translation) rule(m *member, p *members.Port, path rulePath, held model
 		return model.Rule{}, false
 	}
 	if ok && !t.fitsConditionLimits(m, path, conditions) {
-		// A live rule of these conditions may stay; a new one has to be made of less.
+		// A live rule with these conditions may stay. A new one, with status 503, gets only the host and path.
 		r.Held, r.Instead = model.HeldInvalid, t.ownConditions(m, path)
 		if why, _ := t.limits().Excess(r.Instead); why != "" {
 			retainedBuilder{t}.retainLiveRule(m, r)
@@ -36,8 +36,7 @@ func (t *translation) rule(m *member, p *members.Port, path rulePath, held model
 	if ok {
 		r.Held = held
 	} else if pathFault(path) != "" {
-		// A live rule of these patterns is kept, but no new one is put on paths that cannot
-		// be meant.
+		// A live rule with this path is kept. No new one is made, because the path cannot be what its author meant.
 		retainedBuilder{t}.retainLiveRule(m, r)
 		return model.Rule{}, false
 	} else {
@@ -56,7 +55,7 @@ func (t *translation) rule(m *member, p *members.Port, path rulePath, held model
 	return r, true
 }
 
-// pathFault returns what is wrong with a path, "" if nothing is.
+// pathFault returns a message about a path that is not valid, "" if it is valid.
 func pathFault(p rulePath) string {
 	switch p.kind {
 	case networkingv1.PathTypeExact, networkingv1.PathTypePrefix:
@@ -70,8 +69,8 @@ func pathFault(p rulePath) string {
 	return ""
 }
 
-// conditions builds what a rule matches: the path's host and path, widened and narrowed by the
-// conditions annotation of its backend. With a fault, false and the host and path alone.
+// conditions builds the conditions of a rule: its host and path, and those of the conditions annotation of its backend, which
+// adds alternative hosts and paths, and further conditions. With a fault, it returns the host and path alone, and false.
 func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool) {
 	host, path, ok := model.HostHeader{}, model.PathPattern{}, true
 	if p.host != "" {
@@ -110,15 +109,16 @@ func (t *translation) conditions(m *member, p rulePath) ([]model.Condition, bool
 	return orderConditions(others, host, path), ok
 }
 
-// ownConditions returns the path's host and path alone.
+// ownConditions returns the conditions of a rule without those of annotations: its host and path.
 func (t *translation) ownConditions(m *member, p rulePath) []model.Condition {
 	alone := p
 	alone.path.Backend = networkingv1.IngressBackend{}
-	own, _ := t.conditions(m, alone)
-	return own
+	conditions, _ := t.conditions(m, alone)
+	return conditions
 }
 
-// orderConditions orders conditions as they are sent; a rule without any matches every path.
+// orderConditions returns conditions in the order in which they are sent to AWS. A rule without any gets one that matches
+// every path.
 func orderConditions(others []model.Condition, host model.HostHeader, path model.PathPattern) []model.Condition {
 	out := others
 	if len(host.Values)+len(host.Regex) > 0 {
@@ -133,7 +133,7 @@ func orderConditions(others []model.Condition, host model.HostHeader, path model
 	return out
 }
 
-// pathPattern returns the path condition of a path alone.
+// pathPattern returns the path condition of a path without annotations; false if the path or a setting of it is not valid.
 func (t *translation) pathPattern(m *member, p rulePath) (model.PathPattern, bool) {
 	raw := p.path.Path
 	if raw == "" {
@@ -161,7 +161,7 @@ func (t *translation) pathPattern(m *member, p rulePath) (model.PathPattern, boo
 			return plain, false
 		}
 		if regex.Value {
-			// The API demands a leading slash, which is not part of the expression.
+			// Kubernetes requires a leading slash, which is not part of the regular expression.
 			return model.PathPattern{Regex: []string{raw[1:]}}, true
 		}
 	}

@@ -11,22 +11,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// targetGroup returns what stands for the target group of a Service port in actions; false if it is at fault.
+// targetGroup returns the handle of the target group of a Service port, for actions; false if it has a fault.
 func (t *translation) targetGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) (handle string, ok bool) {
-	key := assemble.GroupKey{Owner: m.Ref, Service: svc.Name, Port: port}
-	return t.groups.Ask(key, func() *model.TargetGroup { return t.buildGroup(m, svc, port, at) })
+	key := assemble.TargetGroupKey{Owner: m.Ref, Service: svc.Name, Port: port}
+	return t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildTargetGroup(m, svc, port, at) })
 }
 
-func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) *model.TargetGroup {
+func (t *translation) buildTargetGroup(m *member, svc *corev1.Service, port intstr.IntOrString, at finding.Origin) *model.TargetGroup {
 	ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
-	own := t.backend(svc)
-	s := own.Target.Over(m.set.Target)
-	// What the class says wins over both, readable or not.
+	own := t.backendSettings(svc)
+	s := own.Target.WithDefaults(m.set.Target)
+	// The target type of the class wins over both, also if it is not valid.
 	s.Type = settings.First(m.set.Class.TargetType, s.Type)
-	g, found := assemble.TargetGroup(assemble.GroupRequest{
+	g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
 		Kind: t.ID.Kind, Service: svc, Port: port, Settings: s, DefaultType: t.opt.DefaultTargetType,
 		NoIPTargets: t.opt.NoIPTargets, ControlPort: s.ControlPorts[svc.Name+"."+port.String()],
-		LoadBalancer: t.Stack.LoadBalancer.AddressType, Origin: at,
+		LoadBalancerAddressType: t.Stack.LoadBalancer.AddressType, Origin: at,
 	})
 	if f := own.Tags.Check(); f != nil {
 		found.Add(f.Finding(finding.BlocksRule))
@@ -40,8 +40,8 @@ func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.Int
 		Cluster: t.opt.Cluster, Stack: t.ID, Ingress: m.Ref, Service: ref, ServiceUID: string(svc.UID), ServicePort: port.String(),
 		Port: g.Port, Type: g.Type, Protocol: g.Protocol, Version: g.ProtocolVersion, ControlPort: g.ControlPort,
 	}.Name()
-	// The tags of a member are those of its class over its own; a Service's stand between them.
-	g.Tags = t.WithDefaults(assemble.Overlay(m.Tags, t.AllowedTags(m.Member, own.Tags.Value, own.Tags.Origin), m.ClassTags))
+	// m.Tags are those of the Ingress, and over them those of its class. Tags of the Service win over the former only.
+	g.Tags = t.WithDefaultTags(assemble.Overlay(m.Tags, t.AllowedTags(m.Member, own.Tags.Value, own.Tags.Origin), m.ClassTags))
 	g.Members = []finding.Ref{m.Ref}
 	g.Binding = assemble.Binding(assemble.BindingRequest{
 		Group: g, Namespace: svc.Namespace, Service: svc.Name, Port: port, NodeLabels: s.NodeLabels.Value,
@@ -50,8 +50,8 @@ func (t *translation) buildGroup(m *member, svc *corev1.Service, port intstr.Int
 	return &g.TargetGroup
 }
 
-// backend reads the annotations of a Service, once per stack.
-func (t *translation) backend(svc *corev1.Service) settings.Backend {
+// backendSettings returns the settings in the annotations of a Service, which are parsed once per stack.
+func (t *translation) backendSettings(svc *corev1.Service) settings.Backend {
 	ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
 	if b, ok := t.backends[ref]; ok {
 		return b

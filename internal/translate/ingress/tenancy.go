@@ -14,73 +14,73 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/members"
 )
 
-// Tenancy is what members of an IngressGroup may do to each other.
+// Tenancy is how far members of an IngressGroup are isolated from each other.
 type Tenancy string
 
-// The tenancies.
+// The values of Tenancy.
 const (
-	// Cooperative lets a member put its rules before those of others by group order, as
-	// aws-load-balancer-controller does.
+	// Cooperative permits that a member puts its rules before those of others by group.order, as in
+	// aws-load-balancer-controller.
 	Cooperative Tenancy = "cooperative"
-	// Isolated gives each host to the namespace whose accepted Ingress used it first, and takes
-	// load-balancer-wide settings from the class alone.
+	// Isolated gives each host to the namespace with the accepted Ingress that used it first. Load-balancer-wide settings
+	// are those of the class alone.
 	Isolated Tenancy = "isolated"
 )
 
-// anyHost stands for every host: for a rule without one, a regular expression, and a default backend.
+// anyHost is the host pattern for every host: of a rule without a host, of a regular expression, and of a default backend.
 const anyHost = "*"
 
 // hostClaim is a host pattern that a namespace uses.
 type hostClaim struct {
 	namespace, host string
-	by              *member // its first member to use the host
+	by              *member // the oldest member of the namespace with the host
 	live            bool    // a live rule of the namespace has the host
 }
 
 // hostOwners has the owners of host patterns. A pattern without wildcards has at most one owner.
 type hostOwners struct {
-	exact       map[string]*hostClaim
-	plain, wild []*hostClaim // without and with wildcards, in the order in which they were granted
-	// refused are patterns of namespaces that have too many with wildcards.
-	refused map[[2]string]bool
+	exact            map[string]*hostClaim
+	plain, wildcards []*hostClaim // without and with wildcards, in the order in which they were granted
+	// overLimit are the namespaces and patterns beyond maxWildcardHosts.
+	overLimit map[[2]string]bool
 }
 
-// wildcardHosts is how many host patterns with wildcards a namespace may have in an IngressGroup. Each host
-// is compared with all of them.
-const wildcardHosts = 200
+// maxWildcardHosts is the maximum number of host patterns with wildcards that a namespace may have in an IngressGroup. Each
+// host is compared with all of them.
+const maxWildcardHosts = 200
 
 func hasWildcard(host string) bool { return strings.ContainsAny(host, "*?") }
 
-// grantPattern gives a pattern to a namespace.
+// grantPattern makes a namespace the owner of a host pattern.
 func (o *hostOwners) grantPattern(c *hostClaim) {
 	if hasWildcard(c.host) {
-		o.wild = append(o.wild, c)
+		o.wildcards = append(o.wildcards, c)
 		return
 	}
 	o.exact[c.host], o.plain = c, append(o.plain, c)
 }
 
-// hostBuilder determines which namespace owns which host.
+// hostBuilder determines the owner of each host, which is a namespace, in isolated tenancy.
 type hostBuilder struct{ *translation }
 
-// assignHosts gives the hosts of the members' rules to namespaces: to the one that has live rules for a
-// host, then to the one whose Ingress is the oldest. A namespace gets no pattern that overlaps with one
-// of another's.
+// assignHosts sets the owners of the hosts in rules of all members. The owner of a host is the namespace with live rules for
+// it, otherwise the one with the oldest Ingress. A namespace does not get a pattern that overlaps with one of another
+// namespace.
 func (t hostBuilder) assignHosts() {
 	if !t.Isolated {
 		return
 	}
-	t.owners = &hostOwners{exact: map[string]*hostClaim{}, refused: map[[2]string]bool{}}
+	t.owners = &hostOwners{exact: map[string]*hostClaim{}, overLimit: map[[2]string]bool{}}
 	wild := map[string]int{}
 	for _, c := range t.hostClaims() {
 		if hasWildcard(c.host) {
-			if wild[c.namespace]++; wild[c.namespace] > wildcardHosts {
-				t.owners.refused[[2]string{c.namespace, c.host}] = true
+			if wild[c.namespace]++; wild[c.namespace] > maxWildcardHosts {
+				t.owners.overLimit[[2]string{c.namespace, c.host}] = true
 				continue
 			}
 		}
 		if t.owners.conflictingClaim(c.namespace, c.host) != nil {
-			t.Stack.Contested = true // a live rule may decide otherwise
+			t.Stack.Contested = true // live rules may give the host to the other namespace
 			continue
 		}
 		t.owners.grantPattern(c)
@@ -93,7 +93,7 @@ func (t hostBuilder) hostClaims() []*hostClaim {
 	byKey := map[[2]string]*hostClaim{}
 	claimants := slices.Clone(t.ingresses)
 	for _, m := range t.previousIngresses {
-		if m.ClassMissing { // and not turned away
+		if m.ClassMissing { // a class that does not admit the Ingress gives it no claim
 			claimants = append(claimants, m)
 		}
 	}
@@ -101,7 +101,7 @@ func (t hostBuilder) hostClaims() []*hostClaim {
 		for _, h := range t.hostsUsed(m) {
 			key := [2]string{m.Ref.Namespace, h}
 			if (m.Oversized || m.ClassMissing) && !live[key] {
-				continue // there will be no rule for it
+				continue // no rule is made for the host
 			}
 			c := byKey[key]
 			if c == nil {
@@ -128,26 +128,25 @@ func (t hostBuilder) hostClaims() []*hostClaim {
 	})
 }
 
-// conflictingClaim returns the claim of another namespace that a use of a host is in conflict with, nil if there
-// is none.
+// conflictingClaim returns a claim of another namespace that overlaps with a host, nil if there is none.
 func (o *hostOwners) conflictingClaim(namespace, host string) *hostClaim {
-	meets := func(c *hostClaim) bool { return c.namespace != namespace && overlap.HostsOverlap(c.host, host) }
-	others := o.wild
+	conflicts := func(c *hostClaim) bool { return c.namespace != namespace && overlap.HostsOverlap(c.host, host) }
+	others := o.wildcards
 	switch c := o.exact[host]; {
 	case hasWildcard(host):
-		others = append(slices.Clone(o.plain), o.wild...)
+		others = append(slices.Clone(o.plain), o.wildcards...)
 	case c != nil && c.namespace == namespace:
-		return nil // no other pattern overlaps with it
+		return nil // patterns of other namespaces do not overlap with one that is granted
 	case c != nil:
 		return c
 	}
-	if i := slices.IndexFunc(others, meets); i >= 0 {
+	if i := slices.IndexFunc(others, conflicts); i >= 0 {
 		return others[i]
 	}
 	return nil
 }
 
-// hostsUsed returns the host patterns of a member's rules and default backend, in order and without repeats.
+// hostsUsed returns the host patterns of the rules and the default backend of a member, sorted and without repeats.
 func (t hostBuilder) hostsUsed(m *member) []string {
 	var out []string
 	if m.ing.Spec.DefaultBackend != nil {
@@ -165,7 +164,7 @@ func (t hostBuilder) hostsUsed(m *member) []string {
 			out = append(out, hostPatterns(r.Host, extra)...)
 		}
 	}
-	return members.Sorted(out)
+	return members.SortedUnique(out)
 }
 
 // hostPatterns returns the hosts of a rule with a host and further conditions, in lower case.
@@ -214,21 +213,22 @@ func (t hostBuilder) liveHosts() map[[2]string]bool {
 	return out
 }
 
-// mayUseHosts reports whether a member may have a rule with the conditions, and reports to it who owns the
-// host if not.
+// mayUseHosts reports whether a member may have a rule with the conditions, and adds a finding about the owner of the host
+// if not.
 func (t hostBuilder) mayUseHosts(m *member, field string, conditions []model.Condition) bool {
-	return t.mayUse(m, field, hostPatterns("", conditions))
+	return t.mayUsePatterns(m, field, hostPatterns("", conditions))
 }
 
-func (t hostBuilder) mayUse(m *member, field string, hosts []string) bool {
+// mayUsePatterns is mayUseHosts for host patterns.
+func (t hostBuilder) mayUsePatterns(m *member, field string, hosts []string) bool {
 	if t.owners == nil {
 		return true
 	}
 	for _, h := range hosts {
-		if t.owners.refused[[2]string{m.Ref.Namespace, h}] {
+		if t.owners.overLimit[[2]string{m.Ref.Namespace, h}] {
 			t.Found.Add(finding.Finding{
 				Object: m.Ref, Field: field, Reason: finding.HostNotOwned,
-				Message: fmt.Sprintf("host %q is one of more than %d with wildcards that namespace %q uses in the IngressGroup; this rule is held", h, wildcardHosts, m.Ref.Namespace),
+				Message: fmt.Sprintf("host %q is one of more than %d with wildcards that namespace %q uses in the IngressGroup; this rule is held", h, maxWildcardHosts, m.Ref.Namespace),
 				Fix:     "use fewer hosts with wildcards, or another IngressGroup", Blocks: finding.BlocksRule,
 			})
 			return false
@@ -251,16 +251,16 @@ func (t hostBuilder) mayUse(m *member, field string, hosts []string) bool {
 	return true
 }
 
-// foreignHosts returns the hosts that belong to other namespaces than that of a member.
+// foreignHosts returns the hosts that belong to other namespaces.
 func (t hostBuilder) foreignHosts(namespace string) []string {
 	if t.owners == nil {
 		return nil
 	}
 	var out []string
-	for _, c := range append(slices.Clone(t.owners.plain), t.owners.wild...) {
+	for _, c := range append(slices.Clone(t.owners.plain), t.owners.wildcards...) {
 		if c.namespace != namespace {
 			out = append(out, c.host)
 		}
 	}
-	return members.Sorted(out)
+	return members.SortedUnique(out)
 }

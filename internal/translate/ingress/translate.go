@@ -14,10 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Translate builds the desired state of a stack and what is wrong with it. Findings are sorted and
-// without repeats. A view with an error makes the result meaningless. live is what is observed of the
-// stack; nil: it is not known yet, and what members disagree on is decided as for a new load balancer,
-// with Contested set.
+// Translate builds the desired state of a stack and the findings about its objects, sorted and without repeats. If the view
+// has an error, the result must not be used. live is the observed state of the stack; nil if it is not known yet. Then
+// settings on which members disagree are decided as for a new load balancer, and Contested is set.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	g := f.load(v, id)
 	t := newTranslation(f.opt, v, id, live)
@@ -26,10 +25,10 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.guard, g.unprotected
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	t.Stack.Adopters, t.Stack.Isolated = ownership.Adopters(v, id), t.Isolated
-	t.FindMissingClass()
+	t.FindMemberWithoutClass()
 	if len(t.Members) == 0 {
 		retainedBuilder{t}.retainPrevious()
-		// A load balancer of one Ingress alone stays as it is while that cannot be placed.
+		// The load balancer of a single Ingress stays as it is while the class of the Ingress has a fault.
 		t.Stack.Held.Everything = g.notAccepted || len(t.Previous) > 0 && id.Namespace != ""
 		t.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)
 		return t.Stack, t.Found.Sorted()
@@ -39,52 +38,53 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	return t.Stack, t.Found.Sorted()
 }
 
-// translation is one run of Translate over a stack with members.
+// translation is one call of Translate.
 type translation struct {
 	assemble.Builder
 	opt  Options
 	view *cluster.View
-	// ingresses and formerIngresses are Members and Former as the Ingresses that they are, of has each.
+	// ingresses and previousIngresses are Members and Previous with their Ingresses; ingressOf has each by its Member.
 	ingresses, previousIngresses []*member
-	of                           map[*members.Member]*member
+	ingressOf                    map[*members.Member]*member
 	// owners has the owners of hosts in isolated tenancy; nil in cooperative tenancy.
 	owners *hostOwners
-	// rules counts the rules of each namespace.
-	rules map[string]int
-	// named are the target groups of others that each namespace names.
-	named  map[string]map[string]bool
-	groups assemble.Groups
-	// hosts are the hosts of all members, ages the places of these by age; nil until they are needed.
-	hosts    *assemble.HostClaims
-	ages     map[*member]int
-	backends map[finding.Ref]settings.Backend
+	// ruleCounts is the number of rules of each namespace.
+	ruleCounts map[string]int
+	// namedTargetGroups are the target groups that each namespace names by name or ARN.
+	namedTargetGroups map[string]map[string]bool
+	targetGroups      assemble.TargetGroups
+	// claimedHosts are the hosts of all members, ageRank the rank of each member by age; nil until certificateClaims.
+	claimedHosts *assemble.HostClaims
+	ageRank      map[*member]int
+	backends     map[finding.Ref]settings.Backend
 }
 
 func newTranslation(opt Options, v *cluster.View, id model.StackID, live *observed.Stack) *translation {
 	return &translation{
 		Builder: assemble.Builder{
 			Translation: members.Translation{
-				ID: id, Live: live, Isolated: opt.Tenancy == Isolated && id.Namespace == "", // one alone has no others
+				ID: id, Live: live, Isolated: opt.Tenancy == Isolated && id.Namespace == "", // a single Ingress has no other tenants
 				ClassField: classNameField, ClassKind: paramsKind, BackendGroup: opt.BackendGroup,
 			},
 			Options: opt.Options,
 		},
-		opt: opt, view: v, of: map[*members.Member]*member{},
-		rules: map[string]int{}, named: map[string]map[string]bool{}, backends: map[finding.Ref]settings.Backend{},
+		opt: opt, view: v, ingressOf: map[*members.Member]*member{},
+		ruleCounts: map[string]int{}, namedTargetGroups: map[string]map[string]bool{}, backends: map[finding.Ref]settings.Backend{},
 	}
 }
 
-// setMembers sets the members, in group order, and the former ones.
+// setMembers sets the members, in group order, and the previous ones.
 func (t *translation) setMembers(ingresses, previous []*member) {
 	t.ingresses, t.previousIngresses = ingresses, previous
 	for _, m := range ingresses {
-		t.Members, t.of[m.Member] = append(t.Members, m.Member), m
+		t.Members, t.ingressOf[m.Member] = append(t.Members, m.Member), m
 	}
 	for _, m := range previous {
-		t.Previous, t.of[m.Member] = append(t.Previous, m.Member), m
+		t.Previous, t.ingressOf[m.Member] = append(t.Previous, m.Member), m
 	}
 }
 
+// build translates a stack with at least one member.
 func (t *translation) build() {
 	for _, m := range t.ingresses {
 		t.prepare(m)
@@ -97,7 +97,7 @@ func (t *translation) build() {
 	t.MemberFaults()
 	authBuilder{t}.reportUnauthenticated()
 	t.AddOns(alb)
-	t.reportUnknown()
+	t.reportProbableMistakes()
 	t.Stack.LoadBalancer = alb
 	t.Stack.FrontendNLB = t.FrontendNLB(alb)
 	t.FrontendSources(alb, t.Stack.FrontendNLB)
@@ -106,20 +106,20 @@ func (t *translation) build() {
 	}
 	retainedBuilder{t}.retainPrevious()
 	retainedBuilder{t}.retainUndetermined()
-	t.groups.Finish(&t.Stack)
+	t.targetGroups.Finish(&t.Stack)
 	t.ManagedCertificates()
 	var blocked bool
 	t.Stack.Members, blocked = ownership.Members(t.view, t.ID, t.ingresses, func(m *member) (cluster.Object, bool) { return m.ing, m.Blocked })
 	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
 }
 
-// prepare resolves the settings of a member that concern no other.
+// prepare resolves the settings of a member that do not depend on other members.
 func (t *translation) prepare(m *member) {
 	if len(m.Faults) > 0 {
 		m.Blocked = true
 	}
 	t.MemberTags(m.Member)
-	m.Hosts = hostsOf(m.ing)
+	m.Hosts = certificateHosts(m.ing)
 	m.HostFields = hostFields(m.ing, m.Hosts)
 	t.RequestCertificate(m.Member)
 	switch p := m.set.ListenPorts; {
@@ -140,4 +140,5 @@ func (t *translation) prepare(m *member) {
 	}
 }
 
-func (t *translation) redirects(l model.Listener) bool { return t.Redirect.Set && l.TLS == nil }
+// redirectsToHTTPS reports whether a listener only redirects to HTTPS.
+func (t *translation) redirectsToHTTPS(l model.Listener) bool { return t.Redirect.Set && l.TLS == nil }

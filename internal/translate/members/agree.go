@@ -9,67 +9,67 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Incumbent is what is live of a setting.
-type Incumbent[T any] struct {
-	// Known reports that there is a live value to compare with.
+// LiveValue is the live value of a setting, as far as AWS reports it.
+type LiveValue[T any] struct {
+	// Known reports whether there is a live value to compare with.
 	Known bool
-	// Is reports whether a value that is asked for is the live one.
-	Is func(T) bool
-	// Value is the live one.
+	// Matches reports whether a desired value is the same as the live one.
+	Matches func(T) bool
+	// Value is the live value.
 	Value T
-	// None reports that AWS reports that nothing is live, so that no member can have asked for it before.
-	None bool
-	// Unavailable reports that AWS does not say now what is live. Then nothing is changed, and no finding says
-	// that something else is live.
+	// Absent reports whether AWS has no value, so that no member can have set one before.
+	Absent bool
+	// Unavailable reports whether the live value could not be read. Then nothing is changed, and no finding about a
+	// conflict with the live value is reported.
 	Unavailable bool
 }
 
-// IncumbentOf returns the incumbent of a live value.
-func IncumbentOf[T any](value T, known bool, same func(a, b T) bool) Incumbent[T] {
-	return Incumbent[T]{Known: known, Value: value, Is: func(v T) bool { return same(value, v) }}
+// LiveValueOf returns a LiveValue that is compared by same.
+func LiveValueOf[T any](value T, known bool, same func(a, b T) bool) LiveValue[T] {
+	return LiveValue[T]{Known: known, Value: value, Matches: func(v T) bool { return same(value, v) }}
 }
 
-// Merged is what the members' values of a setting come to. Kept reports that the live value stays
-// although no value that can be read asks for it.
+// Merged is the value of a setting after the values of all members are merged. KeepsLive reports whether it is the live
+// value although no member is known to set it.
 type Merged[T any] struct {
 	settings.Opt[T]
-	Kept bool
+	KeepsLive bool
 }
 
-// asked is what one member says of a setting.
-type asked[T any] struct {
-	m *Member
-	o settings.Opt[T]
+// memberValue is the value of a setting in one member.
+type memberValue[T any] struct {
+	member  *Member
+	setting settings.Opt[T]
 }
 
-// Agree merges a setting over members in the order of the frontend (of Ingresses: group.order, then name), of which the
-// first wins; those that disagree get a finding. What is live
-// is read only where something is contested.
-func Agree[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() Incumbent[T]) Merged[T] {
+// Agree merges the values that members have for a setting. The members are in the order of the frontend (of Ingresses:
+// group.order, then name), and the first value wins unless another one is live. Members that disagree get a finding.
+// The live value is read by current, and only if the setting is contested.
+func Agree[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) Merged[T] {
 	return agree(t, members, t.guestsAmong(members), what, get, same, current)
 }
 
-// AgreeAll is Agree where guests count like others.
-func AgreeAll[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() Incumbent[T]) Merged[T] {
+// AgreeAll is Agree, with the values of guests counted like those of other members.
+func AgreeAll[T any](t *Translation, members []*Member, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) Merged[T] {
 	return agree(t, members, false, what, get, same, current)
 }
 
-// agree is Agree over the members that may say something. guests reports whether some of those that share the setting are
-// guests of the others.
-func agree[T any](t *Translation, members []*Member, guests bool, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() Incumbent[T]) Merged[T] {
-	var asks []asked[T]
-	var unavailable *asked[T]
+// agree is Agree over the members that set the value or may do so. guests reports whether some of the members that share
+// the setting are guests of the others.
+func agree[T any](t *Translation, members []*Member, guests bool, what string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) Merged[T] {
+	var asks []memberValue[T]
+	var unavailable *memberValue[T]
 	for _, m := range members {
 		o := get(m)
 		switch {
 		case o.Set:
-			asks = append(asks, asked[T]{m, o})
+			asks = append(asks, memberValue[T]{m, o})
 		case o.Fault != nil && unavailable == nil:
-			unavailable = &asked[T]{m, o}
+			unavailable = &memberValue[T]{m, o}
 		}
 	}
 	if t.Isolated && len(asks) > 0 {
-		var live Incumbent[T]
+		var live LiveValue[T]
 		if t.Live != nil {
 			live = current()
 		}
@@ -78,45 +78,45 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 	if guests {
 		asks, unavailable = withoutGuests(t, what, asks, unavailable, same, current)
 	}
-	if unavailable == nil && t.missingClass != nil {
-		unavailable = &asked[T]{t.missingClass, settings.Opt[T]{Origin: finding.Origin{Object: t.missingClass.Ref, Field: t.ClassField}}}
+	if unavailable == nil && t.memberWithoutClass != nil {
+		unavailable = &memberValue[T]{t.memberWithoutClass, settings.Opt[T]{Origin: finding.Origin{Object: t.memberWithoutClass.Ref, Field: t.ClassField}}}
 	}
-	if unavailable == nil && !slices.ContainsFunc(asks, func(a asked[T]) bool { return !same(asks[0].o.Value, a.o.Value) }) {
+	if unavailable == nil && !slices.ContainsFunc(asks, func(a memberValue[T]) bool { return !same(asks[0].setting.Value, a.setting.Value) }) {
 		if len(asks) == 0 {
 			return Merged[T]{}
 		}
-		return Merged[T]{Opt: asks[0].o}
+		return Merged[T]{Opt: asks[0].setting}
 	}
 	t.Stack.Contested = true
-	var live Incumbent[T]
+	var live LiveValue[T]
 	if t.Live != nil {
 		live = current()
 	}
 	if live.Unavailable && len(asks) > 0 {
-		return Merged[T]{Opt: asks[0].o} // for the plan to hold
+		return Merged[T]{Opt: asks[0].setting} // for the plan to hold
 	}
 	at := -1
 	for i := 0; i < len(asks) && live.Known && at < 0; i++ {
 		before := t.unanswered
-		if live.Is(asks[i].o.Value) {
+		if live.Matches(asks[i].setting.Value) {
 			at = i
 		} else if t.unanswered > before && unavailable == nil {
-			unavailable = &asks[i] // AWS does not say whether it is the live one
+			unavailable = &asks[i] // the value may be the live one, which could not be read
 		}
 	}
 	switch {
 	case at < 0 && live.Known && unavailable != nil:
 		for _, a := range asks {
-			if a.m == unavailable.m {
+			if a.member == unavailable.member {
 				continue
 			}
-			t.ReportNotTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, live.Value, unavailable.m.Ref, true)
+			t.ReportNotTaken(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, live.Value, unavailable.member.Ref, true)
 		}
-		return Merged[T]{Opt: settings.Opt[T]{Value: live.Value, Set: true, Origin: unavailable.o.Origin}, Kept: true}
-	case at < 0 && !live.None && t.missingClass != nil && t.LiveLoadBalancer() != nil:
-		// None of them is live, and no new member decides while those that are served cannot be heard.
+		return Merged[T]{Opt: settings.Opt[T]{Value: live.Value, Set: true, Origin: unavailable.setting.Origin}, KeepsLive: true}
+	case at < 0 && !live.Absent && t.memberWithoutClass != nil && t.LiveLoadBalancer() != nil:
+		// None of the values is live. A new member does not decide while the class of a served member cannot be read.
 		for _, a := range asks {
-			t.ReportNotTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, live.Value, t.missingClass.Ref, true)
+			t.ReportNotTaken(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, live.Value, t.memberWithoutClass.Ref, true)
 		}
 		return Merged[T]{}
 	case len(asks) == 0:
@@ -125,30 +125,30 @@ func agree[T any](t *Translation, members []*Member, guests bool, what string, g
 	isLive := at >= 0
 	won := asks[max(at, 0)]
 	for _, a := range asks {
-		if !same(won.o.Value, a.o.Value) {
-			t.ReportNotTaken(a.m, a.o.Origin, finding.AnnotationConflict, what, a.o.Value, won.o.Value, won.m.Ref, isLive)
+		if !same(won.setting.Value, a.setting.Value) {
+			t.ReportNotTaken(a.member, a.setting.Origin, finding.AnnotationConflict, what, a.setting.Value, won.setting.Value, won.member.Ref, isLive)
 		}
 	}
-	return Merged[T]{Opt: won.o}
+	return Merged[T]{Opt: won.setting}
 }
 
-// AgreeOn merges a setting that the members on a port must agree on. A member whose ports are not known
-// and that is served may listen there too.
-func AgreeOn[T any](t *Translation, p *Port, key string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() Incumbent[T]) Merged[T] {
-	lost := map[*Member]bool{}
+// AgreeOn merges a setting that the members on a port must agree on. A member that is served and has unknown ports
+// may listen on the port as well, so its value counts as one that cannot be read.
+func AgreeOn[T any](t *Translation, p *Port, key string, get func(*Member) settings.Opt[T], same func(a, b T) bool, current func() LiveValue[T]) Merged[T] {
+	withUnknownPorts := map[*Member]bool{}
 	members := p.Members
 	for _, m := range t.Members {
 		if m.Undetermined && get(m).Present() && !slices.Contains(p.Members, m) {
 			t.Stack.Contested = true
 			if t.Live != nil && t.Serves(m) {
-				lost[m] = true
+				withUnknownPorts[m] = true
 				members = append(slices.Clone(members), m)
 			}
 		}
 	}
 	return Agree(t, members, fmt.Sprintf("%s on port %d", key, p.Number), func(m *Member) settings.Opt[T] {
 		o := get(m)
-		if lost[m] {
+		if withUnknownPorts[m] {
 			return settings.Opt[T]{Fault: errPortsUnknown, Origin: o.Origin}
 		}
 		return o
@@ -157,8 +157,8 @@ func AgreeOn[T any](t *Translation, p *Port, key string, get func(*Member) setti
 
 var errPortsUnknown = errors.New("it is not known on which ports the member listens")
 
-// ReportNotTaken reports that what a member asks for has no effect, because another one asks for something
-// else that is live, or comes first in their order.
+// ReportNotTaken reports that the value of a member has no effect, because the member by has another value that is
+// live, or comes first in the order of the members.
 func (t *Translation) ReportNotTaken(m *Member, o finding.Origin, reason finding.Reason, what string, value, kept any, by finding.Ref, isLive bool) {
 	why := "comes first in group order"
 	if isLive {
@@ -171,7 +171,7 @@ func (t *Translation) ReportNotTaken(m *Member, o finding.Origin, reason finding
 	})
 }
 
-// quoted shows a value of a setting in a message, as far as it is of use there.
+// quoted returns a value of a setting in quotes for a message, cut to 300 bytes.
 func quoted(v any) string {
 	const most = 300
 	text := fmt.Sprint(v)
@@ -181,15 +181,15 @@ func quoted(v any) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// Equal compares values that are equal as they stand.
+// Equal reports whether values are equal by ==.
 func Equal[T comparable](a, b T) bool { return a == b }
 
-// Sorted returns a list in order and without repeats.
-func Sorted(s []string) []string {
+// SortedUnique returns a sorted copy of a list without repeats.
+func SortedUnique(s []string) []string {
 	out := slices.Clone(s)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// SameSet compares lists whose order and repeats do not matter.
-func SameSet(a, b []string) bool { return slices.Equal(Sorted(a), Sorted(b)) }
+// SameSet reports whether lists have the same items, in any order and number.
+func SameSet(a, b []string) bool { return slices.Equal(SortedUnique(a), SortedUnique(b)) }

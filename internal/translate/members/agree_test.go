@@ -41,7 +41,7 @@ func member(name, says string) *Member {
 	case "?":
 		m.Set.Name = settings.Opt[string]{Fault: errNo, Origin: from}
 	default:
-		m.Set.Name = settings.Of(says, from)
+		m.Set.Name = settings.NewOpt(says, from)
 	}
 	return m
 }
@@ -80,10 +80,10 @@ func about(l finding.List) string {
 
 // TestAgreement states which value a load balancer has once where members say several.
 func TestAgreement(t *testing.T) {
-	live := func(v string) *Incumbent[string] { x := IncumbentOf(v, true, Equal[string]); return &x }
+	live := func(v string) *LiveValue[string] { x := LiveValueOf(v, true, Equal[string]); return &x }
 	for name, x := range map[string]struct {
 		members []string
-		live    *Incumbent[string]
+		live    *LiveValue[string]
 		edit    func(*Translation)
 		want    string
 		kept    bool
@@ -97,18 +97,18 @@ func TestAgreement(t *testing.T) {
 		"what is live stays":                     {members: []string{"a/1=x", "b/2=y"}, live: live("y"), want: "y", found: "1 AnnotationConflict"},
 		"unless none asks for it":                {members: []string{"a/1=x", "b/2=y"}, live: live("z"), want: "x", found: "2 AnnotationConflict"},
 		"one that cannot be read may ask for it": {members: []string{"a/1=x", "b/2=?"}, live: live("z"), want: "z", kept: true, found: "1 AnnotationConflict"},
-		"but not where nothing is live":          {members: []string{"a/1=x", "b/2=?"}, live: &Incumbent[string]{None: true}, want: "x"},
+		"but not where nothing is live":          {members: []string{"a/1=x", "b/2=?"}, live: &LiveValue[string]{Absent: true}, want: "x"},
 		"nor where another asks for it":          {members: []string{"a/1=x", "b/2=?"}, live: live("x"), want: "x"},
-		"what AWS does not show is not changed":  {members: []string{"a/1=x", "b/2=y"}, live: &Incumbent[string]{Unavailable: true}, want: "x"},
+		"what AWS does not show is not changed":  {members: []string{"a/1=x", "b/2=y"}, live: &LiveValue[string]{Unavailable: true}, want: "x"},
 		"what AWS cannot compare may be live": {members: []string{"a/1=x", "b/2=y"}, want: "live", kept: true, found: "2 AnnotationConflict",
 			edit: func(tr *Translation) {
 				tr.Members[0].Set.Name.Value = "unanswered"
-			}, live: &Incumbent[string]{Known: true, Value: "live"}},
+			}, live: &LiveValue[string]{Known: true, Value: "live"}},
 		"a class that is missing may have asked for it": {members: []string{"a/1=x"}, live: live("z"), want: "z", kept: true, found: "1 AnnotationConflict",
 			edit: previous("old/9")},
-		"and no new member decides meanwhile": {members: []string{"a/1=x"}, live: &Incumbent[string]{}, found: "1 AnnotationConflict",
+		"and no new member decides meanwhile": {members: []string{"a/1=x"}, live: &LiveValue[string]{}, found: "1 AnnotationConflict",
 			edit: previous("old/9")},
-		"unless nothing is live": {members: []string{"a/1=x"}, live: &Incumbent[string]{None: true}, want: "x", edit: previous("old/9")},
+		"unless nothing is live": {members: []string{"a/1=x"}, live: &LiveValue[string]{Absent: true}, want: "x", edit: previous("old/9")},
 		"or another class decided before it came": {members: []string{"a/1=class:x"}, live: live("z"), want: "x",
 			edit: func(tr *Translation) { isolated(tr); tr.Members[0].NamedByClass = true; previous("old/9")(tr) }},
 		"but not one that came later": {members: []string{"a/1=class:x"}, live: live("z"), want: "z", kept: true, found: "1 AnnotationConflict",
@@ -139,11 +139,11 @@ func TestAgreement(t *testing.T) {
 			if x.edit != nil {
 				x.edit(tr)
 			}
-			tr.FindMissingClass()
-			current := func() Incumbent[string] {
+			tr.FindMemberWithoutClass()
+			current := func() LiveValue[string] {
 				i := *x.live
-				if i.Known && i.Is == nil {
-					i.Is = func(v string) bool {
+				if i.Known && i.Matches == nil {
+					i.Matches = func(v string) bool {
 						if v == "unanswered" {
 							tr.NoteUnanswered()
 						}
@@ -153,8 +153,8 @@ func TestAgreement(t *testing.T) {
 				return i
 			}
 			got := Agree(tr, tr.Members, "x", nameOf, Equal[string], current)
-			if got.Value != x.want || got.Set != (x.want != "") || got.Kept != x.kept {
-				t.Errorf("got %q, set %v, kept %v", got.Value, got.Set, got.Kept)
+			if got.Value != x.want || got.Set != (x.want != "") || got.KeepsLive != x.kept {
+				t.Errorf("got %q, set %v, kept %v", got.Value, got.Set, got.KeepsLive)
 			}
 			if tr.Stack.Contested == x.agreed {
 				t.Errorf("contested: %v", tr.Stack.Contested)
@@ -193,7 +193,7 @@ func keys(name string, pairs ...string) *Member {
 	}
 	m.Set.Class.Attributes = ofClass
 	if len(own) > 0 {
-		m.Set.Attributes = settings.Of(own, finding.Origin{Object: m.Ref, Field: "attributes"})
+		m.Set.Attributes = settings.NewOpt(own, finding.Origin{Object: m.Ref, Field: "attributes"})
 	}
 	return m
 }
@@ -230,7 +230,7 @@ func TestAgreementOfKeys(t *testing.T) {
 			if x.edit != nil {
 				x.edit(tr)
 			}
-			tr.FindMissingClass()
+			tr.FindMemberWithoutClass()
 			got := AgreeKeys(tr, tr.Members, "attributes", func(m *Member) settings.Opt[map[string]string] { return m.Set.Attributes },
 				func(c settings.Class) map[string]string { return c.Attributes }, func() map[string]string { return x.live }, Equal[string])
 			if !maps.Equal(got, x.want) {
@@ -288,7 +288,7 @@ func TestProtocolsOfPorts(t *testing.T) {
 			}
 			tr.MergePorts()
 			p := tr.Ports[0]
-			got := fmt.Sprintf("%s %v %v", p.Listens().Protocol(), names(p.Members), names(p.Outvoted))
+			got := fmt.Sprintf("%s %v %v", p.Listens().Protocol(), names(p.Members), names(p.ConflictingMembers))
 			if p.Held {
 				got += " held"
 			}
@@ -323,9 +323,9 @@ func TestAMemberWithoutPortsMayListenAnywhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr := &Translation{Live: x.live, Members: ingresses("a/1=x", "lost/9="+x.says)}
 			tr.Members[1].Undetermined = true
-			got := AgreeOn(tr, &Port{Number: 80, Members: tr.Members[:1]}, "x", nameOf, Equal[string], FieldOf(tr.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
-			if got.Value != x.want || got.Kept != (x.want == "live") {
-				t.Errorf("got %q, kept %v", got.Value, got.Kept)
+			got := AgreeOn(tr, &Port{Number: 80, Members: tr.Members[:1]}, "x", nameOf, Equal[string], LiveField(tr.LiveLoadBalancer(), func(lb *observed.LoadBalancer) string { return lb.Name }))
+			if got.Value != x.want || got.KeepsLive != (x.want == "live") {
+				t.Errorf("got %q, kept %v", got.Value, got.KeepsLive)
 			}
 		})
 	}

@@ -5,7 +5,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// MemberFaults reports faults that hold whole members.
+// MemberFaults reports the faults that hold everything of a member, for all members.
 func (t *Translation) MemberFaults() {
 	for _, m := range t.Members {
 		for _, f := range m.Faults {
@@ -14,7 +14,7 @@ func (t *Translation) MemberFaults() {
 	}
 }
 
-// Fault reports what is wrong in a member, or in its class.
+// Fault reports a setting of a member, or of its class, that is not valid.
 func (t *Translation) Fault(m *Member, f settings.Fault, reach finding.Reach) {
 	x := f.Finding(reach)
 	if m.ByClass(f.Origin) {
@@ -23,7 +23,8 @@ func (t *Translation) Fault(m *Member, f settings.Fault, reach finding.Reach) {
 	t.Found.Add(x)
 }
 
-// HoldMember holds everything of a member for a setting that cannot be read, if it is used at all.
+// HoldMember holds everything of a member for a setting that is not valid. If the setting is not used, it is only
+// reported, as a warning.
 func (t *Translation) HoldMember(m *Member, f *settings.Fault, used bool) {
 	switch {
 	case f == nil:
@@ -37,8 +38,8 @@ func (t *Translation) HoldMember(m *Member, f *settings.Fault, used bool) {
 	}
 }
 
-// MemberOf returns the member that an origin belongs to. Class parameters get no events, so what is written
-// there is reported on the first member.
+// MemberOf returns the member that an origin belongs to, and the first member for an origin in class parameters, which
+// get no events.
 func (t *Translation) MemberOf(o finding.Origin) *Member {
 	for _, m := range t.Members {
 		if m.Ref == o.Object {
@@ -48,8 +49,8 @@ func (t *Translation) MemberOf(o finding.Origin) *Member {
 	return t.Members[0]
 }
 
-// FieldOn names an origin as a field of the object that gets the finding: class parameters get no
-// events, so what is wrong in them is reported on the member.
+// FieldOn returns an origin as a field of the object ref, which gets the finding. An origin in another object, such as
+// class parameters, which get no events, is returned with the name of that object.
 func FieldOn(ref finding.Ref, o finding.Origin) string {
 	if o.Object == ref {
 		return o.Field

@@ -6,29 +6,28 @@ import (
 	"strings"
 
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-const protectionAttribute = "deletion_protection.enabled"
-
-// Unprotected reports whether the attributes of an object, in an annotation, say outright that its load balancer is
-// not protected from deletion.
+// Unprotected reports whether the attributes in an annotation explicitly switch deletion protection of the load balancer
+// off.
 func Unprotected(annotations map[string]string, annotation string) bool {
 	attributes, err := settings.Map(annotations[annotation])
-	on, parseErr := strconv.ParseBool(attributes[protectionAttribute])
+	on, parseErr := strconv.ParseBool(attributes[plan.ProtectionAttribute])
 	return err == nil && parseErr == nil && !on
 }
 
-// DeletionGuard returns why a load balancer must not go with an object: its attributes, in an annotation, ask for
-// protection, or what they say about that cannot be read.
+// DeletionGuard returns a finding if the load balancer of an object that is being deleted must stay, because the
+// attributes in an annotation switch deletion protection on or are not valid; nil otherwise.
 func DeletionGuard(object finding.Ref, annotations map[string]string, annotation string) *finding.Finding {
 	raw := annotations[annotation]
 	attributes, err := settings.Map(raw)
-	if err != nil && !strings.Contains(raw, protectionAttribute) {
+	if err != nil && !strings.Contains(raw, plan.ProtectionAttribute) {
 		return nil
 	}
 	if err == nil {
-		value, ok := attributes[protectionAttribute]
+		value, ok := attributes[plan.ProtectionAttribute]
 		if !ok {
 			return nil
 		}
@@ -40,6 +39,6 @@ func DeletionGuard(object finding.Ref, annotations map[string]string, annotation
 	return &finding.Finding{
 		Object: object, Field: annotation, Reason: finding.DeletionProtected, Severity: finding.Error,
 		Message: fmt.Sprintf("the %s is being deleted while it asks for deletion protection of its load balancer; both stay", object.Kind),
-		Fix:     "set " + protectionAttribute + "=false first", Blocks: finding.BlocksStack,
+		Fix:     "set " + plan.ProtectionAttribute + "=false first", Blocks: finding.BlocksStack,
 	}
 }

@@ -7,51 +7,53 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Where members of several namespaces share a load balancer by invitation, those of its owner decide the load-balancer-wide
-// settings, also by leaving them open: what they do not set stays as it is live, and is the default for a load balancer that
-// is new. What a guest asks for counts where the owner is silent and it is live already.
+// Members of several namespaces can share a load balancer by invitation of its owner, which is a namespace. Members of the
+// owner decide the load-balancer-wide settings. A setting that they leave unset keeps its live value, and has the default on
+// a new load balancer. The value of a guest, a member of another namespace, counts only if the owner sets none and it is
+// live already.
 
-// IsGuest reports whether a member does not decide the load-balancer-wide settings.
+// IsGuest reports whether a member is of another namespace than the owner of the load balancer, and so does not decide the
+// load-balancer-wide settings.
 func (t *Translation) IsGuest(m *Member) bool { return t.Owner != nil && m.Ref.Namespace != *t.Owner }
 
-// guestsAmong reports whether members of several namespaces share something, and some of them are guests.
+// guestsAmong reports whether the members are of several namespaces, and some of them are guests.
 func (t *Translation) guestsAmong(members []*Member) bool {
 	return slices.ContainsFunc(members, t.IsGuest) &&
 		slices.ContainsFunc(members, func(m *Member) bool { return m.Ref.Namespace != members[0].Ref.Namespace })
 }
 
-// withoutGuests leaves out what guests ask for and have not got, and reports that to them. What cannot be read of a guest
-// counts only where the owner is silent.
-func withoutGuests[T any](t *Translation, what string, asks []asked[T], unavailable *asked[T], same func(a, b T) bool, current func() Incumbent[T]) ([]asked[T], *asked[T]) {
-	var hosts, guests []asked[T]
+// withoutGuests leaves out the values of guests that are neither live nor those of the owner, and reports each on its guest.
+// A value of a guest that cannot be read counts only if the owner sets none.
+func withoutGuests[T any](t *Translation, what string, asks []memberValue[T], unavailable *memberValue[T], same func(a, b T) bool, current func() LiveValue[T]) ([]memberValue[T], *memberValue[T]) {
+	var hosts, guests []memberValue[T]
 	for _, a := range asks {
-		if t.IsGuest(a.m) {
+		if t.IsGuest(a.member) {
 			guests = append(guests, a)
 		} else {
 			hosts = append(hosts, a)
 		}
 	}
-	if unavailable != nil && t.IsGuest(unavailable.m) && len(hosts) > 0 {
+	if unavailable != nil && t.IsGuest(unavailable.member) && len(hosts) > 0 {
 		unavailable = nil
 	}
 	if len(guests) == 0 {
 		return asks, unavailable
 	}
 	t.Stack.Contested = true
-	var live Incumbent[T]
+	var live LiveValue[T]
 	if t.Live != nil && len(hosts) == 0 {
 		live = current()
 	}
 	out := hosts
 	for _, a := range guests {
 		switch {
-		case slices.ContainsFunc(hosts, func(h asked[T]) bool { return same(h.o.Value, a.o.Value) }):
-		case live.Unavailable || live.Known && live.Is(a.o.Value):
+		case slices.ContainsFunc(hosts, func(h memberValue[T]) bool { return same(h.setting.Value, a.setting.Value) }):
+		case live.Unavailable || live.Known && live.Matches(a.setting.Value):
 			out = append(out, a)
 		default:
 			t.Found.Add(finding.Finding{
-				Object: a.m.Ref, Field: FieldOn(a.m.Ref, a.o.Origin), Reason: finding.AnnotationConflict, Severity: finding.Error,
-				Message: fmt.Sprintf("%s %s has no effect, because Services of several namespaces share the load balancer, and its owner decides; what is live stays", what, quoted(a.o.Value)),
+				Object: a.member.Ref, Field: FieldOn(a.member.Ref, a.setting.Origin), Reason: finding.AnnotationConflict, Severity: finding.Error,
+				Message: fmt.Sprintf("%s %s has no effect, because Services of several namespaces share the load balancer, and its owner decides; what is live stays", what, quoted(a.setting.Value)),
 				Fix:     "remove it, or ask the owner of the load balancer to set it",
 			})
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// AgreeKeys unites maps; each key is a setting of its own. Where the class of the first member says
-// something of a key, the members' values of it do not count, and other classes are heard only where
-// they ask for what is live. live returns the live values, nil if they are not known.
+// AgreeKeys merges maps of all members; each key is a setting of its own. A key that the class of the first member
+// sets has that value: values of members do not count, and those of other classes only if they are live. live returns
+// the live values, nil if they are not known.
 func AgreeKeys(t *Translation, members []*Member, what string, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string, live func() map[string]string, same func(a, b string) bool) map[string]string {
 	if t.Isolated {
 		members = slices.DeleteFunc(slices.Clone(members), func(m *Member) bool { return !t.ClassDecides(m) })
@@ -28,13 +28,13 @@ func AgreeKeys(t *Translation, members []*Member, what string, get func(*Member)
 	for _, k := range slices.Sorted(maps.Keys(by.ofKey)) {
 		incumbent := liveKey(k, live, same)
 		if v, ok := decided[k]; ok {
-			out[k] = t.ClassKey(members, what, k, v, class, get, incumbent)
+			out[k] = t.ResolveClassKey(members, what, k, v, class, get, incumbent)
 			continue
 		}
-		byClass := t.membersByClass(by.classes, k, class, incumbent)
+		byClass := t.membersByClass(by.firstOfClass, k, class, incumbent)
 		won := agree(t, by.membersFor(k, byClass), guests, what+": "+k, func(m *Member) settings.Opt[string] {
 			if v, ok := byClass[m]; ok {
-				return settings.Of(v, m.Set.Class.Origin)
+				return settings.NewOpt(v, m.Set.Class.Origin)
 			}
 			o := get(m)
 			v, ok := o.Value[k]
@@ -47,19 +47,19 @@ func AgreeKeys(t *Translation, members []*Member, what string, get func(*Member)
 	return out
 }
 
-// speakers are the members that say something of the keys of a map, so that no key costs a look at all.
-type speakers struct {
-	at          map[*Member]int      // their places in order
-	ofKey       map[string][]*Member // in order
-	classes     []*Member            // the first member of each class but the first member
-	unavailable *Member              // the first one that cannot be read
+// keyMembers has the members that set each key of a map, so that not all members are visited for each key.
+type keyMembers struct {
+	position     map[*Member]int      // index of each member in the order of the frontend
+	ofKey        map[string][]*Member // members that set the key, in order
+	firstOfClass []*Member            // the first member of each class, without the first member of all
+	unavailable  *Member              // the first member with a map that cannot be read
 }
 
-func keyMembersOf(members []*Member, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string) speakers {
-	out := speakers{at: map[*Member]int{}, ofKey: map[string][]*Member{}}
+func keyMembersOf(members []*Member, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string) keyMembers {
+	out := keyMembers{position: map[*Member]int{}, ofKey: map[string][]*Member{}}
 	classes := map[finding.Ref]bool{}
 	for i, m := range members {
-		out.at[m] = i
+		out.position[m] = i
 		o := get(m)
 		if o.Fault != nil && out.unavailable == nil {
 			out.unavailable = m
@@ -69,7 +69,7 @@ func keyMembersOf(members []*Member, get func(*Member) settings.Opt[map[string]s
 		}
 		if of := m.Set.Class.Origin.Object; i > 0 && !classes[of] {
 			classes[of] = true
-			out.classes = append(out.classes, m)
+			out.firstOfClass = append(out.firstOfClass, m)
 			for k := range class(m.Set.Class) {
 				out.ofKey[k] = append([]*Member(nil), out.ofKey[k]...)
 			}
@@ -78,8 +78,9 @@ func keyMembersOf(members []*Member, get func(*Member) settings.Opt[map[string]s
 	return out
 }
 
-// membersFor returns the members to which a finding about a key is reported, in order.
-func (s speakers) membersFor(key string, byClass map[*Member]string) []*Member {
+// membersFor returns the members with a value for a key, of their own, by their class, or one that cannot be read, in
+// order.
+func (s keyMembers) membersFor(key string, byClass map[*Member]string) []*Member {
 	out := slices.Clone(s.ofKey[key])
 	if s.unavailable != nil {
 		out = append(out, s.unavailable)
@@ -87,13 +88,13 @@ func (s speakers) membersFor(key string, byClass map[*Member]string) []*Member {
 	for m := range byClass {
 		out = append(out, m)
 	}
-	slices.SortFunc(out, func(a, b *Member) int { return cmp.Compare(s.at[a], s.at[b]) })
+	slices.SortFunc(out, func(a, b *Member) int { return cmp.Compare(s.position[a], s.position[b]) })
 	return slices.Compact(out)
 }
 
-// membersByClass returns the members whose classes ask for the live value of a key that the first member's class
-// leaves open.
-func (t *Translation) membersByClass(members []*Member, key string, class func(settings.Class) map[string]string, current func() Incumbent[string]) map[*Member]string {
+// membersByClass returns, by member, the values of a key in the classes of members, as far as they are the live value. It
+// is for keys that the class of the first member does not set.
+func (t *Translation) membersByClass(members []*Member, key string, class func(settings.Class) map[string]string, current func() LiveValue[string]) map[*Member]string {
 	var out map[*Member]string
 	for _, m := range members {
 		v, ok := class(m.Set.Class)[key]
@@ -104,7 +105,7 @@ func (t *Translation) membersByClass(members []*Member, key string, class func(s
 		if t.Live == nil {
 			continue
 		}
-		if live := current(); live.Known && live.Is(v) {
+		if live := current(); live.Known && live.Matches(v) {
 			if out == nil {
 				out = map[*Member]string{}
 			}
@@ -114,24 +115,24 @@ func (t *Translation) membersByClass(members []*Member, key string, class func(s
 	return out
 }
 
-// liveKey returns the incumbent of a key. The live values are read when they are compared.
-func liveKey(k string, live func() map[string]string, same func(a, b string) bool) func() Incumbent[string] {
-	return func() Incumbent[string] {
+// liveKey returns a function that reads the live value of a key of a map.
+func liveKey(k string, live func() map[string]string, same func(a, b string) bool) func() LiveValue[string] {
+	return func() LiveValue[string] {
 		values := live()
 		v, known := values[k]
-		out := IncumbentOf(v, known, same)
-		out.None = values != nil && !known
+		out := LiveValueOf(v, known, same)
+		out.Absent = values != nil && !known
 		return out
 	}
 }
 
-// ClassKey resolves a key of which the class of the first member says something: its value, unless another
-// class, or a member of another class, asks for the live one.
-func (t *Translation) ClassKey(members []*Member, what, key, value string, class func(settings.Class) map[string]string, get func(*Member) settings.Opt[map[string]string], current func() Incumbent[string]) string {
-	if t.missingClass != nil && t.Live != nil {
-		if live := current(); live.Known && !live.Is(value) {
+// ResolveClassKey returns the value of a key that the class of the first member sets: that value, or the live one if
+// another class, or a member of another class, sets the live value.
+func (t *Translation) ResolveClassKey(members []*Member, what, key, value string, class func(settings.Class) map[string]string, get func(*Member) settings.Opt[map[string]string], current func() LiveValue[string]) string {
+	if t.memberWithoutClass != nil && t.Live != nil {
+		if live := current(); live.Known && !live.Matches(value) {
 			first := members[0]
-			t.ReportNotTaken(first, first.Set.Class.Origin, finding.AnnotationConflict, what+": "+key, value, live.Value, t.missingClass.Ref, true)
+			t.ReportNotTaken(first, first.Set.Class.Origin, finding.AnnotationConflict, what+": "+key, value, live.Value, t.memberWithoutClass.Ref, true)
 			return live.Value
 		}
 	}
@@ -147,7 +148,7 @@ func (t *Translation) ClassKey(members []*Member, what, key, value string, class
 		if t.Live == nil {
 			continue
 		}
-		if live := current(); live.Known && live.Is(v) && !live.Is(value) {
+		if live := current(); live.Known && live.Matches(v) && !live.Matches(value) {
 			first := members[0]
 			t.ReportNotTaken(first, first.Set.Class.Origin, finding.AnnotationConflict, what+": "+key, value, v, m.Ref, true)
 			return v
@@ -156,7 +157,7 @@ func (t *Translation) ClassKey(members []*Member, what, key, value string, class
 	return value
 }
 
-// OriginsOfKeys returns where members, or their classes, ask for keys of a map.
+// OriginsOfKeys returns the origins, in members or their classes, that set keys of a map.
 func OriginsOfKeys(members []*Member, get func(*Member) settings.Opt[map[string]string], class func(settings.Class) map[string]string) []finding.Origin {
 	var out []finding.Origin
 	seen := map[finding.Origin]bool{}
@@ -172,5 +173,5 @@ func OriginsOfKeys(members []*Member, get func(*Member) settings.Opt[map[string]
 	return out
 }
 
-// NoClassKeys returns no keys, for maps that an IngressClass cannot set.
+// NoClassKeys returns no keys, for maps that class parameters cannot set.
 func NoClassKeys(settings.Class) map[string]string { return nil }

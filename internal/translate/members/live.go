@@ -11,8 +11,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// This file reads from the observation which value of a contested setting is live.
-
 // LiveLoadBalancer returns the load balancer of the stack as observed; nil if there is none or it is not known.
 func (t *Translation) LiveLoadBalancer() *observed.LoadBalancer {
 	if t.Live == nil {
@@ -21,7 +19,7 @@ func (t *Translation) LiveLoadBalancer() *observed.LoadBalancer {
 	return plan.ShownLoadBalancer(*t.Live, model.LoadBalancerID)
 }
 
-// LiveFrontend returns the frontend NLB as observed.
+// LiveFrontend returns the frontend NLB of the stack as observed; nil if there is none or it is not known.
 func (t *Translation) LiveFrontend() *observed.LoadBalancer {
 	if t.Live == nil {
 		return nil
@@ -29,8 +27,9 @@ func (t *Translation) LiveFrontend() *observed.LoadBalancer {
 	return plan.ShownLoadBalancer(*t.Live, model.FrontendNLBID)
 }
 
-// Compare asks for what shows which contested value is live, and reports whether the answer is there.
-// Where AWS gives none, the live value may be what is asked for, and stays.
+// Compare reports whether a question about the live value of a contested setting is answered, and adds the question to
+// those of the stack if it is not. An answer that AWS does not give is counted by NoteUnanswered: then any value may be the
+// live one.
 func (t *Translation) Compare(q model.Question, answered bool) bool {
 	switch {
 	case answered:
@@ -42,21 +41,21 @@ func (t *Translation) Compare(q model.Question, answered bool) bool {
 	return answered
 }
 
-// NoteUnanswered notes that something could not be compared with what is live, because AWS gives no answer.
+// NoteUnanswered counts a value that could not be compared with the live one, because AWS gives no answer.
 func (t *Translation) NoteUnanswered() { t.unanswered++ }
 
-// FieldOf returns the incumbent of a field of a live load balancer.
-func FieldOf[T comparable](lb *observed.LoadBalancer, get func(*observed.LoadBalancer) T) func() Incumbent[T] {
-	return func() Incumbent[T] {
+// LiveField returns a function that reads the live value of a field of a load balancer.
+func LiveField[T comparable](lb *observed.LoadBalancer, get func(*observed.LoadBalancer) T) func() LiveValue[T] {
+	return func() LiveValue[T] {
 		if lb == nil {
-			return Incumbent[T]{}
+			return LiveValue[T]{}
 		}
-		return IncumbentOf(get(lb), true, Equal[T])
+		return LiveValueOf(get(lb), true, Equal[T])
 	}
 }
 
-// LiveAttributes returns the attributes of a live resource, nil if they were not read. Only a contested
-// attribute is worth reading here; the plan reads them where they are to be changed.
+// LiveAttributes returns the attributes of a live load balancer, nil if they were not read. It is only for contested
+// attributes, since it asks for a read; the plan reads attributes that are to be changed.
 func (t *Translation) LiveAttributes(lb *observed.LoadBalancer) map[string]string {
 	if lb == nil || !t.Compare(model.AskAttributes{Of: string(plan.LoadBalancer), ARN: lb.ARN}, lb.Attributes != nil) {
 		return nil
@@ -64,7 +63,8 @@ func (t *Translation) LiveAttributes(lb *observed.LoadBalancer) map[string]strin
 	return lb.Attributes
 }
 
-// LiveListenerAttributes returns the attributes of the live listener of a port, likewise.
+// LiveListenerAttributes returns the attributes of the live listener of a port, nil if they were not read. It is only for
+// contested attributes.
 func (t *Translation) LiveListenerAttributes(port int32) map[string]string {
 	l := t.LiveLoadBalancer().OnPort(port)
 	if l == nil || !t.Compare(model.AskAttributes{Of: string(plan.Listener), ARN: l.ARN}, l.Attributes != nil) {
@@ -73,7 +73,7 @@ func (t *Translation) LiveListenerAttributes(port int32) map[string]string {
 	return l.Attributes
 }
 
-// LiveBackendGroup returns the id of the shared backend group, empty if there is none.
+// LiveBackendGroup returns the id of the shared backend security group, empty if there is none.
 func (t *Translation) LiveBackendGroup() string {
 	if t.BackendGroup == "" && t.Live != nil && t.Live.Facts.BackendGroup != nil {
 		return t.Live.Facts.BackendGroup.ID
@@ -81,14 +81,14 @@ func (t *Translation) LiveBackendGroup() string {
 	return t.BackendGroup
 }
 
-// Owns reports whether a live rule or default action is a member's own: all its target groups carry the
-// member's tag.
+// Owns reports whether a live rule or default action belongs to a member: whether all its target groups have the tag of
+// the member.
 func (t *Translation) Owns(ref finding.Ref, actions []model.Action) bool {
 	return plan.ActionsOwnedBy(*t.Live, ref, actions)
 }
 
-// Serves reports whether something live forwards to target groups of a member: that proves that it has
-// had its part in the load balancer, which a finalizer does not.
+// Serves reports whether a live listener or rule forwards to target groups of a member. That proves that the member was
+// accepted before; a finalizer does not prove it.
 func (t *Translation) Serves(m *Member) bool {
 	lb := t.LiveLoadBalancer()
 	if lb == nil {
@@ -103,7 +103,7 @@ func (t *Translation) Serves(m *Member) bool {
 	return false
 }
 
-// liveProtocol reports whether the live listener of a port has the protocol, and whether there is one.
+// liveProtocol reports whether the live listener of a port has the protocol of lp, and whether there is a live listener.
 func (t *Translation) liveProtocol(lp settings.ListenPort) (same, known bool) {
 	l := t.LiveLoadBalancer().OnPort(lp.Port)
 	if l == nil {
@@ -112,7 +112,7 @@ func (t *Translation) liveProtocol(lp settings.ListenPort) (same, known bool) {
 	return l.Protocol == lp.Protocol(), true
 }
 
-// LiveTags returns the tags of a live resource that users have set.
+// LiveTags returns the tags of a live resource without those of the controller and of AWS; nil if the tags are not known.
 func LiveTags(tags map[string]string) map[string]string {
 	if tags == nil {
 		return nil

@@ -11,38 +11,38 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Port is one listener port with the members that listen on it, in their order. Those that want
-// another protocol are outvoted: their rules are held.
+// Port is one listener port with the members that listen on it, in their order. The rules of ConflictingMembers, which
+// have another protocol for the port, are held.
 type Port struct {
-	Number   int32
-	Base     model.Base
-	TLS      bool
-	Members  []*Member
-	Outvoted []*Member
-	// Held reports that all want another protocol than the live one, with which a member is served whose
-	// class cannot be read.
+	Number             int32
+	Base               model.Base
+	TLS                bool
+	Members            []*Member
+	ConflictingMembers []*Member
+	// Held reports whether the port keeps a live protocol that none of its members has, because a previous member, whose
+	// class cannot be read, is served with it.
 	Held bool
 }
 
-// Listens returns the port with its protocol.
+// Listens returns the port number with its protocol.
 func (p *Port) Listens() settings.ListenPort {
 	return settings.ListenPort{Port: p.Number, Base: p.Base, TLS: p.TLS}
 }
 
-// MembersWithRules returns the members with rules to place on the port, in the order given.
+// MembersWithRules returns the members that have rules on the port, ConflictingMembers included, in the order given.
 func (p *Port) MembersWithRules(order []*Member) []*Member {
-	if len(p.Outvoted) == 0 {
+	if len(p.ConflictingMembers) == 0 {
 		return p.Members
 	}
 	on := map[*Member]bool{}
-	for _, m := range append(slices.Clone(p.Members), p.Outvoted...) {
+	for _, m := range append(slices.Clone(p.Members), p.ConflictingMembers...) {
 		on[m] = true
 	}
 	return slices.DeleteFunc(slices.Clone(order), func(m *Member) bool { return !on[m] })
 }
 
-// MergePorts unites the members' ports. Where they disagree on the protocol, the live one stays as long
-// as a member asks for it; otherwise the first member decides.
+// MergePorts sets Ports from the ports of all members. If members disagree on the protocol of a port, the live protocol
+// stays as long as a member has it; otherwise the first member decides.
 func (t *Translation) MergePorts() {
 	byNumber := map[int32]*Port{}
 	for _, m := range t.Members {
@@ -56,7 +56,7 @@ func (t *Translation) MergePorts() {
 			if p.TLS == lp.TLS {
 				p.Members = append(p.Members, m)
 			} else {
-				p.Outvoted = append(p.Outvoted, m)
+				p.ConflictingMembers = append(p.ConflictingMembers, m)
 			}
 		}
 	}
@@ -66,25 +66,26 @@ func (t *Translation) MergePorts() {
 	}
 }
 
-// chooseProtocol chooses the protocol of a port on which members disagree, and reports to those that lose.
+// chooseProtocol chooses the protocol of a port on which members disagree, and reports a finding on members with another
+// protocol.
 func (t *Translation) chooseProtocol(p *Port) {
 	same, known := t.liveProtocol(p.Listens())
-	absent := t.previousWithoutClass(p.Number)
-	if len(p.Outvoted) == 0 && (absent == nil || same) {
+	withoutClass := t.previousMemberWithoutClass(p.Number)
+	if len(p.ConflictingMembers) == 0 && (withoutClass == nil || same) {
 		return
 	}
 	t.Stack.Contested = true
-	why, losers := "comes first in group order", p.Outvoted
+	why, losers := "comes first in group order", p.ConflictingMembers
 	switch {
-	case known && !same && len(p.Outvoted) == 0:
+	case known && !same && len(p.ConflictingMembers) == 0:
 		why, losers, p.TLS, p.Held = "has what is live", p.Members, !p.TLS, true
 	case known && !same:
-		why, p.TLS, p.Members, p.Outvoted = "has what is live", !p.TLS, p.Outvoted, p.Members
-		losers = p.Outvoted
+		why, p.TLS, p.Members, p.ConflictingMembers = "has what is live", !p.TLS, p.ConflictingMembers, p.Members
+		losers = p.ConflictingMembers
 	case known:
 		why = "has what is live"
 	}
-	winner := absent
+	winner := withoutClass
 	if !p.Held {
 		winner = p.Members[0]
 	}

@@ -6,28 +6,29 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// FindMissingClass looks for a former member whose class cannot be read and that is served.
-func (t *Translation) FindMissingClass() {
+// FindMemberWithoutClass sets memberWithoutClass to the first previous member that is served and has a class that cannot
+// be read, if there is one.
+func (t *Translation) FindMemberWithoutClass() {
 	for _, m := range t.Previous {
-		t.Stack.Contested = true // what is theirs depends on what is live
-		if t.missingClass == nil && m.ClassMissing && t.Serves(m) && !t.previousClassDecides(m) {
-			t.missingClass = m
+		t.Stack.Contested = true // the live state shows what belongs to previous members
+		if t.memberWithoutClass == nil && m.ClassMissing && t.Serves(m) && !t.previousClassDecides(m) {
+			t.memberWithoutClass = m
 			t.Stack.Held.Tags = true
 		}
 	}
 }
 
-// previousClassDecides reports whether the class that decides in isolated tenancy is known without a member
-// that is missing: one that names the stack, and did before the member was made.
+// previousClassDecides reports whether tenancy is isolated and the deciding class is known although the class of a member
+// cannot be read: whether another class names the stack since before that member was created.
 func (t *Translation) previousClassDecides(missing *Member) bool {
 	return t.Isolated && slices.ContainsFunc(t.Members, func(m *Member) bool {
 		return m.NamedByClass && claimsBefore(m, missing)
 	})
 }
 
-// previousWithoutClass returns a previous member whose class cannot be read and that is served on a port; nil if there
-// is none.
-func (t *Translation) previousWithoutClass(number int32) *Member {
+// previousMemberWithoutClass returns a previous member that is served on a port and has a class that cannot be read; nil if
+// there is none.
+func (t *Translation) previousMemberWithoutClass(number int32) *Member {
 	l := t.LiveLoadBalancer().OnPort(number)
 	if l == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// IsOlder orders members by creation time, then by name. It decides who has a port, a host or a place first, not whose
-// setting counts: see Agree.
+// IsOlder reports whether a is older than b, by creation time and then by name. It decides which member gets a port, a host
+// or room for its rules first. It does not decide whose setting counts: see Agree.
 func IsOlder(a, b *Member) bool {
 	if !a.Created.Equal(b.Created) {
 		return a.Created.Before(b.Created)
@@ -16,11 +16,11 @@ func IsOlder(a, b *Member) bool {
 	return a.Ref.Compare(b.Ref) < 0
 }
 
-// ClassDecides reports whether the class of a member decides the load-balancer-wide settings in isolated
-// tenancy: that of a member that is served before others, and of these the one with the oldest claim to the
-// stack.
+// ClassDecides reports whether the class of a member decides the load-balancer-wide settings in isolated tenancy. The
+// deciding class is that of the member with the oldest claim to the stack, among the members that are served if there
+// are any.
 func (t *Translation) ClassDecides(m *Member) bool {
-	if t.decider == nil {
+	if t.decidingClass == nil {
 		first := slices.MinFunc(t.Members, func(a, b *Member) int {
 			x, y := t.Live != nil && t.Serves(a), t.Live != nil && t.Serves(b)
 			switch {
@@ -29,10 +29,10 @@ func (t *Translation) ClassDecides(m *Member) bool {
 			}
 			return 1
 		})
-		t.decider = &first.Set.Class.Origin.Object
-		t.Stack.Contested = t.Stack.Contested || slices.ContainsFunc(t.Members, func(m *Member) bool { return m.Set.Class.Origin.Object != *t.decider })
+		t.decidingClass = &first.Set.Class.Origin.Object
+		t.Stack.Contested = t.Stack.Contested || slices.ContainsFunc(t.Members, func(m *Member) bool { return m.Set.Class.Origin.Object != *t.decidingClass })
 	}
-	return m.Set.Class.Origin.Object == *t.decider
+	return m.Set.Class.Origin.Object == *t.decidingClass
 }
 
 // claimsBefore reports whether the claim of a to the stack is older than that of b.
@@ -43,21 +43,21 @@ func claimsBefore(a, b *Member) bool {
 	return IsOlder(a, b)
 }
 
-// filterByClass takes from what members say of a setting what counts: in isolated tenancy only what the
-// class says, and where it says nothing, what is live.
-func filterByClass[T any](t *Translation, what string, asks []asked[T], live Incumbent[T]) []asked[T] {
-	ofClass := func(a asked[T]) bool { return a.m.ByClass(a.o.Origin) && t.ClassDecides(a.m) }
+// filterByClass returns the values of a setting that count in isolated tenancy: those of the deciding class, and the live
+// value if that class sets none. The others are reported.
+func filterByClass[T any](t *Translation, what string, asks []memberValue[T], live LiveValue[T]) []memberValue[T] {
+	ofClass := func(a memberValue[T]) bool { return a.member.ByClass(a.setting.Origin) && t.ClassDecides(a.member) }
 	byClass := slices.ContainsFunc(asks, ofClass)
-	var out []asked[T]
+	var out []memberValue[T]
 	for _, a := range asks {
 		switch {
-		case ofClass(a), !byClass && live.Known && live.Is(a.o.Value):
+		case ofClass(a), !byClass && live.Known && live.Matches(a.setting.Value):
 			out = append(out, a)
 		default:
 			t.Stack.Contested = t.Stack.Contested || !byClass
 			t.Found.Add(finding.Finding{
-				Object: a.m.Ref, Field: FieldOn(a.m.Ref, a.o.Origin), Reason: finding.SettingOfClass, Severity: finding.Warning,
-				Message: fmt.Sprintf("%s %s has no effect; in isolated tenancy load-balancer-wide settings come from one class alone", what, quoted(a.o.Value)),
+				Object: a.member.Ref, Field: FieldOn(a.member.Ref, a.setting.Origin), Reason: finding.SettingOfClass, Severity: finding.Warning,
+				Message: fmt.Sprintf("%s %s has no effect; in isolated tenancy load-balancer-wide settings come from one class alone", what, quoted(a.setting.Value)),
 				Fix:     "remove it, or ask the owner of that " + t.ClassKind + " to set it there",
 			})
 		}

@@ -1,4 +1,4 @@
-// Package report turns the outcome of a run into what is written back, for every kind alike: events for
-// findings on the objects to blame, success where something changed, and the status of the members. A
-// frontend gives how a status of its kind is written.
+// Package report turns the outcome of a run into patches of Kubernetes objects, for every kind of object: events about
+// findings, events about success if AWS was changed, and the status of the members. A frontend implements Kind, which
+// has the form of the status.
 package report

@@ -11,41 +11,41 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// The reasons of events. They are those that older controllers gave, since alerts are built on
-// them; the message begins with the reason of the finding.
+// The reasons of events. They are those of older controllers, because alerts match them; the message begins with the
+// reason of the finding.
 const (
-	EventReconciled = "SuccessfullyReconciled" // the stack is as its objects ask for
-	eventLoad       = "FailedLoadGroupID"
-	eventClaim      = "FailedAddFinalizer"
-	eventBuild      = "FailedBuildModel"
-	eventDeploy     = "FailedDeployModel"
-	eventRelease    = "FailedRemoveFinalizer"
-	eventStatus     = "FailedUpdateStatus"
-	eventCleanup    = "FailedCleanupStatus" // eventStatus of a Service that gives its load balancer up
+	EventReconciled      = "SuccessfullyReconciled" // AWS has the desired state of the stack
+	eventFailedLoad      = "FailedLoadGroupID"
+	eventFailedFinalizer = "FailedAddFinalizer"
+	eventFailedBuild     = "FailedBuildModel"
+	eventFailedDeploy    = "FailedDeployModel"
+	eventFailedRelease   = "FailedRemoveFinalizer"
+	eventFailedStatus    = "FailedUpdateStatus"
+	eventFailedCleanup   = "FailedCleanupStatus" // eventFailedStatus of a Service that gives its load balancer up
 )
 
-// Names is what a status shows: the load balancer, with the ports that it listens on, and the one in front of
-// it, "" if there is none.
-type Names struct {
+// ShownLoadBalancer is what a status shows: the DNS name of the load balancer, that of its frontend NLB, "" if there is
+// none, and the listener ports.
+type ShownLoadBalancer struct {
 	LoadBalancer, Frontend string
 	Ports                  []int32
 }
 
-// Kind is what a kind of object has of its own.
+// Kind has the parts of reporting that differ by kind of object.
 type Kind interface {
-	// Status are the fields of a member's status that show the load balancer, as the API type has them; nil for
-	// a member whose status is not written.
-	Status(v *cluster.View, m model.Member, n Names) any
+	// Status returns the fields of the status of a member that show the load balancer, as the API type has them; nil if
+	// the status of the member is not written.
+	Status(v *cluster.View, m model.Member, n ShownLoadBalancer) any
 	// Shows reports whether the status of a member shows a load balancer.
 	Shows(v *cluster.View, m model.Member) bool
 }
 
-// Patches returns the events and the status of the members: an event for each finding on the object to blame, and
-// for success where something changed.
+// Patches returns the events about the outcome of a run and the status of the members. There is an event for each finding,
+// and one about success for each member if AWS was changed.
 func Patches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 	var out []cluster.Patch
 	for _, x := range o.Findings.Sorted() {
-		// What is only waited for is news when something has moved.
+		// An event that is neither a warning nor reported once is about waiting, and is repeated only after a change.
 		if e, ok := Event(x, o.Stack.Leaving); ok && (e.Warning || e.Once || o.Changed) {
 			out = append(out, e)
 		}
@@ -55,7 +55,7 @@ func Patches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 			out = append(out, e)
 		}
 	}
-	out = append(out, statuses(v, o, k)...)
+	out = append(out, statusPatches(v, o, k)...)
 	if o.Changed && (o.Done || len(o.Failed) > 0) && !o.Stack.Held.Everything {
 		for _, m := range o.Stack.Members {
 			if !m.Blocked && !hasFault(o, m.Ref) {
@@ -66,40 +66,40 @@ func Patches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 	return out
 }
 
-// hasFault reports whether something of the object is held, lost to another member, or could not be
-// carried out.
+// hasFault reports whether there is a finding of severity error about the object, or a step for it failed.
 func hasFault(o engine.Outcome, ref finding.Ref) bool {
 	return slices.ContainsFunc(o.Findings.On(ref), func(f finding.Finding) bool { return f.Severity == finding.Error }) || slices.ContainsFunc(o.Failed, func(f engine.FailedStep) bool {
 		return slices.Contains(f.Step.Blames, ref)
 	})
 }
 
-// RefTo names the object of a finding.
+// RefTo returns the reference of the object of a finding.
 func RefTo(r finding.Ref) cluster.Ref {
 	return cluster.Ref{Kind: cluster.Kind(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }
 
-// Event returns the event of a finding; false if there is no object for it. leaving are members that leave.
+// Event returns the event about a finding; false if it is not about an object with a namespace. leaving are members that
+// leave the stack.
 func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 	if x.Object.IsZero() || x.Object.Namespace == "" {
 		return cluster.Event{}, false
 	}
-	e := cluster.Event{Ref: RefTo(x.Object), Warning: true, Fault: x.Severity == finding.Error, Reason: eventBuild, Message: string(x.Reason) + ": " + x.Located()}
+	e := cluster.Event{Ref: RefTo(x.Object), Warning: true, Fault: x.Severity == finding.Error, Reason: eventFailedBuild, Message: string(x.Reason) + ": " + x.Located()}
 	switch x.Reason {
 	case finding.IngressClassInvalid, finding.NamespaceNotAllowed, finding.GroupNameInvalid, finding.GroupOrderInvalid:
-		e.Reason = eventLoad
+		e.Reason = eventFailedLoad
 	case finding.AccessDenied, finding.QuotaReached, finding.RejectedByAWS, finding.NameTaken, finding.RemovalNotTrusted, finding.CallFailed:
-		e.Reason = eventDeploy
+		e.Reason = eventFailedDeploy
 		switch x.Field {
 		case engine.FieldStatus:
-			e.Reason = eventStatus
+			e.Reason = eventFailedStatus
 			if e.Ref.Kind == cluster.KindService {
-				e.Reason = eventCleanup
+				e.Reason = eventFailedCleanup
 			}
 		case string(plan.Finalizer):
-			e.Reason = eventClaim
+			e.Reason = eventFailedFinalizer
 			if slices.ContainsFunc(leaving, func(m model.Member) bool { return m.Ref == x.Object }) {
-				e.Reason = eventRelease
+				e.Reason = eventFailedRelease
 			}
 		}
 	case finding.WaitingForTargets:
@@ -110,17 +110,17 @@ func Event(x finding.Finding, leaving []model.Member) (cluster.Event, bool) {
 		e.Reason = string(x.Reason)
 	default:
 		if x.Severity == finding.Warning && x.Blocks == finding.BlocksNothing {
-			// Advice must not ring alerts on builds that failed.
+			// Advice must not match alerts for events with eventFailedBuild.
 			e.Reason = string(x.Reason)
 		}
 	}
 	return e, true
 }
 
-// statuses shows the load balancer's name on every member. A blocked member that shows nothing
-// yet is not served, and keeps showing nothing.
-func statuses(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
-	n := Names{LoadBalancer: o.DNSNames[model.LoadBalancerID], Frontend: o.DNSNames[model.FrontendNLBID]}
+// statusPatches returns patches that show the load balancer in the status of each member. The status of a blocked member
+// that shows no load balancer yet stays empty, because the member is not served.
+func statusPatches(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
+	n := ShownLoadBalancer{LoadBalancer: o.DNSNames[model.LoadBalancerID], Frontend: o.DNSNames[model.FrontendNLBID]}
 	n.Ports = ListenerPorts(o)
 	if n.LoadBalancer == "" || len(n.Ports) == 0 || o.Stack.Held.Everything {
 		return nil
@@ -140,7 +140,7 @@ func statuses(v *cluster.View, o engine.Outcome, k Kind) []cluster.Patch {
 	return out
 }
 
-// ListenerPorts returns the ports on which the load balancer that clients use listens after a run.
+// ListenerPorts returns the ports on which the load balancer in the status listens after a run.
 func ListenerPorts(o engine.Outcome) []int32 {
 	ports := slices.Clone(o.Plan.Ports)
 	if len(o.Plan.Shown) == 0 {
@@ -149,7 +149,7 @@ func ListenerPorts(o engine.Outcome) []int32 {
 	return ports
 }
 
-// PlanTooLarge returns the event of a plan for which the annotations of an object have no room.
+// PlanTooLarge returns the event about a plan that is too large for the annotations of an object. size is in bytes.
 func PlanTooLarge(ref finding.Ref, annotation string, size int, fix string) cluster.Event {
 	e, _ := Event(finding.Finding{
 		Object: ref, Field: annotation, Reason: finding.PlanTooLarge,
@@ -159,15 +159,14 @@ func PlanTooLarge(ref finding.Ref, annotation string, size int, fix string) clus
 	return e
 }
 
-// showsOtherStack reports whether the status of a member shows the load balancer of another stack, from which it comes
-// or to which it goes.
+// showsOtherStack reports whether the status of a member shows the load balancer of another stack, from or to which the
+// member moves.
 func showsOtherStack(o engine.Outcome, ref finding.Ref) bool {
 	return slices.Contains(o.Plan.StatusKept, ref) ||
 		slices.ContainsFunc(o.Stack.Leavers, func(d model.Departure) bool { return d.Member == ref })
 }
 
-// isNotCreated reports whether a listener is to be made and was not: AWS refuses it or something that comes before it,
-// or it waits.
+// isNotCreated reports whether a desired listener was not created: AWS refused it or a step before it, or it waits.
 func isNotCreated(o engine.Outcome, port int32) bool {
 	return slices.ContainsFunc(o.Plan.Steps, func(s plan.Step) bool {
 		do, ok := s.Do.(plan.CreateListener)

@@ -9,27 +9,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-const (
-	proxyProtocol    = "proxy_protocol_v2.enabled"
-	preserveClientIP = "preserve_client_ip.enabled"
-)
+const proxyProtocolAttribute = "proxy_protocol_v2.enabled"
 
 // attributes returns the attributes of the target group of one port of a Service, and whether its targets see the
-// addresses of clients.
+// address of the client.
 func attributes(set settings.NetworkTargets, port int32, of model.TargetType) (out map[string]string, preserved bool) {
-	out = map[string]string{proxyProtocol: "false"}
+	out = map[string]string{proxyProtocolAttribute: "false"}
 	maps.Copy(out, set.Attributes.Value)
 	maps.Copy(out, set.PortAttributes[strconv.Itoa(int(port))].Value)
 	if o := set.ProxyProtocolPorts; o.Set {
-		out[proxyProtocol] = strconv.FormatBool(slices.Contains(o.Value, port))
+		out[proxyProtocolAttribute] = strconv.FormatBool(slices.Contains(o.Value, port))
 	}
 	if set.ProxyProtocol.Value {
-		out[proxyProtocol] = "true"
+		out[proxyProtocolAttribute] = "true"
 	}
-	if out[proxyProtocol] == "" {
-		delete(out, proxyProtocol)
+	if out[proxyProtocolAttribute] == "" {
+		delete(out, proxyProtocolAttribute)
 	}
-	preserved, err := strconv.ParseBool(out[preserveClientIP])
+	preserved, err := strconv.ParseBool(out[settings.PreserveClientIPAttribute])
 	if err != nil {
 		preserved = of == model.InstanceTargets
 	}

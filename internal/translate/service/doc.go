@@ -1,5 +1,5 @@
-// Package service translates Services into network load balancers: which Services ask for one, which listeners
-// their ports become, and what is written back.
+// Package service is the frontend for Services with a network load balancer: it finds the Services of a stack, translates
+// them into the model with findings, and returns patches for status and events.
 //
-// It is pure: it reads Kubernetes through the view that it is given, and AWS through what is observed.
+// It does no I/O: it reads Kubernetes through a cluster.View, and AWS through the observed state.
 package service

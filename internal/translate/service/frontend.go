@@ -17,10 +17,10 @@ import (
 type Frontend struct{ opt Options }
 
 // New returns the frontend with the options.
-func New(opt Options) *Frontend { return &Frontend{opt: opt.filled()} }
+func New(opt Options) *Frontend { return &Frontend{opt: opt.withDefaults()} }
 
-// Stacks returns which stacks an object belongs to: a Service to the one that it asks for and to those whose
-// finalizer it carries. Services that others name as weighted backends are found by the view.
+// Stacks returns the stacks that an object belongs to: a Service to the one that its annotations select, and to those of
+// which it has the finalizer. Stacks that use a Service as a weighted backend are found by the view.
 func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	svc, ok := obj.(*corev1.Service)
 	if !ok {
@@ -28,14 +28,14 @@ func (f *Frontend) Stacks(v *cluster.View, obj cluster.Object) []model.StackID {
 	}
 	out := ownership.Claims(v, svc)
 	if f.isAccepted(svc) {
-		id, _ := f.place(v, svc)
+		id, _ := f.stackOf(v, svc)
 		out = append(out, id)
 	}
 	slices.SortFunc(out, model.StackID.Compare)
 	return slices.Compact(out)
 }
 
-// Asked reports whether any Service is part of a stack, or was and is not done with it.
+// Asked reports whether a stack has Services, or ones that still have to leave it.
 func (f *Frontend) Asked(v *cluster.View, id model.StackID) bool {
 	g := f.load(v, id)
 	return len(g.members)+len(g.leaving) > 0 || g.excluded
@@ -46,7 +46,7 @@ func ownStack(svc *corev1.Service) model.StackID {
 	return model.StackID{Kind: model.Service, Namespace: svc.Namespace, Name: svc.Name}
 }
 
-// isAccepted reports whether a Service asks this controller for a load balancer.
+// isAccepted reports whether this controller makes a load balancer for a Service.
 func (f *Frontend) isAccepted(svc *corev1.Service) bool {
 	return settings.ServiceSelection{Class: f.opt.Class, LoadBalancersOnly: f.opt.OnlyLoadBalancers}.Serves(svc)
 }
@@ -58,8 +58,9 @@ const (
 	attributesAnnotation  = settings.ServicePrefix + "aws-load-balancer-attributes"
 )
 
-// changedControllerByEdit reports whether a user has edited what names the controller of a Service since it was claimed.
-// Otherwise it is excluded by the controller's own flags. Where it asks for nothing, no flag excludes it.
+// changedControllerByEdit reports whether a Service that is not accepted any more was edited since it got the finalizer, in
+// the fields that select its controller. Otherwise the flags of the controller exclude it. No flag excludes a Service that
+// selects no controller.
 func changedControllerByEdit(svc *corev1.Service) bool {
 	if svc.Spec.LoadBalancerClass == nil && !(settings.ServiceSelection{}).Serves(svc) {
 		return true
@@ -71,6 +72,7 @@ func changedControllerByEdit(svc *corev1.Service) bool {
 	return !edited.Before(cluster.Claimed(svc).Add(time.Second)) // times of the API server are whole seconds
 }
 
+// untrustedFinding returns the finding about a served Service that the flags of the controller exclude.
 func untrustedFinding(svc *corev1.Service) finding.Finding {
 	return finding.Finding{
 		Object: ownership.RefOf(svc), Field: "spec.loadBalancerClass", Reason: finding.RemovalNotTrusted, Severity: finding.Error,

@@ -15,7 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// listener builds one port. What is at fault holds it as a whole: a network load balancer has no other answer.
+// listener builds the listener of a port. A fault holds the listener as a whole, because a network load balancer cannot
+// answer itself.
 func (t *translation) listener(p *port) model.Listener {
 	l := model.Listener{Port: p.Number, Base: p.Base, Tags: t.ListenerTags(p.Port), Members: []finding.Ref{p.of.Ref}, DefaultOf: p.at}
 	key := p.Listens().Key()
@@ -44,7 +45,7 @@ func (t *translation) listener(p *port) model.Listener {
 	}
 	forward, ok := t.forward(p, key)
 	if named := p.of.set.Actions[key]; slices.ContainsFunc(named.Value.Targets, func(to settings.NetworkTarget) bool { return to.ARN != "" }) {
-		l.DefaultOf.Field = named.Origin.Field // only AWS knows whether there are such target groups
+		l.DefaultOf.Field = named.Origin.Field // AWS may refuse the ARN, which is then reported on the annotation
 	}
 	if !ok || p.held || p.of.Blocked {
 		l.DefaultHeld = model.HeldInvalid
@@ -54,15 +55,15 @@ func (t *translation) listener(p *port) model.Listener {
 	return l
 }
 
-// forward returns the default action of a port: to its own target group, and to others by weight where an annotation
-// asks for that.
+// forward returns the default action of a port: a forward to its own target group, and by weight to those of its actions
+// annotation. It returns false if a target group cannot be built.
 func (t *translation) forward(p *port, key string) (model.Forward, bool) {
 	asked := p.of.set.Actions[key]
 	if f := asked.Check(); f != nil {
 		t.fault(p, f.Origin.Field, finding.AnnotationInvalid, f.Err.Error(), "correct the value or remove it")
 		return model.Forward{}, false
 	}
-	own, ok := t.targetGroup(target{port: p, svc: p.of.svc, service: p.first, protocol: p.targets, at: p.at})
+	own, ok := t.targetGroup(target{port: p, svc: p.of.svc, service: p.first, protocol: p.targetProtocol, at: p.at})
 	out := model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: own}, Weight: asked.Value.OwnWeight}}}
 	if asked.Value.Sticky != nil {
 		out.Stickiness = &model.GroupStickiness{Enabled: asked.Value.Sticky}
@@ -72,18 +73,18 @@ func (t *translation) forward(p *port, key string) (model.Forward, bool) {
 		return out, false
 	}
 	for i, to := range asked.Value.Targets {
-		ref, found := t.weighted(p, to, finding.Origin{Object: p.of.Ref, Field: asked.Origin.Field}, i)
+		ref, found := t.weightedTarget(p, to, finding.Origin{Object: p.of.Ref, Field: asked.Origin.Field}, i)
 		ok = ok && found
 		out.Groups = append(out.Groups, model.WeightedGroup{Group: ref, Weight: new(to.Weight)})
 	}
 	if ok && len(out.Groups) > 1 && !slices.ContainsFunc(out.Groups, func(g model.WeightedGroup) bool { return g.Weight == nil || *g.Weight > 0 }) {
-		t.Found.Add(finding.AllZero(finding.Origin{Object: p.of.Ref, Field: asked.Origin.Field}, "new connections are closed"))
+		t.Found.Add(finding.NewAllWeightsZero(finding.Origin{Object: p.of.Ref, Field: asked.Origin.Field}, "new connections are closed"))
 	}
 	return out, ok
 }
 
-// weighted returns the target group of one entry of a weighted forward.
-func (t *translation) weighted(p *port, to settings.NetworkTarget, at finding.Origin, i int) (model.GroupRef, bool) {
+// weightedTarget returns the target group of entry i of a weighted forward.
+func (t *translation) weightedTarget(p *port, to settings.NetworkTarget, at finding.Origin, i int) (model.GroupRef, bool) {
 	if to.ARN != "" {
 		return model.GroupRef{ARN: to.ARN}, true
 	}
@@ -104,7 +105,7 @@ func (t *translation) weighted(p *port, to settings.NetworkTarget, at finding.Or
 	}
 	a := target{port: p, svc: svc, service: found, protocol: p.Listens().Protocol(), at: at}
 	if p.TLS {
-		a.protocol = p.targets
+		a.protocol = p.targetProtocol
 		if to.Decrypt != nil {
 			a.protocol = map[bool]string{true: "TCP", false: "TLS"}[*to.Decrypt]
 		}
@@ -116,7 +117,7 @@ func (t *translation) weighted(p *port, to settings.NetworkTarget, at finding.Or
 		}
 		for _, own := range p.of.ports {
 			if own.Number == found.Port {
-				a.protocol = own.targets
+				a.protocol = own.targetProtocol
 			}
 		}
 	}
@@ -124,7 +125,7 @@ func (t *translation) weighted(p *port, to settings.NetworkTarget, at finding.Or
 	return model.GroupRef{ID: id}, ok
 }
 
-// target is a port of a Service that a listener forwards to.
+// target is a port of a Service to which a listener forwards.
 type target struct {
 	port     *port
 	svc      *corev1.Service
@@ -133,26 +134,26 @@ type target struct {
 	at       finding.Origin
 }
 
-// targetGroup returns what stands for the target group in actions; false if it is at fault.
+// targetGroup returns the handle of a target group, for actions; false if it has a fault.
 func (t *translation) targetGroup(a target) (handle string, ok bool) {
 	name := a.svc.Name
-	if a.svc != a.port.of.svc && a.protocol != a.port.targets {
+	if a.svc != a.port.of.svc && a.protocol != a.port.targetProtocol {
 		name += " " + a.protocol
 	}
-	key := assemble.GroupKey{Owner: a.port.of.Ref, Service: name, Port: intstr.FromInt32(a.service.Port)}
-	handle, ok = t.groups.Ask(key, func() *model.TargetGroup { return t.buildGroup(a) })
+	key := assemble.TargetGroupKey{Owner: a.port.of.Ref, Service: name, Port: intstr.FromInt32(a.service.Port)}
+	handle, ok = t.targetGroups.Request(key, func() *model.TargetGroup { return t.buildTargetGroup(a) })
 	if !ok {
 		a.port.held = true
 	}
 	return handle, ok
 }
 
-func (t *translation) buildGroup(a target) *model.TargetGroup {
+func (t *translation) buildTargetGroup(a target) *model.TargetGroup {
 	m, number := a.port.of, intstr.FromInt32(a.service.Port)
 	set := m.set.Target
-	g, found := assemble.TargetGroup(assemble.GroupRequest{
-		Kind: t.ID.Kind, Service: a.svc, Port: number, Settings: set.TargetGroup, Protocol: a.protocol, PlainChecks: t.opt.PlainChecks,
-		DefaultType: t.opt.DefaultTargetType, NoIPTargets: t.opt.NoIPTargets, LoadBalancer: t.Stack.LoadBalancer.AddressType, Origin: a.at,
+	g, found := assemble.NewTargetGroup(assemble.TargetGroupRequest{
+		Kind: t.ID.Kind, Service: a.svc, Port: number, Settings: set.TargetGroup, Protocol: a.protocol, BasicHealthChecks: t.opt.PlainChecks,
+		DefaultType: t.opt.DefaultTargetType, NoIPTargets: t.opt.NoIPTargets, LoadBalancerAddressType: t.Stack.LoadBalancer.AddressType, Origin: a.at,
 	})
 	var preserved bool
 	faults := append(set.Faults(), settings.Faults(set.PortAttributes[number.String()].Check())...)
@@ -177,38 +178,39 @@ func (t *translation) buildGroup(a target) *model.TargetGroup {
 		name.BaseUID = string(m.svc.UID)
 	}
 	if t.shared {
-		// Beside that of the Service's own load balancer, and of one that backs another Service.
+		// The name differs from that of the target group on a load balancer of the Service alone, and the id from that
+		// of one that is a weighted backend of another Service.
 		name.BaseUID = t.ID.String() + name.BaseUID
 		if a.svc != m.svc {
 			g.ID = naming.DistinctID(g.ID, m.Ref.String())
 		}
 	}
 	g.Name = name.Name()
-	g.Tags = t.WithDefaults(m.Tags)
+	g.Tags = t.WithDefaultTags(m.Tags)
 	g.Members = []finding.Ref{m.Ref}
 	r := assemble.BindingRequest{
 		Group: g, Namespace: a.svc.Namespace, Service: a.svc.Name, Port: number, NodeLabels: set.NodeLabels.Value,
 		MultiCluster: set.MultiCluster.Or(false), Peer: t.Peer, AllPorts: t.opt.UnrestrictedRules,
 	}
 	if t.ByAddress {
-		clients := ranges(a.svc, m)
-		if len(clients) > mostRules {
+		clients := clientRanges(a.svc, m)
+		if len(clients) > maxSecurityGroupRules {
 			t.tooManyClients(a, len(clients))
 			return nil
 		}
-		r.Clients = &assemble.Clients{Ranges: clients, Internal: t.SchemeNow(t.Stack.LoadBalancer) == model.Internal, Preserved: preserved}
+		r.Clients = &assemble.Clients{Ranges: clients, Internal: t.EffectiveScheme(t.Stack.LoadBalancer) == model.Internal, PreservesClientIP: preserved}
 	}
 	g.Binding = assemble.Binding(r)
 	return &g.TargetGroup
 }
 
-// ranges returns the clients of a backend: those of its own spec, or else those of the Service that owns the load
+// clientRanges returns the client ranges for a backend: those in its own spec, otherwise those of the Service with the load
 // balancer.
-func ranges(svc *corev1.Service, owner *member) []string {
+func clientRanges(svc *corev1.Service, owner *member) []string {
 	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
 		return svc.Spec.LoadBalancerSourceRanges
 	}
-	if o := owner.set.InboundCIDRs; o.Origin.Field != sourceRanges || svc == owner.svc {
+	if o := owner.set.InboundCIDRs; o.Origin.Field != sourceRangesField || svc == owner.svc {
 		return o.Value
 	}
 	return settings.ParseLoadBalancerService(owner.svc.Annotations, owner.Ref).InboundCIDRs.Value

@@ -14,54 +14,55 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// member is a Service that takes part in the stack.
+// member is a Service that contributes to a stack.
 type member struct {
 	*members.Member
 	svc   *corev1.Service
 	set   settings.LoadBalancerService
 	ports []*port
-	// leavers reports that it asks for another stack, and is served here until clients know that.
-	leavers bool
-	// lost reports that another Service has one of its ports.
-	lost bool
-	// uninvited reports that only its finalizer says that it belongs to the load balancer of another namespace. Its
-	// tenant can write that.
-	uninvited bool
+	// movesAway reports whether its annotation names another stack, and it is served here until clients know the other load
+	// balancer.
+	movesAway bool
+	// lostPort reports whether another Service has one of its ports.
+	lostPort bool
+	// byFinalizerAlone reports whether nothing but its finalizer, which its tenant can write, makes it a member of the load
+	// balancer of another namespace.
+	byFinalizerAlone bool
 }
 
-// group is what was found for a stack.
-type group struct {
+// stackServices are the Services of a stack.
+type stackServices struct {
 	members []*member
 	leaving []model.Member
 	guard   *finding.Finding
-	// unprotected reports whether one of those that leave gives deletion protection up.
+	// unprotected reports whether a leaving Service switches deletion protection off.
 	unprotected bool
 	found       finding.List
-	// excluded reports whether the controller's own flags exclude a Service that is served.
+	// excluded reports whether the flags of the controller exclude a Service that is served.
 	excluded bool
 }
 
-// load finds the members of a stack.
-func (f *Frontend) load(v *cluster.View, id model.StackID) group {
-	var g group
+// load returns the Services of a stack.
+func (f *Frontend) load(v *cluster.View, id model.StackID) stackServices {
+	var g stackServices
 	for _, svc := range candidates(v, id) {
-		f.add(v, &g, id, svc)
+		f.addCandidate(v, &g, id, svc)
 	}
 	g.leaving = append(g.leaving, ownership.Vanished(v, id)...)
 	g.sort()
 	return g
 }
 
-// add sorts one candidate in: a member, one that leaves, or unrelated.
-func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, svc *corev1.Service) {
+// addCandidate adds a Service to the members or the leaving ones, or not at all.
+func (f *Frontend) addCandidate(v *cluster.View, g *stackServices, id model.StackID, svc *corev1.Service) {
 	claim := ownership.ClaimOn(v, svc, id)
 	claimed := claim.Known
 	if f.isAccepted(svc) {
-		at, fault := f.place(v, svc)
+		at, fault := f.stackOf(v, svc)
 		if at == id || claim.Carried {
 			m := f.newMember(svc)
-			m.leavers = at != id
-			m.uninvited = id.Namespace != svc.Namespace && !f.opt.CrossNamespaceGroups
+			m.movesAway = at != id
+			m.byFinalizerAlone = id.Namespace != svc.Namespace && !f.opt.CrossNamespaceGroups
 			if fault != nil {
 				m.Faults, m.Blocked = append(m.Faults, *fault), true
 			}
@@ -89,14 +90,14 @@ func (f *Frontend) add(v *cluster.View, g *group, id model.StackID, svc *corev1.
 	}
 }
 
-const sourceRanges = "spec.loadBalancerSourceRanges"
+const sourceRangesField = "spec.loadBalancerSourceRanges"
 
-// newMember reads a Service.
+// newMember returns a Service as a member, with its settings.
 func (f *Frontend) newMember(svc *corev1.Service) *member {
 	ref := ownership.RefOf(svc)
 	m := &member{svc: svc, set: settings.ParseLoadBalancerService(svc.Annotations, ref)}
 	if of := svc.Spec.LoadBalancerSourceRanges; len(of) > 0 {
-		at := finding.Origin{Object: ref, Field: sourceRanges}
+		at := finding.Origin{Object: ref, Field: sourceRangesField}
 		ranges, err := settings.CIDRs(strings.Join(of, ","))
 		m.set.InboundCIDRs = settings.Opt[[]string]{Value: ranges, Set: err == nil, Fault: err, Origin: at}
 	}
@@ -104,7 +105,7 @@ func (f *Frontend) newMember(svc *corev1.Service) *member {
 		Ref: ref, Created: svc.CreationTimestamp.Time, ClaimedAt: svc.CreationTimestamp.Time,
 		Set: m.set.Shared, OwnTags: m.set.Tags, Faults: m.set.MemberFaults(),
 	}
-	if fault := m.set.InboundCIDRs.Check(); fault != nil && fault.Origin.Field == sourceRanges {
+	if fault := m.set.InboundCIDRs.Check(); fault != nil && fault.Origin.Field == sourceRangesField {
 		m.Faults = append(m.Faults, *fault)
 	}
 	m.Blocked = len(m.Faults) > 0

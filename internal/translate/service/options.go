@@ -6,7 +6,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// DefaultClass is the class of load balancer that is served unless the operator names another.
+// DefaultClass is the spec.loadBalancerClass that is served unless the operator names another one.
 const DefaultClass = "service.k8s.aws/nlb"
 
 // Options are the operator's settings that translation depends on. The zero value has the documented defaults
@@ -14,23 +14,25 @@ const DefaultClass = "service.k8s.aws/nlb"
 type Options struct {
 	assemble.Options
 
-	// Class is the spec.loadBalancerClass to serve.
+	// Class is the spec.loadBalancerClass that is served.
 	Class string
 	// OnlyLoadBalancers serves Services of type LoadBalancer only.
 	OnlyLoadBalancers bool
-	// MergeTCPUDP makes one listener of a TCP and a UDP port of the same number where a Service does not say.
+	// MergeTCPUDP makes one listener of a TCP and a UDP port of the same number. It is the default of the annotation.
 	MergeTCPUDP bool
-	// PlainChecks leaves out what AWS did not take once in health checks.
+	// PlainChecks ignores the success codes and the timeout of health checks: feature gate
+	// NLBHealthCheckAdvancedConfig is off.
 	PlainChecks bool
-	// MaxListeners is on how many ports one Service may listen; 100 if 0.
+	// MaxListeners is the maximum number of ports of one Service; 100 if 0.
 	MaxListeners int
-	// CrossNamespaceGroups lets Services share load balancers of other namespaces.
+	// CrossNamespaceGroups permits that Services share load balancers of other namespaces.
 	CrossNamespaceGroups bool
 }
 
-func (o Options) filled() Options {
-	o.Options = o.Filled()
+// withDefaults returns the options with defaults for those that are not set.
+func (o Options) withDefaults() Options {
+	o.Options = o.WithDefaults()
 	o.Class = cmp.Or(o.Class, DefaultClass)
-	o.MaxListeners = cmp.Or(o.MaxListeners, defaultListeners)
+	o.MaxListeners = cmp.Or(o.MaxListeners, defaultMaxListeners)
 	return o
 }

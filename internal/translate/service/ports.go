@@ -20,23 +20,23 @@ import (
 type port struct {
 	*members.Port
 	of *member
-	// first of its ports in the order of the spec, and where that stands.
+	// first is the first of its Service ports in the order of the spec, at is the field of that port.
 	first *corev1.ServicePort
 	at    finding.Origin
-	// targets is the protocol of its own target group.
-	targets string
-	// held reports that its protocol is at fault, so that what is live of it stays.
+	// targetProtocol is the protocol of its own target group.
+	targetProtocol string
+	// held reports whether the port has a fault, so that its live listener stays.
 	held bool
-	// lost reports that another Service has the port.
+	// lostPort reports whether another Service has the port.
 	lost bool
 }
 
-// isNamedBy reports whether an entry of an annotation means the port, by its name or number.
+// isNamedBy reports whether an entry of an annotation is the name or the number of the port.
 func (p *port) isNamedBy(entry string) bool {
 	return entry == p.first.Name && entry != "" || entry == strconv.Itoa(int(p.Number))
 }
 
-// fault holds the listener of the port for something that is not valid.
+// fault holds the listener of the port, and reports why.
 func (t *translation) fault(p *port, field string, reason finding.Reason, message, fix string) {
 	p.held = true
 	t.Found.Add(finding.Finding{
@@ -45,12 +45,12 @@ func (t *translation) fault(p *port, field string, reason finding.Reason, messag
 	})
 }
 
-// listeners returns the listeners that a Service asks for, in ascending order.
+// listeners returns the ports of a Service as listeners, in ascending order.
 func (t *translation) listeners(m *member) []*port {
 	asked := m.svc.Spec.Ports
 	switch {
 	case m.Oversized && t.shared:
-		asked = asked[:t.opt.MaxListeners] // those that are live stay
+		asked = asked[:t.opt.MaxListeners] // live listeners of the first ports stay
 	case m.Oversized:
 		return nil
 	}
@@ -70,11 +70,11 @@ func (t *translation) listeners(m *member) []*port {
 	for _, p := range out {
 		switch same := byNumber[p.Number]; {
 		case len(same) > 1 && merge:
-			t.merge(p, same)
+			t.mergeTCPUDP(p, same)
 		case len(same) > 1:
 			t.reportUnmerged(p, same[1:])
 		}
-		t.protocol(p)
+		t.chooseProtocol(p)
 	}
 	slices.SortFunc(out, func(a, b *port) int { return cmp.Compare(a.Number, b.Number) })
 	return out
@@ -88,7 +88,7 @@ func baseOf(p *corev1.ServicePort) model.Base {
 	return model.Base(p.Protocol)
 }
 
-// mergeSetting names the annotation by which ports share a listener.
+// mergeSetting is the annotation that makes one listener of a TCP and a UDP port.
 const mergeSetting = settings.ServicePrefix + "aws-load-balancer-enable-tcp-udp-listener"
 
 // reportUnmerged reports ports that get no listener, because an earlier port with the same number has it.
@@ -100,13 +100,13 @@ func (t *translation) reportUnmerged(p *port, others []int) {
 			Message: fmt.Sprintf("port %d has a listener for %s; the port for %s gets none", p.Number, p.Base, baseOf(other)),
 			Fix:     "set " + mergeSetting + ` to "true", or use another port`,
 		})
-		// Clients of both are admitted, as older controllers do.
+		// The managed security group admits clients over both protocols, as with older controllers.
 		t.Ports = append(t.Ports, &members.Port{Number: p.Number, Base: baseOf(other), Members: p.Members})
 	}
 }
 
-// merge makes one listener of the ports of one number, if they are a TCP and a UDP port with the same targets.
-func (t *translation) merge(p *port, same []int) {
+// mergeTCPUDP makes one listener of the ports of one number, if they are a TCP and a UDP port with the same targets.
+func (t *translation) mergeTCPUDP(p *port, same []int) {
 	other := &p.of.svc.Spec.Ports[same[1]]
 	field := fmt.Sprintf("spec.ports[%d]", same[1])
 	protocols := []string{string(p.Base), string(baseOf(other))}
@@ -114,10 +114,10 @@ func (t *translation) merge(p *port, same []int) {
 	switch {
 	case len(same) > 2 || !slices.Equal(protocols, []string{"TCP", "UDP"}):
 		t.fault(p, field, finding.ListenerConflict, fmt.Sprintf("the ports of number %d are not one of TCP and one of UDP", p.Number), "use another port")
-	case t.typeOf(p.of) == model.InstanceTargets && p.first.NodePort != other.NodePort:
+	case t.targetType(p.of) == model.InstanceTargets && p.first.NodePort != other.NodePort:
 		t.fault(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the node ports %d and %d, and one listener needs one", p.Number, p.first.NodePort, other.NodePort),
 			"set the same nodePort for both, or set "+mergeSetting+` to "false"`)
-	case t.typeOf(p.of) == model.IPTargets && assemble.TargetPort(p.first) != assemble.TargetPort(other):
+	case t.targetType(p.of) == model.IPTargets && assemble.TargetPort(p.first) != assemble.TargetPort(other):
 		to, too := assemble.TargetPort(p.first), assemble.TargetPort(other)
 		t.fault(p, field, finding.ListenerConflict, fmt.Sprintf("TCP and UDP of port %d have the target ports %q and %q, and one listener needs one", p.Number, to.String(), too.String()),
 			"set the same targetPort for both, or set "+mergeSetting+` to "false"`)
@@ -126,13 +126,13 @@ func (t *translation) merge(p *port, same []int) {
 	}
 }
 
-// typeOf returns the type of a Service's targets.
-func (t *translation) typeOf(m *member) model.TargetType {
+// targetType returns the type of the targets of a Service.
+func (t *translation) targetType(m *member) model.TargetType {
 	return m.set.Target.Type.Or(t.opt.DefaultTargetType)
 }
 
-// protocol decides whether a port has TLS or QUIC.
-func (t *translation) protocol(p *port) {
+// chooseProtocol decides whether a port has TLS or QUIC.
+func (t *translation) chooseProtocol(p *port) {
 	set := p.of.set
 	listed := func(o settings.Opt[[]string]) bool { return slices.ContainsFunc(o.Value, p.isNamedBy) }
 	p.TLS = p.Base == model.TCP && len(set.Certificates.Value) > 0 && (len(set.TLSPorts.Value) == 0 || listed(set.TLSPorts))
@@ -147,9 +147,9 @@ func (t *translation) protocol(p *port) {
 	case quic:
 		t.fault(p, set.QUICPorts.Origin.Field, finding.AnnotationInvalid, fmt.Sprintf("port %d is %s, and QUIC needs UDP", p.Number, p.Listens().Protocol()), "remove the port from the list, or change its protocol to UDP")
 	}
-	p.targets = string(p.Base)
+	p.targetProtocol = string(p.Base)
 	if p.TLS && set.BackendProtocol.Value == settings.BackendTLS {
-		p.targets = "TLS"
+		p.targetProtocol = "TLS"
 	}
 	if b := set.BackendProtocol; b.Value != "" && !slices.Contains(settings.BackendProtocols, b.Value) {
 		t.Found.Add(finding.Finding{
@@ -158,14 +158,14 @@ func (t *translation) protocol(p *port) {
 			Fix:     fmt.Sprintf("set %q for TLS towards the targets, or remove the annotation", settings.BackendTLS),
 		})
 	}
-	if quic && t.typeOf(p.of) == model.InstanceTargets && !p.held {
+	if quic && t.targetType(p.of) == model.InstanceTargets && !p.held {
 		t.fault(p, set.QUICPorts.Origin.Field, finding.BackendTypeUnsupported, fmt.Sprintf("port %d is QUIC, which needs ip targets", p.Number), "set "+targetTypeAnnotation+" to ip, or remove the port from the list")
 	}
 }
 
-// holdMisspelt holds the TCP ports without TLS where the list of those with TLS names a port that the Service does
-// not have: one of them is meant, and must not be served in the clear.
-func (t *translation) holdMisspelt(m *member) {
+// holdForMistypedTLSPorts holds the TCP ports without TLS if the list of TLS ports names a port that the Service does not
+// have: one of them is probably meant, and must not be served without TLS.
+func (t *translation) holdForMistypedTLSPorts(m *member) {
 	list := m.set.TLSPorts
 	var wrong []string
 	for _, entry := range list.Value {

@@ -12,18 +12,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// Report writes the status of the members, and an event for each finding on the object to blame, and for
-// success where something changed.
+// Report returns patches for the status of the members and for events.
 func (f *Frontend) Report(v *cluster.View, o engine.Outcome) []cluster.Patch {
 	return report.Patches(v, o, kind{o.Stack})
 }
 
-// kind is what Services of a stack have of their own.
+// kind implements report.Kind for the Services of a stack.
 type kind struct{ stack model.Stack }
 
-// Status shows the load balancer with those ports of the Service that it listens on; nil for a Service of
-// another type, whose status the API server drops.
-func (k kind) Status(v *cluster.View, m model.Member, n report.Names) any {
+// Status implements report.Kind. It shows the load balancer with those ports of the Service that have a listener; nil for a
+// Service of another type, since the API server drops such a status.
+func (k kind) Status(v *cluster.View, m model.Member, n report.ShownLoadBalancer) any {
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, m.Ref.Namespace, m.Ref.Name)
 	if !ok || svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return nil
@@ -35,12 +34,12 @@ func (k kind) Status(v *cluster.View, m model.Member, n report.Names) any {
 		}
 	}
 	if len(lb.Ports) == 0 {
-		return nil // others have its ports
+		return nil // other Services have its ports
 	}
 	return corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{lb}}}
 }
 
-// listens reports whether a listener of the member takes the traffic of a port.
+// listens reports whether a listener of the member serves a port.
 func listens(stack model.Stack, m model.Member, p corev1.ServicePort) bool {
 	if stack.LoadBalancer == nil {
 		return false
@@ -50,7 +49,7 @@ func listens(stack model.Stack, m model.Member, p corev1.ServicePort) bool {
 	})
 }
 
-// takesProtocol reports whether a listener takes what clients send over TCP or UDP.
+// takesProtocol reports whether a listener accepts traffic that clients send over TCP or UDP.
 func takesProtocol(listener, sent model.Base) bool {
 	switch listener {
 	case model.TCPUDP, model.TCPQUIC:
@@ -60,7 +59,7 @@ func takesProtocol(listener, sent model.Base) bool {
 	case model.TCP, model.UDP:
 		return listener == sent
 	}
-	return false // of another protocol there is no listener, and one that is held is of another
+	return false // a port with another protocol has a fault and no listener of its own
 }
 
 // Shows implements report.Kind.

@@ -18,12 +18,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// One load balancer for several Services: which Service belongs to it, who has a port, and how a Service moves to
-// it and away.
-
-// place returns the stack that an accepted Service asks for: its own, or one that it shares. A Service whose annotation
-// is not valid stays where it is.
-func (f *Frontend) place(v *cluster.View, svc *corev1.Service) (model.StackID, *settings.Fault) {
+// stackOf returns the stack of an accepted Service: its own, or the shared one that its annotation names. If the annotation
+// is not valid, it returns the stack of which the Service has the finalizer, and the fault.
+func (f *Frontend) stackOf(v *cluster.View, svc *corev1.Service) (model.StackID, *settings.Fault) {
 	name, shares := svc.Annotations[cluster.LoadBalancerGroupAnnotation]
 	if !shares {
 		return ownStack(svc), nil
@@ -46,7 +43,7 @@ func (f *Frontend) place(v *cluster.View, svc *corev1.Service) (model.StackID, *
 	}
 }
 
-// candidates returns the Services that may belong to a stack, or did.
+// candidates returns the Services that may belong to a stack, or did before.
 func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 	name, shared := naming.SharedName(id)
 	if !shared {
@@ -67,12 +64,12 @@ func candidates(v *cluster.View, id model.StackID) []*corev1.Service {
 	})
 }
 
-// removeForeignMembers makes members of other namespaces leave that are not served. Those that are have joined while
-// that was allowed, and stay. It reports whether there are any.
-func (g *group) removeForeignMembers(v *cluster.View, id model.StackID, live *observed.Stack) bool {
+// removeForeignMembers makes members of other namespaces leave if they are not served. Those that are served joined while
+// that was permitted, and stay. It reports whether there are members of other namespaces.
+func (g *stackServices) removeForeignMembers(v *cluster.View, id model.StackID, live *observed.Stack) bool {
 	some := false
 	g.members = slices.DeleteFunc(g.members, func(m *member) bool {
-		if !m.uninvited {
+		if !m.byFinalizerAlone {
 			return false
 		}
 		some = true
@@ -85,8 +82,8 @@ func (g *group) removeForeignMembers(v *cluster.View, id model.StackID, live *ob
 	return some
 }
 
-// sort puts the members of a shared load balancer in order: the oldest first.
-func (g *group) sort() {
+// sort sorts the members of a shared load balancer by age, the oldest first.
+func (g *stackServices) sort() {
 	slices.SortFunc(g.members, func(a, b *member) int {
 		switch {
 		case members.IsOlder(a.Member, b.Member):
@@ -99,11 +96,11 @@ func (g *group) sort() {
 	slices.SortFunc(g.leaving, func(a, b model.Member) int { return a.Ref.Compare(b.Ref) })
 }
 
-// sharedBuilder builds what Services that share a load balancer agree on, and which of them moves.
+// sharedBuilder resolves conflicts of Services that share a load balancer, and finds Services that move to or from it.
 type sharedBuilder struct{ *translation }
 
-// assignPorts leaves each number to one Service: the one that has the live listener, or else the oldest that asks for
-// it.
+// assignPorts gives each port number to one Service: the one with the live listener, otherwise the oldest one. It returns
+// the ports that are left.
 func (t sharedBuilder) assignPorts(ports []*port) []*port {
 	byNumber := map[int32][]*port{}
 	for _, p := range ports {
@@ -118,7 +115,7 @@ func (t sharedBuilder) assignPorts(ports []*port) []*port {
 		if valid := slices.IndexFunc(all, func(p *port) bool { return !p.of.Blocked }); valid > 0 {
 			won = all[valid]
 		}
-		if i := slices.IndexFunc(all, t.isIncumbent); i >= 0 {
+		if i := slices.IndexFunc(all, t.isServed); i >= 0 {
 			won = all[i]
 		}
 		for _, p := range all {
@@ -130,8 +127,8 @@ func (t sharedBuilder) assignPorts(ports []*port) []*port {
 	return slices.DeleteFunc(ports, func(p *port) bool { return p.lost })
 }
 
-// isIncumbent reports whether the live listener of a port forwards to the target group of its Service for it.
-func (t sharedBuilder) isIncumbent(p *port) bool {
+// isServed reports whether the live listener of a port forwards to the target group of its Service for that port.
+func (t sharedBuilder) isServed(p *port) bool {
 	return t.Live != nil && servesPort(t.Live, p.of.svc, p.Number)
 }
 
@@ -151,11 +148,12 @@ func servesPort(live *observed.Stack, svc *corev1.Service, port int32) bool {
 	})
 }
 
+// reportLostPort removes port p from its Service, because another Service has the number, and reports that.
 func (t sharedBuilder) reportLostPort(p, to *port) {
-	p.lost, p.of.lost = true, true
+	p.lost, p.of.lostPort = true, true
 	p.of.ports = slices.DeleteFunc(slices.Clone(p.of.ports), func(o *port) bool { return o == p })
 	why := "is older"
-	if t.isIncumbent(to) {
+	if t.isServed(to) {
 		why = "has it already"
 	}
 	t.Found.Add(finding.Finding{
@@ -165,28 +163,28 @@ func (t sharedBuilder) reportLostPort(p, to *port) {
 	})
 }
 
-// findGuests finds the members that do not decide the load-balancer-wide settings, where Services of other namespaces
-// share it: those of other namespaces than the one that it is named after. Where that has none, no one decides about a
-// load balancer of several namespaces that is live, and the oldest Service about a new one.
-func (t sharedBuilder) findGuests() {
-	strange := func(m *member) bool { return m.Ref.Namespace != t.ID.Namespace }
-	if !t.shared || !slices.ContainsFunc(t.services, strange) {
+// setOwner sets Owner if Services of several namespaces share the load balancer: the namespace in the name of the stack. If
+// that namespace has no member, no member decides the settings of a live load balancer of several namespaces, and those of
+// the namespace of the oldest Service decide the settings of a new one.
+func (t sharedBuilder) setOwner() {
+	isForeign := func(m *member) bool { return m.Ref.Namespace != t.ID.Namespace }
+	if !t.shared || !slices.ContainsFunc(t.services, isForeign) {
 		return
 	}
-	t.Stack.Contested = true // what is live counts where no member decides
-	host := t.services[0].Ref.Namespace
-	switch other := func(m *member) bool { return m.Ref.Namespace != host }; {
-	case slices.ContainsFunc(t.services, func(m *member) bool { return !strange(m) }):
-		host = t.ID.Namespace
+	t.Stack.Contested = true // live values count if no member decides
+	owner := t.services[0].Ref.Namespace
+	switch other := func(m *member) bool { return m.Ref.Namespace != owner }; {
+	case slices.ContainsFunc(t.services, func(m *member) bool { return !isForeign(m) }):
+		owner = t.ID.Namespace
 	case t.LiveLoadBalancer() != nil && slices.ContainsFunc(t.services, other):
-		host = ""
+		owner = ""
 	}
-	t.Owner = &host
+	t.Owner = &owner
 }
 
-// keepScheme lets members that name no scheme ask for the live one. Otherwise one newcomer could open an internal load
-// balancer of others to the internet.
-func (t sharedBuilder) keepScheme() {
+// retainScheme sets the live scheme on members without one. Otherwise one new member could open an internal load balancer of
+// others to the internet.
+func (t sharedBuilder) retainScheme() {
 	live := t.LiveLoadBalancer()
 	if !t.shared || live == nil || live.Scheme == "" {
 		return
@@ -196,24 +194,24 @@ func (t sharedBuilder) keepScheme() {
 	}
 	for _, m := range t.services {
 		if !m.Set.Scheme.Present() {
-			m.Set.Scheme = settings.Of(live.Scheme, finding.Origin{Object: m.Ref, Field: schemeAnnotation})
+			m.Set.Scheme = settings.NewOpt(live.Scheme, finding.Origin{Object: m.Ref, Field: schemeAnnotation})
 		}
 	}
 }
 
-// keepFormerScheme lets a member that names no scheme and comes from another stack ask for the one of the load balancer
-// that serves it, where a new one is made for it: clients that reach it are to reach it there as well. Once made, the
-// load balancer keeps its scheme as any does that names none.
-func (t sharedBuilder) keepPreviousScheme() {
+// retainPreviousScheme sets, on members without a scheme that move here from another stack, the scheme of the load balancer
+// that serves them now, if a new load balancer is made: clients that reach the previous one must reach the new one as well.
+// Later the scheme stays because it is live.
+func (t sharedBuilder) retainPreviousScheme() {
 	if t.LiveLoadBalancer() != nil {
 		return
 	}
 	for _, m := range t.services {
-		if m.leavers || m.Set.Scheme.Present() || t.IsGuest(m.Member) {
+		if m.movesAway || m.Set.Scheme.Present() || t.IsGuest(m.Member) {
 			continue
 		}
 		if scheme := t.previousScheme(m); scheme != "" && scheme != t.opt.DefaultScheme {
-			m.Set.Scheme = settings.Of(scheme, finding.Origin{Object: m.Ref, Field: schemeAnnotation})
+			m.Set.Scheme = settings.NewOpt(scheme, finding.Origin{Object: m.Ref, Field: schemeAnnotation})
 			t.Found.Add(finding.Finding{
 				Object: m.Ref, Field: schemeAnnotation, Reason: finding.SchemeKept, Severity: finding.Warning,
 				Message: fmt.Sprintf("scheme of the load balancer is not set; it gets %q, as the one that serves this Service now (default %q)", scheme, t.opt.DefaultScheme),
@@ -223,19 +221,19 @@ func (t sharedBuilder) keepPreviousScheme() {
 	}
 }
 
-// formerScheme is the scheme of the load balancer of another stack that the status of a member shows; "" if there is
-// none, or if it is not known yet.
+// previousScheme returns the scheme of the load balancer of another stack that the status of a member shows; "" if there is
+// none, or if the scheme is not known yet.
 func (t sharedBuilder) previousScheme(m *member) model.Scheme {
 	for _, id := range ownership.Claims(t.view, m.svc) {
-		shows := m.statusLoadBalancer()
-		if id == t.ID || shows == "" {
+		shown := m.statusLoadBalancer()
+		if id == t.ID || shown == "" {
 			continue
 		}
 		t.Stack.Contested = true
 		if t.Live == nil {
 			continue
 		}
-		q := model.AskScheme{Of: id, DNSName: shows}
+		q := model.AskScheme{Of: id, DNSName: shown}
 		scheme, known := t.Live.Facts.Schemes[q.Key()]
 		if t.Compare(q, known) && scheme != "" {
 			return scheme
@@ -244,7 +242,7 @@ func (t sharedBuilder) previousScheme(m *member) model.Scheme {
 	return ""
 }
 
-// statusLoadBalancer returns the load balancer in the status of a Service, "" if there is none.
+// statusLoadBalancer returns the DNS name in the status of a Service, "" if there is none.
 func (m *member) statusLoadBalancer() string {
 	if at := m.svc.Status.LoadBalancer.Ingress; len(at) > 0 {
 		return at[0].Hostname
@@ -252,34 +250,34 @@ func (m *member) statusLoadBalancer() string {
 	return ""
 }
 
-// noteMoves notes the members that come from another stack, and those that go to one.
-func (t sharedBuilder) noteMoves() {
+// setMoves adds the members that move here from another stack, and those that move to one, to the stack.
+func (t sharedBuilder) setMoves() {
 	for _, m := range t.services {
-		shows := m.statusLoadBalancer()
-		elsewhere := slices.ContainsFunc(ownership.Claims(t.view, m.svc), func(o model.StackID) bool { return o != t.ID })
+		shown := m.statusLoadBalancer()
+		hasOtherStack := slices.ContainsFunc(ownership.Claims(t.view, m.svc), func(o model.StackID) bool { return o != t.ID })
 		switch {
-		case m.leavers:
-			t.Stack.Contested = true // which load balancer the status shows depends on what is live
+		case m.movesAway:
+			t.Stack.Contested = true // the live load balancers show whose name is in the status
 			d := model.Departure{Member: m.Ref}
-			if t.Live != nil && !t.isOurs(shows) {
+			if t.Live != nil && !t.isOfStack(shown) {
 				d.Since = cluster.ShownSince(m.svc)
-				if d.Since.IsZero() || shows == "" {
+				if d.Since.IsZero() || shown == "" {
 					d.Since = time.Unix(0, 0)
 				}
 			}
 			t.Stack.Leavers = append(t.Stack.Leavers, d)
-		case elsewhere && shows != "":
+		case hasOtherStack && shown != "":
 			t.Stack.Contested = true
-			if t.Live != nil && !t.isOurs(shows) {
-				partial := m.lost || m.Blocked || slices.ContainsFunc(m.ports, func(p *port) bool { return p.held })
+			if t.Live != nil && !t.isOfStack(shown) {
+				partial := m.lostPort || m.Blocked || slices.ContainsFunc(m.ports, func(p *port) bool { return p.held })
 				t.Stack.Arriving = append(t.Stack.Arriving, model.Arrival{Member: m.Ref, From: t.previousScheme(m), Partial: partial})
 			}
 		}
 	}
 }
 
-// isOurs reports whether a name in a status is that of a load balancer of the stack.
-func (t sharedBuilder) isOurs(name string) bool {
+// isOfStack reports whether a DNS name is that of a load balancer of the stack.
+func (t sharedBuilder) isOfStack(name string) bool {
 	for _, lb := range t.Live.LoadBalancers {
 		if name != "" && strings.EqualFold(name, lb.DNSName) {
 			return true

@@ -7,18 +7,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// What one Service can make of a load balancer. Listeners times client ranges, and target groups times
-// attributes, grow as products, so that a small object could ask for more than fits into memory.
+// Limits of what one Service can have on a load balancer. Rules are a product of listeners and client ranges, so that
+// without limits a small object could take more memory than there is.
 const (
-	// defaultListeners is how many ports a Service may have. AWS allows 50 listeners unless the quota is raised.
-	defaultListeners = 100
-	// mostRules is how many rules AWS takes in a security group, whatever the quotas.
-	mostRules = 1000
-	// mostAttributes is far more than target groups and listeners have.
-	mostAttributes = 100
+	// defaultMaxListeners is the maximum number of ports of a Service. AWS allows 50 listeners unless the quota is raised.
+	defaultMaxListeners = 100
+	// maxSecurityGroupRules is the maximum number of rules of a security group in AWS, which no quota can raise.
+	maxSecurityGroupRules = 1000
+	// maxAttributes is the maximum number of attributes in an annotation, far more than target groups and listeners have.
+	maxAttributes = 100
 )
 
-// limitSize holds a Service that asks for more than AWS accepts, before any of it is made.
+// limitSize holds a Service that exceeds a limit, before anything of it is built.
 func (t *translation) limitSize(m *member) {
 	ports := len(m.svc.Spec.Ports)
 	clients := ports * (len(m.set.InboundCIDRs.Value) + len(m.set.PrefixLists.Value))
@@ -29,11 +29,11 @@ func (t *translation) limitSize(m *member) {
 		f.Field = "spec.ports"
 		f.Message = fmt.Sprintf("%d ports are more than the %d that one Service may have", ports, t.opt.MaxListeners) + now
 		f.Fix = "use several Services"
-	case clients > mostRules:
-		f.Field = sourceRanges
-		f.Message = fmt.Sprintf("the client ranges on %d ports make %d rules, and a security group takes at most %d", ports, clients, mostRules) + now
+	case clients > maxSecurityGroupRules:
+		f.Field = sourceRangesField
+		f.Message = fmt.Sprintf("the client ranges on %d ports make %d rules, and a security group takes at most %d", ports, clients, maxSecurityGroupRules) + now
 		f.Fix = "give fewer ranges, or name a prefix list"
-	case len(attributes.Value) > mostAttributes:
+	case len(attributes.Value) > maxAttributes:
 		f.Field = attributes.Origin.Field
 		f.Message = fmt.Sprintf("%d attributes are more than target groups have", len(attributes.Value)) + now
 		f.Fix = "name fewer attributes"
@@ -45,13 +45,13 @@ func (t *translation) limitSize(m *member) {
 	m.Set.InboundCIDRs, m.Set.PrefixLists = settings.Opt[[]string]{}, settings.Opt[[]string]{}
 }
 
-// tooManyClients reports the client ranges of a target group, each of which needs a rule on nodes and pods. Those of
-// the Service itself are reported by limitSize.
+// tooManyClients reports a Service that is a weighted backend and has too many client ranges, each of which needs a rule on
+// nodes and pods. Ranges of the Service itself are reported by limitSize.
 func (t *translation) tooManyClients(a target, n int) {
 	if a.svc == a.port.of.svc {
 		return
 	}
 	t.fault(a.port, a.at.Field, finding.ServiceTooLarge,
-		fmt.Sprintf("the %d client ranges of Service %s/%s make more rules than the %d that a security group takes", n, a.svc.Namespace, a.svc.Name, mostRules),
+		fmt.Sprintf("the %d client ranges of Service %s/%s make more rules than the %d that a security group takes", n, a.svc.Namespace, a.svc.Name, maxSecurityGroupRules),
 		"give that Service fewer ranges, or name another one")
 }

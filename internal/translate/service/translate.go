@@ -16,9 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Translate builds the desired state of a stack and what is wrong with it. Findings are sorted and without
-// repeats. A view with an error makes the result meaningless. live is what is observed of the stack; nil: it is
-// not known yet.
+// Translate builds the desired state of a stack and the findings about its objects, sorted and without repeats. If the view
+// has an error, the result must not be used. live is the observed state of the stack; nil if it is not known yet.
 func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List) {
 	g := f.load(v, id)
 	uninvited := g.removeForeignMembers(v, id, live)
@@ -32,7 +31,7 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	t.Found = g.found
 	t.Stack.ID, t.Stack.Leaving, t.Stack.DeletionGuard, t.Stack.Unprotected = id, g.leaving, g.guard, g.unprotected
 	t.Stack.Adopters = ownership.Adopters(v, id)
-	t.Stack.Contested = uninvited // whether they are served depends on what is live
+	t.Stack.Contested = uninvited // the live load balancer shows whether they are served
 	t.Stack.BackendGroup = model.BackendGroupUse{Given: f.opt.BackendGroup, Tags: f.opt.DefaultTags, OthersLive: true}
 	if len(g.members) == 0 {
 		t.Stack.Held.Everything = g.excluded
@@ -50,16 +49,16 @@ func (f *Frontend) Translate(v *cluster.View, id model.StackID, live *observed.S
 	return t.Stack, t.Found.Sorted()
 }
 
-// translation is one run of Translate over a stack with members.
+// translation is one call of Translate for a stack with members.
 type translation struct {
 	assemble.Builder
 	opt  Options
 	view *cluster.View
-	// services are Members as the Services that they are.
+	// services are Members with their Services.
 	services []*member
-	// shared reports that the load balancer is one of several Services.
-	shared bool
-	groups assemble.Groups
+	// shared reports whether several Services can share the load balancer.
+	shared       bool
+	targetGroups assemble.TargetGroups
 }
 
 func (t *translation) build() {
@@ -69,7 +68,7 @@ func (t *translation) build() {
 		t.Stack.Held.Tags = t.Stack.Held.Tags || m.OwnTags.Fault != nil
 		t.limitSize(m)
 		m.ports = t.listeners(m)
-		t.holdMisspelt(m)
+		t.holdForMistypedTLSPorts(m)
 		t.Found.Add(settings.ServiceAnnotations.Advice(m.svc.Annotations, m.Ref)...)
 		ports = append(ports, m.ports...)
 	}
@@ -78,9 +77,9 @@ func (t *translation) build() {
 	for _, p := range ports {
 		t.Ports = append(t.Ports, p.Port)
 	}
-	sharedBuilder{t}.findGuests()
-	sharedBuilder{t}.keepScheme()
-	sharedBuilder{t}.keepPreviousScheme()
+	sharedBuilder{t}.setOwner()
+	sharedBuilder{t}.retainScheme()
+	sharedBuilder{t}.retainPreviousScheme()
 	lb := t.LoadBalancer()
 	t.MemberFaults()
 	t.reportUnreachableRanges(lb)
@@ -88,16 +87,17 @@ func (t *translation) build() {
 	for _, p := range ports {
 		lb.Listeners = append(lb.Listeners, t.listener(p))
 	}
-	t.groups.Finish(&t.Stack)
-	t.dropUnused()
-	sharedBuilder{t}.noteMoves()
+	t.targetGroups.Finish(&t.Stack)
+	t.removeUnusedTargetGroups()
+	sharedBuilder{t}.setMoves()
 	var blocked bool
 	t.Stack.Members, blocked = ownership.Members(t.view, t.ID, t.services, func(m *member) (cluster.Object, bool) { return m.svc, m.Blocked })
 	t.Stack.Held.Everything = blocked || t.Found.Stops(t.opt.StrictGroups)
 }
 
-// dropUnused leaves out target groups of listeners that are held: what is live of them stays, and others are not made.
-func (t *translation) dropUnused() {
+// removeUnusedTargetGroups removes the target groups of held listeners from the stack: live ones stay, and new ones are not
+// made.
+func (t *translation) removeUnusedTargetGroups() {
 	used := map[string]bool{}
 	for _, l := range t.Stack.LoadBalancer.Listeners {
 		for _, a := range l.Default {
@@ -111,8 +111,7 @@ func (t *translation) dropUnused() {
 	t.Stack.TargetGroups = slices.DeleteFunc(t.Stack.TargetGroups, func(g model.TargetGroup) bool { return !used[g.ID] })
 }
 
-// reportUnreachableRanges reports client ranges of IPv6 where the load balancer has IPv4 addresses only. They are left
-// out.
+// reportUnreachableRanges reports IPv6 client ranges, which are left out, of a load balancer with IPv4 addresses only.
 func (t *translation) reportUnreachableRanges(lb *model.LoadBalancer) {
 	if _, managed := lb.SecurityGroups.(model.GroupsManaged); !managed || lb.AddressType.HasIPv6() {
 		return

@@ -11,16 +11,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Action is what an actions annotation asks for: an answer of its own (Direct), or a forward to
-// Targets when Direct is nil.
+// Action is the parsed value of an actions annotation: an answer of the load balancer itself (Direct), or a
+// forward to Targets where Direct is nil.
 type Action struct {
 	Direct     model.Action // Redirect or FixedResponse
 	Targets    []ActionTarget
 	Stickiness *model.GroupStickiness
 }
 
-// ActionTarget is a Service port of the Ingress's namespace, or a target group that exists
-// already, by ARN or name.
+// ActionTarget is a port of a Service in the namespace of the Ingress, or a target group that the controller does not
+// own, by ARN or name.
 type ActionTarget struct {
 	Service   string
 	Port      intstr.IntOrString
@@ -87,9 +87,9 @@ func ParseAction(raw string) (Action, error) {
 	return Action{}, fmt.Errorf("type %q is not one of %s%s", in.Type, strings.Join(actionTypes, ", "), finding.DidYouMean(in.Type, actionTypes))
 }
 
-// mostTargets is the maximum number of target groups of a forward action.
+// maxForwardTargetGroups is the maximum number of target groups of a forward action.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
-const mostTargets = 5
+const maxForwardTargetGroups = 5
 
 func parseForward(in actionJSON) (Action, error) {
 	simple := in.TargetGroupARN != "" || in.TargetGroupName != ""
@@ -99,8 +99,8 @@ func parseForward(in actionJSON) (Action, error) {
 	if simple {
 		return Action{Targets: []ActionTarget{externalTarget(in.TargetGroupARN, in.TargetGroupName, nil)}}, nil
 	}
-	if n := len(in.ForwardConfig.TargetGroups); n > mostTargets {
-		return Action{}, fmt.Errorf("forwardConfig has %d targetGroups, and AWS accepts %d", n, mostTargets)
+	if n := len(in.ForwardConfig.TargetGroups); n > maxForwardTargetGroups {
+		return Action{}, fmt.Errorf("forwardConfig has %d targetGroups, and AWS accepts %d", n, maxForwardTargetGroups)
 	}
 	var out Action
 	for i, t := range in.ForwardConfig.TargetGroups {

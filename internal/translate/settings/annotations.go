@@ -9,20 +9,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Annotations are all annotations that objects of a kind may carry.
+// Annotations are all annotations that are read from objects of a kind.
 type Annotations struct {
-	// Prefix of the keys that are not written in full.
+	// Prefix is in front of each key in rows that names no prefix itself.
 	Prefix string
 	rows   []Row
-	// ours are what unknown keys after the prefix begin with to be worth a word, where other vendors use the
-	// prefix too; empty: anything.
-	ours []string
+	// ownKeyPrefixes limits which unknown keys are reported, where other vendors use Prefix as well: only keys that
+	// begin with one of these after Prefix. Empty means all keys.
+	ownKeyPrefixes []string
 }
 
 // The annotations of each kind of object. They never change.
 var (
 	IngressAnnotations = Annotations{Prefix: Prefix, rows: documentedRows(ingressTable)}
-	ServiceAnnotations = Annotations{Prefix: ServicePrefix, rows: documentedRows(serviceTable), ours: []string{"aws-", "actions."}}
+	ServiceAnnotations = Annotations{Prefix: ServicePrefix, rows: documentedRows(serviceTable), ownKeyPrefixes: []string{"aws-", "actions."}}
 )
 
 func documentedRows[S any](table []row[S]) []Row {
@@ -39,8 +39,8 @@ func (a Annotations) Rows() []Row { return slices.Clone(a.rows) }
 // Rows lists every annotation of Ingresses in the order of the reference page.
 func Rows() []Row { return IngressAnnotations.Rows() }
 
-// Advice returns what annotations of an object hardly say on purpose: keys that nothing reads, and values that
-// are read in an unexpected way.
+// Advice returns findings about probable mistakes in the annotations of an object: keys that have no effect, and values
+// that are read in an unexpected way.
 func (a Annotations) Advice(annotations map[string]string, object finding.Ref) finding.List {
 	var found finding.List
 	advise := func(key, message, fix string) {
@@ -48,31 +48,31 @@ func (a Annotations) Advice(annotations map[string]string, object finding.Ref) f
 	}
 	for i, key := range a.unknown(annotations) {
 		meant := ""
-		if i < mostSuggestions {
-			if near := a.nearest(key); near != "" {
+		if i < maxSuggestions {
+			if near := a.nearestKey(key); near != "" {
 				meant = fmt.Sprintf(" (did you mean %q?)", near)
 			}
 		}
 		advise(key, "there is no such annotation"+meant+"; it has no effect", "correct its name or remove it")
 	}
-	for _, key := range a.ofMistypedPrefix(annotations) {
+	for _, key := range a.withMistypedPrefix(annotations) {
 		advise(key, fmt.Sprintf("the prefix is not %q; it has no effect", a.Prefix), "correct the prefix or remove it")
 	}
 	for _, key := range a.ignored(annotations) {
 		advise(key, "only the in-tree controller of Kubernetes reads this annotation; it has no effect", "remove it")
 	}
 	for _, f := range a.unknownFields(annotations) {
-		advise(f.Annotation, fmt.Sprintf("there is no field %q%s; it has no effect", f.Field, f.Meant), "correct its name or remove it")
+		advise(f.Annotation, fmt.Sprintf("there is no field %q%s; it has no effect", f.Field, f.Suggestion), "correct its name or remove it")
 	}
 	found.Add(a.attributeAdvice(annotations, object)...)
-	for _, key := range a.endingInComma(annotations) {
+	for _, key := range a.withTrailingComma(annotations) {
 		advise(key, "the comma at the end is taken for a part of the last value", "remove it")
 	}
 	return found
 }
 
-// mostSuggestions is for how many unknown annotations of an object the nearest known one is looked for.
-const mostSuggestions = 32
+// maxSuggestions is the maximum number of unknown annotations of an object for which the nearest known one is searched.
+const maxSuggestions = 32
 
 // Row returns the row of an annotation.
 func (a Annotations) Row(annotation string) (Row, bool) {
@@ -89,7 +89,7 @@ func (a Annotations) unknown(annotations map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		key, prefixed := strings.CutPrefix(k, a.Prefix)
-		if !prefixed || len(a.ours) > 0 && !slices.ContainsFunc(a.ours, func(head string) bool { return strings.HasPrefix(key, head) }) {
+		if !prefixed || len(a.ownKeyPrefixes) > 0 && !slices.ContainsFunc(a.ownKeyPrefixes, func(head string) bool { return strings.HasPrefix(key, head) }) {
 			continue
 		}
 		if _, known := a.Row(k); !known {
@@ -99,7 +99,7 @@ func (a Annotations) unknown(annotations map[string]string) []string {
 	return out
 }
 
-// ignored lists keys that another controller reads.
+// ignored lists keys that only another controller reads.
 func (a Annotations) ignored(annotations map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
@@ -110,8 +110,8 @@ func (a Annotations) ignored(annotations map[string]string) []string {
 	return out
 }
 
-// ofMistypedPrefix lists the keys whose name is that of an annotation and whose prefix is nearly ours.
-func (a Annotations) ofMistypedPrefix(annotations map[string]string) []string {
+// withMistypedPrefix lists the keys that are those of annotations except for a prefix that is nearly Prefix.
+func (a Annotations) withMistypedPrefix(annotations map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		prefix, key, _ := strings.Cut(k, "/")
@@ -122,9 +122,9 @@ func (a Annotations) ofMistypedPrefix(annotations map[string]string) []string {
 	return out
 }
 
-// nearest returns the annotation that an unknown one was probably meant to be, without prefix; "" if
-// none is near. Of one with a part that users choose, only the part before it is compared.
-func (a Annotations) nearest(annotation string) string {
+// nearestKey returns the key, without prefix, that the author of an unknown annotation probably meant; "" if no key is
+// near. Of keys that end in a name chosen by users, only the part before that name is compared.
+func (a Annotations) nearestKey(annotation string) string {
 	key := strings.TrimPrefix(annotation, a.Prefix)
 	var whole, heads []string
 	for _, r := range a.rows {
@@ -144,9 +144,8 @@ func (a Annotations) nearest(annotation string) string {
 	return ""
 }
 
-// endingInComma lists the keys of readable maps whose text ends in a comma, which becomes part of the
-// last value.
-func (a Annotations) endingInComma(annotations map[string]string) []string {
+// withTrailingComma lists the keys of valid maps that end in a comma, which becomes part of the last value.
+func (a Annotations) withTrailingComma(annotations map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		raw := strings.TrimSpace(annotations[k])

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// AttributeKeys are the keys of attributes that AWS documents for a kind of resource. AWS adds some now and then, so that
-// an unknown one is not wrong; one that is nearly a known one is a spelling mistake.
+// AttributeKeys are the keys of attributes that AWS documents for a kind of resource. AWS adds keys over time, so an
+// unknown key is not reported; a key that is nearly a known one is reported as a spelling mistake.
 type AttributeKeys []string
 
 // The keys of each kind of resource.
@@ -97,11 +97,11 @@ var attributeRows = map[string]AttributeKeys{
 	"aws-load-balancer-target-group-attributes.<port>":      TargetGroupAttributeKeys,
 }
 
-// mostMistypedKeys are looked for in one map of attributes.
-const mostMistypedKeys = 10
+// maxMistypedKeys is the maximum number of unknown keys that are checked for spelling mistakes in one map of attributes.
+const maxMistypedKeys = 10
 
-// Advice is about the keys of attributes that are probably misspelt. The reason and the field are those of what the
-// attributes are in.
+// Advice returns findings about attribute keys that are probably misspelt. field and reason are those of the annotation
+// or of the configuration field that has the attributes.
 func (known AttributeKeys) Advice(attributes map[string]string, object finding.Ref, field string, reason finding.Reason) finding.List {
 	var found finding.List
 	unknown := 0
@@ -109,7 +109,7 @@ func (known AttributeKeys) Advice(attributes map[string]string, object finding.R
 		if slices.Contains(known, key) {
 			continue
 		}
-		if unknown++; unknown > mostMistypedKeys {
+		if unknown++; unknown > maxMistypedKeys {
 			break
 		}
 		if near := finding.Nearest(key, known); near != "" {

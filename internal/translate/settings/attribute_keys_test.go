@@ -37,7 +37,7 @@ func TestAdviceAboutAttributesIsBounded(t *testing.T) {
 	for i := range 1000 {
 		many["idle_timeout.timeout_second"+strconv.Itoa(i)] = "1"
 	}
-	if found := ALBAttributeKeys.Advice(many, webService, "f", finding.AnnotationInvalid); len(found) > mostMistypedKeys {
+	if found := ALBAttributeKeys.Advice(many, webService, "f", finding.AnnotationInvalid); len(found) > maxMistypedKeys {
 		t.Errorf("%d findings", len(found))
 	}
 }

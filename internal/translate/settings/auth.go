@@ -7,10 +7,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// AuthType is the authentication that comes before an outcome.
+// AuthType is how requests are authenticated before a rule forwards, redirects or answers them.
 type AuthType string
 
-// The authentications.
+// The values of the auth-type annotation.
 const (
 	AuthNone    AuthType = "none"
 	AuthOIDC    AuthType = "oidc"
@@ -28,19 +28,20 @@ type Auth struct {
 	SessionTimeout    Opt[int64] // seconds
 }
 
-// Over overlays: each setting comes from a where it is present there, and otherwise from b.
-func (a Auth) Over(b Auth) Auth { return override(a, b) }
+// WithDefaults returns a, with each setting that is not present in it taken from defaults.
+func (a Auth) WithDefaults(defaults Auth) Auth { return override(a, defaults) }
 
 // Faults returns the settings that could not be read.
 func (a Auth) Faults() []Fault { return faultsOf(a) }
 
-// CognitoIDP is a user pool.
+// CognitoIDP is a Cognito user pool, as the auth-idp-cognito annotation has it.
 type CognitoIDP struct {
 	UserPoolARN, UserPoolClientID, UserPoolDomain string
 	AuthenticationRequestExtraParams              map[string]string
 }
 
-// OIDCIDP is an OpenID Connect provider. The Secret of the name holds client id and secret.
+// OIDCIDP is an OpenID Connect provider, as the auth-idp-oidc annotation has it. The Secret SecretName has the client id
+// and the client secret.
 type OIDCIDP struct {
 	Issuer, AuthorizationEndpoint, TokenEndpoint, UserInfoEndpoint, SecretName string
 	AuthenticationRequestExtraParams                                           map[string]string

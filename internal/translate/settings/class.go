@@ -19,14 +19,14 @@ func (in Ingress) WithClass(p *v1beta1.IngressClassParams) Ingress {
 	return in.withParams(p)
 }
 
-// withParams is WithClass with parameters. Only here are the settings, which are large, copied to the heap: most
-// Ingresses have no class parameters.
+// withParams is WithClass for parameters that are not nil. It is a function of its own because it copies the settings,
+// which are large, to the heap, and most Ingresses have no class parameters.
 func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 	c := overlay{in: &in, object: finding.Ref{Kind: "IngressClassParams", Name: p.Name}}
 	s := p.Spec
 	in.Class = Class{Origin: c.origin("")}
 	if s.Group != nil {
-		in.GroupName = Of(s.Group.Name, c.origin("spec.group.name"))
+		in.GroupName = NewOpt(s.Group.Name, c.origin("spec.group.name"))
 	}
 	if s.LoadBalancerName != "" {
 		replace(c, "load-balancer-name", "spec.loadBalancerName", maxBytes(32), s.LoadBalancerName, &in.Name)
@@ -38,10 +38,10 @@ func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 		replace(c, "ip-address-type", "spec.ipAddressType", Enum(model.IPv4, model.DualStack, model.DualStackWithoutPublicIPv4), string(*s.IPAddressType), &in.AddressType)
 	}
 	if len(s.CertificateArn) > 0 {
-		in.Certificates = Of(slices.Clone(s.CertificateArn), c.origin("spec.certificateArn"))
+		in.Certificates = NewOpt(slices.Clone(s.CertificateArn), c.origin("spec.certificateArn"))
 	}
 	if s.SSLPolicy != "" {
-		in.SSLPolicy = Of(s.SSLPolicy, c.origin("spec.sslPolicy"))
+		in.SSLPolicy = NewOpt(s.SSLPolicy, c.origin("spec.sslPolicy"))
 	}
 	if s.SSLRedirectPort != "" {
 		replace(c, "ssl-redirect", "spec.sslRedirectPort", Int, s.SSLRedirectPort, &in.SSLRedirect)
@@ -50,7 +50,7 @@ func (in Ingress) withParams(p *v1beta1.IngressClassParams) Ingress {
 	c.subnets(s.Subnets)
 	c.overlayKeyValues(s)
 	if s.TargetType != nil {
-		in.Class.TargetType = Of(model.TargetType(*s.TargetType), c.origin("spec.targetType"))
+		in.Class.TargetType = NewOpt(model.TargetType(*s.TargetType), c.origin("spec.targetType"))
 	}
 	if s.MinimumLoadBalancerCapacity != nil {
 		in.Class.Capacity = new(s.MinimumLoadBalancerCapacity.CapacityUnits)
@@ -73,7 +73,7 @@ func (in Ingress) WithoutClass() Ingress {
 	return in
 }
 
-// overlay is one use of WithClass.
+// overlay is one call of WithClass: the settings that it changes, and the IngressClassParams.
 type overlay struct {
 	in     *Ingress
 	object finding.Ref
@@ -90,7 +90,7 @@ func replace[T any](c overlay, key, field string, parse func(string) (T, error),
 	c.in.dropFault(key)
 	v, err := parse(raw)
 	if err == nil {
-		*at = Of(v, from)
+		*at = NewOpt(v, from)
 		return
 	}
 	err = invalid(raw, err)
@@ -102,14 +102,14 @@ func (c overlay) sources(s v1beta1.IngressClassParamsSpec) {
 	if len(s.InboundCIDRs) > 0 {
 		from := c.origin("spec.inboundCIDRs")
 		c.in.dropFault("inbound-cidrs")
-		c.in.InboundCIDRs = Of[[]string](nil, from)
+		c.in.InboundCIDRs = NewOpt[[]string](nil, from)
 		for _, cidr := range s.InboundCIDRs {
 			one, err := CIDRs(cidr)
 			if err == nil && len(one) != 1 {
 				err = errors.New("not one address range")
 			}
 			if err != nil {
-				// The others alone are not what was meant.
+				// Without this range the remaining ones would not be what the operator meant.
 				err = invalid(cidr, err)
 				c.in.InboundCIDRs = Opt[[]string]{Fault: err, Origin: from}
 				c.in.faults = append(c.in.faults, Fault{Origin: from, Err: err})
@@ -123,7 +123,7 @@ func (c overlay) sources(s v1beta1.IngressClassParamsSpec) {
 		lists, field = s.PrefixListsIDsLegacy, "spec.PrefixListsIDs"
 	}
 	if len(lists) > 0 {
-		c.in.PrefixLists = Of(slices.Clone(lists), c.origin(field))
+		c.in.PrefixLists = NewOpt(slices.Clone(lists), c.origin(field))
 	}
 }
 
@@ -132,7 +132,7 @@ func (c overlay) subnets(s *v1beta1.SubnetSelector) {
 		return
 	}
 	if err := selectorFault(s); err != nil {
-		// Subnets that nothing chose are not what was meant.
+		// Without a valid selector subnets would be discovered, which is not what the operator meant.
 		from := c.origin("spec.subnets")
 		c.in.Subnets = Opt[[]string]{Fault: err, Origin: from}
 		c.in.faults = append(c.in.faults, Fault{Origin: from, Err: err})
@@ -179,16 +179,16 @@ func (c overlay) overlayKeyValues(s v1beta1.IngressClassParamsSpec) {
 	}
 }
 
-// webACL lets either parameter switch off both annotations, so that users cannot remove a web
-// ACL that the class sets.
+// webACL replaces both web ACL annotations as soon as the class sets a web ACL by ARN or by name, so that users cannot
+// remove it.
 func (c overlay) webACL(s v1beta1.IngressClassParamsSpec) {
 	if s.WAFv2ACLArn == "" && s.WAFv2ACLName == "" {
 		return
 	}
 	c.in.WAFv2ARN, c.in.WAFv2Name = Opt[string]{}, Opt[string]{}
 	if s.WAFv2ACLName != "" {
-		c.in.WAFv2Name = Of(s.WAFv2ACLName, c.origin("spec.wafv2AclName"))
+		c.in.WAFv2Name = NewOpt(s.WAFv2ACLName, c.origin("spec.wafv2AclName"))
 		return
 	}
-	c.in.WAFv2ARN = Of(s.WAFv2ACLArn, c.origin("spec.wafv2AclArn"))
+	c.in.WAFv2ARN = NewOpt(s.WAFv2ACLArn, c.origin("spec.wafv2AclArn"))
 }

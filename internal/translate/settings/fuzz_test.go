@@ -40,8 +40,8 @@ func fuzzTable[S any](f *testing.F, table []row[S], of func(Row) bool, seeds []s
 			t.Skip()
 		}
 		r := rows[i]
-		head := r.head
-		if r.open {
+		head := r.fixedKey
+		if r.hasName {
 			head += rest
 		}
 		at := map[string]string{head: raw}
@@ -58,7 +58,7 @@ func fuzzTable[S any](f *testing.F, table []row[S], of func(Row) bool, seeds []s
 			t.Errorf("%q is %v, and then %v", raw, err, again)
 		}
 		if err == nil {
-			if diff := cmp.Diff(once, twice, cmp.AllowUnexported(Ingress{}, LoadBalancerService{}, oldAttributes{})); diff != "" {
+			if diff := cmp.Diff(once, twice, cmp.AllowUnexported(Ingress{}, LoadBalancerService{}, deprecatedAttributes{})); diff != "" {
 				t.Errorf("%q is read in two ways:\n%s", raw, diff)
 			}
 			return

@@ -10,8 +10,8 @@ import (
 // Prefix of every annotation that is read from Ingresses, and from Services as their backends.
 const Prefix = "alb.ingress.kubernetes.io/"
 
-// Ingress holds the settings of one Ingress, overlaid by its class parameters once
-// WithClass was called. The embedded Backend can also come from a Service.
+// Ingress holds the settings of one Ingress: those of its annotations, and after WithClass those of its class
+// parameters over them. A Service can have the settings of the embedded Backend as well.
 type Ingress struct {
 	Object finding.Ref
 
@@ -23,12 +23,12 @@ type Ingress struct {
 	Rules
 	Backend
 
-	// faults of this source, in the order of the table.
+	// faults hold everything of the Ingress; they are in the order of the annotation keys.
 	faults []Fault
 }
 
-// Shared holds one object's settings of what the members of a stack have in common, whatever its
-// kind.
+// Shared holds the settings of one object about what the members of a stack have in common. It is the same for
+// every kind of object.
 type Shared struct {
 	LoadBalancer
 	Listeners
@@ -36,7 +36,7 @@ type Shared struct {
 	Frontend
 	Network
 
-	// Class holds class parameters that do more than replace an annotation.
+	// Class holds the class parameters that do not simply replace an annotation.
 	Class Class
 }
 
@@ -68,9 +68,9 @@ type Network struct {
 	SourceNATPrefixes Opt[[]string]
 	// PrivateLinkRules is on or off.
 	PrivateLinkRules Opt[string]
-	// NoSecurityGroups asks for a load balancer without security groups.
+	// NoSecurityGroups is true for a load balancer without security groups.
 	NoSecurityGroups Opt[bool]
-	// PathMTU lets messages about the size of packets through the managed security group: on, off.
+	// PathMTU is on or off: whether the managed security group admits the ICMP messages of path MTU discovery.
 	PathMTU Opt[string]
 }
 
@@ -90,7 +90,8 @@ type Listeners struct {
 	ListenerAttributes map[string]Opt[map[string]string]
 }
 
-// Rules are settings that only matter to a member's own rules, by the name that backends use.
+// Rules are settings of the rules of one Ingress. Actions, Conditions and Transforms are keyed by the name of the
+// backend that uses them.
 type Rules struct {
 	Actions    map[string]Opt[Action]
 	Conditions map[string]Opt[[]model.Condition]
@@ -99,14 +100,14 @@ type Rules struct {
 	JWT        Opt[model.ValidateJWT]
 }
 
-// Backend are settings that a Service may carry too; those of the Service come first.
+// Backend are settings that a Service behind an Ingress may have as well; those of the Service win.
 type Backend struct {
 	Tags   Opt[map[string]string]
 	Target TargetGroup
 	Auth   Auth
 }
 
-// TargetGroup are settings of the target groups that a backend needs.
+// TargetGroup are settings of the target groups of a backend.
 type TargetGroup struct {
 	Type            Opt[model.TargetType]
 	NodeLabels      Opt[map[string]string]
@@ -127,20 +128,20 @@ type TargetGroup struct {
 	SuccessCodes       Opt[string]
 }
 
-// Over overlays: each setting, as a whole, comes from t where it is present there, and otherwise
-// from b. MultiCluster is on if either switches it on.
-func (t TargetGroup) Over(b TargetGroup) TargetGroup {
-	out := override(t, b)
-	if b.MultiCluster.Or(false) {
-		out.MultiCluster = b.MultiCluster
+// WithDefaults returns t, with each setting that is not present in it taken from defaults. MultiCluster is on if
+// it is on in one of the two.
+func (t TargetGroup) WithDefaults(defaults TargetGroup) TargetGroup {
+	out := override(t, defaults)
+	if defaults.MultiCluster.Or(false) {
+		out.MultiCluster = defaults.MultiCluster
 	}
 	out.ControlPorts = map[string]Opt[int32]{}
-	maps.Copy(out.ControlPorts, b.ControlPorts)
+	maps.Copy(out.ControlPorts, defaults.ControlPorts)
 	maps.Copy(out.ControlPorts, t.ControlPorts)
 	return out
 }
 
-// Faults returns the settings that could not be read, except control ports, which are read by port.
+// Faults returns the faults of all settings but ControlPorts, which are checked for each port that uses them.
 func (t TargetGroup) Faults() []Fault { return faultsOf(t) }
 
 // AddOns are associations with other AWS services.
@@ -153,31 +154,32 @@ type AddOns struct {
 
 // Frontend are settings of the frontend NLB.
 type Frontend struct {
-	FrontendNLB        Opt[bool]
-	FrontendScheme     Opt[model.Scheme]
-	FrontendSubnets    Opt[[]string]
-	FrontendGroups     Opt[[]string]
-	FrontendPorts      Opt[map[int32]int32] // of it -> of the application load balancer
-	FrontendAddresses  Opt[[]string]        // allocation ids
-	FrontendAttributes Opt[map[string]string]
-	FrontendTags       Opt[map[string]string]
-	FrontendHealth     FrontendHealth
+	FrontendNLB            Opt[bool]
+	FrontendScheme         Opt[model.Scheme]
+	FrontendSubnets        Opt[[]string]
+	FrontendSecurityGroups Opt[[]string]
+	FrontendPorts          Opt[map[int32]int32] // of it -> of the application load balancer
+	FrontendAddresses      Opt[[]string]        // allocation ids
+	FrontendAttributes     Opt[map[string]string]
+	FrontendTags           Opt[map[string]string]
+	FrontendHealth         FrontendHealth
 }
 
-// FrontendHealth is how the frontend NLB checks the application load balancer.
+// FrontendHealth is the health check of the frontend NLB for the application load balancer. Interval and Timeout are
+// in seconds.
 type FrontendHealth struct {
 	Port, Protocol, Path, Codes           Opt[string]
 	Interval, Timeout, Healthy, Unhealthy Opt[int32]
 }
 
-// Faults returns the settings that could not be read, the switch itself left out.
+// Faults returns the faults of all settings of the frontend NLB but FrontendNLB, which switches it on.
 func (f Frontend) Faults() []Fault {
 	f.FrontendNLB = Opt[bool]{}
 	return append(faultsOf(f), faultsOf(f.FrontendHealth)...)
 }
 
-// Class holds class parameters that win per key, that win over Services as well, or that have no
-// annotation.
+// Class holds the class parameters that replace single keys of an annotation, that win over annotations of Services
+// as well, or that have no annotation.
 type Class struct {
 	Origin     finding.Origin
 	Tags       map[string]string
@@ -188,7 +190,7 @@ type Class struct {
 	ListenerAttributes map[string]map[string]string
 	Capacity           *int32
 	IPAMPool           string
-	// SubnetIDs or SubnetTags choose subnets; both empty means that the class does not.
+	// SubnetIDs or SubnetTags select the subnets; both are empty if the class selects none.
 	SubnetIDs  []string
 	SubnetTags map[string][]string
 }
@@ -200,7 +202,7 @@ func ParseIngress(annotations map[string]string, object finding.Ref) Ingress {
 	return in
 }
 
-// ParseService reads those annotations of a Service that configure it as a backend.
+// ParseService reads the annotations of a Service that configure it as a backend of an Ingress.
 func ParseService(annotations map[string]string, object finding.Ref) Backend {
 	in := Ingress{Object: object}
 	read(&in, backendTable, annotations, object)

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Examples of each JSON form.
+// An example of each annotation with JSON, shown where the JSON of a user is not valid.
 const (
 	listenPortsForm = `[{"HTTP":80},{"HTTPS":443}]`
 	mutualAuthForm  = `[{"port":443,"mode":"verify","trustStore":"NAME"}]`
@@ -23,9 +23,8 @@ const (
 	jwtForm         = `{"jwksEndpoint":"URL","issuer":"URL"}`
 )
 
-// decode reads exactly one JSON value. Object keys match without regard to case and unknown keys
-// are ignored, as users of these annotations are used to. form is an example for those who wrote
-// something else.
+// decode reads exactly one JSON value. Object keys match without regard to case and unknown keys are ignored, as in
+// aws-load-balancer-controller. form is a valid example, which the error shows.
 func decode(raw string, into any, form string) error {
 	if err := decodeJSON(raw, into); err != nil {
 		return fmt.Errorf("not the expected JSON: %w; write it like %s", err, form)
@@ -73,8 +72,8 @@ func jsonError(raw string, err error) error {
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// mostBefore is how much of the text before a mistake is shown.
-const mostBefore = 24
+// maxContextRunes is how many characters before a mistake in JSON the error shows.
+const maxContextRunes = 24
 
 // textBefore returns the text before a mistake, "" if there is none.
 func textBefore(raw string, offset int64) string {
@@ -82,13 +81,13 @@ func textBefore(raw string, offset int64) string {
 	switch {
 	case len(before) == 0:
 		return ""
-	case len(before) > mostBefore:
-		return " after " + quoted("..."+string(before[len(before)-mostBefore:]))
+	case len(before) > maxContextRunes:
+		return " after " + quoted("..."+string(before[len(before)-maxContextRunes:]))
 	}
 	return " after " + quoted(string(before))
 }
 
-// fieldPath spells the path of Go fields and indexes as users do.
+// fieldPath returns a path of Go fields and indexes as users write it in JSON.
 func fieldPath(path string) string {
 	var out strings.Builder
 	for _, p := range strings.Split(path, ".") {

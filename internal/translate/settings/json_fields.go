@@ -12,10 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// jsonShapes are the forms of the JSON annotations with named fields, by the key of their row.
-var jsonShapes = map[string]reflect.Type{
+// jsonTypes are the types into which annotations with JSON objects are decoded, by the key of their row.
+var jsonTypes = map[string]reflect.Type{
 	"actions.<name>":        reflect.TypeFor[actionJSON](),
-	forwardRow:              reflect.TypeFor[networkActionJSON](),
+	networkActionsKey:       reflect.TypeFor[networkActionJSON](),
 	"conditions.<name>":     reflect.TypeFor[[]conditionJSON](),
 	"transforms.<name>":     reflect.TypeFor[[]transformJSON](),
 	"mutual-authentication": reflect.TypeFor[[]mutualAuthJSON](),
@@ -28,19 +28,19 @@ var jsonShapes = map[string]reflect.Type{
 type unknownField struct {
 	Annotation string // its whole key
 	Field      string // such as redirectConfig.prot
-	Meant      string // a suggestion as of finding.DidYouMean
+	Suggestion string // a suggestion as of finding.DidYouMean
 }
 
-// mostUnknownFields are looked for in the annotations of an object.
-const mostUnknownFields = 10
+// maxUnknownFields is the maximum number of unknown fields that are reported for an object.
+const maxUnknownFields = 10
 
-// unknownFields lists fields in the JSON of annotations that nothing reads: spelling mistakes, since
-// an unknown field is ignored. Annotations that are not read as JSON have a fault of their own.
+// unknownFields lists fields in the JSON of annotations that have no effect, which are probably spelling mistakes.
+// Annotations without valid JSON are skipped: parsing reports them.
 func (a Annotations) unknownFields(annotations map[string]string) []unknownField {
 	var out []unknownField
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		r, _ := a.Row(k)
-		shape, hasFields := jsonShapes[r.Key]
+		shape, hasFields := jsonTypes[r.Key]
 		if !hasFields {
 			continue
 		}
@@ -48,17 +48,18 @@ func (a Annotations) unknownFields(annotations map[string]string) []unknownField
 		if json.Unmarshal([]byte(annotations[k]), &raw) != nil {
 			continue
 		}
-		unknownIn(raw, shape, "", func(field, meant string) {
-			if len(out) < mostUnknownFields {
-				out = append(out, unknownField{Annotation: k, Field: shortValue(field), Meant: meant})
+		collectUnknownFields(raw, shape, "", func(field, meant string) {
+			if len(out) < maxUnknownFields {
+				out = append(out, unknownField{Annotation: k, Field: shortValue(field), Suggestion: meant})
 			}
 		})
 	}
 	return out
 }
 
-// unknownIn walks a JSON value beside the type that it is decoded into.
-func unknownIn(raw any, t reflect.Type, at string, found func(field, meant string)) {
+// collectUnknownFields calls found with each field of a JSON value that the type t, into which it is decoded, does not
+// have, and with a suggestion as of finding.DidYouMean.
+func collectUnknownFields(raw any, t reflect.Type, at string, found func(field, meant string)) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -68,7 +69,7 @@ func unknownIn(raw any, t reflect.Type, at string, found func(field, meant strin
 			return
 		}
 		for i, item := range value {
-			unknownIn(item, t.Elem(), fmt.Sprintf("%s[%d]", at, i), found)
+			collectUnknownFields(item, t.Elem(), fmt.Sprintf("%s[%d]", at, i), found)
 		}
 	case map[string]any:
 		if t.Kind() != reflect.Struct {
@@ -77,7 +78,7 @@ func unknownIn(raw any, t reflect.Type, at string, found func(field, meant strin
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			path := strings.TrimPrefix(at+"."+key, ".")
 			if f, ok := fieldNamed(t, key); ok {
-				unknownIn(value[key], f.Type, path, found)
+				collectUnknownFields(value[key], f.Type, path, found)
 			} else {
 				found(path, finding.DidYouMean(key, fieldNames(t)))
 			}
@@ -110,8 +111,8 @@ func jsonName(f reflect.StructField) string {
 	return lowerFirst(f.Name)
 }
 
-// lowerFirst spells the name of a Go field as users do: ForwardConfig is forwardConfig, and
-// HTTPHeaderConfig is httpHeaderConfig.
+// lowerFirst returns the name of a Go field as users write it in JSON: forwardConfig for ForwardConfig, and
+// httpHeaderConfig for HTTPHeaderConfig.
 func lowerFirst(name string) string {
 	r := []rune(name)
 	for i := range r {

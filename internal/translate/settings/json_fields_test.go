@@ -39,7 +39,7 @@ func TestUnknownFieldsSuggestTheNearest(t *testing.T) {
 					if f.Annotation != Prefix+key {
 						t.Error(f.Annotation)
 					}
-					got = append(got, f.Field+f.Meant)
+					got = append(got, f.Field+f.Suggestion)
 				}
 				if d := cmp.Diff(want, got); d != "" {
 					t.Error(d)
@@ -52,7 +52,7 @@ func TestUnknownFieldsSuggestTheNearest(t *testing.T) {
 // Every annotation that is read as JSON either has named fields or is listed here as having none.
 func TestEveryJSONAnnotationHasItsShape(t *testing.T) {
 	for _, r := range ingressTable {
-		if _, ok := jsonShapes[r.Key]; r.Type == "json" && !ok && r.Key != "listen-ports" && r.Key != "dry-run-plan" {
+		if _, ok := jsonTypes[r.Key]; r.Type == "json" && !ok && r.Key != "listen-ports" && r.Key != "dry-run-plan" {
 			t.Errorf("%s has no shape", r.Key)
 		}
 	}
@@ -65,7 +65,7 @@ func TestUnknownFieldsAreBounded(t *testing.T) {
 		fields = append(fields, fmt.Sprintf("%q:1", strings.Repeat("x", i%500)+fmt.Sprint(i)))
 	}
 	got := IngressAnnotations.unknownFields(map[string]string{Prefix + "actions.a": "{" + strings.Join(fields, ",") + "}"})
-	if len(got) != mostUnknownFields {
+	if len(got) != maxUnknownFields {
 		t.Errorf("%d fields", len(got))
 	}
 	for _, f := range got {

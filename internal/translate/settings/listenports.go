@@ -18,7 +18,7 @@ type ListenPort struct {
 	TLS  bool
 }
 
-// Protocol is HTTP or HTTPS, or of a network load balancer AWS's word for its protocol.
+// Protocol returns the protocol of the listener as in the API of AWS, such as HTTPS or TLS.
 func (p ListenPort) Protocol() string {
 	l := model.Listener{Base: p.Base}
 	if p.TLS {

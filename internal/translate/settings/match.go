@@ -10,7 +10,7 @@ import (
 
 type valuesJSON struct{ Values, RegexValues []string }
 
-// exactlyOne checks that plain or regex values are given, and not both.
+// exactlyOne returns an error unless there are either plain or regex values.
 func (v *valuesJSON) exactlyOne() error {
 	if v == nil || (len(v.Values) == 0) == (len(v.RegexValues) == 0) {
 		return errors.New("needs a config with either values or regexValues")
@@ -33,9 +33,9 @@ type conditionJSON struct {
 	SourceIPConfig *struct{ Values []string }
 }
 
-// mostConditionValues is far above what AWS accepts in a rule, 5 unless the quota is raised. Each path of
-// a backend gets the conditions of its annotation, so that a long one would grow with them as a product.
-const mostConditionValues = 100
+// maxConditionValues is the maximum number of conditions and values in an annotation. It is far above what AWS accepts
+// in a rule (5 unless the quota is raised) and bounds memory: each path of a backend gets a copy of the conditions.
+const maxConditionValues = 100
 
 // Conditions reads a conditions annotation, in its order.
 func Conditions(raw string) ([]model.Condition, error) {
@@ -46,8 +46,8 @@ func Conditions(raw string) ([]model.Condition, error) {
 	var out []model.Condition
 	values := len(in)
 	for i, c := range in {
-		if values += c.values(); values > mostConditionValues {
-			return nil, fmt.Errorf("more than %d conditions and values, which AWS does not accept in a rule", mostConditionValues)
+		if values += c.values(); values > maxConditionValues {
+			return nil, fmt.Errorf("more than %d conditions and values, which AWS does not accept in a rule", maxConditionValues)
 		}
 		cond, err := c.condition()
 		if err != nil {
@@ -80,7 +80,7 @@ func (c conditionJSON) values() (n int) {
 	return n
 }
 
-// conditionFields are the values of field.
+// conditionFields are the valid values of conditionJSON.Field.
 var conditionFields = []string{"host-header", "path-pattern", "http-header", "http-request-method", "query-string", "source-ip"}
 
 func (c conditionJSON) condition() (model.Condition, error) {

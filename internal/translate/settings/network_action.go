@@ -9,13 +9,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// NetworkForward is what an actions annotation of a Service asks for: a forward to the target group of the
+// NetworkForward is the parsed value of an actions annotation of a Service: a forward to the target group of the
 // Service itself, and to Targets.
 type NetworkForward struct {
-	// OwnWeight is the weight of the Service itself; nil without Targets only.
+	// OwnWeight is the weight of the target group of the Service itself. It is nil only if there are no Targets.
 	OwnWeight *int32
 	Targets   []NetworkTarget
-	// Sticky is nil where it is not asked for.
+	// Sticky switches stickiness on or off; nil if the annotation does not set it.
 	Sticky *bool
 }
 
@@ -26,7 +26,7 @@ type NetworkTarget struct {
 	Port   intstr.IntOrString
 	ARN    string
 	Weight int32
-	// Decrypt reports whether targets behind a TLS listener get TCP; nil: as the Service itself.
+	// Decrypt reports whether targets behind a TLS listener get TCP; nil means the same as for the Service itself.
 	Decrypt *bool
 }
 
@@ -50,8 +50,8 @@ type networkTargetJSON struct {
 	Decrypt        *bool
 }
 
-// mostWeight is the greatest weight of a target group.
-const mostWeight = 999
+// maxWeight is the greatest weight of a target group.
+const maxWeight = 999
 
 // ParseNetworkAction reads an actions annotation of a Service.
 func ParseNetworkAction(raw string) (NetworkForward, error) {
@@ -65,8 +65,8 @@ func ParseNetworkAction(raw string) (NetworkForward, error) {
 		return NetworkForward{}, fmt.Errorf("type %q is not forward%s", shortValue(in.Type), finding.DidYouMean(in.Type, []string{"forward"}))
 	case c == nil:
 		return NetworkForward{}, errors.New("forward needs a forwardConfig")
-	case len(c.TargetGroups) >= mostTargets:
-		return NetworkForward{}, fmt.Errorf("forwardConfig has %d targetGroups, and AWS accepts %d besides that of the Service itself", len(c.TargetGroups), mostTargets-1)
+	case len(c.TargetGroups) >= maxForwardTargetGroups:
+		return NetworkForward{}, fmt.Errorf("forwardConfig has %d targetGroups, and AWS accepts %d besides that of the Service itself", len(c.TargetGroups), maxForwardTargetGroups-1)
 	}
 	out := NetworkForward{OwnWeight: c.BaseServiceWeight}
 	for i, t := range c.TargetGroups {
@@ -96,8 +96,8 @@ func (f NetworkForward) checkOwnWeight() error {
 }
 
 func checkWeight(w *int32) error {
-	if w != nil && (*w < 0 || *w > mostWeight) {
-		return fmt.Errorf("has a weight of %d, which is not from 0 to %d", *w, mostWeight)
+	if w != nil && (*w < 0 || *w > maxWeight) {
+		return fmt.Errorf("has a weight of %d, which is not from 0 to %d", *w, maxWeight)
 	}
 	return nil
 }

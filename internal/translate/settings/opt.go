@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Opt is a setting in one of three states: unset (the zero value), set to a Value, or present but
-// unreadable, in which case Fault is why and Value has no meaning.
+// Opt is a setting in one of three states: unset (the zero value), set to a Value, or present but not valid. Then
+// Fault has the reason, and Value has no meaning.
 type Opt[T any] struct {
 	Value  T
 	Set    bool
@@ -18,13 +18,13 @@ type Opt[T any] struct {
 	Origin finding.Origin
 }
 
-// Of returns a setting with a value.
-func Of[T any](v T, from finding.Origin) Opt[T] { return Opt[T]{Value: v, Set: true, Origin: from} }
+// NewOpt returns a setting that is set to v.
+func NewOpt[T any](v T, from finding.Origin) Opt[T] { return Opt[T]{Value: v, Set: true, Origin: from} }
 
-// Present reports whether the setting is written, readable or not.
+// Present reports whether the setting is written, with a valid value or not.
 func (o Opt[T]) Present() bool { return o.Set || o.Fault != nil }
 
-// Or returns the value, or the default where the setting has none.
+// Or returns the value of the setting, or def if it has none.
 func (o Opt[T]) Or(def T) T {
 	if o.Set {
 		return o.Value
@@ -32,8 +32,8 @@ func (o Opt[T]) Or(def T) T {
 	return def
 }
 
-// First returns the first setting that is present; a fault counts, since what its author meant
-// must not be replaced by another member's value.
+// First returns the first setting that is present. A value that is not valid counts as present, because what its author
+// meant must not be replaced by the value of another source.
 func First[T any](opts ...Opt[T]) Opt[T] {
 	for _, o := range opts {
 		if o.Present() {
@@ -43,46 +43,46 @@ func First[T any](opts ...Opt[T]) Opt[T] {
 	return Opt[T]{}
 }
 
-// Text treats an empty text as unset.
-func Text(o Opt[string]) Opt[string] {
+// NonEmpty returns the setting, or an unset one if its text is empty.
+func NonEmpty(o Opt[string]) Opt[string] {
 	if o.Value == "" {
 		return Opt[string]{}
 	}
 	return o
 }
 
-// Filled treats an empty list as unset.
-func Filled(o Opt[[]string]) Opt[[]string] {
+// NonEmptyList returns the setting, or an unset one if its list is empty.
+func NonEmptyList(o Opt[[]string]) Opt[[]string] {
 	if o.Set && len(o.Value) == 0 {
 		return Opt[[]string]{}
 	}
 	return o
 }
 
-// Fault is a setting that could not be read.
+// Fault is a setting with a value that is not valid.
 type Fault struct {
 	Origin finding.Origin
 	Err    error
 }
 
-// meanwhile is what happens while a setting cannot be read, by how much that blocks.
-var meanwhile = map[finding.Reach]string{
+// consequenceByReach is the end of the message about a setting that is not valid, by what it blocks.
+var consequenceByReach = map[finding.Reach]string{
 	finding.BlocksRule:     "; its rule stays as it is live",
 	finding.BlocksListener: "; its listener stays as it is live",
 	finding.BlocksMember:   "; what is live stays as it is",
 	finding.BlocksStack:    "; the load balancer stays as it is live",
 }
 
-// Finding reports the fault.
+// Finding returns the finding that reports the fault.
 func (f Fault) Finding(blocks finding.Reach) finding.Finding {
 	return finding.Finding{
 		Object: f.Origin.Object, Field: f.Origin.Field, Reason: finding.AnnotationInvalid,
-		Severity: finding.Error, Message: f.Err.Error() + meanwhile[blocks],
+		Severity: finding.Error, Message: f.Err.Error() + consequenceByReach[blocks],
 		Fix: "correct the value or remove it", Blocks: blocks,
 	}
 }
 
-// Check returns the fault of a setting, nil if it is unset or readable.
+// Check returns the fault of a setting; nil if it is unset or valid.
 func (o Opt[T]) Check() *Fault {
 	if o.Fault == nil {
 		return nil
@@ -96,8 +96,7 @@ type setting interface {
 	Check() *Fault
 }
 
-// override returns base with each setting, as a whole, of top where it is present there. Fields that are no settings are
-// those of base.
+// override returns base with each setting replaced that is present in top. Fields that are no settings are those of base.
 func override[S any](top, base S) S {
 	from, to := reflect.ValueOf(top), reflect.ValueOf(&base).Elem()
 	for i := range from.NumField() {
@@ -108,7 +107,7 @@ func override[S any](top, base S) S {
 	return base
 }
 
-// faultsOf collects the faults of the settings among the fields of a struct, in their order.
+// faultsOf returns the faults of the settings among the fields of a struct, in the order of the fields.
 func faultsOf[S any](s S) []Fault {
 	var out []Fault
 	for _, field := range reflect.ValueOf(s).Fields() {
@@ -119,7 +118,7 @@ func faultsOf[S any](s S) []Fault {
 	return out
 }
 
-// Faults collects the faults among checks.
+// Faults returns the results of Check that are not nil.
 func Faults(checks ...*Fault) []Fault {
 	var out []Fault
 	for _, c := range checks {
@@ -130,12 +129,12 @@ func Faults(checks ...*Fault) []Fault {
 	return out
 }
 
-// invalid wraps a parser's complaint with the value that it is about, cut to a readable length.
+// invalid wraps the error of a parser with the value that is not valid, cut to a readable length.
 func invalid(raw string, err error) error {
 	return fmt.Errorf("%s: %w", quoted(shortValue(raw)), err)
 }
 
-// shortValue cuts a value that users choose.
+// shortValue cuts a value of a user to 80 characters.
 func shortValue(s string) string {
 	if r := []rune(s); len(r) > 80 {
 		return string(r[:77]) + "..."
@@ -143,7 +142,7 @@ func shortValue(s string) string {
 	return s
 }
 
-// quoted puts a value in quotes; in those of shells and Markdown where it has quotes itself, as JSON has.
+// quoted puts a value in double quotes, or in backquotes if it has double quotes itself, as JSON has.
 func quoted(s string) string {
 	if strings.Contains(s, `"`) && strconv.CanBackquote(s) {
 		return "`" + s + "`"

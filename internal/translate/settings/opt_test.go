@@ -57,8 +57,8 @@ func overlays[S any](t *testing.T, over func(top, base S) S) {
 
 // A new setting cannot be forgotten where those of a Service or of a class come over others.
 func TestEachSettingIsOverlaid(t *testing.T) {
-	overlays(t, TargetGroup.Over)
-	overlays(t, Auth.Over)
+	overlays(t, TargetGroup.WithDefaults)
+	overlays(t, Auth.WithDefaults)
 }
 
 // faulty checks that each unreadable setting of a struct is reported.

@@ -11,11 +11,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// webACL reads the older spelling. Keys are read in ascending order, so that the newer one, which
-// wins, has been read before.
-func webACL(in *Ingress, _, raw string, from finding.Origin) error {
+// readWebACLID reads web-acl-id, the older spelling of waf-acl-id. Keys are read in ascending order, so that
+// waf-acl-id, which wins, has been read before.
+func readWebACLID(in *Ingress, _, raw string, from finding.Origin) error {
 	if !in.WAFClassic.Present() {
-		in.WAFClassic = Of(raw, from)
+		in.WAFClassic = NewOpt(raw, from)
 	}
 	return nil
 }
@@ -48,8 +48,8 @@ func Port(raw string) (int32, error) {
 	return int32(n), nil
 }
 
-// checkPort accepts traffic-port or a port number.
-func checkPort(raw string) (string, error) {
+// parseFrontendCheckPort accepts traffic-port or a port number.
+func parseFrontendCheckPort(raw string) (string, error) {
 	if raw == "traffic-port" {
 		return raw, nil
 	}
@@ -60,18 +60,19 @@ func checkPort(raw string) (string, error) {
 	return strconv.Itoa(int(n)), nil
 }
 
-// routingPolicy is the only attribute whose values are checked here and not left to AWS.
-const routingPolicy = "dns_record.client_routing_policy"
+// routingPolicyAttribute is the only attribute of load balancers with a value that is checked here and not by AWS.
+const routingPolicyAttribute = "dns_record.client_routing_policy"
 
-func networkAttributes(raw string) (map[string]string, error) {
+// parseNLBAttributes reads a Map of attributes of a network load balancer.
+func parseNLBAttributes(raw string) (map[string]string, error) {
 	m, err := Map(raw)
 	if err != nil {
 		return nil, err
 	}
-	if v, ok := m[routingPolicy]; ok {
+	if v, ok := m[routingPolicyAttribute]; ok {
 		_, err = Enum("availability_zone_affinity", "partial_availability_zone_affinity", "any_availability_zone")(v)
 		if err != nil {
-			return nil, fmt.Errorf("%s %w", routingPolicy, err)
+			return nil, fmt.Errorf("%s %w", routingPolicyAttribute, err)
 		}
 	}
 	return m, nil
@@ -88,52 +89,52 @@ func frontendRows() []row[Ingress] {
 	rows := []row[Ingress]{
 		{Row: Row{Key: "enable-frontend-nlb", Type: "bool", Default: "false", Merge: mergeOne,
 			Doc: "Creates a frontend NLB, a network load balancer that forwards to the application load balancer."},
-			read: field(Bool, func(in *Ingress) *Opt[bool] { return &in.FrontendNLB })},
+			read: valueReader(Bool, func(in *Ingress) *Opt[bool] { return &in.FrontendNLB })},
 		{Row: Row{Key: "frontend-nlb-scheme", Type: "internal, internet-facing", Default: "--default-load-balancer-scheme", Merge: mergeOne,
 			Doc: "Scheme."},
-			read: field(Enum(model.Internal, model.InternetFacing), func(in *Ingress) *Opt[model.Scheme] { return &in.FrontendScheme })},
+			read: valueReader(Enum(model.Internal, model.InternetFacing), func(in *Ingress) *Opt[model.Scheme] { return &in.FrontendScheme })},
 		{Row: Row{Key: "frontend-nlb-subnets", Type: "list", Default: "discovery", Merge: mergeOne,
 			Doc: "Subnets by id or Name tag."},
-			read: field(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendSubnets })},
+			read: valueReader(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendSubnets })},
 		{Row: Row{Key: "frontend-nlb-security-groups", Type: "list", Default: "those of the application load balancer", Merge: mergeOne,
 			Doc: "Security groups by id or Name tag."},
-			read: field(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendGroups })},
+			read: valueReader(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendSecurityGroups })},
 		{Row: Row{Key: "frontend-nlb-listener-port-mapping", Type: "map", Default: "the same ports", Merge: mergePort,
 			Doc: "Port of the frontend NLB = port of the application load balancer."},
-			read: field(PortMap, func(in *Ingress) *Opt[map[int32]int32] { return &in.FrontendPorts })},
+			read: valueReader(PortMap, func(in *Ingress) *Opt[map[int32]int32] { return &in.FrontendPorts })},
 		{Row: Row{Key: "frontend-nlb-eip-allocations", Type: "list", Merge: mergeOne,
 			Doc: "Elastic addresses, one per subnet."},
-			read: field(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendAddresses })},
+			read: valueReader(List, func(in *Ingress) *Opt[[]string] { return &in.FrontendAddresses })},
 		{Row: Row{Key: "frontend-nlb-healthcheck-port", Type: "int or traffic-port", Default: "traffic-port", Merge: mergePort,
 			Doc: "Port of the check."},
-			read: field(checkPort, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Port }))},
+			read: valueReader(parseFrontendCheckPort, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Port }))},
 		{Row: Row{Key: "frontend-nlb-healthcheck-protocol", Type: "HTTP, HTTPS", Default: "HTTP", Merge: mergePort,
 			Doc: "Protocol of the check."},
-			read: field(Enum("HTTP", "HTTPS"), text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Protocol }))},
+			read: valueReader(Enum("HTTP", "HTTPS"), text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Protocol }))},
 		{Row: Row{Key: "frontend-nlb-healthcheck-path", Type: "string", Default: "/", Merge: mergePort,
 			Doc: "Path of the check."},
-			read: field(String, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Path }))},
+			read: valueReader(String, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Path }))},
 		{Row: Row{Key: "frontend-nlb-healthcheck-interval-seconds", Type: "int", Default: "15", Merge: mergePort,
 			Doc: "Time between checks."},
-			read: field(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Interval }))},
+			read: valueReader(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Interval }))},
 		{Row: Row{Key: "frontend-nlb-healthcheck-timeout-seconds", Type: "int", Default: "5", Merge: mergePort,
 			Doc: "Time after which a check has failed."},
-			read: field(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Timeout }))},
+			read: valueReader(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Timeout }))},
 		{Row: Row{Key: "frontend-nlb-healthcheck-healthy-threshold-count", Type: "int", Default: "2", Merge: mergePort,
 			Doc: "Checks that must succeed in a row."},
-			read: field(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Healthy }))},
+			read: valueReader(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Healthy }))},
 		{Row: Row{Key: "frontend-nlb-healthcheck-unhealthy-threshold-count", Type: "int", Default: "2", Merge: mergePort,
 			Doc: "Checks that must fail in a row."},
-			read: field(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Unhealthy }))},
+			read: valueReader(Int, num(func(f *Frontend) *Opt[int32] { return &f.FrontendHealth.Unhealthy }))},
 		{Row: Row{Key: "frontend-nlb-healthcheck-success-codes", Type: "string", Default: "200", Merge: mergePort,
 			Doc: "Codes that mean success."},
-			read: field(String, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Codes }))},
+			read: valueReader(String, text(func(f *Frontend) *Opt[string] { return &f.FrontendHealth.Codes }))},
 		{Row: Row{Key: "frontend-nlb-attributes", Type: "map", Merge: mergeOne,
 			Doc: "Attributes; those not named are not changed."},
-			read: field(networkAttributes, func(in *Ingress) *Opt[map[string]string] { return &in.FrontendAttributes })},
+			read: valueReader(parseNLBAttributes, func(in *Ingress) *Opt[map[string]string] { return &in.FrontendAttributes })},
 		{Row: Row{Key: "frontend-nlb-tags", Type: "map", Default: "those of the application load balancer", Merge: mergeOne,
 			Doc: "Tags of the frontend NLB, its listeners and target groups."},
-			read: field(Map, func(in *Ingress) *Opt[map[string]string] { return &in.FrontendTags })},
+			read: valueReader(Map, func(in *Ingress) *Opt[map[string]string] { return &in.FrontendTags })},
 	}
 	for i := range rows {
 		rows[i].Group = group

@@ -12,8 +12,8 @@ import (
 // ServicePrefix is the prefix of the annotations that are read from Services with a load balancer of their own.
 const ServicePrefix = "service.beta.kubernetes.io/"
 
-// LoadBalancerService holds the settings of a Service that asks for a network load balancer. What the Service
-// says in its spec is not part of it.
+// LoadBalancerService holds the annotations of a Service with a network load balancer of its own. Settings in the spec
+// of the Service are not part of it.
 type LoadBalancerService struct {
 	Object finding.Ref
 
@@ -25,9 +25,10 @@ type LoadBalancerService struct {
 	Tags   Opt[map[string]string]
 	Target NetworkTargets
 
-	// oldScheme and oldAttributes are deprecated annotations that others replace.
-	oldScheme     Opt[model.Scheme]
-	oldAttributes oldAttributes
+	// deprecatedScheme and deprecatedAttributes are deprecated annotations. The first counts only if Scheme is not
+	// present, the others win over Attributes.
+	deprecatedScheme     Opt[model.Scheme]
+	deprecatedAttributes deprecatedAttributes
 	// faults hold everything of the Service.
 	faults []Fault
 }
@@ -36,7 +37,7 @@ type LoadBalancerService struct {
 type ServicePorts struct {
 	// TLSPorts and QUICPorts are names or numbers of ports.
 	TLSPorts, QUICPorts Opt[[]string]
-	// BackendProtocol means TLS towards the targets where it is BackendTLS, and nothing otherwise.
+	// BackendProtocol switches TLS towards the targets on if it is BackendTLS. Other values have no effect.
 	BackendProtocol Opt[string]
 	// ALPN matters to TLS listeners only.
 	ALPN Opt[string]
@@ -46,17 +47,17 @@ type ServicePorts struct {
 	Actions map[string]Opt[NetworkForward]
 }
 
-// BackendTLS is the value of BackendProtocol that has a meaning.
+// BackendTLS is the only value of BackendProtocol that has an effect.
 const BackendTLS = "ssl"
 
-// BackendProtocols are the values of BackendProtocol that are written on purpose: the others are those of classic load
-// balancers, where targets of a network load balancer are reached without TLS.
+// BackendProtocols are the values of BackendProtocol that are not reported as mistakes: BackendTLS, and those that
+// classic load balancers have, with which targets are reached without TLS.
 var BackendProtocols = []string{BackendTLS, "tcp", "http", "https"}
 
 // NetworkTargets are settings of the target groups of a Service.
 type NetworkTargets struct {
 	TargetGroup
-	// PortAttributes are by the number of the Service port; empty values do not count.
+	// PortAttributes are keyed by the number of the Service port. Attributes with an empty value are left out.
 	PortAttributes map[string]Opt[map[string]string]
 	// ProxyProtocol switches proxy protocol on everywhere. ProxyProtocolPorts switches it on for these Service
 	// ports and off for all others.
@@ -64,7 +65,7 @@ type NetworkTargets struct {
 	ProxyProtocolPorts Opt[[]int32]
 }
 
-// Faults returns the settings of all target groups that could not be read.
+// Faults returns the faults of the settings that all target groups of the Service share.
 func (t NetworkTargets) Faults() []Fault {
 	return append(t.TargetGroup.Faults(), faultsOf(t)...)
 }
@@ -75,13 +76,13 @@ func ParseLoadBalancerService(annotations map[string]string, object finding.Ref)
 	in := LoadBalancerService{Object: object}
 	in.faults = read(&in, serviceTable, annotations, object)
 	if annotations[ServicePrefix+"aws-load-balancer-type"] == typeNLBIP {
-		in.Target.Type = Of(model.IPTargets, finding.Origin{Object: object, Field: ServicePrefix + "aws-load-balancer-type"})
+		in.Target.Type = NewOpt(model.IPTargets, finding.Origin{Object: object, Field: ServicePrefix + "aws-load-balancer-type"})
 	}
 	if !in.Scheme.Present() {
-		in.addFault(in.oldScheme.Check())
-		in.Scheme = in.oldScheme
+		in.addFault(in.deprecatedScheme.Check())
+		in.Scheme = in.deprecatedScheme
 	}
-	in.addOldAttributes()
+	in.addDeprecatedAttributes()
 	return in
 }
 
@@ -95,8 +96,8 @@ func (in *LoadBalancerService) addFault(f *Fault) {
 	}
 }
 
-// schemeOfInternal reads the deprecated switch between the schemes.
-func schemeOfInternal(raw string) (model.Scheme, error) {
+// parseInternalSwitch reads the deprecated annotation aws-load-balancer-internal, a boolean, as a scheme.
+func parseInternalSwitch(raw string) (model.Scheme, error) {
 	internal, err := Bool(raw)
 	switch {
 	case err != nil:
@@ -107,19 +108,20 @@ func schemeOfInternal(raw string) (model.Scheme, error) {
 	return model.InternetFacing, nil
 }
 
-// oldAttributes are deprecated annotations that stand for attributes of the load balancer, and win over these.
-type oldAttributes struct {
-	logs           Opt[bool]
+// deprecatedAttributes are deprecated annotations, each for one attribute of the load balancer. They win over the
+// annotation for attributes.
+type deprecatedAttributes struct {
+	accessLogs     Opt[bool]
 	bucket, prefix Opt[string]
 	crossZone      Opt[bool]
 }
 
-func (in *LoadBalancerService) addOldAttributes() {
-	old := in.oldAttributes
+func (in *LoadBalancerService) addDeprecatedAttributes() {
+	old := in.deprecatedAttributes
 	add := map[string]string{}
 	var from finding.Origin
-	if old.logs.Or(false) {
-		add["access_logs.s3.enabled"], from = "true", old.logs.Origin
+	if old.accessLogs.Or(false) {
+		add["access_logs.s3.enabled"], from = "true", old.accessLogs.Origin
 		for key, o := range map[string]Opt[string]{"access_logs.s3.bucket": old.bucket, "access_logs.s3.prefix": old.prefix} {
 			if o.Set {
 				add[key] = o.Value
@@ -144,10 +146,10 @@ func (in *LoadBalancerService) addOldAttributes() {
 		all = map[string]string{}
 	}
 	maps.Copy(all, add)
-	*at = Of(all, from)
+	*at = NewOpt(all, from)
 }
 
-// healthProtocol accepts the protocols of health checks in upper and lower case.
-func healthProtocol(raw string) (string, error) {
+// parseHealthProtocol accepts the protocols of health checks in upper and lower case.
+func parseHealthProtocol(raw string) (string, error) {
 	return Enum("TCP", "HTTP", "HTTPS")(strings.ToUpper(raw))
 }

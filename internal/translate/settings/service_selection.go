@@ -8,20 +8,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// ServiceTypes are the values of aws-load-balancer-type by which a Service asks for a load balancer; with the first it
-// needs a type of targets as well.
+// ServiceTypes are the values of aws-load-balancer-type with which this controller serves a Service. With the first
+// one, aws-load-balancer-nlb-target-type is required as well.
 var ServiceTypes = []string{typeExternal, typeNLBIP}
 
-// ServiceSelection is what the operator says about which Services get a load balancer.
+// ServiceSelection are the settings of the operator that decide which Services get a load balancer.
 type ServiceSelection struct {
 	// Class is the class of the Services that are served.
 	Class string
-	// LoadBalancersOnly leaves Services of other types out, whatever their annotations say.
+	// LoadBalancersOnly excludes Services of a type other than LoadBalancer, even if their annotations select this
+	// controller.
 	LoadBalancersOnly bool
 }
 
-// Serves reports whether a Service asks this controller for a load balancer. A Service with a class is served by
-// that class alone; one without a class asks by its annotations, and of any type.
+// Serves reports whether this controller makes a load balancer for a Service. spec.loadBalancerClass decides if it is
+// set, and the annotations otherwise; these count for Services of any type.
 func (s ServiceSelection) Serves(svc *corev1.Service) bool {
 	switch {
 	case svc.DeletionTimestamp != nil, s.LoadBalancersOnly && svc.Spec.Type != corev1.ServiceTypeLoadBalancer:

@@ -7,13 +7,13 @@ import (
 	"strconv"
 )
 
-// onOff accepts the two words.
+// onOff accepts "on" and "off".
 func onOff(raw string) (string, error) { return Enum("on", "off")(raw) }
 
-// preserveClientIP is the one attribute of target groups whose value is checked here.
-const preserveClientIP = "preserve_client_ip.enabled"
+// PreserveClientIPAttribute is the only attribute of target groups with a value that is checked here and not by AWS.
+const PreserveClientIPAttribute = "preserve_client_ip.enabled"
 
-func targetAttributes(raw string) (map[string]string, error) {
+func parseTargetGroupAttributes(raw string) (map[string]string, error) {
 	m, err := Map(raw)
 	if err != nil {
 		return nil, err
@@ -22,16 +22,16 @@ func targetAttributes(raw string) (map[string]string, error) {
 }
 
 func checkPreserveClientIP(m map[string]string) error {
-	if v, ok := m[preserveClientIP]; ok {
+	if v, ok := m[PreserveClientIPAttribute]; ok {
 		if _, err := Bool(v); err != nil {
-			return fmt.Errorf("%s is %w", preserveClientIP, err)
+			return fmt.Errorf("%s is %w", PreserveClientIPAttribute, err)
 		}
 	}
 	return nil
 }
 
-// portAttributes leaves out empty values, which mean that the attributes of all ports stay.
-func portAttributes(raw string) (map[string]string, error) {
+// parsePortAttributes reads a Map without its empty values: for those the attribute of all ports counts.
+func parsePortAttributes(raw string) (map[string]string, error) {
 	m, err := Map(raw)
 	if err != nil {
 		return nil, err
@@ -44,15 +44,15 @@ func portAttributes(raw string) (map[string]string, error) {
 	return m, checkPreserveClientIP(m)
 }
 
-func proxyProtocol(raw string) (bool, error) {
+func parseProxyProtocol(raw string) (bool, error) {
 	if raw != "*" {
 		return false, errors.New(`only "*" can be given, for all ports`)
 	}
 	return true, nil
 }
 
-// portNumbers returns a List of whole numbers.
-func portNumbers(raw string) ([]int32, error) {
+// parsePortNumbers reads a List of port numbers.
+func parsePortNumbers(raw string) ([]int32, error) {
 	items, _ := List(raw)
 	out := make([]int32, 0, len(items))
 	for _, item := range items {
@@ -65,8 +65,8 @@ func portNumbers(raw string) ([]int32, error) {
 	return out, nil
 }
 
-// addresses returns a List of addresses of one family, in canonical form.
-func addresses(family string, of func(netip.Addr) bool) func(string) ([]string, error) {
+// addressListParser returns a parser for a List of addresses of one family, which returns them in canonical form.
+func addressListParser(family string, of func(netip.Addr) bool) func(string) ([]string, error) {
 	return func(raw string) ([]string, error) {
 		items, _ := List(raw)
 		for i, item := range items {
@@ -83,8 +83,8 @@ func addresses(family string, of func(netip.Addr) bool) func(string) ([]string, 
 // AutoAssigned stands for a source NAT prefix that AWS chooses.
 const AutoAssigned = "auto_assigned"
 
-// sourceNATPrefixes returns a List of IPv6 ranges of 80 bits, as they are written.
-func sourceNATPrefixes(raw string) ([]string, error) {
+// parseSourceNATPrefixes reads a List of IPv6 ranges of 80 bits or AutoAssigned, and returns them as they are written.
+func parseSourceNATPrefixes(raw string) ([]string, error) {
 	items, _ := List(raw)
 	for _, item := range items {
 		p, err := netip.ParsePrefix(item)

@@ -12,38 +12,39 @@ import (
 // Row documents one annotation. The reference page is made from these rows.
 type Row struct {
 	Group   string // heading of the page
-	Key     string // without prefix, unless that is another; "<name>" is a part that users choose
+	Key     string // without the prefix of the table, or in full with another one; "<name>" is a part that users choose
 	Type    string // string, bool, int, list, map, json, or the words allowed
 	Default string
-	Service bool   // may be set on a Service behind an Ingress too, which then wins
+	Service bool   // may be set on a Service behind an Ingress as well, which wins
 	Merge   string // how several members of a stack agree: one, port, key, union, own
 	Doc     string
-	// Ignored is set if the annotation is that of another controller.
+	// Ignored reports that only another controller reads the annotation.
 	Ignored bool
-	// head is the whole key, or of one with a part that users choose what is before it.
-	head string
-	open bool
+	// fixedKey is the key with its prefix, without the part that users choose. hasName reports that there is such a
+	// part after it.
+	fixedKey string
+	hasName  bool
 }
 
 // matchAnnotation reports whether the row is that of an annotation, and returns the text in place of "<name>".
-func (r Row) matchAnnotation(annotation string) (rest string, ok bool) {
-	if !r.open {
-		return "", annotation == r.head
+func (r Row) matchAnnotation(annotation string) (name string, ok bool) {
+	if !r.hasName {
+		return "", annotation == r.fixedKey
 	}
-	rest, ok = strings.CutPrefix(annotation, r.head)
-	return rest, ok && rest != ""
+	name, ok = strings.CutPrefix(annotation, r.fixedKey)
+	return name, ok && name != ""
 }
 
 // row is a Row with the code that reads it into the settings of an object.
 type row[S any] struct {
 	Row
-	// read parses raw into in; rest is the text in place of "<name>".
-	read func(in *S, rest, raw string, from finding.Origin) error
-	// whole is set if a fault of the annotation holds everything of its member.
-	whole bool
+	// read parses raw into in; name is the text in place of "<name>".
+	read func(in *S, name, raw string, from finding.Origin) error
+	// holdsMember reports that a fault of the annotation holds everything of its member.
+	holdsMember bool
 }
 
-// newTable completes rows with their whole keys.
+// newTable returns the rows of all parts, with their keys completed by the prefix.
 func newTable[S any](prefix string, parts ...[]row[S]) []row[S] {
 	out := slices.Concat(parts...)
 	for i := range out {
@@ -51,23 +52,23 @@ func newTable[S any](prefix string, parts ...[]row[S]) []row[S] {
 		if !strings.Contains(head, "/") {
 			head = prefix + head
 		}
-		out[i].head, out[i].open = head, open
+		out[i].fixedKey, out[i].hasName = head, open
 	}
 	return out
 }
 
-// read parses the annotations that have a row into settings, which keep the faults. Those that hold the
-// whole member are returned too.
+// read parses the annotations that have a row into in, faults included. It returns the faults that hold everything of
+// the member.
 func read[S any](in *S, table []row[S], annotations map[string]string, object finding.Ref) []Fault {
 	var faults []Fault
 	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		for _, r := range table {
-			rest, ok := r.matchAnnotation(k)
+			name, ok := r.matchAnnotation(k)
 			if !ok || r.read == nil {
 				continue
 			}
 			from := finding.Origin{Object: object, Field: k}
-			if err := r.read(in, rest, annotations[k], from); err != nil && r.whole {
+			if err := r.read(in, name, annotations[k], from); err != nil && r.holdsMember {
 				faults = append(faults, Fault{Origin: from, Err: err})
 			}
 		}
@@ -75,8 +76,8 @@ func read[S any](in *S, table []row[S], annotations map[string]string, object fi
 	return faults
 }
 
-// field makes the reader of a setting with one value.
-func field[S, T any](parse func(string) (T, error), at func(*S) *Opt[T]) func(*S, string, string, finding.Origin) error {
+// valueReader returns the read function of a row for a setting with one value, which is stored where at points.
+func valueReader[S, T any](parse func(string) (T, error), at func(*S) *Opt[T]) func(*S, string, string, finding.Origin) error {
 	return func(in *S, _, raw string, from finding.Origin) error {
 		v, err := parse(raw)
 		if err != nil {
@@ -84,14 +85,14 @@ func field[S, T any](parse func(string) (T, error), at func(*S) *Opt[T]) func(*S
 			*at(in) = Opt[T]{Fault: err, Origin: from}
 			return err
 		}
-		*at(in) = Of(v, from)
+		*at(in) = NewOpt(v, from)
 		return nil
 	}
 }
 
-// keyedReader makes the reader of a setting with one value per name.
+// keyedReader returns the read function of a row for a setting with one value per name.
 func keyedReader[S, T any](parse func(string) (T, error), at func(*S) *map[string]Opt[T]) func(*S, string, string, finding.Origin) error {
-	return func(in *S, rest, raw string, from finding.Origin) error {
+	return func(in *S, name, raw string, from finding.Origin) error {
 		m := at(in)
 		if *m == nil {
 			*m = map[string]Opt[T]{}
@@ -99,17 +100,16 @@ func keyedReader[S, T any](parse func(string) (T, error), at func(*S) *map[strin
 		v, err := parse(raw)
 		if err != nil {
 			err = invalid(raw, err)
-			(*m)[rest] = Opt[T]{Fault: err, Origin: from}
+			(*m)[name] = Opt[T]{Fault: err, Origin: from}
 			return err
 		}
-		(*m)[rest] = Of(v, from)
+		(*m)[name] = NewOpt(v, from)
 		return nil
 	}
 }
 
-// MemberFaults returns the faults that hold everything of the member, because they are about its
-// ports or about the load balancer as a whole. A setting that class parameters replace has no
-// fault.
+// MemberFaults returns the faults that hold everything of the member, because they are about its ports or about
+// the load balancer as a whole. Annotations that class parameters replace have no fault.
 func (in Ingress) MemberFaults() []Fault { return in.faults }
 
 // dropFault removes the fault of an annotation that is replaced.

@@ -47,7 +47,7 @@ func TestParseIngressRemembersOriginsAndFaults(t *testing.T) {
 	if in.Scheme.Set || in.Scheme.Fault == nil || !in.Scheme.Present() {
 		t.Errorf("scheme: %+v", in.Scheme)
 	}
-	want := Of(map[string]string{"a": "b"}, finding.Origin{Object: web, Field: Prefix + "tags"})
+	want := NewOpt(map[string]string{"a": "b"}, finding.Origin{Object: web, Field: Prefix + "tags"})
 	if diff := cmp.Diff(want, in.Tags); diff != "" {
 		t.Error(diff)
 	}
@@ -75,7 +75,7 @@ func TestParseServiceReadsOnlyBackendAnnotations(t *testing.T) {
 func TestTargetGroupOverTakesWholeValues(t *testing.T) {
 	svc := parse("target-group-attributes", "a=1", "healthcheck-path", "/svc").Target
 	ing := parse("target-group-attributes", "b=2", "success-codes", "204", "multi-cluster-target-group", "true").Target
-	got := svc.Over(ing)
+	got := svc.WithDefaults(ing)
 	if diff := cmp.Diff(map[string]string{"a": "1"}, got.Attributes.Value); diff != "" {
 		t.Error(diff)
 	}
@@ -132,7 +132,7 @@ func TestClassReplacesAnnotations(t *testing.T) {
 }
 
 func TestMapsThatEndInAComma(t *testing.T) {
-	got := IngressAnnotations.endingInComma(map[string]string{
+	got := IngressAnnotations.withTrailingComma(map[string]string{
 		Prefix + "tags": "a=1, ", Prefix + "load-balancer-attributes": "a=1", Prefix + "target-group-attributes": `a=1\,`,
 		Prefix + "listener-attributes.HTTP-80": "a=1,b=2,", Prefix + "subnets": "a,", Prefix + "frontend-nlb-tags": "oops,", "tags": "a=1,",
 	})

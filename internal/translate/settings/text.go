@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// String accepts any text as it is.
+// String accepts any text without a change.
 func String(raw string) (string, error) { return raw, nil }
 
 // Bool accepts the spellings of Go's ParseBool, without trimming.
@@ -41,7 +41,7 @@ func Int64(raw string) (int64, error) {
 	return n, nil
 }
 
-// Enum accepts one of the words.
+// Enum returns a parser that accepts one of the words, compared exactly.
 func Enum[T ~string](words ...T) func(string) (T, error) {
 	return func(raw string) (T, error) {
 		if slices.Contains(words, T(raw)) {
@@ -66,7 +66,7 @@ func List(raw string) ([]string, error) {
 	return items, nil
 }
 
-// CIDRs returns a List of address ranges. Host bits are allowed; the canonical form has none.
+// CIDRs reads a List of address ranges. Host bits are allowed, and cleared in the result.
 func CIDRs(raw string) ([]string, error) {
 	items, _ := List(raw)
 	for i, item := range items {
@@ -79,9 +79,9 @@ func CIDRs(raw string) ([]string, error) {
 	return items, nil
 }
 
-// Map reads "k1=v1,k2=v2". A backslash makes the next character literal, so that a value can hold
-// a comma; a comma also belongs to the value where no further "=" follows it as blank rest. Later
-// duplicates win. Empty text is an empty map, blank text is a fault.
+// Map reads "k1=v1,k2=v2". A backslash makes the next character literal, so that a value can have a comma. A
+// comma at the end, with only spaces after it, is part of the last value. Of equal keys the last one wins.
+// Empty text is an empty map; text of spaces alone is an error.
 func Map(raw string) (map[string]string, error) {
 	out := map[string]string{}
 	if raw == "" {
@@ -98,7 +98,7 @@ func Map(raw string) (map[string]string, error) {
 	return out, nil
 }
 
-// mapItems cuts the text of a Map into its items, with escapes resolved.
+// mapItems splits the text of a Map at commas into its items, with backslashes resolved.
 func mapItems(raw string) []string {
 	var items []string
 	var item strings.Builder

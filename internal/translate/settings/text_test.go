@@ -116,7 +116,7 @@ func FuzzParsers(f *testing.F) {
 		_, _ = JWT(raw)
 		_, _ = ParseOIDC(raw)
 		_, _ = ParseCognito(raw)
-		_, _ = capacity(raw)
-		_, _ = groupOrder(raw)
+		_, _ = parseCapacity(raw)
+		_, _ = parseGroupOrder(raw)
 	})
 }

@@ -1,5 +1,5 @@
-// Package unserved finds objects that were probably meant for this controller, and that a mistyped name keeps from being
-// served. What another controller serves is none of its business.
+// Package unserved finds objects that are probably meant for this controller and are not served because a name in them, or in
+// their class, is mistyped. Objects that another controller serves are not reported.
 package unserved
 
 import (
@@ -21,19 +21,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Options are the operator's settings that matter here.
+// Options are the settings of the operator.
 type Options struct {
 	// IngressClass is the class of Ingresses with the annotation; with "" an Ingress needs no class.
 	IngressClass string
-	// Services is which Services are served; nil: none.
+	// Services selects the Services that are served; nil if none are.
 	Services *settings.ServiceSelection
-	// Gateways are served.
+	// Gateways reports whether Gateways are served.
 	Gateways bool
 }
 
 const (
-	// mostNamed is on how many objects of a class a fault of the class is reported.
-	mostNamed = 20
+	// maxObjects is the maximum number of objects of a class on which a fault of the class is reported.
+	maxObjects = 20
 
 	defaultClassAnnotation = "ingressclass.kubernetes.io/is-default-class"
 	albPrefix              = "alb.ingress.kubernetes.io/"
@@ -49,7 +49,7 @@ func Items(v *cluster.View, obj cluster.Object, opt Options) []cluster.Ref {
 	return []cluster.Ref{cluster.RefOf(obj)}
 }
 
-// Of returns what keeps an object from being served; false if nothing of that sort does.
+// Of returns the finding that explains why an object is not served; false if there is none.
 func Of(v *cluster.View, obj cluster.Object, opt Options) (finding.Finding, bool) {
 	found := findingsAbout(v, obj, opt).On(refOf(obj))
 	if len(found) == 0 {
@@ -58,7 +58,8 @@ func Of(v *cluster.View, obj cluster.Object, opt Options) (finding.Finding, bool
 	return found[0], true
 }
 
-// Report returns what is to be reported about an object now, and in how long more is.
+// Report returns the findings about an object. A new object is not reported yet: then wait is the time until it is to be
+// looked at again.
 func Report(v *cluster.View, ref cluster.Ref, opt Options, now time.Time) (found finding.List, wait time.Duration) {
 	obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name)
 	if obj == nil || err != nil {
@@ -103,15 +104,17 @@ func refOf(obj cluster.Object) finding.Ref {
 	return finding.Ref{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
 }
 
+// notServed returns a finding about an object that is not served.
 func notServed(obj cluster.Object, field, message, fix string) finding.Finding {
 	return finding.Finding{Object: refOf(obj), Field: field, Reason: finding.NotServed, Severity: finding.Warning, Message: message, Fix: fix}
 }
 
+// mistyped reports whether a value is not a known one but nearly is.
 func mistyped(value string, known ...string) bool {
 	return !slices.Contains(known, value) && finding.Nearest(value, known) != ""
 }
 
-// quoted returns a value with the one that was probably meant.
+// quoted returns the beginning of a message about a mistyped value, with the known value that was probably meant.
 func quoted(value string, known ...string) string {
 	return fmt.Sprintf("%q is not one of this controller%s", finding.Cut(value), finding.DidYouMean(value, known))
 }
@@ -123,7 +126,7 @@ func ingressClass(v *cluster.View, c *networkingv1.IngressClass) finding.List {
 	wrong := quoted(c.Spec.Controller, cluster.IngressController)
 	out := finding.List{notServed(c, "spec.controller", wrong+"; Ingresses of this class are not served", fmt.Sprintf("delete the class and create it again with %q, as spec.controller cannot be changed", cluster.IngressController))}
 	for _, ing := range cluster.List[*networkingv1.Ingress](v, cluster.Query{Kind: cluster.KindIngress, Index: cluster.IngressByClass, Value: c.Name}) {
-		if len(out) > mostNamed {
+		if len(out) > maxObjects {
 			break
 		}
 		if !isServed(ing) {
@@ -133,12 +136,12 @@ func ingressClass(v *cluster.View, c *networkingv1.IngressClass) finding.List {
 	return out
 }
 
-// classFinding returns the finding about an object whose class has a mistyped controller.
+// classFinding returns the finding about an object of a class with a mistyped controller.
 func classFinding(obj cluster.Object, field, kind, name, wrong string) finding.Finding {
 	return notServed(obj, field, fmt.Sprintf("%s %s: %s; nothing is made", kind, name, wrong), "correct the class, or name another one")
 }
 
-// isServed reports whether a controller serves an Ingress, whichever it is.
+// isServed reports whether any controller serves an Ingress.
 func isServed(ing *networkingv1.Ingress) bool {
 	return ing.DeletionTimestamp != nil || len(ing.Status.LoadBalancer.Ingress)+len(ing.Finalizers) > 0 || ing.Annotations[cluster.ClassAnnotation] != ""
 }
@@ -166,8 +169,8 @@ func ingress(v *cluster.View, ing *networkingv1.Ingress, opt Options) finding.Li
 		"name a class with spec.controller "+cluster.IngressController+", or mark one as default")}
 }
 
-// gatewayClasses returns the names of the classes of this controller. A change of them brings no run about: a tenant can
-// make any number of Gateways without a class.
+// gatewayClasses returns the names of the classes of this controller. It does not subscribe to changes of them, because a
+// tenant can create any number of Gateways without a class, which would all be looked at again.
 func gatewayClasses(v *cluster.View) (out []string) {
 	for _, c := range cluster.List[*gwv1.GatewayClass](v.Unsubscribed(), cluster.Query{Kind: cluster.KindGatewayClass}) {
 		if slices.Contains(gatewayconfig.Controllers, c.Spec.ControllerName) {
@@ -226,7 +229,7 @@ func gatewayClass(v *cluster.View, c *gwv1.GatewayClass) finding.List {
 	wrong := quoted(string(c.Spec.ControllerName), known...)
 	out := finding.List{notServed(c, "spec.controllerName", wrong+"; Gateways of this class are not served", "delete the class and create it again, as spec.controllerName cannot be changed")}
 	for _, gw := range cluster.List[*gwv1.Gateway](v, cluster.Query{Kind: cluster.KindGateway, Index: cluster.GatewayByClass, Value: c.Name}) {
-		if len(out) > mostNamed {
+		if len(out) > maxObjects {
 			break
 		}
 		if gw.DeletionTimestamp == nil && len(gw.Status.Addresses)+len(gw.Finalizers) == 0 {
@@ -265,7 +268,7 @@ func missingService(v *cluster.View, o *gwconfig.TargetGroupConfiguration) findi
 	if _, ok := cluster.Get[*corev1.Service](v, cluster.KindService, o.Namespace, ref.Name); ok {
 		return nil
 	}
-	var names []string // of which a change brings no run about
+	var names []string // read without subscribing to changes of the Services
 	for _, svc := range cluster.List[*corev1.Service](v.Unsubscribed(), cluster.Query{Kind: cluster.KindService, Namespace: o.Namespace}) {
 		names = append(names, svc.Name)
 	}

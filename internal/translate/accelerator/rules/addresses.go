@@ -33,11 +33,11 @@ func addresses(s Subject) (out []Violation) {
 	return out
 }
 
-// maxAddresses is how many the schema admits. What is beyond is not looked at.
+// maxAddresses is the maximum number of addresses in the schema. Further ones are not checked.
 const maxAddresses = 2
 
-// Changes returns what an update changes that cannot be changed: addresses take effect only when the accelerator is
-// created. Naming those that it has, and taking back what never took effect, changes nothing.
+// Changes returns violations for changes of fields that cannot be changed: addresses take effect only when the accelerator is
+// created. It is no violation to name the addresses that the accelerator has, or to remove addresses that had no effect.
 func Changes(was, now *aga.GlobalAccelerator) []Violation {
 	if was.Status.AcceleratorARN == "" || sameAddresses(was.Spec.IPAddresses, now.Spec.IPAddresses) {
 		return nil
@@ -93,5 +93,5 @@ func endpointRegions(s Subject) (out []Violation) {
 	return out
 }
 
-// maxARN is how much of an ARN is shown: all of what AWS has.
+// maxARN is the maximum length of an ARN in messages.
 const maxARN = 255

@@ -1,4 +1,4 @@
-// Package rules finds what is wrong with a GlobalAccelerator by itself: without a look at AWS, at other objects or at
-// what is live. Admission denies by it, and what it only advises is decided where more is known. Its cost grows with
-// the size of the object and no faster, as authors choose that.
+// Package rules checks a GlobalAccelerator alone, without AWS and other objects. Admission denies objects with violations,
+// except those that are advice: about these the translation decides, which knows more. The cost of the checks grows linearly
+// with the size of the object, which its author chooses.
 package rules

@@ -8,7 +8,7 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 )
 
-// span is a range of ports with its place in the spec.
+// span is a range of ports with its position in the spec.
 type span struct {
 	from, to        int32
 	listener, index int
@@ -25,14 +25,14 @@ func (s span) String() string {
 	return fmt.Sprintf("%d-%d", s.from, s.to)
 }
 
-// spans are ranges in the order of their first ports.
+// spans are ranges sorted by their first ports.
 type spans struct {
 	sorted []span
-	// widest has, for each of them, the one with the greatest last port up to there.
+	// widest has, for each index in sorted, the range with the greatest last port up to that index.
 	widest []span
 }
 
-// spansOf returns the ranges of the listeners that count.
+// spansOf returns the ranges of the listeners for which counts is true.
 func spansOf(s Subject, counts func(aga.Listener) bool) spans {
 	var out spans
 	for i, l := range s.Spec.Listeners {
@@ -55,8 +55,8 @@ func spansOf(s Subject, counts func(aga.Listener) bool) spans {
 	return out
 }
 
-// with returns a range that has a port.
-func (s spans) with(port int32) (span, bool) {
+// containing returns a range that contains a port.
+func (s spans) containing(port int32) (span, bool) {
 	n, _ := slices.BinarySearchFunc(s.sorted, port, func(r span, p int32) int {
 		if r.from <= p {
 			return -1
@@ -69,8 +69,7 @@ func (s spans) with(port int32) (span, bool) {
 	return s.widest[n-1], true
 }
 
-// overlapping returns the ranges that have a port in common with another one, each with one of these, in the order of
-// the spec.
+// overlapping returns pairs of overlapping ranges, one for each range that overlaps another one, in the order of the spec.
 func (s spans) overlapping() [][2]span {
 	var out [][2]span
 	for i, r := range s.sorted {
@@ -87,8 +86,8 @@ func (s spans) overlapping() [][2]span {
 	return out
 }
 
-// overlappingPortRanges finds each range that overlaps another one of its protocol. A listener without a protocol takes
-// it from its endpoint.
+// overlappingPortRanges finds the ranges that overlap another one of the same protocol. Listeners without a protocol, which
+// have that of their endpoint, are not checked.
 func overlappingPortRanges(s Subject) (out []Violation) {
 	for _, protocol := range []aga.Protocol{aga.ProtocolTCP, aga.ProtocolUDP} {
 		for _, pair := range spansOf(s, func(l aga.Listener) bool { return l.Protocol == protocol }).overlapping() {
@@ -103,11 +102,11 @@ func overlappingPortRanges(s Subject) (out []Violation) {
 	return out
 }
 
-// eachOverride calls see for each port override, in order.
-func eachOverride(s Subject, see func(i, j, k int, o aga.PortOverride)) {
+// eachOverride calls visit for each port override, in order.
+func eachOverride(s Subject, visit func(i, j, k int, o aga.PortOverride)) {
 	eachEndpointGroup(s, func(i, j int, group *aga.EndpointGroup) {
 		for k, o := range group.PortOverrides {
-			see(i, j, k, o)
+			visit(i, j, k, o)
 		}
 	})
 }
@@ -137,8 +136,8 @@ func duplicateOverrides(s Subject) (out []Violation) {
 	return out
 }
 
-// portOverrides finds overrides that do not fit the listeners. The ports of a listener without port ranges are those of
-// its endpoint, which are not known here.
+// portOverrides finds overrides that do not match the ports of listeners. Listeners without port ranges, which have the ports
+// of their endpoint, are not checked.
 func portOverrides(s Subject) (out []Violation) {
 	all := spansOf(s, func(aga.Listener) bool { return true })
 	type use struct{ listener, group, index int }
@@ -154,7 +153,7 @@ func portOverrides(s Subject) (out []Violation) {
 		if len(ranges) > 0 && !slices.ContainsFunc(ranges[:min(len(ranges), MaxPortRanges)], func(r aga.PortRange) bool { return r.FromPort <= o.ListenerPort && o.ListenerPort <= r.ToPort }) {
 			add(i, j, k, "listenerPort", o.ListenerPort, "is not in the port ranges of its listener", "give a port of the listener")
 		}
-		if r, in := all.with(o.EndpointPort); in {
+		if r, in := all.containing(o.EndpointPort); in {
 			add(i, j, k, "endpointPort", o.EndpointPort, "is in "+r.field()+", and no listener of the accelerator may have it", "give another port")
 		}
 		first, again := used[o.EndpointPort]

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Check names a rule. Those by which admission denies are values of a metric; the first two are part of the
-// compatibility contract.
+// Check is the name of a check, which is a label value of a metric about denied objects. The first two names are those of
+// older controllers.
 type Check string
 
 // The checks, in the order in which violations are reported.
@@ -27,27 +27,27 @@ const (
 	Quotas        Check = "checkQuotas"
 )
 
-// Violation is something wrong with a field.
+// Violation is a field that is not valid.
 type Violation struct {
 	Check Check
-	// Field is the path of the field, Value what is in it.
+	// Field is the path of the field, Value its value.
 	Field, Value string
-	// Message is what is wrong, with the value, and Fix what to do.
+	// Message says what is wrong, with the value, and Fix what to do.
 	Message, Fix string
-	// Advice reports that admission does not deny the object: what is wrong depends on what is known later, such as
-	// ports that are taken from an endpoint or quotas that AWS has raised.
+	// Advice reports whether admission does not deny the object, because more must be known to decide, such as the ports
+	// of an endpoint or quotas that AWS has raised.
 	Advice bool
 
-	// key is what the violation is about, whatever its place in the object.
+	// key identifies the violation regardless of its position in the object.
 	key string
 }
 
-// Text returns the violation in a line.
+// Text returns the violation as one line.
 func (v Violation) Text() string {
 	return finding.Printable(v.Field + ": " + v.Message + "; " + v.Fix)
 }
 
-// Subject is what is checked.
+// Subject is the object that is checked.
 type Subject struct {
 	Spec *aga.GlobalAcceleratorSpec
 	// Namespace is the namespace of the object, Region that of the cluster; empty if it is not known.
@@ -75,7 +75,7 @@ func Find(s Subject) []Violation {
 	return out
 }
 
-// Added returns the violations of now that an earlier state of the object did not have, wherever in the object.
+// Added returns the violations in now that are not in was, regardless of their position in the object.
 func Added(was, now []Violation) []Violation {
 	type kind struct {
 		check Check
@@ -99,17 +99,17 @@ func listenerPath(i int) string { return fmt.Sprintf("spec.listeners[%d]", i) }
 
 func groupPath(i, j int) string { return fmt.Sprintf("%s.endpointGroups[%d]", listenerPath(i), j) }
 
-// eachEndpointGroup calls see for each endpoint group, in order.
-func eachEndpointGroup(s Subject, see func(i, j int, group *aga.EndpointGroup)) {
+// eachEndpointGroup calls visit for each endpoint group, in order.
+func eachEndpointGroup(s Subject, visit func(i, j int, group *aga.EndpointGroup)) {
 	for i := range s.Spec.Listeners {
 		for j := range s.Spec.Listeners[i].EndpointGroups {
-			see(i, j, &s.Spec.Listeners[i].EndpointGroups[j])
+			visit(i, j, &s.Spec.Listeners[i].EndpointGroups[j])
 		}
 	}
 }
 
-// EndpointKey names an endpoint of an object in a namespace: EndpointID/ID, or TYPE/NAMESPACE/NAME. An empty namespace
-// is that of the object.
+// EndpointKey returns a text that identifies an endpoint: EndpointID/ID, or TYPE/NAMESPACE/NAME. namespace is that of the
+// GlobalAccelerator, for endpoints without a namespace.
 func EndpointKey(e aga.Endpoint, namespace string) string {
 	if e.Type == aga.EndpointTypeEndpointID {
 		return string(e.Type) + "/" + e.EndpointID

@@ -11,10 +11,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// maxMessage is how long a message of a condition may be.
+// maxMessage is the maximum length of the message of a condition, in bytes; the API server accepts 32768.
 const maxMessage = 32700
 
-// condition makes a condition. The message may have values of users in it.
+// condition returns a condition. Characters of the message that cannot be printed, which values of users may have, are
+// replaced.
 func condition[T, R ~string](of T, status metav1.ConditionStatus, reason R, message string, generation int64) metav1.Condition {
 	message = finding.Printable(message)
 	if len(message) > maxMessage {
@@ -23,9 +24,9 @@ func condition[T, R ~string](of T, status metav1.ConditionStatus, reason R, mess
 	return metav1.Condition{Type: string(of), Status: status, Reason: string(reason), Message: message, ObservedGeneration: generation}
 }
 
-// merged returns the wanted conditions, then those of other types that are there. The transition time of a condition
-// whose status stays is kept. PartiallyInvalid is there only where it is True.
-func merged(have, want []metav1.Condition, now metav1.Time) []metav1.Condition {
+// mergeConditions returns the desired conditions, and after them those of other types that the status has. A condition keeps
+// its transition time if its status stays. PartiallyInvalid is removed unless it is desired, because it is never False.
+func mergeConditions(have, want []metav1.Condition, now metav1.Time) []metav1.Condition {
 	out := slices.Clone(want)
 	for i := range out {
 		out[i].LastTransitionTime = now
@@ -43,7 +44,7 @@ func merged(have, want []metav1.Condition, now metav1.Time) []metav1.Condition {
 	return out
 }
 
-// sameConditions compares conditions without their order and times.
+// sameConditions reports whether conditions are equal apart from their order and times.
 func sameConditions(a, b []metav1.Condition) bool {
 	return equality.Semantic.DeepEqual(withoutTimes(a), withoutTimes(b))
 }
@@ -57,19 +58,19 @@ func withoutTimes(all []metav1.Condition) []metav1.Condition {
 	return out
 }
 
-// mergedListeners returns the wanted entries with the transition times of those that are there, and reports whether any
-// of them differs. Neither the order of entries nor that of their kinds matters.
-func mergedListeners(have, want []gwv1.ListenerStatus, now metav1.Time) (out []gwv1.ListenerStatus, differ bool) {
+// mergeListeners returns the desired entries with the transition times of those that the status has, and reports whether an
+// entry differs. The order of entries, and of kinds in them, does not matter.
+func mergeListeners(have, want []gwv1.ListenerStatus, now metav1.Time) (out []gwv1.ListenerStatus, differ bool) {
 	differ = len(have) != len(want)
 	for _, w := range want {
 		w.SupportedKinds = slices.Clone(w.SupportedKinds)
 		i := slices.IndexFunc(have, func(h gwv1.ListenerStatus) bool { return h.Name == w.Name })
 		if i < 0 {
 			differ = true
-			w.Conditions = merged(nil, w.Conditions, now)
+			w.Conditions = mergeConditions(nil, w.Conditions, now)
 		} else {
 			h := have[i]
-			w.Conditions = merged(h.Conditions, w.Conditions, now)
+			w.Conditions = mergeConditions(h.Conditions, w.Conditions, now)
 			differ = differ || h.AttachedRoutes != w.AttachedRoutes || !sameConditions(h.Conditions, w.Conditions) || !sameKinds(h.SupportedKinds, w.SupportedKinds)
 		}
 		out = append(out, w)

@@ -17,7 +17,7 @@ import (
 	shared "github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// OfGateway brings the status of the Gateway up to date.
+// OfGateway returns the patch for the status of the Gateway.
 func (r *Status) OfGateway() cluster.Patch {
 	conditions := []metav1.Condition{r.accepted()}
 	if c, known := r.programmed(); known {
@@ -29,7 +29,7 @@ func (r *Status) OfGateway() cluster.Patch {
 	return cluster.StatusEdit{Ref: shared.RefTo(r.ref()), Edit: func(obj cluster.Object, now metav1.Time) any {
 		have := obj.(*gwv1.Gateway).Status
 		fields := map[string]any{}
-		if next := merged(have.Conditions, conditions, now); !sameConditions(have.Conditions, next) {
+		if next := mergeConditions(have.Conditions, conditions, now); !sameConditions(have.Conditions, next) {
 			fields["conditions"] = next
 		}
 		if name != "" && (len(have.Addresses) != 1 || have.Addresses[0].Value != name) {
@@ -37,7 +37,7 @@ func (r *Status) OfGateway() cluster.Patch {
 			fields["addresses"] = []gwv1.GatewayStatusAddress{{Type: &kind, Value: name}}
 		}
 		if !blocked {
-			if next, differ := mergedListeners(have.Listeners, listenerReport{r}.listenerEntries(r.ref()), now); differ {
+			if next, differ := mergeListeners(have.Listeners, listenerReport{r}.listenerEntries(r.ref()), now); differ {
 				fields["listeners"] = next
 			}
 			if !equality.Semantic.DeepEqual(have.AttachedListenerSets, sets) {
@@ -51,7 +51,7 @@ func (r *Status) OfGateway() cluster.Patch {
 	}}
 }
 
-// accepted returns the condition of the Gateway about what it asks for.
+// accepted returns the condition Accepted of the Gateway.
 func (r *Status) accepted() metav1.Condition {
 	const of = gwv1.GatewayConditionAccepted
 	generation := r.Gateway.Generation
@@ -69,7 +69,7 @@ func (r *Status) accepted() metav1.Condition {
 	for _, x := range r.found[r.ref()] {
 		switch {
 		case x.Reason != finding.GatewayFieldIgnored:
-		case x.Severity == finding.Error: // clients or backends are less safe than they are meant to be
+		case x.Severity == finding.Error: // TLS of clients or backends is not checked as the user wants
 			return condition(of, metav1.ConditionFalse, gwv1.GatewayReasonInvalid, x.Text(), generation)
 		default:
 			advice = x.Text()
@@ -97,9 +97,9 @@ func (r *Status) accepted() metav1.Condition {
 	return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonAccepted, advice, generation)
 }
 
-// programmed returns the condition of the Gateway about its load balancer. Where that is True its message is the ARN,
-// which Gateways in front of this one read. It is left alone where nothing is known: a load balancer that was there
-// serves on.
+// programmed returns the condition Programmed of the Gateway. If it is True, its message is the ARN of the load balancer,
+// which Gateways in front of this one read. It returns false, so that the condition stays as it is, if the state of the load
+// balancer is not known.
 func (r *Status) programmed() (metav1.Condition, bool) {
 	const of = gwv1.GatewayConditionProgrammed
 	lb, live := r.liveLoadBalancer()
@@ -108,7 +108,7 @@ func (r *Status) programmed() (metav1.Condition, bool) {
 	case unserved.Reason != "":
 		return condition(of, metav1.ConditionFalse, unserved.Reason, unserved.Message, r.Gateway.Generation), true
 	case live && r.Blocked() && r.isProgrammed():
-		return metav1.Condition{}, false // it serves what was asked for before, as its observedGeneration shows
+		return metav1.Condition{}, false // the load balancer serves an earlier generation, which the condition shows
 	case live && lb.Active:
 		return condition(of, metav1.ConditionTrue, gwv1.GatewayReasonProgrammed, lb.ARN, r.Gateway.Generation), true
 	case live:
@@ -134,13 +134,13 @@ func (r *Status) isProgrammed() bool {
 	})
 }
 
-// BecomesProgrammed reports whether the load balancer is active, and the status does not show it yet.
+// BecomesProgrammed reports whether the load balancer is active and the status does not show that yet.
 func (r *Status) BecomesProgrammed() bool {
 	lb, live := r.liveLoadBalancer()
 	return live && lb.Active && !r.Blocked() && !r.isProgrammed() && listenerReport{r}.servesNothing().Reason == ""
 }
 
-// attachedSets counts the ListenerSets that contribute a valid listener; nil where ListenerSets are not read.
+// attachedSets returns the number of ListenerSets with a valid listener; nil if ListenerSets are not read.
 func (r *Status) attachedSets() *int32 {
 	if !r.ListenerSets {
 		return nil

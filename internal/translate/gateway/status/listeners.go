@@ -15,31 +15,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// listenerVerdict is what is wrong with a listener. Zero problems are none.
-type listenerVerdict struct {
+// listenerResult has the problems of a listener by condition. A zero Problem means that there is none.
+type listenerResult struct {
 	accepted, resolved, programmed attach.Problem
-	// stopped is why it cannot serve, though it is as it should be and so is what it refers to.
+	// stopped is the reason why a listener that is accepted, with valid references, cannot be served.
 	stopped attach.Problem
-	// valid reports that the listener takes part in the load balancer, though perhaps not with all it refers to.
+	// valid reports whether the listener is served, although references may be missing.
 	valid bool
-	// attached counts the routes that are attached and accepted.
+	// attached is the number of routes that are attached and accepted.
 	attached int32
 }
 
-// problem returns what is wrong with a listener, "" if nothing is.
-func (v listenerVerdict) problem() string {
+// problem returns the message of the first problem of a listener, "" if there is none.
+func (v listenerResult) problem() string {
 	return firstProblem(v.accepted, v.resolved, v.stopped).Message
 }
 
-// reportListeners reports of each listener what is wrong with it, once that is known of routes.
-func (r *Status) reportListeners() {
-	r.listeners = make([]listenerVerdict, len(r.Attached.Listeners))
+// evaluateListeners sets the result of each listener.
+func (r *Status) evaluateListeners() {
+	r.listeners = make([]listenerResult, len(r.Attached.Listeners))
 	for i, route := range r.Attached.Routes {
 		counted := map[int]bool{}
 		for _, p := range route.Parents {
 			for k, port := range r.portsOf(p) {
 				a := p.Attachments[k]
-				if !counted[a.Listener] && r.verdictOn(i, []int32{port}).accepted.Reason == "" {
+				if !counted[a.Listener] && r.resultOn(i, []int32{port}).accepted.Reason == "" {
 					counted[a.Listener] = true
 					r.listeners[a.Listener].attached++
 				}
@@ -48,9 +48,9 @@ func (r *Status) reportListeners() {
 	}
 	for i := range r.listeners {
 		l, v := &r.Attached.Listeners[i], &r.listeners[i]
-		v.accepted, v.resolved = l.Problem, l.Refs
+		v.accepted, v.resolved = l.Problem, l.RefProblem
 		if v.accepted.Reason == string(gwv1.ListenerReasonInvalidRouteKinds) {
-			v.accepted = attach.Problem{} // a matter of references
+			v.accepted = attach.Problem{} // this is a problem of condition ResolvedRefs
 		}
 		stops := listenerReport{r}.sortFindings(l, v)
 		v.valid = l.Valid() && !stops
@@ -60,11 +60,12 @@ func (r *Status) reportListeners() {
 	}
 }
 
-// listenerReport is what the status says of listeners.
+// listenerReport makes the status of listeners.
 type listenerReport struct{ *Status }
 
-// sortFindings sorts the findings on a listener, and reports whether it cannot serve.
-func (r listenerReport) sortFindings(l *attach.Listener, v *listenerVerdict) (stops bool) {
+// sortFindings adds the findings on a listener to the problems of its conditions, and reports whether the listener cannot be
+// served.
+func (r listenerReport) sortFindings(l *attach.Listener, v *listenerResult) (stops bool) {
 	field := fmt.Sprintf("spec.listeners[%d]", l.Index)
 	for _, x := range r.found[l.Parent] {
 		rest, here := strings.CutPrefix(x.Field, field)
@@ -74,7 +75,7 @@ func (r listenerReport) sortFindings(l *attach.Listener, v *listenerVerdict) (st
 		}
 		reason, ok := listenerReasons[x.Reason]
 		if !ok && x.Severity == finding.Error && strings.HasPrefix(rest, ".tls.certificateRefs") {
-			reason, ok = string(x.Reason), true // such as a quota, which keeps what serves from being renewed
+			reason, ok = string(x.Reason), true // such as a quota, because of which a live certificate is not renewed
 		}
 		if ok && v.resolved.Reason == "" {
 			v.resolved = attach.Problem{Reason: reason, Message: x.Text()}
@@ -85,40 +86,40 @@ func (r listenerReport) sortFindings(l *attach.Listener, v *listenerVerdict) (st
 			v.programmed = firstProblem(v.programmed, attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: x.Text()})
 		}
 	}
-	return stops || r.uncertified(l)
+	return stops || r.hasNoCertificate(l)
 }
 
-// uncertified reports whether a listener may use none of the Secrets that it names, and has no other certificates.
-func (r listenerReport) uncertified(l *attach.Listener) bool {
-	switch l.Refs.Reason {
+// hasNoCertificate reports whether a listener may use none of the Secrets that it names, and has no other certificate.
+func (r listenerReport) hasNoCertificate(l *attach.Listener) bool {
+	switch l.RefProblem.Reason {
 	case string(gwv1.ListenerReasonInvalidCertificateRef), string(gwv1.ListenerReasonRefNotPermitted):
 	default:
 		return false
 	}
-	if len(l.Certificates) > 0 || r.configured(l) {
+	if len(l.Certificates) > 0 || r.hasConfiguredCertificate(l) {
 		return false
 	}
-	// Where Secrets are not imported, certificates are found by the hostnames.
+	// If Secrets are not imported, certificates are found in ACM by hostname.
 	return r.Imports || !slices.Contains(r.ports, int32(l.Spec.Port))
 }
 
-// configured reports whether the configuration names certificates for a listener, so that it needs none of its own.
-func (r listenerReport) configured(l *attach.Listener) bool {
+// hasConfiguredCertificate reports whether the configuration has certificates for a listener, so that it needs no others.
+func (r listenerReport) hasConfiguredCertificate(l *attach.Listener) bool {
 	entry, _ := r.Config.Listener(r.ref(), string(l.Spec.Protocol), int32(l.Spec.Port))
 	return entry != nil && (entry.DefaultCertificate != nil && *entry.DefaultCertificate != "" || len(entry.Certificates) > 0)
 }
 
-// refusesConnections reports whether connections to a port are refused because that is what its routes ask for, as none
-// of them has a backend. A network load balancer has no other way: AWS makes no listener without a target group. Older
-// controllers never said of such a port that it is programmed, so their classes do not either.
+// refusesConnections reports whether connections to a port of a network load balancer are refused because its routes have no
+// backend, as AWS has no listener without a target group. Such a port counts as programmed, except for classes of older
+// controllers, which did not report it so.
 func (r listenerReport) refusesConnections(port int32) bool {
 	lb := r.Outcome.Stack.LoadBalancer
 	return r.Controller == gatewayconfig.AnyController && r.Outcome.ID.Kind == model.NLBGateway && lb != nil &&
 		!slices.ContainsFunc(lb.Listeners, func(l model.Listener) bool { return l.Port == port }) && !slices.Contains(r.ports, port)
 }
 
-// notProgrammedReason returns why a listener is not in service.
-func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerVerdict) attach.Problem {
+// notProgrammedReason returns the reason why a listener is not served.
+func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerResult) attach.Problem {
 	lb, live := r.liveLoadBalancer()
 	switch {
 	case !l.Valid():
@@ -126,30 +127,30 @@ func (r listenerReport) notProgrammedReason(l *attach.Listener, v *listenerVerdi
 	case !v.valid:
 		return attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: v.resolved.Message}
 	case !live && r.isProgrammed() && r.Outcome.Err != nil:
-		return attach.Problem{} // the load balancer was there, and serves on
+		return attach.Problem{} // the load balancer existed before and serves on
 	case !live || !lb.Active:
 		return attach.Problem{Reason: string(gwv1.ListenerReasonPending), Message: "Listener is pending to be programmed."}
 	case r.refusesConnections(int32(l.Spec.Port)):
 		return attach.Problem{}
-	case len(r.Attached.OnPort(l.Spec.Port)) > 0 && !slices.Contains(r.ports, int32(l.Spec.Port)):
+	case len(r.Attached.RoutesOnPort(l.Spec.Port)) > 0 && !slices.Contains(r.ports, int32(l.Spec.Port)):
 		return attach.Problem{Reason: string(gwv1.ListenerReasonInvalid), Message: fmt.Sprintf(
 			"the load balancer does not listen on port %d; requests to it are not answered; %s", l.Spec.Port, r.firstError(int32(l.Spec.Port)))}
 	}
 	return attach.Problem{}
 }
 
-// firstError returns the first error on the Gateway or on a route of the port, which may be why the load balancer does
-// not listen there.
+// firstError returns the first error on the Gateway or on a route of the port, which is probably the reason why the load
+// balancer does not listen there.
 func (r listenerReport) firstError(port int32) string {
 	refs := []finding.Ref{r.ref()}
-	for _, a := range r.Attached.OnPort(gwv1.PortNumber(port)) {
+	for _, a := range r.Attached.RoutesOnPort(gwv1.PortNumber(port)) {
 		refs = append(refs, ownership.RefOf(r.Attached.Routes[a.Route].Object))
 	}
 	for _, ref := range refs {
 		for _, x := range r.found[ref] {
 			switch {
 			case x.Severity != finding.Error || x.Reason == finding.GatewayFieldIgnored || x.Port != 0 && x.Port != port:
-			case ref.Namespace != r.Gateway.Namespace: // its details are not for the owner of the Gateway
+			case ref.Namespace != r.Gateway.Namespace: // the owner of the Gateway must not see its details
 				return "see the status of " + ref.String()
 			default:
 				return x.Located()
@@ -159,23 +160,24 @@ func (r listenerReport) firstError(port int32) string {
 	return "see the events of the Gateway and the status of the routes"
 }
 
-// servesNothing returns why none of the listeners is in service, though AWS has the load balancer. It is none if one
-// is, or if none is to be, as none has a route.
+// servesNothing returns the reason why no listener is served although the load balancer exists. There is none if a listener is
+// served, or if no listener has a route.
 func (r listenerReport) servesNothing() attach.Problem {
 	if lb, live := r.liveLoadBalancer(); !live || !lb.Active || len(r.ports) > 0 || r.Outcome.Stack.Held.Everything {
 		return attach.Problem{}
 	}
 	for i, v := range r.listeners {
-		// The standard has a Gateway programmed whose listeners only lack what they refer to; these say so themselves.
-		standard := r.Controller == gatewayconfig.AnyController && v.resolved.Reason != ""
-		if v.programmed.Reason != "" && !standard {
+		// By the Gateway API, a Gateway is programmed even if references of its listeners are missing. The conditions of the
+		// listeners show those.
+		lacksReferenceOnly := r.Controller == gatewayconfig.AnyController && v.resolved.Reason != ""
+		if v.programmed.Reason != "" && !lacksReferenceOnly {
 			return attach.Problem{Reason: string(gwv1.GatewayReasonInvalid), Message: fmt.Sprintf("listener %q: %s", r.Attached.Listeners[i].Spec.Name, v.programmed.Message)}
 		}
 	}
 	return attach.Problem{}
 }
 
-// countListeners counts the listeners of a Gateway or a ListenerSet that are valid, and all.
+// countListeners returns the numbers of valid listeners and of all listeners of a Gateway or a ListenerSet.
 func (r *Status) countListeners(parent finding.Ref) (valid, all int) {
 	for i, l := range r.Attached.Listeners {
 		if l.Parent == parent {
@@ -203,7 +205,7 @@ func (r listenerReport) listenerEntries(parent finding.Ref) []gwv1.ListenerStatu
 }
 
 // listenerConditions returns the conditions of a listener, in a fixed order.
-func (r listenerReport) listenerConditions(l attach.Listener, v listenerVerdict) []metav1.Condition {
+func (r listenerReport) listenerConditions(l attach.Listener, v listenerResult) []metav1.Condition {
 	generation := r.generationOf(l.Parent)
 	out := []metav1.Condition{
 		condition(gwv1.ListenerConditionConflicted, metav1.ConditionFalse, gwv1.ListenerReasonNoConflicts, "Listener has no conflict.", generation),
@@ -223,7 +225,7 @@ func (r listenerReport) listenerConditions(l attach.Listener, v listenerVerdict)
 	if p := v.resolved; p.Reason != "" {
 		out[2] = condition(gwv1.ListenerConditionResolvedRefs, metav1.ConditionFalse, p.Reason, p.Message, generation)
 	}
-	if _, live := r.liveLoadBalancer(); live && len(r.Attached.OnPort(l.Spec.Port)) == 0 && !slices.Contains(r.ports, int32(l.Spec.Port)) {
+	if _, live := r.liveLoadBalancer(); live && len(r.Attached.RoutesOnPort(l.Spec.Port)) == 0 && !slices.Contains(r.ports, int32(l.Spec.Port)) {
 		out[3].Message = fmt.Sprintf("No route is attached; the load balancer does not listen on port %d until one is.", l.Spec.Port)
 	}
 	if p := v.programmed; p.Reason != "" {
@@ -232,7 +234,7 @@ func (r listenerReport) listenerConditions(l attach.Listener, v listenerVerdict)
 	return out
 }
 
-// generationOf returns the generation of a Gateway or a ListenerSet that was read.
+// generationOf returns the generation of the Gateway or ListenerSet as it was read.
 func (r *Status) generationOf(parent finding.Ref) int64 {
 	for _, s := range r.Attached.Sets {
 		if parent == ownership.RefOf(s.Object) {

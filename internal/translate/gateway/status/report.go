@@ -17,29 +17,29 @@ import (
 	shared "github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// Report is what is reported about a Gateway that is served.
+// Report has what the status of a Gateway that is served is made from.
 type Report struct {
 	View       *cluster.View
 	Outcome    engine.Outcome
 	Gateway    *gwv1.Gateway
 	Controller gwv1.GatewayController
-	// ListenerSets reports that they are read, Imports that TLS Secrets are imported.
+	// ListenerSets reports whether ListenerSets are read, Imports whether TLS Secrets are imported.
 	ListenerSets, Imports bool
 	Attached              attach.Result
 	Config                gatewayconfig.Configuration
 }
 
-// Of finds what there is to say.
-func Of(from Report) *Status {
+// New evaluates the outcome of a run for the status.
+func New(from Report) *Status {
 	r := &Status{Report: from, found: map[finding.Ref]finding.List{}, ports: shared.ListenerPorts(from.Outcome)}
 	for _, x := range from.Outcome.Findings {
 		r.found[x.Object] = append(r.found[x.Object], x)
 	}
-	r.reportListeners()
+	r.evaluateListeners()
 	return r
 }
 
-// Status is the status of a Gateway and of what belongs to it.
+// Status makes the status of a Gateway, its ListenerSets and its routes.
 type Status struct {
 	Report
 	// ports are the ports on which the load balancer listens.
@@ -47,10 +47,10 @@ type Status struct {
 	// found are the findings by object.
 	found map[finding.Ref]finding.List
 
-	listeners []listenerVerdict // by place in Attached.Listeners
+	listeners []listenerResult // by index in Attached.Listeners
 }
 
-// RouteAndSetEdits returns the edits of routes and ListenerSets.
+// RouteAndSetEdits returns the patches for the status of routes and ListenerSets.
 func (r *Status) RouteAndSetEdits() []cluster.Patch { return append(r.routeEdits(), r.setEdits()...) }
 
 func (r *Status) ref() finding.Ref { return ownership.RefOf(r.Gateway) }
@@ -61,21 +61,21 @@ func (r *Status) liveLoadBalancer() (engine.Live, bool) {
 	return lb, ok
 }
 
-// blocksGateway reports whether a finding on a Gateway holds all of it, and not a listener alone.
+// blocksGateway reports whether a finding on a Gateway holds all of it, and not only a listener.
 func blocksGateway(x finding.Finding) bool { return x.Blocks >= finding.BlocksMember && x.Port == 0 }
 
-// Blocked reports whether the Gateway is held as a whole, because what it asks for cannot be determined.
+// Blocked reports whether the Gateway is held as a whole, because its desired state cannot be determined.
 func (r *Status) Blocked() bool {
 	return slices.ContainsFunc(r.found[r.ref()], blocksGateway)
 }
 
-// Refused reports whether the Gateway shows that it was not accepted.
+// Refused reports whether the condition Accepted of the Gateway is False.
 func (r *Status) Refused() bool {
 	return meta.IsStatusConditionFalse(r.Gateway.Status.Conditions, string(gwv1.GatewayConditionAccepted))
 }
 
-// Events returns the events of the findings on the Gateway, and of a success. What is wrong with routes and
-// ListenerSets is in their conditions.
+// Events returns the events about findings on the Gateway and about success. Findings on routes and ListenerSets are in their
+// conditions.
 func Events(o engine.Outcome, gw *gwv1.Gateway, source string, programmed bool) []cluster.Patch {
 	if gw == nil {
 		return nil

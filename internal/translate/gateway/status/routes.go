@@ -19,45 +19,45 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// routeVerdict is what is wrong with a route whatever its parents are. Zero problems are none.
-type routeVerdict struct {
+// routeResult has the problems of a route, without those of a parent, by condition. A zero Problem means that there is none.
+type routeResult struct {
 	accepted, resolved attach.Problem
-	// partial is why some rules are not served, where the others are and the route is accepted for them.
+	// partial is the reason why some rules are not served, if the route is accepted for the others.
 	partial attach.Problem
-	// advice is about what has no effect, or not the one that is meant.
+	// advice is about fields that have no effect, or not the intended one.
 	advice string
 }
 
-// verdictOn sorts the findings on a route into conditions, as far as they concern listeners of the ports. What some of them
-// do not serve and others do is advice.
-func (r *Status) verdictOn(i int, ports []int32) routeVerdict {
+// resultOn returns the problems of a route on listeners of the ports. A problem of some ports is advice if the route is
+// served on another one.
+func (r *Status) resultOn(i int, ports []int32) routeResult {
 	route := r.Attached.Routes[i].Object
 	found := r.found[ownership.RefOf(route)]
 	served := slices.ContainsFunc(ports, func(port int32) bool {
-		return !slices.ContainsFunc(found, func(x finding.Finding) bool { return x.Port == port && conditionOf(x).of == onAccepted })
+		return !slices.ContainsFunc(found, func(x finding.Finding) bool { return x.Port == port && conditionOf(x).effect == onAccepted })
 	})
 	var all finding.List
-	aside := ""
+	adviceOfPorts := ""
 	for _, x := range found {
 		switch {
 		case x.Port == 0:
 			all = append(all, x)
 		case !slices.Contains(ports, x.Port):
-		case served && conditionOf(x).of == onAccepted:
-			aside = cmp.Or(aside, x.Located())
+		case served && conditionOf(x).effect == onAccepted:
+			adviceOfPorts = cmp.Or(adviceOfPorts, x.Located())
 		default:
 			all = append(all, x)
 		}
 	}
-	out := routeVerdictOf(all)
+	out := routeResultOf(all)
 	if r.Controller == gatewayconfig.AnyController {
 		out.acceptPartially(all, ruleCount(route))
 	}
-	out.advice = cmp.Or(aside, out.advice)
+	out.advice = cmp.Or(adviceOfPorts, out.advice)
 	return out
 }
 
-// portsOf returns the ports of the listeners that a parent attaches a route to.
+// portsOf returns the ports of the listeners to which a parentRef attaches a route.
 func (r *Status) portsOf(p attach.Parent) (out []int32) {
 	for _, a := range p.Attachments {
 		out = append(out, int32(r.Attached.Listeners[a.Listener].Spec.Port))
@@ -73,20 +73,20 @@ func ruleCount(route cluster.Object) int {
 	case *gwv1.GRPCRoute:
 		return len(o.Spec.Rules)
 	}
-	return 1 // others have one
+	return 1 // routes of other kinds have one rule
 }
 
-// acceptPartially accepts a route of which only some rules are wrong, as the Gateway API asks for. Older controllers
-// accept all of a route or nothing, so their classes do too.
-func (v *routeVerdict) acceptPartially(found finding.List, rules int) {
+// acceptPartially accepts a route if only some of its rules have problems, as the Gateway API requires. It is not called for
+// classes of older controllers, which accept all of a route or nothing.
+func (v *routeResult) acceptPartially(found finding.List, rules int) {
 	wrong := map[int]bool{}
 	for _, x := range found {
-		if conditionOf(x).of != onAccepted {
+		if conditionOf(x).effect != onAccepted {
 			continue
 		}
 		var n int
 		if _, err := fmt.Sscanf(x.Field, "spec.rules[%d]", &n); err != nil {
-			return // it concerns the whole route
+			return // the finding is about the whole route
 		}
 		wrong[n] = true
 	}
@@ -101,16 +101,16 @@ func (v *routeVerdict) acceptPartially(found finding.List, rules int) {
 	v.accepted = attach.Problem{}
 }
 
-func routeVerdictOf(found finding.List) routeVerdict {
-	var out routeVerdict
+func routeResultOf(found finding.List) routeResult {
+	var out routeResult
 	for _, x := range found {
 		row := conditionOf(x)
 		switch {
-		case row.of == onAccepted && out.accepted.Reason == "":
+		case row.effect == onAccepted && out.accepted.Reason == "":
 			out.accepted = attach.Problem{Reason: row.reason, Message: x.Located()}
-		case row.of == onResolvedRefs && out.resolved.Reason == "":
+		case row.effect == onResolvedRefs && out.resolved.Reason == "":
 			out.resolved = attach.Problem{Reason: row.reason, Message: x.Located()}
-		case row.of == asAdvice && out.advice == "":
+		case row.effect == asAdvice && out.advice == "":
 			out.advice = x.Located()
 		}
 	}
@@ -118,7 +118,7 @@ func routeVerdictOf(found finding.List) routeVerdict {
 }
 
 // routeConditions returns the conditions of a route for one of its parents.
-func routeConditions(route attach.Route, p attach.Parent, verdict routeVerdict) []metav1.Condition {
+func routeConditions(route attach.Route, p attach.Parent, verdict routeResult) []metav1.Condition {
 	generation := route.Object.GetGeneration()
 	accepted := condition(gwv1.RouteConditionAccepted, metav1.ConditionTrue, gwv1.RouteReasonAccepted, verdict.advice, generation)
 	if bad := firstProblem(p.Problem, verdict.accepted); bad.Reason != "" {
@@ -144,7 +144,7 @@ func firstProblem(all ...attach.Problem) attach.Problem {
 	return attach.Problem{}
 }
 
-// parentKey names a parent of a route with the part of it that is meant.
+// parentKey identifies a parentRef of a route, with section and port.
 type parentKey struct {
 	group, kind, namespace, name, section string
 	port                                  int32
@@ -170,37 +170,36 @@ func parentKeyOf(p gwv1.ParentReference, namespace string) parentKey {
 	return k
 }
 
-// routeEdits bring the entries of the Gateway into the status of its routes, and take those out whose parentRef has
-// left.
+// routeEdits returns the patches that write the entries of the Gateway into the status of its routes, and remove those of
+// parentRefs that routes do not have any more.
 func (r *Status) routeEdits() []cluster.Patch {
-	ours := map[finding.Ref]bool{r.ref(): true}
+	parents := map[finding.Ref]bool{r.ref(): true}
 	for _, s := range r.Attached.Sets {
-		ours[ownership.RefOf(s.Object)] = true
+		parents[ownership.RefOf(s.Object)] = true
 	}
-	mine := func(e gwv1.RouteParentStatus, namespace string) bool {
+	isOwn := func(e gwv1.RouteParentStatus, namespace string) bool {
 		k := parentKeyOf(e.ParentRef, namespace)
-		// The Gateway may have had another of our classes, and a ListenerSet another Gateway.
-		return slices.Contains(gatewayconfig.Controllers, e.ControllerName) && ours[finding.Ref{Kind: k.kind, Namespace: k.namespace, Name: k.name}]
+		// The Gateway may have had another class of this controller before, and a ListenerSet another Gateway.
+		return slices.Contains(gatewayconfig.Controllers, e.ControllerName) && parents[finding.Ref{Kind: k.kind, Namespace: k.namespace, Name: k.name}]
 	}
 	var out []cluster.Patch
 	attached := map[finding.Ref]bool{}
 	for i, route := range r.Attached.Routes {
 		attached[ownership.RefOf(route.Object)] = true
-		out = append(out, routeEdit(route.Object, r.entries(i), mine))
+		out = append(out, routeEdit(route.Object, r.entries(i), isOwn))
 	}
-	for ref := range ours {
+	for ref := range parents {
 		for _, obj := range routesOf(r.View, ref) {
 			if !attached[ownership.RefOf(obj)] {
 				attached[ownership.RefOf(obj)] = true
-				out = append(out, routeEdit(obj, nil, mine))
+				out = append(out, routeEdit(obj, nil, isOwn))
 			}
 		}
 	}
 	return sortedEdits(out)
 }
 
-// entries returns the entries of a route for the parents that are the Gateway or one of its sets, one for each that is
-// named.
+// entries returns the status entries of a route for the Gateway and its ListenerSets, one for each different parentRef.
 func (r *Status) entries(i int) []gwv1.RouteParentStatus {
 	route := r.Attached.Routes[i]
 	refs, _ := cluster.RouteParents(route.Object)
@@ -213,13 +212,13 @@ func (r *Status) entries(i int) []gwv1.RouteParentStatus {
 		}
 		named[key] = true
 		out = append(out, gwv1.RouteParentStatus{
-			ParentRef: refs[p.Index], ControllerName: r.Controller, Conditions: routeConditions(route, p, r.verdictOn(i, r.portsOf(p))),
+			ParentRef: refs[p.Index], ControllerName: r.Controller, Conditions: routeConditions(route, p, r.resultOn(i, r.portsOf(p))),
 		})
 	}
 	return out
 }
 
-// routesOf returns the routes that name a Gateway or a ListenerSet, or have an entry about it.
+// routesOf returns the routes with a Gateway or a ListenerSet in a parentRef, or in an entry of their status.
 func routesOf(v *cluster.View, ref finding.Ref) []cluster.Object {
 	var out []cluster.Object
 	for _, kind := range cluster.RouteKinds {
@@ -230,7 +229,7 @@ func routesOf(v *cluster.View, ref finding.Ref) []cluster.Object {
 	return out
 }
 
-// sortedEdits puts edits in the order of their objects.
+// sortedEdits sorts edits by their objects.
 func sortedEdits(all []cluster.Patch) []cluster.Patch {
 	slices.SortStableFunc(all, func(a, b cluster.Patch) int {
 		x, y := a.(cluster.StatusEdit).Ref, b.(cluster.StatusEdit).Ref
@@ -239,15 +238,16 @@ func sortedEdits(all []cluster.Patch) []cluster.Patch {
 	return all
 }
 
-// routeEdit replaces the entries of a route that are mine by the wanted ones. Those of others stay as they are.
-func routeEdit(route cluster.Object, want []gwv1.RouteParentStatus, mine func(e gwv1.RouteParentStatus, namespace string) bool) cluster.StatusEdit {
+// routeEdit returns a patch that replaces the status entries of a route for which isOwn is true by the desired ones. Other
+// entries stay as they are.
+func routeEdit(route cluster.Object, want []gwv1.RouteParentStatus, isOwn func(e gwv1.RouteParentStatus, namespace string) bool) cluster.StatusEdit {
 	namespace, generation := route.GetNamespace(), route.GetGeneration()
 	return cluster.StatusEdit{Ref: cluster.RefOf(route), Edit: func(obj cluster.Object, now metav1.Time) any {
 		_, have := cluster.RouteParents(obj)
 		out, used := []gwv1.RouteParentStatus{}, map[int]bool{}
 		differ := false
 		for _, h := range have {
-			if !mine(h, namespace) {
+			if !isOwn(h, namespace) {
 				out = append(out, h)
 				continue
 			}
@@ -258,11 +258,11 @@ func routeEdit(route cluster.Object, want []gwv1.RouteParentStatus, mine func(e 
 			case i < 0 || used[i]:
 				differ = true
 			case len(h.Conditions) > 0 && h.Conditions[0].ObservedGeneration > generation:
-				used[i], out = true, append(out, h) // of a later state of the route than the one that was read
+				used[i], out = true, append(out, h) // the entry is about a later generation of the route than the one that was read
 			default:
 				used[i] = true
 				w := want[i]
-				w.Conditions = merged(h.Conditions, w.Conditions, now)
+				w.Conditions = mergeConditions(h.Conditions, w.Conditions, now)
 				differ = differ || !sameConditions(h.Conditions, w.Conditions) || h.ControllerName != w.ControllerName || !equality.Semantic.DeepEqual(h.ParentRef, w.ParentRef)
 				out = append(out, w)
 			}
@@ -270,7 +270,7 @@ func routeEdit(route cluster.Object, want []gwv1.RouteParentStatus, mine func(e 
 		for i, w := range want {
 			if !used[i] {
 				differ = true
-				w.Conditions = merged(nil, w.Conditions, now)
+				w.Conditions = mergeConditions(nil, w.Conditions, now)
 				out = append(out, w)
 			}
 		}
@@ -281,27 +281,27 @@ func routeEdit(route cluster.Object, want []gwv1.RouteParentStatus, mine func(e 
 	}}
 }
 
-// Forget takes the entries that were written under previous names of controllers off the routes of a Gateway, and off those
-// of its ListenerSets. Where the Gateway is not served at all any more, its ListenerSets become as new.
-func Forget(v *cluster.View, gateway finding.Ref, previous []gwv1.GatewayController, unserved bool) []cluster.Patch {
-	ours := map[finding.Ref]bool{gateway: true}
+// Remove returns patches that remove the entries of previous controller names from the status of the routes of a Gateway and
+// of its ListenerSets. If the Gateway is not served at all any more, its ListenerSets get the status of new ones.
+func Remove(v *cluster.View, gateway finding.Ref, previous []gwv1.GatewayController, unserved bool) []cluster.Patch {
+	parents := map[finding.Ref]bool{gateway: true}
 	var out []cluster.Patch
 	for _, s := range setsOf(v, gateway) {
-		ours[ownership.RefOf(s)] = true
+		parents[ownership.RefOf(s)] = true
 		if unserved {
-			out = append(out, forgetSet(s))
+			out = append(out, resetSet(s))
 		}
 	}
-	mine := func(e gwv1.RouteParentStatus, namespace string) bool {
+	isOwn := func(e gwv1.RouteParentStatus, namespace string) bool {
 		k := parentKeyOf(e.ParentRef, namespace)
-		return slices.Contains(previous, e.ControllerName) && ours[finding.Ref{Kind: k.kind, Namespace: k.namespace, Name: k.name}]
+		return slices.Contains(previous, e.ControllerName) && parents[finding.Ref{Kind: k.kind, Namespace: k.namespace, Name: k.name}]
 	}
 	seen := map[finding.Ref]bool{}
-	for ref := range ours {
+	for ref := range parents {
 		for _, obj := range routesOf(v, ref) {
 			if !seen[ownership.RefOf(obj)] {
 				seen[ownership.RefOf(obj)] = true
-				out = append(out, routeEdit(obj, nil, mine))
+				out = append(out, routeEdit(obj, nil, isOwn))
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/attach"
 )
 
-// setEdits bring the status of the ListenerSets of the Gateway up to date.
+// setEdits returns the patches for the status of the ListenerSets of the Gateway.
 func (r *Status) setEdits() []cluster.Patch {
 	var out []cluster.Patch
 	for _, s := range r.Attached.Sets {
@@ -26,19 +26,19 @@ func (r *Status) setEdits() []cluster.Patch {
 	return out
 }
 
-// setEdit writes the conditions and listeners of a ListenerSet.
+// setEdit returns a patch for the conditions and listeners in the status of a ListenerSet.
 func setEdit(set *gwv1.ListenerSet, conditions []metav1.Condition, entries []gwv1.ListenerStatus) cluster.StatusEdit {
 	return cluster.StatusEdit{Ref: cluster.RefOf(set), Edit: func(obj cluster.Object, now metav1.Time) any {
 		have := obj.(*gwv1.ListenerSet).Status
 		fields := map[string]any{}
-		if next := merged(have.Conditions, conditions, now); !sameConditions(have.Conditions, next) {
+		if next := mergeConditions(have.Conditions, conditions, now); !sameConditions(have.Conditions, next) {
 			fields["conditions"] = next
 		}
 		live := make([]gwv1.ListenerStatus, len(have.Listeners))
 		for i, l := range have.Listeners {
 			live[i] = gwv1.ListenerStatus(l)
 		}
-		if next, differ := mergedListeners(live, entries, now); differ {
+		if next, differ := mergeListeners(live, entries, now); differ {
 			listeners := make([]gwv1.ListenerEntryStatus, len(next))
 			for i, l := range next {
 				listeners[i] = gwv1.ListenerEntryStatus(l)
@@ -84,20 +84,20 @@ func (r *Status) setConditions(s attach.Set) []metav1.Condition {
 	return out
 }
 
-// forgetSet gives a ListenerSet whose Gateway is not served any more the status of a new one.
-func forgetSet(set *gwv1.ListenerSet) cluster.StatusEdit {
-	edit := setEdit(set, attach.NewSetConditions(), []gwv1.ListenerStatus{})
+// resetSet returns a patch that gives a ListenerSet the status of a new one, because its Gateway is not served any more.
+func resetSet(set *gwv1.ListenerSet) cluster.StatusEdit {
+	edit := setEdit(set, attach.PendingSetConditions(), []gwv1.ListenerStatus{})
 	inner := edit.Edit
 	edit.Edit = func(obj cluster.Object, now metav1.Time) any {
 		if !slices.ContainsFunc(obj.(*gwv1.ListenerSet).Status.Conditions, func(c metav1.Condition) bool { return c.Status != metav1.ConditionUnknown }) {
-			return nil // nothing was said
+			return nil // the status is that of a new one already
 		}
 		return inner(obj, now)
 	}
 	return edit
 }
 
-// setsOf returns the ListenerSets that name a Gateway.
+// setsOf returns the ListenerSets with a Gateway as parent.
 func setsOf(v *cluster.View, gateway finding.Ref) []*gwv1.ListenerSet {
 	return cluster.List[*gwv1.ListenerSet](v, cluster.Query{
 		Kind: cluster.KindListenerSet, Index: cluster.SetByGateway, Value: gateway.Namespace + "/" + gateway.Name,

@@ -6,23 +6,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// place is where a finding on a route or a listener shows.
-type place int
+// conditionEffect is how a finding on a route or a listener affects its conditions.
+type conditionEffect int
 
-// The places.
+// The values of conditionEffect.
 const (
-	onAccepted     place = iota // condition Accepted is False
-	onResolvedRefs              // condition ResolvedRefs is False
-	asAdvice                    // message of condition Accepted, which stays True
+	onAccepted     conditionEffect = iota // condition Accepted is False
+	onResolvedRefs                        // condition ResolvedRefs is False
+	asAdvice                              // message of condition Accepted, which stays True
 )
 
-// conditionRow is the condition that a finding makes false, and the reason of the Gateway API for it.
+// conditionRow is the effect of a finding on a condition, with the reason of the condition.
 type conditionRow struct {
-	of     place
+	effect conditionEffect
 	reason string
 }
 
-// Rows of the table. What the Gateway API has no reason for keeps the reason of the finding.
+// Rows of conditionTable.
 var (
 	unsupportedValue = conditionRow{onAccepted, string(gwv1.RouteReasonUnsupportedValue)}
 	incompatible     = conditionRow{onAccepted, string(gwv1.RouteReasonIncompatibleFilters)}
@@ -31,7 +31,7 @@ var (
 	advice           = conditionRow{asAdvice, ""}
 )
 
-// conditionTable has for each reason of a finding on a route, or on a listener, the condition that shows it.
+// conditionTable has the condition for each reason of a finding on a route or a listener.
 var conditionTable = map[finding.Reason]conditionRow{
 	finding.BackendNotFound:          backendNotFound,
 	finding.BackendPortNotFound:      backendNotFound,
@@ -83,13 +83,13 @@ var listenerReasons = map[finding.Reason]string{
 	finding.HostNotOwned:          string(gwv1.ListenerReasonInvalidCertificateRef),
 }
 
-// conditionOf returns where a finding on a route or a listener shows. An error that has no row of its own keeps its
-// reason: what AWS refuses or cannot do now is no fault of references.
+// conditionOf returns the effect of a finding on the conditions of a route or a listener. An error without a row of its own
+// makes Accepted False with its own reason, because AWS refused it, and references are not the cause.
 func conditionOf(x finding.Finding) conditionRow {
 	row, ok := conditionTable[x.Reason]
 	switch {
 	case x.Reason == finding.ParametersInvalid && x.Severity != finding.Error:
-		return advice // such as a probable spelling mistake, which AWS judges
+		return advice // such as a probable spelling mistake
 	case ok:
 		return row
 	case x.Severity != finding.Error:

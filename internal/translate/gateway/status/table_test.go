@@ -91,7 +91,7 @@ func TestConditionsOfFindings(t *testing.T) {
 	for _, c := range []struct {
 		reason   finding.Reason
 		severity finding.Severity
-		of       place
+		of       conditionEffect
 		want     string
 	}{
 		{finding.RouteValueUnsupported, finding.Error, onAccepted, "UnsupportedValue"},
