@@ -172,7 +172,7 @@ var synthesizers = map[plan.ResourceKind]string{
 func (m *Metrics) stepped(kind model.Kind, f engine.FailedStep) {
 	result := "done"
 	switch {
-	case f.Err != nil && f.Passes():
+	case f.Err != nil && f.IsTransient():
 		result = "later"
 	case f.Err != nil:
 		result = "failed"

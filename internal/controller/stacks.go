@@ -228,8 +228,8 @@ func (s *stacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, e
 		return queue.Next{After: out.RetryAfter, Idle: true}, nil
 	case out.IsOver() && err == nil:
 		s.triggers.Gone(id)
-	case out.Read != nil:
-		s.triggers.Ran(id, out.Read) // with what the report has read
+	case out.View != nil:
+		s.triggers.Ran(id, out.View) // with what the report has read
 	}
 	log := logr.FromContextOrDiscard(ctx)
 	if debug := log.V(1); debug.Enabled() {

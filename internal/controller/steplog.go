@@ -40,10 +40,10 @@ func logStep(log logr.Logger, id model.StackID, r plan.Result, f engine.FailedSt
 	keys = append(keys, "objects", objects(s.Blames))
 	message := "failed to " + string(s.Verb) + " " + changedPart(s)
 	switch {
-	case f.Passes():
+	case f.IsTransient():
 		log.V(1).Info("will retry "+changedPart(s), append(keys, "verb", string(s.Verb), "err", f.Err.Error())...)
-	case f.Row > 1:
-		log.V(1).Info(message, append(keys, "err", f.Err.Error(), "refusals", f.Row)...)
+	case f.Streak > 1:
+		log.V(1).Info(message, append(keys, "err", f.Err.Error(), "refusals", f.Streak)...)
 	default:
 		log.Error(f.Err, message, keys...)
 	}

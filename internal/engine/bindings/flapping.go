@@ -11,7 +11,7 @@ import (
 // selector of a Service, its ports or its EndpointSlices again and again, or has pods that are ready and unready by turns,
 // would spend the calls that all tenants share. A pod that takes the place of another one has an address that has not been
 // here for as long as a row lasts, so a rolling update is never slowed down.
-type flapping map[string]repeat.Row
+type flapping map[string]repeat.Streak
 
 // paceOfReturns is the pace of targets that come back: each does so three times before it waits. The longest wait is
 // shorter than the time that targets whose pods run may wait anyway. The VPC gives no address to another pod within
@@ -23,7 +23,7 @@ var paceOfReturns = repeat.Pace{Free: 3, First: durations.Later, Longest: durati
 func (f flapping) current(now time.Time) flapping {
 	out := flapping{}
 	for id, row := range f {
-		if !paceOfReturns.Over(row, now) || paceOfReturns.Delays(row) && now.Sub(row.At) <= durations.DeniedWait {
+		if !paceOfReturns.HasEnded(row, now) || paceOfReturns.Delays(row) && now.Sub(row.At) <= durations.DeniedWait {
 			out[id] = row
 		}
 	}
@@ -36,7 +36,7 @@ func (f flapping) noteDeregistered(ids []string, now time.Time) flapping {
 	out := f.current(now)
 	for _, id := range ids {
 		if _, ok := out[id]; !ok {
-			out[id] = repeat.Row{At: now}
+			out[id] = repeat.Streak{At: now}
 		}
 	}
 	return out
@@ -47,7 +47,7 @@ func (f flapping) noteRegistered(ids []string, now time.Time) flapping {
 	out := f.current(now)
 	for _, id := range ids {
 		if row, ok := out[id]; ok {
-			out[id] = repeat.Row{Times: row.Times + 1, At: now}
+			out[id] = repeat.Streak{Times: row.Times + 1, At: now}
 		}
 	}
 	return out

@@ -99,10 +99,10 @@ func (m *memory) keysWhere(is func(entry) bool) (out []Key) {
 
 // firstDue returns when a binding is compared with AWS first, though it did not change.
 func (at moment) firstDue() time.Time {
-	return at.now.Add(min(at.firstLook+resync.Spread(at.key.String(), at.firstLook/2), resync.After(at.resync, at.key.String())))
+	return at.now.Add(min(at.firstLook+resync.Spread(at.key.String(), at.firstLook/2), resync.Interval(at.resync, at.key.String())))
 }
 
 // nextDue returns when a binding that is compared now is compared next.
 func (at moment) nextDue() time.Time {
-	return at.now.Add(resync.After(at.resync, at.key.String()))
+	return at.now.Add(resync.Interval(at.resync, at.key.String()))
 }

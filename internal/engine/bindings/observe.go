@@ -46,7 +46,7 @@ func (p reader) facts() (*bindingplan.Facts, error) {
 }
 
 func (r *Reconciler) planOptions() bindingplan.Options {
-	return bindingplan.Options{MaxTargets: r.MaxTargets, VPC: r.VPC, Requeue: r.Requeue, ResyncAge: resync.Age(r.Resync)}
+	return bindingplan.Options{MaxTargets: r.MaxTargets, VPC: r.VPC, Requeue: r.Requeue, ResyncAge: resync.MaxAge(r.Resync)}
 }
 
 // gatedPods returns the pods with the binding's readiness gate that were not released yet.

@@ -24,7 +24,7 @@ func (p *run) watchSilence(ctx context.Context, f *bindingplan.Facts) (stop func
 			since = first
 		}
 		// The run reports again when it fails, so that an event that is not written now is not lost.
-		_ = p.r.write(ctx, []cluster.Patch{bindingplan.Event(engine.Silence(object, since), "")})
+		_ = p.r.write(ctx, []cluster.Patch{bindingplan.Event(engine.SilenceFinding(object, since), "")})
 	})
 	return func() {
 		if end(); !silent {
