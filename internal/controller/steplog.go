@@ -134,12 +134,12 @@ func nounOf(k plan.ResourceKind) string {
 func logChange(log logr.Logger, d bindings.Change) {
 	switch d.Kind {
 	case bindings.Registered:
-		log.Info("registered targets", "arn", d.On, "targets", d.Items)
+		log.Info("registered targets", "arn", d.Resource, "targets", d.Items)
 	case bindings.Deregistered:
-		log.Info("deregistered targets", "arn", d.On, "targets", d.Items)
+		log.Info("deregistered targets", "arn", d.Resource, "targets", d.Items)
 	case bindings.Authorized:
-		log.Info("authorized security group rules", "securityGroupID", d.On, "permission", d.Items)
+		log.Info("authorized security group rules", "securityGroupID", d.Resource, "permission", d.Items)
 	case bindings.Revoked:
-		log.Info("revoked security group rules", "securityGroupID", d.On, "permission", d.Items)
+		log.Info("revoked security group rules", "securityGroupID", d.Resource, "permission", d.Items)
 	}
 }

@@ -37,7 +37,7 @@ func BindingConfig(c config.Config, vpc string, fence engine.Fence) bindings.Con
 			FailOpen: c.Gates.On(config.EndpointsFailOpen), Endpoints: !c.Targets.EndpointSlices, QUICVariable: c.Targets.QUICVariable,
 		},
 		MaxTargets: c.Targets.MaxPerGroup, GroupTags: c.Security.ENIGroupTags,
-		Requeue: c.Targets.RequeueDuration, Resync: c.Kubernetes.SyncPeriod, FirstLook: c.Targets.Deferral,
+		Requeue: c.Targets.RequeueDuration, Resync: c.Kubernetes.SyncPeriod, FirstComparison: c.Targets.Deferral,
 		UnmergedRules: c.Security.Unrestricted, Drift: engine.DriftMode(c.Drift),
 	}
 }
