@@ -83,7 +83,9 @@ func (c *Cloud) Region() string { return c.client.Config.Region }
 func (c *Cloud) VPC() string { return c.client.VPC }
 
 // TargetGroupsOf implements bindings.Cloud.
-func (c *Cloud) TargetGroupsOf(a bindings.Account) bindings.TargetGroups { return c.targets.TargetGroupsOf(a) }
+func (c *Cloud) TargetGroupsOf(a bindings.Account) bindings.TargetGroups {
+	return c.targets.TargetGroupsOf(a)
+}
 
 // VPCRanges implements bindings.Cloud.
 func (c *Cloud) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
