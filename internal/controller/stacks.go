@@ -187,7 +187,7 @@ func (c stackChanges) Items(v *cluster.View, obj cluster.Object) []model.StackID
 // RootChanged implements queue.Changes.
 func (c stackChanges) RootChanged(old, new cluster.Object) {
 	if c.members != nil {
-		c.members.Saw(old, new)
+		c.members.NoteChange(old, new)
 	}
 }
 

@@ -93,7 +93,7 @@ func (t *Triggers[K]) End(k K) (again bool) {
 func (t *Triggers[K]) Forget(k K) { t.reads.Forget(k) }
 
 // IsRead reports whether the last run of any item, or the membership of any object, has read an object.
-func (t *Triggers[K]) IsRead(r cluster.Ref) bool { return t.reads.Asked(r) || t.memberships.Asked(r) }
+func (t *Triggers[K]) IsRead(r cluster.Ref) bool { return t.reads.IsRead(r) || t.memberships.IsRead(r) }
 
 // isRoot reports whether an object is of a root kind.
 func (t *Triggers[K]) isRoot(obj cluster.Object) bool {

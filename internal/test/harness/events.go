@@ -56,7 +56,7 @@ func (p *process) event(old, new cluster.Object) {
 	now := time.Now()
 	// As informers and their handlers do.
 	old, new = kept(old), kept(new)
-	if cluster.Same(old, new) {
+	if cluster.SameContent(old, new) {
 		return
 	}
 	for _, obj := range []cluster.Object{old, new} {

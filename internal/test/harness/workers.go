@@ -96,7 +96,7 @@ func (s stored) Watch(ctx context.Context, kinds []cluster.Kind, notify func(kub
 		old, new = kept(old), kept(new)
 		switch {
 		case old != nil && !of(old), new != nil && !of(new):
-		case cluster.Same(old, new):
+		case cluster.SameContent(old, new):
 		default:
 			notify(kube.Event{Old: old, New: new})
 		}

@@ -38,7 +38,7 @@ type loaded struct {
 func (f *Frontend) load(v *cluster.View, id model.StackID) loaded {
 	gw, ok := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, id.Namespace, id.Name)
 	if !ok {
-		return loaded{leaving: ownership.Vanished(v, id)}
+		return loaded{leaving: ownership.DeletedMembers(v, id)}
 	}
 	l := loaded{gw: gw}
 	claimed := ownership.ClaimOn(v, gw, id).Known
@@ -121,7 +121,7 @@ func (f *Frontend) massRemoval(v *cluster.View, gw *gwv1.Gateway) *finding.Findi
 	if f.opt.AllowMassRemoval {
 		return nil
 	}
-	return ownership.MassRemoval(v, gw, sameClass{v, gw}, ownership.ClassText{Field: classField, Kinds: "Gateways", Restore: "restore the GatewayClass"})
+	return ownership.MassRemoval(v, gw, sameClass{v, gw}, ownership.ClassTexts{Field: classField, Kinds: "Gateways", Restore: "restore the GatewayClass"})
 }
 
 // sameClass are the Gateways that name the class of one. It implements ownership.Class.
@@ -153,11 +153,11 @@ func (c sameClass) Elsewhere(o cluster.Object) bool {
 // changedControllerByEdit reports whether a user has edited the Gateway since the other controller has its class, which
 // is since its creation.
 func changedControllerByEdit(v *cluster.View, gw *gwv1.Gateway) bool {
-	edited := cluster.ClassEdited(gw)
+	edited := cluster.ClassEditedAt(gw)
 	if edited.IsZero() {
 		edited = gw.CreationTimestamp.Time
 	}
-	since := cluster.Claimed(gw).Add(time.Second) // times of the API server are whole seconds
+	since := cluster.FinalizersEditedAt(gw).Add(time.Second) // times of the API server are whole seconds
 	if class := gatewayconfig.ClassOf(v, gw); class != nil {
 		since = class.CreationTimestamp.Time
 	}

@@ -16,7 +16,7 @@ func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *find
 		return nil
 	}
 	return ownership.MassRemoval(v, ing, sameClass{f, v, ing},
-		ownership.ClassText{Field: classNameField, Kinds: "Ingresses", Restore: "restore the class or --ingress-class"})
+		ownership.ClassTexts{Field: classNameField, Kinds: "Ingresses", Restore: "restore the class or --ingress-class"})
 }
 
 // sameClass are the Ingresses that name the class of one, in the same way. It implements ownership.Class.
@@ -57,11 +57,11 @@ func (c sameClass) Objects() []cluster.Object {
 // controller of a class cannot be changed, so that the class has had it from its creation. Where no
 // class object says, the edit must be younger than our finalizer.
 func (f *Frontend) changedControllerByEdit(v *cluster.View, ing *networkingv1.Ingress) bool {
-	edited := cluster.ClassEdited(ing)
+	edited := cluster.ClassEditedAt(ing)
 	if edited.IsZero() {
 		edited = ing.CreationTimestamp.Time
 	}
-	since := cluster.Claimed(ing).Add(time.Second) // times of the API server are whole seconds
+	since := cluster.FinalizersEditedAt(ing).Add(time.Second) // times of the API server are whole seconds
 	if name := ing.Spec.IngressClassName; name != nil && ing.Annotations[classAnnotation] == "" {
 		class, ok := cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", *name)
 		if !ok {

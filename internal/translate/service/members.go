@@ -47,7 +47,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) group {
 	for _, svc := range candidates(v, id) {
 		f.add(v, &g, id, svc)
 	}
-	g.leaving = append(g.leaving, ownership.Vanished(v, id)...)
+	g.leaving = append(g.leaving, ownership.DeletedMembers(v, id)...)
 	g.sort()
 	return g
 }
