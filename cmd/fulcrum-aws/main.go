@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if *printed {
-		fmt.Print(version.This().Text("fulcrum-aws"))
+		fmt.Print(version.Current().Text("fulcrum-aws"))
 		return nil
 	}
 	if _, ok := store.AWSPartitionNamed(*partition); !ok {

@@ -30,7 +30,7 @@ func isPlugin(program string) bool {
 
 // Run carries a command line out and returns the exit code.
 func Run(ctx context.Context, env output.Environment) int {
-	env.Version = version.This().Version
+	env.Version = version.Current().Version
 	if isMigrator(env.Program) {
 		env.Args, env.Program = asMigrator(env.Args), "fulcrum"
 	}
@@ -77,8 +77,8 @@ func newRoot(env output.Environment) *cobra.Command {
 	} else {
 		cfg.Bind(root.Flags())
 	}
-	root.Version = version.This().Version
-	root.SetVersionTemplate(version.This().Text("fulcrum"))
+	root.Version = version.Current().Version
+	root.SetVersionTemplate(version.Current().Text("fulcrum"))
 	root.SetFlagErrorFunc(output.WrongFlag)
 	root.SetHelpCommand(output.NewHelp(root))
 	translate := migrate.New(env)

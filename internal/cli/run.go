@@ -16,7 +16,7 @@ func runController(ctx context.Context, env output.Environment, cfg config.Confi
 	log, level := newLogger(env.Stderr, cfg.LogLevel, cfg.LogFormat)
 	shareLogger(log)
 	setup := log.WithName("setup")
-	b := version.This()
+	b := version.Current()
 	setup.Info("version", "GitVersion", b.Version, "GitCommit", b.Commit, "BuildDate", b.Date)
 	fail := func(what string, err error) error {
 		setup.Error(err, what)

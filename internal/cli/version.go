@@ -25,7 +25,7 @@ func newVersion(env output.Environment) *cobra.Command {
 		if err := form.Check(); err != nil {
 			return err
 		}
-		b := version.This()
+		b := version.Current()
 		if !form.Text() {
 			return form.Document(versionDocument{b.Version, b.Commit, b.Date})
 		}

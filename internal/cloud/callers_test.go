@@ -31,7 +31,7 @@ func TestEveryPostponedReadKeepsItsPlace(t *testing.T) {
 			return err
 		},
 		"owner": func(_ *Cloud, g bindings.TargetGroups) error {
-			_, err := g.MadeFor(t.Context(), arn, true)
+			_, err := g.OwnerNamespaces(t.Context(), arn, true)
 			return err
 		},
 		"orphans": func(c *Cloud, _ bindings.TargetGroups) error {
@@ -52,7 +52,7 @@ func TestEveryPostponedReadKeepsItsPlace(t *testing.T) {
 				t.Fatal(err)
 			}
 			var put *ratelimit.Postponed
-			if err := read(c, c.As(bindings.Account{})); !errors.As(err, &put) || put.RetryAfter() == 0 {
+			if err := read(c, c.TargetGroupsOf(bindings.Account{})); !errors.As(err, &put) || put.RetryAfter() == 0 {
 				t.Fatalf("the read is not postponed: %v", err)
 			}
 			if !put.Reserved {

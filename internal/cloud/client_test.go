@@ -66,7 +66,7 @@ func TestCallsAreReported(t *testing.T) {
 	if diff := cmp.Diff(want, calls[0]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if _, err := r.cloud.As(bindings.Account{}).TargetGroup(r.ctx, "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/a/0123456789abcdef", "", time.Minute); err == nil {
+	if _, err := r.cloud.TargetGroupsOf(bindings.Account{}).TargetGroup(r.ctx, "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/a/0123456789abcdef", "", time.Minute); err == nil {
 		t.Fatal("no error")
 	}
 	if last := of.calls[len(of.calls)-1]; last.Code != "TargetGroupNotFound" || last.Status != 400 {

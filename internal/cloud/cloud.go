@@ -82,8 +82,10 @@ func (c *Cloud) Region() string { return c.client.Config.Region }
 // VPC that the controller works in.
 func (c *Cloud) VPC() string { return c.client.VPC }
 
-// As implements bindings.Cloud.
-func (c *Cloud) As(a bindings.Account) bindings.TargetGroups { return c.targets.As(a) }
+// TargetGroupsOf implements bindings.Cloud.
+func (c *Cloud) TargetGroupsOf(a bindings.Account) bindings.TargetGroups {
+	return c.targets.TargetGroupsOf(a)
+}
 
 // VPCRanges implements bindings.Cloud.
 func (c *Cloud) VPCRanges(ctx context.Context, vpc string) ([]string, error) {

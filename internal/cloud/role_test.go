@@ -44,7 +44,7 @@ func TestARoleIsAssumedUntilItsCredentialsAreAboutToEnd(t *testing.T) {
 	r.calls()
 	read := func() {
 		t.Helper()
-		if _, err := r.cloud.As(account).TargetHealth(r.ctx, arn, 0); err != nil {
+		if _, err := r.cloud.TargetGroupsOf(account).TargetHealth(r.ctx, arn, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,17 +68,17 @@ func TestARoleIsAssumedUntilItsCredentialsAreAboutToEnd(t *testing.T) {
 func TestWhatOneAccountReadIsNotShownToAnother(t *testing.T) {
 	r := newHarness(t)
 	account, arn := r.theirs()
-	if err := r.cloud.As(account).Register(r.ctx, arn, bindings.Turn{}, []bindings.Target{{ID: "10.50.0.1", Port: 80}}); err != nil {
+	if err := r.cloud.TargetGroupsOf(account).Register(r.ctx, arn, bindings.CallPriority{}, []bindings.Target{{ID: "10.50.0.1", Port: 80}}); err != nil {
 		t.Fatal(err)
 	}
-	must(r.cloud.As(account).TargetHealth(r.ctx, arn, 0))(t)
-	must(r.cloud.As(account).TargetGroup(r.ctx, arn, "", time.Minute))(t)
+	must(r.cloud.TargetGroupsOf(account).TargetHealth(r.ctx, arn, 0))(t)
+	must(r.cloud.TargetGroupsOf(account).TargetGroup(r.ctx, arn, "", time.Minute))(t)
 	wrong := bindings.Account{Role: account.Role, ExternalID: "guess"}
 	for name, a := range map[string]bindings.Account{"our own": {}, "wrong external id": wrong} {
-		if h, err := r.cloud.As(a).TargetHealth(r.ctx, arn, time.Hour); err == nil {
+		if h, err := r.cloud.TargetGroupsOf(a).TargetHealth(r.ctx, arn, time.Hour); err == nil {
 			t.Errorf("%s: read %v", name, h)
 		}
-		if g, err := r.cloud.As(a).TargetGroup(r.ctx, arn, "", time.Minute); err == nil {
+		if g, err := r.cloud.TargetGroupsOf(a).TargetGroup(r.ctx, arn, "", time.Minute); err == nil {
 			t.Errorf("%s: read %v", name, g)
 		}
 	}
@@ -92,11 +92,11 @@ func TestWhatAWSRefusedIsNotAskedForAgainAtOnce(t *testing.T) {
 	ask := func() {
 		t.Helper()
 		for range 3 {
-			_, err := r.cloud.As(account).TargetHealth(r.ctx, arn, 0)
+			_, err := r.cloud.TargetGroupsOf(account).TargetHealth(r.ctx, arn, 0)
 			if err == nil || r.cloud.Class(err) != engine.Denied {
 				t.Fatalf("error %v", err)
 			}
-			_, err = r.cloud.As(bindings.Account{}).TargetGroup(r.ctx, "", "nobody", time.Minute)
+			_, err = r.cloud.TargetGroupsOf(bindings.Account{}).TargetGroup(r.ctx, "", "nobody", time.Minute)
 			if err == nil || r.cloud.Class(err) != engine.Gone {
 				t.Fatalf("error %v", err)
 			}
@@ -118,7 +118,7 @@ func TestErrorsOfARoleDoNotTellTheExternalID(t *testing.T) {
 	account, arn := r.theirs()
 	for _, word := range []string{"guess-work", strings.Repeat("guess-work", 130), "#"} {
 		account.ExternalID = bindings.Secret(word)
-		_, err := r.cloud.As(account).TargetHealth(r.ctx, arn, 0)
+		_, err := r.cloud.TargetGroupsOf(account).TargetHealth(r.ctx, arn, 0)
 		if err == nil || r.cloud.Class(err) != engine.Denied {
 			t.Fatalf("error %v, class %v", err, r.cloud.Class(err))
 		}
@@ -150,14 +150,14 @@ func TestAWSAsksForZones(t *testing.T) {
 	r := newHarness(t)
 	r.reach(desired(web))
 	arn := r.groupARN("api")
-	err := r.cloud.As(bindings.Account{}).Register(r.ctx, arn, bindings.Turn{}, []bindings.Target{{ID: "100.64.0.1", Port: 80}})
+	err := r.cloud.TargetGroupsOf(bindings.Account{}).Register(r.ctx, arn, bindings.CallPriority{}, []bindings.Target{{ID: "100.64.0.1", Port: 80}})
 	if !errors.Is(err, bindings.ErrZoneNeeded) || r.cloud.Class(err) != engine.Invalid {
 		t.Errorf("error %v", err)
 	}
-	if err := r.cloud.As(bindings.Account{}).Register(r.ctx, arn, bindings.Turn{}, []bindings.Target{{ID: "100.64.0.1", Port: 80, Zone: "all"}}); err != nil {
+	if err := r.cloud.TargetGroupsOf(bindings.Account{}).Register(r.ctx, arn, bindings.CallPriority{}, []bindings.Target{{ID: "100.64.0.1", Port: 80, Zone: "all"}}); err != nil {
 		t.Error(err)
 	}
-	err = r.cloud.As(bindings.Account{}).Register(r.ctx, arn, bindings.Turn{}, []bindings.Target{{ID: "8.8.8.8", Port: 80, Zone: "all"}})
+	err = r.cloud.TargetGroupsOf(bindings.Account{}).Register(r.ctx, arn, bindings.CallPriority{}, []bindings.Target{{ID: "8.8.8.8", Port: 80, Zone: "all"}})
 	if err == nil || errors.Is(err, bindings.ErrZoneNeeded) {
 		t.Errorf("error %v", err)
 	}

@@ -25,7 +25,7 @@ func TestNoCallReadsATargetGroupMadeAMomentAgo(t *testing.T) {
 	if got := r.calls(); got != "" {
 		t.Errorf("calls:\n%s", got)
 	}
-	if err := r.cloud.As(bindings.Account{}).Register(r.ctx, arn, bindings.Turn{}, []bindings.Target{{ID: "10.0.128.10", Port: 8080}}); err != nil {
+	if err := r.cloud.TargetGroupsOf(bindings.Account{}).Register(r.ctx, arn, bindings.CallPriority{}, []bindings.Target{{ID: "10.0.128.10", Port: 8080}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.states(arn, time.Hour); got["10.0.128.10"] != "initial" {
@@ -40,7 +40,7 @@ func TestNoCallReadsATargetGroupMadeAMomentAgo(t *testing.T) {
 // A target group is deleted and another one made with its name, as tools do that replace things.
 func TestANameThatWasGivenAgain(t *testing.T) {
 	r := newHarness(t)
-	groups := r.cloud.As(bindings.Account{})
+	groups := r.cloud.TargetGroupsOf(bindings.Account{})
 	arns := map[string]bool{}
 	makeOne := func() string {
 		t.Helper()

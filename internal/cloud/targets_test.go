@@ -32,7 +32,7 @@ func (r *harness) groupARN(id string) string {
 
 func (r *harness) states(arn string, age time.Duration) map[string]string {
 	r.t.Helper()
-	h, err := r.cloud.As(bindings.Account{}).TargetHealth(r.ctx, arn, age)
+	h, err := r.cloud.TargetGroupsOf(bindings.Account{}).TargetHealth(r.ctx, arn, age)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestTargetsAreRememberedWithOwnWrites(t *testing.T) {
 	if got := r.states(arn, time.Minute); len(got) != 0 {
 		t.Fatalf("got %v", got)
 	}
-	if err := r.cloud.As(bindings.Account{}).Register(r.ctx, arn, bindings.Turn{}, []bindings.Target{{ID: "10.0.128.10", Port: 8080}, {ID: "10.0.128.11", Port: 8080}}); err != nil {
+	if err := r.cloud.TargetGroupsOf(bindings.Account{}).Register(r.ctx, arn, bindings.CallPriority{}, []bindings.Target{{ID: "10.0.128.10", Port: 8080}, {ID: "10.0.128.11", Port: 8080}}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"10.0.128.10": "initial", "10.0.128.11": "initial"}, r.states(arn, time.Minute)); diff != "" {
@@ -64,9 +64,9 @@ func TestTargetsAreRememberedWithOwnWrites(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"10.0.128.10": "healthy", "10.0.128.11": "healthy"}, r.states(arn, time.Second)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	h := must(r.cloud.As(bindings.Account{}).TargetHealth(r.ctx, arn, time.Hour))(t)
+	h := must(r.cloud.TargetGroupsOf(bindings.Account{}).TargetHealth(r.ctx, arn, time.Hour))(t)
 	i := slices.IndexFunc(h.Targets, func(x *observed.Target) bool { return x.ID == "10.0.128.10" })
-	if err := r.cloud.As(bindings.Account{}).Deregister(r.ctx, arn, bindings.Turn{}, h.Targets[i:i+1]); err != nil {
+	if err := r.cloud.TargetGroupsOf(bindings.Account{}).Deregister(r.ctx, arn, bindings.CallPriority{}, h.Targets[i:i+1]); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"10.0.128.10": "draining", "10.0.128.11": "healthy"}
@@ -84,7 +84,7 @@ func TestTargetGroupOfAnybody(t *testing.T) {
 	arn := r.groupARN("api")
 	want := bindings.TargetGroup{ARN: arn, Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: r.vpc}
 	for _, q := range [][2]string{{arn, ""}, {"", "k8s-web-api"}} {
-		got, err := r.cloud.As(bindings.Account{}).TargetGroup(r.ctx, q[0], q[1], time.Minute)
+		got, err := r.cloud.TargetGroupsOf(bindings.Account{}).TargetGroup(r.ctx, q[0], q[1], time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestTargetGroupOfAnybody(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	}
-	_, err := r.cloud.As(bindings.Account{}).TargetGroup(r.ctx, "", "nobody", time.Minute)
+	_, err := r.cloud.TargetGroupsOf(bindings.Account{}).TargetGroup(r.ctx, "", "nobody", time.Minute)
 	if r.cloud.Class(err) != engine.Gone {
 		t.Errorf("got %v", err)
 	}

@@ -85,7 +85,7 @@ func TestTheStatusOfAnAcceleratorIsASubresource(t *testing.T) {
 		t.Error("a change of the object has written its status")
 	}
 	now := patch(Status, `{"status":{"acceleratorARN":"arn:x"}}`)
-	if now.Status.AcceleratorARN != "arn:x" || now.Generation != was.Generation || Same(was, now) || StatusOf(now).(*aga.GlobalAcceleratorStatus).AcceleratorARN != "arn:x" {
+	if now.Status.AcceleratorARN != "arn:x" || now.Generation != was.Generation || SameContent(was, now) || StatusOf(now).(*aga.GlobalAcceleratorStatus).AcceleratorARN != "arn:x" {
 		t.Errorf("%+v", now)
 	}
 	if now := patch(Main, `{"spec":{"name":"other"}}`); now.Generation != was.Generation+1 || now.Status.AcceleratorARN != "arn:x" {

@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// Definition is what is known of the CustomResourceDefinition of a kind.
+// Definition has the properties of the CustomResourceDefinition of a kind.
 type Definition struct {
-	// Ending reports that it is being deleted, and all objects of the kind with it, or that it is gone.
-	Ending bool
-	// Spec are the fields of spec that it keeps; nil: all, or that is not known.
+	// Deleting reports whether the CRD does not exist, or is being deleted together with all objects of the kind.
+	Deleting bool
+	// Spec are the fields of spec in the schema; nil: all fields are kept, or the schema is not known.
 	Spec []string
 }
 
-// Drops reports whether objects are served without a field of their spec, whatever whoever wrote them gave.
+// Drops reports whether the API server drops a field of spec, because the schema lacks it.
 func (d Definition) Drops(field string) bool { return d.Spec != nil && !slices.Contains(d.Spec, field) }
 
-// Definer is a Source that knows the definition of a kind.
-type Definer interface {
+// DefinitionSource is a Source that returns the definition of a kind.
+type DefinitionSource interface {
 	Definition(kind Kind) (Definition, error)
 }
 
-// Definition returns the definition of a kind. The source is asked each time: no event says that it changes.
+// Definition returns the definition of a kind. It reads it from the source each time, because its changes are no events.
 func (v *View) Definition(kind Kind) Definition {
-	d, ok := v.src.(Definer)
+	d, ok := v.source.(DefinitionSource)
 	if !ok || v.err != nil {
 		return Definition{}
 	}
@@ -34,23 +34,22 @@ func (v *View) Definition(kind Kind) Definition {
 	return out
 }
 
-// Definition implements Definer.
+// Definition implements DefinitionSource.
 func (r *Reduced) Definition(kind Kind) (Definition, error) {
-	if d, ok := r.Source.(Definer); ok {
+	if d, ok := r.Source.(DefinitionSource); ok {
 		return d.Definition(kind)
 	}
 	return Definition{}, nil
 }
 
-// Definition implements Definer.
+// Definition implements DefinitionSource.
 func (m *Memory) Definition(kind Kind) (Definition, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.definitions[kind], nil
 }
 
-// Define sets the definition of a kind. One that is being deleted is there until all objects of the kind are gone, and all of
-// them are deleted.
+// Define sets the definition of a kind. If the definition is being deleted, it deletes all objects of the kind.
 func (m *Memory) Define(kind Kind, d Definition) error {
 	m.mu.Lock()
 	if m.definitions == nil {
@@ -58,7 +57,7 @@ func (m *Memory) Define(kind Kind, d Definition) error {
 	}
 	m.definitions[kind] = d
 	m.mu.Unlock()
-	if !d.Ending {
+	if !d.Deleting {
 		return nil
 	}
 	for _, o := range m.All(kind) {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,19 +12,19 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// ClassAnnotation names the class of an Ingress in the way of before IngressClass objects.
+// ClassAnnotation has the class of an Ingress. It is deprecated since spec.ingressClassName exists.
 const ClassAnnotation = "kubernetes.io/ingress.class"
 
-// IngressController is the spec.controller of the IngressClasses that are served.
+// IngressController is the spec.controller of the IngressClasses of this controller.
 const IngressController = "ingress.k8s.aws/alb"
 
-// Annotations that hand a Service without a class to a controller.
+// Annotations that select the controller of a Service without loadBalancerClass.
 const (
 	serviceTypeAnnotation = servicePrefix + "aws-load-balancer-type"
 	targetTypeAnnotation  = servicePrefix + "aws-load-balancer-nlb-target-type"
 )
 
-// What the API server notes in managedFields for a field that is part of an edit.
+// Fields as the API server writes them into metadata.managedFields:
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
 var (
 	classFields = [][]byte{
@@ -35,18 +36,19 @@ var (
 	shownFields     = [][]byte{[]byte(`"f:loadBalancer"`), []byte(`"f:addresses"`)}
 )
 
-// ClassEdited returns when the manager that owns what hands an Ingress or a Service to a controller, its
-// class above all, last edited the object: at that time at the latest that was what it is. It is zero if that is not noted.
-func ClassEdited(obj Object) time.Time { return edited(obj, classFields) }
+// ClassEditedAt returns when a manager of the fields that select the controller of an object, such as its class, last edited
+// the object. These fields have not changed since then. It is zero if that time is not recorded.
+func ClassEditedAt(obj Object) time.Time { return lastEdited(obj, classFields) }
 
-// Claimed returns when a manager of finalizers last edited the object; zero if that is not noted.
-func Claimed(obj Object) time.Time { return edited(obj, finalizerFields) }
+// FinalizersEditedAt returns when a manager of finalizers last edited the object; zero if that time is not recorded.
+func FinalizersEditedAt(obj Object) time.Time { return lastEdited(obj, finalizerFields) }
 
-// ShownSince returns when a manager of the load balancer in the status last edited that; zero if that is not
-// noted.
-func ShownSince(obj Object) time.Time { return edited(obj, shownFields) }
+// ShownSince returns when a manager of the load balancer in the status last edited the status; zero if that time is not
+// recorded.
+func ShownSince(obj Object) time.Time { return lastEdited(obj, shownFields) }
 
-func edited(obj Object, fields [][]byte) time.Time {
+// lastEdited returns the time of the latest entry of managedFields that has one of the fields.
+func lastEdited(obj Object, fields [][]byte) time.Time {
 	var last time.Time
 	for _, e := range obj.GetManagedFields() {
 		if e.Time != nil && e.FieldsV1 != nil && e.Time.After(last) && mentionsField(e.FieldsV1.GetRawBytes(), fields) {
@@ -56,26 +58,22 @@ func edited(obj Object, fields [][]byte) time.Time {
 	return last
 }
 
+// mentionsField reports whether the JSON of a managedFields entry has one of the fields.
 func mentionsField(raw []byte, fields [][]byte) bool {
-	for _, f := range fields {
-		if bytes.Contains(raw, f) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(fields, func(f []byte) bool { return bytes.Contains(raw, f) })
 }
 
-// reduceEdits keeps of the managed fields of an Ingress, and of a Service or a Gateway with a load balancer, when its class
-// and its finalizers were edited, and its status.
+// reduceEdits reduces the managed fields of an object to the times at which class, finalizers and status were edited. It keeps
+// these for Ingresses, and for other objects with a finalizer of a stack.
 func reduceEdits(obj Object) {
 	var kept []metav1.ManagedFieldsEntry
 	if _, ok := obj.(*networkingv1.Ingress); ok || len(finalizerValues(obj)) > 0 {
-		kept = editNotes(ClassEdited(obj), Claimed(obj), ShownSince(obj))
+		kept = editNotes(ClassEditedAt(obj), FinalizersEditedAt(obj), ShownSince(obj))
 	}
 	obj.SetManagedFields(kept)
 }
 
-// editNotes returns the short form of managed fields in which the times are noted.
+// editNotes returns managed fields with one entry for each time that is not zero.
 func editNotes(class, finalizers, shown time.Time) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	note := func(at time.Time, fields []byte) {
@@ -89,23 +87,22 @@ func editNotes(class, finalizers, shown time.Time) []metav1.ManagedFieldsEntry {
 	return out
 }
 
-// noteEdits does for the Kubernetes in memory what the API server does for managed fields of an Ingress, a Service
-// or a Gateway. cur is nil for a new object.
+// noteEdits updates the managed fields of an object in Memory, as the API server does. cur is nil for a new object.
 func noteEdits(cur, next Object, now time.Time) {
-	of, ok := classOf(next)
+	selects, ok := controllerFields(next)
 	if !ok {
 		return
 	}
 	var class, finalizers, shown time.Time
 	var was [4]string
 	if cur != nil {
-		class, finalizers, shown = ClassEdited(cur), Claimed(cur), ShownSince(cur)
-		was, _ = classOf(cur)
+		class, finalizers, shown = ClassEditedAt(cur), FinalizersEditedAt(cur), ShownSince(cur)
+		was, _ = controllerFields(cur)
 	}
 	if cur != nil && !equality.Semantic.DeepEqual(StatusOf(cur), StatusOf(next)) {
 		shown = now
 	}
-	if cur == nil || was != of {
+	if cur == nil || was != selects {
 		class = now
 	}
 	if len(next.GetFinalizers()) > 0 && (cur == nil || len(cur.GetFinalizers()) != len(next.GetFinalizers())) {
@@ -114,8 +111,9 @@ func noteEdits(cur, next Object, now time.Time) {
 	next.SetManagedFields(editNotes(class, finalizers, shown))
 }
 
-// classOf returns what hands an object to a controller; false for kinds that have nothing of that sort.
-func classOf(obj Object) ([4]string, bool) {
+// controllerFields returns the values of the fields that select the controller of an object; false for kinds without such
+// fields.
+func controllerFields(obj Object) ([4]string, bool) {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
 		out := [4]string{1: o.Annotations[ClassAnnotation]}

@@ -48,7 +48,7 @@ func TestAChangeOfAGatewayThatIsNotReadIsNoEvent(t *testing.T) {
 				}
 				change(b)
 				a, b = Reduce(a, ""), Reduce(b, "")
-				if got := !Same(a, b); got != want {
+				if got := !SameContent(a, b); got != want {
 					t.Errorf("%s: a change of the %s is an event: %t", typ.Kind, what, got)
 				}
 				if d := cmp.Diff(b, Reduce(b.DeepCopyObject().(Object), "")); d != "" {
@@ -130,7 +130,7 @@ func TestAGatewayThatIsReleasedShowsNoLoadBalancer(t *testing.T) {
 	shown.Conditions[0].Status = metav1.ConditionTrue
 	shown.Conditions = append(shown.Conditions, metav1.Condition{Type: "Theirs"})
 	patch(shown)
-	if gw := get(); gw.Generation != 1 || Same(was, gw) || len(StatusOf(gw).(*gwv1.GatewayStatus).Conditions) != 3 {
+	if gw := get(); gw.Generation != 1 || SameContent(was, gw) || len(StatusOf(gw).(*gwv1.GatewayStatus).Conditions) != 3 {
 		t.Errorf("%+v", gw)
 	}
 	patch(ClearedStatus(get(), albFinalizer))

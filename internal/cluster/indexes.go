@@ -15,25 +15,25 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// Keys in Kubernetes objects that the indexes stand on.
+// Finalizers, annotations and readiness gates that the indexes read.
 const (
 	groupNameAnnotation  = "alb.ingress.kubernetes.io/group.name"
 	implicitFinalizer    = "ingress.k8s.aws/resources"
-	explicitFinalizer    = "group.ingress.k8s.aws/" // then the name of the group
+	explicitFinalizer    = "group.ingress.k8s.aws/" // followed by the name of the IngressGroup
 	albFinalizer         = "gateway.k8s.aws/alb"
 	nlbFinalizer         = "gateway.k8s.aws/nlb"
 	serviceFinalizer     = "service.k8s.aws/resources"
-	sharedFinalizer      = "group.service.k8s.aws/" // then namespace and name of the load balancer, with a dot between
+	sharedFinalizer      = "group.service.k8s.aws/" // followed by namespace and name of the load balancer, separated by a dot
 	acceleratorFinalizer = "aga.k8s.aws/resources"
 	gatePrefix           = "target-health.elbv2.k8s.aws/"
 	legacyGatePrefix     = "target-health.alb.ingress.k8s.aws/"
 )
 
-// stackPrefixes are the label prefixes of the dialects that make TargetGroupBindings.
+// stackPrefixes are the prefixes of the stack labels of TargetGroupBindings, one for each kind of stack.
 var stackPrefixes = []string{"ingress.k8s.aws", "service.k8s.aws", "gateway.k8s.aws.alb", "gateway.k8s.aws.nlb"}
 
-// IndexValues returns the values by which an object is found in an index of its kind, without
-// repeats. An object of another kind, or an index of another kind, yields none.
+// IndexValues returns the values of an object in an index of its kind, without duplicates. There are none if the object or the
+// index is of another kind.
 func IndexValues(kind Kind, index Index, obj Object) []string {
 	if index == ByFinalizer {
 		return finalizerValues(obj)
@@ -62,7 +62,7 @@ func IndexValues(kind Kind, index Index, obj Object) []string {
 	case *corev1.Pod:
 		switch index {
 		case PodByGate:
-			return gates(o)
+			return gateValues(o)
 		case PodByAddress:
 			return addressValues(o)
 		}
@@ -91,11 +91,11 @@ func finalizerValues(obj Object) []string {
 			out = append(out, f)
 		}
 	}
-	return compacted(out)
+	return sortedUnique(out)
 }
 
-// groupValues returns "namespace/name" of the load balancers that a Service shares, or has shared and is not done
-// with, which the empty value stands for too.
+// groupValues returns "namespace/name" of the load balancers that a Service shares by its annotation or a finalizer, and "" if
+// it has such a finalizer.
 func groupValues(o *corev1.Service) []string {
 	var out []string
 	if name, ok := o.Annotations[LoadBalancerGroupAnnotation]; ok {
@@ -106,11 +106,11 @@ func groupValues(o *corev1.Service) []string {
 			out = append(out, "", strings.Replace(shared, ".", "/", 1))
 		}
 	}
-	return compacted(out)
+	return sortedUnique(out)
 }
 
-// QualifiedGroup returns "namespace/name" of the load balancer that a Service of a namespace names; without a
-// namespace it is one of its own.
+// QualifiedGroup returns "namespace/name" of the shared load balancer that a Service of a namespace names. A name without
+// namespace is in the namespace of the Service.
 func QualifiedGroup(namespace, name string) string {
 	if strings.Contains(name, "/") {
 		return name
@@ -118,6 +118,7 @@ func QualifiedGroup(namespace, name string) string {
 	return namespace + "/" + name
 }
 
+// ingressValues returns the values of an Ingress in its own indexes.
 func ingressValues(index Index, o *networkingv1.Ingress) []string {
 	switch index {
 	case IngressByGroup:
@@ -133,6 +134,7 @@ func ingressValues(index Index, o *networkingv1.Ingress) []string {
 	return nil
 }
 
+// bindingValues returns the values of a TargetGroupBinding in its indexes.
 func bindingValues(index Index, o *elbv2.TargetGroupBinding) []string {
 	switch index {
 	case BindingByService:
@@ -149,12 +151,12 @@ func bindingValues(index Index, o *elbv2.TargetGroupBinding) []string {
 				out = append(out, StackValue(p, o.Labels[p+"/stack-namespace"], name))
 			}
 		}
-		return compacted(out)
+		return sortedUnique(out)
 	}
 	return nil
 }
 
-// TargetGroupName returns the name of a binding's target group, which its ARN ends with: "…/name/id".
+// TargetGroupName returns the name of the target group of a binding, which may be given by its ARN: "…/name/id".
 func TargetGroupName(o *elbv2.TargetGroupBinding) string {
 	if o.Spec.TargetGroupARN == "" {
 		return o.Spec.TargetGroupName
@@ -167,8 +169,8 @@ func SlicesOf(namespace, service string) Query {
 	return Query{Kind: KindEndpointSlice, Namespace: namespace, Index: SliceByService, Value: namespace + "/" + service}
 }
 
-// StackValue returns the value of the BindingByStack index for a stack: prefix is that of the dialect's
-// labels, namespace is empty for an explicit Ingress group.
+// StackValue returns the value of the BindingByStack index for a stack. prefix is one of stackPrefixes. namespace is empty for
+// an IngressGroup.
 func StackValue(prefix, namespace, name string) string {
 	if namespace == "" {
 		return prefix + "|" + name
@@ -176,7 +178,8 @@ func StackValue(prefix, namespace, name string) string {
 	return prefix + "|" + namespace + "/" + name
 }
 
-func gates(o *corev1.Pod) []string {
+// gateValues returns "namespace/binding" of the readiness gates of a pod.
+func gateValues(o *corev1.Pod) []string {
 	var out []string
 	for _, g := range o.Spec.ReadinessGates {
 		for _, p := range []string{gatePrefix, legacyGatePrefix} {
@@ -185,12 +188,11 @@ func gates(o *corev1.Pod) []string {
 			}
 		}
 	}
-	return compacted(out)
+	return sortedUnique(out)
 }
 
-// addressValues returns the addresses that a pod holds. A pod that has finished has given them back,
-// although its status still lists them. The address of a node is found within a namespace only, as
-// all pods of the host network share it.
+// addressValues returns the addresses that a pod holds. A finished pod holds none, although its status still lists them. For
+// pods in the host network the value has the namespace, because they all share the address of their node.
 func addressValues(o *corev1.Pod) []string {
 	if PodFinished(o) {
 		return nil
@@ -201,14 +203,13 @@ func addressValues(o *corev1.Pod) []string {
 			out[i] = HostAddressValue(o.Namespace, ip)
 		}
 	}
-	return compacted(out)
+	return sortedUnique(out)
 }
 
-// HostAddressValue returns the value of the PodByAddress index for the pods of a namespace that share the
-// address of their node.
+// HostAddressValue returns the value of the PodByAddress index for pods of a namespace in the host network of a node.
 func HostAddressValue(namespace, ip string) string { return namespace + "/" + ip }
 
-// PodFinished reports whether all containers of a pod have ended for good.
+// PodFinished reports whether all containers of a pod have terminated and are not restarted.
 func PodFinished(o *corev1.Pod) bool {
 	return o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed
 }
@@ -225,7 +226,7 @@ func PodAddresses(o *corev1.Pod) []string {
 	return out
 }
 
-// CanonicalIP returns the form in which equal addresses are equal texts. Other texts stay as they are.
+// CanonicalIP returns the canonical text of an IP address. It returns any other text unchanged.
 func CanonicalIP(s string) string {
 	if !strings.Contains(s, ":") {
 		return s // IPv4 has one way to write an address
@@ -236,7 +237,8 @@ func CanonicalIP(s string) string {
 	return s
 }
 
-func compacted(s []string) []string {
+// sortedUnique sorts texts, and removes duplicates.
+func sortedUnique(s []string) []string {
 	slices.Sort(s)
 	return slices.Compact(s)
 }

@@ -23,7 +23,7 @@ func BackendValue(kind Kind, namespace, name string) string {
 func gatewayValues(index Index, obj Object) []string {
 	switch o := obj.(type) {
 	case *gwv1.GatewayClass:
-		return classValues(index, o)
+		return gatewayClassValues(index, o)
 	case *gwv1.Gateway:
 		switch p := o.Spec.Infrastructure; {
 		case index == GatewayByClass:
@@ -49,7 +49,8 @@ func gatewayValues(index Index, obj Object) []string {
 	return routeValues(index, obj)
 }
 
-// adoptedValues returns what a Gateway takes over. The namespace is that of the Gateway where none is written.
+// adoptedValues returns the value of the stack that a Gateway takes over, none if it names none. Without a namespace in the
+// annotation, it is in the namespace of the Gateway.
 func adoptedValues(o *gwv1.Gateway) []string {
 	id, err := naming.ParseAdopt(o.Namespace, o.Annotations[naming.AdoptAnnotation])
 	if err != nil {
@@ -58,7 +59,8 @@ func adoptedValues(o *gwv1.Gateway) []string {
 	return []string{naming.AdoptValue(id)}
 }
 
-func classValues(index Index, o *gwv1.GatewayClass) []string {
+// gatewayClassValues returns the values of a GatewayClass in its indexes.
+func gatewayClassValues(index Index, o *gwv1.GatewayClass) []string {
 	switch p := o.Spec.ParametersRef; {
 	case index == ClassByController:
 		return []string{string(o.Spec.ControllerName)}
@@ -91,13 +93,15 @@ func routeValues(index Index, obj Object) []string {
 			}
 		}
 	}
-	return compacted(out)
+	return sortedUnique(out)
 }
 
+// parentValue returns the RouteByParent value of a parent of a route.
 func parentValue(route Object, p gwv1.ParentReference) string {
 	return ParentValue(kindOr(p.Kind, KindGateway), namespaceOr(p.Namespace, route.GetNamespace()), string(p.Name))
 }
 
+// namespaceOr returns the namespace of a reference, or a default if it has none.
 func namespaceOr(n *gwv1.Namespace, or string) string {
 	if n == nil {
 		return or
@@ -105,6 +109,7 @@ func namespaceOr(n *gwv1.Namespace, or string) string {
 	return cmp.Or(string(*n), or)
 }
 
+// kindOr returns the kind of a reference, or a default if it has none.
 func kindOr[K ~string](k *K, or Kind) Kind {
 	if k == nil {
 		return or

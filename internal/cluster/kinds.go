@@ -1,6 +1,6 @@
 package cluster
 
-// Kind is a Kubernetes kind that translators read.
+// Kind is a kind of Kubernetes objects that the controller reads.
 type Kind string
 
 // The kinds.
@@ -37,16 +37,16 @@ const (
 // RouteKinds are the kinds of routes of the Gateway API.
 var RouteKinds = []Kind{KindHTTPRoute, KindGRPCRoute, KindTCPRoute, KindUDPRoute, KindTLSRoute}
 
-// PlanAnnotation of an Ingress holds the plan of its load balancer. The controller writes it for
-// others and never reads what it says, so a change of it is no change of the Ingress.
+// PlanAnnotation of an Ingress has the plan of its load balancer. The controller writes it and never reads it, so a change of
+// the annotation is no change of the Ingress.
 const PlanAnnotation = "alb.ingress.kubernetes.io/dry-run-plan"
 
 // Annotations of a Gateway.
 const (
-	// GatewayPlanAnnotation holds the plan of a Gateway with naming.DryRunAnnotation, for others to read.
+	// GatewayPlanAnnotation has the plan of a Gateway with naming.DryRunAnnotation. The controller never reads it.
 	GatewayPlanAnnotation = "gateway.k8s.aws/dry-run-plan"
-	// AddonAnnotationPrefix is followed by the name of an add-on of the load balancer, and reports whether it
-	// is in use.
+	// AddonAnnotationPrefix is the prefix of annotations that report whether an add-on of the load balancer is used. It is
+	// followed by the name of the add-on.
 	AddonAnnotationPrefix = "gateway.k8s.aws.addon."
 )
 
@@ -56,19 +56,18 @@ const (
 	ProcessedConfigAtAnnotation = "elbv2.k8s.aws/last-processed-config-timestamp"
 )
 
-// ownPrefix begins annotations that only this controller knows.
+// ownPrefix is the prefix of annotations that aws-load-balancer-controller does not have.
 const ownPrefix = "fulcrum.dev/"
 
 // LoadBalancerGroupAnnotation of a Service names the load balancer that it shares.
 const LoadBalancerGroupAnnotation = ownPrefix + "load-balancer-group"
 
-// Index names a way to look objects up by something else than their name. IndexValues computes
-// the values of an object.
+// Index is the name of an index, by which objects are listed by a value. IndexValues returns the values of an object.
 type Index string
 
 // The indexes.
 const (
-	// ByFinalizer: each finalizer of a stack that an object carries. Kinds with this index are roots.
+	// ByFinalizer: each finalizer of a stack that an object has. The kinds with this index are those of Roots.
 	ByFinalizer Index = "finalizer"
 	// IngressByGroup: value of the group.name annotation.
 	IngressByGroup Index = "group"
@@ -89,15 +88,15 @@ const (
 	BindingByStack Index = "stack"
 	// BindingByTargetGroup: name of the target group of a TargetGroupBinding, which may name it by its ARN.
 	BindingByTargetGroup Index = "targetGroup"
-	// PodByGate: "namespace/binding" of each readiness gate of ours on a Pod.
+	// PodByGate: "namespace/binding" of each readiness gate of a Pod that the controller sets.
 	PodByGate Index = "gate"
-	// PodByAddress: each address that a Pod which has not finished holds, in canonical form;
-	// "namespace/address" for a Pod of the host network.
+	// PodByAddress: each address that a Pod holds, in canonical form; "namespace/address" for a Pod in the host network. A
+	// finished Pod holds none.
 	PodByAddress Index = "address"
 
 	// GatewayByClass: name of the GatewayClass of a Gateway.
 	GatewayByClass Index = "gatewayClass"
-	// GatewayByAdopted: value of the naming.AdoptAnnotation of a Gateway, with the namespace of what it names written out.
+	// GatewayByAdopted: naming.AdoptValue of the stack that a Gateway takes over.
 	GatewayByAdopted Index = "adopted"
 	// GatewayByConfiguration: name of the LoadBalancerConfiguration, of its namespace, that a Gateway names.
 	GatewayByConfiguration Index = "gatewayConfiguration"

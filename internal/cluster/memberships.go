@@ -8,38 +8,39 @@ import (
 	"sync"
 )
 
-// Memberships remember which finalizers of stacks objects of root kinds carry. `kubectl replace` with a manifest
-// that names none takes them off, and with them all that the cluster says of the load balancer that an
-// object was part of. An object has left a stack if its finalizer was taken off by another writer than
-// this process. Memberships are safe for concurrent use.
+// Memberships remember which finalizers of stacks the objects of root kinds have and had. `kubectl replace` with a manifest
+// without finalizers removes them, and then nothing in the cluster shows any more that the object has a load balancer. An
+// object has left a stack if another writer than this process removed its finalizer. Memberships are safe for concurrent use.
 type Memberships struct {
-	mu sync.Mutex
-	of map[Ref]map[string]membership // by object and finalizer
-	// left are the objects that have left, by finalizer.
-	left sets[string, Ref]
-	// news reports that Text differs from what was stored last, and urgent that a process which ends now
-	// must have stored it.
-	news, urgent bool
+	mu       sync.Mutex
+	byObject map[Ref]map[string]membership // by object and finalizer
+	// leftByFinalizer are the objects that have left a stack, by finalizer.
+	leftByFinalizer sets[string, Ref]
+	// changed reports whether Text may differ from the text that was last stored.
+	changed bool
+	// urgent reports whether a change must be stored before the process ends, because the cluster does not show it.
+	urgent bool
 }
 
+// membership is the state of one finalizer of an object.
 type membership int
 
 const (
-	carried    membership = iota // the object carries the finalizer
-	releasing                    // this process takes the finalizer off
-	left                         // another writer has taken it off
-	claiming                     // this process puts the finalizer on
-	reclaiming                   // likewise, on an object that has left
+	carried    membership = iota // the object has the finalizer
+	releasing                    // this process is removing the finalizer
+	left                         // another writer has removed the finalizer
+	claiming                     // this process is adding the finalizer
+	reclaiming                   // this process is adding the finalizer to an object that has left
 )
 
-// NewMemberships returns an empty memory.
+// NewMemberships returns memberships without objects.
 func NewMemberships() *Memberships {
-	return &Memberships{of: map[Ref]map[string]membership{}, left: sets[string, Ref]{}}
+	return &Memberships{byObject: map[Ref]map[string]membership{}, leftByFinalizer: sets[string, Ref]{}}
 }
 
-// Saw takes an event up: old is nil for an object that appeared, new for one that is gone. Events of an
-// object must come in their order.
-func (m *Memberships) Saw(old, new Object) {
+// NoteChange notes a change of an object. old is nil for a new object, new for a deleted one. The changes of an object must be
+// noted in their order.
+func (m *Memberships) NoteChange(old, new Object) {
 	obj := new
 	if obj == nil {
 		obj = old
@@ -52,100 +53,99 @@ func (m *Memberships) Saw(old, new Object) {
 	defer m.mu.Unlock()
 	ref := RefOf(obj)
 	if new == nil {
-		m.deleted(ref, old)
+		m.noteDeleted(ref, old)
 		return
 	}
 	carries := IndexValues(k, ByFinalizer, new)
 	for _, f := range carries {
-		if is, known := m.of[ref][f]; !known || is != carried && is != releasing {
-			m.set(ref, f, carried)
+		if is, known := m.byObject[ref][f]; !known || is != carried && is != releasing {
+			m.setMembership(ref, f, carried)
 		}
 	}
-	for f, is := range m.of[ref] {
+	for f, is := range m.byObject[ref] {
 		switch {
 		case slices.Contains(carries, f):
 		case is == releasing:
-			m.drop(ref, f)
+			m.dropMembership(ref, f)
 		case is == carried:
-			m.set(ref, f, left)
+			m.setMembership(ref, f, left)
 			m.urgent = true
 		}
 	}
 }
 
-// deleted notes that an object is gone. One whose finalizer was there until the end, and which was not
-// being deleted, is not believed to be gone by anybody's will: a restored or incomplete cluster looks
-// the same.
-func (m *Memberships) deleted(ref Ref, old Object) {
-	for f, is := range m.of[ref] {
+// noteDeleted notes that an object does not exist any more. An object that had its finalizer and was not being deleted has not
+// left its stack: it may be missing because the cluster was restored from a backup.
+func (m *Memberships) noteDeleted(ref Ref, old Object) {
+	for f, is := range m.byObject[ref] {
 		switch {
 		case is == carried && old.GetDeletionTimestamp() != nil:
-			m.set(ref, f, left)
+			m.setMembership(ref, f, left)
 			m.urgent = true
 		case is == reclaiming:
-			m.set(ref, f, left)
+			m.setMembership(ref, f, left)
 		case is != left:
-			m.drop(ref, f)
+			m.dropMembership(ref, f)
 		}
 	}
 }
 
-// Claiming notes that this process is about to put a finalizer on an object. Another writer may have taken it off again, and
-// both events have come, before the answer has.
+// Claiming notes that this process is about to add a finalizer to an object. The events of this write, and of another writer
+// that removes the finalizer again, may arrive before the answer of the API server.
 func (m *Memberships) Claiming(ref Ref, finalizer string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch is, known := m.of[ref][finalizer]; {
+	switch is, known := m.byObject[ref][finalizer]; {
 	case !known:
-		m.set(ref, finalizer, claiming)
+		m.setMembership(ref, finalizer, claiming)
 	case is == left:
-		m.set(ref, finalizer, reclaiming)
+		m.setMembership(ref, finalizer, reclaiming)
 	}
 }
 
-// Claimed notes whether the finalizer is on.
-func (m *Memberships) Claimed(ref Ref, finalizer string, on bool) {
+// Claimed notes whether a finalizer was added after Claiming.
+func (m *Memberships) Claimed(ref Ref, finalizer string, added bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch is, known := m.of[ref][finalizer]; {
-	case on && (!known || is == claiming || is == reclaiming):
-		m.set(ref, finalizer, carried)
+	switch is, known := m.byObject[ref][finalizer]; {
+	case added && (!known || is == claiming || is == reclaiming):
+		m.setMembership(ref, finalizer, carried)
 	case is == claiming:
-		m.drop(ref, finalizer)
+		m.dropMembership(ref, finalizer)
 	case is == reclaiming:
-		m.set(ref, finalizer, left)
+		m.setMembership(ref, finalizer, left)
 	}
-	m.urgent = m.urgent || on && m.news // the event may have come first
+	m.urgent = m.urgent || added && m.changed // the event may have arrived first
 }
 
-// Releasing notes that this process is about to take a finalizer off, so that the event which follows
-// is not taken for the edit of another.
+// Releasing notes that this process is about to remove a finalizer, so that the event does not count as an edit of another
+// writer.
 func (m *Memberships) Releasing(ref Ref, finalizer string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if is, known := m.of[ref][finalizer]; known && is == carried {
-		m.of[ref][finalizer] = releasing
+	if is, known := m.byObject[ref][finalizer]; known && is == carried {
+		m.byObject[ref][finalizer] = releasing
 	}
 }
 
-// Released notes whether the finalizer is off. Nothing is remembered of a stack that an object had left.
-func (m *Memberships) Released(ref Ref, finalizer string, off bool) {
+// Released notes whether a finalizer was removed after Releasing. A stack that the object had left is forgotten then.
+func (m *Memberships) Released(ref Ref, finalizer string, removed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch is, known := m.of[ref][finalizer]; {
+	switch is, known := m.byObject[ref][finalizer]; {
 	case !known:
-	case off && is == left:
-		m.drop(ref, finalizer)
-	case !off && is == releasing:
-		m.of[ref][finalizer] = carried
+	case removed && is == left:
+		m.dropMembership(ref, finalizer)
+	case !removed && is == releasing:
+		m.byObject[ref][finalizer] = carried
 	}
 }
 
-// Left returns the objects that have left a finalizer's stack, in order.
+// Left returns the objects that have left a stack with the finalizer, in order.
 func (m *Memberships) Left(finalizer string) []Ref {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.SortedFunc(m.left.of(finalizer), compareRefs)
+	return slices.SortedFunc(m.leftByFinalizer.members(finalizer), compareRefs)
 }
 
 // LeftBy returns the finalizers of the stacks that an object has left, in order.
@@ -153,7 +153,7 @@ func (m *Memberships) LeftBy(ref Ref) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []string
-	for f, is := range m.of[ref] {
+	for f, is := range m.byObject[ref] {
 		if is == left || is == reclaiming {
 			out = append(out, f)
 		}
@@ -162,54 +162,55 @@ func (m *Memberships) LeftBy(ref Ref) []string {
 	return out
 }
 
-// Begin loads what an earlier process has stored, compared with the objects that there are now. It
-// returns the objects that have left a stack and are gone: no event will come of them. What the earlier
-// process saw carried and is gone without a trace is forgotten, as a user may have taken the finalizer
-// off to keep the load balancer. watched reports whether an object would be seen at all; what is
-// stored of others is lost, and so are the lines that cannot be read, of which leftOut counts how many there are.
+// Begin loads the text that an earlier process has stored, and compares it with the objects that exist now. It returns the
+// objects that have left a stack and do not exist any more (gone), because there will be no event of them, and the number of
+// lines that could not be parsed (leftOut). It forgets objects that had their finalizer in the text and do not exist any more,
+// because a user may have removed the finalizer to keep the load balancer. It also forgets objects that this process does not
+// watch.
 func (m *Memberships) Begin(text string, watched func(Ref) bool, now []Object) (gone []Ref, leftOut int) {
 	m.mu.Lock()
 	stored, leftOut := parseMemberships(text)
-	is := map[Ref]bool{}
+	exists := map[Ref]bool{}
 	for _, obj := range now {
-		is[RefOf(obj)] = true
+		exists[RefOf(obj)] = true
 	}
 	for ref, fs := range stored {
 		for f, s := range fs {
-			if watched(ref) && (is[ref] || s == left) {
-				m.set(ref, f, s)
+			if watched(ref) && (exists[ref] || s == left) {
+				m.setMembership(ref, f, s)
 			}
 		}
-		if len(m.of[ref]) > 0 && !is[ref] {
+		if len(m.byObject[ref]) > 0 && !exists[ref] {
 			gone = append(gone, ref)
 		}
 	}
 	m.mu.Unlock()
 	for _, obj := range now {
-		m.Saw(nil, obj)
+		m.NoteChange(nil, obj)
 	}
 	slices.SortFunc(gone, compareRefs)
 	return gone, leftOut
 }
 
-// Text returns what is to be stored, and whether it differs from what was stored last. What does not fit into
-// one object is left out, from the end; what has left comes first.
-func (m *Memberships) Text() (text string, news bool) {
+// Text returns the text to be stored, and whether it has changed since it was last stored. The text begins with the objects
+// that have left. It is cut after the last line that fits into one object.
+func (m *Memberships) Text() (text string, changed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.text(), m.news
+	return m.text(), m.changed
 }
 
+// text returns the text to be stored. The caller holds the lock.
 func (m *Memberships) text() string {
 	var b strings.Builder
 	for _, which := range []membership{left, reclaiming, carried, releasing} {
-		for _, ref := range slices.SortedFunc(maps.Keys(m.of), compareRefs) {
-			for _, f := range slices.Sorted(maps.Keys(m.of[ref])) {
-				line := memberText(ref) + " " + f
+		for _, ref := range slices.SortedFunc(maps.Keys(m.byObject), compareRefs) {
+			for _, f := range slices.Sorted(maps.Keys(m.byObject[ref])) {
+				line := objectText(ref) + " " + f
 				if which == left || which == reclaiming {
 					line += " left"
 				}
-				if m.of[ref][f] == which && b.Len()+len(line) < maxMemberships {
+				if m.byObject[ref][f] == which && b.Len()+len(line) < maxMemberships {
 					b.WriteString(line + "\n")
 				}
 			}
@@ -218,10 +219,10 @@ func (m *Memberships) text() string {
 	return b.String()
 }
 
-// maxMemberships keeps below what Kubernetes takes for one object, 1 MiB.
+// maxMemberships is the maximum length of the text in bytes. The API server accepts 1 MiB for one object.
 const maxMemberships = 900 << 10
 
-// Urgent reports whether there is something to store that is not known to anybody else.
+// Urgent reports whether there is a change to store that the cluster does not show.
 func (m *Memberships) Urgent() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -232,10 +233,11 @@ func (m *Memberships) Urgent() bool {
 func (m *Memberships) Stored(text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.news = m.text() != text
-	m.urgent = m.urgent && m.news
+	m.changed = m.text() != text
+	m.urgent = m.urgent && m.changed
 }
 
+// parseMemberships parses a stored text. leftOut is the number of lines that could not be parsed.
 func parseMemberships(text string) (out map[Ref]map[string]membership, leftOut int) {
 	out = map[Ref]map[string]membership{}
 	for line := range strings.Lines(text) {
@@ -244,7 +246,7 @@ func parseMemberships(text string) (out map[Ref]map[string]membership, leftOut i
 			leftOut++
 			continue
 		}
-		ref, ok := memberOf(f[0])
+		ref, ok := parseObjectText(f[0])
 		if !ok {
 			leftOut++
 			continue
@@ -260,9 +262,9 @@ func parseMemberships(text string) (out map[Ref]map[string]membership, leftOut i
 	return out, leftOut
 }
 
-// memberText names an object in what is stored: "namespace/name" for an Ingress, and with the kind and a colon
-// before it for others.
-func memberText(ref Ref) string {
+// objectText returns the name of an object in the stored text: "namespace/name" for an Ingress, "Kind:namespace/name" for
+// others.
+func objectText(ref Ref) string {
 	text := ref.Namespace + "/" + ref.Name
 	if ref.Kind == KindIngress {
 		return text
@@ -270,8 +272,8 @@ func memberText(ref Ref) string {
 	return string(ref.Kind) + ":" + text
 }
 
-// memberOf reads what memberText has written; false for a kind that is not a root.
-func memberOf(text string) (Ref, bool) {
+// parseObjectText parses the result of objectText; false for a kind that is not a root.
+func parseObjectText(text string) (Ref, bool) {
 	kind, rest, named := strings.Cut(text, ":")
 	if !named {
 		kind, rest = string(KindIngress), text
@@ -280,28 +282,30 @@ func memberOf(text string) (Ref, bool) {
 	return Ref{Kind: Kind(kind), Namespace: namespace, Name: name}, ok && slices.Contains(roots, Kind(kind))
 }
 
-// roots are looked at for each event.
+// roots are the kinds of Roots, computed once because each event reads them.
 var roots = Roots()
 
-func (m *Memberships) set(ref Ref, finalizer string, to membership) {
-	if m.of[ref] == nil {
-		m.of[ref] = map[string]membership{}
+// setMembership sets the state of a finalizer of an object. The caller holds the lock.
+func (m *Memberships) setMembership(ref Ref, finalizer string, to membership) {
+	if m.byObject[ref] == nil {
+		m.byObject[ref] = map[string]membership{}
 	}
-	m.of[ref][finalizer], m.news = to, true
+	m.byObject[ref][finalizer], m.changed = to, true
 	if to != left && to != reclaiming {
-		m.left.remove(finalizer, ref)
+		m.leftByFinalizer.remove(finalizer, ref)
 		return
 	}
-	m.left.add(finalizer, ref)
+	m.leftByFinalizer.add(finalizer, ref)
 }
 
-func (m *Memberships) drop(ref Ref, finalizer string) {
-	delete(m.of[ref], finalizer)
-	if len(m.of[ref]) == 0 {
-		delete(m.of, ref)
+// dropMembership forgets a finalizer of an object. The caller holds the lock.
+func (m *Memberships) dropMembership(ref Ref, finalizer string) {
+	delete(m.byObject[ref], finalizer)
+	if len(m.byObject[ref]) == 0 {
+		delete(m.byObject, ref)
 	}
-	m.left.remove(finalizer, ref)
-	m.news = true
+	m.leftByFinalizer.remove(finalizer, ref)
+	m.changed = true
 }
 
 func compareRefs(a, b Ref) int {

@@ -32,108 +32,108 @@ func TestWhoHasLeftAStack(t *testing.T) {
 		do   func(m *cluster.Memberships)
 		left bool
 	}{
-		"nothing happened": {func(m *cluster.Memberships) { m.Saw(nil, with(groupA)) }, false},
+		"nothing happened": {func(m *cluster.Memberships) { m.NoteChange(nil, with(groupA)) }, false},
 		"replaced without finalizers": {func(m *cluster.Memberships) {
-			m.Saw(nil, with(groupA))
-			m.Saw(with(groupA), with())
+			m.NoteChange(nil, with(groupA))
+			m.NoteChange(with(groupA), with())
 		}, true},
 		"claimed again": {func(m *cluster.Memberships) {
-			m.Saw(nil, with(groupA))
-			m.Saw(with(groupA), with())
+			m.NoteChange(nil, with(groupA))
+			m.NoteChange(with(groupA), with())
 			m.Claimed(webRef, groupA, true)
-			m.Saw(with(), with(groupA))
+			m.NoteChange(with(), with(groupA))
 		}, false},
 		"claimed, and replaced before the event came": {func(m *cluster.Memberships) {
-			m.Saw(nil, with())
+			m.NoteChange(nil, with())
 			m.Claimed(webRef, groupA, true)
-			m.Saw(with(), with())
+			m.NoteChange(with(), with())
 		}, true},
 		"claimed, and taken off before the answer came": {func(m *cluster.Memberships) {
-			m.Saw(nil, with())
+			m.NoteChange(nil, with())
 			m.Claiming(webRef, groupA)
-			m.Saw(with(), with(groupA))
-			m.Saw(with(groupA), with())
+			m.NoteChange(with(), with(groupA))
+			m.NoteChange(with(groupA), with())
 			m.Claimed(webRef, groupA, true)
-			m.Saw(with(), nil)
+			m.NoteChange(with(), nil)
 		}, true},
 		"claimed again, and taken off before the answer came": {func(m *cluster.Memberships) {
-			m.Saw(nil, with(groupA))
-			m.Saw(with(groupA), with())
+			m.NoteChange(nil, with(groupA))
+			m.NoteChange(with(groupA), with())
 			m.Claiming(webRef, groupA)
-			m.Saw(with(), with(groupA))
-			m.Saw(with(groupA), with())
+			m.NoteChange(with(), with(groupA))
+			m.NoteChange(with(groupA), with())
 			m.Claimed(webRef, groupA, true)
-			m.Saw(with(), nil)
+			m.NoteChange(with(), nil)
 		}, true},
 		"claimed, and another event before the answer": {func(m *cluster.Memberships) {
-			m.Saw(nil, with())
+			m.NoteChange(nil, with())
 			m.Claiming(webRef, groupA)
-			m.Saw(with(), with())
+			m.NoteChange(with(), with())
 			m.Claimed(webRef, groupA, true)
-			m.Saw(with(), with(groupA))
+			m.NoteChange(with(), with(groupA))
 		}, false},
 		"a claim that failed": {func(m *cluster.Memberships) {
-			m.Saw(nil, with())
+			m.NoteChange(nil, with())
 			m.Claiming(webRef, groupA)
 			m.Claimed(webRef, groupA, false)
-			m.Saw(with(), nil)
+			m.NoteChange(with(), nil)
 		}, false},
 		"a claim that failed, of one that had left": {func(m *cluster.Memberships) {
-			m.Saw(nil, with(groupA))
-			m.Saw(with(groupA), with())
+			m.NoteChange(nil, with(groupA))
+			m.NoteChange(with(groupA), with())
 			m.Claiming(webRef, groupA)
 			m.Claimed(webRef, groupA, false)
-			m.Saw(with(), nil)
+			m.NoteChange(with(), nil)
 		}, true},
 		"one that had left goes during a claim": {func(m *cluster.Memberships) {
-			m.Saw(nil, with(groupA))
-			m.Saw(with(groupA), with())
+			m.NoteChange(nil, with(groupA))
+			m.NoteChange(with(groupA), with())
 			m.Claiming(webRef, groupA)
-			m.Saw(with(), nil)
+			m.NoteChange(with(), nil)
 			m.Claimed(webRef, groupA, false)
 		}, true},
 		"released by this process": {func(m *cluster.Memberships) {
-			m.Saw(nil, with(groupA))
+			m.NoteChange(nil, with(groupA))
 			m.Releasing(webRef, groupA)
 			m.Released(webRef, groupA, true)
-			m.Saw(with(groupA), with())
+			m.NoteChange(with(groupA), with())
 		}, false},
 		"released, and the event came first": {func(m *cluster.Memberships) {
-			m.Saw(nil, with(groupA))
+			m.NoteChange(nil, with(groupA))
 			m.Releasing(webRef, groupA)
-			m.Saw(with(groupA), with())
+			m.NoteChange(with(groupA), with())
 			m.Released(webRef, groupA, true)
 		}, false},
 		"a release that failed, and then an edit": {func(m *cluster.Memberships) {
-			m.Saw(nil, with(groupA))
+			m.NoteChange(nil, with(groupA))
 			m.Releasing(webRef, groupA)
 			m.Released(webRef, groupA, false)
-			m.Saw(with(groupA), with())
+			m.NoteChange(with(groupA), with())
 		}, true},
 		"another event during a release": {func(m *cluster.Memberships) {
-			m.Saw(nil, with(groupA))
+			m.NoteChange(nil, with(groupA))
 			m.Releasing(webRef, groupA)
-			m.Saw(with(groupA), with(groupA))
+			m.NoteChange(with(groupA), with(groupA))
 			m.Released(webRef, groupA, true)
-			m.Saw(with(groupA), with())
+			m.NoteChange(with(groupA), with())
 		}, false},
 		"gone after the finalizer": {func(m *cluster.Memberships) {
-			m.Saw(nil, with(groupA))
-			m.Saw(with(groupA), with())
-			m.Saw(with(), nil)
+			m.NoteChange(nil, with(groupA))
+			m.NoteChange(with(groupA), with())
+			m.NoteChange(with(), nil)
 		}, true},
 		"the finalizer was taken off during deletion": {func(m *cluster.Memberships) {
-			m.Saw(nil, with(groupA))
-			m.Saw(with(groupA), deleting(groupA))
-			m.Saw(deleting(groupA), nil)
+			m.NoteChange(nil, with(groupA))
+			m.NoteChange(with(groupA), deleting(groupA))
+			m.NoteChange(deleting(groupA), nil)
 		}, true},
 		"gone without a trace": {func(m *cluster.Memberships) {
-			m.Saw(nil, with(groupA))
-			m.Saw(with(groupA), nil)
+			m.NoteChange(nil, with(groupA))
+			m.NoteChange(with(groupA), nil)
 		}, false},
 		"nothing is left of the stack": {func(m *cluster.Memberships) {
-			m.Saw(nil, with(groupA))
-			m.Saw(with(groupA), with())
+			m.NoteChange(nil, with(groupA))
+			m.NoteChange(with(groupA), with())
 			m.Releasing(webRef, groupA)
 			m.Released(webRef, groupA, true)
 		}, false},
@@ -185,10 +185,10 @@ func TestMembershipsFitIntoOneObject(t *testing.T) {
 	for i := range 5000 {
 		ing := ing.DeepCopy()
 		ing.Name += string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/26/26))
-		m.Saw(nil, ing)
+		m.NoteChange(nil, ing)
 	}
-	m.Saw(nil, with(groupA))
-	m.Saw(with(groupA), with())
+	m.NoteChange(nil, with(groupA))
+	m.NoteChange(with(groupA), with())
 	text, _ := m.Text()
 	if len(text) > 1<<20 || !strings.HasPrefix(text, "shop/web ") {
 		t.Errorf("%d bytes, beginning %.40q", len(text), text)
@@ -200,10 +200,10 @@ func TestMembershipsOfOtherKindsOutliveAProcess(t *testing.T) {
 	gone := mail.DeepCopy()
 	gone.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	m := cluster.NewMemberships()
-	m.Saw(nil, with(groupA))
-	m.Saw(nil, mail)
-	m.Saw(mail, gone)
-	m.Saw(gone, nil) // its finalizer was taken off by another user
+	m.NoteChange(nil, with(groupA))
+	m.NoteChange(nil, mail)
+	m.NoteChange(mail, gone)
+	m.NoteChange(gone, nil) // its finalizer was taken off by another user
 
 	text, _ := m.Text()
 	next := cluster.NewMemberships()

@@ -12,10 +12,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Memory is a small Kubernetes API in memory: a Source that is always synced, with the write rules
-// of the API server that controllers depend on (resource versions, generations, finalizers,
-// deletion timestamps, status as a subresource). It has no admission, no garbage collection and no
-// goroutine. Objects handed out must not be changed.
+// Memory is a small Kubernetes API in memory: a Source that is always synced, with the write semantics of the API server that
+// controllers depend on (resource versions, generations, finalizers, deletion timestamps, status as a subresource). It has no
+// admission, no garbage collection and no goroutine. Callers must not change the objects that it returns.
 type Memory struct {
 	scheme *runtime.Scheme
 	clock  clock.PassiveClock
@@ -25,7 +24,7 @@ type Memory struct {
 	serial      int64
 	objects     map[Ref]Object
 	sorted      map[Kind][]stored // ascending by namespace and name
-	whole       map[Kind][]Object // the same, as listed since the last change
+	listed      map[Kind][]Object // lists of all objects that were made since the last change
 	indexed     sets[indexKey, Ref]
 	definitions map[Kind]Definition
 
@@ -34,40 +33,39 @@ type Memory struct {
 	draining bool
 }
 
-// stored is an object with its name.
+// stored is an object with its reference.
 type stored struct {
 	Ref
 	obj Object
 }
 
 type watcher struct {
-	notify func(old, new Object)
-	gone   bool
+	notify  func(old, new Object)
+	stopped bool
 }
 
 type event struct{ old, new Object }
 
-// NewMemory returns a store that holds nothing. clock gives creation and deletion times; nil means
-// that time stands still.
+// NewMemory returns an empty store. clock gives creation and deletion times; nil: a clock that is stopped.
 func NewMemory(clock clock.PassiveClock) (*Memory, error) {
 	s, err := sharedScheme()
 	if err != nil {
 		return nil, err
 	}
 	if clock == nil {
-		clock = standing{}
+		clock = stoppedClock{}
 	}
-	return &Memory{scheme: s, clock: clock, objects: map[Ref]Object{}, sorted: map[Kind][]stored{}, whole: map[Kind][]Object{}, indexed: sets[indexKey, Ref]{}}, nil
+	return &Memory{scheme: s, clock: clock, objects: map[Ref]Object{}, sorted: map[Kind][]stored{}, listed: map[Kind][]Object{}, indexed: sets[indexKey, Ref]{}}, nil
 }
 
-// standing is a clock on which no time passes.
-type standing struct{}
+// stoppedClock is a clock that always shows the same time.
+type stoppedClock struct{}
 
 // Now implements clock.PassiveClock.
-func (standing) Now() time.Time { return time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC) }
+func (stoppedClock) Now() time.Time { return time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // Since implements clock.PassiveClock.
-func (s standing) Since(t time.Time) time.Duration { return s.Now().Sub(t) }
+func (s stoppedClock) Since(t time.Time) time.Duration { return s.Now().Sub(t) }
 
 // Scheme returns the types that the store can hold. All stores share it, so it must not be changed.
 func (m *Memory) Scheme() *runtime.Scheme { return m.scheme }
@@ -98,16 +96,16 @@ func (m *Memory) List(q Query) ([]Object, error) {
 	return out, nil
 }
 
-// All returns every object of a kind, also of kinds that translators do not read (such as Event).
+// All returns all objects of a kind, also of a kind without Type, such as Event.
 func (m *Memory) All(kind Kind) []Object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.all(kind, ""))
 }
 
-// all returns the objects of a kind in a namespace, or in all. The lock is held.
+// all returns the objects of a kind in a namespace, or in all. The caller holds the lock.
 func (m *Memory) all(kind Kind, namespace string) []Object {
-	if out, ok := m.whole[kind]; ok && namespace == "" {
+	if out, ok := m.listed[kind]; ok && namespace == "" {
 		return out
 	}
 	out := make([]Object, 0, len(m.sorted[kind]))
@@ -117,15 +115,14 @@ func (m *Memory) all(kind Kind, namespace string) []Object {
 		}
 	}
 	if namespace == "" {
-		m.whole[kind] = out
+		m.listed[kind] = out
 	}
 	return out
 }
 
-// Watch calls notify after each change, in the order of the changes and before the write that
-// caused it returns, unless another goroutine is telling the watchers at that moment and takes the
-// event along. old is nil for a new object, new for one that is gone. A watcher may write. The
-// returned function ends the watch.
+// Watch calls notify after each change, in the order of the changes. The call is made before the write returns, unless another
+// goroutine is notifying watchers at that time, which then makes it. old is nil for a new object, new for a deleted one.
+// notify may write. stop ends the watch.
 func (m *Memory) Watch(notify func(old, new Object)) (stop func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,17 +131,17 @@ func (m *Memory) Watch(notify func(old, new Object)) (stop func()) {
 	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		w.gone = true
+		w.stopped = true
 		m.watchers = slices.DeleteFunc(m.watchers, func(o *watcher) bool { return o == w })
 	}
 }
 
-// store replaces an object (new nil: removes it) and notes the event. The lock is held.
+// store replaces an object, or removes it if obj is nil, and notes the event. The caller holds the lock.
 func (m *Memory) store(ref Ref, obj Object) {
 	old, had := m.objects[ref]
 	m.reindex(ref, old, obj)
-	delete(m.whole, ref.Kind)
-	switch at, found := slices.BinarySearchFunc(m.sorted[ref.Kind], ref, func(s stored, r Ref) int { return byName(s.Ref, r) }); {
+	delete(m.listed, ref.Kind)
+	switch at, found := slices.BinarySearchFunc(m.sorted[ref.Kind], ref, func(s stored, r Ref) int { return compareNames(s.Ref, r) }); {
 	case obj == nil && found:
 		delete(m.objects, ref)
 		m.sorted[ref.Kind] = slices.Delete(m.sorted[ref.Kind], at, at+1)
@@ -163,11 +160,12 @@ func (m *Memory) store(ref Ref, obj Object) {
 	m.pending = append(m.pending, e)
 }
 
-func byName(a, b Ref) int {
+// compareNames orders objects by namespace and name.
+func compareNames(a, b Ref) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// deliver sends what is pending. It is called without the lock.
+// deliver sends the pending events to the watchers. The caller does not hold the lock.
 func (m *Memory) deliver() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -180,19 +178,19 @@ func (m *Memory) deliver() {
 		e := m.pending[0]
 		m.pending = m.pending[1:]
 		for _, w := range slices.Clone(m.watchers) {
-			if w.gone {
+			if w.stopped {
 				continue
 			}
 			func() {
 				m.mu.Unlock()
-				defer m.mu.Lock() // also when the watcher ends its goroutine, as a failing test does
+				defer m.mu.Lock() // deferred, because a failing test ends the goroutine of its watcher
 				w.notify(e.old, e.new)
 			}()
 		}
 	}
 }
 
-// refOf names any object that the scheme knows.
+// refOf returns the reference and resource of an object of any kind in the scheme.
 func (m *Memory) refOf(obj Object) (Ref, schema.GroupResource, error) {
 	gvks, _, err := m.scheme.ObjectKinds(obj)
 	if err != nil {

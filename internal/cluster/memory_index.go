@@ -9,7 +9,7 @@ type indexKey struct {
 	value string
 }
 
-// reindex moves an object to its present values of all indexes of its kind. The lock is held.
+// reindex updates the indexes of a kind after a change of an object. The caller holds the lock.
 func (m *Memory) reindex(ref Ref, old, new Object) {
 	typ, ok := TypeOf(ref.Kind)
 	if !ok {
@@ -29,14 +29,14 @@ func (m *Memory) reindex(ref Ref, old, new Object) {
 	}
 }
 
-// candidates returns the objects among which the answer of a query is, in order. The lock is held.
+// candidates returns the objects that a query may select, in order. The caller holds the lock.
 func (m *Memory) candidates(q Query) []Object {
 	typ, ok := TypeOf(q.Kind)
 	if !ok || !slices.Contains(typ.Indexes, q.Index) {
 		return m.all(q.Kind, q.Namespace)
 	}
 	var out []Object
-	for _, ref := range slices.SortedFunc(m.indexed.of(indexKey{q.Kind, q.Index, q.Value}), byName) {
+	for _, ref := range slices.SortedFunc(m.indexed.members(indexKey{q.Kind, q.Index, q.Value}), compareNames) {
 		out = append(out, m.objects[ref])
 	}
 	return out

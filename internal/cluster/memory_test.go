@@ -213,10 +213,10 @@ func TestReduceIsIdempotentAndHidesHeartbeats(t *testing.T) {
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, Message: message}, {Type: corev1.NodeDiskPressure, Message: message}}
 		return Reduce(n, "")
 	}
-	if !Same(node("1", "a", "True"), node("2", "b", "True")) {
+	if !SameContent(node("1", "a", "True"), node("2", "b", "True")) {
 		t.Error("a heartbeat is seen as a change")
 	}
-	if Same(node("1", "a", "True"), node("2", "a", "False")) {
+	if SameContent(node("1", "a", "True"), node("2", "a", "False")) {
 		t.Error("a lost node is not seen as a change")
 	}
 }
@@ -238,7 +238,7 @@ func TestWhatTheControllerShowsIsNoChange(t *testing.T) {
 		"and back":            {other, plain, false},
 	} {
 		before := c.b.DeepCopyObject()
-		if got := Same(c.a, c.b); got != c.want {
+		if got := SameContent(c.a, c.b); got != c.want {
 			t.Errorf("%s: the same: %t", name, got)
 		}
 		if d := cmp.Diff(before, c.b.DeepCopyObject()); d != "" {
@@ -248,7 +248,7 @@ func TestWhatTheControllerShowsIsNoChange(t *testing.T) {
 	service := func(v string) Object {
 		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: v, Annotations: map[string]string{PlanAnnotation: v}}}
 	}
-	if Same(service("1"), service("2")) {
+	if SameContent(service("1"), service("2")) {
 		t.Error("on a Service it means nothing")
 	}
 }
@@ -308,7 +308,7 @@ spec: {ports: [{port: 80}]}
 	if err != nil {
 		t.Fatal(err)
 	}
-	for day, got := range []time.Time{ClassEdited(o), Claimed(o), ShownSince(o)} {
+	for day, got := range []time.Time{ClassEditedAt(o), FinalizersEditedAt(o), ShownSince(o)} {
 		if want := time.Date(2024, 5, day+1, 0, 0, 0, 0, time.UTC); !got.Equal(want) {
 			t.Errorf("%s, want %s", got, want)
 		}

@@ -19,17 +19,17 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// Part is what a write may change of an object.
+// Part is the part of an object that a write changes.
 type Part int
 
 // The parts.
 const (
-	Main   Part = iota // everything but the status
+	Main   Part = iota // all but the status
 	Status             // the status subresource
 )
 
-// Put stores objects as they are, status, managed fields and deletion timestamp included, to set a scene. What is
-// missing of UID, generation, creation time and managed fields is filled in.
+// Put stores objects as they are, with status, managed fields and deletion timestamp. It fills in UID, generation, creation
+// time and managed fields if they are missing.
 func (m *Memory) Put(objs ...Object) error {
 	for _, obj := range objs {
 		ref, _, err := m.refOf(obj)
@@ -49,9 +49,8 @@ func (m *Memory) Put(objs ...Object) error {
 	return nil
 }
 
-// Apply creates an object, or changes it as a user's apply does: what the API server and controllers
-// have written stays, finalizers and status among it. Of pods and nodes the status is given, as
-// nothing else writes it here. An object with another uid takes the place of the present one.
+// Apply creates an object, or changes it like kubectl apply does: finalizers and status are kept. The status of pods and nodes
+// is replaced, because there is no kubelet to write it. An object with another UID replaces the stored one.
 func (m *Memory) Apply(obj Object) error {
 	ref, _, err := m.refOf(obj)
 	if err != nil {
@@ -75,7 +74,7 @@ func (m *Memory) Apply(obj Object) error {
 	return err
 }
 
-// Create adds an object and returns it as stored. It fails with AlreadyExists.
+// Create adds an object, and returns it as it is stored. It fails with AlreadyExists if there is one of that name.
 func (m *Memory) Create(obj Object) (Object, error) {
 	o := obj.DeepCopyObject().(Object)
 	m.mu.Lock()
@@ -95,7 +94,7 @@ func (m *Memory) Create(obj Object) (Object, error) {
 	o.SetGeneration(0)
 	o.SetDeletionTimestamp(nil)
 	o.SetCreationTimestamp(metav1.Time{})
-	keepStatus(o, nil)
+	copyStatus(o, nil)
 	m.fillNewObject(o)
 	noteEdits(nil, o, m.clock.Now())
 	m.store(ref, o)
@@ -104,7 +103,7 @@ func (m *Memory) Create(obj Object) (Object, error) {
 	return o, nil
 }
 
-// fillNewObject fills in what the API server gives to a new object. The lock is held.
+// fillNewObject sets the fields that the API server sets in a new object. The caller holds the lock.
 func (m *Memory) fillNewObject(o Object) {
 	m.version++
 	o.SetResourceVersion(strconv.FormatInt(m.version, 10))
@@ -121,15 +120,14 @@ func (m *Memory) fillNewObject(o Object) {
 	}
 }
 
-// Update changes a part of an object and returns it as stored. A resource version in the object
-// must be the present one. A write that changes nothing is no event. An object under deletion
-// goes away with its last finalizer.
+// Update changes a part of an object, and returns it as it is stored. A resourceVersion in the object must be the stored one.
+// A write that changes nothing is no event. An object that is being deleted is removed with its last finalizer.
 func (m *Memory) Update(obj Object, part Part) (Object, error) {
 	return m.change(obj, part, func(Object) (Object, error) { return obj.DeepCopyObject().(Object), nil })
 }
 
-// Patch applies a JSON merge patch or a strategic merge patch to a part of the object that obj
-// names. A uid or resourceVersion in the patch must be the present one.
+// Patch applies a JSON merge patch or a strategic merge patch to a part of the stored object with the kind and name of obj. A
+// uid or resourceVersion in the patch must be the stored one.
 func (m *Memory) Patch(obj Object, part Part, kind types.PatchType, data []byte) (Object, error) {
 	return m.change(obj, part, func(cur Object) (Object, error) {
 		before, err := json.Marshal(cur)
@@ -149,7 +147,7 @@ func (m *Memory) Patch(obj Object, part Part, kind types.PatchType, data []byte)
 			return nil, fmt.Errorf("patch %s: %w", RefOf(cur), err)
 		}
 		gvk := cur.GetObjectKind().GroupVersionKind()
-		out, err := m.newLike(cur)
+		out, err := m.newOfKind(cur)
 		if err != nil {
 			return nil, err
 		}
@@ -161,7 +159,8 @@ func (m *Memory) Patch(obj Object, part Part, kind types.PatchType, data []byte)
 	})
 }
 
-func (m *Memory) newLike(obj Object) (Object, error) {
+// newOfKind returns an empty object of the same kind.
+func (m *Memory) newOfKind(obj Object) (Object, error) {
 	kinds, _, err := m.scheme.ObjectKinds(obj)
 	if err != nil {
 		return nil, err
@@ -173,6 +172,7 @@ func (m *Memory) newLike(obj Object) (Object, error) {
 	return o.(Object), nil
 }
 
+// change replaces a part of a stored object by the one that make returns.
 func (m *Memory) change(obj Object, part Part, make func(cur Object) (Object, error)) (Object, error) {
 	ref, res, err := m.refOf(obj)
 	if err != nil {
@@ -198,9 +198,9 @@ func (m *Memory) change(obj Object, part Part, make func(cur Object) (Object, er
 		if part == Status {
 			status := next
 			next = cur.DeepCopyObject().(Object)
-			keepStatus(next, status)
+			copyStatus(next, status)
 		} else {
-			keepStatus(next, cur)
+			copyStatus(next, cur)
 		}
 		return m.replace(ref, cur, next), nil
 	}()
@@ -208,7 +208,7 @@ func (m *Memory) change(obj Object, part Part, make func(cur Object) (Object, er
 	return stored, err
 }
 
-// replace stores what follows on cur, if it differs. The lock is held.
+// replace stores next in place of cur, if they differ. The caller holds the lock.
 func (m *Memory) replace(ref Ref, cur, next Object) Object {
 	next.SetUID(cur.GetUID())
 	next.SetResourceVersion(cur.GetResourceVersion())
@@ -261,8 +261,8 @@ func (m *Memory) Delete(ref Ref) error {
 	return err
 }
 
-// keepStatus gives dst the status of src (nil: none), for kinds whose status is a subresource.
-func keepStatus(dst, src Object) {
+// copyStatus sets the status of dst to that of src, or to an empty one if src is nil, for kinds with a status subresource.
+func copyStatus(dst, src Object) {
 	switch d := dst.(type) {
 	case *networkingv1.Ingress:
 		d.Status = networkingv1.IngressStatus{}
@@ -295,11 +295,11 @@ func keepStatus(dst, src Object) {
 			s.Status.DeepCopyInto(&d.Status)
 		}
 	default:
-		keepGatewayStatus(dst, src)
+		copyGatewayStatus(dst, src)
 	}
 }
 
-// specOf returns the part of an object whose changes count up the generation.
+// specOf returns the part of an object whose changes increment the generation.
 func specOf(obj Object) any {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
@@ -339,7 +339,7 @@ func (m *Memory) Read(obj Object) error {
 	return json.Unmarshal(data, obj)
 }
 
-// Remove deletes the object of the same kind and name, as Delete does.
+// Remove deletes the object of the same kind and name.
 func (m *Memory) Remove(obj Object) error {
 	ref, _, err := m.refOf(obj)
 	if err != nil {

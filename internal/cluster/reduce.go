@@ -200,9 +200,9 @@ func reduceSlice(s *discoveryv1.EndpointSlice) {
 	}
 }
 
-// Same reports whether two states of an object differ in nothing but their version and what the controller
+// SameContent reports whether two states of an object differ in nothing but their version and what the controller
 // writes for others to read. Both must have been reduced alike.
-func Same(a, b Object) bool {
+func SameContent(a, b Object) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
 	}
@@ -212,7 +212,7 @@ func Same(a, b Object) bool {
 	if a.GetResourceVersion() != "" && a.GetResourceVersion() == b.GetResourceVersion() {
 		return true
 	}
-	c := shallow(b)
+	c := shallowCopy(b)
 	c.SetResourceVersion(a.GetResourceVersion())
 	c.SetManagedFields(a.GetManagedFields())
 	switch kind, _ := KindOf(a); kind {
@@ -224,8 +224,8 @@ func Same(a, b Object) bool {
 	return equality.Semantic.DeepEqual(a, c)
 }
 
-// shallow copies the fields of an object, but not what they point to.
-func shallow(o Object) Object {
+// shallowCopy copies the fields of an object, but not what they point to.
+func shallowCopy(o Object) Object {
 	out := reflect.New(reflect.TypeOf(o).Elem())
 	out.Elem().Set(reflect.ValueOf(o).Elem())
 	return out.Interface().(Object)

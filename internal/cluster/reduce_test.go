@@ -110,7 +110,7 @@ func TestAChangeOfWhatIsNotReadIsNoEvent(t *testing.T) {
 				now := c.obj.DeepCopyObject().(Object)
 				change(now)
 				now.SetResourceVersion("2")
-				if Same(was, Reduce(now, "")) == event {
+				if SameContent(was, Reduce(now, "")) == event {
 					t.Errorf("%s: a change of the %s is an event: %v, want %v", kind, what, !event, event)
 				}
 			}
@@ -265,7 +265,7 @@ func TestServicesWithALoadBalancerKeepWhenTheirClassWasEdited(t *testing.T) {
 	}
 	for range 2 {
 		o := Reduce(svc(serviceFinalizer), "")
-		if c, f := ClassEdited(o), Claimed(o); c.Unix() != 1 || f.Unix() != 2 {
+		if c, f := ClassEditedAt(o), FinalizersEditedAt(o); c.Unix() != 1 || f.Unix() != 2 {
 			t.Errorf("class edited at %s, claimed at %s", c, f)
 		}
 	}

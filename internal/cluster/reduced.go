@@ -12,11 +12,11 @@ type Reduced struct {
 	Source  Source
 	QUICEnv string
 
-	mu   sync.Mutex
-	kept map[Ref]reduction
+	mu    sync.Mutex
+	cache map[Ref]reduction
 }
 
-type reduction struct{ whole, reduced Object }
+type reduction struct{ original, reduced Object }
 
 // Get implements Source.
 func (r *Reduced) Get(ref Ref) (Object, error) {
@@ -50,13 +50,13 @@ func (r *Reduced) Reduce(obj Object) Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ref := RefOf(obj)
-	if k, ok := r.kept[ref]; ok && k.whole == obj {
+	if k, ok := r.cache[ref]; ok && k.original == obj {
 		return k.reduced
 	}
-	if r.kept == nil {
-		r.kept = map[Ref]reduction{}
+	if r.cache == nil {
+		r.cache = map[Ref]reduction{}
 	}
 	out := Reduce(obj.DeepCopyObject().(Object), r.QUICEnv)
-	r.kept[ref] = reduction{obj, out}
+	r.cache[ref] = reduction{obj, out}
 	return out
 }

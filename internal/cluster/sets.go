@@ -41,8 +41,8 @@ func (s sets[Q, K]) remove(q Q, k K) {
 	delete(s, q)
 }
 
-// of returns the members of the set of a key, in no order.
-func (s sets[Q, K]) of(q Q) iter.Seq[K] {
+// members returns the members of the set of a key, in no order.
+func (s sets[Q, K]) members(q Q) iter.Seq[K] {
 	return func(yield func(K) bool) {
 		of, ok := s[q]
 		if !ok || !yield(of.one) {

@@ -84,37 +84,37 @@ func fillGatewayStatus(obj Object) {
 	}
 }
 
-// keepGatewayStatus gives dst the status of src, or none if src is nil.
-func keepGatewayStatus(dst, src Object) {
+// copyGatewayStatus gives dst the status of src, or none if src is nil.
+func copyGatewayStatus(dst, src Object) {
 	var from any
 	if src != nil {
 		from = gatewayStatus(src.DeepCopyObject().(Object))
 	}
 	switch d := gatewayStatus(dst).(type) {
 	case *gwv1.GatewayClassStatus:
-		replace(d, from)
+		replaceStatus(d, from)
 	case *gwv1.GatewayStatus:
-		replace(d, from)
+		replaceStatus(d, from)
 	case *gwv1.ListenerSetStatus:
-		replace(d, from)
+		replaceStatus(d, from)
 	case *gwv1.HTTPRouteStatus:
-		replace(d, from)
+		replaceStatus(d, from)
 	case *gwv1.GRPCRouteStatus:
-		replace(d, from)
+		replaceStatus(d, from)
 	case *gwv1.TCPRouteStatus:
-		replace(d, from)
+		replaceStatus(d, from)
 	case *gwv1.UDPRouteStatus:
-		replace(d, from)
+		replaceStatus(d, from)
 	case *gwv1.TLSRouteStatus:
-		replace(d, from)
+		replaceStatus(d, from)
 	case *gwconfig.ConfigurationStatus:
-		replace(d, from)
+		replaceStatus(d, from)
 	case *gwconfig.ListenerRuleConfigurationStatus:
-		replace(d, from)
+		replaceStatus(d, from)
 	}
 }
 
-func replace[T any](dst *T, from any) {
+func replaceStatus[T any](dst *T, from any) {
 	var none T
 	*dst = none
 	if s, ok := from.(*T); ok {

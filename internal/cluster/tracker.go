@@ -13,12 +13,12 @@ type Tracker[K comparable] struct {
 	mu      sync.Mutex
 	seq     uint64
 	order   map[K]uint64 // first recording, which fixes the order of answers
-	asked   map[K]questions
+	reads   map[K]viewReads
 	byRef   sets[Ref, K]
 	byQuery sets[Query, K]
 }
 
-type questions struct {
+type viewReads struct {
 	refs    []Ref
 	queries []Query
 }
@@ -26,7 +26,7 @@ type questions struct {
 // NewTracker returns a tracker without dependents.
 func NewTracker[K comparable]() *Tracker[K] {
 	return &Tracker[K]{
-		order: map[K]uint64{}, asked: map[K]questions{},
+		order: map[K]uint64{}, reads: map[K]viewReads{},
 		byRef: sets[Ref, K]{}, byQuery: sets[Query, K]{},
 	}
 }
@@ -46,7 +46,7 @@ func (t *Tracker[K]) Record(k K, v *View) {
 		t.seq++
 		t.order[k] = t.seq
 	}
-	q := questions{make([]Ref, 0, len(v.refs)), make([]Query, 0, len(v.queries))}
+	q := viewReads{make([]Ref, 0, len(v.refs)), make([]Query, 0, len(v.queries))}
 	for r := range v.refs {
 		q.refs = append(q.refs, r)
 		t.byRef.add(r, k)
@@ -55,7 +55,7 @@ func (t *Tracker[K]) Record(k K, v *View) {
 		q.queries = append(q.queries, s)
 		t.byQuery.add(s, k)
 	}
-	t.asked[k] = q
+	t.reads[k] = q
 }
 
 // Forget drops a consumer that is gone.
@@ -68,7 +68,7 @@ func (t *Tracker[K]) Forget(k K) {
 
 // forget drops the questions of a consumer that a view did not ask again.
 func (t *Tracker[K]) forget(k K, v *View) {
-	q := t.asked[k]
+	q := t.reads[k]
 	for _, r := range q.refs {
 		if _, again := v.refs[r]; !again {
 			t.byRef.remove(r, k)
@@ -79,7 +79,7 @@ func (t *Tracker[K]) forget(k K, v *View) {
 			t.byQuery.remove(s, k)
 		}
 	}
-	delete(t.asked, k)
+	delete(t.reads, k)
 }
 
 // Affected returns the consumers that a change concerns: those that asked for the object by name,
@@ -97,9 +97,9 @@ func (t *Tracker[K]) Affected(old, new Object) []K {
 		if !ok {
 			continue
 		}
-		collect(hit, t.byRef.of(RefOf(obj)))
+		addAll(hit, t.byRef.members(RefOf(obj)))
 		for q := range queriesOf(kind, obj) {
-			collect(hit, t.byQuery.of(q))
+			addAll(hit, t.byQuery.members(q))
 		}
 	}
 	return t.ordered(hit)
@@ -119,12 +119,12 @@ func (t *Tracker[K]) ConsumersOf(r Ref) []K {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	hit := map[K]struct{}{}
-	collect(hit, t.byRef.of(r))
+	addAll(hit, t.byRef.members(r))
 	return t.ordered(hit)
 }
 
-// Asked reports whether any consumer asked for the object by name.
-func (t *Tracker[K]) Asked(r Ref) bool {
+// IsRead reports whether any consumer asked for the object by name.
+func (t *Tracker[K]) IsRead(r Ref) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_, asked := t.byRef[r]
@@ -166,7 +166,7 @@ func (q Query) Selects(obj Object) bool {
 	return q.Index == "" || slices.Contains(IndexValues(kind, q.Index, obj), q.Value)
 }
 
-func collect[K comparable](into map[K]struct{}, from iter.Seq[K]) {
+func addAll[K comparable](into map[K]struct{}, from iter.Seq[K]) {
 	for k := range from {
 		into[k] = struct{}{}
 	}

@@ -191,8 +191,8 @@ func TestTrackerKnowsAllConsumersOfOneObject(t *testing.T) {
 				asking = slices.Delete(asking, i, i+1)
 			}
 		}
-		if named := tracker.ConsumersOf(shared); !slices.Equal(named, asking) || tracker.Asked(shared) != (len(asking) > 0) {
-			t.Fatalf("the tracker names %v, asked %v; want %v", named, tracker.Asked(shared), asking)
+		if named := tracker.ConsumersOf(shared); !slices.Equal(named, asking) || tracker.IsRead(shared) != (len(asking) > 0) {
+			t.Fatalf("the tracker names %v, asked %v; want %v", named, tracker.IsRead(shared), asking)
 		}
 	}
 }

@@ -28,16 +28,16 @@ type Type struct {
 	Namespaced bool
 	// Indexes that the kind can be listed by.
 	Indexes []Index
-	// empty is an object of the kind, and none a list, to be copied.
-	empty Object
-	none  client.ObjectList
+	// emptyObject is an object of the kind, and none a list, to be copied.
+	emptyObject Object
+	emptyList   client.ObjectList
 }
 
 // New returns an empty object.
-func (t Type) New() Object { return t.empty.DeepCopyObject().(Object) }
+func (t Type) New() Object { return t.emptyObject.DeepCopyObject().(Object) }
 
 // NewList returns an empty list of objects.
-func (t Type) NewList() client.ObjectList { return t.none.DeepCopyObject().(client.ObjectList) }
+func (t Type) NewList() client.ObjectList { return t.emptyList.DeepCopyObject().(client.ObjectList) }
 
 // Types lists every kind, in the order of the constants.
 func Types() []Type { return slices.Clone(kindTable) }

@@ -52,14 +52,14 @@ type Confirmer interface {
 	Confirm(obj Object) error
 }
 
-// Finder is a Source that asks the API server about an object which another one names and which it does not hold.
-type Finder interface {
+// ReferenceFinder is a Source that asks the API server about an object which another one names and which it does not hold.
+type ReferenceFinder interface {
 	// Find returns the object, or nil if there is none, or none of a kind that is asked for.
 	Find(ref Ref) (Object, error)
 }
 
-// Asker is a Source that asks the API server about what it does not hold.
-type Asker interface {
+// LookupSource is a Source that asks the API server about what it does not hold.
+type LookupSource interface {
 	// Informed returns the source without that.
 	Informed() Source
 }
@@ -78,34 +78,34 @@ func (s Stale) RetryAfter() time.Duration { return time.Second }
 // reading; what is read through Unsubscribed brings no run about. The first error of the source sticks:
 // later reads return nothing, and the caller looks at Err once at the end.
 type View struct {
-	src     Source
-	refs    map[Ref]struct{} // nil, like queries, in a view that does not subscribe
-	queries map[Query]struct{}
-	err     error
-	members *Memberships // nil: nothing is remembered
+	source      Source
+	refs        map[Ref]struct{} // nil, like queries, in a view that does not subscribe
+	queries     map[Query]struct{}
+	err         error
+	memberships *Memberships // nil: nothing is remembered
 	// confirmed are objects that are stored as they were read, and their versions.
 	confirmed map[Ref]string
 }
 
 // NewView returns an empty-handed view of the source.
 func NewView(src Source) *View {
-	return &View{src: src, refs: map[Ref]struct{}{}, queries: map[Query]struct{}{}}
+	return &View{source: src, refs: map[Ref]struct{}{}, queries: map[Query]struct{}{}}
 }
 
-// With gives the view a memory of what Ingresses were part of.
-func (v *View) With(m *Memberships) *View {
-	v.members = m
+// WithMemberships gives the view a memory of what Ingresses were part of.
+func (v *View) WithMemberships(m *Memberships) *View {
+	v.memberships = m
 	return v
 }
 
 // Unsubscribed returns a view of the same source that remembers no question, with an error of its own.
-func (v *View) Unsubscribed() *View { return &View{src: v.src, members: v.members} }
+func (v *View) Unsubscribed() *View { return &View{source: v.source, memberships: v.memberships} }
 
 // Informed returns a view like Unsubscribed of what the source holds: the API server is not asked about anything.
 func (v *View) Informed() *View {
 	out := v.Unsubscribed()
-	if asker, ok := v.src.(Asker); ok {
-		out.src = asker.Informed()
+	if asker, ok := v.source.(LookupSource); ok {
+		out.source = asker.Informed()
 	}
 	return out
 }
@@ -126,7 +126,7 @@ func (v *View) SubscribeList(q Query) {
 
 // Installed reports whether a kind is served by the API and read by this process. When that changes, the objects
 // of the kind, and all Gateways and GatewayClasses, come as events.
-func (v *View) Installed(kind Kind) bool { return installed(v.src, kind) }
+func (v *View) Installed(kind Kind) bool { return installed(v.source, kind) }
 
 func installed(src Source, kind Kind) bool {
 	i, ok := src.(Installer)
@@ -136,18 +136,18 @@ func installed(src Source, kind Kind) bool {
 // Left returns the objects that carried a finalizer and have lost it by an edit of others, in order.
 // Events of them, and of nothing else, change the answer.
 func (v *View) Left(finalizer string) []Ref {
-	if v.members == nil {
+	if v.memberships == nil {
 		return nil
 	}
-	return v.members.Left(finalizer)
+	return v.memberships.Left(finalizer)
 }
 
 // LeftBy returns the finalizers that an object carried and has lost by an edit of others, in order.
 func (v *View) LeftBy(ref Ref) []string {
-	if v.members == nil {
+	if v.memberships == nil {
 		return nil
 	}
-	return v.members.LeftBy(ref)
+	return v.memberships.LeftBy(ref)
 }
 
 // Err returns the first error that the source gave, nil if none. A translation made from a view with
@@ -186,7 +186,7 @@ func Get[T Object](v *View, kind Kind, namespace, name string) (T, bool) {
 	if v.err != nil {
 		return none, false
 	}
-	obj, err := v.src.Get(Ref{Kind: kind, Namespace: namespace, Name: name})
+	obj, err := v.source.Get(Ref{Kind: kind, Namespace: namespace, Name: name})
 	if err != nil {
 		v.err = fmt.Errorf("read %s %s/%s: %w", kind, namespace, name, err)
 		return none, false
@@ -201,11 +201,11 @@ func Get[T Object](v *View, kind Kind, namespace, name string) (T, bool) {
 	return t, ok
 }
 
-// GetNamed reads an object that another one names, as Get does. The API server is asked about one that the source does not
+// GetReferenced reads an object that another one names, as Get does. The API server is asked about one that the source does not
 // hold. If it does not exist, the other one is confirmed.
-func GetNamed[T Object](v *View, by Object, kind Kind, namespace, name string) (T, bool) {
+func GetReferenced[T Object](v *View, by Object, kind Kind, namespace, name string) (T, bool) {
 	t, ok := Get[T](v, kind, namespace, name)
-	if f, asks := v.src.(Finder); asks && !ok && v.err == nil {
+	if f, asks := v.source.(ReferenceFinder); asks && !ok && v.err == nil {
 		obj, err := f.Find(Ref{Kind: kind, Namespace: namespace, Name: name})
 		if err != nil {
 			v.err = fmt.Errorf("read %s %s/%s: %w", kind, namespace, name, err)
@@ -223,7 +223,7 @@ func GetNamed[T Object](v *View, by Object, kind Kind, namespace, name string) (
 // those that take part in it are confirmed: each kind has a watch of its own, so that the end of an object may arrive before
 // the edit that names another one instead.
 func (v *View) Confirm(objs ...Object) {
-	source, ok := v.src.(Confirmer)
+	source, ok := v.source.(Confirmer)
 	if !ok {
 		return
 	}
@@ -242,7 +242,7 @@ func (v *View) Confirm(objs ...Object) {
 }
 
 // List reads all objects that a query selects, and subscribes to them, in ascending order of namespace and name.
-func List[T Object](v *View, q Query) []T { return typed[T](v, q, v.list(q)) }
+func List[T Object](v *View, q Query) []T { return ofType[T](v, q, v.list(q)) }
 
 // list is List without the type.
 func (v *View) list(q Query) []Object {
@@ -250,7 +250,7 @@ func (v *View) list(q Query) []Object {
 	if v.err != nil {
 		return nil
 	}
-	objs, err := v.src.List(q)
+	objs, err := v.source.List(q)
 	if err != nil {
 		v.err = fmt.Errorf("list %s by %q %q: %w", q.Kind, q.Index, q.Value, err)
 		return nil
@@ -258,7 +258,7 @@ func (v *View) list(q Query) []Object {
 	return objs
 }
 
-func typed[T Object](v *View, q Query, objs []Object) []T {
+func ofType[T Object](v *View, q Query, objs []Object) []T {
 	if v.err != nil {
 		return nil
 	}
@@ -276,10 +276,10 @@ func typed[T Object](v *View, q Query, objs []Object) []T {
 
 // LastList keeps what a query has selected last, so that reading it again costs no look at each object while the source
 // has the same list. It is safe for concurrent use.
-type LastList[T Object] struct{ last atomic.Pointer[selected[T]] }
+type LastList[T Object] struct{ last atomic.Pointer[selection[T]] }
 
-// selected is a list of a source and what a query has selected of it. It is not changed once it is made.
-type selected[T Object] struct {
+// selection is a list of a source and what a query has selected of it. It is not changed once it is made.
+type selection[T Object] struct {
 	objects []Object
 	list    []T
 }
@@ -290,9 +290,9 @@ func (l *LastList[T]) Read(v *View, q Query) []T {
 	if last := l.last.Load(); last != nil && len(objs) > 0 && len(objs) == len(last.objects) && &objs[0] == &last.objects[0] {
 		return last.list
 	}
-	list := typed[T](v, q, objs)
+	list := ofType[T](v, q, objs)
 	if v.err == nil {
-		l.last.Store(&selected[T]{objs, list})
+		l.last.Store(&selection[T]{objs, list})
 	}
 	return list
 }

@@ -14,10 +14,10 @@ func fillAccelerator(spec *aga.GlobalAcceleratorSpec) {
 		l.ClientAffinity = cmp.Or(l.ClientAffinity, aga.ClientAffinityNone)
 		for j := range l.EndpointGroups {
 			group := &l.EndpointGroups[j]
-			fill(&group.TrafficDialPercentage, 100)
+			setDefault(&group.TrafficDialPercentage, 100)
 			for k := range group.Endpoints {
-				fill(&group.Endpoints[k].Weight, 128)
-				fill(&group.Endpoints[k].ClientIPPreservationEnabled, true)
+				setDefault(&group.Endpoints[k].Weight, 128)
+				setDefault(&group.Endpoints[k].ClientIPPreservationEnabled, true)
 			}
 		}
 	}

@@ -24,13 +24,13 @@ func fillGatewayDefaults(obj Object) {
 	case *gwconfig.LoadBalancerConfiguration:
 		if o.Spec.ListenerConfigurations != nil {
 			for i := range *o.Spec.ListenerConfigurations {
-				fill(&(*o.Spec.ListenerConfigurations)[i].ALPNPolicy, "None")
+				setDefault(&(*o.Spec.ListenerConfigurations)[i].ALPNPolicy, "None")
 			}
 		}
 	case *gwconfig.TargetGroupConfiguration:
 		if r := o.Spec.TargetReference; r != nil {
-			fill(&r.Group, "")
-			fill(&r.Kind, string(KindService))
+			setDefault(&r.Group, "")
+			setDefault(&r.Kind, string(KindService))
 		}
 	case *gwconfig.ListenerRuleConfiguration:
 		for i := range o.Spec.Actions {
@@ -39,32 +39,32 @@ func fillGatewayDefaults(obj Object) {
 	}
 	parents, _ := RouteParents(obj)
 	for i := range parents {
-		fill(&parents[i].Group, gwv1.GroupName)
-		fill(&parents[i].Kind, gwv1.Kind(KindGateway))
+		setDefault(&parents[i].Group, gwv1.GroupName)
+		setDefault(&parents[i].Kind, gwv1.Kind(KindGateway))
 	}
 	fillGatewayStatus(obj)
 }
 
-func fill[T any](field **T, value T) {
+func setDefault[T any](field **T, value T) {
 	if *field == nil {
 		*field = &value
 	}
 }
 
 func fillListener(routes **gwv1.AllowedRoutes, tls *gwv1.ListenerTLSConfig) {
-	fill(routes, gwv1.AllowedRoutes{})
-	fill(&(*routes).Namespaces, gwv1.RouteNamespaces{})
-	fill(&(*routes).Namespaces.From, gwv1.NamespacesFromSame)
+	setDefault(routes, gwv1.AllowedRoutes{})
+	setDefault(&(*routes).Namespaces, gwv1.RouteNamespaces{})
+	setDefault(&(*routes).Namespaces.From, gwv1.NamespacesFromSame)
 	for i := range (*routes).Kinds {
-		fill(&(*routes).Kinds[i].Group, gwv1.GroupName)
+		setDefault(&(*routes).Kinds[i].Group, gwv1.GroupName)
 	}
 	if tls == nil {
 		return
 	}
-	fill(&tls.Mode, gwv1.TLSModeTerminate)
+	setDefault(&tls.Mode, gwv1.TLSModeTerminate)
 	for i := range tls.CertificateRefs {
-		fill(&tls.CertificateRefs[i].Group, "")
-		fill(&tls.CertificateRefs[i].Kind, gwv1.Kind(KindSecret))
+		setDefault(&tls.CertificateRefs[i].Group, "")
+		setDefault(&tls.CertificateRefs[i].Kind, gwv1.Kind(KindSecret))
 	}
 }
 
@@ -79,13 +79,13 @@ func fillHTTPRules(o *gwv1.HTTPRoute) {
 		}
 		for j := range r.Matches {
 			m := &r.Matches[j]
-			fill(&m.Path, gwv1.HTTPPathMatch{})
-			fill(&m.Path.Type, gwv1.PathMatchPathPrefix)
-			fill(&m.Path.Value, "/")
+			setDefault(&m.Path, gwv1.HTTPPathMatch{})
+			setDefault(&m.Path.Type, gwv1.PathMatchPathPrefix)
+			setDefault(&m.Path.Value, "/")
 		}
 		for j := range r.Filters {
 			if redirect := r.Filters[j].RequestRedirect; redirect != nil {
-				fill(&redirect.StatusCode, 302)
+				setDefault(&redirect.StatusCode, 302)
 			}
 		}
 	}
@@ -93,27 +93,27 @@ func fillHTTPRules(o *gwv1.HTTPRoute) {
 
 func fillAction(a *gwconfig.Action) {
 	if c := a.ForwardConfig; c != nil {
-		fill(&c.TargetGroupStickinessConfig, gwconfig.TargetGroupStickinessConfig{})
-		fill(&c.TargetGroupStickinessConfig.DurationSeconds, 3600)
-		fill(&c.TargetGroupStickinessConfig.Enabled, false)
+		setDefault(&c.TargetGroupStickinessConfig, gwconfig.TargetGroupStickinessConfig{})
+		setDefault(&c.TargetGroupStickinessConfig.DurationSeconds, 3600)
+		setDefault(&c.TargetGroupStickinessConfig.Enabled, false)
 	}
 	if c := a.RedirectConfig; c != nil {
-		fill(&c.Query, "#{query}")
+		setDefault(&c.Query, "#{query}")
 	}
 	if c := a.FixedResponseConfig; c != nil {
-		fill(&c.ContentType, "text/plain")
+		setDefault(&c.ContentType, "text/plain")
 	}
 	const scope, cookie, seconds = "openid", "AWSELBAuthSessionCookie", 604800
 	if c := a.AuthenticateCognitoConfig; c != nil {
-		fill(&c.OnUnauthenticatedRequest, "authenticate")
-		fill(&c.Scope, scope)
-		fill(&c.SessionCookieName, cookie)
-		fill(&c.SessionTimeout, seconds)
+		setDefault(&c.OnUnauthenticatedRequest, "authenticate")
+		setDefault(&c.Scope, scope)
+		setDefault(&c.SessionCookieName, cookie)
+		setDefault(&c.SessionTimeout, seconds)
 	}
 	if c := a.AuthenticateOIDCConfig; c != nil {
-		fill(&c.OnUnauthenticatedRequest, "authenticate")
-		fill(&c.Scope, scope)
-		fill(&c.SessionCookieName, cookie)
-		fill(&c.SessionTimeout, seconds)
+		setDefault(&c.OnUnauthenticatedRequest, "authenticate")
+		setDefault(&c.Scope, scope)
+		setDefault(&c.SessionCookieName, cookie)
+		setDefault(&c.SessionTimeout, seconds)
 	}
 }

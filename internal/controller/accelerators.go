@@ -13,14 +13,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// servesAccelerators reports whether GlobalAccelerators are served where their definition is installed. The service
-// must exist in the partition of the region.
+// servesAccelerators reports whether GlobalAccelerators are served if their CRD is installed: the gate is on, and AWS Global
+// Accelerator exists in the partition of the region.
 func servesAccelerators(c config.Config) bool {
 	return c.Gates.On(config.GlobalAcceleratorController) && services.HasAccelerators(services.Partition(c.AWS.Region))
 }
 
-// stackBackOff is how long stacks wait after failures: accelerators, whose changes take AWS long, have a back-off of their
-// own.
+// stackBackOff has the back-off of stacks after failures. Accelerators have a longer one of their own, because AWS takes long
+// to change them.
 type stackBackOff struct {
 	accelerators, others workqueue.TypedRateLimiter[model.StackID]
 }
@@ -32,6 +32,7 @@ func newStackBackOff(c config.Config) stackBackOff {
 	}
 }
 
+// of returns the back-off for a stack.
 func (b stackBackOff) of(id model.StackID) workqueue.TypedRateLimiter[model.StackID] {
 	if id.Kind.HasAccelerator() {
 		return b.accelerators
@@ -48,8 +49,8 @@ func (b stackBackOff) Forget(id model.StackID) { b.of(id).Forget(id) }
 // NumRequeues implements workqueue.TypedRateLimiter.
 func (b stackBackOff) NumRequeues(id model.StackID) int { return b.of(id).NumRequeues(id) }
 
-// enqueueOrphans queues the stacks of accelerators that no object asks for: nothing else brings a run of them about
-// after a start, and what they lead to may need a consent that is withdrawn.
+// enqueueOrphans enqueues the accelerators that no object asks for. No event enqueues them after a start, and an owner of
+// their endpoints may have withdrawn the consent for them.
 func enqueueOrphans(found []Orphan, enqueue func(model.StackID)) {
 	for _, o := range found {
 		if o.ID.Kind.HasAccelerator() {
@@ -58,9 +59,9 @@ func enqueueOrphans(found []Orphan, enqueue func(model.StackID)) {
 	}
 }
 
-// countParents adds what an error counts for besides: what fails at a kind of resource fails the deployment, and that,
-// like a failed build, the whole run.
-func countParents(found map[string]bool, failed []engine.FailedStep) {
+// addParentCategories adds the error categories that follow from others: a failed step for a kind of resource counts for
+// its synthesizer too, and a failed plan or apply counts for the whole run.
+func addParentCategories(found map[string]bool, failed []engine.FailedStep) {
 	category := func(phase string) string { return stageOf(model.GlobalAccelerator.Controller(), phase) + "_error" }
 	for _, f := range failed {
 		if of, known := synthesizers[f.Step.Address.Kind]; known && !isTransientFailure(f) {

@@ -62,7 +62,7 @@ func TestRunsOfAcceleratorsAreCountedByWhatFailed(t *testing.T) {
 		"a finalizer is not written":      {engine.Outcome{Failed: []engine.FailedStep{step(plan.Finalizer, plan.ClaimFinalizer{}, engine.Denied)}}, []string{"add_finalizers_error"}},
 		"a finalizer is not removed":      {engine.Outcome{Failed: []engine.FailedStep{step(plan.Finalizer, plan.ReleaseFinalizer{}, engine.Denied)}}, []string{"remove_finalizers_error"}},
 	} {
-		if d := cmp.Diff(c.want, categories(model.GlobalAccelerator, c.out)); d != "" {
+		if d := cmp.Diff(c.want, errorCategories(model.GlobalAccelerator, c.out)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 	}

@@ -23,7 +23,7 @@ func TestCheckpointsConcernNoStack(t *testing.T) {
 	id := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
 	v := cluster.NewView(store)
 	v.Subscribe(cluster.KindBinding, "shop", "b")
-	triggers.Ran(id, v)
+	triggers.RecordReads(id, v)
 	old := &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b"}}
 	for name, tt := range map[string]struct {
 		change func(b *elbv2.TargetGroupBinding)
@@ -38,11 +38,11 @@ func TestCheckpointsConcernNoStack(t *testing.T) {
 	} {
 		b := old.DeepCopy()
 		tt.change(b)
-		if got, err := triggers.Concerned(old, b); err != nil || len(got) != tt.want {
+		if got, err := triggers.Affected(old, b); err != nil || len(got) != tt.want {
 			t.Errorf("%s has changed: %v, %v", name, got, err)
 		}
 	}
-	if got, err := triggers.Concerned(old, nil); err != nil || len(got) != 1 {
+	if got, err := triggers.Affected(old, nil); err != nil || len(got) != 1 {
 		t.Errorf("the binding is gone: %v, %v", got, err)
 	}
 }

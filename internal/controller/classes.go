@@ -24,13 +24,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/unserved"
 )
 
-// classController is the name of what works on GatewayClasses and configurations of Gateways.
+// classController is the name of the controller of GatewayClasses and configurations of Gateways.
 const classController = "aws-lbc-gateway-class-controller"
 
-// classes is the line of what belongs to Gateways and is no load balancer, and of what was probably meant for this controller.
-type classes struct {
+// classReconciler reconciles the objects of the Gateway API that are no load balancers, and reports objects that a mistyped
+// class keeps from being served.
+type classReconciler struct {
 	cluster  *kube.Cluster
-	opt      gatewayclass.Options
+	options  gatewayclass.Options
 	unserved unserved.Options
 	triggers *queue.Triggers[cluster.Ref]
 	metrics  *Metrics
@@ -39,12 +40,12 @@ type classes struct {
 	versions *Versions
 
 	mu sync.Mutex
-	// cleared is when the status of a ListenerSet was taken off last.
-	cleared map[cluster.Ref]time.Time
+	// statusCleared is when the status of each ListenerSet was last removed.
+	statusCleared map[cluster.Ref]time.Time
 }
 
-// ClassLine returns the controller of GatewayClasses and of the configurations of Gateways. clock is that of what is
-// noted on classes, and versions returns the versions of the Gateway API by CRD, nil if they are not known.
+// ClassLine returns the controller of GatewayClasses and of the configurations of Gateways. clock is the clock of their
+// conditions. versions has the versions of the Gateway API.
 func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions *Versions) queue.Line[cluster.Ref] {
 	s := newClasses(c, cl, m, fence, clock, versions)
 	return queue.Line[cluster.Ref]{
@@ -53,19 +54,19 @@ func ClassLine(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence
 }
 
 // Label implements queue.Reconciler.
-func (s *classes) Label(r cluster.Ref) []any {
+func (s *classReconciler) Label(r cluster.Ref) []any {
 	return []any{"kind", string(r.Kind), "namespace", r.Namespace, "name", r.Name}
 }
 
 // Controller implements queue.Reconciler.
-func (s *classes) Controller(cluster.Ref) string { return classController }
+func (s *classReconciler) Controller(cluster.Ref) string { return classController }
 
 // Tenant implements queue.Reconciler.
-func (s *classes) Tenant(r cluster.Ref) string { return r.Namespace }
+func (s *classReconciler) Tenant(r cluster.Ref) string { return r.Namespace }
 
-func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions *Versions) *classes {
+func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fence, clock clock.PassiveClock, versions *Versions) *classReconciler {
 	key, value, _ := c.SecretsLabel()
-	s := &classes{cluster: cl, metrics: m, fence: fence, clock: clock, versions: versions, cleared: map[cluster.Ref]time.Time{}, opt: gatewayclass.Options{
+	s := &classReconciler{cluster: cl, metrics: m, fence: fence, clock: clock, versions: versions, statusCleared: map[cluster.Ref]time.Time{}, options: gatewayclass.Options{
 		ALB: c.Gates.On(config.ALBGatewayAPI), NLB: c.Gates.On(config.NLBGatewayAPI), ListenerSets: c.Gates.On(config.GatewayListenerSet),
 		SecretKey: key, SecretValue: value, ServiceAccount: c.Kubernetes.ServiceAccount,
 	}}
@@ -77,19 +78,19 @@ func newClasses(c config.Config, cl *kube.Cluster, m *Metrics, fence engine.Fenc
 	return s
 }
 
-// ClassKinds returns the kinds that the line of classes reads.
+// ClassKinds returns the kinds that the controller of ClassLine reads.
 func ClassKinds() []cluster.Kind {
 	return append([]cluster.Kind{cluster.KindSecret, cluster.KindService, cluster.KindIngress, cluster.KindIngressClass}, gatewayKinds()...)
 }
 
-// Saw implements queue.Changes.
-func (s *classes) Saw(_, _ cluster.Object) {}
+// RootChanged implements queue.Changes.
+func (s *classReconciler) RootChanged(_, _ cluster.Object) {}
 
 // Ignores implements queue.Changes.
-func (s *classes) Ignores(_, _ cluster.Object) bool { return false }
+func (s *classReconciler) Ignores(_, _ cluster.Object) bool { return false }
 
 // Items implements queue.Changes.
-func (s *classes) Items(v *cluster.View, obj cluster.Object) []cluster.Ref {
+func (s *classReconciler) Items(v *cluster.View, obj cluster.Object) []cluster.Ref {
 	out := unserved.Items(v, obj, s.unserved)
 	if s.unserved.Gateways {
 		out = append(out, gatewayclass.Items(obj)...)
@@ -97,8 +98,8 @@ func (s *classes) Items(v *cluster.View, obj cluster.Object) []cluster.Ref {
 	return out
 }
 
-// events returns the events of findings, which last.
-func events(ref cluster.Ref, found finding.List) []cluster.Patch {
+// eventsOf returns the events of the findings about an object. They are repeated while the findings last.
+func eventsOf(ref cluster.Ref, found finding.List) []cluster.Patch {
 	var out []cluster.Patch
 	for _, f := range found.Sorted() {
 		out = append(out, cluster.Event{Ref: report.RefTo(f.Object), Warning: true, Reason: string(f.Reason), Message: string(f.Reason) + ": " + f.Located()})
@@ -106,10 +107,10 @@ func events(ref cluster.Ref, found finding.List) []cluster.Patch {
 	return append(out, cluster.Lasting{Of: "unserved " + ref.String()})
 }
 
-// Reconcile writes what is due to one object. What goes wrong with it is tried again with back-off, and concerns no other.
-func (s *classes) Reconcile(ctx context.Context, ref cluster.Ref) (queue.Next, error) {
+// Reconcile writes the status and events of one object.
+func (s *classReconciler) Reconcile(ctx context.Context, ref cluster.Ref) (queue.Next, error) {
 	v := s.cluster.View()
-	opt := s.opt
+	opt := s.options
 	opt.Versions = s.versions.Get()
 	var patches []cluster.Patch
 	if s.unserved.Gateways {
@@ -120,16 +121,16 @@ func (s *classes) Reconcile(ctx context.Context, ref cluster.Ref) (queue.Next, e
 		return queue.Next{}, err
 	}
 	if obj, err := v.Object(ref.Kind, ref.Namespace, ref.Name); obj == nil && err == nil {
-		s.triggers.Gone(ref) // routes may have what was said of a ListenerSet, which makes it an item again
+		s.triggers.Forget(ref) // a route whose status still names a deleted ListenerSet makes that an item again
 	} else {
-		s.triggers.Ran(ref, v)
+		s.triggers.RecordReads(ref, v)
 	}
 	patches, wait := s.withoutRepeatedClear(ref, patches)
 	var errs []error
 	for _, p := range patches {
 		errs = append(errs, s.cluster.Write(ctx, []cluster.Patch{p}))
 	}
-	errs = append(errs, s.cluster.Write(ctx, events(ref, found)))
+	errs = append(errs, s.cluster.Write(ctx, eventsOf(ref, found)))
 	if due > 0 && (wait == 0 || due < wait) {
 		wait = due
 	}
@@ -150,16 +151,16 @@ func (s *classes) Reconcile(ctx context.Context, ref cluster.Ref) (queue.Next, e
 	return queue.Next{After: wait}, nil
 }
 
-// withoutRepeatedClear leaves out the patch that takes the status off a ListenerSet where that was done a moment ago,
-// and returns in how long it is due.
-func (s *classes) withoutRepeatedClear(ref cluster.Ref, patches []cluster.Patch) ([]cluster.Patch, time.Duration) {
+// withoutRepeatedClear leaves out the patch that removes the status of a ListenerSet if that was done within the last
+// period, and returns the time until the patch is due.
+func (s *classReconciler) withoutRepeatedClear(ref cluster.Ref, patches []cluster.Patch) ([]cluster.Patch, time.Duration) {
 	if ref.Kind != cluster.KindListenerSet {
 		return patches, 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
-	maps.DeleteFunc(s.cleared, func(_ cluster.Ref, at time.Time) bool { return now.Sub(at) >= durations.Period })
+	maps.DeleteFunc(s.statusCleared, func(_ cluster.Ref, at time.Time) bool { return now.Sub(at) >= durations.Period })
 	i := slices.IndexFunc(patches, func(p cluster.Patch) bool {
 		e, ok := p.(cluster.StatusEdit)
 		return ok && e.Ref == ref
@@ -167,16 +168,16 @@ func (s *classes) withoutRepeatedClear(ref cluster.Ref, patches []cluster.Patch)
 	if i < 0 {
 		return patches, 0
 	}
-	if at, recently := s.cleared[ref]; recently {
+	if at, recently := s.statusCleared[ref]; recently {
 		return slices.Delete(slices.Clone(patches), i, i+1), durations.Period - now.Sub(at)
 	}
-	s.cleared[ref] = now
+	s.statusCleared[ref] = now
 	return patches, 0
 }
 
 // forgetCleared makes the status of a ListenerSet be removed again after a failure.
-func (s *classes) forgetCleared(ref cluster.Ref) {
+func (s *classReconciler) forgetCleared(ref cluster.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.cleared, ref)
+	delete(s.statusCleared, ref)
 }

@@ -117,7 +117,7 @@ metadata: {namespace: shop, name: unused}
 type classWorld struct {
 	*testing.T
 	store *cluster.Memory
-	line  *classes
+	line  *classReconciler
 	now   time.Time
 	// versions of the Gateway API by CRD.
 	versions *Versions
@@ -309,7 +309,7 @@ func TestConfigurationsStayWhileTheyAreUsed(t *testing.T) {
 
 func TestRulesWithoutTheSecretOfTheirClientAreNotAccepted(t *testing.T) {
 	w := newClassWorld(t, "")
-	w.line.opt.SecretKey, w.line.opt.SecretValue = "tls", "yes"
+	w.line.options.SecretKey, w.line.options.SecretValue = "tls", "yes"
 	status := func(accepted bool, message string) {
 		t.Helper()
 		w.settle()

@@ -14,17 +14,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// nameChecked compares the name of the cluster with the tags of the first subnets that a run asks for, and makes no call of
-// its own. With a wrong name the controller finds nothing that it has made, and makes it again.
-type nameChecked struct {
+// clusterNameCheck compares the cluster name with the tags of the first subnets that a run reads. It makes no calls of its
+// own. With a wrong cluster name the controller would not find its resources, and would create them again.
+type clusterNameCheck struct {
 	engine.Cloud
-	name string
-	log  logr.Logger
-	once sync.Once
+	clusterName string
+	log         logr.Logger
+	once        sync.Once
 }
 
 // Observe implements engine.Cloud.
-func (c *nameChecked) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
+func (c *clusterNameCheck) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
 	have, err := c.Cloud.Observe(ctx, id, questions)
 	for _, a := range have.Facts.Subnets {
 		if len(a.Candidates) > 0 {
@@ -35,14 +35,15 @@ func (c *nameChecked) Observe(ctx context.Context, id model.StackID, questions [
 	return have, err
 }
 
-func (c *nameChecked) check(answers map[string]observed.SubnetAnswer) {
-	const most = 10
-	others := network.OtherClusters(c.name, answers)
+// check logs if no subnet has a tag with the cluster name, but some have tags with other names.
+func (c *clusterNameCheck) check(answers map[string]observed.SubnetAnswer) {
+	const maxNamed = 10
+	others := network.OtherClusters(c.clusterName, answers)
 	if len(others) == 0 {
 		return
 	}
-	c.log.Info("cluster name fits no subnet", "cluster", c.name, "clustersInTags", strings.Join(others[:min(len(others), most)], ", "),
-		"meant", finding.Nearest(c.name, others),
+	c.log.Info("cluster name fits no subnet", "cluster", c.clusterName, "clustersInTags", strings.Join(others[:min(len(others), maxNamed)], ", "),
+		"meant", finding.Nearest(c.clusterName, others),
 		"effect", "what was made under another name is not found, and is made again",
 		"fix", "set --cluster-name to the name in the tags "+network.ClusterTag+"NAME, or tag the subnets of this cluster")
 }

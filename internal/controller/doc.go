@@ -1,8 +1,8 @@
 // Package controller wires the process together: informers, queues, workers, leader election,
-// metrics and probes around the engine. There is one generic controller; what it is to look at
-// again after an event follows from what its last run read, not from a list of watches.
+// metrics and probes around the engine. All controllers are a queue.Line. Which items an event
+// enqueues follows from what their last runs have read, not from a list of watches.
 //
-//	event ──▶ Triggers: whose object is it, who asked for it ──▶ queue with priorities ──▶ worker ──▶ engine
+//	event ──▶ Triggers: items of the object, items that read it ──▶ queue with priorities ──▶ worker ──▶ engine
 //	                              ▲                                                     │
-//	                              └──────────── the questions of the run ───────────────┘
+//	                              └──────────── the objects that the run has read ──────┘
 package controller

@@ -11,20 +11,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Verifier reads again what AWS has of the cluster.
-type Verifier interface {
+// DriftReader reads the resources of the cluster in AWS again to find drift.
+type DriftReader interface {
 	drift.AWS
-	// NotifyOutside subscribes changes to what others change.
+	// NotifyOutside makes the inventory call changes for each stack that has drifted.
 	NotifyOutside(changes drift.Changes)
 }
 
-// DriftWatch reads again what load balancers and target groups are like in AWS, out of a small share of
-// the calls. Its sources compare what they read with what they know.
-func DriftWatch(aws Verifier, r *bindings.Reconciler, log logr.Logger) *drift.Watch {
+// DriftWatch returns the watch that reads load balancers, targets and rules in AWS again on a rolling schedule, with a small
+// share of the calls.
+func DriftWatch(aws DriftReader, r *bindings.Reconciler, log logr.Logger) *drift.Watch {
 	return &drift.Watch{AWS: aws, Others: []drift.Source{bindingChecks{r}}, Log: log}
 }
 
-// bindingChecks are the checks of the targets of bindings, and of the rules in front of them.
+// bindingChecks are the checks of the targets of bindings, and of the security group rules for them.
 type bindingChecks struct{ reconciler *bindings.Reconciler }
 
 // Checks implements drift.Source.
@@ -41,9 +41,9 @@ func (c bindingChecks) Checks() []drift.Check {
 	return out
 }
 
-// ChangedOutside implements drift.Changes: it queues stacks of which others have changed something. What this process has
-// not compared yet cannot have been changed since.
-func (s *stacks) ChangedOutside(id model.StackID) {
+// ChangedOutside implements drift.Changes. It enqueues a stack that has drifted, unless this process has not compared it yet:
+// then the difference may be older than its last change.
+func (s *stackReconciler) ChangedOutside(id model.StackID) {
 	if s.engine.Compared(id) {
 		s.enqueuer.Enqueue(id)
 	}

@@ -11,35 +11,34 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// findings count what is wrong now, over all load balancers and bindings. A finding of a run stands
-// until the next run of the same item; one that several items come upon, such as a fault of a
-// Service that two of them use, counts once.
+// findings collects the current findings of all load balancers and bindings. Those of an item are replaced by its next run.
+// A finding that several items have, such as an error of a Service that two of them use, counts once.
 type findings struct {
-	mu sync.Mutex
-	of map[any]finding.List // by stack id or binding
+	mu     sync.Mutex
+	byItem map[any]finding.List // by model.StackID or bindings.Key
 }
 
 var findingsDesc = prometheus.NewDesc("fulcrum_findings",
 	"What is wrong at present, by the object to blame, the documented reason, and the severity. Objects beyond the first 200 are counted under the name _other.",
 	[]string{"kind", "namespace", "name", "reason", "severity"}, nil)
 
-// mostSeries is how many series name an object. Tenants can make any number of faulty objects.
-const mostSeries = 200
+// maxSeries is the maximum number of series that name an object, because tenants can create any number of faulty objects.
+const maxSeries = 200
 
-// otherName stands for the objects that have no series of their own. No object can have this name.
+// otherName is the name in the series of all objects without a series of their own. No object can have this name.
 const otherName = "_other"
 
-func newFindings() *findings { return &findings{of: map[any]finding.List{}} }
+func newFindings() *findings { return &findings{byItem: map[any]finding.List{}} }
 
-// set replaces the findings about an item; none forgets it.
+// set replaces the findings of an item. Without findings it removes the item.
 func (f *findings) set(item any, found finding.List) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(found) == 0 {
-		delete(f.of, item)
+		delete(f.byItem, item)
 		return
 	}
-	f.of[item] = found
+	f.byItem[item] = found
 }
 
 // Describe implements the collector.
@@ -50,7 +49,7 @@ func (f *findings) Collect(ch chan<- prometheus.Metric) {
 	counts := map[findingLabel]int{}
 	f.mu.Lock()
 	seen := map[finding.Finding]bool{}
-	for _, list := range f.of {
+	for _, list := range f.byItem {
 		for _, x := range list {
 			if !seen[x] {
 				seen[x] = true
@@ -59,12 +58,12 @@ func (f *findings) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	f.mu.Unlock()
-	for l, n := range bounded(counts, mostSeries) {
+	for l, n := range limitSeries(counts, maxSeries) {
 		ch <- prometheus.MustNewConstMetric(findingsDesc, prometheus.GaugeValue, float64(n), l.object.Kind, l.object.Namespace, l.object.Name, l.reason, l.severity)
 	}
 }
 
-// findingLabel are the labels of a series.
+// findingLabel has the labels of a series.
 type findingLabel struct {
 	object           finding.Ref
 	reason, severity string
@@ -74,10 +73,10 @@ func (l findingLabel) compare(o findingLabel) int {
 	return cmp.Or(cmp.Compare(l.severity, o.severity), l.object.Compare(o.object), cmp.Compare(l.reason, o.reason))
 }
 
-// bounded keeps so many series and unites the others. Namespaces take turns, errors first, so that one
-// with many faulty objects does not hide those of others.
-func bounded(counts map[findingLabel]int, most int) map[findingLabel]int {
-	if len(counts) <= most {
+// limitSeries keeps at most limit series and adds the others up under otherName. Namespaces take turns, with errors first, so
+// that one with many faulty objects does not hide those of others.
+func limitSeries(counts map[findingLabel]int, limit int) map[findingLabel]int {
+	if len(counts) <= limit {
 		return counts
 	}
 	byNamespace := map[string][]findingLabel{}
@@ -89,9 +88,9 @@ func bounded(counts map[findingLabel]int, most int) map[findingLabel]int {
 		slices.SortFunc(all, findingLabel.compare)
 	}
 	out := map[findingLabel]int{}
-	for turn := 0; len(out) < most; turn++ {
+	for turn := 0; len(out) < limit; turn++ {
 		for _, n := range namespaces {
-			if all := byNamespace[n]; turn < len(all) && len(out) < most {
+			if all := byNamespace[n]; turn < len(all) && len(out) < limit {
 				out[all[turn]] = counts[all[turn]]
 				counts[all[turn]] = 0
 			}

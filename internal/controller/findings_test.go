@@ -70,10 +70,10 @@ func TestSeriesOfFindingsAreBounded(t *testing.T) {
 	small := finding.Finding{Object: finding.Ref{Kind: "Ingress", Namespace: "small", Name: "web"}, Reason: finding.RuleUnreachable, Message: "wrong"}
 	m.findings.set(model.StackID{Kind: model.Ingress, Namespace: "small", Name: "web"}, finding.List{small})
 	got := scrape(t, r)
-	if len(got) != mostSeries+1 || got["fulcrum_findings{kind=Ingress,name=web,namespace=small,reason=RuleUnreachable,severity=warning}"] != 1 {
+	if len(got) != maxSeries+1 || got["fulcrum_findings{kind=Ingress,name=web,namespace=small,reason=RuleUnreachable,severity=warning}"] != 1 {
 		t.Errorf("%d series", len(got))
 	}
-	if n := got["fulcrum_findings{kind=Ingress,name=_other,namespace=_other,reason=AnnotationInvalid,severity=error}"]; n != 10_000-(mostSeries-1) {
+	if n := got["fulcrum_findings{kind=Ingress,name=_other,namespace=_other,reason=AnnotationInvalid,severity=error}"]; n != 10_000-(maxSeries-1) {
 		t.Errorf("%v others", n)
 	}
 	if diff := cmp.Diff(got, scrape(t, r)); diff != "" {

@@ -52,7 +52,7 @@ func TestIngressTranslationsAreMadeAgainWhenTheyChange(t *testing.T) {
 			return desired{s, f.Sorted()}, v
 		}
 		m.Watch(func(old, new cluster.Object) {
-			concerned, err := tr.Concerned(old, new)
+			concerned, err := tr.Affected(old, new)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func TestIngressTranslationsAreMadeAgainWhenTheyChange(t *testing.T) {
 				tr.Begin(id)
 				now, v := translate(id)
 				known[id] = now
-				tr.Ran(id, v)
+				tr.RecordReads(id, v)
 				tr.End(id)
 			}
 			// Only frontends that were named are wanted.

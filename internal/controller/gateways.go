@@ -20,7 +20,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// addOptionalKinds reads the kinds that are installed of the Gateway API, and GlobalAccelerators, now and later.
+// addOptionalKinds starts reading the installed kinds of the Gateway API, and GlobalAccelerators, and adds the watch that
+// starts and stops reading when CRDs are installed or removed later.
 func addOptionalKinds(ctx context.Context, s Setup, aws AWS, mgr manager.Manager, source *kube.Source) error {
 	d, err := discovery.NewDiscoveryClientForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
@@ -38,39 +39,40 @@ func addOptionalKinds(ctx context.Context, s Setup, aws AWS, mgr manager.Manager
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
-	return mgr.Add(always{manager.RunnableFunc(func(ctx context.Context) error {
+	return mgr.Add(onAllReplicas{manager.RunnableFunc(func(ctx context.Context) error {
 		return w.run(ctx, source.WaitForSync)
 	})})
 }
 
-// addVersions reads the versions of the Gateway API, now and from time to time, for GatewayClasses to show. to gets them.
-func addVersions(ctx context.Context, s Setup, mgr manager.Manager, source *kube.Source, to *Versions) error {
+// addVersions reads the versions of the Gateway API into versions, which the status of GatewayClasses depends on, and adds the
+// watch that reads them again.
+func addVersions(ctx context.Context, s Setup, mgr manager.Manager, source *kube.Source, versions *Versions) error {
 	c, err := metadata.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("client of metadata: %w", err)
 	}
 	w := &versionsWatch{
-		to: to, log: s.Log.WithName("gateways"),
+		versions: versions, log: s.Log.WithName("gateways"),
 		read: func(ctx context.Context) (map[string]string, error) {
 			return kube.Versions(ctx, c, standardKinds(s.Config.Gates))
 		},
-		again: func(ctx context.Context) error {
+		reconcileClasses: func(ctx context.Context) error {
 			return source.StartKinds(ctx, nil, []cluster.Kind{cluster.KindGatewayClass})
 		},
 	}
 	if err := w.readVersions(ctx); err != nil {
 		return err
 	}
-	return mgr.Add(always{manager.RunnableFunc(w.run)})
+	return mgr.Add(onAllReplicas{manager.RunnableFunc(w.run)})
 }
 
-// gatewayFeature is what a gate switches on, and the kinds without which it is off.
+// gatewayFeature is a feature with its gate and the kinds that it needs.
 type gatewayFeature struct {
 	gate  config.Gate
 	kinds []cluster.Kind
 }
 
-// configurations are the kinds of gateway.k8s.aws.
+// configurations are the kinds of the API group gateway.k8s.aws.
 var configurations = []cluster.Kind{
 	cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration, cluster.KindListenerRuleConfiguration,
 }
@@ -84,7 +86,7 @@ var (
 	accelerators = gatewayFeature{config.GlobalAcceleratorController, []cluster.Kind{cluster.KindGlobalAccelerator}}
 )
 
-// optionalKinds returns all kinds that may be read and need not be installed.
+// optionalKinds returns all kinds that are read only if they are installed.
 func optionalKinds() []cluster.Kind {
 	var out []cluster.Kind
 	for _, t := range cluster.Types() {
@@ -95,18 +97,18 @@ func optionalKinds() []cluster.Kind {
 	return out
 }
 
-// gatewayKinds returns the kinds of the Gateway API.
+// gatewayKinds returns the optional kinds without GlobalAccelerators.
 func gatewayKinds() []cluster.Kind {
 	return slices.DeleteFunc(optionalKinds(), func(k cluster.Kind) bool { return slices.Contains(accelerators.kinds, k) })
 }
 
-// servesGateways reports whether the gates let Gateways be served where their kinds are installed.
+// servesGateways reports whether a gate for Gateways is on, so that they are served if their kinds are installed.
 func servesGateways(g config.Gates) bool {
 	return g.On(config.ALBGatewayAPI) || g.On(config.NLBGatewayAPI)
 }
 
-// acceleratorKinds returns the kinds that GlobalAccelerators need, or use where they are installed. Gateways whose
-// classes are not read would be taken for orphans, so they are added only where no Gateway is served.
+// acceleratorKinds returns the kinds that GlobalAccelerators need, or use if they are installed. Gateways are among them only
+// if none are served: a served Gateway is only read together with its class, without which it would count as an orphan.
 func acceleratorKinds(g config.Gates) []cluster.Kind {
 	out := append([]cluster.Kind{cluster.KindReferenceGrant}, accelerators.kinds...)
 	if !servesGateways(g) {
@@ -139,9 +141,9 @@ func wantedGatewayKinds(g config.Gates) []cluster.Kind {
 	return out
 }
 
-// usableKinds returns the kinds to read where some are installed. The error names the features that the operator has set
-// and that are off because their kinds are not there; GlobalAccelerators, whose gate has to be set in any case,
-// are left out.
+// usableKinds returns the kinds to read if those of found are installed. The error names the features whose gate the operator
+// has set to true although their kinds are not installed. It does not name GlobalAccelerators, because their gate is off
+// unless it is set.
 func usableKinds(g config.Gates, withAccelerators bool, found kube.Installation) ([]cluster.Kind, error) {
 	var out []cluster.Kind
 	var err error
@@ -155,8 +157,7 @@ func usableKinds(g config.Gates, withAccelerators bool, found kube.Installation)
 	return slices.Compact(out), err
 }
 
-// usableGatewayKinds returns the usable kinds of the Gateway API: a feature whose kinds are not all there is
-// off.
+// usableGatewayKinds returns the kinds of the Gateway API to read. A feature is off if one of its kinds is not installed.
 func usableGatewayKinds(g config.Gates, found kube.Installation) ([]cluster.Kind, error) {
 	var out []cluster.Kind
 	var errs []error
@@ -183,11 +184,11 @@ func usableGatewayKinds(g config.Gates, found kube.Installation) ([]cluster.Kind
 	return out, errors.Join(errs...)
 }
 
-// finder finds out which kinds are installed.
-type finder func(ctx context.Context, kinds []cluster.Kind) (kube.Installation, error)
+// kindFinder returns which of the kinds are installed.
+type kindFinder func(ctx context.Context, kinds []cluster.Kind) (kube.Installation, error)
 
-// takesUp starts and stops reading kinds.
-type takesUp interface {
+// kindReader starts and stops reading kinds.
+type kindReader interface {
 	Installed(kind cluster.Kind) bool
 	StartKinds(ctx context.Context, kinds, again []cluster.Kind) error
 	StopKinds(ctx context.Context, kinds, again []cluster.Kind) ([]cluster.Kind, error)
@@ -196,9 +197,9 @@ type takesUp interface {
 // kindsWatch starts reading optional kinds when they are installed, and stops when they are removed.
 type kindsWatch struct {
 	gates        config.Gates
-	accelerators bool // GlobalAccelerators are served where they are installed
-	find         finder
-	source       takesUp
+	accelerators bool // GlobalAccelerators are served if they are installed
+	find         kindFinder
+	source       kindReader
 	log          logr.Logger
 
 	reported string // the state that was logged last
@@ -206,7 +207,8 @@ type kindsWatch struct {
 
 func (w *kindsWatch) wanted() []cluster.Kind { return wantedKinds(w.gates, w.accelerators) }
 
-// begin reads the kinds that are installed when the process starts. A feature that the operator has set must be among that.
+// begin starts reading the kinds that are installed when the process starts. It fails if the kinds of a feature are missing
+// whose gate the operator has set to true.
 func (w *kindsWatch) begin(ctx context.Context) error {
 	found, err := w.find(ctx, w.wanted())
 	if err != nil {
@@ -220,11 +222,12 @@ func (w *kindsWatch) begin(ctx context.Context) error {
 	return w.source.StartKinds(ctx, kinds, nil)
 }
 
-// classified are the kinds whose meaning depends on which kinds are there.
-var classified = []cluster.Kind{cluster.KindGatewayClass, cluster.KindGateway}
+// classDependentKinds are the kinds whose events are repeated when kinds are installed or removed, because whether they are
+// accepted depends on that.
+var classDependentKinds = []cluster.Kind{cluster.KindGatewayClass, cluster.KindGateway}
 
-// updateKinds starts reading what has been installed since, stops reading what has been removed, and reports whether
-// everything is there.
+// updateKinds starts reading kinds that were installed, stops reading kinds that were removed, and reports whether all are
+// read.
 func (w *kindsWatch) updateKinds(ctx context.Context) (bool, error) {
 	wanted := w.wanted()
 	missing := func(k cluster.Kind) bool { return !w.source.Installed(k) }
@@ -241,28 +244,28 @@ func (w *kindsWatch) updateKinds(ctx context.Context) (bool, error) {
 	if len(fresh) == 0 {
 		return !slices.ContainsFunc(wanted, missing), nil
 	}
-	return false, w.source.StartKinds(ctx, fresh, classified)
+	return false, w.source.StartKinds(ctx, fresh, classDependentKinds)
 }
 
-// stopUnserved ends reading kinds that are read and not served any more.
+// stopUnserved stops reading kinds that the API server does not serve any more.
 func (w *kindsWatch) stopUnserved(ctx context.Context, wanted []cluster.Kind, found kube.Installation) error {
-	var gone []cluster.Kind
+	var removed []cluster.Kind
 	for _, k := range wanted {
 		if w.source.Installed(k) && !found.Served[k] && found.Denied[k] == nil {
-			gone = append(gone, k)
+			removed = append(removed, k)
 		}
 	}
-	if len(gone) == 0 {
+	if len(removed) == 0 {
 		return nil
 	}
-	ended, err := w.source.StopKinds(ctx, gone, classified)
+	ended, err := w.source.StopKinds(ctx, removed, classDependentKinds)
 	if len(ended) > 0 {
 		w.log.Info("stopped watching removed kinds", "kinds", ended)
 	}
 	return err
 }
 
-// run looks often until everything is there, and seldom then.
+// run updates the kinds until ctx ends: often until all are read, and rarely after that.
 func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error) error {
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
@@ -290,7 +293,7 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 	}
 }
 
-// logFeatures logs which features are on, when that has changed.
+// logFeatures logs which features are served and which are not, if that has changed.
 func (w *kindsWatch) logFeatures(kinds []cluster.Kind, found kube.Installation) {
 	var on, off []string
 	for _, f := range []gatewayFeature{albGateways, nlbGateways, listenerSets, accelerators} {
@@ -306,6 +309,7 @@ func (w *kindsWatch) logFeatures(kinds []cluster.Kind, found kube.Installation) 
 	w.logOnChange(strings.Join(on, ",")+"|"+strings.Join(off, ","), func() { w.log.Info("found optional kinds", "served", on, "notServed", off) })
 }
 
+// logOnChange calls log if the state differs from the one that was logged last.
 func (w *kindsWatch) logOnChange(state string, log func()) {
 	if state != w.reported {
 		w.reported = state

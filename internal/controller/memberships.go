@@ -12,26 +12,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// Memberships keep what Ingresses are and were part of beyond the life of a process. What an Ingress was
-// made part of is stored before anything is made for it. Without it a process finds a stack that an
-// Ingress left while no process ran, and whose finalizer is off, without an owner.
+// Memberships stores which stacks the objects belong and have belonged to, so that it survives the process. The stack of an
+// object is stored before resources are created for it. Otherwise a stack would be an orphan whose object lost its finalizer
+// and left it while no process ran.
 type Memberships struct {
 	Memory *cluster.Memberships
 	Store  CheckpointStore
-	// Fence, if not nil, keeps a process that leads no more from writing over what its successor
-	// has written.
+	// Fence, if not nil, keeps a process that has lost its lease from overwriting the state of the next leader.
 	Fence engine.Fence
 	Log   logr.Logger
 
 	mu     sync.Mutex
 	failed bool
-	// next is when Keep may write again.
-	next time.Time
+	// nextWrite is when Keep may write again.
+	nextWrite time.Time
 }
 
-// Load loads what the process before has stored, and compares it with the Ingresses that there are.
-// It returns those that have left a stack and are gone. watched reports whether an object would be
-// seen at all.
+// Load loads the state of the previous process, and compares it with the objects that exist. It returns those that have left
+// a stack and do not exist any more. watched reports whether this process watches an object.
 func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watched func(cluster.Ref) bool) []cluster.Ref {
 	text, err := m.Store.Read(ctx)
 	if err != nil {
@@ -45,19 +43,18 @@ func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watc
 	return gone
 }
 
-// Each write replaces everything. Of many Ingresses that come at once, many share a write: a write costs
-// durations.KeepEach, and at least what its text takes at keepRate, in bytes per second. Up to durations.Glance is saved
-// for the next writes, so that Keep waits only in a flood.
-const (
-	keepRate = 256 << 10
-)
+// keepBytesPerSecond limits the writes of Keep, together with durations.KeepEach, the minimum interval between two writes.
+// Each write replaces the whole state, so that many new objects share a write. Unused time of up to durations.Glance is saved
+// for later writes, so that Keep waits only if very many objects are new.
+const keepBytesPerSecond = 256 << 10
 
-// Keep stores what is known nowhere else before the run goes on. After a failure it leaves that to Start.
+// Keep stores urgent changes (cluster.Memberships.Urgent) before the run of a stack goes on. After a failed write it leaves
+// them to Start.
 func (m *Memberships) Keep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, durations.Answer)
 	defer cancel()
 	for {
-		wait := m.keep(ctx)
+		wait := m.tryKeep(ctx)
 		if wait <= 0 {
 			return
 		}
@@ -69,29 +66,30 @@ func (m *Memberships) Keep(ctx context.Context) {
 	}
 }
 
-// keep stores what Keep has to, unless it must wait for that.
-func (m *Memberships) keep(ctx context.Context) (wait time.Duration) {
+// tryKeep stores urgent changes, or returns how long Keep has to wait before it may.
+func (m *Memberships) tryKeep(ctx context.Context) (wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.failed || !m.Memory.Urgent() {
 		return 0
 	}
-	if wait = time.Until(m.next); wait <= 0 {
+	if wait = time.Until(m.nextWrite); wait <= 0 {
 		m.save(ctx)
 	}
 	return wait
 }
 
-// Save stores the memberships if there are news.
+// Save stores the memberships if they have changed.
 func (m *Memberships) Save(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.save(ctx)
 }
 
+// save is Save. The caller holds the lock.
 func (m *Memberships) save(ctx context.Context) {
-	text, news := m.Memory.Text()
-	if !news || m.Fence != nil && m.Fence.Fence() != nil {
+	text, changed := m.Memory.Text()
+	if !changed || m.Fence != nil && m.Fence.Fence() != nil {
 		return
 	}
 	err := m.Store.Write(ctx, text)
@@ -101,13 +99,13 @@ func (m *Memberships) save(ctx context.Context) {
 		m.Log.Error(err, "failed to write memberships", "effect", "Ingresses that leave a load balancer while no controller runs are not noticed")
 	}
 	m.failed = err != nil
-	cost := max(durations.KeepEach, time.Duration(len(text))*time.Second/keepRate)
-	if saved := time.Now().Add(-durations.Glance); m.next.Before(saved) {
-		m.next = saved
+	cost := max(durations.KeepEach, time.Duration(len(text))*time.Second/keepBytesPerSecond)
+	if saved := time.Now().Add(-durations.Glance); m.nextWrite.Before(saved) {
+		m.nextWrite = saved
 	}
-	m.next = m.next.Add(cost)
+	m.nextWrite = m.nextWrite.Add(cost)
 }
 
-// Start saves the memberships until ctx ends, and then for the last time. It implements a runnable of the
-// manager that runs while this process leads.
+// Start saves the memberships from time to time, and for the last time when ctx ends. It implements manager.Runnable and
+// runs while this process leads.
 func (m *Memberships) Start(ctx context.Context) error { return saveUntil(ctx, m.Save) }

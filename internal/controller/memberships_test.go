@@ -69,7 +69,7 @@ func TestClaimsShareWrites(t *testing.T) {
 				if most := int((took+durations.Glance)/durations.KeepEach) + 2; len(store.written) > most {
 					t.Errorf("%d writes in %v, at most %d", len(store.written), took, most)
 				}
-				if most := int((took+durations.Glance).Seconds()*keepRate) + 2*len(store.written[len(store.written)-1]); bytes > most {
+				if most := int((took+durations.Glance).Seconds()*keepBytesPerSecond) + 2*len(store.written[len(store.written)-1]); bytes > most {
 					t.Errorf("%d bytes in %v, at most %d", bytes, took, most)
 				}
 			})

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Metrics are the numbers of this process, besides those that controller-runtime keeps. Names and
-// labels are part of the compatibility contract.
+// Metrics are the metrics of this process, besides those of controller-runtime. Names and labels are part of the
+// compatibility contract.
 type Metrics struct {
 	calls, requests       *prometheus.CounterVec
 	callTime, requestTime *prometheus.HistogramVec
@@ -24,7 +24,7 @@ type Metrics struct {
 	errors, noServerID    *prometheus.CounterVec
 	drift, steps, causes  *prometheus.CounterVec
 	queue, registration   *prometheus.HistogramVec
-	orphans               *prometheus.GaugeVec // without a value before the first look
+	orphans               *prometheus.GaugeVec // without a value until the first search
 	topConsumers          *topConsumers
 	findings              *findings
 	rateLimits            rateLimits
@@ -32,7 +32,7 @@ type Metrics struct {
 	collectors            []prometheus.Collector
 }
 
-// NewMetrics makes the metrics without registering them.
+// NewMetrics returns the metrics, not registered yet.
 func NewMetrics() *Metrics {
 	m := &Metrics{topConsumers: newTopConsumers(), findings: newFindings()}
 	m.orphans = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fulcrum_orphans",
@@ -85,17 +85,19 @@ func (m *Metrics) Register(r prometheus.Registerer) error {
 	return nil
 }
 
-// Call is a call to AWS, or one HTTP request of it. Code is AWS's error code, empty on success.
+// Call is a call to AWS, or one of its HTTP requests.
 type Call struct {
-	Service, Operation, Status, Code string
-	// Cause is what the call was made for.
+	Service, Operation string
+	Status             string // HTTP status code; "0" or "" without an answer
+	Code               string // AWS error code; "" on success
+	// Cause is the purpose of the call: stack, targets, drift, orphans; "" for others.
 	Cause    string
 	Took     time.Duration
 	Attempts int
 }
 
-// throttleCodes are AWS's ways to say "slower". Some contain LimitExceeded, so they are looked at
-// before quotas.
+// throttleCodes are the AWS error codes of throttled calls. Some contain LimitExceeded, so they are compared before the codes
+// of quotas.
 var throttleCodes = map[string]bool{
 	"Throttling": true, "ThrottlingException": true, "ThrottledException": true, "RequestThrottledException": true,
 	"TooManyRequestsException": true, "ProvisionedThroughputExceededException": true, "TransactionInProgressException": true,
@@ -103,7 +105,7 @@ var throttleCodes = map[string]bool{
 	"SlowDown": true, "PriorRequestNotComplete": true, "EC2ThrottledException": true,
 }
 
-// Called counts a call. One that AWS has not answered counts by its cause alone.
+// Called counts a call. A call without an answer counts only in fulcrum_aws_calls_total.
 func (m *Metrics) Called(c Call) {
 	if m.countCause(c); c.Status == "0" {
 		return
@@ -131,7 +133,7 @@ func (m *Metrics) Requested(c Call) {
 	m.requestTime.WithLabelValues(c.Service, c.Operation).Observe(c.Took.Seconds())
 }
 
-// stages maps phases of the engine to the stages that dashboards know, by controller.
+// stages are the values of the label reconcile_stage that existing dashboards use, by controller and phase of the engine.
 var stages = map[string]map[string]string{
 	model.Ingress.Controller(): {
 		"view": "fetch_ingress", "claim": "add_group_finalizer", "release": "remove_group_finalizer", "plan": "build_model", "apply": "deploy_model", "report": "dns_resolve_and_update_status",
@@ -147,7 +149,7 @@ var stages = map[string]map[string]string{
 	},
 }
 
-// synthesizers are the stages that dashboards know for the steps about a kind of resource.
+// synthesizers are the values of the label reconcile_stage that existing dashboards use, for steps on a kind of resource.
 var synthesizers = map[plan.ResourceKind]string{
 	plan.SecurityGroup: "*ec2.securityGroupSynthesizer",
 	plan.BackendGroup:  "*ec2.securityGroupSynthesizer",
@@ -172,7 +174,7 @@ var synthesizers = map[plan.ResourceKind]string{
 func (m *Metrics) stepped(kind model.Kind, f engine.FailedStep) {
 	result := "done"
 	switch {
-	case f.Err != nil && f.Passes():
+	case f.Err != nil && f.IsTransient():
 		result = "later"
 	case f.Err != nil:
 		result = "failed"
@@ -185,7 +187,7 @@ func (m *Metrics) Waited(controller, priority string, d time.Duration) {
 	m.queue.WithLabelValues(controller, priority).Observe(d.Seconds())
 }
 
-// countCause counts a call by what it was made for.
+// countCause counts a call by its cause and result.
 func (m *Metrics) countCause(c Call) {
 	result := "ok"
 	switch {
@@ -204,22 +206,22 @@ func (m *Metrics) countCause(c Call) {
 	m.causes.WithLabelValues(c.Service, c.Operation, cmp.Or(c.Cause, "other"), result).Inc()
 }
 
-// denied reports whether a permission was missing.
+// denied reports whether the call failed because a permission is missing.
 func (c Call) denied() bool {
 	return c.Status == "401" || c.Status == "403" || c.Code == "AccessDeniedException" || c.Code == "AuthFailure"
 }
 
-// drifted counts what others have changed.
+// drifted counts a resource that has drifted.
 func (m *Metrics) drifted(kind string, mode engine.DriftMode) {
 	m.drift.WithLabelValues(kind, string(mode)).Inc()
 }
 
-// phase measures a phase of a run. Phases without a known stage keep their own name.
+// phase records the duration of a phase of a run, under its stage.
 func (m *Metrics) phase(controller, phase string, took time.Duration) {
 	m.stage.WithLabelValues(controller, stageOf(controller, phase)).Observe(took.Seconds())
 }
 
-// stageOf returns the known stage for a phase of a run of a controller, or the phase itself.
+// stageOf returns the stage of a phase of a run, or the name of the phase if it has no stage.
 func stageOf(controller, phase string) string {
 	if s, ok := stages[controller][phase]; ok {
 		return s
@@ -230,5 +232,5 @@ func stageOf(controller, phase string) string {
 	return phase
 }
 
-// bindingController names the controller of TargetGroupBindings in logs, metrics and queues.
+// bindingController is the name of the controller of TargetGroupBindings in logs, metrics and queues.
 const bindingController = "targetGroupBinding"

@@ -10,24 +10,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// objectCounts counts objects of the cluster when metrics are scraped, so there is nothing to keep up to
-// date and series end with their objects.
+// objectCounts collects metrics about the cached objects of the cluster. It counts them at each scrape, so that series end
+// with their objects.
 type objectCounts struct{ source syncedSource }
 
-// syncedSource is a source that has all objects once it is synced.
+// syncedSource is a source of objects that reports whether its cache is complete.
 type syncedSource interface {
 	cluster.Source
 	Synced() bool
 }
 
 var (
-	objectsDesc = prometheus.NewDesc("awslbc_controller_cache_object_total", "Objects in the cache.", []string{"resource"}, nil)
-	groupDesc   = prometheus.NewDesc("aws_target_group_info", "Target groups that TargetGroupBindings of the controller fill.",
+	objectsDesc     = prometheus.NewDesc("awslbc_controller_cache_object_total", "Objects in the cache.", []string{"resource"}, nil)
+	targetGroupDesc = prometheus.NewDesc("aws_target_group_info", "Target groups that TargetGroupBindings of the controller fill.",
 		[]string{"namespace", "service", "target_group"}, nil)
 )
 
 // Describe implements the collector.
-func (objectCounts) Describe(ch chan<- *prometheus.Desc) { ch <- objectsDesc; ch <- groupDesc }
+func (objectCounts) Describe(ch chan<- *prometheus.Desc) { ch <- objectsDesc; ch <- targetGroupDesc }
 
 // Collect implements the collector.
 func (c objectCounts) Collect(ch chan<- prometheus.Metric) {
@@ -43,12 +43,13 @@ func (c objectCounts) Collect(ch chan<- prometheus.Metric) {
 		}
 		ch <- prometheus.MustNewConstMetric(objectsDesc, prometheus.GaugeValue, float64(len(objs)), label)
 		if kind == cluster.KindBinding {
-			c.groups(ch, objs)
+			c.collectTargetGroups(ch, objs)
 		}
 	}
 }
 
-func (c objectCounts) groups(ch chan<- prometheus.Metric, objs []cluster.Object) {
+// collectTargetGroups collects one series for each target group of the bindings that the controller has created.
+func (c objectCounts) collectTargetGroups(ch chan<- prometheus.Metric, objs []cluster.Object) {
 	seen := map[[3]string]bool{}
 	for _, o := range objs {
 		b, ok := o.(*elbv2.TargetGroupBinding)
@@ -61,9 +62,9 @@ func (c objectCounts) groups(ch chan<- prometheus.Metric, objs []cluster.Object)
 		arn := b.Spec.TargetGroupARN
 		row := [3]string{b.Namespace, b.Spec.ServiceRef.Name, arn[strings.LastIndex(arn, ":")+1:]}
 		if seen[row] {
-			continue // a metric may appear only once
+			continue // each series may be sent only once
 		}
 		seen[row] = true
-		ch <- prometheus.MustNewConstMetric(groupDesc, prometheus.GaugeValue, 1, row[:]...)
+		ch <- prometheus.MustNewConstMetric(targetGroupDesc, prometheus.GaugeValue, 1, row[:]...)
 	}
 }

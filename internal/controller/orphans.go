@@ -14,24 +14,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Orphan is what AWS has of a stack that no object of the cluster asks for. It is never deleted without an
-// object: a user may have taken the finalizer off to keep the load balancer.
+// Orphan has the AWS resources of a stack that no object of the cluster asks for. They are never deleted without an object,
+// because a user may have removed the finalizer to keep the load balancer.
 type Orphan struct {
 	ID        model.StackID
-	Resources []string // ARNs and ids, in order
+	Resources []string // ARNs and IDs, in the order of the inventory
 }
 
-// OrphanFix is what to do about an orphan.
+// OrphanFix is the fix in messages about orphans.
 const OrphanFix = "delete the resources in AWS; or, to have the controller delete them, create an object of that kind and name, or an Ingress of that IngressGroup, and delete it"
 
-// Owner lists what AWS has of the cluster, by stack.
-type Owner interface {
+// OwnedLister lists the AWS resources of the cluster for a kind of stacks, by stack.
+type OwnedLister interface {
 	Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error)
 }
 
-// FindOrphans compares what AWS has with the objects of the cluster. only, if not empty, is the only namespace
-// that is watched: of IngressGroups, which other namespaces may have a part in, nothing is known then.
-func FindOrphans(ctx context.Context, aws Owner, view func() *cluster.View, frontends engine.Frontends, only string) ([]Orphan, error) {
+// FindOrphans returns the stacks with AWS resources that no object of the cluster asks for. only, if not empty, is the only
+// namespace that is watched. Then IngressGroups are left out, because they may have members in other namespaces.
+func FindOrphans(ctx context.Context, aws OwnedLister, view func() *cluster.View, frontends engine.Frontends, only string) ([]Orphan, error) {
 	var out []Orphan
 	for kind, f := range frontends {
 		asks, ok := f.(interface {
@@ -44,7 +44,7 @@ func FindOrphans(ctx context.Context, aws Owner, view func() *cluster.View, fron
 		if err != nil {
 			return nil, fmt.Errorf("list resources of the cluster: %w", err)
 		}
-		v := view().Unsubscribed() // younger than the list, so that what was made meanwhile has its object
+		v := view().Unsubscribed() // read after the list, so that the object of each listed resource exists
 		for id, resources := range owned {
 			if only != "" && id.Namespace != only {
 				continue
@@ -64,7 +64,7 @@ func FindOrphans(ctx context.Context, aws Owner, view func() *cluster.View, fron
 	return out, nil
 }
 
-// unusedResources returns the resources of a stack that its object does not use, where its frontend says that.
+// unusedResources returns the resources of a stack that its object does not use; none if the frontend cannot tell.
 func unusedResources(v *cluster.View, f engine.Frontend, id model.StackID, resources []string) []string {
 	if s, ok := f.(interface {
 		Surplus(v *cluster.View, id model.StackID, resources []string) []string
@@ -74,7 +74,7 @@ func unusedResources(v *cluster.View, f engine.Frontend, id model.StackID, resou
 	return nil
 }
 
-// watchOrphans logs each orphan once, and counts them, until ctx ends.
+// watchOrphans looks for orphans from time to time until ctx ends, logs each of them once, and sets their number in metrics.
 func watchOrphans(ctx context.Context, synced func(context.Context) error, find func(context.Context) ([]Orphan, error), m *Metrics, log logr.Logger) error {
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping

@@ -15,18 +15,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// Probes serves liveness and readiness from the first moment on, before AWS and the API server are
-// reached, so that a start that takes long is not taken for a process that hangs.
+// Probes serves liveness and readiness from the start of the process on, before AWS and the API server are reached, so that
+// the kubelet does not restart a process whose start takes long.
 type Probes struct {
 	ready atomic.Pointer[map[string]healthz.Checker]
-	// LogLevel, if not nil, shows and changes the log level. It answers callers of the own host alone.
+	// LogLevel, if not nil, shows and changes the log level. It only serves callers on the own host.
 	LogLevel http.Handler
 }
 
-// errStarting is why a process is not ready that has not come to its other checks.
+// errStarting is the error of readiness until the first check is added.
 var errStarting = errors.New("the controller is starting: AWS or the API server has not answered yet")
 
-// Ready adds a check, by which alone, with the others that were added, readiness is judged from then on.
+// Ready adds a readiness check. From the first one on, the process is ready if all added checks succeed.
 func (p *Probes) Ready(name string, check healthz.Checker) {
 	next := map[string]healthz.Checker{}
 	if old := p.ready.Load(); old != nil {
@@ -36,7 +36,7 @@ func (p *Probes) Ready(name string, check healthz.Checker) {
 	p.ready.Store(&next)
 }
 
-// Handler answers probes, as the manager's own server does.
+// Handler returns the handler of the probes. Its paths and answers are those of the manager of controller-runtime.
 func (p *Probes) Handler() http.Handler {
 	mux := http.NewServeMux()
 	serve := func(path string, checks func() map[string]healthz.Checker) {
@@ -59,7 +59,7 @@ func (p *Probes) Handler() http.Handler {
 	return mux
 }
 
-// ownHostOnly refuses callers from elsewhere. A port that kubectl forwards comes from the own host.
+// ownHostOnly refuses callers from other hosts. Callers of kubectl port-forward come from the own host.
 func ownHostOnly(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at, err := netip.ParseAddrPort(r.RemoteAddr)
@@ -82,7 +82,7 @@ func profiles() http.Handler {
 	return mux
 }
 
-// serve answers requests at an address until stop is called. "" and "0" are no address.
+// serve serves HTTP at an address until stop is called. It does nothing if the address is "" or "0".
 func serve(address string, h http.Handler) (stop func(), err error) {
 	if address == "" || address == "0" {
 		return func() {}, nil
@@ -92,7 +92,7 @@ func serve(address string, h http.Handler) (stop func(), err error) {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 90 * time.Second, MaxHeaderBytes: 1 << 20}
-	go func() { _ = server.Serve(l) }() // it ends when it is stopped
+	go func() { _ = server.Serve(l) }() // returns an error when stop is called
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

@@ -6,13 +6,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// RateLimit is what a token bucket of the rate limiter admits now.
+// RateLimit is the current rate of a token bucket of the rate limiter.
 type RateLimit struct {
-	Service, Operations string
-	Rate                float64 // calls per second
+	Service    string
+	Operations string  // regular expression of operations
+	Rate       float64 // calls per second
 }
 
-// rateLimits collects the rates of the token buckets when it is asked.
+// rateLimits collects the rates of the token buckets at each scrape.
 type rateLimits struct {
 	read atomic.Pointer[func() []RateLimit] // nil before AWS is connected
 }
@@ -35,5 +36,5 @@ func (r *rateLimits) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// ReadRateLimits makes the metrics read the rate limits, each service and expression once.
+// ReadRateLimits sets the function that returns the current rates, each service and expression of operations once.
 func (m *Metrics) ReadRateLimits(read func() []RateLimit) { m.rateLimits.read.Store(&read) }

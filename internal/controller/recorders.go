@@ -22,7 +22,7 @@ type stackRecorder struct {
 }
 
 // Viewed implements engine.Recorder.
-func (r stackRecorder) Viewed(id model.StackID, v *cluster.View) { r.triggers.Ran(id, v) }
+func (r stackRecorder) Viewed(id model.StackID, v *cluster.View) { r.triggers.RecordReads(id, v) }
 
 // Phase implements engine.Recorder.
 func (r stackRecorder) Phase(k model.Kind, phase string, took time.Duration) {
@@ -48,10 +48,10 @@ type bindingRecorder struct {
 }
 
 // Viewed implements bindings.Recorder.
-func (r bindingRecorder) Viewed(k bindings.Key, v *cluster.View) { r.triggers.Ran(k, v) }
+func (r bindingRecorder) Viewed(k bindings.Key, v *cluster.View) { r.triggers.RecordReads(k, v) }
 
 // Gone implements bindings.Recorder.
-func (r bindingRecorder) Gone(k bindings.Key) { r.triggers.Gone(k) }
+func (r bindingRecorder) Gone(k bindings.Key) { r.triggers.Forget(k) }
 
 // Phase implements bindings.Recorder.
 func (r bindingRecorder) Phase(phase string, took time.Duration) {
@@ -74,14 +74,14 @@ func (r bindingRecorder) Changed(c bindings.Change) { logChange(r.log, c) }
 // Drifted implements bindings.Recorder.
 func (r bindingRecorder) Drifted(kind string, mode engine.DriftMode) { r.metrics.drifted(kind, mode) }
 
-// shadowRecorder records what the plans of a shadow read, so that a change of it has them made again.
+// shadowRecorder records the reads of plans of a shadow, so that a change makes them be planned again.
 type shadowRecorder struct {
 	engine.NoRecorder
 	triggers *queue.Triggers[model.StackID]
 }
 
 // Viewed implements engine.Recorder.
-func (r shadowRecorder) Viewed(id model.StackID, v *cluster.View) { r.triggers.Ran(id, v) }
+func (r shadowRecorder) Viewed(id model.StackID, v *cluster.View) { r.triggers.RecordReads(id, v) }
 
 // shadowBindingRecorder is shadowRecorder for bindings.
 type shadowBindingRecorder struct {
@@ -90,7 +90,7 @@ type shadowBindingRecorder struct {
 }
 
 // Viewed implements bindings.Recorder.
-func (r shadowBindingRecorder) Viewed(k bindings.Key, v *cluster.View) { r.triggers.Ran(k, v) }
+func (r shadowBindingRecorder) Viewed(k bindings.Key, v *cluster.View) { r.triggers.RecordReads(k, v) }
 
 // Gone implements bindings.Recorder.
-func (r shadowBindingRecorder) Gone(k bindings.Key) { r.triggers.Gone(k) }
+func (r shadowBindingRecorder) Gone(k bindings.Key) { r.triggers.Forget(k) }

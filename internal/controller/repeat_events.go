@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// RepeatEvents calls repeat again and again until ctx ends.
+// RepeatEvents calls repeat at a fixed interval until ctx ends.
 func RepeatEvents(ctx context.Context, repeat func(context.Context)) error {
 	tick := time.NewTicker(durations.Often)
 	defer tick.Stop()

@@ -12,11 +12,10 @@ import (
 	plandurations "github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// syncRulesPeriodically brings the rules of nodes and pods up to date after the start, so that rules go whose
-// last binding went while no process was there to see it, and then once an hour: a rule that is left
-// over, because AWS showed less than there was or another added it again, keeps the shared security
-// group from being deleted, and there may be no binding any more whose run would find it. Without a
-// complete cache every rule would seem to be unwanted.
+// syncRulesPeriodically compares the rules of the security groups of nodes and pods after the start, so that rules are removed
+// whose last binding was deleted while no process ran, and then once an hour. A rule that remains, because AWS did not list it
+// or an external actor added it again, prevents the deletion of the shared security group, and there may be no binding any
+// more whose run would remove it. It waits for the complete cache, without which no rule would be desired.
 func syncRulesPeriodically(ctx context.Context, synced, sync func(context.Context) error, log logr.Logger) error {
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
@@ -42,8 +41,8 @@ func syncRulesPeriodically(ctx context.Context, synced, sync func(context.Contex
 	}
 }
 
-// afterStartup waits for the cache and then until the first minute is over, which belongs to what
-// has changed: rules too many do no harm for so long.
+// afterStartup returns a function that waits for the cache and then for the settle window, because items that have changed
+// come first after a start, and surplus rules do no harm for that time.
 func afterStartup(synced func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := synced(ctx); err != nil {
@@ -60,7 +59,7 @@ func afterStartup(synced func(context.Context) error) func(context.Context) erro
 	}
 }
 
-// withEndpointKind returns the kinds with the one that the operator wants pods to be found by.
+// withEndpointKind returns the kinds with Endpoints in place of EndpointSlices if the configuration says so.
 func withEndpointKind(c config.Config, kinds []cluster.Kind) []cluster.Kind {
 	out := make([]cluster.Kind, 0, len(kinds))
 	for _, k := range kinds {

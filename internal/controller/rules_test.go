@@ -71,15 +71,15 @@ func TestTidyingEndsWithTheProcess(t *testing.T) {
 
 func TestPodsAreFoundByWhatTheOperatorWants(t *testing.T) {
 	c := config.Default()
-	if got := withEndpointKind(c, kinds); !slices.Equal(got, kinds) {
+	if got := withEndpointKind(c, watchedKinds); !slices.Equal(got, watchedKinds) {
 		t.Errorf("by default %v", got)
 	}
 	c.Targets.EndpointSlices = false
-	got := withEndpointKind(c, kinds)
-	if slices.Contains(got, cluster.KindEndpointSlice) || !slices.Contains(got, cluster.KindEndpoints) || len(got) != len(kinds) {
+	got := withEndpointKind(c, watchedKinds)
+	if slices.Contains(got, cluster.KindEndpointSlice) || !slices.Contains(got, cluster.KindEndpoints) || len(got) != len(watchedKinds) {
 		t.Errorf("without slices %v", got)
 	}
-	if b := BindingConfig(c, "vpc-1", engine.ReadOnly{Err: errors.New("no")}); !b.Targets.Endpoints || b.Fence.Fence() == nil || b.FirstLook != 30*time.Minute {
+	if b := BindingConfig(c, "vpc-1", engine.ReadOnly{Err: errors.New("no")}); !b.Targets.Endpoints || b.Fence.Fence() == nil || b.FirstComparison != 30*time.Minute {
 		t.Errorf("binding config %+v", b)
 	}
 }

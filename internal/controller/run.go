@@ -36,7 +36,7 @@ type AWS struct {
 	Region, VPC string
 }
 
-// withDiscovered returns the configuration with what was discovered.
+// withDiscovered returns the configuration with the discovered region and VPC.
 func withDiscovered(c config.Config, aws AWS) config.Config {
 	c.AWS.Region, c.AWS.VPC = aws.Region, aws.VPC
 	return c
@@ -52,25 +52,25 @@ type Setup struct {
 	LogLevel http.Handler
 }
 
-// Connector makes the AWS side.
+// Connector connects the controller to AWS.
 type Connector interface {
-	// Connect connects to AWS. fence is to be asked before every attempt of a mutating call; calls are to be counted by
-	// the metrics.
+	// Connect connects to AWS. fence must be checked before every attempt of a mutating call. Calls must be counted by the
+	// metrics.
 	Connect(ctx context.Context, fence engine.Fence, m *Metrics) (AWS, error)
-	// Unreached reports whether Connect failed because AWS did not answer, so that it is worth trying again.
+	// Unreached reports whether Connect failed because AWS did not answer, so that it should be tried again.
 	Unreached(err error) bool
 }
 
-// kinds that are watched. Secrets are watched one by one, as they are asked for.
-var kinds = []cluster.Kind{
+// watchedKinds are the kinds that are always watched. Secrets are watched one by one, when they are first read.
+var watchedKinds = []cluster.Kind{
 	cluster.KindIngress, cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindService,
 	cluster.KindNamespace, cluster.KindNode, cluster.KindPod, cluster.KindEndpointSlice, cluster.KindBinding,
 }
 
-// Run returns the controller. It returns when ctx ends and everything has stopped, or with the error
-// that made it stop. The process must end after that.
+// Run runs the controller. It returns when ctx ends and everything has stopped, or with the error that stopped it. The process
+// must end after that.
 func Run(ctx context.Context, s Setup) error {
-	// Requests are limited by the API server's own fairness, not here.
+	// No limit on the client side: API Priority and Fairness of the API server limits requests.
 	s.REST.QPS = -1
 	s.Config.Kubernetes.ServiceAccount = serviceAccount(s.REST)
 	probes := &Probes{LogLevel: s.LogLevel}
@@ -98,15 +98,16 @@ func Run(ctx context.Context, s Setup) error {
 		}
 		fence = lease
 	}
-	aws, mgr, source, secrets, err := prepare(ctx, s, fence, lease, probes, metrics)
+	c, err := connect(ctx, s, fence, lease, probes, metrics)
 	if err != nil {
 		return err
 	}
+	aws, mgr, source, secrets := c.aws, c.mgr, c.source, c.secrets
 	live, err := client.New(s.REST, client.Options{Scheme: mgr.GetScheme(), HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)
 	}
-	// Webhooks run in every replica; all other writes are those of the leader.
+	// Webhooks run in every replica. All other writes are made by the leader.
 	leading, err := client.New(s.REST, client.Options{Scheme: mgr.GetScheme(), HTTPClient: kube.FencedClient(mgr.GetHTTPClient(), fence), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)
@@ -154,7 +155,6 @@ func Run(ctx context.Context, s Setup) error {
 	if err := tg.Add(mgr, source, withEndpointKind(s.Config, BindingKinds()), lines); err != nil {
 		return err
 	}
-	var asked func(cluster.Ref) bool
 	versions := &Versions{}
 	if servesGateways(s.Config.Gates) {
 		if err := addVersions(ctx, s, mgr, source, versions); err != nil {
@@ -166,7 +166,7 @@ func Run(ctx context.Context, s Setup) error {
 	if err := gc.Add(mgr, source, ClassKinds(), lines); err != nil {
 		return err
 	}
-	asked = func(r cluster.Ref) bool { return st.Triggers.Asked(r) || gc.Triggers.Asked(r) }
+	isRead := func(r cluster.Ref) bool { return st.Triggers.IsRead(r) || gc.Triggers.IsRead(r) }
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		return syncRulesPeriodically(ctx, afterStartup(source.WaitForSync), reg.reconciler.SyncRules, lines.WithName(bindingController))
 	})); err != nil {
@@ -177,7 +177,7 @@ func Run(ctx context.Context, s Setup) error {
 	})); err != nil {
 		return err
 	}
-	if v, ok := aws.Stacks.(Verifier); ok && s.Config.Drift != config.DriftOff {
+	if v, ok := aws.Stacks.(DriftReader); ok && s.Config.Drift != config.DriftOff {
 		watch := DriftWatch(v, reg.reconciler, lines.WithName("drift"))
 		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 			if source.WaitForSync(ctx) == nil {
@@ -188,7 +188,7 @@ func Run(ctx context.Context, s Setup) error {
 			return err
 		}
 	}
-	if aws, ok := aws.Stacks.(Owner); ok {
+	if aws, ok := aws.Stacks.(OwnedLister); ok {
 		find := func(ctx context.Context) ([]Orphan, error) {
 			found, err := FindOrphans(ctx, aws, cl.View, frontends, s.Config.Kubernetes.WatchNamespace)
 			enqueueOrphans(found, st.Enqueuer.Enqueue)
@@ -200,43 +200,45 @@ func Run(ctx context.Context, s Setup) error {
 			return err
 		}
 	}
-	if err := mgr.Add(always{manager.RunnableFunc(func(ctx context.Context) error {
-		return finishStart(ctx, source, secrets, asked)
+	if err := mgr.Add(onAllReplicas{manager.RunnableFunc(func(ctx context.Context) error {
+		return dropUnusedSecrets(ctx, source, secrets, isRead)
 	})}); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
 }
 
-// prepare reaches AWS and the API server and makes what reads them, for a controller and for a shadow.
-func prepare(ctx context.Context, s Setup, fence engine.Fence, lease *kube.Lease, probes *Probes, metrics *Metrics) (AWS, manager.Manager, *kube.Source, *kube.Secrets, error) {
-	fail := func(err error) (AWS, manager.Manager, *kube.Source, *kube.Secrets, error) {
-		return AWS{}, nil, nil, nil, err
-	}
-	aws, err := connectAWS(ctx, s, fence, metrics)
-	if err != nil {
-		return fail(err)
-	}
-	mgr, err := newManager(s, lease)
-	if err != nil {
-		return fail(err)
-	}
-	source, secrets, err := newSource(ctx, s, mgr)
-	if err != nil {
-		return fail(err)
-	}
-	if err := addOptionalKinds(ctx, s, aws, mgr, source); err != nil {
-		return fail(err)
-	}
-	if err := ctrlmetrics.Registry.Register(objectCounts{source}); err != nil {
-		return fail(fmt.Errorf("register metrics: %w", err))
-	}
-	addProbes(probes, source)
-	return aws, mgr, source, secrets, nil
+// connections are the connections to AWS and the API server that a controller and a shadow read from.
+type connections struct {
+	aws     AWS
+	mgr     manager.Manager
+	source  *kube.Source
+	secrets *kube.Secrets
 }
 
-// newManager makes what starts and stops everything: servers first, then caches, then, once this
-// process leads, controllers. The lease is given up after these have stopped.
+// connect connects to AWS and the API server, and adds what reads them to the manager.
+func connect(ctx context.Context, s Setup, fence engine.Fence, lease *kube.Lease, probes *Probes, metrics *Metrics) (c connections, err error) {
+	if c.aws, err = connectAWS(ctx, s, fence, metrics); err != nil {
+		return c, err
+	}
+	if c.mgr, err = newManager(s, lease); err != nil {
+		return c, err
+	}
+	if c.source, c.secrets, err = newSource(ctx, s, c.mgr); err != nil {
+		return c, err
+	}
+	if err := addOptionalKinds(ctx, s, c.aws, c.mgr, c.source); err != nil {
+		return c, err
+	}
+	if err := ctrlmetrics.Registry.Register(objectCounts{c.source}); err != nil {
+		return c, fmt.Errorf("register metrics: %w", err)
+	}
+	addProbes(probes, c.source)
+	return c, nil
+}
+
+// newManager returns the manager, which starts and stops all parts: servers first, then caches, then, once this process leads,
+// controllers. It releases the lease after the controllers have stopped.
 func newManager(s Setup, lease *kube.Lease) (manager.Manager, error) {
 	scheme, err := cluster.NewScheme()
 	if err != nil {
@@ -251,7 +253,7 @@ func newManager(s Setup, lease *kube.Lease) (manager.Manager, error) {
 		Scheme: scheme, Logger: s.Log,
 		Cache:                  kube.CacheOptions(scheme, k.WatchNamespace, k.SyncPeriod, c.Targets.QUICVariable),
 		Metrics:                metricsserver.Options{BindAddress: c.Serving.Metrics},
-		HealthProbeBindAddress: "0", // served before the manager is there
+		HealthProbeBindAddress: "0", // Probes serves them before the manager exists
 		LeaseDuration:          &leaseDuration, RenewDeadline: &renew, RetryPeriod: &retry,
 		LeaderElectionReleaseOnCancel: true,
 	}
@@ -266,13 +268,14 @@ func newManager(s Setup, lease *kube.Lease) (manager.Manager, error) {
 	return mgr, nil
 }
 
+// newSource returns the informers, and the watches of Secrets.
 func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source, *kube.Secrets, error) {
 	core, err := corev1client.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
 	if err != nil {
 		return nil, nil, fmt.Errorf("client of secrets: %w", err)
 	}
 	secrets := kube.NewSecrets(ctx, core, s.Log.WithName("secrets"))
-	source, err := kube.NewSource(ctx, mgr.GetCache(), s.Config.Kubernetes.WatchNamespace, withEndpointKind(s.Config, kinds), secrets)
+	source, err := kube.NewSource(ctx, mgr.GetCache(), s.Config.Kubernetes.WatchNamespace, withEndpointKind(s.Config, watchedKinds), secrets)
 	if meta.IsNoMatchError(err) {
 		return nil, nil, fmt.Errorf("the custom resource definitions of elbv2.k8s.aws are not installed: %w", err)
 	}
@@ -284,7 +287,7 @@ func newSource(ctx context.Context, s Setup, mgr manager.Manager) (*kube.Source,
 	return source, secrets, nil
 }
 
-// addProbes adds readiness, which is the completeness of the cache. It does not depend on leadership.
+// addProbes adds the readiness check that the cache is complete. Readiness does not depend on leadership.
 func addProbes(p *Probes, source *kube.Source) {
 	p.Ready("ready-cache", func(*http.Request) error {
 		if !source.Synced() {
@@ -294,8 +297,8 @@ func addProbes(p *Probes, source *kube.Source) {
 	})
 }
 
-// finishStart marks the cache as complete once it is, and ends watches that are not needed any more.
-func finishStart(ctx context.Context, source *kube.Source, secrets *kube.Secrets, asked func(cluster.Ref) bool) error {
+// dropUnusedSecrets ends the watches of Secrets that no item reads any more, from time to time until ctx ends.
+func dropUnusedSecrets(ctx context.Context, source *kube.Source, secrets *kube.Secrets, isRead func(cluster.Ref) bool) error {
 	if err := source.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
 	}
@@ -306,13 +309,13 @@ func finishStart(ctx context.Context, source *kube.Source, secrets *kube.Secrets
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			secrets.Retain(asked)
+			secrets.Retain(isRead)
 		}
 	}
 }
 
-// always is something that runs whether this process leads or not.
-type always struct{ manager.Runnable }
+// onAllReplicas is a runnable that also runs if this process is not the leader.
+type onAllReplicas struct{ manager.Runnable }
 
-// NeedLeaderElection implements the manager's question.
-func (always) NeedLeaderElection() bool { return false }
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (onAllReplicas) NeedLeaderElection() bool { return false }

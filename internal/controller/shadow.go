@@ -3,8 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
-	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,41 +11,43 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// ErrShadow is why a shadow writes nothing, to Kubernetes or to AWS.
+// ErrShadow is the error of each write of a shadow, to Kubernetes or AWS.
 var ErrShadow = errors.New("shadow mode writes nothing")
 
-// ShadowFence is the fence of a shadow, the second wall behind not writing at all.
+// ShadowFence is the fence of a shadow. A shadow makes no writes; the fence is a second safeguard.
 var ShadowFence = engine.ReadOnly{Err: ErrShadow}
 
-// Shadow makes the plans that the controller would carry out, and remembers what they would do.
+// Shadow makes the plans that the controller would carry out, and keeps their steps for metrics and the report.
 type Shadow struct {
 	engine   *engine.Engine
 	bindings *bindings.Reconciler
 	metrics  *Metrics
 
-	mu    sync.Mutex
-	items map[shadowKey]ShadowItem
-	news  bool
+	mu      sync.Mutex
+	items   map[shadowKey]ShadowItem
+	changed bool
 }
 
-// shadowKey is what a plan is about.
+// shadowKey identifies the item of a plan.
 type shadowKey struct{ kind, name string }
 
-// The kinds of what plans are about besides those of stacks.
+// The kinds of items besides the kinds of stacks.
 const (
 	shadowBinding = "TargetGroupBinding"
 	shadowRules   = "rules of nodes and pods"
 )
 
-// NewShadow returns a shadow of the controller of these settings. The fences of both are those of a shadow.
+// NewShadow returns a shadow of the controller with these settings, and its lines. It replaces their fences by ShadowFence.
 func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, queue.Line[model.StackID], queue.Line[bindings.Key]) {
 	s := &Shadow{metrics: m, items: map[shadowKey]ShadowItem{}}
 	m.shadow.Store(s)
@@ -67,7 +67,7 @@ func NewShadow(sc engine.Config, bc bindings.Config, m *Metrics) (*Shadow, queue
 		}
 }
 
-// shadowStacks is the line of load balancers of a shadow.
+// shadowStacks is the reconciler of stacks of a shadow.
 type shadowStacks struct {
 	stackItems
 	shadow   *Shadow
@@ -80,7 +80,7 @@ func (l shadowStacks) Reconcile(ctx context.Context, id model.StackID) (queue.Ne
 	key := shadowKey{string(id.Kind), id.String()}
 	d, err := s.engine.Draft(ctx, id)
 	if err != nil {
-		return queue.Next{}, s.failed(ctx, key, err)
+		return queue.Next{}, s.noteFailure(ctx, key, err)
 	}
 	s.metrics.findings.set(id, d.Findings)
 	item := ShadowItem{Findings: len(d.Findings)}
@@ -89,10 +89,10 @@ func (l shadowStacks) Reconcile(ctx context.Context, id model.StackID) (queue.Ne
 	}
 	if d.Stack.Empty() && len(d.Stack.Leaving) == 0 && len(d.Plan.Steps) == 0 {
 		s.forget(key)
-		l.triggers.Gone(id)
+		l.triggers.Forget(id)
 		return queue.Next{}, nil
 	}
-	s.set(ctx, key, item)
+	s.notePlan(ctx, key, item)
 	return queue.Next{After: durations.Period, Idle: true}, nil
 }
 
@@ -104,7 +104,7 @@ func shadowStep(step plan.Step) ShadowStep {
 	return out
 }
 
-// shadowBindings is the line of TargetGroupBindings of a shadow.
+// shadowBindings is the reconciler of TargetGroupBindings of a shadow.
 type shadowBindings struct {
 	bindingItems
 	shadow   *Shadow
@@ -118,10 +118,10 @@ func (l shadowBindings) Reconcile(ctx context.Context, k bindings.Key) (queue.Ne
 	d, ok, err := s.bindings.Draft(ctx, k)
 	switch {
 	case err != nil:
-		return queue.Next{}, s.failed(ctx, key, err)
+		return queue.Next{}, s.noteFailure(ctx, key, err)
 	case !ok:
 		s.forget(key)
-		l.triggers.Gone(k)
+		l.triggers.Forget(k)
 		return queue.Next{}, nil
 	}
 	s.metrics.findings.set(k, d.Findings())
@@ -129,16 +129,16 @@ func (l shadowBindings) Reconcile(ctx context.Context, k bindings.Key) (queue.Ne
 	for _, i := range d.AWSItems() {
 		item.add(shadowItem(i))
 	}
-	s.set(ctx, key, item)
+	s.notePlan(ctx, key, item)
 	return queue.Next{After: durations.Period, Idle: true}, nil
 }
 
-// Rules makes the plan of the rules of nodes and pods, which all bindings share.
+// Rules makes the plan of the security group rules of nodes and pods, which all bindings share.
 func (s *Shadow) Rules(ctx context.Context) error {
 	key := shadowKey{shadowRules, ""}
 	changes, err := s.bindings.DraftRules(ctx)
 	if err != nil {
-		return s.failed(ctx, key, err)
+		return s.noteFailure(ctx, key, err)
 	}
 	item := ShadowItem{}
 	for _, c := range changes {
@@ -146,7 +146,7 @@ func (s *Shadow) Rules(ctx context.Context) error {
 			item.add(shadowItem(i))
 		}
 	}
-	s.set(ctx, key, item)
+	s.notePlan(ctx, key, item)
 	return nil
 }
 
@@ -154,40 +154,41 @@ func shadowItem(i bindingplan.Item) ShadowStep {
 	return ShadowStep{ID: i.ID(), Kind: i.Kind, Impact: plan.NoImpact, Why: i.Why}
 }
 
-// mostOfError is how many characters of an error the report shows.
-const mostOfError = 500
+// maxErrorText is how many characters of an error the report shows.
+const maxErrorText = 500
 
-// failed notes that no plan could be made, and returns why.
-func (s *Shadow) failed(ctx context.Context, key shadowKey, err error) error {
+// noteFailure notes that no plan could be made, and returns the error. A read of a stale object is not noted.
+func (s *Shadow) noteFailure(ctx context.Context, key shadowKey, err error) error {
 	if errors.As(err, new(cluster.Stale)) {
-		return err // waiting, not failing
+		return err // the plan is made again when the change has arrived
 	}
-	s.set(ctx, key, ShadowItem{Failed: finding.CutTo(mostOfError, finding.Printable(err.Error()))})
+	s.notePlan(ctx, key, ShadowItem{Failed: finding.CutTo(maxErrorText, finding.Printable(err.Error()))})
 	return err
 }
 
-// set notes a plan, and logs one that differs from the last.
-func (s *Shadow) set(ctx context.Context, key shadowKey, item ShadowItem) {
+// notePlan notes a plan, and logs it if it differs from the previous one.
+func (s *Shadow) notePlan(ctx context.Context, key shadowKey, item ShadowItem) {
 	item.Kind, item.ID = key.kind, key.name
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.items[key].same(item) {
+	if s.items[key].equal(item) {
 		return
 	}
-	s.items[key], s.news = item, true
+	s.items[key], s.changed = item, true
 	logr.FromContextOrDiscard(ctx).V(1).Info("planned in shadow mode", "steps", item.Count, "findings", item.Findings)
 }
 
+// forget removes the plan of an item that does not exist any more.
 func (s *Shadow) forget(key shadowKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.items[key]; known {
 		delete(s.items, key)
-		s.news = true
+		s.changed = true
 	}
 }
 
-// shadowMetrics serves what a shadow would do; nothing without one.
+// shadowMetrics collects the metrics of a shadow; none without a shadow.
 type shadowMetrics struct{ atomic.Pointer[Shadow] }
 
 var (

@@ -18,15 +18,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Bounds of a report, which is kept in memory and written to a file.
+// The limits of a report, which is kept in memory and written to a file.
 const (
-	mostShadowSteps   = 20  // of one item
-	mostShadowChanges = 5   // of one step
-	mostShadowItems   = 200 // that have something to do
-	longestShadowText = 200
+	maxShadowSteps   = 20  // of one item
+	maxShadowChanges = 5   // of one step
+	maxShadowItems   = 200 // that have something to do
+	maxShadowText    = 200
 )
 
-// ShadowReport is what a shadow would do, as a document.
+// ShadowReport is the document with the steps that the controller would carry out.
 type ShadowReport struct {
 	// Written is when the report was made.
 	Written time.Time `json:"written"`
@@ -54,18 +54,18 @@ type ShadowSteps struct {
 	Count  int         `json:"count"`
 }
 
-// ShadowItem is a load balancer or TargetGroupBinding and what would be done about it.
+// ShadowItem is a load balancer or TargetGroupBinding with its planned steps.
 type ShadowItem struct {
 	Kind     string `json:"kind"`
 	ID       string `json:"id"`
 	Findings int    `json:"findings"`
-	// Failed is why no plan could be made.
+	// Failed is the error if no plan could be made.
 	Failed string `json:"failed,omitempty"`
 	// Count is the number of steps, of which Steps are the first 20.
 	Count int          `json:"count"`
 	Steps []ShadowStep `json:"steps"`
 
-	kinds map[shadowCount]int
+	kinds map[shadowCount]int // number of steps
 }
 
 // ShadowStep is a step that would be carried out.
@@ -75,44 +75,46 @@ type ShadowStep struct {
 	Impact  plan.Impact `json:"impact"`
 	Why     string      `json:"why,omitempty"`
 	Changes []string    `json:"changes,omitempty"`
-	// Waits reports that the change would not be carried out at once.
+	// Waits reports whether the step would wait for a condition.
 	Waits bool `json:"waits,omitempty"`
 }
 
+// shadowCount is the key by which steps are counted.
 type shadowCount struct {
 	kind   string
 	impact plan.Impact
 }
 
+// add counts a step, and keeps it if there are fewer than maxShadowSteps.
 func (i *ShadowItem) add(s ShadowStep) {
 	if i.kinds == nil {
 		i.kinds = map[shadowCount]int{}
 	}
 	i.kinds[shadowCount{s.Kind, s.Impact}]++
 	i.Count++
-	if len(i.Steps) == mostShadowSteps {
+	if len(i.Steps) == maxShadowSteps {
 		return
 	}
 	s.ID, s.Why = shadowText(s.ID), shadowText(s.Why)
-	s.Changes = s.Changes[:min(len(s.Changes), mostShadowChanges)]
+	s.Changes = s.Changes[:min(len(s.Changes), maxShadowChanges)]
 	for j := range s.Changes {
 		s.Changes[j] = shadowText(s.Changes[j])
 	}
 	i.Steps = append(i.Steps, s)
 }
 
-func shadowText(s string) string { return finding.CutTo(longestShadowText, finding.Printable(s)) }
+func shadowText(s string) string { return finding.CutTo(maxShadowText, finding.Printable(s)) }
 
-// same reports whether two plans would do the same.
-func (i ShadowItem) same(o ShadowItem) bool {
+// equal reports whether two plans have the same steps, findings and error.
+func (i ShadowItem) equal(o ShadowItem) bool {
 	return i.Kind == o.Kind && i.ID == o.ID && i.Findings == o.Findings && i.Failed == o.Failed && i.Count == o.Count &&
 		slices.EqualFunc(i.Steps, o.Steps, func(a, b ShadowStep) bool {
 			return a.ID == b.ID && a.Kind == b.Kind && a.Impact == b.Impact && a.Why == b.Why && a.Waits == b.Waits && slices.Equal(a.Changes, b.Changes)
 		})
 }
 
-// plan returns the word for what there is to do.
-func (i ShadowItem) plan() string {
+// planState returns the value of ShadowItems.Plan for the item.
+func (i ShadowItem) planState() string {
 	switch {
 	case i.Failed != "":
 		return "failed"
@@ -122,18 +124,18 @@ func (i ShadowItem) plan() string {
 	return "none"
 }
 
-// Report returns what the shadow would do now.
+// Report returns the report of the current plans.
 func (s *Shadow) Report(now time.Time) ShadowReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := ShadowReport{Written: now, Items: []ShadowItems{}, Steps: []ShadowSteps{}, Changes: []ShadowItem{}}
 	items, steps := map[shadowKey]int{}, map[shadowCount]int{}
 	for key, i := range s.items {
-		items[shadowKey{key.kind, i.plan()}]++
+		items[shadowKey{key.kind, i.planState()}]++
 		for k, n := range i.kinds {
 			steps[k] += n
 		}
-		if i.plan() != "none" {
+		if i.planState() != "none" {
 			out.Changes = append(out.Changes, i)
 		}
 	}
@@ -148,21 +150,21 @@ func (s *Shadow) Report(now time.Time) ShadowReport {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Impact, b.Impact))
 	})
 	slices.SortFunc(out.Changes, func(a, b ShadowItem) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID)) })
-	if n := len(out.Changes) - mostShadowItems; n > 0 {
-		out.Changes, out.Omitted = out.Changes[:mostShadowItems], n
+	if n := len(out.Changes) - maxShadowItems; n > 0 {
+		out.Changes, out.Omitted = out.Changes[:maxShadowItems], n
 	}
 	return out
 }
 
-// KeepReport writes the report to a file whenever it has changed, until ctx ends.
+// KeepReport writes the report to a file when it has changed, and once each period, until ctx ends.
 func (s *Shadow) KeepReport(ctx context.Context, file, cluster string, log logr.Logger) error {
 	var written time.Time
 	tick := time.NewTicker(durations.Interval)
 	defer tick.Stop()
 	for {
 		s.mu.Lock()
-		due := s.news || time.Since(written) >= durations.Period
-		s.news = false
+		due := s.changed || time.Since(written) >= durations.Period
+		s.changed = false
 		s.mu.Unlock()
 		if due {
 			written = time.Now()
@@ -180,7 +182,7 @@ func (s *Shadow) KeepReport(ctx context.Context, file, cluster string, log logr.
 	}
 }
 
-// write replaces a file as a whole, so that a reader never sees half of it.
+// write replaces a file by a rename, so that a reader never sees an incomplete report.
 func (r ShadowReport) write(file string) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)

@@ -15,13 +15,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// runShadow is Run for a shadow, which reads and plans beside the controller that serves the cluster. It asks for no
-// lease, and has neither webhooks nor checkpoints.
+// runShadow runs a shadow, which reads and plans beside the controller that serves the cluster. It takes no lease, and has
+// neither webhooks nor checkpoints.
 func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) error {
-	aws, mgr, source, secrets, err := prepare(ctx, s, ShadowFence, nil, probes, metrics)
+	c, err := connect(ctx, s, ShadowFence, nil, probes, metrics)
 	if err != nil {
 		return err
 	}
+	aws, mgr, source := c.aws, c.mgr, c.source
 	fenced, err := client.New(s.REST, client.Options{Scheme: mgr.GetScheme(), HTTPClient: kube.FencedClient(mgr.GetHTTPClient(), ShadowFence), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)
@@ -41,7 +42,9 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 		return err
 	}
 	runnables := []manager.RunnableFunc{
-		func(ctx context.Context) error { return finishStart(ctx, source, secrets, stacks.Triggers.Asked) },
+		func(ctx context.Context) error {
+			return dropUnusedSecrets(ctx, source, c.secrets, stacks.Triggers.IsRead)
+		},
 		func(ctx context.Context) error { return shadow.KeepRules(ctx, source.WaitForSync) },
 	}
 	if file := s.Config.Shadow.Report; file != "" {
@@ -50,7 +53,7 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 		})
 	}
 	for _, r := range runnables {
-		if err := mgr.Add(always{r}); err != nil {
+		if err := mgr.Add(onAllReplicas{r}); err != nil {
 			return err
 		}
 	}
@@ -58,7 +61,7 @@ func runShadow(ctx context.Context, s Setup, probes *Probes, metrics *Metrics) e
 	return mgr.Start(ctx)
 }
 
-// KeepRules plans the rules of nodes and pods again and again, until ctx ends.
+// KeepRules plans the security group rules of nodes and pods once each period, until ctx ends.
 func (s *Shadow) KeepRules(ctx context.Context, synced func(context.Context) error) error {
 	if synced(ctx) != nil {
 		return nil // the process is stopping

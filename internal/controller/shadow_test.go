@@ -17,17 +17,17 @@ import (
 func TestTheReportOfAShadowIsBounded(t *testing.T) {
 	s := &Shadow{items: map[shadowKey]ShadowItem{}}
 	item := ShadowItem{}
-	for j := range 3 * mostShadowSteps {
+	for j := range 3 * maxShadowSteps {
 		step := ShadowStep{ID: fmt.Sprint(j), Kind: "rule", Impact: plan.NoImpact, Why: strings.Repeat("because ", 1000)}
 		for range 20 {
 			step.Changes = append(step.Changes, strings.Repeat("x", 10_000))
 		}
 		item.add(step)
 	}
-	for i := range 2 * mostShadowItems {
-		s.set(t.Context(), shadowKey{"Ingress", fmt.Sprintf("shop/%04d", i)}, item)
+	for i := range 2 * maxShadowItems {
+		s.notePlan(t.Context(), shadowKey{"Ingress", fmt.Sprintf("shop/%04d", i)}, item)
 	}
-	s.set(t.Context(), shadowKey{"Service", "shop/done"}, ShadowItem{})
+	s.notePlan(t.Context(), shadowKey{"Service", "shop/done"}, ShadowItem{})
 	dir := t.TempDir()
 	file := filepath.Join(dir, "report.json")
 	if err := os.WriteFile(file, []byte("an old report"), 0o600); err != nil {
@@ -44,13 +44,13 @@ func TestTheReportOfAShadowIsBounded(t *testing.T) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		t.Fatal(err)
 	}
-	if most := mostShadowItems * mostShadowSteps * (mostShadowChanges + 2) * longestShadowText; len(data) > most+most/2 {
+	if most := maxShadowItems * maxShadowSteps * (maxShadowChanges + 2) * maxShadowText; len(data) > most+most/2 {
 		t.Errorf("%d bytes", len(data))
 	}
-	if len(r.Changes) != mostShadowItems || r.Omitted != mostShadowItems || r.Changes[0].Count != 3*mostShadowSteps || len(r.Changes[0].Steps) != mostShadowSteps {
+	if len(r.Changes) != maxShadowItems || r.Omitted != maxShadowItems || r.Changes[0].Count != 3*maxShadowSteps || len(r.Changes[0].Steps) != maxShadowSteps {
 		t.Errorf("%d changes, %d omitted, %d steps", len(r.Changes), r.Omitted, len(r.Changes[0].Steps))
 	}
-	if len(r.Steps) != 1 || r.Steps[0].Count != 2*mostShadowItems*3*mostShadowSteps || len(r.Items) != 2 {
+	if len(r.Steps) != 1 || r.Steps[0].Count != 2*maxShadowItems*3*maxShadowSteps || len(r.Items) != 2 {
 		t.Errorf("%+v %+v", r.Items, r.Steps)
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {

@@ -30,7 +30,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// Frontends returns the dialects that the configuration switches on.
+// Frontends returns the frontends that the configuration switches on.
 func Frontends(c config.Config) engine.Frontends {
 	out := engine.Frontends{model.Ingress: ingress.New(ingressOptions(c))}
 	if c.Gates.On(config.EnableServiceController) {
@@ -60,7 +60,7 @@ func acceleratorOptions(c config.Config, frontends engine.Frontends) accelerator
 	}
 }
 
-// sharedOptions returns the options of every dialect.
+// sharedOptions returns the options that all frontends of load balancers share.
 func sharedOptions(c config.Config) assemble.Options {
 	key, value, _ := c.SecretsLabel()
 	return assemble.Options{
@@ -113,7 +113,7 @@ func gatewayOptions(c config.Config) gateway.Options {
 	}
 }
 
-// PlanOptions returns the settings that plans depend on.
+// PlanOptions returns the options that plans depend on.
 func PlanOptions(c config.Config, vpc string) plan.Options {
 	return plan.Options{
 		Cluster: c.ClusterName, VPC: vpc, ExternalTags: c.Defaults.ExternalManagedTags,
@@ -131,8 +131,8 @@ func PlanOptions(c config.Config, vpc string) plan.Options {
 	}
 }
 
-// stacks is the line of load balancers.
-type stacks struct {
+// stackReconciler reconciles stacks.
+type stackReconciler struct {
 	stackItems
 	engine   *engine.Engine
 	cluster  *kube.Cluster
@@ -141,7 +141,7 @@ type stacks struct {
 	enqueuer *queue.Enqueuer[model.StackID]
 }
 
-// StackLine returns the controller of load balancers. The line is the recorder of the engine.
+// StackLine returns the controller of stacks. It sets the recorder of the engine.
 func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) queue.Line[model.StackID] {
 	s := newStacks(cfg, cl, m, log)
 	return queue.Line[model.StackID]{
@@ -149,31 +149,31 @@ func StackLine(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger)
 	}
 }
 
-// StackKinds returns the kinds that load balancers are made from.
+// StackKinds returns the kinds that stacks are translated from.
 func StackKinds() []cluster.Kind {
-	return slices.Concat([]cluster.Kind{cluster.KindSecret}, kinds, optionalKinds())
+	return slices.Concat([]cluster.Kind{cluster.KindSecret}, watchedKinds, optionalKinds())
 }
 
-func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stacks {
-	s := &stacks{cluster: cl, metrics: m, enqueuer: &queue.Enqueuer[model.StackID]{}}
+func newStacks(cfg engine.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *stackReconciler {
+	s := &stackReconciler{cluster: cl, metrics: m, enqueuer: &queue.Enqueuer[model.StackID]{}}
 	s.triggers = StackTriggers(cl, cfg.Frontends, cl.Members)
 	aws := cfg.Cloud
 	cfg.Recorder = stackRecorder{triggers: s.triggers, metrics: m, log: log}
-	cfg.Cloud = &nameChecked{Cloud: aws, name: cfg.Options.Cluster, log: log}
+	cfg.Cloud = &clusterNameCheck{Cloud: aws, clusterName: cfg.Options.Cluster, log: log}
 	s.engine = engine.New(cfg)
-	if v, ok := aws.(Verifier); ok && s.engine.Drift != engine.IgnoreDrift {
+	if v, ok := aws.(DriftReader); ok && s.engine.Drift != engine.IgnoreDrift {
 		v.NotifyOutside(s)
 	}
 	return s
 }
 
-// StackTriggers find the stacks of all frontends that a change concerns. members, if not nil, remember what objects were
-// part of.
+// StackTriggers returns the triggers of the stacks of all frontends. members, if not nil, remembers which stacks objects belong
+// to.
 func StackTriggers(cl queue.Cluster, frontends engine.Frontends, members *cluster.Memberships) *queue.Triggers[model.StackID] {
 	return queue.NewTriggers(cl, rootsOf(frontends), stackChanges{frontends, members})
 }
 
-// stackChanges is what changes of objects mean for stacks.
+// stackChanges implements queue.Changes for stacks.
 type stackChanges struct {
 	frontends engine.Frontends
 	members   *cluster.Memberships
@@ -184,22 +184,22 @@ func (c stackChanges) Items(v *cluster.View, obj cluster.Object) []model.StackID
 	return c.frontends.Stacks(v, obj)
 }
 
-// Saw implements queue.Changes.
-func (c stackChanges) Saw(old, new cluster.Object) {
+// RootChanged implements queue.Changes.
+func (c stackChanges) RootChanged(old, new cluster.Object) {
 	if c.members != nil {
-		c.members.Saw(old, new)
+		c.members.NoteChange(old, new)
 	}
 }
 
-// Ignores reports whether nothing but the checkpoint of a binding has changed, as with each pod that is replaced. It is
-// between the binding and its line.
+// Ignores implements queue.Changes. It reports whether a change is only the checkpoint of a binding, which changes with each
+// replaced pod and does not affect the stack.
 func (stackChanges) Ignores(old, new cluster.Object) bool {
 	a, ok := old.(*elbv2.TargetGroupBinding)
 	b, ok2 := new.(*elbv2.TargetGroupBinding)
 	return ok && ok2 && a != nil && b != nil && targets.OnlyCheckpointDiffers(a, b)
 }
 
-// rootsOf returns the kinds of the objects that the stacks of frontends are made of, in order.
+// rootsOf returns the kinds of the objects that own the stacks of the frontends, in order.
 func rootsOf(frontends engine.Frontends) []cluster.Kind {
 	var out []cluster.Kind
 	for kind := range frontends {
@@ -210,10 +210,10 @@ func rootsOf(frontends engine.Frontends) []cluster.Kind {
 }
 
 // Reconcile implements queue.Reconciler.
-func (s *stacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, error) {
+func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queue.Next, error) {
 	s.metrics.topConsumers.countRun(id.Kind.Consumer(), id.Namespace, id.Name)
 	if s.cluster.Store != nil {
-		s.cluster.Store.Keep(ctx) // what has left, before it is acted on
+		s.cluster.Store.Keep(ctx) // stores which stacks objects have left, before the run acts on it
 	}
 	began := time.Now()
 	out, err := s.engine.Reconcile(ctx, id)
@@ -227,9 +227,9 @@ func (s *stacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, e
 	case out.Deferred:
 		return queue.Next{After: out.RetryAfter, Idle: true}, nil
 	case out.IsOver() && err == nil:
-		s.triggers.Gone(id)
-	case out.Read != nil:
-		s.triggers.Ran(id, out.Read) // with what the report has read
+		s.triggers.Forget(id)
+	case out.View != nil:
+		s.triggers.RecordReads(id, out.View) // includes the reads of the report
 	}
 	log := logr.FromContextOrDiscard(ctx)
 	if debug := log.V(1); debug.Enabled() {
@@ -247,14 +247,14 @@ func (s *stacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, e
 		err = out.Err
 	} else if out.RetryAfter > 0 {
 		if turn := failure.PostponedFor(err); turn > 0 {
-			queue.LogTurn(log, turn, err)
+			queue.LogPostponed(log, turn, err)
 		}
-		return queue.Next{After: out.RetryAfter}, nil // waiting, not failing
+		return queue.Next{After: out.RetryAfter}, nil // a postponed run is no failure
 	}
 	if err != nil && s.fenced() {
 		return queue.Next{After: durations.RetryPeriod}, nil
 	}
-	for _, c := range categories(id.Kind, out) {
+	for _, c := range errorCategories(id.Kind, out) {
 		s.metrics.errors.WithLabelValues(id.Kind.Controller(), c).Inc()
 	}
 	if err != nil {
@@ -263,7 +263,7 @@ func (s *stacks) Reconcile(ctx context.Context, id model.StackID) (queue.Next, e
 	return queue.Next{After: out.RetryAfter, Idle: out.Idle}, nil
 }
 
-// countHeld counts the findings about what is not as its object asks.
+// countHeld returns the number of findings that are errors: parts of the desired state that are held.
 func countHeld(l finding.List) (n int) {
 	for _, f := range l {
 		if f.Severity == finding.Error {
@@ -273,9 +273,9 @@ func countHeld(l finding.List) (n int) {
 	return n
 }
 
-// categories returns the words that dashboards know for what went wrong in a run, each once. A fault in
-// what users wrote, which stopped the run of older controllers, counts as one of the build.
-func categories(kind model.Kind, out engine.Outcome) []string {
+// errorCategories returns the values of the label error_category for a run, each once. An error of users counts as an error of
+// the build, as dashboards expect, although it does not stop the run.
+func errorCategories(kind model.Kind, out engine.Outcome) []string {
 	found := map[string]bool{}
 	failed := func(phase string) { found[stageOf(kind.Controller(), phase)+"_error"] = true }
 	switch {
@@ -304,12 +304,12 @@ func categories(kind model.Kind, out engine.Outcome) []string {
 		}
 	}
 	if kind.HasAccelerator() {
-		countParents(found, out.Failed)
+		addParentCategories(found, out.Failed)
 	}
 	return slices.Sorted(maps.Keys(found))
 }
 
-// isTransientFailure reports whether what failed a step passes by itself.
+// isTransientFailure reports whether a failed step is no error in metrics, because a later run carries it out.
 func isTransientFailure(f engine.FailedStep) bool {
 	switch f.Class {
 	case engine.Gone, engine.Conflict, engine.InUse, engine.NotReady:
@@ -318,17 +318,17 @@ func isTransientFailure(f engine.FailedStep) bool {
 	return false
 }
 
-// fenced reports whether this process may not write now. Then a run that failed did so for that reason,
-// or will be made by the process that may.
-func (s *stacks) fenced() bool { return s.engine.Fence.Fence() != nil }
+// fenced reports whether this process may not write now. A run that failed is then no error: the fence has stopped it, or the
+// new leader will repeat it.
+func (s *stackReconciler) fenced() bool { return s.engine.Fence.Fence() != nil }
 
-// stackItems describes stacks for the logs and metrics of a queue.
+// stackItems has the methods of queue.Reconciler that describe stacks.
 type stackItems struct{}
 
-// Tenant implements queue.Reconciler: that of the namespace, or the IngressGroup that members share.
+// Tenant implements queue.Reconciler. The tenant is the namespace, or the IngressGroup if its members are in several.
 func (stackItems) Tenant(id model.StackID) string { return cmp.Or(id.Namespace, "group "+id.Name) }
 
-// Controller implements queue.Reconciler: each kind of object has its own.
+// Controller implements queue.Reconciler. Each kind of stack has its own name.
 func (stackItems) Controller(id model.StackID) string { return id.Kind.Controller() }
 
 // Label implements queue.Reconciler.

@@ -34,13 +34,13 @@ func TestRunsAreCountedByWhatFailed(t *testing.T) {
 		"a finalizer could not be removed, too": {engine.Outcome{Failed: []engine.FailedStep{step(plan.ReleaseFinalizer{}, engine.Denied), step(plan.CreateRule{}, engine.Invalid)}}, []string{"deploy_model_error", "remove_group_finalizer_error"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(c.want, categories(model.Ingress, c.out)); d != "" {
+			if d := cmp.Diff(c.want, errorCategories(model.Ingress, c.out)); d != "" {
 				t.Errorf("-want +got:\n%s", d)
 			}
 		})
 	}
 	failed := engine.Outcome{Err: broken, FailedIn: engine.Viewing, Failed: []engine.FailedStep{step(plan.ReleaseFinalizer{}, engine.Denied), step(plan.ClaimFinalizer{}, engine.Denied)}}
-	if d := cmp.Diff([]string{"add_finalizers_error", "cleanup_load_balancer_error", "fetch_service_error"}, categories(model.Service, failed)); d != "" {
+	if d := cmp.Diff([]string{"add_finalizers_error", "cleanup_load_balancer_error", "fetch_service_error"}, errorCategories(model.Service, failed)); d != "" {
 		t.Errorf("of a Service (-want +got):\n%s", d)
 	}
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// retryUntilReached tries until it works, ends in an error that does not pass, or ctx ends.
-func retryUntilReached[T any](ctx context.Context, log logr.Logger, what string, try func(context.Context) (T, error), passes func(error) bool) (T, error) {
+// retryUntilReached repeats try with back-off until it succeeds, fails with an error that is not transient, or ctx ends.
+func retryUntilReached[T any](ctx context.Context, log logr.Logger, what string, try func(context.Context) (T, error), transient func(error) bool) (T, error) {
 	for wait := durations.Glance / 2; ; wait = min(2*wait, durations.Request) {
 		out, err := try(ctx)
-		if err == nil || ctx.Err() != nil || !passes(err) {
+		if err == nil || ctx.Err() != nil || !transient(err) {
 			return out, err
 		}
 		log.Info("waiting for "+what, "err", err.Error(), "retryAfter", wait.String())
@@ -63,11 +63,10 @@ func awaitAPI(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	if err != nil && isTransient(err) {
 		return err
 	}
-	return nil // what it answers is judged where it is needed
+	return nil // other errors are handled by the first request that needs the answer
 }
 
-// isTransient reports whether the API server cannot be reached, or not yet: anything but an answer to the
-// question.
+// isTransient reports whether the API server cannot be reached or is overloaded: any error but an answer with a client error.
 func isTransient(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -12,9 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// logStep writes a line per step that was carried out, and one per failure: an error, once for as long as
-// AWS refuses the same. What passes, and repeats, are for those who look for a fault. The keys
-// are those that operators search for.
+// logStep logs a step that was called. A failure is an error the first time. Transient and repeated failures are logged at the
+// debug level.
 func logStep(log logr.Logger, id model.StackID, r plan.Result, f engine.FailedStep) {
 	s := f.Step
 	keys := []any{"stack", id.String(), "stackID", id.String(), "resourceID", s.Address.ID, "step", string(s.ID), "why", s.Why}
@@ -32,7 +31,7 @@ func logStep(log logr.Logger, id model.StackID, r plan.Result, f engine.FailedSt
 		keys = append(keys, "note", r.Note)
 	}
 	if f.Err == nil {
-		for _, message := range doneTexts(s) {
+		for _, message := range doneMessages(s) {
 			log.Info(message, keys...)
 		}
 		return
@@ -40,22 +39,22 @@ func logStep(log logr.Logger, id model.StackID, r plan.Result, f engine.FailedSt
 	keys = append(keys, "objects", objects(s.Blames))
 	message := "failed to " + string(s.Verb) + " " + changedPart(s)
 	switch {
-	case f.Passes():
+	case f.IsTransient():
 		log.V(1).Info("will retry "+changedPart(s), append(keys, "verb", string(s.Verb), "err", f.Err.Error())...)
-	case f.Row > 1:
-		log.V(1).Info(message, append(keys, "err", f.Err.Error(), "refusals", f.Row)...)
+	case f.Streak > 1:
+		log.V(1).Info(message, append(keys, "err", f.Err.Error(), "refusals", f.Streak)...)
 	default:
 		log.Error(f.Err, message, keys...)
 	}
 }
 
-// mostObjects is how many objects a line names.
-const mostObjects = 10
+// maxLoggedObjects is how many objects a log line names.
+const maxLoggedObjects = 10
 
-// objects returns the objects that a step is for, as text.
+// objects returns the names of objects, and the number of those beyond maxLoggedObjects.
 func objects(refs []finding.Ref) (out []string) {
 	for i, r := range refs {
-		if i == mostObjects {
+		if i == maxLoggedObjects {
 			return append(out, fmt.Sprintf("%d more", len(refs)-i))
 		}
 		out = append(out, r.String())
@@ -63,18 +62,19 @@ func objects(refs []finding.Ref) (out []string) {
 	return out
 }
 
-// doneTexts returns what was done.
-func doneTexts(s plan.Step) []string {
+// doneMessages returns the log messages of a step that was carried out.
+func doneMessages(s plan.Step) []string {
 	switch do := s.Do.(type) {
 	case plan.SetTags:
-		return either(len(do.Put), "added tags", len(do.Remove), "removed tags")
+		return textsOfParts(len(do.Put), "added tags", len(do.Remove), "removed tags")
 	case plan.ChangeIngress:
-		return either(len(do.Authorize), "authorized security group rules", len(do.Revoke), "revoked security group rules")
+		return textsOfParts(len(do.Authorize), "authorized security group rules", len(do.Revoke), "revoked security group rules")
 	}
 	return []string{map[plan.Verb]string{plan.Create: "created ", plan.Update: "changed ", plan.Delete: "deleted "}[s.Verb] + changedPart(s)}
 }
 
-func either(n int, first string, m int, second string) (out []string) {
+// textsOfParts returns the text of each part that is not empty: first if n is above zero, second if m is.
+func textsOfParts(n int, first string, m int, second string) (out []string) {
 	if n > 0 {
 		out = append(out, first)
 	}
@@ -84,7 +84,7 @@ func either(n int, first string, m int, second string) (out []string) {
 	return out
 }
 
-// changedPart names what a step is about: a resource, or the part of it that is changed.
+// changedPart returns the words for the resource of a step, or for the part of it that the step changes.
 func changedPart(s plan.Step) string {
 	noun := nounOf(s.Address.Kind)
 	switch s.Do.(type) {
@@ -114,6 +114,7 @@ func changedPart(s plan.Step) string {
 	return noun
 }
 
+// nounOf returns the words for a kind of resource.
 func nounOf(k plan.ResourceKind) string {
 	switch k {
 	case plan.LoadBalancer:
@@ -130,16 +131,16 @@ func nounOf(k plan.ResourceKind) string {
 	return string(k)
 }
 
-// logChange writes a line per change of targets, and of the rules in front of them.
+// logChange logs a change of targets, or of the security group rules for them.
 func logChange(log logr.Logger, d bindings.Change) {
 	switch d.Kind {
 	case bindings.Registered:
-		log.Info("registered targets", "arn", d.On, "targets", d.Items)
+		log.Info("registered targets", "arn", d.Resource, "targets", d.Items)
 	case bindings.Deregistered:
-		log.Info("deregistered targets", "arn", d.On, "targets", d.Items)
+		log.Info("deregistered targets", "arn", d.Resource, "targets", d.Items)
 	case bindings.Authorized:
-		log.Info("authorized security group rules", "securityGroupID", d.On, "permission", d.Items)
+		log.Info("authorized security group rules", "securityGroupID", d.Resource, "permission", d.Items)
 	case bindings.Revoked:
-		log.Info("revoked security group rules", "securityGroupID", d.On, "permission", d.Items)
+		log.Info("revoked security group rules", "securityGroupID", d.Resource, "permission", d.Items)
 	}
 }

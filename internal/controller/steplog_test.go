@@ -62,7 +62,7 @@ func TestChangesAreLogged(t *testing.T) {
 	var got []string
 	log := funcr.New(func(_, line string) { got = append(got, line) }, funcr.Options{})
 	for k := bindings.Registered; k <= bindings.Revoked; k++ {
-		logChange(log, bindings.Change{Kind: k, On: "arn", Items: []string{fmt.Sprint("item ", int(k))}})
+		logChange(log, bindings.Change{Kind: k, Resource: "arn", Items: []string{fmt.Sprint("item ", int(k))}})
 	}
 	want := []string{
 		`"level"=0 "msg"="registered targets" "arn"="arn" "targets"=["item 0"]`,

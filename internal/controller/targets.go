@@ -2,8 +2,6 @@ package controller
 
 import (
 	"context"
-	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
-	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"slices"
 	"strings"
 
@@ -11,15 +9,17 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// registrations is the line of TargetGroupBindings.
-type registrations struct {
+// bindingReconciler reconciles TargetGroupBindings.
+type bindingReconciler struct {
 	bindingItems
 	BindingChanges
 	reconciler *bindings.Reconciler
@@ -28,8 +28,7 @@ type registrations struct {
 	enqueuer   *queue.Enqueuer[bindings.Key]
 }
 
-// BindingConfig returns what the configuration says about bindings; clients, clock and recorder are to be added.
-// fence is asked before every write, as in bindings.Config.
+// BindingConfig returns the configuration of the reconciler of bindings, without clients, clock and recorder.
 func BindingConfig(c config.Config, vpc string, fence engine.Fence) bindings.Config {
 	return bindings.Config{
 		ClusterName: c.ClusterName, VPC: vpc, Fence: fence,
@@ -37,23 +36,22 @@ func BindingConfig(c config.Config, vpc string, fence engine.Fence) bindings.Con
 			FailOpen: c.Gates.On(config.EndpointsFailOpen), Endpoints: !c.Targets.EndpointSlices, QUICVariable: c.Targets.QUICVariable,
 		},
 		MaxTargets: c.Targets.MaxPerGroup, GroupTags: c.Security.ENIGroupTags,
-		Requeue: c.Targets.RequeueDuration, Resync: c.Kubernetes.SyncPeriod, FirstLook: c.Targets.Deferral,
+		Requeue: c.Targets.RequeueDuration, Resync: c.Kubernetes.SyncPeriod, FirstComparison: c.Targets.Deferral,
 		UnmergedRules: c.Security.Unrestricted, Drift: engine.DriftMode(c.Drift),
 	}
 }
 
-// BindingChanges is what changes of objects mean for bindings.
+// BindingChanges implements queue.Changes for bindings.
 type BindingChanges struct{}
 
-// Saw implements queue.Changes.
-func (BindingChanges) Saw(_, _ cluster.Object) {}
+// RootChanged implements queue.Changes.
+func (BindingChanges) RootChanged(_, _ cluster.Object) {}
 
 // Ignores implements queue.Changes.
 func (BindingChanges) Ignores(_, _ cluster.Object) bool { return false }
 
-// Items returns which bindings an object concerns in any case: the binding itself, and those that
-// the readiness gates of a pod name. A binding that does not exist has asked for no pod, and yet
-// its gate has to be opened.
+// Items implements queue.Changes. A binding belongs to itself. A pod belongs to the bindings of its readiness gates, because
+// the gate of a binding that does not exist has to be opened too, and that binding has read no pod.
 func (BindingChanges) Items(_ *cluster.View, obj cluster.Object) []bindings.Key {
 	switch k, _ := cluster.KindOf(obj); k {
 	case cluster.KindBinding:
@@ -70,37 +68,38 @@ func (BindingChanges) Items(_ *cluster.View, obj cluster.Object) []bindings.Key 
 	return nil
 }
 
-// BindingLine returns the controller of bindings, and what it runs. The line is the recorder of the reconciler.
+// BindingLine returns the controller of bindings, and its bindings.Reconciler. It sets the recorder and the queue of the
+// latter.
 func BindingLine(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) (queue.Line[bindings.Key], *bindings.Reconciler) {
 	r := newRegistrations(cfg, cl, m, log)
 	return r.line(), r.reconciler
 }
 
-func (r *registrations) line() queue.Line[bindings.Key] {
+func (r *bindingReconciler) line() queue.Line[bindings.Key] {
 	return queue.Line[bindings.Key]{Name: bindingController, Triggers: r.triggers, Reconciler: r, Enqueuer: r.enqueuer, Metrics: r.metrics}
 }
 
-// BindingKinds returns the kinds that the targets of bindings are found from.
-func BindingKinds() []cluster.Kind { return slices.Clone(kinds) }
+// BindingKinds returns the kinds that the targets of bindings depend on.
+func BindingKinds() []cluster.Kind { return slices.Clone(watchedKinds) }
 
-func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *registrations {
-	r := &registrations{metrics: m, enqueuer: &queue.Enqueuer[bindings.Key]{}}
+func newRegistrations(cfg bindings.Config, cl *kube.Cluster, m *Metrics, log logr.Logger) *bindingReconciler {
+	r := &bindingReconciler{metrics: m, enqueuer: &queue.Enqueuer[bindings.Key]{}}
 	r.triggers = queue.NewTriggers(cl, []cluster.Kind{cluster.KindBinding}, r)
 	cfg.Recorder, cfg.Queue = bindingRecorder{triggers: r.triggers, metrics: m, log: log}, r.enqueuer
 	r.reconciler = bindings.New(cfg)
 	return r
 }
 
-// Ignores implements queue.Changes: the run that wrote a checkpoint needs no other.
-func (r *registrations) Ignores(old, new cluster.Object) bool {
+// Ignores implements queue.Changes. It ignores checkpoints that this process has written.
+func (r *bindingReconciler) Ignores(old, new cluster.Object) bool {
 	return r.reconciler.OwnCheckpoint(old, new)
 }
 
 // Reconcile implements queue.Reconciler.
-func (r *registrations) Reconcile(ctx context.Context, k bindings.Key) (queue.Next, error) {
+func (r *bindingReconciler) Reconcile(ctx context.Context, k bindings.Key) (queue.Next, error) {
 	r.metrics.topConsumers.countRun("targetgroupbinding", k.Namespace, k.Name)
 	out, err := r.reconciler.Reconcile(ctx, k)
-	if since := queue.Since(ctx); out.Registered > 0 && !since.IsZero() {
+	if since := queue.ChangedAt(ctx); out.Registered > 0 && !since.IsZero() {
 		r.metrics.registration.WithLabelValues().Observe(out.RegisteredAt.Sub(since).Seconds())
 	}
 	if err == nil || len(out.Findings) > 0 {
@@ -110,7 +109,7 @@ func (r *registrations) Reconcile(ctx context.Context, k bindings.Key) (queue.Ne
 		return queue.Next{After: durations.RetryPeriod}, nil
 	}
 	if failure.PostponedFor(err) > 0 {
-		return queue.Next{}, err // waiting, not failing
+		return queue.Next{}, err // a postponed run is no failure
 	}
 	if err != nil {
 		r.metrics.errors.WithLabelValues(bindingController, "reconcile_targetgroupbinding_error").Inc()
@@ -118,10 +117,10 @@ func (r *registrations) Reconcile(ctx context.Context, k bindings.Key) (queue.Ne
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("reconciled", "changed", out.Changed, "deferred", out.Deferred,
 		"retryAfter", out.RetryAfter.String(), "findings", len(out.Findings))
-	return queue.Next{After: out.RetryAfter, Turn: out.Waiting, Answered: out.AllRegistered, Idle: out.Deferred || out.Idle}, nil
+	return queue.Next{After: out.RetryAfter, Postponed: out.Waiting, ChangeAnswered: out.AllRegistered, Idle: out.Deferred || out.Idle}, nil
 }
 
-// bindingItems describes bindings for the logs and metrics of a queue.
+// bindingItems has the methods of queue.Reconciler that describe bindings.
 type bindingItems struct{}
 
 // Tenant implements queue.Reconciler.

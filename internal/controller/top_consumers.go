@@ -11,31 +11,32 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// topConsumers finds the items that are worked on most: a loop shows here before it shows in a bill.
-// Each window of time is counted separately; the last full one is shown.
+// topConsumers finds the items with the most runs, so that an endless loop is visible in metrics. It counts the runs in
+// windows of durations.Sweep, and shows the last full window.
 type topConsumers struct {
-	mu     sync.Mutex
-	since  time.Time
-	counts map[consumer]int
-	shown  []talk
+	mu          sync.Mutex
+	windowStart time.Time
+	counts      map[consumer]int
+	shown       []consumerRuns
 }
 
+// consumer identifies an item.
 type consumer struct{ controller, namespace, name string }
 
-type talk struct {
+// consumerRuns is an item with its number of runs in a window.
+type consumerRuns struct {
 	consumer
-	count int
+	runs int
 }
 
-const (
-	talkTop = 3 // of each controller
-)
+// maxShownConsumers is how many items of each controller are shown.
+const maxShownConsumers = 3
 
 var topConsumersDesc = prometheus.NewDesc("awslbc_controller_top_talkers",
 	"The items that were worked on most in the last three minutes.", []string{"controller", "namespace", "name"}, nil)
 
 func newTopConsumers() *topConsumers {
-	return &topConsumers{since: time.Now(), counts: map[consumer]int{}}
+	return &topConsumers{windowStart: time.Now(), counts: map[consumer]int{}}
 }
 
 // countRun counts a run.
@@ -46,32 +47,33 @@ func (t *topConsumers) countRun(controller, namespace, name string) {
 	t.counts[consumer{controller, namespace, name}]++
 }
 
-// rotateWindow begins a new window if the present one is over. The lock is held.
+// rotateWindow begins a new window if the current one is over. The caller holds the lock.
 func (t *topConsumers) rotateWindow() {
-	age := time.Since(t.since)
+	age := time.Since(t.windowStart)
 	if age < durations.Sweep {
 		return
 	}
 	t.shown = nil
 	if age < 2*durations.Sweep { // otherwise nothing happened in the last window
-		t.shown = top(t.counts)
+		t.shown = topOf(t.counts)
 	}
-	t.counts, t.since = map[consumer]int{}, time.Now()
+	t.counts, t.windowStart = map[consumer]int{}, time.Now()
 }
 
-func top(counts map[consumer]int) []talk {
-	var all []talk
+// topOf returns the items of each controller with the most runs.
+func topOf(counts map[consumer]int) []consumerRuns {
+	var all []consumerRuns
 	for k, n := range counts {
-		all = append(all, talk{k, n})
+		all = append(all, consumerRuns{k, n})
 	}
-	slices.SortFunc(all, func(a, b talk) int {
-		return cmp.Or(cmp.Compare(a.controller, b.controller), cmp.Compare(b.count, a.count),
+	slices.SortFunc(all, func(a, b consumerRuns) int {
+		return cmp.Or(cmp.Compare(a.controller, b.controller), cmp.Compare(b.runs, a.runs),
 			cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
 	})
 	taken := map[string]int{}
-	return slices.DeleteFunc(all, func(k talk) bool {
+	return slices.DeleteFunc(all, func(k consumerRuns) bool {
 		taken[k.controller]++
-		return taken[k.controller] > talkTop
+		return taken[k.controller] > maxShownConsumers
 	})
 }
 
@@ -84,6 +86,6 @@ func (t *topConsumers) Collect(ch chan<- prometheus.Metric) {
 	defer t.mu.Unlock()
 	t.rotateWindow()
 	for _, k := range t.shown {
-		ch <- prometheus.MustNewConstMetric(topConsumersDesc, prometheus.GaugeValue, float64(k.count), k.controller, k.namespace, k.name)
+		ch <- prometheus.MustNewConstMetric(topConsumersDesc, prometheus.GaugeValue, float64(k.runs), k.controller, k.namespace, k.name)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// standardKinds returns the kinds of the Gateway API itself that the gates ask for.
+// standardKinds returns the kinds of the API group gateway.networking.k8s.io that the gates switch on.
 func standardKinds(g config.Gates) []cluster.Kind {
 	return slices.DeleteFunc(wantedGatewayKinds(g), func(k cluster.Kind) bool {
 		typ, _ := cluster.TypeOf(k)
@@ -24,12 +24,12 @@ func standardKinds(g config.Gates) []cluster.Kind {
 	})
 }
 
-// Versions are the versions of the Gateway API that its CRDs are of, as they were read last. The zero value knows none.
+// Versions has the versions of the Gateway API of its installed CRDs, as they were last read. The zero value has none.
 type Versions struct {
 	found atomic.Pointer[map[string]string]
 }
 
-// Get returns them by the name of the CRD; nil if they could not be read.
+// Get returns the versions by the name of the CRD; nil if they could not be read.
 func (v *Versions) Get() map[string]string {
 	if found := v.found.Load(); found != nil {
 		return *found
@@ -37,7 +37,7 @@ func (v *Versions) Get() map[string]string {
 	return nil
 }
 
-// Set notes them; nil if they cannot be read.
+// Set replaces the versions; nil if they cannot be read.
 func (v *Versions) Set(found map[string]string) {
 	if found == nil {
 		v.found.Store(nil)
@@ -48,16 +48,16 @@ func (v *Versions) Set(found map[string]string) {
 
 // versionsWatch keeps Versions up to date.
 type versionsWatch struct {
-	read  func(context.Context) (map[string]string, error)
-	to    *Versions
-	again func(context.Context) error // has GatewayClasses looked at again
-	log   logr.Logger
+	read             func(context.Context) (map[string]string, error)
+	versions         *Versions
+	reconcileClasses func(context.Context) error // enqueues all GatewayClasses
+	log              logr.Logger
 
 	reported string // the failure that was logged last
 }
 
-// readVersions reads the versions. What may not be read is unknown, because the cluster may have changed. Any other
-// failure passes, and changes nothing that is known.
+// readVersions reads the versions. If this process is not permitted to read them, the known ones are removed, because they may
+// be out of date. Any other failure changes nothing, because it is transient.
 func (w *versionsWatch) readVersions(ctx context.Context) error {
 	found, err := w.read(ctx)
 	text := ""
@@ -73,14 +73,14 @@ func (w *versionsWatch) readVersions(ctx context.Context) error {
 	if err != nil && !apierrors.IsForbidden(err) {
 		return nil
 	}
-	if before := w.to.Get(); (before == nil) == (found == nil) && maps.Equal(before, found) {
+	if before := w.versions.Get(); (before == nil) == (found == nil) && maps.Equal(before, found) {
 		return nil
 	}
-	w.to.Set(found)
-	return w.again(ctx)
+	w.versions.Set(found)
+	return w.reconcileClasses(ctx)
 }
 
-// run looks from time to time until the process ends.
+// run reads the versions from time to time until ctx ends.
 func (w *versionsWatch) run(ctx context.Context) error {
 	tick := time.NewTicker(durations.Sweep)
 	defer tick.Stop()

@@ -26,13 +26,13 @@ func TestVersionsAreFollowed(t *testing.T) {
 		var fault error
 		times := 0
 		w := &versionsWatch{
-			to: &Versions{}, log: logr.Discard(),
+			versions: &Versions{}, log: logr.Discard(),
 			read: func(context.Context) (map[string]string, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				return live, fault
 			},
-			again: func(context.Context) error { times++; return nil },
+			reconcileClasses: func(context.Context) error { times++; return nil },
 		}
 		forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "customresourcedefinitions"}, "a", errors.New("no role allows it"))
 		go func() { _ = w.run(ctx) }()
@@ -56,7 +56,7 @@ func TestVersionsAreFollowed(t *testing.T) {
 			mu.Unlock()
 			time.Sleep(durations.Sweep)
 			synctest.Wait()
-			if got := w.to.Get(); (got == nil) != (c.want == nil) || !maps.Equal(got, c.want) || times != c.times {
+			if got := w.versions.Get(); (got == nil) != (c.want == nil) || !maps.Equal(got, c.want) || times != c.times {
 				t.Errorf("%v, %v: %v after %d times, want %v after %d", c.live, c.fault, got, times, c.want, c.times)
 			}
 		}

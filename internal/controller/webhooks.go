@@ -30,7 +30,7 @@ import (
 
 const ownNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// addWebhooks serves admission, on every replica, and adds its readiness check.
+// addWebhooks adds the server of admission webhooks, which runs on every replica, and its readiness check.
 func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source cluster.Source, live client.Reader, frontends engine.Frontends) error {
 	log := s.Log.WithName("webhooks")
 	core, err := corev1client.NewForConfigAndClient(s.REST, mgr.GetHTTPClient())
@@ -102,7 +102,7 @@ func webhookRules(c config.Config, frontends engine.Frontends) (webhook.Config, 
 		ReadinessGates: c.Admission.ReadinessGates, ServerIDVariable: c.Targets.QUICVariable,
 		Accelerator: webhook.AcceleratorOptions{Served: servesAccelerators(c), Region: c.AWS.Region},
 	}
-	// A Service that is given our class is served by no other controller, so it waits for this one.
+	// No other controller serves a Service with this class, so it is only set at admission if this one serves Services.
 	if frontends[model.Service] != nil {
 		out.LoadBalancerClass = c.Service.Class
 	}

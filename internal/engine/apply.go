@@ -19,47 +19,51 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
-// run is one reconcile.
+// run is one reconcile of a stack.
 type run struct {
 	execution
-	held []FailedStep // refused steps that the plan goes on without
+	heldSteps []FailedStep // refused steps that the plan goes on without
 
-	// quiet reports whether the stack was as desired before the run, and is compared because of what others
-	// may have changed.
-	quiet bool
-	// left are steps that are reported and not carried out, leftFindings what is said about them.
-	left         map[plan.StepID]bool
-	leftFindings finding.List
-	// driftOfGroup reports that findings about drift say which rules others have added to a security group.
-	driftOfGroup bool
+	// wasConverged reports whether AWS matched the desired state before the run, which is unchanged. So each step of the plan
+	// restores drift.
+	wasConverged bool
+	// unrestored are the steps that would restore drift and are not carried out, because of --drift=report.
+	// unrestoredFindings report them.
+	unrestored         map[plan.StepID]bool
+	unrestoredFindings finding.List
+	// securityGroupDrifted reports whether findings about drift list the rules that were added to a security group. The
+	// plan's own finding about these rules is then left out.
+	securityGroupDrifted bool
 
-	// edited reports whether the desired state is another one than in the run before.
+	// edited reports whether the desired state differs from the one of the previous run.
 	edited bool
-	// delay is for how long the desired state is not carried out, because it changes all the time.
+	// delay is how long the desired state is not carried out yet, because it changes all the time; 0: it is carried out now.
 	delay time.Duration
-	// again are steps that were made before, delayed those that were made so often that they are not made now, reported those
-	// that findings name, with those that come after them.
-	again, delayed, reported map[plan.StepID]bool
+	// repeated are the steps that repeat an earlier change. delayed are the steps that this run does not carry out, because
+	// their change was made too often. reportedRepeats are the repeated steps that findings name, and the steps after them.
+	repeated, delayed, reportedRepeats map[plan.StepID]bool
 }
 
 // observation reads the cluster and AWS for a run, and plans from what it has read.
 type observation struct {
-	e   *Engine
-	out *Outcome
-	v   *cluster.View
-	mem *memory
-	// relation is the relation of the stack to another one, nil before it is observed; reserved are the stacks that no
-	// other run works on meanwhile, nil where nothing is carried out.
+	e    *Engine
+	out  *Outcome
+	view *cluster.View
+	mem  *memory
+	// relation is the relation of the stack to another one, nil before the stack is observed.
 	relation *handover.Relation
+	// reserved are the stacks that no other run works on until this one ends. It is nil for a draft, which writes nothing.
 	reserved *[]model.StackID
-	// hindered reports that something is missing for which a load balancer that is taken over stays as it is.
-	hindered bool
+	// takeOverHindered reports whether a load balancer that is being taken over stays as it is, because a step that the
+	// take-over needs has failed.
+	takeOverHindered bool
 }
 
-// execution carries out steps, and enters their results in the outcome.
+// execution carries out steps, and notes their results in the outcome.
 type execution struct{ observation }
 
-// resolveAndConverge decides what is contested by what is live, and converges.
+// resolveAndConverge takes contested settings from the observed state, and converges. It starts over where converge finds
+// that the stack has to be compared with AWS first.
 func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
 	for {
 		resolved, all, by, err := r.resolveContested(ctx, stack, found)
@@ -70,16 +74,16 @@ func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found f
 		if err = r.converge(ctx, resolved, all, by); !errors.Is(err, errUncompared) {
 			return resolved, all, err
 		}
-		r.quiet = true
+		r.wasConverged = true
 	}
 }
 
-// converge drafts and applies. What AWS refuses is held, and the rest goes on without it. Where the
-// plan turns out to come from an old view, it is made again.
+// converge drafts a plan and applies it. It holds what AWS refuses and makes the plan again without that. It also makes
+// the plan again where a step shows that the observed state was out of date.
 func (r *run) converge(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts) error {
 	stack = r.holdKnown(stack)
-	r.hindered = slices.ContainsFunc(r.held, FailedStep.hindersTakeOver)
-	waiting := slices.Collect(maps.Keys(r.mem.waits)) // of the last plan; before the first, what is remembered
+	r.takeOverHindered = slices.ContainsFunc(r.heldSteps, FailedStep.hindersTakeOver)
+	waiting := slices.Collect(maps.Keys(r.mem.waits)) // keys of the waits: of earlier runs first, then of the latest plan
 	defer func() { r.mem.waits = r.mem.waits.onlyKeys(waiting) }()
 	for n := 0; ; n++ {
 		d, err := r.draft(ctx, stack, found, by, r.mem.planMemory(r.e.now(), r.e.Options.Propagation, r.e.memories.importsPaused(stack, r.e.now())))
@@ -90,20 +94,20 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		waiting = d.Plan.WaitKeys
 		r.mem.waits = r.mem.waits.withKeys(waiting, r.e.now())
 		r.findRepeats(d, stack)
-		if n == 0 && !r.leavesAllSteps(d.Plan) && r.mem.comparison.Lacks(d.Plan, r.e.now()) {
+		if n == 0 && !r.skipsAllSteps(d.Plan) && r.mem.comparison.NeedsComparison(d.Plan, r.e.now()) {
 			return errUncompared
 		}
 		if n == 0 {
-			r.drifted(d)
-			r.mem.drift.compared = d.Have.Facts.Now
+			r.findDrift(d)
+			r.mem.drift.comparedAt = d.Have.Facts.Now
 		}
-		r.out.Stack, r.out.Plan, r.out.Have, r.out.related = d.Stack, d.Plan, d.Have, r.relation.DependsOnOther(d.Have)
+		r.out.Stack, r.out.Plan, r.out.Have, r.out.sharesLoadBalancer = d.Stack, d.Plan, d.Have, r.relation.DependsOnOther(d.Have)
 		if d.Stack.Describe {
 			r.out.Document = d.Describe()
 		}
-		r.out.Findings = append(r.withoutReported(d.Findings), r.leftFindings...).Sorted()
+		r.out.Findings = append(r.withoutReported(d.Findings), r.unrestoredFindings...).Sorted()
 		if d.Stack.DryRun {
-			waiting = nil // nothing is under way: what is carried out later has its whole time
+			waiting = nil // a dry run starts no wait, so that a later run has the full deadlines
 			r.out.Done = true
 			return nil
 		}
@@ -114,7 +118,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		start := r.e.now()
 		r.noteSecrets(d)
 		err = r.apply(ctx, d.Plan, stack)
-		r.e.phase(stack.ID.Kind, Applying, start)
+		r.e.recordPhase(stack.ID.Kind, Applying, start)
 		if err != nil {
 			r.out.FailedIn = Applying
 			return err
@@ -126,7 +130,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 			}
 		}
 		next, again := r.replan(stack)
-		if !again || r.out.Observations+planObservations > mostObservations {
+		if !again || r.out.Observations+observationsPerPlan > maxObservations {
 			if d.Plan.RetryAfter > 0 {
 				r.requeueAfter(d.Plan.RetryAfter)
 			}
@@ -134,24 +138,24 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 				r.out.Done = false
 				r.requeueAfter(r.mem.waits.pollOtherStack(r.e.now()))
 			}
-			r.conclude(d.Lacking)
+			r.conclude(d.MissingInAWS)
 			return nil
 		}
-		stack = r.holdKnown(next) // a refusal may have used up the budget of others
-		r.hindered = slices.ContainsFunc(r.held, FailedStep.hindersTakeOver)
+		stack = r.holdKnown(next) // a refusal may have used up the budget of other steps
+		r.takeOverHindered = slices.ContainsFunc(r.heldSteps, FailedStep.hindersTakeOver)
 	}
 }
 
 // replan decides whether the plan is to be made again after its steps failed, and for which stack.
 func (r *run) replan(stack model.Stack) (next model.Stack, again bool) {
-	h := &holding{stack: stack}
+	h := &stackHolder{stack: stack}
 	for _, f := range r.out.Failed {
 		switch {
 		case (f.Class == Gone || f.Class == Conflict) && f.Called:
 			again = true
-		case f.held():
+		case f.isHeld():
 			if h.hold(f) {
-				r.held = append(r.held, f)
+				r.heldSteps = append(r.heldSteps, f)
 				again = true
 			}
 		}
@@ -159,16 +163,16 @@ func (r *run) replan(stack model.Stack) (next model.Stack, again bool) {
 	return h.stack, again
 }
 
-// holdKnown holds what AWS has refused in earlier runs and is not to be called yet, so that the plan is
-// made without it from the start.
+// holdKnown holds the parts of a stack that AWS refused in earlier runs and whose back-off is not over, so that the plan
+// is made without them from the start.
 func (r *run) holdKnown(stack model.Stack) model.Stack {
-	h := &holding{stack: stack}
-	for range mostObservations {
+	h := &stackHolder{stack: stack}
+	for range maxObservations {
 		changed := false
 		for _, f := range r.mem.refused.pending(h.stack, r.e.now()) {
-			if f.held() && h.hold(f) {
+			if f.isHeld() && h.hold(f) {
 				changed = true
-				r.held = append(r.held, f)
+				r.heldSteps = append(r.heldSteps, f)
 			}
 		}
 		if !changed {
@@ -178,8 +182,8 @@ func (r *run) holdKnown(stack model.Stack) model.Stack {
 	return h.stack
 }
 
-// serving returns the live load balancer at an address: the one that the plan keeps, or else the one whose place will
-// be taken; nil if there is none.
+// serving returns the live load balancer at an address: the one that the plan keeps, or else the one that will be
+// replaced; nil if there is none.
 func serving(d Draft, a plan.Address) *observed.LoadBalancer {
 	live := plan.ShownLoadBalancer(d.Have, a.ID)
 	for i := range d.Have.LoadBalancers {
@@ -190,29 +194,30 @@ func serving(d Draft, a plan.Address) *observed.LoadBalancer {
 	return live
 }
 
-// noteLive notes a live load balancer.
+// noteLive enters a live load balancer in the outcome.
 func (r *execution) noteLive(a plan.Address, lb *observed.LoadBalancer) {
 	if lb == nil {
 		return
 	}
-	r.name(a, lb.DNSName)
-	r.live(a, Live{ARN: lb.ARN, Active: lb.State == "active" || lb.State == "active_impaired"})
+	r.setDNSName(a, lb.DNSName)
+	r.setLive(a, Live{ARN: lb.ARN, Active: lb.State == "active" || lb.State == "active_impaired"})
 }
 
-func (r *execution) live(a plan.Address, lb Live) {
+// setLive enters in the outcome which live load balancer is at an address.
+func (r *execution) setLive(a plan.Address, lb Live) {
 	if r.out.Live == nil {
 		r.out.Live = map[string]Live{}
 	}
 	r.out.Live[a.ID] = lb
 }
 
-// apply carries out the steps of a plan that have nothing to wait for. A failed step stops those
-// that need it and no others.
+// apply carries out the steps of a plan that have nothing to wait for. A failed step stops only the steps that depend
+// on it.
 func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	known := maps.Clone(p.KnownIDs)
 	done := p.NewProgress()
-	if r.out.Made == nil {
-		r.out.Made = map[plan.StepID]bool{}
+	if r.out.CarriedOut == nil {
+		r.out.CarriedOut = map[plan.StepID]bool{}
 	}
 	again := time.Duration(0) // 0: nothing waits
 	wait := func(due time.Duration) {
@@ -223,19 +228,19 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	if r.delay > 0 {
 		wait(r.delay)
 	}
-	trial := r.trialSteps(p, stack)
-	var late []plan.Step // that prepare what AWS has taken now
+	openings := r.openingsForRefused(p, stack)
+	var late []plan.Step // openings that are carried out once AWS has accepted their listeners
 	for _, s := range p.Steps {
-		if r.left[s.ID] || r.delayed[s.ID] {
+		if r.unrestored[s.ID] || r.delayed[s.ID] {
 			continue
 		}
-		if trial[s.ID] {
+		if openings[s.ID] {
 			late = append(late, s)
 			done.Done(s.ID)
 			continue
 		}
 		if s.Waits() {
-			if !r.anyFailed(s.After) { // else the back-off of what failed decides
+			if !r.anyFailed(s.After) { // else the back-off of the failed step decides
 				wait(cmp.Or(s.Wait.RetryAfter, durations.FirstPoll))
 			}
 			continue
@@ -253,11 +258,11 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 		}
 		if carried {
 			done.Done(s.ID)
-			r.out.Made[s.ID] = true
+			r.out.CarriedOut[s.ID] = true
 		}
 	}
 	for _, s := range late {
-		if !done.Ready(s) || !slices.ContainsFunc(p.Steps, func(o plan.Step) bool { return r.out.Made[o.ID] && slices.Contains(o.After, s.ID) }) {
+		if !done.Ready(s) || !slices.ContainsFunc(p.Steps, func(o plan.Step) bool { return r.out.CarriedOut[o.ID] && slices.Contains(o.After, s.ID) }) {
 			continue
 		}
 		carried, err := r.carryOut(ctx, p, s, stack, known)
@@ -265,7 +270,7 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 			return err
 		}
 		if carried {
-			r.out.Made[s.ID] = true
+			r.out.CarriedOut[s.ID] = true
 		}
 	}
 	r.out.RetryAfter = again
@@ -273,8 +278,8 @@ func (r *run) apply(ctx context.Context, p plan.Plan, stack model.Stack) error {
 	return nil
 }
 
-// freesNeededCapacity reports whether a step deletes a rule although AWS has no room for others of this plan. The next
-// plan gives the place to a rule of the same namespace, before anybody else can have it.
+// freesNeededCapacity reports whether a step deletes a rule while AWS has no room for other rules of this plan. The step
+// is left to the next plan, which replaces the rule by one of the same namespace, so that no other namespace takes the room.
 func (r *run) freesNeededCapacity(s plan.Step) bool {
 	_, deletes := s.Do.(plan.DeleteRule)
 	return deletes && slices.ContainsFunc(r.out.Failed, func(f FailedStep) bool {
@@ -283,21 +288,21 @@ func (r *run) freesNeededCapacity(s plan.Step) bool {
 	})
 }
 
-// anyFailed reports whether one of the steps failed, or was skipped because it did.
+// anyFailed reports whether one of the steps failed or was skipped.
 func (r *run) anyFailed(steps []plan.StepID) bool {
 	return slices.ContainsFunc(r.out.Failed, func(f FailedStep) bool { return slices.Contains(steps, f.Step.ID) })
 }
 
-// carryOut calls a step if it is due, and reports whether it was carried out. The error ends the run.
+// carryOut calls a step unless its back-off is not over, and reports whether it was carried out. An error ends the run.
 func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, known plan.KnownIDs) (bool, error) {
-	key := keyOf(s, stack)
+	key := stepKeyOf(s, stack)
 	freed := slices.ContainsFunc(s.After, func(id plan.StepID) bool {
-		return r.out.Made[id] || slices.ContainsFunc(p.Joins[id], func(id plan.StepID) bool { return r.out.Made[id] })
+		return r.out.CarriedOut[id] || slices.ContainsFunc(p.Joins[id], func(id plan.StepID) bool { return r.out.CarriedOut[id] })
 	})
-	f, put := r.mem.refused.lastFailure(key, s, freed, r.e.now())
-	if !put {
+	f, backingOff := r.mem.refused.lastFailure(key, s, freed, r.e.now())
+	if !backingOff {
 		var err error
-		if f, err = r.call(ctx, p, s, stack, key, known); err != nil || f.Err == nil {
+		if f, err = r.callStep(ctx, p, s, stack, key, known); err != nil || f.Err == nil {
 			return err == nil, err
 		}
 	}
@@ -308,31 +313,32 @@ func (r *run) carryOut(ctx context.Context, p plan.Plan, s plan.Step, stack mode
 	return false, nil
 }
 
-// call carries out a step, and returns how it failed if it did. The error ends the run.
-func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, key stepKey, known plan.KnownIDs) (FailedStep, error) {
+// callStep carries out a step after the fence has admitted it. A failure of the step is in the FailedStep; an error ends the
+// run.
+func (r *run) callStep(ctx context.Context, p plan.Plan, s plan.Step, stack model.Stack, key stepKey, known plan.KnownIDs) (FailedStep, error) {
 	if err := ctx.Err(); err != nil {
 		return FailedStep{}, err
 	}
-	if err := r.e.fence(); err != nil {
+	if err := r.e.checkFence(); err != nil {
 		return FailedStep{}, err
 	}
 	start := r.e.now()
-	res, err := r.step(ctx, s, known)
-	r.e.phase(p.Stack.Kind, phaseOf(s), start)
+	res, err := r.performStep(ctx, s, known)
+	r.e.recordPhase(p.Stack.Kind, phaseOf(s), start)
 	if err != nil {
-		f := FailedStep{Step: s, Class: r.class(s, err), Err: err, Called: true, key: key}
+		f := FailedStep{Step: s, Class: r.classOf(s, err), Err: err, Called: true, key: key}
 		if f.Class != Fenced {
-			f = r.fail(ctx, f)
+			f = r.rememberFailure(ctx, f)
 		}
-		r.stepped(p.Stack, res, f)
+		r.e.Recorder.Stepped(p.Stack, res, f)
 		if f.Class == Fenced {
 			return FailedStep{}, err
 		}
 		return f, nil
 	}
-	r.stepped(p.Stack, res, FailedStep{Step: s})
+	r.e.Recorder.Stepped(p.Stack, res, FailedStep{Step: s})
 	r.mem.refused.noteSuccess(key, r.e.now())
-	r.out.Changed = r.out.Changed || !r.reported[s.ID] // what AWS does not keep is no success
+	r.out.Changed = r.out.Changed || !r.reportedRepeats[s.ID] // a change that AWS does not keep is no success
 	if !plan.InKubernetes(s.Do) {
 		r.mem.repeats.noteChange(changeKey(p, s, stack), res.ID, r.e.now())
 	}
@@ -345,14 +351,14 @@ func (r *run) call(ctx context.Context, p plan.Plan, s plan.Step, stack model.St
 	}
 	known[s.Address] = res.ID
 	if slices.Contains(p.LoadBalancers, s.Address) && p.Shown[s.Address] == "" {
-		r.name(s.Address, res.DNSName)
-		r.live(s.Address, Live{ARN: res.ID})
+		r.setDNSName(s.Address, res.DNSName)
+		r.setLive(s.Address, Live{ARN: res.ID})
 	}
 	return FailedStep{}, nil
 }
 
-// name notes the DNS name of a load balancer, if it is known.
-func (r *execution) name(a plan.Address, name string) {
+// setDNSName enters the DNS name of a load balancer in the outcome, if it is known.
+func (r *execution) setDNSName(a plan.Address, name string) {
 	if name == "" {
 		return
 	}
@@ -362,23 +368,20 @@ func (r *execution) name(a plan.Address, name string) {
 	r.out.DNSNames[a.ID] = name
 }
 
-func (r *execution) stepped(id model.StackID, res plan.Result, f FailedStep) {
-	r.e.Recorder.Stepped(id, res, f)
-}
-
-// fail remembers a failure that is the step's own.
-func (r *execution) fail(ctx context.Context, f FailedStep) FailedStep {
+// rememberFailure remembers a failure, and sets its back-off. It leaves out failures that the content of the step did not
+// cause: throttled and postponed calls, and plans made from an old view.
+func (r *execution) rememberFailure(ctx context.Context, f FailedStep) FailedStep {
 	switch f.Class {
 	case Throttled, Gone, Conflict:
-		return f // later, or as the next plan has it
+		return f // the call is made later, or the next plan replaces the step
 	}
 	if failure.PostponedFor(f.Err) > 0 || ctx.Err() != nil {
 		return f
 	}
-	return r.mem.refused.refused(f.key, f, r.e.now())
+	return r.mem.refused.noteRefusal(f.key, f, r.e.now())
 }
 
-// phaseOf returns the name under which a step is measured.
+// phaseOf returns the phase under which the duration of a step is recorded.
 func phaseOf(s plan.Step) Phase {
 	switch s.Do.(type) {
 	case plan.ClaimFinalizer:
@@ -389,7 +392,8 @@ func phaseOf(s plan.Step) Phase {
 	return Phase(s.Address.Kind)
 }
 
-func (r *execution) step(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
+// performStep carries out a step in Kubernetes or AWS.
+func (r *execution) performStep(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
 	var res plan.Result
 	var err error
 	if plan.InKubernetes(s.Do) {
@@ -398,8 +402,8 @@ func (r *execution) step(ctx context.Context, s plan.Step, known plan.KnownIDs) 
 		res, err = r.applyAWS(ctx, s, known)
 	}
 	if plan.ChangesRouting(s.Do) {
-		// Also after an error: the answer may be lost and the effect be there.
-		r.mem.rerouted = r.e.now()
+		// Also after an error: AWS may have made the change although its answer was lost.
+		r.mem.routesChanged = r.e.now()
 	}
 	if err != nil {
 		return res, fmt.Errorf("%s%w", attemptPrefix(s), err)
@@ -408,7 +412,8 @@ func (r *execution) step(ctx context.Context, s plan.Step, known plan.KnownIDs) 
 	return res, nil
 }
 
-// applyAWS carries out a step in AWS. Nothing else of the run uses its view or its memory meanwhile.
+// applyAWS carries out a step in AWS. Until it returns, the goroutine that reports silence may use the view and the memory
+// of the run.
 func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
 	waiting := model.Stack{ID: r.out.ID}
 	for _, ref := range s.Blames {
@@ -418,7 +423,8 @@ func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.KnownI
 	return r.e.Cloud.Apply(ctx, r.out.ID, s, known)
 }
 
-func (r *execution) class(s plan.Step, err error) Class {
+// classOf returns the class of the error of a step.
+func (r *execution) classOf(s plan.Step, err error) Class {
 	if errors.Is(err, errStopped) {
 		return Fenced
 	}
@@ -428,7 +434,7 @@ func (r *execution) class(s plan.Step, err error) Class {
 	return r.e.Cloud.Class(err)
 }
 
-// reportRepeats reports what AWS does not keep, and looks at it again when it may be made again.
+// reportRepeats reports the changes that AWS does not keep, and requeues the stack for when the next of them may be repeated.
 func (r *run) reportRepeats() {
 	r.out.Findings = append(r.out.Findings, r.mem.repeats.findings()...).Sorted()
 	if _, next := r.mem.repeats.due(r.e.now()); next > 0 {
@@ -436,7 +442,7 @@ func (r *run) reportRepeats() {
 	}
 }
 
-// requeueAfter looks again after d at the latest.
+// requeueAfter has the stack run again after d at the latest.
 func (r *run) requeueAfter(d time.Duration) {
 	if r.out.RetryAfter == 0 || d < r.out.RetryAfter {
 		r.out.RetryAfter = d

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// desiredDigest returns a hash of what users want, with what is wrong with it: of all that a translation makes, but
-// for the marks that runs leave on the objects.
+// desiredDigest returns a hash of what a translation returns, desired state and findings, without the finalizers and
+// status that runs write to the objects.
 func desiredDigest(stack model.Stack, found finding.List) string {
 	stack.Members = slices.Clone(stack.Members)
 	for i := range stack.Members {
@@ -21,8 +21,8 @@ func desiredDigest(stack model.Stack, found finding.List) string {
 	return checkpoint.Digest(stack, found.Sorted())
 }
 
-// digest returns a hash of all that a run is made from, except for AWS itself: the desired state, the
-// settings, and what stands in Kubernetes already. It is empty if there are no checkpoints.
+// digest returns a hash of all inputs of a run except for AWS: the desired state, the options, and the bindings and
+// marks in Kubernetes. It is empty if there are no checkpoints.
 func (e *Engine) digest(v *cluster.View, stack model.Stack, desired string) string {
 	if e.Checkpoints == nil {
 		return ""
@@ -30,29 +30,31 @@ func (e *Engine) digest(v *cluster.View, stack model.Stack, desired string) stri
 	return checkpoint.Digest(desired, stack.Members, e.Options, e.Cluster.Bindings(v, stack.ID))
 }
 
-// deferral returns how long after a start a stack is compared that was carried out in full; zero for any other. One
-// that is to be emptied never waits.
+// deferral returns how long after a start a stack is first compared whose desired state is the one of its checkpoint.
+// It is zero for every other stack, and for a stack that is to be deleted.
 func (e *Engine) deferral(stack model.Stack, digest string) time.Duration {
 	if e.Checkpoints == nil || stack.Empty() || !e.Checkpoints.Unchanged(stack.ID, digest) {
 		return 0
 	}
-	return resync.First(e.Resync, stack.ID.String())
+	return resync.FirstDelay(e.Resync, stack.ID.String())
 }
 
-// noteConverged remembers a desired state that was carried out in full, and forgets every other. What the
-// translation alone found wrong stays as it is until its input changes; what AWS refused may be
-// taken the next time; and what is held may have lost its right meanwhile, which the translation does not show.
+// noteConverged makes a checkpoint of a desired state that was carried out in full, and removes that of any other. Errors
+// that the translation found are no reason against a checkpoint, because they last until its input changes. Other errors
+// are: AWS may accept the next time what it refused. So is what is held, as it may lose its right in the meantime, which
+// the translation does not show.
 func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, digest string) {
 	if e.Checkpoints == nil {
 		return
 	}
-	if !reported || out.Err != nil || !out.Done || out.related || out.Plan.Retains || out.Stack.Empty() || faults(out.Findings) > faults(found.Sorted()) {
+	if !reported || out.Err != nil || !out.Done || out.sharesLoadBalancer || out.Plan.Retains || out.Stack.Empty() || countErrors(out.Findings) > countErrors(found.Sorted()) {
 		digest = ""
 	}
 	e.Checkpoints.Note(out.ID, digest)
 }
 
-func faults(found finding.List) (n int) {
+// countErrors returns how many of the findings are errors.
+func countErrors(found finding.List) (n int) {
 	for _, f := range found {
 		if isError(f) {
 			n++

@@ -21,7 +21,7 @@ func TestWhatIsLeftIsLookedAtFirst(t *testing.T) {
 		"all is done":                   {edit: func(*Outcome) {}, late: true},
 		"something waits":               {edit: func(o *Outcome) { o.Done = false }},
 		"a run that failed":             {edit: func(o *Outcome) { o.Err = errors.New("no answer") }},
-		"another stack decides":         {edit: func(o *Outcome) { o.related = true }},
+		"another stack decides":         {edit: func(o *Outcome) { o.sharesLoadBalancer = true }},
 		"something is held":             {edit: func(o *Outcome) { o.Plan.Retains = true }},
 		"AWS refused something":         {edit: func(o *Outcome) { o.Findings = finding.List{fault} }},
 		"the translation finds a fault": {edit: func(o *Outcome) { o.Findings = finding.List{fault} }, found: finding.List{fault}, late: true},

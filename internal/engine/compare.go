@@ -7,23 +7,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// errUncompared is why a plan is not carried out but made again from a comparison.
+// errUncompared is the error of a plan that is not carried out, because the stack has to be compared with AWS first.
 var errUncompared = errors.New("the stack has to be compared with AWS first")
 
-// Compared reports whether this process has compared a stack with AWS and left nothing to do, so that
-// what differs from then on is the work of others.
+// Compared reports whether this process has compared a stack with AWS and left nothing to do, so that later differences
+// are drift.
 func (e *Engine) Compared(id model.StackID) bool {
-	x := e.memories.recall(id).comparison
-	return x.Quiet()
+	mem := e.memories.recall(id)
+	return mem.comparison.IsConverged()
 }
 
-// resync sees to it that a stack is looked at again when it is to be compared with AWS.
+// resync requeues a stack for its next comparison with AWS.
 func (r *run) resync(now time.Time) {
 	out := r.out
 	if out.IsOver() {
 		return
 	}
-	due := r.mem.comparison.End(out.Done && !out.refused, now)
+	due := r.mem.comparison.End(out.Done && !out.holdsRefused, now)
 	switch {
 	case due == 0:
 	case out.RetryAfter == 0:

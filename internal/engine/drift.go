@@ -23,42 +23,42 @@ const (
 	IgnoreDrift DriftMode = "off"    // not looked for; restored without a report where a comparison finds it
 )
 
-// drifts is the drift of a stack that was reported and left.
-type drifts struct {
-	// left are the texts of the steps that would restore it.
-	left map[string]bool
-	// compared is since when changes of others count: those before were part of a plan already.
-	compared time.Time
+// driftMemory is what is remembered of the drift of a stack.
+type driftMemory struct {
+	// unrestored are the texts (stepText) of the steps that would restore drift that was reported and not restored.
+	unrestored map[string]bool
+	// comparedAt is the time of the last observation that a plan was made from. Foreign changes before it are in that plan.
+	comparedAt time.Time
 }
 
-// stepText identifies a step with what it changes.
+// stepText returns a key of a step with its changes.
 func stepText(s plan.Step) string { return fmt.Sprint(s.ID, s.Changes) }
 
-// isLeft reports whether a step would restore what was reported and left.
-func (d *drifts) isLeft(s plan.Step) bool { return d.left[stepText(s)] }
+// isUnrestored reports whether a step would restore drift that was reported and not restored.
+func (d *driftMemory) isUnrestored(s plan.Step) bool { return d.unrestored[stepText(s)] }
 
-// setLeft remembers the steps that are left, in place of those that were.
-func (d *drifts) setLeft(steps []plan.Step) {
-	d.left = nil
+// setUnrestored replaces the remembered steps that would restore drift.
+func (d *driftMemory) setUnrestored(steps []plan.Step) {
+	d.unrestored = nil
 	for _, s := range steps {
-		if d.left == nil {
-			d.left = map[string]bool{}
+		if d.unrestored == nil {
+			d.unrestored = map[string]bool{}
 		}
-		d.left[stepText(s)] = true
+		d.unrestored[stepText(s)] = true
 	}
 }
 
-// unplannedChanges returns the changes of others that no plan was made from yet.
-func (d *drifts) unplannedChanges(all []observed.Foreign) []observed.Foreign {
-	return slices.DeleteFunc(slices.Clone(all), func(f observed.Foreign) bool { return !f.At.After(d.compared) })
+// unplannedChanges returns the foreign changes that no plan has covered yet.
+func (d *driftMemory) unplannedChanges(all []observed.Foreign) []observed.Foreign {
+	return slices.DeleteFunc(slices.Clone(all), func(f observed.Foreign) bool { return !f.At.After(d.comparedAt) })
 }
 
-// restoresDrift reports whether a step restores what others have changed. Alone, in a plan that has nothing else to do,
-// a resource of a kind that they have changed is enough; beside an edit, or what a stack that has not come to rest goes
-// on with, the step is about that very resource.
+// restoresDrift reports whether a step restores a foreign change. alone reports that the stack was as desired before, so
+// that the plan has nothing else to do: then any step for a changed kind of resource restores drift. Beside an edit, or
+// beside steps that an earlier run has left, only a step for the changed resource itself does.
 func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.Foreign) bool {
 	if s.Revokes {
-		return false // whoever changed it, what has no right does not stay
+		return false // a step that withdraws a right is carried out whoever made the change
 	}
 	kind, id, known := s.Address.Kind, cmp.Or(p.KnownIDs[s.Address], s.Address.ID), s.Address.ID
 	if kind == plan.BackendGroup {
@@ -80,10 +80,10 @@ func restoresDrift(p plan.Plan, s plan.Step, alone bool, foreign []observed.Fore
 	})
 }
 
-// drifted finds the steps of a plan that restore what others have changed, and decides about them. Where the stack was
-// as desired and has been compared since, the rest of the plan is drift too. Where it was edited, or has not come to rest,
-// everything is carried out, also what --drift=report would leave.
-func (r *run) drifted(d Draft) {
+// findDrift finds the steps of a plan that restore drift, reports them, and decides whether they are carried out. With
+// --drift=report they are left, unless the stack was edited or an earlier run has left steps of it: then the whole plan is
+// carried out.
+func (r *run) findDrift(d Draft) {
 	mode := r.e.Drift
 	if mode == IgnoreDrift {
 		return
@@ -91,51 +91,51 @@ func (r *run) drifted(d Draft) {
 	foreign := r.mem.drift.unplannedChanges(d.Have.Facts.Foreign)
 	var found, left []plan.Step
 	for _, s := range d.Plan.Steps {
-		was, now := r.mem.drift.isLeft(s), restoresDrift(d.Plan, s, r.quiet, foreign)
-		if now && !was && !r.reported[s.ID] && !r.delayed[s.ID] {
+		was, now := r.mem.drift.isUnrestored(s), restoresDrift(d.Plan, s, r.wasConverged, foreign)
+		if now && !was && !r.reportedRepeats[s.ID] && !r.delayed[s.ID] {
 			found = append(found, s)
 		}
-		if mode == ReportDrift && (now && r.quiet || was) {
+		if mode == ReportDrift && (now && r.wasConverged || was) {
 			left = append(left, s)
 		}
 	}
-	r.left = map[plan.StepID]bool{}
+	r.unrestored = map[plan.StepID]bool{}
 	for _, s := range left {
-		r.left[s.ID] = true
+		r.unrestored[s.ID] = true
 	}
-	r.mem.drift.setLeft(left)
+	r.mem.drift.setUnrestored(left)
 	does := mode
-	if !r.quiet {
+	if !r.wasConverged {
 		does = RepairDrift
 	}
 	found, left = joinByResource(found), joinByResource(left)
 	for _, s := range found {
 		r.e.Recorder.Drifted(r.out.ID, s.Address.Kind, does)
 	}
-	text := drifting{stack: d.Stack, mode: does, beside: !r.quiet, again: r.again}
+	text := driftReport{stack: d.Stack, mode: does, withEdit: !r.wasConverged, repeated: r.repeated}
 	if i := slices.IndexFunc(d.Findings, func(f finding.Finding) bool { return f.Reason == finding.RulesRevoked }); i >= 0 {
 		text.revoked = d.Findings[i]
 	}
 	if does == RepairDrift {
 		r.out.Drift = text.findings(found)
-		text.mode, text.beside = mode, false
+		text.mode, text.withEdit = mode, false
 	}
-	r.leftFindings = text.findings(left)
-	r.driftOfGroup = slices.ContainsFunc(slices.Concat(found, left), ofSecurityGroup)
+	r.unrestoredFindings = text.findings(left)
+	r.securityGroupDrifted = slices.ContainsFunc(slices.Concat(found, left), isSecurityGroupStep)
 }
 
-// withoutReported leaves out what findings about drift say too.
+// withoutReported returns the findings without those that repeat what the findings about drift report.
 func (r *run) withoutReported(found finding.List) finding.List {
-	return slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool { return r.driftOfGroup && f.Reason == finding.RulesRevoked })
+	return slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool { return r.securityGroupDrifted && f.Reason == finding.RulesRevoked })
 }
 
-func ofSecurityGroup(s plan.Step) bool { return s.Address.Kind == plan.SecurityGroup }
+func isSecurityGroupStep(s plan.Step) bool { return s.Address.Kind == plan.SecurityGroup }
 
-// joinByResource returns steps with each resource once: changes of what is made again as a whole are left out, and
-// those of one resource are joined.
+// joinByResource returns the steps with one update for each resource. Updates of a resource that is created again are
+// left out.
 func joinByResource(steps []plan.Step) (out []plan.Step) {
 	at := map[plan.Address]int{}
-	for _, s := range withoutParts(steps) {
+	for _, s := range withoutRecreated(steps) {
 		i, known := at[s.Address]
 		if !known || s.Verb != plan.Update || out[i].Verb != plan.Update {
 			at[s.Address] = len(out)
@@ -149,51 +149,51 @@ func joinByResource(steps []plan.Step) (out []plan.Step) {
 	return out
 }
 
-// withoutParts leaves out changes of what is made again as a whole.
-func withoutParts(steps []plan.Step) (out []plan.Step) {
-	made := map[plan.Address]bool{}
+// withoutRecreated returns the steps without updates and deletions of resources that other steps create.
+func withoutRecreated(steps []plan.Step) (out []plan.Step) {
+	created := map[plan.Address]bool{}
 	for _, s := range steps {
-		made[s.Address] = made[s.Address] || s.Verb == plan.Create
+		created[s.Address] = created[s.Address] || s.Verb == plan.Create
 	}
-	return slices.DeleteFunc(slices.Clone(steps), func(s plan.Step) bool { return made[s.Address] && s.Verb != plan.Create })
+	return slices.DeleteFunc(slices.Clone(steps), func(s plan.Step) bool { return created[s.Address] && s.Verb != plan.Create })
 }
 
-// leavesAllSteps reports whether nothing is to be carried out but what was reported and left, or made so often that it
-// is delayed.
-func (r *run) leavesAllSteps(p plan.Plan) bool {
-	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() && !r.delayed[s.ID] && !r.mem.drift.isLeft(s) })
+// skipsAllSteps reports whether the run carries out no step of the plan: each one waits, is delayed, or would restore
+// drift that is only reported.
+func (r *run) skipsAllSteps(p plan.Plan) bool {
+	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() && !r.delayed[s.ID] && !r.mem.drift.isUnrestored(s) })
 }
 
-// mostDrift is how many changed resources of a run are named.
-const mostDrift = 5
+// maxNamed is how many changed resources, changes of one resource, or objects the findings of a run name.
+const maxNamed = 5
 
-// drifting is how drift is reported.
-type drifting struct {
+// driftReport makes the findings about the drift of a stack.
+type driftReport struct {
 	stack model.Stack
 	mode  DriftMode
-	// beside: the steps carry an edit out as well, so that their values are not those of others.
-	beside bool
-	// again are steps that were carried out before: who undoes them may be others or AWS itself.
-	again map[plan.StepID]bool
-	// revoked is what the plan reports of rules that others added to a security group, if anything.
+	// withEdit reports whether the steps also carry out an edit, so that the findings cannot name the values before it as drift.
+	withEdit bool
+	// repeated are steps that were carried out before. An external actor may undo them, or AWS may not keep them.
+	repeated map[plan.StepID]bool
+	// revoked is the finding of the plan about foreign rules of a security group; zero if there is none.
 	revoked finding.Finding
 }
 
-// findings say what others have changed, on the objects that ask for what is restored.
-func (d drifting) findings(steps []plan.Step) (out finding.List) {
-	for _, s := range steps[:min(len(steps), mostDrift)] {
+// findings returns the findings about drift, on the objects whose resources the steps restore.
+func (d driftReport) findings(steps []plan.Step) (out finding.List) {
+	for _, s := range steps[:min(len(steps), maxNamed)] {
 		out.Add(d.finding(s, d.text(s))...)
 	}
-	if more := len(steps) - mostDrift; more > 0 {
-		out.Add(d.finding(steps[mostDrift], fmt.Sprintf("%d more resources of the load balancer were changed by others", more))...)
+	if more := len(steps) - maxNamed; more > 0 {
+		out.Add(d.finding(steps[maxNamed], fmt.Sprintf("%d more resources of the load balancer were changed by others", more))...)
 	}
 	return out
 }
 
-func (d drifting) finding(s plan.Step, text string) (out finding.List) {
+func (d driftReport) finding(s plan.Step, text string) (out finding.List) {
 	reason, does := finding.DriftRepaired, "the controller restores it"
 	fix := "edit the object to change it for good; CloudTrail shows who changed it"
-	if d.revoked.Fix != "" && ofSecurityGroup(s) {
+	if d.revoked.Fix != "" && isSecurityGroupStep(s) {
 		fix = d.revoked.Fix + "; CloudTrail shows who changed it"
 	}
 	if d.mode == ReportDrift {
@@ -204,26 +204,26 @@ func (d drifting) finding(s plan.Step, text string) (out finding.List) {
 	if len(blames) == 0 && len(d.stack.Members) > 0 {
 		blames = []finding.Ref{d.stack.Members[0].Ref}
 	}
-	for _, ref := range blames[:min(len(blames), mostDrift)] {
+	for _, ref := range blames[:min(len(blames), maxNamed)] {
 		out.Add(finding.Finding{Object: ref, Reason: reason, Severity: finding.Warning, Message: text + "; " + does, Fix: fix})
 	}
 	return out
 }
 
-// text returns what others have done, without values for a step that carries out an edit too.
-func (d drifting) text(s plan.Step) string {
+// text returns the drift that a step restores, without values if the step also carries out an edit.
+func (d driftReport) text(s plan.Step) string {
 	switch {
-	case !d.beside || s.Verb != plan.Update:
-		return driftText(s, d.again[s.ID])
-	case d.revoked.Message != "" && ofSecurityGroup(s):
+	case !d.withEdit || s.Verb != plan.Update:
+		return driftText(s, d.repeated[s.ID])
+	case d.revoked.Message != "" && isSecurityGroupStep(s):
 		return d.revoked.Message
 	}
-	return changedText(s, d.again[s.ID])
+	return changedText(s, d.repeated[s.ID])
 }
 
-// changedText returns what others have done to which resource, without values. Where a step was carried out before, it may be AWS that
-// does not keep it.
-func changedText(s plan.Step, again bool) string {
+// changedText returns which resource others have changed, deleted or added, without values. repeated reports that the step
+// was carried out before, so that the reason may also be that AWS does not keep the change.
+func changedText(s plan.Step, repeated bool) string {
 	does, orElse := "changed", "AWS does not keep what was written"
 	switch s.Verb {
 	case plan.Create:
@@ -232,15 +232,15 @@ func changedText(s plan.Step, again bool) string {
 		does, orElse = "added", "AWS still shows it"
 	}
 	text := fmt.Sprintf("%s %q was %s by others", strings.ReplaceAll(string(s.Address.Kind), "-", " "), s.Address.ID, does)
-	if again {
+	if repeated {
 		text += " again, or " + orElse
 	}
 	return text
 }
 
-// driftText returns what others have done: the other way round than the step that restores it.
-func driftText(s plan.Step, again bool) string {
-	text := changedText(s, again)
+// driftText returns the drift that a step restores, with its values: each change of the step in reverse.
+func driftText(s plan.Step, repeated bool) string {
+	text := changedText(s, repeated)
 	if s.Verb != plan.Update {
 		return text
 	}
@@ -249,14 +249,14 @@ func driftText(s plan.Step, again bool) string {
 	}
 	var changes []string
 	for i, c := range s.Changes {
-		if i == mostDrift {
+		if i == maxNamed {
 			changes = append(changes, fmt.Sprintf("%d more", len(s.Changes)-i))
 			break
 		}
-		changes = append(changes, plan.Change{Path: c.Path, From: cmp.Or(c.To, none), To: cmp.Or(c.From, none)}.String())
+		changes = append(changes, plan.Change{Path: c.Path, From: cmp.Or(c.To, absentValue), To: cmp.Or(c.From, absentValue)}.String())
 	}
 	return text + ": " + strings.Join(changes, ", ")
 }
 
-// none stands for a value that is not there.
-const none = "(none)"
+// absentValue is the text for a value that is not set.
+const absentValue = "(none)"

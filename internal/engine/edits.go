@@ -5,7 +5,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// delayAll limits a run to the steps that withdraw rights.
+// delayAll delays all steps but those that withdraw rights, if the desired state changes too often.
 func (r *run) delayAll(p plan.Plan) {
 	if r.delay <= 0 {
 		return
@@ -20,7 +20,7 @@ func (r *run) delayAll(p plan.Plan) {
 	}
 }
 
-// reportDelayed reports that a change is delayed.
+// reportDelayed returns findings about a desired state that changes too often to be carried out at once.
 func (r *run) reportDelayed() (out finding.List) {
 	if r.delay <= 0 {
 		return nil

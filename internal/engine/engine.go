@@ -1,6 +1,6 @@
-// Package engine runs the one line of Fulcrum, for every dialect alike: read, translate, observe,
-// plan, apply, report. It owns fencing, panics caught per stack, and the mapping of failures to
-// what happens next. It knows no client library.
+// Package engine reconciles stacks, in the same way for every frontend: view, translate, observe, plan, apply, report. It
+// checks the fence before each write, catches panics per stack, and decides what follows a failure. It imports no client
+// library of AWS or Kubernetes.
 package engine
 
 import (
@@ -18,27 +18,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// Frontend is one way of writing load balancers in Kubernetes.
+// Frontend translates one kind of Kubernetes objects into stacks, and reports on it.
 type Frontend interface {
-	// Stacks is which stacks an object belongs to, by what it is now and by the finalizers that
-	// it still carries. Translation errors make no difference here.
+	// Stacks returns the stacks that an object belongs to by its content, or has belonged to by its finalizers. It does not
+	// depend on whether the object can be translated.
 	Stacks(v *cluster.View, obj cluster.Object) []model.StackID
-	// Translate never fails: faults are findings. A stack without members is empty. live is nil at
-	// first; where the stack comes out Contested, it is translated again with what is observed.
+	// Translate returns the desired state of a stack. It never fails: faults of users are findings. A stack without members
+	// is empty. live is nil at first; a stack that is Contested is translated again with the observed state.
 	Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List)
-	// Withdrawn returns what is observed of a stack and what its members have no right to any more, whatever else they ask
-	// for, and which questions have to be answered before that is known in full. It is asked where something live is
-	// not as desired and stays.
+	// Withdrawn returns the parts of the observed state that the members of a stack have no right to any more, and questions
+	// whose answers it needs to find all of them. The engine calls it where the plan keeps something that is not as desired.
 	Withdrawn(v *cluster.View, id model.StackID, have observed.Stack) (model.Withdrawn, []model.Question)
-	// Report is what to write back after a run. Of one that was cut short, no name is known and
-	// nothing has changed.
+	// Report returns the status and events to write after a run. The outcome of a run that failed as a whole has no DNS
+	// names and no changes.
 	Report(v *cluster.View, o Outcome) []cluster.Patch
 }
 
 // Frontends are the frontends that a process serves.
 type Frontends map[model.Kind]Frontend
 
-// Stacks returns which stacks of all frontends an object belongs to, by kind.
+// Stacks returns the stacks of all frontends that an object belongs to, ordered by kind.
 func (f Frontends) Stacks(v *cluster.View, obj cluster.Object) (out []model.StackID) {
 	for _, k := range slices.Sorted(maps.Keys(f)) {
 		out = append(out, f[k].Stacks(v, obj)...)
@@ -50,9 +49,9 @@ func (f Frontends) Stacks(v *cluster.View, obj cluster.Object) (out []model.Stac
 type Cloud interface {
 	// Observe reads what exists for a stack and answers questions.
 	Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error)
-	// Apply carries one step out. Ids of things made by earlier steps are in known.
+	// Apply carries out one step. known has the IDs of live resources, and of those that earlier steps have created.
 	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error)
-	// Class sorts an error of Observe or Apply.
+	// Class classifies an error of Observe or Apply.
 	Class(err error) Class
 }
 
@@ -60,19 +59,19 @@ type Cloud interface {
 type Cluster interface {
 	// View returns a fresh view of the synced cache.
 	View() *cluster.View
-	// Bindings returns the TargetGroupBindings of a stack as observed things.
+	// Bindings returns the TargetGroupBindings of a stack, in the form of the observed state.
 	Bindings(v *cluster.View, id model.StackID) []observed.Binding
-	// Subscribe subscribes a view to them without reading them.
+	// Subscribe subscribes a view to the TargetGroupBindings of a stack without reading them.
 	Subscribe(v *cluster.View, id model.StackID)
 	// Apply carries out finalizer and binding steps.
 	Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error)
-	// Write sends status patches and events; it skips what is already so.
+	// Write sends status patches and events. It skips a patch that changes nothing.
 	Write(ctx context.Context, patches []cluster.Patch) error
-	// Class sorts an error of Apply or Write.
+	// Class classifies an error of Apply or Write.
 	Class(err error) Class
 }
 
-// Class is what kind of failure an error is and so what to do next.
+// Class is the kind of a failure, which decides what happens next.
 type Class = failure.Class
 
 // The classes.
@@ -92,46 +91,47 @@ const (
 // Outcome is the result of a run.
 type Outcome struct {
 	ID model.StackID
-	// Read is the view of the run, which holds what it asked for up to its report.
-	Read     *cluster.View
+	// View is the view of the run. It holds all that the run has read, its report included.
+	View *cluster.View
+	// Stack is the desired state as it was carried out, with what is held.
 	Stack    model.Stack
 	Findings finding.List
 	Plan     plan.Plan
-	// Have is what the plan was made from.
+	// Have is the observed state that the plan was made from.
 	Have observed.Stack
-	// Document describes what the stack becomes, where that was asked for and is known.
+	// Document describes the stack once the plan is carried out; nil if it was not asked for (Stack.Describe) or is not known.
 	Document *document.Document
 	// Done reports whether every step was carried out and nothing is waited for.
 	Done bool
-	// refused reports whether steps are held which AWS has refused. They are called again, which is then no
-	// sign that others have changed something.
-	refused bool
-	// related reports that a load balancer is being handed over, or that another stack has it.
-	related bool
-	// Made are the steps that were carried out, over all plans of the run.
-	Made map[plan.StepID]bool
+	// holdsRefused reports whether steps are held that AWS has refused. They will be in the next plan too, so that a plan
+	// with steps is then no sign of drift.
+	holdsRefused bool
+	// sharesLoadBalancer reports whether a load balancer is being handed over, or another stack has it.
+	sharesLoadBalancer bool
+	// CarriedOut are the steps that were carried out, over all plans of the run.
+	CarriedOut map[plan.StepID]bool
 	// Observations are how often the stack was read.
 	Observations int
 	// Changed reports whether at least one step was carried out.
 	Changed bool
-	// Deferred reports whether the stack's desired state is the one that was carried out before this process
-	// began, and that its turn to be compared with AWS has not come. Nothing was done.
+	// Deferred reports whether the run did nothing, because the desired state is the one of the checkpoint and the first
+	// comparison after the start is not due.
 	Deferred bool
-	// DNSNames of the load balancers that clients may use, lower case, by their ids in the stack.
+	// DNSNames are the names of the load balancers that clients may use, in lower case, by the address IDs of the load
+	// balancers.
 	DNSNames map[string]string
-	// Live are the load balancers in AWS, by their ids in the stack.
+	// Live are the load balancers in AWS, by their address IDs.
 	Live map[string]Live
-	// RetryAfter is when to look again; zero: only on a change.
+	// RetryAfter is the time until the stack runs again without an event; zero: never.
 	RetryAfter time.Duration
-	// Idle reports that nothing is left to do, and RetryAfter is when the stack is compared with AWS
-	// next.
+	// Idle reports whether nothing is left to do, so that RetryAfter is the time until the next comparison with AWS.
 	Idle bool
 	// Drift is the drift that the run restores.
 	Drift finding.List
-	// Failed are steps that failed, with their errors as findings on those to blame.
+	// Failed are the steps that failed in the last plan of the run. Findings report them.
 	Failed []FailedStep
-	// Err is set when the run as a whole failed (reading, or an unknown failure): back off. FailedIn is
-	// then the phase in which it did.
+	// Err is set if the run failed as a whole (a read, or a failure of unknown kind): the queue then backs off. FailedIn is
+	// the phase of that failure.
 	Err      error
 	FailedIn Phase
 }
@@ -139,19 +139,19 @@ type Outcome struct {
 // Live is a load balancer in AWS that clients may use.
 type Live struct {
 	ARN string
-	// Active reports that AWS has made it.
+	// Active reports whether AWS has provisioned it (state "active" or "active_impaired").
 	Active bool
 }
 
-// IsOver reports whether nothing is left of the stack and no object asks for it any more. What is held is there, and
-// what its rights depend on triggers the next run.
+// IsOver reports whether nothing is left of the stack and no object asks for it any more. A stack with held parts is not
+// over.
 func (o Outcome) IsOver() bool {
 	held := o.Plan.Retains && (o.Stack.Held.Everything || len(o.Stack.Held.Members) > 0)
 	return o.Stack.Empty() && !held && o.Done && o.Err == nil &&
 		!slices.ContainsFunc(o.Stack.Leaving, func(m model.Member) bool { return m.Claimed })
 }
 
-// Phase is a part of a run.
+// Phase is a part of a run whose duration is measured.
 type Phase string
 
 // The phases, in their order.
@@ -163,33 +163,33 @@ const (
 	Reporting Phase = "report"
 )
 
-// FailedStep is a step and why it failed.
+// FailedStep is a step that failed or was skipped, and why.
 type FailedStep struct {
 	Step  plan.Step
 	Class Class
 	Err   error
-	// Row is how often in a row AWS has refused the step.
-	Row int
-	// Wait is for how long the step is not called again; 0 if the queue decides.
+	// Streak is how many times in a row AWS has refused the step.
+	Streak int
+	// Wait is the time until the step may be called again; 0 if the back-off of the queue decides.
 	Wait time.Duration
-	// Called is set if the step was called in this run, and not only remembered.
+	// Called reports whether the step was called in this run; false if the failure is remembered from an earlier run.
 	Called bool
-	// Skipped is set if the step was never called, because others of its kind were refused: Err is then
-	// the error of one of them.
+	// Skipped reports whether the step was never called, because AWS refused other steps of its scope. Err is then the
+	// error of one of these.
 	Skipped bool
 
 	key stepKey
 }
 
-// asSkipped returns the failure as that of a step which is not called now.
+// asSkipped returns the failure for a step that is not called for the time of wait.
 func (f FailedStep) asSkipped(s plan.Step, wait time.Duration) FailedStep {
 	f.Step, f.Wait, f.Called = s, wait, false
 	return f
 }
 
-// Passes reports whether a failure needs no correction: AWS is not ready yet, the plan is made again
-// from a new view, or a rate limiter of this process or of AWS puts the call off.
-func (f FailedStep) Passes() bool {
+// IsTransient reports whether a failure needs no correction by users: AWS is not ready yet, the plan is made again from a
+// new view, or a rate limiter of this process or of AWS postpones the call.
+func (f FailedStep) IsTransient() bool {
 	switch f.Class {
 	case InUse, NotReady, Gone, Conflict, Throttled, Fenced:
 		return true

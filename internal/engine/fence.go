@@ -1,13 +1,13 @@
 package engine
 
-// Fence is the right of this process to write.
+// Fence checks whether this process may still write to AWS and Kubernetes, which only the holder of the lease may.
 type Fence interface {
 	// Fence returns an error once this process must not write any more, because another one may have taken over. It is
 	// asked before every write.
 	Fence() error
 }
 
-// Unfenced is the fence of a process beside which there is no other: it may always write.
+// Unfenced is the fence of a process without a lease: it may always write.
 type Unfenced struct{}
 
 // Fence implements Fence.
@@ -15,7 +15,7 @@ func (Unfenced) Fence() error { return nil }
 
 // ReadOnly is the fence of a process that never writes.
 type ReadOnly struct {
-	// Err is what each write fails with.
+	// Err is the error of each write.
 	Err error
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// findings reports failed steps on the objects that they are for. Steps that fail for the same lack of
-// a permission or of room are one finding for each object.
+// findings returns the findings about failed steps, on the objects that the steps are for. Steps of one kind that fail for
+// the same missing permission or quota are one finding for each object.
 func (r *run) findings(failed []FailedStep) (out finding.List) {
 	type group struct {
 		ref     finding.Ref
@@ -27,22 +27,22 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	members := map[group][]FailedStep{}
 	for _, f := range failed {
 		f.Step.Blames = r.blamedMembers(f)
-		_, imports := f.Step.Do.(plan.ImportCertificate) // each reports until when its certificate serves
-		together := (f.Class == Quota || f.Class == Denied) && !imports
+		_, imports := f.Step.Do.(plan.ImportCertificate) // not joined: each finding has the expiry of its own certificate
+		joined := (f.Class == Quota || f.Class == Denied) && !imports
 		switch {
-		case (f.Class == InUse || f.Class == NotReady) && f.Row < reportedAfter, f.Class == Throttled, failure.PostponedFor(f.Err) > 0:
-			// It passes.
-		case f.isKubernetes() || imports || !together && !f.Skipped:
+		case (f.Class == InUse || f.Class == NotReady) && f.Streak < reportedAfter, f.Class == Throttled, failure.PostponedFor(f.Err) > 0:
+			// Not reported, because the failure ends without a change by users.
+		case f.isKubernetes() || imports || !joined && !f.Skipped:
 			out.Add(f.withFields(r.out.Stack.Accelerator, f.findings(1, r.out.Plan))...)
 		default:
 			for _, ref := range f.Step.Blames {
-				g := group{ref, f.Class, kindOf(f.Step.Do), f.Skipped && !together}
+				g := group{ref, f.Class, callKind(f.Step.Do), f.Skipped && !joined}
 				members[g] = append(members[g], f)
 			}
 		}
 	}
 	for g, all := range members {
-		// The words are those of the first step by name that was called, so that they stay the same.
+		// The first called step by name gives the text, so that the text is the same in each run.
 		f := slices.MinFunc(all, func(x, y FailedStep) int {
 			called := func(f FailedStep) int {
 				if f.Skipped {
@@ -62,7 +62,8 @@ func (r *run) findings(failed []FailedStep) (out finding.List) {
 	return out
 }
 
-// withFields puts the fields that parts of an accelerator come from in place of the kinds of the parts.
+// withFields replaces the field of findings about an accelerator, which is the kind of resource, by the field of the
+// GlobalAccelerator that the resource comes from.
 func (f FailedStep) withFields(acc *model.Accelerator, found finding.List) finding.List {
 	if acc == nil || !plan.IsAcceleratorPart(f.Step.Address.Kind) {
 		return found
@@ -79,34 +80,34 @@ func (f FailedStep) withFields(acc *model.Accelerator, found finding.List) findi
 	return found
 }
 
-// blamedMembers returns the members whose objects contain what AWS refuses of a step: all that it is for, but for a
-// default action, which one of those on the port has.
+// blamedMembers returns the members whose objects contain the value that AWS refuses: all members that the step is for,
+// or for a default action the member that sets it.
 func (r *run) blamedMembers(f FailedStep) []finding.Ref {
-	value, ofAWS := refused.Of(r.out.ID.Kind, f.Step, f.Err)
+	value, ofAWS := refused.ValueOf(r.out.ID.Kind, f.Step, f.Err)
 	if !ofAWS || value.Setting != refused.DefaultBackend || r.out.Stack.LoadBalancer == nil {
 		return f.Step.Blames
 	}
-	its := ownDefault(f.Step.Address)
+	matches := hasMemberDefault(f.Step.Address)
 	for _, l := range r.out.Stack.LoadBalancer.Listeners {
-		if its(l) {
+		if matches(l) {
 			return []finding.Ref{l.DefaultOf.Object}
 		}
 	}
 	return f.Step.Blames
 }
 
-// StatusError is why the status of an object could not be emptied before its finalizer is removed.
+// StatusError is the error of a finalizer that is not removed, because the status of its object could not be emptied first.
 type StatusError struct{ Err error }
 
 func (e StatusError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what the API server answered.
+// Unwrap returns the error of the API server.
 func (e StatusError) Unwrap() error { return e.Err }
 
 // FieldStatus is the field of findings about a status that cannot be written.
 const FieldStatus = "status"
 
-// countedAs counts the steps for one rule once.
+// countedAs returns the key by which steps are counted: all steps for one rule have the same.
 func countedAs(s plan.Step) plan.StepID {
 	if s.Rule.IsZero() {
 		return s.ID
@@ -114,17 +115,17 @@ func countedAs(s plan.Step) plan.StepID {
 	return plan.StepID(fmt.Sprint(s.Rule))
 }
 
-// findings blame those whose objects a failed step of a plan is for; n is of how many such steps it
-// speaks.
+// findings returns the findings about a failed step of a plan, one for each object that it is for. n is the number of
+// steps that failed in the same way.
 func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	reason, fix := reasonAndFix(f)
-	message := strings.TrimPrefix(failure.Plainly(f.Err), attemptPrefix(f.Step)) // the field of the finding says it
+	message := strings.TrimPrefix(failure.Plainly(f.Err), attemptPrefix(f.Step)) // the field of the finding names the step
 	field := string(f.Step.Address.Kind)
 	reach, port := finding.BlocksNothing, int32(0)
 	if n == 1 {
 		port = f.Step.Rule.Port
 	}
-	if f.held() && isRule(f.Step) {
+	if f.isHeld() && isRuleStep(f.Step) {
 		reach = finding.BlocksRule
 	}
 	switch do := f.Step.Do.(type) {
@@ -144,19 +145,19 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 		if listener, ok := do.(plan.CreateListener); ok && n == 1 {
 			port = listener.Settings.Port
 		}
-		value, ofAWS := refused.Of(p.Stack.Kind, f.Step, f.Err)
+		value, ofAWS := refused.ValueOf(p.Stack.Kind, f.Step, f.Err)
 		ingress, sources := do.(plan.ChangeIngress)
 		switch {
 		case sources && f.Class == Quota:
 			message += fmt.Sprintf("; the group would have %d rules", ingress.Total)
 			fix = "give fewer " + naming.SettingName(p.Stack.Kind, "inbound-cidrs") + " or " + naming.SettingName(p.Stack.Kind, "listen-ports") + ", name a prefix list instead, or ask AWS for a higher quota"
 		case n > 1:
-			field = "" // there are several
+			field = "" // the steps are for several resources
 			message = fmt.Sprintf("AWS refuses %s: %s; what is live stays", countText(f.Step.Do, n), failure.Because(f.Err))
 		case f.Skipped:
 			message = fmt.Sprintf("%s is not tried now, because AWS refuses others: %s", f.Step.Address, failure.Because(f.Err))
 		case ofAWS && f.Class == Invalid && (reason == finding.RejectedByAWS || reason == finding.WebACLNotFound):
-			message = fmt.Sprintf("%s; %s", value.Text(""), refused.Meanwhile(p.Stack.Kind, f.Step, refused.OpensAfter(p, f.Step.ID)))
+			message = fmt.Sprintf("%s; %s", value.Text(""), refused.EffectText(p.Stack.Kind, f.Step, refused.ListenerNeeds(p, f.Step.ID)))
 			field, fix = cmp.Or(value.Setting, field), failure.ChangeValue
 		case reason == finding.NameTaken:
 			return f.nameTaken(p.Stack, message)
@@ -170,7 +171,8 @@ func (f FailedStep) findings(n int, p plan.Plan) (out finding.List) {
 	return out
 }
 
-// refusedImport reports a certificate that is not imported where its Secret is named, with what serves meanwhile.
+// refusedImport returns the findings about a certificate that is not imported, on each object and field that names its
+// Secret.
 func (f FailedStep) refusedImport(do plan.ImportCertificate, reason finding.Reason, fix string) (out finding.List) {
 	message := fmt.Sprintf("AWS refuses to import the certificate of Secret %q: %s", do.Secret, failure.Because(f.Err))
 	switch {
@@ -189,7 +191,7 @@ func (f FailedStep) refusedImport(do plan.ImportCertificate, reason finding.Reas
 	return out
 }
 
-// countText counts steps of one kind in words.
+// countText returns the number and kind of steps as words, such as "3 new listeners".
 func countText(do plan.Action, n int) string {
 	switch do.(type) {
 	case plan.SetTags:
@@ -204,7 +206,7 @@ func countText(do plan.Action, n int) string {
 	return fmt.Sprintf("%d changes of one kind", n)
 }
 
-// ruleField returns the field of the one rule that a finding is about, or the kind of resource.
+// ruleField returns the field that a rule comes from if the finding is about one step, else the kind of resource.
 func (f FailedStep) ruleField(n int) string {
 	if of := f.Step.Rule.Of.Field; of != "" && n == 1 {
 		return of
@@ -212,24 +214,24 @@ func (f FailedStep) ruleField(n int) string {
 	return string(f.Step.Address.Kind)
 }
 
-// refusedRule returns the message about rules that AWS refuses to make or change.
+// refusedRule returns the message about n rules that AWS refuses to create or change.
 func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, actions []model.Action, n int) string {
 	port, why := f.Step.Rule.Port, failure.Because(f.Err)
 	text := model.Rule{Conditions: conditions}.Text(port)
-	together := f.Class == Quota || f.Class == Denied
+	joined := f.Class == Quota || f.Class == Denied
 	switch {
 	case f.Class == Quota && f.Step.Staged && n > 1:
 		return fmt.Sprintf("%d rules are changed in one step, because AWS has no room for a new target group beside the old one: %s; requests may fail until the new targets are healthy", n, why)
 	case f.Class == Quota && f.Step.Staged:
 		return fmt.Sprintf("the %s is changed in one step, because AWS has no room for a new target group beside the old one: %s; requests may fail until the new targets are healthy", text, why)
-	case together && n > 1:
+	case joined && n > 1:
 		return fmt.Sprintf("AWS refuses %d rules: %s; they stay as they are, or are not made", n, why)
 	case n > 1:
 		return fmt.Sprintf("%d rules are not tried now, because AWS refuses others: %s", n, why)
-	case f.Skipped && !together:
+	case f.Skipped && !joined:
 		return fmt.Sprintf("the %s is not tried now, because AWS refuses others: %s", text, why)
 	}
-	if value, ofAWS := refused.Of(kind, f.Step, f.Err); ofAWS && f.Class == Invalid {
+	if value, ofAWS := refused.ValueOf(kind, f.Step, f.Err); ofAWS && f.Class == Invalid {
 		held := "the rule is held: requests that no live rule serves get 503"
 		if f.Step.Verb == plan.Update && !f.isOfPlaceholder() {
 			held = "the rule is held: it stays as it is"
@@ -240,7 +242,7 @@ func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, a
 	switch {
 	case f.Class == Invalid:
 		then = "it is held"
-	case f.Class == Unknown && !f.held():
+	case f.Class == Unknown && !f.isHeld():
 		then = "it is tried again"
 	case f.Step.Verb == plan.Update:
 		then = "it stays as it is"
@@ -248,16 +250,15 @@ func (f FailedStep) refusedRule(kind model.Kind, conditions []model.Condition, a
 	return fmt.Sprintf("AWS refuses the %s that is to %s: %s; %s", text, plan.ActionsText(actions), why, then)
 }
 
-// isOfPlaceholder reports whether a step changes the 503 in the place of a held rule. AWS refused the same when that
-// was made, and what is reported of it has not changed.
+// isOfPlaceholder reports whether a step would change the fixed 503 response that replaces a held rule. AWS has refused
+// the same actions before, so its message is that of a rule that was never made.
 func (f FailedStep) isOfPlaceholder() bool {
 	return slices.ContainsFunc(f.Step.Changes, func(c plan.Change) bool {
 		return c.Path == "actions" && c.From == plan.ActionsText([]model.Action{plan.HeldResponse})
 	})
 }
 
-// reasonAndFix returns the reason of a failure and its fix. The edge may know the reason better than the class
-// says.
+// reasonAndFix returns the reason and fix for a failure: those that the error carries, else those of its class.
 func reasonAndFix(f FailedStep) (reason finding.Reason, fix string) {
 	if m, ok := failure.Known(f.Err); ok {
 		return m.Reason, m.Fix
@@ -270,5 +271,5 @@ func reasonAndFix(f FailedStep) (reason finding.Reason, fix string) {
 	return m.Reason, m.Fix
 }
 
-// attemptPrefix returns how the error of a step begins.
+// attemptPrefix returns the beginning of the error of a step: its verb and address.
 func attemptPrefix(s plan.Step) string { return fmt.Sprintf("%s %s: ", s.Verb, s.Address) }

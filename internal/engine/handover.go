@@ -13,17 +13,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/planner"
 )
 
-// errReserved is the error of a run that meets a run of the stack with which it shares a load balancer.
+// errReserved is the error of a run that ends because the stack with which it shares a load balancer has a run.
 var errReserved = errors.New("another run is at work on the load balancer")
 
-// decideRelation decides, once in a run, the relation of the stack to another one, and returns the observed state with
-// that in mind. What the run takes over is observed with it, and runs of the other stack wait until it ends.
+// decideRelation decides, once in a run, the relation of the stack to another one. If the stack takes the load balancer of
+// the other one over, it reserves the other stack until the run ends, and returns the observed state of both.
 func (r *observation) decideRelation(ctx context.Context, stack model.Stack, have observed.Stack, questions []model.Question) (observed.Stack, error) {
 	rel, err := handover.Relate(stack, have, func(id model.StackID) (model.Stack, bool, error) {
 		if r.e.Frontends[id.Kind] == nil {
 			return model.Stack{}, false, nil
 		}
-		of, _, err := r.e.translateFor(r.v, stack.ID, id, nil)
+		of, _, err := r.e.translateFor(r.view, stack.ID, id, nil)
 		return of, true, err
 	}, r.statusLoadBalancer)
 	if err != nil {
@@ -52,47 +52,48 @@ func (r *observation) decideRelation(ctx context.Context, stack model.Stack, hav
 	return r.observeAWS(ctx, stack, append(slices.Clone(questions), handover.Questions(have)...))
 }
 
-// applyRelation returns the observed state as the relation shows it.
+// applyRelation adds the bindings to the observed state, and returns the part of it that the relation assigns to the stack.
 func (r *observation) applyRelation(stack model.Stack, have observed.Stack) observed.Stack {
-	have.Bindings = r.e.Cluster.Bindings(r.v, stack.ID)
+	have.Bindings = r.e.Cluster.Bindings(r.view, stack.ID)
 	var others []observed.Binding
 	if r.relation.Standing == handover.Takes {
-		others = r.e.Cluster.Bindings(r.v, r.relation.Other)
+		others = r.e.Cluster.Bindings(r.view, r.relation.Other)
 	}
 	return r.relation.ObservedStack(stack, have, others, r.portOf)
 }
 
-// statusLoadBalancer returns the name of the load balancer in the status of an object.
+// statusLoadBalancer returns the DNS name of the load balancer in the status of an object, "" if there is none.
 func (r *observation) statusLoadBalancer(ref finding.Ref) string {
-	obj, err := r.v.Object(cluster.Kind(ref.Kind), ref.Namespace, ref.Name)
+	obj, err := r.view.Object(cluster.Kind(ref.Kind), ref.Namespace, ref.Name)
 	if err != nil || obj == nil {
 		return ""
 	}
 	return cluster.Hostname(obj)
 }
 
+// portOf returns the Service port of a binding as text.
 func (r *observation) portOf(b model.Binding) string {
-	return cluster.PortText(r.v, b.Namespace, b.Service, b.Port)
+	return cluster.PortText(r.view, b.Namespace, b.Service, b.Port)
 }
 
-// hindersTakeOver reports whether a load balancer that is being taken over stays as it is because a step has failed:
-// requests for a rule that is missing would get 503, and the rule of the Ingress has answered them. A value that AWS
-// refuses and a rule for which there is no room hinder nothing, as they failed for the Ingress as well.
+// hindersTakeOver reports whether a load balancer that is being taken over stays as it is because the step failed.
+// Requests for the missing rule would get 503, although the rule of the Ingress answers them. An invalid value and a rule
+// without room are no hindrance, because they failed for the Ingress as well.
 func (f FailedStep) hindersTakeOver() bool {
 	return f.Class != Invalid && !f.lacksCapacity() && !f.isKubernetes()
 }
 
-// underRelation returns a stack as it is carried out, with what is to be reported of it.
-func (r *observation) underRelation(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
-	stack, reported := r.relation.Apply(stack, have)
-	if r.hindered && r.relation.Standing == handover.Takes && r.relation.DependsOnOther(have) {
+// withRelation returns the desired state of a stack after its relation to another one is applied, with findings about that.
+func (r *observation) withRelation(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
+	stack, found := r.relation.Apply(stack, have)
+	if r.takeOverHindered && r.relation.Standing == handover.Takes && r.relation.DependsOnOther(have) {
 		stack.Held.Everything = true
 	}
-	return stack, reported
+	return stack, found
 }
 
-// holdUnlessAdmitted holds a stack that may not take over what it asks for, and reports the obstacles. Once the load
-// balancer carries its tags it goes on.
+// holdUnlessAdmitted holds a stack that may not take over the load balancer that it asks for, and reports the obstacles.
+// It does not stop a take-over that has begun, which the tags of the load balancer show.
 func (r *observation) holdUnlessAdmitted(d *Draft) {
 	var found finding.List
 	switch {
@@ -109,7 +110,7 @@ func (r *observation) holdUnlessAdmitted(d *Draft) {
 	if d.Stack.DryRun || !slices.ContainsFunc(found, isError) {
 		return
 	}
-	d.Stack.Held.Everything, d.Lacking = true, r.relation.Standing != handover.NotAllowed // a change of its objects starts another run
+	d.Stack.Held.Everything, d.MissingInAWS = true, r.relation.Standing != handover.NotAllowed // NotAllowed ends by an event
 	d.Plan, _ = planner.Make(d.Stack, d.Have, d.options, d.memory)
-	d.Plan.Steps, d.Plan.LoadBalancers, d.Plan.Ports = nil, nil, nil // it has none
+	d.Plan.Steps, d.Plan.LoadBalancers, d.Plan.Ports = nil, nil, nil // a held stack carries out no step
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-func isRule(s plan.Step) bool { return s.Address.Kind == plan.Rule }
+// isRuleStep reports whether a step is for a listener rule.
+func isRuleStep(s plan.Step) bool { return s.Address.Kind == plan.Rule }
 
-// held reports whether the stack goes on without a failed step: AWS refuses it, or has failed at it
-// so often that the others do not wait for it any more.
-func (f FailedStep) held() bool {
+// isHeld reports whether the desired state of a failed step is held, so that the plan is made again without it: AWS
+// refuses the step, or it has failed so often that the steps after it do not wait any longer.
+func (f FailedStep) isHeld() bool {
 	if f.isKubernetes() {
 		_, claims := f.Step.Do.(plan.ClaimFinalizer)
 		return claims && f.Class != Fenced && !(f.Called && (f.Class == Gone || f.Class == Conflict))
@@ -21,39 +22,40 @@ func (f FailedStep) held() bool {
 	case Invalid, Denied, Quota:
 		return true
 	case Unknown:
-		return f.Skipped || f.Row >= unknownHold
+		return f.Skipped || f.Streak >= maxUnknownFailures
 	}
 	return false
 }
 
-// lacksCapacity reports whether AWS has no room for a new rule, or for what it brings along.
+// lacksCapacity reports whether a quota refuses a new rule, or the target groups that it adds to the load balancer.
 func (f FailedStep) lacksCapacity() bool {
 	_, creates := f.Step.Do.(plan.CreateRule)
 	return creates && f.Class == Quota
 }
 
-// holding is a stack while steps of it are held. What it changes it copies, once for all steps, because a
-// stack may have thousands of rules and hundreds of refusals.
-type holding struct {
-	stack model.Stack
-	own   bool         // the load balancer and its list of listeners are copies
-	rules map[int]bool // listeners, by index, whose rules are copies
+// stackHolder marks the parts of a stack as held whose steps AWS refuses. It copies each list before the first change to
+// it, and only once, because a stack may have thousands of rules and hundreds of refusals.
+type stackHolder struct {
+	stack       model.Stack
+	copied      bool         // the load balancer and its list of listeners are copies
+	copiedRules map[int]bool // listeners, by index, whose rules are copies
 }
 
-func (h *holding) loadBalancer() *model.LoadBalancer {
-	if !h.own {
+// loadBalancer returns the copy of the load balancer that may be changed.
+func (h *stackHolder) loadBalancer() *model.LoadBalancer {
+	if !h.copied {
 		lb := *h.stack.LoadBalancer
 		lb.Listeners = slices.Clone(lb.Listeners)
-		h.stack.LoadBalancer, h.own, h.rules = &lb, true, map[int]bool{}
+		h.stack.LoadBalancer, h.copied, h.copiedRules = &lb, true, map[int]bool{}
 	}
 	return h.stack.LoadBalancer
 }
 
-// hold holds that of the stack whose step AWS has refused, and reports whether this changes it: exactly the
-// rule that the step is for, all that forward to a target group that could not be made, the tags of
-// something shared that is to be made, or else the default action of a listener. What is refused for its
-// values is held as what its member wrote wrong; what is refused for another reason stays as it is.
-func (h *holding) hold(f FailedStep) bool {
+// hold marks the part of the stack as held that a refused step is for, and reports whether the mark is new. That part is
+// the rule of the step, all rules and default actions that forward to a target group that could not be created, or the
+// default action of a listener. Of a shared resource that is to be created, it removes the tags. A part that is refused for
+// its values is held as invalid (model.HeldInvalid), any other as refused (model.HeldRefused).
+func (h *stackHolder) hold(f FailedStep) bool {
 	if h.stack.LoadBalancer == nil {
 		return false
 	}
@@ -65,60 +67,59 @@ func (h *holding) hold(f FailedStep) bool {
 	s := f.Step
 	switch do := s.Do.(type) {
 	case plan.ClaimFinalizer:
-		// Nothing is made for the member before that, and the changes of others to the same listeners do not wait for it.
+		// No resource is created for a member without its finalizer. Changes of other members to the same listeners do not wait.
 		rules := h.holdRules(model.HeldRefused, func(_ int32, r *model.Rule) bool { return r.Member == do.Ref })
-		return holdDefaults(lb, func(l model.Listener) bool { return l.DefaultOf.Object == do.Ref }) || rules
+		return holdDefaultActions(lb, func(l model.Listener) bool { return l.DefaultOf.Object == do.Ref }) || rules
 	case plan.CreateRule, plan.ModifyRule:
-		its := func(port int32, r *model.Rule) bool { return !s.Rule.IsZero() && r.Key(port) == s.Rule }
-		if f.lacksCapacity() && !(s.Staged && perStep[codeOf(f.Err)]) {
-			return h.changeRules(its, func(r *model.Rule) bool { return setFlag(&r.NoRoom) })
+		matches := func(port int32, r *model.Rule) bool { return !s.Rule.IsZero() && r.Key(port) == s.Rule }
+		if f.lacksCapacity() && !(s.Staged && perStepQuotas[errorCode(f.Err)]) {
+			return h.changeRules(matches, func(r *model.Rule) bool { return setFlag(&r.NoRoom) })
 		}
-		return f.Class == Quota && s.Staged && h.changeInPlace(its) || invalid && h.holdRules(model.HeldInvalid, its) || h.holdRules(model.HeldRefused, its)
+		return f.Class == Quota && s.Staged && h.changeInPlace(matches) || invalid && h.holdRules(model.HeldInvalid, matches) || h.holdRules(model.HeldRefused, matches)
 	case plan.CreateTargetGroup:
 		if f.computedNameTaken() {
 			return h.avoidGroupName(do.Group.ID, do.Group.Name)
 		}
 		if s.Impact == plan.ReplaceImpact && !invalid && !h.stack.Held.Replacement {
-			// Without it the new load balancer would serve less than the one whose place it takes.
+			// Without the target group the new load balancer would serve fewer requests than the one that it replaces.
 			h.stack.Held.Replacement = true
 			return true
 		}
-		its := func(_ int32, r *model.Rule) bool { return forwards(r.Actions, do.Group.ID) }
-		rules := h.holdRules(why, its)
-		byDefault := holdDefaults(lb, func(l model.Listener) bool { return forwards(l.Default, do.Group.ID) })
+		matches := func(_ int32, r *model.Rule) bool { return forwardsTo(r.Actions, do.Group.ID) }
+		rules := h.holdRules(why, matches)
+		byDefault := holdDefaultActions(lb, func(l model.Listener) bool { return forwardsTo(l.Default, do.Group.ID) })
 		return rules || byDefault
 	case plan.CreateLoadBalancer:
 		if f.computedNameTaken() {
 			return h.avoidName(s.Address.ID, do.Name)
 		}
-		// Made without the tags, which are refused by themselves then, it serves.
-		its := s.Address.ID == model.LoadBalancerID
-		if its && invalid && len(lb.Tags) > 0 {
-			lb.Tags = nil
+		isFrontendNLB := s.Address.ID != model.LoadBalancerID
+		if !isFrontendNLB && invalid && len(lb.Tags) > 0 {
+			lb.Tags = nil // a load balancer without user tags serves; a later step sets them, and is refused alone
 			return true
 		}
-		if its && s.Impact == plan.ReplaceImpact && !h.stack.Held.Replacement {
+		if !isFrontendNLB && s.Impact == plan.ReplaceImpact && !h.stack.Held.Replacement {
 			h.stack.Held.Replacement = true
 			return true
 		}
 		return false
 	case plan.CreateListener:
-		return invalid && (untag(lb, s.Address) || holdDefaults(lb, ownDefault(s.Address)))
+		return invalid && (removeListenerTags(lb, s.Address) || holdDefaultActions(lb, hasMemberDefault(s.Address)))
 	case plan.ModifyListener:
-		its := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
-		if f.Class == Quota && s.Staged && defaultInPlace(lb, its) {
+		matches := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
+		if f.Class == Quota && s.Staged && changeDefaultInPlace(lb, matches) {
 			return true
 		}
 		if invalid {
-			its = ownDefault(s.Address)
+			matches = hasMemberDefault(s.Address)
 		}
-		return holdDefaults(lb, its)
+		return holdDefaultActions(lb, matches)
 	case plan.AddCertificate:
-		its := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) && l.TLS != nil }
-		return changeListeners(lb, its, func(l *model.Listener) bool { return refuseCertificate(l, do.ARN, f.Class == Quota) })
+		matches := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) && l.TLS != nil }
+		return changeListeners(lb, matches, func(l *model.Listener) bool { return leaveOutCertificate(l, do.ARN, f.Class == Quota) })
 	case plan.SetPriorities:
-		its := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
-		return changeListeners(lb, its, func(l *model.Listener) bool { return markHeld(&l.OrderHeld, model.HeldRefused) })
+		matches := func(l model.Listener) bool { return s.Address.ID == naming.ListenerID(l.Port) }
+		return changeListeners(lb, matches, func(l *model.Listener) bool { return markHeld(&l.OrderHeld, model.HeldRefused) })
 	}
 	return false
 }
@@ -130,46 +131,49 @@ func setFlag(flag *bool) bool {
 	return !before
 }
 
-// markHeld adds a reason to hold, and reports whether it was not there.
+// markHeld adds a reason why something is held, and reports whether that reason is new.
 func markHeld(h *model.Held, why model.Held) bool {
 	before := *h
 	*h |= why
 	return *h != before
 }
 
-func (h *holding) holdRules(why model.Held, refused func(port int32, r *model.Rule) bool) bool {
-	return h.changeRules(refused, func(r *model.Rule) bool { return markHeld(&r.Held, why) })
+// holdRules marks the matching rules as held, and reports whether one was not held for this reason before.
+func (h *stackHolder) holdRules(why model.Held, matches func(port int32, r *model.Rule) bool) bool {
+	return h.changeRules(matches, func(r *model.Rule) bool { return markHeld(&r.Held, why) })
 }
 
-// changeInPlace lets rules change in one call, where AWS has no room for the stages between.
-func (h *holding) changeInPlace(refused func(port int32, r *model.Rule) bool) bool {
-	return h.changeRules(refused, func(r *model.Rule) bool { return setFlag(&r.InPlace) })
+// changeInPlace marks the matching rules to be changed in one call, because a quota leaves no room for a new target group
+// beside the old one. It reports whether one was not marked before.
+func (h *stackHolder) changeInPlace(matches func(port int32, r *model.Rule) bool) bool {
+	return h.changeRules(matches, func(r *model.Rule) bool { return setFlag(&r.InPlace) })
 }
 
-// changeRules changes some rules, and reports whether one was not so before.
-func (h *holding) changeRules(which func(port int32, r *model.Rule) bool, change func(*model.Rule) bool) (changed bool) {
+// changeRules changes the matching rules, and reports whether change reports so for one of them.
+func (h *stackHolder) changeRules(matches func(port int32, r *model.Rule) bool, change func(*model.Rule) bool) (changed bool) {
 	lb := h.loadBalancer()
 	for i := range lb.Listeners {
-		l, here := &lb.Listeners[i], false
+		l, listenerChanged := &lb.Listeners[i], false
 		for j := range l.Rules {
-			if !which(l.Port, &l.Rules[j]) {
+			if !matches(l.Port, &l.Rules[j]) {
 				continue
 			}
-			if !h.rules[i] {
-				l.Rules, h.rules[i] = slices.Clone(l.Rules), true
+			if !h.copiedRules[i] {
+				l.Rules, h.copiedRules[i] = slices.Clone(l.Rules), true
 			}
-			here = change(&l.Rules[j]) || here
+			listenerChanged = change(&l.Rules[j]) || listenerChanged
 		}
-		if here {
+		if listenerChanged {
 			l.Uncover()
 		}
-		changed = changed || here
+		changed = changed || listenerChanged
 	}
 	return changed
 }
 
-// refuseCertificate goes on without a certificate, so that the removal of others does not wait for it.
-func refuseCertificate(l *model.Listener, arn string, lacksRoom bool) bool {
+// leaveOutCertificate leaves a certificate out of a listener, so that the removal of other certificates does not wait for
+// it. It reports whether the certificate was not left out before.
+func leaveOutCertificate(l *model.Listener, arn string, lacksRoom bool) bool {
 	if slices.Contains(l.TLS.Refused, arn) || slices.Contains(l.TLS.NoRoom, arn) {
 		return false
 	}
@@ -183,32 +187,36 @@ func refuseCertificate(l *model.Listener, arn string, lacksRoom bool) bool {
 	return true
 }
 
-func holdDefaults(lb *model.LoadBalancer, refused func(model.Listener) bool) bool {
-	return changeListeners(lb, refused, func(l *model.Listener) bool { return markHeld(&l.DefaultHeld, model.HeldRefused) })
+// holdDefaultActions marks the default actions of the matching listeners as held, and reports whether one was not before.
+func holdDefaultActions(lb *model.LoadBalancer, matches func(model.Listener) bool) bool {
+	return changeListeners(lb, matches, func(l *model.Listener) bool { return markHeld(&l.DefaultHeld, model.HeldRefused) })
 }
 
-func defaultInPlace(lb *model.LoadBalancer, refused func(model.Listener) bool) bool {
-	return changeListeners(lb, refused, func(l *model.Listener) bool { return setFlag(&l.DefaultInPlace) })
+// changeDefaultInPlace marks the default actions of the matching listeners to be changed in one call, and reports whether
+// one was not marked before.
+func changeDefaultInPlace(lb *model.LoadBalancer, matches func(model.Listener) bool) bool {
+	return changeListeners(lb, matches, func(l *model.Listener) bool { return setFlag(&l.DefaultInPlace) })
 }
 
-// changeListeners changes some listeners, and reports whether one was not so before.
-func changeListeners(lb *model.LoadBalancer, which func(model.Listener) bool, change func(*model.Listener) bool) (changed bool) {
+// changeListeners changes the matching listeners, and reports whether change reports so for one of them.
+func changeListeners(lb *model.LoadBalancer, matches func(model.Listener) bool, change func(*model.Listener) bool) (changed bool) {
 	for i := range lb.Listeners {
-		if l := &lb.Listeners[i]; which(*l) {
+		if l := &lb.Listeners[i]; matches(*l) {
 			changed = change(l) || changed
 		}
 	}
 	return changed
 }
 
-// ownDefault is for the listener of an address, if a member gave it its default action.
-func ownDefault(a plan.Address) func(model.Listener) bool {
+// hasMemberDefault returns a function that reports whether a listener has the address and a default action of a member.
+func hasMemberDefault(a plan.Address) func(model.Listener) bool {
 	return func(l model.Listener) bool {
 		return a.ID == naming.ListenerID(l.Port) && !l.DefaultOf.Object.IsZero()
 	}
 }
 
-func untag(lb *model.LoadBalancer, a plan.Address) (changed bool) {
+// removeListenerTags removes the user tags of the listener at an address, and reports whether it had any.
+func removeListenerTags(lb *model.LoadBalancer, a plan.Address) (changed bool) {
 	for i := range lb.Listeners {
 		if l := &lb.Listeners[i]; a.ID == naming.ListenerID(l.Port) && len(l.Tags) > 0 {
 			l.Tags, changed = nil, true
@@ -217,7 +225,8 @@ func untag(lb *model.LoadBalancer, a plan.Address) (changed bool) {
 	return changed
 }
 
-func forwards(actions []model.Action, group string) bool {
+// forwardsTo reports whether one of the actions forwards to a target group.
+func forwardsTo(actions []model.Action, group string) bool {
 	return slices.ContainsFunc(actions, func(a model.Action) bool {
 		f, ok := a.(model.Forward)
 		return ok && slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool { return g.Group.ID == group })

@@ -10,35 +10,36 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// memory is what a process remembers of one stack from one run to the next. It sets the pace and saves calls: what a
-// restart forgets is found out again, and where it matters, what is not known counts as recent and as another's.
+// memory is what a process remembers of one stack from one run to the next. It delays and saves calls. After a restart it
+// is empty: then routes count as changed at the start, and the stack as created by another process.
 type memory struct {
-	// begun is when the process ran its first stack.
-	begun time.Time
-	// rerouted is when listeners or rules were changed last; zero: not by this process.
-	rerouted time.Time
-	// own reports that nothing existed of the stack when this process claimed its objects.
-	own bool
-	// finished reports that the last run carried everything out.
+	// firstRun is when the process began the first run of any stack.
+	firstRun time.Time
+	// routesChanged is when this process last changed listeners or rules of the stack; zero: never.
+	routesChanged time.Time
+	// createdHere reports whether this process added the first finalizer to the objects of the stack, so that no other
+	// process has created resources for it.
+	createdHere bool
+	// finished reports whether the last run carried out all steps.
 	finished   bool
 	repeats    repeats
 	refused    refusals
 	waits      waits
 	comparison resync.State
-	drift      drifts
-	// silentSince is when the first run began of those to which AWS has not answered; zero: it answered the last one.
+	drift      driftMemory
+	// silentSince is when the first of the runs in a row began that got no answer from AWS; zero: the last one got answers.
 	silentSince time.Time
 }
 
 // memories are the memories of all stacks. A run takes the memory of its stack as a value and puts it back; no two runs
 // of a stack overlap.
 type memories struct {
-	mu    sync.Mutex
-	begun time.Time
-	of    map[model.StackID]memory
-	// reserved are stacks that a run works on, its own and those whose load balancer it takes over.
+	mu       sync.Mutex
+	firstRun time.Time
+	byStack  map[model.StackID]memory
+	// reserved are the stacks that a run works on: its own stack, and the one whose load balancer it takes over.
 	reserved map[model.StackID]bool
-	// imports are the budgets of certificate imports, counted over all stacks and kept when a stack is gone.
+	// imports are the budgets of certificate imports. They count over all stacks, and outlive each.
 	imports imports.Budgets
 }
 
@@ -46,12 +47,12 @@ type memories struct {
 func (m *memories) recall(id model.StackID) memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out := m.of[id]
-	out.begun = m.begun
+	out := m.byStack[id]
+	out.firstRun = m.firstRun
 	return out
 }
 
-// reserve keeps other runs away from a stack; false if one has it.
+// reserve reserves a stack for a run, and reports whether no other run has reserved it.
 func (m *memories) reserve(id model.StackID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,7 +66,7 @@ func (m *memories) reserve(id model.StackID) bool {
 	return true
 }
 
-// release gives stacks free again.
+// release ends the reservation of stacks.
 func (m *memories) release(ids []model.StackID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,8 +79,8 @@ func (m *memories) release(ids []model.StackID) {
 func (m *memories) begin(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.begun.IsZero() {
-		m.begun = now
+	if m.firstRun.IsZero() {
+		m.firstRun = now
 	}
 }
 
@@ -87,20 +88,20 @@ func (m *memories) begin(now time.Time) {
 func (m *memories) store(id model.StackID, of memory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.of == nil {
-		m.of = map[model.StackID]memory{}
+	if m.byStack == nil {
+		m.byStack = map[model.StackID]memory{}
 	}
-	m.of[id] = of
+	m.byStack[id] = of
 }
 
-// forget drops a stack of which nothing is left.
+// forget removes the memory of a stack of which nothing is left.
 func (m *memories) forget(id model.StackID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.of, id)
+	delete(m.byStack, id)
 }
 
-// importsPaused returns how long certificates of a stack are not imported.
+// importsPaused returns how long the certificates of a stack are not imported, by certificate ID.
 func (m *memories) importsPaused(stack model.Stack, now time.Time) map[string]plan.ImportPause {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,23 +115,22 @@ func (m *memories) noteImport(id model.StackID, s plan.Step, now time.Time) {
 	m.imports.Note(id, s, now)
 }
 
-// planMemory returns what a plan needs of the memory.
+// planMemory returns the part of the memory that a plan depends on.
 func (m memory) planMemory(now time.Time, propagation time.Duration, imports map[string]plan.ImportPause) plan.Memory {
 	return plan.Memory{
 		Unfinished: !m.finished, PropagationLeft: m.propagationLeft(now, propagation), Waited: m.waits.waitedTimes(now), ImportsPaused: imports,
 	}
 }
 
-// propagationLeft returns how long nodes of the stack's load balancer may not know its routes; 0: they do. What
-// another process did before this one counts as changed when this one ran its first stack. Without a clock nothing is
-// known, and nothing is waited for.
+// propagationLeft returns how much longer nodes of the load balancer may use its previous routes; 0: all use the current
+// ones. If this process has not changed the routes, they count as changed at its first run. It is 0 without a clock.
 func (m memory) propagationLeft(now time.Time, propagation time.Duration) time.Duration {
 	if now.IsZero() {
 		return 0
 	}
-	at := m.rerouted
-	if at.IsZero() {
-		at = m.begun
+	changed := m.routesChanged
+	if changed.IsZero() {
+		changed = m.firstRun
 	}
-	return max(at.Add(propagation).Sub(now), 0)
+	return max(changed.Add(propagation).Sub(now), 0)
 }

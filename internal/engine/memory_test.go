@@ -23,7 +23,7 @@ func TestUnknownRoutesCountAsChangedAtTheBeginning(t *testing.T) {
 	}
 	check(4, 6*time.Second)
 	check(10, 0)
-	a.rerouted = at(20)
+	a.routesChanged = at(20)
 	check(23, 7*time.Second)
 	check(41, 0)
 	if got := a.propagationLeft(time.Time{}, propagation); got != 0 {
@@ -35,13 +35,13 @@ func TestUnknownRoutesCountAsChangedAtTheBeginning(t *testing.T) {
 func TestAStackThatIsGoneIsForgotten(t *testing.T) {
 	e := New(Config{})
 	id := model.StackID{Kind: model.Ingress, Name: "a"}
-	mem := memory{own: true, rerouted: time.Unix(1, 0), waits: waits{"x": time.Unix(1, 0)}}
+	mem := memory{createdHere: true, routesChanged: time.Unix(1, 0), waits: waits{"x": time.Unix(1, 0)}}
 	e.storeMemory(Outcome{ID: id, Stack: model.Stack{Members: []model.Member{{}}}}, mem)
-	if !e.memories.recall(id).own {
+	if !e.memories.recall(id).createdHere {
 		t.Fatal("a stack with members is forgotten")
 	}
 	e.storeMemory(Outcome{ID: id, Done: true}, mem)
-	if len(e.memories.of) > 0 {
-		t.Errorf("%d stacks are remembered", len(e.memories.of))
+	if len(e.memories.byStack) > 0 {
+		t.Errorf("%d stacks are remembered", len(e.memories.byStack))
 	}
 }

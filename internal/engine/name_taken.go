@@ -12,9 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// computedNameTaken reports whether something was not made because another stack has its name, which the controller
-// computed. Such names can be foretold, so another of its names is tried. Not so while no tag names another owner: it may
-// be the stack's own resource, and a second one would be made.
+// computedNameTaken reports whether a load balancer or target group was not created because the name that the controller
+// computed for it belongs to another stack. Then an alternative name is tried, because anybody can compute the name and
+// occupy it. It reports false if no tag names another owner: the existing resource may be the stack's own, and an
+// alternative name would create a second one.
 func (f FailedStep) computedNameTaken() bool {
 	computed := false
 	switch do := f.Step.Do.(type) {
@@ -30,9 +31,9 @@ func (f FailedStep) computedNameTaken() bool {
 	return errors.As(f.Err, &other)
 }
 
-// avoidName makes a load balancer get another of the names for which its computed one stands. It reports false where
-// none is left.
-func (h *holding) avoidName(id, taken string) bool {
+// avoidName excludes a name that is taken from the computed names of a load balancer. It reports false if no alternative
+// is left.
+func (h *stackHolder) avoidName(id, taken string) bool {
 	lb := h.loadBalancer()
 	if id == model.FrontendNLBID {
 		if h.stack.FrontendNLB == nil {
@@ -41,17 +42,19 @@ func (h *holding) avoidName(id, taken string) bool {
 		own := *h.stack.FrontendNLB
 		lb, h.stack.FrontendNLB = &own, &own
 	}
-	return avoid(&lb.NamesTaken, taken)
+	return addTakenName(&lb.NamesTaken, taken)
 }
 
-// avoidGroupName does for a target group what avoidName does.
-func (h *holding) avoidGroupName(id, taken string) bool {
+// avoidGroupName excludes a name that is taken from the computed names of a target group. It reports false if no
+// alternative is left.
+func (h *stackHolder) avoidGroupName(id, taken string) bool {
 	h.stack.TargetGroups = slices.Clone(h.stack.TargetGroups)
 	g := h.stack.TargetGroup(id)
-	return g != nil && avoid(&g.NamesTaken, taken)
+	return g != nil && addTakenName(&g.NamesTaken, taken)
 }
 
-func avoid(names *[]string, taken string) bool {
+// addTakenName adds a name to those that are taken. It reports false if it was among them or no alternative is left.
+func addTakenName(names *[]string, taken string) bool {
 	if len(*names) == naming.Alternatives || slices.Contains(*names, taken) {
 		return false
 	}
@@ -59,8 +62,8 @@ func avoid(names *[]string, taken string) bool {
 	return true
 }
 
-// nameTaken reports a step that creates what has the name of another owner's resource, with the field that sets the
-// name. Which resource that is, why says.
+// nameTaken returns the findings about a step that would create a resource under the name of another owner's resource,
+// with the field that sets the name. why names the existing resource.
 func (f FailedStep) nameTaken(id model.StackID, why string) (out finding.List) {
 	setting := naming.SettingField(id.Kind, "load-balancer-name")
 	var lost failure.NoStack
@@ -79,7 +82,7 @@ func (f FailedStep) nameTaken(id model.StackID, why string) (out finding.List) {
 			fix = fmt.Sprintf("set %s, or remove the other resource", setting)
 		}
 		if names && errors.As(f.Err, &lost) {
-			// Two controllers have removed the tags of each other, and it may serve.
+			// Two controllers may have removed each other's tags from a resource that serves.
 			fix = fmt.Sprintf("if the status shows it, tag it with %s=%s and %s=%s; otherwise %s", naming.StackTag(id.Kind), naming.StackTagValue(id),
 				naming.ResourceTag(id.Kind), f.Step.Address.ID, fix)
 		}

@@ -7,13 +7,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// A port is opened for a listener before that is made, and shut again where it cannot be made. While AWS is
-// known to refuse the listener, or what it needs, the order is the other way round: the port is opened
-// once the listener is there, so that attempts leave nothing behind that has to be taken away again.
+// A port of the managed security group is opened before its listener is created, and closed again if the listener cannot
+// be created. While AWS is known to refuse the listener, or a step that it needs, the order is reversed: the port is opened
+// once the listener exists, so that failed attempts leave no open port to be closed again.
 
-// trialSteps returns the steps of a plan that only open ports for listeners that AWS has refused, or that were skipped,
-// when it was called last.
-func (r *run) trialSteps(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
+// openingsForRefused returns the steps of a plan that open ports only for listeners that are doubtful: AWS refused them, or
+// a step that they need, at the last attempt.
+func (r *run) openingsForRefused(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 	opens := func(s plan.Step) bool {
 		do, ok := s.Do.(plan.ChangeIngress)
 		return ok && len(do.Revoke) == 0
@@ -31,10 +31,10 @@ func (r *run) trialSteps(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 		}
 		return known
 	}
-	dependents := map[plan.StepID]int{} // how many are not in doubt; none if there is no entry
-	closed := map[plan.StepID]bool{}    // ports that AWS refuses to open; their listeners are not made
+	dependents := map[plan.StepID]int{} // by step, how many of its dependents are not in doubt; no entry without dependents
+	closed := map[plan.StepID]bool{}    // ports that AWS refuses to open; their listeners are not created
 	for _, s := range p.Steps {
-		refused := r.mem.refused.isRefused(keyOf(s, stack))
+		refused := r.mem.refused.isRefused(stepKeyOf(s, stack))
 		closed[s.ID] = refused && opens(s)
 		doubtful[s.ID] = slices.ContainsFunc(s.After, inDoubt) || refused && !opens(s)
 		for _, id := range s.After {
@@ -54,7 +54,7 @@ func (r *run) trialSteps(p plan.Plan, stack model.Stack) map[plan.StepID]bool {
 	return out
 }
 
-// isRefused reports whether AWS has refused a step when it was called last, or others of its kind.
+// isRefused reports whether AWS refused a step at its last call, or whether a scope of it is closed.
 func (s *refusals) isRefused(k stepKey) bool {
 	return s.steps[k] != nil || slices.ContainsFunc(k.scopes(), func(sc scope) bool { return sc.closes && s.scopes[sc] != nil })
 }

@@ -8,23 +8,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Recorder records what runs read and do: for triggers, metrics and logs. A run calls it from its own goroutine and
-// waits for it; runs of other stacks call it at the same time.
+// Recorder records the reads and steps of runs, for triggers, metrics and logs. A run calls it from its own goroutine and
+// waits for it. Runs of different stacks call it at the same time.
 type Recorder interface {
-	// Viewed gets the questions that a translation and its plan ask, before anything is done with the answers, so that an
-	// event that comes meanwhile is not missed. What a run has read when it is over is in its outcome.
+	// Viewed is called after each translation with the view that it has read, before the run acts on it, so that an event
+	// that arrives during the run is not missed. All that the run has read at its end is in Outcome.View.
 	Viewed(id model.StackID, v *cluster.View)
-	// Planned gets each plan once nothing more is asked for it, with what it was made of.
+	// Planned is called with each plan once all questions of it are answered.
 	Planned(d Draft)
-	// Phase gets how long a phase of a run took, and within Applying, each step: claim, release, or its kind of resource.
+	// Phase is called with the duration of each phase of a run, and within Applying of each step. The phase of a step is
+	// "claim", "release", or its kind of resource.
 	Phase(kind model.Kind, phase string, took time.Duration)
-	// Stepped gets each step that was called, with an Err if it failed.
+	// Stepped is called for each step that was called. s has an Err if the step failed.
 	Stepped(id model.StackID, r plan.Result, s FailedStep)
-	// Drifted gets each kind of resource that others have changed.
+	// Drifted is called for each changed resource, once in a run, with its kind.
 	Drifted(id model.StackID, kind plan.ResourceKind, mode DriftMode)
 }
 
-// NoRecorder records nothing. A recorder that is interested in a part embeds it.
+// NoRecorder records nothing. A recorder that needs only some of the methods embeds it.
 type NoRecorder struct{}
 
 // Viewed implements Recorder.

@@ -14,73 +14,72 @@ import (
 
 // How refused calls are kept rare
 //
-// A step that AWS refuses is called again with exponential back-off, however often its stack is looked
-// at for other reasons. A step with another content is another step, and is called at once.
+// A step that AWS refuses is called again with exponential back-off, however often its stack runs for other reasons. A
+// step with another content is another step, and is called at once.
 //
-// Refusals of one kind usually come together: a missing permission or a full quota refuses every call
-// of a kind. So the first such refusal closes a scope (the kind of call, and for permissions the
-// namespace whose objects it is for). The other steps of a closed scope are skipped, and share one
-// back-off: when it is over one of them is called, and its success opens the scope for all. A few steps
-// that were not yet there when the scope closed are called all the same, so that a corrected object
-// does not wait. Of a quota that counts what the steps make, all steps share the back-off, also those that
-// were called: who gets a place that has become free is decided by the order of the plan alone.
+// Refusals of one kind usually come together: a missing permission or an exhausted quota refuses every call of a kind. So
+// the first such refusal closes a scope (the kind of call, and for permissions the namespace of the objects). The other
+// steps of a closed scope are skipped, and share one back-off: when it is over one of them is called, and its success opens
+// the scope for all. A few steps that are new since the scope closed are called nevertheless, so that a corrected object
+// does not wait. For a quota that counts the resources that the steps create, the steps that were called share the back-off
+// too, so that only the order of the plan decides which step gets room that has become free.
 //
-// Refused values have nothing in common, but one namespace can write any number of them. Each namespace
-// has a budget of refused calls per stack; the steps beyond it are skipped until there is some again.
+// Refused values have no common cause, but one namespace can write any number of them. Each namespace has a budget of
+// refused calls per stack. The steps beyond it are skipped until the budget has refilled.
 //
-// All of this only saves calls. What is lost at a restart is refused once more.
+// All of this only saves calls. After a restart AWS refuses each step once more.
 
 // The budgets of refused calls.
 const (
-	newInClosed   = 3  // new steps called in a closed scope at once
-	refusedAtOnce = 20 // refused values of one namespace at once
-	repeatCost    = 6  // of calls that were refused with the same content before
-	successGain   = 5  // given back by a call that AWS takes
+	newStepsInClosedScope = 3  // token bucket of new steps that are called in a closed scope
+	refusedValuesBudget   = 20 // token bucket of refused values of one namespace
+	repeatedRefusalCost   = 6  // tokens for a call that was refused with the same content before; 1 for any other
+	successRefund         = 5  // tokens that a successful call returns to the bucket of values
 )
 
 // The bounds of what is remembered of one stack.
 const (
-	mostSteps   = 4096
-	mostSkipped = 4096
-	mostScopes  = 256
-	unknownHold = 3 // failures in a row after which the steps that need a step go on without it
+	maxRefusals        = 4096
+	maxSkipped         = 4096
+	maxScopes          = 256
+	maxUnknownFailures = 3 // failures of unknown kind in a row after which a step is held
 )
 
 // refusals are what AWS has refused of one stack.
 type refusals struct {
-	run    int // counts runs, to forget what is not in them any more
+	runs   int // the number of the current run, by which refusals are forgotten that no longer occur
 	steps  map[stepKey]*refusal
-	scopes map[scope]*closure
+	scopes map[scope]*scopeState
 }
 
-// refusal is the record of one refused step.
+// refusal is what is remembered of one refused step.
 type refusal struct {
-	failed FailedStep
-	row    int // refusals in a row
-	due    time.Time
-	run    int // the last run in which the step occurred
+	failed  FailedStep
+	streak  int // refusals in a row
+	due     time.Time
+	lastRun int // the last run in which the step occurred
 }
 
-// closure is the state of a scope whose steps are skipped.
-type closure struct {
-	failed FailedStep // the last refusal
-	row    int
-	due    time.Time
-	tokens float64
-	filled time.Time
-	run    int // the last run in which AWS refused a step of the scope
-	// waiting are the steps that were skipped without a call of their own.
-	waiting map[stepKey]*waiting
+// scopeState is the token bucket of a scope, and the back-off of its skipped steps.
+type scopeState struct {
+	failed      FailedStep // the last refusal
+	streak      int
+	due         time.Time
+	tokens      float64
+	refilled    time.Time
+	lastRefusal int // the last run in which AWS refused a step of the scope
+	// skipped are the steps that were skipped and never called themselves.
+	skipped map[stepKey]*skippedStep
 }
 
-// waiting is a step that was skipped, and the last run in which it occurred.
-type waiting struct {
-	step plan.Step
-	run  int
+// skippedStep is a step that was skipped, and the last run in which it occurred.
+type skippedStep struct {
+	step    plan.Step
+	lastRun int
 }
 
-// backOff returns how long to wait after the row-th refusal in a row.
-func backOff(f FailedStep, row int) time.Duration {
+// backOff returns the wait after a number of refusals in a row.
+func backOff(f FailedStep, streak int) time.Duration {
 	first, most := durations.FirstBackOff, durations.LongestBackOff
 	switch f.Class {
 	case InUse, NotReady:
@@ -91,30 +90,30 @@ func backOff(f FailedStep, row int) time.Duration {
 		first = durations.MissingWait
 	}
 	if f.isKubernetes() {
-		most = durations.MissingWait // it costs no call to AWS
+		most = durations.MissingWait // a call to the API server is cheaper than one to AWS
 	}
-	return min(first<<min(row-1, 20), most)
+	return min(first<<min(streak-1, 20), most)
 }
 
 // isEmpty reports whether AWS has refused nothing.
 func (s *refusals) isEmpty() bool { return len(s.steps) == 0 && len(s.scopes) == 0 }
 
-// begin notes that a run begins. Without a clock nothing is remembered.
-func (s *refusals) begin(now time.Time) {
+// beginRun notes that a run begins. Without a clock nothing is remembered.
+func (s *refusals) beginRun(now time.Time) {
 	if now.IsZero() {
 		return
 	}
-	s.run++
+	s.runs++
 }
 
-// end forgets the steps that did not occur in the run: at once if the desired state was edited, as they may not be asked
-// for any more, otherwise when they did not come back in time after their back-off. Where AWS shows something else than it
-// was given, the plans of an unchanged stack differ from run to run, and a step comes back.
-func (s *refusals) end(edited bool, now time.Time) {
+// endRun forgets the steps that did not occur in the run. If the desired state was edited, it forgets them at once, as
+// they may not be desired any more. Otherwise it waits for their back-off and the settle window, because the plans of an
+// unchanged stack differ from run to run where AWS shows other values than were written.
+func (s *refusals) endRun(edited bool, now time.Time) {
 	used := map[scope]bool{}
 	for k, r := range s.steps {
 		// A budget may hold a step that is due for as long as the settle window.
-		if r.run < s.run && (edited || !now.Before(r.due.Add(max(backOff(r.failed, r.row), durations.Settle)))) {
+		if r.lastRun < s.runs && (edited || !now.Before(r.due.Add(max(backOff(r.failed, r.streak), durations.Settle)))) {
 			delete(s.steps, k)
 			continue
 		}
@@ -123,45 +122,45 @@ func (s *refusals) end(edited bool, now time.Time) {
 		}
 	}
 	for sc, c := range s.scopes {
-		maps.DeleteFunc(c.waiting, func(_ stepKey, w *waiting) bool { return w.run < s.run })
+		maps.DeleteFunc(c.skipped, func(_ stepKey, w *skippedStep) bool { return w.lastRun < s.runs })
 		c.refill(sc, now)
-		if len(c.waiting) == 0 && !used[sc] && c.tokens >= sc.maxTokens() && !now.Before(c.due) {
+		if len(c.skipped) == 0 && !used[sc] && c.tokens >= sc.maxTokens() && !now.Before(c.due) {
 			delete(s.scopes, sc)
 		}
 	}
 }
 
-// lastFailure returns how a step failed, if it is not to be called yet. Freed reports that something has just
-// been done that the step was waiting for.
+// lastFailure returns the last failure of a step, and whether its back-off is not over, so that it is not called. freed
+// reports whether a step that it depends on has just been carried out.
 func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.Time) (FailedStep, bool) {
 	if now.IsZero() {
 		return FailedStep{}, false
 	}
 	known := s.steps[k]
 	if known != nil {
-		known.run = s.run
-		if now.Before(known.due) && !(freed && known.passes()) {
+		known.lastRun = s.runs
+		if now.Before(known.due) && !(freed && known.waitsForOther()) {
 			return known.failed.asSkipped(step, known.due.Sub(now)), true
 		}
 	}
 	for _, sc := range k.scopes() {
 		c := s.scopes[sc]
-		if c == nil || step.Revokes { // what takes a right away waits for no refusal of another step
+		if c == nil || step.Revokes { // a step that withdraws a right waits for no refusal of another step
 			continue
 		}
 		c.refill(sc, now)
-		wait := c.wait(sc, k, known != nil, s.run, now)
+		wait := c.wait(sc, k, known != nil, s.runs, now)
 		if wait == 0 {
 			continue
 		}
 		if known != nil && !sc.closes {
-			// Refused values share a budget and nothing else: the words about another value are false for this one.
+			// Refused values share only a budget, so the message about another value would be wrong for this one.
 			return known.failed.asSkipped(step, wait), true
 		}
 		f := c.failed.asSkipped(step, wait)
 		if known == nil {
 			f.Skipped = true
-			c.skip(k, step, s.run)
+			c.skip(k, step, s.runs)
 		}
 		return f, true
 	}
@@ -169,12 +168,12 @@ func (s *refusals) lastFailure(k stepKey, step plan.Step, freed bool, now time.T
 }
 
 // skip notes a step that is not called because of the others of its scope.
-func (c *closure) skip(k stepKey, step plan.Step, run int) {
-	if w := c.waiting[k]; w != nil {
-		w.run = run
-	} else if len(c.waiting) < mostSkipped {
+func (c *scopeState) skip(k stepKey, step plan.Step, run int) {
+	if w := c.skipped[k]; w != nil {
+		w.lastRun = run
+	} else if len(c.skipped) < maxSkipped {
 		step.After = nil
-		c.waiting[k] = &waiting{step: step, run: run}
+		c.skipped[k] = &skippedStep{step: step, lastRun: run}
 	}
 }
 
@@ -182,12 +181,12 @@ func (c *closure) skip(k stepKey, step plan.Step, run int) {
 func (s *refusals) skipped(k stepKey) bool {
 	return slices.ContainsFunc(k.scopes(), func(sc scope) bool {
 		c := s.scopes[sc]
-		return c != nil && c.waiting[k] != nil
+		return c != nil && c.skipped[k] != nil
 	})
 }
 
-// pending returns how steps failed that would be planned for the rules and target groups of a stack,
-// and are not to be called yet.
+// pending returns the remembered failures of the steps that would be planned for the listeners, rules and target groups of
+// a stack, as far as their back-off is not over.
 func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) {
 	if s.isEmpty() || stack.LoadBalancer == nil || now.IsZero() {
 		return nil
@@ -195,7 +194,7 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 	look := func(k stepKey) {
 		r := s.steps[k]
 		if r != nil && now.Before(r.due) {
-			r.run = s.run
+			r.lastRun = s.runs
 			out = append(out, r.failed.asSkipped(r.failed.Step, r.due.Sub(now)))
 			return
 		}
@@ -205,17 +204,17 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 				continue
 			}
 			c.refill(sc, now)
-			if wait := c.waitAgain(sc, k, s.run, now); r != nil && wait > 0 {
-				r.run = s.run
+			if wait := c.waitAgain(sc, k, s.runs, now); r != nil && wait > 0 {
+				r.lastRun = s.runs
 				out = append(out, r.failed.asSkipped(r.failed.Step, wait))
 				return
 			}
-			if c.waiting[k] == nil {
+			if c.skipped[k] == nil {
 				continue
 			}
-			if wait := c.wait(sc, k, false, s.run, now); wait > 0 {
-				c.waiting[k].run = s.run
-				f := c.failed.asSkipped(c.waiting[k].step, wait)
+			if wait := c.wait(sc, k, false, s.runs, now); wait > 0 {
+				c.skipped[k].lastRun = s.runs
+				f := c.failed.asSkipped(c.skipped[k].step, wait)
 				f.Skipped = true
 				out = append(out, f)
 				return
@@ -235,8 +234,8 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 	for _, g := range stack.TargetGroups {
 		look(groupKey(g))
 	}
-	// Which certificates a listener is given, and which name a load balancer, is not known before the plan. They are looked
-	// at as long as they are refused.
+	// Certificates of listeners and names of load balancers are chosen by the plan, so their steps cannot be derived from
+	// the stack. All that are refused are looked up.
 	var chosen []stepKey
 	for k, r := range s.steps {
 		if _, ok := r.failed.Step.Do.(plan.AddCertificate); ok || r.failed.computedNameTaken() {
@@ -250,19 +249,19 @@ func (s *refusals) pending(stack model.Stack, now time.Time) (out []FailedStep) 
 	return out
 }
 
-// passes reports whether the refusal is of a kind that ends when something else is gone or there.
-func (r *refusal) passes() bool { return r.failed.Class == InUse || r.failed.Class == NotReady }
+// waitsForOther reports whether the refusal ends when another resource is deleted (InUse) or is ready (NotReady).
+func (r *refusal) waitsForOther() bool { return r.failed.Class == InUse || r.failed.Class == NotReady }
 
-// refill gives a scope the tokens of the time that has passed.
-func (c *closure) refill(sc scope, now time.Time) {
-	c.tokens = min(c.tokens+float64(now.Sub(c.filled))/float64(sc.refillInterval()), sc.maxTokens())
-	c.filled = now
+// refill adds the tokens of the time since the last refill.
+func (c *scopeState) refill(sc scope, now time.Time) {
+	c.tokens = min(c.tokens+float64(now.Sub(c.refilled))/float64(sc.refillInterval()), sc.maxTokens())
+	c.refilled = now
 }
 
-// waitAgain returns how long a step that AWS has refused, and that is due, is held by a scope without a call: by the
-// back-off of a quota, or for want of budget for its values. Were it known only when its turn in the plan comes, steps
-// behind it would be found out one in each plan, and those of others behind them would wait.
-func (c *closure) waitAgain(sc scope, k stepKey, run int, now time.Time) time.Duration {
+// waitAgain returns how much longer a scope delays a step that AWS refused before and whose own back-off is over: because
+// of the shared back-off of a quota, or an exhausted budget of refused values. It is used before the plan is made. If it
+// were decided only during the plan, each plan would find one such step, and the steps of others behind it would wait.
+func (c *scopeState) waitAgain(sc scope, k stepKey, run int, now time.Time) time.Duration {
 	switch {
 	case !sc.closes:
 		return c.wait(sc, k, true, run, now)
@@ -272,39 +271,39 @@ func (c *closure) waitAgain(sc scope, k stepKey, run int, now time.Time) time.Du
 	return 0
 }
 
-// wait returns how long a step of a scope has to wait for its turn; 0: it may be called.
-func (c *closure) wait(sc scope, k stepKey, repeat bool, run int, now time.Time) time.Duration {
+// wait returns how long a scope delays a step; 0: the step may be called. repeat reports whether AWS refused it before.
+func (c *scopeState) wait(sc scope, k stepKey, repeat bool, run int, now time.Time) time.Duration {
 	if !sc.closes {
 		cost := 1.0
 		if repeat {
-			cost = repeatCost
+			cost = repeatedRefusalCost
 		}
 		if c.tokens >= cost {
 			return 0
 		}
 		return time.Duration((cost - c.tokens) * float64(sc.refillInterval()))
 	}
-	isNew := !repeat && c.waiting[k] == nil && c.run < run && len(c.waiting) < mostSkipped
+	isNew := !repeat && c.skipped[k] == nil && c.lastRefusal < run && len(c.skipped) < maxSkipped
 	switch {
 	case isNew && c.tokens >= 1:
 		return 0
 	case now.Before(c.due):
 		return c.due.Sub(now)
-	case repeat && len(c.waiting) > 0 && !sc.countsAll():
-		// Those that were not called yet come first.
-		return backOff(c.failed, c.row)
+	case repeat && len(c.skipped) > 0 && !sc.countsAll():
+		// Steps that were never called come first.
+		return backOff(c.failed, c.streak)
 	}
 	return 0
 }
 
-// refused remembers that AWS refused a step, and returns the failure with the time of the next call.
-func (s *refusals) refused(k stepKey, f FailedStep, now time.Time) FailedStep {
-	f.Row, f.Wait = 1, backOff(f, 1)
+// noteRefusal remembers that AWS refused a step, and returns the failure with the time of the next call.
+func (s *refusals) noteRefusal(k stepKey, f FailedStep, now time.Time) FailedStep {
+	f.Streak, f.Wait = 1, backOff(f, 1)
 	if now.IsZero() {
 		return f
 	}
 	if s.steps == nil {
-		s.steps, s.scopes = map[stepKey]*refusal{}, map[scope]*closure{}
+		s.steps, s.scopes = map[stepKey]*refusal{}, map[scope]*scopeState{}
 	}
 	r := s.steps[k]
 	repeat := r != nil
@@ -313,15 +312,15 @@ func (s *refusals) refused(k stepKey, f FailedStep, now time.Time) FailedStep {
 		r = &refusal{}
 		s.steps[k] = r
 	}
-	r.row++
-	r.run, r.due = s.run, now.Add(backOff(f, r.row))
-	f.Row, f.Wait = r.row, r.due.Sub(now)
+	r.streak++
+	r.lastRun, r.due = s.runs, now.Add(backOff(f, r.streak))
+	f.Streak, f.Wait = r.streak, r.due.Sub(now)
 	r.failed = f
 	r.failed.Step.After = nil
-	if sc, ok := k.scope(f); ok {
-		s.close(sc, k, r.failed, repeat, now)
+	if sc, ok := k.failureScope(f); ok {
+		s.noteInScope(sc, k, r.failed, repeat, now)
 		if c := s.scopes[sc]; c != nil && sc.countsAll() && c.due.Before(r.due) {
-			// Who gets a place that has become free must not depend on how often AWS has refused whom.
+			// All steps become due at once, so that the order of the plan decides which one gets free room.
 			r.due = c.due
 			f.Wait = r.due.Sub(now)
 		}
@@ -329,39 +328,39 @@ func (s *refusals) refused(k stepKey, f FailedStep, now time.Time) FailedStep {
 	return f
 }
 
-// close notes a refusal in its scope.
-func (s *refusals) close(sc scope, k stepKey, f FailedStep, repeat bool, now time.Time) {
+// noteInScope notes a refusal in its scope, which it closes if the scope is of that kind.
+func (s *refusals) noteInScope(sc scope, k stepKey, f FailedStep, repeat bool, now time.Time) {
 	c := s.scopes[sc]
 	if c == nil {
-		if len(s.scopes) >= mostScopes {
+		if len(s.scopes) >= maxScopes {
 			return
 		}
-		c = &closure{filled: now, tokens: sc.maxTokens(), waiting: map[stepKey]*waiting{}}
+		c = &scopeState{refilled: now, tokens: sc.maxTokens(), skipped: map[stepKey]*skippedStep{}}
 		s.scopes[sc] = c
 		if sc.closes {
-			c.failed, c.row, c.due, c.run = f, 1, now.Add(backOff(f, 1)), s.run
+			c.failed, c.streak, c.due, c.lastRefusal = f, 1, now.Add(backOff(f, 1)), s.runs
 			return
 		}
 	}
-	waited := c.waiting[k] != nil
-	delete(c.waiting, k)
-	c.failed, c.run = f, s.run
+	waited := c.skipped[k] != nil
+	delete(c.skipped, k)
+	c.failed, c.lastRefusal = f, s.runs
 	switch {
 	case !sc.closes && repeat:
-		c.tokens -= repeatCost
+		c.tokens -= repeatedRefusalCost
 	case !sc.closes:
 		c.tokens--
 	case !repeat && !waited && c.tokens >= 1:
 		c.tokens--
 	default:
-		c.row++
-		c.due = now.Add(backOff(f, c.row))
+		c.streak++
+		c.due = now.Add(backOff(f, c.streak))
 	}
 }
 
-// evictFirst forgets the step that is due first where too many are remembered.
+// evictFirst makes room for one refusal: if there are too many, it forgets the one that is due first.
 func (s *refusals) evictFirst() {
-	if len(s.steps) < mostSteps {
+	if len(s.steps) < maxRefusals {
 		return
 	}
 	var first stepKey
@@ -374,18 +373,18 @@ func (s *refusals) evictFirst() {
 	delete(s.steps, first)
 }
 
-// noteSuccess forgets the refusals that a successful call shows to be over: those of the step itself with any
-// content, those of its scope, and where it frees room those at a quota.
+// noteSuccess forgets the refusals that a successful call disproves: those of the step itself with any content, those of
+// its scopes, and if the step deletes a resource those of quotas for its kind.
 func (s *refusals) noteSuccess(k stepKey, now time.Time) {
 	delete(s.steps, k)
-	// A rule that takes the place of another need not be created any more.
+	// A rule that was modified in place of another one need not be created.
 	over := func(other stepKey) bool {
-		same := other.what == k.what || !k.rule.IsZero() && other.what == "create" || other.do == k.do && other.content == k.content
+		same := other.operation == k.operation || !k.rule.IsZero() && other.operation == "create" || other.call == k.call && other.content == k.content
 		return other.rule == k.rule && other.address == k.address && same
 	}
 	maps.DeleteFunc(s.steps, func(other stepKey, _ *refusal) bool { return over(other) })
 	for _, c := range s.scopes {
-		maps.DeleteFunc(c.waiting, func(other stepKey, _ *waiting) bool { return over(other) })
+		maps.DeleteFunc(c.skipped, func(other stepKey, _ *skippedStep) bool { return over(other) })
 	}
 	for _, sc := range k.scopes() {
 		c := s.scopes[sc]
@@ -395,7 +394,7 @@ func (s *refusals) noteSuccess(k stepKey, now time.Time) {
 			delete(s.scopes, sc)
 		default:
 			c.refill(sc, now)
-			c.tokens = min(c.tokens+successGain, sc.maxTokens())
+			c.tokens = min(c.tokens+successRefund, sc.maxTokens())
 		}
 	}
 	kinds := k.freedKinds()
@@ -407,13 +406,13 @@ func (s *refusals) noteSuccess(k stepKey, now time.Time) {
 			r.due = now
 		}
 	}
-	maps.DeleteFunc(s.scopes, func(sc scope, _ *closure) bool {
+	maps.DeleteFunc(s.scopes, func(sc scope, _ *scopeState) bool {
 		return sc.class == Quota && slices.Contains(kinds, sc.kind)
 	})
 }
 
-// wasFreed reports whether a step that the run held for a quota may be called by now, as a later step of the run made
-// room, and AWS has not refused another one since.
+// wasFreed reports whether a step that the run held because of a quota may be called now, because a later step of the run
+// made room and AWS has not refused another step of the quota since.
 func (s *refusals) wasFreed(f FailedStep, now time.Time) bool {
 	if now.IsZero() || slices.ContainsFunc(f.key.scopes(), func(sc scope) bool {
 		c := s.scopes[sc]
@@ -427,8 +426,8 @@ func (s *refusals) wasFreed(f FailedStep, now time.Time) bool {
 	return f.Skipped && !s.skipped(f.key)
 }
 
-// tenant returns the namespace that all of the objects are in, "" if there are several.
-func tenant(refs []finding.Ref) string {
+// tenantOf returns the namespace that all of the objects are in, "" if there are several.
+func tenantOf(refs []finding.Ref) string {
 	if len(refs) == 0 {
 		return ""
 	}

@@ -15,25 +15,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// stepKey identifies a step over runs: what it does, to what, for whose objects, and a digest of its
-// content. A step for a rule is identified by the rule, as its address moves with its priority.
+// stepKey identifies a step over several runs: operation, resource, namespace of the objects, and a digest of the content.
+// A step for a rule is identified by the rule key, because the address of a rule changes with its priority.
 type stepKey struct {
-	what    string // the operation: create, modify, ...
-	do      string // the kind of call
-	address plan.Address
-	rule    model.RuleKey
-	tenant  string
-	content string
+	operation string // the first word of the step ID: create, modify, ...
+	call      string // the kind of call (callKind)
+	address   plan.Address
+	rule      model.RuleKey
+	tenant    string
+	content   string
 }
 
-// keyOf identifies a step of a plan for a stack.
-func keyOf(s plan.Step, stack model.Stack) stepKey {
+// stepKeyOf returns the key of a step of a plan for a stack.
+func stepKeyOf(s plan.Step, stack model.Stack) stepKey {
 	what, _, _ := strings.Cut(string(s.ID), " ")
-	k := stepKey{what: what, do: kindOf(s.Do), address: s.Address, rule: s.Rule, tenant: tenant(s.Blames)}
+	k := stepKey{operation: what, call: callKind(s.Do), address: s.Address, rule: s.Rule, tenant: tenantOf(s.Blames)}
 	if !s.Rule.IsZero() {
 		k.address = plan.Address{Kind: plan.Rule}
-		if r, ok := ruleOf(stack, s.Rule); ok {
-			k.content = contentOf(r)
+		if r, ok := findRule(stack, s.Rule); ok {
+			k.content = ruleDigest(r)
 			return k
 		}
 	}
@@ -41,7 +41,7 @@ func keyOf(s plan.Step, stack model.Stack) stepKey {
 	case plan.CreateTargetGroup:
 		return groupKey(do.Group)
 	case plan.SetPriorities:
-		// The order is not refused for its numbers, which change with every rule that comes or goes.
+		// No content: the priorities change with each rule that is added or removed, and are not why AWS refuses the step.
 	case plan.SetTags:
 		k.content = checkpoint.Digest(userTags(do.Put), do.Remove)
 	default:
@@ -50,54 +50,55 @@ func keyOf(s plan.Step, stack model.Stack) stepKey {
 	return k
 }
 
-// groupKey identifies the step that makes a target group.
+// groupKey returns the key of the step that creates a target group.
 func groupKey(g model.TargetGroup) stepKey {
-	g.Name = "" // the plan takes the first one that is free
+	g.Name = "" // the plan chooses the first free name
 	return stepKey{
-		what: "create", do: kindOf(plan.CreateTargetGroup{}), address: plan.TargetGroupAddress(g.ID),
-		tenant: tenant(g.Members), content: checkpoint.Digest(g),
+		operation: "create", call: callKind(plan.CreateTargetGroup{}), address: plan.TargetGroupAddress(g.ID),
+		tenant: tenantOf(g.Members), content: checkpoint.Digest(g),
 	}
 }
 
-// orderKeys identify the steps that move the rules of a listener.
+// orderKeys returns the keys of the steps that change priorities of the rules of a listener.
 func orderKeys(l model.Listener) (out []stepKey) {
 	for _, what := range []string{"order", "switch-order", "room", "vacate"} {
 		out = append(out, stepKey{
-			what: what, do: kindOf(plan.SetPriorities{}), tenant: tenant(l.Members),
+			operation: what, call: callKind(plan.SetPriorities{}), tenant: tenantOf(l.Members),
 			address: plan.Address{Kind: plan.Listener, ID: naming.ListenerID(l.Port)},
 		})
 	}
 	return out
 }
 
-// userTags returns the tags without those that track the resource, which change with the places of others.
+// userTags returns the tags without those of the controller, which change when rules take the places of others.
 func userTags(tags map[string]string) map[string]string {
 	out := maps.Clone(tags)
 	maps.DeleteFunc(out, func(k, _ string) bool { return naming.ReservedTag(k) })
 	return out
 }
 
-// ruleKeys identify the steps that may be made for a rule.
+// ruleKeys returns the keys of the steps that a plan may have for a rule.
 func ruleKeys(r model.Rule, port int32) (out []stepKey) {
-	content := contentOf(r)
+	content := ruleDigest(r)
 	for _, s := range []struct {
 		what string
 		do   plan.Action
 	}{{"create", plan.CreateRule{}}, {"modify", plan.ModifyRule{}}, {"switch", plan.ModifyRule{}}} {
 		out = append(out, stepKey{
-			what: s.what, do: kindOf(s.do), address: plan.Address{Kind: plan.Rule}, rule: r.Key(port),
+			operation: s.what, call: callKind(s.do), address: plan.Address{Kind: plan.Rule}, rule: r.Key(port),
 			tenant: r.Member.Namespace, content: content,
 		})
 	}
 	return out
 }
 
-// contentOf returns a digest of all that AWS is given of a rule.
-func contentOf(r model.Rule) string {
+// ruleDigest returns a digest of all values of a rule that are sent to AWS.
+func ruleDigest(r model.Rule) string {
 	return checkpoint.Digest(r.Conditions, r.Instead, r.Actions, r.Transforms, r.Tags, r.Held, r.InPlace)
 }
 
-func ruleOf(stack model.Stack, key model.RuleKey) (model.Rule, bool) {
+// findRule returns the rule of a stack with the key, and whether there is one.
+func findRule(stack model.Stack, key model.RuleKey) (model.Rule, bool) {
 	if stack.LoadBalancer == nil {
 		return model.Rule{}, false
 	}
@@ -114,8 +115,9 @@ func ruleOf(stack model.Stack, key model.RuleKey) (model.Rule, bool) {
 	return model.Rule{}, false
 }
 
-// kindOf returns the kind of call that an action makes.
-func kindOf(do plan.Action) string {
+// callKind returns the kind of call of an action: its type without the package, such as "CreateRule". A SetTags that sets
+// no tag is "RemoveTags".
+func callKind(do plan.Action) string {
 	if t, ok := do.(plan.SetTags); ok && len(t.Put) == 0 {
 		return "RemoveTags"
 	}
@@ -125,21 +127,23 @@ func kindOf(do plan.Action) string {
 // scope is a set of steps that AWS refuses for one reason.
 type scope struct {
 	class Class
-	do    string            // the kind of call; "" for all
-	kind  plan.ResourceKind // of what a quota counts
+	call  string            // the kind of call; "" for all
+	kind  plan.ResourceKind // the kind of resource that a quota counts; "" for other classes
 	// tenant is the namespace whose steps they are; "" for those of the stack.
 	tenant string
-	closes bool // the first refusal puts the others off
+	// closes reports whether one refusal delays the other steps of the scope. Other scopes have only a budget.
+	closes bool
 }
 
-// maxTokens returns how many tokens a scope has at most, and every when there is one more.
+// maxTokens returns the capacity of the token bucket of the scope.
 func (sc scope) maxTokens() float64 {
 	if sc.closes {
-		return newInClosed
+		return newStepsInClosedScope
 	}
-	return refusedAtOnce
+	return refusedValuesBudget
 }
 
+// refillInterval returns the time in which the token bucket of the scope gains one token.
 func (sc scope) refillInterval() time.Duration {
 	if sc.closes {
 		return durations.DeniedWait
@@ -147,33 +151,35 @@ func (sc scope) refillInterval() time.Duration {
 	return durations.ShortWait
 }
 
-// countsAll reports whether AWS counts all that the steps of the scope make, so that any of them may have the next
-// place.
+// countsAll reports whether the scope is a quota that counts the resources of all namespaces, so that any step of the scope
+// may use room that has become free.
 func (sc scope) countsAll() bool { return sc.class == Quota && sc.tenant == "" }
 
-// scopes returns the scopes for which a step may be skipped.
+// scopes returns the scopes of a step, in the order of failureScope: permission, quota of the stack, quota of the
+// namespace, refused values.
 func (k stepKey) scopes() []scope {
 	if k.inKubernetes() {
 		return nil
 	}
 	return []scope{
-		{class: Denied, do: k.do, tenant: k.tenant, closes: true},
-		{class: Quota, do: k.do, kind: k.address.Kind, closes: true},
-		{class: Quota, do: k.do, kind: k.address.Kind, tenant: tenantOrStack(k.tenant), closes: true},
-		k.values(),
+		{class: Denied, call: k.call, tenant: k.tenant, closes: true},
+		{class: Quota, call: k.call, kind: k.address.Kind, closes: true},
+		{class: Quota, call: k.call, kind: k.address.Kind, tenant: tenantOrStack(k.tenant), closes: true},
+		k.valuesScope(),
 	}
 }
 
-// values returns the scope of refused values. What concerns several namespaces has one for each kind of
-// call, so that one who changes a setting of all again and again does not use up those of the others.
-func (k stepKey) values() scope {
+// valuesScope returns the scope of refused values: one for each namespace. Steps for several namespaces have one for each
+// kind of call and resource, so that repeated changes of one shared setting do not use up the budget of the others.
+func (k stepKey) valuesScope() scope {
 	if k.tenant == "" {
-		return scope{class: Invalid, do: k.do, kind: k.address.Kind}
+		return scope{class: Invalid, call: k.call, kind: k.address.Kind}
 	}
 	return scope{class: Invalid, tenant: k.tenant}
 }
 
-// tenantOrStack keeps the scopes of a namespace apart from those of all.
+// tenantOrStack returns the namespace, or "/" for steps of several namespaces, so that the scope differs from that of the
+// quota of the stack, which has "".
 func tenantOrStack(tenant string) string {
 	if tenant == "" {
 		return "/"
@@ -181,12 +187,13 @@ func tenantOrStack(tenant string) string {
 	return tenant
 }
 
+// inKubernetes reports whether the step is a call to the API server.
 func (k stepKey) inKubernetes() bool {
-	return slices.Contains([]string{"ClaimFinalizer", "ReleaseFinalizer", "PutBinding", "DeleteBinding", "RecordAccelerator"}, k.do)
+	return slices.Contains([]string{"ClaimFinalizer", "ReleaseFinalizer", "PutBinding", "DeleteBinding", "RecordAccelerator"}, k.call)
 }
 
-// scope returns the one that the failure of a step belongs to, if it has any.
-func (k stepKey) scope(f FailedStep) (scope, bool) {
+// failureScope returns the scope that the failure of a step belongs to, and whether there is one.
+func (k stepKey) failureScope(f FailedStep) (scope, bool) {
 	if k.inKubernetes() {
 		return scope{}, false
 	}
@@ -195,8 +202,8 @@ func (k stepKey) scope(f FailedStep) (scope, bool) {
 	case Denied:
 		return all[0], true
 	case Quota:
-		// A quota of what only this step needs says nothing about others.
-		if perStep[codeOf(f.Err)] {
+		// A quota that counts only what this step adds does not refuse other steps.
+		if perStepQuotas[errorCode(f.Err)] {
 			return all[2], true
 		}
 		return all[1], f.Step.Verb == plan.Create
@@ -206,14 +213,15 @@ func (k stepKey) scope(f FailedStep) (scope, bool) {
 	return scope{}, false
 }
 
-// perStep are the codes of quotas that count what one step brings along, not what it makes.
-var perStep = map[string]bool{
+// perStepQuotas are the error codes of quotas that count what one step adds to a resource, such as tags, not the resources
+// that steps create.
+var perStepQuotas = map[string]bool{
 	"TooManyUniqueTargetGroupsPerLoadBalancer": true, "TargetGroupAssociationLimit": true,
 	"TooManyTags": true, "TagLimitExceeded": true, "TooManyTargets": true, "TooManyRegistrationsForTargetId": true,
 }
 
-// codeOf returns the code that AWS gave an error, "" if it is none of AWS's.
-func codeOf(err error) string {
+// errorCode returns the AWS code of an error, "" if the error is not from AWS.
+func errorCode(err error) string {
 	var coded interface{ ErrorCode() string }
 	if errors.As(err, &coded) {
 		return coded.ErrorCode()
@@ -221,10 +229,10 @@ func codeOf(err error) string {
 	return ""
 }
 
-// freedKinds returns the kinds of resources of which a step makes room at a quota.
+// freedKinds returns the kinds of resources whose quota has room after the step: those that it deletes.
 func (k stepKey) freedKinds() []plan.ResourceKind {
 	switch {
-	case !strings.HasPrefix(k.do, "Delete") || k.inKubernetes():
+	case !strings.HasPrefix(k.call, "Delete") || k.inKubernetes():
 		return nil
 	case k.address.Kind == plan.Listener:
 		return []plan.ResourceKind{plan.Listener, plan.Rule}

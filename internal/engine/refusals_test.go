@@ -29,20 +29,20 @@ func newCaller(t *testing.T) *caller {
 
 // deletion is a step of a namespace that nothing but its content tells from others.
 func deletion(namespace, content string) (stepKey, plan.Step) {
-	k := stepKey{what: "delete", do: "DeleteRule", address: plan.Address{Kind: plan.Rule, ID: content}, tenant: namespace, content: content}
+	k := stepKey{operation: "delete", call: "DeleteRule", address: plan.Address{Kind: plan.Rule, ID: content}, tenant: namespace, content: content}
 	return k, plan.Step{ID: plan.StepID("delete " + content), Address: k.address, Verb: plan.Delete}
 }
 
 // creation is a step that makes a rule.
 func creation(namespace, content string) (stepKey, plan.Step) {
-	k := stepKey{what: "create", do: "CreateRule", address: plan.Address{Kind: plan.Rule}, rule: model.RuleKey{Port: 80, Of: finding.Origin{Field: content}}, tenant: namespace, content: content}
+	k := stepKey{operation: "create", call: "CreateRule", address: plan.Address{Kind: plan.Rule}, rule: model.RuleKey{Port: 80, Of: finding.Origin{Field: content}}, tenant: namespace, content: content}
 	return k, plan.Step{ID: plan.StepID("create " + content), Address: k.address, Verb: plan.Create, Do: plan.CreateRule{}}
 }
 
 // run is one run over steps; it returns what was called.
 func (c *caller) run(steps ...func() (stepKey, plan.Step)) []string {
 	c.calls = nil
-	c.refused.begin(c.now)
+	c.refused.beginRun(c.now)
 	for _, make := range steps {
 		k, s := make()
 		if _, put := c.refused.lastFailure(k, s, false, c.now); put {
@@ -50,12 +50,12 @@ func (c *caller) run(steps ...func() (stepKey, plan.Step)) []string {
 		}
 		c.calls = append(c.calls, k.content)
 		if class, refused := c.aws[k.content]; refused {
-			c.refused.refused(k, FailedStep{Step: s, Class: class, Err: errors.New("refused"), Called: true}, c.now)
+			c.refused.noteRefusal(k, FailedStep{Step: s, Class: class, Err: errors.New("refused"), Called: true}, c.now)
 		} else {
 			c.refused.noteSuccess(k, c.now)
 		}
 	}
-	c.refused.end(c.edited, c.now)
+	c.refused.endRun(c.edited, c.now)
 	return c.calls
 }
 
@@ -176,12 +176,12 @@ func TestOneDeniedCallStandsForTheOthersOfItsNamespace(t *testing.T) {
 func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
 	c := newCaller(t)
 	var all []func() (stepKey, plan.Step)
-	for i := range 3 * refusedAtOnce {
+	for i := range 3 * refusedValuesBudget {
 		name := fmt.Sprint("v", i)
 		c.aws[name] = Invalid
 		all = append(all, of(deletion, "evil", name))
 	}
-	if got := len(c.run(all...)); got != refusedAtOnce {
+	if got := len(c.run(all...)); got != refusedValuesBudget {
 		t.Errorf("%d refused calls at once", got)
 	}
 	c.want("of another namespace", c.run(append(all, of(deletion, "shop", "good"))...), "good")
@@ -195,15 +195,15 @@ func TestANamespaceHasABudgetOfRefusedValues(t *testing.T) {
 func TestWhatAwaitsTheBudgetOfRefusedValuesHasItsOwnReason(t *testing.T) {
 	c := newCaller(t)
 	steps := map[string]func() (stepKey, plan.Step){}
-	begin := func() { c.refused.begin(c.now) }
+	begin := func() { c.refused.beginRun(c.now) }
 	begin()
-	for i := range refusedAtOnce {
+	for i := range refusedValuesBudget {
 		name := fmt.Sprint("v", i)
 		steps[name] = of(deletion, "shop", name)
 		k, s := steps[name]()
-		c.refused.refused(k, FailedStep{Step: s, Class: Invalid, Err: errors.New("refused " + name), Called: true}, c.now)
+		c.refused.noteRefusal(k, FailedStep{Step: s, Class: Invalid, Err: errors.New("refused " + name), Called: true}, c.now)
 	}
-	c.refused.end(false, c.now)
+	c.refused.endRun(false, c.now)
 	c.now = c.now.Add(durations.FirstBackOff)
 	begin()
 	for name, step := range steps {
@@ -251,7 +251,7 @@ func TestWhatWaitsForRoomIsFreedUntilAnotherIsRefused(t *testing.T) {
 		t.Error("a deletion frees nothing")
 	}
 	key, step = b()
-	f := c.refused.refused(key, FailedStep{Step: step, Class: Quota, Err: errors.New("refused"), Called: true}, c.now)
+	f := c.refused.noteRefusal(key, FailedStep{Step: step, Class: Quota, Err: errors.New("refused"), Called: true}, c.now)
 	if c.refused.wasFreed(held, c.now) {
 		t.Error("free although AWS has refused another one since")
 	}
@@ -266,7 +266,7 @@ func TestWhatTakesARightAwayIsNotSkipped(t *testing.T) {
 	c.aws["other"] = Denied
 	c.run(of(deletion, "shop", "other"))
 	c.want("others", c.run(of(deletion, "shop", "other")))
-	for i := range newInClosed + 2 {
+	for i := range newStepsInClosedScope + 2 {
 		name := fmt.Sprint("more", i)
 		c.aws[name] = Denied
 		c.run(of(deletion, "shop", "other"), of(deletion, "shop", name))
@@ -287,7 +287,7 @@ func TestWhatIsRefusedIsHeldFromTheStart(t *testing.T) {
 	k := ruleKeys(rule, 80)[0]
 	var m refusals
 	now := time.Unix(1000, 0)
-	m.refused(k, FailedStep{Class: Invalid, Err: errors.New("refused"), Called: true}, now)
+	m.noteRefusal(k, FailedStep{Class: Invalid, Err: errors.New("refused"), Called: true}, now)
 	if got := m.pending(stack, now.Add(time.Second)); len(got) != 1 || got[0].Called || got[0].Wait != durations.FirstBackOff-time.Second {
 		t.Errorf("%+v", got)
 	}
@@ -305,16 +305,16 @@ func TestARefusedCertificateIsHeldUntilItIsAttached(t *testing.T) {
 	}
 	now := time.Unix(1000, 0)
 	var m refusals
-	m.refused(keyOf(step("certificate"), stack), FailedStep{Step: step("certificate"), Class: Quota, Err: errors.New("refused"), Called: true}, now)
+	m.noteRefusal(stepKeyOf(step("certificate"), stack), FailedStep{Step: step("certificate"), Class: Quota, Err: errors.New("refused"), Called: true}, now)
 	for run := range 3 {
 		now = now.Add(time.Second)
-		m.begin(now)
+		m.beginRun(now)
 		if got := m.pending(stack, now); len(got) != 1 {
 			t.Errorf("run %d: %+v", run, got)
 		}
-		m.end(false, now)
+		m.endRun(false, now)
 	}
-	m.noteSuccess(keyOf(step("succeed"), stack), now)
+	m.noteSuccess(stepKeyOf(step("succeed"), stack), now)
 	if got := m.pending(stack, now); len(got) != 0 {
 		t.Errorf("once it is attached: %+v", got)
 	}

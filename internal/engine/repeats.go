@@ -16,51 +16,53 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// repeats are the changes that a stack was given with success, by their keys. Once more may be because others have undone it; again and
-// again means that AWS shows something else than it was given, or that others undo it all the time, and it would be given
-// for ever. So what is repeated has an exponential back-off and a finding, and everything else of the stack goes on.
+// repeats are the successful changes of a stack, by changeKey. One repetition may be because an external actor has undone
+// the change. Many mean that AWS does not show what was written, or that an external actor undoes it all the time, and the
+// change would be repeated for ever. So repetitions have an exponential back-off and a finding, and all other steps of the
+// stack are carried out.
 //
-// A change is known by what it does to what, and by its content. Its row is over when a comparison shows that AWS has kept it.
-type repeats map[string]*change
+// A change is identified by its operation, resource and content. Its streak ends when a comparison shows that AWS has kept it.
+type repeats map[string]*repeatedChange
 
-// change is the record of one repeated change.
-type change struct {
-	row  repeat.Row
-	made string    // what it has created last, if anything
-	look time.Time // when the stack is compared because of it, if it is reported
+// repeatedChange is what is remembered of one change.
+type repeatedChange struct {
+	streak    repeat.Streak
+	createdID string    // what it has created last, if anything
+	compareAt time.Time // when the stack is compared because of it, if it is reported
 	// reported are its findings, once it was to be repeated more often than is usual.
 	reported finding.List
 }
 
-// paceOfChanges is the pace of the repetition of one change.
-var paceOfChanges = repeat.Pace{Free: 2, First: durations.Margin, Longest: durations.LongestBackOff, Rest: durations.RepeatWindow}
+// changePace is how often one change is repeated.
+var changePace = repeat.Pace{Free: 2, First: durations.Margin, Longest: durations.LongestBackOff, Rest: durations.RepeatWindow}
 
-// changeKey identifies a change over runs. What the load balancer of the stack is belongs to it, and so do the target groups
-// that it leads to: another one of the same id is given the same as the one before. What is given to a resource that the same
-// plan creates is part of its creation and has no key.
+// changeKey returns a key that identifies a change over several runs. The ARNs of the load balancer and of the target groups
+// are part of it, because the same change to a replacement is no repetition. An update of a resource that the same plan
+// creates is part of its creation and has the key "".
 func changeKey(p plan.Plan, s plan.Step, stack model.Stack) string {
-	of := p.KnownIDs[s.Address]
+	id := p.KnownIDs[s.Address]
 	created := func(o plan.Step) bool { return o.Verb == plan.Create && o.Address == s.Address }
-	if of == "" && s.Verb == plan.Update && slices.ContainsFunc(p.Steps, created) {
+	if id == "" && s.Verb == plan.Update && slices.ContainsFunc(p.Steps, created) {
 		return ""
 	}
-	k := keyOf(s, stack)
+	k := stepKeyOf(s, stack)
 	content := k.content
 	switch do := s.Do.(type) {
-	case plan.CreateRule: // its priority moves with the rules of others
-	case plan.ModifyRule: // traffic is moved in steps, each of other weights
+	case plan.CreateRule: // without its priority, which changes with the rules of others
+	case plan.ModifyRule: // with the weights, because traffic is moved in several changes
 		content = checkpoint.Digest(do.Conditions, do.Actions, do.Transforms)
 	case plan.CreateTargetGroup:
-		do.Group.Name = "" // the plan takes the first one that is free
+		do.Group.Name = "" // the plan chooses the first free name
 		content = checkpoint.Digest(do)
 	default:
 		content = checkpoint.Digest(s.Do)
 	}
 	lb := p.KnownIDs[plan.Address{Kind: plan.LoadBalancer, ID: model.LoadBalancerID}]
-	return checkpoint.Digest(k.what, k.do, k.address, k.rule, content, of, lb, targetGroupsOf(p, s.Do))
+	return checkpoint.Digest(k.operation, k.call, k.address, k.rule, content, id, lb, targetGroupsOf(p, s.Do))
 }
 
-// targetGroupsOf returns the ARNs of the target groups of the stack that an action leads to, as far as they are known.
+// targetGroupsOf returns the ARNs of the target groups of the stack that an action forwards to, "" for each that is not
+// known.
 func targetGroupsOf(p plan.Plan, do plan.Action) (out []string) {
 	for _, a := range plan.RuleActionsOf(do) {
 		if forward, ok := a.(model.Forward); ok {
@@ -72,7 +74,8 @@ func targetGroupsOf(p plan.Plan, do plan.Action) (out []string) {
 	return out
 }
 
-// noteChange notes a change that was carried out, and what it has created. Without a clock nothing is remembered.
+// noteChange notes a change that was carried out, and the ID of the resource that it created, if any. Without a clock nothing
+// is remembered.
 func (r *repeats) noteChange(key, created string, now time.Time) {
 	if now.IsZero() || key == "" {
 		return
@@ -81,19 +84,20 @@ func (r *repeats) noteChange(key, created string, now time.Time) {
 		*r = repeats{}
 	}
 	c := (*r)[key]
-	if c == nil || paceOfChanges.Over(c.row, now) {
-		(*r)[key] = &change{row: repeat.Row{At: now}, made: created}
+	if c == nil || changePace.HasEnded(c.streak, now) {
+		(*r)[key] = &repeatedChange{streak: repeat.Streak{At: now}, createdID: created}
 		return
 	}
-	c.row.Times++
-	c.row.At, c.made = now, created
-	c.look = now.Add(paceOfChanges.Wait(c.row))
+	c.streak.Times++
+	c.streak.At, c.createdID = now, created
+	c.compareAt = now.Add(changePace.Wait(c.streak))
 }
 
-// due reports whether a stack is to be compared because of what was repeated, and when that is due otherwise; 0: never.
+// due reports whether a stack is to be compared now because of a reported change, and otherwise the time until then; 0:
+// never.
 func (r repeats) due(now time.Time) (due bool, next time.Duration) {
 	for _, c := range r {
-		left := c.look.Sub(now)
+		left := c.compareAt.Sub(now)
 		switch {
 		case len(c.reported) == 0:
 		case left <= 0:
@@ -105,7 +109,7 @@ func (r repeats) due(now time.Time) (due bool, next time.Duration) {
 	return due, next
 }
 
-// findings returns the findings about what is repeated.
+// findings returns the findings about repeated changes.
 func (r repeats) findings() (out finding.List) {
 	for _, c := range r {
 		out = append(out, c.reported...)
@@ -113,10 +117,10 @@ func (r repeats) findings() (out finding.List) {
 	return out.Sorted()
 }
 
-// repeatedSteps finds the steps of a plan that repeat a change, which of them are not carried out yet, and which are
-// reported. Changes that the plan does not have any more, although what it comes from was read long enough after they
-// were made, were kept and are forgotten. edited says that the desired state has changed, so that what is not in the
-// plan is not asked for any more.
+// repeatedSteps returns the steps of a plan that repeat a change, those of them that are delayed, and those that findings
+// report. It forgets a change that AWS has kept: one that the plan lacks although it was made from reads (at the time read)
+// that are later than the settle window of the change. edited reports that the desired state has changed, so that a change
+// that the plan lacks is no longer desired and is forgotten too.
 func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edited bool, now time.Time) (again, delayed, reported map[plan.StepID]bool) {
 	if len(r) == 0 {
 		return nil, nil, nil
@@ -127,77 +131,77 @@ func (r repeats) repeatedSteps(d Draft, stack model.Stack, read time.Time, edite
 		key := changeKey(d.Plan, s, stack)
 		planned[key] = true
 		if edited && s.Verb == plan.Create {
-			delete(r, key) // what takes the place of something that was made the same is asked for once more
+			delete(r, key) // the edit asks for the resource once more
 		}
 		c := r[key]
-		if c == nil || s.Revokes || paceOfChanges.Over(c.row, now) {
+		if c == nil || s.Revokes || changePace.HasEnded(c.streak, now) {
 			continue
 		}
 		again[s.ID] = true
-		left := paceOfChanges.Left(c.row, now)
+		left := changePace.Left(c.streak, now)
 		if s.Verb == plan.Create {
-			// The answer to the call or the next listing shows it otherwise. It is there all the same.
-			left = max(left, c.row.At.Add(durations.Settle).Sub(now))
+			// The answer or the next listing shows other values than were written, but the resource exists.
+			left = max(left, c.streak.At.Add(durations.Settle).Sub(now))
 		}
-		there := createdExists(s.Do, c.made, d.Have)
+		there := createdExists(s.Do, c.createdID, d.Have)
 		delayed[s.ID] = left > 0 || there
-		if paceOfChanges.Delays(c.row) || there {
+		if changePace.Delays(c.streak) || there {
 			reported[s.ID] = true
 			c.reported = reportNotKept(d, stack, s, *c)
 		}
-		if c.look = c.row.At.Add(paceOfChanges.Wait(c.row)); !c.look.After(now) {
-			c.look = now.Add(paceOfChanges.Wait(c.row)) // it is repeated now, or something else keeps it from that
+		if c.compareAt = c.streak.At.Add(changePace.Wait(c.streak)); !c.compareAt.After(now) {
+			c.compareAt = now.Add(changePace.Wait(c.streak)) // this run repeats it, or another step prevents that
 		}
 	}
 	for _, s := range d.Plan.Steps {
-		// What is made again takes the place of what was made last, which AWS shows as something else.
+		// The deletion of the rule that the last repetition created, which AWS shows with other values, belongs to the change.
 		if do, ok := s.Do.(plan.DeleteRule); ok && r.isOfReportedChange(do.ARN) {
 			reported[s.ID] = true
 		}
 	}
 	for key, c := range r {
-		if !planned[key] && (edited || !read.Before(c.row.At.Add(durations.Settle))) || paceOfChanges.Over(c.row, now) {
+		if !planned[key] && (edited || !read.Before(c.streak.At.Add(durations.Settle))) || changePace.HasEnded(c.streak, now) {
 			delete(r, key)
 		}
 	}
 	return again, delayed, reported
 }
 
-// isOfReportedChange reports whether a resource is what a change that is reported has made.
-func (r repeats) isOfReportedChange(made string) bool {
+// isOfReportedChange reports whether a resource was created by a change that is reported.
+func (r repeats) isOfReportedChange(id string) bool {
 	for _, c := range r {
-		if c.made == made && len(c.reported) > 0 {
+		if c.createdID == id && len(c.reported) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// createdExists reports whether what an action has made is there, and is of a kind of which no one else can change what
-// AWS shows otherwise. Another one would be shown in the same way.
-func createdExists(do plan.Action, made string, have observed.Stack) bool {
+// createdExists reports whether the target group or load balancer that an action created last still exists. No external
+// actor can change the properties for which it would be replaced, so AWS would show the next one in the same way.
+func createdExists(do plan.Action, id string, have observed.Stack) bool {
 	switch do.(type) {
 	case plan.CreateTargetGroup:
-		return slices.ContainsFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == made })
+		return slices.ContainsFunc(have.TargetGroups, func(g observed.TargetGroup) bool { return g.ARN == id })
 	case plan.CreateLoadBalancer:
-		return slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return lb.ARN == made })
+		return slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return lb.ARN == id })
 	}
 	return false
 }
 
-// reportNotKept reports a change that AWS does not show, with what it shows in its place.
-func reportNotKept(d Draft, stack model.Stack, s plan.Step, c change) (out finding.List) {
+// reportNotKept returns findings about a change that AWS does not show, with the values that it shows.
+func reportNotKept(d Draft, stack model.Stack, s plan.Step, c repeatedChange) (out finding.List) {
 	what := fmt.Sprintf("%s %q", strings.ReplaceAll(string(s.Address.Kind), "-", " "), s.Address.ID)
-	if rule, ok := ruleOf(stack, s.Rule); ok {
+	if rule, ok := findRule(stack, s.Rule); ok {
 		what = rule.Text(s.Rule.Port)
 	}
 	changes := s.Changes
 	if s.Verb == plan.Create {
-		changes = plan.ShownDifferences(s.Do, c.made, d.Have)
+		changes = plan.ShownDifferences(s.Do, c.createdID, d.Have)
 	}
 	var texts []string
 	for i, c := range changes {
-		if i == mostDrift {
+		if i == maxNamed {
 			texts = append(texts, fmt.Sprintf("%d more", len(changes)-i))
 			break
 		}
@@ -216,11 +220,11 @@ func reportNotKept(d Draft, stack model.Stack, s plan.Step, c change) (out findi
 	if len(blames) == 0 && len(stack.Members) > 0 {
 		blames = []finding.Ref{stack.Members[0].Ref}
 	}
-	times, again := fmt.Sprintf("%d times", paceOfChanges.Free+1), "it is applied again ever more rarely, every 15 minutes at last"
-	if !paceOfChanges.Delays(c.row) {
+	times, again := fmt.Sprintf("%d times", changePace.Free+1), "it is applied again ever more rarely, every 15 minutes at last"
+	if !changePace.Delays(c.streak) {
 		times, again = "once", "it is not made a second time"
 	}
-	for _, ref := range blames[:min(len(blames), mostDrift)] {
+	for _, ref := range blames[:min(len(blames), maxNamed)] {
 		out.Add(finding.Finding{
 			Object: ref, Reason: finding.ChangeNotKept, Severity: finding.Warning,
 			Message: fmt.Sprintf("change applied %s but not persisted by AWS: %s: %s; %s", times, what, strings.Join(texts, ", "), again),
@@ -230,20 +234,20 @@ func reportNotKept(d Draft, stack model.Stack, s plan.Step, c change) (out findi
 	return out
 }
 
-// findRepeats finds the steps of a plan that repeat a change again and again.
+// findRepeats sets which steps of a plan repeat a change, and which are delayed or reported because of that.
 func (r *run) findRepeats(d Draft, stack model.Stack) {
-	again, delayed, reported := r.mem.repeats.repeatedSteps(d, stack, r.mem.comparison.Bound.Since, r.edited, r.e.now())
-	r.again, r.delayed, r.reported = again, withPreparations(d.Plan, delayed), withDependents(d.Plan, reported)
+	again, delayed, reported := r.mem.repeats.repeatedSteps(d, stack, r.mem.comparison.ReadBound.Since, r.edited, r.e.now())
+	r.repeated, r.delayed, r.reportedRepeats = again, withPreparations(d.Plan, delayed), withDependents(d.Plan, reported)
 	r.delayAll(d.Plan)
 }
 
-// withPreparations adds the steps of a plan that only prepare others which are not carried out, such as the deletion of
-// what would be made again.
+// withPreparations adds to the delayed steps of a plan those that only prepare delayed ones, such as the deletion of a
+// resource that would be created again.
 func withPreparations(p plan.Plan, delayed map[plan.StepID]bool) map[plan.StepID]bool {
 	if len(delayed) == 0 {
 		return nil
 	}
-	preparing, needed := map[plan.StepID]bool{}, map[plan.StepID]bool{} // that have dependents which are delayed, and others
+	preparing, needed := map[plan.StepID]bool{}, map[plan.StepID]bool{} // steps with dependents that are delayed, and that are not
 	for _, s := range slices.Backward(p.Steps) {
 		if preparing[s.ID] && !needed[s.ID] && !s.Revokes {
 			delayed[s.ID] = true
@@ -261,8 +265,8 @@ func withPreparations(p plan.Plan, delayed map[plan.StepID]bool) map[plan.StepID
 	return delayed
 }
 
-// withoutDelayed has a step that puts rules in order leave out those whose creation is delayed: what a member has made again
-// and again does not keep the rules of others from their places.
+// withoutDelayed returns a step that sets priorities without the rules whose creation is delayed, so that the rules of other
+// members get their priorities without waiting for them.
 func withoutDelayed(p plan.Plan, s plan.Step, delayed map[plan.StepID]bool) plan.Step {
 	do, ok := s.Do.(plan.SetPriorities)
 	if !ok || len(delayed) == 0 {
@@ -281,7 +285,8 @@ func withoutDelayed(p plan.Plan, s plan.Step, delayed map[plan.StepID]bool) plan
 	return s
 }
 
-// withDependents adds the steps of a plan that come after others, and those that put new rules of others in order.
+// withDependents adds to a set of steps those that depend on them, and those that set the priorities of rules that the set
+// creates.
 func withDependents(p plan.Plan, of map[plan.StepID]bool) map[plan.StepID]bool {
 	if len(of) == 0 {
 		return nil

@@ -8,7 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// noteClaimed notes that a stack is claimed; it is this process's own if its objects carried no mark of it.
+// noteClaimed notes that a finalizer was added to an object of the stack. If none of its objects had one before, this
+// process has created the stack.
 func (m *memory) noteClaimed(s model.Stack) {
 	if len(s.Leaving) > 0 {
 		return
@@ -18,20 +19,20 @@ func (m *memory) noteClaimed(s model.Stack) {
 			return
 		}
 	}
-	m.own = true
+	m.createdHere = true
 }
 
-// listedSince returns when the listings must have been made at the earliest from which a stack is taken for gone; zero:
-// at any time. What the process before this one made just before it ended may be missing from the first answers of AWS.
-// To let the last object of a stack go then would leave that behind for ever.
+// listedSince returns the time after which AWS must have been listed before a stack counts as deleted; zero: any listing
+// will do. The first answers of AWS may lack resources that the previous process created just before it ended. If the last
+// finalizer were removed on such an answer, these resources would be orphans.
 func (m memory) listedSince(s model.Stack, now time.Time) time.Time {
-	if now.IsZero() || !s.Empty() || len(s.Leaving) == 0 || m.own {
+	if now.IsZero() || !s.Empty() || len(s.Leaving) == 0 || m.createdHere {
 		return time.Time{}
 	}
-	return m.begun.Add(durations.Requeue)
+	return m.firstRun.Add(durations.Requeue)
 }
 
-// releaseWait returns how long a step that lets a stack go for good has to wait.
+// releaseWait returns how long a step that removes a finalizer of a deleted stack has to wait; 0 for every other step.
 func (m memory) releaseWait(s model.Stack, do plan.Action, now time.Time) time.Duration {
 	if _, ok := do.(plan.ReleaseFinalizer); !ok {
 		return 0

@@ -23,52 +23,54 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Config is what an Engine needs. Cloud, Cluster and at least one frontend are required.
+// Config has the parts and settings of an Engine. Cloud, Cluster and at least one frontend are required.
 type Config struct {
 	Cloud     Cloud
 	Cluster   Cluster
 	Frontends Frontends
 	Options   plan.Options
-	// Fence is asked before every write; nil: Unfenced.
+	// Fence is checked before every write; nil: Unfenced.
 	Fence Fence
-	// Recorder records what runs read and do; nil: NoRecorder.
+	// Recorder records the reads and steps of runs; nil: NoRecorder.
 	Recorder Recorder
-	// Silence watches the calls to AWS. Nil: only a run that fails reports that AWS does not answer.
+	// Silence watches for calls that AWS does not answer; nil: only a run that has failed reports them.
 	Silence SilenceWatcher
-	// Checkpoints defer the first look at stacks that did not change. Nil: all are looked at.
+	// Checkpoints defer the first comparison of stacks that did not change; nil: all are compared at the start.
 	Checkpoints Checkpoints
-	// Secrets remember the client secrets that AWS was given. Nil: a change of one is carried out
-	// only together with another change.
+	// Secrets remember marks of the OIDC client secrets that were sent to AWS, which AWS never returns; nil: a changed
+	// client secret is only written together with another change.
 	Secrets Secrets
-	// Resync is how often each stack is compared with AWS although nothing of it has changed; 10 h if
-	// not above zero. Without a clock none is.
+	// Resync is the period in which each unchanged stack is compared with AWS; 10 h if not above zero. Without a clock there
+	// is no such comparison.
 	Resync time.Duration
-	// Drift is what happens to what others have changed of a stack that was as desired; empty: RepairDrift.
+	// Drift decides whether drift is restored; empty: RepairDrift.
 	Drift DriftMode
-	// Clock measures the phases; nil means that they are not measured.
+	// Clock is the clock of back-offs, waits, comparisons and measured phases; nil: none of them exists, as in a command
+	// that makes one plan.
 	Clock clock.PassiveClock
 }
 
-// Checkpoints remember the desired states that were carried out in full, as hashes. They decide when a
-// stack is looked at and nothing else.
+// Checkpoints remember the desired states that were carried out in full, as hashes. They only decide when a stack is
+// compared with AWS.
 type Checkpoints interface {
 	// Unchanged reports whether a stack with this desired state was carried out in full.
 	Unchanged(id model.StackID, digest string) bool
-	// Note remembers a desired state that was carried out in full; "" forgets the stack.
+	// Note remembers a desired state that was carried out in full; "" removes the checkpoint of the stack.
 	Note(id model.StackID, digest string)
 }
 
-// Secrets remember by marks which client secret each listener and rule of a stack was given last.
+// Secrets remember the OIDC client secret that was last written to each listener and rule of a stack, as a mark: a hash
+// (plan.SecretMark).
 type Secrets interface {
-	// SecretMark returns a mark, empty if none is known.
+	// SecretMark returns the mark of a listener or rule, "" if none is known.
 	SecretMark(id model.StackID, arn string) string
-	// NoteSecretMark notes a mark.
+	// NoteSecretMark remembers the mark of a listener or rule.
 	NoteSecretMark(id model.StackID, arn, mark string)
-	// RetainSecretMarks forgets the marks of a stack but those of these ARNs.
+	// RetainSecretMarks forgets the marks of a stack except for those of the ARNs.
 	RetainSecretMarks(id model.StackID, arns []string)
 }
 
-// Engine runs stacks. What it keeps from one run to the next is in its memories.
+// Engine reconciles stacks. It keeps a memory of each from one run to the next.
 type Engine struct {
 	Config
 	memories memories
@@ -97,35 +99,36 @@ type Draft struct {
 	Have     observed.Stack
 	Plan     plan.Plan
 	Findings finding.List
-	// Lacking reports whether a fault is in what AWS has or has not, which may change without anybody
-	// telling.
-	Lacking bool
-	// Asked is the desired state before it was related to another stack, and Relation the relation to that one.
-	Asked    model.Stack
+	// MissingInAWS reports whether the plan has an error because of something in AWS, such as a missing certificate. No event
+	// comes when that changes, so the stack runs again after a while.
+	MissingInAWS bool
+	// Translated is the desired state before the relation to another stack was applied.
+	Translated model.Stack
+	// Relation is the relation to another stack.
 	Relation handover.Relation
 
 	options plan.Options // of the plan
 	memory  plan.Memory
 }
 
-// Describe returns what the stack becomes; nil if that is not known.
+// Describe returns a document of the stack once the plan is carried out; nil if that is not known.
 func (d Draft) Describe() *document.Document {
 	return planner.Describe(d.Stack, d.Have, d.options, d.memory)
 }
 
-// Again makes the plan again from what it was made of. The result is the same, however much later: a plan depends on
+// Remake makes the plan again from the same inputs. The result is equal at any later time, because a plan depends on
 // nothing else.
-func (d Draft) Again() plan.Plan {
+func (d Draft) Remake() plan.Plan {
 	p, _ := planner.Make(d.Stack, d.Have, d.options, d.memory)
 	return p
 }
 
-// Choices returns what the plan has chosen and how.
+// Choices returns the choices of the plan, such as subnets and priorities, with their reasons.
 func (d Draft) Choices() resolved.Choices {
 	return planner.Choose(d.Stack, d.Have, d.options, d.memory)
 }
 
-// errStopped ends a run whose process lost its right to write.
+// errStopped is the error of a run that ends because the fence refuses a write.
 var errStopped = errors.New("another process may have taken over; nothing more is written")
 
 // errSilent is the error of a run whose calls AWS has not answered yet.
@@ -134,8 +137,8 @@ var errSilent = errors.New("AWS does not answer")
 // Draft makes the plan of a stack without carrying anything out.
 func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {
 	mem := e.memories.recall(id)
-	r := observation{e: e, out: &Outcome{ID: id}, v: e.Cluster.View(), mem: &mem}
-	stack, found, err := e.translate(r.v, id, nil)
+	r := observation{e: e, out: &Outcome{ID: id}, view: e.Cluster.View(), mem: &mem}
+	stack, found, err := e.translate(r.view, id, nil)
 	var by observed.Facts
 	if err == nil {
 		stack, found, by, err = r.resolveContested(ctx, stack, found)
@@ -146,7 +149,7 @@ func (e *Engine) Draft(ctx context.Context, id model.StackID) (Draft, error) {
 	return r.draft(ctx, stack, found, by, plan.Memory{})
 }
 
-// Frontend returns the frontend of a kind of stack, nil if the kind is switched off.
+// frontend returns the frontend of a kind of stack, and an error if the kind is switched off.
 func (e *Engine) frontend(id model.StackID) (Frontend, error) {
 	f := e.Frontends[id.Kind]
 	if f == nil {
@@ -155,18 +158,20 @@ func (e *Engine) frontend(id model.StackID) (Frontend, error) {
 	return f, nil
 }
 
+// translate returns the desired state of a stack, and findings about its objects.
 func (e *Engine) translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List, error) {
 	return e.translateFor(v, id, id, live)
 }
 
-// translateFor translates a stack on behalf of a run, which may be one of another stack: its changes start that run again.
+// translateFor translates a stack for a run, which may be of another stack. Later changes of the objects that it reads
+// enqueue the stack of the run.
 func (e *Engine) translateFor(v *cluster.View, run, id model.StackID, live *observed.Stack) (model.Stack, finding.List, error) {
 	f, err := e.frontend(id)
 	if err != nil {
 		return model.Stack{}, nil, err
 	}
 	stack, found := f.Translate(v, id, live)
-	e.Cluster.Subscribe(v, id) // the plan asks for bindings
+	e.Cluster.Subscribe(v, id) // the plan depends on the bindings
 	e.Recorder.Viewed(run, v)
 	if err := v.Err(); err != nil {
 		return model.Stack{}, nil, err
@@ -174,9 +179,9 @@ func (e *Engine) translateFor(v *cluster.View, run, id model.StackID, live *obse
 	return stack, found, nil
 }
 
-// resolveContested decides what the members of a stack disagree on by what is live: it observes and translates
-// again, until nothing more has to be compared. It returns by which facts it decided; none if nothing was
-// contested.
+// resolveContested decides settings on which the members of a stack disagree by the observed state. It observes and
+// translates again until the translation has no new questions. It returns the facts by which it decided; none if nothing
+// was contested.
 func (r *observation) resolveContested(ctx context.Context, stack model.Stack, found finding.List) (_ model.Stack, _ finding.List, by observed.Facts, _ error) {
 	if !stack.Contested {
 		return stack, found, by, nil
@@ -187,7 +192,7 @@ func (r *observation) resolveContested(ctx context.Context, stack model.Stack, f
 		if err != nil {
 			return stack, found, by, err
 		}
-		if stack, found, err = r.e.translate(r.v, stack.ID, &have); err != nil {
+		if stack, found, err = r.e.translate(r.view, stack.ID, &have); err != nil {
 			return stack, found, by, err
 		}
 		var added bool
@@ -197,15 +202,16 @@ func (r *observation) resolveContested(ctx context.Context, stack model.Stack, f
 	}
 }
 
-// mostObservations is how often a stack is observed in one run: for questions that come up on the way, after AWS
-// reported that something is gone, and before a plan is made again. A run that needs more goes on in the next one.
-const mostObservations = 8
+// maxObservations is how often a stack is observed in one run: for new questions, after AWS reported that something does
+// not exist, and before a plan is made again. Work beyond that is left to the next run.
+const maxObservations = 8
 
-// maxGone is how often a stack is observed in a row while AWS reports that something of it is gone.
+// maxGone is how often a stack is observed in a row while AWS reports that something of it does not exist.
 const maxGone = 3
 
-// planObservations is how many are left at least when a plan is made again: one for the plan, and two for its questions.
-const planObservations = 3
+// observationsPerPlan is how many observations must be left to make a plan again: one for the plan, and two for its
+// questions.
+const observationsPerPlan = 3
 
 // addQuestions adds questions that are new, and reports whether there are any.
 func addQuestions(questions, more []model.Question) (out []model.Question, added bool) {
@@ -222,14 +228,14 @@ func addQuestions(questions, more []model.Question) (out []model.Question, added
 	return questions, added
 }
 
-// observe reads what is there, in AWS and in Kubernetes, with what this process remembers of it. Where something is gone
-// that was there a moment ago, all of the stack is read again, so that the plan makes it; a run that does not come to an
-// end so is tried again later.
+// observe reads the observed state of a stack in AWS and Kubernetes. If a resource of the stack has been deleted since it
+// was last read, it reads all of the stack again. It returns an error if that happens too often, so that the run is
+// repeated later.
 func (r *observation) observe(ctx context.Context, stack model.Stack, questions []model.Question) (have observed.Stack, err error) {
 	e, id, start := r.e, r.out.ID, r.e.now()
-	defer func() { e.phase(id.Kind, Observing, start) }()
-	questions = r.mem.comparison.Ask(questions)
-	for n := 0; n < maxGone && r.out.Observations < mostObservations; n++ {
+	defer func() { e.recordPhase(id.Kind, Observing, start) }()
+	questions = r.mem.comparison.AddQuestion(questions)
+	for n := 0; n < maxGone && r.out.Observations < maxObservations; n++ {
 		r.out.Observations++
 		have, err = r.observeAWS(ctx, stack, questions)
 		if err == nil && r.relation == nil {
@@ -245,12 +251,13 @@ func (r *observation) observe(ctx context.Context, stack model.Stack, questions 
 		}
 	}
 	if err == nil {
-		err = fmt.Errorf("%d observations led to further questions; the run goes on later", mostObservations)
+		err = fmt.Errorf("%d observations led to further questions; the run goes on later", maxObservations)
 	}
 	return have, fmt.Errorf("observe %s: %w", id, err)
 }
 
-// observeAWS reads what is there in AWS. Nothing else of the run uses its view or its memory meanwhile.
+// observeAWS reads the observed state in AWS. Until it returns, the goroutine that reports silence may use the view and the
+// memory of the run.
 func (r *observation) observeAWS(ctx context.Context, stack model.Stack, questions []model.Question) (observed.Stack, error) {
 	defer r.watch(ctx, stack)()
 	if r.relation != nil {
@@ -259,23 +266,22 @@ func (r *observation) observeAWS(ctx context.Context, stack model.Stack, questio
 	return r.e.Cloud.Observe(ctx, r.out.ID, questions)
 }
 
-// draft observes and plans until the plan asks nothing more. Where members disagreed and a fact
-// was unavailable, so that the observed state did not decide between them, the fact stays unavailable for the plan, which
-// holds what depends on it.
+// draft observes and plans until the plan has no new questions. A fact that was unavailable when contested settings were
+// decided (by) stays unavailable for the plan, which holds what depends on it.
 func (r *observation) draft(ctx context.Context, stack model.Stack, found finding.List, by observed.Facts, memory plan.Memory) (Draft, error) {
 	e, options := r.e, r.e.Options
 	questions := stack.Questions()
 	if since := r.mem.listedSince(stack, e.now()); !since.IsZero() && !e.now().Before(since) {
 		questions = append(questions, model.AskListings{Since: since})
 	}
-	d := Draft{Stack: stack, Asked: stack, options: options, memory: memory}
+	d := Draft{Stack: stack, Translated: stack, options: options, memory: memory}
 	for {
 		have, err := r.observe(ctx, stack, questions)
 		if err != nil {
 			return d, err
 		}
 		have.Facts.KeepFaults(by)
-		stack, reported := r.underRelation(stack, have)
+		stack, ofRelation := r.withRelation(stack, have)
 		start := e.now()
 		p, more := planner.Make(stack, have, options, memory)
 		if options.StrictGroups && !stack.Held.Everything && slices.ContainsFunc(append(slices.Clone(found), more...), isError) {
@@ -284,7 +290,7 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 		}
 		var rights []model.Question
 		if p.Retains {
-			if rights, err = e.authorize(r.v, stack.ID, &have); err != nil {
+			if rights, err = e.authorize(r.view, stack.ID, &have); err != nil {
 				return d, err
 			}
 		}
@@ -293,23 +299,23 @@ func (r *observation) draft(ctx context.Context, stack model.Stack, found findin
 			p, without = planner.Make(stack, have, options, memory)
 			more = append(more, without...)
 		}
-		e.phase(stack.ID.Kind, Planning, start)
+		e.recordPhase(stack.ID.Kind, Planning, start)
 		d.Stack, d.Have, d.Plan, d.Relation = stack, have, p, *r.relation
-		d.Findings, d.Lacking = slices.Concat(found, more, reported).Sorted(), slices.ContainsFunc(more, isError)
+		d.Findings, d.MissingInAWS = slices.Concat(found, more, ofRelation).Sorted(), slices.ContainsFunc(more, isError)
 		var added bool
 		if questions, added = addQuestions(questions, append(p.Questions, rights...)); !added {
 			r.holdUnlessAdmitted(&d)
 			if r.relation.Waits(d.Stack) {
-				d.Plan.WaitKeys = append(d.Plan.WaitKeys, otherStack)
+				d.Plan.WaitKeys = append(d.Plan.WaitKeys, otherStackKey)
 			}
 			e.Recorder.Planned(d)
-			return d, r.v.Err()
+			return d, r.view.Err()
 		}
 	}
 }
 
-// authorize adds to what is observed what of it members have no right to any more. It returns what else has to be known
-// for that.
+// authorize adds to the observed facts the parts of the stack that its members have no right to any more. It returns
+// questions whose answers are needed to find all of them.
 func (e *Engine) authorize(v *cluster.View, id model.StackID, have *observed.Stack) ([]model.Question, error) {
 	f, err := e.frontend(id)
 	if err != nil {
@@ -321,10 +327,11 @@ func (e *Engine) authorize(v *cluster.View, id model.StackID, have *observed.Sta
 	return questions, v.Err()
 }
 
+// isError reports whether a finding is an error, not a warning.
 func isError(f finding.Finding) bool { return f.Severity == finding.Error }
 
-// Reconcile brings one stack to its desired state, as far as this is possible now. The error is that
-// of the run as a whole; faults of users and of single steps are in the outcome.
+// Reconcile brings one stack to its desired state, as far as this is possible now. The error is that of the run as a
+// whole. Errors of users and of single steps are in the outcome.
 func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, err error) {
 	out.ID = id
 	defer func() {
@@ -334,7 +341,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		}
 	}()
 	if !e.memories.reserve(id) {
-		out.RetryAfter = durations.Moment // a run hands its load balancer over
+		out.RetryAfter = durations.Moment // a run of another stack takes its load balancer over
 		return out, nil
 	}
 	reserved := []model.StackID{id}
@@ -344,10 +351,10 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	mem := e.memories.recall(id)
 	v := e.Cluster.View()
 	stack, found, err := e.translate(v, id, nil)
-	out.Read = v
-	e.phase(id.Kind, Viewing, start)
+	out.View = v
+	e.recordPhase(id.Kind, Viewing, start)
 	if err != nil {
-		return e.failed(out, Viewing, err)
+		return e.failRun(out, Viewing, err)
 	}
 	desired := desiredDigest(stack, found)
 	digest := e.digest(v, stack, desired)
@@ -359,14 +366,14 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	again, _ := mem.repeats.due(start)
 	edited, delay := mem.comparison.Begin(stack, desired, again, e.Resync, start)
 	if edited {
-		mem.drift.setLeft(nil)
+		mem.drift.setUnrestored(nil)
 	}
-	mem.refused.begin(start)
+	mem.refused.beginRun(start)
 	e.memories.store(id, mem)
 	defer func() { e.storeMemory(out, mem) }()
 	reported := false
 	defer func() { e.noteConverged(out, reported, found, digest) }()
-	run := run{execution: execution{observation{e: e, out: &out, v: v, mem: &mem, reserved: &reserved}}, edited: edited, delay: delay}
+	run := run{execution: execution{observation{e: e, out: &out, view: v, mem: &mem, reserved: &reserved}}, edited: edited, delay: delay}
 	stack, found, err = run.resolveAndConverge(ctx, stack, found)
 	if errors.Is(err, errReserved) {
 		out.Stack, out.Findings, out.RetryAfter = stack, found.Sorted(), durations.Moment
@@ -376,20 +383,20 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 		out.Stack, out.Findings = stack, append(found, out.Findings...)
 		out.Findings.Add(run.reportRunFailure(stack, err, start)...)
 		out.Findings = out.Findings.Sorted()
-		out, err = e.failed(out, out.FailedIn, err)
-		reported := out
-		reported.DNSNames, reported.Live, reported.Changed = nil, nil, false // a run that was cut short shows only what is wrong
-		return out, errors.Join(err, e.report(ctx, v, reported))
+		out, err = e.failRun(out, out.FailedIn, err)
+		faultsOnly := out // the status shows only the errors of a run that failed as a whole
+		faultsOnly.DNSNames, faultsOnly.Live, faultsOnly.Changed = nil, nil, false
+		return out, errors.Join(err, e.report(ctx, v, faultsOnly))
 	}
 	out.Findings = slices.Concat(out.Findings, run.reportUnanswered(), run.reportDelayed()).Sorted()
 	start = e.now()
 	err = e.report(ctx, v, out)
-	e.phase(id.Kind, Reporting, start)
+	e.recordPhase(id.Kind, Reporting, start)
 	switch turn := failure.PostponedFor(err); {
-	case turn > 0: // a write that others undo waits for its turn, and nothing else does
+	case turn > 0: // a status write that an external actor keeps undoing is postponed; the run has succeeded
 		run.requeueAfter(turn)
 	case err != nil:
-		return e.failed(out, Reporting, err)
+		return e.failRun(out, Reporting, err)
 	default:
 		reported = true
 	}
@@ -397,7 +404,7 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	return out, nil
 }
 
-// storeMemory keeps the memory that a run leaves, and forgets a stack of which nothing is left.
+// storeMemory stores the memory of a stack after a run, or removes it if nothing of the stack is left.
 func (e *Engine) storeMemory(out Outcome, mem memory) {
 	if out.IsOver() {
 		e.memories.forget(out.ID)
@@ -407,12 +414,12 @@ func (e *Engine) storeMemory(out Outcome, mem memory) {
 	e.memories.store(out.ID, mem)
 }
 
-// reportRunFailure reports a run that failed as a whole to its members, unless it only waits for its turn or
-// this process is to stop.
+// reportRunFailure returns findings on the members of a stack about a run that failed as a whole. There are none if a call
+// was postponed or this process is to stop.
 func (r *observation) reportRunFailure(stack model.Stack, err error, start time.Time) finding.List {
 	class := r.e.Cloud.Class(err)
 	if class == Gone {
-		class = Unknown // all was read again, and AWS still contradicts itself
+		class = Unknown // all of the stack was read again, and the answers of AWS still contradict each other
 	}
 	switch {
 	case class != Unknown && class != Denied && class != Invalid && class != Quota, failure.PostponedFor(err) > 0,
@@ -431,7 +438,8 @@ func (r *observation) reportRunFailure(stack model.Stack, err error, start time.
 	return out
 }
 
-func (e *Engine) failed(out Outcome, in Phase, err error) (Outcome, error) {
+// failRun enters the error that ends a run, and its phase, in the outcome.
+func (e *Engine) failRun(out Outcome, in Phase, err error) (Outcome, error) {
 	out.Err, out.FailedIn = err, in
 	switch e.Cloud.Class(err) {
 	case InUse, NotReady:
@@ -442,6 +450,7 @@ func (e *Engine) failed(out Outcome, in Phase, err error) (Outcome, error) {
 	return out, err
 }
 
+// report writes the status and events of a run.
 func (e *Engine) report(ctx context.Context, v *cluster.View, out Outcome) error {
 	f, err := e.frontend(out.ID)
 	if err != nil {
@@ -449,7 +458,7 @@ func (e *Engine) report(ctx context.Context, v *cluster.View, out Outcome) error
 	}
 	patches := f.Report(v, out)
 	if len(patches) > 0 {
-		if err := e.fence(); err != nil {
+		if err := e.checkFence(); err != nil {
 			return err
 		}
 	}
@@ -459,13 +468,15 @@ func (e *Engine) report(ctx context.Context, v *cluster.View, out Outcome) error
 	return nil
 }
 
-func (e *Engine) fence() error {
+// checkFence returns an error if this process must not write any more.
+func (e *Engine) checkFence() error {
 	if err := e.Fence.Fence(); err != nil {
 		return errors.Join(errStopped, err)
 	}
 	return nil
 }
 
+// now returns the time; zero without a clock.
 func (e *Engine) now() time.Time {
 	if e.Clock == nil {
 		return time.Time{}
@@ -473,7 +484,8 @@ func (e *Engine) now() time.Time {
 	return e.Clock.Now()
 }
 
-func (e *Engine) phase(kind model.Kind, phase Phase, start time.Time) {
+// recordPhase records the duration of a phase, unless there is no clock.
+func (e *Engine) recordPhase(kind model.Kind, phase Phase, start time.Time) {
 	if e.Clock != nil {
 		e.Recorder.Phase(kind, string(phase), e.Clock.Now().Sub(start))
 	}

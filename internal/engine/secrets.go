@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// secretMarks returns the marks of the client secrets that listeners and rules were given.
+// secretMarks returns the known marks of the client secrets of live listeners and rules, by ARN.
 func (e *Engine) secretMarks(id model.StackID, have observed.Stack) map[string]string {
 	if e.Secrets == nil {
 		return nil
@@ -42,7 +42,7 @@ func arnsWithSecret(have observed.Stack) map[string]bool {
 	return out
 }
 
-// noteSecret notes the client secret that a step has given to AWS.
+// noteSecret remembers the mark of the client secret that a step has written to AWS, if any.
 func (r *execution) noteSecret(s plan.Step, res plan.Result, known plan.KnownIDs) {
 	if r.e.Secrets == nil {
 		return
@@ -64,8 +64,8 @@ func (r *execution) noteSecret(s plan.Step, res plan.Result, known plan.KnownIDs
 	}
 }
 
-// noteSecrets notes the marks that the plan assumes. Where nothing was left to do, what is not there any
-// more is forgotten.
+// noteSecrets remembers the marks that the plan assumes. If the plan is empty, it forgets the marks of listeners and rules
+// that do not exist any more.
 func (r *execution) noteSecrets(d Draft) {
 	if r.e.Secrets == nil {
 		return

@@ -11,44 +11,44 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// SilenceWatcher notices that AWS does not answer.
+// SilenceWatcher reports that AWS does not answer.
 type SilenceWatcher interface {
-	// WatchSilence calls report once if a call to AWS has no answer for longer than is usual, until stop is called, which
-	// waits for a report that has begun.
+	// WatchSilence calls report once if a call to AWS gets no answer for unusually long, with the time since when. It watches
+	// until stop is called. stop waits until a report that has begun is finished.
 	WatchSilence(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func())
 }
 
-// silence reports to the members of a stack that AWS does not answer, in the same words at each attempt, so that they
-// are one event.
+// silence returns findings on the members of a stack that AWS does not answer. The message is the same at each attempt, so
+// that all attempts are one event.
 func (r *observation) silence(stack model.Stack, since time.Time) (out finding.List) {
 	if r.mem.silentSince.IsZero() {
 		r.mem.silentSince = since
 	}
 	for _, m := range append(slices.Clone(stack.Members), stack.Leaving...) {
-		out.Add(Silence(m.Ref, r.mem.silentSince))
+		out.Add(SilenceFinding(m.Ref, r.mem.silentSince))
 	}
 	return out
 }
 
-// Silence returns the finding about an object that waits for answers of AWS.
-func Silence(object finding.Ref, since time.Time) finding.Finding {
+// SilenceFinding returns the finding that AWS has not answered calls for an object since a time.
+func SilenceFinding(object finding.Ref, since time.Time) finding.Finding {
 	return finding.Finding{Object: object, Reason: finding.CallFailed, Severity: finding.Error,
 		Message: "AWS has not answered since " + since.UTC().Format(time.DateTime) + " UTC; what is live stays as it is, and changes are made when AWS answers again",
 		Fix:     "see the AWS Health Dashboard and the network of the controller; no object has to be changed"}
 }
 
-// reportUnanswered reports the silence of AWS to those whose steps got no answer, as long as these are tried again. It
-// is over once there is no such step.
+// reportUnanswered returns findings on the objects whose steps AWS did not answer. The silence is over once there is no
+// such step.
 func (r *run) reportUnanswered() (out finding.List) {
 	waiting := map[finding.Ref]bool{}
-	for _, f := range slices.Concat(r.out.Failed, r.held) {
+	for _, f := range slices.Concat(r.out.Failed, r.heldSteps) {
 		for _, ref := range f.Step.Blames {
 			waiting[ref] = waiting[ref] || failure.HasNoAnswer(f.Err)
 		}
 	}
 	for ref, waits := range waiting {
 		if waits && !r.mem.silentSince.IsZero() {
-			out.Add(Silence(ref, r.mem.silentSince))
+			out.Add(SilenceFinding(ref, r.mem.silentSince))
 		}
 	}
 	if len(out) == 0 {
@@ -57,9 +57,9 @@ func (r *run) reportUnanswered() (out finding.List) {
 	return out
 }
 
-// watch raises the events of silence while a call to AWS is made for the stack, as it may take minutes until it fails. The
-// call goes on, because what is slow is served as well. The caller leaves the view and the memory of the run alone until
-// it has called stop.
+// watch writes events about silence while a call to AWS is made for the stack, because the call may take minutes until it
+// fails. It does not end the call, which may still be answered. The caller must not use the view and the memory of the run
+// until it has called stop.
 func (r *observation) watch(ctx context.Context, stack model.Stack) (stop func()) {
 	if r.e.Silence == nil {
 		return func() {}
@@ -67,18 +67,19 @@ func (r *observation) watch(ctx context.Context, stack model.Stack) (stop func()
 	return r.e.Silence.WatchSilence(ctx, func(ctx context.Context, since time.Time) { r.reportSilence(ctx, stack, since) })
 }
 
-// reportSilence writes the events of a run that fails for silence, and nothing of its conditions: the run may yet succeed.
+// reportSilence writes the events of a run that fails because of silence, but no conditions, because the run may still
+// succeed.
 func (r *observation) reportSilence(ctx context.Context, stack model.Stack, since time.Time) {
-	defer func() { _ = recover() }() // it would end the process here; the report at the end of the run does not
+	defer func() { _ = recover() }() // a panic in this goroutine would end the process
 	f, err := r.e.frontend(r.out.ID)
-	if err != nil || r.e.fence() != nil {
+	if err != nil || r.e.checkFence() != nil {
 		return
 	}
 	out := Outcome{ID: r.out.ID, Stack: stack, Findings: r.silence(stack, since), Err: errSilent, FailedIn: Observing}
-	events := slices.DeleteFunc(f.Report(r.v, out), func(p cluster.Patch) bool {
+	events := slices.DeleteFunc(f.Report(r.view, out), func(p cluster.Patch) bool {
 		_, event := p.(cluster.Event)
 		return !event
 	})
-	// The run reports again when it ends, so that an event that is not written now is not lost.
+	// The run reports again at its end, so an event that cannot be written now is not lost.
 	_ = r.e.Cluster.Write(ctx, events)
 }

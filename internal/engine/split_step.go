@@ -11,9 +11,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// splitStep returns the parts of a step that AWS refuses for one of its values, none if it has only one:
-// tags, attributes and sources come from several members, and the good ones of one must not wait for the
-// bad one of another.
+// splitStep returns one step for each value of a step that AWS refuses for one of them; none if there is only one value.
+// Tags, attributes and sources come from several members, and the valid values of one must not wait for an invalid value
+// of another.
 func splitStep(f FailedStep) (parts []plan.Step) {
 	if f.Class != Invalid {
 		return nil
@@ -38,19 +38,19 @@ func splitStep(f FailedStep) (parts []plan.Step) {
 			part(k, plan.SetTags{Of: do.Of, Put: plan.Tags{k: do.Put[k]}})
 		}
 	case plan.ChangeIngress:
-		// What is to be shut out of a port goes when everything is let in there that takes its place.
+		// A source is removed from a port only after all sources that replace it are admitted there.
 		if len(do.Authorize)+len(do.Revoke) < 2 {
 			return nil
 		}
-		let := map[[2]int32][]plan.StepID{}
+		authorized := map[[2]int32][]plan.StepID{} // steps by port range
 		for _, rule := range do.Authorize {
 			part(rule.String(), plan.ChangeIngress{Group: do.Group, Authorize: []model.IngressRule{rule}, Total: do.Total})
 			port := [2]int32{rule.From, rule.To}
-			let[port] = append(let[port], parts[len(parts)-1].ID)
+			authorized[port] = append(authorized[port], parts[len(parts)-1].ID)
 		}
 		for _, rule := range do.Revoke {
 			part("not "+rule.String(), plan.ChangeIngress{Group: do.Group, Revoke: []model.IngressRule{rule}, Total: do.Total})
-			parts[len(parts)-1].After = let[[2]int32{rule.From, rule.To}]
+			parts[len(parts)-1].After = authorized[[2]int32{rule.From, rule.To}]
 		}
 	case plan.Divisible:
 		var before []plan.StepID
@@ -65,23 +65,22 @@ func splitStep(f FailedStep) (parts []plan.Step) {
 	return parts
 }
 
-// carryOutParts calls the parts of a step, and reports whether all were carried out. Those that have
-// waited for their turn come first, so that one who brings new bad values all the time is not always
-// before the others.
+// carryOutParts calls the parts of a step, and reports whether all were carried out. Parts that were skipped before come
+// first, so that a member that writes new invalid values all the time does not delay the others for ever.
 func (r *run) carryOutParts(ctx context.Context, p plan.Plan, parts []plan.Step, stack model.Stack, known plan.KnownIDs) (bool, error) {
-	waited := func(s plan.Step) int {
-		if r.mem.refused.skipped(keyOf(s, stack)) {
+	order := func(s plan.Step) int {
+		if r.mem.refused.skipped(stepKeyOf(s, stack)) {
 			return 0
 		}
 		return 1
 	}
-	slices.SortStableFunc(parts, func(x, y plan.Step) int { return waited(x) - waited(y) })
+	slices.SortStableFunc(parts, func(x, y plan.Step) int { return order(x) - order(y) })
 	carried := map[plan.StepID]bool{}
 	for _, s := range parts {
-		among := func(id plan.StepID) bool {
+		isPart := func(id plan.StepID) bool {
 			return slices.ContainsFunc(parts, func(o plan.Step) bool { return o.ID == id })
 		}
-		if slices.ContainsFunc(s.After, func(id plan.StepID) bool { return !carried[id] && among(id) }) {
+		if slices.ContainsFunc(s.After, func(id plan.StepID) bool { return !carried[id] && isPart(id) }) {
 			continue
 		}
 		ok, err := r.carryOut(ctx, p, s, stack, known)

@@ -7,11 +7,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// waits are since when the plans of a stack wait for what. They are as many as the last plan waits for. What is
-// forgotten at a restart is waited for once more, and not longer.
+// waits are the times since which the plans of a stack have been waiting, by the key of the wait (plan.Plan.Waiting). They
+// are those of the last plan. After a restart each wait begins once more, with its full deadline.
 type waits map[string]time.Time
 
-// waitedTimes returns how long the stack has waited for each of its conditions.
+// waitedTimes returns how long the stack has been waiting, by the key of the wait.
 func (w waits) waitedTimes(now time.Time) map[string]time.Duration {
 	out := make(map[string]time.Duration, len(w))
 	for key, since := range w {
@@ -20,16 +20,15 @@ func (w waits) waitedTimes(now time.Time) map[string]time.Duration {
 	return out
 }
 
-// otherStack is the key of the wait of a stack for the one with which it shares a load balancer.
-const otherStack = "other stack"
+// otherStackKey is the key of the wait of a stack for the one with which it shares a load balancer.
+const otherStackKey = "other stack"
 
-// pollOtherStack returns the time until a stack that waits for another one is compared again: later and later, as what
-// the other one waits for may last.
+// pollOtherStack returns the time until a stack that waits for another one runs again. It grows with the time waited.
 func (w waits) pollOtherStack(now time.Time) time.Duration {
-	return min(max(durations.FirstBackOff, w.waitedTimes(now)[otherStack]/4), durations.MissingWait)
+	return min(max(durations.FirstBackOff, w.waitedTimes(now)[otherStackKey]/4), durations.MissingWait)
 }
 
-// withKeys returns the waits together with those of a plan that waits for the keys. Without a clock nothing is known.
+// withKeys returns the waits, with a new one for each key that was not waited for before. It returns none without a clock.
 func (w waits) withKeys(waiting []string, now time.Time) waits {
 	if now.IsZero() {
 		return nil
@@ -42,8 +41,8 @@ func (w waits) withKeys(waiting []string, now time.Time) waits {
 	return next
 }
 
-// onlyKeys returns the waits for the keys, which are those of the last plan of a run. A plan before it may lack some,
-// where it has a step that AWS refuses.
+// onlyKeys returns the waits with these keys. It is called once a run, with those of its last plan, because an earlier plan
+// of the run may lack some of them.
 func (w waits) onlyKeys(waiting []string) waits {
 	next := make(waits, len(waiting))
 	for _, key := range waiting {

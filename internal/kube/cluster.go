@@ -47,7 +47,7 @@ func New(source cluster.Source, api API, clock clock.PassiveClock) *Cluster {
 }
 
 // View implements engine.Cluster.
-func (c *Cluster) View() *cluster.View { return cluster.NewView(c.source).With(c.Members) }
+func (c *Cluster) View() *cluster.View { return cluster.NewView(c.source).WithMemberships(c.Members) }
 
 // Class implements engine.Cluster.
 func (c *Cluster) Class(err error) engine.Class { return Classify(err) }

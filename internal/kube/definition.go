@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// Definition implements cluster.Definer.
+// Definition implements cluster.DefinitionSource.
 func (s *Source) Definition(kind cluster.Kind) (cluster.Definition, error) {
 	if s.Lookups == nil {
 		return cluster.Definition{}, nil
@@ -53,7 +53,7 @@ func (l *Lookups) definition(ctx context.Context, kind cluster.Kind) (cluster.De
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 		return cluster.Definition{}, fmt.Errorf("read CRD %s: %w", name, err)
 	}
-	out := cluster.Definition{Ending: apierrors.IsNotFound(err) || crd.GetDeletionTimestamp() != nil}
+	out := cluster.Definition{Deleting: apierrors.IsNotFound(err) || crd.GetDeletionTimestamp() != nil}
 	if err == nil {
 		out.Spec = specOf(crd.Object, typ.GVK.Version)
 	}

@@ -88,7 +88,7 @@ func TestDefinition(t *testing.T) {
 			l := NewLookups(live, testclock.Of(&now))
 			for range 3 {
 				got, err := l.definition(t.Context(), cluster.KindGlobalAccelerator)
-				if got.Ending != c.ending || got.Drops("listeners") != c.drops || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				if got.Deleting != c.ending || got.Drops("listeners") != c.drops || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 					t.Errorf("%+v, %v", got, err)
 				}
 			}
@@ -100,7 +100,7 @@ func TestDefinition(t *testing.T) {
 			}
 			now = now.Add(durations.Glance)
 			s.code, s.body = 200, crd("")+"}"
-			if got, err := l.definition(t.Context(), cluster.KindGlobalAccelerator); got.Ending || got.Drops("listeners") || err != nil {
+			if got, err := l.definition(t.Context(), cluster.KindGlobalAccelerator); got.Deleting || got.Drops("listeners") || err != nil {
 				t.Errorf("later %+v, %v", got, err)
 			}
 		})
@@ -120,11 +120,11 @@ func TestIngressThatTheInformerDoesNotHoldYet(t *testing.T) {
 	if _, ok := cluster.Get[*networkingv1.Ingress](v, cluster.KindIngress, "n", "web.front"); ok || v.Err() != nil || s.requests() != "" {
 		t.Errorf("found %t, %v, asked for %q", ok, v.Err(), s.requests())
 	}
-	if got, ok := cluster.GetNamed[cluster.Object](v, made, cluster.KindIngress, "n", "web.front"); !ok || got.GetName() != "web.front" || v.Err() != nil || s.requests() != "n/web.front" {
+	if got, ok := cluster.GetReferenced[cluster.Object](v, made, cluster.KindIngress, "n", "web.front"); !ok || got.GetName() != "web.front" || v.Err() != nil || s.requests() != "n/web.front" {
 		t.Errorf("found %t, %v, asked for %q", ok, v.Err(), s.requests())
 	}
 	s.change(func() { s.failing = http.StatusInternalServerError })
-	if _, ok := cluster.GetNamed[cluster.Object](v, made, cluster.KindIngress, "n", "other"); ok || v.Err() == nil {
+	if _, ok := cluster.GetReferenced[cluster.Object](v, made, cluster.KindIngress, "n", "other"); ok || v.Err() == nil {
 		t.Error("a read that failed counts as an Ingress that does not exist")
 	}
 }

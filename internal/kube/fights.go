@@ -40,7 +40,7 @@ type fightKey struct {
 type fight struct {
 	last map[string]version // what was written, by field
 	// row are the repeated writes, of any field. Before the first of these, its time is that of the last write.
-	row      repeat.Row
+	row      repeat.Streak
 	reported bool // an event names the one who undoes
 	// recent are the last writes, at most as many as a minute has.
 	recent []time.Time
@@ -59,7 +59,7 @@ func (f *fight) isOver(now time.Time) bool {
 	if f.reported {
 		now = now.Add(-durations.Fight)
 	}
-	return paceOfFights.Over(f.row, now)
+	return paceOfFights.HasEnded(f.row, now)
 }
 
 // delayOf returns how long a write is delayed, and whether others have undone the same one.

@@ -135,7 +135,7 @@ func (l *Lookups) confirm(ctx context.Context, obj cluster.Object) error {
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil
-	case isAbsent(err), err == nil && !cluster.Same(obj, found):
+	case isAbsent(err), err == nil && !cluster.SameContent(obj, found):
 		l.countChange(ref.Namespace)
 		return cluster.Stale{Ref: ref}
 	}

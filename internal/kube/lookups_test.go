@@ -345,7 +345,7 @@ func TestServiceIsMissedOnlyByAnIngressAsItIsStored(t *testing.T) {
 		s.change(func() { s.asked = nil })
 		v := cluster.NewView(source)
 		for range 3 {
-			cluster.GetNamed[*corev1.Service](v, read, cluster.KindService, "n", "gone")
+			cluster.GetReferenced[*corev1.Service](v, read, cluster.KindService, "n", "gone")
 		}
 		var stale cluster.Stale
 		if errors.As(v.Err(), &stale) != c.stale || v.Err() != nil && !c.stale {

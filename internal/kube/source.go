@@ -81,11 +81,11 @@ type Source struct {
 }
 
 var (
-	_ cluster.Source    = (*Source)(nil)
-	_ cluster.Installer = (*Source)(nil)
-	_ cluster.Confirmer = (*Source)(nil)
-	_ cluster.Definer   = (*Source)(nil)
-	_ cluster.Finder    = (*Source)(nil)
+	_ cluster.Source           = (*Source)(nil)
+	_ cluster.Installer        = (*Source)(nil)
+	_ cluster.Confirmer        = (*Source)(nil)
+	_ cluster.DefinitionSource = (*Source)(nil)
+	_ cluster.ReferenceFinder  = (*Source)(nil)
 )
 
 // errNotSynced is returned by reads that come too early.
@@ -156,7 +156,7 @@ func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
 	return s.Lookups.object(s.ctx, ref)
 }
 
-// Find implements cluster.Finder.
+// Find implements cluster.ReferenceFinder.
 func (s *Source) Find(ref cluster.Ref) (cluster.Object, error) {
 	if _, _, read, err := s.typeOf(ref.Kind); err != nil || !read || ref.Kind == cluster.KindService || !mayLookUp(ref.Kind) || s.Lookups == nil || s.isUnwatched(ref.Namespace) {
 		return nil, err
@@ -172,20 +172,20 @@ func (s *Source) Confirm(obj cluster.Object) error {
 	return s.Lookups.confirm(s.ctx, obj)
 }
 
-// Informed implements cluster.Asker: what the informers hold, for those who cannot wait for the API server.
+// Informed implements cluster.LookupSource. It returns the source of what the informers hold, for callers that must not wait for the API server.
 func (s *Source) Informed() cluster.Source { return informed{s} }
 
-var _ cluster.Asker = (*Source)(nil)
+var _ cluster.LookupSource = (*Source)(nil)
 
 type informed struct{ *Source }
 
 // Confirm implements cluster.Confirmer.
 func (informed) Confirm(cluster.Object) error { return nil }
 
-// Find implements cluster.Finder.
+// Find implements cluster.ReferenceFinder.
 func (informed) Find(cluster.Ref) (cluster.Object, error) { return nil, nil }
 
-// Definition implements cluster.Definer.
+// Definition implements cluster.DefinitionSource.
 func (informed) Definition(cluster.Kind) (cluster.Definition, error) {
 	return cluster.Definition{}, nil
 }
@@ -289,7 +289,7 @@ func (h handler) OnUpdate(old, obj any) {
 		return
 	}
 	resync := a.GetResourceVersion() == b.GetResourceVersion()
-	if !resync && cluster.Same(a, b) {
+	if !resync && cluster.SameContent(a, b) {
 		return // only fields that are not read have changed
 	}
 	if !resync {

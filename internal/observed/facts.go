@@ -110,21 +110,21 @@ func (f Facts) Fault(q model.Question) *Fault {
 // unavailable.
 func (f *Facts) KeepFaults(earlier Facts) {
 	for k, x := range earlier.Faults {
-		f.Faults = withValue(f.Faults, k, x)
+		f.Faults = withEntry(f.Faults, k, x)
 	}
 	for k, x := range earlier.AddOns {
 		if x.Fault != nil {
-			f.AddOns = withValue(f.AddOns, k, x)
+			f.AddOns = withEntry(f.AddOns, k, x)
 		}
 	}
 	for k, x := range earlier.WebACLs {
 		if x.Fault != nil {
-			f.WebACLs = withValue(f.WebACLs, k, x)
+			f.WebACLs = withEntry(f.WebACLs, k, x)
 		}
 	}
 }
 
-func withValue[T any](m map[string]T, key string, value T) map[string]T {
+func withEntry[T any](m map[string]T, key string, value T) map[string]T {
 	if m == nil {
 		m = map[string]T{}
 	}

@@ -23,8 +23,8 @@ type Build struct {
 	Commit, Date string
 }
 
-// This returns the build of the program that runs.
-func This() Build {
+// Current returns the build of the program that runs.
+func Current() Build {
 	b := Build{gitVersion, gitCommit, buildDate}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		b.fill(info)

@@ -18,7 +18,7 @@ func TestBuild(t *testing.T) {
 	if want := "fulcrum v1.2.3\ncommit beef\nbuilt 2026-02-03T04:05:06Z\n"; b.Text("fulcrum") != want {
 		t.Errorf("of a release: %s", b.Text("fulcrum"))
 	}
-	if b := This(); b.Version != "development" || b.Commit == "" || b.Date == "" {
+	if b := Current(); b.Version != "development" || b.Commit == "" || b.Date == "" {
 		t.Errorf("of a test: %+v", b)
 	}
 }

@@ -169,7 +169,7 @@ func (s *statusCommand) look(cmd *cobra.Command) (StatusDocument, error) {
 	s.outage = input.Open(ctx, &s.Source, s.store)
 	for _, m := range s.moves(ctx) {
 		one := s.status(ctx, m)
-		if one.State == handover.InIngress && len(one.Members) == 0 && !s.draft(ctx, m.from).Asked.Held.Everything {
+		if one.State == handover.InIngress && len(one.Members) == 0 && !s.draft(ctx, m.from).Translated.Held.Everything {
 			continue // its last Ingress is leaving it
 		}
 		doc.LoadBalancers = append(doc.LoadBalancers, one)

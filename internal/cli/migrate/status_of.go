@@ -46,8 +46,8 @@ func (s *statusCommand) ofIngresses(ctx context.Context, m move, out *Status) (u
 	if d.err != nil {
 		return d.err.Error()
 	}
-	out.Members = objects(d.Asked.Members)
-	if d.Asked.FrontendNLB != nil {
+	out.Members = objects(d.Translated.Members)
+	if d.Translated.FrontendNLB != nil {
 		out.beside = true
 		out.Notes = append(out.Notes, "it has a frontend NLB, which a Gateway cannot take over: it is translated to Gateways with load balancers of their own, to which DNS records are moved")
 	}
@@ -57,7 +57,7 @@ func (s *statusCommand) ofIngresses(ctx context.Context, m move, out *Status) (u
 	case s.frontends[m.from.Kind.Adopter()] == nil:
 		out.Notes = append(out.Notes, off(m.from.Kind.Adopter()).Error())
 	}
-	return s.contradictingObject(m, d.Asked.Members, d.Have)
+	return s.contradictingObject(m, d.Translated.Members, d.Have)
 }
 
 // statusOfMove returns the status of a load balancer for which a Gateway asks, or which it has. It returns why it is
@@ -82,7 +82,7 @@ func (s *statusCommand) statusOfMove(ctx context.Context, m move, out *Status) (
 	out.Steps = len(g.Plan.Steps)
 	if m.fault != nil {
 		out.State, out.Obstacles = handover.Refused, output.Findings(errorsOf(g.Findings))
-		if g.Asked.DryRun {
+		if g.Translated.DryRun {
 			out.State = handover.Shadow
 		}
 		return ""
@@ -91,17 +91,17 @@ func (s *statusCommand) statusOfMove(ctx context.Context, m move, out *Status) (
 	if o.err != nil {
 		return o.err.Error()
 	}
-	out.Members = objects(append(slices.Clone(o.Asked.Members), o.Asked.Leaving...))
-	if why := s.contradictingObject(m, slices.Concat(o.Asked.Members, g.Asked.Members), g.Have, o.Have); why != "" {
+	out.Members = objects(append(slices.Clone(o.Translated.Members), o.Translated.Leaving...))
+	if why := s.contradictingObject(m, slices.Concat(o.Translated.Members, g.Translated.Members), g.Have, o.Have); why != "" {
 		return why
 	}
-	out.State = handover.StateOf(handover.StateFacts{Gateway: g.Asked, Other: o.Asked, Have: g.Have, Found: g.Findings})
+	out.State = handover.StateOf(handover.StateFacts{Gateway: g.Translated, Other: o.Translated, Have: g.Have, Found: g.Findings})
 	switch out.State {
 	case handover.InIngress:
 		out.Gateway = "" // it asks for another one
 	case handover.Shadow, handover.Refused:
 		obstacles := handover.TakeOverObstacles(g.Findings)
-		if g.Asked.Empty() {
+		if g.Translated.Empty() {
 			obstacles = errorsOf(g.Findings)
 		}
 		if f, ok := unavailableSecret(g.Findings, o.Findings); ok {
@@ -109,11 +109,11 @@ func (s *statusCommand) statusOfMove(ctx context.Context, m move, out *Status) (
 		}
 		out.Obstacles = output.Findings(obstacles)
 	case handover.Adopted, handover.Released:
-		if ref, ok := s.abandonedObject(m.from, o.Asked); ok {
+		if ref, ok := s.abandonedObject(m.from, o.Translated); ok {
 			return fmt.Sprintf("%s has the finalizer of the controller, and with these flags no class of the controller serves it; it was taken out of management a moment ago, its class is missing, or the flags are not the controller's", ref)
 		}
 	}
-	if out.State == handover.Released && len(g.Asked.Leaving) > 0 {
+	if out.State == handover.Released && len(g.Translated.Leaving) > 0 {
 		out.Notes = append(out.Notes, "the Gateway is being deleted, and the load balancer with it")
 	}
 	for _, f := range errorsOf(g.Findings) {
@@ -121,7 +121,7 @@ func (s *statusCommand) statusOfMove(ctx context.Context, m move, out *Status) (
 			out.Notes = append(out.Notes, f.Located())
 		}
 	}
-	if taken := out.State == handover.Adopting || out.State == handover.Adopted; taken && g.Asked.Held.Everything && g.Asked.Empty() {
+	if taken := out.State == handover.Adopting || out.State == handover.Adopted; taken && g.Translated.Held.Everything && g.Translated.Empty() {
 		if why := input.WhyUnserved(s.store, s.Config, m.at); len(out.Notes) == 0 && why != "" {
 			out.Notes = append(out.Notes, why)
 		}

@@ -93,11 +93,11 @@ func (o *orphansCommand) run(cmd *cobra.Command) error {
 // Find compares AWS with the objects of a cluster.
 func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster.Memory) (Document, error) {
 	doc := Document{Cluster: d.Config.ClusterName, Namespace: cmp.Or(d.Namespace, d.Config.Kubernetes.WatchNamespace), Orphans: []Orphan{}}
-	owner, ok := aws.(controller.Owner)
+	owner, ok := aws.(controller.OwnedLister)
 	if !ok {
 		return doc, errors.New("AWS cannot be listed")
 	}
-	counted := &countedOwner{Owner: owner}
+	counted := &countedOwner{OwnedLister: owner}
 	view := kube.New(store, kube.InMemory{Store: store}, clock.RealClock{}).View
 	found, err := controller.FindOrphans(ctx, counted, view, controller.Frontends(d.Config), d.Config.Kubernetes.WatchNamespace)
 	if err != nil {
@@ -150,13 +150,13 @@ func showOrphans(w io.Writer, doc Document) {
 
 // countedOwner counts the load balancers that resources in AWS belong to.
 type countedOwner struct {
-	controller.Owner
+	controller.OwnedLister
 	stacks int
 }
 
-// Owned returns what the Owner returns, and counts it.
+// Owned returns the resources of the OwnedLister, and counts their stacks.
 func (o *countedOwner) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
-	owned, err := o.Owner.Owned(ctx, kind)
+	owned, err := o.OwnedLister.Owned(ctx, kind)
 	o.stacks += len(owned)
 	return owned, err
 }

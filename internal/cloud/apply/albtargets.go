@@ -58,7 +58,7 @@ func (w *albTargetWriter) registerALB(ctx context.Context, a plan.RegisterALB, k
 	}
 	what := "register the application load balancer in"
 	err := w.changeALBTargets(known, a.Group, what, func(group string) error {
-		call, err := w.targets.Own().Admit(ratelimit.RegisterTargets, group, bindings.Turn{}, 1)
+		call, err := w.targets.Own().Admit(ratelimit.RegisterTargets, group, bindings.CallPriority{}, 1)
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (w *albTargetWriter) registerALB(ctx context.Context, a plan.RegisterALB, k
 // deregisterALB takes a load balancer out; a group that is gone is a success.
 func (w *albTargetWriter) deregisterALB(ctx context.Context, a plan.DeregisterALB, known plan.KnownIDs) error {
 	err := w.changeALBTargets(known, a.Group, "deregister the application load balancer from", func(group string) error {
-		call, err := w.targets.Own().Admit(ratelimit.DeregisterTargets, group, bindings.Turn{}, 1)
+		call, err := w.targets.Own().Admit(ratelimit.DeregisterTargets, group, bindings.CallPriority{}, 1)
 		if err != nil {
 			return err
 		}

@@ -53,9 +53,9 @@ func (t *Targets) limitsOf(a bindings.Account) *ratelimit.Schedule {
 }
 
 // Admit takes a token for a call that changes targets.
-func (t Groups) Admit(operation, arn string, turn bindings.Turn, targets int) (ratelimit.Admission, error) {
+func (t Groups) Admit(operation, arn string, turn bindings.CallPriority, targets int) (ratelimit.Admission, error) {
 	return t.schedule(arn).Admit(ratelimit.TargetCall{
-		Operation: operation, Group: arn, Tenant: turn.Tenant, Within: turn.Within, Full: targets >= bindings.MaxTargets,
+		Operation: operation, Group: arn, Tenant: turn.Tenant, Within: turn.MaxDelay, Full: targets >= bindings.MaxTargets,
 	})
 }
 

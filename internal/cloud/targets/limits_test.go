@@ -18,7 +18,7 @@ func TestRolesOfOneAccountShareItsBucket(t *testing.T) {
 	c := New(&sdk.Client{Config: cfg, Limits: ratelimit.NewSchedule(ratelimit.NewLimiter(cfg.TokenBuckets, cfg.Clock, 0))}, nil)
 	const arn = "arn:aws:elasticloadbalancing:us-west-2:111122223333:targetgroup/a/0123456789abcdef"
 	of := func(role string) *ratelimit.Schedule {
-		return c.As(bindings.Account{Role: role}).schedule(arn)
+		return c.TargetGroupsOf(bindings.Account{Role: role}).schedule(arn)
 	}
 	if of("") != c.limits.own || of("arn:aws:iam::111122223333:role/x") != c.limits.own {
 		t.Error("a role of the controller's own account has a bucket of its own")

@@ -27,9 +27,9 @@ type groupOwner struct {
 	at         time.Time
 }
 
-// MadeFor implements bindings.TargetGroups. The namespaces are read from the tags that the controller
+// OwnerNamespaces implements bindings.TargetGroups. The namespaces are read from the tags that the controller
 // gives to what it makes, and that nothing in Kubernetes can set.
-func (t Groups) MadeFor(ctx context.Context, arn string, read bool) ([]string, error) {
+func (t Groups) OwnerNamespaces(ctx context.Context, arn string, read bool) ([]string, error) {
 	ctx = forTargetGroup(ctx, arn)
 	var namespaces []string
 	found := false
@@ -67,8 +67,8 @@ func (t Groups) MadeFor(ctx context.Context, arn string, read bool) ([]string, e
 	return out.namespaces, err
 }
 
-// MadeOf implements bindings.TargetGroups.
-func (t Groups) MadeOf(arn string) (id model.StackID, group string, ok bool) {
+// OwnerStack implements bindings.TargetGroups.
+func (t Groups) OwnerStack(arn string) (id model.StackID, group string, ok bool) {
 	t.inv.Read(func() {
 		e := t.inv.TargetGroups.Get(arn)
 		if e == nil || !naming.Owns(t.Config.Cluster, e.Seen.Tags) {

@@ -69,7 +69,7 @@ type Groups struct {
 }
 
 // As returns the target groups that the credentials of an account reach.
-func (t *Targets) As(a bindings.Account) Groups { return Groups{t, a} }
+func (t *Targets) TargetGroupsOf(a bindings.Account) Groups { return Groups{t, a} }
 
 // Own returns the target groups that the controller's own credentials reach.
 func (t *Targets) Own() Groups { return Groups{Targets: t} }

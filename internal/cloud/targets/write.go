@@ -23,7 +23,7 @@ import (
 const zoneNeeded = "you must specify an Availability Zone"
 
 // Register implements bindings.TargetGroups.
-func (t Groups) Register(ctx context.Context, arn string, turn bindings.Turn, targets []bindings.Target) (err error) {
+func (t Groups) Register(ctx context.Context, arn string, turn bindings.CallPriority, targets []bindings.Target) (err error) {
 	api, err := t.api(ctx)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (t Groups) Register(ctx context.Context, arn string, turn bindings.Turn, ta
 }
 
 // Deregister implements bindings.TargetGroups.
-func (t Groups) Deregister(ctx context.Context, arn string, turn bindings.Turn, targets []*observed.Target) (err error) {
+func (t Groups) Deregister(ctx context.Context, arn string, turn bindings.CallPriority, targets []*observed.Target) (err error) {
 	api, err := t.api(ctx)
 	if err != nil {
 		return err

@@ -9,7 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// adoptingGateway returns the Gateway that may take over the load balancer of an object, zero if the object names none.
+// adoptingGateway returns the stack of the Gateway that an object permits to take over its load balancer; zero if it names
+// none.
 func adoptingGateway(obj cluster.Object, kind model.Kind) model.StackID {
 	value := obj.GetAnnotations()[naming.AdoptedByAnnotation]
 	id := model.StackID{Kind: kind.Adopter(), Namespace: obj.GetNamespace(), Name: value}
@@ -22,7 +23,7 @@ func adoptingGateway(obj cluster.Object, kind model.Kind) model.StackID {
 	return id
 }
 
-// Adopters returns the Gateways that ask for the load balancer of a stack.
+// Adopters returns the stacks of the Gateways that ask for the load balancer of a stack.
 func Adopters(v *cluster.View, id model.StackID) (out []model.StackID) {
 	for _, gw := range cluster.List[cluster.Object](v, cluster.Query{Kind: cluster.KindGateway, Index: cluster.GatewayByAdopted, Value: naming.AdoptValue(id)}) {
 		out = append(out, model.StackID{Kind: id.Kind.Adopter(), Namespace: gw.GetNamespace(), Name: gw.GetName()})

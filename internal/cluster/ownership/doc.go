@@ -1,3 +1,3 @@
-// Package ownership finds out, for every kind of stack alike, which objects own stacks: by the finalizers
-// that they carry, and by those that another user has removed. It reads only through a cluster.View.
+// Package ownership finds the objects that own stacks, for all kinds of stacks: by the finalizers that the objects have, and by
+// those that another writer has removed. It reads only through a cluster.View.
 package ownership

@@ -9,10 +9,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Root returns the kind of the objects that make up stacks of a kind.
+// Root returns the kind of the objects that own stacks of a kind.
 func Root(kind model.Kind) cluster.Kind { return cluster.Kind(kind.Object()) }
 
-// BindingsOf selects the TargetGroupBindings with the labels of a stack. Whoever may write TargetGroupBindings may set these.
+// BindingsOf selects the TargetGroupBindings with the labels of a stack. Users that may write TargetGroupBindings can set these
+// labels, so they prove nothing.
 func BindingsOf(id model.StackID) cluster.Query {
 	label := naming.LabelStack(id)
 	return cluster.Query{
@@ -21,14 +22,13 @@ func BindingsOf(id model.StackID) cluster.Query {
 	}
 }
 
-// Claims lists the stacks whose finalizers an object carries, or carried until a user replaced it by a
-// manifest without them.
+// Claims returns the stacks whose finalizers an object has, or had until another writer removed them.
 func Claims(v *cluster.View, obj cluster.Object) []model.StackID {
 	ref := cluster.RefOf(obj)
 	return stacksOf(ref, append(cluster.IndexValues(ref.Kind, cluster.ByFinalizer, obj), v.LeftBy(ref)...))
 }
 
-// DepartedStacks returns the stacks that objects have left which are gone.
+// DepartedStacks returns the stacks that deleted objects have left.
 func DepartedStacks(v *cluster.View, gone []cluster.Ref) []model.StackID {
 	var out []model.StackID
 	for _, ref := range gone {
@@ -37,6 +37,7 @@ func DepartedStacks(v *cluster.View, gone []cluster.Ref) []model.StackID {
 	return out
 }
 
+// stacksOf returns the stacks of an object with finalizers.
 func stacksOf(ref cluster.Ref, finalizers []string) []model.StackID {
 	var out []model.StackID
 	for _, f := range finalizers {
@@ -49,9 +50,10 @@ func stacksOf(ref cluster.Ref, finalizers []string) []model.StackID {
 
 // Claim is the relation of an object to a stack by its finalizer.
 type Claim struct {
-	// Carried reports that the finalizer is on the object, Known that it is, or was until a user removed
-	// it.
-	Carried, Known bool
+	// Carried reports whether the object has the finalizer.
+	Carried bool
+	// Known reports whether the object has the finalizer, or had it until another writer removed it.
+	Known bool
 }
 
 // ClaimOn returns the claim of an object on a stack.
@@ -69,7 +71,7 @@ func Member(v *cluster.View, obj cluster.Object, id model.StackID) model.Member 
 	}
 }
 
-// Members returns the objects of a stack; blocked reports that a finding blocks all that each of them contributes.
+// Members returns objects as the members of a stack. blocked reports whether all of them are blocked by findings.
 func Members[M any](v *cluster.View, id model.StackID, all []M, of func(M) (obj cluster.Object, blocked bool)) (out []model.Member, blocked bool) {
 	blocked = true
 	for _, m := range all {
@@ -82,8 +84,8 @@ func Members[M any](v *cluster.View, id model.StackID, all []M, of func(M) (obj 
 	return out, blocked
 }
 
-// Vanished returns objects that had left the stack, or were being deleted, and are gone.
-func Vanished(v *cluster.View, id model.StackID) []model.Member {
+// DeletedMembers returns the objects that had left a stack, or were being deleted, and do not exist any more.
+func DeletedMembers(v *cluster.View, id model.StackID) []model.Member {
 	finalizer := naming.Finalizer(id)
 	var out []model.Member
 	for _, ref := range v.Left(finalizer) {
@@ -98,8 +100,8 @@ func Vanished(v *cluster.View, id model.StackID) []model.Member {
 	return out
 }
 
-// OthersLive reports whether an object outside the stack, which is not being deleted, may still need what stacks with load
-// balancers share. A GlobalAccelerator needs nothing of it, and would not delete it as the last one.
+// OthersLive reports whether an object of another stack, which is not being deleted, may still need the shared backend
+// security group. GlobalAccelerators do not count: they do not need it, and would not delete it as the last stack.
 func OthersLive(v *cluster.View, id model.StackID) bool {
 	for _, kind := range model.Kinds {
 		if !kind.HasAccelerator() && slices.ContainsFunc(claimants(v, kind), func(obj cluster.Object) bool {
@@ -111,8 +113,8 @@ func OthersLive(v *cluster.View, id model.StackID) bool {
 	return false
 }
 
-// claimants returns the objects that may have claims on stacks of a kind: all Ingresses, whose finalizers hold
-// names of IngressGroups, and of other kinds those with the one finalizer, or those of shared load balancers.
+// claimants returns the objects that may have claims on stacks of a kind: all Ingresses, because their finalizers have the names
+// of IngressGroups, and the objects of other kinds with a finalizer of a stack.
 func claimants(v *cluster.View, kind model.Kind) []cluster.Object {
 	root := Root(kind)
 	if _, known := cluster.TypeOf(root); !known {
@@ -134,8 +136,7 @@ func claimants(v *cluster.View, kind model.Kind) []cluster.Object {
 	return out
 }
 
-// HasLiveMember reports whether an object of the namespace that is not being deleted carries the finalizer of the
-// stack.
+// HasLiveMember reports whether an object of the namespace has the finalizer of the stack and is not being deleted.
 func HasLiveMember(v *cluster.View, id model.StackID, namespace string) bool {
 	var all []cluster.Object
 	root := Root(id.Kind)
@@ -154,7 +155,7 @@ func HasLiveMember(v *cluster.View, id model.StackID, namespace string) bool {
 	})
 }
 
-// RefOf names an object in findings.
+// RefOf returns the reference of an object for findings.
 func RefOf(obj cluster.Object) finding.Ref {
 	ref := cluster.RefOf(obj)
 	return finding.Ref{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}

@@ -32,7 +32,7 @@ func view(t *testing.T, docs string) *cluster.View {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cluster.NewView(m).With(cluster.NewMemberships())
+	return cluster.NewView(m).WithMemberships(cluster.NewMemberships())
 }
 
 func TestFinalizersClaimStacksOfTheirKind(t *testing.T) {
@@ -94,9 +94,9 @@ func TestAServiceThatLostItsFinalizerKeepsWhatStacksShare(t *testing.T) {
 	}
 	before, after := get(load(service)), get(stripped)
 	kept := cluster.NewMemberships()
-	kept.Saw(nil, before)
-	kept.Saw(before, after)
-	v := cluster.NewView(stripped).With(kept)
+	kept.NoteChange(nil, before)
+	kept.NoteChange(before, after)
+	v := cluster.NewView(stripped).WithMemberships(kept)
 	if !ownership.OthersLive(v, web) || v.Err() != nil {
 		t.Errorf("nothing else needs what is shared (%v)", v.Err())
 	}

@@ -27,9 +27,9 @@ type Config struct {
 	// ImportTLSSecrets are the kinds of objects whose TLS Secrets are imported into ACM: IngressSecrets,
 	// GatewaySecrets.
 	ImportTLSSecrets []string
-	// Drift is what happens to what others change in AWS: DriftRepair, DriftReport or DriftOff.
+	// Drift is what happens to drift: DriftRepair, DriftReport or DriftOff.
 	Drift string
-	// StrictGroups lets one fault of a member stop its whole IngressGroup.
+	// StrictGroups reports whether an error of one member holds its whole IngressGroup.
 	StrictGroups bool
 	// AllowMassRemoval disables the check that keeps load balancers when most Ingresses change
 	// controller at once.
@@ -44,35 +44,36 @@ const (
 	GatewaySecrets = "gateway"
 )
 
-// What happens to what others change in AWS.
+// The values of Config.Drift.
 const (
-	DriftRepair = "repair"
-	DriftReport = "report"
-	DriftOff    = "off"
+	DriftRepair = "repair" // restored and reported
+	DriftReport = "report" // reported, and not restored
+	DriftOff    = "off"    // not looked for
 )
 
 // Imports reports whether the TLS Secrets of a kind of objects are imported.
 func (c Config) Imports(kind string) bool { return slices.Contains(c.ImportTLSSecrets, kind) }
 
-// Shadow lets the controller plan and write nothing.
+// Shadow has the settings of shadow mode, in which the controller plans and writes nothing.
 type Shadow struct {
 	Enabled bool
-	Report  string // file; empty: none
+	Report  string // path of the report file; empty: none
 }
 
-// Kubernetes is how to reach the API server and which of its objects to read.
+// Kubernetes has the address of the API server, and which of its objects are read.
 type Kubernetes struct {
 	Kubeconfig     string // empty: in-cluster
-	WatchNamespace string // empty: all
-	SyncPeriod     time.Duration
-	// RequiredSecretsLabel is key=value, which Secrets must carry.
+	WatchNamespace string // empty: all namespaces
+	// SyncPeriod is the period in which unchanged load balancers and bindings are compared with AWS.
+	SyncPeriod time.Duration
+	// RequiredSecretsLabel is the label that Secrets must have, as key=value; empty: none.
 	RequiredSecretsLabel string
-	// ServiceAccount is the service account of this process as namespace:name, "" if it is not known. It is found and
-	// no flag.
+	// ServiceAccount is the service account of this process as namespace:name; "" if it is not known. It is read from the
+	// token and has no flag.
 	ServiceAccount string
 }
 
-// AWS is how to reach AWS. Empty region and VPC are discovered.
+// AWS has the settings of calls to AWS. An empty region or VPC is discovered.
 type AWS struct {
 	Region     string
 	VPC        string
@@ -86,7 +87,7 @@ type AWS struct {
 	Stabilization time.Duration
 }
 
-// Defaults are used where users set nothing.
+// Defaults are the values of settings that users do not set.
 type Defaults struct {
 	Tags                map[string]string
 	ExternalManagedTags []string
@@ -101,10 +102,10 @@ const (
 	DeleteFirst = "delete-first"
 )
 
-// Replacement determines how a load balancer takes the place of one that AWS cannot change.
+// Replacement has the settings for replacing a load balancer whose scheme or type has to change.
 type Replacement struct {
 	Order string // CreateFirst or DeleteFirst
-	// DeletionDelay is how long the old one is kept after the status shows the new one.
+	// DeletionDelay is how long the previous load balancer is kept after the status shows the new one.
 	DeletionDelay time.Duration
 }
 
@@ -118,34 +119,35 @@ type Ingress struct {
 	DefaultPCA string
 	// Tenancy is cooperative or isolated: what members of an IngressGroup may do to each other.
 	Tenancy string
-	// MaxListeners is on how many ports one Ingress may listen, MaxRules how many rules the Ingresses of
-	// a namespace may have in one IngressGroup.
-	MaxListeners, MaxRules int
-	// ConditionValues and ConditionWildcards are how many AWS accepts in a rule: quotas of the
-	// account.
+	// MaxListeners is the maximum number of ports of one Ingress.
+	MaxListeners int
+	// MaxRules is the maximum number of rules of the Ingresses of a namespace in one IngressGroup.
+	MaxRules int
+	// ConditionValues and ConditionWildcards are the maximum numbers of condition values and wildcards in a rule: quotas of
+	// the account.
 	ConditionValues, ConditionWildcards int
-	// ExactRegexHosts keeps rules behind a redirect whose only hosts are regular expressions.
+	// ExactRegexHosts reports whether rules after a redirect are kept whose hosts are all regular expressions.
 	ExactRegexHosts bool
 	// WAFv2, WAFClassic and Shield enable the annotations of these services.
 	WAFv2, WAFClassic, Shield bool
 }
 
-// Accelerators are bounds of GlobalAccelerators.
+// Accelerators has the limits of GlobalAccelerators.
 type Accelerators struct {
-	// EndpointIDs are patterns of what endpoints may name by ARN or id besides load balancers of the cluster. Empty: anything
+	// EndpointIDs are patterns of the ARNs and IDs that endpoints may name besides load balancers of the cluster. Empty: all
 	// but nodes and Elastic IP addresses of the cluster.
 	EndpointIDs []string
-	// AddressNamespaces may use addresses of the account's own ranges. Empty: all.
+	// AddressNamespaces are the namespaces that may use addresses of the account's own ranges (BYOIP). Empty: all.
 	AddressNamespaces []string
-	// MaxPerNamespace is how many accelerators a namespace may have made. 0: any number.
+	// MaxPerNamespace is the maximum number of accelerators of a namespace. 0: any number.
 	MaxPerNamespace int
 }
 
 // Service are settings of the frontend of Services with a load balancer.
 type Service struct {
-	// Class is the spec.loadBalancerClass that is served.
+	// Class is the spec.loadBalancerClass of the Services that are served.
 	Class string
-	// CrossNamespaceGroups lets Services share load balancers of other namespaces.
+	// CrossNamespaceGroups reports whether Services may share load balancers of other namespaces.
 	CrossNamespaceGroups bool
 }
 
@@ -164,30 +166,30 @@ type Targets struct {
 	RequeueDuration time.Duration
 	MaxBackoff      time.Duration
 	QUICVariable    string
-	// EndpointSlices are read; otherwise Endpoints objects.
+	// EndpointSlices reports whether EndpointSlices are read; if false, Endpoints objects are.
 	EndpointSlices bool
-	// Deferral is how long after a start bindings that have not changed are not compared with AWS;
-	// above zero. Up to a half is added, so that they are not all compared at once.
+	// Deferral is the time from a start to the first comparison of unchanged bindings with AWS; above zero. Up to half of it
+	// is added, so that the bindings are not all compared at once.
 	Deferral time.Duration
 }
 
-// Workers are how many items each controller reconciles concurrently. Load balancers of Ingresses, Services and
-// Gateways and accelerators are worked on together, by the sum of these.
+// Workers has the numbers of items that each controller reconciles concurrently. One controller reconciles the load balancers
+// of Ingresses, Services and Gateways, and accelerators, with the sum of their workers.
 type Workers struct {
 	Ingress, Service       int
 	ALBGateway, NLBGateway int
-	GatewayClass           int // and the kinds of gateway.k8s.aws
+	GatewayClass           int // GatewayClasses and the kinds of gateway.k8s.aws
 	Binding                int
 	Accelerator            int
-	// AcceleratorMaxBackoff is the longest wait of an accelerator after failures.
+	// AcceleratorMaxBackoff is the longest back-off of an accelerator after failures.
 	AcceleratorMaxBackoff time.Duration
 }
 
-// Election is about the Lease.
+// Election has the settings of leader election.
 type Election struct {
 	Enabled   bool
-	ID        string
-	Namespace string // empty: that of the pod
+	ID        string // name of the Lease
+	Namespace string // namespace of the Lease; empty: that of the pod
 }
 
 // Serving are the addresses that the process listens on.
@@ -199,15 +201,15 @@ type Serving struct {
 	WebhookCertFile string
 	WebhookKeyFile  string
 	WebhookClientCA string
-	// WebhookPrefix begins the names of the objects that webhooks hang on.
+	// WebhookPrefix is the prefix of the names of the webhooks' Service, Secret and configurations.
 	WebhookPrefix string
 	// Webhooks is WebhooksOn or WebhooksOff.
 	Webhooks string
-	// Profiling is the address of the profiles; empty: none.
+	// Profiling is the address of the profiles of the Go runtime; empty: none.
 	Profiling string
 }
 
-// Whether admission webhooks are served.
+// The values of Serving.Webhooks.
 const (
 	WebhooksOn  = "on"
 	WebhooksOff = "off"
@@ -230,13 +232,13 @@ func (s Serving) WebhookSecret() string { return s.WebhookPrefix + "-tls" }
 // WebhookConfiguration returns the name of both webhook configurations.
 func (s Serving) WebhookConfiguration() string { return s.WebhookPrefix + "-webhook" }
 
-// Admission is what webhooks do besides their fixed checks.
+// Admission has the checks and changes of the webhooks that can be switched.
 type Admission struct {
 	DisableClassAnnotation, DisableGroupAnnotation bool
 	ReadinessGates                                 bool
 }
 
-// Default returns the defaults.
+// Default returns the configuration without flags.
 func Default() Config {
 	return Config{
 		LogLevel:   InfoLevel,

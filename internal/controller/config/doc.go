@@ -1,4 +1,4 @@
-// Package config is what an operator can set: the flags and feature gates of the controller, with
-// their defaults and checks. It parses and checks once, at start; packages get the few values they
-// need as plain fields. It reads no environment.
+// Package config has the flags and feature gates of the controller, with their defaults and checks. They are parsed and
+// checked once, at the start. Other packages get the values that they need as plain fields. It reads no environment
+// variables.
 package config

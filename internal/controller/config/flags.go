@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Bind registers every flag. The defaults are what c holds.
+// Bind registers all flags in a flag set. Their defaults are the values of c.
 func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.SortFlags = true
 	fs.StringVar(&c.ClusterName, "cluster-name", c.ClusterName, "name of the cluster, used in names and tags of AWS resources (required)")
@@ -117,8 +117,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&m.ReadinessGates, "enable-pod-readiness-gate-inject", m.ReadinessGates, "inject readiness gates into pods")
 }
 
-// Unsupported lists what was set on the command line and has no effect in this version, as
-// "--flag=value".
+// Unsupported returns the flags that were set and have no effect in this version, as "--flag=value".
 func (c Config) Unsupported() []string {
 	var out []string
 	if c.AWS.VPCTagKey != Default().AWS.VPCTagKey && len(c.AWS.VPCTags) > 0 {

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,14 +39,15 @@ const (
 	IngressPlanAnnotation         Gate = "IngressPlanAnnotation"
 )
 
-// gateRow describes a gate.
-type gateRow struct {
-	gate Gate
-	on   bool // by default
-	does string
+// GateRow describes a gate.
+type GateRow struct {
+	Name Gate
+	On   bool   // the default
+	Does string // what the gate switches on
 }
 
-var gateTable = []gateRow{
+// gateTable has all gates.
+var gateTable = []GateRow{
 	{ListenerRulesTagging, true, "tag listeners and rules"},
 	{WeightedTargetGroups, true, "forward actions with several target groups"},
 	{ServiceTypeLoadBalancerOnly, false, "serve only Services of type LoadBalancer"},
@@ -70,13 +73,13 @@ var gateTable = []gateRow{
 	{IngressPlanAnnotation, false, "show the plan of a load balancer in an annotation of its first Ingress"},
 }
 
-// aliases are spellings that documents of other controllers use.
+// aliases are other names of gates, which documents about other controllers use.
 var aliases = map[string]Gate{
 	"NLBHealthCheckAdvancedConfiguration": NLBHealthCheckAdvancedConfig,
 	"EnableTCPUDPListenerType":            EnableTCPUDPListener,
 }
 
-// Gates are the feature gates. The zero value has all defaults. It is a flag value.
+// Gates has the gates that an operator has set. The zero value has all defaults. It implements pflag.Value.
 type Gates struct{ set map[Gate]bool }
 
 // On reports whether a gate is on.
@@ -85,8 +88,8 @@ func (g Gates) On(gate Gate) bool {
 		return v
 	}
 	for _, row := range gateTable {
-		if row.gate == gate {
-			return row.on
+		if row.Name == gate {
+			return row.On
 		}
 	}
 	return false
@@ -98,12 +101,10 @@ func (g Gates) Explicit(gate Gate) bool {
 	return ok
 }
 
-// Set implements the flag value: a comma list of Name=bool, added to what was set before.
+// Set implements pflag.Value. It adds a comma-separated list of Name=bool to the gates that were set before.
 func (g *Gates) Set(s string) error {
 	next := map[Gate]bool{}
-	for k, v := range g.set {
-		next[k] = v
-	}
+	maps.Copy(next, g.set)
 	for _, item := range strings.Split(s, ",") {
 		item = strings.TrimSpace(item)
 		if item == "" {
@@ -118,7 +119,7 @@ func (g *Gates) Set(s string) error {
 		if a, ok := aliases[name]; ok {
 			gate = a
 		}
-		if !slices.ContainsFunc(gateTable, func(r gateRow) bool { return r.gate == gate }) {
+		if !slices.ContainsFunc(gateTable, func(r GateRow) bool { return r.Name == gate }) {
 			return fmt.Errorf("feature gate %q is not known; allowed: %s", name, strings.Join(gateNames(), ", "))
 		}
 		on, err := strconv.ParseBool(strings.TrimSpace(value))
@@ -134,13 +135,13 @@ func (g *Gates) Set(s string) error {
 // gateNames returns the names of all gates, in order.
 func gateNames() (out []string) {
 	for _, r := range gateTable {
-		out = append(out, string(r.gate))
+		out = append(out, string(r.Name))
 	}
 	slices.Sort(out)
 	return out
 }
 
-// String implements the flag value: what was set, by name.
+// String implements pflag.Value. It returns the gates that were set, ordered by name.
 func (g *Gates) String() string {
 	var out []string
 	for k, v := range g.set {
@@ -150,30 +151,18 @@ func (g *Gates) String() string {
 	return strings.Join(out, ",")
 }
 
-// Type implements the flag value.
+// Type implements pflag.Value.
 func (*Gates) Type() string { return "mapStringBool" }
 
 // GatesFlag is the name of the flag that sets gates.
 const GatesFlag = "feature-gates"
 
-// GateRow describes a gate to people.
-type GateRow struct {
-	Name Gate
-	On   bool // by default
-	Does string
-}
-
-// GateRows returns all gates by name.
+// GateRows returns all gates, ordered by name.
 func GateRows() []GateRow {
-	var out []GateRow
-	for _, r := range gateTable {
-		out = append(out, GateRow{r.gate, r.on, r.does})
-	}
-	slices.SortFunc(out, func(x, y GateRow) int { return strings.Compare(string(x.Name), string(y.Name)) })
-	return out
+	return slices.SortedFunc(slices.Values(gateTable), func(x, y GateRow) int { return cmp.Compare(x.Name, y.Name) })
 }
 
-// describe lists the gates for --help.
+// describe returns the help text of the flag, with all gates.
 func (g Gates) describe() string {
 	var b strings.Builder
 	b.WriteString("comma list of Name=bool. The gates and their defaults:")

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ownFlags are the flags of one process: where it finds its servers, where it listens, how much it does at once, what it
-// logs. A command neither learns them from a controller nor could use them; above all it is never led to another
-// address by what it has read.
-var ownFlags = []string{
+// processFlags are the flags that concern only one process: addresses of servers and listeners, concurrency, and logs. A
+// command does not take them over from a controller: it has no use for them, and must not send its requests to an address
+// that it has read from the cluster.
+var processFlags = []string{
 	"kubeconfig", "aws-api-endpoints", "aws-api-throttle", "aws-max-retries", "aws-vpc-tags", "aws-vpc-tag-key",
 	"log-level", "log-format", "shadow", "shadow-report",
 	"metrics-bind-addr", "health-probe-bind-addr", "profiling-bind-addr", "webhook-bind-port", "webhook-cert-dir", "webhook-cert-file",
@@ -23,8 +23,8 @@ var ownFlags = []string{
 	"globalaccelerator-max-concurrent-reconciles", "globalaccelerator-max-exponential-backoff-delay",
 }
 
-// Published returns the flags that decide what the controller does with objects, where they are not at their default, as
-// --NAME=VALUE in order. Commands take them over, so that they show what the controller does.
+// Published returns the flags that are not at their default, without those of processFlags, as --NAME=VALUE ordered by name.
+// Commands take them over, so that they plan like the controller does.
 func (c Config) Published() []string {
 	d := Default()
 	given, defaults := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -32,14 +32,14 @@ func (c Config) Published() []string {
 	d.Bind(defaults)
 	var out []string
 	given.VisitAll(func(f *pflag.Flag) {
-		if v := flagValue(f); v != flagValue(defaults.Lookup(f.Name)) && !slices.Contains(ownFlags, f.Name) {
+		if v := flagValue(f); v != flagValue(defaults.Lookup(f.Name)) && !slices.Contains(processFlags, f.Name) {
 			out = append(out, "--"+f.Name+"="+v)
 		}
 	})
 	return out
 }
 
-// flagValue returns the value of a flag in the form in which it is given.
+// flagValue returns the value of a flag as it is written on a command line.
 func flagValue(f *pflag.Flag) string {
 	v := f.Value.String()
 	if t := f.Value.Type(); t == "stringSlice" || t == "stringToString" {
@@ -48,17 +48,18 @@ func flagValue(f *pflag.Flag) string {
 	return v
 }
 
-// TakenOver is what TakeOver has done.
+// TakenOver is the result of TakeOver. Flags are --NAME=VALUE with the value of the controller.
 type TakenOver struct {
-	// Flags have another value now, as --NAME=VALUE.
+	// Flags were set to the value of the controller.
 	Flags []string
-	// Differing were given with another value, which stays.
+	// Differing were set on the command line to another value, which they keep.
 	Differing []string
-	// Unavailable are the flags that cannot be read, because this version does not know them or their value.
+	// Unavailable cannot be taken over, because this version does not have them or cannot parse their value; as --NAME.
 	Unavailable []string
 }
 
-// TakeOver sets what was not given on a command line, whose flags are fs, to the arguments of a controller.
+// TakeOver sets the flags of a command line that were not given to the values that they have in the arguments of a
+// controller.
 func TakeOver(fs *pflag.FlagSet, args []string) TakenOver {
 	var out TakenOver
 	given := map[string]bool{}
@@ -66,7 +67,7 @@ func TakeOver(fs *pflag.FlagSet, args []string) TakenOver {
 		name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		given[name] = true
 		f := fs.Lookup(name)
-		if slices.Contains(ownFlags, name) {
+		if slices.Contains(processFlags, name) {
 			continue
 		}
 		d := Default()
@@ -84,7 +85,7 @@ func TakeOver(fs *pflag.FlagSet, args []string) TakenOver {
 		switch mine := flagValue(f); {
 		case mine == text:
 		case f.Changed && name == GatesFlag:
-			// Gates that were given count, and the others are those of the controller.
+			// The gates of the command line are set after those of the controller, and so override them.
 			_ = f.Value.Set(text)
 			_ = f.Value.Set(mine)
 			if flagValue(f) != text {
@@ -96,24 +97,24 @@ func TakeOver(fs *pflag.FlagSet, args []string) TakenOver {
 			out.Flags = append(out.Flags, fmt.Sprintf("--%s=%s", name, text))
 		}
 	}
-	out.Differing = append(out.Differing, otherThanDefaults(fs, given)...)
+	out.Differing = append(out.Differing, differingDefaults(fs, given)...)
 	return out
 }
 
-// withoutDefault are flags of which no default can be shown: a controller that is not given a region or a VPC finds them,
-// and the text of gates may have those that are at their default.
-var withoutDefault = []string{"cluster-name", "aws-region", "aws-vpc-id", GatesFlag}
+// flagsWithoutDefault are flags whose default cannot be compared: the controller discovers its region and VPC, and the value
+// of --feature-gates may list gates that are at their default.
+var flagsWithoutDefault = []string{"cluster-name", "aws-region", "aws-vpc-id", GatesFlag}
 
-// otherThanDefaults returns the defaults that a controller has for flags which it was not given, where the command line
-// gives them with another value.
-func otherThanDefaults(fs *pflag.FlagSet, given map[string]bool) []string {
+// differingDefaults returns the flags that the command line sets and the controller does not, if the value differs from the
+// default. It returns them with the default, which is the value of the controller.
+func differingDefaults(fs *pflag.FlagSet, given map[string]bool) []string {
 	d := Default()
 	defaults := pflag.NewFlagSet("", pflag.ContinueOnError)
 	d.Bind(defaults)
 	var out []string
 	fs.Visit(func(f *pflag.Flag) {
 		theirs := defaults.Lookup(f.Name)
-		if theirs == nil || given[f.Name] || slices.Contains(ownFlags, f.Name) || slices.Contains(withoutDefault, f.Name) {
+		if theirs == nil || given[f.Name] || slices.Contains(processFlags, f.Name) || slices.Contains(flagsWithoutDefault, f.Name) {
 			return
 		}
 		if text := flagValue(theirs); flagValue(f) != text {
@@ -123,7 +124,7 @@ func otherThanDefaults(fs *pflag.FlagSet, given map[string]bool) []string {
 	return out
 }
 
-// joinFlagValues writes arguments in which a flag and its value are two words as one.
+// joinFlagValues returns arguments in which each flag and its value are one word: --NAME=VALUE.
 func joinFlagValues(args []string) []string {
 	var out []string
 	for _, a := range args {

@@ -21,7 +21,7 @@ func TestPublishedFlagsAreTakenOver(t *testing.T) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	d := Default()
 	d.Bind(all)
-	for _, name := range ownFlags {
+	for _, name := range processFlags {
 		if all.Lookup(name) == nil {
 			t.Errorf("--%s is no flag", name)
 		}
@@ -38,7 +38,7 @@ func TestPublishedFlagsAreTakenOver(t *testing.T) {
 			t.Fatalf("--%s=%s: %v", f.Name, value, err)
 		}
 		published := theirs.Published()
-		if slices.Contains(ownFlags, f.Name) {
+		if slices.Contains(processFlags, f.Name) {
 			if len(published) > 0 {
 				t.Errorf("published: %q", published)
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Validate checks the configuration; the first fault is returned, in a fixed order.
+// Validate returns the first error of the configuration, in a fixed order.
 func (c Config) Validate() error {
 	if c.ClusterName == "" {
 		return fmt.Errorf("--cluster-name must be given")
@@ -52,7 +52,7 @@ func (c Config) Validate() error {
 			return fmt.Errorf("--required-secrets-label: %q is not key=value", l)
 		}
 	}
-	// What follows are flags of our own.
+	// The flags from here on do not exist in aws-load-balancer-controller.
 	for _, x := range []struct {
 		flag, value string
 		allowed     []string
@@ -109,16 +109,16 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// SecretsLabel returns the label that Secrets must carry; false if none is demanded.
+// SecretsLabel returns the label that Secrets must have; false if none is required.
 func (c Config) SecretsLabel() (key, value string, ok bool) {
 	key, value, ok = strings.Cut(c.Kubernetes.RequiredSecretsLabel, "=")
 	return key, value, ok && key != "" && value != ""
 }
 
-// AtLeastOne returns the number of workers for a setting: zero and less mean one.
+// AtLeastOne returns the number of workers for the value of a flag: one if it is zero or less.
 func AtLeastOne(n int) int { return max(n, 1) }
 
-// validate checks addresses and ports.
+// validate returns the first error of the addresses and ports.
 func (s Serving) validate() error {
 	for _, x := range []struct{ flag, value string }{
 		{"metrics-bind-addr", s.Metrics}, {"health-probe-bind-addr", s.Probes}, {"profiling-bind-addr", s.Profiling},

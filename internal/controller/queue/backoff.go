@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// backOff returns how long items wait after failures.
+// backOff returns the back-off of the line: BackOff, or else an exponential one up to MaxDelay.
 func (l Line[K]) backOff() workqueue.TypedRateLimiter[K] {
 	if l.BackOff != nil {
 		return l.BackOff

@@ -1,4 +1,4 @@
-// Package queue is the line of work of one controller: events of the cluster become items of a queue with priorities,
-// shares of tenants and back-off, and workers take them. It knows nothing of load balancers; what an item is and what is
-// done with it is its user's.
+// Package queue is the work queue of one controller: events of the cluster enqueue items, with priorities, shares of tenants
+// and back-off, and workers reconcile them. It is independent of load balancers: its users define the items and their
+// Reconciler.
 package queue

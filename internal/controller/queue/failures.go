@@ -12,25 +12,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// requestID is what differs in the answers of AWS to the same call.
+// requestID matches the request ID in an AWS error, which differs for each call.
 var requestID = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
 
-// failureText returns what is compared of an error.
+// failureText returns the text by which errors are compared.
 func failureText(err error) string {
 	text := requestID.ReplaceAllString(err.Error(), "")
-	return text[:min(len(text), mostText)]
+	return text[:min(len(text), maxComparedText)]
 }
 
-// mostText is how much of an error is compared.
-const mostText = 512
+// maxComparedText is the length of the text by which errors are compared, in bytes.
+const maxComparedText = 512
 
-// failedRun is the message of controller-runtime about a run that returned an error.
-const failedRun = "Reconciler error"
+// runFailedMessage is the log message of controller-runtime about a run that returned an error.
+const runFailedMessage = "Reconciler error"
 
-// noting is the sink of an item: of the errors of its runs it passes on those that differ from the last one, the others
-// at the debug level. The values of a logger are passed on with each line, since
-// most runs write none and a sink encodes them at once.
-type noting[K comparable] struct {
+// changedFailureSink is the log sink of an item. It logs an error of a run only if it differs from that of the previous run,
+// and other errors at the debug level. It passes the values of the logger on with each line instead of through WithValues,
+// because most runs log nothing and a sink encodes values at once.
+type changedFailureSink[K comparable] struct {
 	logr.LogSink
 	items  *items[K]
 	item   K
@@ -38,13 +38,13 @@ type noting[K comparable] struct {
 }
 
 // Info implements the sink.
-func (n noting[K]) Info(level int, message string, keys ...any) {
+func (n changedFailureSink[K]) Info(level int, message string, keys ...any) {
 	n.LogSink.Info(level, message, slices.Concat(n.values, keys)...)
 }
 
 // Error implements the sink.
-func (n noting[K]) Error(err error, message string, keys ...any) {
-	if message != failedRun || n.items.changedFailure(n.item, err) {
+func (n changedFailureSink[K]) Error(err error, message string, keys ...any) {
+	if message != runFailedMessage || n.items.noteFailure(n.item, err) {
 		n.LogSink.Error(err, message, slices.Concat(n.values, keys)...)
 		return
 	}
@@ -54,19 +54,20 @@ func (n noting[K]) Error(err error, message string, keys ...any) {
 }
 
 // WithName implements the sink.
-func (n noting[K]) WithName(name string) logr.LogSink {
+func (n changedFailureSink[K]) WithName(name string) logr.LogSink {
 	n.LogSink = n.LogSink.WithName(name)
 	return n
 }
 
 // WithValues implements the sink.
-func (n noting[K]) WithValues(keys ...any) logr.LogSink {
+func (n changedFailureSink[K]) WithValues(keys ...any) logr.LogSink {
 	n.values = slices.Concat(n.values, keys)
 	return n
 }
 
-// LogTurn logs that a run waits for the turn of a call, or for a change that has not arrived.
-func LogTurn(log logr.Logger, turn time.Duration, err error) {
+// LogPostponed logs that a run is repeated after a time, because the rate limiter has postponed a call or a change has not
+// arrived in the cache. Long waits are logged at the info level.
+func LogPostponed(log logr.Logger, turn time.Duration, err error) {
 	level, message := 1, "waiting for rate limiter"
 	if turn >= durations.Request {
 		level = 0

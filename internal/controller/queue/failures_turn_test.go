@@ -20,7 +20,7 @@ func TestLongWaitsForTheRateLimiterAreLogged(t *testing.T) {
 	for _, turn := range []time.Duration{time.Second, durations.Request, 3 * time.Minute} {
 		var lines []string
 		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-		LogTurn(log, turn, errors.New("CreateLoadBalancer"))
+		LogPostponed(log, turn, errors.New("CreateLoadBalancer"))
 		if reported := len(lines) == 1 && strings.Contains(lines[0], "waiting for rate limiter") && strings.Contains(lines[0], "CreateLoadBalancer"); reported != (turn >= durations.Request) {
 			t.Errorf("%v: %q", turn, lines)
 		}

@@ -5,32 +5,32 @@ import (
 	"time"
 )
 
-// items is what a line remembers of the items of its queue, under one lock: what waits since when, what is open for
-// each tenant, and how the last run of an item failed.
+// items is what a line remembers of the items of its queue, under one lock: since when each is queued, the open items of each
+// tenant, and the last failure of each.
 type items[K comparable] struct {
 	line Line[K]
 
-	mu     sync.Mutex
-	queued map[K]waiting
-	open   map[K]struct{}
-	count  map[string]int // open items by tenant
-	failed map[K]string   // how the last run failed
+	mu           sync.Mutex
+	queued       map[K]queuedItem
+	openItems    map[K]struct{}
+	openByTenant map[string]int // open items by tenant
+	lastFailure  map[K]string   // how the last run failed
 }
 
 func newItems[K comparable](l Line[K]) *items[K] {
-	return &items[K]{line: l, queued: map[K]waiting{}, open: map[K]struct{}{}, count: map[string]int{}, failed: map[K]string{}}
+	return &items[K]{line: l, queued: map[K]queuedItem{}, openItems: map[K]struct{}{}, openByTenant: map[string]int{}, lastFailure: map[K]string{}}
 }
 
-// waiting holds how long an item has waited for a worker, and how old the change is that its run answers.
-type waiting struct {
+// queuedItem is what is remembered of an item in the queue.
+type queuedItem struct {
 	due      time.Time // when it may be worked on
 	priority int
-	// since is when the change came that it is queued for; zero if nothing has changed.
-	since time.Time
+	// changedAt is when the change came that it is queued for; zero if nothing has changed.
+	changedAt time.Time
 }
 
-// add notes that an item is queued, to be worked on after a time. The earliest counts. changed reports whether
-// something has changed.
+// add notes that an item is queued, to be worked on after a time. Of several times the earliest counts. changed reports
+// whether an object has changed.
 func (s *items[K]) add(k K, priority int, after time.Duration, changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,14 +39,15 @@ func (s *items[K]) add(k K, priority int, after time.Duration, changed bool) {
 	if due := now.Add(after); !queued || due.Before(x.due) {
 		x.due, x.priority = due, priority
 	}
-	if changed && x.since.IsZero() {
-		x.since = now
+	if changed && x.changedAt.IsZero() {
+		x.changedAt = now
 	}
 	s.queued[k] = x
 }
 
-// begin notes that a worker has an item, and returns since when what it is queued for has changed.
-func (s *items[K]) begin(k K) (since time.Time) {
+// beginRun notes that a worker has taken an item, and returns the time of the change that it was queued for; zero if nothing
+// has changed.
+func (s *items[K]) beginRun(k K) (since time.Time) {
 	s.mu.Lock()
 	x, queued := s.queued[k]
 	delete(s.queued, k)
@@ -54,65 +55,66 @@ func (s *items[K]) begin(k K) (since time.Time) {
 	if m := s.line.Metrics; queued && m != nil {
 		m.Waited(s.line.Name, priorityName(x.priority), max(time.Since(x.due), 0))
 	}
-	return x.since
+	return x.changedAt
 }
 
-// keepSince notes since when a change waits that is not answered yet, as a call is postponed.
-func (s *items[K]) keepSince(k K, since time.Time) {
+// restoreChangedAt notes the time of a change that the last run has not answered, because a call was postponed.
+func (s *items[K]) restoreChangedAt(k K, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if x, queued := s.queued[k]; queued && !since.IsZero() && (x.since.IsZero() || since.Before(x.since)) {
-		x.since = since
+	if x, queued := s.queued[k]; queued && !since.IsZero() && (x.changedAt.IsZero() || since.Before(x.changedAt)) {
+		x.changedAt = since
 		s.queued[k] = x
 	}
 }
 
 const (
-	// maxShare is how far an item is put back within its priority at most. Priorities are further apart.
-	maxShare = 9
+	// maxTenantPenalty is the most by which the priority of an item is lowered for the open items of its tenant. The priorities
+	// of priority.go are further apart.
+	maxTenantPenalty = 9
 )
 
-// priority notes that an item is open, and returns where it is queued. Open items are those that have changed, or wait
-// for something that comes soon. At one priority, the more open items a tenant has, the later they come, so that one who
-// changes very much does not keep all others waiting.
-func (s *items[K]) priority(k K, priority int) int {
+// openPriority notes that an item is open, and returns its priority in the queue. Open items are those that have changed, or
+// that run again soon. Within one priority, the items of a tenant with many open ones come later, so that a tenant that
+// changes very much does not delay all others.
+func (s *items[K]) openPriority(k K, priority int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.line.Reconciler.Tenant(k)
-	if _, ok := s.open[k]; !ok {
-		s.open[k] = struct{}{}
-		s.count[t]++
+	if _, ok := s.openItems[k]; !ok {
+		s.openItems[k] = struct{}{}
+		s.openByTenant[t]++
 	}
-	return priority - min(s.count[t]-1, maxShare)
+	return priority - min(s.openByTenant[t]-1, maxTenantPenalty)
 }
 
-// close notes that nothing is known to be left to do for an item.
-func (s *items[K]) close(k K) {
+// noteDone notes that an item is not open any more.
+func (s *items[K]) noteDone(k K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.open[k]; !ok {
+	if _, ok := s.openItems[k]; !ok {
 		return
 	}
-	delete(s.open, k)
+	delete(s.openItems, k)
 	t := s.line.Reconciler.Tenant(k)
-	if s.count[t]--; s.count[t] == 0 {
-		delete(s.count, t)
+	if s.openByTenant[t]--; s.openByTenant[t] == 0 {
+		delete(s.openByTenant, t)
 	}
 }
 
-// changedFailure notes how the run of an item failed, nil if it did not, and reports whether it failed otherwise than the
-// last one, so that a log has an error for each change and not for each retry.
-func (s *items[K]) changedFailure(k K, err error) bool {
+// noteFailure notes the error of a run, nil if it succeeded, and reports whether the error differs from that of the previous
+// run, so that a log has each error once and not at each retry.
+func (s *items[K]) noteFailure(k K, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
-		delete(s.failed, k)
+		delete(s.lastFailure, k)
 		return false
 	}
 	text := failureText(err)
-	if was, ok := s.failed[k]; ok && was == text {
+	if was, ok := s.lastFailure[k]; ok && was == text {
 		return false
 	}
-	s.failed[k] = text
+	s.lastFailure[k] = text
 	return true
 }

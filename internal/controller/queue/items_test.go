@@ -25,22 +25,22 @@ func TestATenantWithManyOpenItemsComesLater(t *testing.T) {
 	w := newItems(Line[string]{Reconciler: byNamespace{}})
 	var got []int
 	for _, k := range []string{"a/1", "a/2", "b/1", "a/3", "a/2", "b/1"} {
-		got = append(got, w.priority(k, priorityEdits)-priorityEdits)
+		got = append(got, w.openPriority(k, priorityEdits)-priorityEdits)
 	}
 	if want := []int{0, -1, 0, -2, -2, 0}; !slices.Equal(got, want) {
 		t.Errorf("put back by %v, want %v", got, want)
 	}
 	for _, k := range []string{"a/4", "a/5", "a/6", "a/7", "a/8", "a/9", "a/10", "a/11", "a/12"} {
-		w.priority(k, priorityEdits)
+		w.openPriority(k, priorityEdits)
 	}
-	if at := w.priority("a/1", priorityTargets); at <= priorityEdits {
+	if at := w.openPriority("a/1", priorityTargets); at <= priorityEdits {
 		t.Errorf("targets come at %d, behind edits", at)
 	}
-	for k := range w.open {
-		w.close(k)
+	for k := range w.openItems {
+		w.noteDone(k)
 	}
-	if at := w.priority("a/1", priorityEdits); at != priorityEdits || len(w.count) != 1 {
-		t.Errorf("put back to %d after all are closed; tenants %v", at, w.count)
+	if at := w.openPriority("a/1", priorityEdits); at != priorityEdits || len(w.openByTenant) != 1 {
+		t.Errorf("put back to %d after all are closed; tenants %v", at, w.openByTenant)
 	}
 }
 
@@ -59,18 +59,18 @@ func TestWhatWaitsForLongIsNotOpen(t *testing.T) {
 		{Next{After: durations.Often}, true},
 		{Next{After: durations.Often + time.Second}, false},
 		{Next{After: time.Second, Idle: true}, false},
-		{Next{After: time.Hour, Turn: true}, true},
+		{Next{After: time.Hour, Postponed: true}, true},
 	} {
 		l := Line[string]{
 			Triggers:   NewTriggers(storedObjects{store}, nil, noChanges{}),
 			Reconciler: byNamespace{func(context.Context, string) (Next, error) { return c.next, nil }},
 		}
 		l.items = newItems(l)
-		l.items.priority("a/1", priorityEdits)
+		l.items.openPriority("a/1", priorityEdits)
 		if _, err := l.reconcile(t.Context(), "a/1"); err != nil {
 			t.Fatal(err)
 		}
-		if _, open := l.items.open["a/1"]; open != c.open {
+		if _, open := l.items.openItems["a/1"]; open != c.open {
 			t.Errorf("%+v: open %t, want %t", c.next, open, c.open)
 		}
 	}

@@ -19,23 +19,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// Line is one controller: a queue of items and what to do with each.
+// Line is one controller: a work queue of items with its Reconciler.
 type Line[K comparable] struct {
-	// Name stands in logs, metrics and the queue.
+	// Name is the name of the controller in logs, metrics and the queue.
 	Name     string
 	Workers  int
-	MaxDelay time.Duration // longest wait after failures
-	// BackOff, if not nil, has the waits after failures, in place of those up to MaxDelay.
+	MaxDelay time.Duration // longest back-off after failures
+	// BackOff, if not nil, is used instead of the exponential back-off up to MaxDelay.
 	BackOff    workqueue.TypedRateLimiter[K]
 	Triggers   *Triggers[K]
 	Reconciler Reconciler[K]
 	// Preparer, if not nil, is called before the first item is worked on.
 	Preparer Preparer[K]
 
-	// Enqueuer queues items that no event names; nil: none do.
+	// Enqueuer, if not nil, enqueues items without an event.
 	Enqueuer *Enqueuer[K]
 
-	// Metrics measures how long items wait for a worker; nil: nothing does.
+	// Metrics, if not nil, measures how long items wait for a worker.
 	Metrics Metrics
 
 	items *items[K]
@@ -43,47 +43,46 @@ type Line[K comparable] struct {
 
 // Reconciler works on the items of a line.
 type Reconciler[K comparable] interface {
-	// Reconcile works on one item. An error means to back off.
+	// Reconcile works on one item. After an error the item is repeated with back-off.
 	Reconcile(ctx context.Context, k K) (Next, error)
-	// Label names an item in logs.
+	// Label returns keys and values that identify an item in logs.
 	Label(k K) []any
-	// Controller is the one that logs about an item name.
+	// Controller returns the name of the controller in logs about an item.
 	Controller(k K) string
-	// Tenant returns to whose share an item counts.
+	// Tenant returns the tenant to whose share an item counts.
 	Tenant(k K) string
 }
 
-// Preparer prepares a line whose process begins to lead.
+// Preparer prepares a line when its process becomes the leader.
 type Preparer[K comparable] interface {
-	// Prepare returns items to work on besides those that objects belong to.
+	// Prepare returns items to be enqueued besides those that objects belong to.
 	Prepare(ctx context.Context) []K
 }
 
-// Metrics measures lines.
+// Metrics records how long items wait.
 type Metrics interface {
-	// Waited gets how long an item of a line has waited for a worker at a priority.
+	// Waited is called with the time that an item of a line has waited for a worker at a priority.
 	Waited(line, priority string, d time.Duration)
 }
 
-// Next holds when an item is worked on again.
+// Next has the time when an item is worked on again, and with which priority.
 type Next struct {
-	// After is how long to wait; zero: until something changes.
+	// After is the time until then; zero: when something changes.
 	After time.Duration
-	// Turn reports whether a call of the item waits for its turn, so that the item goes on like the change
-	// that it stems from.
-	Turn bool
-	// Answered reports whether what has changed is answered as far as that is measured, although a call waits.
-	Answered bool
-	// Idle reports whether nothing is known to be left to do for the item, so that all others go before.
+	// Postponed reports whether the rate limiter has postponed a call of the item, so that the item keeps a high priority.
+	Postponed bool
+	// ChangeAnswered reports whether the change of the item counts as answered, although a call is postponed.
+	ChangeAnswered bool
+	// Idle reports whether nothing is left to do for the item, so that it gets the lowest priority.
 	Idle bool
 }
 
-// Source is where events come from.
+// Source is the source of events.
 type Source interface {
-	// WaitForSync blocks until reading gives whole answers.
+	// WaitForSync blocks until the cache is complete.
 	WaitForSync(ctx context.Context) error
-	// Watch calls notify for every event of the kinds, beginning with the objects that are there.
-	// It returns at once; the calls end with the context.
+	// Watch calls notify for every event of the kinds, beginning with one for each object that exists.
+	// It returns at once. The calls end with the context.
 	Watch(ctx context.Context, kinds []cluster.Kind, notify func(kube.Event)) error
 }
 
@@ -99,8 +98,8 @@ func (l Line[K]) Add(mgr manager.Manager, src Source, kinds []cluster.Kind, log 
 	return mgr.Add(c)
 }
 
-// Start runs the line without a manager until ctx ends and its workers have stopped. Its name may
-// be in use elsewhere.
+// Start runs the line without a manager until ctx ends and its workers have stopped. Other lines of the process may have the
+// same name.
 func (l Line[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, log logr.Logger) error {
 	l.items = newItems(l)
 	opts, priorities := l.options(log), true
@@ -112,6 +111,7 @@ func (l Line[K]) Start(ctx context.Context, src Source, kinds []cluster.Kind, lo
 	return c.Start(ctx)
 }
 
+// options returns the options of the controller of controller-runtime.
 func (l Line[K]) options(log logr.Logger) controller.TypedOptions[K] {
 	return controller.TypedOptions[K]{
 		MaxConcurrentReconciles: max(l.Workers, 1),
@@ -121,34 +121,36 @@ func (l Line[K]) options(log logr.Logger) controller.TypedOptions[K] {
 	}
 }
 
-// Logger returns the logger of a run over an item, nil for the line itself.
+// Logger returns the logger of the runs of an item; of the line itself if k is nil.
 func (l Line[K]) Logger(log logr.Logger, k *K) logr.Logger {
-	as := func(name string) logr.Logger { return log.WithName(name).WithValues("controller", name) }
+	named := func(name string) logr.Logger { return log.WithName(name).WithValues("controller", name) }
 	if k == nil {
-		return as(l.Name)
+		return named(l.Name)
 	}
-	log = as(l.Reconciler.Controller(*k))
+	log = named(l.Reconciler.Controller(*k))
 	if sink := log.GetSink(); sink != nil && l.items != nil {
-		log = log.WithSink(noting[K]{LogSink: sink, items: l.items, item: *k})
+		log = log.WithSink(changedFailureSink[K]{LogSink: sink, items: l.items, item: *k})
 	}
 	return log.WithValues(l.Reconciler.Label(*k)...)
 }
 
+// controller returns the controller of controller-runtime that runs the line.
 func (l Line[K]) controller(src Source, kinds []cluster.Kind, opts controller.TypedOptions[K], log logr.Logger) (controller.TypedController[K], error) {
 	c, err := controller.NewTypedUnmanaged(l.Name, opts)
 	if err != nil {
 		return nil, fmt.Errorf("controller %s: %w", l.Name, err)
 	}
-	f := &feed[K]{line: l, source: src, kinds: kinds, log: log.WithName(l.Name), ready: make(chan error, 1)}
+	f := &eventSource[K]{line: l, source: src, kinds: kinds, log: log.WithName(l.Name), ready: make(chan error, 1)}
 	if err := c.Watch(f); err != nil {
 		return nil, fmt.Errorf("controller %s: %w", l.Name, err)
 	}
 	return c, nil
 }
 
+// reconcile makes a run of an item, and queues the item for its next run.
 func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
-	// A run that has begun is brought to its end if there is time, rather than cut between two
-	// steps. The fence still keeps it from writing once the lease is lost.
+	// When ctx ends, a run gets some time to finish, so that it is not cut off between two steps. The fence stops its
+	// writes once the lease is lost.
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
@@ -156,45 +158,45 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 		context.AfterFunc(run, func() { t.Stop() })
 	})()
 	l.Triggers.Begin(k)
-	since := l.items.begin(k)
-	next, err := l.Reconciler.Reconcile(context.WithValue(run, sinceKey{}, since), k)
+	since := l.items.beginRun(k)
+	next, err := l.Reconciler.Reconcile(context.WithValue(run, changedAtKey{}, since), k)
 	again := l.Triggers.End(k)
 	if turn := failure.PostponedFor(err); turn > 0 {
-		LogTurn(logr.FromContextOrDiscard(ctx), turn, err)
-		next, err = Next{After: turn, Turn: true}, nil
+		LogPostponed(logr.FromContextOrDiscard(ctx), turn, err)
+		next, err = Next{After: turn, Postponed: true}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	l.items.changedFailure(k, nil)
-	unanswered := next.Turn && !next.Answered
+	l.items.noteFailure(k, nil)
+	unanswered := next.Postponed && !next.ChangeAnswered
 	if again {
 		next = Next{After: time.Nanosecond}
 	}
-	// What waits for something has been begun, and goes on before what has not changed at all.
+	// An item that waits for something goes on before items that have not changed.
 	priority := priorityResync
 	switch {
 	case next.Idle:
-		l.items.close(k)
-	case next.Turn:
-		priority = l.items.priority(k, priorityTargets)
+		l.items.noteDone(k)
+	case next.Postponed:
+		priority = l.items.openPriority(k, priorityTargets)
 	case next.After > 0 && next.After <= durations.Often:
-		priority = l.items.priority(k, priorityEdits)
+		priority = l.items.openPriority(k, priorityEdits)
 	default:
-		l.items.close(k)
+		l.items.noteDone(k)
 		priority = priorityEdits
 	}
 	if next.After > 0 {
 		l.items.add(k, priority, next.After, false)
 	}
 	if unanswered {
-		l.items.keepSince(k, since)
+		l.items.restoreChangedAt(k, since)
 	}
 	return reconcile.Result{RequeueAfter: next.After, Priority: &priority}, nil
 }
 
-// feed turns events into items of the queue. It implements the source of a controller.
-type feed[K comparable] struct {
+// eventSource enqueues the items that events affect. It implements source.TypedSource of controller-runtime.
+type eventSource[K comparable] struct {
 	line   Line[K]
 	source Source
 	kinds  []cluster.Kind
@@ -202,12 +204,11 @@ type feed[K comparable] struct {
 	ready  chan error
 }
 
-// String names the source in logs.
-func (f *feed[K]) String() string { return "cluster events" }
+// String implements fmt.Stringer. It returns the name of the source in logs.
+func (f *eventSource[K]) String() string { return "cluster events" }
 
-// Start implements the source. Events are read once the cache is complete, so that no answer
-// is found from half of it.
-func (f *feed[K]) Start(ctx context.Context, q workqueue.TypedRateLimitingInterface[K]) error {
+// Start implements source.TypedSource. Events are read once the cache is complete, so that no run reads an incomplete one.
+func (f *eventSource[K]) Start(ctx context.Context, q workqueue.TypedRateLimitingInterface[K]) error {
 	queue, ok := q.(priorityqueue.PriorityQueue[K])
 	if !ok {
 		return fmt.Errorf("the queue of %s has no priorities", f.line.Name)
@@ -225,15 +226,15 @@ func (f *feed[K]) Start(ctx context.Context, q workqueue.TypedRateLimitingInterf
 			queue.AddWithOpts(priorityqueue.AddOpts{}, f.line.Preparer.Prepare(ctx)...)
 		}
 		if err == nil {
-			err = f.source.Watch(ctx, f.kinds, func(e kube.Event) { f.take(queue, e) })
+			err = f.source.Watch(ctx, f.kinds, func(e kube.Event) { f.enqueueAffected(queue, e) })
 		}
 		f.ready <- err
 	}()
 	return nil
 }
 
-// WaitForSync blocks until events are read.
-func (f *feed[K]) WaitForSync(ctx context.Context) error {
+// WaitForSync implements source.TypedSyncingSource. It blocks until events are read.
+func (f *eventSource[K]) WaitForSync(ctx context.Context) error {
 	select {
 	case err := <-f.ready:
 		return err
@@ -242,8 +243,9 @@ func (f *feed[K]) WaitForSync(ctx context.Context) error {
 	}
 }
 
-func (f *feed[K]) take(queue priorityqueue.PriorityQueue[K], e kube.Event) {
-	keys, err := f.line.Triggers.Concerned(e.Old, e.New)
+// enqueueAffected enqueues the items that an event affects.
+func (f *eventSource[K]) enqueueAffected(queue priorityqueue.PriorityQueue[K], e kube.Event) {
+	keys, err := f.line.Triggers.Affected(e.Old, e.New)
 	if err != nil {
 		f.log.Error(err, "could not resolve all objects affected by an event")
 	}
@@ -259,29 +261,30 @@ func (f *feed[K]) take(queue priorityqueue.PriorityQueue[K], e kube.Event) {
 		return
 	}
 	for _, k := range keys {
-		priority := f.line.items.priority(k, at)
+		priority := f.line.items.openPriority(k, at)
 		f.line.items.add(k, priority, 0, true)
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, k)
 	}
 }
 
-// Enqueuer queues items that no event of the cluster names. Those that come before the queue is there are
-// dropped: everything is looked at then. The zero value is ready for use.
+// Enqueuer enqueues items without an event of the cluster. Before the line has started it drops them, because all items are
+// queued at the start. The zero value is ready for use.
 type Enqueuer[K comparable] struct{ add atomic.Pointer[func(K)] }
 
 func (e *Enqueuer[K]) set(add func(K)) { e.add.Store(&add) }
 
-// Enqueue queues an item, behind what users have changed.
+// Enqueue enqueues an item with the priority of drift, which is lower than that of edits.
 func (e *Enqueuer[K]) Enqueue(k K) {
 	if add := e.add.Load(); add != nil {
 		(*add)(k)
 	}
 }
 
-type sinceKey struct{}
+// changedAtKey is the key of the time of the change in the context of a run.
+type changedAtKey struct{}
 
-// Since returns when the change came that a run answers, from the run's context; zero if none did.
-func Since(ctx context.Context) time.Time {
-	at, _ := ctx.Value(sinceKey{}).(time.Time)
+// ChangedAt returns the time of the change that a run answers, from the context of the run; zero if nothing has changed.
+func ChangedAt(ctx context.Context) time.Time {
+	at, _ := ctx.Value(changedAtKey{}).(time.Time)
 	return at
 }

@@ -19,7 +19,7 @@ type noChanges struct{}
 
 func (noChanges) Items(*cluster.View, cluster.Object) []string { return nil }
 func (noChanges) Ignores(_, _ cluster.Object) bool             { return false }
-func (noChanges) Saw(_, _ cluster.Object)                      {}
+func (noChanges) RootChanged(_, _ cluster.Object)              {}
 
 // runFunc is a reconciler whose items are of one tenant.
 type runFunc func(ctx context.Context, k string) (Next, error)

@@ -5,9 +5,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// The priorities of a queue, higher first: traffic that would go to the wrong place does not wait for others,
-// what others have changed in AWS comes behind what users change, and looking again at what has not changed
-// waits for everybody.
+// The priorities of a queue, higher first: changes of targets, where traffic may go to wrong addresses; edits of users; drift;
+// and comparisons of unchanged items.
 const (
 	priorityTargets = 10
 	priorityEdits   = 0
@@ -15,7 +14,7 @@ const (
 	priorityResync  = -100
 )
 
-// priorityOf returns where the items that an event concerns are queued.
+// priorityOf returns the priority of the items that an event affects.
 func priorityOf(e kube.Event) int {
 	if e.Stale {
 		return priorityResync
@@ -31,8 +30,7 @@ func priorityOf(e kube.Event) int {
 	return priorityEdits
 }
 
-// priorityName returns the name of the priority that an item was queued at. Items are put back by less than priorities
-// are apart.
+// priorityName returns the name of the priority of an item in metrics. The priority may be lowered by up to maxTenantPenalty.
 func priorityName(priority int) string {
 	switch {
 	case priority > priorityEdits:

@@ -7,54 +7,53 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// Triggers finds the items that a change in the cluster concerns. There are three ways to be
-// concerned: the object belongs to the item; the object decided to which item another object
-// belongs; the item's last run asked for the object, or for a list that it enters, leaves or
-// changes within.
+// Triggers finds the items that a change in the cluster affects. These are the items that the changed object belongs to, the
+// items of objects whose membership was derived from the changed object, and the items whose last run has read the object, or
+// a list that the object enters, leaves or is changed in.
 type Triggers[K comparable] struct {
 	cluster Cluster
 	changes Changes[K]
-	// roots are the kinds whose membership has to be found again when something that it was read from
-	// changes.
+	// roots are the kinds of objects whose membership may depend on other objects.
 	roots []cluster.Kind
 
-	members *cluster.Tracker[cluster.Ref]
-	runs    *cluster.Tracker[K]
+	memberships *cluster.Tracker[cluster.Ref]
+	reads       *cluster.Tracker[K]
 
-	// mu keeps the order of what is noted about an object the order in which it was read.
+	// mu makes sure that changes of an object are noted in the order in which they are read.
 	mu sync.Mutex
-	// running holds, for each item whose run has not recorded its questions yet, the changes since it
-	// began: it may have read before a change and is not known to have asked.
-	running map[K]*running
+	// activeRuns are the active runs, by item. Until a run has recorded its reads, the changes since its begin are collected,
+	// because it may have read an object before the change.
+	activeRuns map[K]*activeRun
 }
 
-// Cluster is where views come from.
+// Cluster returns views of the cluster.
 type Cluster interface{ View() *cluster.View }
 
-// Changes is what a line makes of changes of objects.
+// Changes decides what changes of objects mean for the items of a line.
 type Changes[K comparable] interface {
-	// Items are the items that an object belongs to.
+	// Items returns the items that an object belongs to.
 	Items(v *cluster.View, obj cluster.Object) []K
-	// Ignores reports whether a change concerns no item, although it is one of an object that runs read.
+	// Ignores reports whether a change affects no item, although runs have read the object.
 	Ignores(old, new cluster.Object) bool
-	// Saw gets each change of an object of a root kind, before anything is found for it.
-	Saw(old, new cluster.Object)
+	// RootChanged is called for each change of an object of a root kind, before Items.
+	RootChanged(old, new cluster.Object)
 }
 
-type running struct {
-	changes  []change
+// activeRun has the changes of objects during a run.
+type activeRun struct {
+	changes  []objectChange
 	recorded bool
 	again    bool
 }
 
-type change struct{ old, new cluster.Object }
+type objectChange struct{ old, new cluster.Object }
 
-// NewTriggers returns triggers that know of no run yet.
+// NewTriggers returns triggers without recorded runs.
 func NewTriggers[K comparable](cl Cluster, roots []cluster.Kind, changes Changes[K]) *Triggers[K] {
 	return &Triggers[K]{
 		cluster: cl, changes: changes, roots: roots,
-		members: cluster.NewTracker[cluster.Ref](), runs: cluster.NewTracker[K](),
-		running: map[K]*running{},
+		memberships: cluster.NewTracker[cluster.Ref](), reads: cluster.NewTracker[K](),
+		activeRuns: map[K]*activeRun{},
 	}
 }
 
@@ -62,56 +61,57 @@ func NewTriggers[K comparable](cl Cluster, roots []cluster.Kind, changes Changes
 func (t *Triggers[K]) Begin(k K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.running[k] = &running{}
+	t.activeRuns[k] = &activeRun{}
 }
 
-// Ran notes the questions of an item's run.
-func (t *Triggers[K]) Ran(k K, v *cluster.View) {
+// RecordReads records the objects and lists that the run of an item has read.
+func (t *Triggers[K]) RecordReads(k K, v *cluster.View) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.runs.Record(k, v)
-	r := t.running[k]
+	t.reads.Record(k, v)
+	r := t.activeRuns[k]
 	if r == nil || r.recorded {
 		return
 	}
 	for _, c := range r.changes {
-		r.again = r.again || slices.Contains(t.runs.Affected(c.old, c.new), k)
+		r.again = r.again || slices.Contains(t.reads.Affected(c.old, c.new), k)
 	}
 	r.recorded, r.changes = true, nil
 }
 
-// End notes that the run is over, and reports whether a change has come between its reading and its
-// telling what it read, so that it has to be repeated.
+// End notes that a run is over, and reports whether it has to be repeated, because an object changed after the run had read it
+// and before that was recorded.
 func (t *Triggers[K]) End(k K) (again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := t.running[k]
-	delete(t.running, k)
+	r := t.activeRuns[k]
+	delete(t.activeRuns, k)
 	return r != nil && r.again
 }
 
-// Gone forgets an item without members of which nothing is left.
-func (t *Triggers[K]) Gone(k K) { t.runs.Forget(k) }
+// Forget removes an item of which nothing is left.
+func (t *Triggers[K]) Forget(k K) { t.reads.Forget(k) }
 
-// Asked reports whether any item, or the membership of any object, depends on an object.
-func (t *Triggers[K]) Asked(r cluster.Ref) bool { return t.runs.Asked(r) || t.members.Asked(r) }
+// IsRead reports whether the last run of any item, or the membership of any object, has read an object.
+func (t *Triggers[K]) IsRead(r cluster.Ref) bool { return t.reads.IsRead(r) || t.memberships.IsRead(r) }
 
+// isRoot reports whether an object is of a root kind.
 func (t *Triggers[K]) isRoot(obj cluster.Object) bool {
 	k, ok := cluster.KindOf(obj)
 	return ok && slices.Contains(t.roots, k)
 }
 
-// Concerned returns the items that a change concerns, each once. The error is that of reading the
-// cluster; the items found in spite of it are returned too.
-func (t *Triggers[K]) Concerned(old, new cluster.Object) ([]K, error) {
+// Affected returns the items that a change affects, each once. The error is that of reading the cluster. The items that were
+// found nevertheless are returned with it.
+func (t *Triggers[K]) Affected(old, new cluster.Object) ([]K, error) {
 	if t.changes.Ignores(old, new) {
 		return nil, nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, r := range t.running {
+	for _, r := range t.activeRuns {
 		if !r.recorded {
-			r.changes = append(r.changes, change{old, new})
+			r.changes = append(r.changes, objectChange{old, new})
 		}
 	}
 	subject := new
@@ -120,7 +120,7 @@ func (t *Triggers[K]) Concerned(old, new cluster.Object) ([]K, error) {
 	}
 	root := t.isRoot(subject)
 	if root {
-		t.changes.Saw(old, new)
+		t.changes.RootChanged(old, new)
 	}
 	var out []K
 	var fault error
@@ -148,11 +148,11 @@ func (t *Triggers[K]) Concerned(old, new cluster.Object) ([]K, error) {
 	if new != nil {
 		v := belongs(new)
 		if root {
-			t.members.Record(cluster.RefOf(new), v)
+			t.memberships.Record(cluster.RefOf(new), v)
 		}
 	}
 	self := cluster.RefOf(subject)
-	for _, ref := range t.members.Affected(old, new) {
+	for _, ref := range t.memberships.Affected(old, new) {
 		if ref == self {
 			continue
 		}
@@ -164,11 +164,11 @@ func (t *Triggers[K]) Concerned(old, new cluster.Object) ([]K, error) {
 		if obj == nil {
 			continue
 		}
-		t.members.Record(ref, belongs(obj))
+		t.memberships.Record(ref, belongs(obj))
 	}
 	if new == nil {
-		t.members.Forget(self)
+		t.memberships.Forget(self)
 	}
-	note(t.runs.Affected(old, new))
+	note(t.reads.Affected(old, new))
 	return out, fault
 }

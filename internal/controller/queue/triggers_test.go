@@ -70,16 +70,16 @@ func TestNoChangeGoesUnnoticed(t *testing.T) {
 			v := view()
 			tr.Begin(g)
 			made[g] = translate(v, g)
-			tr.Ran(g, v)
+			tr.RecordReads(g, v)
 			if tr.End(g) {
 				t.Errorf("seed %d: group %s is to run again although nothing happened", seed, g)
 			}
 			if made[g] == "" && rnd.Intn(2) == 0 {
-				tr.Gone(g)
+				tr.Forget(g)
 			}
 		}
 		m.Watch(func(old, new cluster.Object) {
-			concerned, err := tr.Concerned(old, new)
+			concerned, err := tr.Affected(old, new)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestAChangeWhileReadingIsNotLost(t *testing.T) {
 	tr := NewTriggers(storedObjects{m}, []cluster.Kind{cluster.KindIngress}, groups{})
 	var concerned []string
 	m.Watch(func(old, new cluster.Object) {
-		keys, err := tr.Concerned(old, new)
+		keys, err := tr.Affected(old, new)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestAChangeWhileReadingIsNotLost(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		tr.Ran("g", v)
+		tr.RecordReads("g", v)
 		if again := tr.End("g"); again != (asked == "a") {
 			t.Errorf("asked for %s: run again is %v", asked, again)
 		}

@@ -25,21 +25,21 @@ func TestWaits(t *testing.T) {
 		w.add("a", priorityTargets-3, 0, true)
 		w.add("a", priorityEdits, 0, true)
 		time.Sleep(2 * time.Second)
-		since := w.begin("a")
+		since := w.beginRun("a")
 		if since != start.Add(time.Minute) {
 			t.Errorf("since %s", since)
 		}
 		w.add("a", priorityTargets, 5*time.Second, false)
-		w.keepSince("a", since)
+		w.restoreChangedAt("a", since)
 		time.Sleep(6 * time.Second)
-		if again := w.begin("a"); again != since {
+		if again := w.beginRun("a"); again != since {
 			t.Errorf("since %s", again)
 		}
 		w.add("b", priorityEdits-9, 0, true)
 		w.add("c", priorityDrift, 0, true)
 		w.add("d", priorityResync, 0, false)
 		for _, k := range []string{"b", "c", "d", "unknown"} {
-			w.begin(k)
+			w.beginRun(k)
 		}
 		if want := []string{"line targets 2s", "line targets 1s", "line edits 0s", "line drift 0s", "line resync 0s"}; !slices.Equal(got, want) {
 			t.Errorf("waited: %q", got)
@@ -63,16 +63,16 @@ func TestARepeatedRunKeepsTheTimeOfItsChange(t *testing.T) {
 	l := Line[string]{
 		Triggers: triggers,
 		Reconciler: runFunc(func(ctx context.Context, k string) (Next, error) {
-			since = append(since, Since(ctx))
+			since = append(since, ChangedAt(ctx))
 			if len(since) == 1 {
-				if _, err := triggers.Concerned(nil, pod); err != nil {
+				if _, err := triggers.Affected(nil, pod); err != nil {
 					t.Error(err)
 				}
 			}
 			v := cluster.NewView(store)
 			cluster.Get[*corev1.Pod](v, cluster.KindPod, "ns", "p")
-			triggers.Ran(k, v)
-			return Next{After: time.Second, Turn: true}, nil
+			triggers.RecordReads(k, v)
+			return Next{After: time.Second, Postponed: true}, nil
 		}),
 	}
 	l.items = newItems(l)

@@ -111,14 +111,14 @@ type quickAWS struct {
 	registered map[string][]bindings.Target // by target group, since the last settle
 }
 
-func (a quickAWS) As(bindings.Account) bindings.TargetGroups { return a }
+func (a quickAWS) TargetGroupsOf(bindings.Account) bindings.TargetGroups { return a }
 
 func (a quickAWS) TargetHealth(_ context.Context, arn string, _ time.Duration) (observed.Health, error) {
 	a.settle(arn)
 	return observed.Health{Targets: a.groups[arn]}, nil
 }
 
-func (a quickAWS) Register(_ context.Context, arn string, _ bindings.Turn, add []bindings.Target) error {
+func (a quickAWS) Register(_ context.Context, arn string, _ bindings.CallPriority, add []bindings.Target) error {
 	a.registered[arn] = append(a.registered[arn], add...)
 	return nil
 }

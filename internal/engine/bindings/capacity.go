@@ -6,33 +6,33 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// overCapacity is what does not fit into the target group of a binding. A target group that is full stays so until targets
-// leave it or AWS raises the quota. What AWS has refused is remembered, so that a binding with more endpoints than fit does
-// not spend the calls that all share: a run that is postponed between two calls would begin again with what was refused
-// before.
+// overCapacity remembers that the target group of a binding is full: AWS refused to register a number of targets because
+// of a quota. The target group stays full until targets are deregistered or AWS raises the quota. Without this, a binding
+// with too many endpoints would spend the calls that all bindings share, because each run that is postponed between two
+// calls would begin again with the refused one.
 type overCapacity struct {
-	arn   string
-	size  int // so many targets at once, or more
-	err   error
-	until time.Time
+	arn     string    // of the target group
+	targets int       // calls with this many targets or more are not sent
+	err     error     // the refusal of AWS
+	until   time.Time // when such calls are sent again
 }
 
-// refusalFor returns what AWS said when it refused as many targets, nil if they may fit.
+// refusalFor returns the remembered error for a call that registers n targets; nil if the call may be sent.
 func (c overCapacity) refusalFor(arn string, n int, now time.Time) error {
-	if c.arn != arn || n < c.size || !now.Before(c.until) {
+	if c.arn != arn || n < c.targets || !now.Before(c.until) {
 		return nil
 	}
 	return c.err
 }
 
-// noteSent notes a call that registers n targets, and what became of it.
-func noteSent(arn string, n int, err error, full bool) note {
+// noteRegisterCall notes the result of a call that registers n targets. full reports that AWS refused it because of a quota.
+func noteRegisterCall(arn string, n int, err error, full bool) note {
 	return func(e entry, at moment) entry {
 		switch c := &e.overCapacity; {
 		case full:
-			*c = overCapacity{arn: arn, size: n, err: err, until: at.now.Add(durations.DeniedWait)}
+			*c = overCapacity{arn: arn, targets: n, err: err, until: at.now.Add(durations.DeniedWait)}
 		case err == nil && c.arn == arn:
-			c.size = max(1, c.size-n)
+			c.targets = max(1, c.targets-n)
 		}
 		return e
 	}

@@ -6,29 +6,30 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// ChangeKind is what was done.
+// ChangeKind is the kind of a change in AWS.
 type ChangeKind int
 
 // The kinds.
 const (
-	Registered   ChangeKind = iota // targets in a target group
-	Deregistered                   // targets of a target group
-	Authorized                     // rules of a security group
-	Revoked                        // rules of a security group
+	Registered   ChangeKind = iota // registered targets in a target group
+	Deregistered                   // deregistered targets of a target group
+	Authorized                     // added rules to a security group
+	Revoked                        // removed rules of a security group
 )
 
 // Change is one change of AWS that was carried out.
 type Change struct {
 	Kind ChangeKind
-	// On is the ARN of the target group, or the id of the security group.
-	On string
+	// Resource is the ARN of the target group, or the ID of the security group.
+	Resource string
 	// Items are the targets or rules, as text.
 	Items []string
 }
 
-func (r *Reconciler) noteChange(k ChangeKind, on string, items []string) {
+// noteChange records a change of a resource, unless it has no items.
+func (r *Reconciler) noteChange(k ChangeKind, resource string, items []string) {
 	if len(items) > 0 {
-		r.Recorder.Changed(Change{k, on, items})
+		r.Recorder.Changed(Change{k, resource, items})
 	}
 }
 

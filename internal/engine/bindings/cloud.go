@@ -11,71 +11,70 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// MaxTargets is how many targets one call registers or deregisters at most.
+// MaxTargets is the maximum number of targets that one call registers or deregisters.
 const MaxTargets = 200
 
-// Cloud is AWS as bindings need it. No method waits until AWS shows or applies a change. Slices and maps passed in
-// belong to the caller and are not kept.
+// Cloud has the calls to AWS that bindings need. No method waits until AWS shows or applies a change. Slices and maps that
+// are passed in belong to the caller and are not kept.
 type Cloud interface {
-	// As gives the target groups of an account. It makes no call; the role is assumed when it is
-	// needed.
-	As(a Account) TargetGroups
-	// VPCRanges returns the IPv4 and IPv6 ranges associated with a VPC, as the controller's own
-	// account sees it. An error of class Gone says that it does not see it. The answer may be some
-	// minutes old.
+	// TargetGroupsOf returns access to the target groups of an account. It makes no call. The role is assumed at the first
+	// call.
+	TargetGroupsOf(a Account) TargetGroups
+	// VPCRanges returns the IPv4 and IPv6 CIDR blocks of a VPC, as the controller's own account sees it. The error has class
+	// Gone if that account does not see the VPC. The answer may be some minutes old.
 	VPCRanges(ctx context.Context, vpc string) ([]string, error)
 	EndpointGroups
-	// Class sorts an error of any method.
+	// Class classifies an error of any method.
 	Class(err error) engine.Class
 }
 
-// ErrZoneNeeded is in the error of Register where AWS requires the zone of an address that
-// is outside of the VPC, and not that it is in all of them.
+// ErrZoneNeeded is wrapped in the error of Register if AWS requires the availability zone of an address outside of the VPC,
+// and does not accept "all".
 var ErrZoneNeeded = errors.New("the zone of the target has to be given")
 
 // TargetGroups reads and changes the targets of target groups.
 type TargetGroups interface {
-	// TargetGroup describes a target group by ARN or, if that is empty, by name. An error of class
-	// Gone says that there is none. The answer may be as old as maxAge, a refusal some seconds old.
+	// TargetGroup describes a target group by ARN or, if that is empty, by name. The error has class Gone if there is none.
+	// The answer may be as old as maxAge; an error may be some seconds old.
 	TargetGroup(ctx context.Context, arn, name string, maxAge time.Duration) (TargetGroup, error)
-	// InUse reports whether a listener or rule of any load balancer forwards to a target group, as AWS
-	// has it now. An error of class Gone says that it does not exist.
+	// InUse reports whether a listener or rule of any load balancer forwards to a target group. It always calls AWS. The error
+	// has class Gone if the target group does not exist.
 	InUse(ctx context.Context, arn string) (bool, error)
-	// TargetHealth lists all targets of a target group, draining ones included. The answer may be
-	// as old as maxAge; our own writes since are laid over it. Zero reads again.
+	// TargetHealth lists all targets of a target group, draining ones included. The answer may be as old as maxAge, with the
+	// later writes of this process applied to it. If maxAge is zero it always calls AWS.
 	TargetHealth(ctx context.Context, arn string, maxAge time.Duration) (observed.Health, error)
-	// MadeFor returns the namespaces of which one has the object that the controller has made a target group for,
-	// none if it has not made it, as the controller's own rights show. Without read it makes no call, and the answer
-	// may be none for want of knowledge.
-	MadeFor(ctx context.Context, arn string, read bool) (namespaces []string, err error)
-	// MadeOf returns the stack that the controller has made a target group for, and the id of the group in it, as its tags
-	// show; false if that is not known. It makes no call.
-	MadeOf(arn string) (id model.StackID, group string, ok bool)
-	// Register adds at most MaxTargets targets. It is idempotent. Where AWS's limits do not admit the
-	// call now, nothing is sent, and the error has a method RetryAfter that says when it has its turn.
-	Register(ctx context.Context, arn string, turn Turn, targets []Target) error
-	// Deregister takes at most MaxTargets targets out, as they were listed, likewise. It is idempotent;
-	// targets that are not registered are no error.
-	Deregister(ctx context.Context, arn string, turn Turn, targets []*observed.Target) error
+	// OwnerNamespaces returns namespaces, one of which has the object for which the controller created a target group. There
+	// are none if the controller did not create it. If read is false it makes no call, and there may be none because the
+	// target group is not known.
+	OwnerNamespaces(ctx context.Context, arn string, read bool) (namespaces []string, err error)
+	// OwnerStack returns the stack for which the controller created a target group, and the ID of the target group in it, from
+	// its tags; false if the target group is not known. It makes no call.
+	OwnerStack(arn string) (id model.StackID, group string, ok bool)
+	// Register registers at most MaxTargets targets. It is idempotent. If the rate limiter does not admit the call now,
+	// nothing is sent, and the error has a method RetryAfter with the time until it may be sent.
+	Register(ctx context.Context, arn string, priority CallPriority, targets []Target) error
+	// Deregister deregisters at most MaxTargets targets, which are given as TargetHealth lists them. It is postponed like
+	// Register. It is idempotent: a target that is not registered is no error.
+	Deregister(ctx context.Context, arn string, priority CallPriority, targets []*observed.Target) error
 }
 
-// Turn decides the order in which calls are sent when AWS's limits do not admit all of them.
-type Turn struct {
-	// Tenant to whose share the call counts.
+// CallPriority decides the order of calls that the rate limiter does not admit at once.
+type CallPriority struct {
+	// Tenant is the namespace to whose share the call counts.
 	Tenant string
-	// Within is how long the call may wait from when it is first asked for.
-	Within time.Duration
+	// MaxDelay is how long the call may be delayed after it is first requested.
+	MaxDelay time.Duration
 }
 
-// The values that plans are made of.
+// Types of plans that AWS is asked for.
 type (
 	// TargetGroup describes a target group.
 	TargetGroup = bindingplan.TargetGroup
-	// Target is to be registered.
+	// Target is a target to be registered.
 	Target = bindingplan.Target
-	// ENIQuery asks for network interfaces.
+	// ENIQuery selects network interfaces.
 	ENIQuery = bindingplan.ENIQuery
-	// ENIs is the answer.
+	// ENIs are the network interfaces that a query has found.
 	ENIs = bindingplan.ENIs
 	// EndpointGroup is a security group of nodes or pods.
 	EndpointGroup = bindingplan.EndpointSecurityGroup
@@ -84,21 +83,19 @@ type (
 // EndpointGroups reads network interfaces, and reads and changes the rules of the security groups
 // of nodes and pods.
 type EndpointGroups interface {
-	// ENIs finds network interfaces. What is not there is left out of the answer, without an
-	// error. Answers may be some minutes old, or as old as the query says, but not for something that
-	// was not found.
+	// ENIs finds network interfaces. Those that do not exist are left out of the answer, without an error. The answer may be
+	// some minutes old, or as old as the query allows. Interfaces that were not found are always read again.
 	ENIs(ctx context.Context, q ENIQuery) (ENIs, error)
-	// EndpointGroups returns the security groups of the VPC that are tagged for the cluster
-	// (kubernetes.io/cluster/<name> owned or shared) and those of the given ids, with all their
-	// ingress rules, one per source. Groups that do not exist are left out. The answer may be some
-	// minutes old, and not older than maxAge if that is above zero; our own writes since are laid over
-	// it.
+	// EndpointGroups returns the security groups of the VPC that are tagged for the cluster (kubernetes.io/cluster/<name>
+	// owned or shared) and those with the IDs, with all their ingress rules, one per source. Security groups that do not exist
+	// are left out. The answer may be some minutes old, but not older than maxAge if that is above zero. The later writes of
+	// this process are applied to it.
 	EndpointGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]EndpointGroup, error)
-	// ChangedEndpointGroups reads the known groups again, and returns those whose rules of the controller
-	// others have changed since they were read or written last.
+	// ChangedEndpointGroups reads the known security groups again, and returns the IDs of those in which an external actor has
+	// changed rules of the controller since they were last read or written.
 	ChangedEndpointGroups(ctx context.Context) ([]string, error)
-	// ChangeEndpointRules authorizes and then revokes rules of one group, each in one call; an
-	// error of the first keeps it from the second. Where the group is not as it was last read (a
-	// rule to add exists, one to revoke does not) it is read again, so that a repetition works out.
+	// ChangeEndpointRules authorizes and then revokes rules of one security group, each in one call. If the first call fails
+	// the second is not made. If the security group has changed since it was read (a rule to add exists, or one to revoke does
+	// not), it is read again, so that a repetition succeeds.
 	ChangeEndpointRules(ctx context.Context, group string, authorize, revoke []model.IngressRule) error
 }

@@ -12,44 +12,43 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Key names a TargetGroupBinding.
+// Key is the namespace and name of a TargetGroupBinding.
 type Key = bindingplan.Key
 
-// Cluster is Kubernetes as bindings need it.
+// Cluster has the reads and writes of Kubernetes that bindings need.
 type Cluster interface {
-	// View returns a fresh view of the synced cache. It must not be given out before the cache
-	// holds everything, because what is missing in it is taken out of target groups.
+	// View returns a fresh view of the synced cache. Reads fail before the cache is complete, because endpoints that the view
+	// lacks are deregistered.
 	View() *cluster.View
-	// Change carries one write out. An object that is gone is no error, except for ClaimFinalizer.
-	// A write that changes nothing is left out.
+	// Change makes one write. An object that does not exist is no error, except for ClaimFinalizer. A write that changes
+	// nothing is not sent.
 	Change(ctx context.Context, w Write) error
-	// OwnedTargets reads, past every cache, the record of the targets that this cluster is
-	// responsible for in a target group that several clusters fill; false if there is none.
+	// OwnedTargets reads from the API server the record of the targets that this cluster is responsible for, in a target group
+	// that several clusters fill; false if there is no record.
 	OwnedTargets(ctx context.Context, binding Key) (identities []string, recorded bool, err error)
-	// Write records events.
+	// Write writes events.
 	Write(ctx context.Context, patches []cluster.Patch) error
 }
 
 // Write is one write to Kubernetes: one of the types below.
 type Write interface{ write() }
 
-// ClaimFinalizer adds naming.BindingFinalizer to a binding, by a fresh read and a merge patch with
-// optimistic lock.
+// ClaimFinalizer adds naming.BindingFinalizer to a binding, by a fresh read and a merge patch with the resourceVersion.
 type ClaimFinalizer struct{ Binding Key }
 
-// ReleaseFinalizer removes it likewise.
+// ReleaseFinalizer removes naming.BindingFinalizer from a binding, in the same way.
 type ReleaseFinalizer struct{ Binding Key }
 
-// CompleteSpec sets the fields of the spec that describe the target group, unless the binding has changed meanwhile.
+// CompleteSpec sets the fields of the spec that describe the target group, unless the binding has changed since it was read.
 type CompleteSpec struct {
 	Binding Key
-	// Version of the binding that Spec completes.
+	// Version is the resourceVersion of the binding that Spec completes.
 	Version string
 	Spec    elbv2.TargetGroupBindingSpec
 }
 
-// SetCheckpoint sets the checkpoint annotations of a binding by a merge patch without lock. The
-// time is in Unix seconds.
+// SetCheckpoint sets the checkpoint annotations of a binding by a merge patch without resourceVersion. Time is in Unix
+// seconds.
 type SetCheckpoint struct {
 	Binding Key
 	Value   string
@@ -59,14 +58,14 @@ type SetCheckpoint struct {
 // SetStatus changes the status of a binding by a merge patch of the subresource.
 type SetStatus struct {
 	Binding Key
-	// ObservedGeneration is left as it is if nil.
+	// ObservedGeneration is not changed if nil.
 	ObservedGeneration *int64
-	// Conditions is the whole list.
+	// Conditions is the complete new list.
 	Conditions []metav1.Condition
 }
 
-// SetPodCondition sets one condition of a pod by a strategic merge patch of its status, which
-// applies only to the pod of that UID. LastTransitionTime moves when the status changes.
+// SetPodCondition sets one condition of a pod by a strategic merge patch of its status. It applies only to the pod with the
+// UID. LastTransitionTime changes with the status.
 type SetPodCondition struct {
 	Namespace, Name string
 	UID             types.UID
@@ -75,13 +74,13 @@ type SetPodCondition struct {
 	Reason, Message string
 }
 
-// SetOwnedTargets records the targets that this cluster is responsible for.
+// SetOwnedTargets writes the record of the targets that this cluster is responsible for.
 type SetOwnedTargets struct {
 	Binding    Key
 	Identities []string // ascending
 }
 
-// DropOwnedTargets removes the record.
+// DropOwnedTargets deletes the record that SetOwnedTargets writes.
 type DropOwnedTargets struct{ Binding Key }
 
 func (SetOwnedTargets) write()  {}

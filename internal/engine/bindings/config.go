@@ -14,45 +14,45 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Config holds the dependencies of a Reconciler.
+// Config has the dependencies and settings of a Reconciler.
 type Config struct {
 	Cloud   Cloud
 	Cluster Cluster
-	// ClusterName is the name that tags of security groups may mention.
+	// ClusterName is the cluster name in the tags kubernetes.io/cluster/<name> of security groups.
 	ClusterName string
-	// VPC of the controller, for bindings that name none.
+	// VPC is the VPC of bindings that name none: that of the controller.
 	VPC string
-	// Targets is how endpoints are chosen.
+	// Targets has the options by which endpoints are chosen.
 	Targets targets.Options
-	// MaxTargets per target group; 0 for no limit.
+	// MaxTargets is the maximum number of targets of a target group; 0: no limit.
 	MaxTargets int
-	// UnmergedRules keeps every rule of an endpoint group apart instead of joining the ports of one
-	// source to a range.
+	// UnmergedRules reports whether a security group gets one rule for each port, instead of one rule for the port range of
+	// each source.
 	UnmergedRules bool
-	// GroupTags distinguish the security group that carries endpoint rules from others of an interface.
+	// GroupTags are the tags that select the security group for endpoint rules if a network interface has several.
 	GroupTags map[string]string
-	// Requeue is how long to wait for AWS once the first fast looks are over; 15 s if not above zero.
+	// Requeue is the interval in which AWS is polled after the first, shorter ones; 15 s if not above zero.
 	Requeue time.Duration
-	// Resync is how often unchanged bindings are compared with AWS; 10 h if not above zero.
+	// Resync is the period in which unchanged bindings are compared with AWS; 10 h if not above zero.
 	Resync time.Duration
-	// FirstLook is how long after a start bindings that did not change are left alone; up to a
-	// half is added, spread over the bindings. 30 min if zero. Resync bounds it.
-	FirstLook time.Duration
-	// Fence is asked before every write; nil: engine.Unfenced.
+	// FirstComparison is the time from a start to the first comparison of bindings that did not change; 30 min if zero. Up to
+	// half of it is added, spread over the bindings. It is no longer than Resync.
+	FirstComparison time.Duration
+	// Fence is checked before every write; nil: engine.Unfenced.
 	Fence engine.Fence
-	// Recorder records what runs read and do; nil: NoRecorder.
+	// Recorder records the reads and steps of runs; nil: NoRecorder.
 	Recorder Recorder
-	// Queue has bindings run again; nil: none are.
+	// Queue enqueues bindings that have to run again; nil: they are not run again.
 	Queue Queue
-	// Drift is what happens to what others have changed; empty: engine.RepairDrift.
+	// Drift decides whether drift is restored; empty: engine.RepairDrift.
 	Drift engine.DriftMode
-	// Silence is the silence of engine.Config.
+	// Silence watches for calls that AWS does not answer; nil: they are not reported during a run.
 	Silence engine.SilenceWatcher
-	// Clock is the clock of all that is remembered and planned.
+	// Clock is the clock of plans and of all that is remembered.
 	Clock clock.PassiveClock
 }
 
-// Reconciler runs bindings. What it remembers saves calls and decides nothing.
+// Reconciler reconciles TargetGroupBindings. What it remembers saves calls and does not affect results.
 type Reconciler struct {
 	Config
 	memory *memory
@@ -61,21 +61,20 @@ type Reconciler struct {
 
 // Outcome is the result of a run.
 type Outcome struct {
-	// RetryAfter is when to look again; zero: on a change or resync only.
+	// RetryAfter is the time until the binding runs again without an event; zero: never.
 	RetryAfter time.Duration
 	// Changed reports whether something was written to AWS.
 	Changed bool
 	// Registered is how many targets were registered, the last of them at RegisteredAt.
 	Registered   int
 	RegisteredAt time.Time
-	// Waiting reports whether a call waits for its turn, which it has after RetryAfter.
+	// Waiting reports whether the rate limiter has postponed a call, which may be sent after RetryAfter.
 	Waiting bool
-	// AllRegistered reports whether no endpoint waits to be registered, though targets may wait to be taken out.
+	// AllRegistered reports whether all endpoints are registered. Targets may still wait to be deregistered.
 	AllRegistered bool
-	// Deferred reports whether nothing had changed since the last complete run, so nothing was done.
+	// Deferred reports whether the run did nothing, because the binding has not changed since its last complete run.
 	Deferred bool
-	// Idle reports that nothing is left to do, and RetryAfter is when the binding is compared with AWS
-	// next.
+	// Idle reports whether nothing is left to do, so that RetryAfter is the time until the next comparison with AWS.
 	Idle     bool
 	Findings finding.List
 }
@@ -88,8 +87,8 @@ func New(c Config) *Reconciler {
 	if c.Resync <= 0 {
 		c.Resync = durations.Resync
 	}
-	if c.FirstLook == 0 {
-		c.FirstLook = durations.Overdue
+	if c.FirstComparison == 0 {
+		c.FirstComparison = durations.Overdue
 	}
 	if c.Targets.Nodes == nil {
 		c.Targets.Nodes = &targets.NodeSets{}
@@ -107,31 +106,34 @@ func New(c Config) *Reconciler {
 	return &Reconciler{Config: c, memory: m, owner: newRuleOwner()}
 }
 
-func (r *Reconciler) fence() error {
+// checkFence returns an error if this process must not write any more.
+func (r *Reconciler) checkFence() error {
 	if err := r.Fence.Fence(); err != nil {
 		return fmt.Errorf("another process may have taken over, nothing more is written: %w", err)
 	}
 	return nil
 }
 
-// change carries one write to Kubernetes out, unless this process must not write any more.
-func (r *Reconciler) change(ctx context.Context, w Write) error {
-	if err := r.fence(); err != nil {
+// changeObject makes one write to Kubernetes, unless this process must not write any more.
+func (r *Reconciler) changeObject(ctx context.Context, w Write) error {
+	if err := r.checkFence(); err != nil {
 		return err
 	}
 	return r.Cluster.Change(ctx, w)
 }
 
-func (r *Reconciler) write(ctx context.Context, patches []cluster.Patch) error {
+// writePatches writes events, unless this process must not write any more.
+func (r *Reconciler) writePatches(ctx context.Context, patches []cluster.Patch) error {
 	if len(patches) == 0 {
 		return nil
 	}
-	if err := r.fence(); err != nil {
+	if err := r.checkFence(); err != nil {
 		return err
 	}
 	return r.Cluster.Write(ctx, patches)
 }
 
-func (r *Reconciler) phase(name string, start time.Time) {
+// recordPhase records the duration of a phase since start.
+func (r *Reconciler) recordPhase(name string, start time.Time) {
 	r.Recorder.Phase(name, r.Clock.Now().Sub(start))
 }

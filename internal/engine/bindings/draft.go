@@ -3,13 +3,14 @@ package bindings
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// Draft makes the plan of a binding and changes nothing. What a process remembers is left out: what has not changed is
-// compared with AWS all the same, and what is missing is taken for missing at once. False: there is no such binding.
+// Draft makes the plan of a binding and changes nothing. It returns false if there is no such binding. It ignores what the
+// process remembers: an unchanged binding is compared with AWS, and a missing Service counts as deleted at once.
 func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, bool, error) {
 	p := reader{&run{r: r, key: key, out: &Outcome{}}}
 	f, err := p.facts()
@@ -17,7 +18,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, b
 		return bindingplan.Preview{}, false, err
 	}
 	if f.Absent {
-		r.memory.forget(key) // since when drafts wait for other bindings
+		r.memory.forget(key) // drafts note since when they wait for other bindings
 		return bindingplan.Preview{}, false, nil
 	}
 	f.Memory.DueIn, f.Memory.AbsentFor = 0, time.Hour
@@ -31,7 +32,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, b
 		return bindingplan.Preview{}, false, err
 	}
 	var first, more []bindingplan.Step
-	if hasStep[bindingplan.AddFinalizer](plan.Steps) {
+	if addsFinalizer(plan.Steps) {
 		first, f.Claimed = plan.Steps, true
 		if plan, err = p.plan(ctx, f, bindingplan.Make); err != nil {
 			return bindingplan.Preview{}, false, err
@@ -45,12 +46,12 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, b
 			continue
 		}
 		var a bindingplan.AskedRules
-		if changes, a, err = (rules{r}).draft(ctx, key, do.Leaving); err != nil {
+		if changes, a, err = (rules{r}).draftRules(ctx, key, do.Leaving); err != nil {
 			return bindingplan.Preview{}, false, fmt.Errorf("plan rules: %w", err)
 		}
 		opening = bindingplan.RulesResultOf(a).Warned()
 	}
-	if !plan.Unavailable && plan.Remove && !needsNoRemoval(plan.Steps) && f.Described != nil && f.Described.Spec.TargetGroupARN != "" {
+	if !plan.Unavailable && plan.Remove && !skipsRemoval(plan.Steps) && f.Described != nil && f.Described.Spec.TargetGroupARN != "" {
 		removal, err := p.plan(ctx, p.factsOfOther(f.Stored, f.Described, false), bindingplan.MakeRemoval)
 		if err != nil {
 			return bindingplan.Preview{}, false, err
@@ -60,20 +61,15 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, b
 	return bindingplan.PreviewOf(f, first, plan, more, changes, opening), true, nil
 }
 
-func hasStep[T bindingplan.Action](steps []bindingplan.Step) bool {
-	for _, s := range steps {
-		if _, ok := s.Do.(T); ok {
-			return true
-		}
-	}
-	return false
+// addsFinalizer reports whether one of the steps adds the finalizer.
+func addsFinalizer(steps []bindingplan.Step) bool {
+	return slices.ContainsFunc(steps, func(s bindingplan.Step) bool {
+		_, adds := s.Do.(bindingplan.AddFinalizer)
+		return adds
+	})
 }
 
-func needsNoRemoval(steps []bindingplan.Step) bool {
-	for _, s := range steps {
-		if s.Do == bindingplan.NoRemoval {
-			return true
-		}
-	}
-	return false
+// skipsRemoval reports whether one of the steps notes that no target of a deleted pod has to be searched for.
+func skipsRemoval(steps []bindingplan.Step) bool {
+	return slices.ContainsFunc(steps, func(s bindingplan.Step) bool { return s.Do == bindingplan.NoRemoval })
 }

@@ -9,50 +9,53 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// entry is what the process remembers of one binding. It is a value: a note that changes one of its maps stores another map,
-// so that an entry stays as it was read.
+// entry is what the process remembers of one binding. It is a value: a note that changes a map stores a copy, so that an
+// entry that was read does not change.
 type entry struct {
-	// due is when the binding is compared with AWS though it did not change; zero before a run has seen it.
+	// due is the time of the next comparison with AWS without an edit; zero before the first run.
 	due time.Time
-	// outdated: the run that is under way may have compared too early.
-	outdated bool
-	// running is how many runs are under way, and run is the number of the note of the last one that began or ended.
-	running, run int
-	// complete: the last run left nothing to do.
+	// compareAgain reports whether a comparison was requested during the current run, so that another one must follow.
+	compareAgain bool
+	// activeRuns is the number of current runs.
+	activeRuns int
+	// lastRunNote is the number (moment.number) of the note with which a run last began or ended.
+	lastRunNote int
+	// complete reports whether the last run left nothing to do.
 	complete bool
 
-	// absentSince is since when the binding, or what its endpoints are read from, is not there; zero while it is.
+	// absentSince is when the binding or its Service was first missing; zero if neither is.
 	absentSince time.Time
-	// released: it has taken back what it put in.
+	// released reports whether the targets and rules of the binding were removed.
 	released bool
-	// departed is the binding as it went while its target group was in use.
-	departed *elbv2.TargetGroupBinding
-	// waitingSince is since when it waits to leave for the Services of other bindings, as far as it still may.
+	// deletedBinding is the last content of a binding that was deleted while its target group was in use.
+	deletedBinding *elbv2.TargetGroupBinding
+	// waitingSince is when the binding, which is being deleted, began to wait for the Services of other bindings.
 	waitingSince time.Time
 
 	registration registration
 	overCapacity overCapacity
 	// refused are the targets that AWS has refused, by identity.
 	refused map[string]refusedTarget
-	// flapping are the targets that came and went within the last seconds.
+	// flapping are the targets that were registered or deregistered within the last seconds.
 	flapping flapping
-	// leavingSince is since when targets wait to be taken out, by id.
+	// leavingSince is when targets began to wait for their deregistration, by target ID.
 	leavingSince map[string]time.Time
-	// zonesWanted is when AWS last asked for the zones of targets.
-	zonesWanted time.Time
+	// zonesRequired is when AWS last refused targets without availability zone.
+	zonesRequired time.Time
 
-	// checkpoint is the one that was set last, nil for none, and written are the annotations for it and the one before.
+	// checkpoint is the checkpoint that was last set; nil: none.
 	checkpoint *string
-	written    writtenCheckpoints
-	// textReported is when only the text of a fault was last written.
+	// writtenCheckpoints are the last two checkpoint annotations that this process wrote.
+	writtenCheckpoints writtenCheckpoints
+	// textReported is when a status was last written in which only the text of a fault differed.
 	textReported time.Time
-	// silentSince is since when AWS does not answer its runs; zero: it has answered the last one.
+	// silentSince is when AWS stopped to answer the runs of the binding; zero: it answered the last one.
 	silentSince time.Time
-	// successPending: AWS was changed, of which success is not reported yet, as a call waited.
+	// successPending reports whether AWS was changed and the success is not reported yet, because a call was postponed.
 	successPending bool
 }
 
-// planMemory returns what a plan needs of an entry.
+// planMemory returns the part of an entry that a plan depends on.
 func (e entry) planMemory(at moment) bindingplan.Memory {
 	out := bindingplan.Memory{
 		Known: !e.due.IsZero(), Released: e.released, SuccessPending: e.successPending, TextReported: e.textReported,
@@ -79,20 +82,20 @@ func (e entry) planMemory(at moment) bindingplan.Memory {
 	return out
 }
 
-// serviceAbsent reports whether the runs over a binding believe that its Service does not exist.
+// serviceAbsent reports whether the runs of a binding treat its Service as deleted.
 func (e entry) serviceAbsent(now time.Time) bool {
 	return e.released || !e.absentSince.IsZero() && now.Sub(e.absentSince) >= durations.FirstBackOff
 }
 
-// lastKnown returns a binding that is not there any more as it was last seen, nil if it is not known.
+// lastKnown returns the last known content of a binding that does not exist any more, nil if it is not known.
 func (e entry) lastKnown() *elbv2.TargetGroupBinding {
-	if e.departed != nil {
-		return e.departed
+	if e.deletedBinding != nil {
+		return e.deletedBinding
 	}
 	return e.registration.binding
 }
 
-// noteCarriedOut applies a note of a plan about the binding as it is stored.
+// noteCarriedOut applies a note of a plan. stored is the binding in Kubernetes.
 func noteCarriedOut(n bindingplan.Note, stored *elbv2.TargetGroupBinding) note {
 	return func(e entry, at moment) entry {
 		switch n {
@@ -107,14 +110,14 @@ func noteCarriedOut(n bindingplan.Note, stored *elbv2.TargetGroupBinding) note {
 		case bindingplan.BackendSeen:
 			e.absentSince, e.released = time.Time{}, false
 		case bindingplan.Departed:
-			e.departed = stored
+			e.deletedBinding = stored
 		case bindingplan.Released:
-			// Two that go at the same time each see the other's rules as wanted, so these are looked at once more
-			// when it is gone.
+			// absentSince is cleared so that the rules are compared once more after the binding is gone: each of two bindings
+			// that are deleted at the same time sees the rules of the other as desired.
 			e.absentSince, e.released = time.Time{}, true
 		case bindingplan.Compared:
 			e.leavingSince, e.due = nil, at.now
-			if !e.outdated {
+			if !e.compareAgain {
 				e.due = at.nextDue()
 			}
 		case bindingplan.SuccessPending:
@@ -126,34 +129,33 @@ func noteCarriedOut(n bindingplan.Note, stored *elbv2.TargetGroupBinding) note {
 	}
 }
 
-// noteBegan notes a run that begins, which sees all that has happened before.
-func noteBegan(e entry, at moment) entry {
-	e.outdated, e.running, e.run = false, e.running+1, at.number
+// noteRunBegan notes that a run begins, which covers all earlier requests for a comparison.
+func noteRunBegan(e entry, at moment) entry {
+	e.compareAgain, e.activeRuns, e.lastRunNote = false, e.activeRuns+1, at.number
 	return e
 }
 
-// noteEnded notes a run that ends, with nothing left to do if it is complete.
-func noteEnded(complete bool) note {
+// noteRunEnded notes that a run ends. complete reports whether it left nothing to do.
+func noteRunEnded(complete bool) note {
 	return func(e entry, at moment) entry {
-		e.complete, e.running, e.run = complete, max(e.running-1, 0), at.number
+		e.complete, e.activeRuns, e.lastRunNote = complete, max(e.activeRuns-1, 0), at.number
 		return e
 	}
 }
 
-// noteDueNow lets the next run compare the binding with AWS, whatever it asks for and whatever a run that is under way has
-// compared.
+// noteDueNow makes the next run compare the binding with AWS, even if a current run has just compared it.
 func noteDueNow(e entry, at moment) entry {
-	e.outdated, e.due = true, at.now
+	e.compareAgain, e.due = true, at.now
 	return e
 }
 
-// noteTextReported notes a status of which only the text of a fault is written.
+// noteTextReported notes that a status is written in which only the text of a fault differs.
 func noteTextReported(e entry, at moment) entry {
 	e.textReported = at.now
 	return e
 }
 
-// noteLeaving notes targets that wait to be taken out, which are all of them.
+// noteLeaving replaces the targets that wait for their deregistration. It keeps since when each has waited.
 func noteLeaving(list []*observed.Target) note {
 	return func(e entry, at moment) entry {
 		since := map[string]time.Time{}
@@ -168,26 +170,26 @@ func noteLeaving(list []*observed.Target) note {
 	}
 }
 
-// wantsZones reports whether AWS has asked for the zones of the binding's targets.
-func (e entry) wantsZones(now time.Time) bool {
-	return !e.zonesWanted.IsZero() && now.Sub(e.zonesWanted) < durations.StableFactAge
+// needsZones reports whether AWS recently refused targets of the binding without availability zone.
+func (e entry) needsZones(now time.Time) bool {
+	return !e.zonesRequired.IsZero() && now.Sub(e.zonesRequired) < durations.StableFactAge
 }
 
-// noteZonesWanted notes a call that AWS refused as it lacks zones.
-func noteZonesWanted(e entry, at moment) entry {
-	e.zonesWanted = at.now
+// noteZonesRequired notes that AWS refused targets without availability zone.
+func noteZonesRequired(e entry, at moment) entry {
+	e.zonesRequired = at.now
 	return e
 }
 
-// noteWaits notes a run that may have to wait for the Services of other bindings.
-func noteWaits(e entry, at moment) entry {
+// noteWaiting notes that a run may have to wait for the Services of other bindings.
+func noteWaiting(e entry, at moment) entry {
 	if e.waitingSince.IsZero() || at.now.Sub(e.waitingSince) >= durations.DeniedWait {
 		e.waitingSince = at.now
 	}
 	return e
 }
 
-// mayWait reports whether the runs of a binding may still wait for the Services of others.
+// mayWait notes that a binding waits for the Services of other bindings, and reports whether it may wait longer.
 func (m *memory) mayWait(key Key) bool {
-	return m.clock.Now().Sub(m.note(key, noteWaits).waitingSince) < durations.FollowUpTime
+	return m.clock.Now().Sub(m.note(key, noteWaiting).waitingSince) < durations.FollowUpTime
 }

@@ -7,69 +7,69 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// flapping are the targets of a binding that were taken out, or came back, within the last seconds, by id. Whoever edits the
-// selector of a Service, its ports or its EndpointSlices again and again, or has pods that are ready and unready by turns,
-// would spend the calls that all tenants share. A pod that takes the place of another one has an address that has not been
-// here for as long as a row lasts, so a rolling update is never slowed down.
-type flapping map[string]repeat.Row
+// flapping are the targets of a binding that were deregistered, or registered again, within the last seconds, by target ID.
+// A user who edits the selector of a Service, its ports or its EndpointSlices again and again, or whose pods become ready and
+// unready by turns, would spend the calls that all tenants share. A rolling update is never delayed, because a new pod gets
+// an address that has not been registered for longer than a streak lasts.
+type flapping map[string]repeat.Streak
 
-// paceOfReturns is the pace of targets that come back: each does so three times before it waits. The longest wait is
-// shorter than the time that targets whose pods run may wait anyway. The VPC gives no address to another pod within
-// Rest.
-var paceOfReturns = repeat.Pace{Free: 3, First: durations.FirstBackOff, Longest: durations.FollowUpTime, Rest: durations.Requeue}
+// returnPace has the delays of targets that are registered again: each is three times before it is delayed. The longest
+// delay is shorter than the one of calls that deregister targets of running pods. The VPC assigns no address to another pod
+// within Rest.
+var returnPace = repeat.Pace{Free: 3, First: durations.FirstBackOff, Longest: durations.FollowUpTime, Rest: durations.Requeue}
 
-// current returns the rows that are not over. One that waits is remembered for longer, as a set of targets that others
-// are exchanged for at random may be in use for some waits in a row.
+// current returns the streaks that have not ended. A streak that is delayed is remembered for longer, because a set of
+// targets that is exchanged for others at random may stay registered over several delays.
 func (f flapping) current(now time.Time) flapping {
 	out := flapping{}
-	for id, row := range f {
-		if !paceOfReturns.Over(row, now) || paceOfReturns.Delays(row) && now.Sub(row.At) <= durations.DeniedWait {
-			out[id] = row
+	for id, streak := range f {
+		if !returnPace.HasEnded(streak, now) || returnPace.Delays(streak) && now.Sub(streak.At) <= durations.DeniedWait {
+			out[id] = streak
 		}
 	}
 	return out
 }
 
-// noteDeregistered notes targets that were taken out. A row counts from the last return, so that pods that become
-// unready one by one do not keep the others waiting.
+// noteDeregistered notes targets that were deregistered. It does not extend a streak, which counts from the last
+// registration, so that pods that become unready one by one do not delay the others.
 func (f flapping) noteDeregistered(ids []string, now time.Time) flapping {
 	out := f.current(now)
 	for _, id := range ids {
 		if _, ok := out[id]; !ok {
-			out[id] = repeat.Row{At: now}
+			out[id] = repeat.Streak{At: now}
 		}
 	}
 	return out
 }
 
-// noteRegistered notes targets that were registered, of which some may have come back.
+// noteRegistered notes targets that were registered, some of them perhaps again.
 func (f flapping) noteRegistered(ids []string, now time.Time) flapping {
 	out := f.current(now)
 	for _, id := range ids {
-		if row, ok := out[id]; ok {
-			out[id] = repeat.Row{Times: row.Times + 1, At: now}
+		if streak, ok := out[id]; ok {
+			out[id] = repeat.Streak{Times: streak.Times + 1, At: now}
 		}
 	}
 	return out
 }
 
-// heldTargets returns the targets that neither come nor go now, and for how long: once one waits, all that have come
-// back wait with it and change together, so that many targets cost no more calls than one. Where no other target can
-// serve, they wait for the first wait alone.
+// heldTargets returns the IDs of the targets that are neither registered nor deregistered now, and for how long (left). Once
+// one is delayed, all that were registered again are delayed with it and change together, so that many targets cost no more
+// calls than one. If no other target can serve, the delay is only the first one (alone).
 func (f flapping) heldTargets(now time.Time) (ids map[string]bool, left, alone time.Duration) {
-	rows := f.current(now)
-	for _, row := range rows {
-		if paceOfReturns.Delays(row) {
-			left = max(left, paceOfReturns.Left(row, now))
-			alone = max(alone, row.At.Add(paceOfReturns.First).Sub(now))
+	streaks := f.current(now)
+	for _, streak := range streaks {
+		if returnPace.Delays(streak) {
+			left = max(left, returnPace.Left(streak, now))
+			alone = max(alone, streak.At.Add(returnPace.First).Sub(now))
 		}
 	}
 	if left <= 0 {
 		return nil, 0, 0
 	}
 	ids = map[string]bool{}
-	for id, row := range rows {
-		if row.Times > 0 {
+	for id, streak := range streaks {
+		if streak.Times > 0 {
 			ids[id] = true
 		}
 	}

@@ -48,7 +48,7 @@ func TestFlapping(t *testing.T) {
 					}
 				}
 				held, left, alone := f.heldTargets(now)
-				if alone > paceOfReturns.First || alone > left || left > 0 && alone < left-paceOfReturns.Longest {
+				if alone > returnPace.First || alone > left || left > 0 && alone < left-returnPace.Longest {
 					t.Errorf("step %d: alone for %s, and for %s beside others", i, alone, left)
 				}
 				var ids []string
@@ -80,11 +80,11 @@ func TestFlappingIsForgottenWithTheBinding(t *testing.T) {
 			t.Fatal("an entry that was read has changed")
 		}
 	}
-	if p := m.planned(key); len(p.Flapping) != 1 || p.FlappingFor != 5*time.Second {
+	if p := m.planMemory(key); len(p.Flapping) != 1 || p.FlappingFor != 5*time.Second {
 		t.Errorf("%v wait for %s", p.Flapping, p.FlappingFor)
 	}
 	m.forget(key)
-	if p := m.planned(key); p.Flapping != nil || p.FlappingFor != 0 {
+	if p := m.planMemory(key); p.Flapping != nil || p.FlappingFor != 0 {
 		t.Errorf("a new binding of the name has %v", p.Flapping)
 	}
 }

@@ -66,7 +66,7 @@ func (a *aws) Class(err error) engine.Class {
 	return engine.Unknown
 }
 
-func (a *aws) As(account bindings.Account) bindings.TargetGroups {
+func (a *aws) TargetGroupsOf(account bindings.Account) bindings.TargetGroups {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if account.Role != "" {
@@ -119,7 +119,7 @@ func (a *aws) InUse(_ context.Context, arn string) (bool, error) {
 	return a.used[arn], nil
 }
 
-func (a *aws) MadeFor(_ context.Context, arn string, _ bool) ([]string, error) {
+func (a *aws) OwnerNamespaces(_ context.Context, arn string, _ bool) ([]string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if of := a.made[arn]; of != "" {
@@ -128,7 +128,7 @@ func (a *aws) MadeFor(_ context.Context, arn string, _ bool) ([]string, error) {
 	return nil, nil
 }
 
-func (a *aws) MadeOf(string) (model.StackID, string, bool) { return model.StackID{}, "", false }
+func (a *aws) OwnerStack(string) (model.StackID, string, bool) { return model.StackID{}, "", false }
 
 func (a *aws) TargetHealth(_ context.Context, arn string, maxAge time.Duration) (observed.Health, error) {
 	a.mu.Lock()
@@ -154,7 +154,7 @@ func copies(list []*observed.Target) []*observed.Target {
 	return out
 }
 
-func (a *aws) Register(_ context.Context, arn string, _ bindings.Turn, add []bindings.Target) error {
+func (a *aws) Register(_ context.Context, arn string, _ bindings.CallPriority, add []bindings.Target) error {
 	if wait := a.next(&a.adding); wait != nil {
 		<-wait
 	}
@@ -183,7 +183,7 @@ func (a *aws) Register(_ context.Context, arn string, _ bindings.Turn, add []bin
 	return nil
 }
 
-func (a *aws) Deregister(_ context.Context, arn string, _ bindings.Turn, out []*observed.Target) error {
+func (a *aws) Deregister(_ context.Context, arn string, _ bindings.CallPriority, out []*observed.Target) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, t := range out {

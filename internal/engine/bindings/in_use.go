@@ -10,14 +10,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// inUse reads whether a load balancer whose owner is to stay sends requests to the target group of a binding that
-// goes.
-func (p reader) inUse(ctx context.Context, b *elbv2.TargetGroupBinding) (bool, error) {
-	wanted, err := p.r.stackWanted(b)
+// readInUse reports whether a load balancer that an object still asks for forwards to the target group of a binding that is
+// being deleted.
+func (p reader) readInUse(ctx context.Context, b *elbv2.TargetGroupBinding) (bool, error) {
+	wanted, err := p.r.isStackDesired(b)
 	if err != nil || !wanted || b.Spec.TargetGroupARN == "" {
 		return false, err
 	}
-	used, err := p.r.Cloud.As(accountOf(b)).InUse(ctx, b.Spec.TargetGroupARN)
+	used, err := p.r.Cloud.TargetGroupsOf(accountOf(b)).InUse(ctx, b.Spec.TargetGroupARN)
 	if err != nil {
 		switch p.r.Cloud.Class(err) {
 		case engine.Gone, engine.Invalid:
@@ -28,9 +28,9 @@ func (p reader) inUse(ctx context.Context, b *elbv2.TargetGroupBinding) (bool, e
 	return used, nil
 }
 
-// stackWanted reports whether an object that is not being deleted asks for the stack of a binding. Bindings are made in
-// the namespace of the object whose backends they are for, so other members of the stack do not count.
-func (r *Reconciler) stackWanted(b *elbv2.TargetGroupBinding) (bool, error) {
+// isStackDesired reports whether an object that is not being deleted asks for the stack of a binding. Only objects in the
+// namespace of the binding count, because bindings are created in the namespace of the object that has the backend.
+func (r *Reconciler) isStackDesired(b *elbv2.TargetGroupBinding) (bool, error) {
 	id, ok := naming.StackFromLabels(b.Labels)
 	if !ok {
 		return false, nil

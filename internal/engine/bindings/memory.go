@@ -10,58 +10,59 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// memory is what a process remembers of bindings: an entry for each.
+// memory is what a process remembers of bindings: an entry for each, which only notes change.
 type memory struct {
-	clock             clock.PassiveClock
-	firstLook, resync time.Duration
+	clock                   clock.PassiveClock
+	firstComparison, resync time.Duration
 
-	mu      sync.Mutex
-	entries map[Key]entry
-	notes   int // how many there were
+	mu        sync.Mutex
+	entries   map[Key]entry
+	noteCount int // number of notes since the start
 }
 
-// note is something that has happened: what is remembered of a binding then. It depends on nothing but its arguments, and
+// note is an event of a binding: a function that returns the entry after the event. It depends only on its arguments, and
 // changes no map of the entry.
 type note func(entry, moment) entry
 
-// moment is when something is noted, and what follows from it for a binding.
+// moment has the time of a note, and what is needed to compute the next comparison of the binding.
 type moment struct {
-	now               time.Time
-	key               Key
-	firstLook, resync time.Duration
-	number            int // of the note
+	now                     time.Time
+	key                     Key
+	firstComparison, resync time.Duration
+	number                  int // number of the note since the start
 }
 
 func newMemory(c Config) *memory {
-	return &memory{clock: c.Clock, firstLook: c.FirstLook, resync: c.Resync, entries: map[Key]entry{}}
+	return &memory{clock: c.Clock, firstComparison: c.FirstComparison, resync: c.Resync, entries: map[Key]entry{}}
 }
 
-func (m *memory) at(key Key) moment {
-	return moment{m.clock.Now(), key, m.firstLook, m.resync, m.notes}
+// momentOf returns the current moment for a binding.
+func (m *memory) momentOf(key Key) moment {
+	return moment{m.clock.Now(), key, m.firstComparison, m.resync, m.noteCount}
 }
 
-// get returns what is remembered of a binding, the zero value for nothing.
+// get returns the entry of a binding, the zero value if there is none.
 func (m *memory) get(key Key) entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.entries[key]
 }
 
-// planned returns what a plan needs of that.
-func (m *memory) planned(key Key) bindingplan.Memory {
+// planMemory returns the part of the entry of a binding that a plan depends on.
+func (m *memory) planMemory(key Key) bindingplan.Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.entries[key].planMemory(m.at(key))
+	return m.entries[key].planMemory(m.momentOf(key))
 }
 
-// note remembers what has happened to a binding, and returns what is remembered of it then.
+// note applies a note to the entry of a binding, and returns the new entry.
 func (m *memory) note(key Key, n note) entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.apply(key, n)
 }
 
-// noteKnown does so for a binding that something is remembered of.
+// noteKnown applies a note if the binding has an entry.
 func (m *memory) noteKnown(key Key, n note) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,39 +71,39 @@ func (m *memory) noteKnown(key Key, n note) {
 	}
 }
 
-// apply needs the lock.
+// apply applies a note. The caller holds the lock.
 func (m *memory) apply(key Key, n note) entry {
-	m.notes++
-	e := n(m.entries[key], m.at(key))
+	m.noteCount++
+	e := n(m.entries[key], m.momentOf(key))
 	m.entries[key] = e
 	return e
 }
 
-// forget drops all that is remembered of a binding.
+// forget removes the entry of a binding.
 func (m *memory) forget(key Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.entries, key)
 }
 
-// keysWhere returns the bindings of whose entries something is true.
-func (m *memory) keysWhere(is func(entry) bool) (out []Key) {
+// keysWhere returns the bindings whose entries match.
+func (m *memory) keysWhere(matches func(entry) bool) (out []Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, e := range m.entries {
-		if is(e) {
+		if matches(e) {
 			out = append(out, key)
 		}
 	}
 	return out
 }
 
-// firstDue returns when a binding is compared with AWS first, though it did not change.
+// firstDue returns the time of the first comparison of an unchanged binding with AWS.
 func (at moment) firstDue() time.Time {
-	return at.now.Add(min(at.firstLook+resync.Spread(at.key.String(), at.firstLook/2), resync.After(at.resync, at.key.String())))
+	return at.now.Add(min(at.firstComparison+resync.Spread(at.key.String(), at.firstComparison/2), resync.Interval(at.resync, at.key.String())))
 }
 
-// nextDue returns when a binding that is compared now is compared next.
+// nextDue returns the time of the next comparison after one that is made now.
 func (at moment) nextDue() time.Time {
-	return at.now.Add(resync.After(at.resync, at.key.String()))
+	return at.now.Add(resync.Interval(at.resync, at.key.String()))
 }

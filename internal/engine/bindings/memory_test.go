@@ -44,7 +44,7 @@ func listed(numbers ...int) (out []*observed.Target) {
 
 // at is a minute of the tests, as seen by a binding that is compared each hour, and first after a minute.
 func at(minute int) moment {
-	return moment{now: start.Add(time.Duration(minute) * time.Minute), key: Key{Name: "a"}, firstLook: time.Minute, resync: time.Hour, number: minute}
+	return moment{now: start.Add(time.Duration(minute) * time.Minute), key: Key{Name: "a"}, firstComparison: time.Minute, resync: time.Hour, number: minute}
 }
 
 // after is what is remembered when notes come a minute apart.
@@ -77,10 +77,10 @@ func TestNotesOfPlans(t *testing.T) {
 		"one that was compared is due later": {[]note{plans(bindingplan.Known), plans(bindingplan.Compared)}, func(m *bindingplan.Memory) {
 			m.Known, m.DueIn = true, at(1).nextDue().Sub(at(2).now)
 		}},
-		"what changed during the run that compared is due": {[]note{plans(bindingplan.Known), noteBegan, noteDueNow, plans(bindingplan.Compared)}, func(m *bindingplan.Memory) {
+		"what changed during the run that compared is due": {[]note{plans(bindingplan.Known), noteRunBegan, noteDueNow, plans(bindingplan.Compared)}, func(m *bindingplan.Memory) {
 			m.Known, m.DueIn = true, -time.Minute
 		}},
-		"a run sees what changed before it": {[]note{plans(bindingplan.Known), noteDueNow, noteBegan, plans(bindingplan.Compared)}, func(m *bindingplan.Memory) {
+		"a run sees what changed before it": {[]note{plans(bindingplan.Known), noteDueNow, noteRunBegan, plans(bindingplan.Compared)}, func(m *bindingplan.Memory) {
 			m.Known, m.DueIn = true, at(3).nextDue().Sub(at(4).now)
 		}},
 		"so is what has had no run": {[]note{noteDueNow}, func(m *bindingplan.Memory) { m.Known, m.DueIn = true, -time.Minute }},
@@ -118,12 +118,12 @@ func TestNotesOfPlans(t *testing.T) {
 func TestAnEntryStaysAsItWasRead(t *testing.T) {
 	full := func() entry {
 		return after(noteRegistered(first, endpoints(1, 2)), refusal(engine.Invalid, 1, 2), noteLeaving(listed(1, 2)),
-			noteSent("arn/a", 3, errNo, true), noteCheckpointSet("x"), noteCheckpointWritten("x", 1))
+			noteRegisterCall("arn/a", 3, errNo, true), noteCheckpointSet("x"), noteCheckpointWritten("x", 1))
 	}
 	e, want := full(), full()
 	notes := []note{noteRegistered(first, endpoints(3)), noteFound(first, listed(3)), noteDeregistered(first, listed(1)), noteEmptied,
-		refusal(engine.Invalid, 1, 3), noteOnlyRefused(endpoints(1)), noteLeaving(listed(2, 3)), noteSent("arn/a", 1, nil, false), noteUnknown,
-		noteCheckpointSet("y"), noteCheckpointWritten("y", 2), noteZonesWanted, noteTextReported, noteBegan, noteEnded(true), noteDueNow, noteWaits}
+		refusal(engine.Invalid, 1, 3), noteOnlyRefused(endpoints(1)), noteLeaving(listed(2, 3)), noteRegisterCall("arn/a", 1, nil, false), noteUncertain,
+		noteCheckpointSet("y"), noteCheckpointWritten("y", 2), noteZonesRequired, noteTextReported, noteRunBegan, noteRunEnded(true), noteDueNow, noteWaiting}
 	for n := bindingplan.Known; n <= bindingplan.NoRemoval; n++ {
 		notes = append(notes, plans(n))
 	}
@@ -190,7 +190,7 @@ func TestRefusalsOfATargetBackOff(t *testing.T) {
 }
 
 func TestAFullTargetGroupIsNotSentWhatItRefused(t *testing.T) {
-	full := noteSent("arn/a", 100, errNo, true)
+	full := noteRegisterCall("arn/a", 100, errNo, true)
 	for name, x := range map[string]struct {
 		notes []note
 		arn   string
@@ -201,11 +201,11 @@ func TestAFullTargetGroupIsNotSentWhatItRefused(t *testing.T) {
 		"as many":                       {[]note{full}, "arn/a", 100, 0, false},
 		"fewer":                         {[]note{full}, "arn/a", 99, 0, true},
 		"another target group":          {[]note{full}, "arn/b", 100, 0, true},
-		"as many as do not fit besides": {[]note{full, noteSent("arn/a", 60, nil, false)}, "arn/a", 40, 0, false},
-		"none fits besides":             {[]note{full, noteSent("arn/a", 200, nil, false)}, "arn/a", 1, 0, false},
+		"as many as do not fit besides": {[]note{full, noteRegisterCall("arn/a", 60, nil, false)}, "arn/a", 40, 0, false},
+		"none fits besides":             {[]note{full, noteRegisterCall("arn/a", 200, nil, false)}, "arn/a", 1, 0, false},
 		"once targets have left":        {[]note{full, noteDeregistered(first, nil)}, "arn/a", 100, 0, true},
 		"after a while":                 {[]note{full}, "arn/a", 100, durations.DeniedWait, true},
-		"a call that failed otherwise":  {[]note{noteSent("arn/a", 100, errNo, false)}, "arn/a", 100, 0, true},
+		"a call that failed otherwise":  {[]note{noteRegisterCall("arn/a", 100, errNo, false)}, "arn/a", 100, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := after(x.notes...).overCapacity.refusalFor(x.arn, x.n, start.Add(x.wait)); (err == nil) != x.fits {
@@ -237,23 +237,23 @@ func TestATargetThatIsWantedAgainDoesNotWait(t *testing.T) {
 
 // Only what was registered completely, and a while ago, can have been changed by others.
 func TestWhichBindingsAreVerifiable(t *testing.T) {
-	register, done := noteRegistered(first, endpoints(1)), noteEnded(true)
+	register, done := noteRegistered(first, endpoints(1)), noteRunEnded(true)
 	for name, x := range map[string]struct {
 		notes []note
 		wait  time.Duration // after the last note
 		want  bool
 	}{
-		"after a complete run":      {[]note{noteBegan, register, done}, durations.Settle, true},
-		"a moment after a call":     {[]note{noteBegan, done, register}, durations.Settle, false},
-		"after one that takes out":  {[]note{noteBegan, register, done, noteDeregistered(first, listed(1))}, durations.Settle, false},
-		"after an incomplete run":   {[]note{noteBegan, register, noteEnded(false)}, time.Hour, false},
-		"during the next run":       {[]note{noteBegan, register, done, noteBegan}, time.Hour, false},
-		"nothing was registered":    {[]note{noteBegan, done}, time.Hour, false},
-		"the target group was left": {[]note{noteBegan, register, done, noteEmptied}, time.Hour, false},
-		"an end without a begin":    {[]note{register, done, noteBegan, done}, durations.Settle, true},
+		"after a complete run":      {[]note{noteRunBegan, register, done}, durations.Settle, true},
+		"a moment after a call":     {[]note{noteRunBegan, done, register}, durations.Settle, false},
+		"after one that takes out":  {[]note{noteRunBegan, register, done, noteDeregistered(first, listed(1))}, durations.Settle, false},
+		"after an incomplete run":   {[]note{noteRunBegan, register, noteRunEnded(false)}, time.Hour, false},
+		"during the next run":       {[]note{noteRunBegan, register, done, noteRunBegan}, time.Hour, false},
+		"nothing was registered":    {[]note{noteRunBegan, done}, time.Hour, false},
+		"the target group was left": {[]note{noteRunBegan, register, done, noteEmptied}, time.Hour, false},
+		"an end without a begin":    {[]note{register, done, noteRunBegan, done}, durations.Settle, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := after(x.notes...).verifiable(at(len(x.notes) - 1).now.Add(x.wait)); got != x.want {
+			if got := after(x.notes...).isVerifiable(at(len(x.notes) - 1).now.Add(x.wait)); got != x.want {
 				t.Errorf("verifiable: %v", got)
 			}
 		})
@@ -274,7 +274,7 @@ func TestWhatOthersHaveChanged(t *testing.T) {
 		"one is missing, another is added": {[]note{noteRegistered(first, endpoints(1, 2))}, listed(1, 3), "10.0.0.2:80|10.0.0.3:80"},
 		"one that drains is missing":       {[]note{noteRegistered(first, endpoints(1, 2))}, draining, "10.0.0.2:80|"},
 		"others may add to a shared group": {[]note{noteRegistered(shared, endpoints(1, 2))}, listed(1, 3), "10.0.0.2:80|"},
-		"what had no answer may be ours":   {[]note{noteRegistered(first, endpoints(1)), noteUnknown}, listed(1, 3), "|"},
+		"what had no answer may be ours":   {[]note{noteRegistered(first, endpoints(1)), noteUncertain}, listed(1, 3), "|"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := after(x.notes...).registration.driftIn(x.live).String(); got != x.want {
@@ -294,7 +294,7 @@ func TestOwnCheckpointsAreTheLastTwo(t *testing.T) {
 		value, at string
 		want      bool
 	}{{"x", "1", false}, {"y", "2", true}, {"z", "3", true}, {"z", "2", false}, {"", "", false}} {
-		if got := e.written.has([2]string{x.value, x.at}); got != x.want {
+		if got := e.writtenCheckpoints.has([2]string{x.value, x.at}); got != x.want {
 			t.Errorf("%s at %s: %v", x.value, x.at, got)
 		}
 	}
@@ -320,8 +320,8 @@ func TestRunsWaitForOthersForALimitedTime(t *testing.T) {
 
 // An hour after AWS has asked for zones it may not want them any more.
 func TestZonesAreWantedForAWhile(t *testing.T) {
-	e := after(noteZonesWanted)
-	if (entry{}).wantsZones(start) || !e.wantsZones(start.Add(59*time.Minute)) || e.wantsZones(start.Add(time.Hour)) {
+	e := after(noteZonesRequired)
+	if (entry{}).needsZones(start) || !e.needsZones(start.Add(59*time.Minute)) || e.needsZones(start.Add(time.Hour)) {
 		t.Error("zones are wanted at the wrong times")
 	}
 }
@@ -341,10 +341,10 @@ func TestAbsenceIsBelievedAfterAMoment(t *testing.T) {
 func TestAForgottenBindingIsNotRemembered(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.Of(&start)})
 	key := Key{Name: "a"}
-	m.note(key, noteBegan)
+	m.note(key, noteRunBegan)
 	m.note(key, noteRegistered(first, endpoints(1)))
 	m.forget(key)
-	m.noteKnown(key, noteEnded(true))
+	m.noteKnown(key, noteRunEnded(true))
 	m.noteKnown(key, noteDueNow)
 	if len(m.entries) > 0 || m.get(key).lastKnown() != nil {
 		t.Errorf("remembered: %+v", m.entries)
@@ -355,11 +355,11 @@ func TestAForgottenBindingIsNotRemembered(t *testing.T) {
 func TestARunIsNotTakenForAnother(t *testing.T) {
 	m := newMemory(Config{Clock: testclock.Of(&start)})
 	key := Key{Name: "a"}
-	m.note(key, noteBegan)
-	before := m.note(key, noteEnded(true))
+	m.note(key, noteRunBegan)
+	before := m.note(key, noteRunEnded(true))
 	m.forget(key)
-	m.note(key, noteBegan)
-	if e := m.note(key, noteEnded(true)); e.run == before.run {
-		t.Errorf("both are run %d", e.run)
+	m.note(key, noteRunBegan)
+	if e := m.note(key, noteRunEnded(true)); e.lastRunNote == before.lastRunNote {
+		t.Errorf("both are run %d", e.lastRunNote)
 	}
 }

@@ -18,18 +18,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// mostReads is how often a plan may ask for more facts. It needs fewer than ten reads.
-const mostReads = 20
+// maxPlanRounds is how often a plan may ask for more facts before the run fails. A correct plan needs fewer than ten rounds.
+const maxPlanRounds = 20
 
 // reader is the part of a run that reads facts, and makes plans from them.
 type reader struct{ *run }
 
-// facts returns the facts that every plan begins with.
+// facts returns the facts that every plan begins with: the stored binding, memory, and pods with its readiness gate.
 func (p reader) facts() (*bindingplan.Facts, error) {
 	r := p.r
-	p.v = r.Cluster.View()
-	b, ok := cluster.Get[*elbv2.TargetGroupBinding](p.v, cluster.KindBinding, p.key.Namespace, p.key.Name)
-	if err := p.v.Err(); err != nil {
+	p.view = r.Cluster.View()
+	b, ok := cluster.Get[*elbv2.TargetGroupBinding](p.view, cluster.KindBinding, p.key.Namespace, p.key.Name)
+	if err := p.view.Err(); err != nil {
 		return nil, err
 	}
 	f := &bindingplan.Facts{Key: p.key, Options: r.planOptions(), Stored: b, Absent: !ok}
@@ -39,20 +39,20 @@ func (p reader) facts() (*bindingplan.Facts, error) {
 		f.Stored = r.memory.get(p.key).lastKnown()
 		f.Described = f.Stored
 	}
-	f.Now, f.Memory = r.Clock.Now(), r.memory.planned(p.key)
+	f.Now, f.Memory = r.Clock.Now(), r.memory.planMemory(p.key)
 	var err error
 	f.GatedPods, err = p.gatedPods()
 	return f, err
 }
 
 func (r *Reconciler) planOptions() bindingplan.Options {
-	return bindingplan.Options{MaxTargets: r.MaxTargets, VPC: r.VPC, Requeue: r.Requeue, ResyncAge: resync.Age(r.Resync)}
+	return bindingplan.Options{MaxTargets: r.MaxTargets, VPC: r.VPC, Requeue: r.Requeue, ResyncAge: resync.MaxAge(r.Resync)}
 }
 
-// gatedPods returns the pods with the binding's readiness gate that were not released yet.
+// gatedPods returns the pods with the readiness gate of the binding whose gate was not released yet.
 func (p reader) gatedPods() ([]*corev1.Pod, error) {
 	gate := gateOf(p.key)
-	v := p.r.Cluster.View().Unsubscribed() // not of the run: nothing has to happen when these pods change
+	v := p.r.Cluster.View().Unsubscribed() // a change of these pods needs no run
 	pods := cluster.List[*corev1.Pod](v, cluster.Query{
 		Kind: cluster.KindPod, Namespace: p.key.Namespace, Index: cluster.PodByGate, Value: p.key.Namespace + "/" + p.key.Name,
 	})
@@ -67,19 +67,19 @@ func gateOf(key Key) corev1.PodConditionType {
 	return targets.GateType(key.Name)
 }
 
-// resolve reads what AWS knows of the target group and the cluster of the endpoints. The view is registered before the
-// answers count, so that no change is missed.
+// resolve reads the target group from AWS and the endpoints from the cluster. It records the view before it uses the
+// endpoints, so that no change is missed.
 func (p reader) resolve(ctx context.Context, f *bindingplan.Facts) error {
-	p.describe(ctx, f)
+	p.describeTargetGroup(ctx, f)
 	if f.Undescribed == nil {
-		f.Resolution = targets.Resolve(p.v, f.Described, p.r.Targets)
-		p.demand = targets.DemandOf(p.v, f.Described, f.Resolution)
+		f.Resolution = targets.Resolve(p.view, f.Described, p.r.Targets)
+		p.demand = targets.DemandOf(p.view, f.Described, f.Resolution)
 		if f.Resolution.NoEndpoints != nil {
 			f.Owners = p.r.Owners(f.Described)
 		}
 	}
-	p.r.Recorder.Viewed(p.key, p.v)
-	if err := p.v.Err(); err != nil {
+	p.r.Recorder.Viewed(p.key, p.view)
+	if err := p.view.Err(); err != nil {
 		return err
 	}
 	var err error
@@ -87,9 +87,9 @@ func (p reader) resolve(ctx context.Context, f *bindingplan.Facts) error {
 	return err
 }
 
-// plan makes a plan, and reads what it asks for.
+// plan makes a plan, and reads the facts that it asks for until it asks for no more.
 func (p reader) plan(ctx context.Context, f *bindingplan.Facts, make func(*bindingplan.Facts) bindingplan.Plan) (bindingplan.Plan, error) {
-	for range mostReads {
+	for range maxPlanRounds {
 		plan := make(f)
 		if len(plan.Questions) == 0 {
 			p.watch(plan.Watch)
@@ -108,22 +108,22 @@ func (p reader) plan(ctx context.Context, f *bindingplan.Facts, make func(*bindi
 	return bindingplan.Plan{}, fmt.Errorf("the plan of binding %s asks for facts without end", p.key)
 }
 
-// watch adds objects whose changes repeat the run.
+// watch subscribes the run to objects, so that their changes enqueue the binding.
 func (p reader) watch(refs []cluster.Ref) {
 	if len(refs) == 0 {
 		return
 	}
 	for _, ref := range refs {
-		p.v.Subscribe(ref.Kind, ref.Namespace, ref.Name)
+		p.view.Subscribe(ref.Kind, ref.Namespace, ref.Name)
 	}
-	p.r.Recorder.Viewed(p.key, p.v)
+	p.r.Recorder.Viewed(p.key, p.view)
 }
 
-// read reads one fact. It reports whether the facts that were asked for after it are still needed.
+// read reads one fact. It reports whether the facts that were asked for after this one are still needed.
 func (p reader) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Question) (more bool, err error) {
 	switch a := a.(type) {
 	case bindingplan.AskDescribed:
-		p.describe(ctx, f)
+		p.describeTargetGroup(ctx, f)
 	case bindingplan.AskGroup:
 		f.Group = p.readGroup(ctx, f)
 	case bindingplan.AskConflict:
@@ -138,7 +138,7 @@ func (p reader) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Qu
 	case bindingplan.AskNetwork:
 		f.Network, err = p.readNetwork(ctx, f, a.Endpoints)
 	case bindingplan.AskInUse:
-		used, uerr := p.inUse(ctx, f.Stored)
+		used, uerr := p.readInUse(ctx, f.Stored)
 		f.InUse = &bindingplan.InUse{Is: used}
 		if uerr != nil {
 			f.InUse.Failure = p.r.failure(uerr)
@@ -146,7 +146,7 @@ func (p reader) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Qu
 	case bindingplan.AskForwards:
 		f.Forwards = p.readForwards(ctx, f)
 	case bindingplan.AskWanted:
-		wanted, werr := p.r.stackWanted(f.Stored)
+		wanted, werr := p.r.isStackDesired(f.Stored)
 		f.Wanted, err = &wanted, werr
 	case bindingplan.AskGone:
 		f.Gone, err = p.readGone(a)
@@ -154,12 +154,12 @@ func (p reader) read(ctx context.Context, f *bindingplan.Facts, a bindingplan.Qu
 	return true, err
 }
 
-// describe asks AWS for what the binding leaves open.
-func (p reader) describe(ctx context.Context, f *bindingplan.Facts) {
+// describeTargetGroup sets the described binding: the stored one, completed by what AWS knows of its target group.
+func (p reader) describeTargetGroup(ctx context.Context, f *bindingplan.Facts) {
 	if f.Described = f.Stored; !f.ToComplete() {
 		return
 	}
-	w, err := p.r.described(ctx, f.Stored)
+	w, err := p.r.completedBinding(ctx, f.Stored)
 	if err != nil {
 		f.Undescribed = p.r.failure(err)
 		return
@@ -167,8 +167,9 @@ func (p reader) describe(ctx context.Context, f *bindingplan.Facts) {
 	f.Described = w
 }
 
-// described returns the binding with its ARN and target type, and with what else AWS knows if that can be read.
-func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding) (*elbv2.TargetGroupBinding, error) {
+// completedBinding returns the binding with the ARN and target type of its target group, and with the other fields that its
+// spec lacks if they can be read.
+func (r *Reconciler) completedBinding(ctx context.Context, b *elbv2.TargetGroupBinding) (*elbv2.TargetGroupBinding, error) {
 	needed, age := bindingplan.Unusable(b), durations.StableFactAge
 	if !bindingplan.Incomplete(b) || !needed && bindingplan.UnsupportedFinding(b) != nil {
 		return b, nil
@@ -176,7 +177,7 @@ func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding)
 	if needed {
 		age = durations.Overdue
 	}
-	g, err := r.Cloud.As(accountOf(b)).TargetGroup(ctx, b.Spec.TargetGroupARN, b.Spec.TargetGroupName, age)
+	g, err := r.Cloud.TargetGroupsOf(accountOf(b)).TargetGroup(ctx, b.Spec.TargetGroupARN, b.Spec.TargetGroupName, age)
 	switch {
 	case err == nil:
 		return g.Complete(b), nil
@@ -186,8 +187,8 @@ func (r *Reconciler) described(ctx context.Context, b *elbv2.TargetGroupBinding)
 	return b, nil
 }
 
-// readGroup reads the target group that the binding is compared with. What cannot be read holds nothing up: AWS checks
-// the targets.
+// readGroup reads the target group that the binding is compared with. An error is no obstacle, because AWS validates the
+// targets too.
 func (p reader) readGroup(ctx context.Context, f *bindingplan.Facts) *bindingplan.GroupAnswer {
 	g, err := p.targetGroups(f).TargetGroup(ctx, f.Described.Spec.TargetGroupARN, "", durations.StableFactAge)
 	if err != nil {
@@ -201,7 +202,7 @@ func (p reader) readHealth(ctx context.Context, f *bindingplan.Facts, a bindingp
 	arn := f.Described.Spec.TargetGroupARN
 	start := p.r.Clock.Now()
 	h, err := p.targetGroups(f).TargetHealth(ctx, arn, a.MaxAge)
-	p.r.phase("health", start)
+	p.r.recordPhase("health", start)
 	f.Health = &bindingplan.Health{Targets: h.Targets, MaxAge: a.MaxAge}
 	if err != nil {
 		f.Health.Failure = p.r.failure(fmt.Errorf("list targets of %s: %w", arn, err))
@@ -209,7 +210,7 @@ func (p reader) readHealth(ctx context.Context, f *bindingplan.Facts, a bindingp
 	f.Now = p.r.Clock.Now()
 }
 
-// readForwards reads whether any load balancer uses the target group.
+// readForwards reads whether any load balancer forwards to the target group.
 func (p reader) readForwards(ctx context.Context, f *bindingplan.Facts) *bindingplan.Forwards {
 	used, err := p.targetGroups(f).InUse(ctx, f.Described.Spec.TargetGroupARN)
 	out := &bindingplan.Forwards{Is: used}
@@ -219,14 +220,14 @@ func (p reader) readForwards(ctx context.Context, f *bindingplan.Facts) *binding
 	return out
 }
 
-// readServing reads the pods at the addresses of targets, besides those that are known.
+// readServing adds the pods at the addresses of targets to those that are known.
 func (p reader) readServing(known *bindingplan.Serving, a bindingplan.AskServing) (*bindingplan.Serving, error) {
 	out := &bindingplan.Serving{Asked: map[string]bool{}, Pods: map[string]*corev1.Pod{}}
 	if known != nil {
 		maps.Copy(out.Asked, known.Asked)
 		maps.Copy(out.Pods, known.Pods)
 	}
-	v := p.r.Cluster.View().Unsubscribed() // only the pods found are watched, not all that may get the addresses
+	v := p.r.Cluster.View().Unsubscribed() // the plan watches the pods that were found; subscribing here would watch all pods
 	for _, t := range a.Targets {
 		out.Asked[t.ID] = true
 		if pod := targets.ServingAt(v, p.key.Namespace, t.ID); pod != nil {
@@ -236,20 +237,20 @@ func (p reader) readServing(known *bindingplan.Serving, a bindingplan.AskServing
 	return out, v.Err()
 }
 
-// readGone finds the targets that nothing stands for.
+// readGone finds the targets whose pod or node does not exist any more.
 func (p reader) readGone(a bindingplan.AskGone) (*bindingplan.Gone, error) {
-	// The questions are registered before the answers count, so that no change is missed in between.
-	targets.GoneTargets(p.v, p.key.Namespace, a.Targets)
-	p.r.Recorder.Viewed(p.key, p.v)
-	if err := p.v.Err(); err != nil {
+	// The first call only subscribes the view, which is recorded before the targets are read, so that no change is missed.
+	targets.GoneTargets(p.view, p.key.Namespace, a.Targets)
+	p.r.Recorder.Viewed(p.key, p.view)
+	if err := p.view.Err(); err != nil {
 		return nil, err
 	}
 	v := p.r.Cluster.View().Unsubscribed()
 	return &bindingplan.Gone{Targets: targets.GoneTargets(v, p.key.Namespace, a.Targets)}, v.Err()
 }
 
-// readConflict finds another binding that fills the same target group. One that
-// is about to go gives way at once, so that the group does not become empty in between.
+// readConflict finds another binding for the same target group. A binding that is being deleted is no conflict, so that the
+// target group does not become empty until the other one fills it.
 func (p reader) readConflict(ctx context.Context, f *bindingplan.Facts) (*bindingplan.Conflict, error) {
 	b, w := f.Stored, f.Described
 	if w == nil {
@@ -265,29 +266,30 @@ func (p reader) readConflict(ctx context.Context, f *bindingplan.Facts) (*bindin
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	// Without knowledge the first comes first, as where the target group was not made by the controller.
-	owners, _ := p.r.Cloud.As(Account{}).MadeFor(ctx, w.Spec.TargetGroupARN, len(others) > 0)
+	// If the owners are not known, the first binding has the target group, as if the controller had not created it.
+	owners, _ := p.r.Cloud.TargetGroupsOf(Account{}).OwnerNamespaces(ctx, w.Spec.TargetGroupARN, len(others) > 0)
 	out := bindingplan.ConflictOf(b, others, owners)
 	return &out, nil
 }
 
-// withTargetGroup returns the bindings of all namespaces that may have the same target group as this one.
+// withTargetGroup returns the bindings of all namespaces that may have the same target group as a binding.
 func withTargetGroup(v *cluster.View, b *elbv2.TargetGroupBinding) []*elbv2.TargetGroupBinding {
 	return cluster.List[*elbv2.TargetGroupBinding](v, cluster.Query{
 		Kind: cluster.KindBinding, Index: cluster.BindingByTargetGroup, Value: cluster.TargetGroupName(b),
 	})
 }
 
-// readNetwork finds out which addresses are not of the VPC, and where their nodes are.
+// readNetwork reads the CIDR blocks of the VPC, and the availability zones of the nodes whose pods have addresses outside of
+// them.
 func (p reader) readNetwork(ctx context.Context, f *bindingplan.Facts, endpoints []targets.Endpoint) (*bindingplan.Network, error) {
-	n := &bindingplan.Network{VPC: f.Described.Spec.VpcID, Zones: map[string]string{}, ZonesWanted: p.r.memory.get(p.key).wantsZones(p.r.Clock.Now())}
+	n := &bindingplan.Network{VPC: f.Described.Spec.VpcID, Zones: map[string]string{}, ZonesWanted: p.r.memory.get(p.key).needsZones(p.r.Clock.Now())}
 	if n.VPC == "" {
 		n.VPC = p.r.VPC
 	}
 	ranges, err := p.r.Cloud.VPCRanges(ctx, n.VPC)
 	switch {
 	case err != nil && p.r.Cloud.Class(err) == engine.Gone && accountOf(f.Stored) != (Account{}):
-		return n, nil // another account does not share it
+		return n, nil // the VPC of another account may not be visible
 	case err != nil && p.r.Cloud.Class(err) == engine.Gone:
 		n.Failure = p.r.failure(bindingplan.UserError{Finding: finding.Finding{
 			Object: targets.Ref(f.Stored), Field: "spec.vpcID", Reason: finding.RejectedByAWS, Severity: finding.Error,

@@ -8,30 +8,32 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// writtenCheckpoints are the annotations of the checkpoints that were written last, newest first: the first may be
-// notified after the second was written.
+// writtenCheckpoints are the last two checkpoints that were written, newest first, each with its two annotations. There are
+// two because the event of the first may arrive after the second was written.
 type writtenCheckpoints [2][2]string
 
 func (w writtenCheckpoints) has(c [2]string) bool {
 	return c[1] != "" && (w[0] == c || w[1] == c)
 }
 
+// checkpointOf returns the values of the checkpoint annotations of a binding.
+// checkpointOf returns the values of the checkpoint annotations of a binding.
 func checkpointOf(b *elbv2.TargetGroupBinding) [2]string {
 	return [2]string{b.Annotations[targets.CheckpointAnnotation], b.Annotations[targets.CheckpointTimeAnnotation]}
 }
 
-// OwnCheckpoint reports whether nothing but the checkpoint of a binding has changed, to one that this process wrote a moment
-// ago. The run that wrote it needs no other.
+// OwnCheckpoint reports whether an update of a binding is only a checkpoint that this process has just written. Such an
+// update needs no run.
 func (r *Reconciler) OwnCheckpoint(old, new cluster.Object) bool {
 	a, ok := old.(*elbv2.TargetGroupBinding)
 	b, ok2 := new.(*elbv2.TargetGroupBinding)
 	if !ok || !ok2 || a == nil || b == nil || !targets.OnlyCheckpointDiffers(a, b) {
 		return false
 	}
-	return r.memory.get(Key{Namespace: b.Namespace, Name: b.Name}).written.has(checkpointOf(b))
+	return r.memory.get(Key{Namespace: b.Namespace, Name: b.Name}).writtenCheckpoints.has(checkpointOf(b))
 }
 
-// noteCheckpointSet notes a checkpoint that a run sets, though it may be so already.
+// noteCheckpointSet notes the checkpoint that a run sets, even if the annotation has that value already.
 func noteCheckpointSet(value string) note {
 	return func(e entry, _ moment) entry {
 		e.checkpoint = &value
@@ -42,7 +44,7 @@ func noteCheckpointSet(value string) note {
 // noteCheckpointWritten notes the annotations of a checkpoint that is about to be written.
 func noteCheckpointWritten(value string, at int64) note {
 	return func(e entry, _ moment) entry {
-		e.written = writtenCheckpoints{{value, strconv.FormatInt(at, 10)}, e.written[0]}
+		e.writtenCheckpoints = writtenCheckpoints{{value, strconv.FormatInt(at, 10)}, e.writtenCheckpoints[0]}
 		return e
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// readRecord finds out what may be taken out. The record is read past every cache.
+// readRecord reads which targets the binding may deregister. It reads the record from the API server.
 func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bool) *bindingplan.Record {
 	out := &bindingplan.Record{Leaving: leaving, Shared: f.Stored.Spec.MultiClusterTargetGroup}
 	if out.Shared || leaving {
 		var err error
-		if out.Others, err = p.r.wantedByOthers(ctx, f.Stored, leaving); err != nil {
+		if out.Others, err = p.r.targetsOfOthers(ctx, f.Stored, leaving); err != nil {
 			out.Failure = p.r.failure(err)
 			return out
 		}
@@ -38,14 +38,13 @@ func (p reader) readRecord(ctx context.Context, f *bindingplan.Facts, leaving bo
 	return out
 }
 
-// wantedByOthers returns the identities, in canonical form, of the endpoints of the other bindings of
-// this cluster that fill the same group: those that share it, or whoever comes after one that is
-// leaving. It is read in a view of its own: when they change, the bindings that want them have runs
-// of their own.
-func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBinding, leaving bool) (map[string]bool, error) {
+// targetsOfOthers returns the identities, in canonical form, of the endpoints of the other bindings of this cluster with the
+// same target group: those that share it or, if the binding is leaving, those that take its targets over. It does not
+// subscribe to them, because the other bindings run when they change.
+func (r *Reconciler) targetsOfOthers(ctx context.Context, b *elbv2.TargetGroupBinding, leaving bool) (map[string]bool, error) {
 	v := r.Cluster.View().Informed()
 	out := map[string]bool{}
-	owners, err := r.Cloud.As(Account{}).MadeFor(ctx, b.Spec.TargetGroupARN, false) // as far as it is known without a call
+	owners, err := r.Cloud.TargetGroupsOf(Account{}).OwnerNamespaces(ctx, b.Spec.TargetGroupARN, false) // none if not known without a call
 	if err != nil {
 		return nil, err
 	}
@@ -54,13 +53,13 @@ func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBin
 			!o.Spec.MultiClusterTargetGroup && !leaving || !bindingplan.MayRegister(o, owners) {
 			continue
 		}
-		w, err := r.described(ctx, o)
+		w, err := r.completedBinding(ctx, o)
 		if err != nil {
-			continue // it cannot register anything either
+			continue // the other binding cannot register targets either
 		}
 		key, found := Key{Namespace: o.Namespace, Name: o.Name}, targets.Resolve(v, w, r.Targets)
 		if found.NotFound && leaving && !r.memory.get(key).serviceAbsent(r.Clock.Now()) && r.memory.mayWait(Key{Namespace: b.Namespace, Name: b.Name}) {
-			return nil, notArrived{key} // it may take the targets over
+			return nil, serviceNotArrived{key} // the other binding may take the targets over
 		}
 		for _, e := range found.Endpoints() {
 			out[targets.CanonicalIdentity(e.Identity())] = true
@@ -69,21 +68,21 @@ func (r *Reconciler) wantedByOthers(ctx context.Context, b *elbv2.TargetGroupBin
 	return out, v.Err()
 }
 
-// notArrived reports that it is not known yet whether the Service of a binding exists.
-type notArrived struct{ of Key }
+// serviceNotArrived is the error that it is not known yet whether the Service of a binding exists.
+type serviceNotArrived struct{ binding Key }
 
 // Error implements error.
-func (e notArrived) Error() string {
-	return fmt.Sprintf("the Service of TargetGroupBinding %s has not arrived", e.of)
+func (e serviceNotArrived) Error() string {
+	return fmt.Sprintf("the Service of TargetGroupBinding %s has not arrived", e.binding)
 }
 
-// RetryAfter returns when to look again.
-func (notArrived) RetryAfter() time.Duration { return durations.Moment }
+// RetryAfter returns the time until the Service is looked up again.
+func (serviceNotArrived) RetryAfter() time.Duration { return durations.Moment }
 
-// JoinIdentities returns the form in which a record is kept.
+// JoinIdentities returns the text of a record of own targets: identities separated by commas.
 func JoinIdentities(list []string) string { return strings.Join(list, ",") }
 
-// SplitIdentities reads a record. The order is anybody's.
+// SplitIdentities returns the identities of a record of own targets, in the order of the text.
 func SplitIdentities(s string) []string {
 	return slices.DeleteFunc(strings.Split(s, ","), func(id string) bool { return id == "" })
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Owners returns the objects whose users look for what is said of a binding: those of its stack that ask for its target
-// group. The tags of the target group name them, as who writes a binding writes its labels too; and the target group must
-// have been made for the namespace of the binding, as anybody can name its ARN.
+// Owners returns the objects that get the events of a binding too: those of its stack that ask for its target group. They
+// are found by the tags of the target group, because the labels of a binding can be written by its users. The target group
+// must have been created for the namespace of the binding, because any binding can name its ARN.
 func (r *Reconciler) Owners(b *elbv2.TargetGroupBinding) []finding.Ref {
 	if b == nil || b.Spec.TargetGroupARN == "" {
 		return nil
 	}
-	id, group, ok := r.Cloud.As(Account{}).MadeOf(b.Spec.TargetGroupARN)
+	id, group, ok := r.Cloud.TargetGroupsOf(Account{}).OwnerStack(b.Spec.TargetGroupARN)
 	if !ok {
 		return nil
 	}
@@ -33,18 +33,19 @@ func (r *Reconciler) Owners(b *elbv2.TargetGroupBinding) []finding.Ref {
 	v := r.Cluster.View().Unsubscribed()
 	var out []finding.Ref
 	for _, obj := range cluster.List[cluster.Object](v, cluster.Query{Kind: root, Namespace: b.Namespace, Index: cluster.ByFinalizer, Value: naming.Finalizer(id)}) {
-		if ref := ownership.RefOf(obj); naming.IsTargetGroupOf(group, ref) && asksFor(obj, id) {
+		if ref := ownership.RefOf(obj); naming.IsTargetGroupOf(group, ref) && mayBelongTo(obj, id) {
 			out = append(out, ref)
 		}
 	}
 	if v.Err() != nil {
 		return nil
 	}
-	return out[:min(len(out), mostNamed)]
+	return out[:min(len(out), maxNamed)]
 }
 
-// asksFor reports whether an object may be of a stack that has its finalizer, which stacks of one object share.
-func asksFor(obj cluster.Object, id model.StackID) bool {
+// mayBelongTo reports whether an object with the finalizer of a stack may belong to it. Stacks of single objects of one kind
+// have the same finalizer, so namespace and name are compared.
+func mayBelongTo(obj cluster.Object, id model.StackID) bool {
 	if _, shared := naming.SharedName(id); shared || id.Namespace == "" {
 		return true
 	}

@@ -14,51 +14,53 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// run is one run over a binding.
+// run is one reconcile of a binding.
 type run struct {
 	r        *Reconciler
 	key      Key
-	v        *cluster.View
+	view     *cluster.View
 	out      *Outcome
 	reported bindingplan.Reported
 	demand   targets.Demand
-	// checkpoint is as last written.
+	// checkpoint is the checkpoint annotation as it was last read or written.
 	checkpoint string
 
-	noRemoval   bool // the target group needs no look for targets whose pods are gone
-	unavailable bool // the targets cannot be read
+	skipsRemoval       bool // targets of deleted pods do not have to be searched for at the end of the run
+	targetsUnavailable bool // the targets cannot be read
 }
 
-// Reconcile brings the targets of one binding, and the rules in front of them, to what is asked for: it reads facts,
-// makes the plan, carries its steps out and reports. What users did wrong is in the outcome; an error is to be tried
-// again with back-off.
+// Reconcile brings the targets of one binding, and the security group rules that admit traffic to them, to their desired
+// state: it reads facts, makes the plan, carries out its steps and reports. Errors of users are in the outcome. After an
+// error the caller repeats the run with back-off.
 func (r *Reconciler) Reconcile(ctx context.Context, key Key) (out Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("reconcile binding %s: panic: %v\n%s", key, p, debug.Stack())
 		}
 	}()
-	r.memory.note(key, noteBegan)
-	defer func() { r.memory.noteKnown(key, noteEnded(err == nil && (out.Idle || out.Deferred))) }() // it may be forgotten
+	r.memory.note(key, noteRunBegan)
+	defer func() { r.memory.noteKnown(key, noteRunEnded(err == nil && (out.Idle || out.Deferred))) }() // unless the run has removed the entry
 	p := &run{r: r, key: key, out: &out}
 	start := r.Clock.Now()
 	f, err := reader{p}.facts()
 	if err != nil {
 		return out, err
 	}
-	r.phase("view", start)
+	r.recordPhase("view", start)
 	start = r.Clock.Now()
-	defer func() { r.phase("run", start) }()
+	defer func() { r.recordPhase("run", start) }()
 	defer p.watchSilence(ctx, f)()
 	return out, p.reconcile(ctx, f)
 }
 
+// reconcile makes and carries out the plan of a binding whose facts have been read.
+// reconcile makes and carries out the plan of a binding whose facts have been read.
 func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
 	switch {
 	case f.Absent:
 		p.r.Recorder.Gone(p.key)
 	case f.Stored.DeletionTimestamp != nil:
-		p.r.Recorder.Viewed(p.key, p.v)
+		p.r.Recorder.Viewed(p.key, p.view)
 	default:
 		if err := (reader{p}).resolve(ctx, f); err != nil {
 			return err
@@ -77,24 +79,25 @@ func (p *run) reconcile(ctx context.Context, f *bindingplan.Facts) error {
 	return err
 }
 
-// carryOut carries a plan out and reports.
+// carryOut carries out a plan, and reports.
 func (p *run) carryOut(ctx context.Context, f *bindingplan.Facts, plan *bindingplan.Plan) error {
-	done := p.steps(ctx, f, plan)
-	p.unavailable, p.out.Deferred = plan.Unavailable, plan.Deferred
+	done := p.carryOutSteps(ctx, f, plan)
+	p.targetsUnavailable, p.out.Deferred = plan.Unavailable, plan.Deferred
 	f.Now = p.r.Clock.Now()
 	f.Reported = p.reported
 	return p.report(ctx, f, plan.Report(f, done))
 }
 
-// emptyPreviousGroup empties the target group that the binding has filled before its spec named another, and reports
-// whether that waits for its turn. It would be forgotten once the other has targets.
+// emptyPreviousGroup deregisters the targets of the binding from the target group that its spec named before, and reports
+// whether the call was postponed. This must happen before targets are registered in the new target group, because then the
+// previous one is forgotten.
 func (p *run) emptyPreviousGroup(ctx context.Context, f *bindingplan.Facts) (waits bool, err error) {
 	old := p.r.memory.get(p.key).registration.binding
 	if old == nil || bindingplan.SameTargetGroup(old, f.Stored) && accountOf(old) == accountOf(f.Stored) {
 		return false, nil
 	}
-	was := p.factsOfOther(old, old, true)
-	failed := p.deregisterByPlan(ctx, was, bindingplan.MakeEmptying)
+	previous := p.factsOfOther(old, old, true)
+	failed := p.deregisterByPlan(ctx, previous, bindingplan.MakeEmptying)
 	switch {
 	case failed == nil:
 		p.r.memory.note(p.key, noteEmptied)
@@ -108,50 +111,51 @@ func (p *run) emptyPreviousGroup(ctx context.Context, f *bindingplan.Facts) (wai
 	return false, nil
 }
 
-// removeGone takes out the targets whose pod or node is gone, after a run that has not brought the
-// target group to its endpoints. An error of that run is returned with its own.
-func (p *run) removeGone(ctx context.Context, f *bindingplan.Facts, run error) error {
+// removeGone deregisters the targets whose pod or node does not exist any more, after a run that has not completed the
+// target group. It returns the error of that run (runErr) joined with its own.
+func (p *run) removeGone(ctx context.Context, f *bindingplan.Facts, runErr error) error {
 	w := f.Described
 	if w == nil {
 		w = f.Stored
 	}
 	if old := p.r.memory.get(p.key).registration.binding; old != nil && w != nil && w.Spec.TargetGroupARN == "" {
-		w = old // a group given by name that cannot be looked up now
+		w = old // the binding has the name of a target group that cannot be looked up now
 	}
-	if p.noRemoval || p.unavailable || p.v.Err() != nil || w == nil || w.Spec.TargetGroupARN == "" || p.r.fence() != nil {
-		return run
+	if p.skipsRemoval || p.targetsUnavailable || p.view.Err() != nil || w == nil || w.Spec.TargetGroupARN == "" || p.r.checkFence() != nil {
+		return runErr
 	}
 	g := p.factsOfOther(f.Stored, w, f.Absent)
 	failed := p.deregisterByPlan(ctx, g, bindingplan.MakeRemoval)
 	switch {
 	case failed == nil:
-		return run
+		return runErr
 	case failed.RetryAfter > 0:
 		p.postpone(failed.RetryAfter)
-		return run
-	case run == nil:
+		return runErr
+	case runErr == nil:
 		g.GatedPods, g.Reported = f.GatedPods, p.reported
 		return p.report(ctx, g, bindingplan.Failed(g, *failed))
 	}
-	return errors.Join(run, failed.Err)
+	return errors.Join(runErr, failed.Err)
 }
 
-// deregisterByPlan carries a plan out that only takes targets out. The failure is nil if they are not there any more.
+// deregisterByPlan makes and carries out a plan that only deregisters targets. A target group or target that does not exist
+// is no failure.
 func (p *run) deregisterByPlan(ctx context.Context, f *bindingplan.Facts, make func(*bindingplan.Facts) bindingplan.Plan) *bindingplan.Failure {
 	plan, err := reader{p}.plan(ctx, f, make)
 	if err != nil {
 		return p.r.failure(err)
 	}
-	noRemoval := p.noRemoval
-	failed := plan.Failure(p.steps(ctx, f, &plan))
-	p.noRemoval = noRemoval
+	noRemoval := p.skipsRemoval
+	failed := plan.Failure(p.carryOutSteps(ctx, f, &plan))
+	p.skipsRemoval = noRemoval
 	if failed != nil && isNotFound(failed) {
 		return nil
 	}
 	return failed
 }
 
-// isNotFound reports whether a failure is about something that is not there any more.
+// isNotFound reports whether a failure is about something that does not exist.
 func isNotFound(f *bindingplan.Failure) bool {
 	return f.Class == failure.Gone || f.Class == failure.Invalid
 }
@@ -159,19 +163,19 @@ func isNotFound(f *bindingplan.Failure) bool {
 // factsOfOther returns facts about a target group other than that of the run, or for another plan.
 func (p *run) factsOfOther(stored, described *elbv2.TargetGroupBinding, absent bool) *bindingplan.Facts {
 	return &bindingplan.Facts{
-		Now: p.r.Clock.Now(), Key: p.key, Options: p.r.planOptions(), Memory: p.r.memory.planned(p.key),
+		Now: p.r.Clock.Now(), Key: p.key, Options: p.r.planOptions(), Memory: p.r.memory.planMemory(p.key),
 		Stored: stored, Described: described, Absent: absent, Reported: p.reported,
 	}
 }
 
-// postpone asks for another run when a call has its turn. Until then more may come to do for the same
-// target group, which then goes in the same call.
+// postpone requests another run for when a postponed call may be sent. That run sends all changes of the target group that
+// have come up until then in the same call.
 func (p *run) postpone(turn time.Duration) {
 	p.out.Waiting = true
 	p.retry(turn)
 }
 
-// retry asks for another run after a time, if none is asked for sooner.
+// retry requests another run after a time, unless an earlier one is requested.
 func (p *run) retry(after time.Duration) {
 	if p.out.RetryAfter == 0 || after < p.out.RetryAfter {
 		p.out.RetryAfter = after
@@ -179,6 +183,8 @@ func (p *run) retry(after time.Duration) {
 	p.reported.RetryAfter = p.out.RetryAfter
 }
 
+// failure returns an error with its class, and the time until a postponed call may be sent; nil if there is no error.
+// failure returns an error with its class, and the time until a postponed call may be sent; nil if there is no error.
 func (r *Reconciler) failure(err error) *bindingplan.Failure {
 	if err == nil {
 		return nil
@@ -186,7 +192,7 @@ func (r *Reconciler) failure(err error) *bindingplan.Failure {
 	return &bindingplan.Failure{Err: err, Class: r.Cloud.Class(err), RetryAfter: failure.PostponedFor(err)}
 }
 
-// targetGroups returns the target groups that a binding's account reaches.
+// targetGroups returns access to the target groups with the account of the binding.
 func (p *run) targetGroups(f *bindingplan.Facts) TargetGroups {
-	return p.r.Cloud.As(accountOf(f.Stored))
+	return p.r.Cloud.TargetGroupsOf(accountOf(f.Stored))
 }

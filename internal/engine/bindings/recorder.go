@@ -7,27 +7,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
-// Recorder records what runs of bindings read and do: for triggers, metrics and logs. Runs of several bindings call it at
-// the same time, and wait for it.
+// Recorder records the reads and changes of runs of bindings, for triggers, metrics and logs. Runs wait for it. Runs of
+// different bindings call it at the same time.
 type Recorder interface {
-	// Viewed gets the questions that the run of a binding asked, before anything is done with the answers.
+	// Viewed is called with the view that a run has read, before the run acts on it.
 	Viewed(key Key, v *cluster.View)
-	// Gone gets a binding that does not exist any more, and is to be forgotten.
+	// Gone is called for a binding that does not exist any more, and is to be forgotten.
 	Gone(key Key)
-	// Phase gets how long a run took, and its parts: view, claim, health, rules, apply, report, and run for all of them
-	// after the view.
+	// Phase is called with the duration of each phase of a run: view, claim, health, rules, apply, report, and run for all
+	// of them after the view.
 	Phase(phase string, took time.Duration)
-	// PodReady gets how long a pod's readiness gate took to become true.
+	// PodReady is called with the time that the readiness gate of a pod took to become true.
 	PodReady(binding Key, took time.Duration)
-	// NoServerID gets how many endpoints of a QUIC target group were left out for want of a server id.
+	// NoServerID is called with the number of endpoints of a QUIC target group that are left out because they have no server
+	// ID.
 	NoServerID(binding Key, endpoints int)
-	// Changed gets each change of AWS that was carried out.
+	// Changed is called for each change that was made in AWS.
 	Changed(c Change)
-	// Drifted gets each kind of thing that others have changed.
+	// Drifted is called for each kind of resource that has drifted.
 	Drifted(kind string, mode engine.DriftMode)
 }
 
-// NoRecorder records nothing. A recorder that is interested in a part embeds it.
+// NoRecorder records nothing. A recorder that needs only some of the methods embeds it.
 type NoRecorder struct{}
 
 // Viewed implements Recorder.
@@ -51,13 +52,13 @@ func (NoRecorder) Changed(Change) {}
 // Drifted implements Recorder.
 func (NoRecorder) Drifted(string, engine.DriftMode) {}
 
-// Queue is where bindings wait for their runs.
+// Queue is the work queue of bindings.
 type Queue interface {
-	// Enqueue has a binding run, because others have changed its targets, or because rules that it asked for may be gone.
+	// Enqueue adds a binding to the queue, because its targets have drifted or its rules have to be compared.
 	Enqueue(k Key)
 }
 
-// noQueue is the queue of a process that runs nothing again.
+// noQueue is the queue of a process that runs no binding again.
 type noQueue struct{}
 
 // Enqueue implements Queue.

@@ -10,13 +10,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// refusedTarget is a target that AWS has refused and would refuse again.
+// refusedTarget is a target that AWS has refused, with the current delay of its back-off.
 type refusedTarget struct {
 	bindingplan.RefusedTarget
 	delay time.Duration
 }
 
-// noteRefused notes endpoints that AWS has refused, where only a change of input helps.
+// noteRefused notes endpoints that AWS has refused as invalid or denied, with exponential back-off. It ignores other
+// failures.
 func noteRefused(x bindingplan.Refusal) note {
 	return func(e entry, at moment) entry {
 		if x.Because.Class != engine.Invalid && x.Because.Class != engine.Denied {
@@ -33,7 +34,7 @@ func noteRefused(x bindingplan.Refusal) note {
 	}
 }
 
-// noteOnlyRefused forgets the refusals of other endpoints.
+// noteOnlyRefused forgets the refusals of all other endpoints.
 func noteOnlyRefused(of []targets.Endpoint) note {
 	return func(e entry, _ moment) entry {
 		all := map[string]refusedTarget{}

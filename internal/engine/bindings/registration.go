@@ -10,16 +10,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// registration is what this process has registered for a binding, the zero value for nothing. It is needed where the record
-// in Kubernetes is missing, changed by its owner, or was never kept.
+// registration has the targets that this process has registered for a binding; the zero value: none. It is needed if the
+// record in Kubernetes is missing or was changed by its owner, and for bindings without a record.
 type registration struct {
-	binding *elbv2.TargetGroupBinding // as last described; nil for nothing
+	binding *elbv2.TargetGroupBinding // the binding as it was last described; nil: nothing is registered
 	targets *targets.IdentitySet
-	// written is when a target was last registered or taken out.
+	// written is when a target was last registered or deregistered.
 	written time.Time
-	// unknown: a registration may have taken effect although it failed.
-	unknown bool
-	// drift holds the changes that others seem to have made.
+	// uncertain reports whether a registration may have taken effect although the call failed.
+	uncertain bool
+	// drift is the drift that the last verification found.
 	drift targetDrift
 }
 
@@ -28,8 +28,8 @@ func (r registration) isFor(b *elbv2.TargetGroupBinding) bool {
 	return r.binding != nil && r.binding.Spec.TargetGroupARN == b.Spec.TargetGroupARN
 }
 
-// forGroupOf returns the registration in the target group of a binding, which may be another than before.
-func (r registration) forGroupOf(described *elbv2.TargetGroupBinding) registration {
+// forTargetGroupOf returns the registration for the target group of a binding: a new one if the target group has changed.
+func (r registration) forTargetGroupOf(described *elbv2.TargetGroupBinding) registration {
 	if !r.isFor(described) {
 		r = registration{}
 	}
@@ -37,11 +37,11 @@ func (r registration) forGroupOf(described *elbv2.TargetGroupBinding) registrati
 	return r
 }
 
-// noteFound notes targets of a binding that were found to be registered.
+// noteFound notes targets of a binding that AWS lists as registered.
 func noteFound(described *elbv2.TargetGroupBinding, list []*observed.Target) note {
 	return func(e entry, _ moment) entry {
 		if len(list) > 0 {
-			e.registration = e.registration.forGroupOf(described)
+			e.registration = e.registration.forTargetGroupOf(described)
 			e.registration.targets = e.registration.targets.WithTargets(list)
 		}
 		return e
@@ -52,7 +52,7 @@ func noteFound(described *elbv2.TargetGroupBinding, list []*observed.Target) not
 func noteRegistered(described *elbv2.TargetGroupBinding, list []targets.Endpoint) note {
 	return func(e entry, at moment) entry {
 		if len(list) > 0 {
-			e.registration = e.registration.forGroupOf(described)
+			e.registration = e.registration.forTargetGroupOf(described)
 			e.registration.targets, e.registration.written = e.registration.targets.With(list), at.now
 			ids := make([]string, len(list))
 			for i, t := range list {
@@ -64,7 +64,7 @@ func noteRegistered(described *elbv2.TargetGroupBinding, list []targets.Endpoint
 	}
 }
 
-// noteDeregistered notes targets that are not registered for a binding any more.
+// noteDeregistered notes targets that were deregistered for a binding.
 func noteDeregistered(described *elbv2.TargetGroupBinding, list []*observed.Target) note {
 	return func(e entry, at moment) entry {
 		e.leavingSince = maps.Clone(e.leavingSince)
@@ -77,28 +77,29 @@ func noteDeregistered(described *elbv2.TargetGroupBinding, list []*observed.Targ
 		if e.registration.isFor(described) {
 			e.registration.targets, e.registration.written = e.registration.targets.Without(list), at.now
 		}
-		e.overCapacity = overCapacity{} // there is room again
+		e.overCapacity = overCapacity{} // the target group has room again
 		return e
 	}
 }
 
-// noteEmptied notes a target group that the binding has left.
+// noteEmptied notes that the targets of the binding were deregistered from its target group.
 func noteEmptied(e entry, _ moment) entry {
 	e.registration = registration{}
 	return e
 }
 
-// noteUnknown notes a registration that may have taken effect although it failed.
-func noteUnknown(e entry, _ moment) entry {
-	e.registration.unknown = e.registration.binding != nil
+// noteUncertain notes a registration that may have taken effect although the call failed.
+func noteUncertain(e entry, _ moment) entry {
+	e.registration.uncertain = e.registration.binding != nil
 	return e
 }
 
-// driftIn returns what others have changed, of targets that are listed. Others may fill a shared target group.
+// driftIn returns the drift between the registration and the listed targets. In a target group that several clusters share,
+// added targets are no drift.
 func (r registration) driftIn(live []*observed.Target) (d targetDrift) {
 	live = slices.DeleteFunc(slices.Clone(live), targets.Draining)
 	d.missing = r.targets.Missing(live)
-	if !r.binding.Spec.MultiClusterTargetGroup && !r.unknown {
+	if !r.binding.Spec.MultiClusterTargetGroup && !r.uncertain {
 		for _, t := range live {
 			if !r.targets.Has(t) {
 				d.added = append(d.added, targets.CanonicalIdentity(targets.IdentityOf(t)))
@@ -109,7 +110,7 @@ func (r registration) driftIn(live []*observed.Target) (d targetDrift) {
 	return d
 }
 
-// split takes out of what has drifted what is about some identities.
+// split divides the drift into that of some identities and that of all others.
 func (d targetDrift) split(identities []string) (of, rest targetDrift) {
 	part := func(list []string) (of, rest []string) {
 		for _, id := range list {

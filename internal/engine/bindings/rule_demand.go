@@ -16,16 +16,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
+// options returns the options for planning rules.
+// options returns the options for planning rules.
 func (r rules) options() bindingplan.RuleOptions {
 	return bindingplan.RuleOptions{ClusterName: r.ClusterName, GroupTags: r.GroupTags, Unmerged: r.UnmergedRules, Now: r.Clock.Now()}
 }
 
-// rulesAsked finds the security groups of the endpoints of bindings. What it finds is not older than age, if that is above
-// zero.
-func (r rules) rulesAsked(ctx context.Context, age time.Duration, demands ...bindingplan.Demand) ([]bindingplan.AskedRules, error) {
+// findRules finds the security groups of the endpoints of bindings, and returns the rules that each binding asks for. Its
+// reads are not older than age, if that is above zero.
+func (r rules) findRules(ctx context.Context, age time.Duration, demands ...bindingplan.Demand) ([]bindingplan.AskedRules, error) {
 	query := bindingplan.QueryFor(demands...)
 	query.MaxAge = age
-	found, err := r.enis(ctx, query)
+	found, err := r.findENIs(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +46,8 @@ func (r rules) rulesAsked(ctx context.Context, age time.Duration, demands ...bin
 	return out, nil
 }
 
-// targetGroupsOf finds the security groups of nodes, of which only those that have changed since the last time are looked at.
+// nodeGroups finds the security groups of nodes. It only looks up nodes that have changed since the last time, unless age
+// is above zero.
 func (r rules) nodeGroups(ctx context.Context, list *targets.NodeList, age time.Duration) (*bindingplan.NodeGroups, error) {
 	old := r.owner.nodesOf(list.Selector())
 	switch {
@@ -55,7 +58,7 @@ func (r rules) nodeGroups(ctx context.Context, list *targets.NodeList, age time.
 	}
 	g, query := bindingplan.NewNodeGroups(list, old, r.Clock.Now())
 	query.MaxAge = age
-	found, err := r.enis(ctx, query)
+	found, err := r.findENIs(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +67,9 @@ func (r rules) nodeGroups(ctx context.Context, list *targets.NodeList, age time.
 	return g, nil
 }
 
-func (r rules) enis(ctx context.Context, q ENIQuery) (ENIs, error) {
+// findENIs finds network interfaces, without a call if the query is empty.
+// findENIs finds network interfaces, without a call if the query is empty.
+func (r rules) findENIs(ctx context.Context, q ENIQuery) (ENIs, error) {
 	if q.Empty() {
 		return ENIs{}, nil
 	}
@@ -75,34 +80,34 @@ func (r rules) enis(ctx context.Context, q ENIQuery) (ENIs, error) {
 	return found, nil
 }
 
-// rulesOfAll reads what all bindings ask for, or all but one that is leaving, in a view of its own: a change of another
-// binding triggers the run of that binding. A binding under deletion counts until it is released. The API server is not
-// asked about the Services of others, so that a run does not wait for answers about them. In a draft, what is missing is
-// taken for missing at once.
-func (r rules) rulesOfAll(ctx context.Context, me Key, leaving, draft bool) (map[Key]bindingplan.AskedRules, error) {
+// rulesOfAllBindings returns the rules that all bindings ask for, without those of self if it is leaving. It does not
+// subscribe to other bindings, because they run when they change. A binding that is being deleted counts until its finalizer
+// is removed. Services of other bindings are read from the informer alone, so that a run does not wait for the API server.
+// In a draft, a missing Service counts as deleted at once.
+func (r rules) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft bool) (map[Key]bindingplan.AskedRules, error) {
 	own, others := r.Cluster.View().Unsubscribed(), r.Cluster.View().Informed()
 	var demands []bindingplan.Demand
 	for _, b := range cluster.List[*elbv2.TargetGroupBinding](others, cluster.Query{Kind: cluster.KindBinding}) {
 		key := Key{Namespace: b.Namespace, Name: b.Name}
 		claimed := slices.Contains(b.Finalizers, naming.BindingFinalizer)
-		if b.Spec.Networking == nil || leaving && key == me || b.DeletionTimestamp != nil && !claimed {
+		if b.Spec.Networking == nil || leaving && key == self || b.DeletionTimestamp != nil && !claimed {
 			continue
 		}
 		d := bindingplan.Demand{Key: key, Ref: targets.Ref(b)}
-		w, err := r.described(ctx, b)
+		w, err := r.completedBinding(ctx, b)
 		if err != nil {
 			switch class := r.Cloud.Class(err); {
 			case class == engine.Gone, class == engine.Invalid:
-				continue // no target group, no traffic
+				continue // without target group there is no traffic to admit
 			case !claimed:
-				continue // no rule was ever made for it
+				continue // no rule was added for a binding without finalizer
 			}
 			d.ENIUnknown = true
 			demands = append(demands, d)
 			continue
 		}
 		v := others
-		if key == me {
+		if key == self {
 			v = own
 		}
 		found := targets.Resolve(v, w, r.Targets)
@@ -114,7 +119,7 @@ func (r rules) rulesOfAll(ctx context.Context, me Key, leaving, draft bool) (map
 	if err := errors.Join(own.Err(), others.Err()); err != nil {
 		return nil, err
 	}
-	asked, err := r.rulesAsked(ctx, 0, demands...)
+	asked, err := r.findRules(ctx, 0, demands...)
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +130,9 @@ func (r rules) rulesOfAll(ctx context.Context, me Key, leaving, draft bool) (map
 	return out, nil
 }
 
-// draftRules plans the rules of all bindings, and returns also what one of them asks for.
-func (r rules) draft(ctx context.Context, me Key, leaving bool) ([]bindingplan.GroupChange, bindingplan.AskedRules, error) {
-	all, err := r.rulesOfAll(ctx, me, leaving, true)
+// draftRules plans the rules of all bindings. It also returns the rules that the binding self asks for.
+func (r rules) draftRules(ctx context.Context, self Key, leaving bool) ([]bindingplan.GroupChange, bindingplan.AskedRules, error) {
+	all, err := r.rulesOfAllBindings(ctx, self, leaving, true)
 	if err != nil {
 		return nil, bindingplan.AskedRules{}, err
 	}
@@ -141,13 +146,13 @@ func (r rules) draft(ctx context.Context, me Key, leaving bool) ([]bindingplan.G
 	if err != nil {
 		return nil, bindingplan.AskedRules{}, err
 	}
-	mine, ok := all[me]
-	mine.Complete = mine.Complete || !ok
-	return sum.Changes(groups, r.options()), mine, nil
+	own, ok := all[self]
+	own.Complete = own.Complete || !ok
+	return sum.Changes(groups, r.options()), own, nil
 }
 
 // DraftRules plans the rules of the security groups of nodes and pods for all bindings, and changes nothing.
 func (r *Reconciler) DraftRules(ctx context.Context) ([]bindingplan.GroupChange, error) {
-	changes, _, err := rules{r}.draft(ctx, Key{}, false)
+	changes, _, err := rules{r}.draftRules(ctx, Key{}, false)
 	return changes, err
 }

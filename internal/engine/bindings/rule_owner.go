@@ -9,89 +9,94 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// ruleOwner owns the rules of the security groups of nodes and pods: what each binding asks for, and what of that is still to
-// be compared with AWS. Nothing of it waits for AWS, but that the rules of one security group are changed by one run at a time.
+// ruleOwner has the desired rules of the security groups of nodes and pods: what each binding asks for, and which security
+// groups are still to be compared with AWS. It makes no calls to AWS. It makes sure that one run at a time changes the rules
+// of a security group.
 //
-// What a binding asks for is changed by its own runs alone, before they register targets and after they have taken targets
-// out, so that no run of another takes a rule away that it needs. What bindings asked for that no run of this process has seen
-// yet is read once for all of them.
+// Only runs of a binding change what it asks for, before they register targets and after they have deregistered targets, so
+// that no run of another binding removes a rule that it needs. For bindings that have had no run in this process, it is read
+// once for all of them.
 type ruleOwner struct {
-	mu     sync.Mutex
-	sum    *bindingplan.Aggregate
-	whole  bool // what bindings asked for before they have had a run is in sum
-	of     map[Key]asker
-	left   map[string]bool          // security groups that are still to be compared, for no binding
-	busy   map[string]chan struct{} // security groups whose rules are being changed, closed when that ends
-	groups map[string]bool          // security groups that have carried rules, which may lack the tag of the cluster
+	mu               sync.Mutex
+	contributions    *bindingplan.Aggregate
+	complete         bool // what bindings asked for before they have had a run is in sum
+	byBinding        map[Key]contributor
+	uncomparedGroups map[string]bool          // security groups that are still to be compared, for no binding
+	changing         map[string]chan struct{} // security groups whose rules are being changed, closed when that ends
+	knownGroupIDs    map[string]bool          // security groups that have carried rules, which may lack the tag of the cluster
 
-	nodes map[string]*bindingplan.NodeGroups // by selector
+	nodeGroups map[string]*bindingplan.NodeGroups // by selector
 }
 
-// asker is what is remembered of a binding that asks for rules. It is a value, whose map is not changed.
-type asker struct {
-	// own: a run of the binding has found what it asks for.
-	own bool
-	// unsynced are the security groups that are to be compared on its behalf, or all.
+// contributor is what is remembered of a binding that asks for rules. It is a value: a change stores a copy of its map.
+type contributor struct {
+	// hasRun reports whether a run of the binding has found what it asks for.
+	hasRun bool
+	// unsynced are the security groups that are still to be compared in a run of the binding.
 	unsynced map[string]bool
-	all      bool
+	// allUnsynced reports whether all security groups are to be compared.
+	allUnsynced bool
 }
 
 func newRuleOwner() *ruleOwner {
 	return &ruleOwner{
-		sum: bindingplan.NewAggregate(), of: map[Key]asker{}, left: map[string]bool{}, busy: map[string]chan struct{}{},
-		groups: map[string]bool{}, nodes: map[string]*bindingplan.NodeGroups{},
+		contributions: bindingplan.NewAggregate(), byBinding: map[Key]contributor{}, uncomparedGroups: map[string]bool{}, changing: map[string]chan struct{}{},
+		knownGroupIDs: map[string]bool{}, nodeGroups: map[string]*bindingplan.NodeGroups{},
 	}
 }
 
-// nodesOf returns the security groups of the nodes that a selector takes, as they were found last; nil if none were.
+// nodesOf returns the security groups of the nodes that a selector matches, as they were last found; nil if they were not.
 func (o *ruleOwner) nodesOf(selector string) *bindingplan.NodeGroups {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.nodes[selector]
+	return o.nodeGroups[selector]
 }
 
-// mostSelectors bounds the selectors that are remembered: they are what users choose.
-const mostSelectors = 32
+// maxSelectors is how many selectors are remembered, because users can write any number of them.
+const maxSelectors = 32
 
+// noteNodes remembers the security groups of the nodes that a selector matches.
+// noteNodes remembers the security groups of the nodes that a selector matches.
 func (o *ruleOwner) noteNodes(selector string, g *bindingplan.NodeGroups) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.nodes) >= mostSelectors && o.nodes[selector] == nil {
-		clear(o.nodes)
+	if len(o.nodeGroups) >= maxSelectors && o.nodeGroups[selector] == nil {
+		clear(o.nodeGroups)
 	}
-	o.nodes[selector] = g
+	o.nodeGroups[selector] = g
 }
 
-// isComplete reports whether what all bindings ask for is known, as far as it can be.
+// isComplete reports whether addMissing has added what all bindings ask for.
 func (o *ruleOwner) isComplete() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.whole
+	return o.complete
 }
 
-// mayAsk reports whether a binding has asked for rules, or may have.
-func (o *ruleOwner) mayAsk(key Key) bool {
+// mayHaveRules reports whether a binding asks for rules, or may have asked for some in an earlier process.
+func (o *ruleOwner) mayHaveRules(key Key) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	c, _ := o.sum.Of(key)
+	c, _ := o.contributions.Of(key)
 	return !c.Empty()
 }
 
-// addMissing adds what a pass over all bindings has found, for those that have had no run. It returns the bindings that were
-// added, and those that are to be run: they ask for other rules than their last run has found, or what they ask for
-// is not known, so that no rule is taken away until it is. All groups are to be compared for who makes the first pass.
-func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.AskedRules) (taken, run []Key) {
+// addMissing adds the rules that were found for all bindings, for those that have had no run. It returns the bindings that
+// were added, and those that have to run: because they now ask for other rules than their last run has found, or because it
+// is not known what they ask for, so that no rule is removed until it is. by is the binding whose run makes the first such
+// read; all security groups are compared in that run.
+func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.AskedRules) (added, run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.whole && by != (Key{}) {
-		o.toSync(by, nil, true)
+	if !o.complete && by != (Key{}) {
+		o.addUnsynced(by, nil, true)
 	}
 	for key, a := range all {
-		was, _ := o.sum.Of(key)
+		was, _ := o.contributions.Of(key)
 		switch {
-		case !o.of[key].own:
-			o.set(key, a.Contribution)
-			taken = append(taken, key)
+		case !o.byBinding[key].hasRun:
+			o.setContribution(key, a.Contribution)
+			added = append(added, key)
 			if !a.Complete {
 				run = append(run, key)
 			}
@@ -99,56 +104,57 @@ func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.AskedRules) (take
 			run = append(run, key)
 		}
 	}
-	o.whole = true
-	return taken, run
+	o.complete = true
+	return added, run
 }
 
-// contribute records the rules that a run of a binding has found that it asks for. Heirs are other bindings with the same
-// targets: until their next runs they need what this one gives up, which is what is returned.
+// contribute sets the rules that a binding asks for, as a run of it has found. If keeps, the earlier rules stay too. heirs
+// are other bindings with the same targets. They get the rules that this binding gives up, because they may need them until
+// their next run; these heirs are returned, so that they run.
 func (o *ruleOwner) contribute(key Key, a bindingplan.AskedRules, keeps bool, heirs []Key) (run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	was, had := o.sum.Of(key)
-	x := o.of[key]
+	was, had := o.contributions.Of(key)
+	x := o.byBinding[key]
 	c := a.Contribution
 	if !a.Complete || keeps {
 		c = c.Keeping(was)
-		c.HoldsAll = c.HoldsAll || keeps && had && !x.own // the old targets are those of an earlier process
+		c.HoldsAll = c.HoldsAll || keeps && had && !x.hasRun // the old targets are those of an earlier process
 	}
 	gone := was.Rules.Without(c.Rules)
-	if !x.own {
+	if !x.hasRun {
 		gone = was.All().Without(c.Rules) // otherwise two bindings would hand a rule over for ever
 	}
 	if len(gone) > 0 {
 		for _, heir := range heirs {
-			has, _ := o.sum.Of(heir)
-			o.set(heir, has.Inheriting(gone))
+			has, _ := o.contributions.Of(heir)
+			o.setContribution(heir, has.Inheriting(gone))
 			run = append(run, heir)
 		}
 	}
-	if !x.own {
-		o.toSync(key, c.Rules.Groups(), false)
+	if !x.hasRun {
+		o.addUnsynced(key, c.Rules.Groups(), false)
 	}
-	o.set(key, c)
-	x = o.of[key]
-	x.own = true
-	o.of[key] = x
+	o.setContribution(key, c)
+	x = o.byBinding[key]
+	x.hasRun = true
+	o.byBinding[key] = x
 	return run
 }
 
-// set needs the lock.
-func (o *ruleOwner) set(key Key, c bindingplan.Contribution) {
-	affected := o.sum.Set(key, c)
-	o.toSync(key, affected.Groups, affected.All)
+// setContribution sets what a binding asks for. The caller holds the lock.
+func (o *ruleOwner) setContribution(key Key, c bindingplan.Contribution) {
+	affected := o.contributions.Set(key, c)
+	o.addUnsynced(key, affected.Groups, affected.All)
 	for r := range c.Rules {
-		o.groups[r.Group] = true
+		o.knownGroupIDs[r.Group] = true
 	}
 }
 
-// toSync needs the lock.
-func (o *ruleOwner) toSync(key Key, groups map[string]bool, all bool) {
-	x := o.of[key]
-	x.all = x.all || all
+// addUnsynced adds security groups, or all, to those that are to be compared in a run of a binding. The caller holds the lock.
+func (o *ruleOwner) addUnsynced(key Key, groups map[string]bool, all bool) {
+	x := o.byBinding[key]
+	x.allUnsynced = x.allUnsynced || all
 	if len(groups) > 0 {
 		x.unsynced = maps.Clone(x.unsynced)
 		if x.unsynced == nil {
@@ -156,40 +162,44 @@ func (o *ruleOwner) toSync(key Key, groups map[string]bool, all bool) {
 		}
 		maps.Copy(x.unsynced, groups)
 	}
-	o.of[key] = x
+	o.byBinding[key] = x
 }
 
-// forget is for a binding that is gone.
+// forget removes a binding that does not exist any more.
 func (o *ruleOwner) forget(key Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.drop(key)
+	o.dropContribution(key)
 }
 
-// drop needs the lock.
-func (o *ruleOwner) drop(key Key) {
-	affected := o.sum.Drop(key)
+// dropContribution removes what a binding asks for. The caller holds the lock.
+func (o *ruleOwner) dropContribution(key Key) {
+	affected := o.contributions.Drop(key)
 	if affected.All {
-		maps.Copy(o.left, o.groups)
+		maps.Copy(o.uncomparedGroups, o.knownGroupIDs)
 	}
-	maps.Copy(o.left, affected.Groups)
-	maps.Copy(o.left, o.of[key].unsynced)
-	delete(o.of, key)
+	maps.Copy(o.uncomparedGroups, affected.Groups)
+	maps.Copy(o.uncomparedGroups, o.byBinding[key].unsynced)
+	delete(o.byBinding, key)
 }
 
-// due is what is to be compared for a run of a binding: the groups that it asks for rules of, if they are to be compared again
-// whatever is remembered, those that it has left or found new, and those that are compared for no binding.
-type due struct {
-	mine, others []string // each ascending
-	all          bool
+// pendingGroups are the security groups that a run of a binding compares. required are those that carry rules of the binding:
+// the run fails with them. optional are those that it no longer needs, and those that are to be compared for no binding.
+type pendingGroups struct {
+	required, optional []string // each ascending
+	all                bool     // all security groups are compared first
 }
 
-func (o *ruleOwner) due(key Key, again bool) due {
+// pendingFor returns the security groups that a run of a binding compares. again reports that those with rules of the binding
+// are compared even if nothing of them has changed.
+// pendingFor returns the security groups that a run of a binding compares. again reports that those with rules of the binding
+// are compared even if nothing of them has changed.
+func (o *ruleOwner) pendingFor(key Key, again bool) pendingGroups {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	c, _ := o.sum.Of(key)
-	x, has := o.of[key], c.Rules.Groups()
-	d := due{all: x.all}
+	c, _ := o.contributions.Of(key)
+	x, has := o.byBinding[key], c.Rules.Groups()
+	d := pendingGroups{all: x.allUnsynced}
 	mine, others := map[string]bool{}, map[string]bool{}
 	for g := range x.unsynced {
 		if has[g] {
@@ -201,57 +211,57 @@ func (o *ruleOwner) due(key Key, again bool) due {
 	if again {
 		maps.Copy(mine, has)
 	}
-	if len(mine)+len(others) > 0 || x.all {
-		maps.Copy(others, o.left)
+	if len(mine)+len(others) > 0 || x.allUnsynced {
+		maps.Copy(others, o.uncomparedGroups)
 	}
 	maps.DeleteFunc(others, func(g string, _ bool) bool { return mine[g] })
-	d.mine, d.others = slices.Sorted(maps.Keys(mine)), slices.Sorted(maps.Keys(others))
+	d.required, d.optional = slices.Sorted(maps.Keys(mine)), slices.Sorted(maps.Keys(others))
 	return d
 }
 
-// synced notes that a security group has the rules that were asked for when that was compared for a binding.
-func (o *ruleOwner) synced(key Key, group string) {
+// noteSynced notes that a security group was compared in a run of a binding, and has the desired rules.
+func (o *ruleOwner) noteSynced(key Key, group string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.left, group)
-	if x := o.of[key]; x.unsynced[group] {
+	delete(o.uncomparedGroups, group)
+	if x := o.byBinding[key]; x.unsynced[group] {
 		x.unsynced = maps.Clone(x.unsynced)
 		delete(x.unsynced, group)
-		o.of[key] = x
+		o.byBinding[key] = x
 	}
 }
 
-// syncedAll notes that all security groups were looked at for a binding.
-func (o *ruleOwner) syncedAll(key Key) {
+// noteAllSynced notes that all security groups were compared in a run of a binding.
+func (o *ruleOwner) noteAllSynced(key Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if x, ok := o.of[key]; ok {
-		x.all = false
-		o.of[key] = x
+	if x, ok := o.byBinding[key]; ok {
+		x.allUnsynced = false
+		o.byBinding[key] = x
 	}
 }
 
-// noteUncompared notes that a security group is still to be compared, though for no binding.
+// noteUncompared notes that a security group is still to be compared, by the next run of any binding that changes rules.
 func (o *ruleOwner) noteUncompared(group string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.left[group] = true
+	o.uncomparedGroups[group] = true
 }
 
-// begin waits for the run that changes the rules of a security group, if there is one, and keeps others from it until end is
-// called, which is nil if there is one and it is not waited for.
-func (o *ruleOwner) begin(ctx context.Context, group string, wait bool) (end func(), err error) {
+// lockGroup locks the rules of a security group until end is called. If another run has locked them, it waits for that run,
+// or returns a nil end if wait is false.
+func (o *ruleOwner) lockGroup(ctx context.Context, group string, wait bool) (end func(), err error) {
 	for {
 		o.mu.Lock()
-		other := o.busy[group]
+		other := o.changing[group]
 		if other == nil {
 			done := make(chan struct{})
-			o.busy[group] = done
+			o.changing[group] = done
 			o.mu.Unlock()
 			return func() {
 				o.mu.Lock()
 				defer o.mu.Unlock()
-				delete(o.busy, group)
+				delete(o.changing, group)
 				close(done)
 			}, nil
 		}
@@ -267,23 +277,23 @@ func (o *ruleOwner) begin(ctx context.Context, group string, wait bool) (end fun
 	}
 }
 
-// change compares a security group with what is asked of it now.
-func (o *ruleOwner) change(g EndpointGroup, opts bindingplan.RuleOptions) bindingplan.GroupChange {
+// changeOf returns the change that gives a security group the rules that all bindings ask for.
+func (o *ruleOwner) changeOf(g EndpointGroup, opts bindingplan.RuleOptions) bindingplan.GroupChange {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.sum.Change(g, opts)
+	return o.contributions.Change(g, opts)
 }
 
 // knownGroups returns the security groups that have carried rules.
 func (o *ruleOwner) knownGroups() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.Sorted(maps.Keys(o.groups))
+	return slices.Sorted(maps.Keys(o.knownGroupIDs))
 }
 
-// keysForGroups returns the bindings that ask for rules of some security groups.
+// keysForGroups returns the bindings that ask for rules of any of the security groups.
 func (o *ruleOwner) keysForGroups(groups []string) []Key {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.sum.With(groups)
+	return o.contributions.With(groups)
 }

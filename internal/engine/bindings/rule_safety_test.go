@@ -24,7 +24,10 @@ type interleaved struct {
 	revoked   func(group string, r model.IngressRule)
 }
 
-func (a *interleaved) As(account bindings.Account) bindings.TargetGroups { a.aws.As(account); return a }
+func (a *interleaved) TargetGroupsOf(account bindings.Account) bindings.TargetGroups {
+	a.aws.TargetGroupsOf(account)
+	return a
+}
 
 func (a *interleaved) ENIs(ctx context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
 	out, err := a.aws.ENIs(ctx, q)
@@ -38,12 +41,12 @@ func (a *interleaved) TargetHealth(ctx context.Context, arn string, age time.Dur
 	return out, err
 }
 
-func (a *interleaved) Register(ctx context.Context, arn string, turn bindings.Turn, add []bindings.Target) error {
+func (a *interleaved) Register(ctx context.Context, arn string, turn bindings.CallPriority, add []bindings.Target) error {
 	a.meanwhile()
 	return a.aws.Register(ctx, arn, turn, add)
 }
 
-func (a *interleaved) Deregister(ctx context.Context, arn string, turn bindings.Turn, out []*observed.Target) error {
+func (a *interleaved) Deregister(ctx context.Context, arn string, turn bindings.CallPriority, out []*observed.Target) error {
 	a.meanwhile()
 	return a.aws.Deregister(ctx, arn, turn, out)
 }

@@ -16,20 +16,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// rules is the part of a reconciler that compares security groups of nodes and pods with what bindings ask for, and changes
-// them.
+// rules is the part of a Reconciler that changes the rules of the security groups of nodes and pods.
 type rules struct{ *Reconciler }
 
-// ruleRun is the part of a run that is about rules.
+// ruleRun is the part of a run that changes rules.
 type ruleRun struct{ *run }
 
-// SyncRules makes the rules of all endpoint groups equal to what the bindings of the cluster ask
-// for together. Runs over bindings change those that their own binding asks for. This is for the start of the process, so
-// that rules are removed whose last binding was deleted while no controller ran, and from time to time for what has changed
-// in AWS alone. It is to be called once the cluster's cache is synced, and is to be tried again after an error.
-func (r *Reconciler) SyncRules(ctx context.Context) error { return rules{r}.sync(ctx) }
+// SyncRules makes the rules of all security groups of nodes and pods equal to what all bindings ask for. Runs of a binding
+// change only the security groups that it needs. SyncRules is called at the start, so that rules are removed whose last
+// binding was deleted while no controller ran, and from time to time because of changes in AWS. It must be called after the
+// cache is synced, and is to be repeated after an error.
+func (r *Reconciler) SyncRules(ctx context.Context) error { return rules{r}.syncRules(ctx) }
 
-func (r rules) sync(ctx context.Context) error {
+func (r rules) syncRules(ctx context.Context) error {
 	if err := r.readMissing(ctx, Key{}); err != nil {
 		return err
 	}
@@ -37,17 +36,18 @@ func (r rules) sync(ctx context.Context) error {
 	return err
 }
 
-// syncRules carries the step of a plan out. Where a binding stays, an error is a finding: rules are in the way of health
-// checks at worst. Registering goes on, so that the new targets are there when the rules are.
+// syncRules carries out the step of a plan that changes rules. Unless the binding is leaving, an error is only a finding,
+// because missing rules affect nothing but traffic and health checks. The targets are registered all the same, so that they
+// can serve as soon as the rules exist.
 func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules, d *bindingplan.StepResults) error {
-	if do.IfAsked && !p.r.owner.mayAsk(p.key) {
+	if do.IfAsked && !p.r.owner.mayHaveRules(p.key) {
 		return nil
 	}
 	if do.Leaving {
 		return p.withdrawRules(ctx, f)
 	}
 	start := p.r.Clock.Now()
-	defer func() { p.r.phase("rules", start) }()
+	defer func() { p.r.recordPhase("rules", start) }()
 	var err error
 	if d.Rules, err = p.openRules(ctx, f, do); err != nil {
 		m, _ := failure.MeaningOf(failure.RulesOfENIs, p.r.Cloud.Class(err), err)
@@ -61,7 +61,7 @@ func (p ruleRun) syncRules(ctx context.Context, f *bindingplan.Facts, do binding
 
 // openRules adds the rules of the endpoints before targets are registered.
 func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do bindingplan.SyncRules) (bindingplan.RulesResult, error) {
-	asked, err := rules{p.r}.rulesAsked(ctx, do.MaxAge, bindingplan.Demand{Key: p.key, Ref: targets.Ref(f.Stored), Demand: p.demand})
+	asked, err := rules{p.r}.findRules(ctx, do.MaxAge, bindingplan.Demand{Key: p.key, Ref: targets.Ref(f.Stored), Demand: p.demand})
 	if err != nil {
 		return bindingplan.RulesResult{}, err
 	}
@@ -71,27 +71,27 @@ func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do binding
 		return bindingplan.RulesResult{}, err
 	}
 	o := bindingplan.RulesResultOf(a)
-	o.Again = s.again
+	o.Again = s.incomplete
 	return o, nil
 }
 
-// withdrawRules takes the rules away that only this binding asked for. What AWS refuses of that holds no binding up
-// that goes.
+// withdrawRules removes the rules that only this binding asked for. A refusal of AWS does not delay the deletion of the
+// binding.
 func (p ruleRun) withdrawRules(ctx context.Context, f *bindingplan.Facts) error {
 	_, err := p.contribute(ctx, f, bindingplan.AskedRules{Complete: true}, bindingplan.SyncRules{Leaving: true})
 	return err
 }
 
-// contribute records what the binding asks for now, and changes the security groups that this concerns.
-func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a bindingplan.AskedRules, do bindingplan.SyncRules) (synced, error) {
+// contribute sets the rules that the binding asks for, and changes the security groups that this affects.
+func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a bindingplan.AskedRules, do bindingplan.SyncRules) (syncResult, error) {
 	if !p.r.owner.isComplete() {
 		if err := (rules{p.r}).readMissing(ctx, p.key); err != nil {
-			return synced{}, err
+			return syncResult{}, err
 		}
 	}
 	heirs, err := p.successors(f.Stored, do.Leaving)
 	if err != nil {
-		return synced{}, err
+		return syncResult{}, err
 	}
 	rules{p.r}.enqueueBindings(p.r.owner.contribute(p.key, a, do.Keeps, heirs))
 	s, err := rules{p.r}.syncGroups(ctx, p.key, do.MaxAge)
@@ -101,8 +101,8 @@ func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a binding
 	return s, err
 }
 
-// successors returns the other bindings of the namespace with the same targets, if this one may give some up that it has
-// registered. They may be those of one that has had no run yet.
+// successors returns the other bindings of the namespace with the same target group, if this binding may deregister targets
+// that they have too.
 func (p ruleRun) successors(b *elbv2.TargetGroupBinding, leaving bool) (out []Key, _ error) {
 	if b == nil || !leaving && !b.Spec.MultiClusterTargetGroup {
 		return nil, nil
@@ -116,15 +116,15 @@ func (p ruleRun) successors(b *elbv2.TargetGroupBinding, leaving bool) (out []Ke
 	return out, v.Err()
 }
 
-// readMissing reads what all bindings ask for that have had no run, on behalf of one.
+// readMissing reads what the bindings ask for that have had no run, in the run of the binding by.
 func (r rules) readMissing(ctx context.Context, by Key) error {
-	all, err := r.rulesOfAll(ctx, Key{}, false, false)
+	all, err := r.rulesOfAllBindings(ctx, Key{}, false, false)
 	if err != nil {
 		return err
 	}
-	taken, run := r.owner.addMissing(by, all)
-	v := r.Cluster.View().Informed() // some may have gone since, and had their last run
-	for _, key := range taken {
+	added, run := r.owner.addMissing(by, all)
+	v := r.Cluster.View().Informed() // bindings may have been deleted since, and had their last run
+	for _, key := range added {
 		if _, there := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, key.Namespace, key.Name); !there && v.Err() == nil {
 			r.owner.forget(key)
 		}
@@ -133,8 +133,7 @@ func (r rules) readMissing(ctx context.Context, by Key) error {
 	return v.Err()
 }
 
-// enqueueBindings queues the bindings for runs that compare them with AWS. They are there, if they have not gone a
-// moment ago.
+// enqueueBindings enqueues bindings for runs that compare them with AWS.
 func (r rules) enqueueBindings(keys []Key) {
 	for _, key := range keys {
 		r.memory.note(key, noteDueNow)
@@ -142,36 +141,36 @@ func (r rules) enqueueBindings(keys []Key) {
 	}
 }
 
-// synced is the result of comparing security groups.
-type synced struct {
-	changed bool
-	again   bool // one that the binding asks for no rules of could not be changed now
+// syncResult is the result of comparing security groups.
+type syncResult struct {
+	changed    bool
+	incomplete bool // a security group without rules of the binding could not be changed now
 }
 
-// syncGroups changes the security groups that are to be compared on behalf of a binding: those of the rules that it asks for
-// or has left. The error is that of groups of the former. What it compares is not older than age, if that is above zero.
-func (r rules) syncGroups(ctx context.Context, key Key, age time.Duration) (s synced, _ error) {
-	d := r.owner.due(key, age > 0)
+// syncGroups compares and changes the pending security groups of a binding. The error is that of the required ones. Its
+// reads are not older than age, if that is above zero.
+func (r rules) syncGroups(ctx context.Context, key Key, age time.Duration) (s syncResult, _ error) {
+	d := r.owner.pendingFor(key, age > 0)
 	if d.all {
 		all, err := r.syncAll(ctx, key, age, false)
 		if err != nil {
 			return all, err
 		}
-		r.owner.syncedAll(key)
+		r.owner.noteAllSynced(key)
 		s = all
 	}
 	var errs []error
-	for _, g := range d.mine {
+	for _, g := range d.required {
 		changed, _, err := r.syncGroup(ctx, key, g, age, true)
 		s.changed = s.changed || changed
 		errs = append(errs, err)
 	}
-	for _, g := range d.others {
+	for _, g := range d.optional {
 		changed, looked, err := r.syncGroup(ctx, key, g, age, false)
 		s.changed = s.changed || changed
 		if err != nil || !looked {
 			r.owner.noteUncompared(g)
-			s.again = true
+			s.incomplete = true
 		}
 		if !looked {
 			errs = append(errs, err)
@@ -180,8 +179,8 @@ func (r rules) syncGroups(ctx context.Context, key Key, age time.Duration) (s sy
 	return s, errors.Join(errs...)
 }
 
-// syncAllGroups changes all security groups that may have rules of bindings.
-func (r rules) syncAll(ctx context.Context, key Key, age time.Duration, wait bool) (s synced, _ error) {
+// syncAll compares and changes all security groups that may have rules of bindings.
+func (r rules) syncAll(ctx context.Context, key Key, age time.Duration, wait bool) (s syncResult, _ error) {
 	groups, err := r.securityGroups(ctx, r.owner.knownGroups(), age)
 	if err != nil {
 		return s, err
@@ -191,15 +190,16 @@ func (r rules) syncAll(ctx context.Context, key Key, age time.Duration, wait boo
 		s.changed = s.changed || changed
 		if err != nil || !looked {
 			r.owner.noteUncompared(g.ID)
-			s.again = true
+			s.incomplete = true
 		}
 	}
 	return s, ctx.Err()
 }
 
-// syncGroup changes one security group. Two runs that did so at once would each take away what the other has just added.
+// syncGroup compares and changes one security group, under its lock: without it, each of two runs would remove the rules that
+// the other has just added. looked reports whether it got the lock and read the security group.
 func (r rules) syncGroup(ctx context.Context, key Key, group string, age time.Duration, wait bool) (changed, looked bool, err error) {
-	end, err := r.owner.begin(ctx, group, wait)
+	end, err := r.owner.lockGroup(ctx, group, wait)
 	if err != nil || end == nil {
 		return false, false, err
 	}
@@ -212,16 +212,18 @@ func (r rules) syncGroup(ctx context.Context, key Key, group string, age time.Du
 		if g.ID != group {
 			continue
 		}
-		if c := r.owner.change(g, r.options()); !c.Empty() {
+		if c := r.owner.changeOf(g, r.options()); !c.Empty() {
 			changed, err = r.changeGroup(ctx, c)
 		}
 	}
 	if err == nil {
-		r.owner.synced(key, group)
+		r.owner.noteSynced(key, group)
 	}
 	return changed, true, err
 }
 
+// securityGroups reads the security groups that are tagged for the cluster or have the IDs.
+// securityGroups reads the security groups that are tagged for the cluster or have the IDs.
 func (r rules) securityGroups(ctx context.Context, ids []string, age time.Duration) ([]EndpointGroup, error) {
 	groups, err := r.Cloud.EndpointGroups(ctx, ids, age)
 	if err != nil {
@@ -230,14 +232,14 @@ func (r rules) securityGroups(ctx context.Context, ids []string, age time.Durati
 	return groups, nil
 }
 
-// changeGroup changes the rules of one group. A rule that AWS refuses does not keep the others
-// out, and at the quota of rules the old ones go first.
+// changeGroup changes the rules of one security group. If AWS refuses a rule, the others are added one by one. If the quota
+// of rules is reached, the old rules are removed before new ones are added.
 func (r rules) changeGroup(ctx context.Context, c bindingplan.GroupChange) (changed bool, err error) {
 	send := func(authorize, revoke []model.IngressRule) error {
 		if len(authorize)+len(revoke) == 0 {
 			return nil
 		}
-		if err := r.fence(); err != nil {
+		if err := r.checkFence(); err != nil {
 			return err
 		}
 		if err := r.Cloud.ChangeEndpointRules(ctx, c.Group, authorize, revoke); err != nil {

@@ -14,30 +14,30 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// deregistrationPriority returns the turn of a call that takes targets out. Registrations come first, unless an address
-// is another pod's already.
-func (p *run) deregistrationPriority(list []*observed.Target) Turn {
-	t := Turn{Tenant: p.key.Namespace, Within: durations.RunningTargetDeadline}
+// deregistrationPriority returns the priority of a call that deregisters targets. It is lower than that of registrations,
+// unless an address already belongs to another pod.
+func (p *run) deregistrationPriority(list []*observed.Target) CallPriority {
+	priority := CallPriority{Tenant: p.key.Namespace, MaxDelay: durations.RunningTargetDeadline}
 	switch targets.DepartureOf(p.r.Cluster.View().Unsubscribed(), p.key.Namespace, list, p.r.memory.get(p.key).leavingSince) {
 	case targets.AddressReused:
-		t.Within = durations.Moment
+		priority.MaxDelay = durations.Moment
 	case targets.Ended:
-		t.Within = durations.EndedTargetDeadline
+		priority.MaxDelay = durations.EndedTargetDeadline
 	}
-	return t
+	return priority
 }
 
-// deregister takes targets out and returns the last error. One that AWS refuses does not keep the
-// others in.
+// deregister deregisters targets, and returns the last error. If AWS refuses one of them, the others are deregistered in
+// smaller calls.
 func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*observed.Target) (failed error) {
 	start := p.r.Clock.Now()
-	defer func() { p.r.phase("apply", start) }()
+	defer func() { p.r.recordPhase("apply", start) }()
 	arn := f.Described.Spec.TargetGroupARN
 	queue := slices.Collect(slices.Chunk(drop, MaxTargets))
 	for len(queue) > 0 {
 		chunk := queue[0]
 		queue = queue[1:]
-		if err := p.r.fence(); err != nil {
+		if err := p.r.checkFence(); err != nil {
 			return err
 		}
 		err := p.targetGroups(f).Deregister(ctx, arn, p.deregistrationPriority(chunk), chunk)
@@ -48,10 +48,10 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 			p.r.noteChange(Deregistered, arn, targetNames(chunk))
 			p.reportRestored(ctx, f.Stored, targetNames(chunk))
 		case failure.PostponedFor(err) > 0:
-			// Should one of the pods end meanwhile, or its address be another's, the call is more urgent.
+			// Subscribes to the pods, because the call becomes more urgent when one of them ends or loses its address.
 			late := slices.Concat(append(queue, chunk)...)
-			targets.DepartureOf(p.v, p.key.Namespace, late, nil)
-			p.r.Recorder.Viewed(p.key, p.v)
+			targets.DepartureOf(p.view, p.key.Namespace, late, nil)
+			p.r.Recorder.Viewed(p.key, p.view)
 			p.r.memory.note(p.key, noteLeaving(late))
 			return err
 		case p.r.Cloud.Class(err) != engine.Invalid:
@@ -65,11 +65,11 @@ func (p *run) deregister(ctx context.Context, f *bindingplan.Facts, drop []*obse
 	return failed
 }
 
-// register adds endpoints, and returns what is known of those that could not be added, and whether any of this step is
-// among them. One that AWS refuses does not keep the others out.
+// register registers endpoints. It returns the known refusals, and whether any endpoint of this step was refused. If AWS
+// refuses one of them, the others are registered in smaller calls.
 func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan.Register) (a *bindingplan.Attempt, refused bool) {
 	start := p.r.Clock.Now()
-	defer func() { p.r.phase("apply", start) }()
+	defer func() { p.r.recordPhase("apply", start) }()
 	a = &bindingplan.Attempt{}
 	if do.Known != nil {
 		*a = *do.Known
@@ -85,18 +85,18 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 		chunk := queue[0]
 		list, err := f.Targets(chunk)
 		if err == nil {
-			err = p.r.fence()
+			err = p.r.checkFence()
 		}
 		if err != nil {
 			refuse(slices.Concat(queue...), err, err)
 			return a, refused
 		}
 		if err = p.r.memory.get(p.key).overCapacity.refusalFor(arn, len(chunk), p.r.Clock.Now()); err == nil {
-			err = p.targetGroups(f).Register(ctx, arn, Turn{Tenant: p.key.Namespace, Within: durations.Moment}, list)
-			p.r.memory.note(p.key, noteSent(arn, len(chunk), err, err != nil && p.r.Cloud.Class(err) == engine.Quota))
+			err = p.targetGroups(f).Register(ctx, arn, CallPriority{Tenant: p.key.Namespace, MaxDelay: durations.Moment}, list)
+			p.r.memory.note(p.key, noteRegisterCall(arn, len(chunk), err, err != nil && p.r.Cloud.Class(err) == engine.Quota))
 		}
 		if errors.Is(err, ErrZoneNeeded) && accountOf(f.Stored) == (Account{}) && !f.Network.ZonesWanted {
-			p.r.memory.note(p.key, noteZonesWanted)
+			p.r.memory.note(p.key, noteZonesRequired)
 			f.Network.ZonesWanted = true
 			continue
 		}
@@ -112,7 +112,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 		}
 		class := p.r.Cloud.Class(err)
 		if class == engine.Unknown {
-			p.r.memory.note(p.key, noteUnknown)
+			p.r.memory.note(p.key, noteUncertain)
 		}
 		half := len(chunk) / 2
 		if class == engine.Invalid && half > 0 {
@@ -124,7 +124,7 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 				queue = append([][]targets.Endpoint{chunk[:half], chunk[half:]}, queue...)
 				continue
 			}
-			chunk, queue = slices.Concat(chunk, slices.Concat(queue...)), nil // there is no room for one
+			chunk, queue = slices.Concat(chunk, slices.Concat(queue...)), nil // the target group has no room for another target
 		}
 		refuse(chunk, err, fmt.Errorf("register %s and %d more targets in %s: %w", chunk[0].ID, len(chunk)-1, arn, err))
 		p.r.memory.note(p.key, noteRefused(a.Refused[len(a.Refused)-1]))
@@ -132,5 +132,5 @@ func (p *run) register(ctx context.Context, f *bindingplan.Facts, do bindingplan
 	return a, refused
 }
 
-// noteChanged notes that AWS was changed.
+// noteChanged notes in the outcome that AWS was changed.
 func (p *run) noteChanged() { p.out.Changed, p.reported.Changed = true, true }

@@ -10,8 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// watchSilence raises an event on a binding while AWS does not answer, in the same words for each run, until stop is called: calls
-// may take minutes until they fail, and go on. A run without such an event ends the silence.
+// watchSilence writes an event on a binding if AWS does not answer calls until stop is called, because calls may take minutes
+// until they fail. The calls are not ended. The message is the same in each run. A run without such an event ends the
+// silence.
 func (p *run) watchSilence(ctx context.Context, f *bindingplan.Facts) (stop func()) {
 	if p.r.Silence == nil || f.Absent {
 		return func() {}
@@ -23,8 +24,8 @@ func (p *run) watchSilence(ctx context.Context, f *bindingplan.Facts) (stop func
 		if first := p.r.memory.get(p.key).silentSince; !first.IsZero() {
 			since = first
 		}
-		// The run reports again when it fails, so that an event that is not written now is not lost.
-		_ = p.r.write(ctx, []cluster.Patch{bindingplan.Event(engine.Silence(object, since), "")})
+		// The run reports again when it fails, so an event that cannot be written now is not lost.
+		_ = p.r.writePatches(ctx, []cluster.Patch{bindingplan.Event(engine.SilenceFinding(object, since), "")})
 	})
 	return func() {
 		if end(); !silent {

@@ -11,31 +11,31 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// steps carries the steps of a plan out, and makes the rest of the plan again where a step has shown something that it depends
-// on: that the finalizer is there, or what AWS has refused.
-func (p *run) steps(ctx context.Context, f *bindingplan.Facts, plan *bindingplan.Plan) bindingplan.StepResults {
+// carryOutSteps carries out the steps of a plan. It makes the rest of the plan again after a step whose result the rest
+// depends on: an added finalizer, or targets that AWS has refused.
+func (p *run) carryOutSteps(ctx context.Context, f *bindingplan.Facts, plan *bindingplan.Plan) bindingplan.StepResults {
 	var d bindingplan.StepResults
 	for {
-		shown := p.stepsUntilShown(ctx, f, plan.Steps, &d)
-		if shown == nil {
+		last := p.carryOutUntilReplan(ctx, f, plan.Steps, &d)
+		if last == nil {
 			return d
 		}
 		rest, err := reader{p}.plan(ctx, f, bindingplan.Make)
-		if _, claimed := shown.(bindingplan.AddFinalizer); claimed && err != nil {
+		if _, claimed := last.(bindingplan.AddFinalizer); claimed && err != nil {
 			d.Err = err
 			return d
 		}
 		if err != nil {
-			d.At, d.Failure = shown, p.r.failure(err)
+			d.At, d.Failure = last, p.r.failure(err)
 			return d
 		}
 		*plan = rest
 	}
 }
 
-// stepsUntilShown carries steps out until one has shown something that the others depend on, which it returns. A condition of a
-// pod that cannot be written does not keep the other conditions waiting.
-func (p *run) stepsUntilShown(ctx context.Context, f *bindingplan.Facts, steps []bindingplan.Step, d *bindingplan.StepResults) (shown bindingplan.Action) {
+// carryOutUntilReplan carries out steps until the rest of the plan has to be made again, and returns the last one then. A pod
+// condition that cannot be written does not stop the other conditions.
+func (p *run) carryOutUntilReplan(ctx context.Context, f *bindingplan.Facts, steps []bindingplan.Step, d *bindingplan.StepResults) (last bindingplan.Action) {
 	var gates []error
 	for _, s := range steps {
 		if g, ok := s.Do.(bindingplan.SetGate); ok {
@@ -47,7 +47,7 @@ func (p *run) stepsUntilShown(ctx context.Context, f *bindingplan.Facts, steps [
 		if len(gates) > 0 {
 			break
 		}
-		again, err := p.step(ctx, f, s.Do, d)
+		again, err := p.carryOutStep(ctx, f, s.Do, d)
 		if err != nil {
 			d.At, d.Failure = s.Do, p.r.failure(err)
 			return nil
@@ -62,8 +62,8 @@ func (p *run) stepsUntilShown(ctx context.Context, f *bindingplan.Facts, steps [
 	return nil
 }
 
-// step carries one step out, and reports whether the rest of the plan is to be made again.
-func (p *run) step(ctx context.Context, f *bindingplan.Facts, do bindingplan.Action, d *bindingplan.StepResults) (again bool, _ error) {
+// carryOutStep carries out one step, and reports whether the rest of the plan has to be made again.
+func (p *run) carryOutStep(ctx context.Context, f *bindingplan.Facts, do bindingplan.Action, d *bindingplan.StepResults) (again bool, _ error) {
 	switch do := do.(type) {
 	case bindingplan.Register:
 		if do.UpToCapacity && d.Postponed > 0 {
@@ -72,7 +72,7 @@ func (p *run) step(ctx context.Context, f *bindingplan.Facts, do bindingplan.Act
 		attempt, refused := p.register(ctx, f, do)
 		f.Attempt = attempt
 		if refused && !do.UpToCapacity {
-			f.Serving = nil // it may have changed meanwhile
+			f.Serving = nil // read again, because it may have changed during the calls
 			return true, nil
 		}
 		return false, nil
@@ -102,24 +102,24 @@ func (p *run) step(ctx context.Context, f *bindingplan.Facts, do bindingplan.Act
 		}
 		err := p.write(ctx, f, do)
 		if x := p.r.failure(err); x != nil && x.RetryAfter > 0 && do.Value == "" {
-			// Others put the checkpoint back all the time. It is of other targets, and this process remembers that it has
-			// none: nothing takes these targets for complete, and they do not wait.
+			// An external actor restores the old checkpoint all the time. The run goes on, because this process remembers that
+			// the checkpoint is removed, so the targets do not count as complete.
 			err = nil
 		}
 		return false, err
 	case bindingplan.Note:
 		if d.NoRemoval = d.NoRemoval || do == bindingplan.NoRemoval; d.NoRemoval {
-			p.noRemoval = true
+			p.skipsRemoval = true
 		}
-		p.note(f, do)
+		p.applyNote(f, do)
 		return false, nil
 	}
 	return false, p.write(ctx, f, do)
 }
 
-// completeSpec fills in what the binding leaves open. The rest of the run is about the binding as it is then.
+// completeSpec writes the fields that the spec of the binding lacks. The rest of the run uses the completed binding.
 func (p *run) completeSpec(ctx context.Context, f *bindingplan.Facts, do bindingplan.CompleteSpec) error {
-	if err := p.r.change(ctx, CompleteSpec{p.key, f.Stored.ResourceVersion, do.Spec}); err != nil {
+	if err := p.r.changeObject(ctx, CompleteSpec{p.key, f.Stored.ResourceVersion, do.Spec}); err != nil {
 		return err
 	}
 	f.Completed, f.Stored = true, f.Stored.DeepCopy()
@@ -129,7 +129,9 @@ func (p *run) completeSpec(ctx context.Context, f *bindingplan.Facts, do binding
 	return err
 }
 
-func (p *run) note(f *bindingplan.Facts, n bindingplan.Note) {
+// applyNote applies a note of a plan to what is remembered of the binding.
+// applyNote applies a note of a plan to what is remembered of the binding.
+func (p *run) applyNote(f *bindingplan.Facts, n bindingplan.Note) {
 	switch n {
 	case bindingplan.Forgotten:
 		p.r.Recorder.Gone(p.key)
@@ -145,23 +147,23 @@ func (p *run) write(ctx context.Context, f *bindingplan.Facts, do bindingplan.Ac
 	switch do := do.(type) {
 	case bindingplan.AddFinalizer:
 		start := p.r.Clock.Now()
-		err := p.r.change(ctx, ClaimFinalizer{p.key})
-		p.r.phase("claim", start)
+		err := p.r.changeObject(ctx, ClaimFinalizer{p.key})
+		p.r.recordPhase("claim", start)
 		return err
 	case bindingplan.RemoveFinalizer:
-		return p.r.change(ctx, ReleaseFinalizer{p.key})
+		return p.r.changeObject(ctx, ReleaseFinalizer{p.key})
 	case bindingplan.SetCheckpoint:
 		return p.setCheckpoint(ctx, do.Value)
 	case bindingplan.SetRecord:
 		if r := f.Record; r.Recorded && maps.Equal(r.Identities, do.Identities) {
 			return nil
 		}
-		if err := p.r.change(ctx, SetOwnedTargets{p.key, slices.Sorted(maps.Keys(do.Identities))}); err != nil {
+		if err := p.r.changeObject(ctx, SetOwnedTargets{p.key, slices.Sorted(maps.Keys(do.Identities))}); err != nil {
 			return fmt.Errorf("record own targets: %w", err)
 		}
 		f.Record.Recorded, f.Record.Identities = true, do.Identities
 	case bindingplan.DropRecord:
-		if err := p.r.change(ctx, DropOwnedTargets{p.key}); err != nil {
+		if err := p.r.changeObject(ctx, DropOwnedTargets{p.key}); err != nil {
 			return fmt.Errorf("drop the record of own targets: %w", err)
 		}
 	case bindingplan.SetStatus:
@@ -171,7 +173,7 @@ func (p *run) write(ctx context.Context, f *bindingplan.Facts, do bindingplan.Ac
 		if !slices.ContainsFunc(do.Patches, func(x cluster.Patch) bool { return !lasts(x) }) {
 			return p.r.Cluster.Write(ctx, do.Patches)
 		}
-		return p.r.write(ctx, do.Patches)
+		return p.r.writePatches(ctx, do.Patches)
 	case bindingplan.KeepRefusals:
 		p.r.memory.note(p.key, noteOnlyRefused(do.Of))
 	case bindingplan.NoteRegistered:
@@ -182,7 +184,7 @@ func (p *run) write(ctx context.Context, f *bindingplan.Facts, do bindingplan.Ac
 	return nil
 }
 
-// setCheckpoint writes the checkpoint unless it is so already.
+// setCheckpoint writes the checkpoint, unless the annotation has that value.
 func (p *run) setCheckpoint(ctx context.Context, value string) error {
 	p.r.memory.note(p.key, noteCheckpointSet(value))
 	if p.checkpoint == value {
@@ -190,17 +192,17 @@ func (p *run) setCheckpoint(ctx context.Context, value string) error {
 	}
 	at := p.r.Clock.Now().Unix()
 	p.r.memory.note(p.key, noteCheckpointWritten(value, at))
-	if err := p.r.change(ctx, SetCheckpoint{p.key, value, at}); err != nil {
+	if err := p.r.changeObject(ctx, SetCheckpoint{p.key, value, at}); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
 	p.checkpoint = value
 	return nil
 }
 
-// setGate sets the gate's condition of a pod.
+// setGate sets the condition of the readiness gate of a pod.
 func (p *run) setGate(ctx context.Context, g bindingplan.SetGate) error {
 	gate := gateOf(p.key)
-	err := p.r.change(ctx, SetPodCondition{
+	err := p.r.changeObject(ctx, SetPodCondition{
 		Namespace: g.Pod.Namespace, Name: g.Pod.Name, UID: g.Pod.UID, Type: string(gate),
 		Status: string(g.Want.Status), Reason: g.Want.Reason, Message: g.Want.Message,
 	})
@@ -213,24 +215,26 @@ func (p *run) setGate(ctx context.Context, g bindingplan.SetGate) error {
 	return nil
 }
 
+// setStatus writes the status of the binding. If that fails, it writes an event about the failure.
+// setStatus writes the status of the binding. If that fails, it writes an event about the failure.
 func (p *run) setStatus(ctx context.Context, f *bindingplan.Facts, s bindingplan.SetStatus) error {
 	if s.OnlyText {
 		p.r.memory.note(p.key, noteTextReported)
 	}
 	start := p.r.Clock.Now()
-	err := p.r.change(ctx, SetStatus{Binding: p.key, ObservedGeneration: s.Observed, Conditions: s.Conditions})
-	p.r.phase("report", start)
+	err := p.r.changeObject(ctx, SetStatus{Binding: p.key, ObservedGeneration: s.Observed, Conditions: s.Conditions})
+	p.r.recordPhase("report", start)
 	if err == nil {
 		return nil
 	}
 	event, err := bindingplan.StatusFailed(f, err)
-	if werr := p.r.write(ctx, []cluster.Patch{event}); werr != nil {
+	if werr := p.r.writePatches(ctx, []cluster.Patch{event}); werr != nil {
 		return fmt.Errorf("%w (and the event could not be written: %v)", err, werr)
 	}
 	return err
 }
 
-// report carries the steps of a report out.
+// report carries out the steps of a report, and fills in the outcome.
 func (p *run) report(ctx context.Context, f *bindingplan.Facts, rep bindingplan.Report) error {
 	p.out.Findings, p.out.RetryAfter, p.out.Waiting = rep.Findings, rep.RetryAfter, p.out.Waiting || rep.Waiting
 	p.out.AllRegistered = rep.AllRegistered
@@ -238,7 +242,7 @@ func (p *run) report(ctx context.Context, f *bindingplan.Facts, rep bindingplan.
 	if rep.NoServerID > 0 {
 		p.r.Recorder.NoServerID(p.key, rep.NoServerID)
 	}
-	d := p.steps(ctx, f, &bindingplan.Plan{Steps: rep.Steps})
+	d := p.carryOutSteps(ctx, f, &bindingplan.Plan{Steps: rep.Steps})
 	if d.Failure != nil {
 		return errors.Join(rep.Err, d.Failure.Err)
 	}

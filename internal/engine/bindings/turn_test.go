@@ -19,12 +19,12 @@ import (
 type busy struct {
 	*aws
 	busy bool
-	turn bindings.Turn // of the last call
+	turn bindings.CallPriority // of the last call
 }
 
-func (b *busy) As(bindings.Account) bindings.TargetGroups { return b }
+func (b *busy) TargetGroupsOf(bindings.Account) bindings.TargetGroups { return b }
 
-func (b *busy) Deregister(ctx context.Context, arn string, turn bindings.Turn, out []*observed.Target) error {
+func (b *busy) Deregister(ctx context.Context, arn string, turn bindings.CallPriority, out []*observed.Target) error {
 	b.turn = turn
 	if b.busy {
 		return later{classed{engine.Throttled, "postponed"}}
@@ -51,7 +51,7 @@ func TestATargetThatWaitsIsMoreUrgentWhenItsPodIsGone(t *testing.T) {
 		t.Helper()
 		w.now = w.now.Add(5 * time.Second)
 		w.run("a")
-		if b.turn.Within != within {
+		if b.turn.MaxDelay != within {
 			t.Errorf("%s: %+v", what, b.turn)
 		}
 	}

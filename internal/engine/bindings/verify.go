@@ -15,58 +15,59 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Targets, and rules of the security groups of nodes and pods, that others have changed. They are read
-// again from time to time and compared with what this process has registered and opened. What this process
-// has not done itself is not compared.
+// This file finds drift of targets, and of rules of the security groups of nodes and pods. They are read again from time to
+// time, and compared with what this process has registered and added. Changes of earlier processes are not compared.
 
-// targetDrift holds the changes that others seem to have made to a target group, by identity.
+// targetDrift is the drift of the targets of a target group, by identity: targets that are not registered any more, and
+// targets that this process has not registered.
 type targetDrift struct{ missing, added []string }
 
-func (d targetDrift) empty() bool { return len(d.missing)+len(d.added) == 0 }
+func (d targetDrift) isEmpty() bool { return len(d.missing)+len(d.added) == 0 }
 
 func (d targetDrift) String() string {
 	return strings.Join(d.missing, " ") + "|" + strings.Join(d.added, " ")
 }
 
-// Verifiable returns the bindings whose targets may be compared now with what was registered for them.
+// Verifiable returns the bindings whose targets can be compared now with what this process has registered for them.
 func (r *Reconciler) Verifiable() []Key {
 	now := r.Clock.Now()
-	return r.memory.keysWhere(func(e entry) bool { return e.verifiable(now) })
+	return r.memory.keysWhere(func(e entry) bool { return e.isVerifiable(now) })
 }
 
-// verifiable reports whether all is registered that this process wants to be, and AWS shows it.
-func (e entry) verifiable(now time.Time) bool {
-	return e.registration.binding != nil && e.complete && e.running == 0 && now.Sub(e.registration.written) > durations.Settle
+// isVerifiable reports whether this process has registered all targets of the binding, no run of it is active, and the
+// settle window of its last write is over.
+func (e entry) isVerifiable(now time.Time) bool {
+	return e.registration.binding != nil && e.complete && e.activeRuns == 0 && now.Sub(e.registration.written) > durations.Settle
 }
 
-// Verify reads the targets of a binding, and compares them with those that were registered for it. Where
-// others have changed them, the binding is due for a comparison, or what they did is reported.
+// Verify reads the targets of a binding, and compares them with those that were registered for it. If they have drifted, it
+// enqueues the binding for a comparison, or with engine.ReportDrift reports the drift.
 func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 	before := r.memory.get(key)
-	if !before.verifiable(r.Clock.Now()) {
+	if !before.isVerifiable(r.Clock.Now()) {
 		return nil
 	}
 	b := before.registration.binding
-	h, err := r.Cloud.As(accountOf(b)).TargetHealth(ctx, b.Spec.TargetGroupARN, 0)
+	h, err := r.Cloud.TargetGroupsOf(accountOf(b)).TargetHealth(ctx, b.Spec.TargetGroupARN, 0)
 	if err != nil {
 		return fmt.Errorf("list targets of %s: %w", b.Spec.TargetGroupARN, err)
 	}
 	var d targetDrift
 	isNew := false
 	r.memory.noteKnown(key, func(e entry, at moment) entry {
-		if e.run != before.run || !e.verifiable(at.now) {
-			return e // a run has changed them meanwhile
+		if e.lastRunNote != before.lastRunNote || !e.isVerifiable(at.now) {
+			return e // a run may have changed the targets since they were listed
 		}
 		d = e.registration.driftIn(h.Targets)
 		isNew = d.String() != e.registration.drift.String()
 		e.registration.drift = d
-		if !d.empty() && r.Drift != engine.ReportDrift {
+		if !d.isEmpty() && r.Drift != engine.ReportDrift {
 			e.due = at.now
 		}
 		return e
 	})
 	switch {
-	case d.empty() || !isNew && r.Drift == engine.ReportDrift:
+	case d.isEmpty() || !isNew && r.Drift == engine.ReportDrift:
 		return nil
 	case r.Drift == engine.ReportDrift:
 		return r.reportDrift(ctx, b, d)
@@ -75,7 +76,7 @@ func (r *Reconciler) Verify(ctx context.Context, key Key) error {
 	return nil
 }
 
-// reportRestored reports targets that others have changed and that are as they were.
+// reportRestored reports drifted targets that the run has restored.
 func (p *run) reportRestored(ctx context.Context, b *elbv2.TargetGroupBinding, identities []string) {
 	canonical := make([]string, 0, len(identities))
 	for _, id := range identities {
@@ -86,12 +87,12 @@ func (p *run) reportRestored(ctx context.Context, b *elbv2.TargetGroupBinding, i
 		d, e.registration.drift = e.registration.drift.split(canonical)
 		return e
 	})
-	if !d.empty() {
-		_ = p.r.reportDrift(ctx, b, d) // the targets count, not the event
+	if !d.isEmpty() {
+		_ = p.r.reportDrift(ctx, b, d) // a lost event is no reason to repeat the run
 	}
 }
 
-// reportDrift writes the event of targets that others have changed, and counts them.
+// reportDrift writes the events of drifted targets, and counts them.
 func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBinding, d targetDrift) error {
 	if r.Drift == engine.IgnoreDrift {
 		return nil
@@ -102,7 +103,7 @@ func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBindin
 		from, to string
 	}{{d.missing, "registered", "not registered"}, {d.added, "not registered", "registered"}} {
 		if len(x.list) > 0 {
-			what = append(what, fmt.Sprintf("%s: %s -> %s", firstNames(x.list), x.from, x.to))
+			what = append(what, fmt.Sprintf("%s: %s -> %s", joinNames(x.list), x.from, x.to))
 		}
 	}
 	text := fmt.Sprintf("targets of %s were changed by others: %s", b.Spec.TargetGroupARN, strings.Join(what, ", "))
@@ -111,10 +112,10 @@ func (r *Reconciler) reportDrift(ctx context.Context, b *elbv2.TargetGroupBindin
 	for _, of := range append([]finding.Ref{targets.Ref(b)}, r.Owners(b)...) {
 		patches = append(patches, r.driftEvent(of, text))
 	}
-	return r.write(ctx, patches)
+	return r.writePatches(ctx, patches)
 }
 
-// driftEvent returns what others have changed.
+// driftEvent returns the event of a drift on an object.
 func (r *Reconciler) driftEvent(of finding.Ref, text string) cluster.Event {
 	reason, does := finding.DriftRepaired, "the controller restores it; CloudTrail shows who changed it"
 	if r.Drift == engine.ReportDrift {
@@ -126,18 +127,20 @@ func (r *Reconciler) driftEvent(of finding.Ref, text string) cluster.Event {
 	}
 }
 
-// mostNamed is how many targets or rules an event names.
-const mostNamed = 5
+// maxNamed is how many targets, security groups or owners an event names.
+const maxNamed = 5
 
-func firstNames(list []string) string {
-	if len(list) <= mostNamed {
+// joinNames joins the first names of a list, with the number of the others.
+// joinNames joins the first names of a list, with the number of the others.
+func joinNames(list []string) string {
+	if len(list) <= maxNamed {
 		return strings.Join(list, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:mostNamed], ", "), len(list)-mostNamed)
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:maxNamed], ", "), len(list)-maxNamed)
 }
 
-// VerifyRules reads the rules of the security groups of nodes and pods, and restores those that others
-// have changed, or reports them on bindings whose traffic they admit.
+// VerifyRules reads the rules of the security groups of nodes and pods. It restores drift unless the mode is
+// engine.ReportDrift, and reports it on the bindings whose traffic the rules admit.
 func (r *Reconciler) VerifyRules(ctx context.Context) error {
 	changed, err := r.Cloud.ChangedEndpointGroups(ctx)
 	if err != nil {
@@ -149,19 +152,19 @@ func (r *Reconciler) VerifyRules(ctx context.Context) error {
 	if r.Drift != engine.ReportDrift {
 		restored, err := rules{r}.restore(ctx, changed)
 		if err != nil || !restored {
-			return err // none were the controller's
+			return err // no rule of the controller has changed
 		}
 	}
 	r.Recorder.Drifted("endpoint-security-group", r.Drift)
-	text := "rules of security group " + firstNames(changed) + " that admit traffic to targets were changed by others"
+	text := "rules of security group " + joinNames(changed) + " that admit traffic to targets were changed by others"
 	var patches []cluster.Patch
-	for _, of := range r.someOwners(r.owner.keysForGroups(changed)) {
+	for _, of := range r.ownersOf(r.owner.keysForGroups(changed)) {
 		patches = append(patches, r.driftEvent(of, text))
 	}
-	return r.write(ctx, patches)
+	return r.writePatches(ctx, patches)
 }
 
-// restore makes the rules of security groups as bindings ask for, and reports whether they were not.
+// restore gives security groups the desired rules, and reports whether any of them differed.
 func (r rules) restore(ctx context.Context, groups []string) (restored bool, _ error) {
 	if !r.owner.isComplete() {
 		if err := r.readMissing(ctx, Key{}); err != nil {
@@ -178,8 +181,8 @@ func (r rules) restore(ctx context.Context, groups []string) (restored bool, _ e
 	return restored, ctx.Err()
 }
 
-// someOwners returns some of the owners of bindings, each once, and of those without an owner the bindings.
-func (r *Reconciler) someOwners(keys []Key) (out []finding.Ref) {
+// ownersOf returns at most maxNamed of the owners of bindings, each once. A binding without owner stands for itself.
+func (r *Reconciler) ownersOf(keys []Key) (out []finding.Ref) {
 	v := r.Cluster.View().Unsubscribed()
 	for _, key := range keys {
 		b, there := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, key.Namespace, key.Name)
@@ -195,9 +198,9 @@ func (r *Reconciler) someOwners(keys []Key) (out []finding.Ref) {
 				out = append(out, ref)
 			}
 		}
-		if len(out) >= mostNamed {
+		if len(out) >= maxNamed {
 			break
 		}
 	}
-	return out[:min(len(out), mostNamed)]
+	return out[:min(len(out), maxNamed)]
 }

@@ -1,4 +1,4 @@
-// Package imports keeps the budgets of importing certificates from TLS Secrets.
+// Package imports limits how often certificates of TLS Secrets are imported into ACM.
 package imports
 
 import (
@@ -13,66 +13,72 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// Budgets bounds how often certificates are imported, as ACM counts the imports of a year for the whole account, and
-// a TLS Secret can change at any rate. It limits each certificate, the Secrets that one namespace uses of one
-// namespace, and the share that these have of a year. It outlives the stack, which can be made again. After a restart
-// all counts begin at zero.
+// Budgets limit how often certificates are imported, because ACM has a quota of imports per account and year, and a TLS
+// Secret can change at any rate. There are budgets for each certificate, for each importOwner, and for the share of a
+// namespace in the imports of a year. They outlive the stack, which can be created again. After a restart all counts begin
+// at zero.
 type Budgets struct {
-	spent map[importBudget]spentImports
-	// years are the imports of a year by namespaces, year those of all of them.
-	years map[string]importYears
-	year  fadingImports
+	spent map[importBudget]spentBudget
+	// years are the imports of a year by namespace.
+	years map[string]namespaceYear
+	// year are the imports of a year of all namespaces.
+	year decayingCount
 }
 
-// importBudget is the budget of imports of one certificate of a stack, or of an owner.
+// importBudget is the key of a budget: of one certificate of a stack, or else of an owner.
 type importBudget struct {
 	stack model.StackID
 	id    string
 	owner importOwner
 }
 
-// importOwner is to whom imports are counted: who uses a Secret decides how often stacks are made that need it, and who
-// writes it how often it changes. Neither can spend what another one has with the same Secret or for the same stack.
-type importOwner struct{ user, secret string } // namespaces
+// importOwner is a pair of namespaces to which imports are counted: user has the objects that use a Secret, and decides how
+// often stacks are created that need it; secret has the Secret, and decides how often it changes. So neither can use up the
+// budget that another namespace has with the same Secret or for the same stack.
+type importOwner struct{ user, secret string }
 
-type spentImports struct {
+// spentBudget is the number of imports that were counted to a budget at a time. The budget refills from then on.
+type spentBudget struct {
 	count float64
 	at    time.Time
 }
 
-// The budgets: so many at once, and one more after each such time.
+// The sizes of the budgets.
 const (
-	importsAtOnce      = 5
-	ownerImportsAtOnce = 250
-	mostImportBudgets  = 10000
-)
-
-// yearlyImports is how many imports are counted at the same time at most. What is counted fades over a year, so that no
-// year has more than twice as many, which is ACM's default quota of 5,000.
-const (
+	importsAtOnce      = 5   // imports of one certificate
+	ownerImportsAtOnce = 250 // imports of one owner
+	// yearlyImports is the largest decayed count of all imports. The count decays over a year, so that no year has more than
+	// twice as many, which is ACM's default quota of 5,000.
 	yearlyImports = 2500
 )
 
-// importYears are the imports of a year that a namespace had as the one that uses Secrets, and as the one that has them.
-type importYears struct {
-	user, secret fadingImports
-	asked        time.Time
+// maxImportBudgets is how many entries are kept before those that no longer count are removed.
+const maxImportBudgets = 10000
+
+// namespaceYear are the imports of a year of one namespace.
+type namespaceYear struct {
+	// user counts imports for objects of the namespace, secret those of Secrets of the namespace.
+	user, secret decayingCount
+	lastUsed     time.Time // when an object of the namespace last used a Secret
 }
 
-// fadingImports are imports that are counted less from day to day.
-type fadingImports struct {
+// decayingCount is a number of imports that decays exponentially, with a time constant of one year.
+type decayingCount struct {
 	count float64
 	at    time.Time
 }
 
-func (f fadingImports) remainingAt(now time.Time) float64 {
+// remainingAt returns the decayed count.
+func (f decayingCount) remainingAt(now time.Time) float64 {
 	return f.count * math.Exp(-float64(now.Sub(f.at))/float64(durations.Year))
 }
 
-func (f fadingImports) plusOne(now time.Time) fadingImports {
-	return fadingImports{count: f.remainingAt(now) + 1, at: now}
+// addOne returns the count after one more import.
+func (f decayingCount) addOne(now time.Time) decayingCount {
+	return decayingCount{count: f.remainingAt(now) + 1, at: now}
 }
 
+// limits returns how many imports the budget has at once, and the time in which one more is added.
 func (b importBudget) limits() (atOnce float64, every time.Duration) {
 	if b.owner != (importOwner{}) {
 		return ownerImportsAtOnce, durations.DeniedWait
@@ -80,12 +86,14 @@ func (b importBudget) limits() (atOnce float64, every time.Duration) {
 	return importsAtOnce, durations.ImportInterval
 }
 
-// spentAt returns what is spent of a budget and has not come back yet.
-func (s spentImports) spentAt(b importBudget, now time.Time) float64 {
+// spentAt returns how many imports of a budget are spent and not refilled yet.
+func (s spentBudget) spentAt(b importBudget, now time.Time) float64 {
 	_, every := b.limits()
 	return max(s.count-float64(now.Sub(s.at))/float64(every), 0)
 }
 
+// ownerOfImport returns the owner of an import of a Secret ("namespace/name") for members. The user is the namespace of the
+// first member that has one, else that of the Secret.
 func ownerOfImport(members []finding.Ref, secret string) importOwner {
 	namespace, _, _ := strings.Cut(secret, "/")
 	owner := importOwner{user: namespace, secret: namespace}
@@ -95,12 +103,13 @@ func ownerOfImport(members []finding.Ref, secret string) importOwner {
 	return owner
 }
 
+// importBudgets returns the budgets that an import is counted to.
 func importBudgets(id model.StackID, certificate string, owner importOwner) []importBudget {
 	return []importBudget{{stack: id, id: certificate}, {owner: owner}}
 }
 
-// shareSpent returns how long an owner has no more imports of this year.
-func (m *Budgets) shareSpent(owner importOwner, now time.Time) time.Duration {
+// shareExhaustedFor returns how long an owner has used up its share of the imports of a year; 0: it has not.
+func (m *Budgets) shareExhaustedFor(owner importOwner, now time.Time) time.Duration {
 	var others []float64
 	for namespace, y := range m.years {
 		if namespace != owner.user && y.sharesYear(now) {
@@ -108,8 +117,8 @@ func (m *Budgets) shareSpent(owner importOwner, now time.Time) time.Duration {
 		}
 	}
 	slices.Sort(others) // a sum of fractions depends on their order
-	// What both of its namespaces had is counted, so that a number of them that use Secrets of each other have no more
-	// than their shares.
+	// The smaller count of its two namespaces counts, so that namespaces that use Secrets of each other have no more than
+	// their shares.
 	have := min(m.years[owner.user].user.remainingAt(now), m.years[owner.secret].secret.remainingAt(now))
 	if model.MayTakeOneMore(yearlyImports, m.year.remainingAt(now), have, others) {
 		return 0
@@ -117,29 +126,29 @@ func (m *Budgets) shareSpent(owner importOwner, now time.Time) time.Duration {
 	if have < 1 {
 		return time.Hour
 	}
-	// By then it is counted one less, or the whole is.
+	// After that time its count, or that of all, has decayed by one.
 	return min(time.Duration(float64(durations.Year)/have), 24*time.Hour)
 }
 
-// sharesYear reports whether a namespace counts among those that share the imports of a year.
-func (y importYears) sharesYear(now time.Time) bool {
+// sharesYear reports whether a namespace is one of those that share the imports of a year.
+func (y namespaceYear) sharesYear(now time.Time) bool {
 	const week = durations.Year / 52
-	return now.Sub(y.asked) < week || y.user.remainingAt(now) >= 0.5
+	return now.Sub(y.lastUsed) < week || y.user.remainingAt(now) >= 0.5
 }
 
-// noteUse notes that a namespace uses Secrets.
+// noteUse notes that the namespace of an owner uses a Secret now.
 func (m *Budgets) noteUse(owner importOwner, now time.Time) {
 	y, known := m.years[owner.user]
 	if !known {
 		m.forget(now)
 	}
-	y.asked = now
+	y.lastUsed = now
 	m.years[owner.user] = y
 }
 
-// Paused returns how long certificates of a stack are not imported. Before the one that serves ends, only the share
-// of the year counts, which is what ACM's own quota leaves to the owner, and that no certificate is imported more often
-// than those of an owner are in the long run.
+// Paused returns how long the certificates of a stack are not imported, by certificate ID. For a certificate that is about
+// to expire (ImportPause.Expiring), only the share of the year counts, because of ACM's quota, and a minimum interval
+// between two imports.
 func (m *Budgets) Paused(stack model.Stack, now time.Time) map[string]plan.ImportPause {
 	if now.IsZero() {
 		return nil
@@ -151,7 +160,7 @@ func (m *Budgets) Paused(stack model.Stack, now time.Time) map[string]plan.Impor
 		}
 		owner := ownerOfImport(c.Import.Members(), c.Import.Secret)
 		m.noteUse(owner, now)
-		share := m.shareSpent(owner, now)
+		share := m.shareExhaustedFor(owner, now)
 		pause := plan.ImportPause{For: share, ForExpiring: share}
 		for _, b := range importBudgets(stack.ID, c.ID, owner) {
 			most, every := b.limits()
@@ -172,7 +181,7 @@ func (m *Budgets) Paused(stack model.Stack, now time.Time) map[string]plan.Impor
 	return out
 }
 
-// Note counts an import.
+// Note counts a step that has imported a certificate. It ignores all other steps.
 func (m *Budgets) Note(id model.StackID, s plan.Step, now time.Time) {
 	do, ok := s.Do.(plan.ImportCertificate)
 	if !ok || now.IsZero() {
@@ -181,22 +190,22 @@ func (m *Budgets) Note(id model.StackID, s plan.Step, now time.Time) {
 	m.forget(now)
 	owner := ownerOfImport(s.Blames, do.Secret)
 	for _, b := range importBudgets(id, s.Address.ID, owner) {
-		m.spent[b] = spentImports{count: m.spent[b].spentAt(b, now) + 1, at: now}
+		m.spent[b] = spentBudget{count: m.spent[b].spentAt(b, now) + 1, at: now}
 	}
 	user := m.years[owner.user]
-	user.user, user.asked = user.user.plusOne(now), now
+	user.user, user.lastUsed = user.user.addOne(now), now
 	m.years[owner.user] = user
 	secret := m.years[owner.secret]
-	secret.secret = secret.secret.plusOne(now)
+	secret.secret = secret.secret.addOne(now)
 	m.years[owner.secret] = secret
-	m.year = m.year.plusOne(now)
+	m.year = m.year.addOne(now)
 }
 
-// forget drops what no longer counts, once there is much. Namespaces with a part of an import are among them: together they
-// are bounded by the whole.
+// forget removes entries that no longer count, once there are too many. It also removes namespaces whose decayed count is
+// below half an import. Their sum is bounded by the count of all.
 func (m *Budgets) forget(now time.Time) {
-	if m.spent == nil || len(m.spent) > mostImportBudgets {
-		kept := map[importBudget]spentImports{}
+	if m.spent == nil || len(m.spent) > maxImportBudgets {
+		kept := map[importBudget]spentBudget{}
 		for b, s := range m.spent {
 			if s.spentAt(b, now) > 0 {
 				kept[b] = s
@@ -204,8 +213,8 @@ func (m *Budgets) forget(now time.Time) {
 		}
 		m.spent = kept
 	}
-	if m.years == nil || len(m.years) > mostImportBudgets {
-		kept := map[string]importYears{}
+	if m.years == nil || len(m.years) > maxImportBudgets {
+		kept := map[string]namespaceYear{}
 		for n, y := range m.years {
 			if y.sharesYear(now) || y.secret.remainingAt(now) >= 0.5 {
 				kept[n] = y

@@ -1,6 +1,7 @@
 package refused
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -8,16 +9,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// checkSetting returns the setting of a health check that AWS's words are about.
+// checkSetting returns the setting of a health check that an AWS message (in lower case) is about, and its value; "" if the
+// message names none.
 func checkSetting(c model.HealthCheck, words string) (setting, value string) {
 	number := func(n int32) string { return strconv.Itoa(int(n)) }
 	has := func(texts ...string) bool {
-		for _, t := range texts {
-			if strings.Contains(words, t) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(words, text) })
 	}
 	switch {
 	case has("health check path", "healthcheckpath"):
@@ -40,20 +37,21 @@ func checkSetting(c model.HealthCheck, words string) (setting, value string) {
 	return "", ""
 }
 
-// attributesSetting returns where the attributes of a resource are asked for.
-func attributesSetting(of plan.Address, front string) string {
+// attributesSetting returns the setting that the attributes of a resource come from.
+func attributesSetting(of plan.Address, prefix string) string {
 	switch {
-	case front != "":
-		return front + "attributes"
+	case prefix != "":
+		return prefix + "attributes"
 	case of.Kind == plan.TargetGroup:
 		return "target-group-attributes"
 	case of.Kind == plan.Listener:
-		return "listener-attributes" // of a protocol and port that the message has nothing of
+		return "listener-attributes" // without the protocol and port of the annotation, which the message does not have
 	}
 	return "load-balancer-attributes"
 }
 
-// AcceleratorSetting returns the setting of a new accelerator that AWS's words are about, "" if they do not say.
+// AcceleratorSetting returns the setting of a new accelerator that an AWS message (in lower case) is about; "" if the
+// message names none.
 func AcceleratorSetting(words string) string {
 	switch {
 	case strings.Contains(words, "tag"):
@@ -68,16 +66,18 @@ func AcceleratorSetting(words string) string {
 	return ""
 }
 
-func loadBalancerSetting(do plan.CreateLoadBalancer, front, words string) (setting, value string) {
+// loadBalancerSetting returns the setting of a new load balancer that an AWS message is about, and its value if the step has
+// it.
+func loadBalancerSetting(do plan.CreateLoadBalancer, prefix, words string) (setting, value string) {
 	switch {
 	case strings.Contains(words, "tag"):
-		return front + "tags", oneOf(do.Tags, words)
+		return prefix + "tags", namedEntry(do.Tags, words)
 	case strings.Contains(words, "security group"):
-		return front + "security-groups", ""
+		return prefix + "security-groups", ""
 	case strings.Contains(words, "allocation") || strings.Contains(words, "elastic ip"):
-		return front + "eip-allocations", ""
+		return prefix + "eip-allocations", ""
 	case strings.Contains(words, "subnet") || strings.Contains(words, "availability zone"):
-		return front + "subnets", ""
+		return prefix + "subnets", ""
 	case strings.Contains(words, "pool"):
 		return "customer-owned-ipv4-pool", do.CoIPPool
 	case strings.Contains(words, "name"):
@@ -86,7 +86,7 @@ func loadBalancerSetting(do plan.CreateLoadBalancer, front, words string) (setti
 	return "", ""
 }
 
-// sourcesSetting returns what asks for the rules of a managed security group.
+// sourcesSetting returns the setting that a source of a managed security group comes from, and the source.
 func sourcesSetting(do plan.ChangeIngress) (setting, value string) {
 	if len(do.Authorize) != 1 {
 		return "", ""
@@ -100,6 +100,7 @@ func sourcesSetting(do plan.ChangeIngress) (setting, value string) {
 // DefaultBackend is the field that the default action of an HTTP listener comes from.
 const DefaultBackend = "spec.defaultBackend"
 
+// listenerSetting returns the setting of a listener that an AWS error is about, and its value if the step has it.
 func listenerSetting(l plan.ListenerSettings, code, words string, tags plan.Tags) (setting, value string) {
 	switch {
 	case code == "SSLPolicyNotFound":
@@ -113,16 +114,15 @@ func listenerSetting(l plan.ListenerSettings, code, words string, tags plan.Tags
 		}
 		return "mutual-authentication", store
 	case strings.Contains(words, "tags."):
-		return "tags", oneOf(tags, words)
+		return "tags", namedEntry(tags, words)
 	case strings.HasPrefix(l.Protocol, "HTTP") && (strings.Contains(words, "defaultactions.") || code == "InvalidLoadBalancerAction"):
 		return DefaultBackend, ""
 	}
 	return "", ""
 }
 
-// Meanwhile returns what happens as long as AWS refuses a step. opens reports whether a listener of a new
-// load balancer waits for it.
-func Meanwhile(kind model.Kind, s plan.Step, opens bool) string {
+// EffectText returns the effect of a refused step, for messages. opens reports whether a new listener waits for the step.
+func EffectText(kind model.Kind, s plan.Step, opens bool) string {
 	switch do := s.Do.(type) {
 	case plan.CreateTargetGroup:
 		if !kind.HasRules() {
@@ -150,16 +150,14 @@ func Meanwhile(kind model.Kind, s plan.Step, opens bool) string {
 	return "what is live stays as it is"
 }
 
-// OpensAfter reports whether a listener of a plan comes after a step.
-func OpensAfter(p plan.Plan, id plan.StepID) bool {
+// ListenerNeeds reports whether a new listener of a plan depends on a step.
+func ListenerNeeds(p plan.Plan, id plan.StepID) bool {
 	for _, s := range p.Steps {
 		if _, ok := s.Do.(plan.CreateListener); !ok {
 			continue
 		}
-		for _, after := range s.After {
-			if after == id {
-				return true
-			}
+		if slices.Contains(s.After, id) {
+			return true
 		}
 	}
 	return false

@@ -1,5 +1,5 @@
-// Package refused finds out which value of a step AWS refuses, which setting of users it comes from, and what AWS says of it, in
-// readable words.
+// Package refused finds which value of a step AWS refuses and which setting of users the value comes from, and rewrites the
+// AWS message in readable words.
 package refused
 
 import (
@@ -19,37 +19,38 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// mostValue is the bound of a value that a message quotes.
-const mostValue = 120
+// maxQuotedValue is the maximum length of a value in a message, in bytes.
+const maxQuotedValue = 120
 
-// constraint is how AWS refuses a value before it looks at it closely.
-var constraint = regexp.MustCompile(`^\d+ validation errors? detected: Value '(.*?)' at '([^']*)' failed to satisfy constraint: (?:Member )?(.*)$`)
+// constraintMessage matches the message of AWS about a value that violates a constraint of the API model.
+var constraintMessage = regexp.MustCompile(`^\d+ validation errors? detected: Value '(.*?)' at '([^']*)' failed to satisfy constraint: (?:Member )?(.*)$`)
 
-// quoted is a value in AWS's words.
-var quoted = regexp.MustCompile(`'([^']*)'`)
+// quotedText matches a quoted value in an AWS message.
+var quotedText = regexp.MustCompile(`'([^']*)'`)
 
-// Value is what AWS refuses of a step, in words.
+// Value is a value of a step that AWS refuses.
 type Value struct {
-	Setting string // where the value comes from, as objects of the stack spell it, without prefix; "" if not known
+	Setting string // annotation without prefix, or field, that the value comes from; "" if not known
 	Value   string // "" if not known
-	Why     string
+	Why     string // the rest of the AWS message, in which "it" is the value
 }
 
-// Text returns the first part of a message. of names the thing that the value is for, "" if the setting does.
+// Text returns the first part of a message about the refusal. of names the resource that the value is for; "" if the field of
+// the finding does.
 func (r Value) Text(of string) string {
 	switch {
 	case r.Value != "" && of != "":
-		return fmt.Sprintf("AWS refuses %q for the %s: %s", failure.Cut(r.Value, mostValue), of, r.Why)
+		return fmt.Sprintf("AWS refuses %q for the %s: %s", failure.Cut(r.Value, maxQuotedValue), of, r.Why)
 	case r.Value != "":
-		return fmt.Sprintf("AWS refuses %q: %s", failure.Cut(r.Value, mostValue), r.Why)
+		return fmt.Sprintf("AWS refuses %q: %s", failure.Cut(r.Value, maxQuotedValue), r.Why)
 	case of != "":
 		return fmt.Sprintf("AWS refuses the %s: %s", of, r.Why)
 	}
 	return "AWS refuses it: " + r.Why
 }
 
-// Of finds out which value of a step of a stack of the kind AWS refuses; false if the error is not AWS's.
-func Of(kind model.Kind, s plan.Step, err error) (Value, bool) {
+// ValueOf returns the value of a step that AWS refuses, for a stack of the kind; false if the error is not from AWS.
+func ValueOf(kind model.Kind, s plan.Step, err error) (Value, bool) {
 	var c failure.Coded
 	if !errors.As(err, &c) {
 		return Value{}, false
@@ -57,7 +58,7 @@ func Of(kind model.Kind, s plan.Step, err error) (Value, bool) {
 	words := failure.Tidy(c.ErrorMessage())
 	r := Value{Why: cmp.Or(words, c.ErrorCode())}
 	at := ""
-	if m := constraint.FindStringSubmatch(words); m != nil {
+	if m := constraintMessage.FindStringSubmatch(words); m != nil {
 		r.Value, at, r.Why = m[1], m[2], "it "+m[3]
 	}
 	var known string
@@ -77,7 +78,7 @@ func Of(kind model.Kind, s plan.Step, err error) (Value, bool) {
 	}
 	about := r.Value
 	if r.Setting == "" || strings.HasPrefix(r.Setting, "spec.") {
-		about = "" // AWS's words say what the value is
+		about = "" // without a setting, only the AWS message names the value
 	}
 	if r.Why = withoutValue(r.Why, about); c.ErrorCode() == "WAFNonexistentItemException" {
 		r.Why = "no such web ACL exists in this region"
@@ -85,32 +86,33 @@ func Of(kind model.Kind, s plan.Step, err error) (Value, bool) {
 	return r, true
 }
 
-// quotedValue returns the value that AWS's words quote, "" if there is none or several.
+// quotedValue returns the quoted value of an AWS message, "" if there is none or there are several.
 func quotedValue(words string) string {
-	m := quoted.FindAllStringSubmatch(words, 2)
+	m := quotedText.FindAllStringSubmatch(words, 2)
 	if len(m) != 1 {
 		return ""
 	}
 	return m[0][1]
 }
 
-// predicate is what may follow a value in AWS's words.
-var predicate = regexp.MustCompile(`^ (must|cannot|can|is|are|does|do|has|was|not|contains|already|exceeds)\b`)
+// predicateAfterValue matches the beginning of a predicate that may follow a value in an AWS message.
+var predicateAfterValue = regexp.MustCompile(`^ (must|cannot|can|is|are|does|do|has|was|not|contains|already|exceeds)\b`)
 
-// withoutValue puts "it" in place of a value at the beginning of AWS's words, and writes the others as ours.
+// withoutValue replaces a value at the beginning of an AWS message by "it", puts other values in double quotes, and begins
+// the message in lower case.
 func withoutValue(words, value string) string {
 	_, last, _ := strings.Cut(value, "=")
 	for _, v := range []string{value, last} {
 		for _, q := range []string{"'", `"`} {
-			if _, rest, ok := strings.Cut(words, q+v+q); v != "" && ok && predicate.MatchString(rest) {
+			if _, rest, ok := strings.Cut(words, q+v+q); v != "" && ok && predicateAfterValue.MatchString(rest) {
 				if strings.HasPrefix(rest, " not ") {
 					rest = " is" + rest
 				}
-				return quoted.ReplaceAllString("it"+rest, `"$1"`)
+				return quotedText.ReplaceAllString("it"+rest, `"$1"`)
 			}
 		}
 	}
-	words = quoted.ReplaceAllString(words, `"$1"`)
+	words = quotedText.ReplaceAllString(words, `"$1"`)
 	if first, n := utf8.DecodeRuneInString(words); n < len(words) && unicode.IsUpper(first) {
 		if second, _ := utf8.DecodeRuneInString(words[n:]); unicode.IsLower(second) || second == ' ' {
 			words = string(unicode.ToLower(first)) + words[n:]
@@ -119,35 +121,35 @@ func withoutValue(words, value string) string {
 	return words
 }
 
-// settingOf returns the setting, by its name in Ingresses, that a refused value of a step comes from, and the value
-// where the step has it. words are AWS's, in lower case.
+// settingOf returns the setting that a refused value of a step comes from, by its annotation on Ingresses, and the value if
+// the step has it. words is the AWS message in lower case.
 func settingOf(s plan.Step, code, words string) (setting, value string) {
-	front := ""
+	prefix := ""
 	if strings.HasPrefix(s.Address.ID, "FrontendNlb") {
-		front = "frontend-nlb-"
+		prefix = "frontend-nlb-"
 	}
 	switch do := s.Do.(type) {
 	case plan.CreateTargetGroup:
 		if setting, value = checkSetting(do.Group.HealthCheck, words); setting != "" {
-			return front + setting, value
+			return prefix + setting, value
 		}
 		if strings.Contains(words, "tag") {
-			return front + "tags", oneOf(do.Tags, words)
+			return prefix + "tags", namedEntry(do.Tags, words)
 		}
 	case plan.SetHealthCheck:
 		if setting, value = checkSetting(do.Check, words); setting != "" {
-			return front + setting, value
+			return prefix + setting, value
 		}
 	case plan.SetAttributes:
-		return attributesSetting(do.Of, front), oneOf(do.Values, words)
+		return attributesSetting(do.Of, prefix), namedEntry(do.Values, words)
 	case plan.SetTags:
-		return front + "tags", oneOf(do.Put, words)
+		return prefix + "tags", namedEntry(do.Put, words)
 	case plan.CreateLoadBalancer:
-		return loadBalancerSetting(do, front, words)
+		return loadBalancerSetting(do, prefix, words)
 	case plan.SetSubnets:
-		return front + "subnets", ""
+		return prefix + "subnets", ""
 	case plan.SetSecurityGroups:
-		return front + "security-groups", ""
+		return prefix + "security-groups", ""
 	case plan.SetAddressType:
 		return "ip-address-type", string(do.Type)
 	case plan.SetCapacity:
@@ -168,8 +170,8 @@ func settingOf(s plan.Step, code, words string) (setting, value string) {
 	return "", ""
 }
 
-// oneOf returns the entry of a map that AWS's words name, "key=value"; "" if it cannot be said.
-func oneOf(all map[string]string, words string) string {
+// namedEntry returns the entry of a map that an AWS message names, as "key=value"; "" if it names none.
+func namedEntry(all map[string]string, words string) string {
 	for _, k := range slices.Sorted(maps.Keys(all)) {
 		if len(all) == 1 || strings.Contains(words, "'"+strings.ToLower(k)+"'") {
 			return k + "=" + all[k]

@@ -1,38 +1,40 @@
-// Package repeat sets the pace of what is done again and again, such as writes that another actor undoes: some times at
-// once, then with exponential back-off. It has no clock and no memory; who writes keeps a Row for each thing that is written.
+// Package repeat delays writes that are repeated, because an external actor undoes them or AWS does not keep them: the
+// first repetitions are immediate, later ones have an exponential back-off. It has no clock and no state. The caller keeps
+// a Streak for each thing that it writes.
 package repeat
 
 import "time"
 
-// Pace is how often the same is written again.
+// Pace has the delays between repetitions of one write.
 type Pace struct {
-	// Free is how many repetitions are not delayed: a user may undo what is written, and others may restore an older state.
+	// Free is how many repetitions are not delayed, because a user may undo a write or restore an older state.
 	Free int
-	// First is the wait after that, which doubles with each repetition up to Longest.
+	// First is the delay of the first repetition after these. The delay doubles with each repetition, up to Longest.
 	First, Longest time.Duration
-	// Rest is how long after it may have been repeated again a write is no part of the row any more.
+	// Rest is how long a streak lasts beyond the time in which the next repetition was due.
 	Rest time.Duration
 }
 
-// Row is how often in a row the same was written again. The zero value is that of something never written.
-type Row struct {
-	Times int       // without the first write
-	At    time.Time // of the last one
+// Streak is a number of repetitions of one write, each within the time that Pace allows for it. The zero value is that of
+// something never written.
+type Streak struct {
+	Times int       // number of repetitions, without the first write
+	At    time.Time // time of the last write
 }
 
-// Wait returns the time between the last repetition and the next one.
-func (p Pace) Wait(r Row) time.Duration {
-	if !p.Delays(r) {
+// Wait returns the time between the last write and the next repetition.
+func (p Pace) Wait(s Streak) time.Duration {
+	if !p.Delays(s) {
 		return 0
 	}
-	return min(p.First<<min(r.Times-p.Free, 20), p.Longest)
+	return min(p.First<<min(s.Times-p.Free, 20), p.Longest)
 }
 
-// Delays reports whether so much was repeated that further writes are delayed.
-func (p Pace) Delays(r Row) bool { return r.Times >= p.Free }
+// Delays reports whether there were so many repetitions that the next one is delayed.
+func (p Pace) Delays(s Streak) bool { return s.Times >= p.Free }
 
-// Left returns how long the next repetition is delayed; it is not above zero if it is not.
-func (p Pace) Left(r Row, now time.Time) time.Duration { return r.At.Add(p.Wait(r)).Sub(now) }
+// Left returns how much longer the next repetition is delayed; zero or less: it is due.
+func (p Pace) Left(s Streak, now time.Time) time.Duration { return s.At.Add(p.Wait(s)).Sub(now) }
 
-// Over reports whether so much time has passed that a further write begins a new row.
-func (p Pace) Over(r Row, now time.Time) bool { return now.Sub(r.At) > 2*p.Wait(r)+p.Rest }
+// HasEnded reports whether so much time has passed that the next write begins a new streak.
+func (p Pace) HasEnded(s Streak, now time.Time) bool { return now.Sub(s.At) > 2*p.Wait(s)+p.Rest }

@@ -20,7 +20,7 @@ func TestPace(t *testing.T) {
 		{2, true, 2 * time.Minute}, {3, true, 4 * time.Minute}, {4, true, 8 * time.Minute}, {5, true, 15 * time.Minute},
 		{6, true, 15 * time.Minute}, {1000, true, 15 * time.Minute},
 	} {
-		r := repeat.Row{Times: c.times, At: at}
+		r := repeat.Streak{Times: c.times, At: at}
 		if p.Delays(r) != c.delays || p.Wait(r) != c.wait {
 			t.Errorf("after %d: delays %t, wait %s", c.times, p.Delays(r), p.Wait(r))
 		}
@@ -28,11 +28,11 @@ func TestPace(t *testing.T) {
 			t.Errorf("after %d: %s are left a minute later", c.times, left)
 		}
 		end := at.Add(2*c.wait + time.Hour)
-		if p.Over(r, end) || !p.Over(r, end.Add(1)) {
-			t.Errorf("after %d: it is over %t, a moment later %t", c.times, p.Over(r, end), p.Over(r, end.Add(1)))
+		if p.HasEnded(r, end) || !p.HasEnded(r, end.Add(1)) {
+			t.Errorf("after %d: it is over %t, a moment later %t", c.times, p.HasEnded(r, end), p.HasEnded(r, end.Add(1)))
 		}
 	}
-	if !p.Over(repeat.Row{}, at) {
+	if !p.HasEnded(repeat.Streak{}, at) {
 		t.Error("what was never written is part of a row")
 	}
 }

@@ -1,5 +1,5 @@
-// Package resync decides when a stack is compared with AWS, and how old what is compared may be. It is pure: the engine keeps
-// a State for each stack.
+// Package resync decides when a stack is compared with AWS, and how old the reads for a comparison may be. It is pure: the
+// engine keeps a State for each stack.
 package resync
 
 import (
@@ -13,60 +13,60 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// Spread returns a part of a span that depends on the key alone, so that not all comes at once, and a process that
-// starts again and again keeps to it.
+// Spread returns a part of a span, which depends on the key alone. It spreads the work on many keys evenly over the span, in
+// the same way after each restart.
 func Spread(key string, span time.Duration) time.Duration {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(key)) // a hash takes everything
+	_, _ = h.Write([]byte(key)) // a hash never returns an error
 	x := h.Sum64()
-	x ^= x >> 33 // names that differ in their last letter only would else stand side by side
+	x ^= x >> 33 // mixes the bits, because FNV gives close values to names that differ only in the last letter
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33
 	return time.Duration(float64(span) * (float64(x>>11) / (1 << 53)))
 }
 
-// After returns how long after a comparison the next one begins. Together with Age it keeps what
-// others change in AWS from lasting for longer than the period.
-func After(period time.Duration, key string) time.Duration {
+// Interval returns how long after a comparison the next one begins. Interval and MaxAge add up to the period at most, so
+// that drift lasts no longer than that.
+func Interval(period time.Duration, key string) time.Duration {
 	return period*8/10 + Spread(key, period/10)
 }
 
-// First returns how long after a start the first comparison begins of what did not change while no process ran.
-func First(period time.Duration, key string) time.Duration {
-	return min(durations.Settle+Spread(key, durations.StartSpread), After(period, key))
+// FirstDelay returns how long after a start a stack is first compared that did not change while no process ran.
+func FirstDelay(period time.Duration, key string) time.Duration {
+	return min(durations.Settle+Spread(key, durations.StartSpread), Interval(period, key))
 }
 
-// Age returns how old what a resync compares may be: those that come at the same time share what they
-// read.
-func Age(period time.Duration) time.Duration { return period / 10 }
+// MaxAge returns how old the reads for a periodic comparison may be, so that comparisons of several stacks share them.
+func MaxAge(period time.Duration) time.Duration { return period / 10 }
 
-// State is since when what is compared of a stack must have been read. Between two
-// comparisons the inventory may answer. A comparison is due when the desired state has changed, when
-// the resync period is over, and when there is something to do although the desired state has not
-// changed: then what else is missing is found as well. So a reported success means that AWS
-// was compared after the change.
+// State has the comparisons and edits of one stack. Between two comparisons the inventory answers its questions. A
+// comparison is due when the desired state has changed, when the interval is over, and when the plan has steps although
+// the desired state has not changed, so that all drift is found at once. So a reported success means that AWS was read
+// after the change.
 type State struct {
+	// desired is the digest of the desired state of the last run.
 	desired string
-	// due is when the stack is compared next although nothing of it changes; zero: this process has not seen it.
+	// due is the time of the next comparison without an edit; zero: this process has not run the stack.
 	due time.Time
-	// compared reports that this process has compared it in full.
+	// compared reports whether this process has compared the stack in full.
 	compared bool
-	// Bound is how old what is compared may be.
-	Bound model.AskComparison
-	// done reports that the last run left nothing to do.
+	// ReadBound is the question with the time since which the reads for a comparison must have been made.
+	ReadBound model.AskComparison
+	// done reports whether the last run left nothing to do.
 	done bool
-	// looks is how often the stack was looked at for what is missing in AWS, lookedAt when last.
-	looks    int
-	lookedAt time.Time
-	// edits are the changes of the desired state that followed each other.
-	edits repeat.Row
+	// lookups is how many times in a row the stack ran because a fact was missing in AWS.
+	lookups    int
+	lastLookup time.Time
+	// edits are the recent changes of the desired state.
+	edits repeat.Streak
 }
 
 // Seen reports whether this process has run the stack before.
 func (x *State) Seen() bool { return !x.due.IsZero() }
 
-// Deferral returns how long a stack is left alone whose checkpoint says that nothing has changed; first is how long
-// after a start that is compared, zero for any other. One that this process has compared is not left alone.
+// Deferral returns how long the comparison of a stack is deferred after a start, because it matches its checkpoint. first is
+// the time from the start to that comparison, zero if there is no matching checkpoint. A stack that this process has
+// compared is not deferred.
 func (x *State) Deferral(desired string, first time.Duration, now time.Time) time.Duration {
 	if first <= 0 || now.IsZero() {
 		return 0
@@ -80,9 +80,10 @@ func (x *State) Deferral(desired string, first time.Duration, now time.Time) tim
 	return x.due.Sub(now)
 }
 
-// Begin notes that a run of a stack begins, and sets how old what it compares may be. It reports whether
-// the desired state has changed, and for how long a change is delayed, which the run after that finds. again asks for a
-// comparison now. What is to be emptied is deleted as it was last read: what is gone already is no fault.
+// Begin notes that a run of a stack begins, and sets how old its reads may be. It returns whether the desired state has
+// changed, and how long such a change is delayed; a delayed change counts as changed in a later run. again requests a
+// comparison now. A stack that is to be deleted needs no fresh reads, because a resource that does not exist any more is no
+// fault then.
 func (x *State) Begin(stack model.Stack, desired string, again bool, period time.Duration, now time.Time) (changed bool, delay time.Duration) {
 	if now.IsZero() {
 		return false, 0
@@ -92,67 +93,66 @@ func (x *State) Begin(stack model.Stack, desired string, again bool, period time
 	}
 	changed = x.Seen() && x.desired != desired
 	if !x.compared || !now.Before(x.due) {
-		age := Age(period)
+		age := MaxAge(period)
 		if !x.Seen() {
 			age = min(age, durations.Settle)
 		}
-		x.compared, x.due = true, now.Add(After(period, stack.ID.String()))
-		x.Bound = model.AskComparison{Since: now.Add(-age), TagsSince: now.Add(-age)}
+		x.compared, x.due = true, now.Add(Interval(period, stack.ID.String()))
+		x.ReadBound = model.AskComparison{Since: now.Add(-age), TagsSince: now.Add(-age)}
 	}
 	if changed || again {
-		x.Bound.Since = now
+		x.ReadBound.Since = now
 	}
 	if again {
-		x.Bound.TagsSince = now
+		x.ReadBound.TagsSince = now
 	}
 	if stack.Empty() {
-		x.Bound = model.AskComparison{}
+		x.ReadBound = model.AskComparison{}
 	}
 	x.desired = desired
 	if changed {
-		x.done, x.looks = false, 0
-		x.edit(now)
+		x.done, x.lookups = false, 0
+		x.noteEdit(now)
 	}
 	return changed, delay
 }
 
-// Ask adds how old what is compared may be to questions about a stack.
-func (x *State) Ask(questions []model.Question) []model.Question {
-	if x.Bound == (model.AskComparison{}) {
+// AddQuestion adds ReadBound to the questions about a stack, if it is set.
+func (x *State) AddQuestion(questions []model.Question) []model.Question {
+	if x.ReadBound == (model.AskComparison{}) {
 		return questions
 	}
-	return append(slices.Clone(questions), x.Bound)
+	return append(slices.Clone(questions), x.ReadBound)
 }
 
-// Lacks reports whether a stack has to be compared before a plan is carried out: there was nothing left
-// to do and the desired state is the same, so the plan comes from something that others have changed.
-func (x *State) Lacks(p plan.Plan, now time.Time) bool {
-	if !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() }) || !x.done || !x.Bound.Since.Before(now) {
+// NeedsComparison reports whether a stack has to be compared before a plan is carried out: the last run left nothing to do
+// and the desired state is the same, so the plan restores drift. The bound of the reads is then set to now.
+func (x *State) NeedsComparison(p plan.Plan, now time.Time) bool {
+	if !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Waits() }) || !x.done || !x.ReadBound.Since.Before(now) {
 		return false
 	}
-	x.Bound.Since, x.done = now, false
+	x.ReadBound.Since, x.done = now, false
 	return true
 }
 
-// manyLooks is how often what is missing in AWS is looked for at the usual pace: who makes it waits for it
-// only for a while.
-const manyLooks = 10
+// usualLookups is how many times a missing fact is looked up at the usual interval, in which a user may still be creating it.
+const usualLookups = 10
 
-// LookAgain returns the time until what is missing in AWS is looked up again: a wrong reference that nothing
-// corrects costs less and less. lacks reports that something is missing.
-func (x *State) LookAgain(lacks bool, now time.Time) time.Duration {
+// NextLookup returns the time until a fact that is missing in AWS is looked up again. It doubles after usualLookups, so that
+// a reference that is never corrected costs ever fewer calls. lacks reports whether a fact is missing.
+func (x *State) NextLookup(lacks bool, now time.Time) time.Duration {
 	switch {
 	case !x.Seen():
 		return durations.MissingWait
 	case !lacks:
-		x.looks = 0
-	case now.Sub(x.lookedAt) >= durations.MissingWait:
-		x.looks, x.lookedAt = x.looks+1, now
+		x.lookups = 0
+	case now.Sub(x.lastLookup) >= durations.MissingWait:
+		x.lookups, x.lastLookup = x.lookups+1, now
 	}
-	return min(durations.MissingWait<<min(max(x.looks-manyLooks, 0), 10), durations.LongestBackOff)
+	return min(durations.MissingWait<<min(max(x.lookups-usualLookups, 0), 10), durations.LongestBackOff)
 }
 
-// End notes how a run ended, and returns in how long the stack is compared again.
+// End notes whether a run left nothing to do, and returns the time until the next comparison; 0: none is due.
 func (x *State) End(done bool, now time.Time) time.Duration {
 	if !x.Seen() {
 		return 0
@@ -161,30 +161,29 @@ func (x *State) End(done bool, now time.Time) time.Duration {
 	return max(x.due.Sub(now), time.Second)
 }
 
-// paceOfEdits is the pace of a stack whose desired state changes again and again: the first four changes are carried
-// out at once, which is enough to shift a weight in steps, and so is every change of a user who makes fewer than four a
-// minute.
-var paceOfEdits = repeat.Pace{Free: 3, First: durations.ShortWait, Longest: durations.MissingWait, Rest: durations.Requeue}
+// editPace has the delays of a desired state that changes again and again. The first four changes are carried out at once,
+// which is enough to shift a weight in steps. So is every change of a user who makes fewer than four a minute.
+var editPace = repeat.Pace{Free: 3, First: durations.ShortWait, Longest: durations.MissingWait, Rest: durations.Requeue}
 
-// edit notes a change of the desired state that is carried out.
-func (x *State) edit(now time.Time) {
-	if x.edits.At.IsZero() || paceOfEdits.Over(x.edits, now) {
-		x.edits = repeat.Row{At: now}
+// noteEdit notes a change of the desired state that is carried out.
+func (x *State) noteEdit(now time.Time) {
+	if x.edits.At.IsZero() || editPace.HasEnded(x.edits, now) {
+		x.edits = repeat.Streak{At: now}
 		return
 	}
 	x.edits.Times++
 	x.edits.At = now
 }
 
-// delay returns how long a change of the desired state is delayed; 0: it is carried out. What is to be emptied
-// never waits.
+// delay returns how long a change of the desired state is delayed; 0: it is carried out now. The deletion of a stack is
+// never delayed.
 func (x *State) delay(stack model.Stack, desired string, now time.Time) time.Duration {
-	if !stack.DelaysRepeats() || stack.Empty() || !x.Seen() || x.desired == desired || paceOfEdits.Over(x.edits, now) {
+	if !stack.DelaysRepeats() || stack.Empty() || !x.Seen() || x.desired == desired || editPace.HasEnded(x.edits, now) {
 		return 0
 	}
-	return max(paceOfEdits.Left(x.edits, now), 0)
+	return max(editPace.Left(x.edits, now), 0)
 }
 
-// Quiet reports whether the stack was compared and the last run left nothing to do, so that what differs from then on is the
-// work of others.
-func (x *State) Quiet() bool { return x.done && x.compared }
+// IsConverged reports whether the stack was compared and the last run left nothing to do, so that later differences are
+// drift.
+func (x *State) IsConverged() bool { return x.done && x.compared }

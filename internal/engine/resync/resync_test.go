@@ -20,11 +20,11 @@ func TestWrongReferencesAreLookedUpMoreAndMoreRarely(t *testing.T) {
 	c.Begin(stack, "a", false, period, now)
 	looks, start := 0, now
 	for now.Sub(start) < 24*time.Hour {
-		again := c.LookAgain(true, now)
-		if again != c.LookAgain(true, now.Add(time.Second)) {
+		again := c.NextLookup(true, now)
+		if again != c.NextLookup(true, now.Add(time.Second)) {
 			t.Error("a run for another reason counts")
 		}
-		if looks++; looks <= manyLooks && again != durations.MissingWait {
+		if looks++; looks <= usualLookups && again != durations.MissingWait {
 			t.Errorf("look %d: again after %s", looks, again)
 		}
 		if again > durations.LongestBackOff {
@@ -36,15 +36,15 @@ func TestWrongReferencesAreLookedUpMoreAndMoreRarely(t *testing.T) {
 		t.Errorf("%d looks in a day", looks)
 	}
 	c.Begin(stack, "b", false, period, now)
-	if again := c.LookAgain(true, now); again != durations.MissingWait {
+	if again := c.NextLookup(true, now); again != durations.MissingWait {
 		t.Errorf("after an edit: again after %s", again)
 	}
 	for range 20 {
 		now = now.Add(durations.MissingWait)
-		c.LookAgain(true, now)
+		c.NextLookup(true, now)
 	}
-	c.LookAgain(false, now)
-	if again := c.LookAgain(true, now.Add(durations.MissingWait)); again != durations.MissingWait {
+	c.NextLookup(false, now)
+	if again := c.NextLookup(true, now.Add(durations.MissingWait)); again != durations.MissingWait {
 		t.Errorf("after it was there: again after %s", again)
 	}
 }
@@ -55,12 +55,12 @@ func TestUnchangedStacksComeSlowly(t *testing.T) {
 	perMinute := map[int]int{}
 	now := time.Unix(1e9, 0)
 	for i := range 300 {
-		first := First(durations.Resync, fmt.Sprintf("shop/web%d", i))
+		first := FirstDelay(durations.Resync, fmt.Sprintf("shop/web%d", i))
 		if first > durations.Settle+durations.StartSpread {
 			t.Errorf("deferred by %s", first)
 		}
 		perMinute[int(first/time.Minute)]++
-		if short := First(durations.MissingWait, fmt.Sprintf("shop/web%d", i)); short > durations.MissingWait {
+		if short := FirstDelay(durations.MissingWait, fmt.Sprintf("shop/web%d", i)); short > durations.MissingWait {
 			t.Errorf("deferred by %s with a shorter sync period", short)
 		}
 	}

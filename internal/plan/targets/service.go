@@ -25,7 +25,7 @@ func portOf(svc *corev1.Service, want intstr.IntOrString) (corev1.ServicePort, b
 // servicePort finds the binding's Service and port, or records in the resolution what is missing.
 func servicePort(v *cluster.View, b *elbv2.TargetGroupBinding, r *Resolution) (*corev1.Service, corev1.ServicePort, bool) {
 	name := b.Spec.ServiceRef.Name
-	svc, ok := cluster.GetNamed[*corev1.Service](v, b, cluster.KindService, b.Namespace, name)
+	svc, ok := cluster.GetReferenced[*corev1.Service](v, b, cluster.KindService, b.Namespace, name)
 	if !ok {
 		r.NotFound = true
 		r.Findings.Add(finding.Finding{

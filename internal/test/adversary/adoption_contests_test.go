@@ -143,13 +143,13 @@ var madeFor = map[model.StackID]string{
 
 // checkPlan looks for steps of a stack whose load balancer a Gateway has.
 func (w contested) checkPlan(d engine.Draft) {
-	o := w.owed[madeFor[d.Asked.ID]]
+	o := w.owed[madeFor[d.Translated.ID]]
 	if o == nil || slices.Contains(o.states, ownState) || w.released {
 		return
 	}
 	for _, s := range d.Plan.Steps {
 		if s.Address.Kind != plan.Finalizer {
-			w.rec.once("%s plans to %s %s while a Gateway has its load balancer", d.Asked.ID.Title(), s.Verb, s.Address)
+			w.rec.once("%s plans to %s %s while a Gateway has its load balancer", d.Translated.ID.Title(), s.Verb, s.Address)
 			return
 		}
 	}

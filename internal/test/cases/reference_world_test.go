@@ -154,7 +154,7 @@ func gatewayStack(namespace, name string) model.StackID {
 func (s *successor) states() (out []handover.State) {
 	for _, g := range s.groups {
 		by, from := s.r.Draft(gatewayStack(g.Gateway.Namespace, g.Gateway.Name)), s.r.Draft(g.ID)
-		out = append(out, handover.StateOf(handover.StateFacts{Gateway: by.Asked, Other: from.Asked, Have: by.Have, Found: by.Findings}))
+		out = append(out, handover.StateOf(handover.StateFacts{Gateway: by.Translated, Other: from.Translated, Have: by.Have, Found: by.Findings}))
 	}
 	return out
 }

@@ -86,7 +86,7 @@ func TestAcceleratorsStayWhenTheirDefinitionIsDeleted(t *testing.T) {
 		r.Settle(10 * time.Minute)
 		before := acceleratorState(r)
 		r.Emulator.Calls().Reset()
-		if err := r.Store.Define(cluster.KindGlobalAccelerator, cluster.Definition{Ending: true}); err != nil {
+		if err := r.Store.Define(cluster.KindGlobalAccelerator, cluster.Definition{Deleting: true}); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {

@@ -56,7 +56,7 @@ func (p *process) event(old, new cluster.Object) {
 	now := time.Now()
 	// As informers and their handlers do.
 	old, new = kept(old), kept(new)
-	if cluster.Same(old, new) {
+	if cluster.SameContent(old, new) {
 		return
 	}
 	for _, obj := range []cluster.Object{old, new} {
@@ -67,7 +67,7 @@ func (p *process) event(old, new cluster.Object) {
 			return // such objects are not read
 		}
 	}
-	stacks, err := p.stacks.Concerned(old, new)
+	stacks, err := p.stacks.Affected(old, new)
 	if err != nil {
 		p.harness.T.Error(err)
 	}
@@ -77,14 +77,14 @@ func (p *process) event(old, new cluster.Object) {
 	if p.harness.opt.StacksOnly {
 		return
 	}
-	keys, err := p.tracked.Concerned(old, new)
+	keys, err := p.tracked.Affected(old, new)
 	if err != nil {
 		p.harness.T.Error(err)
 	}
 	for _, k := range keys {
 		p.queue.add(key{binding: k}, now)
 	}
-	classes, err := p.classes.Triggers.Concerned(old, new)
+	classes, err := p.classes.Triggers.Affected(old, new)
 	if err != nil {
 		p.harness.T.Error(err)
 	}

@@ -346,7 +346,7 @@ func (r *Harness) Start() {
 
 // watchDrift queues looking for what others have changed, as an item that is always due again.
 func (p *process) watchDrift() {
-	aws, ok := p.line.Cloud.(controller.Verifier)
+	aws, ok := p.line.Cloud.(controller.DriftReader)
 	if !ok || !p.harness.opt.Drift {
 		return
 	}
@@ -425,7 +425,7 @@ func (p *process) run(k key) (time.Duration, error) {
 	if err == nil {
 		err = out.Err
 		if out.IsOver() {
-			p.stacks.Gone(k.stack)
+			p.stacks.Forget(k.stack)
 		}
 	}
 	return out.RetryAfter, err
@@ -451,7 +451,7 @@ func (r *Harness) Plan(id model.StackID) *document.Document {
 func (r *Harness) Orphans() []controller.Orphan {
 	r.T.Helper()
 	p := r.process
-	out, err := controller.FindOrphans(p.ctx, p.line.Cloud.(controller.Owner), p.k8s.View, p.line.Frontends, "")
+	out, err := controller.FindOrphans(p.ctx, p.line.Cloud.(controller.OwnedLister), p.k8s.View, p.line.Frontends, "")
 	if err != nil {
 		r.T.Fatal(err)
 	}

@@ -17,7 +17,7 @@ type stackRecorder struct {
 }
 
 // Viewed implements engine.Recorder.
-func (r stackRecorder) Viewed(id model.StackID, v *cluster.View) { r.process.stacks.Ran(id, v) }
+func (r stackRecorder) Viewed(id model.StackID, v *cluster.View) { r.process.stacks.RecordReads(id, v) }
 
 // Planned implements engine.Recorder.
 func (r stackRecorder) Planned(d engine.Draft) {
@@ -33,10 +33,10 @@ type bindingRecorder struct {
 }
 
 // Viewed implements bindings.Recorder.
-func (r bindingRecorder) Viewed(k bindings.Key, v *cluster.View) { r.process.tracked.Ran(k, v) }
+func (r bindingRecorder) Viewed(k bindings.Key, v *cluster.View) { r.process.tracked.RecordReads(k, v) }
 
 // Gone implements bindings.Recorder.
-func (r bindingRecorder) Gone(k bindings.Key) { r.process.tracked.Gone(k) }
+func (r bindingRecorder) Gone(k bindings.Key) { r.process.tracked.Forget(k) }
 
 // bindingChanges leaves out the checkpoints that a process writes itself.
 type bindingChanges struct {

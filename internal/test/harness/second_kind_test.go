@@ -53,7 +53,7 @@ func (exposed) Translate(v *cluster.View, id model.StackID, live *observed.Stack
 		Translation: members.Translation{ID: id, Live: live},
 		Options:     assemble.Options{Cluster: ClusterName, DefaultScheme: model.Internal},
 	}
-	b.Stack = model.Stack{ID: id, Leaving: ownership.Vanished(v, id), BackendGroup: model.BackendGroupUse{OthersLive: true}}
+	b.Stack = model.Stack{ID: id, Leaving: ownership.DeletedMembers(v, id), BackendGroup: model.BackendGroupUse{OthersLive: true}}
 	svc, there := cluster.Get[*corev1.Service](v, cluster.KindService, id.Namespace, id.Name)
 	if !there || !asks(svc) {
 		b.Stack.BackendGroup.OthersLive = ownership.OthersLive(v, id)

@@ -420,7 +420,7 @@ func replay(t *testing.T, drafts []engine.Draft) {
 		t.Error("no plan is made")
 	}
 	for n, d := range drafts {
-		if again := d.Again(); !reflect.DeepEqual(d.Plan, again) {
+		if again := d.Remake(); !reflect.DeepEqual(d.Plan, again) {
 			t.Errorf("plan %d of %d, of %s:\n%s\nmade again:\n%s", n, len(drafts), d.Stack.ID, d.Plan.Text(), again.Text())
 			return
 		}

@@ -24,7 +24,7 @@ func (p *process) work(workers int) (stop func()) {
 	fill, reconciler := controller.BindingLine(p.fill, p.k8s, metrics, p.harness.opt.Log)
 	fill.Workers, fill.MaxDelay = workers, 1000*time.Second
 	var running sync.WaitGroup
-	if v, ok := p.line.Cloud.(controller.Verifier); ok && p.harness.opt.Drift {
+	if v, ok := p.line.Cloud.(controller.DriftReader); ok && p.harness.opt.Drift {
 		running.Go(func() { controller.DriftWatch(v, reconciler, p.harness.opt.Log).Run(p.ctx) })
 	}
 	if p.checkpoints != nil {
@@ -96,7 +96,7 @@ func (s stored) Watch(ctx context.Context, kinds []cluster.Kind, notify func(kub
 		old, new = kept(old), kept(new)
 		switch {
 		case old != nil && !of(old), new != nil && !of(new):
-		case cluster.Same(old, new):
+		case cluster.SameContent(old, new):
 		default:
 			notify(kube.Event{Old: old, New: new})
 		}

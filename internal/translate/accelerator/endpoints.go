@@ -52,7 +52,7 @@ func (t endpointBuilder) resolve(g *model.EndpointGroup, e aga.Endpoint, x model
 			fmt.Sprintf("create a ReferenceGrant in that namespace, from group %s and kind GlobalAccelerator to kind %s", aga.GroupVersion.Group, kind))
 		return nil
 	}
-	obj, there := cluster.GetNamed[cluster.Object](t.view, t.ga, kind, namespace, e.Name)
+	obj, there := cluster.GetReferenced[cluster.Object](t.view, t.ga, kind, namespace, e.Name)
 	switch {
 	case !there:
 		t.reportLeftOut(x, finding.EndpointNotFound, fmt.Sprintf("%s %q does not exist", kind, finding.Cut(namespace+"/"+e.Name)), "create it, or remove the endpoint")

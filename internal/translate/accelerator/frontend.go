@@ -150,7 +150,7 @@ func (t *translation) keepProtected() {
 		g.Field, g.Reason = ProtectionAnnotation, finding.DeletionProtected
 		g.Message = "the GlobalAccelerator is being deleted, and asks for protection of its accelerator; the accelerator stays with its addresses"
 		g.Fix = "remove the annotation to have the accelerator deleted"
-	case !t.opt.AllowMassRemoval && t.view.Definition(cluster.KindGlobalAccelerator).Ending:
+	case !t.opt.AllowMassRemoval && t.view.Definition(cluster.KindGlobalAccelerator).Deleting:
 		g.Reason = finding.RemovalNotTrusted
 		g.Message = "the GlobalAccelerator is being deleted because its CustomResourceDefinition is; the accelerator stays with its addresses, which could not be had back"
 		g.Fix = "start the controller with --allow-mass-removal to have all accelerators deleted; or remove the finalizers of the GlobalAccelerators, and install the definition and the objects again"

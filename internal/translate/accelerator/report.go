@@ -105,7 +105,7 @@ func isLeftOutEndpoint(x finding.Finding) bool {
 func wasReleased(o engine.Outcome) bool {
 	return slices.ContainsFunc(o.Plan.Steps, func(s plan.Step) bool {
 		_, release := s.Do.(plan.ReleaseFinalizer)
-		return release && o.Made[s.ID]
+		return release && o.CarriedOut[s.ID]
 	})
 }
 

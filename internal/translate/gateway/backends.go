@@ -80,7 +80,7 @@ func (t *translation) serviceTarget(obj cluster.Object, ref gwv1.BackendRef, at 
 	if ok, held := t.mayReference(obj, at, "", serviceBackend, namespace, name); !ok {
 		return target{}, false, held
 	}
-	svc, ok := cluster.GetNamed[*corev1.Service](t.view, obj, cluster.KindService, namespace, name)
+	svc, ok := cluster.GetReferenced[*corev1.Service](t.view, obj, cluster.KindService, namespace, name)
 	if !ok {
 		t.reportInvalidBackend(at, finding.BackendNotFound, fmt.Sprintf("Service %q does not exist", namespace+"/"+finding.Cut(name)), "create the Service, or correct the name")
 		return target{}, false, 0

@@ -39,7 +39,7 @@ type stackGateway struct {
 func (f *Frontend) load(v *cluster.View, id model.StackID) stackGateway {
 	gw, ok := cluster.Get[*gwv1.Gateway](v, cluster.KindGateway, id.Namespace, id.Name)
 	if !ok {
-		return stackGateway{leaving: ownership.Vanished(v, id)}
+		return stackGateway{leaving: ownership.DeletedMembers(v, id)}
 	}
 	l := stackGateway{gw: gw}
 	claimed := ownership.ClaimOn(v, gw, id).Known
@@ -122,7 +122,7 @@ func (f *Frontend) massRemoval(v *cluster.View, gw *gwv1.Gateway) *finding.Findi
 	if f.opt.AllowMassRemoval {
 		return nil
 	}
-	return ownership.MassRemoval(v, gw, sameClass{v, gw}, ownership.ClassText{Field: classField, Kinds: "Gateways", Restore: "restore the GatewayClass"})
+	return ownership.MassRemoval(v, gw, sameClass{v, gw}, ownership.ClassTexts{Field: classField, Kinds: "Gateways", Restore: "restore the GatewayClass"})
 }
 
 // sameClass are the Gateways with the same class as one. It implements ownership.Class.
@@ -154,11 +154,11 @@ func (c sameClass) Elsewhere(o cluster.Object) bool {
 // changedControllerByEdit reports whether the class of the Gateway was edited after that class belonged to the other
 // controller, which is since the creation of the class.
 func changedControllerByEdit(v *cluster.View, gw *gwv1.Gateway) bool {
-	edited := cluster.ClassEdited(gw)
+	edited := cluster.ClassEditedAt(gw)
 	if edited.IsZero() {
 		edited = gw.CreationTimestamp.Time
 	}
-	since := cluster.Claimed(gw).Add(time.Second) // times of the API server are whole seconds
+	since := cluster.FinalizersEditedAt(gw).Add(time.Second) // times of the API server are whole seconds
 	if class := gatewayconfig.ClassOf(v, gw); class != nil {
 		since = class.CreationTimestamp.Time
 	}

@@ -127,7 +127,7 @@ func (t *translation) forward(m *member, a settings.Action, at finding.Origin) (
 			continue
 		}
 		if target.Service != "" {
-			svc, exists := cluster.GetNamed[*corev1.Service](t.view, m.ing, cluster.KindService, m.Ref.Namespace, target.Service)
+			svc, exists := cluster.GetReferenced[*corev1.Service](t.view, m.ing, cluster.KindService, m.Ref.Namespace, target.Service)
 			if !exists {
 				fault := finding.Finding{
 					Object: at.Object, Field: at.Field, Reason: finding.BackendNotFound,

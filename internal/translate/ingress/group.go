@@ -89,7 +89,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) stackIngresses {
 	for _, ing := range f.candidates(v, id) {
 		f.addCandidate(v, &g, id, ing)
 	}
-	g.leaving = append(g.leaving, ownership.Vanished(v, id)...)
+	g.leaving = append(g.leaving, ownership.DeletedMembers(v, id)...)
 	slices.SortFunc(g.members, func(a, b *member) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Ref.Namespace+"/"+a.Ref.Name, b.Ref.Namespace+"/"+b.Ref.Name))
 	})

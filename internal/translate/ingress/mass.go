@@ -17,7 +17,7 @@ func (f *Frontend) massRemoval(v *cluster.View, ing *networkingv1.Ingress) *find
 		return nil
 	}
 	return ownership.MassRemoval(v, ing, sameClass{f, v, ing},
-		ownership.ClassText{Field: classNameField, Kinds: "Ingresses", Restore: "restore the class or --ingress-class"})
+		ownership.ClassTexts{Field: classNameField, Kinds: "Ingresses", Restore: "restore the class or --ingress-class"})
 }
 
 // sameClass are the Ingresses with the same class as one, named in the same field. It implements ownership.Class.
@@ -58,11 +58,11 @@ func (c sameClass) Objects() []cluster.Object {
 // controller. The controller of a class cannot be changed, so the class has had it since its creation. Without a class
 // object, the edit must be younger than the finalizer of this controller.
 func (f *Frontend) changedControllerByEdit(v *cluster.View, ing *networkingv1.Ingress) bool {
-	edited := cluster.ClassEdited(ing)
+	edited := cluster.ClassEditedAt(ing)
 	if edited.IsZero() {
 		edited = ing.CreationTimestamp.Time
 	}
-	since := cluster.Claimed(ing).Add(time.Second) // times of the API server are whole seconds
+	since := cluster.FinalizersEditedAt(ing).Add(time.Second) // times of the API server are whole seconds
 	if name := ing.Spec.IngressClassName; name != nil && ing.Annotations[classAnnotation] == "" {
 		class, ok := cluster.Get[*networkingv1.IngressClass](v, cluster.KindIngressClass, "", *name)
 		if !ok {

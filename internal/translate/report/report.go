@@ -170,6 +170,6 @@ func showsOtherStack(o engine.Outcome, ref finding.Ref) bool {
 func isNotCreated(o engine.Outcome, port int32) bool {
 	return slices.ContainsFunc(o.Plan.Steps, func(s plan.Step) bool {
 		do, ok := s.Do.(plan.CreateListener)
-		return ok && do.Settings.Port == port && do.LoadBalancer.ID != model.FrontendNLBID && !o.Made[s.ID]
+		return ok && do.Settings.Port == port && do.LoadBalancer.ID != model.FrontendNLBID && !o.CarriedOut[s.ID]
 	})
 }

@@ -65,11 +65,11 @@ func changedControllerByEdit(svc *corev1.Service) bool {
 	if svc.Spec.LoadBalancerClass == nil && !(settings.ServiceSelection{}).Serves(svc) {
 		return true
 	}
-	edited := cluster.ClassEdited(svc)
+	edited := cluster.ClassEditedAt(svc)
 	if edited.IsZero() {
 		edited = svc.CreationTimestamp.Time
 	}
-	return !edited.Before(cluster.Claimed(svc).Add(time.Second)) // times of the API server are whole seconds
+	return !edited.Before(cluster.FinalizersEditedAt(svc).Add(time.Second)) // times of the API server are whole seconds
 }
 
 // untrustedFinding returns the finding about a served Service that the flags of the controller exclude.

@@ -91,7 +91,7 @@ func (t *translation) weightedTarget(p *port, to settings.NetworkTarget, at find
 	entry := fmt.Sprintf("targetGroups[%d]", i)
 	svc := p.of.svc
 	if to.Service != svc.Name {
-		other, ok := cluster.GetNamed[*corev1.Service](t.view, svc, cluster.KindService, svc.Namespace, to.Service)
+		other, ok := cluster.GetReferenced[*corev1.Service](t.view, svc, cluster.KindService, svc.Namespace, to.Service)
 		if !ok {
 			t.fault(p, at.Field, finding.BackendNotFound, fmt.Sprintf("%s names Service %q, which does not exist", entry, svc.Namespace+"/"+finding.Cut(to.Service)), "create the Service, or correct serviceName")
 			return model.GroupRef{}, false

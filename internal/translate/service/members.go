@@ -48,7 +48,7 @@ func (f *Frontend) load(v *cluster.View, id model.StackID) stackServices {
 	for _, svc := range candidates(v, id) {
 		f.addCandidate(v, &g, id, svc)
 	}
-	g.leaving = append(g.leaving, ownership.Vanished(v, id)...)
+	g.leaving = append(g.leaving, ownership.DeletedMembers(v, id)...)
 	g.sort()
 	return g
 }

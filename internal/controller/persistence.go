@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"slices"
 
 	"github.com/go-logr/logr"
@@ -11,14 +10,16 @@ import (
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
+	"github.com/fulcrum-lb/fulcrum/internal/controller/queue"
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// addPersistence stores the book, and what objects of the root kinds are part of, while this process leads. Without a
-// namespace, which a process outside of a cluster that elects no leader may not have, nothing is kept.
+// addPersistence adds runnables that store the checkpoints, and the stacks that objects of the root kinds belong to, while
+// this process leads. Nothing is stored without a namespace, which a process outside of a cluster without leader election
+// may not have.
 func addPersistence(s Setup, mgr manager.Manager, live client.Client, source *kube.Source, cl *kube.Cluster, book *checkpoint.Book,
 	fence engine.Fence, roots []cluster.Kind, line *queue.Line[model.StackID]) error {
 	log := s.Log.WithName("checkpoints")
@@ -34,35 +35,35 @@ func addPersistence(s Setup, mgr manager.Manager, live client.Client, source *ku
 		Store: kube.Checkpoints{API: api, Namespace: namespace, Name: kube.MembershipsName},
 	}
 	cl.Store = m
-	line.Preparer = &persisted{checkpoints: c, memberships: m, cluster: cl, source: source, roots: roots, only: s.Config.Kubernetes.WatchNamespace, log: log}
+	line.Preparer = &persistedState{checkpoints: c, memberships: m, cluster: cl, source: source, roots: roots, watchNamespace: s.Config.Kubernetes.WatchNamespace, log: log}
 	if err := mgr.Add(c); err != nil {
 		return err
 	}
 	return mgr.Add(m)
 }
 
-// persisted is what the process before has stored for the line of stacks. It implements queue.Preparer.
-type persisted struct {
-	checkpoints *Checkpoints
-	memberships *Memberships
-	cluster     *kube.Cluster
-	source      *kube.Source
-	roots       []cluster.Kind
-	only        string // namespace that is watched; empty: all are
-	log         logr.Logger
+// persistedState loads the state that the previous process has stored about stacks. It implements queue.Preparer.
+type persistedState struct {
+	checkpoints    *Checkpoints
+	memberships    *Memberships
+	cluster        *kube.Cluster
+	source         *kube.Source
+	roots          []cluster.Kind
+	watchNamespace string // the only namespace that is watched; empty: all
+	log            logr.Logger
 }
 
-// Prepare reads what is stored, and returns the stacks that objects have left meanwhile.
-func (k *persisted) Prepare(ctx context.Context) []model.StackID {
+// Prepare loads the stored state, and returns the stacks that objects have left while no process ran.
+func (k *persistedState) Prepare(ctx context.Context) []model.StackID {
 	k.checkpoints.Load(ctx)
 	gone := k.departedObjects(ctx)
 	return slices.DeleteFunc(ownership.DepartedStacks(k.cluster.View().Unsubscribed(), gone), func(id model.StackID) bool {
-		return !slices.Contains(k.roots, ownership.Root(id.Kind)) // stored by a process that had its frontend
+		return !slices.Contains(k.roots, ownership.Root(id.Kind)) // the process that stored it had a frontend that this one has not
 	})
 }
 
-// departedObjects returns objects of the root kinds that have left a stack and do not exist any more.
-func (k *persisted) departedObjects(ctx context.Context) []cluster.Ref {
+// departedObjects returns the objects of the root kinds that have left a stack and do not exist any more.
+func (k *persistedState) departedObjects(ctx context.Context) []cluster.Ref {
 	var now []cluster.Object
 	for _, kind := range k.roots {
 		some, err := k.source.List(cluster.Query{Kind: kind})
@@ -73,6 +74,6 @@ func (k *persisted) departedObjects(ctx context.Context) []cluster.Ref {
 		now = append(now, some...)
 	}
 	return k.memberships.Load(ctx, now, func(ref cluster.Ref) bool {
-		return (k.only == "" || ref.Namespace == k.only) && k.source.Installed(ref.Kind)
+		return (k.watchNamespace == "" || ref.Namespace == k.watchNamespace) && k.source.Installed(ref.Kind)
 	})
 }
