@@ -109,7 +109,7 @@ func TestDoctorDuringAnOutage(t *testing.T) {
 			var text bytes.Buffer
 			code := Run(t.Context(), output.Environment{
 				Args: append([]string{"doctor"}, flags...), Stdin: strings.NewReader(""), Stdout: &text, Stderr: &text,
-				Getenv: func(k string) string { return map[string]string{"KUBECONFIG": config}[k] }, AnswerWithin: 50 * time.Millisecond,
+				Getenv: func(k string) string { return map[string]string{"KUBECONFIG": config}[k] }, AttemptTimeout: 50 * time.Millisecond,
 			})
 			out := text.String()
 			if code == 0 || !strings.Contains(out, "AWS does not answer") || !strings.Contains(out, "wait until AWS answers") {

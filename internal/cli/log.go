@@ -77,7 +77,11 @@ func (s demotingSink) Info(level int, message string, keys ...any) {
 }
 
 // WithName implements logr.LogSink.
-func (s demotingSink) WithName(name string) logr.LogSink { return demotingSink{s.LogSink.WithName(name)} }
+func (s demotingSink) WithName(name string) logr.LogSink {
+	return demotingSink{s.LogSink.WithName(name)}
+}
 
 // WithValues implements logr.LogSink.
-func (s demotingSink) WithValues(keys ...any) logr.LogSink { return demotingSink{s.LogSink.WithValues(keys...)} }
+func (s demotingSink) WithValues(keys ...any) logr.LogSink {
+	return demotingSink{s.LogSink.WithValues(keys...)}
+}

@@ -111,7 +111,7 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	case err != nil:
 		return err
 	case p.Offline && doc.Errors > 0:
-		return output.ErrFaulty
+		return output.ErrObjectErrors
 	case p.Offline:
 		return nil // AWS counts as empty, so every plan has steps
 	}

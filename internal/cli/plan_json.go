@@ -26,8 +26,9 @@ type planDocument struct {
 	Targets targetsSummary `json:"targets"`
 	// Summary counts the steps of all stacks. A step that several stacks share counts once.
 	Summary plan.Summary `json:"summary"`
-	// Errors and Warnings count the findings of all stacks by severity.
-	Errors   int `json:"errors"`
+	// Errors counts the findings of all stacks with severity error.
+	Errors int `json:"errors"`
+	// Warnings counts the findings of all stacks with severity warning.
 	Warnings int `json:"warnings"`
 
 	// shared has the steps of the stacks so far that change resources which load balancers share.

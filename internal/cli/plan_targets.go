@@ -41,12 +41,14 @@ func orNoChanges(text string) string {
 
 // targetsSummary counts the steps of the plans of bindings.
 type targetsSummary struct {
-	// Register and Deregister count targets.
-	Register   int `json:"register"`
+	// Register counts targets that are registered.
+	Register int `json:"register"`
+	// Deregister counts targets that are deregistered.
 	Deregister int `json:"deregister"`
-	// Authorize and Revoke count rules of the security groups of nodes and pods.
+	// Authorize counts rules that are added to the security groups of nodes and pods.
 	Authorize int `json:"authorize"`
-	Revoke    int `json:"revoke"`
+	// Revoke counts rules that are removed from the security groups of nodes and pods.
+	Revoke int `json:"revoke"`
 	// Other counts changes of finalizers and of records of registered targets.
 	Other int `json:"other"`
 }

@@ -46,15 +46,15 @@ func Run(ctx context.Context, env output.Environment) int {
 		return 0
 	case errors.Is(err, output.ErrChanges):
 		return output.ExitChanges
-	case errors.Is(err, output.ErrFaulty):
-		return output.ExitFaulty
+	case errors.Is(err, output.ErrObjectErrors):
+		return output.ExitObjectErrors
 	case errors.Is(err, output.ErrReported):
 		return output.ExitFailed
 	case errors.As(err, &usage):
-		fmt.Fprintf(output.Printable(env.Stderr), "Error: %v\n", err)
+		fmt.Fprintf(output.PrintableWriter(env.Stderr), "Error: %v\n", err)
 		return usage.Code
 	}
-	fmt.Fprintf(output.Printable(env.Stderr), "Error: %v\n", err)
+	fmt.Fprintf(output.PrintableWriter(env.Stderr), "Error: %v\n", err)
 	return output.ExitFailed
 }
 
@@ -81,7 +81,7 @@ func newRoot(env output.Environment) *cobra.Command {
 	}
 	root.Version = version.This().Version
 	root.SetVersionTemplate(version.This().Text("fulcrum"))
-	root.SetFlagErrorFunc(output.WrongFlag)
+	root.SetFlagErrorFunc(output.FlagError)
 	root.SetHelpCommand(output.NewHelp(root))
 	translate := migrate.New(env)
 	translate.AddCommand(console.NewMigration(env, Run))

@@ -50,7 +50,7 @@ func NewMigration(env output.Environment, run Command) *cobra.Command {
 
 func newConsole(env output.Environment, run Command, first string) *cobra.Command {
 	c := &console{run: run, first: first, asked: new(atomic.Int64), looked: new(atomic.Int64)}
-	env.Called = func() { c.asked.Add(1) }
+	env.CountRequest = func() { c.asked.Add(1) }
 	c.env = env
 	cmd := &cobra.Command{
 		Use: "console", Short: "Serve a page that shows load balancers, trouble and changes, and answers who serves a request",
@@ -67,7 +67,7 @@ token. Each call to AWS is counted and shown; the page looks less often when the
   fulcrum console -n shop --cluster-name=prod --listen=127.0.0.1:9000`,
 		Args: output.NoArguments, ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	env.Called = func() {
+	env.CountRequest = func() {
 		c.asked.Add(1)
 		c.looked.Add(1)
 	}
@@ -100,7 +100,7 @@ type console struct {
 func (c *console) check(cmd *cobra.Command) error {
 	host, _, err := net.SplitHostPort(c.listen)
 	if err != nil {
-		return output.UsageErrorOf(fmt.Errorf("--listen %q is no address with a port, such as %s; %s", c.listen, usualAddress, output.SeeHelp(cmd)))
+		return output.NewUsageError(fmt.Errorf("--listen %q is no address with a port, such as %s; %s", c.listen, usualAddress, output.HelpHint(cmd)))
 	}
 	if c.token == "" && c.env.Getenv != nil {
 		c.token = c.env.Getenv(tokenVariable)
@@ -108,13 +108,13 @@ func (c *console) check(cmd *cobra.Command) error {
 	ip := net.ParseIP(host)
 	switch {
 	case c.budget < 1:
-		return output.UsageErrorOf(fmt.Errorf("--aws-calls-per-minute %d is less than 1; %s", c.budget, output.SeeHelp(cmd)))
+		return output.NewUsageError(fmt.Errorf("--aws-calls-per-minute %d is less than 1; %s", c.budget, output.HelpHint(cmd)))
 	case slices.Contains(c.view.Files, "-"):
-		return output.UsageErrorOf(errors.New("the page reads objects again and again, and standard input can be read once; give files or a cluster"))
+		return output.NewUsageError(errors.New("the page reads objects again and again, and standard input can be read once; give files or a cluster"))
 	case c.token != "" && len(c.token) < shortestToken:
-		return output.UsageErrorOf(fmt.Errorf("the token has %d characters, at least %d are needed; for example: openssl rand -base64 24", len(c.token), shortestToken))
+		return output.NewUsageError(fmt.Errorf("the token has %d characters, at least %d are needed; for example: openssl rand -base64 24", len(c.token), shortestToken))
 	case c.token == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()):
-		return output.UsageErrorOf(fmt.Errorf("--listen %q may be reached from other machines, which would have your rights; set --token or %s, or listen on 127.0.0.1", c.listen, tokenVariable))
+		return output.NewUsageError(fmt.Errorf("--listen %q may be reached from other machines, which would have your rights; set --token or %s, or listen on 127.0.0.1", c.listen, tokenVariable))
 	}
 	return nil // the rest is known once the flags of the controller are taken over, and the page says it
 }
@@ -133,20 +133,20 @@ func (c *console) serve(cmd *cobra.Command) error {
 	h.uidOf = c.view.UIDOf
 	var working sync.WaitGroup
 	working.Go(func() { h.run(ctx) })
-	if read := input.Events(&c.view.Source); read != nil {
+	if read := input.EventWatch(&c.view.Source); read != nil {
 		working.Go(func() {
 			cannot := func(err error) { h.reporting(func(r *reports) { r.setUnavailable(err) }) }
-			err := read(ctx, input.EventReader{
-				Listed: func(list []input.Event, complete bool) { h.reporting(func(r *reports) { r.listed(list, complete) }) },
-				Happened: func(e input.Event) {
+			err := read(ctx, input.EventHandler{
+				OnList: func(list []input.Event, complete bool) { h.reporting(func(r *reports) { r.listed(list, complete) }) },
+				OnEvent: func(e input.Event) {
 					h.reporting(func(r *reports) { r.take(e) })
 					h.take(e)
 				},
-				Failed: cannot,
+				OnError: cannot,
 			})
 			if err != nil {
 				cannot(err)
-				h.take(input.Event{At: c.env.Time(), Kind: "Events", Name: c.view.Namespace, Warning: true, By: "fulcrum console", Reason: "Unread", Message: "events cannot be read: " + err.Error()})
+				h.take(input.Event{Time: c.env.Time(), Kind: "Events", Name: c.view.Namespace, Warning: true, Component: "fulcrum console", Reason: "Unread", Message: "events cannot be read: " + err.Error()})
 			}
 		})
 	}
@@ -178,7 +178,7 @@ func (c *console) announce(cmd *cobra.Command, at string) {
 	case c.first != "":
 		url += "#/" + c.first
 	}
-	fmt.Fprintf(output.Printable(cmd.OutOrStdout()), "console: %s\nCtrl-C ends it\n", url)
+	fmt.Fprintf(output.PrintableWriter(cmd.OutOrStdout()), "console: %s\nCtrl-C ends it\n", url)
 }
 
 func (c *console) look(ctx context.Context, again bool) (tree.Picture, []change, error) {

@@ -123,7 +123,7 @@ type hub struct {
 
 // take passes an event on.
 func (h *hub) take(e input.Event) {
-	c := change{At: e.At, Of: finding.Ref{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}.String(), Event: &event{e.Warning, e.By, e.Reason, e.Message}}
+	c := change{At: e.Time, Of: finding.Ref{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}.String(), Event: &event{e.Warning, e.Component, e.Reason, e.Message}}
 	select {
 	case h.happened <- c:
 	case <-h.ended:

@@ -117,10 +117,10 @@ func (r *reports) setUnavailable(err error) {
 
 // take handles one event.
 func (r *reports) take(e input.Event) {
-	if !e.OfController() || !e.Warning && !e.Reconciled() {
+	if !e.IsOfController() || !e.Warning && !e.IsReconciled() {
 		return
 	}
-	if r.isExpired(e.At) {
+	if r.isExpired(e.Time) {
 		return
 	}
 	of := object{output.Object{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}, e.UID}
@@ -136,12 +136,12 @@ func (r *reports) take(e input.Event) {
 		r.of[of] = h
 	}
 	if !e.Warning {
-		if e.At.After(h.reconciled) {
-			h.reconciled = e.At
+		if e.Time.After(h.reconciled) {
+			h.reconciled = e.Time
 		}
 		return
 	}
-	w := warning{Severity: "warning", Object: of.Object, At: e.At, Count: e.Count, By: e.By, Reason: e.Reason, Message: e.Message}
+	w := warning{Severity: "warning", Object: of.Object, At: e.Time, Count: e.Count, By: e.Component, Reason: e.Reason, Message: e.Message}
 	if strings.HasPrefix(e.Reason, "Failed") {
 		w.Severity = "error"
 	}

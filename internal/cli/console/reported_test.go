@@ -24,12 +24,12 @@ func everything(output.Object) (string, bool) { return "", true }
 func reportsAt(ago map[time.Duration]input.Event) *reports {
 	r := &reports{now: func() time.Time { return midnight }}
 	for d, e := range ago {
-		e.At = midnight.Add(-d)
+		e.Time = midnight.Add(-d)
 		if e.Kind == "" {
 			e.Kind, e.Namespace, e.Name = "Ingress", "shop", "web"
 		}
-		if e.By == "" {
-			e.By = "ingress"
+		if e.Component == "" {
+			e.Component = "ingress"
 		}
 		r.take(e)
 	}
@@ -49,7 +49,7 @@ func TestWarningsThatLastAreShown(t *testing.T) {
 	quota := input.Event{Warning: true, Reason: "FailedDeployModel", Message: "QuotaReached: rule: AWS refuses 3 rules"}
 	advice := input.Event{Warning: true, Reason: "TargetsUnhealthy", Message: "TargetsUnhealthy: m"}
 	success := input.Event{Reason: "SuccessfullyReconciled", Message: "Successfully reconciled"}
-	from := func(e input.Event, by string) input.Event { e.By = by; return e }
+	from := func(e input.Event, by string) input.Event { e.Component = by; return e }
 	of := func(e input.Event, name string) input.Event {
 		e.Kind, e.Namespace, e.Name = "Ingress", "shop", name
 		return e
@@ -128,10 +128,10 @@ func TestWarningsAreAboutObjectsThatAreThere(t *testing.T) {
 func TestReportedWarningsAreBounded(t *testing.T) {
 	r := &reports{now: func() time.Time { return midnight }}
 	for i := range 3 * mostReportedObjects {
-		r.take(input.Event{Kind: "Ingress", Namespace: "flood", Name: fmt.Sprint(i), By: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "m", At: midnight.Add(time.Duration(i-20000) * time.Millisecond)})
+		r.take(input.Event{Kind: "Ingress", Namespace: "flood", Name: fmt.Sprint(i), Component: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "m", Time: midnight.Add(time.Duration(i-20000) * time.Millisecond)})
 	}
 	for i := range 100 {
-		r.take(input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", By: "ingress", Warning: true, Reason: fmt.Sprint("Failed", i), Message: "m", At: midnight})
+		r.take(input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", Component: "ingress", Warning: true, Reason: fmt.Sprint("Failed", i), Message: "m", Time: midnight})
 	}
 	got := r.lastingWarnings().ofExistingObjects(everything, nil)
 	if len(got.Events) != mostReported || got.More == 0 || !got.Partial || len(r.of) > mostReportedObjects {
@@ -153,7 +153,7 @@ func TestPagesGetWhatWasReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLooker(t, 100)
 		l.hub.uidOf = everything
-		fault := input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", By: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "AccessDenied: m", At: time.Now()}
+		fault := input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", Component: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "AccessDenied: m", Time: time.Now()}
 		l.hub.reporting(func(r *reports) { r.listed([]input.Event{fault}, true) })
 		v := l.opens(false)
 		first := l.hub.updateFor(latest(t, v), 0)

@@ -194,7 +194,7 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 		doc.addBindings(store, bound, e)
 	}
 	if len(doc.Stacks)+len(doc.Bindings) == 0 {
-		doc.NotServed = input.WhyUnserved(store, e.Config, e.Named[0])
+		doc.NotServed = input.UnservedReason(store, e.Config, e.Named[0])
 	}
 	if doc.Warnings, err = warnings(ctx, &e.Source, store, e.Named[0]); err != nil {
 		return err

@@ -42,7 +42,7 @@ the rules as header then.`,
   fulcrum explain request https://75.2.1.2/ -H 'Host: shop.example'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return output.UsageErrorOf(fmt.Errorf("give one URL, for example http://shop.example/cart; %s", output.SeeHelp(cmd)))
+				return output.NewUsageError(fmt.Errorf("give one URL, for example http://shop.example/cart; %s", output.HelpHint(cmd)))
 			}
 			return nil
 		},

@@ -254,7 +254,7 @@ func (a *answering) draftsBehind(ctx context.Context, drafts []engine.Draft) ([]
 	if len(led) == 0 {
 		return drafts, nil
 	}
-	return drafts, input.EachBeside(ctx, a.Source, a.store, func(id model.StackID) bool { return led[string(id.Kind)+" "+id.String()] }, func(d engine.Draft) error {
+	return drafts, input.EachOutsideScope(ctx, a.Source, a.store, func(id model.StackID) bool { return led[string(id.Kind)+" "+id.String()] }, func(d engine.Draft) error {
 		drafts = append(drafts, d)
 		return nil
 	})

@@ -120,7 +120,7 @@ func textsOf(hosts []gwv1.Hostname) (out []string) {
 
 // whyUnserved returns why no rule is served for the host that an object names, and what to do.
 func (a *answering) whyUnserved(obj cluster.Object) string {
-	if why := input.Unserved(a.Source, a.store, obj); why != "" {
+	if why := input.ReasonIfUnserved(a.Source, a.store, obj); why != "" {
 		return why
 	}
 	ref := finding.Ref(output.Object{Kind: string(cluster.RefOf(obj).Kind), Namespace: obj.GetNamespace(), Name: obj.GetName()})

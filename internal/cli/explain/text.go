@@ -60,7 +60,7 @@ func showExplainedStack(w io.Writer, s explainedStack) {
 	output.ShowFirst(s.Others, mostOthers, func(f explainedFinding) { fmt.Fprintf(w, "# %s\n", f) },
 		func(n int) { fmt.Fprintf(w, "# … and %d more about others\n", n) })
 	fmt.Fprintln(w, "  members")
-	output.ShowFirst(s.Members, output.MostMembers, func(m explainedMember) { fmt.Fprintf(w, "    %s: %s\n", finding.Ref(m.Object), m.State) },
+	output.ShowFirst(s.Members, output.MaxShownMembers, func(m explainedMember) { fmt.Fprintf(w, "    %s: %s\n", finding.Ref(m.Object), m.State) },
 		func(n int) { fmt.Fprintf(w, "    … and %d more\n", n) })
 	for _, lb := range s.LoadBalancers {
 		showExplainedLoadBalancer(w, lb)

@@ -41,7 +41,7 @@ func (w warningDocument) String() string {
 	if w.Count > 1 {
 		out += fmt.Sprintf(" (%d times)", w.Count)
 	}
-	return finding.Printable(finding.CutTo(input.LongestWarning, out+": "+w.Message))
+	return finding.Printable(finding.CutTo(input.MaxWarningLength, out+": "+w.Message))
 }
 
 // mostEvents of an object are read.
@@ -55,7 +55,7 @@ func warnings(ctx context.Context, d *input.Source, store *cluster.Memory, ref c
 		return nil, err
 	}
 	out, err := conditionsOf(obj)
-	if err != nil || !d.Live {
+	if err != nil || !d.ClusterRead {
 		return out, err
 	}
 	rc, err := input.ReadOnlyConfig(d.Config.Kubernetes.Kubeconfig, d.Context, d.Env)

@@ -160,7 +160,7 @@ func (g *getCommand) created(s Stack) string {
 	var oldest time.Time
 	for _, m := range s.Members {
 		obj, err := g.store.Get(cluster.Ref{Kind: cluster.Kind(m.Kind), Namespace: m.Namespace, Name: m.Name})
-		if err != nil || obj == nil || !g.Live {
+		if err != nil || obj == nil || !g.ClusterRead {
 			continue
 		}
 		if at := obj.GetCreationTimestamp().Time; oldest.IsZero() || at.Before(oldest) {

@@ -47,7 +47,7 @@ func graphOf(all Document) *graph {
 		for _, lb := range s.LoadBalancers {
 			lbNode := g.loadBalancer(stack, lb.Type, lb.ARN, lb.Name)
 			g.nodes[lbNode].state = lb.State
-			output.ShowFirst(s.Members, output.MostMembers, func(m output.Object) {
+			output.ShowFirst(s.Members, output.MaxShownMembers, func(m output.Object) {
 				ref := finding.Ref(m).String()
 				g.edge(g.node(ref, ref, object, live), lbNode)
 			}, func(n int) { g.edge(g.more(n, "objects"), lbNode) })

@@ -29,7 +29,7 @@ func (l Leaving) String() string {
 
 // ShowLeaving prints the members that leave a load balancer.
 func ShowLeaving(w io.Writer, left []Leaving) {
-	output.ShowFirst(left, output.MostMembers, func(l Leaving) { fmt.Fprintf(w, "# %s\n", finding.Printable(l.String())) },
+	output.ShowFirst(left, output.MaxShownMembers, func(l Leaving) { fmt.Fprintf(w, "# %s\n", finding.Printable(l.String())) },
 		func(n int) { fmt.Fprintf(w, "# … and %d more that leave\n", n) })
 }
 

@@ -111,7 +111,7 @@ func (t *treeCommand) addAccelerators(ctx context.Context, all *Document, of Beh
 		for _, s := range all.Stacks {
 			maps.Copy(led, s.stacks())
 		}
-		if err := input.EachBeside(ctx, &t.Source, t.store, func(id model.StackID) bool { return led[string(id.Kind)+" "+id.String()] }, add); err != nil {
+		if err := input.EachOutsideScope(ctx, &t.Source, t.store, func(id model.StackID) bool { return led[string(id.Kind)+" "+id.String()] }, add); err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ func (t *treeCommand) addAccelerators(ctx context.Context, all *Document, of Beh
 		s.addAccelerators(leading)
 	}
 	if slices.ContainsFunc(all.Stacks, func(s Stack) bool { return len(s.LoadBalancers) > 0 }) {
-		err := input.EachBeside(ctx, &t.Source, t.store, func(id model.StackID) bool { return id.Kind.HasAccelerator() }, func(d engine.Draft) error {
+		err := input.EachOutsideScope(ctx, &t.Source, t.store, func(id model.StackID) bool { return id.Kind.HasAccelerator() }, func(d engine.Draft) error {
 			Compare(d, d.Have.Facts, of).addAccelerators(leading)
 			return nil
 		})
@@ -259,7 +259,7 @@ func (t Text) loadBalancer(lb LoadBalancer) {
 		text += ", " + lb.Status + ", " + lb.DNSName
 	}
 	t.compared(lb.compared, 0, text)
-	output.ShowFirst(lb.Accelerators, output.MostMembers, func(o output.Object) { t.line(live, 1, finding.Ref(o).String()+" leads to it") },
+	output.ShowFirst(lb.Accelerators, output.MaxShownMembers, func(o output.Object) { t.line(live, 1, finding.Ref(o).String()+" leads to it") },
 		func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more GlobalAccelerators", n)) })
 	output.ShowFirst(lb.Listeners, MostListeners, t.listener, func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more listeners", n)) })
 }

@@ -21,10 +21,10 @@ import (
 // follow shows the tree whenever it has changed, until the context ends.
 func (t *treeCommand) follow(cmd *cobra.Command) error {
 	if t.every < durations.Glance {
-		return output.UsageErrorOf(fmt.Errorf("--interval %s is shorter than %s; %s", t.every, durations.Glance, output.SeeHelp(cmd)))
+		return output.NewUsageError(fmt.Errorf("--interval %s is shorter than %s; %s", t.every, durations.Glance, output.HelpHint(cmd)))
 	}
 	if slices.Contains(t.Files, "-") {
-		return output.UsageErrorOf(errors.New("--watch reads objects again and again, and standard input can be read once; give files or a cluster"))
+		return output.NewUsageError(errors.New("--watch reads objects again and again, and standard input can be read once; give files or a cluster"))
 	}
 	ctx := cmd.Context()
 	var last Picture
@@ -37,12 +37,12 @@ func (t *treeCommand) follow(cmd *cobra.Command) error {
 			return err
 		case err != nil:
 			picture = last
-			fmt.Fprintf(output.Printable(cmd.ErrOrStderr()), "# %v; looking again in %s\n", err, t.every)
+			fmt.Fprintf(output.PrintableWriter(cmd.ErrOrStderr()), "# %v; looking again in %s\n", err, t.every)
 		}
 		if picture.Text != last.Text {
 			out := cmd.OutOrStdout()
 			if t.form.Text() {
-				out = t.form.To(out)
+				out = t.form.WriterFor(out)
 			}
 			if _, err := io.WriteString(out, t.changed(first, last.Text, picture.Text)); err != nil {
 				return err
@@ -68,12 +68,12 @@ type Picture struct {
 // time, are looked at twice: objects are read at each look, and load balancers may be older, so that what looks as if
 // it were missing may have been made.
 func (t *treeCommand) confirmedPicture(ctx context.Context, stdin io.Reader, last Picture) (Picture, error) {
-	t.Younger = durations.Often
+	t.MaxAge = durations.Often
 	unchanged := map[string]bool{}
 	for _, s := range last.Document.Stacks {
 		unchanged[s.Kind+" "+s.ID] = !s.pending
 	}
-	t.YoungerOf = func(id model.StackID) time.Duration {
+	t.MaxAgeOf = func(id model.StackID) time.Duration {
 		if t.again {
 			return 0
 		}
@@ -90,8 +90,8 @@ func (t *treeCommand) confirmedPicture(ctx context.Context, stdin io.Reader, las
 	if err != nil || len(differ) == 0 {
 		return p, err
 	}
-	usual := t.YoungerOf
-	t.YoungerOf = func(id model.StackID) time.Duration {
+	usual := t.MaxAgeOf
+	t.MaxAgeOf = func(id model.StackID) time.Duration {
 		if differ[keyOf(id)] {
 			return 0
 		}
@@ -134,7 +134,7 @@ func (d Document) byStack() (map[string][]byte, error) {
 
 func (t *treeCommand) picture(ctx context.Context, stdin io.Reader) (Picture, error) {
 	var text, notes bytes.Buffer
-	w, aside := output.Printable(&text), output.Printable(&notes)
+	w, aside := output.PrintableWriter(&text), output.PrintableWriter(&notes)
 	if t.form.Text() {
 		aside = io.MultiWriter(aside, w)
 	}
