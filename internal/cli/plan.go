@@ -75,7 +75,7 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	doc := planDocument{Cluster: p.Config.ClusterName, Stacks: []planStack{}, Bindings: []input.BindingDocument{}, shared: map[plan.StepID]bool{}}
 	err = p.Each(ctx, store, func(draft engine.Draft) error {
-		leaving := tree.LeavingOf(draft, p.Config, p.Env.Time())
+		leaving := tree.LeavingMembersOf(draft, p.Config, p.Env.Time())
 		unshown, repeated := doc.add(draft, leaving)
 		if p.form.Text() {
 			showSteps(out, draft, unshown, repeated, leaving)
@@ -123,11 +123,11 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 
 // showSteps prints the plan of a stack. unshown is its plan without the steps in repeated, which change resources that
 // load balancers share and were printed with an earlier stack.
-func showSteps(w io.Writer, d engine.Draft, unshown plan.Plan, repeated []plan.StepID, leaving []tree.Leaving) {
+func showSteps(w io.Writer, d engine.Draft, unshown plan.Plan, repeated []plan.StepID, leaving []tree.LeavingMember) {
 	fmt.Fprintf(w, "# %s %s\n", d.Stack.ID.Kind.Object(), d.Stack.ID)
 	output.ShowFindings(w, d.Findings)
-	tree.ShowLeaving(w, leaving)
-	tree.ShowOthers(w, "# ", tree.OthersOf(d))
+	tree.ShowLeavingMembers(w, leaving)
+	tree.ShowOtherEndpointGroups(w, "# ", tree.OtherEndpointGroupsOf(d))
 	for _, id := range repeated {
 		fmt.Fprintf(w, "# %s is shown above; load balancers share it\n", id)
 	}

@@ -47,20 +47,20 @@ type planStack struct {
 	Joins   map[plan.StepID][]plan.StepID `json:"joins,omitempty"`
 	Summary plan.Summary                  `json:"summary"`
 	// Leaving are members that move to another load balancer and are still served by this one.
-	Leaving []tree.Leaving `json:"leaving,omitempty"`
+	Leaving []tree.LeavingMember `json:"leaving,omitempty"`
 	// Others are the endpoint groups of an accelerator that other objects or users have added. No step changes them.
-	Others []tree.Other `json:"others,omitempty"`
+	Others []tree.OtherEndpointGroup `json:"others,omitempty"`
 	// Result is what the load balancer becomes, in the form of the annotation that feature gate
 	// IngressPlanAnnotation switches on; null where that cannot be determined, as findings say.
 	Result *document.Document `json:"result"`
 }
 
 // add adds the plan of a stack. It returns the plan without the steps that an earlier stack shares, and their ids.
-func (doc *planDocument) add(d engine.Draft, leaving []tree.Leaving) (unshown plan.Plan, repeated []plan.StepID) {
+func (doc *planDocument) add(d engine.Draft, leaving []tree.LeavingMember) (unshown plan.Plan, repeated []plan.StepID) {
 	names := plan.NamesOf(d.Have)
 	s := planStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Findings: output.Findings(d.Findings), Steps: []output.Step{},
-		Joins: d.Plan.Joins, Summary: d.Plan.Summary(d.Have), Leaving: leaving, Others: tree.OthersOf(d), Result: d.Describe(),
+		Joins: d.Plan.Joins, Summary: d.Plan.Summary(d.Have), Leaving: leaving, Others: tree.OtherEndpointGroupsOf(d), Result: d.Describe(),
 	}
 	for _, step := range d.Plan.Steps {
 		out := output.Step{

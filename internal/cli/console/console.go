@@ -181,22 +181,22 @@ func (c *console) announce(cmd *cobra.Command, at string) {
 	fmt.Fprintf(output.PrintableWriter(cmd.OutOrStdout()), "console: %s\nCtrl-C ends it\n", url)
 }
 
-func (c *console) look(ctx context.Context, again bool) (tree.Picture, []change, error) {
+func (c *console) look(ctx context.Context, again bool) (tree.Snapshot, []change, error) {
 	ctx, cancel := context.WithTimeout(ctx, durations.Sweep)
 	defer cancel()
 	// A look that reads all must not be so dear that the next one comes only when all of it is old again.
-	c.view.KeepUnchanged(min(2*pauseFor(c.most, c.budget), durations.Period))
+	c.view.SetUnchangedAge(min(2*pauseFor(c.most, c.budget), durations.Period))
 	before := c.looked.Load()
-	look := c.view.Look
+	look := c.view.Update
 	if again {
-		look = c.view.LookAgain
+		look = c.view.UpdateUncached
 	}
 	last, now, err := look(ctx)
 	c.most = max(c.most, int(c.looked.Load()-before))
 	if err != nil || last.Text == "" {
 		return now, nil, err
 	}
-	return now, changesOf(tree.Changed(last.Text, now.Text), c.env.Time()), nil
+	return now, changesOf(tree.DiffText(last.Text, now.Text), c.env.Time()), nil
 }
 
 // changesOf reads what tree prints of a change: a line for a load balancer, and the lines that it had and has below it.

@@ -103,7 +103,7 @@ func (s *snapshot) counted(c count) {
 // hub looks while a page is open, and sends what it sees to each page. Its goroutine owns all that changes.
 type hub struct {
 	// look reads the cluster, and AWS again if the argument is true.
-	look func(context.Context, bool) (tree.Picture, []change, error)
+	look func(context.Context, bool) (tree.Snapshot, []change, error)
 	// uidOf is the UID of an object that the last look has found; nil if no events are read.
 	uidOf func(output.Object) (uid string, there bool)
 	// asked are calls to AWS, and looked those of looks among them.
@@ -163,13 +163,13 @@ type viewer struct {
 	update chan *snapshot
 }
 
-func newHub(look func(context.Context, bool) (tree.Picture, []change, error), asked, looked *atomic.Int64, budget int, now func() time.Time) *hub {
+func newHub(look func(context.Context, bool) (tree.Snapshot, []change, error), asked, looked *atomic.Int64, budget int, now func() time.Time) *hub {
 	return &hub{look: look, asked: asked, looked: looked, budget: budget, now: now, instance: rand.Text(), join: make(chan *viewer), leave: make(chan *viewer), happened: make(chan change), report: make(chan func(*reports)), again: make(chan int), room: make(chan struct{}, mostViewers), ended: make(chan struct{})}
 }
 
 // sight is the outcome of a look.
 type sight struct {
-	picture  tree.Picture
+	picture  tree.Snapshot
 	changes  []change
 	reported reported
 	err      error

@@ -34,7 +34,7 @@ type looker struct {
 
 func newLooker(t *testing.T, budget int) *looker {
 	l := &looker{began: time.Now(), cost: 2, ids: []string{"shop/web"}}
-	l.hub = newHub(func(_ context.Context, again bool) (tree.Picture, []change, error) {
+	l.hub = newHub(func(_ context.Context, again bool) (tree.Snapshot, []change, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if again && l.dear > 0 {
@@ -46,7 +46,7 @@ func newLooker(t *testing.T, budget int) *looker {
 			l.call(l.cost)
 		}
 		l.at = append(l.at, time.Since(l.began).Round(time.Second))
-		p := tree.Picture{Document: tree.Document{Cluster: "c"}}
+		p := tree.Snapshot{Document: tree.Document{Cluster: "c"}}
 		for _, id := range l.ids {
 			p.Document.Stacks = append(p.Document.Stacks, tree.Stack{Kind: "Ingress", ID: id})
 		}

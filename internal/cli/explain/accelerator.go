@@ -27,7 +27,7 @@ type explainedAccelerator struct {
 	// Endpoints are the endpoints that the object lists, in its order.
 	Endpoints []explainedEndpoint `json:"endpoints"`
 	// Others are the endpoint groups under its listeners that are not the object's.
-	Others []tree.Other `json:"others,omitempty"`
+	Others []tree.OtherEndpointGroup `json:"others,omitempty"`
 }
 
 type explainedAcceleratorListener struct {
@@ -71,7 +71,7 @@ func explainAccelerator(d engine.Draft) *explainedAccelerator {
 		return nil
 	}
 	out := &explainedAccelerator{Name: a.Name, Addresses: []string{}, Listeners: []explainedAcceleratorListener{}, Endpoints: []explainedEndpoint{}}
-	out.Others = tree.OthersOf(d)
+	out.Others = tree.OtherEndpointGroupsOf(d)
 	if x := choices.Accelerator; x != nil {
 		out.Owner = x.Owner
 		out.addLive(x.Live)
@@ -86,7 +86,7 @@ func explainAccelerator(d engine.Draft) *explainedAccelerator {
 			out.Listeners = append(out.Listeners, one)
 		}
 	}
-	c := tree.AcceleratorComparer{Comparer: tree.NewComparer(d, d.Have.Facts, tree.Behind{})}
+	c := tree.AcceleratorComparer{Comparer: tree.NewComparer(d, d.Have.Facts, tree.ClusterTargets{})}
 	for _, n := range a.Entries {
 		one := explainedEndpoint{Field: n.Origin.Field, ID: n.ID, Endpoints: []explainedEndpointID{}}
 		if !n.Object.IsZero() {
@@ -96,7 +96,7 @@ func explainAccelerator(d engine.Draft) *explainedAccelerator {
 			one.Grant = (*output.Object)(&n.Grant)
 		}
 		for _, id := range n.Endpoints {
-			one.Endpoints = append(one.Endpoints, explainedEndpointID{id, c.EndpointOf(id)})
+			one.Endpoints = append(one.Endpoints, explainedEndpointID{id, c.LoadBalancerOf(id)})
 		}
 		one.LeftOut = explainFindings(slices.DeleteFunc(slices.Clone(d.Findings), func(f finding.Finding) bool {
 			return f.Object != n.Origin.Object || f.Field != one.Field && !strings.HasPrefix(f.Field, one.Field+".")
@@ -133,7 +133,7 @@ func showExplainedAccelerator(w io.Writer, a *explainedAccelerator) {
 	default:
 		fmt.Fprintf(w, "  accelerator %s, %s, %s\n", textOr(a.Name, "-"), state, tree.OwnerText(a.Owner))
 	}
-	output.ShowFirst(a.Listeners, tree.MostListeners, func(l explainedAcceleratorListener) {
+	output.ShowFirst(a.Listeners, tree.MaxListeners, func(l explainedAcceleratorListener) {
 		live := "not in AWS yet"
 		if l.Live != "" {
 			live = fmt.Sprintf("listener %s in AWS, similarity %d", l.Live, l.Score)
@@ -142,7 +142,7 @@ func showExplainedAccelerator(w io.Writer, a *explainedAccelerator) {
 	}, func(n int) { fmt.Fprintf(w, "    … and %d more listeners\n", n) })
 	output.ShowFirst(a.Endpoints, mostEntries, func(e explainedEndpoint) { showExplainedEndpoint(w, e) },
 		func(n int) { fmt.Fprintf(w, "    … and %d more endpoints\n", n) })
-	tree.ShowOthers(w, "    ", a.Others)
+	tree.ShowOtherEndpointGroups(w, "    ", a.Others)
 }
 
 // mostEntries of a GlobalAccelerator are shown.

@@ -172,9 +172,9 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 	doc := Document{
 		Cluster: e.Config.ClusterName, Object: objectOf(e.Named[0]), Stacks: []explainedStack{}, Bindings: []explainedBinding{}, Warnings: []warningDocument{},
 	}
-	of := tree.BehindOf(store, e.Config)
+	of := tree.ClusterTargetsOf(store, e.Config)
 	err = e.Each(ctx, store, func(d engine.Draft) error {
-		have, err := e.AskMore(ctx, d.Stack.ID, tree.HealthAndCertificates(d))
+		have, err := e.AskMore(ctx, d.Stack.ID, tree.ExtraQuestions(d))
 		if err != nil {
 			return err
 		}
@@ -211,7 +211,7 @@ func objectOf(r cluster.Ref) output.Object {
 }
 
 func (doc *Document) addBindings(store *cluster.Memory, bound input.BindingPlans, e *explainCommand) {
-	endpoints := tree.BoundTo(store, e.Config)
+	endpoints := tree.EndpointsByTargetGroup(store, e.Config)
 	for _, b := range bound.Bindings {
 		o, err := store.Get(cluster.Ref{Kind: cluster.KindBinding, Namespace: b.Key.Namespace, Name: b.Key.Name})
 		tgb, ok := o.(*elbv2.TargetGroupBinding)
@@ -416,7 +416,7 @@ func explainCertificate(s resolved.CertificateSource, byDefault string, facts ob
 	}
 	var out []explainedCertificate
 	for _, arn := range arns {
-		out = append(out, explainedCertificate{ARN: arn, Default: arn != "" && arn == byDefault, How: s.How, Host: s.Host, From: from, Secret: tree.ImportedFrom(facts, arn)})
+		out = append(out, explainedCertificate{ARN: arn, Default: arn != "" && arn == byDefault, How: s.How, Host: s.Host, From: from, Secret: tree.ImportedSecret(facts, arn)})
 	}
 	return out
 }

@@ -188,7 +188,7 @@ func (r *requestCommand) run(cmd *cobra.Command, target string) error {
 		return err
 	}
 	ctx := cmd.Context()
-	a := answering{webRequest: req, Source: &r.Source, store: store, Behind: tree.BehindOf(store, r.Config)}
+	a := answering{webRequest: req, Source: &r.Source, store: store, ClusterTargets: tree.ClusterTargetsOf(store, r.Config)}
 	doc, err := a.documentOf(ctx)
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (r *requestCommand) run(cmd *cobra.Command, target string) error {
 type answering struct {
 	webRequest
 	*input.Source
-	tree.Behind
+	tree.ClusterTargets
 	store   *cluster.Memory
 	drafts  []engine.Draft // that were asked
 	answers []requestAnswer
@@ -227,7 +227,7 @@ func (a *answering) ask(ctx context.Context, d engine.Draft) error {
 		a.held = append(a.held, fmt.Sprintf("%s %s is held, so what it asks for is not served; see \"explain\" about it", d.Stack.ID.Kind.Object(), d.Stack.ID))
 	}
 	// Live actions name target groups by ARN, desired ones by their id in the stack.
-	c := tree.NewComparer(d, d.Have.Facts, tree.Behind{})
+	c := tree.NewComparer(d, d.Have.Facts, tree.ClusterTargets{})
 	for _, lb := range d.Choices().LoadBalancers {
 		if a.only != "" && (lb.Live == nil || lb.Live.ARN != a.only) {
 			continue
@@ -297,7 +297,7 @@ func (a *answering) addTargets(ctx context.Context, d engine.Draft, one *request
 	if err != nil {
 		return err
 	}
-	c := tree.NewComparer(d, have.Facts, a.Behind)
+	c := tree.NewComparer(d, have.Facts, a.ClusterTargets)
 	for _, g := range c.TargetGroups() {
 		if slices.Contains(one.groups, g.ID) && g.ARN != "" {
 			one.Targets = append(one.Targets, requestTargets{g.ID, tree.Health(g.Targets), g.Note})
@@ -321,8 +321,8 @@ func (a *answering) answer(l resolved.ListenerChoices, c *tree.Comparer) request
 		out.Rule, out.From, actions, out.host = &rule, rule.From, l.Rules[i].Actions, hostOf(l.Rules[i].Rule, a.Request)
 	}
 	out.Shadowed = append(out.Shadowed, a.coveredRules(l, listener)...)
-	out.groups = c.ForwardsTo(actions)
-	out.Does, out.Location = c.Actions(actions), finding.Printable(a.location(actions))
+	out.groups = c.TargetGroupsOf(actions)
+	out.Does, out.Location = c.ActionsText(actions), finding.Printable(a.location(actions))
 	a.unknown = a.unknown || a.Client == "" && slices.ContainsFunc(l.Rules, func(r resolved.RuleChoice) bool { return looksAtSource(r.Rule) })
 	out.Now = a.currentAnswer(l, c, actions)
 	return out
@@ -375,7 +375,7 @@ func (a *answering) currentAnswer(l resolved.ListenerChoices, c *tree.Comparer, 
 	if c.SameActions(actions, desired) {
 		return ""
 	}
-	return c.Actions(actions)
+	return c.ActionsText(actions)
 }
 
 // location returns where a redirect leads, "" for other actions.

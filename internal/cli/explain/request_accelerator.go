@@ -121,7 +121,7 @@ func (a *answering) accelerator(d engine.Draft, live observed.Accelerator) *requ
 		Object: output.Object{Kind: string(d.Stack.ID.Kind), Namespace: d.Stack.ID.Namespace, Name: d.Stack.ID.Name}, Name: live.Name, Status: live.State,
 		EndpointGroups: []requestEndpointGroup{},
 	}
-	c := tree.AcceleratorComparer{Comparer: tree.NewComparer(d, d.Have.Facts, tree.Behind{})}
+	c := tree.AcceleratorComparer{Comparer: tree.NewComparer(d, d.Have.Facts, tree.ClusterTargets{})}
 	chosen := resolved.AcceleratorChoices{}
 	if x := d.Choices().Accelerator; x != nil && x.Live != nil && x.Live.ARN == live.ARN {
 		chosen = *x
@@ -219,7 +219,7 @@ func (a *answering) answerBehindAccelerator(ctx context.Context, doc *RequestDoc
 			if !ok {
 				continue
 			}
-			behind := answering{webRequest: a.webRequest, Source: a.Source, Behind: a.Behind, store: a.store, only: e.ID}
+			behind := answering{webRequest: a.webRequest, Source: a.Source, ClusterTargets: a.ClusterTargets, store: a.store, only: e.ID}
 			behind.port = g.Port
 			if err := behind.ask(ctx, d); err != nil {
 				return err

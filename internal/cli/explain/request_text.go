@@ -86,6 +86,6 @@ func showAnswer(w io.Writer, a requestAnswer) {
 	if len(a.Shadowed) > 0 {
 		fmt.Fprintln(w, "  these rules match too and never get the request")
 	}
-	output.ShowFirst(a.Shadowed, tree.MostRules, func(r explainedRule) { fmt.Fprintf(w, "   %s\n", ruleText(r)) },
+	output.ShowFirst(a.Shadowed, tree.MaxRules, func(r explainedRule) { fmt.Fprintf(w, "   %s\n", ruleText(r)) },
 		func(n int) { fmt.Fprintf(w, "    … and %d more\n", n) })
 }

@@ -68,7 +68,7 @@ func showExplainedStack(w io.Writer, s explainedStack) {
 	if s.Accelerator != nil {
 		showExplainedAccelerator(w, s.Accelerator)
 	}
-	output.ShowFirst(s.TargetGroups, tree.MostTargetGroups, tree.Text{W: w}.TargetGroup, func(n int) { fmt.Fprintf(w, "  … and %d more target groups\n", n) })
+	output.ShowFirst(s.TargetGroups, tree.MaxTargetGroups, tree.TextWriter{W: w}.TargetGroup, func(n int) { fmt.Fprintf(w, "  … and %d more target groups\n", n) })
 }
 
 // String returns the finding in one line.
@@ -106,7 +106,7 @@ func showExplainedLoadBalancer(w io.Writer, lb explainedLoadBalancer) {
 	for _, g := range lb.SecurityGroups {
 		fmt.Fprintf(w, "      %s: %s\n", textOr(g.ID, "not made yet"), groupText(g))
 	}
-	output.ShowFirst(lb.Listeners, tree.MostListeners, func(l explainedListener) { showExplainedListener(w, l) },
+	output.ShowFirst(lb.Listeners, tree.MaxListeners, func(l explainedListener) { showExplainedListener(w, l) },
 		func(n int) { fmt.Fprintf(w, "    … and %d more listeners\n", n) })
 }
 
@@ -140,9 +140,9 @@ func showExplainedListener(w io.Writer, l explainedListener) {
 		state = ": not in AWS yet"
 	}
 	fmt.Fprintf(w, "    listener %s:%d%s\n", l.Protocol, l.Port, state)
-	output.ShowFirst(l.Certificates, tree.MostCertificates, func(c explainedCertificate) { fmt.Fprintf(w, "      certificate %s\n", certificateText(c)) },
+	output.ShowFirst(l.Certificates, tree.MaxCertificates, func(c explainedCertificate) { fmt.Fprintf(w, "      certificate %s\n", certificateText(c)) },
 		func(n int) { fmt.Fprintf(w, "      … and %d more certificates\n", n) })
-	output.ShowFirst(l.Rules, tree.MostRules, func(r explainedRule) { fmt.Fprintf(w, "      %s\n", ruleText(r)) },
+	output.ShowFirst(l.Rules, tree.MaxRules, func(r explainedRule) { fmt.Fprintf(w, "      %s\n", ruleText(r)) },
 		func(n int) { fmt.Fprintf(w, "      … and %d more rules\n", n) })
 	// A network load balancer cannot answer: where its listener is not made, nothing does.
 	if answers := strings.HasPrefix(l.Protocol, "HTTP"); l.Default != "" && (l.Made || l.InAWS || answers) {
