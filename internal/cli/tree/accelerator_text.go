@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -15,7 +16,7 @@ const maxEndpoints = 20
 
 // Accelerator prints an accelerator with its parts.
 func (t TextWriter) Accelerator(a Accelerator) {
-	text := fmt.Sprintf("accelerator %s (%s)", orDash(a.Name), a.AddressType)
+	text := fmt.Sprintf("accelerator %s (%s)", cmp.Or(a.Name, "-"), a.AddressType)
 	var more []string
 	if !a.Enabled {
 		more = append(more, "disabled")
@@ -37,14 +38,6 @@ func (t TextWriter) Accelerator(a Accelerator) {
 // OwnerText returns "of" with the owner of a resource. The owner is cut and made printable, because it is read from tags
 // that other users can write.
 func OwnerText(owner string) string { return "of " + finding.Printable(finding.Cut(owner)) }
-
-// orDash returns a name, "-" if it is not known yet.
-func orDash(name string) string {
-	if name == "" {
-		return "-"
-	}
-	return name
-}
 
 func (t TextWriter) acceleratorListener(l AcceleratorListener) {
 	text := fmt.Sprintf("listener %s:%s", l.Protocol, l.Ports)
