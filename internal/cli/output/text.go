@@ -52,6 +52,15 @@ func Amount(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// ShellQuote returns a word as a shell reads it: in single quotes, unless it has safe characters alone.
+func ShellQuote(word string) string {
+	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,@%+"
+	if strings.Trim(word, safe) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
 // ShowFirst calls show for at most limit items of a list, and then showMore with the number of items left, if any.
 func ShowFirst[T any](list []T, limit int, show func(T), showMore func(int)) {
 	for _, x := range list[:min(len(list), limit)] {
