@@ -92,7 +92,7 @@ spec: {gatewayClassName: l4, listeners: [{name: tcp, protocol: TCP, port: 5672}]
 		"gateways": {gateways, nil, 0, []string{"# Gateway shop/edge\n", "# Gateway shop/queue\n", "type: network"},
 			[]string{`GatewayClass "l7" exists, has controllerName "gateway.k8s.aws/alb"`, `GatewayClass "l4" exists, has controllerName "gateway.k8s.aws/nlb"`}, nil},
 		"a warning":    {ingressYAML, nil, 0, []string{"# warning BackendNotFound"}, nil, nil},
-		"an error":     {serviceYAML + "---\n" + held, nil, output.ExitFaulty, []string{"# error AnnotationInvalid"}, nil, nil},
+		"an error":     {serviceYAML + "---\n" + held, nil, output.ExitObjectErrors, []string{"# error AnnotationInvalid"}, nil, nil},
 		"nothing":      {"", nil, output.ExitFailed, nil, []string{"--filename - has no object of a kind that is read"}, nil},
 		"with AWS":     {ingressYAML, []string{"--observed=x"}, output.ExitFailed, nil, []string{"[observed offline]"}, nil},
 		"no such flag": {ingressYAML, []string{"--offlin"}, output.ExitFailed, nil, []string{`did you mean "--offline"`}, nil},

@@ -52,7 +52,7 @@ func TestWhatIsNotAttachedIsShownByEveryCommand(t *testing.T) {
 	if code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"get", "-n=infra", "--flags-from=none"}, flags)...); code != 0 || !strings.Contains(out, "3 errors") /* and one about node ports */ {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}
-	if code, out, stderr := with(t, objects, nil, "plan", "--offline", "-f=-"); code != output.ExitFaulty || !strings.Contains(out, route) {
+	if code, out, stderr := with(t, objects, nil, "plan", "--offline", "-f=-"); code != output.ExitObjectErrors || !strings.Contains(out, route) {
 		t.Errorf("offline: exit %d: %s%s", code, stderr, out)
 	}
 }

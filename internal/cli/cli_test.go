@@ -97,7 +97,7 @@ func TestExplainKnowsEveryReason(t *testing.T) {
 
 // What "kubectl describe" shows as the reason of an event or condition is answered too, for people and for tools.
 func TestExplainKnowsReasonsOfManyFindings(t *testing.T) {
-	for word, means := range explain.OuterReasons {
+	for word, means := range explain.SharedReasons {
 		for _, form := range []string{"-o=text", "-o=json", "-o=yaml"} {
 			code, out, stderr := run(t, "explain", word, form)
 			if code != 0 || !strings.Contains(out, means[:40]) || stderr != "" {

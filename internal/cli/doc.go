@@ -1,3 +1,3 @@
 // Package cli is the command line of fulcrum: the controller itself, and commands that show what
-// it would do. It parses, connects and prints; what is decided is decided elsewhere.
+// it would do. It parses flags, connects to Kubernetes and AWS, and prints. All decisions are made in other packages.
 package cli

@@ -17,22 +17,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
-// newLogger writes lines of JSON or text. The level can be changed while it is used.
+// newLogger returns a logger that writes lines of JSON or text, and its level, which can be changed while the logger is
+// in use. level and format are values of the flags --log-level and --log-format.
 func newLogger(w io.Writer, level, format string) (logr.Logger, zap.AtomicLevel) {
-	at := zap.NewAtomicLevelAt(zapcore.InfoLevel)
+	enabled := zap.NewAtomicLevelAt(zapcore.InfoLevel)
 	if level == config.DebugLevel {
-		at.SetLevel(zapcore.DebugLevel)
+		enabled.SetLevel(zapcore.DebugLevel)
 	}
 	times := func(c *zapcore.EncoderConfig) { c.EncodeTime = zapcore.TimeEncoderOfLayout(time.RFC3339) }
 	encoder := ctrlzap.JSONEncoder(times)
 	if format == config.TextFormat {
 		encoder = ctrlzap.ConsoleEncoder(times)
 	}
-	return ctrlzap.New(ctrlzap.WriteTo(w), ctrlzap.Level(at), ctrlzap.StacktraceLevel(zapcore.PanicLevel), encoder), at
+	return ctrlzap.New(ctrlzap.WriteTo(w), ctrlzap.Level(enabled), ctrlzap.StacktraceLevel(zapcore.PanicLevel), encoder), enabled
 }
 
-// levelHandler shows the log level, and sets the one that a PUT has in its body: info or debug.
-func levelHandler(at zap.AtomicLevel, log logr.Logger) http.Handler {
+// levelHandler answers GET with the log level, and PUT by setting the level in the body of the request: info or debug.
+func levelHandler(enabled zap.AtomicLevel, log logr.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
 		case http.MethodGet:
@@ -40,43 +41,47 @@ func levelHandler(at zap.AtomicLevel, log logr.Logger) http.Handler {
 			body, _ := io.ReadAll(io.LimitReader(r.Body, 64))
 			switch level := strings.TrimSpace(string(body)); level {
 			case config.InfoLevel:
-				at.SetLevel(zapcore.InfoLevel)
+				enabled.SetLevel(zapcore.InfoLevel)
 			case config.DebugLevel:
-				at.SetLevel(zapcore.DebugLevel)
+				enabled.SetLevel(zapcore.DebugLevel)
 			default:
 				http.Error(w, "unknown log level; allowed: info, debug", http.StatusBadRequest)
 				return
 			}
-			log.Info("changed log level", "level", at.Level().String())
+			log.Info("changed log level", "level", enabled.Level().String())
 		default:
 			w.Header().Set("Allow", "GET, PUT")
 			http.Error(w, "use GET or PUT", http.StatusMethodNotAllowed)
 			return
 		}
-		fmt.Fprintln(w, at.Level().String())
+		fmt.Fprintln(w, enabled.Level().String())
 	})
 }
 
-// shareLogger gives the logger to the client libraries, which have loggers of their own. What they
-// report of their daily work is for those who look for a fault.
-func shareLogger(log logr.Logger) {
-	ctrllog.SetLogger(log.WithSink(quieter{log.GetSink()}))
+// setLibraryLoggers makes controller-runtime and client-go write to the logger. Messages of controller-runtime at level
+// info are written at level debug, because they report its routine work.
+func setLibraryLoggers(log logr.Logger) {
+	ctrllog.SetLogger(log.WithSink(demotingSink{log.GetSink()}))
 	klog.SetLogger(log)
 }
 
-// quieter takes each message for one level less important; errors stay errors.
-type quieter struct{ logr.LogSink }
+// demotingSink lowers each message by one level, from info to debug for example. Errors stay errors.
+type demotingSink struct{ logr.LogSink }
 
-// Enabled implements the sink.
-func (q quieter) Enabled(level int) bool { return q.LogSink.Enabled(level + 1) }
+// Enabled implements logr.LogSink.
+func (s demotingSink) Enabled(level int) bool { return s.LogSink.Enabled(level + 1) }
 
-// Info implements the sink.
-func (q quieter) Info(level int, message string, keys ...any) {
-	q.LogSink.Info(level+1, message, keys...)
+// Info implements logr.LogSink.
+func (s demotingSink) Info(level int, message string, keys ...any) {
+	s.LogSink.Info(level+1, message, keys...)
 }
 
-// WithName implements the sink.
-func (q quieter) WithName(name string) logr.LogSink { return quieter{q.LogSink.WithName(name)} }
+// WithName implements logr.LogSink.
+func (s demotingSink) WithName(name string) logr.LogSink {
+	return demotingSink{s.LogSink.WithName(name)}
+}
 
-// WithValues implements the sink.
-func (q quieter) WithValues(keys ...any) logr.LogSink { return quieter{q.LogSink.WithValues(keys...)} }
+// WithValues implements logr.LogSink.
+func (s demotingSink) WithValues(keys ...any) logr.LogSink {
+	return demotingSink{s.LogSink.WithValues(keys...)}
+}

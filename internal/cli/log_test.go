@@ -13,7 +13,7 @@ func TestLibrariesAreQuietUnlessSomethingIsWrong(t *testing.T) {
 	for level, want := range map[string]string{"info": "wrong", "debug": "daily wrong"} {
 		var b bytes.Buffer
 		log, _ := newLogger(&b, level, config.JSONFormat)
-		library := log.WithSink(quieter{log.GetSink()}).WithName("library").WithValues("k", "v")
+		library := log.WithSink(demotingSink{log.GetSink()}).WithName("library").WithValues("k", "v")
 		library.Info("daily")
 		library.Error(errors.New("no"), "wrong")
 		var got []string

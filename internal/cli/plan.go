@@ -14,6 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
+// newPlan returns the command plan.
 func newPlan(env output.Environment) *cobra.Command {
 	p := &planCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
@@ -54,7 +55,7 @@ AWS_ENDPOINT_URL_SERVICE as by AWS's own tools; flags win.`,
 	return cmd
 }
 
-// planCommand is the command plan.
+// planCommand has the flags of the command plan.
 type planCommand struct {
 	input.Source
 	form output.Form
@@ -72,12 +73,12 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	all := planDocument{Cluster: p.Config.ClusterName, Stacks: []planStack{}, Bindings: []input.BindingDocument{}, seen: map[plan.StepID]bool{}}
+	doc := planDocument{Cluster: p.Config.ClusterName, Stacks: []planStack{}, Bindings: []input.BindingDocument{}, shared: map[plan.StepID]bool{}}
 	err = p.Each(ctx, store, func(draft engine.Draft) error {
-		left := tree.LeavingOf(draft, p.Config, p.Env.Time())
-		own, shared := all.add(draft, left)
+		leaving := tree.LeavingMembersOf(draft, p.Config, p.Env.Time())
+		unshown, repeated := doc.add(draft, leaving)
 		if p.form.Text() {
-			showSteps(out, draft, own, shared, left)
+			showSteps(out, draft, unshown, repeated, leaving)
 		}
 		return nil
 	})
@@ -88,63 +89,66 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	all.addBindings(targets)
+	doc.addBindings(targets)
 	if p.form.Text() {
-		showSummary(out, all, cmd.Root().CommandPath())
-		if len(all.Stacks)+len(all.Bindings) == 0 {
+		showSummary(out, doc, cmd.Root().CommandPath())
+		if len(doc.Stacks)+len(doc.Bindings) == 0 {
 			p.ReportUnserved(out, store)
 		}
 		showBindings(out, targets)
 		input.ShowUnserved(out, &p.Source, store)
 	} else {
 		if p.Assumed != nil {
-			all.Assumed = p.Assumed.Facts
+			doc.Assumed = p.Assumed.Facts
 		}
 		for _, n := range targets.Notes {
 			fmt.Fprintf(notes, "# %s\n", finding.Printable(n))
 		}
 		input.ShowUnserved(notes, &p.Source, store)
-		err = p.form.Document(all)
+		err = p.form.Document(doc)
 	}
 	switch {
 	case err != nil:
 		return err
-	case p.Offline && all.Errors > 0:
-		return output.ErrFaulty
+	case p.Offline && doc.Errors > 0:
+		return output.ErrObjectErrors
 	case p.Offline:
-		return nil // that everything is to be created says nothing
+		return nil // AWS counts as empty, so every plan has steps
 	}
-	if all.Summary != (plan.Summary{}) || all.Targets != (targetsSummary{}) {
+	if doc.Summary != (plan.Summary{}) || doc.Targets != (targetsSummary{}) {
 		return output.ErrChanges
 	}
 	return nil
 }
 
-// showSteps prints the plan of a load balancer: its own steps, and which others share and were shown with another.
-func showSteps(w io.Writer, d engine.Draft, own plan.Plan, shared []plan.StepID, left []tree.Leaving) {
+// showSteps prints the plan of a stack. unshown is its plan without the steps in repeated, which change resources that
+// load balancers share and were printed with an earlier stack.
+func showSteps(w io.Writer, d engine.Draft, unshown plan.Plan, repeated []plan.StepID, leaving []tree.LeavingMember) {
 	fmt.Fprintf(w, "# %s %s\n", d.Stack.ID.Kind.Object(), d.Stack.ID)
 	output.ShowFindings(w, d.Findings)
-	tree.ShowLeaving(w, left)
-	tree.ShowOthers(w, "# ", tree.OthersOf(d))
-	for _, id := range shared {
+	tree.ShowLeavingMembers(w, leaving)
+	tree.ShowOtherEndpointGroups(w, "# ", tree.OtherEndpointGroupsOf(d))
+	for _, id := range repeated {
 		fmt.Fprintf(w, "# %s is shown above; load balancers share it\n", id)
 	}
-	if len(shared) > 0 && own.Empty() {
+	if len(repeated) > 0 && unshown.Empty() {
 		fmt.Fprintln(w)
 		return
 	}
-	fmt.Fprintln(w, own.TextWith(plan.NamesOf(d.Have)))
+	fmt.Fprintln(w, unshown.TextWith(plan.NamesOf(d.Have)))
 }
 
-func showSummary(w io.Writer, all planDocument, program string) {
-	if len(all.Stacks) == 0 {
-		if len(all.Bindings) == 0 {
+// showSummary prints how many steps and findings all stacks have. program is the command line that help names, such as
+// "kubectl fulcrum".
+func showSummary(w io.Writer, doc planDocument, program string) {
+	if len(doc.Stacks) == 0 {
+		if len(doc.Bindings) == 0 {
 			fmt.Fprintln(w, tree.NoStacks)
 		}
 		return
 	}
-	fmt.Fprintf(w, "plan: %s\n", all.Summary)
-	if all.Errors+all.Warnings > 0 {
-		fmt.Fprintf(w, "findings: %s, %s; \"%s explain REASON\" says more\n", output.Amount(all.Errors, "error"), output.Amount(all.Warnings, "warning"), program)
+	fmt.Fprintf(w, "plan: %s\n", doc.Summary)
+	if doc.Errors+doc.Warnings > 0 {
+		fmt.Fprintf(w, "findings: %s, %s; \"%s explain REASON\" says more\n", output.Amount(doc.Errors, "error"), output.Amount(doc.Warnings, "warning"), program)
 	}
 }

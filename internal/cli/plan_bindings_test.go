@@ -47,13 +47,13 @@ func TestTargetsThatLeaveArePlannedForAClusterOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, live := range []bool{true, false} {
-			d := &input.Source{Env: output.Environment{Getenv: os.Getenv}, Live: live}
+			d := &input.Source{Env: output.Environment{Getenv: os.Getenv}, ClusterRead: live}
 			cmd := &cobra.Command{}
 			d.Bind(cmd)
 			if err := cmd.ParseFlags(flagsOf(t, em, vpc)); err != nil {
 				t.Fatal(err)
 			}
-			if d.Connected, d.VPC, err = d.Connect(t.Context()); err != nil {
+			if d.Cloud, d.VPC, err = d.Connect(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			plans, err := d.PlanBindings(t.Context(), store)

@@ -10,29 +10,32 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/document"
 )
 
-// planDocument is what plan prints for tools.
+// planDocument is the output of the command plan as JSON or YAML.
 type planDocument struct {
 	// Cluster is the value of --cluster-name.
 	Cluster string `json:"cluster"`
-	// Assumed are the facts that --offline takes for granted.
+	// Assumed are the facts that --offline assumes, one sentence each.
 	Assumed []string `json:"assumed,omitempty"`
 	// Stacks are load balancers with all that belongs to them.
 	Stacks []planStack `json:"stacks"`
-	// Bindings are the TargetGroupBindings that exist, Rules those of the security groups of nodes and pods for all of
-	// them together, and Targets counts their steps.
+	// Bindings has the steps of each TargetGroupBinding that exists.
 	Bindings []input.BindingDocument `json:"bindings"`
-	Rules    []output.Step           `json:"rules"`
-	Targets  targetsSummary          `json:"targets"`
-	// Summary, Errors and Warnings are those of all stacks.
-	// What several stacks share counts once.
-	Summary  plan.Summary `json:"summary"`
-	Errors   int          `json:"errors"`
-	Warnings int          `json:"warnings"`
+	// Rules are the steps for rules of the security groups of nodes and pods. They serve all bindings together.
+	Rules []output.Step `json:"rules"`
+	// Targets counts the steps of Bindings and Rules.
+	Targets targetsSummary `json:"targets"`
+	// Summary counts the steps of all stacks. A step that several stacks share counts once.
+	Summary plan.Summary `json:"summary"`
+	// Errors counts the findings of all stacks with severity error.
+	Errors int `json:"errors"`
+	// Warnings counts the findings of all stacks with severity warning.
+	Warnings int `json:"warnings"`
 
-	// seen are the steps about what load balancers share.
-	seen map[plan.StepID]bool
+	// shared has the steps of the stacks so far that change resources which load balancers share.
+	shared map[plan.StepID]bool
 }
 
+// planStack is the plan of one stack.
 type planStack struct {
 	// Kind is Ingress, Service, ALBGateway or NLBGateway.
 	Kind string `json:"kind"`
@@ -40,71 +43,70 @@ type planStack struct {
 	ID       string           `json:"id"`
 	Findings []output.Finding `json:"findings"`
 	Steps    []output.Step    `json:"steps"`
-	// Joins are ids in "after" that stand for several steps.
+	// Joins has, for each id in "after" that stands for several steps, these steps.
 	Joins   map[plan.StepID][]plan.StepID `json:"joins,omitempty"`
 	Summary plan.Summary                  `json:"summary"`
-	// Leaving are members that go to another load balancer and are still served by this one.
-	Leaving []tree.Leaving `json:"leaving,omitempty"`
-	// Others are the endpoint groups of an accelerator that are not the object's; no step is about them.
-	Others []tree.Other `json:"others,omitempty"`
+	// Leaving are members that move to another load balancer and are still served by this one.
+	Leaving []tree.LeavingMember `json:"leaving,omitempty"`
+	// Others are the endpoint groups of an accelerator that other objects or users have added. No step changes them.
+	Others []tree.OtherEndpointGroup `json:"others,omitempty"`
 	// Result is what the load balancer becomes, in the form of the annotation that feature gate
 	// IngressPlanAnnotation switches on; null where that cannot be determined, as findings say.
 	Result *document.Document `json:"result"`
 }
 
-// add takes a draft up. It returns the plan without the steps about what load balancers share and an earlier draft has too,
-// and these.
-func (all *planDocument) add(d engine.Draft, left []tree.Leaving) (own plan.Plan, shared []plan.StepID) {
+// add adds the plan of a stack. It returns the plan without the steps that an earlier stack shares, and their ids.
+func (doc *planDocument) add(d engine.Draft, leaving []tree.LeavingMember) (unshown plan.Plan, repeated []plan.StepID) {
 	names := plan.NamesOf(d.Have)
 	s := planStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Findings: output.Findings(d.Findings), Steps: []output.Step{},
-		Joins: d.Plan.Joins, Summary: d.Plan.Summary(d.Have), Leaving: left, Others: tree.OthersOf(d), Result: d.Describe(),
+		Joins: d.Plan.Joins, Summary: d.Plan.Summary(d.Have), Leaving: leaving, Others: tree.OtherEndpointGroupsOf(d), Result: d.Describe(),
 	}
 	for _, step := range d.Plan.Steps {
-		doc := output.Step{
+		out := output.Step{
 			ID: step.ID, Verb: step.Verb, Kind: string(step.Address.Kind), Resource: step.Address.ID, Changes: []output.Field{},
 			Why: step.Why, Impact: step.Impact, After: step.After, WaitsFor: step.Wait.For,
 		}
 		if name := names.Replace(step.Address.ID); name != step.Address.ID {
-			doc.Name = name
+			out.Name = name
 		}
 		for _, o := range step.Blames {
-			doc.Objects = append(doc.Objects, output.Object(o))
+			out.Objects = append(out.Objects, output.Object(o))
 		}
-		doc.From = tree.OriginText(step.Rule.Of)
+		out.From = tree.OriginText(step.Rule.Of)
 		for _, f := range step.Fields() {
-			doc.Changes = append(doc.Changes, output.Field{Field: f.Path, From: f.From, To: f.To})
+			out.Changes = append(out.Changes, output.Field{Field: f.Path, From: f.From, To: f.To})
 		}
-		s.Steps = append(s.Steps, doc)
+		s.Steps = append(s.Steps, out)
 	}
-	all.Stacks = append(all.Stacks, s)
-	own, shared = all.withoutShownShared(d.Plan)
-	all.Summary = all.Summary.Add(own.Summary(d.Have))
+	doc.Stacks = append(doc.Stacks, s)
+	unshown, repeated = doc.withoutRepeatedSteps(d.Plan)
+	doc.Summary = doc.Summary.Add(unshown.Summary(d.Have))
 	for _, f := range d.Findings {
 		if f.Severity == finding.Error {
-			all.Errors++
+			doc.Errors++
 		} else {
-			all.Warnings++
+			doc.Warnings++
 		}
 	}
-	return own, shared
+	return unshown, repeated
 }
 
-// withoutShownShared returns a plan without the steps about what load balancers share that an earlier plan has, and
-// these.
-func (all *planDocument) withoutShownShared(p plan.Plan) (own plan.Plan, shared []plan.StepID) {
-	own = p
-	own.Steps = nil
+// withoutRepeatedSteps returns a plan without the steps for the shared backend security group that the plan of an earlier
+// stack has too, and the ids of these steps.
+func (doc *planDocument) withoutRepeatedSteps(p plan.Plan) (unshown plan.Plan, repeated []plan.StepID) {
+	unshown = p
+	unshown.Steps = nil
 	for _, s := range p.Steps {
 		switch {
 		case s.Address.Kind != plan.BackendGroup:
-			own.Steps = append(own.Steps, s)
-		case all.seen[s.ID]:
-			shared = append(shared, s.ID)
+			unshown.Steps = append(unshown.Steps, s)
+		case doc.shared[s.ID]:
+			repeated = append(repeated, s.ID)
 		default:
-			all.seen[s.ID] = true
-			own.Steps = append(own.Steps, s)
+			doc.shared[s.ID] = true
+			unshown.Steps = append(unshown.Steps, s)
 		}
 	}
-	return own, shared
+	return unshown, repeated
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/bindingplan"
 )
 
-// showBindings prints the plans that have something to say.
+// showBindings prints the plans of bindings that have steps or findings, then the steps for rules of security groups.
 func showBindings(w io.Writer, p input.BindingPlans) {
 	for _, n := range p.Notes {
 		fmt.Fprintf(w, "# %s\n", finding.Printable(n))
@@ -21,7 +21,7 @@ func showBindings(w io.Writer, p input.BindingPlans) {
 		}
 		fmt.Fprintf(w, "# TargetGroupBinding %s\n", b.Key)
 		output.ShowFindings(w, b.Findings)
-		fmt.Fprintln(w, orNothing(bindingplan.Text(b.Items)))
+		fmt.Fprintln(w, orNoChanges(bindingplan.Text(b.Items)))
 	}
 	if len(p.Rules) > 0 {
 		fmt.Fprintf(w, "# rules of the security groups of nodes and pods, for all TargetGroupBindings\n%s\n", bindingplan.Text(p.Rules))
@@ -31,20 +31,25 @@ func showBindings(w io.Writer, p input.BindingPlans) {
 	}
 }
 
-func orNothing(text string) string {
+// orNoChanges returns the text of a plan, "no changes" for a plan without steps.
+func orNoChanges(text string) string {
 	if text == "" {
 		return "no changes\n"
 	}
 	return text
 }
 
-// targetsSummary counts what the plans of bindings do.
+// targetsSummary counts the steps of the plans of bindings.
 type targetsSummary struct {
-	Register   int `json:"register"`
+	// Register counts targets that are registered.
+	Register int `json:"register"`
+	// Deregister counts targets that are deregistered.
 	Deregister int `json:"deregister"`
-	Authorize  int `json:"authorize"`
-	Revoke     int `json:"revoke"`
-	// Other counts finalizers and records of targets.
+	// Authorize counts rules that are added to the security groups of nodes and pods.
+	Authorize int `json:"authorize"`
+	// Revoke counts rules that are removed from the security groups of nodes and pods.
+	Revoke int `json:"revoke"`
+	// Other counts changes of finalizers and of records of registered targets.
 	Other int `json:"other"`
 }
 
@@ -71,6 +76,7 @@ func (s targetsSummary) String() string {
 		s.Register, s.Deregister, s.Authorize, s.Revoke)
 }
 
+// countTargets returns the summary of the plans of all bindings.
 func countTargets(p input.BindingPlans) (s targetsSummary) {
 	for _, b := range p.Bindings {
 		s.add(b.Items)
@@ -80,10 +86,10 @@ func countTargets(p input.BindingPlans) (s targetsSummary) {
 }
 
 // addBindings adds the plans of bindings to a document.
-func (all *planDocument) addBindings(p input.BindingPlans) {
-	all.Targets = countTargets(p)
+func (doc *planDocument) addBindings(p input.BindingPlans) {
+	doc.Targets = countTargets(p)
 	for _, b := range p.Bindings {
-		all.Bindings = append(all.Bindings, b.Document())
+		doc.Bindings = append(doc.Bindings, b.Document())
 	}
-	all.Rules = input.ItemDocuments(p.Rules)
+	doc.Rules = input.ItemDocuments(p.Rules)
 }

@@ -20,22 +20,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/version"
 )
 
-// plugin is the name by which kubectl starts a binary as its command "fulcrum".
-const plugin = "kubectl-fulcrum"
+// kubectlPlugin is the file name of the binary that kubectl runs for "kubectl fulcrum".
+const kubectlPlugin = "kubectl-fulcrum"
 
-// isPlugin reports whether kubectl has started the program, or a user under kubectl's name for it.
-func isPlugin(program string) bool {
-	return strings.TrimSuffix(filepath.Base(program), ".exe") == plugin
+// isNamed reports whether a program was started under a file name. program is its path, on Windows with ".exe".
+func isNamed(program, name string) bool {
+	return strings.TrimSuffix(filepath.Base(program), ".exe") == name
 }
 
-// Run carries a command line out and returns the exit code.
+// Run carries out the command line of an environment and returns the exit code.
 func Run(ctx context.Context, env output.Environment) int {
 	env.Version = version.Current().Version
-	if isMigrator(env.Program) {
-		env.Args, env.Program = asMigrator(env.Args), "fulcrum"
+	if isNamed(env.Program, lbcMigrate) {
+		env.Args, env.Program = migrateArguments(env.Args), "fulcrum"
 	}
 	root := newRoot(env)
-	root.SetArgs(append([]string{}, env.Args...)) // cobra takes nil for the arguments of the process
+	root.SetArgs(append([]string{}, env.Args...)) // never nil: cobra would read the arguments of the process
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
@@ -46,18 +46,20 @@ func Run(ctx context.Context, env output.Environment) int {
 		return 0
 	case errors.Is(err, output.ErrChanges):
 		return output.ExitChanges
-	case errors.Is(err, output.ErrFaulty):
-		return output.ExitFaulty
+	case errors.Is(err, output.ErrObjectErrors):
+		return output.ExitObjectErrors
 	case errors.Is(err, output.ErrReported):
 		return output.ExitFailed
 	case errors.As(err, &usage):
-		fmt.Fprintf(output.Printable(env.Stderr), "Error: %v\n", err)
+		fmt.Fprintf(output.PrintableWriter(env.Stderr), "Error: %v\n", err)
 		return usage.Code
 	}
-	fmt.Fprintf(output.Printable(env.Stderr), "Error: %v\n", err)
+	fmt.Fprintf(output.PrintableWriter(env.Stderr), "Error: %v\n", err)
 	return output.ExitFailed
 }
 
+// newRoot returns the command "fulcrum", which runs the controller, with all other commands below it. Under the name of
+// the kubectl plugin it prints its help instead.
 func newRoot(env output.Environment) *cobra.Command {
 	cfg := config.Default()
 	root := &cobra.Command{
@@ -70,7 +72,7 @@ func newRoot(env output.Environment) *cobra.Command {
 		SuggestionsMinimumDistance: 2,
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return runController(cmd.Context(), env, cfg) },
 	}
-	if isPlugin(env.Program) {
+	if isNamed(env.Program, kubectlPlugin) {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fulcrum"}
 		root.Long = "kubectl fulcrum shows what the controller Fulcrum does for Kubernetes objects, would do, and why. It changes nothing."
 		root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -79,7 +81,7 @@ func newRoot(env output.Environment) *cobra.Command {
 	}
 	root.Version = version.Current().Version
 	root.SetVersionTemplate(version.Current().Text("fulcrum"))
-	root.SetFlagErrorFunc(output.WrongFlag)
+	root.SetFlagErrorFunc(output.FlagError)
 	root.SetHelpCommand(output.NewHelp(root))
 	translate := migrate.New(env)
 	translate.AddCommand(console.NewMigration(env, Run))

@@ -11,22 +11,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/version"
 )
 
-// runController returns the controller. Failures are logged.
+// runController runs the controller until the context ends. It logs a failure and returns output.ErrReported.
 func runController(ctx context.Context, env output.Environment, cfg config.Config) error {
 	log, level := newLogger(env.Stderr, cfg.LogLevel, cfg.LogFormat)
-	shareLogger(log)
+	setLibraryLoggers(log)
 	setup := log.WithName("setup")
 	b := version.Current()
 	setup.Info("version", "GitVersion", b.Version, "GitCommit", b.Commit, "BuildDate", b.Date)
-	fail := func(what string, err error) error {
-		setup.Error(err, what)
+	fail := func(message string, err error) error {
+		setup.Error(err, message)
 		return output.ErrReported
 	}
 	if err := cfg.Validate(); err != nil {
-		return fail("the configuration is not valid", err)
+		return fail("invalid configuration", err)
 	}
 	if _, err := input.CloudConfig(cfg, env); err != nil {
-		return fail("the configuration is not valid", err)
+		return fail("invalid configuration", err)
 	}
 	for _, s := range cfg.Unsupported() {
 		setup.Info("ignored unsupported setting", "setting", s)
@@ -36,11 +36,11 @@ func runController(ctx context.Context, env output.Environment, cfg config.Confi
 	}
 	restConfig, err := input.RESTConfig(cfg.Kubernetes.Kubeconfig, env)
 	if err != nil {
-		return fail("the API server is not known", err)
+		return fail("find API server failed", err)
 	}
 	if err := controller.Run(ctx, controller.Setup{Config: cfg, REST: restConfig, Log: log, AWS: input.Connector{Config: cfg, Env: env},
 		LogLevel: levelHandler(level, setup)}); err != nil {
-		return fail("the controller has stopped", err)
+		return fail("controller failed", err)
 	}
 	setup.Info("stopped")
 	return nil

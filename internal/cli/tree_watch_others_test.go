@@ -188,12 +188,12 @@ func TestAViewReadsUnchangedLoadBalancersRarely(t *testing.T) {
 	if err := cmd.ParseFlags(append([]string{"-f", objects}, flagsOf(t, o.em, o.vpc)...)); err != nil {
 		t.Fatal(err)
 	}
-	v.KeepUnchanged(5 * time.Minute)
+	v.SetUnchangedAge(5 * time.Minute)
 	look := func(after time.Duration) (text string, calls int) {
 		t.Helper()
 		now = now.Add(after)
 		o.em.Calls().Reset()
-		_, p, err := v.Look(t.Context())
+		_, p, err := v.Update(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

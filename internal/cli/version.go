@@ -9,14 +9,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/version"
 )
 
-// versionDocument is what version prints for tools.
+// versionDocument is the output of the command version as JSON or YAML.
 type versionDocument struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
-	// Built is when the commit was made, or the release was built.
+	// Built is the time of the commit, or of the build of a release.
 	Built string `json:"built"`
 }
 
+// newVersion returns the command version.
 func newVersion(env output.Environment) *cobra.Command {
 	var form output.Form
 	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: output.NoArguments}

@@ -15,14 +15,14 @@ func TestAPageHasAWSReadAgain(t *testing.T) {
 		v := l.opens(true)
 		time.Sleep(10 * time.Second)
 		before := latest(t, v)
-		l.hub.lookAgain(0)
+		l.hub.requestFullRefresh(0)
 		synctest.Wait()
 		if want := []time.Duration{0, 10 * time.Second}; !slices.Equal(l.reads(), want) {
 			t.Errorf("AWS is read at %v, want %v", l.reads(), want)
 		}
 		after := latest(t, v)
-		if after.reads != before.reads+1 || after.wanted {
-			t.Errorf("%d looks that read AWS, and %d before; wanted %v", after.reads, before.reads, after.wanted)
+		if after.fullRefreshes != before.fullRefreshes+1 || after.fullRefreshWanted {
+			t.Errorf("%d looks that read AWS, and %d before; wanted %v", after.fullRefreshes, before.fullRefreshes, after.fullRefreshWanted)
 		}
 	})
 }
@@ -35,11 +35,11 @@ func TestAPageSaysWhenAWSIsReadAgain(t *testing.T) {
 		v := l.opens(true)
 		time.Sleep(10 * time.Second)
 		latest(t, v)
-		l.hub.lookAgain(0)
-		l.hub.lookAgain(30)
+		l.hub.requestFullRefresh(0)
+		l.hub.requestFullRefresh(30)
 		s := latest(t, v)
-		if !s.wanted || s.next != 50*time.Second {
-			t.Errorf("wanted %v, in %s", s.wanted, s.next)
+		if !s.fullRefreshWanted || s.next != 50*time.Second {
+			t.Errorf("wanted %v, in %s", s.fullRefreshWanted, s.next)
 		}
 		if n := l.hub.updateFor(s, s.generation); !n.Wanted || n.Next != 50 || len(n.Stacks) > 0 {
 			t.Errorf("the page gets %+v", n)
@@ -60,7 +60,7 @@ func TestClicksStayWithinTheBudget(t *testing.T) {
 		l.opens(false)
 		time.Sleep(3 * time.Minute)
 		for i := range 600 {
-			l.hub.lookAgain(i % 30)
+			l.hub.requestFullRefresh(i % 30)
 			if i%50 == 7 { // of a command
 				l.now(func() { l.call(25) })
 			}
@@ -96,7 +96,7 @@ func TestALookAboveTheBudgetWaitsForItsShare(t *testing.T) {
 		l.opens(false)
 		time.Sleep(10 * time.Second)
 		for range 10 {
-			l.hub.lookAgain(0)
+			l.hub.requestFullRefresh(0)
 			time.Sleep(time.Minute)
 		}
 		if want := []time.Duration{0, 3 * time.Minute, 6 * time.Minute, 9 * time.Minute}; !slices.Equal(l.reads(), want) {
@@ -112,8 +112,8 @@ func TestNothingIsReadAgainForNobody(t *testing.T) {
 		l.now(func() { l.dear = 90 })
 		v := l.opens(false)
 		time.Sleep(time.Second)
-		l.hub.lookAgain(0)
-		l.hub.send(l.hub.leave, v)
+		l.hub.requestFullRefresh(0)
+		l.hub.passViewer(l.hub.leave, v)
 		time.Sleep(5 * time.Minute)
 		l.opens(false)
 		time.Sleep(time.Second)

@@ -7,62 +7,61 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// spending is what calls to AWS leave of the budget of a minute, for looks that a page asks for.
-type spending struct {
-	budget int
-	total  int64 // calls that have been noted
-	// made are calls of the last minute.
-	made []calls
-	// paid is when the calls of all looks are within the budget on average.
-	paid time.Time
-	// promised are calls that a page is about to make with its commands.
-	promised calls
+// callBudget limits the calls to AWS in a minute. It decides when the next refresh may run.
+type callBudget struct {
+	perMinute int
+	total     int64 // calls that countCalls has recorded
+	// lastMinute are the calls of the last minute.
+	lastMinute []calls
+	// paidUntil is when the calls of all refreshes so far are within the budget on average.
+	paidUntil time.Time
+	// pageCalls are the calls that a page will make by its commands after a refresh.
+	pageCalls calls
 }
 
-// calls are a number of calls to AWS at a time.
+// calls is a number of calls to AWS at a time.
 type calls struct {
 	at time.Time
 	n  int
 }
 
-// countCalls records how many calls there have been. Those since the last time count as made now: not earlier than they
-// were.
-func (s *spending) countCalls(now time.Time, total int64) {
+// countCalls records the total number of calls so far. New calls are recorded as made now, since their time is not known.
+func (s *callBudget) countCalls(now time.Time, total int64) {
 	if n := int(total - s.total); n > 0 {
-		s.made, s.total = append(s.made, calls{now, n}), total
-		s.promised.n = max(0, s.promised.n-n)
+		s.lastMinute, s.total = append(s.lastMinute, calls{now, n}), total
+		s.pageCalls.n = max(0, s.pageCalls.n-n)
 	}
-	for len(s.made) > 0 && now.Sub(s.made[0].at) >= durations.Often {
-		s.made = s.made[1:]
+	for len(s.lastMinute) > 0 && now.Sub(s.lastMinute[0].at) >= durations.Often {
+		s.lastMinute = s.lastMinute[1:]
 	}
-	if now.Sub(s.promised.at) >= durations.Often {
-		s.promised.n = 0
-	}
-}
-
-// countLook counts a look that has ended, and the calls that a page is about to make after it.
-func (s *spending) countLook(at time.Time, cost, promised int) {
-	s.paid = latestOf(s.paid, at).Add(pauseFor(cost+promised, s.budget))
-	if promised > 0 {
-		s.promised = calls{at, promised}
+	if now.Sub(s.pageCalls.at) >= durations.Often {
+		s.pageCalls.n = 0
 	}
 }
 
-// wait returns how long it takes until a minute that ends with so many calls more has no more than the budget. What
-// costs more than that needs a minute without any call, and that the looks before are paid for.
-func (s *spending) wait(now time.Time, cost int) time.Duration {
+// countRefresh records the calls of a refresh that has ended, and the calls that a page will make after it.
+func (s *callBudget) countRefresh(at time.Time, refreshCalls, pageCalls int) {
+	s.paidUntil = laterOf(s.paidUntil, at).Add(refreshPause(refreshCalls+pageCalls, s.perMinute))
+	if pageCalls > 0 {
+		s.pageCalls = calls{at, pageCalls}
+	}
+}
+
+// wait returns how long a full refresh with a number of calls has to wait, so that no minute has more calls than the
+// budget. A refresh with more calls than the budget of a minute waits until paidUntil, and for a minute without calls.
+func (s *callBudget) wait(now time.Time, cost int) time.Duration {
 	at, used := now, 0
-	if cost > s.budget {
-		at = latestOf(now, s.paid)
+	if cost > s.perMinute {
+		at = laterOf(now, s.paidUntil)
 	}
-	cost = min(cost, s.budget)
-	made := append(slices.Clone(s.made), s.promised)
+	cost = min(cost, s.perMinute)
+	made := append(slices.Clone(s.lastMinute), s.pageCalls)
 	slices.SortStableFunc(made, func(a, b calls) int { return a.at.Compare(b.at) })
 	for _, c := range made {
 		used += c.n
 	}
 	for _, c := range made {
-		if old := c.at.Add(durations.Often); old.After(at) && used+cost > s.budget {
+		if old := c.at.Add(durations.Often); old.After(at) && used+cost > s.perMinute {
 			at = old
 		} else if old.After(at) {
 			break
@@ -72,14 +71,15 @@ func (s *spending) wait(now time.Time, cost int) time.Duration {
 	return at.Sub(now)
 }
 
-func latestOf(a, b time.Time) time.Time {
+// laterOf returns the later of two times.
+func laterOf(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}
 	return b
 }
 
-// pauseFor returns how long a look takes its share of the budget.
-func pauseFor(cost, budget int) time.Duration {
+// refreshPause returns the time in which the budget admits a number of calls.
+func refreshPause(cost, budget int) time.Duration {
 	return time.Duration(cost) * durations.Often / time.Duration(budget)
 }

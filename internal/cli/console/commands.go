@@ -19,38 +19,38 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// mostAtOnce are commands that run at the same time; a page asks for one at a time.
-const mostAtOnce = 2
+// maxConcurrentCommands is how many commands run at the same time. A page runs one at a time.
+const maxConcurrentCommands = 2
 
-// commands carries out other commands of the program with the flags that the console was started with.
+// commands runs other commands of the program with the flags of the console.
 type commands struct {
-	env   output.Environment
-	run   Command
-	asked *atomic.Int64
-	// flags are the flags given, and scope the flags that select the objects, which the commands about one object do
-	// without.
+	env      output.Environment
+	run      Command
+	awsCalls *atomic.Int64
+	// scope are the flags of the console that select objects, such as --namespace. Commands about one object do not get
+	// them. flags are its other flags.
 	flags, scope []string
-	room         chan struct{}
+	slots        chan struct{}
 }
 
-// own are flags of the console that other commands do not have.
-var own = []string{"listen", "token", "aws-calls-per-minute", "help"}
+// consoleFlags are the flags of the console that other commands do not have.
+var consoleFlags = []string{"listen", "token", "aws-calls-per-minute", "help"}
 
 func newCommands(cmd *cobra.Command, env output.Environment, run Command, asked *atomic.Int64) *commands {
-	c := &commands{env: env, run: run, asked: asked, room: make(chan struct{}, mostAtOnce)}
+	c := &commands{env: env, run: run, awsCalls: asked, slots: make(chan struct{}, maxConcurrentCommands)}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		switch given := flagArguments(f); {
-		case slices.Contains(own, f.Name):
+		switch arguments := flagArguments(f); {
+		case slices.Contains(consoleFlags, f.Name):
 		case f.Name == "namespace" || f.Name == "all-namespaces":
-			c.scope = append(c.scope, given...)
+			c.scope = append(c.scope, arguments...)
 		default:
-			c.flags = append(c.flags, given...)
+			c.flags = append(c.flags, arguments...)
 		}
 	})
 	return c
 }
 
-// flagArguments returns a flag as a command line has it.
+// flagArguments returns a flag as command line arguments, one for each value of a list.
 func flagArguments(f *pflag.Flag) (out []string) {
 	switch v := f.Value.(type) {
 	case pflag.SliceValue:
@@ -63,22 +63,25 @@ func flagArguments(f *pflag.Flag) (out []string) {
 	}
 }
 
-// answer is the output of a command.
-type answer struct {
-	// Command is the command line that gives the same, as text.
+// commandResult is the output of a command.
+type commandResult struct {
+	// Command is the command line with the same output as text.
 	Command string `json:"command"`
-	Exit    int    `json:"exit"`
-	// Calls are the calls to AWS that were made meanwhile.
-	Calls    int64           `json:"calls"`
-	Notes    string          `json:"notes,omitempty"`
+	// Exit is the exit code.
+	Exit int `json:"exit"`
+	// Calls counts the calls to AWS during the command.
+	Calls int64 `json:"calls"`
+	// Notes is the standard error.
+	Notes string `json:"notes,omitempty"`
+	// Document is the standard output, if it is JSON.
 	Document json.RawMessage `json:"document,omitempty"`
 }
 
-// badQuery is a question that no command has.
+// badQuery is an error in the request of a page.
 type badQuery struct{ error }
 
-// arguments returns the command line for what a page asks for. What the page has from objects of tenants is a value of
-// a flag, or stands behind --.
+// arguments returns the command line for a request of a page. Values that the page may have from objects of tenants are
+// values of flags, or come after "--", so that they are never read as flags.
 func (c *commands) arguments(name string, q url.Values) ([]string, error) {
 	fromFiles := slices.ContainsFunc(c.flags, func(f string) bool { return strings.HasPrefix(f, "--filename=") })
 	switch name {
@@ -126,19 +129,19 @@ func (c *commands) arguments(name string, q url.Values) ([]string, error) {
 	return nil, badQuery{fmt.Errorf("there is no document %q", name)}
 }
 
-// ask carries a command out.
-func (c *commands) ask(ctx context.Context, name string, q url.Values) (answer, error) {
+// execute runs a command. name and q are the path and the query of the request.
+func (c *commands) execute(ctx context.Context, name string, q url.Values) (commandResult, error) {
 	args, err := c.arguments(name, q)
 	if err != nil {
-		return answer{}, err
+		return commandResult{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, durations.Listing)
 	defer cancel()
 	select {
-	case c.room <- struct{}{}:
-		defer func() { <-c.room }()
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
 	case <-ctx.Done():
-		return answer{}, ctx.Err()
+		return commandResult{}, ctx.Err()
 	}
 	var out, notes bytes.Buffer
 	env := c.env
@@ -148,33 +151,29 @@ func (c *commands) ask(ctx context.Context, name string, q url.Values) (answer, 
 	}
 	env.Args = slices.Insert(slices.Clone(args), at, append(slices.Clone(c.flags), "--output=json")...)
 	env.Stdin, env.Stdout, env.Stderr, env.Terminal, env.Width = strings.NewReader(""), &out, &notes, false, nil
-	before := c.asked.Load()
+	before := c.awsCalls.Load()
 	code := c.run(ctx, env)
-	a := answer{Command: c.shellLine(args), Exit: code, Calls: c.asked.Load() - before, Notes: strings.TrimSpace(notes.String())}
+	a := commandResult{Command: c.shellLine(args), Exit: code, Calls: c.awsCalls.Load() - before, Notes: strings.TrimSpace(notes.String())}
 	if json.Valid(out.Bytes()) {
 		a.Document = out.Bytes()
 	}
 	return a, nil
 }
 
-// shellLine returns a command line for a shell.
+// shellLine returns the command line with these arguments and the flags of the console, quoted for a shell.
 func (c *commands) shellLine(args []string) string {
 	words := []string{"fulcrum"}
 	for _, a := range slices.Concat(args, c.flags) {
-		if a == "--" {
-			continue
+		if a != "--" {
+			words = append(words, output.ShellQuote(a))
 		}
-		if strings.Trim(a, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,@%+") != "" {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		words = append(words, a)
 	}
 	return strings.Join(words, " ")
 }
 
 // ServeHTTP answers GET /api/command/NAME.
 func (c *commands) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a, err := c.ask(r.Context(), r.PathValue("name"), r.URL.Query())
+	a, err := c.execute(r.Context(), r.PathValue("name"), r.URL.Query())
 	if bad, ok := err.(badQuery); ok {
 		http.Error(w, bad.Error(), http.StatusBadRequest)
 		return

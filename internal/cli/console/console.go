@@ -1,4 +1,4 @@
-// Package console is the command console: a page that shows what the other commands know. It reads a cluster and
+// Package console is the command console: a web page that shows the output of the other commands. It reads a cluster and
 // AWS as they do, with the rights of its user, and changes nothing.
 package console
 
@@ -23,23 +23,25 @@ import (
 )
 
 const (
-	// usualAddress is the same each time, so that links to the page stay valid.
-	usualAddress = "127.0.0.1:7442"
-	// usualBudget is enough for a look every two seconds at a few load balancers.
-	usualBudget = 100
-	// shortestToken is as long as 96 random bits in base64.
-	shortestToken = 16
-	// tokenVariable names the token where it is not to be seen in a list of processes.
+	// defaultAddress has a fixed port, so that links to the page stay valid.
+	defaultAddress = "127.0.0.1:7442"
+	// defaultBudget is the default number of calls to AWS in a minute. It admits a refresh of a few load balancers every two
+	// seconds.
+	defaultBudget = 100
+	// minTokenLength is the length of 96 random bits in base64.
+	minTokenLength = 16
+	// tokenVariable is the environment variable with the token. Unlike a flag it is not shown in a list of processes.
 	tokenVariable = "FULCRUM_CONSOLE_TOKEN"
 )
 
-// Command carries out another command of the program, and returns its exit code.
+// Command runs another command of the program, and returns its exit code.
 type Command func(context.Context, output.Environment) int
 
-// New returns the command console. run carries out the commands that the page asks for.
+// New returns the command console. run runs the commands whose output the page shows.
 func New(env output.Environment, run Command) *cobra.Command { return newConsole(env, run, "") }
 
-// NewMigration returns the command that opens the page about the migration to the Gateway API.
+// NewMigration returns the command migrate console, which prints the link to the page about the migration to the Gateway
+// API.
 func NewMigration(env output.Environment, run Command) *cobra.Command {
 	cmd := newConsole(env, run, "migrate")
 	cmd.Short = "Serve the page of the console that shows the translation, and what would be answered otherwise"
@@ -48,9 +50,10 @@ func NewMigration(env output.Environment, run Command) *cobra.Command {
 	return cmd
 }
 
-func newConsole(env output.Environment, run Command, first string) *cobra.Command {
-	c := &console{run: run, first: first, asked: new(atomic.Int64), looked: new(atomic.Int64)}
-	env.Called = func() { c.asked.Add(1) }
+// newConsole returns the command console. startPage is the page that the printed link opens.
+func newConsole(env output.Environment, run Command, startPage string) *cobra.Command {
+	c := &console{run: run, startPage: startPage, awsCalls: new(atomic.Int64), refreshCalls: new(atomic.Int64)}
+	env.CountRequest = func() { c.awsCalls.Add(1) }
 	c.env = env
 	cmd := &cobra.Command{
 		Use: "console", Short: "Serve a page that shows load balancers, trouble and changes, and answers who serves a request",
@@ -67,20 +70,20 @@ token. Each call to AWS is counted and shown; the page looks less often when the
   fulcrum console -n shop --cluster-name=prod --listen=127.0.0.1:9000`,
 		Args: output.NoArguments, ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	env.Called = func() {
-		c.asked.Add(1)
-		c.looked.Add(1)
+	env.CountRequest = func() {
+		c.awsCalls.Add(1)
+		c.refreshCalls.Add(1)
 	}
 	c.view = tree.NewView(cmd, env)
 	fs := cmd.Flags()
-	fs.StringVar(&c.listen, "listen", usualAddress, "address and port to serve on; one that other machines reach needs --token")
+	fs.StringVar(&c.listen, "listen", defaultAddress, "address and port to serve on; one that other machines reach needs --token")
 	fs.StringVar(&c.token, "token", "", "what a browser has to give, at least 16 characters; if empty, the environment variable "+tokenVariable)
-	fs.IntVar(&c.budget, "aws-calls-per-minute", usualBudget, "calls to AWS in a minute beyond which the page looks less often, at least 1")
+	fs.IntVar(&c.budget, "aws-calls-per-minute", defaultBudget, "calls to AWS in a minute beyond which the page looks less often, at least 1")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.serve(cmd) }
 	return cmd
 }
 
-// console is the command.
+// console has the flags and the state of the command console.
 type console struct {
 	env    output.Environment
 	run    Command
@@ -88,19 +91,19 @@ type console struct {
 	listen string
 	token  string
 	budget int
-	// first is the page that the printed link opens; "" for that of all load balancers.
-	first string
-	asked *atomic.Int64 // calls to AWS
-	// looked are the calls of looks, without those of commands.
-	looked *atomic.Int64
-	most   int // calls to AWS of the look that took the most
+	// startPage is the page that the printed link opens, "" for the page of all load balancers.
+	startPage string
+	// awsCalls counts the calls to AWS of refreshes and commands, and refreshCalls those of refreshes.
+	awsCalls, refreshCalls *atomic.Int64
+	// maxRefreshCalls is the largest number of calls to AWS of a refresh so far.
+	maxRefreshCalls int
 }
 
-// check returns an error for flags that cannot be served with.
+// check returns an error if the flags of the console are wrong. It sets the token from the environment.
 func (c *console) check(cmd *cobra.Command) error {
 	host, _, err := net.SplitHostPort(c.listen)
 	if err != nil {
-		return output.UsageErrorOf(fmt.Errorf("--listen %q is no address with a port, such as %s; %s", c.listen, usualAddress, output.SeeHelp(cmd)))
+		return output.NewUsageError(fmt.Errorf("--listen %q is no address with a port, such as %s; %s", c.listen, defaultAddress, output.HelpHint(cmd)))
 	}
 	if c.token == "" && c.env.Getenv != nil {
 		c.token = c.env.Getenv(tokenVariable)
@@ -108,17 +111,18 @@ func (c *console) check(cmd *cobra.Command) error {
 	ip := net.ParseIP(host)
 	switch {
 	case c.budget < 1:
-		return output.UsageErrorOf(fmt.Errorf("--aws-calls-per-minute %d is less than 1; %s", c.budget, output.SeeHelp(cmd)))
+		return output.NewUsageError(fmt.Errorf("--aws-calls-per-minute %d is less than 1; %s", c.budget, output.HelpHint(cmd)))
 	case slices.Contains(c.view.Files, "-"):
-		return output.UsageErrorOf(errors.New("the page reads objects again and again, and standard input can be read once; give files or a cluster"))
-	case c.token != "" && len(c.token) < shortestToken:
-		return output.UsageErrorOf(fmt.Errorf("the token has %d characters, at least %d are needed; for example: openssl rand -base64 24", len(c.token), shortestToken))
+		return output.NewUsageError(errors.New("the page reads objects again and again, and standard input can be read once; give files or a cluster"))
+	case c.token != "" && len(c.token) < minTokenLength:
+		return output.NewUsageError(fmt.Errorf("the token has %d characters, at least %d are needed; for example: openssl rand -base64 24", len(c.token), minTokenLength))
 	case c.token == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()):
-		return output.UsageErrorOf(fmt.Errorf("--listen %q may be reached from other machines, which would have your rights; set --token or %s, or listen on 127.0.0.1", c.listen, tokenVariable))
+		return output.NewUsageError(fmt.Errorf("--listen %q may be reached from other machines, which would have your rights; set --token or %s, or listen on 127.0.0.1", c.listen, tokenVariable))
 	}
-	return nil // the rest is known once the flags of the controller are taken over, and the page says it
+	return nil // flags of the controller are checked by each refresh, whose error the page shows
 }
 
+// serve serves the page until the context ends.
 func (c *console) serve(cmd *cobra.Command) error {
 	if err := c.check(cmd); err != nil {
 		return err
@@ -129,87 +133,92 @@ func (c *console) serve(cmd *cobra.Command) error {
 	}
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
-	h := newHub(c.look, c.asked, c.looked, c.budget, c.env.Time)
+	h := newHub(c.refresh, c.awsCalls, c.refreshCalls, c.budget, c.env.Time)
 	h.uidOf = c.view.UIDOf
-	var working sync.WaitGroup
-	working.Go(func() { h.run(ctx) })
-	if read := input.Events(&c.view.Source); read != nil {
-		working.Go(func() {
-			cannot := func(err error) { h.reporting(func(r *reports) { r.setUnavailable(err) }) }
-			err := read(ctx, input.EventReader{
-				Listed: func(list []input.Event, complete bool) { h.reporting(func(r *reports) { r.listed(list, complete) }) },
-				Happened: func(e input.Event) {
-					h.reporting(func(r *reports) { r.take(e) })
-					h.take(e)
+	var goroutines sync.WaitGroup
+	goroutines.Go(func() { h.run(ctx) })
+	if watch := input.EventWatch(&c.view.Source); watch != nil {
+		goroutines.Go(func() {
+			setUnavailable := func(err error) { h.updateReports(func(r *reports) { r.setUnavailable(err) }) }
+			err := watch(ctx, input.EventHandler{
+				OnList: func(list []input.Event, complete bool) {
+					h.updateReports(func(r *reports) { r.takeList(list, complete) })
 				},
-				Failed: cannot,
+				OnEvent: func(e input.Event) {
+					h.updateReports(func(r *reports) { r.take(e) })
+					h.publishEvent(e)
+				},
+				OnError: setUnavailable,
 			})
 			if err != nil {
-				cannot(err)
-				h.take(input.Event{At: c.env.Time(), Kind: "Events", Name: c.view.Namespace, Warning: true, By: "fulcrum console", Reason: "Unread", Message: "events cannot be read: " + err.Error()})
+				setUnavailable(err)
+				h.publishEvent(input.Event{Time: c.env.Time(), Kind: "Events", Name: c.view.Namespace, Warning: true, Component: "fulcrum console", Reason: "Unread", Message: "events cannot be read: " + err.Error()})
 			}
 		})
 	}
 	srv := &http.Server{
-		Handler:           c.handler(h, newCommands(cmd, c.env, c.run, c.asked)),
+		Handler:           c.handler(h, newCommands(cmd, c.env, c.run, c.awsCalls)),
 		ReadHeaderTimeout: durations.Answer, IdleTimeout: durations.Listing, MaxHeaderBytes: 1 << 16,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(l) }()
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(l) }()
 	c.announce(cmd, l.Addr().String())
 	select {
-	case err = <-served:
+	case err = <-failed:
 		stop()
 	case <-ctx.Done():
 		srv.Close()
 		err = nil
 	}
-	working.Wait()
+	goroutines.Wait()
 	return err
 }
 
-// announce prints the line that opens the page. The token is in the fragment, which browsers send to no server.
-func (c *console) announce(cmd *cobra.Command, at string) {
-	url := "http://" + at + "/"
+// announce prints the URL of the page. The token is in the fragment, which browsers send to no server.
+func (c *console) announce(cmd *cobra.Command, address string) {
+	url := "http://" + address + "/"
 	switch {
 	case c.token != "":
 		url += "#token=" + c.token
-	case c.first != "":
-		url += "#/" + c.first
+	case c.startPage != "":
+		url += "#/" + c.startPage
 	}
-	fmt.Fprintf(output.Printable(cmd.OutOrStdout()), "console: %s\nCtrl-C ends it\n", url)
+	fmt.Fprintf(output.PrintableWriter(cmd.OutOrStdout()), "console: %s\nCtrl-C ends it\n", url)
 }
 
-func (c *console) look(ctx context.Context, again bool) (tree.Picture, []change, error) {
+// refresh reads the cluster and AWS. It returns the snapshot, and the changes since the previous one. full reads all of AWS
+// again.
+func (c *console) refresh(ctx context.Context, full bool) (tree.Snapshot, []change, error) {
 	ctx, cancel := context.WithTimeout(ctx, durations.Sweep)
 	defer cancel()
-	// A look that reads all must not be so dear that the next one comes only when all of it is old again.
-	c.view.KeepUnchanged(min(2*pauseFor(c.most, c.budget), durations.Period))
-	before := c.looked.Load()
-	look := c.view.Look
-	if again {
-		look = c.view.LookAgain
+	// Facts about unchanged stacks stay cached for more than the pause after an expensive refresh. Otherwise each refresh
+	// would read everything again.
+	c.view.SetUnchangedAge(min(2*refreshPause(c.maxRefreshCalls, c.budget), durations.Period))
+	before := c.refreshCalls.Load()
+	update := c.view.Update
+	if full {
+		update = c.view.UpdateUncached
 	}
-	last, now, err := look(ctx)
-	c.most = max(c.most, int(c.looked.Load()-before))
-	if err != nil || last.Text == "" {
-		return now, nil, err
+	previous, current, err := update(ctx)
+	c.maxRefreshCalls = max(c.maxRefreshCalls, int(c.refreshCalls.Load()-before))
+	if err != nil || previous.Text == "" {
+		return current, nil, err
 	}
-	return now, changesOf(tree.Changed(last.Text, now.Text), c.env.Time()), nil
+	return current, changesOf(tree.DiffText(previous.Text, current.Text), c.env.Time()), nil
 }
 
-// changesOf reads what tree prints of a change: a line for a load balancer, and the lines that it had and has below it.
+// changesOf parses the output of tree.DiffText: a line for each load balancer, and its removed and added lines below it.
 func changesOf(text string, at time.Time) (out []change) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		was, gone := strings.CutPrefix(line, "  was ")
-		is, come := strings.CutPrefix(line, "  now ")
+		was, isRemoved := strings.CutPrefix(line, "  was ")
+		now, isAdded := strings.CutPrefix(line, "  now ")
 		switch {
-		case gone && len(out) > 0:
+		case isRemoved && len(out) > 0:
 			out[len(out)-1].Was = append(out[len(out)-1].Was, was)
-		case come && len(out) > 0:
-			out[len(out)-1].Now = append(out[len(out)-1].Now, is)
+		case isAdded && len(out) > 0:
+			out[len(out)-1].Now = append(out[len(out)-1].Now, now)
 		case line != "":
 			out = append(out, change{At: at, Of: line})
 		}

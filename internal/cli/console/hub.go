@@ -17,82 +17,83 @@ import (
 )
 
 const (
-	// mostChanges are kept for pages that come back after a while.
-	mostChanges = 1000
-	// mostViewers are pages that are open at the same time.
-	mostViewers = 32
+	// maxChanges is how many changes are kept for pages that connect again.
+	maxChanges = 1000
+	// maxViewers is how many pages may be open at the same time.
+	maxViewers = 32
 )
 
-// change is what a look found to be otherwise than the one before.
+// change is a difference between two refreshes, or an event.
 type change struct {
 	At time.Time `json:"at"`
-	// Of is the load balancer, as tree names it. Was and Now are the lines that are no more, and those that are new.
-	Of  string   `json:"of"`
+	// Of is the load balancer, as tree names it, or the object of the event.
+	Of string `json:"of"`
+	// Was are the lines of the load balancer that were removed.
 	Was []string `json:"was,omitempty"`
+	// Now are the lines of the load balancer that were added.
 	Now []string `json:"now,omitempty"`
-	// Event is an event of the cluster, in place of lines. Of is its object then.
+	// Event is a Kubernetes event, in place of lines.
 	Event *event `json:"event,omitempty"`
 
 	generation int
 }
 
-// event is an event of the cluster.
+// event is a Kubernetes event.
 type event struct {
-	Warning bool   `json:"warning"`
+	Warning bool `json:"warning"`
+	// By is the reporting component.
 	By      string `json:"by"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// part is a stack of the document, as JSON, and the look that found it so first.
-type part struct {
+// stackPart is a stack of the document as JSON, with the generation of the state in which it changed last.
+type stackPart struct {
 	key        string
 	json       json.RawMessage
 	generation int
 }
 
-// snapshot is what pages see. It is not changed once it is made.
-type snapshot struct {
-	generation int
-	at         time.Time
-	next       time.Duration // until the next look
-	cluster    string
-	parts      []part
-	changes    []change
-	reported   part   // what events have reported, without a key
-	text       string // what tree prints where there is no load balancer
-	notes      string
-	failed     string // why the last look failed
-	since      time.Time
-	cost       int // calls to AWS of the last look
-	// wanted reports that a page has asked for a look that reads AWS again, and that it waits for room in the budget. reads
-	// counts these looks.
-	wanted bool
-	reads  int
-	// counts are how many calls there had been at each look of the last minute, and at the one before.
-	counts []count
+// pageState is the state that pages show. It is immutable.
+type pageState struct {
+	generation   int
+	at           time.Time     // when the last refresh ended
+	next         time.Duration // until the next refresh
+	cluster      string
+	parts        []stackPart
+	changes      []change
+	reported     stackPart // reportedWarnings as JSON, without a key
+	text         string    // the output of tree if there is no load balancer
+	notes        string
+	failed       string    // why the last refresh failed
+	since        time.Time // when the first of the refreshes failed that have all failed since
+	refreshCalls int       // calls to AWS of the last refresh
+	// fullRefreshWanted reports whether a page has requested a full refresh, which waits for the budget.
+	fullRefreshWanted bool
+	fullRefreshes     int // how many there were
+	// counts are the call counts at each refresh of the last minute, and at the one before.
+	counts []callCount
 }
 
-// count is how many calls to AWS there have been at a time, and those of looks among them.
-type count struct {
-	at            time.Time
-	total, looked int64
+// callCount is the number of calls to AWS up to a time, in total and by refreshes.
+type callCount struct {
+	at               time.Time
+	total, refreshes int64
 }
 
-// lastMinute returns how many calls to AWS there were in the last minute, and those of looks among them, as far as
-// looks have counted them.
-func (s *snapshot) lastMinute() (total, looked int64) {
+// lastMinute returns the number of calls to AWS in the last minute, in total and by refreshes, as of the last refresh.
+func (s *pageState) lastMinute() (total, refreshes int64) {
 	if len(s.counts) == 0 {
 		return 0, 0
 	}
 	first, last := s.counts[0], s.counts[len(s.counts)-1]
-	return last.total - first.total, last.looked - first.looked
+	return last.total - first.total, last.refreshes - first.refreshes
 }
 
-// counted has the count at a look in place of those that are older than a minute, but for the last of them.
-func (s *snapshot) counted(c count) {
+// addCallCount adds the call count at a refresh. It removes counts older than a minute, except for the last of them.
+func (s *pageState) addCallCount(c callCount) {
 	if len(s.counts) == 0 {
-		s.counts = []count{{at: c.at}}
+		s.counts = []callCount{{at: c.at}}
 	}
 	s.counts = append(slices.Clone(s.counts), c)
 	for len(s.counts) > 2 && c.at.Sub(s.counts[1].at) > durations.Often {
@@ -100,133 +101,139 @@ func (s *snapshot) counted(c count) {
 	}
 }
 
-// hub looks while a page is open, and sends what it sees to each page. Its goroutine owns all that changes.
+// hub refreshes the state while a page is open, and sends it to each page. The goroutine of run owns all variables that
+// change.
 type hub struct {
-	// look reads the cluster, and AWS again if the argument is true.
-	look func(context.Context, bool) (tree.Picture, []change, error)
-	// uidOf is the UID of an object that the last look has found; nil if no events are read.
-	uidOf func(output.Object) (uid string, there bool)
-	// asked are calls to AWS, and looked those of looks among them.
-	asked, looked *atomic.Int64
-	budget        int
-	now           func() time.Time
-	// instance distinguishes one run of the program from another, whose generations mean something else.
+	// refresh reads the cluster and AWS, all of it if full is set.
+	refresh func(ctx context.Context, full bool) (tree.Snapshot, []change, error)
+	// uidOf returns the UID of an object, and whether the last refresh has found it. It is nil if no events are read.
+	uidOf func(output.Object) (uid string, found bool)
+	// awsCalls counts the calls to AWS, and refreshCalls those of refreshes.
+	awsCalls, refreshCalls *atomic.Int64
+	budget                 int // calls to AWS in a minute
+	now                    func() time.Time
+	// instance distinguishes this process from an earlier one, whose generations have no meaning here.
 	instance string
 
-	join, leave chan *viewer
-	happened    chan change
-	report      chan func(*reports)
-	again       chan int
-	room        chan struct{} // for mostViewers
-	ended       chan struct{}
+	join, leave   chan *viewer
+	events        chan change
+	reportUpdates chan func(*reports)
+	fullRefreshes chan int      // requests, each the number of calls that its page will make afterwards
+	slots         chan struct{} // one for each open page, at most maxViewers
+	done          chan struct{} // closed when run has ended
 }
 
-// take passes an event on.
-func (h *hub) take(e input.Event) {
-	c := change{At: e.At, Of: finding.Ref{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}.String(), Event: &event{e.Warning, e.By, e.Reason, e.Message}}
+// publishEvent adds an event to the changes of the next state.
+func (h *hub) publishEvent(e input.Event) {
+	c := change{At: e.Time, Of: finding.Ref{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}.String(), Event: &event{e.Warning, e.Component, e.Reason, e.Message}}
 	select {
-	case h.happened <- c:
-	case <-h.ended:
+	case h.events <- c:
+	case <-h.done:
 	}
 }
 
-// reporting hands to the hub what events have reported.
-func (h *hub) reporting(change func(*reports)) {
+// updateReports makes the goroutine of the hub change its reports.
+func (h *hub) updateReports(change func(*reports)) {
 	select {
-	case h.report <- change:
-	case <-h.ended:
+	case h.reportUpdates <- change:
+	case <-h.done:
 	}
 }
 
-// lookAgain makes the hub read AWS again, as soon as that and so many calls of a page after it are within the budget.
-func (h *hub) lookAgain(after int) {
+// requestFullRefresh requests a full refresh, as soon as the budget admits it and the calls that a page will make after it.
+func (h *hub) requestFullRefresh(pageCalls int) {
 	select {
-	case h.again <- after:
-	case <-h.ended:
+	case h.fullRefreshes <- pageCalls:
+	case <-h.done:
 	}
 }
 
-// send hands a page to the goroutine of the hub, and reports whether it did.
-func (h *hub) send(by chan *viewer, v *viewer) bool {
+// passViewer sends a page to the goroutine of the hub by join or leave. It reports false if the hub has ended.
+func (h *hub) passViewer(channel chan *viewer, v *viewer) bool {
 	select {
-	case by <- v:
+	case channel <- v:
 		return true
-	case <-h.ended:
+	case <-h.done:
 		return false
 	}
 }
 
-// viewer is a page that is open.
+// viewer is an open page.
 type viewer struct {
-	background bool
-	// update has the latest snapshot, in place of one that was not taken.
-	update chan *snapshot
+	background bool // whether the page is in a background tab
+	// update holds the latest state until the page is sent it.
+	update chan *pageState
 }
 
-func newHub(look func(context.Context, bool) (tree.Picture, []change, error), asked, looked *atomic.Int64, budget int, now func() time.Time) *hub {
-	return &hub{look: look, asked: asked, looked: looked, budget: budget, now: now, instance: rand.Text(), join: make(chan *viewer), leave: make(chan *viewer), happened: make(chan change), report: make(chan func(*reports)), again: make(chan int), room: make(chan struct{}, mostViewers), ended: make(chan struct{})}
+// newHub returns a hub. uidOf may be set before run is called.
+func newHub(refresh func(context.Context, bool) (tree.Snapshot, []change, error), awsCalls, refreshCalls *atomic.Int64, budget int, now func() time.Time) *hub {
+	return &hub{
+		refresh: refresh, awsCalls: awsCalls, refreshCalls: refreshCalls, budget: budget, now: now, instance: rand.Text(),
+		join: make(chan *viewer), leave: make(chan *viewer), events: make(chan change), reportUpdates: make(chan func(*reports)),
+		fullRefreshes: make(chan int), slots: make(chan struct{}, maxViewers), done: make(chan struct{}),
+	}
 }
 
-// sight is the outcome of a look.
-type sight struct {
-	picture  tree.Picture
+// refreshResult is the outcome of a refresh.
+type refreshResult struct {
+	snapshot tree.Snapshot
 	changes  []change
-	reported reported
+	reported reportedWarnings
 	err      error
-	cost     int
+	calls    int
 	at       time.Time
-	again    bool // AWS was read again
+	full     bool // whether all of AWS was read again
 }
 
-// run looks until the context ends.
+// run refreshes the state while pages are open, until the context ends.
 func (h *hub) run(ctx context.Context) {
-	defer close(h.ended)
+	defer close(h.done)
 	viewers := map[*viewer]bool{}
-	var last *snapshot
-	sights := make(chan sight, 1)
-	var events []change // since the last look
-	kept := &reports{now: h.now}
-	looking, reading := false, false // reading: by a look that reads AWS again
-	spent, full := spending{budget: h.budget}, fullLook{cost: h.budget}
-	wanted, after := false, 0 // whether AWS is to be read again, and how many calls a page makes then
+	var last *pageState
+	results := make(chan refreshResult, 1)
+	var events []change // since the last refresh
+	reported := &reports{now: h.now}
+	refreshing, refreshingFull := false, false // whether a refresh, and a full one, is running
+	spending, full := callBudget{perMinute: h.budget}, fullRefresh{calls: h.budget}
+	fullWanted, pageCalls := false, 0 // whether a full refresh is requested, and how many calls a page makes after it
 	timer := time.NewTimer(0)
 	timer.Stop()
-	// due is how long the next look is off; it is not needed while no page is open.
-	due := func() time.Duration {
+	// untilNext returns the time until the next refresh. It is not called while no page is open.
+	untilNext := func() time.Duration {
 		now := h.now()
 		switch {
 		case last == nil:
 			return 0
-		case wanted:
-			spent.countCalls(now, h.asked.Load())
-			return spent.wait(now, full.expectedCalls(len(last.parts))+after)
+		case fullWanted:
+			spending.countCalls(now, h.awsCalls.Load())
+			return spending.wait(now, full.expectedCalls(len(last.parts))+pageCalls)
 		}
-		every := durations.Often
+		interval := durations.Often
 		for v := range viewers {
 			if !v.background {
-				every = durations.Glance
+				interval = durations.Glance
 			}
 		}
-		return max(0, latestOf(last.at.Add(every), spent.paid).Sub(now))
+		return max(0, laterOf(last.at.Add(interval), spending.paidUntil).Sub(now))
 	}
-	// schedule sets the timer for the next look, and sends its time to all pages.
+	// schedule sets the timer for the next refresh, and sends its time to all pages.
 	schedule := func() {
-		if last == nil || looking || len(viewers) == 0 {
+		if last == nil || refreshing || len(viewers) == 0 {
 			return
 		}
 		next := *last
-		next.next, next.wanted = due(), wanted
+		next.next, next.fullRefreshWanted = untilNext(), fullWanted
 		last = &next
 		for v := range viewers {
-			v.show(last)
+			v.setUpdate(last)
 		}
 		timer.Reset(last.next)
 	}
 	for {
 		select {
 		case <-ctx.Done():
-			if looking {
-				<-sights
+			if refreshing {
+				<-results
 			}
 			return
 		case v := <-h.join:
@@ -234,77 +241,79 @@ func (h *hub) run(ctx context.Context) {
 			if last != nil {
 				v.update <- last
 			}
-			timer.Reset(due())
-		case c := <-h.happened:
-			events = append(events[max(0, len(events)+1-mostChanges):], c)
-		case change := <-h.report:
-			change(kept)
+			timer.Reset(untilNext())
+		case c := <-h.events:
+			events = append(events[max(0, len(events)+1-maxChanges):], c)
+		case change := <-h.reportUpdates:
+			change(reported)
 		case v := <-h.leave:
 			delete(viewers, v)
 			if len(viewers) == 0 {
 				timer.Stop()
-				wanted, after = false, 0
+				fullWanted, pageCalls = false, 0
 			}
-		case calls := <-h.again:
-			wanted, after = wanted || !reading, max(after, min(calls, h.budget))
+		case calls := <-h.fullRefreshes:
+			fullWanted, pageCalls = fullWanted || !refreshingFull, max(pageCalls, min(calls, h.budget))
 			schedule()
 		case <-timer.C:
-			if looking || len(viewers) == 0 {
+			if refreshing || len(viewers) == 0 {
 				continue
 			}
-			if wanted && last != nil && due() > 0 { // there were calls meanwhile
+			if fullWanted && last != nil && untilNext() > 0 { // commands have made calls since the timer was set
 				schedule()
 				continue
 			}
-			looking = true
-			again, lasting := wanted || last == nil, kept.lastingWarnings()
-			wanted, reading = false, again
-			go func() { sights <- h.lookOnce(ctx, again, lasting) }()
-		case s := <-sights:
-			looking, reading = false, false
+			refreshing = true
+			fullNow, warnings := fullWanted || last == nil, reported.lastingWarnings()
+			fullWanted, refreshingFull = false, fullNow
+			go func() { results <- h.refreshOnce(ctx, fullNow, warnings) }()
+		case s := <-results:
+			refreshing, refreshingFull = false, false
 			s.changes, events = append(events, s.changes...), nil
-			last = last.after(s)
-			last.counted(count{s.at, h.asked.Load(), h.looked.Load()})
-			spent.countCalls(s.at, h.asked.Load())
-			if s.again && s.err == nil {
-				full = fullLook{s.cost, len(last.parts)}
+			last = last.withRefresh(s)
+			last.addCallCount(callCount{s.at, h.awsCalls.Load(), h.refreshCalls.Load()})
+			spending.countCalls(s.at, h.awsCalls.Load())
+			if s.full && s.err == nil {
+				full = fullRefresh{s.calls, len(last.parts)}
 			}
-			promised := 0
-			if s.again {
-				promised, after = after, 0
+			callsOfPage := 0
+			if s.full {
+				callsOfPage, pageCalls = pageCalls, 0
 			}
-			spent.countLook(s.at, s.cost, promised)
+			spending.countRefresh(s.at, s.calls, callsOfPage)
 			schedule()
 		}
 	}
 }
 
-// fullLook is a look that has read all of AWS: its calls, and the stacks that it found.
-type fullLook struct{ cost, stacks int }
+// fullRefresh is a refresh that has read all of AWS: the number of its calls, and of the stacks that it found.
+type fullRefresh struct{ calls, stacks int }
 
-// expectedCalls returns the calls of one that finds so many stacks.
-func (f fullLook) expectedCalls(stacks int) int {
+// expectedCalls returns the expected number of calls of a full refresh that finds a number of stacks.
+func (f fullRefresh) expectedCalls(stacks int) int {
 	if f.stacks == 0 {
-		return f.cost
+		return f.calls
 	}
-	return (f.cost*max(stacks, f.stacks) + f.stacks - 1) / f.stacks
+	return (f.calls*max(stacks, f.stacks) + f.stacks - 1) / f.stacks
 }
 
-func (h *hub) lookOnce(ctx context.Context, again bool, l lasting) sight {
-	before := h.looked.Load()
-	picture, changes, err := h.look(ctx, again)
-	s := sight{picture: picture, changes: changes, err: err, cost: int(h.looked.Load() - before), at: h.now(), again: again}
+// refreshOnce refreshes the state, and returns the warnings that still apply.
+func (h *hub) refreshOnce(ctx context.Context, full bool, warnings lastingWarnings) refreshResult {
+	before := h.refreshCalls.Load()
+	snapshot, changes, err := h.refresh(ctx, full)
+	s := refreshResult{snapshot: snapshot, changes: changes, err: err, calls: int(h.refreshCalls.Load() - before), at: h.now(), full: full}
 	if h.uidOf != nil {
-		var found *tree.Document
+		var current *tree.Document
 		if err == nil {
-			found = &picture.Document
+			current = &snapshot.Document
 		}
-		s.reported = l.ofExistingObjects(h.uidOf, found)
+		s.reported = warnings.reportedFor(h.uidOf, current)
 	}
 	return s
 }
 
-func (v *viewer) show(s *snapshot) {
+// setUpdate sets the state that the page is sent next. It replaces a state that was not sent yet.
+func (v *viewer) setUpdate(s *pageState) {
 	select {
 	case <-v.update:
 	default:
@@ -312,25 +321,26 @@ func (v *viewer) show(s *snapshot) {
 	v.update <- s
 }
 
-// after returns the snapshot that a look makes of the one before; what a failed look has not seen stays.
-func (s *snapshot) after(got sight) *snapshot {
-	next := &snapshot{generation: 1, since: got.at}
+// withRefresh returns the state after a refresh. s is the previous state, nil the first time. After a failed refresh the
+// previous stacks stay.
+func (s *pageState) withRefresh(got refreshResult) *pageState {
+	next := &pageState{generation: 1, since: got.at}
 	if s != nil {
 		*next = *s
 		next.generation++
 	}
-	next.at, next.cost = got.at, got.cost
-	if got.again {
-		next.reads++
+	next.at, next.refreshCalls = got.at, got.calls
+	if got.full {
+		next.fullRefreshes++
 	}
 	next.changes = slices.Clone(next.changes)
 	for _, c := range got.changes {
 		c.generation = next.generation
 		next.changes = append(next.changes, c)
 	}
-	next.changes = next.changes[max(0, len(next.changes)-mostChanges):]
+	next.changes = next.changes[max(0, len(next.changes)-maxChanges):]
 	if data, err := json.Marshal(got.reported); err == nil && !bytes.Equal(data, next.reported.json) {
-		next.reported = part{json: data, generation: next.generation}
+		next.reported = stackPart{json: data, generation: next.generation}
 	}
 	if got.err != nil {
 		if next.failed == "" {
@@ -339,26 +349,26 @@ func (s *snapshot) after(got sight) *snapshot {
 		next.failed = got.err.Error()
 		return next
 	}
-	was := map[string]part{}
+	previous := map[string]stackPart{}
 	for _, p := range next.parts {
-		was[p.key] = p
+		previous[p.key] = p
 	}
-	next.failed, next.cluster, next.parts = "", got.picture.Document.Cluster, nil
+	next.failed, next.cluster, next.parts = "", got.snapshot.Document.Cluster, nil
 	next.text = ""
-	if got.picture.Notes != "" { // the flags of the controller are taken over once
-		next.notes = got.picture.Notes
+	if got.snapshot.Notes != "" { // the note about the flags of the controller is in the first snapshot only
+		next.notes = got.snapshot.Notes
 	}
-	if len(got.picture.Document.Stacks) == 0 {
-		next.text = got.picture.Text
+	if len(got.snapshot.Document.Stacks) == 0 {
+		next.text = got.snapshot.Text
 	}
-	for _, stack := range got.picture.Document.Stacks {
-		p := part{key: stack.Kind + " " + stack.ID, generation: next.generation}
+	for _, stack := range got.snapshot.Document.Stacks {
+		p := stackPart{key: stack.Kind + " " + stack.ID, generation: next.generation}
 		var err error
 		if p.json, err = json.Marshal(stack); err != nil {
 			next.failed = err.Error()
 			continue
 		}
-		if before, ok := was[p.key]; ok && bytes.Equal(before.json, p.json) {
+		if before, ok := previous[p.key]; ok && bytes.Equal(before.json, p.json) {
 			p = before
 		}
 		next.parts = append(next.parts, p)

@@ -34,7 +34,7 @@ type looker struct {
 
 func newLooker(t *testing.T, budget int) *looker {
 	l := &looker{began: time.Now(), cost: 2, ids: []string{"shop/web"}}
-	l.hub = newHub(func(_ context.Context, again bool) (tree.Picture, []change, error) {
+	l.hub = newHub(func(_ context.Context, again bool) (tree.Snapshot, []change, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if again && l.dear > 0 {
@@ -46,7 +46,7 @@ func newLooker(t *testing.T, budget int) *looker {
 			l.call(l.cost)
 		}
 		l.at = append(l.at, time.Since(l.began).Round(time.Second))
-		p := tree.Picture{Document: tree.Document{Cluster: "c"}}
+		p := tree.Snapshot{Document: tree.Document{Cluster: "c"}}
 		for _, id := range l.ids {
 			p.Document.Stacks = append(p.Document.Stacks, tree.Stack{Kind: "Ingress", ID: id})
 		}
@@ -86,12 +86,12 @@ func (l *looker) looks() []time.Duration {
 }
 
 func (l *looker) opens(background bool) *viewer {
-	v := &viewer{background: background, update: make(chan *snapshot, 1)}
-	l.hub.send(l.hub.join, v)
+	v := &viewer{background: background, update: make(chan *pageState, 1)}
+	l.hub.passViewer(l.hub.join, v)
 	return v
 }
 
-func latest(t *testing.T, v *viewer) *snapshot {
+func latest(t *testing.T, v *viewer) *pageState {
 	t.Helper()
 	synctest.Wait()
 	select {
@@ -113,7 +113,7 @@ func TestLooksAsOftenAsSomebodyWatches(t *testing.T) {
 		}
 		front := l.opens(false)
 		time.Sleep(5 * time.Second)
-		l.hub.send(l.hub.leave, front)
+		l.hub.passViewer(l.hub.leave, front)
 		l.opens(true)
 		time.Sleep(125 * time.Second)
 		want := []time.Duration{0, 2, 4, 64, 124}
@@ -137,8 +137,8 @@ func TestLooksWithinTheBudget(t *testing.T) {
 			t.Errorf("it looks at %v, want %v", l.looks(), want)
 		}
 		s := latest(t, v)
-		if n, looked := s.lastMinute(); n != 150 || looked != 150 || s.next != 30*time.Second || s.cost != 50 {
-			t.Errorf("%d calls in the last minute, %d by looks, %d by the last look, the next one in %s", n, looked, s.cost, s.next)
+		if n, looked := s.lastMinute(); n != 150 || looked != 150 || s.next != 30*time.Second || s.refreshCalls != 50 {
+			t.Errorf("%d calls in the last minute, %d by looks, %d by the last look, the next one in %s", n, looked, s.refreshCalls, s.next)
 		}
 		l.now(func() { l.call(600) }) // of a command
 		time.Sleep(30 * time.Second)
@@ -161,7 +161,7 @@ func TestPagesGetWhatHasChanged(t *testing.T) {
 			l.ids = []string{"bank/pay", "shop/web"}
 			l.changes = []change{{Of: "Ingress bank/pay", Now: []string{"listener HTTP:80"}}}
 		})
-		l.hub.take(input.Event{Kind: "Ingress", Namespace: "bank", Name: "pay", Reason: "SuccessfullyReconciled"})
+		l.hub.publishEvent(input.Event{Kind: "Ingress", Namespace: "bank", Name: "pay", Reason: "SuccessfullyReconciled"})
 		time.Sleep(2 * time.Second)
 		second := l.hub.updateFor(latest(t, v), 1)
 		if len(second.Keys) != 2 || len(second.Stacks) != 1 || len(second.Changes) != 2 || second.Changes[0].Of != "Ingress bank/pay" || second.Changes[0].Event == nil {
@@ -206,11 +206,11 @@ func TestChangesAreBounded(t *testing.T) {
 		l := newLooker(t, 100)
 		v := l.opens(false)
 		latest(t, v)
-		for range 5 * mostChanges {
-			l.hub.take(input.Event{Kind: "Ingress", Name: "x"})
+		for range 5 * maxChanges {
+			l.hub.publishEvent(input.Event{Kind: "Ingress", Name: "x"})
 		}
 		time.Sleep(2 * time.Second)
-		if n := len(latest(t, v).changes); n != mostChanges {
+		if n := len(latest(t, v).changes); n != maxChanges {
 			t.Errorf("%d changes are kept", n)
 		}
 	})

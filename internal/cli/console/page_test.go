@@ -84,7 +84,7 @@ func TestCommandsHaveTheFlagsOfTheConsole(t *testing.T) {
 	}
 	tried := 0
 	command().Flags().VisitAll(func(f *pflag.Flag) {
-		if slices.Contains(own, f.Name) {
+		if slices.Contains(consoleFlags, f.Name) {
 			return
 		}
 		from := command()

@@ -14,75 +14,76 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// Bounds of the warnings of the controller. Whoever may write events can write any number of them.
+// Bounds of the warnings of the controller. Users with the right to write events can write any number of them.
 const (
-	// mostReported are shown.
-	mostReported = 200
-	// mostOfObject are kept of one object, each with another reason.
-	mostOfObject = 4
-	// mostReportedObjects have warnings that are kept.
-	mostReportedObjects = 5000
+	// maxReportedWarnings is how many warnings are shown.
+	maxReportedWarnings = 200
+	// maxWarningsOfObject is how many warnings of one object are kept, each with another reason.
+	maxWarningsOfObject = 4
+	// maxReportedObjects is how many objects have warnings that are kept.
+	maxReportedObjects = 5000
 )
 
-// reported is what the controller has written in events, which outlive the moment: the last warning of each object and
-// reason, as far as no success came after it, or that reports a change.
-type reported struct {
+// reportedWarnings are the last warnings of the controller in events, one for each object and reason. A warning is left out if
+// the object was reconciled after it, unless it reports a change.
+type reportedWarnings struct {
 	Events []warning `json:"events"`
-	// More is how many are not among Events.
+	// More is how many warnings are left out of Events.
 	More int `json:"more,omitempty"`
-	// Failed is why events cannot be read, and Partial is set if there are more than were read.
-	Failed  string `json:"failed,omitempty"`
-	Partial bool   `json:"partial,omitempty"`
+	// Failed is the reason why events cannot be read.
+	Failed string `json:"failed,omitempty"`
+	// Partial reports whether the cluster has more events than were read.
+	Partial bool `json:"partial,omitempty"`
 }
 
 // warning is the last event with a reason about an object.
 type warning struct {
-	// Severity is error for a reason that older controllers have for what they could not do.
+	// Severity is error for the reasons of aws-load-balancer-controller that begin with Failed, else warning or info.
 	Severity string        `json:"severity"`
 	Object   output.Object `json:"object"`
 	At       time.Time     `json:"at"`
 	Count    int32         `json:"count,omitempty"`
 	By       string        `json:"by"`
 	Reason   string        `json:"reason"`
-	// Finding is the reason of the finding that it reports, which findings of the same object have too.
+	// Finding is the reason of the finding that the event reports.
 	Finding string `json:"finding,omitempty"`
 	Message string `json:"message"`
-	// Past: the last look does not find it any more. It is then an info, but for what others have changed.
+	// Past reports whether the last refresh does not find the problem any more. The severity is info then, except for drift.
 	Past bool `json:"past,omitempty"`
 }
 
-// changed are the findings about what was done, of which an event is worth reading also after it has succeeded.
-var changed = []finding.Reason{
+// changeReasons are the reasons of findings about changes in AWS. Their events are shown also after the object was reconciled.
+var changeReasons = []finding.Reason{
 	finding.DriftRepaired, finding.LoadBalancerReplaced, finding.LoadBalancerMoved, finding.LoadBalancerAdopted, finding.LoadBalancerReturned,
 }
 
-// ofChange reports whether the warning is about a change that the controller, or another actor, has made.
-func (w warning) ofChange() bool { return slices.Contains(changed, finding.Reason(w.Finding)) }
+// isOfChange reports whether the warning is about a change that the controller or an external actor has made.
+func (w warning) isOfChange() bool { return slices.Contains(changeReasons, finding.Reason(w.Finding)) }
 
-// isObservable reports whether looks find by themselves what the warning is about. They do not call what AWS refuses,
-// and do not remember how long something waits.
+// isObservable reports whether a refresh finds the problem of the warning too. A refresh makes no calls that change AWS, which
+// AWS may refuse, and does not know how long a step has waited.
 func (w warning) isObservable() bool {
 	subject := finding.SubjectOf(finding.Reason(w.Finding))
-	return w.ofChange() || subject != "" && !slices.ContainsFunc([]finding.Reason{finding.AccessDenied, finding.WaitExpired, finding.MoreFindings}, func(r finding.Reason) bool {
+	return w.isOfChange() || subject != "" && !slices.ContainsFunc([]finding.Reason{finding.AccessDenied, finding.WaitExpired, finding.MoreFindings}, func(r finding.Reason) bool {
 		return subject == finding.SubjectOf(r)
 	})
 }
 
-// object is what events are about.
-type object struct {
+// reportedObject is the object of events.
+type reportedObject struct {
 	output.Object
 	uid string
 }
 
-// history is what was reported of an object.
-type history struct {
-	warnings   []warning
-	reconciled time.Time // last
+// objectReports is what events have reported about one object.
+type objectReports struct {
+	warnings    []warning
+	lastSuccess time.Time // when the object was reconciled last
 }
 
-// newest returns when something was reported last.
-func (h *history) newest() time.Time {
-	at := h.reconciled
+// newest returns the time of the last event.
+func (h *objectReports) newest() time.Time {
+	at := h.lastSuccess
 	for _, w := range h.warnings {
 		if w.At.After(at) {
 			at = w.At
@@ -91,57 +92,57 @@ func (h *history) newest() time.Time {
 	return at
 }
 
-// reports keeps what events have reported. One goroutine uses it.
+// reports keeps what events have reported. Only one goroutine may use it.
 type reports struct {
-	now     func() time.Time
-	of      map[object]*history
-	failed  string
-	partial bool
+	now      func() time.Time
+	byObject map[reportedObject]*objectReports
+	failed   string
+	partial  bool
 }
 
-// findingReason begins the messages of events about findings.
+// findingReason matches the beginning of the message of an event about a finding: the reason of the finding.
 var findingReason = regexp.MustCompile(`^([A-Z][A-Za-z0-9]{2,60}): `)
 
-// listed takes the events that a cluster has.
-func (r *reports) listed(list []input.Event, complete bool) {
+// takeList records the events that a cluster stores. complete reports whether these are all.
+func (r *reports) takeList(list []input.Event, complete bool) {
 	for _, e := range list {
 		r.take(e)
 	}
 	r.failed, r.partial = "", !complete
 }
 
-// setUnavailable notes why events are not read.
+// setUnavailable records why events cannot be read.
 func (r *reports) setUnavailable(err error) {
 	r.failed = finding.Printable("events cannot be read: " + err.Error())
 }
 
-// take handles one event.
+// take records an event if it is a warning or a success of the controller.
 func (r *reports) take(e input.Event) {
-	if !e.OfController() || !e.Warning && !e.Reconciled() {
+	if !e.IsOfController() || !e.Warning && !e.IsReconciled() {
 		return
 	}
-	if r.isExpired(e.At) {
+	if r.isExpired(e.Time) {
 		return
 	}
-	of := object{output.Object{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}, e.UID}
-	h := r.of[of]
+	of := reportedObject{output.Object{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}, e.UID}
+	h := r.byObject[of]
 	if h == nil {
-		if len(r.of) >= mostReportedObjects {
-			r.forget()
+		if len(r.byObject) >= maxReportedObjects {
+			r.removeOldest()
 		}
-		h = &history{}
-		if r.of == nil {
-			r.of = map[object]*history{}
+		h = &objectReports{}
+		if r.byObject == nil {
+			r.byObject = map[reportedObject]*objectReports{}
 		}
-		r.of[of] = h
+		r.byObject[of] = h
 	}
 	if !e.Warning {
-		if e.At.After(h.reconciled) {
-			h.reconciled = e.At
+		if e.Time.After(h.lastSuccess) {
+			h.lastSuccess = e.Time
 		}
 		return
 	}
-	w := warning{Severity: "warning", Object: of.Object, At: e.At, Count: e.Count, By: e.By, Reason: e.Reason, Message: e.Message}
+	w := warning{Severity: "warning", Object: of.Object, At: e.Time, Count: e.Count, By: e.Component, Reason: e.Reason, Message: e.Message}
 	if strings.HasPrefix(e.Reason, "Failed") {
 		w.Severity = "error"
 	}
@@ -151,8 +152,8 @@ func (r *reports) take(e input.Event) {
 	h.add(w)
 }
 
-// add keeps the last warning of each reason, of the latest reasons.
-func (h *history) add(w warning) {
+// add adds a warning. It keeps the last warning of each reason, and the latest of these.
+func (h *objectReports) add(w warning) {
 	at := slices.IndexFunc(h.warnings, func(o warning) bool { return o.Reason == w.Reason && o.Finding == w.Finding })
 	switch {
 	case at < 0:
@@ -163,63 +164,64 @@ func (h *history) add(w warning) {
 		h.warnings[at] = w
 	}
 	slices.SortStableFunc(h.warnings, func(a, b warning) int { return b.At.Compare(a.At) })
-	h.warnings = h.warnings[:min(len(h.warnings), mostOfObject)]
+	h.warnings = h.warnings[:min(len(h.warnings), maxWarningsOfObject)]
 }
 
-// isExpired reports whether an event is older than API servers keep one.
+// isExpired reports whether an event is so old that API servers have deleted it.
 func (r *reports) isExpired(at time.Time) bool { return r.now().Sub(at) >= durations.EventKept }
 
-// forget removes what is over, and the older half if there is no room then.
-func (r *reports) forget() {
+// removeOldest removes the objects whose events have expired, and then the older half of the objects if there are still
+// maxReportedObjects.
+func (r *reports) removeOldest() {
 	var ages []time.Time
-	for of, h := range r.of {
+	for of, h := range r.byObject {
 		if at := h.newest(); r.isExpired(at) {
-			delete(r.of, of)
+			delete(r.byObject, of)
 		} else {
 			ages = append(ages, at)
 		}
 	}
-	if len(r.of) < mostReportedObjects {
+	if len(r.byObject) < maxReportedObjects {
 		return
 	}
 	slices.SortFunc(ages, time.Time.Compare)
 	middle := ages[len(ages)/2]
-	for of, h := range r.of {
-		if len(r.of) > mostReportedObjects/2 && !h.newest().After(middle) {
-			delete(r.of, of)
+	for of, h := range r.byObject {
+		if len(r.byObject) > maxReportedObjects/2 && !h.newest().After(middle) {
+			delete(r.byObject, of)
 		}
 	}
 	r.partial = true
 }
 
-// lastingWarnings returns the warnings that no success came after, or that report a change, by object. They are not
-// changed any more.
-func (r *reports) lastingWarnings() lasting {
-	out := lasting{of: map[object][]warning{}, failed: r.failed, partial: r.partial}
-	for of, h := range r.of {
+// lastingWarnings returns the warnings after which the object was not reconciled, or that report a change. The result is
+// immutable.
+func (r *reports) lastingWarnings() lastingWarnings {
+	out := lastingWarnings{byObject: map[reportedObject][]warning{}, failed: r.failed, partial: r.partial}
+	for of, h := range r.byObject {
 		for _, w := range h.warnings {
-			if !r.isExpired(w.At) && (w.ofChange() || !h.reconciled.After(w.At)) {
-				out.of[of] = append(out.of[of], w)
+			if !r.isExpired(w.At) && (w.isOfChange() || !h.lastSuccess.After(w.At)) {
+				out.byObject[of] = append(out.byObject[of], w)
 			}
 		}
 	}
 	return out
 }
 
-// lasting is what lasted at one time.
-type lasting struct {
-	of      map[object][]warning
-	failed  string
-	partial bool
+// lastingWarnings are the warnings that applied at one time, by object.
+type lastingWarnings struct {
+	byObject map[reportedObject][]warning
+	failed   string
+	partial  bool
 }
 
-// ofExistingObjects returns the warnings about objects that are there, as the last look finds them; nil: it has failed.
-func (l lasting) ofExistingObjects(uidOf func(output.Object) (string, bool), look *tree.Document) reported {
-	out := reported{Events: []warning{}, Failed: l.failed, Partial: l.partial}
-	// What is found of a Service or a route is reported of the members of its load balancer too.
+// reportedFor returns the warnings about objects that exist. current is the document of the last refresh, nil if it failed.
+func (l lastingWarnings) reportedFor(uidOf func(output.Object) (string, bool), current *tree.Document) reportedWarnings {
+	out := reportedWarnings{Events: []warning{}, Failed: l.failed, Partial: l.partial}
+	// A finding about a Service or a route counts for each member of its stack.
 	found, members := map[output.Object][]finding.Reason{}, map[output.Object]bool{}
-	if look != nil {
-		for _, s := range look.Stacks {
+	if current != nil {
+		for _, s := range current.Stacks {
 			for _, m := range s.Members {
 				members[m] = true
 				for _, f := range s.Findings {
@@ -228,7 +230,7 @@ func (l lasting) ofExistingObjects(uidOf func(output.Object) (string, bool), loo
 			}
 		}
 	}
-	for of, all := range l.of {
+	for of, all := range l.byObject {
 		if uid, there := uidOf(of.Object); there && (uid == "" || of.uid == "" || uid == of.uid) {
 			for _, w := range all {
 				reason := finding.Reason(w.Finding)
@@ -241,13 +243,15 @@ func (l lasting) ofExistingObjects(uidOf func(output.Object) (string, bool), loo
 		}
 	}
 	slices.SortFunc(out.Events, func(a, b warning) int {
-		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), b.At.Compare(a.At), finding.Ref(a.Object).Compare(finding.Ref(b.Object)), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Finding, b.Finding), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)), b.At.Compare(a.At), finding.Ref(a.Object).Compare(finding.Ref(b.Object)), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Finding, b.Finding), cmp.Compare(a.Message, b.Message))
 	})
-	if n := len(out.Events); n > mostReported {
-		out.Events, out.More = out.Events[:mostReported], n-mostReported
+	if n := len(out.Events); n > maxReportedWarnings {
+		out.Events, out.More = out.Events[:maxReportedWarnings], n-maxReportedWarnings
 	}
 	return out
 }
 
-// rank returns the place of a severity, the worst first.
-func rank(severity string) int { return slices.Index([]string{"error", "warning", "info"}, severity) }
+// severityRank returns the order of a severity, 0 for error.
+func severityRank(severity string) int {
+	return slices.Index([]string{"error", "warning", "info"}, severity)
+}

@@ -24,19 +24,19 @@ func everything(output.Object) (string, bool) { return "", true }
 func reportsAt(ago map[time.Duration]input.Event) *reports {
 	r := &reports{now: func() time.Time { return midnight }}
 	for d, e := range ago {
-		e.At = midnight.Add(-d)
+		e.Time = midnight.Add(-d)
 		if e.Kind == "" {
 			e.Kind, e.Namespace, e.Name = "Ingress", "shop", "web"
 		}
-		if e.By == "" {
-			e.By = "ingress"
+		if e.Component == "" {
+			e.Component = "ingress"
 		}
 		r.take(e)
 	}
 	return r
 }
 
-func lines(r reported) string {
+func lines(r reportedWarnings) string {
 	var out []string
 	for _, w := range r.Events {
 		out = append(out, fmt.Sprintf("%s %s/%s %s %s %s", w.Severity, w.Object.Namespace, w.Object.Name, w.Reason, w.Finding, midnight.Sub(w.At)))
@@ -49,7 +49,7 @@ func TestWarningsThatLastAreShown(t *testing.T) {
 	quota := input.Event{Warning: true, Reason: "FailedDeployModel", Message: "QuotaReached: rule: AWS refuses 3 rules"}
 	advice := input.Event{Warning: true, Reason: "TargetsUnhealthy", Message: "TargetsUnhealthy: m"}
 	success := input.Event{Reason: "SuccessfullyReconciled", Message: "Successfully reconciled"}
-	from := func(e input.Event, by string) input.Event { e.By = by; return e }
+	from := func(e input.Event, by string) input.Event { e.Component = by; return e }
 	of := func(e input.Event, name string) input.Event {
 		e.Kind, e.Namespace, e.Name = "Ingress", "shop", name
 		return e
@@ -70,7 +70,7 @@ func TestWarningsThatLastAreShown(t *testing.T) {
 		"a wait":               {map[time.Duration]input.Event{time.Minute: {Reason: "WaitingForTargets"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := lines(reportsAt(c.ago).lastingWarnings().ofExistingObjects(everything, nil)); got != c.want {
+			if got := lines(reportsAt(c.ago).lastingWarnings().reportedFor(everything, nil)); got != c.want {
 				t.Errorf("shown:\n%s\nwant:\n%s", got, c.want)
 			}
 		})
@@ -94,7 +94,7 @@ func TestWhatTheLastLookDoesNotFindIsPast(t *testing.T) {
 	}
 	past := func(look *tree.Document) string {
 		var out []string
-		for _, w := range reportsAt(all).lastingWarnings().ofExistingObjects(everything, look).Events {
+		for _, w := range reportsAt(all).lastingWarnings().reportedFor(everything, look).Events {
 			out = append(out, fmt.Sprint(w.Severity, " ", w.Object.Name, " ", w.Finding, " ", w.Past))
 		}
 		return strings.Join(out, "\n")
@@ -118,7 +118,7 @@ func TestWarningsAreAboutObjectsThatAreThere(t *testing.T) {
 		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, UID: uid, Warning: true, Reason: "FailedDeployModel", Message: "m"}
 	}
 	r := reportsAt(map[time.Duration]input.Event{1: w("web", "new"), 2: w("web", "old"), 3: w("gone", "x")})
-	got := r.lastingWarnings().ofExistingObjects(func(o output.Object) (string, bool) { return "new", o.Name == "web" }, nil)
+	got := r.lastingWarnings().reportedFor(func(o output.Object) (string, bool) { return "new", o.Name == "web" }, nil)
 	if text := lines(got); text != "error shop/web FailedDeployModel  1ns" {
 		t.Errorf("shown:\n%s", text)
 	}
@@ -127,15 +127,15 @@ func TestWarningsAreAboutObjectsThatAreThere(t *testing.T) {
 // Who floods a cluster with events fills neither the page nor the memory.
 func TestReportedWarningsAreBounded(t *testing.T) {
 	r := &reports{now: func() time.Time { return midnight }}
-	for i := range 3 * mostReportedObjects {
-		r.take(input.Event{Kind: "Ingress", Namespace: "flood", Name: fmt.Sprint(i), By: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "m", At: midnight.Add(time.Duration(i-20000) * time.Millisecond)})
+	for i := range 3 * maxReportedObjects {
+		r.take(input.Event{Kind: "Ingress", Namespace: "flood", Name: fmt.Sprint(i), Component: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "m", Time: midnight.Add(time.Duration(i-20000) * time.Millisecond)})
 	}
 	for i := range 100 {
-		r.take(input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", By: "ingress", Warning: true, Reason: fmt.Sprint("Failed", i), Message: "m", At: midnight})
+		r.take(input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", Component: "ingress", Warning: true, Reason: fmt.Sprint("Failed", i), Message: "m", Time: midnight})
 	}
-	got := r.lastingWarnings().ofExistingObjects(everything, nil)
-	if len(got.Events) != mostReported || got.More == 0 || !got.Partial || len(r.of) > mostReportedObjects {
-		t.Errorf("%d are shown and %d more, of %d objects; partial: %v", len(got.Events), got.More, len(r.of), got.Partial)
+	got := r.lastingWarnings().reportedFor(everything, nil)
+	if len(got.Events) != maxReportedWarnings || got.More == 0 || !got.Partial || len(r.byObject) > maxReportedObjects {
+		t.Errorf("%d are shown and %d more, of %d objects; partial: %v", len(got.Events), got.More, len(r.byObject), got.Partial)
 	}
 	own := 0
 	for _, w := range got.Events {
@@ -143,7 +143,7 @@ func TestReportedWarningsAreBounded(t *testing.T) {
 			own++
 		}
 	}
-	if own != mostOfObject {
+	if own != maxWarningsOfObject {
 		t.Errorf("%d warnings of one object are shown", own)
 	}
 }
@@ -153,11 +153,11 @@ func TestPagesGetWhatWasReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLooker(t, 100)
 		l.hub.uidOf = everything
-		fault := input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", By: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "AccessDenied: m", At: time.Now()}
-		l.hub.reporting(func(r *reports) { r.listed([]input.Event{fault}, true) })
+		fault := input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", Component: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "AccessDenied: m", Time: time.Now()}
+		l.hub.updateReports(func(r *reports) { r.takeList([]input.Event{fault}, true) })
 		v := l.opens(false)
 		first := l.hub.updateFor(latest(t, v), 0)
-		var got reported
+		var got reportedWarnings
 		if err := json.Unmarshal(first.Reported, &got); err != nil || len(got.Events) != 1 || got.Events[0].Finding != "AccessDenied" {
 			t.Errorf("at first: %s, %v", first.Reported, err)
 		}
@@ -165,7 +165,7 @@ func TestPagesGetWhatWasReported(t *testing.T) {
 		if n := l.hub.updateFor(latest(t, v), 1); n.Reported != nil {
 			t.Errorf("without a change: %s", n.Reported)
 		}
-		l.hub.reporting(func(r *reports) { r.setUnavailable(errors.New("events is forbidden")) })
+		l.hub.updateReports(func(r *reports) { r.setUnavailable(errors.New("events is forbidden")) })
 		time.Sleep(2 * time.Second)
 		if n := l.hub.updateFor(latest(t, v), 2); !strings.Contains(string(n.Reported), "events cannot be read: events is forbidden") {
 			t.Errorf("without a right: %s", n.Reported)

@@ -21,12 +21,12 @@ import (
 //go:embed page
 var files embed.FS
 
-// asset is a file of the page.
+// asset is a file of the page with its content type.
 type asset struct {
-	name, kind string
+	name, contentType string
 }
 
-// assets are the files by path. Nothing else is served.
+// assets are the files of the page by URL path. No other file is served.
 var assets = map[string]asset{
 	"/":            {"index.html", "text/html; charset=utf-8"},
 	"/style.css":   {"style.css", "text/css; charset=utf-8"},
@@ -49,22 +49,25 @@ var assets = map[string]asset{
 	"/plans.js":    {"plans.js", "text/javascript; charset=utf-8"},
 }
 
-// policy has the browser run and show what the program contains, and connect to it alone. Text is never made markup.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+// contentSecurityPolicy makes the browser load scripts, styles and images from the console alone, and connect to it alone. Text
+// is never parsed as markup.
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// Page serves the files of the page alone, for measurements of it with documents of any size.
+// Page returns a handler that serves the files of the page without its API, for tests that measure the page with large
+// documents.
 func Page() http.Handler { return http.HandlerFunc(serveAsset) }
 
-// handler serves the page and what it asks for.
-func (c *console) handler(h *hub, asks *commands) http.Handler {
+// handler returns the handler of the page and its API.
+func (c *console) handler(h *hub, commands *commands) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /", serveAsset)
-	mux.Handle("GET /api/command/{name}", c.guarded(asks))
-	mux.Handle("GET /api/again", c.guarded(http.HandlerFunc(h.serveAgain)))
-	mux.Handle("GET /api/looks", c.guarded(http.HandlerFunc(h.serve)))
-	return c.checked(mux)
+	mux.Handle("GET /api/command/{name}", c.requirePage(commands))
+	mux.Handle("GET /api/again", c.requirePage(http.HandlerFunc(h.serveFullRefresh)))
+	mux.Handle("GET /api/looks", c.requirePage(http.HandlerFunc(h.serve)))
+	return c.checkOrigin(mux)
 }
 
+// serveAsset serves a file of the page.
 func serveAsset(w http.ResponseWriter, r *http.Request) {
 	a, ok := assets[r.URL.Path]
 	if !ok {
@@ -76,16 +79,16 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", a.kind)
+	w.Header().Set("Content-Type", a.contentType)
 	w.Write(data)
 }
 
-// checked refuses what a page of another site makes a browser send, and says what browsers may do with the answer. A name
-// that another party resolves to this machine is refused: its page would be of the same origin.
-func (c *console) checked(next http.Handler) http.Handler {
+// checkOrigin refuses requests that the page of another site makes a browser send, and sets security headers on all
+// responses. It also refuses host names that do not belong to this machine, against DNS rebinding.
+func (c *console) checkOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
-		head.Set("Content-Security-Policy", policy)
+		head.Set("Content-Security-Policy", contentSecurityPolicy)
 		head.Set("X-Content-Type-Options", "nosniff")
 		head.Set("Referrer-Policy", "no-referrer")
 		head.Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -103,8 +106,8 @@ func (c *console) checked(next http.Handler) http.Handler {
 	})
 }
 
-// servesHost reports whether a Host header names this machine in a way that no other party decides: by an address, as
-// localhost, or by the name that --listen has.
+// servesHost reports whether a Host header is an IP address, localhost or the host of --listen. Other names may be resolved to
+// this machine by an attacker.
 func (c *console) servesHost(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -118,16 +121,17 @@ func (c *console) servesHost(host string) bool {
 	return strings.EqualFold(name, "localhost") || listen != "" && strings.EqualFold(name, listen)
 }
 
-// guarded admits the page itself, which sends a header that other sites cannot, with the token if there is one.
-func (c *console) guarded(next http.Handler) http.Handler {
+// requirePage refuses requests that do not come from the page, which sends a header that other sites cannot send, or that
+// lack the token if one is set.
+func (c *console) requirePage(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site := r.Header.Get("Sec-Fetch-Site")
 		if r.Header.Get("X-Fulcrum-Console") != "1" || site != "" && site != "same-origin" && site != "none" {
 			http.Error(w, "only the page of fulcrum console is answered", http.StatusForbidden)
 			return
 		}
-		given := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if c.token != "" && subtle.ConstantTimeCompare([]byte(given), []byte(c.token)) != 1 {
+		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if c.token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(c.token)) != 1 {
 			http.Error(w, "the token is missing or wrong; open the line that fulcrum console has printed", http.StatusUnauthorized)
 			return
 		}
@@ -135,45 +139,50 @@ func (c *console) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// update is what a page is sent: the whole state for the first time, and then what differs.
+// update is a message to a page: first the whole state, later the parts that have changed.
 type update struct {
-	// Have is what the page gives when it comes back.
+	// Have is the state that the page has after this message. It sends it when it connects again.
 	Have    string `json:"have"`
 	Cluster string `json:"cluster"`
-	// Keys are the keys of all stacks in order, as "KIND ID", and Stacks those of fulcrum tree that have changed.
-	Keys   []string          `json:"keys"`
+	// Keys are the keys of all stacks in order, as "KIND ID".
+	Keys []string `json:"keys"`
+	// Stacks are the stacks that have changed, as in the document of fulcrum tree.
 	Stacks []json.RawMessage `json:"stacks"`
-	// Changes were found since the page was opened.
+	// Changes are the changes since the last message.
 	Changes []change `json:"changes"`
-	// Reported is what the controller has reported in events, if it has changed.
+	// Reported has the warnings of the controller in events, if they have changed.
 	Reported json.RawMessage `json:"reported,omitempty"`
-	Text     string          `json:"text,omitempty"`
-	Notes    string          `json:"notes,omitempty"`
-	// Failed is why the last look failed, and Since from when on looks have.
-	Failed string     `json:"failed,omitempty"`
-	Since  *time.Time `json:"since,omitempty"`
-	At     time.Time  `json:"at"`
-	// Next is in how many seconds the next look is.
+	// Text is the output of tree if there is no load balancer.
+	Text  string `json:"text,omitempty"`
+	Notes string `json:"notes,omitempty"`
+	// Failed is the reason why the last refresh failed.
+	Failed string `json:"failed,omitempty"`
+	// Since is when the first of the refreshes failed that have all failed since.
+	Since *time.Time `json:"since,omitempty"`
+	// At is when the last refresh ended.
+	At time.Time `json:"at"`
+	// Next is the time until the next refresh in seconds.
 	Next float64 `json:"next"`
-	// Wanted reports that the next look reads AWS again, as a page has asked for; Reads counts such looks.
+	// Wanted reports whether the next refresh is a full one that a page has requested.
 	Wanted bool `json:"wanted,omitempty"`
-	Reads  int  `json:"reads"`
-	// AWS are calls to AWS: of the last look; of the last minute, and of looks among them; and the limit of those of looks.
+	// Reads counts full refreshes.
+	Reads int `json:"reads"`
+	// AWS counts calls to AWS.
 	AWS struct {
-		Look   int   `json:"look"`
-		Minute int64 `json:"minute"`
-		Looks  int64 `json:"looks"`
-		Budget int   `json:"budget"`
+		Look   int   `json:"look"`   // of the last refresh
+		Minute int64 `json:"minute"` // of the last minute
+		Looks  int64 `json:"looks"`  // of refreshes in the last minute
+		Budget int   `json:"budget"` // the value of --aws-calls-per-minute
 	} `json:"aws"`
 }
 
-// updateFor returns a snapshot for a page that has an earlier one, and never had one if that is 0.
-func (h *hub) updateFor(s *snapshot, have int) update {
+// updateFor returns the message for a page that has the state of generation have, which is 0 for a new page.
+func (h *hub) updateFor(s *pageState, have int) update {
 	n := update{
 		Have: fmt.Sprintf("%s.%d", h.instance, s.generation), Cluster: s.cluster, Keys: []string{}, Stacks: []json.RawMessage{}, Changes: []change{},
-		Text: s.text, Notes: s.notes, Failed: s.failed, At: s.at, Next: s.next.Seconds(), Wanted: s.wanted, Reads: s.reads,
+		Text: s.text, Notes: s.notes, Failed: s.failed, At: s.at, Next: s.next.Seconds(), Wanted: s.fullRefreshWanted, Reads: s.fullRefreshes,
 	}
-	n.AWS.Look, n.AWS.Budget = s.cost, h.budget
+	n.AWS.Look, n.AWS.Budget = s.refreshCalls, h.budget
 	n.AWS.Minute, n.AWS.Looks = s.lastMinute()
 	if s.failed != "" {
 		n.Since = &s.since
@@ -195,36 +204,36 @@ func (h *hub) updateFor(s *snapshot, have int) update {
 	return n
 }
 
-// serveAgain answers GET /api/again: AWS is read again, as soon as the budget has room for that and for the calls that the
-// page makes after it. It sends that time to all pages.
-func (h *hub) serveAgain(w http.ResponseWriter, r *http.Request) {
+// serveFullRefresh answers GET /api/again by requesting a full refresh. It runs as soon as the budget admits its calls and
+// the calls that the page will make after it, whose number is the parameter "after". All pages are sent the time.
+func (h *hub) serveFullRefresh(w http.ResponseWriter, r *http.Request) {
 	after, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("after"), "0"))
 	if err != nil || after < 0 {
 		http.Error(w, "after is how many calls to AWS the page makes once AWS is read", http.StatusBadRequest)
 		return
 	}
-	h.lookAgain(after)
+	h.requestFullRefresh(after)
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// serve answers GET /api/looks by server-sent events, each of which is an update.
+// serve answers GET /api/looks by server-sent events. Each is an update.
 func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 	have := 0
 	if instance, generation, ok := strings.Cut(r.URL.Query().Get("have"), "."); ok && instance == h.instance {
 		have, _ = strconv.Atoi(generation)
 	}
 	select {
-	case h.room <- struct{}{}:
-		defer func() { <-h.room }()
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
 	default:
-		http.Error(w, fmt.Sprintf("%d pages are open, which is the most; close one", mostViewers), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("%d pages are open, which is the most; close one", maxViewers), http.StatusServiceUnavailable)
 		return
 	}
-	v := &viewer{background: r.URL.Query().Has("background"), update: make(chan *snapshot, 1)}
-	if !h.send(h.join, v) {
+	v := &viewer{background: r.URL.Query().Has("background"), update: make(chan *pageState, 1)}
+	if !h.passViewer(h.join, v) {
 		return
 	}
-	defer h.send(h.leave, v)
+	defer h.passViewer(h.leave, v)
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	for {

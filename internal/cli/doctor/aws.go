@@ -39,7 +39,7 @@ func (d *doctor) cloud(ctx context.Context) {
 		d.fail("credentials", err, "set AWS_PROFILE, or give the controller a role by IRSA or pod identity")
 		return
 	}
-	d.aws, d.Connected, d.VPC = aws, aws, aws.VPC()
+	d.aws, d.Cloud, d.VPC = aws, aws, aws.VPC()
 	d.addResult("credentials", healthy, "", "%s of account %s", who.ARN, who.Account)
 	d.addResult("discovery", healthy, "", "region %s, VPC %s", aws.Region(), aws.VPC())
 	d.permissions(ctx, who, rights.AWS) // first, as it says what each right is for
@@ -104,9 +104,9 @@ func (d *doctor) subnets(ctx context.Context) {
 			continue
 		}
 		answer := have.Facts.Subnets[q.Key()]
-		if unknown := input.UnknownCluster(d.Config.ClusterName, have.Facts.Subnets); unknown != "" && !told {
+		if unknown := input.UnknownClusterWarning(d.Config.ClusterName, have.Facts.Subnets); unknown != "" && !told {
 			told = true
-			d.addResult(area, warned, input.NameCluster, "%s", unknown)
+			d.addResult(area, warned, input.ClusterNameFix, "%s", unknown)
 		}
 		chosen, fault := network.ChooseSubnets(network.SubnetRequest{
 			Choice: model.SubnetsDiscovered{}, Scheme: scheme, AddressType: model.IPv4, ALB: true, Cluster: d.Config.ClusterName,

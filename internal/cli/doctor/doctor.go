@@ -153,7 +153,7 @@ func (d *doctor) run(cmd *cobra.Command) error {
 		return err
 	}
 	ctx := cmd.Context()
-	if rc, err := input.ReadOnlyConfig(d.Config.Kubernetes.Kubeconfig, d.Context, d.Env); err == nil && input.Reachable(ctx, rc) == nil {
+	if rc, err := input.ReadOnlyConfig(d.Config.Kubernetes.Kubeconfig, d.Context, d.Env); err == nil && input.CheckReachable(ctx, rc) == nil {
 		if err := d.TakeFlags(ctx, rc, d.Env.Stderr); err != nil {
 			return err
 		}

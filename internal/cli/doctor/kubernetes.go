@@ -37,7 +37,7 @@ func (d *doctor) kubernetes(ctx context.Context) {
 	const area = "kubernetes"
 	rc, err := input.ReadOnlyConfig(d.Config.Kubernetes.Kubeconfig, d.Context, d.Env)
 	if err == nil {
-		err = input.Reachable(ctx, rc)
+		err = input.CheckReachable(ctx, rc)
 	}
 	if err != nil {
 		d.fail(area, err, "check --kubeconfig, --context and KUBECONFIG")

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -14,56 +15,65 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
+// explainedAccelerator is the accelerator of a GlobalAccelerator with the choices of the plan.
 type explainedAccelerator struct {
-	Name      string   `json:"name"`
-	ARN       string   `json:"arn,omitempty"`
-	Status    string   `json:"status,omitempty"` // AWS's word: IN_PROGRESS or DEPLOYED
-	DNSName   string   `json:"dnsName,omitempty"`
+	Name string `json:"name"`
+	ARN  string `json:"arn,omitempty"`
+	// Status is the status that AWS shows: IN_PROGRESS or DEPLOYED.
+	Status  string `json:"status,omitempty"`
+	DNSName string `json:"dnsName,omitempty"`
+	// Addresses are the static IP addresses.
 	Addresses []string `json:"addresses"`
-	// Owner is the owner, as CLUSTER/NAMESPACE/NAME where its tags say that; it is not set for the object's own.
+	// Owner is CLUSTER/NAMESPACE/NAME of the owner, as far as tags name it. It is missing if the object owns the
+	// accelerator.
 	Owner string `json:"owner,omitempty"`
 
 	Listeners []explainedAcceleratorListener `json:"listeners"`
 	// Endpoints are the endpoints that the object lists, in its order.
 	Endpoints []explainedEndpoint `json:"endpoints"`
-	// Others are the endpoint groups under its listeners that are not the object's.
-	Others []tree.Other `json:"others,omitempty"`
+	// Others are the endpoint groups of its listeners that the object does not own.
+	Others []tree.OtherEndpointGroup `json:"others,omitempty"`
 }
 
+// explainedAcceleratorListener is a listener of an accelerator.
 type explainedAcceleratorListener struct {
-	// From is the field of the listener.
+	// From is the field that the listener comes from.
 	From     string `json:"from"`
 	Protocol string `json:"protocol"`
-	// ProtocolFrom and PortsFrom are the object and field that these come from: those of the GlobalAccelerator, or those
-	// that its endpoint shows.
+	// ProtocolFrom is the object and field that the protocol comes from: the GlobalAccelerator, or an object that it names.
 	ProtocolFrom string `json:"protocolFrom"`
 	Ports        string `json:"ports"`
-	PortsFrom    string `json:"portsFrom"`
-	// Live is the listener in AWS that becomes this one, such as TCP:80; it is not set for one that has to be made.
+	// PortsFrom is the object and field that the ports come from: the GlobalAccelerator, or an object that it names.
+	PortsFrom string `json:"portsFrom"`
+	// Live is the listener in AWS that is updated to this one, such as TCP:80. It is missing if the listener is created.
 	Live string `json:"live,omitempty"`
-	// Score is how similar both are, at most 150; from 15 on one becomes the other.
+	// Score is how similar Live is to the desired listener, at most 150. A listener with a score of 15 or more is updated.
 	Score int `json:"score,omitempty"`
 }
 
+// explainedEndpoint is an endpoint that a GlobalAccelerator lists.
 type explainedEndpoint struct {
+	// Field is the field of the endpoint in the GlobalAccelerator.
 	Field string `json:"field"`
-	// Object is what it names; null of an id.
+	// Object is the object that the endpoint names. It is null if the endpoint is an id.
 	Object *output.Object `json:"object"`
 	ID     string         `json:"id,omitempty"`
-	// Grant is the ReferenceGrant that permits it; null where none is needed, or none does.
+	// Grant is the ReferenceGrant that permits the endpoint. It is null if none is needed, or if none exists.
 	Grant *output.Object `json:"grant"`
-	// Endpoints are what it is in AWS: several while one load balancer takes the place of another, none if it is left out.
+	// Endpoints are the endpoints in AWS: several while one load balancer replaces another, none if the endpoint is left
+	// out.
 	Endpoints []explainedEndpointID `json:"endpoints"`
-	// LeftOut are findings about it.
+	// LeftOut are the findings about the endpoint.
 	LeftOut []explainedFinding `json:"findings"`
 }
 
+// explainedEndpointID is an endpoint in AWS with its load balancer.
 type explainedEndpointID struct {
 	ID           string                     `json:"id"`
 	LoadBalancer *tree.EndpointLoadBalancer `json:"loadBalancer"`
 }
 
-// explainAccelerator returns what was decided about an accelerator, as translation and plan have noted it.
+// explainAccelerator returns the choices of the plan for an accelerator, nil if the stack has none.
 func explainAccelerator(d engine.Draft) *explainedAccelerator {
 	choices := d.Choices()
 	a := choices.Desired.Accelerator
@@ -71,7 +81,7 @@ func explainAccelerator(d engine.Draft) *explainedAccelerator {
 		return nil
 	}
 	out := &explainedAccelerator{Name: a.Name, Addresses: []string{}, Listeners: []explainedAcceleratorListener{}, Endpoints: []explainedEndpoint{}}
-	out.Others = tree.OthersOf(d)
+	out.Others = tree.OtherEndpointGroupsOf(d)
 	if x := choices.Accelerator; x != nil {
 		out.Owner = x.Owner
 		out.addLive(x.Live)
@@ -86,7 +96,7 @@ func explainAccelerator(d engine.Draft) *explainedAccelerator {
 			out.Listeners = append(out.Listeners, one)
 		}
 	}
-	c := tree.AcceleratorComparer{Comparer: tree.NewComparer(d, d.Have.Facts, tree.Behind{})}
+	c := tree.AcceleratorComparer{Comparer: tree.NewComparer(d, d.Have.Facts, tree.ClusterTargets{})}
 	for _, n := range a.Entries {
 		one := explainedEndpoint{Field: n.Origin.Field, ID: n.ID, Endpoints: []explainedEndpointID{}}
 		if !n.Object.IsZero() {
@@ -96,7 +106,7 @@ func explainAccelerator(d engine.Draft) *explainedAccelerator {
 			one.Grant = (*output.Object)(&n.Grant)
 		}
 		for _, id := range n.Endpoints {
-			one.Endpoints = append(one.Endpoints, explainedEndpointID{id, c.EndpointOf(id)})
+			one.Endpoints = append(one.Endpoints, explainedEndpointID{id, c.LoadBalancerOf(id)})
 		}
 		one.LeftOut = explainFindings(slices.DeleteFunc(slices.Clone(d.Findings), func(f finding.Finding) bool {
 			return f.Object != n.Origin.Object || f.Field != one.Field && !strings.HasPrefix(f.Field, one.Field+".")
@@ -106,6 +116,7 @@ func explainAccelerator(d engine.Draft) *explainedAccelerator {
 	return out
 }
 
+// addLive adds what AWS shows of the accelerator, if it exists.
 func (a *explainedAccelerator) addLive(live *observed.Accelerator) {
 	if live == nil {
 		return
@@ -116,10 +127,12 @@ func (a *explainedAccelerator) addLive(live *observed.Accelerator) {
 	}
 }
 
+// listenerText returns the protocol and ports of a listener, such as TCP:80.
 func listenerText(l observed.AcceleratorListener) string {
 	return fmt.Sprintf("%s:%s", l.Protocol, model.PortRangesText(l.Ports))
 }
 
+// showExplainedAccelerator prints an accelerator with its listeners and endpoints.
 func showExplainedAccelerator(w io.Writer, a *explainedAccelerator) {
 	state := "not in AWS"
 	if a.ARN != "" {
@@ -127,36 +140,37 @@ func showExplainedAccelerator(w io.Writer, a *explainedAccelerator) {
 	}
 	switch {
 	case a.Owner == "":
-		fmt.Fprintf(w, "  accelerator %s, %s\n", textOr(a.Name, "-"), state)
+		fmt.Fprintf(w, "  accelerator %s, %s\n", cmp.Or(a.Name, "-"), state)
 	case a.ARN == "":
 		fmt.Fprintf(w, "  accelerator %s, which is not shared with this object\n", tree.OwnerText(a.Owner))
 	default:
-		fmt.Fprintf(w, "  accelerator %s, %s, %s\n", textOr(a.Name, "-"), state, tree.OwnerText(a.Owner))
+		fmt.Fprintf(w, "  accelerator %s, %s, %s\n", cmp.Or(a.Name, "-"), state, tree.OwnerText(a.Owner))
 	}
-	output.ShowFirst(a.Listeners, tree.MostListeners, func(l explainedAcceleratorListener) {
+	output.ShowFirst(a.Listeners, tree.MaxListeners, func(l explainedAcceleratorListener) {
 		live := "not in AWS yet"
 		if l.Live != "" {
 			live = fmt.Sprintf("listener %s in AWS, similarity %d", l.Live, l.Score)
 		}
 		fmt.Fprintf(w, "    listener %s:%s: %s\n      protocol from %s\n      ports from %s\n", l.Protocol, l.Ports, live, l.ProtocolFrom, l.PortsFrom)
 	}, func(n int) { fmt.Fprintf(w, "    … and %d more listeners\n", n) })
-	output.ShowFirst(a.Endpoints, mostEntries, func(e explainedEndpoint) { showExplainedEndpoint(w, e) },
+	output.ShowFirst(a.Endpoints, maxEndpoints, func(e explainedEndpoint) { showExplainedEndpoint(w, e) },
 		func(n int) { fmt.Fprintf(w, "    … and %d more endpoints\n", n) })
-	tree.ShowOthers(w, "    ", a.Others)
+	tree.ShowOtherEndpointGroups(w, "    ", a.Others)
 }
 
-// mostEntries of a GlobalAccelerator are shown.
-const mostEntries = 100
+// maxEndpoints is how many endpoints of a GlobalAccelerator are shown.
+const maxEndpoints = 100
 
+// showExplainedEndpoint prints an endpoint with its load balancers and findings.
 func showExplainedEndpoint(w io.Writer, e explainedEndpoint) {
-	of := e.ID
+	text := e.ID
 	if e.Object != nil {
-		of = finding.Ref(*e.Object).String()
+		text = finding.Ref(*e.Object).String()
 	}
 	if e.Grant != nil {
-		of += ", permitted by " + finding.Ref(*e.Grant).String()
+		text += ", permitted by " + finding.Ref(*e.Grant).String()
 	}
-	fmt.Fprintf(w, "    endpoint %s   from %s\n", finding.Printable(of), e.Field)
+	fmt.Fprintf(w, "    endpoint %s   from %s\n", finding.Printable(text), e.Field)
 	for _, x := range e.Endpoints {
 		if x.LoadBalancer == nil {
 			fmt.Fprintf(w, "      %s\n", finding.Printable(x.ID))

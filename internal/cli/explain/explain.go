@@ -1,4 +1,5 @@
-// Package explain reports what was decided about an object and why, what a reason means, and which rule answers a request.
+// Package explain is the command explain: what was decided about an object and why, what the reason of a finding means,
+// and which listener rule answers a request.
 package explain
 
 import (
@@ -48,9 +49,9 @@ reasons by what they are about. "fulcrum explain request" says which rule answer
 		}
 		switch {
 		case len(args) == 0:
-			return e.allReasons()
+			return e.showReasonList()
 		case len(args) == 1 && !strings.Contains(args[0], "/"):
-			return e.reason(cmd, args[0])
+			return e.showReason(cmd, args[0])
 		}
 		return e.run(cmd, args)
 	}
@@ -58,25 +59,28 @@ reasons by what they are about. "fulcrum explain request" says which rule answer
 	return cmd
 }
 
-// reasonDocument is a reason for tools.
+// reasonDocument is the meaning of a reason in a JSON or YAML document.
 type reasonDocument struct {
 	Reason finding.Reason `json:"reason"`
-	// Subject is what reasons of its kind are about.
+	// Subject is the group of reasons that the reason is in, such as certificates.
 	Subject string `json:"subject,omitempty"`
-	Means   string `json:"means"`
-	WayOut  string `json:"wayOut"`
-	// Blocks is what a finding of the reason usually holds: nothing, rule, listener, member or stack.
+	// Means is what the reason means.
+	Means string `json:"means"`
+	// WayOut is what usually helps.
+	WayOut string `json:"wayOut"`
+	// Blocks is what a finding with the reason usually holds: nothing, rule, listener, member or stack.
 	Blocks string `json:"blocks"`
 }
 
-// ReasonsDocument is what explain prints for tools where it is asked for no object.
+// ReasonsDocument is the output of the command explain without an object, as JSON or YAML.
 type ReasonsDocument struct {
 	Reasons []reasonDocument `json:"reasons"`
 }
 
-func (e *explainCommand) reason(cmd *cobra.Command, word string) error {
+// showReason prints the meaning of a reason, whose case does not matter.
+func (e *explainCommand) showReason(cmd *cobra.Command, word string) error {
 	i := slices.IndexFunc(finding.Reasons, func(r finding.Explanation) bool { return strings.EqualFold(string(r.Reason), word) })
-	if means, ok := OuterReasons[strings.ToLower(word)]; i < 0 && ok {
+	if means, ok := SharedReasons[strings.ToLower(word)]; i < 0 && ok {
 		if e.form.Text() {
 			fmt.Fprintf(e.form.Out(), "%s\n  %s\n", word, means)
 			return nil
@@ -92,42 +96,42 @@ func (e *explainCommand) reason(cmd *cobra.Command, word string) error {
 		return fmt.Errorf("unknown reason %q%s; run \"%s explain\" for the list, or \"%s explain KIND/NAME\" about an object",
 			word, finding.DidYouMean(word, known), program, program)
 	}
-	return e.reasons(finding.Reasons[i : i+1])
+	return e.showReasons(finding.Reasons[i : i+1])
 }
 
-// OuterReasons are reasons of events and conditions that stand for many findings, in lower case.
-var OuterReasons = map[string]string{
-	"failedbuildmodel":      eventOfFinding,
-	"faileddeploymodel":     eventOfFinding,
-	"failedloadgroupid":     eventOfFinding,
-	"failedreconcile":       eventOfFinding,
-	"unsupportedvalue":      conditionOfFinding,
-	"backendnotready":       conditionOfFinding,
-	"incompatiblefilters":   conditionOfFinding,
-	"invalid":               conditionOfFinding,
-	"invalidkind":           conditionOfFinding,
-	"invalidparameters":     conditionOfFinding,
-	"invalidcertificateref": conditionOfFinding,
-	"listenersnotvalid":     conditionOfFinding,
-	"refnotpermitted":       conditionOfFinding,
-	"unsupportedprotocol":   conditionOfFinding,
-	"protocolconflict":      conditionOfFinding,
-	"hostnameconflict":      conditionOfFinding,
-	"nomatchingparent":      conditionOfFinding,
-	"notallowedbylisteners": conditionOfFinding,
+// SharedReasons are the reasons of events and conditions that stand for many findings, in lower case, with their meanings.
+var SharedReasons = map[string]string{
+	"failedbuildmodel":      sharedEventMeaning,
+	"faileddeploymodel":     sharedEventMeaning,
+	"failedloadgroupid":     sharedEventMeaning,
+	"failedreconcile":       sharedEventMeaning,
+	"unsupportedvalue":      sharedConditionMeaning,
+	"backendnotready":       sharedConditionMeaning,
+	"incompatiblefilters":   sharedConditionMeaning,
+	"invalid":               sharedConditionMeaning,
+	"invalidkind":           sharedConditionMeaning,
+	"invalidparameters":     sharedConditionMeaning,
+	"invalidcertificateref": sharedConditionMeaning,
+	"listenersnotvalid":     sharedConditionMeaning,
+	"refnotpermitted":       sharedConditionMeaning,
+	"unsupportedprotocol":   sharedConditionMeaning,
+	"protocolconflict":      sharedConditionMeaning,
+	"hostnameconflict":      sharedConditionMeaning,
+	"nomatchingparent":      sharedConditionMeaning,
+	"notallowedbylisteners": sharedConditionMeaning,
 
-	"nomatchinglistenerhostname": conditionOfFinding,
+	"nomatchinglistenerhostname": sharedConditionMeaning,
 }
 
 const (
-	eventOfFinding     = "The reason of an event that many faults share. The first word of its message is the one to ask about."
-	conditionOfFinding = "A reason of the Gateway API, which many faults share. The message of the condition names the field, what happens and how to fix it; explain KIND/NAME shows the finding."
+	sharedEventMeaning     = "The reason of an event that many faults share. The first word of its message is the one to ask about."
+	sharedConditionMeaning = "A reason of the Gateway API, which many faults share. The message of the condition names the field, what happens and how to fix it; explain KIND/NAME shows the finding."
 )
 
-// allReasons lists them by subject; for tools they are in alphabetical order.
-func (e *explainCommand) allReasons() error {
+// showReasonList prints all reasons: as text by subject, as JSON or YAML in alphabetical order.
+func (e *explainCommand) showReasonList() error {
 	if !e.form.Text() {
-		return e.reasons(finding.Reasons)
+		return e.showReasons(finding.Reasons)
 	}
 	means := map[finding.Reason]string{}
 	for _, r := range finding.Reasons {
@@ -146,10 +150,11 @@ func (e *explainCommand) allReasons() error {
 	return nil
 }
 
-func (e *explainCommand) reasons(all []finding.Explanation) error {
+// showReasons prints the meanings of reasons.
+func (e *explainCommand) showReasons(reasons []finding.Explanation) error {
 	doc := ReasonsDocument{Reasons: []reasonDocument{}}
 	out := e.form.Out()
-	for _, r := range all {
+	for _, r := range reasons {
 		if e.form.Text() {
 			fmt.Fprintf(out, "%s\n  %s\n  Way out: %s\n  Usually holds: %s\n", r.Reason, r.Means, r.WayOut, r.Reaches)
 			continue
@@ -162,7 +167,7 @@ func (e *explainCommand) reasons(all []finding.Explanation) error {
 	return e.form.Document(doc)
 }
 
-// completeReasons completes the reasons of findings.
+// completeReasons returns the reasons of findings that begin with a prefix.
 func completeReasons(typed string) []string {
 	var out []string
 	for _, r := range finding.Reasons {

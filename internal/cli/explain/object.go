@@ -20,65 +20,72 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// explainCommand is the command explain.
+// explainCommand has the flags of the command explain.
 type explainCommand struct {
 	input.Source
 	form output.Form
 }
 
-// Document is what explain prints of an object for tools.
+// Document is the output of the command explain about an object, as JSON or YAML.
 type Document struct {
 	Cluster string        `json:"cluster"`
 	Object  output.Object `json:"object"`
-	// NotServed is why no load balancer of this controller serves the object.
+	// NotServed is the reason why no load balancer of this controller serves the object.
 	NotServed string `json:"notServed,omitempty"`
-	// Stacks are the load balancers that the object has a part in.
+	// Stacks are the load balancers that the object affects.
 	Stacks []explainedStack `json:"stacks"`
-	// Bindings are the TargetGroupBindings of a Service, or the one that was asked about.
+	// Bindings are the TargetGroupBindings of a Service, or the one on the command line.
 	Bindings []explainedBinding `json:"bindings"`
-	// Warnings are what the controller has written about the object: events and conditions.
+	// Warnings are the last events of type Warning and the unmet conditions of the object.
 	Warnings []warningDocument `json:"warnings"`
 }
 
+// explainedStack is a stack with the choices of its plan and their reasons.
 type explainedStack struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
-	// Held reports that nothing of the load balancer is changed.
+	// Held reports whether nothing of the stack is changed, because its desired state cannot be determined.
 	Held    bool              `json:"held"`
 	Members []explainedMember `json:"members"`
-	// Findings about the object, and Others about other members.
+	// Findings are the findings about the object.
 	Findings []explainedFinding `json:"findings"`
-	Others   []explainedFinding `json:"others"`
+	// Others are the findings about other members.
+	Others []explainedFinding `json:"others"`
 
 	LoadBalancers []explainedLoadBalancer `json:"loadBalancers"`
 	// Accelerator is in place of load balancers in a stack of kind GlobalAccelerator.
 	Accelerator *explainedAccelerator `json:"accelerator,omitempty"`
-	// TargetGroups are the target groups of the load balancer, with their targets as AWS has them.
+	// TargetGroups are the target groups of the load balancer, with their targets as AWS shows them.
 	TargetGroups []tree.TargetGroup `json:"targetGroups"`
 	// Summary counts the steps that "fulcrum plan" shows.
 	Summary plan.Summary `json:"summary"`
 }
 
+// explainedMember is a member of a stack.
 type explainedMember struct {
 	Object output.Object `json:"object"`
 	// State is accepted, held, deleted or leaving.
 	State string `json:"state"`
 }
 
+// explainedFinding is a finding with what usually helps.
 type explainedFinding struct {
 	output.Finding
-	// WayOut is what usually helps where the reason is given.
+	// WayOut is what usually helps about the reason of the finding.
 	WayOut string `json:"wayOut,omitempty"`
 }
 
+// explainedLoadBalancer is a load balancer with the choices of the plan.
 type explainedLoadBalancer struct {
+	// ID is the id of the load balancer in the stack.
 	ID      string       `json:"id"`
 	Name    string       `json:"name"`
 	ARN     string       `json:"arn,omitempty"`
 	Type    string       `json:"type"`
 	Scheme  model.Scheme `json:"scheme"`
 	DNSName string       `json:"dnsName,omitempty"`
-	Status  string       `json:"status,omitempty"` // AWS's word: provisioning, active, ...
+	// Status is the state code that AWS shows: provisioning, active, active_impaired or failed.
+	Status string `json:"status,omitempty"`
 	// SchemeFrom is the object and field that the scheme comes from.
 	SchemeFrom     string                   `json:"schemeFrom"`
 	Subnets        explainedSubnets         `json:"subnets"`
@@ -86,73 +93,91 @@ type explainedLoadBalancer struct {
 	Listeners      []explainedListener      `json:"listeners"`
 }
 
+// explainedSubnets are the subnets that were considered for a load balancer.
 type explainedSubnets struct {
-	// How is named, tagged, discovered or kept.
+	// How is how the subnets were found: named, tagged, discovered, discovered by routes, or kept.
 	How string `json:"how"`
-	// From is the object and field that names or tags them.
+	// From is the object and field that names the subnets or their tags.
 	From    string            `json:"from,omitempty"`
 	Chosen  []explainedSubnet `json:"chosen"`
 	Refused []explainedSubnet `json:"refused"`
 }
 
+// explainedSubnet is a subnet that was considered.
 type explainedSubnet struct {
-	ID   string `json:"id"`
+	ID string `json:"id"`
+	// Zone is the availability zone.
 	Zone string `json:"zone,omitempty"`
-	// Why it was refused.
+	// Why is the reason why the subnet was refused.
 	Why string `json:"why,omitempty"`
 }
 
+// explainedSecurityGroup is a security group of a load balancer.
 type explainedSecurityGroup struct {
-	// ID is empty of one that is not made yet.
+	// ID is missing if the security group is not created yet.
 	ID string `json:"id,omitempty"`
-	// How is named, managed, backend or kept.
+	// How is why the load balancer has the security group: named, managed, backend or kept.
 	How resolved.SecurityGroupSource `json:"how"`
-	// From is the object and field that names it.
+	// From is the object and field that names the security group.
 	From string `json:"from,omitempty"`
 }
 
+// explainedListener is a listener with the choices of the plan.
 type explainedListener struct {
 	Port     int32  `json:"port"`
 	Protocol string `json:"protocol"`
-	// InAWS reports that AWS has it; Made that the plan makes it or keeps it in step. One that is neither is held.
-	InAWS        bool                   `json:"inAWS"`
+	// InAWS reports whether the listener exists in AWS.
+	InAWS bool `json:"inAWS"`
+	// Made reports whether the plan creates or updates the listener. If InAWS and Made are false, the listener is held.
 	Made         bool                   `json:"made"`
 	Members      []output.Object        `json:"members"`
 	Certificates []explainedCertificate `json:"certificates,omitempty"`
 	Rules        []explainedRule        `json:"rules"`
-	Default      string                 `json:"default"`
-	DefaultFrom  string                 `json:"defaultFrom,omitempty"`
+	// Default is the default action.
+	Default string `json:"default"`
+	// DefaultFrom is the object and field that the default action comes from.
+	DefaultFrom string `json:"defaultFrom,omitempty"`
 }
 
+// explainedCertificate is a certificate of a listener, or one that is missing.
 type explainedCertificate struct {
+	// ARN is missing if no certificate was found.
 	ARN     string `json:"arn,omitempty"`
 	Default bool   `json:"default"`
-	// How is named, by host, managed or kept; Host is the one that it was found for.
-	How  resolved.CertificateSearch `json:"how"`
-	Host string                     `json:"host,omitempty"`
-	From string                     `json:"from,omitempty"`
-	// Secret is the one that it was imported from.
+	// How is how the certificate was found: named, by host, managed or kept.
+	How resolved.CertificateSearch `json:"how"`
+	// Host is the host that a certificate was looked for.
+	Host string `json:"host,omitempty"`
+	// From is the object and field that the certificate is for.
+	From string `json:"from,omitempty"`
+	// Secret is NAMESPACE/NAME of the TLS Secret that the certificate was imported from.
 	Secret string `json:"secret,omitempty"`
 }
 
+// explainedRule is a listener rule.
 type explainedRule struct {
-	// Priority is 0 of a rule that is not in AWS and is not made.
+	// Priority is 0 if the rule neither exists in AWS nor is created.
 	Priority   int32  `json:"priority"`
 	Conditions string `json:"conditions"`
 	Actions    string `json:"actions"`
-	From       string `json:"from"`
-	// Own reports that it comes from the object that was asked about, or forwards to it.
+	// From is the object and field that the rule comes from.
+	From string `json:"from"`
+	// Own reports whether the rule comes from the object on the command line, or forwards to that Service.
 	Own bool `json:"own"`
-	// Note is why it is held or not made.
+	// Note is the reason why the rule is held or not created.
 	Note string `json:"note,omitempty"`
 }
 
+// explainedBinding is a TargetGroupBinding with its endpoints and the steps of its plan.
 type explainedBinding struct {
 	input.BindingDocument
+	// TargetGroup is the ARN or name of the target group.
 	TargetGroup string `json:"targetGroup"`
-	Service     string `json:"service"`
-	TargetType  string `json:"targetType"`
-	// Endpoints are what is to be registered; null where that cannot be determined from the objects.
+	// Service is the name and port of the Service, such as web:80.
+	Service string `json:"service"`
+	// TargetType is instance or ip.
+	TargetType string `json:"targetType"`
+	// Endpoints are the targets that should be registered. It is null if they cannot be determined from the objects.
 	Endpoints []string `json:"endpoints"`
 }
 
@@ -172,14 +197,14 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 	doc := Document{
 		Cluster: e.Config.ClusterName, Object: objectOf(e.Named[0]), Stacks: []explainedStack{}, Bindings: []explainedBinding{}, Warnings: []warningDocument{},
 	}
-	of := tree.BehindOf(store, e.Config)
+	targets := tree.ClusterTargetsOf(store, e.Config)
 	err = e.Each(ctx, store, func(d engine.Draft) error {
-		have, err := e.AskMore(ctx, d.Stack.ID, tree.HealthAndCertificates(d))
+		have, err := e.AskMore(ctx, d.Stack.ID, tree.ExtraQuestions(d))
 		if err != nil {
 			return err
 		}
 		one := explainStack(d, ref)
-		one.TargetGroups = tree.Compare(d, have.Facts, of).TargetGroups
+		one.TargetGroups = tree.Compare(d, have.Facts, targets).TargetGroups
 		doc.Stacks = append(doc.Stacks, one)
 		return nil
 	})
@@ -187,22 +212,22 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if kind := e.Named[0].Kind; kind == cluster.KindBinding || kind == cluster.KindService {
-		bound, err := e.PlanBindings(ctx, store)
+		plans, err := e.PlanBindings(ctx, store)
 		if err != nil {
 			return err
 		}
-		doc.addBindings(store, bound, e)
+		doc.addBindings(store, plans, e)
 	}
 	if len(doc.Stacks)+len(doc.Bindings) == 0 {
-		doc.NotServed = input.WhyUnserved(store, e.Config, e.Named[0])
+		doc.NotServed = input.UnservedReason(store, e.Config, e.Named[0])
 	}
-	if doc.Warnings, err = warnings(ctx, &e.Source, store, e.Named[0]); err != nil {
+	if doc.Warnings, err = controllerWarnings(ctx, &e.Source, store, e.Named[0]); err != nil {
 		return err
 	}
 	if !e.form.Text() {
 		return e.form.Document(doc)
 	}
-	showExplained(e.form.Out(), doc)
+	showDocument(e.form.Out(), doc)
 	return nil
 }
 
@@ -210,9 +235,10 @@ func objectOf(r cluster.Ref) output.Object {
 	return output.Object{Kind: string(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }
 
-func (doc *Document) addBindings(store *cluster.Memory, bound input.BindingPlans, e *explainCommand) {
-	endpoints := tree.BoundTo(store, e.Config)
-	for _, b := range bound.Bindings {
+// addBindings adds the bindings of the object on the command line, which is a Service or a TargetGroupBinding.
+func (doc *Document) addBindings(store *cluster.Memory, plans input.BindingPlans, e *explainCommand) {
+	endpoints := tree.EndpointsByTargetGroup(store, e.Config)
+	for _, b := range plans.Bindings {
 		o, err := store.Get(cluster.Ref{Kind: cluster.KindBinding, Namespace: b.Key.Namespace, Name: b.Key.Name})
 		tgb, ok := o.(*elbv2.TargetGroupBinding)
 		if err != nil || !ok || e.Named[0].Kind == cluster.KindService && tgb.Spec.ServiceRef.Name != e.Named[0].Name {
@@ -235,7 +261,7 @@ func (doc *Document) addBindings(store *cluster.Memory, bound input.BindingPlans
 	}
 }
 
-// explainStack returns what was decided about a stack, as the plan has noted it.
+// explainStack returns the choices of the plan of a stack. object is the one on the command line.
 func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 	out := explainedStack{
 		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Members: explainMembers(d.Stack),
@@ -247,10 +273,10 @@ func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 			out.Others = append(out.Others, explainFindings(finding.List{f})...)
 		}
 	}
-	own := ownRules(d.Stack, object)
+	isOwn := ownRulePredicate(d.Stack, object)
 	for _, lb := range d.Choices().LoadBalancers {
-		one := explainLoadBalancer(lb, own, d.Have.Facts)
-		if asked := d.Stack.LoadBalancer; lb.ID == model.LoadBalancerID && lb.Live != nil && asked != nil && asked.SchemeOpen() && asked.Scheme != lb.Live.Scheme {
+		one := explainLoadBalancer(lb, isOwn, d.Have.Facts)
+		if desired := d.Stack.LoadBalancer; lb.ID == model.LoadBalancerID && lb.Live != nil && desired != nil && desired.SchemeOpen() && desired.Scheme != lb.Live.Scheme {
 			one.SchemeFrom = "the load balancer in AWS, as no object names one"
 		}
 		out.LoadBalancers = append(out.LoadBalancers, one)
@@ -258,8 +284,9 @@ func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 	return out
 }
 
-// ownRules reports of rules whether they come from an object, or forward to a Service.
-func ownRules(s model.Stack, object finding.Ref) func(model.Rule) bool {
+// ownRulePredicate returns a function that reports whether a rule comes from an object, or forwards to it if the object is
+// a Service.
+func ownRulePredicate(s model.Stack, object finding.Ref) func(model.Rule) bool {
 	groups := map[string]bool{}
 	for _, g := range s.TargetGroups {
 		if b := g.Binding; b != nil && object == (finding.Ref{Kind: string(cluster.KindService), Namespace: b.Namespace, Name: b.Service}) {
@@ -280,6 +307,7 @@ func ownRules(s model.Stack, object finding.Ref) func(model.Rule) bool {
 	}
 }
 
+// explainMembers returns the members of a stack, and those that leave it.
 func explainMembers(s model.Stack) []explainedMember {
 	out := []explainedMember{}
 	for _, m := range s.Members {
@@ -298,19 +326,21 @@ func explainMembers(s model.Stack) []explainedMember {
 	return out
 }
 
-func explainFindings(found finding.List) []explainedFinding {
+// explainFindings returns findings, sorted, with what usually helps.
+func explainFindings(list finding.List) []explainedFinding {
 	out := []explainedFinding{}
-	for i, f := range output.Findings(found) {
+	for _, f := range output.Findings(list) {
 		one := explainedFinding{Finding: f}
-		if j := slices.IndexFunc(finding.Reasons, func(r finding.Explanation) bool { return r.Reason == found.Sorted()[i].Reason }); j >= 0 {
-			one.WayOut = finding.Reasons[j].WayOut
+		if i := slices.IndexFunc(finding.Reasons, func(r finding.Explanation) bool { return r.Reason == f.Reason }); i >= 0 {
+			one.WayOut = finding.Reasons[i].WayOut
 		}
 		out = append(out, one)
 	}
 	return out
 }
 
-func explainLoadBalancer(c resolved.LoadBalancerChoices, own func(model.Rule) bool, facts observed.Facts) explainedLoadBalancer {
+// explainLoadBalancer returns the choices of a plan for a load balancer.
+func explainLoadBalancer(c resolved.LoadBalancerChoices, isOwn func(model.Rule) bool, facts observed.Facts) explainedLoadBalancer {
 	w := c.Desired
 	out := explainedLoadBalancer{
 		ID: c.ID, Name: w.Name, Type: w.Type.String(), Scheme: w.Scheme, SchemeFrom: finding.Printable(w.Origins["scheme"].String()),
@@ -319,20 +349,21 @@ func explainLoadBalancer(c resolved.LoadBalancerChoices, own func(model.Rule) bo
 	if c.Live != nil {
 		out.ARN, out.Name, out.Scheme, out.DNSName, out.Status = c.Live.ARN, c.Live.Name, c.Live.Scheme, c.Live.DNSName, c.Live.State
 	}
-	given, _ := w.SecurityGroups.(model.GroupsGiven)
+	named, _ := w.SecurityGroups.(model.GroupsGiven)
 	for _, g := range c.SecurityGroups {
 		one := explainedSecurityGroup{ID: g.ID, How: g.How}
 		if g.How == resolved.GroupNamed {
-			one.From = tree.OriginText(given.Of)
+			one.From = tree.OriginText(named.Of)
 		}
 		out.SecurityGroups = append(out.SecurityGroups, one)
 	}
 	for _, l := range c.Listeners {
-		out.Listeners = append(out.Listeners, explainListener(l, own, facts))
+		out.Listeners = append(out.Listeners, explainListener(l, isOwn, facts))
 	}
 	return out
 }
 
+// explainSubnets returns how the subnets of a load balancer were chosen.
 func explainSubnets(c resolved.LoadBalancerChoices) explainedSubnets {
 	out := explainedSubnets{How: "discovered", Chosen: []explainedSubnet{}, Refused: []explainedSubnet{}}
 	switch choice := c.Desired.Subnets.(type) {
@@ -356,10 +387,11 @@ func explainSubnets(c resolved.LoadBalancerChoices) explainedSubnets {
 	return out
 }
 
-// heldAnswer describes a rule that answers 503 because it is held and not in AWS.
-const heldAnswer = "held: this answers in its place"
+// heldRuleNote is the note of a rule that answers 503 because the desired rule is held and does not exist in AWS.
+const heldRuleNote = "held: this answers in its place"
 
-func explainListener(c resolved.ListenerChoices, own func(model.Rule) bool, facts observed.Facts) explainedListener {
+// explainListener returns the choices of a plan for a listener. Its first rules are those of c.Rules, in their order.
+func explainListener(c resolved.ListenerChoices, isOwn func(model.Rule) bool, facts observed.Facts) explainedListener {
 	l := c.Desired
 	out := explainedListener{
 		Port: l.Port, Protocol: l.Protocol(), InAWS: c.Live != nil, Made: c.Planned, Members: []output.Object{}, Rules: []explainedRule{},
@@ -371,41 +403,44 @@ func explainListener(c resolved.ListenerChoices, own func(model.Rule) bool, fact
 	for _, s := range c.Certificates {
 		out.Certificates = append(out.Certificates, explainCertificate(s, c.Certificate, facts)...)
 	}
-	made := map[model.RuleKey]bool{}
+	listed := map[model.RuleKey]bool{}
 	for i, r := range c.Rules {
 		note := ""
 		switch {
 		case r.Held != 0 && r.Kept != "":
 			note = "held: it stays as AWS has it"
 		case r.Held != 0:
-			note = heldAnswer
+			note = heldRuleNote
 		}
-		made[r.Key(l.Port)] = true
-		out.Rules = append(out.Rules, explainRule(r.Rule, int32(i+1), own, note))
+		listed[r.Key(l.Port)] = true
+		out.Rules = append(out.Rules, explainRule(r.Rule, int32(i+1), isOwn, note))
 	}
 	for _, r := range c.Omitted {
-		made[r.Key(l.Port)] = true
-		out.Rules = append(out.Rules, explainRule(r, 0, own, "held and not made: another rule has its conditions, or AWS refuses it"))
+		listed[r.Key(l.Port)] = true
+		out.Rules = append(out.Rules, explainRule(r, 0, isOwn, "held and not made: another rule has its conditions, or AWS refuses it"))
 	}
 	for _, r := range l.Covered {
-		if !made[r.Key(l.Port)] {
-			out.Rules = append(out.Rules, explainRule(r, 0, own, "not made: an earlier redirect answers all its requests"))
+		if !listed[r.Key(l.Port)] {
+			out.Rules = append(out.Rules, explainRule(r, 0, isOwn, "not made: an earlier redirect answers all its requests"))
 		}
 	}
 	return out
 }
 
-func explainRule(r model.Rule, priority int32, own func(model.Rule) bool, note string) explainedRule {
-	if len(r.Actions) == 0 && note == heldAnswer {
+// explainRule returns a rule for a document. priority is 0 for a rule that is not created.
+func explainRule(r model.Rule, priority int32, isOwn func(model.Rule) bool, note string) explainedRule {
+	if len(r.Actions) == 0 && note == heldRuleNote {
 		note = "held: its settings cannot be read"
 	}
 	return explainedRule{
 		Priority: priority, Conditions: finding.Printable(plan.ConditionsText(r.Conditions)), Actions: finding.Printable(plan.ActionsText(r.Actions)),
-		From: tree.OriginText(r.Key(0).Of), Own: own(r), Note: note,
+		From: tree.OriginText(r.Key(0).Of), Own: isOwn(r), Note: note,
 	}
 }
 
-func explainCertificate(s resolved.CertificateSource, byDefault string, facts observed.Facts) []explainedCertificate {
+// explainCertificate returns the certificates that a search has found, or one without an ARN if it has found none.
+// defaultARN is the default certificate of the listener.
+func explainCertificate(s resolved.CertificateSource, defaultARN string, facts observed.Facts) []explainedCertificate {
 	from := ""
 	if !s.Member.IsZero() {
 		from = tree.OriginText(finding.Origin{Object: s.Member, Field: s.Field})
@@ -416,7 +451,7 @@ func explainCertificate(s resolved.CertificateSource, byDefault string, facts ob
 	}
 	var out []explainedCertificate
 	for _, arn := range arns {
-		out = append(out, explainedCertificate{ARN: arn, Default: arn != "" && arn == byDefault, How: s.How, Host: s.Host, From: from, Secret: tree.ImportedFrom(facts, arn)})
+		out = append(out, explainedCertificate{ARN: arn, Default: arn != "" && arn == defaultARN, How: s.How, Host: s.Host, From: from, Secret: tree.ImportedSecret(facts, arn)})
 	}
 	return out
 }

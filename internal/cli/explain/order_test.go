@@ -22,7 +22,7 @@ func TestTheOrderOfTargetGroupsIsNoDifference(t *testing.T) {
 	}
 	desired := weighted([]model.GroupRef{{ID: "a"}, {ID: "b"}, {ARN: "arn:others"}}, 70, 20, 10)
 	groups := []observed.TargetGroup{{ARN: "arn:a", ResourceID: "a"}, {ARN: "arn:b", ResourceID: "b"}}
-	c := tree.NewComparer(engine.Draft{Have: observed.Stack{TargetGroups: groups}}, observed.Facts{}, tree.Behind{})
+	c := tree.NewComparer(engine.Draft{Have: observed.Stack{TargetGroups: groups}}, observed.Facts{}, tree.ClusterTargets{})
 	for name, test := range map[string]struct {
 		live []model.Action
 		same bool
@@ -32,11 +32,11 @@ func TestTheOrderOfTargetGroupsIsNoDifference(t *testing.T) {
 		"other weights":  {weighted([]model.GroupRef{{ARN: "arn:b"}, {ARN: "arn:a"}, {ARN: "arn:others"}}, 70, 20, 10), false},
 	} {
 		l := resolved.ListenerChoices{Live: &observed.Listener{Default: test.live}}
-		if now := (&answering{}).currentAnswer(l, c, desired); (now == "") != test.same {
+		if now := (&answerCollector{}).currentAnswer(l, c, desired); (now == "") != test.same {
 			t.Errorf("%s: AWS is said to do %q", name, now)
 		}
 	}
-	if got, want := c.Actions(desired), plan.ActionsText(desired); got != want {
+	if got, want := c.ActionsText(desired), plan.ActionsText(desired); got != want {
 		t.Errorf("the desired actions are shown as %q, want %q", got, want)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
+// newExplainRequest returns the command explain request.
 func newExplainRequest(env output.Environment) *cobra.Command {
 	r := &requestCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
@@ -42,7 +43,7 @@ the rules as header then.`,
   fulcrum explain request https://75.2.1.2/ -H 'Host: shop.example'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return output.UsageErrorOf(fmt.Errorf("give one URL, for example http://shop.example/cart; %s", output.SeeHelp(cmd)))
+				return output.NewUsageError(fmt.Errorf("give one URL, for example http://shop.example/cart; %s", output.HelpHint(cmd)))
 			}
 			return nil
 		},
@@ -54,47 +55,50 @@ the rules as header then.`,
 	fs := cmd.Flags()
 	fs.StringArrayVarP(&r.headers, "header", "H", nil, "header as 'Name: value'; may be repeated")
 	fs.StringVar(&r.method, "method", "GET", "method of the request")
-	fs.StringVar(&r.source, "source-ip", "", "address of the client; rules that look at it match nothing if empty")
+	fs.StringVar(&r.sourceIP, "source-ip", "", "address of the client; rules that look at it match nothing if empty")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0]) }
 	return cmd
 }
 
-// requestCommand is the command explain request.
+// requestCommand has the flags of the command explain request.
 type requestCommand struct {
 	input.Source
-	form           output.Form
-	headers        []string
-	method, source string
+	form             output.Form
+	headers          []string
+	method, sourceIP string
 }
 
-// webRequest is a request with the port that it goes to.
+// webRequest is an HTTP request with what the client connects to.
 type webRequest struct {
 	model.Request
-	scheme string
-	// address is what the client connects to: the host of the URL, whatever the Host header is.
+	scheme string // http or https
+	// address is the host of the URL, which may differ from the Host header.
 	address string
 	port    int32
-	text    string
+	text    string // method and URL
 }
 
-// defaultPorts are the ports of URLs without one.
+// defaultPorts are the ports of URLs without a port, by scheme.
 var defaultPorts = map[string]int32{"http": 80, "https": 443}
 
-// RequestDocument is what explain request prints for tools.
+// RequestDocument is the output of the command explain request as JSON or YAML.
 type RequestDocument struct {
 	Cluster string `json:"cluster"`
 	Request string `json:"request"`
-	// Answers are the answers of the load balancers that have a rule for the request or name its host; where none does,
-	// of all that listen on the port.
+	// Answers are the answers of the load balancers that have a rule for the request or name its host. If there are none,
+	// they are those of all load balancers that listen on the port.
 	Answers []requestAnswer `json:"answers"`
-	// Unserved is set if no rule names the host of the request. Answers are then what those load balancers answer if DNS
-	// leads the host to them.
+	// Unserved is set if no rule names the host of the request. The load balancers in Answers then receive the request only
+	// if DNS leads the host to them.
 	Unserved *requestUnserved `json:"unserved,omitempty"`
-	// Accelerator is the one whose name or address the request goes to. Answers are those of the load balancers behind it.
+	// Accelerator is the accelerator that has the host of the URL as its DNS name or address. Answers are those of the load
+	// balancers behind it.
 	Accelerator *requestAccelerator `json:"accelerator,omitempty"`
-	Notes       []string            `json:"notes"`
+	// Notes are sentences about what else decides the answer.
+	Notes []string `json:"notes"`
 }
 
+// requestAnswer is the answer of a load balancer to a request.
 type requestAnswer struct {
 	Kind         string `json:"kind"`
 	ID           string `json:"id"`
@@ -104,35 +108,37 @@ type requestAnswer struct {
 	Protocol     string `json:"protocol"`
 	Port         int32  `json:"port"`
 	// Named is what names the host of the request: the condition of the rule, the DNS name of the load balancer, or an
-	// annotation. It is missing where any host is taken.
+	// annotation. It is missing if the load balancer takes requests for any host.
 	Named string `json:"named,omitempty"`
-	// Rule answers; it is null where the default action does.
+	// Rule is the rule that answers. It is null if the default action answers.
 	Rule *explainedRule `json:"rule"`
-	// Does is what is done with the request, and Location where a redirect leads.
-	Does     string `json:"does"`
+	// Does is the actions of the rule or the default action.
+	Does string `json:"does"`
+	// Location is the URL of a redirect.
 	Location string `json:"location,omitempty"`
-	// From is the object and field of the rule or default action.
+	// From is the object and field that the rule or default action comes from.
 	From string `json:"from,omitempty"`
 	// Shadowed are rules that match too and come later.
 	Shadowed []explainedRule `json:"shadowed"`
-	// Now is what AWS does with the request now, where that differs.
+	// Now is the actions that AWS takes until the plan is carried out, if they differ.
 	Now string `json:"now,omitempty"`
-	// Targets are the targets of the target groups that it is forwarded to.
+	// Targets are the targets of the target groups that the request is forwarded to.
 	Targets []requestTargets `json:"targets,omitempty"`
 
-	groups []string // ids of these target groups
-	host   string   // the pattern of the rule that takes the host of the request
+	groups []string // ids of the target groups that the request is forwarded to
+	host   string   // the host pattern of the rule
 }
 
+// requestTargets has the health of the targets of a target group.
 type requestTargets struct {
 	TargetGroup string `json:"targetGroup"`
-	// Health counts the targets by AWS's word for their state.
+	// Health is how many targets are in which state, as AWS shows it.
 	Health string `json:"health"`
-	// Note is why no pod answers.
+	// Note is the reason why no pod answers.
 	Note string `json:"note,omitempty"`
 }
 
-// request reads what the command line says about a request.
+// request returns the request that the command line describes. target is the URL.
 func (r *requestCommand) request(target string) (webRequest, error) {
 	if !strings.Contains(target, "://") {
 		target = "http://" + target
@@ -154,10 +160,10 @@ func (r *requestCommand) request(target string) (webRequest, error) {
 		out.port = int32(n)
 	}
 	out.Request = model.Request{
-		Host: u.Hostname(), Path: cmp.Or(u.EscapedPath(), "/"), Method: strings.ToUpper(r.method), Query: u.RawQuery, Client: r.source,
+		Host: u.Hostname(), Path: cmp.Or(u.EscapedPath(), "/"), Method: strings.ToUpper(r.method), Query: u.RawQuery, Client: r.sourceIP,
 	}
-	if _, err := netip.ParseAddr(r.source); r.source != "" && err != nil {
-		return out, fmt.Errorf("--source-ip %q is no address", r.source)
+	if _, err := netip.ParseAddr(r.sourceIP); r.sourceIP != "" && err != nil {
+		return out, fmt.Errorf("--source-ip %q is no address", r.sourceIP)
 	}
 	for _, h := range r.headers {
 		name, value, ok := strings.Cut(h, ":")
@@ -188,8 +194,8 @@ func (r *requestCommand) run(cmd *cobra.Command, target string) error {
 		return err
 	}
 	ctx := cmd.Context()
-	a := answering{webRequest: req, Source: &r.Source, store: store, Behind: tree.BehindOf(store, r.Config)}
-	doc, err := a.documentOf(ctx)
+	a := answerCollector{webRequest: req, Source: &r.Source, store: store, ClusterTargets: tree.ClusterTargetsOf(store, r.Config)}
+	doc, err := a.collect(ctx)
 	if err != nil {
 		return err
 	}
@@ -201,35 +207,35 @@ func (r *requestCommand) run(cmd *cobra.Command, target string) error {
 	return nil
 }
 
-// answering collects the answers to one request.
-type answering struct {
+// answerCollector collects the answers to one request.
+type answerCollector struct {
 	webRequest
 	*input.Source
-	tree.Behind
+	tree.ClusterTargets
 	store   *cluster.Memory
-	drafts  []engine.Draft // that were asked
+	drafts  []engine.Draft // of the stacks whose answers were added
 	answers []requestAnswer
-	// only is the ARN of the one load balancer that is asked, "" for all.
-	only string
-	// exact reports that the host is the DNS name of one of the load balancers.
-	exact *requestAnswer
-	// otherwise are listeners on the port that do not speak the scheme of the request.
-	otherwise []string
-	// held are load balancers that are not as desired, because nothing of them can be changed.
-	held []string
-	// unknown reports that a rule looks at the address of the client, which is not given.
-	unknown bool
+	// onlyARN is the ARN of the only load balancer whose answers are added, "" for all.
+	onlyARN string
+	// byDNSName is the answer of the load balancer whose DNS name is the host of the request, nil if there is none.
+	byDNSName *requestAnswer
+	// otherProtocols are notes about listeners on the port whose protocol is not the scheme of the request.
+	otherProtocols []string
+	// heldNotes are notes about stacks that are held.
+	heldNotes []string
+	// needsClientAddress reports whether a rule has a source-ip condition and no --source-ip is set.
+	needsClientAddress bool
 }
 
-// ask adds the answers of the load balancers of a stack.
-func (a *answering) ask(ctx context.Context, d engine.Draft) error {
-	if d.Stack.Held.Everything && a.asksForHost(d.Stack) {
-		a.held = append(a.held, fmt.Sprintf("%s %s is held, so what it asks for is not served; see \"explain\" about it", d.Stack.ID.Kind.Object(), d.Stack.ID))
+// addAnswers adds the answers of the load balancers of a stack.
+func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error {
+	if d.Stack.Held.Everything && a.mayNameHost(d.Stack) {
+		a.heldNotes = append(a.heldNotes, fmt.Sprintf("%s %s is held, so what it asks for is not served; see \"explain\" about it", d.Stack.ID.Kind.Object(), d.Stack.ID))
 	}
-	// Live actions name target groups by ARN, desired ones by their id in the stack.
-	c := tree.NewComparer(d, d.Have.Facts, tree.Behind{})
+	// The comparer replaces ARNs of target groups in live actions by the ids that desired actions have.
+	c := tree.NewComparer(d, d.Have.Facts, tree.ClusterTargets{})
 	for _, lb := range d.Choices().LoadBalancers {
-		if a.only != "" && (lb.Live == nil || lb.Live.ARN != a.only) {
+		if a.onlyARN != "" && (lb.Live == nil || lb.Live.ARN != a.onlyARN) {
 			continue
 		}
 		for _, l := range lb.Listeners {
@@ -238,7 +244,7 @@ func (a *answering) ask(ctx context.Context, d engine.Draft) error {
 			}
 			protocol := l.Desired.Protocol()
 			if lb.Desired.Type == model.Application && strings.ToLower(protocol) != a.scheme {
-				a.otherwise = append(a.otherwise, fmt.Sprintf("%s %s speaks %s on port %d", d.Stack.ID.Kind.Object(), d.Stack.ID, protocol, a.port))
+				a.otherProtocols = append(a.otherProtocols, fmt.Sprintf("%s %s speaks %s on port %d", d.Stack.ID.Kind.Object(), d.Stack.ID, protocol, a.port))
 				continue
 			}
 			one := a.answer(l, c)
@@ -249,7 +255,7 @@ func (a *answering) ask(ctx context.Context, d engine.Draft) error {
 			one.Named = a.namingSource(one, d, lb.Listeners)
 			if one.DNSName != "" && strings.EqualFold(one.DNSName, a.Host) {
 				one.Named = "the DNS name of the load balancer"
-				a.exact = &one
+				a.byDNSName = &one
 			}
 			if err := a.addTargets(ctx, d, &one); err != nil {
 				return err
@@ -260,15 +266,15 @@ func (a *answering) ask(ctx context.Context, d engine.Draft) error {
 	return nil
 }
 
-// asksForHost reports whether objects of a stack may ask for the host of the request. Ingresses alone say in their rules
-// which they ask for.
-func (a *answering) asksForHost(of model.Stack) bool {
+// mayNameHost reports whether a member of a stack may name the host of the request. Hosts are compared for Ingresses; any
+// other object may name it.
+func (a *answerCollector) mayNameHost(s model.Stack) bool {
 	var refs []finding.Ref
-	for _, m := range of.Members {
+	for _, m := range s.Members {
 		refs = append(refs, m.Ref)
 	}
-	if len(refs) == 0 { // a blocked one is no member
-		refs = []finding.Ref{{Kind: of.ID.Kind.Object(), Namespace: of.ID.Namespace, Name: of.ID.Name}}
+	if len(refs) == 0 { // an object that is held is not among the members
+		refs = []finding.Ref{{Kind: s.ID.Kind.Object(), Namespace: s.ID.Namespace, Name: s.ID.Name}}
 	}
 	return slices.ContainsFunc(refs, func(ref finding.Ref) bool {
 		obj, err := a.store.Get(cluster.Ref{Kind: cluster.Kind(ref.Kind), Namespace: ref.Namespace, Name: ref.Name})
@@ -282,8 +288,8 @@ func (a *answering) asksForHost(of model.Stack) bool {
 	})
 }
 
-// addTargets adds the health of the targets that an answer leads to.
-func (a *answering) addTargets(ctx context.Context, d engine.Draft, one *requestAnswer) error {
+// addTargets adds the health of the targets that the request is forwarded to.
+func (a *answerCollector) addTargets(ctx context.Context, d engine.Draft, one *requestAnswer) error {
 	var questions []model.Question
 	for _, g := range d.Have.TargetGroups {
 		if slices.Contains(one.groups, g.ResourceID) {
@@ -297,7 +303,7 @@ func (a *answering) addTargets(ctx context.Context, d engine.Draft, one *request
 	if err != nil {
 		return err
 	}
-	c := tree.NewComparer(d, have.Facts, a.Behind)
+	c := tree.NewComparer(d, have.Facts, a.ClusterTargets)
 	for _, g := range c.TargetGroups() {
 		if slices.Contains(one.groups, g.ID) && g.ARN != "" {
 			one.Targets = append(one.Targets, requestTargets{g.ID, tree.Health(g.Targets), g.Note})
@@ -306,8 +312,8 @@ func (a *answering) addTargets(ctx context.Context, d engine.Draft, one *request
 	return nil
 }
 
-// answer returns what a listener does with the request.
-func (a *answering) answer(l resolved.ListenerChoices, c *tree.Comparer) requestAnswer {
+// answer returns the answer of a listener to the request.
+func (a *answerCollector) answer(l resolved.ListenerChoices, c *tree.Comparer) requestAnswer {
 	out := requestAnswer{Protocol: l.Desired.Protocol(), Port: l.Desired.Port, Shadowed: []explainedRule{}, From: tree.OriginText(l.Desired.DefaultOf)}
 	actions := l.Default
 	listener := explainListener(l, func(model.Rule) bool { return false }, c.Facts)
@@ -321,13 +327,14 @@ func (a *answering) answer(l resolved.ListenerChoices, c *tree.Comparer) request
 		out.Rule, out.From, actions, out.host = &rule, rule.From, l.Rules[i].Actions, hostOf(l.Rules[i].Rule, a.Request)
 	}
 	out.Shadowed = append(out.Shadowed, a.coveredRules(l, listener)...)
-	out.groups = c.ForwardsTo(actions)
-	out.Does, out.Location = c.Actions(actions), finding.Printable(a.location(actions))
-	a.unknown = a.unknown || a.Client == "" && slices.ContainsFunc(l.Rules, func(r resolved.RuleChoice) bool { return looksAtSource(r.Rule) })
+	out.groups = c.TargetGroupsOf(actions)
+	out.Does, out.Location = c.ActionsText(actions), finding.Printable(a.location(actions))
+	a.needsClientAddress = a.needsClientAddress || a.Client == "" && slices.ContainsFunc(l.Rules, func(r resolved.RuleChoice) bool { return hasSourceIPCondition(r.Rule) })
 	out.Now = a.currentAnswer(l, c, actions)
 	return out
 }
 
+// rulesOf returns the rules of choices.
 func rulesOf(choices []resolved.RuleChoice) []model.Rule {
 	out := make([]model.Rule, len(choices))
 	for i, r := range choices {
@@ -336,9 +343,9 @@ func rulesOf(choices []resolved.RuleChoice) []model.Rule {
 	return out
 }
 
-// coveredRules returns rules that match and that AWS does not get, because an earlier redirect answers all of their
+// coveredRules returns matching rules that are not created in AWS, because an earlier redirect answers all of their
 // requests.
-func (a *answering) coveredRules(l resolved.ListenerChoices, listener explainedListener) []explainedRule {
+func (a *answerCollector) coveredRules(l resolved.ListenerChoices, listener explainedListener) []explainedRule {
 	var out []explainedRule
 	for _, r := range listener.Rules[len(l.Rules)+len(l.Omitted):] {
 		for _, i := range model.Matching(l.Desired.Covered, a.Request) {
@@ -351,15 +358,17 @@ func (a *answering) coveredRules(l resolved.ListenerChoices, listener explainedL
 	return out
 }
 
-func looksAtSource(r model.Rule) bool {
+// hasSourceIPCondition reports whether a rule compares the address of the client.
+func hasSourceIPCondition(r model.Rule) bool {
 	return slices.ContainsFunc(r.Conditions, func(c model.Condition) bool {
 		_, ok := c.(model.SourceIP)
 		return ok
 	})
 }
 
-// currentAnswer returns what AWS does with the request, "" if that is what is desired.
-func (a *answering) currentAnswer(l resolved.ListenerChoices, c *tree.Comparer, desired []model.Action) string {
+// currentAnswer returns the actions that AWS takes until the plan is carried out, "" if they do the same as the desired
+// actions.
+func (a *answerCollector) currentAnswer(l resolved.ListenerChoices, c *tree.Comparer, desired []model.Action) string {
 	if l.Live == nil {
 		return "nothing listens on the port yet"
 	}
@@ -375,43 +384,44 @@ func (a *answering) currentAnswer(l resolved.ListenerChoices, c *tree.Comparer, 
 	if c.SameActions(actions, desired) {
 		return ""
 	}
-	return c.Actions(actions)
+	return c.ActionsText(actions)
 }
 
-// location returns where a redirect leads, "" for other actions.
-func (a *answering) location(actions []model.Action) string {
+// location returns the URL of a redirect, "" for other actions.
+func (a *answerCollector) location(actions []model.Action) string {
 	if len(actions) == 0 {
 		return ""
 	}
-	to, ok := actions[len(actions)-1].(model.Redirect)
+	redirect, ok := actions[len(actions)-1].(model.Redirect)
 	if !ok {
 		return ""
 	}
-	fill := strings.NewReplacer("#{protocol}", a.scheme, "#{host}", a.Host, "#{port}", strconv.Itoa(int(a.port)),
+	placeholders := strings.NewReplacer("#{protocol}", a.scheme, "#{host}", a.Host, "#{port}", strconv.Itoa(int(a.port)),
 		"#{path}", strings.TrimPrefix(a.Path, "/"), "#{query}", a.Query)
-	query := fill.Replace(cmp.Or(to.Query, "#{query}"))
-	if query != "" && !to.DropQuery {
+	query := placeholders.Replace(cmp.Or(redirect.Query, "#{query}"))
+	if query != "" && !redirect.DropQuery {
 		query = "?" + query
 	} else {
 		query = ""
 	}
-	return fmt.Sprintf("%s://%s:%s%s%s", strings.ToLower(fill.Replace(cmp.Or(to.Protocol, "#{protocol}"))), fill.Replace(cmp.Or(to.Host, "#{host}")),
-		fill.Replace(cmp.Or(to.Port, "#{port}")), fill.Replace(cmp.Or(to.Path, "/#{path}")), query)
+	return fmt.Sprintf("%s://%s:%s%s%s", strings.ToLower(placeholders.Replace(cmp.Or(redirect.Protocol, "#{protocol}"))), placeholders.Replace(cmp.Or(redirect.Host, "#{host}")),
+		placeholders.Replace(cmp.Or(redirect.Port, "#{port}")), placeholders.Replace(cmp.Or(redirect.Path, "/#{path}")), query)
 }
 
-// noRuleMatches is a note of a document that does not say why.
+// noRuleMatches is a note of a document. It is left out if RequestDocument.Unserved says why no rule matches.
 const noRuleMatches = "no rule matches the request, so default actions answer"
 
-// document returns the answers that matter.
-func (a *answering) document() RequestDocument {
+// buildDocument returns a document of the answers that a client may get: those of rules for the request and of the host of
+// the request, else all.
+func (a *answerCollector) buildDocument() RequestDocument {
 	doc := RequestDocument{Request: a.text, Answers: a.answers, Notes: []string{}}
 	note := func(format string, args ...any) {
 		doc.Notes = append(doc.Notes, finding.Printable(fmt.Sprintf(format, args...)))
 	}
 	byRule := slices.DeleteFunc(slices.Clone(a.answers), func(x requestAnswer) bool { return x.Rule == nil && x.Named == "" && x.Type != networkType })
 	switch {
-	case a.exact != nil:
-		doc.Answers = []requestAnswer{*a.exact}
+	case a.byDNSName != nil:
+		doc.Answers = []requestAnswer{*a.byDNSName}
 	case len(byRule) > 0:
 		if n := len(a.answers) - len(byRule); n > 0 {
 			note("%s on port %d without a rule for the request", output.Amount(n, "other load balancer")+" listen"+map[bool]string{true: "s"}[n == 1], a.port)
@@ -426,20 +436,20 @@ func (a *answering) document() RequestDocument {
 	case slices.ContainsFunc(a.answers, func(x requestAnswer) bool { return x.Rule == nil && x.Type != networkType }):
 		note(noRuleMatches)
 	}
-	for _, o := range a.otherwise[:min(len(a.otherwise), mostOthers)] {
+	for _, o := range a.otherProtocols[:min(len(a.otherProtocols), maxOtherFindings)] {
 		note("%s", o)
 	}
-	for _, h := range a.held[:min(len(a.held), mostOthers)] {
+	for _, h := range a.heldNotes[:min(len(a.heldNotes), maxOtherFindings)] {
 		note("%s", h)
 	}
 	if a.port != defaultPorts[a.scheme] && len(byRule) > 0 {
 		note("clients send the Host header \"%s:%d\"; AWS does not document whether a rule compares the port, and a rule for %q alone may not match", a.Host, a.port, a.Host)
 	}
-	if a.unknown {
+	if a.needsClientAddress {
 		note("rules that look at the address of the client match nothing here; give it with --source-ip")
 	}
 	return doc
 }
 
-// networkType is AWS's word for the type of load balancers that have no rules.
+// networkType is the type of NLBs, whose listeners have no rules.
 const networkType = string(model.Network)

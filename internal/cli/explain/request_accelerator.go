@@ -17,38 +17,46 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
+// requestAccelerator is the accelerator that receives a request.
 type requestAccelerator struct {
+	// Object is the GlobalAccelerator.
 	Object output.Object `json:"object"`
 	Name   string        `json:"name"`
-	Status string        `json:"status"` // AWS's word: IN_PROGRESS or DEPLOYED
-	// Listener is protocol and ports of the one that accepts the request, such as TCP:80; it is missing if none does.
+	// Status is the status that AWS shows: IN_PROGRESS or DEPLOYED.
+	Status string `json:"status"`
+	// Listener is protocol and ports of the listener that accepts the request, such as TCP:80. It is missing if no
+	// listener does.
 	Listener string `json:"listener,omitempty"`
-	// Owner is the owner of the accelerator, as CLUSTER/NAMESPACE/NAME where its tags say that; it is not set for the
-	// object's own.
-	Owner          string                 `json:"owner,omitempty"`
+	// Owner is CLUSTER/NAMESPACE/NAME of the owner of the accelerator, as far as tags name it. It is missing if the object
+	// owns the accelerator.
+	Owner string `json:"owner,omitempty"`
+	// ClientAffinity is SOURCE_IP, or missing.
 	ClientAffinity string                 `json:"clientAffinity,omitempty"`
 	EndpointGroups []requestEndpointGroup `json:"endpointGroups"`
 }
 
+// requestEndpointGroup is an endpoint group of the listener that accepts a request.
 type requestEndpointGroup struct {
 	Region string `json:"region"`
-	// Owner is the owner, if it is not the object of the stack. Commands do not know what its load balancers answer.
+	// Owner is the owner of the endpoint group if that is not the object. The answers of its load balancers are not known.
 	Owner string `json:"owner,omitempty"`
-	// Dial is the percentage of the clients of the region that stay there.
+	// Dial is the traffic dial: the percentage of the clients of the region that stay there.
 	Dial int32 `json:"dial"`
 	// Port is the port of the endpoints.
 	Port      int32             `json:"port"`
 	Endpoints []requestEndpoint `json:"endpoints"`
 }
 
+// requestEndpoint is an endpoint that may receive a request.
 type requestEndpoint struct {
 	tree.Endpoint
-	// Share is the percentage of the requests of the endpoint group that it gets.
+	// Share is the percentage of the requests of the endpoint group that the endpoint receives.
 	Share int32 `json:"share"`
 }
 
-// documentOf asks all load balancers, or those that the accelerator leads to which the request goes to.
-func (a *answering) documentOf(ctx context.Context) (RequestDocument, error) {
+// collect returns the answers of all load balancers. If the request goes to an accelerator, it returns those of the load
+// balancers behind the accelerator.
+func (a *answerCollector) collect(ctx context.Context) (RequestDocument, error) {
 	var drafts []engine.Draft
 	if err := a.Each(ctx, a.store, func(d engine.Draft) error {
 		drafts = append(drafts, d)
@@ -56,11 +64,11 @@ func (a *answering) documentOf(ctx context.Context) (RequestDocument, error) {
 	}); err != nil {
 		return RequestDocument{}, err
 	}
-	drafts, err := a.draftsBehind(ctx, drafts)
+	drafts, err := a.withEndpointDrafts(ctx, drafts)
 	if err != nil {
 		return RequestDocument{}, err
 	}
-	doc, err := a.throughAccelerator(ctx, drafts)
+	doc, err := a.collectBehindAccelerator(ctx, drafts)
 	switch {
 	case err != nil:
 		return RequestDocument{}, err
@@ -69,37 +77,35 @@ func (a *answering) documentOf(ctx context.Context) (RequestDocument, error) {
 	}
 	a.drafts = drafts
 	for _, d := range drafts {
-		if err := a.ask(ctx, d); err != nil {
+		if err := a.addAnswers(ctx, d); err != nil {
 			return RequestDocument{}, err
 		}
 	}
-	out := a.document()
-	if out.Unserved = a.unserved(); out.Unserved != nil {
+	out := a.buildDocument()
+	if out.Unserved = a.explainUnservedHost(); out.Unserved != nil {
 		out.Notes = slices.DeleteFunc(out.Notes, func(n string) bool { return n == noRuleMatches })
 	}
 	return out, nil
 }
 
-// throughAccelerator finds the accelerator whose name or address the request goes to, and what the load balancers
-// answer that it leads to. It looks at what AWS has: what is not there has no address yet. It reports whether there is
-// one.
-func (a *answering) throughAccelerator(ctx context.Context, drafts []engine.Draft) (*RequestDocument, error) {
+// collectBehindAccelerator returns the answers of the load balancers behind the accelerator that has the host of the URL as
+// its DNS name or address, nil if there is none. It considers accelerators in AWS alone, because others have no address.
+func (a *answerCollector) collectBehindAccelerator(ctx context.Context, drafts []engine.Draft) (*RequestDocument, error) {
 	for _, d := range drafts {
 		for _, live := range acceleratorsOf(d) {
 			if !a.isAddressOf(live) {
 				continue
 			}
 			doc := &RequestDocument{Request: a.text, Answers: []requestAnswer{}, Notes: []string{}}
-			via := a.accelerator(d, live)
-			doc.Accelerator = via
+			doc.Accelerator = a.explainAccelerator(d, live)
 			doc.addNotes(a, d, live)
-			return doc, a.answerBehindAccelerator(ctx, doc, drafts)
+			return doc, a.addEndpointAnswers(ctx, doc, drafts)
 		}
 	}
 	return nil, nil
 }
 
-// acceleratorsOf returns the accelerators in AWS that a stack has, or has endpoint groups of.
+// acceleratorsOf returns the accelerators of a stack in AWS, and the shared one in which it has endpoint groups.
 func acceleratorsOf(d engine.Draft) []observed.Accelerator {
 	if x := d.Have.Shared; x != nil && x.DNSName != "" {
 		return append(slices.Clone(d.Have.Accelerators), *x)
@@ -107,7 +113,8 @@ func acceleratorsOf(d engine.Draft) []observed.Accelerator {
 	return d.Have.Accelerators
 }
 
-func (a *answering) isAddressOf(x observed.Accelerator) bool {
+// isAddressOf reports whether the host of the URL is a DNS name or address of an accelerator.
+func (a *answerCollector) isAddressOf(x observed.Accelerator) bool {
 	name := strings.TrimSuffix(a.address, ".")
 	if name != "" && (strings.EqualFold(name, x.DNSName) || strings.EqualFold(name, x.DualStackDNSName)) {
 		return true
@@ -115,13 +122,13 @@ func (a *answering) isAddressOf(x observed.Accelerator) bool {
 	return slices.ContainsFunc(x.Addresses, func(s observed.AddressSet) bool { return slices.Contains(s.Addresses, name) })
 }
 
-// accelerator returns the listener that accepts the request, with its endpoint groups.
-func (a *answering) accelerator(d engine.Draft, live observed.Accelerator) *requestAccelerator {
+// explainAccelerator returns an accelerator with the listener that accepts the request and its endpoint groups.
+func (a *answerCollector) explainAccelerator(d engine.Draft, live observed.Accelerator) *requestAccelerator {
 	out := &requestAccelerator{
 		Object: output.Object{Kind: string(d.Stack.ID.Kind), Namespace: d.Stack.ID.Namespace, Name: d.Stack.ID.Name}, Name: live.Name, Status: live.State,
 		EndpointGroups: []requestEndpointGroup{},
 	}
-	c := tree.AcceleratorComparer{Comparer: tree.NewComparer(d, d.Have.Facts, tree.Behind{})}
+	c := tree.AcceleratorComparer{Comparer: tree.NewComparer(d, d.Have.Facts, tree.ClusterTargets{})}
 	chosen := resolved.AcceleratorChoices{}
 	if x := d.Choices().Accelerator; x != nil && x.Live != nil && x.Live.ARN == live.ARN {
 		chosen = *x
@@ -136,7 +143,7 @@ func (a *answering) accelerator(d engine.Draft, live observed.Accelerator) *requ
 			out.ClientAffinity = "SOURCE_IP"
 		}
 		for _, g := range l.Groups {
-			one := a.endpointGroup(c, g)
+			one := a.explainEndpointGroup(c, g)
 			one.Owner = chosen.OtherOwners[g.ARN]
 			out.EndpointGroups = append(out.EndpointGroups, one)
 		}
@@ -144,24 +151,26 @@ func (a *answering) accelerator(d engine.Draft, live observed.Accelerator) *requ
 	return out
 }
 
-// endpointGroup shares the requests of a region among the endpoints that serve, by their weights.
-func (a *answering) endpointGroup(c tree.AcceleratorComparer, g observed.EndpointGroup) requestEndpointGroup {
+// explainEndpointGroup returns an endpoint group with the share of requests of each endpoint, by the weights of the
+// endpoints that serve.
+func (a *answerCollector) explainEndpointGroup(c tree.AcceleratorComparer, g observed.EndpointGroup) requestEndpointGroup {
 	out := requestEndpointGroup{Region: g.Region, Dial: int32(g.Dial), Port: a.port, Endpoints: []requestEndpoint{}}
 	for _, o := range g.Overrides {
 		if o.Listener == a.port {
 			out.Port = o.Endpoint
 		}
 	}
-	all := int32(0)
+	total := int32(0)
 	for _, e := range g.Endpoints {
-		all += servingWeight(e)
+		total += servingWeight(e)
 	}
 	for _, e := range g.Endpoints {
-		out.Endpoints = append(out.Endpoints, requestEndpoint{c.Endpoint(e), 100 * servingWeight(e) / max(all, 1)})
+		out.Endpoints = append(out.Endpoints, requestEndpoint{c.Endpoint(e), 100 * servingWeight(e) / max(total, 1)})
 	}
 	return out
 }
 
+// servingWeight returns the weight of an endpoint, 0 if it is not healthy.
 func servingWeight(e observed.Endpoint) int32 {
 	if e.Health != observed.EndpointHealthy {
 		return 0
@@ -169,59 +178,60 @@ func servingWeight(e observed.Endpoint) int32 {
 	return e.Weight
 }
 
-// addNotes reports what else decides.
-func (doc *RequestDocument) addNotes(a *answering, d engine.Draft, live observed.Accelerator) {
+// addNotes adds notes about what decides which endpoint a client reaches.
+func (doc *RequestDocument) addNotes(a *answerCollector, d engine.Draft, live observed.Accelerator) {
 	note := func(format string, args ...any) {
 		doc.Notes = append(doc.Notes, finding.Printable(fmt.Sprintf(format, args...)))
 	}
-	via := doc.Accelerator
-	serves := slices.ContainsFunc(via.EndpointGroups, func(g requestEndpointGroup) bool { return g.serves() })
+	accelerator := doc.Accelerator
+	anyServing := slices.ContainsFunc(accelerator.EndpointGroups, func(g requestEndpointGroup) bool { return g.isServing() })
 	switch {
 	case !live.Enabled:
 		note("the accelerator is disabled, so that it accepts nothing")
-	case via.Listener == "":
+	case accelerator.Listener == "":
 		note("no listener of the accelerator in AWS has TCP port %d, so that connections are refused", a.port)
-	case !serves:
+	case !anyServing:
 		note("no endpoint is healthy and has a weight, so that AWS takes any endpoint of the nearest endpoint group")
-	case len(via.EndpointGroups) > 1:
+	case len(accelerator.EndpointGroups) > 1:
 		note("a client gets the nearest endpoint group; traffic beyond the dial, and of one in which no endpoint serves, goes to the next one")
 	}
-	if via.ClientAffinity != "" {
+	if accelerator.ClientAffinity != "" {
 		note("all connections of a client go to one endpoint, as long as it serves")
 	}
-	if slices.ContainsFunc(via.EndpointGroups, func(g requestEndpointGroup) bool { return g.Owner != "" }) {
+	if slices.ContainsFunc(accelerator.EndpointGroups, func(g requestEndpointGroup) bool { return g.Owner != "" }) {
 		note("what the load balancers behind the endpoint groups of others answer is not known here; ask in their clusters")
 	}
 	if len(d.Plan.Steps) > 0 {
-		note("the plan changes this accelerator; \"fulcrum plan globalaccelerator/%s -n %s\" shows how", via.Object.Name, via.Object.Namespace)
+		note("the plan changes this accelerator; \"fulcrum plan globalaccelerator/%s -n %s\" shows how", accelerator.Object.Name, accelerator.Object.Namespace)
 	}
 }
 
-func (g requestEndpointGroup) serves() bool {
+// isServing reports whether an endpoint of the endpoint group receives traffic.
+func (g requestEndpointGroup) isServing() bool {
 	return slices.ContainsFunc(g.Endpoints, func(e requestEndpoint) bool { return e.Health == observed.EndpointHealthy && e.Weight > 0 })
 }
 
-// answerBehindAccelerator adds what the load balancers of the cluster answer that the accelerator leads to.
-func (a *answering) answerBehindAccelerator(ctx context.Context, doc *RequestDocument, drafts []engine.Draft) error {
-	known := map[string]engine.Draft{}
+// addEndpointAnswers adds the answers of the load balancers of the cluster that are endpoints of the accelerator.
+func (a *answerCollector) addEndpointAnswers(ctx context.Context, doc *RequestDocument, drafts []engine.Draft) error {
+	draftOf := map[string]engine.Draft{} // by kind and id of the stack
 	for _, d := range drafts {
-		known[string(d.Stack.ID.Kind)+" "+d.Stack.ID.String()] = d
+		draftOf[string(d.Stack.ID.Kind)+" "+d.Stack.ID.String()] = d
 	}
 	done := map[string]bool{}
 	for _, g := range doc.Accelerator.EndpointGroups {
 		for _, e := range g.Endpoints {
-			at := fmt.Sprint(e.ID, g.Port)
-			if e.LoadBalancer == nil || done[at] || g.serves() && e.Share == 0 {
+			key := fmt.Sprint(e.ID, g.Port)
+			if e.LoadBalancer == nil || done[key] || g.isServing() && e.Share == 0 {
 				continue
 			}
-			done[at] = true
-			d, ok := known[e.LoadBalancer.Kind+" "+e.LoadBalancer.ID]
+			done[key] = true
+			d, ok := draftOf[e.LoadBalancer.Kind+" "+e.LoadBalancer.ID]
 			if !ok {
 				continue
 			}
-			behind := answering{webRequest: a.webRequest, Source: a.Source, Behind: a.Behind, store: a.store, only: e.ID}
+			behind := answerCollector{webRequest: a.webRequest, Source: a.Source, ClusterTargets: a.ClusterTargets, store: a.store, onlyARN: e.ID}
 			behind.port = g.Port
-			if err := behind.ask(ctx, d); err != nil {
+			if err := behind.addAnswers(ctx, d); err != nil {
 				return err
 			}
 			for _, one := range behind.answers {
@@ -236,9 +246,10 @@ func (a *answering) answerBehindAccelerator(ctx context.Context, doc *RequestDoc
 	return nil
 }
 
-// draftsBehind adds the stacks whose load balancers the accelerator of the request leads to, which the command is not about.
-func (a *answering) draftsBehind(ctx context.Context, drafts []engine.Draft) ([]engine.Draft, error) {
-	led := map[string]bool{}
+// withEndpointDrafts returns drafts with those of other stacks whose load balancers are endpoints of the accelerator that
+// receives the request.
+func (a *answerCollector) withEndpointDrafts(ctx context.Context, drafts []engine.Draft) ([]engine.Draft, error) {
+	endpointStacks := map[string]bool{} // by kind and id
 	for _, d := range drafts {
 		for _, live := range acceleratorsOf(d) {
 			if !a.isAddressOf(live) {
@@ -246,46 +257,48 @@ func (a *answering) draftsBehind(ctx context.Context, drafts []engine.Draft) ([]
 			}
 			for _, answer := range d.Have.Facts.Endpoints {
 				for _, lb := range answer {
-					led[string(lb.Stack.Kind)+" "+lb.Stack.String()] = true
+					endpointStacks[string(lb.Stack.Kind)+" "+lb.Stack.String()] = true
 				}
 			}
 		}
 	}
-	if len(led) == 0 {
+	if len(endpointStacks) == 0 {
 		return drafts, nil
 	}
-	return drafts, input.EachBeside(ctx, a.Source, a.store, func(id model.StackID) bool { return led[string(id.Kind)+" "+id.String()] }, func(d engine.Draft) error {
+	err := input.EachOutsideScope(ctx, a.Source, a.store, func(id model.StackID) bool { return endpointStacks[string(id.Kind)+" "+id.String()] }, func(d engine.Draft) error {
 		drafts = append(drafts, d)
 		return nil
 	})
+	return drafts, err
 }
 
-func showAccelerator(w io.Writer, via *requestAccelerator) {
-	if via == nil {
+// showAccelerator prints the accelerator that receives the request, if there is one.
+func showAccelerator(w io.Writer, a *requestAccelerator) {
+	if a == nil {
 		return
 	}
-	fmt.Fprintf(w, "\n%s: accelerator %s, %s", finding.Ref(via.Object), via.Name, via.Status)
-	if via.Owner != "" {
-		fmt.Fprint(w, ", ", tree.OwnerText(via.Owner))
+	fmt.Fprintf(w, "\n%s: accelerator %s, %s", finding.Ref(a.Object), a.Name, a.Status)
+	if a.Owner != "" {
+		fmt.Fprint(w, ", ", tree.OwnerText(a.Owner))
 	}
-	if via.Listener != "" {
-		fmt.Fprintf(w, ", listener %s", via.Listener)
+	if a.Listener != "" {
+		fmt.Fprintf(w, ", listener %s", a.Listener)
 	}
 	fmt.Fprintln(w)
-	for _, g := range via.EndpointGroups {
+	for _, g := range a.EndpointGroups {
 		fmt.Fprintf(w, "  endpoint group %s, traffic dial %d%%, port %d of its endpoints", g.Region, g.Dial, g.Port)
 		if g.Owner != "" {
 			fmt.Fprint(w, ", ", tree.OwnerText(g.Owner))
 		}
 		fmt.Fprintln(w)
-		output.ShowFirst(g.Endpoints, mostAnswers, func(e requestEndpoint) {
+		output.ShowFirst(g.Endpoints, maxAnswers, func(e requestEndpoint) {
 			text := fmt.Sprintf("    %d%% to endpoint %s", e.Share, e.Text())
 			if e.LoadBalancer != nil {
 				text += " -> " + e.LoadBalancer.Text(len(e.Objects) == 0)
 			}
 			fmt.Fprintln(w, finding.Printable(text))
 		}, func(n int) { fmt.Fprintf(w, "    … and %d more endpoints\n", n) })
-		if !g.serves() {
+		if !g.isServing() {
 			fmt.Fprintln(w, "    no endpoint serves")
 		}
 	}

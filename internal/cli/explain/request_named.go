@@ -11,23 +11,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// hostnameAnnotation is read by external-dns, which makes records for load balancers.
+// hostnameAnnotation is the annotation from which external-dns reads the hostnames that lead to a load balancer.
 const hostnameAnnotation = "external-dns.alpha.kubernetes.io/hostname"
 
-// namingSource returns what names the host of the request, "" where any host is taken. A port that redirects to another
-// one has no rules of its own, so those of the other listeners of the load balancer count as well, and so does a rule
-// for the host that asks for another path or method: clients of the host reach its load balancer.
-func (a *answering) namingSource(one requestAnswer, d engine.Draft, listeners []resolved.ListenerChoices) string {
-	same := ""
-	if one.host != "" {
-		return finding.Printable("host " + one.host)
+// namingSource returns what names the host of the request in a stack, "" if the load balancer takes requests for any host.
+// A listener that redirects to another port has no rules, so rules of all listeners of the load balancer are considered.
+// Rules for the host with another path or method are considered too, because clients of the host reach this load balancer.
+func (a *answerCollector) namingSource(answer requestAnswer, d engine.Draft, listeners []resolved.ListenerChoices) string {
+	otherRule := ""
+	if answer.host != "" {
+		return finding.Printable("host " + answer.host)
 	}
 	for _, m := range d.Stack.Members {
 		obj, err := a.store.Get(cluster.Ref{Kind: cluster.Kind(m.Ref.Kind), Namespace: m.Ref.Namespace, Name: m.Ref.Name})
 		if err != nil || obj == nil {
 			continue
 		}
-		if hasName(obj, a.Host) {
+		if hasHostnameAnnotation(obj, a.Host) {
 			return fmt.Sprintf("annotation %s of %s", hostnameAnnotation, m.Ref)
 		}
 	}
@@ -38,14 +38,15 @@ func (a *answering) namingSource(one requestAnswer, d engine.Draft, listeners []
 			case host != "" && l.Desired.Port != a.port:
 				return finding.Printable(fmt.Sprintf("host %s of port %d", host, l.Desired.Port))
 			case host != "":
-				same = finding.Printable(fmt.Sprintf("host %s of a rule that does not match", host))
+				otherRule = finding.Printable(fmt.Sprintf("host %s of a rule that does not match", host))
 			}
 		}
 	}
-	return same
+	return otherRule
 }
 
-// hostOf returns the pattern of a rule for the host of a request, "" if the rule takes any.
+// hostOf returns the host pattern of a rule that matches the host of a request, "" if the rule matches any host or another
+// one.
 func hostOf(r model.Rule, req model.Request) string {
 	for _, c := range r.Conditions {
 		h, ok := c.(model.HostHeader)
@@ -73,8 +74,8 @@ func hostOf(r model.Rule, req model.Request) string {
 	return ""
 }
 
-// hasName reports whether the annotation that external-dns reads names a host.
-func hasName(obj cluster.Object, host string) bool {
+// hasHostnameAnnotation reports whether the annotation for external-dns of an object names a host.
+func hasHostnameAnnotation(obj cluster.Object, host string) bool {
 	for name := range strings.SplitSeq(obj.GetAnnotations()[hostnameAnnotation], ",") {
 		if name = strings.TrimSuffix(strings.TrimSpace(name), "."); name != "" && strings.EqualFold(name, host) {
 			return true

@@ -10,11 +10,11 @@ import (
 // A client names a port that is not that of the scheme in the Host header, which a rule for the host alone may not match.
 func TestAPortThatClientsSendIsNoted(t *testing.T) {
 	for port, want := range map[int32]int{80: 0, 8080: 1} {
-		a := answering{
+		a := answerCollector{
 			webRequest: webRequest{Request: model.Request{Host: "shop.example.com"}, scheme: "http", port: port},
 			answers:    []requestAnswer{{Type: string(model.Application), Rule: &explainedRule{}}},
 		}
-		notes := a.document().Notes
+		notes := a.buildDocument().Notes
 		if len(notes) != want || want > 0 && !strings.Contains(notes[0], `"shop.example.com:8080"`) {
 			t.Errorf("port %d: %q", port, notes)
 		}

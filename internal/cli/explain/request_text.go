@@ -12,48 +12,48 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// mostAnswers are shown.
-const mostAnswers = 20
+// maxAnswers is how many answers, and how many endpoints of an endpoint group, are shown.
+const maxAnswers = 20
 
+// showAnswers prints the answers to a request. Load balancers that take requests for any host share a line.
 func showAnswers(w io.Writer, doc RequestDocument) {
 	fmt.Fprintln(w, finding.Printable(doc.Request))
 	showAccelerator(w, doc.Accelerator)
 	showUnserved(w, doc.Unserved, len(doc.Answers))
 	named := slices.DeleteFunc(slices.Clone(doc.Answers), func(a requestAnswer) bool { return a.Named == "" })
-	others := slices.DeleteFunc(slices.Clone(doc.Answers), func(a requestAnswer) bool { return a.Named != "" })
-	if len(named) == 0 && len(others) == 1 {
-		named, others = others, nil
+	forAnyHost := slices.DeleteFunc(slices.Clone(doc.Answers), func(a requestAnswer) bool { return a.Named != "" })
+	if len(named) == 0 && len(forAnyHost) == 1 {
+		named, forAnyHost = forAnyHost, nil
 	}
-	output.ShowFirst(named, mostAnswers, func(a requestAnswer) { showAnswer(w, a) },
+	output.ShowFirst(named, maxAnswers, func(a requestAnswer) { showAnswer(w, a) },
 		func(n int) { fmt.Fprintf(w, "… and %d more load balancers\n", n) })
-	if len(others) > 0 {
-		fmt.Fprintf(w, "\n%s\n", anyHost(others))
+	if len(forAnyHost) > 0 {
+		fmt.Fprintf(w, "\n%s\n", anyHostText(forAnyHost))
 	}
 	for _, n := range doc.Notes {
 		fmt.Fprintf(w, "# %s\n", n)
 	}
 }
 
-// anyHost returns one line for load balancers that take requests for any host.
-func anyHost(all []requestAnswer) string {
+// anyHostText returns a line about the load balancers that take requests for any host.
+func anyHostText(answers []requestAnswer) string {
 	var names []string
-	for _, a := range all[:min(len(all), mostNamed)] {
+	for _, a := range answers[:min(len(answers), maxNamesInLine)] {
 		names = append(names, model.Kind(a.Kind).Object()+" "+a.ID)
 	}
-	if more := len(all) - mostNamed; more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
-	}
 	among := ": "
-	if len(all) > mostNamed {
+	if more := len(answers) - maxNamesInLine; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
 		among = ", among them "
 	}
 	return fmt.Sprintf("%s any host on this port%s%s; for the answer of one of them give the DNS name of the load balancer as the host, or its namespace with -n",
-		output.Amount(len(all), "load balancer")+map[bool]string{true: " takes", false: " take"}[len(all) == 1], among, finding.Printable(strings.Join(names, ", ")))
+		output.Amount(len(answers), "load balancer")+map[bool]string{true: " takes", false: " take"}[len(answers) == 1], among, finding.Printable(strings.Join(names, ", ")))
 }
 
-// mostNamed are the load balancers of which a line has the names.
-const mostNamed = 3
+// maxNamesInLine is how many load balancers anyHostText names.
+const maxNamesInLine = 3
 
+// showAnswer prints the answer of a load balancer.
 func showAnswer(w io.Writer, a requestAnswer) {
 	fmt.Fprintf(w, "\n%s %s: %s load balancer %s, listener %s:%d\n", model.Kind(a.Kind).Object(), a.ID, a.Type, a.LoadBalancer, a.Protocol, a.Port)
 	if a.Named != "" {
@@ -86,6 +86,6 @@ func showAnswer(w io.Writer, a requestAnswer) {
 	if len(a.Shadowed) > 0 {
 		fmt.Fprintln(w, "  these rules match too and never get the request")
 	}
-	output.ShowFirst(a.Shadowed, tree.MostRules, func(r explainedRule) { fmt.Fprintf(w, "   %s\n", ruleText(r)) },
+	output.ShowFirst(a.Shadowed, tree.MaxRules, func(r explainedRule) { fmt.Fprintf(w, "   %s\n", ruleText(r)) },
 		func(n int) { fmt.Fprintf(w, "    … and %d more\n", n) })
 }

@@ -18,33 +18,36 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// requestUnserved is a host that no rule names.
+// requestUnserved explains why no rule names the host of a request.
 type requestUnserved struct {
 	Host string `json:"host"`
-	// Scheme and Port are those of the request.
+	// Scheme is the scheme of the request: http or https.
 	Scheme string `json:"scheme"`
-	Port   int32  `json:"port"`
-	// Why is why no rule names the host.
+	// Port is the port of the request.
+	Port int32 `json:"port"`
+	// Why is the reason why no rule names the host.
 	Why string `json:"why"`
-	// Objects name the host, and no rule for it is served.
+	// Objects are the objects that name the host, and whose rules for it are not served.
 	Objects []unservedObject `json:"objects"`
 }
 
+// unservedObject is an object that names a host and is not served for it.
 type unservedObject struct {
 	Object output.Object `json:"object"`
-	// Field is the one that names the host.
+	// Field is the field that names the host.
 	Field string `json:"field"`
-	// Why it is not served, and what to do.
+	// Why is the reason why the object is not served for the host, and what to do.
 	Why string `json:"why"`
 }
 
-// mostUnserved are objects of a host that are in a document. Many may have a pattern such as *.example.com.
-const mostUnserved = 20
+// maxUnservedObjects is how many objects that name a host a document lists. Many objects may have a pattern such as
+// *.example.com.
+const maxUnservedObjects = 20
 
-// unserved returns why no rule names the host of a request; nil where something names it. The DNS name of a load
-// balancer names it too.
-func (a *answering) unserved() *requestUnserved {
-	if a.exact != nil || slices.ContainsFunc(a.answers, func(x requestAnswer) bool { return x.Named != "" }) {
+// explainUnservedHost returns why no rule names the host of a request. It returns nil if a rule names it, or if it is the
+// DNS name of a load balancer.
+func (a *answerCollector) explainUnservedHost() *requestUnserved {
+	if a.byDNSName != nil || slices.ContainsFunc(a.answers, func(x requestAnswer) bool { return x.Named != "" }) {
 		return nil
 	}
 	out := &requestUnserved{Host: finding.Printable(a.Host), Scheme: a.scheme, Port: a.port, Objects: []unservedObject{}}
@@ -55,13 +58,13 @@ func (a *answering) unserved() *requestUnserved {
 			if field == "" {
 				continue
 			}
-			if len(out.Objects) == mostUnserved {
+			if len(out.Objects) == maxUnservedObjects {
 				more++
 				continue
 			}
 			ref := cluster.RefOf(obj)
 			out.Objects = append(out.Objects, unservedObject{
-				Object: output.Object{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}, Field: finding.Printable(field), Why: finding.Printable(a.whyUnserved(obj)),
+				Object: output.Object{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}, Field: finding.Printable(field), Why: finding.Printable(a.unservedReason(obj)),
 			})
 		}
 	}
@@ -77,7 +80,7 @@ func (a *answering) unserved() *requestUnserved {
 }
 
 // fieldOfHost returns the field of an object that names the host of the request, "" if none does.
-func (a *answering) fieldOfHost(obj cluster.Object) string {
+func (a *answerCollector) fieldOfHost(obj cluster.Object) string {
 	var hosts []string
 	field := "spec.hostnames[%d]"
 	switch o := obj.(type) {
@@ -105,12 +108,13 @@ func (a *answering) fieldOfHost(obj cluster.Object) string {
 			return fmt.Sprintf(field, i)
 		}
 	}
-	if hasName(obj, a.Host) {
+	if hasHostnameAnnotation(obj, a.Host) {
 		return "annotation " + hostnameAnnotation
 	}
 	return ""
 }
 
+// textsOf returns hostnames as strings.
 func textsOf(hosts []gwv1.Hostname) (out []string) {
 	for _, h := range hosts {
 		out = append(out, string(h))
@@ -118,33 +122,33 @@ func textsOf(hosts []gwv1.Hostname) (out []string) {
 	return out
 }
 
-// whyUnserved returns why no rule is served for the host that an object names, and what to do.
-func (a *answering) whyUnserved(obj cluster.Object) string {
-	if why := input.Unserved(a.Source, a.store, obj); why != "" {
+// unservedReason returns why no rule is served for the host that an object names, and what to do.
+func (a *answerCollector) unservedReason(obj cluster.Object) string {
+	if why := input.ReasonIfUnserved(a.Source, a.store, obj); why != "" {
 		return why
 	}
 	ref := finding.Ref(output.Object{Kind: string(cluster.RefOf(obj).Kind), Namespace: obj.GetNamespace(), Name: obj.GetName()})
-	faultOf := func(d engine.Draft, least finding.Reach) string {
+	errorOf := func(d engine.Draft, minReach finding.Reach) string {
 		if i := slices.IndexFunc(d.Findings, func(f finding.Finding) bool {
-			return f.Object == ref && f.Severity == finding.Error && f.Blocks >= least
+			return f.Object == ref && f.Severity == finding.Error && f.Blocks >= minReach
 		}); i >= 0 {
 			return d.Findings[i].Located()
 		}
 		return ""
 	}
-	for _, d := range a.drafts { // an object that is held is no member
-		if fault := faultOf(d, finding.BlocksListener); fault != "" {
-			return fault
+	for _, d := range a.drafts { // of all stacks, because an object that is held is not among the members
+		if message := errorOf(d, finding.BlocksListener); message != "" {
+			return message
 		}
 	}
-	in := []finding.Ref{ref} // a route is in the load balancers of its Gateways
+	members := []finding.Ref{ref} // a route is served by the load balancers of its Gateways
 	parents, _ := cluster.RouteParents(obj)
 	for _, p := range parents {
-		of := input.ParentRef(obj.GetNamespace(), p)
-		in = append(in, finding.Ref{Kind: string(of.Kind), Namespace: of.Namespace, Name: of.Name})
+		parent := input.ParentRef(obj.GetNamespace(), p)
+		members = append(members, finding.Ref{Kind: string(parent.Kind), Namespace: parent.Namespace, Name: parent.Name})
 	}
 	for _, d := range a.drafts {
-		if !slices.ContainsFunc(d.Stack.Members, func(m model.Member) bool { return slices.Contains(in, m.Ref) }) {
+		if !slices.ContainsFunc(d.Stack.Members, func(m model.Member) bool { return slices.Contains(members, m.Ref) }) {
 			continue
 		}
 		ports := portsOf(d)
@@ -154,12 +158,12 @@ func (a *answering) whyUnserved(obj cluster.Object) string {
 		case !slices.ContainsFunc(ports, func(p string) bool { return strings.HasSuffix(p, fmt.Sprintf(":%d", a.port)) }):
 			return fmt.Sprintf("its load balancer listens on %s; use another URL, or have it listen on port %d too", strings.Join(ports, ", "), a.port)
 		}
-		return cmp.Or(faultOf(d, finding.BlocksNothing), "its load balancer has no rule for the host on this port; \"fulcrum explain\" about the object shows the rules")
+		return cmp.Or(errorOf(d, finding.BlocksNothing), "its load balancer has no rule for the host on this port; \"fulcrum explain\" about the object shows the rules")
 	}
 	return "its load balancer is not among those that were asked; look at all namespaces, or at the namespace of the object with -n"
 }
 
-// portsOf returns the listeners of a stack, as HTTP:80.
+// portsOf returns the protocols and ports of the listeners of a stack, such as HTTP:80.
 func portsOf(d engine.Draft) []string {
 	var out []string
 	for _, lb := range d.Choices().LoadBalancers {
@@ -172,7 +176,8 @@ func portsOf(d engine.Draft) []string {
 	return slices.Compact(out)
 }
 
-// showUnserved reports first that no rule names the host; what would answer comes after it.
+// showUnserved prints that no rule names the host, and the objects that name it. answers is how many answers are printed
+// after it.
 func showUnserved(w io.Writer, u *requestUnserved, answers int) {
 	if u == nil {
 		return

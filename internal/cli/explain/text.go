@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -12,15 +13,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Bounds of what explain shows of one thing; documents have everything.
+// How many parts of a resource or object text shows. Documents have all of them.
 const (
-	mostSubnets  = 20
-	mostOthers   = 10
-	mostWarnings = 5
-	mostSteps    = 20
+	maxSubnets       = 20
+	maxOtherFindings = 10
+	maxWarnings      = 5
+	maxSteps         = 20
 )
 
-func showExplained(w io.Writer, doc Document) {
+// showDocument prints what was decided about an object.
+func showDocument(w io.Writer, doc Document) {
 	ref := finding.Ref(doc.Object)
 	fmt.Fprintln(w, ref)
 	if len(doc.Stacks)+len(doc.Bindings) == 0 {
@@ -37,16 +39,17 @@ func showExplained(w io.Writer, doc Document) {
 	if len(doc.Warnings) > 0 {
 		fmt.Fprintln(w, "\nwarnings of the controller, the last first")
 	}
-	output.ShowFirst(doc.Warnings, mostWarnings, func(x warningDocument) { fmt.Fprintf(w, "  %s\n", x) },
+	output.ShowFirst(doc.Warnings, maxWarnings, func(x warningDocument) { fmt.Fprintf(w, "  %s\n", x) },
 		func(n int) { fmt.Fprintf(w, "  … and %d more\n", n) })
 }
 
+// showExplainedStack prints the choices of the plan of a stack.
 func showExplainedStack(w io.Writer, s explainedStack) {
-	what := "load balancer"
+	resource := "load balancer"
 	if model.Kind(s.Kind).HasAccelerator() {
-		what = "accelerator"
+		resource = "accelerator"
 	}
-	fmt.Fprintf(w, "%s of %s %s", what, model.Kind(s.Kind).Object(), s.ID)
+	fmt.Fprintf(w, "%s of %s %s", resource, model.Kind(s.Kind).Object(), s.ID)
 	if s.Held {
 		fmt.Fprint(w, ": held, nothing of it is changed")
 	}
@@ -57,10 +60,10 @@ func showExplainedStack(w io.Writer, s explainedStack) {
 			fmt.Fprintf(w, "#   way out: %s\n", f.WayOut)
 		}
 	}
-	output.ShowFirst(s.Others, mostOthers, func(f explainedFinding) { fmt.Fprintf(w, "# %s\n", f) },
+	output.ShowFirst(s.Others, maxOtherFindings, func(f explainedFinding) { fmt.Fprintf(w, "# %s\n", f) },
 		func(n int) { fmt.Fprintf(w, "# … and %d more about others\n", n) })
 	fmt.Fprintln(w, "  members")
-	output.ShowFirst(s.Members, output.MostMembers, func(m explainedMember) { fmt.Fprintf(w, "    %s: %s\n", finding.Ref(m.Object), m.State) },
+	output.ShowFirst(s.Members, output.MaxShownMembers, func(m explainedMember) { fmt.Fprintf(w, "    %s: %s\n", finding.Ref(m.Object), m.State) },
 		func(n int) { fmt.Fprintf(w, "    … and %d more\n", n) })
 	for _, lb := range s.LoadBalancers {
 		showExplainedLoadBalancer(w, lb)
@@ -68,7 +71,7 @@ func showExplainedStack(w io.Writer, s explainedStack) {
 	if s.Accelerator != nil {
 		showExplainedAccelerator(w, s.Accelerator)
 	}
-	output.ShowFirst(s.TargetGroups, tree.MostTargetGroups, tree.Text{W: w}.TargetGroup, func(n int) { fmt.Fprintf(w, "  … and %d more target groups\n", n) })
+	output.ShowFirst(s.TargetGroups, tree.MaxTargetGroups, tree.TextWriter{W: w}.TargetGroup, func(n int) { fmt.Fprintf(w, "  … and %d more target groups\n", n) })
 }
 
 // String returns the finding in one line.
@@ -80,6 +83,7 @@ func (f explainedFinding) String() string {
 	return finding.Printable(fmt.Sprintf("%s %s %s%s: %s", f.Severity, f.Reason, finding.Ref(f.Object), field, f.Message))
 }
 
+// showExplainedLoadBalancer prints the choices of a plan for a load balancer.
 func showExplainedLoadBalancer(w io.Writer, lb explainedLoadBalancer) {
 	state := "not in AWS"
 	if lb.ARN != "" {
@@ -94,9 +98,9 @@ func showExplainedLoadBalancer(w io.Writer, lb explainedLoadBalancer) {
 	fmt.Fprintf(w, "    subnets, %s%s\n", map[string]string{
 		"kept": "those that the load balancer has", "named": "named", "tagged": "by tags", "discovered": "by the role tag", "discovered by routes": "by their routes, as none has the role tag",
 	}[lb.Subnets.How], from)
-	output.ShowFirst(lb.Subnets.Chosen, mostSubnets, func(s explainedSubnet) { fmt.Fprintln(w, strings.TrimRight("      "+s.ID+" "+s.Zone, " ")) },
+	output.ShowFirst(lb.Subnets.Chosen, maxSubnets, func(s explainedSubnet) { fmt.Fprintln(w, strings.TrimRight("      "+s.ID+" "+s.Zone, " ")) },
 		func(n int) { fmt.Fprintf(w, "      … and %d more\n", n) })
-	output.ShowFirst(lb.Subnets.Refused, mostSubnets, func(s explainedSubnet) {
+	output.ShowFirst(lb.Subnets.Refused, maxSubnets, func(s explainedSubnet) {
 		fmt.Fprintf(w, "      not %s: %s\n", strings.TrimRight(s.ID+" "+s.Zone, " "), s.Why)
 	},
 		func(n int) { fmt.Fprintf(w, "      … and %d more that were refused\n", n) })
@@ -104,13 +108,14 @@ func showExplainedLoadBalancer(w io.Writer, lb explainedLoadBalancer) {
 		fmt.Fprintln(w, "    security groups")
 	}
 	for _, g := range lb.SecurityGroups {
-		fmt.Fprintf(w, "      %s: %s\n", textOr(g.ID, "not made yet"), groupText(g))
+		fmt.Fprintf(w, "      %s: %s\n", cmp.Or(g.ID, "not made yet"), securityGroupText(g))
 	}
-	output.ShowFirst(lb.Listeners, tree.MostListeners, func(l explainedListener) { showExplainedListener(w, l) },
+	output.ShowFirst(lb.Listeners, tree.MaxListeners, func(l explainedListener) { showExplainedListener(w, l) },
 		func(n int) { fmt.Fprintf(w, "    … and %d more listeners\n", n) })
 }
 
-func groupText(g explainedSecurityGroup) string {
+// securityGroupText returns why a load balancer has a security group.
+func securityGroupText(g explainedSecurityGroup) string {
 	switch g.How {
 	case resolved.GroupOwn:
 		return "its own, with a rule for each listener"
@@ -122,13 +127,7 @@ func groupText(g explainedSecurityGroup) string {
 	return "named by " + g.From
 }
 
-func textOr(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
+// showExplainedListener prints the choices of a plan for a listener.
 func showExplainedListener(w io.Writer, l explainedListener) {
 	state := ""
 	switch {
@@ -140,12 +139,12 @@ func showExplainedListener(w io.Writer, l explainedListener) {
 		state = ": not in AWS yet"
 	}
 	fmt.Fprintf(w, "    listener %s:%d%s\n", l.Protocol, l.Port, state)
-	output.ShowFirst(l.Certificates, tree.MostCertificates, func(c explainedCertificate) { fmt.Fprintf(w, "      certificate %s\n", certificateText(c)) },
+	output.ShowFirst(l.Certificates, tree.MaxCertificates, func(c explainedCertificate) { fmt.Fprintf(w, "      certificate %s\n", certificateText(c)) },
 		func(n int) { fmt.Fprintf(w, "      … and %d more certificates\n", n) })
-	output.ShowFirst(l.Rules, tree.MostRules, func(r explainedRule) { fmt.Fprintf(w, "      %s\n", ruleText(r)) },
+	output.ShowFirst(l.Rules, tree.MaxRules, func(r explainedRule) { fmt.Fprintf(w, "      %s\n", ruleText(r)) },
 		func(n int) { fmt.Fprintf(w, "      … and %d more rules\n", n) })
-	// A network load balancer cannot answer: where its listener is not made, nothing does.
-	if answers := strings.HasPrefix(l.Protocol, "HTTP"); l.Default != "" && (l.Made || l.InAWS || answers) {
+	// The listener of an NLB that is not created has no default action. That of an ALB answers 503.
+	if isALB := strings.HasPrefix(l.Protocol, "HTTP"); l.Default != "" && (l.Made || l.InAWS || isALB) {
 		from := ""
 		if l.DefaultFrom != "" {
 			from = "   from " + l.DefaultFrom
@@ -154,8 +153,9 @@ func showExplainedListener(w io.Writer, l explainedListener) {
 	}
 }
 
+// certificateText returns a certificate with how it was found.
 func certificateText(c explainedCertificate) string {
-	text := textOr(c.ARN, "missing")
+	text := cmp.Or(c.ARN, "missing")
 	if c.Default {
 		text += " (default)"
 	}
@@ -176,21 +176,23 @@ func certificateText(c explainedCertificate) string {
 	return text + ", named   from " + c.From
 }
 
+// ruleText returns a rule in a line of text.
 func ruleText(r explainedRule) string {
-	own, priority := " ", "-"
+	mark, priority := " ", "-"
 	if r.Own {
-		own = ">"
+		mark = ">"
 	}
 	if r.Priority > 0 {
 		priority = fmt.Sprint(r.Priority)
 	}
-	text := fmt.Sprintf("%s %s %s -> %s   from %s", own, priority, r.Conditions, textOr(r.Actions, "?"), r.From)
+	text := fmt.Sprintf("%s %s %s -> %s   from %s", mark, priority, r.Conditions, cmp.Or(r.Actions, "?"), r.From)
 	if r.Note != "" {
 		text += "   " + r.Note
 	}
 	return text
 }
 
+// showExplainedBinding prints a TargetGroupBinding with its endpoints and steps.
 func showExplainedBinding(w io.Writer, b explainedBinding) {
 	fmt.Fprintf(w, "TargetGroupBinding %s/%s\n  target group %s\n  targets of type %s from Service %s\n", b.Namespace, b.Name, finding.Printable(b.TargetGroup), b.TargetType, finding.Printable(b.Service))
 	for _, f := range b.Findings {
@@ -207,6 +209,6 @@ func showExplainedBinding(w io.Writer, b explainedBinding) {
 	if len(b.Steps) == 0 {
 		fmt.Fprintln(w, "  no changes")
 	}
-	output.ShowFirst(b.Steps, mostSteps, func(s output.Step) { fmt.Fprintf(w, "  %s   # %s\n", s.ID, s.Why) },
+	output.ShowFirst(b.Steps, maxSteps, func(s output.Step) { fmt.Fprintf(w, "  %s   # %s\n", s.ID, s.Why) },
 		func(n int) { fmt.Fprintf(w, "  … and %d more steps\n", n) })
 }

@@ -21,15 +21,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// warningDocument is a warning that the controller has written about an object.
+// warningDocument is an event of type Warning about an object, or a condition that is not met.
 type warningDocument struct {
 	// In is event, or the type of the condition.
 	In      string `json:"in"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Last is when it was written last, Count how often.
-	Last  string `json:"last,omitempty"`
-	Count int32  `json:"count,omitempty"`
+	// Last is when the event was written last, or when the condition changed.
+	Last string `json:"last,omitempty"`
+	// Count is how often the event was written.
+	Count int32 `json:"count,omitempty"`
 }
 
 // String returns the warning in one line.
@@ -41,21 +42,21 @@ func (w warningDocument) String() string {
 	if w.Count > 1 {
 		out += fmt.Sprintf(" (%d times)", w.Count)
 	}
-	return finding.Printable(finding.CutTo(input.LongestWarning, out+": "+w.Message))
+	return finding.Printable(finding.CutTo(input.MaxWarningLength, out+": "+w.Message))
 }
 
-// mostEvents of an object are read.
-const mostEvents = 500
+// maxEvents is how many events of an object are read.
+const maxEvents = 500
 
-// warnings returns the conditions of an object that are not met, and, from a cluster, its events of type Warning, the
-// last first.
-func warnings(ctx context.Context, d *input.Source, store *cluster.Memory, ref cluster.Ref) ([]warningDocument, error) {
+// controllerWarnings returns the conditions of an object that are not met and, if a cluster is read, its events of type
+// Warning, the last first.
+func controllerWarnings(ctx context.Context, d *input.Source, store *cluster.Memory, ref cluster.Ref) ([]warningDocument, error) {
 	obj, err := store.Get(ref)
 	if err != nil {
 		return nil, err
 	}
 	out, err := conditionsOf(obj)
-	if err != nil || !d.Live {
+	if err != nil || !d.ClusterRead {
 		return out, err
 	}
 	rc, err := input.ReadOnlyConfig(d.Config.Kubernetes.Kubeconfig, d.Context, d.Env)
@@ -68,7 +69,7 @@ func warnings(ctx context.Context, d *input.Source, store *cluster.Memory, ref c
 	}
 	list, err := core.Events(ref.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.Set{"involvedObject.kind": string(ref.Kind), "involvedObject.name": ref.Name, "type": corev1.EventTypeWarning}.String(),
-		Limit:         mostEvents,
+		Limit:         maxEvents,
 	})
 	if err != nil {
 		return append(out, warningDocument{In: "event", Reason: "Unread", Message: "events cannot be read: " + err.Error()}), nil
@@ -86,11 +87,12 @@ func warnings(ctx context.Context, d *input.Source, store *cluster.Memory, ref c
 	return out, nil
 }
 
-// isOfEarlierObject reports whether an event is about an earlier object of the same name.
+// isOfEarlierObject reports whether the UID in an event is that of a deleted object with the same name.
 func isOfEarlierObject(uid types.UID, obj cluster.Object) bool {
 	return obj != nil && uid != "" && obj.GetUID() != "" && uid != obj.GetUID()
 }
 
+// lastEventTime returns when an event was written last, zero if that is not known.
 func lastEventTime(e corev1.Event) time.Time {
 	if !e.LastTimestamp.IsZero() {
 		return e.LastTimestamp.Time
@@ -101,7 +103,7 @@ func lastEventTime(e corev1.Event) time.Time {
 	return e.EventTime.Time
 }
 
-// parentText names the parent of a route, with the section or port of it that the route names.
+// parentText returns the parent of a route, with the section and port that the parentRef names.
 func parentText(namespace string, p gwv1.ParentReference) string {
 	text := input.ParentRef(namespace, p).String()
 	if p.SectionName != nil {
@@ -113,13 +115,14 @@ func parentText(namespace string, p gwv1.ParentReference) string {
 	return finding.Printable(text)
 }
 
-// conditionsOf returns the conditions of an object's status that are False, wherever they stand in it.
+// conditionsOf returns the conditions that are not met: those in the status of an object, of its parents and of its
+// listeners.
 func conditionsOf(obj cluster.Object) ([]warningDocument, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
 		return nil, err
 	}
-	var whole struct {
+	var content struct {
 		Status struct {
 			Conditions []metav1.Condition `json:"conditions"`
 			Parents    []struct {
@@ -132,22 +135,22 @@ func conditionsOf(obj cluster.Object) ([]warningDocument, error) {
 			} `json:"listeners"`
 		} `json:"status"`
 	}
-	if err := json.Unmarshal(data, &whole); err != nil {
+	if err := json.Unmarshal(data, &content); err != nil {
 		return nil, err
 	}
 	out := []warningDocument{}
-	add := func(of string, conditions []metav1.Condition) {
+	add := func(prefix string, conditions []metav1.Condition) {
 		for _, c := range conditions {
 			if c.Status == metav1.ConditionFalse && c.Type != "Conflicted" || c.Status == metav1.ConditionTrue && c.Type == "Conflicted" {
-				out = append(out, warningDocument{In: of + "condition " + c.Type, Reason: c.Reason, Message: c.Message, Last: c.LastTransitionTime.UTC().Format(time.RFC3339)})
+				out = append(out, warningDocument{In: prefix + "condition " + c.Type, Reason: c.Reason, Message: c.Message, Last: c.LastTransitionTime.UTC().Format(time.RFC3339)})
 			}
 		}
 	}
-	add("", whole.Status.Conditions)
-	for _, p := range whole.Status.Parents {
+	add("", content.Status.Conditions)
+	for _, p := range content.Status.Parents {
 		add("parent "+parentText(obj.GetNamespace(), p.Ref)+" ", p.Conditions)
 	}
-	for _, l := range whole.Status.Listeners {
+	for _, l := range content.Status.Listeners {
 		add("listener "+l.Name+" ", l.Conditions)
 	}
 	return out, nil

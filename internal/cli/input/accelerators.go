@@ -12,14 +12,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// EachBeside makes the plans of stacks that the command is not about, and that are of objects that were read, after Each.
-// A recording has what Each has asked alone.
-func EachBeside(ctx context.Context, d *Source, store *cluster.Memory, which func(model.StackID) bool, show func(engine.Draft) error) error {
-	if d.Observed != "" || d.draft == nil {
+// EachOutsideScope makes plans of stacks that have objects in store but are outside the scope of the command, and passes
+// them to show. include chooses the stacks. It is called after Each, and does nothing with --observed, because a
+// recording holds the stacks in the scope of a command alone.
+func EachOutsideScope(ctx context.Context, d *Source, store *cluster.Memory, include func(model.StackID) bool, show func(engine.Draft) error) error {
+	if d.ObservedFile != "" || d.draft == nil {
 		return nil
 	}
 	for _, id := range stacksOf(store, controller.Frontends(d.Config)) {
-		if slices.Contains(d.chosen.stacks, id) || !which(id) {
+		if slices.Contains(d.selected.stacks, id) || !include(id) {
 			continue
 		}
 		draft, err := d.draft(ctx, id)
@@ -33,8 +34,8 @@ func EachBeside(ctx context.Context, d *Source, store *cluster.Memory, which fun
 	return nil
 }
 
-// acceleratorsOff returns why GlobalAccelerators are not served, "" if they are.
-func acceleratorsOff(c config.Config) string {
+// acceleratorsOffReason returns why GlobalAccelerators are not served, "" if they are.
+func acceleratorsOffReason(c config.Config) string {
 	if c.Gates.On(config.GlobalAcceleratorController) {
 		return ""
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// What a plan without AWS and without a cluster takes the place of facts with.
+// Values that --offline assumes where no flag sets them.
 const (
 	assumedCluster = "offline"
 	assumedRegion  = "us-east-1"
@@ -31,24 +31,25 @@ const (
 	assumedSubnets = 3
 )
 
-// assumed is an AWS account without load balancers, in which everything exists that objects name: a network, security
-// groups, target groups, web ACLs and trust stores under any name, and certificates for the hosts of the objects. It
-// collects what was taken for granted.
-type assumed struct {
+// assumedAWS is an AWS account without load balancers, in which everything exists that objects name: a network, security
+// groups, target groups, web ACLs and trust stores under any name, and certificates for the hosts of the objects.
+type assumedAWS struct {
 	region, vpc string
-	hosts       []string
-	Facts       []string
+	// hosts are the hosts that objects name.
+	hosts []string
+	// Facts describe what was assumed, one sentence each.
+	Facts []string
 }
 
-// assume notes a fact that is taken for granted, once.
-func (a *assumed) assume(form string, args ...any) {
-	if fact := fmt.Sprintf(form, args...); !slices.Contains(a.Facts, fact) {
+// note adds a sentence to Facts, once.
+func (a *assumedAWS) note(format string, args ...any) {
+	if fact := fmt.Sprintf(format, args...); !slices.Contains(a.Facts, fact) {
 		a.Facts = append(a.Facts, fact)
 	}
 }
 
-// show prints what was assumed, if there is anything.
-func (a *assumed) show(w io.Writer) {
+// show prints what was assumed. It may be called on nil.
+func (a *assumedAWS) show(w io.Writer) {
 	if a == nil {
 		return
 	}
@@ -57,41 +58,43 @@ func (a *assumed) show(w io.Writer) {
 	}
 }
 
-// assume sets a command up to do without AWS and without a cluster.
-func (d *Source) assume(store *cluster.Memory) error {
+// assumeOffline replaces AWS by an assumed account, and adds the objects to store that manifests refer to and lack.
+func (d *Source) assumeOffline(store *cluster.Memory) error {
 	if d.Config.ClusterName == "" {
 		d.Config.ClusterName = assumedCluster
 	}
-	facts, err := assumeObjects(store)
+	facts, err := addAssumedObjects(store)
 	d.Assumed = assumeAWS(d.Config, store)
 	d.Assumed.Facts = append(d.Assumed.Facts, facts...)
-	d.Connected, d.VPC = d.Assumed, d.Assumed.vpc
+	d.Cloud, d.VPC = d.Assumed, d.Assumed.vpc
 	return err
 }
 
-func assumeAWS(c config.Config, store *cluster.Memory) *assumed {
-	a := &assumed{region: c.AWS.Region, vpc: c.AWS.VPC, hosts: hostsIn(store)}
+// assumeAWS returns the assumed account for a configuration and the hosts in store.
+func assumeAWS(c config.Config, store *cluster.Memory) *assumedAWS {
+	a := &assumedAWS{region: c.AWS.Region, vpc: c.AWS.VPC, hosts: hostsIn(store)}
 	if c.ClusterName == assumedCluster {
-		a.assume("the cluster has the name %q, by which names of AWS resources are made", assumedCluster)
+		a.note("the cluster has the name %q, by which names of AWS resources are made", assumedCluster)
 	}
-	a.assume("AWS has no load balancers yet, so everything is created")
+	a.note("AWS has no load balancers yet, so everything is created")
 	if a.region == "" {
 		a.region = assumedRegion
-		a.assume("region %s", a.region)
+		a.note("region %s", a.region)
 	}
 	if a.vpc == "" {
 		a.vpc = assumedVPC
-		a.assume("VPC %s", a.vpc)
+		a.note("VPC %s", a.vpc)
 	}
 	return a
 }
 
-func (a *assumed) arn(service, resource string) string {
+// arn returns the ARN of an assumed resource.
+func (a *assumedAWS) arn(service, resource string) string {
 	return fmt.Sprintf("arn:aws:%s:%s:%s:%s", service, a.region, assumedAccount, resource)
 }
 
 // Observe implements engine.Cloud.
-func (a *assumed) Observe(_ context.Context, _ model.StackID, questions []model.Question) (observed.Stack, error) {
+func (a *assumedAWS) Observe(_ context.Context, _ model.StackID, questions []model.Question) (observed.Stack, error) {
 	f := observed.Facts{
 		Region: a.region, Account: assumedAccount, VPC: a.vpc,
 		Subnets: map[string]observed.SubnetAnswer{}, Groups: map[string]observed.GroupAnswer{}, Schemes: map[string]model.Scheme{}, TargetGroups: map[string]string{},
@@ -105,13 +108,14 @@ func (a *assumed) Observe(_ context.Context, _ model.StackID, questions []model.
 	return observed.Stack{Facts: f}, nil
 }
 
-func (a *assumed) answer(f *observed.Facts, q model.Question) {
+// answer puts the assumed answer to a question into f.
+func (a *assumedAWS) answer(f *observed.Facts, q model.Question) {
 	switch q := q.(type) {
 	case model.AskScheme:
 		f.Schemes[q.Key()] = ""
 	case model.AskVPC:
 		f.VPCRanges = []string{"10.0.0.0/16", "2001:db8::/56"}
-		a.assume("the VPC has the ranges %s", strings.Join(f.VPCRanges, ", "))
+		a.note("the VPC has the ranges %s", strings.Join(f.VPCRanges, ", "))
 	case model.AskSubnets:
 		f.Subnets[q.Key()] = observed.SubnetAnswer{Candidates: a.subnets(q)}
 	case model.AskGroups:
@@ -120,7 +124,7 @@ func (a *assumed) answer(f *observed.Facts, q model.Question) {
 		f.CertificatesAsked = true
 		if len(a.hosts) > 0 {
 			f.Certificates = []observed.Certificate{{ARN: a.arn("acm", "certificate/assumed"), Status: observed.Issued, Domains: a.hosts}}
-			a.assume("ACM has an issued certificate for %s", output.JoinFirst(a.hosts))
+			a.note("ACM has an issued certificate for %s", output.JoinFirst(a.hosts))
 		}
 	case model.AskCertificateOwner:
 		f.CertificateOwners[q.ARN] = observed.CertificateOwner{}
@@ -133,46 +137,46 @@ func (a *assumed) answer(f *observed.Facts, q model.Question) {
 		for _, host := range a.hosts {
 			f.Zones.List = append(f.Zones.List, observed.HostedZone{ID: "ZASSUMED", Name: strings.TrimPrefix(host, "*.")})
 		}
-		a.assume("Route 53 has public hosted zones for the hosts")
+		a.note("Route 53 has public hosted zones for the hosts")
 	case model.AskTargetGroup:
 		f.TargetGroups[q.Ref] = q.Ref
 		if !strings.HasPrefix(q.Ref, "arn:") {
 			f.TargetGroups[q.Ref] = a.arn("elasticloadbalancing", "targetgroup/"+q.Ref+"/assumed")
 		}
-		a.assume("target group %s exists", q.Ref)
+		a.note("target group %s exists", q.Ref)
 	case model.AskAddOn:
 		f.AddOns[q.Key()] = observed.AddOn{}
 	case model.AskWebACL:
 		f.WebACLs[q.Name] = observed.WebACL{ARN: a.arn("wafv2", "regional/webacl/"+q.Name+"/assumed")}
-		a.assume("web ACL %q exists", q.Name)
+		a.note("web ACL %q exists", q.Name)
 	case model.AskSubscription:
 		f.Subscription = &observed.Subscription{Active: true}
-		a.assume("the account has subscribed to Shield Advanced")
+		a.note("the account has subscribed to Shield Advanced")
 	case model.AskLoadBalancers:
 		f.Endpoints[q.Key()] = a.endpoints(q)
 	case model.AskTrustStores:
 		for name := range strings.SplitSeq(q.Names, ",") {
 			f.TrustStores[name] = a.arn("elasticloadbalancing", "truststore/"+name+"/assumed")
-			a.assume("trust store %q exists", name)
+			a.note("trust store %q exists", name)
 		}
 	}
-	// The other questions are about what is in AWS, where there is nothing.
+	// All other questions are about resources in AWS, of which the assumed account has none.
 }
 
-// subnets returns the subnets that a question names, or three that are discovered, each in an availability zone of its
-// own.
-func (a *assumed) subnets(q model.AskSubnets) []observed.Subnet {
+// subnets returns the subnets that a question names, else three subnets as if they had been discovered. Each is in an
+// availability zone of its own.
+func (a *assumedAWS) subnets(q model.AskSubnets) []observed.Subnet {
 	var refs []string
 	for i := range assumedSubnets {
 		refs = append(refs, "subnet-assumed-"+string(rune('a'+i)))
 	}
-	which := "subnets for load balancers"
+	description := "subnets for load balancers"
 	switch {
 	case q.Refs != "":
 		refs = strings.Split(q.Refs, ",")
-		which = "the subnets that are named"
+		description = "the subnets that are named"
 	case q.Tags != "":
-		which = "subnets with the tags " + q.Tags
+		description = "subnets with the tags " + q.Tags
 	}
 	out := make([]observed.Subnet, len(refs))
 	for i, ref := range refs {
@@ -185,35 +189,36 @@ func (a *assumed) subnets(q model.AskSubnets) []observed.Subnet {
 		}
 		refs[i] = out[i].ID
 	}
-	a.assume("%s are %s, each in a zone of its own, with free addresses", which, output.JoinFirst(refs))
+	a.note("%s are %s, each in a zone of its own, with free addresses", description, output.JoinFirst(refs))
 	return out
 }
 
-// endpoints returns the load balancers that endpoints of accelerators name.
-func (a *assumed) endpoints(q model.AskLoadBalancers) []observed.EndpointLoadBalancer {
-	of, kind := model.Application, "app"
+// endpoints returns the load balancer that an endpoint of an accelerator names, none for an Elastic IP address.
+func (a *assumedAWS) endpoints(q model.AskLoadBalancers) []observed.EndpointLoadBalancer {
+	typ, prefix := model.Application, "app"
 	if strings.Contains(q.ARN, ":loadbalancer/net/") || !q.Of.Kind.HasRules() && q.ARN == "" {
-		of, kind = model.Network, "net"
+		typ, prefix = model.Network, "net"
 	}
 	lb := observed.EndpointLoadBalancer{LoadBalancer: observed.LoadBalancer{
-		ARN: q.ARN, Name: "assumed", Type: of.String(), Scheme: model.InternetFacing, AddressType: model.IPv4, State: "active", SecurityGroups: []string{"sg-assumed"},
+		ARN: q.ARN, Name: "assumed", Type: typ.String(), Scheme: model.InternetFacing, AddressType: model.IPv4, State: "active", SecurityGroups: []string{"sg-assumed"},
 	}}
 	switch {
 	case strings.HasPrefix(q.ARN, "eipalloc-"):
 		return nil
 	case q.ARN != "":
-		a.assume("load balancer %s exists", q.ARN)
+		a.note("load balancer %s exists", q.ARN)
 	case q.DNSName != "":
 		return nil
 	default:
-		lb.ARN, lb.ResourceID = a.arn("elasticloadbalancing", fmt.Sprintf("loadbalancer/%s/%s/assumed", kind, q.Of.Name)), model.LoadBalancerID
+		lb.ARN, lb.ResourceID = a.arn("elasticloadbalancing", fmt.Sprintf("loadbalancer/%s/%s/assumed", prefix, q.Of.Name)), model.LoadBalancerID
 		lb.Cluster, lb.Stack = true, q.Of
-		a.assume("%s %s has a load balancer that serves", q.Of.Kind, q.Of)
+		a.note("%s %s has a load balancer that serves", q.Of.Kind, q.Of)
 	}
 	return []observed.EndpointLoadBalancer{lb}
 }
 
-func (a *assumed) securityGroups(q model.AskGroups) observed.GroupAnswer {
+// securityGroups returns the security groups that a question names.
+func (a *assumedAWS) securityGroups(q model.AskGroups) observed.GroupAnswer {
 	out := observed.GroupAnswer{ByName: map[string][]string{}}
 	for _, ref := range q.List {
 		if strings.HasPrefix(ref, "sg-") {
@@ -222,19 +227,19 @@ func (a *assumed) securityGroups(q model.AskGroups) observed.GroupAnswer {
 			out.ByName[ref] = []string{"sg-assumed-" + ref}
 		}
 	}
-	a.assume("security groups %s exist", output.JoinFirst(q.List))
+	a.note("security groups %s exist", output.JoinFirst(q.List))
 	return out
 }
 
 // Apply implements engine.Cloud.
-func (*assumed) Apply(context.Context, model.StackID, plan.Step, plan.KnownIDs) (plan.Result, error) {
+func (*assumedAWS) Apply(context.Context, model.StackID, plan.Step, plan.KnownIDs) (plan.Result, error) {
 	return plan.Result{}, errReadOnly
 }
 
 // Class implements engine.Cloud.
-func (*assumed) Class(error) engine.Class { return engine.Unknown }
+func (*assumedAWS) Class(error) engine.Class { return engine.Unknown }
 
-// hostsIn returns the hosts that objects name, sorted.
+// hostsIn returns the hosts of all Ingresses, Gateways and routes, sorted and once each.
 func hostsIn(store *cluster.Memory) []string {
 	var out []string
 	add := func(host string) {
@@ -273,9 +278,9 @@ func hostsIn(store *cluster.Memory) []string {
 	return slices.Compact(out)
 }
 
-// assumeObjects adds what manifests of applications refer to and seldom hold: the classes that they name, of this
-// controller, and their namespaces. It returns what it added.
-func assumeObjects(store *cluster.Memory) (facts []string, err error) {
+// addAssumedObjects adds what manifests of applications refer to but seldom contain: the classes that they name, as
+// classes of this controller, and their namespaces. It returns a sentence about each object that it added.
+func addAssumedObjects(store *cluster.Memory) (facts []string, err error) {
 	missing := func(ref cluster.Ref) bool {
 		o, e := store.Get(ref)
 		err = cmp.Or(err, e)
@@ -293,7 +298,7 @@ func assumeObjects(store *cluster.Memory) (facts []string, err error) {
 		}
 		class := &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: cluster.IngressController}}
 		class.Name = *name
-		add(class, "IngressClass %q exists%s, is of this controller and has no parameters", *name, unserved{store: store}.probableName(cluster.KindIngressClass, "", *name))
+		add(class, "IngressClass %q exists%s, is of this controller and has no parameters", *name, unservedReasons{store: store}.probableName(cluster.KindIngressClass, "", *name))
 	}
 	for _, o := range store.All(cluster.KindGateway) {
 		gw := o.(*gwv1.Gateway)
@@ -306,7 +311,7 @@ func assumeObjects(store *cluster.Memory) (facts []string, err error) {
 			class.Spec.ControllerName = gatewayconfig.NLBController
 		}
 		class.Name = name
-		add(class, "GatewayClass %q exists%s, has controllerName %q and no parameters", name, unserved{store: store}.probableName(cluster.KindGatewayClass, "", name), class.Spec.ControllerName)
+		add(class, "GatewayClass %q exists%s, has controllerName %q and no parameters", name, unservedReasons{store: store}.probableName(cluster.KindGatewayClass, "", name), class.Spec.ControllerName)
 	}
 	for _, namespace := range namespacesIn(store) {
 		if missing(cluster.Ref{Kind: cluster.KindNamespace, Name: namespace}) {
@@ -318,6 +323,7 @@ func assumeObjects(store *cluster.Memory) (facts []string, err error) {
 	return facts, err
 }
 
+// namespacesIn returns the namespaces of all objects, sorted and once each.
 func namespacesIn(store *cluster.Memory) []string {
 	var out []string
 	for _, typ := range cluster.Types() {

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
-// CloudConfig returns what the configuration says about AWS.
+// CloudConfig returns the configuration of the AWS client of the controller. It fails if --aws-api-throttle is malformed.
 func CloudConfig(c config.Config, env output.Environment) (cloud.Config, error) {
 	out := cloud.Config{
 		Cluster: c.ClusterName, Region: c.AWS.Region, VPC: c.AWS.VPC, VPCTags: c.AWS.VPCTags,
@@ -25,7 +25,7 @@ func CloudConfig(c config.Config, env output.Environment) (cloud.Config, error) 
 		ManagedCertificates: c.Gates.On(config.EnableCertificateManagement), ImportedCertificates: len(c.ImportTLSSecrets) > 0,
 	}
 	if out.MaxAttempts <= 0 {
-		out.MaxAttempts = 3 // what the SDK does where nothing is said
+		out.MaxAttempts = 3 // the default of the AWS SDK
 	}
 	if c.AWS.Throttle != "" {
 		limits, err := ratelimit.ParseTokenBuckets(c.AWS.Throttle)
@@ -67,14 +67,14 @@ type measuredCalls struct{ metrics *controller.Metrics }
 // Called implements sdk.CallRecorder.
 func (m measuredCalls) Called(c cloud.Call) { m.metrics.Called(callOf(c)) }
 
-// Requested implements sdk.CallRecorder: a request without an answer is none.
+// Requested implements sdk.CallRecorder. A request without a response, whose status is 0, is not counted.
 func (m measuredCalls) Requested(c cloud.Call) {
 	if c.Status != 0 {
 		m.metrics.Requested(callOf(c))
 	}
 }
 
-// rateLimits returns the rate limits of the controller's own account.
+// rateLimits returns the rate limits of the AWS account of the controller, for its metrics.
 func rateLimits(c *cloud.Cloud) []controller.RateLimit {
 	var out []controller.RateLimit
 	for _, x := range c.RateLimits() {
@@ -83,7 +83,7 @@ func rateLimits(c *cloud.Cloud) []controller.RateLimit {
 	return out
 }
 
-// callOf returns a call as the metrics have it.
+// callOf converts a call for the metrics of the controller.
 func callOf(c cloud.Call) controller.Call {
 	return controller.Call{
 		Service: c.Service, Operation: c.Operation, Status: strconv.Itoa(c.Status), Code: c.Code, Cause: c.Cause,

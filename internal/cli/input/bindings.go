@@ -21,8 +21,10 @@ import (
 // BindingPlans are the plans of the TargetGroupBindings that exist.
 type BindingPlans struct {
 	Bindings []BindingPlan
-	Rules    []bindingplan.Item // of the security groups of nodes and pods, on behalf of all bindings
-	Notes    []string
+	// Rules change the rules of the security groups of nodes and pods, for all bindings together.
+	Rules []bindingplan.Item
+	// Notes are sentences about what was not planned, and why.
+	Notes []string
 }
 
 // BindingPlan is the plan of one TargetGroupBinding.
@@ -32,11 +34,11 @@ type BindingPlan struct {
 	Items    []bindingplan.Item
 }
 
-// PlanBindings makes the plans of all bindings. Without AWS, as from a recording, there are none. Without a cluster, what
-// is missing in the files says nothing, so nothing is planned to be taken out.
+// PlanBindings makes the plans of the bindings that the command is about. From a recording of AWS there are none. Without a
+// cluster, targets and rules that no object in the files needs are not removed, because the files may be incomplete.
 func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (BindingPlans, error) {
 	var out BindingPlans
-	aws, ok := d.Connected.(bindings.Cloud)
+	aws, ok := d.Cloud.(bindings.Cloud)
 	all := store.All(cluster.KindBinding)
 	if !ok || len(all) == 0 {
 		return out, nil
@@ -44,15 +46,15 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 	cfg := controller.BindingConfig(d.Config, d.VPC, readOnly)
 	cfg.Cloud, cfg.Cluster, cfg.Clock = aws, kube.New(store, kube.InMemory{Store: store}, clock.RealClock{}), clock.RealClock{}
 	r := bindings.New(cfg)
-	leftOut := 0
-	keep := func(items []bindingplan.Item) []bindingplan.Item {
-		kept := shownItems(items, d.Live)
-		leftOut += len(items) - len(kept)
-		return kept
+	skipped := 0
+	planned := func(items []bindingplan.Item) []bindingplan.Item {
+		out := plannedItems(items, d.ClusterRead)
+		skipped += len(items) - len(out)
+		return out
 	}
 	for _, o := range all {
 		key := bindings.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
-		if d.chosen.bindings != nil && !d.chosen.bindings[key] {
+		if d.selected.bindings != nil && !d.selected.bindings[key] {
 			continue
 		}
 		draft, ok, err := r.Draft(ctx, key)
@@ -62,41 +64,41 @@ func (d *Source) PlanBindings(ctx context.Context, store *cluster.Memory) (Bindi
 		case err != nil:
 			out.Notes = append(out.Notes, fmt.Sprintf("no plan of TargetGroupBinding %s: %v", key, sdk.Explain(err)))
 		case ok:
-			out.Bindings = append(out.Bindings, BindingPlan{key, draft.Findings(), keep(draft.AWSItems())})
+			out.Bindings = append(out.Bindings, BindingPlan{key, draft.Findings(), planned(draft.AWSItems())})
 		}
 	}
-	if d.chosen.bindings != nil {
+	if d.selected.bindings != nil {
 		if slices.ContainsFunc(out.Bindings, func(b BindingPlan) bool { return len(b.Items) > 0 }) {
 			out.Notes = append(out.Notes, "rules of the security groups of nodes and pods are those of all TargetGroupBindings together; --all-namespaces shows them")
 		}
-		return out.withUnplannedNote(leftOut), nil
+		return out.withSkippedNote(skipped), nil
 	}
 	changes, err := r.DraftRules(ctx)
 	if err != nil {
 		out.Notes = append(out.Notes, fmt.Sprintf("no plan of the rules of TargetGroupBindings: %v", sdk.Explain(err)))
 	}
 	for _, c := range changes {
-		out.Rules = append(out.Rules, keep(c.Items())...)
+		out.Rules = append(out.Rules, planned(c.Items())...)
 	}
-	return out.withUnplannedNote(leftOut), nil
+	return out.withSkippedNote(skipped), nil
 }
 
-// withUnplannedNote adds a note about what is not planned.
-func (p BindingPlans) withUnplannedNote(n int) BindingPlans {
+// withSkippedNote adds a note about n removals that are not planned.
+func (p BindingPlans) withSkippedNote(n int) BindingPlans {
 	if n > 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("%d targets and rules of TargetGroupBindings that no object asks for are not planned to be taken out, because no cluster was read", n))
 	}
 	return p
 }
 
-// shownItems leaves out what is taken out, unless the objects of a cluster were read.
-func shownItems(items []bindingplan.Item, live bool) []bindingplan.Item {
+// plannedItems returns items without those that remove targets or rules, unless the objects of a cluster were read.
+func plannedItems(items []bindingplan.Item, clusterRead bool) []bindingplan.Item {
 	return slices.DeleteFunc(slices.Clone(items), func(i bindingplan.Item) bool {
-		return !live && (i.Verb == "deregister" || i.Verb == "revoke")
+		return !clusterRead && (i.Verb == "deregister" || i.Verb == "revoke")
 	})
 }
 
-// BindingDocument is the plan of a TargetGroupBinding for tools.
+// BindingDocument is the plan of a TargetGroupBinding in a JSON or YAML document.
 type BindingDocument struct {
 	Namespace string           `json:"namespace"`
 	Name      string           `json:"name"`
@@ -104,7 +106,7 @@ type BindingDocument struct {
 	Steps     []output.Step    `json:"steps"`
 }
 
-// Document returns the plan for tools.
+// Document returns the plan for a JSON or YAML document.
 func (b BindingPlan) Document() BindingDocument {
 	return BindingDocument{b.Key.Namespace, b.Key.Name, output.Findings(b.Findings), ItemDocuments(b.Items)}
 }

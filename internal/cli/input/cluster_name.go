@@ -9,12 +9,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// NameCluster is what to do about it.
-const NameCluster = "give the name that the controller of this cluster has in its flags"
+// ClusterNameFix is what a user has to do about UnknownClusterWarning.
+const ClusterNameFix = "give the name that the controller of this cluster has in its flags"
 
-// UnknownCluster returns a warning that subnets have tags of clusters, and none of the one that --cluster-name names; "" if
-// that is not so.
-func UnknownCluster(name string, answers map[string]observed.SubnetAnswer) string {
+// UnknownClusterWarning returns a warning if the subnets of the VPC have tags of other clusters and none of the cluster
+// that --cluster-name names, "" otherwise.
+func UnknownClusterWarning(name string, answers map[string]observed.SubnetAnswer) string {
 	names := network.OtherClusters(name, answers)
 	if len(names) == 0 {
 		return ""

@@ -2,6 +2,7 @@ package input
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,11 +16,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// mostCompletions are offered at once.
-const mostCompletions = 500
+// maxCompletions is how many completions a shell is given at once.
+const maxCompletions = 500
 
-// complete registers what a shell completes besides the names of flags.
-func (d *Source) complete(cmd *cobra.Command) {
+// registerCompletions registers the completion of the values of flags.
+func (d *Source) registerCompletions(cmd *cobra.Command) {
 	output.Must(cmd.RegisterFlagCompletionFunc("namespace", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return WithPrefix(d.objectNames(cluster.KindNamespace), typed), cobra.ShellCompDirectiveNoFileComp
 	}))
@@ -28,7 +29,7 @@ func (d *Source) complete(cmd *cobra.Command) {
 	}))
 }
 
-// CompleteObjects completes KIND/NAME.
+// CompleteObjects completes an argument KIND/NAME. It has the signature of cobra.Command.ValidArgsFunction.
 func (d *Source) CompleteObjects(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	kind, _, named := strings.Cut(typed, "/")
 	if !named {
@@ -49,7 +50,7 @@ func (d *Source) CompleteObjects(_ *cobra.Command, _ []string, typed string) ([]
 	return WithPrefix(out, typed), cobra.ShellCompDirectiveNoFileComp
 }
 
-// WithPrefix returns the words that begin as typed, whatever the case, in order.
+// WithPrefix returns the words that begin with a prefix, ignoring case, sorted, at most maxCompletions.
 func WithPrefix(words []string, typed string) []string {
 	var out []string
 	for _, w := range words {
@@ -58,11 +59,11 @@ func WithPrefix(words []string, typed string) []string {
 		}
 	}
 	slices.Sort(out)
-	return out[:min(len(out), mostCompletions)]
+	return out[:min(len(out), maxCompletions)]
 }
 
-// objectNames returns the names of the objects of a kind in the namespace that is meant; none if the cluster gives no
-// answer.
+// objectNames returns the names of the objects of a kind, in the namespace of the command unless it is about all. It
+// returns none if the cluster cannot be read.
 func (d *Source) objectNames(kind cluster.Kind) []string {
 	typ, ok := cluster.TypeOf(kind)
 	rc, err := ReadOnlyConfig(d.Config.Kubernetes.Kubeconfig, d.Context, d.Env)
@@ -81,11 +82,11 @@ func (d *Source) objectNames(kind cluster.Kind) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), durations.Glance)
 	defer cancel()
 	list := typ.NewList()
-	var in client.InNamespace
+	var namespace client.InNamespace
 	if typ.Namespaced && !d.All {
-		in = client.InNamespace(d.NamespaceOfObjects())
+		namespace = client.InNamespace(d.NamespaceOfObjects())
 	}
-	if err := c.List(ctx, list, in, client.Limit(mostCompletions)); err != nil {
+	if err := c.List(ctx, list, namespace, client.Limit(maxCompletions)); err != nil {
 		return nil
 	}
 	objs, err := kube.Items(list)
@@ -99,7 +100,7 @@ func (d *Source) objectNames(kind cluster.Kind) []string {
 	return out
 }
 
-// contexts returns the contexts of the kubeconfig.
+// contexts returns the names of the contexts of the kubeconfig, in any order.
 func (d *Source) contexts() []string {
 	_, rules, err := userKubeconfig(d.Config.Kubernetes.Kubeconfig, d.Env)
 	if err != nil {
@@ -109,14 +110,11 @@ func (d *Source) contexts() []string {
 	if err != nil {
 		return nil
 	}
-	var out []string
-	for name := range raw.Contexts {
-		out = append(out, name)
-	}
-	return out
+	return slices.Collect(maps.Keys(raw.Contexts))
 }
 
-// NamespaceOfObjects returns the one of objects that are named without one: that of -n, or else of the context.
+// NamespaceOfObjects returns the namespace of objects that the command line names as KIND/NAME: the value of -n, else the
+// namespace of the kubeconfig context, else "default".
 func (d *Source) NamespaceOfObjects() string {
 	if d.Namespace != "" {
 		return d.Namespace

@@ -30,50 +30,53 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Source is what the commands have in common that make plans without carrying them out.
+// Source is what commands read that make plans without carrying them out: Kubernetes objects, flags and AWS.
 type Source struct {
 	scope
 	Env    output.Environment
 	Config config.Config
-	// flags are the flags of the command, flagsFrom names the controller whose flags are taken over where they are not
-	// given, and taken: that was tried.
-	flags     *pflag.FlagSet
+	// flags are the flags of the command.
+	flags *pflag.FlagSet
+	// flagsFrom is the value of --flags-from: the controller whose flags count where the command line does not set them.
 	flagsFrom string
-	taken     bool
-	Files     []string
-	// FilesOnly leaves the cluster out.
+	// flagsTaken reports whether TakeFlags was called.
+	flagsTaken bool
+	// Files are the values of --filename.
+	Files []string
+	// FilesOnly reports whether no cluster is read.
 	FilesOnly bool
-	// Observed and record name files with recorded answers of AWS, to read and to write.
-	Observed, record string
-	// Offline does without AWS and without a cluster, and Assumed is what takes the place of AWS then.
+	// ObservedFile is a recording of answers of AWS that is read in place of AWS, and recordFile one that is written.
+	ObservedFile, recordFile string
+	// Offline reports whether neither AWS nor a cluster is read. Assumed replaces AWS then.
 	Offline bool
-	Assumed *assumed
-	// aws remembers what was asked.
-	aws *recorder
-	// Connected is AWS, live or recorded, and VPC the one that it is about.
-	Connected engine.Cloud
-	VPC       string
-	// secrets reads Secrets from the cluster; nil without one.
+	Assumed *assumedAWS
+	// recorder remembers the questions and answers of each stack.
+	recorder *recorder
+	// Cloud is AWS: live, recorded or assumed. VPC is the id of the VPC of the cluster.
+	Cloud engine.Cloud
+	VPC   string
+	// secrets reads Secrets from the cluster; nil without a cluster.
 	secrets client.Reader
-	// Live: the objects of a cluster were read.
-	Live bool
-	// unreadable are kinds that may not be read, and unserved those that the cluster does not have.
-	unreadable, unserved []cluster.Kind
-	// narrowed are kinds that were read in the namespace of the command alone.
+	// ClusterRead reports whether the objects of a cluster were read.
+	ClusterRead bool
+	// unreadable are kinds that the user may not list.
+	unreadable []cluster.Kind
+	// notInstalled are kinds that the API server does not serve.
+	notInstalled []cluster.Kind
+	// narrowed are kinds that were read in the namespace of the command alone, because the user may not list others.
 	narrowed []cluster.Kind
-	// chosen is what the command is about.
-	chosen Selection
+	// selected are the stacks and bindings that the command is about.
+	selected selection
 	// draft makes the plan of a stack.
 	draft func(context.Context, model.StackID) (engine.Draft, error)
-	// Younger is how old what AWS has shown may be, of a command that looks more than once; 0: it looks once.
-	Younger time.Duration
-	// YoungerOf is how old what AWS has shown of a stack may be, where that differs; nil: it does not. What there is in AWS
-	// is listed again after Younger all the same.
-	YoungerOf func(model.StackID) time.Duration
+	// MaxAge is the maximum age of cached facts about AWS, for a command that reads AWS more than once. 0 means any age.
+	MaxAge time.Duration
+	// MaxAgeOf returns the maximum age of cached facts about one stack; MaxAge if nil. Resources that are not known yet
+	// are listed again after MaxAge in any case.
+	MaxAgeOf func(model.StackID) time.Duration
 }
 
-// Bind registers the controller's flags, since they decide what it would do, and where objects are
-// read from.
+// Bind registers the flags of the controller, which plans depend on, and the flags that name where objects are read from.
 func (d *Source) Bind(cmd *cobra.Command) {
 	d.Config = config.Default()
 	d.Config.Bind(cmd.Flags())
@@ -83,58 +86,59 @@ func (d *Source) Bind(cmd *cobra.Command) {
 	}
 	hideControllerFlags(cmd.Flags())
 	d.scope.bind(cmd)
-	d.complete(cmd)
+	d.registerCompletions(cmd)
 	cmd.Flags().StringArrayVarP(&d.Files, "filename", "f", nil, "file or directory with Kubernetes objects, - for standard input; may be repeated. They take the place of the cluster's objects of the same name")
 	cmd.Flags().BoolVar(&d.FilesOnly, "files-only", false, "plan for the objects of -f alone, also where --kubeconfig or KUBECONFIG names a cluster")
 	cmd.Flags().StringVar(&d.flagsFrom, "flags-from", "", "[NAMESPACE/]deployment/NAME of the controller whose flags count where they are not given here; if empty, the controller that holds the Lease; none for no controller")
-	cmd.Flags().StringVar(&d.Observed, "observed", "", "file with recorded answers of AWS, to be used instead of AWS")
-	cmd.Flags().StringVar(&d.record, "record", "", "file to record the answers of AWS in")
+	cmd.Flags().StringVar(&d.ObservedFile, "observed", "", "file with recorded answers of AWS, to be used instead of AWS")
+	cmd.Flags().StringVar(&d.recordFile, "record", "", "file to record the answers of AWS in")
 	cmd.MarkFlagsMutuallyExclusive("observed", "record")
 }
 
-// BindOffline registers the flag of the commands that can do without AWS and without a cluster.
+// BindOffline registers the flag --offline, for commands that can run without AWS and without a cluster.
 func (d *Source) BindOffline(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&d.Offline, "offline", false, "take the objects of -f alone, and assume what AWS and the cluster would say; what is assumed is shown")
 	cmd.MarkFlagsMutuallyExclusive("offline", "observed")
 	cmd.MarkFlagsMutuallyExclusive("offline", "record")
 }
 
-// clusterNameVariable names the cluster for the commands where --cluster-name is not given. The controller does not read
+// clusterNameVariable is the environment variable with the default of --cluster-name for commands. The controller ignores
 // it.
 const clusterNameVariable = "FULCRUM_CLUSTER_NAME"
 
-// shownControllerFlags are the flags of the controller that help lists for every command; the others are the same, and
-// are listed for the controller.
+// shownControllerFlags are the flags of the controller that the help of commands lists. Commands accept the other flags of
+// the controller too, which its own help lists.
 var shownControllerFlags = []string{"cluster-name", "aws-region", "aws-vpc-id", "kubeconfig"}
 
+// hideControllerFlags hides the other flags of the controller from the help of a command.
 func hideControllerFlags(fs *pflag.FlagSet) {
 	fs.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shownControllerFlags, f.Name) })
-	// Where commands look, the controller does not.
+	// The defaults of these flags differ from those of the controller.
 	fs.Lookup("kubeconfig").Usage = "path of a kubeconfig; if empty, the environment variable KUBECONFIG, then the pod's own cluster, then ~/.kube/config"
 	fs.Lookup("cluster-name").Usage = "name of the cluster; if empty, the environment variable " + clusterNameVariable + ", then the flag of the controller that runs"
 }
 
-// open checks the flags, connects to AWS, and prepares the plans of single stacks. It returns what AWS is asked by.
+// open checks the flags, connects to AWS, selects the stacks of the command and sets d.draft. It returns d.recorder.
 func open(ctx context.Context, d *Source, store *cluster.Memory) (*recorder, error) {
 	if err := d.Validate(); err != nil {
 		return nil, err
 	}
 	frontends := controller.Frontends(d.Config)
-	d.chosen = d.selection(store, frontends)
-	if d.Connected == nil {
+	d.selected = d.selectAffected(store, frontends)
+	if d.Cloud == nil {
 		aws, vpc, err := d.Connect(ctx)
 		if err != nil {
 			return nil, err
 		}
-		d.Connected, d.VPC = aws, vpc
+		d.Cloud, d.VPC = aws, vpc
 	}
-	rec := &recorder{Cloud: d.Connected, answers: map[model.StackID]observed.Stack{}, asked: map[model.StackID][]model.Question{}}
-	if d.Younger > 0 {
-		// One time for the whole look, so that nothing is read twice in it.
-		rec.start, rec.younger, rec.youngerOf = d.Env.Time(), d.Younger, d.YoungerOf
+	rec := &recorder{Cloud: d.Cloud, answers: map[model.StackID]observed.Stack{}, questions: map[model.StackID][]model.Question{}}
+	if d.MaxAge > 0 {
+		// One start for all stacks, so that nothing is read twice.
+		rec.start, rec.maxAge, rec.maxAgeOf = d.Env.Time(), d.MaxAge, d.MaxAgeOf
 	}
-	d.aws = rec
-	secrets := &namedSecrets{Memory: store, ctx: ctx, cluster: d.secrets}
+	d.recorder = rec
+	secrets := &objectsAndSecrets{Memory: store, ctx: ctx, cluster: d.secrets}
 	eng := engine.New(engine.Config{
 		Cloud: rec, Cluster: kube.New(secrets, kube.InMemory{Store: store}, clock.RealClock{}),
 		Frontends: frontends, Options: controller.PlanOptions(d.Config, d.VPC),
@@ -145,13 +149,13 @@ func open(ctx context.Context, d *Source, store *cluster.Memory) (*recorder, err
 		if err != nil {
 			return engine.Draft{}, sdk.Explain(err)
 		}
-		draft.Findings = append(secrets.correct(draft.Findings), d.unattached(store, id)...)
+		draft.Findings = append(secrets.correctFindings(draft.Findings), d.unattached(store, id)...)
 		return draft, nil
 	}
 	return rec, nil
 }
 
-// Each makes the plan of every stack that the command is about, in order, and passes it on.
+// Each makes the plans of the stacks that the command is about, in order, and passes each to show.
 func (d *Source) Each(ctx context.Context, store *cluster.Memory, show func(engine.Draft) error) error {
 	rec, err := open(ctx, d, store)
 	if err != nil {
@@ -160,24 +164,24 @@ func (d *Source) Each(ctx context.Context, store *cluster.Memory, show func(engi
 	unknown := ""
 	defer func() {
 		if unknown != "" {
-			fmt.Fprintf(output.Printable(d.Env.Stderr), "# %s; %s\n", unknown, NameCluster)
+			fmt.Fprintf(output.PrintableWriter(d.Env.Stderr), "# %s; %s\n", unknown, ClusterNameFix)
 		}
-		d.Assumed.show(output.Printable(d.Env.Stderr))
+		d.Assumed.show(output.PrintableWriter(d.Env.Stderr))
 	}()
-	for _, id := range d.chosen.stacks {
+	for _, id := range d.selected.stacks {
 		draft, err := d.draft(ctx, id)
 		if err != nil {
 			return err
 		}
-		unknown = cmp.Or(unknown, UnknownCluster(d.Config.ClusterName, draft.Have.Facts.Subnets))
+		unknown = cmp.Or(unknown, UnknownClusterWarning(d.Config.ClusterName, draft.Have.Facts.Subnets))
 		if err := show(draft); err != nil {
 			return err
 		}
 	}
-	return d.save(d.VPC, d.chosen.stacks, rec.answers)
+	return d.saveRecording(d.VPC, d.selected.stacks, rec.answers)
 }
 
-// Validate checks the flags, and says where a command finds the name of the cluster.
+// Validate checks the flags. If the name of the cluster is missing, the error says how to set it.
 func (d *Source) Validate() error {
 	err := d.Config.Validate()
 	if err != nil && d.Config.ClusterName == "" {
@@ -186,24 +190,25 @@ func (d *Source) Validate() error {
 	return err
 }
 
-// AskMore observes a stack once more, with more questions than its plan has.
+// AskMore observes a stack again, with questions besides those of its plan.
 func (d *Source) AskMore(ctx context.Context, id model.StackID, more []model.Question) (observed.Stack, error) {
-	have, err := d.aws.Observe(ctx, id, append(slices.Clone(d.aws.asked[id]), more...))
+	have, err := d.recorder.Observe(ctx, id, append(slices.Clone(d.recorder.questions[id]), more...))
 	if err != nil {
 		return have, sdk.Explain(err)
 	}
 	return have, nil
 }
 
+// errReadOnly is the error of each attempt to change something in AWS.
 var errReadOnly = errors.New("this command changes nothing")
 
-// readOnly is the fence of commands.
+// readOnly is the fence of commands, which admits no write.
 var readOnly = engine.ReadOnly{Err: errReadOnly}
 
-// Connect returns AWS, live or recorded, and the VPC that it is about.
+// Connect returns AWS, live or recorded, and the id of the VPC of the cluster.
 func (d *Source) Connect(ctx context.Context) (engine.Cloud, string, error) {
-	if d.Observed != "" {
-		return d.load()
+	if d.ObservedFile != "" {
+		return d.loadRecording()
 	}
 	cc, err := d.CloudConfig()
 	if err != nil {
@@ -216,15 +221,16 @@ func (d *Source) Connect(ctx context.Context) (engine.Cloud, string, error) {
 	return aws, aws.VPC(), nil
 }
 
-// CloudConfig returns the controller's, for a user who waits: it changes nothing, and AWS has
-// seconds to answer. Retries that the user asks for are made.
+// CloudConfig returns the configuration of the AWS client of a command. It differs from that of the controller, because a
+// user waits for the command: it admits no write, has deadlines of seconds, and makes at most 3 attempts unless the user
+// has set --aws-max-retries.
 func (d *Source) CloudConfig() (cloud.Config, error) {
 	cc, err := CloudConfig(d.Config, d.Env)
 	cc.Fence = readOnly
-	within := cmp.Or(d.Env.AnswerWithin, durations.Answer)
-	cc.AttemptTimeout, cc.CallTimeout = within, 2*within
+	timeout := cmp.Or(d.Env.AttemptTimeout, durations.Answer)
+	cc.AttemptTimeout, cc.CallTimeout = timeout, 2*timeout
 	cc.MaxWait, cc.Clock = durations.Often, d.Env.Clock
-	if d.Env.Called != nil {
+	if d.Env.CountRequest != nil {
 		cc.Calls = countedCalls{d.Env}
 	}
 	if d.Config.AWS.MaxRetries == config.Default().AWS.MaxRetries {
@@ -240,33 +246,35 @@ type countedCalls struct{ env output.Environment }
 func (countedCalls) Called(cloud.Call) {}
 
 // Requested implements sdk.CallRecorder.
-func (c countedCalls) Requested(cloud.Call) { c.env.Called() }
+func (c countedCalls) Requested(cloud.Call) { c.env.CountRequest() }
 
-func (d *Source) load() (engine.Cloud, string, error) {
-	data, err := os.ReadFile(d.Observed)
+// loadRecording reads ObservedFile. It returns AWS as it was recorded, and the id of the VPC.
+func (d *Source) loadRecording() (engine.Cloud, string, error) {
+	data, err := os.ReadFile(d.ObservedFile)
 	if err != nil {
 		return nil, "", err
 	}
 	var rec recording
 	if err := json.Unmarshal(data, &rec); err != nil {
-		return nil, "", fmt.Errorf("%s: %w", d.Observed, err)
+		return nil, "", fmt.Errorf("%s: %w", d.ObservedFile, err)
 	}
 	r := replay{map[model.StackID]observed.Stack{}}
 	for _, a := range rec.Stacks {
 		if r.answers[a.Stack], err = a.Have.observed(); err != nil {
-			return nil, "", fmt.Errorf("%s: %w", d.Observed, err)
+			return nil, "", fmt.Errorf("%s: %w", d.ObservedFile, err)
 		}
 	}
 	return r, rec.VPC, nil
 }
 
-func (d *Source) save(vpc string, ids []model.StackID, answers map[model.StackID]observed.Stack) error {
-	if d.record == "" {
+// saveRecording writes the answers of AWS for some stacks to recordFile, if that is set.
+func (d *Source) saveRecording(vpc string, ids []model.StackID, answers map[model.StackID]observed.Stack) error {
+	if d.recordFile == "" {
 		return nil
 	}
 	rec := recording{VPC: vpc}
 	for _, id := range ids {
-		have, err := record(answers[id])
+		have, err := recordStack(answers[id])
 		if err != nil {
 			return err
 		}
@@ -276,10 +284,10 @@ func (d *Source) save(vpc string, ids []model.StackID, answers map[model.StackID
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(d.record, append(data, '\n'), 0o600)
+	return os.WriteFile(d.recordFile, append(data, '\n'), 0o600)
 }
 
-// stacksOf lists the stacks that any object belongs to.
+// stacksOf returns the stacks of all objects, sorted and once each.
 func stacksOf(store *cluster.Memory, frontends engine.Frontends) []model.StackID {
 	var out []model.StackID
 	for _, typ := range cluster.Types() {

@@ -8,22 +8,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Open checks the flags, connects to AWS and prepares DraftOf for the objects that were read. Chosen is known also where AWS cannot
+// Open checks the flags and connects to AWS. It has to be called before DraftOf. SelectedStacks is set even if AWS cannot
 // be reached.
 func Open(ctx context.Context, d *Source, store *cluster.Memory) error {
 	_, err := open(ctx, d, store)
 	return err
 }
 
-// ChosenStacks returns the stacks that the command is about, in order, after Open.
-func ChosenStacks(d *Source) []model.StackID { return d.chosen.stacks }
+// SelectedStacks returns the stacks that the command is about, in order, after Open.
+func SelectedStacks(d *Source) []model.StackID { return d.selected.stacks }
 
-// DraftOf makes the plan of one stack, after Open has succeeded.
+// DraftOf makes the plan of one stack. It may be called only after Open has succeeded.
 func DraftOf(ctx context.Context, d *Source, id model.StackID) (engine.Draft, error) {
 	return d.draft(ctx, id)
 }
 
-// NotInstalled returns the kinds of a list that the cluster does not serve.
+// NotInstalled returns the kinds of a list that the API server does not serve.
 func NotInstalled(d *Source, of ...cluster.Kind) []cluster.Kind {
-	return intersectKinds(d.unserved, of)
+	return intersectKinds(d.notInstalled, of)
 }

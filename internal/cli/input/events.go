@@ -20,54 +20,54 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/report"
 )
 
-// Event is an event of the cluster about an object that commands show. Whoever may write events in a namespace has
-// written it.
+// Event is a Kubernetes event about an object that commands show. Its content cannot be trusted: everybody with the right
+// to write events in a namespace may have written it.
 type Event struct {
-	At              time.Time
+	Time            time.Time
 	Kind            string
 	Namespace, Name string
 	// UID is the UID of the object, "" if the event has none.
 	UID     string
 	Warning bool
-	// Count is how often it was written.
+	// Count is how often the event was written.
 	Count int32
-	// By is the component that has written it.
-	By, Reason, Message string
+	// Component is the reporting component that the event names.
+	Component, Reason, Message string
 }
 
-// OfController reports whether an event has the source of a controller for these load balancers. Older controllers have
-// the same.
-func (e Event) OfController() bool { return slices.Contains(eventSources, e.By) }
+// IsOfController reports whether an event names the controller as its reporting component. aws-load-balancer-controller
+// reports under the same names.
+func (e Event) IsOfController() bool { return slices.Contains(controllerComponents, e.Component) }
 
-// eventSources are the sources that the controller records events with.
-var eventSources = []string{
+// controllerComponents are the reporting components of the events of the controller.
+var controllerComponents = []string{
 	kube.Component(cluster.KindIngress), kube.Component(cluster.KindService), kube.Component(cluster.KindBinding),
 	string(gatewayconfig.ALBController), string(gatewayconfig.NLBController),
 }
 
-// Reconciled reports whether an event reports that an object is served as it asks for.
-func (e Event) Reconciled() bool { return e.Reason == report.EventReconciled }
+// IsReconciled reports whether an event reports that the desired state of an object was carried out.
+func (e Event) IsReconciled() bool { return e.Reason == report.EventReconciled }
 
-// EventReader gets the events of a cluster.
-type EventReader struct {
-	// Listed gets the controller's warnings and successes that the cluster has, each time before events are watched.
-	// complete reports whether these are all.
-	Listed func(list []Event, complete bool)
-	// Happened gets each event that is written while events are watched.
-	Happened func(Event)
-	// Failed gets why events cannot be read; they are read again later.
-	Failed func(error)
+// EventHandler is called with the events of a cluster.
+type EventHandler struct {
+	// OnList is called each time before a watch begins, with the warnings and successes of the controller that the cluster
+	// stores. complete reports whether all events were listed.
+	OnList func(list []Event, complete bool)
+	// OnEvent is called with each event that is written during a watch.
+	OnEvent func(Event)
+	// OnError is called with the reason why events cannot be read. They are read again later.
+	OnError func(error)
 }
 
-// Bounds of the events that are listed: those that are about other objects are among them.
+// Bounds of a list of events. Events about objects of other controllers count too.
 const (
-	eventsAtOnce   = 500
-	mostEventPages = 20
+	eventPageSize = 500
+	maxEventPages = 20
 )
 
-// Events returns what reads the events in the namespace of a command, until the context ends. It returns an error where
-// that is forbidden. nil: the command is about no cluster.
-func Events(d *Source) func(ctx context.Context, to EventReader) error {
+// EventWatch returns a function that reads the events in the namespace of a command until the context ends. The function
+// returns an error if the user may not read events. EventWatch returns nil if the command reads no cluster.
+func EventWatch(d *Source) func(ctx context.Context, handler EventHandler) error {
 	if d.FilesOnly || d.Offline {
 		return nil
 	}
@@ -76,12 +76,12 @@ func Events(d *Source) func(ctx context.Context, to EventReader) error {
 		return nil
 	}
 	namespace, kinds := d.Namespace, shownKinds()
-	return func(ctx context.Context, to EventReader) error {
+	return func(ctx context.Context, handler EventHandler) error {
 		core, err := corev1client.NewForConfig(rc)
 		if err != nil {
 			return err
 		}
-		r := eventReading{core.Events(namespace), kinds, to}
+		r := eventWatcher{core.Events(namespace), kinds, handler}
 		for {
 			err := r.watch(ctx)
 			switch {
@@ -90,7 +90,7 @@ func Events(d *Source) func(ctx context.Context, to EventReader) error {
 			case apierrors.IsForbidden(err):
 				return err
 			case err != nil:
-				to.Failed(err)
+				handler.OnError(err)
 			}
 			select {
 			case <-ctx.Done():
@@ -101,19 +101,19 @@ func Events(d *Source) func(ctx context.Context, to EventReader) error {
 	}
 }
 
-// eventReading reads events about some kinds.
-type eventReading struct {
+// eventWatcher reads the events about objects of some kinds.
+type eventWatcher struct {
 	corev1client.EventInterface
-	kinds []cluster.Kind
-	to    EventReader
+	kinds   []cluster.Kind
+	handler EventHandler
 }
 
-func (r eventReading) about(e *corev1.Event) bool {
+func (r eventWatcher) isOfWatchedKind(e *corev1.Event) bool {
 	return slices.Contains(r.kinds, cluster.Kind(e.InvolvedObject.Kind))
 }
 
-// watch lists what is there and watches from then on, until the server ends it.
-func (r eventReading) watch(ctx context.Context) error {
+// watch lists the events that the cluster stores, and watches from then on until the API server ends the watch.
+func (r eventWatcher) watch(ctx context.Context) error {
 	newest, err := r.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return err
@@ -122,28 +122,28 @@ func (r eventReading) watch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.to.Listed(list, complete)
+	r.handler.OnList(list, complete)
 	w, err := r.Watch(ctx, metav1.ListOptions{ResourceVersion: newest.ResourceVersion})
 	if err != nil {
 		return err
 	}
 	defer w.Stop()
-	for one := range w.ResultChan() {
-		if e, ok := one.Object.(*corev1.Event); ok && one.Type != watch.Deleted && r.about(e) {
-			r.to.Happened(eventOf(e))
+	for change := range w.ResultChan() {
+		if e, ok := change.Object.(*corev1.Event); ok && change.Type != watch.Deleted && r.isOfWatchedKind(e) {
+			r.handler.OnEvent(eventOf(e))
 		}
 	}
 	return nil
 }
 
-// list returns the controller's warnings and successes. Events about Pods and Nodes, which are most in many clusters,
-// are not asked for.
-func (r eventReading) list(ctx context.Context) (out []Event, complete bool, err error) {
+// list returns the warnings and successes of the controller. It leaves out events about Pods and Nodes, which are the
+// majority in many clusters, by a field selector.
+func (r eventWatcher) list(ctx context.Context) (out []Event, complete bool, err error) {
 	complete = true
-	for _, which := range []string{"type=" + corev1.EventTypeWarning, "reason=" + report.EventReconciled} {
-		o := metav1.ListOptions{FieldSelector: which + ",involvedObject.kind!=Pod,involvedObject.kind!=Node", Limit: eventsAtOnce}
+	for _, selector := range []string{"type=" + corev1.EventTypeWarning, "reason=" + report.EventReconciled} {
+		o := metav1.ListOptions{FieldSelector: selector + ",involvedObject.kind!=Pod,involvedObject.kind!=Node", Limit: eventPageSize}
 		for page := 0; ; page++ {
-			if page == mostEventPages {
+			if page == maxEventPages {
 				complete = false
 				break
 			}
@@ -152,7 +152,7 @@ func (r eventReading) list(ctx context.Context) (out []Event, complete bool, err
 				return nil, false, err
 			}
 			for i := range list.Items {
-				if e := eventOf(&list.Items[i]); r.about(&list.Items[i]) && e.OfController() && (e.Warning || e.Reconciled()) {
+				if e := eventOf(&list.Items[i]); r.isOfWatchedKind(&list.Items[i]) && e.IsOfController() && (e.Warning || e.IsReconciled()) {
 					out = append(out, e)
 				}
 			}
@@ -164,6 +164,7 @@ func (r eventReading) list(ctx context.Context) (out []Event, complete bool, err
 	return out, complete, nil
 }
 
+// eventOf converts an event. Its texts are cut to MaxWarningLength and made printable.
 func eventOf(e *corev1.Event) Event {
 	at := e.LastTimestamp.Time
 	if at.IsZero() && e.Series != nil {
@@ -175,9 +176,9 @@ func eventOf(e *corev1.Event) Event {
 	if at.IsZero() {
 		at = e.CreationTimestamp.Time
 	}
-	text := func(s string) string { return finding.Printable(finding.CutTo(LongestWarning, s)) }
+	text := func(s string) string { return finding.Printable(finding.CutTo(MaxWarningLength, s)) }
 	return Event{
-		At: at, Kind: text(e.InvolvedObject.Kind), Namespace: text(e.InvolvedObject.Namespace), Name: text(e.InvolvedObject.Name),
-		UID: string(e.InvolvedObject.UID), Count: e.Count, Warning: e.Type == corev1.EventTypeWarning, By: text(cmp.Or(e.ReportingController, e.Source.Component)), Reason: text(e.Reason), Message: text(e.Message),
+		Time: at, Kind: text(e.InvolvedObject.Kind), Namespace: text(e.InvolvedObject.Namespace), Name: text(e.InvolvedObject.Name),
+		UID: string(e.InvolvedObject.UID), Count: e.Count, Warning: e.Type == corev1.EventTypeWarning, Component: text(cmp.Or(e.ReportingController, e.Source.Component)), Reason: text(e.Reason), Message: text(e.Message),
 	}
 }

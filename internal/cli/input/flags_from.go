@@ -27,55 +27,57 @@ import (
 )
 
 const (
-	// controllerName is the name that the charts give the controller: its label and its container.
+	// controllerName is the value of the label, and the name of the container, that the Helm charts give the controller.
 	controllerName  = "aws-load-balancer-controller"
 	controllerLabel = "app.kubernetes.io/name=" + controllerName
-	// noController is the value of --flags-from that takes no flags over.
+	// noController is the value of --flags-from for a command that uses the flags of no controller.
 	noController = "none"
-	// mostControllers are looked at.
-	mostControllers = 20
-	// longestFault bounds the reason why none was found.
-	longestFault = 1000
-	// otherFlags is what to do where those of a Deployment that is named cannot be read.
-	otherFlags = "give --flags-from=none, and here the flags that the controller has"
+	// maxControllers bounds lists of Deployments and Leases.
+	maxControllers = 20
+	// maxReasonLength bounds the reason why no controller was found, in characters.
+	maxReasonLength = 1000
+	// giveFlagsFix is what a user has to do if the Deployment that --flags-from names cannot be read.
+	giveFlagsFix = "give --flags-from=none, and here the flags that the controller has"
 )
 
-// controllerFlags are the flags of a controller, and which one that is.
+// controllerFlags are the flags of a controller that runs in the cluster. source describes the controller.
 type controllerFlags struct {
-	of   string
-	args []string
+	source string
+	args   []string
 }
 
-// TakeFlags sets the flags that the command line does not give to those of the controller, once.
+// TakeFlags sets the flags that the command line does not set to their values in the controller. A second call does
+// nothing.
 func (d *Source) TakeFlags(ctx context.Context, rc *rest.Config, notes io.Writer) error {
-	if d.taken || d.flagsFrom == noController {
+	if d.flagsTaken || d.flagsFrom == noController {
 		return nil
 	}
-	d.taken = true
+	d.flagsTaken = true
 	ctx, done := context.WithTimeout(ctx, durations.Answer)
 	defer done()
 	found, err := d.findController(ctx, rc)
-	notes = output.Printable(notes)
+	notes = output.PrintableWriter(notes)
 	if err != nil {
 		if d.flagsFrom != "" {
 			return fmt.Errorf("--flags-from %q: %w", d.flagsFrom, err)
 		}
-		fmt.Fprintf(notes, "# the flags of the controller are not known: %s; defaults and the flags given here count. Name its Deployment by --flags-from, or give --flags-from=%s\n", finding.CutTo(longestFault, err.Error()), noController)
+		fmt.Fprintf(notes, "# the flags of the controller are not known: %s; defaults and the flags given here count. Name its Deployment by --flags-from, or give --flags-from=%s\n", finding.CutTo(maxReasonLength, err.Error()), noController)
 		return nil
 	}
 	took := config.TakeOver(d.flags, found.args)
 	if len(took.Flags) > 0 {
-		fmt.Fprintf(notes, "# with the flags of %s: %s\n", found.of, flagTexts(took.Flags))
+		fmt.Fprintf(notes, "# with the flags of %s: %s\n", found.source, flagTexts(took.Flags))
 	}
 	if len(took.Differing) > 0 {
-		fmt.Fprintf(notes, "# %s has %s; the values given here count, so the controller may do otherwise\n", found.of, flagTexts(took.Differing))
+		fmt.Fprintf(notes, "# %s has %s; the values given here count, so the controller may do otherwise\n", found.source, flagTexts(took.Differing))
 	}
 	if len(took.Unavailable) > 0 {
-		fmt.Fprintf(notes, "# %s has flags that this version cannot read: %s; give them here if they matter\n", found.of, flagTexts(took.Unavailable))
+		fmt.Fprintf(notes, "# %s has flags that this version cannot read: %s; give them here if they matter\n", found.source, flagTexts(took.Unavailable))
 	}
 	return nil
 }
 
+// flagTexts joins flags by spaces. Long values are cut.
 func flagTexts(flags []string) string {
 	out := slices.Clone(flags)
 	for i := range out {
@@ -84,13 +86,14 @@ func flagTexts(flags []string) string {
 	return strings.Join(out, " ")
 }
 
+// findController returns the flags of the controller that --flags-from names, else of the controller that holds the Lease.
 func (d *Source) findController(ctx context.Context, rc *rest.Config) (controllerFlags, error) {
 	apps, err := appsv1client.NewForConfig(rc)
 	if err != nil {
 		return controllerFlags{}, err
 	}
 	if d.flagsFrom != "" {
-		return deploymentNamed(ctx, apps, d.flagsFrom)
+		return flagsOfNamedDeployment(ctx, apps, d.flagsFrom)
 	}
 	coordination, err := coordinationv1client.NewForConfig(rc)
 	if err != nil {
@@ -104,7 +107,7 @@ func (d *Source) findController(ctx context.Context, rc *rest.Config) (controlle
 			return controllerFlags{fmt.Sprintf("the controller that holds Lease %s/%s", lease.Namespace, lease.Name), args}, nil
 		}
 	}
-	list, err := apps.Deployments(namespace).List(ctx, metav1.ListOptions{LabelSelector: controllerLabel, Limit: mostControllers})
+	list, err := apps.Deployments(namespace).List(ctx, metav1.ListOptions{LabelSelector: controllerLabel, Limit: maxControllers})
 	if err != nil {
 		err = readError(err, "Deployments")
 		if why != nil {
@@ -112,14 +115,14 @@ func (d *Source) findController(ctx context.Context, rc *rest.Config) (controlle
 		}
 		return controllerFlags{}, err
 	}
-	return flagsOfOnlyDeployment(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Labels["app.kubernetes.io/name"] != controllerName }), why)
+	return flagsOfSingleDeployment(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Labels["app.kubernetes.io/name"] != controllerName }), why)
 }
 
-// lease returns the lease of the controller; nil if there is none, with the reason.
+// lease returns the Lease of the controller, or an error that says why there is none.
 func (d *Source) lease(ctx context.Context, api coordinationv1client.CoordinationV1Interface) (*coordinationv1.Lease, error) {
 	namespace, name := d.Config.Election.Namespace, d.Config.Election.ID
 	if namespace == "" {
-		list, err := api.Leases("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(), Limit: mostControllers})
+		list, err := api.Leases("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(), Limit: maxControllers})
 		if err == nil {
 			held := slices.DeleteFunc(list.Items, func(l coordinationv1.Lease) bool {
 				return l.Name != name || l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == ""
@@ -140,9 +143,9 @@ func (d *Source) lease(ctx context.Context, api coordinationv1client.Coordinatio
 	return lease, nil
 }
 
-// deploymentNamed reads [NAMESPACE/]deployment/NAME. Without a namespace it is kube-system, or the only one with a
-// Deployment of this name.
-func deploymentNamed(ctx context.Context, api appsv1client.AppsV1Interface, text string) (controllerFlags, error) {
+// flagsOfNamedDeployment returns the flags of [NAMESPACE/]deployment/NAME. Without a namespace, the Deployment is looked
+// for in kube-system, and then in all namespaces, where its name has to be unique.
+func flagsOfNamedDeployment(ctx context.Context, api appsv1client.AppsV1Interface, text string) (controllerFlags, error) {
 	words := strings.Split(text, "/")
 	namespace := ""
 	if len(words) == 3 {
@@ -152,49 +155,48 @@ func deploymentNamed(ctx context.Context, api appsv1client.AppsV1Interface, text
 		return controllerFlags{}, fmt.Errorf("write deployment/NAME or NAMESPACE/deployment/NAME, or %s", noController)
 	}
 	name := words[1]
-	one, err := api.Deployments(cmp.Or(namespace, "kube-system")).Get(ctx, name, metav1.GetOptions{})
+	deployment, err := api.Deployments(cmp.Or(namespace, "kube-system")).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case err == nil:
-		return flagsOfDeployment(*one)
+		return flagsOfDeployment(*deployment)
 	case namespace != "" || !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-		return controllerFlags{}, fmt.Errorf("%w; %s", readError(err, "Deployment "+cmp.Or(namespace, "kube-system")+"/"+name), otherFlags)
+		return controllerFlags{}, fmt.Errorf("%w; %s", readError(err, "Deployment "+cmp.Or(namespace, "kube-system")+"/"+name), giveFlagsFix)
 	}
-	list, err := api.Deployments("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(), Limit: mostControllers})
+	list, err := api.Deployments("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(), Limit: maxControllers})
 	if err != nil {
-		return controllerFlags{}, fmt.Errorf("%w of all namespaces; name that of the Deployment, as in NAMESPACE/deployment/%s, or %s", readError(err, "Deployments"), name, otherFlags)
+		return controllerFlags{}, fmt.Errorf("%w of all namespaces; name that of the Deployment, as in NAMESPACE/deployment/%s, or %s", readError(err, "Deployments"), name, giveFlagsFix)
 	}
-	return flagsOfOnlyDeployment(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Name != name }),
-		fmt.Errorf("no Deployment %q exists in any namespace; correct the name, or %s", name, otherFlags))
+	return flagsOfSingleDeployment(slices.DeleteFunc(list.Items, func(x appsv1.Deployment) bool { return x.Name != name }),
+		fmt.Errorf("no Deployment %q exists in any namespace; correct the name, or %s", name, giveFlagsFix))
 }
 
-func flagsOfOnlyDeployment(found []appsv1.Deployment, why error) (controllerFlags, error) {
-	switch len(found) {
+// flagsOfSingleDeployment returns the flags of the only Deployment of a list. reason is the error if the list is empty; it
+// may be nil.
+func flagsOfSingleDeployment(list []appsv1.Deployment, reason error) (controllerFlags, error) {
+	switch len(list) {
 	case 0:
-		return controllerFlags{}, cmp.Or(why, errors.New("no Deployment of a controller was found"))
+		return controllerFlags{}, cmp.Or(reason, errors.New("no Deployment of a controller was found"))
 	case 1:
-		return flagsOfDeployment(found[0])
+		return flagsOfDeployment(list[0])
 	}
 	var names []string
-	for _, x := range found {
+	for _, x := range list {
 		names = append(names, x.Namespace+"/deployment/"+x.Name)
 	}
 	return controllerFlags{}, fmt.Errorf("there are several controllers: %s", output.JoinFirst(names))
 }
 
-// flagsOfDeployment returns the arguments of the controller's container.
+// flagsOfDeployment returns the command and the arguments of the container of the controller, else of the first container.
 func flagsOfDeployment(x appsv1.Deployment) (controllerFlags, error) {
-	all := x.Spec.Template.Spec.Containers
-	i := slices.IndexFunc(all, func(c corev1.Container) bool { return c.Name == controllerName })
-	if i < 0 && len(all) > 0 {
-		i = 0
-	}
-	if i < 0 {
+	containers := x.Spec.Template.Spec.Containers
+	if len(containers) == 0 {
 		return controllerFlags{}, fmt.Errorf("the Deployment %s/%s has no container", x.Namespace, x.Name)
 	}
-	return controllerFlags{fmt.Sprintf("Deployment %s/%s", x.Namespace, x.Name), slices.Concat(all[i].Command, all[i].Args)}, nil
+	c := containers[max(0, slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == controllerName }))]
+	return controllerFlags{fmt.Sprintf("Deployment %s/%s", x.Namespace, x.Name), slices.Concat(c.Command, c.Args)}, nil
 }
 
-// readError returns what the failure of a read means.
+// readError returns an error that explains why what could not be read.
 func readError(err error, what string) error {
 	switch {
 	case apierrors.IsForbidden(err):

@@ -9,30 +9,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// shortNames are the names that kubectl has of kinds.
+// shortNames are the short names of kinds in kubectl.
 var shortNames = map[string]cluster.Kind{
 	"ing": cluster.KindIngress, "svc": cluster.KindService, "gw": cluster.KindGateway, "tgb": cluster.KindBinding,
 	"gc": cluster.KindGatewayClass, "ns": cluster.KindNamespace,
 }
 
-// shownKinds returns the kinds of objects that commands are asked about.
+// shownKinds returns the kinds of objects that can be named on the command line.
 func shownKinds() []cluster.Kind {
 	return slices.Concat([]cluster.Kind{cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindListenerSet},
 		cluster.RouteKinds, []cluster.Kind{cluster.KindBinding, cluster.KindGlobalAccelerator})
 }
 
-// plural returns the name of a kind in the API.
+// plural returns the name of the resource of a kind in the Kubernetes API, such as "ingresses".
 func plural(k cluster.Kind) string {
 	name := strings.ToLower(string(k))
-	switch {
-	case strings.HasSuffix(name, "s"):
+	if strings.HasSuffix(name, "s") {
 		return name + "es"
-	default:
-		return name + "s"
 	}
+	return name + "s"
 }
 
-// parseObject reads KIND/NAME. The kind is written as kubectl takes it.
+// parseObject parses KIND/NAME. It accepts the same spellings of a kind as kubectl.
 func parseObject(arg string) (cluster.Ref, error) {
 	kind, name, ok := strings.Cut(arg, "/")
 	if !ok || kind == "" || name == "" || strings.Contains(name, "/") {
@@ -42,6 +40,7 @@ func parseObject(arg string) (cluster.Ref, error) {
 	return cluster.Ref{Kind: k, Name: name}, err
 }
 
+// parseKind parses a kind, the plural of its resource or its short name, in any case.
 func parseKind(word string) (cluster.Kind, error) {
 	name, _, _ := strings.Cut(strings.ToLower(word), ".") // resources may be written with their API group
 	if k, ok := shortNames[name]; ok {
@@ -57,6 +56,7 @@ func parseKind(word string) (cluster.Kind, error) {
 	return "", fmt.Errorf("kind %q is not known%s; one of %s", word, finding.DidYouMean(name, known), strings.ToLower(joinKinds(shownKinds())))
 }
 
+// joinKinds joins kinds by commas.
 func joinKinds(kinds []cluster.Kind) string {
 	out := make([]string, len(kinds))
 	for i, k := range kinds {

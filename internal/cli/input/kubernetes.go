@@ -19,14 +19,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// errNoCluster reports that nothing names a cluster.
+// errNoCluster is the error if no flag, environment variable or pod names a cluster.
 var errNoCluster = errors.New("no cluster: neither --kubeconfig nor KUBECONFIG is set, and this is no pod")
 
-// RESTConfig finds the API server by the flag --kubeconfig, by KUBECONFIG, or as a pod does.
+// RESTConfig returns how to reach the API server: from the flag --kubeconfig, from KUBECONFIG, or in a pod from its
+// service account.
 func RESTConfig(kubeconfig string, env output.Environment) (*rest.Config, error) {
 	source, rules := namedKubeconfig(kubeconfig, env)
 	if rules != nil {
-		return configOf(source, "", rules)
+		return loadKubeconfig(source, "", rules)
 	}
 	c, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
@@ -35,8 +36,8 @@ func RESTConfig(kubeconfig string, env output.Environment) (*rest.Config, error)
 	return c, err
 }
 
-// namedKubeconfig returns the kubeconfig that a flag or the environment names, with what names it; nil if there
-// is none.
+// namedKubeconfig returns the kubeconfig that the flag --kubeconfig or KUBECONFIG names; nil if neither is set. source is
+// the name and value of the setting, for errors.
 func namedKubeconfig(kubeconfig string, env output.Environment) (source string, rules *clientcmd.ClientConfigLoadingRules) {
 	if kubeconfig != "" {
 		return fmt.Sprintf("--kubeconfig %q", kubeconfig), &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}
@@ -47,8 +48,8 @@ func namedKubeconfig(kubeconfig string, env output.Environment) (source string, 
 	return "", nil
 }
 
-// userKubeconfig returns the kubeconfig of a command that changes nothing. Like kubectl it also takes
-// ~/.kube/config, which the controller does not: its cluster has to be named.
+// userKubeconfig returns the kubeconfig of a command that changes nothing. Like kubectl, and unlike the controller, it
+// falls back to ~/.kube/config.
 func userKubeconfig(kubeconfig string, env output.Environment) (source string, rules *clientcmd.ClientConfigLoadingRules, err error) {
 	if source, rules = namedKubeconfig(kubeconfig, env); rules != nil {
 		return source, rules, nil
@@ -64,7 +65,8 @@ func userKubeconfig(kubeconfig string, env output.Environment) (source string, r
 	return fmt.Sprintf("kubeconfig %q", file), &clientcmd.ClientConfigLoadingRules{ExplicitPath: file}, nil
 }
 
-// ReadOnlyConfig is RESTConfig for commands that change nothing.
+// ReadOnlyConfig returns how commands that change nothing reach the API server. Like RESTConfig, but it falls back to
+// ~/.kube/config, and context chooses a context of the kubeconfig; "" is the current one.
 func ReadOnlyConfig(kubeconfig, context string, env output.Environment) (*rest.Config, error) {
 	if _, rules := namedKubeconfig(kubeconfig, env); rules == nil && context == "" {
 		if c, err := RESTConfig(kubeconfig, env); !errors.Is(err, errNoCluster) {
@@ -75,11 +77,12 @@ func ReadOnlyConfig(kubeconfig, context string, env output.Environment) (*rest.C
 	if err != nil {
 		return nil, err
 	}
-	return configOf(source, context, rules)
+	return loadKubeconfig(source, context, rules)
 }
 
-// configOf reads a kubeconfig; source names it, and context chooses a context other than the current one.
-func configOf(source, context string, rules *clientcmd.ClientConfigLoadingRules) (*rest.Config, error) {
+// loadKubeconfig reads a kubeconfig. source describes it in errors. context is the name of a context, "" for the current
+// one.
+func loadKubeconfig(source, context string, rules *clientcmd.ClientConfigLoadingRules) (*rest.Config, error) {
 	raw, err := rules.Load()
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", source, err)
@@ -98,8 +101,9 @@ func configOf(source, context string, rules *clientcmd.ClientConfigLoadingRules)
 	return c, nil
 }
 
-// Reachable returns an error if the API server gives no answer.
-func Reachable(ctx context.Context, c *rest.Config) error {
+// CheckReachable returns an error if the API server does not answer. An answer with an error is no such error, because the
+// first list reports it.
+func CheckReachable(ctx context.Context, c *rest.Config) error {
 	short := rest.CopyConfig(c)
 	short.Timeout = durations.Answer
 	d, err := discovery.NewDiscoveryClientForConfig(short)
@@ -110,5 +114,5 @@ func Reachable(ctx context.Context, c *rest.Config) error {
 	if err := d.RESTClient().Get().AbsPath("/version").Do(ctx).Error(); errors.As(err, &failed) {
 		return fmt.Errorf("the API server at %q does not answer: %w", c.Host, failed.Err)
 	}
-	return nil // whatever else it answers is said of the first list
+	return nil
 }

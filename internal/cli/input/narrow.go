@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,30 +15,36 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// lister lists the objects of a cluster for a user who may not read all of them, but those of one namespace.
+// lister lists the objects of a cluster, for a user who may have the right to read those of one namespace only.
 type lister struct {
 	client.Reader
-	// watched is the namespace that the controller is limited to, and own the one that the command is about, "" for all.
-	watched, own string
-	// narrowed are kinds that were read in the own namespace alone, and unavailable those that were not read at all.
-	narrowed, unavailable []cluster.Kind
-	read                  bool
+	// watchedNamespace is the only namespace that the controller watches, "" for all.
+	watchedNamespace string
+	// namespace is the only namespace that the command is about, "" for several.
+	namespace string
+	// narrowed are kinds that were listed in namespace alone.
+	narrowed []cluster.Kind
+	// unavailable are kinds that the user may not list at all.
+	unavailable []cluster.Kind
+	// anyRead reports whether any kind was listed.
+	anyRead bool
 }
 
-// list lists one kind. A kind that may not be listed is left out if the command is about one namespace.
+// list lists one kind into a list. If the user may not list it in all namespaces and the command is about one namespace,
+// that namespace is listed. If that is forbidden too, the list stays empty.
 func (l *lister) list(ctx context.Context, typ cluster.Type, into client.ObjectList) error {
-	err := l.List(ctx, into, client.InNamespace(l.watched))
+	err := l.List(ctx, into, client.InNamespace(l.watchedNamespace))
 	if !apierrors.IsForbidden(err) {
-		l.read = l.read || err == nil
+		l.anyRead = l.anyRead || err == nil
 		return err
 	}
-	if l.own == "" {
+	if l.namespace == "" {
 		return fmt.Errorf("%w; a plan reads objects of all namespaces, because they can share load balancers: bind the rules of config/rbac with the verbs get, list and watch to whoever runs this, look at one namespace by -n, or plan files alone by --files-only", err)
 	}
 	if typ.Namespaced {
-		again := l.List(ctx, into, client.InNamespace(l.own))
+		again := l.List(ctx, into, client.InNamespace(l.namespace))
 		if again == nil {
-			l.narrowed, l.read = append(l.narrowed, typ.Kind), true
+			l.narrowed, l.anyRead = append(l.narrowed, typ.Kind), true
 			return nil
 		}
 		if !apierrors.IsForbidden(again) {
@@ -50,36 +55,29 @@ func (l *lister) list(ctx context.Context, typ cluster.Type, into client.ObjectL
 	return nil
 }
 
-// report writes what was not read, and what that means for the answer.
+// report prints which objects were not read, and what that means for the output of the command. It returns an error if
+// no kind was read.
 func (l *lister) report(notes io.Writer) error {
-	if !l.read {
-		return fmt.Errorf("you may read nothing in namespace %q either; bind the rules of config/rbac with the verbs get and list to whoever runs this, or plan files alone by --files-only", l.own)
+	if !l.anyRead {
+		return fmt.Errorf("you may read nothing in namespace %q either; bind the rules of config/rbac with the verbs get and list to whoever runs this, or plan files alone by --files-only", l.namespace)
 	}
-	if l.watched != "" && l.own == "" {
-		fmt.Fprintf(notes, "# only namespace %q was read, as the controller watches it alone (--watch-namespace); it does not act on objects of other namespaces\n", l.watched)
+	if l.watchedNamespace != "" && l.namespace == "" {
+		fmt.Fprintf(notes, "# only namespace %q was read, as the controller watches it alone (--watch-namespace); it does not act on objects of other namespaces\n", l.watchedNamespace)
 	}
 	if len(l.narrowed) > 0 {
 		fmt.Fprintf(notes, "# only those of namespace %q were read, as you may not list them in all namespaces: %s; what other namespaces have in a shared load balancer or in rules of security groups is missing here and may be shown as deleted, which the controller does not do; bind the rules of config/rbac with the verbs get and list for the whole answer\n",
-			l.own, kinds(l.narrowed))
+			l.namespace, joinKinds(l.narrowed))
 	}
 	if len(l.unavailable) > 0 {
-		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to be there, and anything else of these kinds counts as missing\n", kinds(l.unavailable))
+		fmt.Fprintf(notes, "# not read, as you may not list them: %s; classes and namespaces that objects name are assumed to be there, and anything else of these kinds counts as missing\n", joinKinds(l.unavailable))
 	}
 	return nil
 }
 
-func kinds(ks []cluster.Kind) string {
-	var out []string
-	for _, k := range ks {
-		out = append(out, string(k))
-	}
-	return strings.Join(out, ", ")
-}
-
-// notReadError returns an error with why an object that the command line names was not read.
+// notReadError returns an error that says why an object that the command line names was not read.
 func notReadError(ref cluster.Ref, d *Source) error {
 	switch {
-	case slices.Contains(d.unserved, ref.Kind):
+	case slices.Contains(d.notInstalled, ref.Kind):
 		return fmt.Errorf("%s does not exist, as the cluster does not serve kind %s; install its definition", ref, ref.Kind)
 	case slices.Contains(d.unreadable, ref.Kind):
 		return fmt.Errorf("%s does not exist or may not be read, as you may not list objects of kind %s in namespace %q; bind the rules of config/rbac with the verbs get and list to whoever runs this", ref, ref.Kind, ref.Namespace)
@@ -87,25 +85,27 @@ func notReadError(ref cluster.Ref, d *Source) error {
 	return fmt.Errorf("%s does not exist; check its name, and its namespace with -n", ref)
 }
 
-// watched is the only namespace that the controller looks at, "" for all.
-type watched string
+// watchedNamespace is the only namespace that the controller watches, "" for all.
+type watchedNamespace string
 
-// has reports whether the controller looks at the objects of a namespace; "" is that of objects without one.
-func (w watched) has(namespace string) bool {
+// includes reports whether the controller watches the objects of a namespace. For cluster-scoped objects, whose namespace
+// is "", it always does.
+func (w watchedNamespace) includes(namespace string) bool {
 	return w == "" || namespace == "" || namespace == string(w)
 }
 
-// namespaceError returns an error: that something is of another namespace.
-func (w watched) namespaceError(what string) error {
-	return fmt.Errorf("%s was not read, as the controller watches namespace %q alone (--watch-namespace); it does not act on objects of other namespaces", what, string(w))
+// notWatchedError returns the error for an object or namespace that the controller does not watch.
+func (w watchedNamespace) notWatchedError(subject string) error {
+	return fmt.Errorf("%s was not read, as the controller watches namespace %q alone (--watch-namespace); it does not act on objects of other namespaces", subject, string(w))
 }
 
-// inWatchedNamespaces returns the objects of files that the controller would look at.
-func (w watched) inWatchedNamespaces(files []fromFile, notes io.Writer) ([]fromFile, error) {
-	var out []fromFile
+// filter returns the objects of files that the controller would watch. It returns an error if there are none, and prints
+// a note about the others.
+func (w watchedNamespace) filter(files []fileObject, notes io.Writer) ([]fileObject, error) {
+	var out []fileObject
 	var others []string
 	for _, f := range files {
-		if w.has(f.GetNamespace()) {
+		if w.includes(f.GetNamespace()) {
 			out = append(out, f)
 		} else {
 			others = append(others, cluster.RefOf(f.Object).String())
@@ -114,28 +114,28 @@ func (w watched) inWatchedNamespaces(files []fromFile, notes io.Writer) ([]fromF
 	switch {
 	case len(others) == 0:
 	case len(out) == 0:
-		return nil, w.namespaceError(output.JoinFirst(others))
+		return nil, w.notWatchedError(output.JoinFirst(others))
 	default:
-		fmt.Fprintf(notes, "# %v\n", w.namespaceError(output.JoinFirst(others)))
+		fmt.Fprintf(notes, "# %v\n", w.notWatchedError(output.JoinFirst(others)))
 	}
 	return out, nil
 }
 
-// subject returns the one namespace that a scope is about, "" if there are several.
-func (s *scope) subject() string {
+// singleNamespace returns the only namespace that a scope is about, "" if it is about several.
+func (s *scope) singleNamespace() string {
 	if s.All || len(s.Named) == 0 {
 		return s.Namespace
 	}
-	in := s.Named[0].Namespace
+	namespace := s.Named[0].Namespace
 	for _, ref := range s.Named {
-		if ref.Namespace != in {
+		if ref.Namespace != namespace {
 			return ""
 		}
 	}
-	return in
+	return namespace
 }
 
-// UnavailableOwners returns the kinds that make load balancers and that could not be read.
+// UnavailableOwners returns the kinds of objects that own stacks and that the user may not list.
 func UnavailableOwners(d *Source) []cluster.Kind {
 	return Unavailable(d, cluster.KindIngress, cluster.KindService, cluster.KindGateway, cluster.KindGlobalAccelerator)
 }
@@ -145,21 +145,22 @@ func Unavailable(d *Source, of ...cluster.Kind) []cluster.Kind {
 	return intersectKinds(d.unreadable, of)
 }
 
-// Narrowed returns the kinds of a list that were read in the namespace of the command alone, as the user may not list
-// them in all.
+// Narrowed returns the kinds of a list that were read in the namespace of the command alone, because the user may not
+// list them in all namespaces.
 func Narrowed(d *Source, of ...cluster.Kind) []cluster.Kind { return intersectKinds(d.narrowed, of) }
 
+// intersectKinds returns the kinds that are in both lists, in the order of the first.
 func intersectKinds(all, of []cluster.Kind) []cluster.Kind {
 	return slices.DeleteFunc(slices.Clone(all), func(k cluster.Kind) bool { return !slices.Contains(of, k) })
 }
 
-// exists returns an error for an object or a namespace that the command is about and of which nothing was read, not even
-// that it is there: nothing to do is no answer about a name that is mistyped.
-func (d *Source) exists(store *cluster.Memory) error {
-	only := watched(d.Config.Kubernetes.WatchNamespace)
+// checkExistence returns an error if an object or namespace that the command line names was not found among the objects
+// that were read. Without the error, a mistyped name would look like a plan without changes.
+func (d *Source) checkExistence(store *cluster.Memory) error {
+	watched := watchedNamespace(d.Config.Kubernetes.WatchNamespace)
 	for _, ref := range d.Named {
-		if !only.has(ref.Namespace) {
-			return only.namespaceError(ref.String())
+		if !watched.includes(ref.Namespace) {
+			return watched.notWatchedError(ref.String())
 		}
 		if obj, err := store.Get(ref); err != nil || obj == nil {
 			return cmp.Or(err, notReadError(ref, d))
@@ -168,8 +169,8 @@ func (d *Source) exists(store *cluster.Memory) error {
 	if d.Namespace == "" || len(d.Named) > 0 {
 		return nil
 	}
-	if !only.has(d.Namespace) {
-		return only.namespaceError(fmt.Sprintf("namespace %q", d.Namespace))
+	if !watched.includes(d.Namespace) {
+		return watched.notWatchedError(fmt.Sprintf("namespace %q", d.Namespace))
 	}
 	var names []string
 	for _, typ := range cluster.Types() {
@@ -183,9 +184,9 @@ func (d *Source) exists(store *cluster.Memory) error {
 		}
 	}
 	switch {
-	case !d.Live:
+	case !d.ClusterRead:
 		return fmt.Errorf("no object of the files is in namespace %q%s; check -n", d.Namespace, finding.DidYouMean(d.Namespace, names))
-	case len(d.narrowed) > 0: // who has rights in a namespace has them in one that exists
+	case len(d.narrowed) > 0: // the user has a right in the namespace, so it exists
 		return nil
 	case len(names) == 0:
 		return fmt.Errorf("namespace %q has no object that was read, and does not exist or may not be read; check -n", d.Namespace)

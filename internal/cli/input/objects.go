@@ -27,8 +27,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube"
 )
 
-// Objects returns what to plan for: what the cluster has, with the objects of the files in place of
-// those of the same name, as if they had been applied. Files alone do without a cluster.
+// Objects returns the objects to plan for: those of the cluster, with the objects of the files in place of those of the
+// same name, as if they had been applied. If files are given, no cluster is needed.
 func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) (*cluster.Memory, error) {
 	if d.Offline && len(d.Files) == 0 {
 		return nil, errors.New("--offline needs the objects of files; name them with -f")
@@ -45,44 +45,45 @@ func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) 
 	if err := d.readCluster(ctx, store, notes); err != nil {
 		return nil, err
 	}
-	if files, err = watched(d.Config.Kubernetes.WatchNamespace).inWatchedNamespaces(files, notes); err != nil {
+	if files, err = watchedNamespace(d.Config.Kubernetes.WatchNamespace).filter(files, notes); err != nil {
 		return nil, err
 	}
-	touched, err := apply(store, files, notes)
+	touched, err := applyFiles(store, files, notes)
 	if err != nil {
 		return nil, err
 	}
 	if d.Offline {
-		if err := d.assume(store); err != nil {
+		if err := d.assumeOffline(store); err != nil {
 			return nil, err
 		}
 	}
 	if len(d.unreadable) > 0 {
-		facts, err := assumeObjects(store)
+		facts, err := addAssumedObjects(store)
 		if err != nil {
 			return nil, err
 		}
-		(&assumed{Facts: facts}).show(notes)
+		(&assumedAWS{Facts: facts}).show(notes)
 	}
-	if d.Live {
-		d.touched = touched // without a cluster there is nothing else
+	if d.ClusterRead {
+		d.touched = touched // without a cluster the command is about all objects
 	}
 	for _, ref := range d.Named {
-		if off := acceleratorsOff(d.Config); ref.Kind == cluster.KindGlobalAccelerator && d.Live && off != "" {
+		if off := acceleratorsOffReason(d.Config); ref.Kind == cluster.KindGlobalAccelerator && d.ClusterRead && off != "" {
 			return nil, errors.New(off)
 		}
 	}
-	return store, d.exists(store)
+	return store, d.checkExistence(store)
 }
 
-// fromFile is an object and the file that it was read from.
-type fromFile struct {
+// fileObject is an object and the file that it was read from.
+type fileObject struct {
 	cluster.Object
 	file string
 }
 
-func (d *Source) readFiles(stdin io.Reader, notes io.Writer) ([]fromFile, error) {
-	var out []fromFile
+// readFiles returns the objects of all files. It prints a note about each document that is not used.
+func (d *Source) readFiles(stdin io.Reader, notes io.Writer) ([]fileObject, error) {
+	var out []fileObject
 	for _, arg := range d.Files {
 		names, err := filesOf(arg)
 		if err != nil {
@@ -104,7 +105,7 @@ func (d *Source) readFiles(stdin io.Reader, notes io.Writer) ([]fromFile, error)
 				fmt.Fprintf(notes, "# %s holds no object\n", name)
 			}
 			for _, o := range l.Objects {
-				out = append(out, fromFile{o, name})
+				out = append(out, fileObject{o, name})
 			}
 		}
 	}
@@ -115,7 +116,8 @@ func (d *Source) readFiles(stdin io.Reader, notes io.Writer) ([]fromFile, error)
 	return out, nil
 }
 
-// probableKind returns which kind was probably meant by "apiVersion Kind name" of a document that is not read.
+// probableKind returns the end of a message about a document that is not used: with which apiVersion its kind is, or
+// which kind was probably meant. skipped is "apiVersion Kind name".
 func probableKind(skipped string) string {
 	var kinds []string
 	version, rest, _ := strings.Cut(skipped, " ")
@@ -130,6 +132,7 @@ func probableKind(skipped string) string {
 	return finding.DidYouMean(kind, kinds)
 }
 
+// readFile reads a file, "-" for standard input.
 func readFile(name string, stdin io.Reader) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(stdin)
@@ -137,8 +140,8 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// filesOf returns the files that an argument names: itself, or the manifests of a directory, by name and
-// without those of directories in it.
+// filesOf returns the files that a value of --filename names: the file itself, or the manifests in a directory, by name
+// and without subdirectories.
 func filesOf(arg string) ([]string, error) {
 	if arg == "-" {
 		return []string{arg}, nil
@@ -166,8 +169,8 @@ func filesOf(arg string) ([]string, error) {
 	return out, nil
 }
 
-// readCluster copies what translators read from a live cluster. Secrets are read one by one later. Without a
-// cluster there is nothing to copy, which is an error unless files are given.
+// readCluster copies the objects that translators read from a cluster into store, except for Secrets, which are read one
+// by one later. If no cluster is configured, it returns an error unless files are given.
 func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes io.Writer) error {
 	if d.FilesOnly && len(d.Files) > 0 {
 		return nil
@@ -181,7 +184,7 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 	case err != nil:
 		return err
 	}
-	if err := Reachable(ctx, rc); err != nil {
+	if err := CheckReachable(ctx, rc); err != nil {
 		if len(d.Files) > 0 {
 			return fmt.Errorf("%w; check --kubeconfig and KUBECONFIG, or plan without the cluster by --files-only", err)
 		}
@@ -195,7 +198,7 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 	if err != nil {
 		return fmt.Errorf("read the cluster: %w", err)
 	}
-	from := &lister{Reader: c, watched: d.Config.Kubernetes.WatchNamespace, own: d.subject()}
+	from := &lister{Reader: c, watchedNamespace: d.Config.Kubernetes.WatchNamespace, namespace: d.singleNamespace()}
 	for _, typ := range cluster.Types() {
 		if typ.Kind == cluster.KindSecret || typ.Kind == cluster.KindGlobalAccelerator && !d.Config.Gates.On(config.GlobalAcceleratorController) {
 			continue
@@ -203,7 +206,7 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 		list := typ.NewList()
 		err := from.list(ctx, typ, list)
 		if meta.IsNoMatchError(err) && typ.Optional() {
-			d.unserved = append(d.unserved, typ.Kind)
+			d.notInstalled = append(d.notInstalled, typ.Kind)
 			continue // clusters without the Gateway API are common
 		}
 		if meta.IsNoMatchError(err) {
@@ -221,52 +224,52 @@ func (d *Source) readCluster(ctx context.Context, store *cluster.Memory, notes i
 			return err
 		}
 	}
-	d.Live, d.secrets, d.unreadable, d.narrowed = true, c, from.unavailable, from.narrowed
+	d.ClusterRead, d.secrets, d.unreadable, d.narrowed = true, c, from.unavailable, from.narrowed
 	return from.report(notes)
 }
 
-// apply puts the objects of files in place of those that are there, as a user's apply does, and returns
-// what it did.
-func apply(store *cluster.Memory, files []fromFile, notes io.Writer) ([]change, error) {
-	seen := map[cluster.Ref]string{}
-	var born []*corev1.Service
-	var examples []string
+// applyFiles puts the objects of files into store in place of those of the same name, as "kubectl apply" does. It returns
+// the changes.
+func applyFiles(store *cluster.Memory, files []fileObject, notes io.Writer) ([]change, error) {
+	fileOf := map[cluster.Ref]string{}
+	var created []*corev1.Service
+	var examples []string // NAMESPACE/NAME of Services that are given a UID or node ports
 	var touched []change
 	for _, f := range files {
 		ref := cluster.RefOf(f.Object)
-		if first, twice := seen[ref]; twice {
+		if first, twice := fileOf[ref]; twice {
 			fmt.Fprintf(notes, "# %s is in %s and in %s; the last one counts\n", ref, first, f.file)
 		}
-		seen[ref] = f.file
-		cur, err := store.Get(ref)
+		fileOf[ref] = f.file
+		live, err := store.Get(ref)
 		if err != nil {
 			return nil, err
 		}
-		touched = append(touched, change{before: cur, after: f.Object})
+		touched = append(touched, change{before: live, after: f.Object})
 		svc, isService := f.Object.(*corev1.Service)
-		if cur != nil {
-			// What a file has of these is that of an earlier state.
+		if live != nil {
+			// The UID and resource version in a file may be out of date.
 			f.SetUID("")
 			f.SetResourceVersion("")
 			if isService {
-				keepNodePorts(svc, cur.(*corev1.Service))
+				keepNodePorts(svc, live.(*corev1.Service))
 			}
 		} else if isService {
 			if svc.UID == "" {
 				svc.UID = exampleUID(ref)
 				examples = append(examples, ref.Namespace+"/"+ref.Name)
 			}
-			born = append(born, svc)
+			created = append(created, svc)
 		}
 		if err := store.Apply(f.Object); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.file, err)
 		}
 	}
-	ported, err := exampleNodePorts(store, born)
+	withPorts, err := exampleNodePorts(store, created)
 	if err != nil {
 		return nil, err
 	}
-	examples = append(examples, ported...)
+	examples = append(examples, withPorts...)
 	slices.Sort(examples)
 	if examples = slices.Compact(examples); len(examples) > 0 {
 		fmt.Fprintf(notes, "# these Services do not exist yet: %s; their node ports, and the names of their target groups, are examples\n", output.JoinFirst(examples))
@@ -274,14 +277,14 @@ func apply(store *cluster.Memory, files []fromFile, notes io.Writer) ([]change, 
 	return touched, nil
 }
 
-// exampleUID stands for the one that the API server will give, of which the names of target groups are
-// made. It is the same for the same Service.
+// exampleUID returns a UID for a Service that does not exist yet, because the names of target groups contain a hash of
+// the UID. It is always the same for the same Service.
 func exampleUID(ref cluster.Ref) types.UID {
 	sum := sha256.Sum256([]byte(ref.String()))
 	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%x", sum[:6]))
 }
 
-// keepNodePorts gives the ports of a Service the node ports that the API server has chosen.
+// keepNodePorts copies node ports of a live Service, which the API server has chosen, to the Service of a file.
 func keepNodePorts(s, live *corev1.Service) {
 	for i := range s.Spec.Ports {
 		p := &s.Spec.Ports[i]
@@ -296,9 +299,9 @@ func keepNodePorts(s, live *corev1.Service) {
 // The range of node ports of a cluster with default settings.
 const firstNodePort, lastNodePort = 30000, 32767
 
-// exampleNodePorts gives Services that do not exist yet node ports, which the API server chooses when
-// it creates them: without one no target group of instances can be planned. It returns their names.
-func exampleNodePorts(store *cluster.Memory, born []*corev1.Service) ([]string, error) {
+// exampleNodePorts sets node ports of Services that do not exist yet, because no target group of instances can be planned
+// without them. The API server will choose others. It returns NAMESPACE/NAME of the Services that it changed.
+func exampleNodePorts(store *cluster.Memory, created []*corev1.Service) ([]string, error) {
 	taken := map[int32]bool{}
 	for _, o := range store.All(cluster.KindService) {
 		for _, p := range o.(*corev1.Service).Spec.Ports {
@@ -307,15 +310,15 @@ func exampleNodePorts(store *cluster.Memory, born []*corev1.Service) ([]string, 
 	}
 	var names []string
 	next := int32(firstNodePort)
-	slices.SortFunc(born, func(a, b *corev1.Service) int {
+	slices.SortFunc(created, func(a, b *corev1.Service) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	for _, s := range born {
+	for _, s := range created {
 		if s.Spec.Type != corev1.ServiceTypeNodePort && s.Spec.Type != corev1.ServiceTypeLoadBalancer {
 			continue
 		}
 		changed := false
-		ofNumber := map[int32]int32{} // as Kubernetes does, the same for TCP and UDP of one number
+		ofNumber := map[int32]int32{} // by port: TCP and UDP of one port have the same node port, as in Kubernetes
 		for i := range s.Spec.Ports {
 			for taken[next] && next < lastNodePort {
 				next++

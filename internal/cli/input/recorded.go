@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// recording is AWS as it was seen for some stacks, as a file: a plan can be made from it again
-// without AWS. Client ids and secrets are not in it, so a rule that authenticates by OIDC looks changed
-// in a plan made from it.
+// recording is the content of a file with the answers of AWS for some stacks. --record writes it, and --observed makes
+// plans from it without AWS. It contains no client ids and secrets, so a listener rule that authenticates by OIDC looks
+// changed in such a plan.
 type recording struct {
 	VPC    string           `json:"vpc"`
 	Stacks []recordedAnswer `json:"stacks"`
@@ -27,8 +27,8 @@ type recordedAnswer struct {
 	Have  recordedStack
 }
 
-// The recorded forms differ from the observed ones where these hold alternatives, whose kind has
-// to be written down. An outer field hides the one of the same name inside.
+// The recorded types extend the observed ones where these have fields of interface types, because JSON needs the type of
+// such a value beside it. An outer field hides the field of the same name in the embedded type.
 type (
 	recordedStack struct {
 		observed.Stack
@@ -48,12 +48,14 @@ type (
 		Conditions []alternative
 		Actions    []alternative
 	}
+	// alternative is a condition or an action of a rule with its type.
 	alternative struct {
 		Kind  string
 		Value json.RawMessage
 	}
 )
 
+// encodeAlternatives encodes conditions or actions.
 func encodeAlternatives[T any](in []T) ([]alternative, error) {
 	var out []alternative
 	for _, v := range in {
@@ -70,6 +72,7 @@ func encodeAlternatives[T any](in []T) ([]alternative, error) {
 	return out, nil
 }
 
+// kindOf returns the AWS name of the type of a condition or an action, "" for any other type.
 func kindOf(v any) string {
 	switch v.(type) {
 	case model.HostHeader:
@@ -100,13 +103,14 @@ func kindOf(v any) string {
 	return ""
 }
 
+// decodeAs decodes the value of an alternative as a T.
 func decodeAs[T any](a alternative) (T, error) {
 	var v T
 	err := json.Unmarshal(a.Value, &v)
 	return v, err
 }
 
-func condition(a alternative) (model.Condition, error) {
+func decodeCondition(a alternative) (model.Condition, error) {
 	switch a.Kind {
 	case "host-header":
 		return decodeAs[model.HostHeader](a)
@@ -124,7 +128,7 @@ func condition(a alternative) (model.Condition, error) {
 	return nil, fmt.Errorf("no condition is called %q", a.Kind)
 }
 
-func action(a alternative) (model.Action, error) {
+func decodeAction(a alternative) (model.Action, error) {
 	switch a.Kind {
 	case "forward":
 		return decodeAs[model.Forward](a)
@@ -142,10 +146,11 @@ func action(a alternative) (model.Action, error) {
 	return nil, fmt.Errorf("no action is called %q", a.Kind)
 }
 
-func read[T any](in []alternative, one func(alternative) (T, error)) ([]T, error) {
+// decodeAlternatives decodes a list of conditions or actions, each by decode.
+func decodeAlternatives[T any](in []alternative, decode func(alternative) (T, error)) ([]T, error) {
 	var out []T
 	for _, a := range in {
-		v, err := one(a)
+		v, err := decode(a)
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +159,8 @@ func read[T any](in []alternative, one func(alternative) (T, error)) ([]T, error
 	return out, nil
 }
 
-func record(s observed.Stack) (recordedStack, error) {
+// recordStack converts an observed state for a recording.
+func recordStack(s observed.Stack) (recordedStack, error) {
 	out := recordedStack{Stack: s}
 	var errs []error
 	alternatives := func(a []alternative, err error) []alternative {
@@ -176,6 +182,7 @@ func record(s observed.Stack) (recordedStack, error) {
 	return out, errors.Join(errs...)
 }
 
+// observed converts a recorded stack back to the observed state.
 func (r recordedStack) observed() (observed.Stack, error) {
 	out := r.Stack
 	out.LoadBalancers = nil
@@ -186,15 +193,15 @@ func (r recordedStack) observed() (observed.Stack, error) {
 			l := rl.Listener
 			l.Rules = nil
 			var err error
-			if l.Default, err = read(rl.Default, action); err != nil {
+			if l.Default, err = decodeAlternatives(rl.Default, decodeAction); err != nil {
 				return out, err
 			}
 			for _, rr := range rl.Rules {
 				rule := rr.Rule
-				if rule.Conditions, err = read(rr.Conditions, condition); err != nil {
+				if rule.Conditions, err = decodeAlternatives(rr.Conditions, decodeCondition); err != nil {
 					return out, err
 				}
-				if rule.Actions, err = read(rr.Actions, action); err != nil {
+				if rule.Actions, err = decodeAlternatives(rr.Actions, decodeAction); err != nil {
 					return out, err
 				}
 				l.Rules = append(l.Rules, rule)
@@ -206,41 +213,42 @@ func (r recordedStack) observed() (observed.Stack, error) {
 	return out, nil
 }
 
-// recorder is AWS with a memory of what it was asked and has answered last for each stack.
+// recorder is AWS, and remembers the last questions and answers of each stack.
 type recorder struct {
 	engine.Cloud
-	answers map[model.StackID]observed.Stack
-	asked   map[model.StackID][]model.Question
-	// younger is how old the answers may be at the start; 0 if it does not matter. youngerOf is that of a stack.
-	younger   time.Duration
-	youngerOf func(model.StackID) time.Duration
-	start     time.Time
+	answers   map[model.StackID]observed.Stack
+	questions map[model.StackID][]model.Question
+	// maxAge and maxAgeOf bound the age of the answers at start, as Source.MaxAge and Source.MaxAgeOf do.
+	maxAge   time.Duration
+	maxAgeOf func(model.StackID) time.Duration
+	start    time.Time
 }
 
 // Observe implements engine.Cloud.
 func (r *recorder) Observe(ctx context.Context, id model.StackID, q []model.Question) (observed.Stack, error) {
 	more := q
-	if r.younger > 0 {
-		age := r.younger
-		if r.youngerOf != nil {
-			age = r.youngerOf(id)
+	if r.maxAge > 0 {
+		age := r.maxAge
+		if r.maxAgeOf != nil {
+			age = r.maxAgeOf(id)
 		}
-		since, listed := r.start.Add(-age), r.start.Add(-min(age, r.younger))
-		// A comparison is about resources that are known; what others have made is in the listings alone.
-		more = append(slices.Clone(q), model.AskComparison{Since: since, TagsSince: since}, model.AskListings{Since: listed})
+		since, listedSince := r.start.Add(-age), r.start.Add(-min(age, r.maxAge))
+		// AskComparison is about known resources. AskListings finds resources that others have created.
+		more = append(slices.Clone(q), model.AskComparison{Since: since, TagsSince: since}, model.AskListings{Since: listedSince})
 	}
 	have, err := r.Cloud.Observe(ctx, id, more)
 	if err == nil {
-		r.answers[id], r.asked[id] = have, q
+		r.answers[id], r.questions[id] = have, q
 	}
 	return have, err
 }
 
-// replay is AWS as it was recorded.
+// replay is AWS as it was recorded. It implements engine.Cloud.
 type replay struct {
 	answers map[model.StackID]observed.Stack
 }
 
+// errReplay is the error of each attempt to change something in a recording.
 var errReplay = errors.New("recorded answers cannot be changed")
 
 // Observe implements engine.Cloud.

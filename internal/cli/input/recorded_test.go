@@ -27,7 +27,7 @@ func TestRecordingKeepsEveryAlternative(t *testing.T) {
 			},
 		}},
 	}}}}}
-	rec, err := record(want)
+	rec, err := recordStack(want)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,18 +15,19 @@ import (
 
 // scope is what a command is about: everything, a namespace, some objects, or what manifests touch.
 type scope struct {
-	Namespace string
-	All       bool
-	Context   string
+	Namespace string // the value of --namespace
+	All       bool   // whether --all-namespaces is set
+	Context   string // the value of --context
 	// Named are the objects that the command line names.
 	Named []cluster.Ref
-	// touched are the objects of manifests, as they were and as they are.
+	// touched are the changes that the files make to objects of the cluster.
 	touched []change
 }
 
 // change is an object before and after; before is nil for one that is new.
 type change struct{ before, after cluster.Object }
 
+// bind registers the flags of a scope.
 func (s *scope) bind(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVarP(&s.Namespace, "namespace", "n", "", "namespace of the objects; all namespaces if neither it nor an object is given")
@@ -40,9 +41,9 @@ func (s *scope) isEverything() bool {
 	return s.All || s.Namespace == "" && len(s.Named) == 0 && len(s.touched) == 0
 }
 
-// Parse reads the objects that the command line names, as KIND/NAME or KIND NAME. in is the namespace
-// of those without one.
-func (s *scope) Parse(args []string, in string) error {
+// Parse sets Named to the objects that arguments name, as KIND/NAME or KIND NAME. namespace is that of all namespaced
+// objects.
+func (s *scope) Parse(args []string, namespace string) error {
 	if len(args) > 1 && !strings.Contains(args[0], "/") {
 		kind := args[0]
 		args = slices.Clone(args[1:])
@@ -56,66 +57,66 @@ func (s *scope) Parse(args []string, in string) error {
 			return err
 		}
 		if typ, _ := cluster.TypeOf(ref.Kind); typ.Namespaced {
-			ref.Namespace = in
+			ref.Namespace = namespace
 		}
 		s.Named = append(s.Named, ref)
 	}
 	return nil
 }
 
-// Selection is what of a cluster a scope is about.
-type Selection struct {
+// selection has the stacks and TargetGroupBindings that a command is about.
+type selection struct {
 	stacks []model.StackID
-	// bindings are nil where all are meant.
+	// bindings is nil if the command is about all bindings.
 	bindings map[bindings.Key]bool
 }
 
-// selection finds the stacks and TargetGroupBindings that a scope is about.
-func (s *scope) selection(store *cluster.Memory, frontends engine.Frontends) Selection {
+// selectAffected returns the stacks and bindings that the objects of a scope affect.
+func (s *scope) selectAffected(store *cluster.Memory, frontends engine.Frontends) selection {
 	all := stacksOf(store, frontends)
 	if s.isEverything() {
-		return Selection{stacks: all}
+		return selection{stacks: all}
 	}
-	p := parts{store: store, frontends: frontends, asked: cluster.NewTracker[model.StackID]()}
+	finder := stackFinder{store: store, frontends: frontends, reads: cluster.NewTracker[model.StackID]()}
 	for _, id := range all {
 		v := cluster.NewView(store)
 		frontends[id.Kind].Translate(v, id, nil)
-		p.asked.Record(id, v)
+		finder.reads.Record(id, v)
 	}
-	hit := map[model.StackID]bool{}
+	affected := map[model.StackID]bool{}
 	keys := map[bindings.Key]bool{}
-	for _, c := range s.namedObjects(store) {
-		for _, id := range p.affectedStacks(c) {
-			hit[id] = true
+	for _, c := range s.objectsInScope(store) {
+		for _, id := range finder.affectedStacks(c) {
+			affected[id] = true
 		}
 		if ref := cluster.RefOf(c.after); ref.Kind == cluster.KindBinding {
 			keys[bindings.Key{Namespace: ref.Namespace, Name: ref.Name}] = true
 		}
 	}
-	out := Selection{bindings: keys}
+	out := selection{bindings: keys}
 	for _, id := range all {
-		if hit[id] {
+		if affected[id] {
 			out.stacks = append(out.stacks, id)
 		}
 	}
-	out.addBindings(store, s.namedObjects(store))
+	out.addBindings(store, s.objectsInScope(store))
 	return out
 }
 
-// parts finds out which stacks an object has a part in.
-type parts struct {
+// stackFinder finds the stacks that an object affects.
+type stackFinder struct {
 	store     *cluster.Memory
 	frontends engine.Frontends
-	// asked holds what the translation of each stack has asked for.
-	asked *cluster.Tracker[model.StackID]
+	// reads records which objects the translation of each stack has read.
+	reads *cluster.Tracker[model.StackID]
 }
 
-// affectedStacks returns the stacks that a changed object has a part in: those that it makes up, those whose
-// translation has asked for it by name, as for a Service or Secret, and those that have asked for what it is attached
-// to or configures. Ingresses, Services, Gateways and IngressClasses are listed for other reasons too: a stack without
-// members counts those of all namespaces that share something with it, and an Ingress without a class looks for the
-// default class. Such a list says nothing about the objects in it.
-func (p parts) affectedStacks(c change) []model.StackID {
+// affectedStacks returns the stacks that a changed object affects: those that it is a member of, those whose translation
+// has read it by name, such as a Service or Secret, and those whose translation has read the object that it is attached to
+// or configures. Translations also list Ingresses, Services, Gateways and IngressClasses for other reasons: a stack
+// without members counts objects of all namespaces that share something with it, and an Ingress without a class looks for
+// the default class. Such a list does not mean that the objects in it affect the stack.
+func (p stackFinder) affectedStacks(c change) []model.StackID {
 	var out []model.StackID
 	for _, obj := range []cluster.Object{c.before, c.after} {
 		if obj == nil {
@@ -124,24 +125,25 @@ func (p parts) affectedStacks(c change) []model.StackID {
 		ref := cluster.RefOf(obj)
 		switch ref.Kind {
 		case cluster.KindIngress, cluster.KindService, cluster.KindGateway:
-			out = append(out, p.asked.ConsumersOf(ref)...)
-			out = append(out, p.stacksOfMember(obj)...)
+			out = append(out, p.reads.ConsumersOf(ref)...)
+			out = append(out, p.stacksOf(obj)...)
 		case cluster.KindIngressClass:
-			out = append(out, p.asked.ConsumersOf(ref)...)
+			out = append(out, p.reads.ConsumersOf(ref)...)
 			if isDefaultClass(obj) {
-				out = append(out, p.stacksOfMember(obj)...)
+				out = append(out, p.stacksOf(obj)...)
 			}
 		case cluster.KindGatewayClass, cluster.KindNamespace:
-			out = append(out, p.asked.Affected(nil, obj)...)
-			out = append(out, p.stacksOfMember(obj)...)
+			out = append(out, p.reads.Affected(nil, obj)...)
+			out = append(out, p.stacksOf(obj)...)
 		default:
-			out = append(out, p.asked.Affected(nil, obj)...)
+			out = append(out, p.reads.Affected(nil, obj)...)
 		}
 	}
 	return out
 }
 
-func (p parts) stacksOfMember(obj cluster.Object) []model.StackID {
+// stacksOf returns the stacks that an object is a member of.
+func (p stackFinder) stacksOf(obj cluster.Object) []model.StackID {
 	var out []model.StackID
 	for _, f := range p.frontends {
 		out = append(out, f.Stacks(cluster.NewView(p.store), obj)...)
@@ -153,11 +155,11 @@ func isDefaultClass(obj cluster.Object) bool {
 	return obj.GetAnnotations()[networkingv1.AnnotationIsDefaultIngressClass] == "true"
 }
 
-// addBindings adds the bindings of the stacks, and those of Services that are concerned.
-func (s *Selection) addBindings(store *cluster.Memory, changes []change) {
-	values := map[string]bool{}
+// addBindings adds the bindings of the selected stacks and of changed Services.
+func (s *selection) addBindings(store *cluster.Memory, changes []change) {
+	stacks := map[string]bool{}
 	for _, id := range s.stacks {
-		values[cluster.StackValue(id.Kind.TagPrefix(), id.Namespace, id.Name)] = true
+		stacks[cluster.StackValue(id.Kind.TagPrefix(), id.Namespace, id.Name)] = true
 	}
 	services := map[string]bool{}
 	for _, c := range changes {
@@ -166,17 +168,18 @@ func (s *Selection) addBindings(store *cluster.Memory, changes []change) {
 		}
 	}
 	for _, b := range store.All(cluster.KindBinding) {
-		of := func(index cluster.Index, known map[string]bool) bool {
-			return slices.ContainsFunc(cluster.IndexValues(cluster.KindBinding, index, b), func(v string) bool { return known[v] })
+		belongsTo := func(owners map[string]bool, index cluster.Index) bool {
+			return slices.ContainsFunc(cluster.IndexValues(cluster.KindBinding, index, b), func(v string) bool { return owners[v] })
 		}
-		if of(cluster.BindingByStack, values) || of(cluster.BindingByService, services) {
+		if belongsTo(stacks, cluster.BindingByStack) || belongsTo(services, cluster.BindingByService) {
 			s.bindings[bindings.Key{Namespace: b.GetNamespace(), Name: b.GetName()}] = true
 		}
 	}
 }
 
-// namedObjects returns the objects that a scope names.
-func (s *scope) namedObjects(store *cluster.Memory) []change {
+// objectsInScope returns the objects that a scope names, as changes: the named objects, else those of files, else those of
+// the namespace.
+func (s *scope) objectsInScope(store *cluster.Memory) []change {
 	switch {
 	case len(s.Named) > 0:
 		var out []change
@@ -194,7 +197,7 @@ func (s *scope) namedObjects(store *cluster.Memory) []change {
 	var out []change
 	for _, typ := range cluster.Types() {
 		if !typ.Namespaced || typ.Kind == cluster.KindPod || typ.Kind == cluster.KindEndpointSlice || typ.Kind == cluster.KindEndpoints {
-			continue // a namespace is looked at by what its users write
+			continue // not written by users
 		}
 		for _, obj := range store.All(typ.Kind) {
 			if obj.GetNamespace() == s.Namespace {

@@ -16,18 +16,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// namedSecrets are the objects of a command. Of the cluster's Secrets it reads exactly those that translators ask for,
-// one by one, as the controller does, so that no right to list Secrets is needed.
-type namedSecrets struct {
+// objectsAndSecrets are the objects that a command has read, and Secrets of the cluster. It reads a Secret when a
+// translator gets it, as the controller does, so that no right to list Secrets is needed.
+type objectsAndSecrets struct {
 	*cluster.Memory
 	ctx         context.Context
 	cluster     client.Reader                  // nil without a cluster
-	read        map[cluster.Ref]*corev1.Secret // nil: there is none
-	unavailable map[cluster.Ref]string         // why
+	read        map[cluster.Ref]*corev1.Secret // the value is nil for a Secret that does not exist or was not read
+	unavailable map[cluster.Ref]string         // why a Secret was not read
 }
 
 // Get implements cluster.Source.
-func (s *namedSecrets) Get(ref cluster.Ref) (cluster.Object, error) {
+func (s *objectsAndSecrets) Get(ref cluster.Ref) (cluster.Object, error) {
 	obj, err := s.Memory.Get(ref)
 	if err != nil || obj != nil || ref.Kind != cluster.KindSecret {
 		return obj, err
@@ -45,7 +45,7 @@ func (s *namedSecrets) Get(ref cluster.Ref) (cluster.Object, error) {
 }
 
 // readSecret reads a Secret, or notes why it cannot be read.
-func (s *namedSecrets) readSecret(ref cluster.Ref) {
+func (s *objectsAndSecrets) readSecret(ref cluster.Ref) {
 	s.read[ref] = nil
 	if s.cluster == nil {
 		s.unavailable[ref] = "it is not in the files, and no cluster is read"
@@ -62,8 +62,9 @@ func (s *namedSecrets) readSecret(ref cluster.Ref) {
 	}
 }
 
-// correct replaces findings that call a Secret missing which was not looked at: the controller may well read it.
-func (s *namedSecrets) correct(found finding.List) finding.List {
+// correctFindings replaces findings that a Secret does not exist if that Secret could not be read here. The controller may
+// be able to read it.
+func (s *objectsAndSecrets) correctFindings(found finding.List) finding.List {
 	var out finding.List
 	for _, f := range found {
 		for ref, why := range s.unavailable {
@@ -80,7 +81,7 @@ func (s *namedSecrets) correct(found finding.List) finding.List {
 	return out
 }
 
-// reportsMissingSecret reports whether a message begins with that the Secret does not exist.
+// reportsMissingSecret reports whether the message of a finding begins with the statement that a Secret does not exist.
 func reportsMissingSecret(message string, ref cluster.Ref) bool {
 	rest, ok := strings.CutPrefix(message, finding.NoSecret(ref.Namespace, ref.Name))
 	return ok && (rest == "" || rest[0] == ';')

@@ -13,23 +13,23 @@ import (
 	unservedpkg "github.com/fulcrum-lb/fulcrum/internal/translate/unserved"
 )
 
-// ShowUnserved lists the objects of files that no load balancer of this controller serves, with the reason. A pipeline does
-// not ask for each of them by name, and the controller that would report them does not see them yet.
+// ShowUnserved prints, with --offline, the objects of files that no load balancer of this controller serves, with the
+// reasons. A controller would report them in their status, but it has not seen these files.
 func ShowUnserved(w io.Writer, d *Source, store *cluster.Memory) {
-	if !d.Offline || len(d.Named) > 0 && len(d.chosen.stacks) == 0 { // those named were shown
+	if !d.Offline || len(d.Named) > 0 && len(d.selected.stacks) == 0 { // ReportUnserved has printed the named objects
 		return
 	}
-	u := unserved{store, d.Config}
-	p := parts{store: store, frontends: controller.Frontends(d.Config)}
-	output.ShowFirst(u.unservedObjects(d.inFiles(store), p), output.MostMembers, func(ref cluster.Ref) { fmt.Fprintf(w, "# %s is not served: %s\n", ref, u.reasonAndFix(ref)) },
+	u := unservedReasons{store, d.Config}
+	p := stackFinder{store: store, frontends: controller.Frontends(d.Config)}
+	output.ShowFirst(u.unservedObjects(d.allObjectsInScope(store), p), output.MaxShownMembers, func(ref cluster.Ref) { fmt.Fprintf(w, "# %s is not served: %s\n", ref, u.reasonAndFix(ref)) },
 		func(n int) { fmt.Fprintf(w, "# … and %d more objects that are not served\n", n) })
 }
 
-// inFiles returns the objects that a command without a cluster is about.
-func (s *scope) inFiles(store *cluster.Memory) []cluster.Object {
+// allObjectsInScope returns the objects that a scope is about, which are all objects if it is about everything.
+func (s *scope) allObjectsInScope(store *cluster.Memory) []cluster.Object {
 	var out []cluster.Object
 	if !s.isEverything() {
-		for _, c := range s.namedObjects(store) {
+		for _, c := range s.objectsInScope(store) {
 			out = append(out, c.after)
 		}
 		return out
@@ -40,41 +40,42 @@ func (s *scope) inFiles(store *cluster.Memory) []cluster.Object {
 	return out
 }
 
-// unservedObjects returns the objects of a list that ask for a load balancer and get none.
-func (u unserved) unservedObjects(objs []cluster.Object, p parts) []cluster.Ref {
+// unservedObjects returns the objects of a list that need a load balancer and have none of this controller.
+func (u unservedReasons) unservedObjects(objs []cluster.Object, p stackFinder) []cluster.Ref {
 	var out []cluster.Ref
 	for _, obj := range objs {
-		if u.asksForLoadBalancer(obj, p) {
+		if u.lacksLoadBalancer(obj, p) {
 			out = append(out, cluster.RefOf(obj))
 		}
 	}
 	return out
 }
 
-// Unserved returns why no load balancer of this controller serves an object that asks for one, and what to do; "" if one
+// ReasonIfUnserved returns why no load balancer of this controller serves an object that asks for one, and what to do; "" if one
 // does.
-func Unserved(d *Source, store *cluster.Memory, obj cluster.Object) string {
-	u := unserved{store, d.Config}
-	if !u.asksForLoadBalancer(obj, parts{store: store, frontends: controller.Frontends(d.Config)}) {
+func ReasonIfUnserved(d *Source, store *cluster.Memory, obj cluster.Object) string {
+	u := unservedReasons{store, d.Config}
+	if !u.lacksLoadBalancer(obj, stackFinder{store: store, frontends: controller.Frontends(d.Config)}) {
 		return ""
 	}
 	return u.reasonAndFix(cluster.RefOf(obj))
 }
 
-func (u unserved) asksForLoadBalancer(obj cluster.Object, p parts) bool {
+// lacksLoadBalancer reports whether an object needs a load balancer and no stack of this controller has it as a member.
+func (u unservedReasons) lacksLoadBalancer(obj cluster.Object, p stackFinder) bool {
 	if _, mistyped := unservedpkg.Of(cluster.NewView(u.store), obj, u.options()); mistyped {
 		return true
 	}
 	ref := cluster.RefOf(obj)
 	switch {
 	case ref.Kind == cluster.KindIngress, ref.Kind == cluster.KindGateway, ref.Kind == cluster.KindGlobalAccelerator:
-		return len(p.stacksOfMember(obj)) == 0
+		return len(p.stacksOf(obj)) == 0
 	case ref.Kind == cluster.KindService:
-		return obj.(*corev1.Service).Spec.Type == corev1.ServiceTypeLoadBalancer && len(p.stacksOfMember(obj)) == 0
+		return obj.(*corev1.Service).Spec.Type == corev1.ServiceTypeLoadBalancer && len(p.stacksOf(obj)) == 0
 	case slices.Contains(cluster.RouteKinds, ref.Kind):
 		parents, _ := cluster.RouteParents(obj)
 		for _, parent := range parents {
-			if in, err := u.store.Get(ParentRef(ref.Namespace, parent)); err == nil && in != nil && (cluster.RefOf(in).Kind != cluster.KindGateway || len(p.stacksOfMember(in)) > 0) {
+			if in, err := u.store.Get(ParentRef(ref.Namespace, parent)); err == nil && in != nil && (cluster.RefOf(in).Kind != cluster.KindGateway || len(p.stacksOf(in)) > 0) {
 				return false
 			}
 		}

@@ -140,7 +140,7 @@ func (m *migrateCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if err := m.checkFlags(cmd); err != nil {
-		return output.UsageErrorOf(fmt.Errorf("%w; %s", err, output.SeeHelp(cmd)))
+		return output.NewUsageError(fmt.Errorf("%w; %s", err, output.HelpHint(cmd)))
 	}
 	if err := m.Parse(args, cmp.Or(append(slices.Clone(m.namespaces), m.NamespaceOfObjects())...)); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (m *migrateCommand) run(cmd *cobra.Command, args []string) error {
 	m.FilesOnly = !m.fromCluster
 	notes := m.form.Notes()
 	if m.outputDir == "-" && !m.check {
-		notes = output.Printable(cmd.ErrOrStderr())
+		notes = output.PrintableWriter(cmd.ErrOrStderr())
 	}
 	read, err := m.Objects(cmd.Context(), cmd.InOrStdin(), notes)
 	if err != nil {
@@ -192,7 +192,7 @@ func (m *migrateCommand) run(cmd *cobra.Command, args []string) error {
 	case m.check:
 		return output.ErrChanges
 	}
-	return output.ErrFaulty
+	return output.ErrObjectErrors
 }
 
 func (m *migrateCommand) show(w io.Writer, doc Document) error {

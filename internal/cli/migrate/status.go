@@ -122,7 +122,7 @@ func (s *statusCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	for _, name := range []string{"filename", "files-only", "observed", "record"} {
 		if cmd.Flags().Changed(name) {
-			return output.UsageErrorOf(fmt.Errorf("--%s is not read by status, which is about what the cluster and AWS have; leave it out", name))
+			return output.NewUsageError(fmt.Errorf("--%s is not read by status, which is about what the cluster and AWS have; leave it out", name))
 		}
 	}
 	if err := s.Parse(args, s.NamespaceOfObjects()); err != nil {

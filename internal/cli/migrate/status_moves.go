@@ -84,7 +84,7 @@ func (s *statusCommand) takenOverBy(ctx context.Context, by model.StackID) (mode
 
 // concernsMove reports whether the command is about a move.
 func (s *statusCommand) concernsMove(m move) bool {
-	chosen := input.ChosenStacks(&s.Source)
+	chosen := input.SelectedStacks(&s.Source)
 	switch {
 	case s.All || s.Namespace == "" && len(s.Named) == 0:
 		return true

@@ -143,15 +143,12 @@ func (s steps) kubectlLine(args ...string) string { return line("kubectl", appen
 
 func (s steps) fulcrumLine(args ...string) string { return line(s.program, append(args, s.fulcrum...)) }
 
-// line returns a command line for a shell, whatever is in its words.
+// line returns a command line, quoted for a shell and without control characters.
 func line(program string, args []string) string {
 	var out strings.Builder
 	out.WriteString(program)
 	for _, a := range args {
-		if strings.Trim(a, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,@%+") != "" {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		fmt.Fprintf(&out, " %s", a)
+		fmt.Fprintf(&out, " %s", output.ShellQuote(a))
 	}
 	return finding.Printable(out.String())
 }

@@ -30,7 +30,7 @@ func (s *statusCommand) status(ctx context.Context, m move) Status {
 		reason = s.statusOfMove(ctx, m, &out)
 	}
 	if reason != "" {
-		out.State, out.Reason, out.Obstacles = handover.Indeterminate, finding.Printable(finding.CutTo(input.LongestWarning, reason)), []output.Finding{}
+		out.State, out.Reason, out.Obstacles = handover.Indeterminate, finding.Printable(finding.CutTo(input.MaxWarningLength, reason)), []output.Finding{}
 	}
 	s.steps.setNextSteps(&out, m)
 	return out
@@ -73,7 +73,7 @@ func (s *statusCommand) statusOfMove(ctx context.Context, m move, out *Status) (
 		return off(m.by.Kind).Error()
 	}
 	if m.unserved {
-		return input.WhyUnserved(s.store, s.Config, m.at)
+		return input.UnservedReason(s.store, s.Config, m.at)
 	}
 	g := s.draft(ctx, m.by)
 	if g.err != nil {
@@ -122,7 +122,7 @@ func (s *statusCommand) statusOfMove(ctx context.Context, m move, out *Status) (
 		}
 	}
 	if taken := out.State == handover.Adopting || out.State == handover.Adopted; taken && g.Translated.Held.Everything && g.Translated.Empty() {
-		if why := input.WhyUnserved(s.store, s.Config, m.at); len(out.Notes) == 0 && why != "" {
+		if why := input.UnservedReason(s.store, s.Config, m.at); len(out.Notes) == 0 && why != "" {
 			out.Notes = append(out.Notes, why)
 		}
 		out.Notes, out.kept = append(out.Notes, "nothing of the Gateway can be built; until that is corrected the load balancer is not given back either"), true

@@ -26,7 +26,7 @@ func showStatus(plain, w io.Writer, doc StatusDocument) {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", s.title(), cmp.Or(s.Gateway, "-"), s.State)
 	}
 	t.Flush()
-	plain = output.Printable(plain)
+	plain = output.PrintableWriter(plain)
 	for _, s := range doc.LoadBalancers {
 		fmt.Fprintf(w, "\n%s: %s\n", s.title(), s.State)
 		if s.Reason != "" {

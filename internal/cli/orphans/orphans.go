@@ -62,7 +62,7 @@ func (o *orphansCommand) run(cmd *cobra.Command) error {
 	if err := o.form.Check(); err != nil {
 		return err
 	}
-	if len(o.Files) > 0 || o.FilesOnly || o.Observed != "" {
+	if len(o.Files) > 0 || o.FilesOnly || o.ObservedFile != "" {
 		return errors.New("--filename, --files-only and --observed show a part of the cluster or of AWS, and the rest would seem to be orphans; leave them out to compare the cluster with AWS")
 	}
 	store, err := o.Objects(cmd.Context(), cmd.InOrStdin(), o.form.Notes())

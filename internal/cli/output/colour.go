@@ -8,65 +8,68 @@ import (
 	"unicode/utf8"
 )
 
-// Sequences that terminals understand.
+// ANSI escape sequences that set the colour of text.
 const (
-	plainText = "\x1b[0m"
-	red       = "\x1b[31m"
-	green     = "\x1b[32m"
-	yellow    = "\x1b[33m"
-	grey      = "\x1b[90m"
+	resetColour = "\x1b[0m"
+	red         = "\x1b[31m"
+	green       = "\x1b[32m"
+	yellow      = "\x1b[33m"
+	grey        = "\x1b[90m"
 )
 
-// colours of lines, by how they begin. The first that fits counts.
-var colours = []struct{ begin, colour string }{
+// lineColours are the colours of lines by their first characters. The first prefix that matches a line decides.
+var lineColours = []struct{ prefix, colour string }{
 	{"# error", red}, {"# warning", yellow}, {"#", grey},
 	{"+", green}, {"~", yellow}, {"-", red}, {".", grey},
 	{"ok ", green}, {"warning ", yellow}, {"error ", red},
 }
 
-// painter writes whole lines for a terminal: coloured by their first characters, and wrapped at its width.
-type painter struct {
+// terminalWriter writes whole lines to a terminal: coloured by their first characters, and wrapped at the width of the
+// terminal.
+type terminalWriter struct {
 	w        io.Writer
-	line     bytes.Buffer
+	buffered bytes.Buffer // text without its line end so far
 	coloured bool
 	width    int // 0: lines are not wrapped
 }
 
 // Write implements io.Writer. A line is written when it is complete.
-func (p *painter) Write(b []byte) (int, error) {
-	p.line.Write(b)
+func (t *terminalWriter) Write(b []byte) (int, error) {
+	t.buffered.Write(b)
 	for {
-		i := bytes.IndexByte(p.line.Bytes(), '\n')
+		i := bytes.IndexByte(t.buffered.Bytes(), '\n')
 		if i < 0 {
 			return len(b), nil
 		}
-		if _, err := io.WriteString(p.w, p.paint(strings.TrimSuffix(string(p.line.Next(i+1)), "\n"))); err != nil {
+		if _, err := io.WriteString(t.w, t.format(strings.TrimSuffix(string(t.buffered.Next(i+1)), "\n"))); err != nil {
 			return len(b), err
 		}
 	}
 }
 
-func (p *painter) paint(line string) string {
-	colour, plain := p.colourOf(line), ""
+// format returns a line in its colour, as the lines that it is wrapped into.
+func (t *terminalWriter) format(line string) string {
+	colour, reset := t.colourOf(line), ""
 	if colour != "" {
-		plain = plainText
+		reset = resetColour
 	}
 	var out strings.Builder
-	for _, part := range wrapped(line, p.width) {
-		out.WriteString(colour + part + plain + "\n")
+	for _, part := range wrap(line, t.width) {
+		out.WriteString(colour + part + reset + "\n")
 	}
 	return out.String()
 }
 
-func (p *painter) colourOf(line string) string {
-	if !p.coloured {
+// colourOf returns the escape sequence for the colour of a line, "" for the default colour.
+func (t *terminalWriter) colourOf(line string) string {
+	if !t.coloured {
 		return ""
 	}
-	for _, seen := range []string{"  was ", "  now "} { // of tree --watch
-		line = strings.TrimPrefix(line, seen)
+	for _, prefix := range []string{"  was ", "  now "} { // lines of tree --watch
+		line = strings.TrimPrefix(line, prefix)
 	}
-	for _, c := range colours {
-		if strings.HasPrefix(line, c.begin) {
+	for _, c := range lineColours {
+		if strings.HasPrefix(line, c.prefix) {
 			return c.colour
 		}
 	}
@@ -74,23 +77,23 @@ func (p *painter) colourOf(line string) string {
 }
 
 const (
-	// narrowest is the width of a terminal under which nothing is wrapped.
-	narrowest = 40
-	// hanging is how much further than the line its continuations begin.
-	hanging = 4
+	// minWrapWidth is the width of the narrowest terminal for which lines are wrapped, in characters.
+	minWrapWidth = 40
+	// continuationIndent is how many columns the second and later parts of a line are indented beyond its text.
+	continuationIndent = 4
 )
 
-// wrapped breaks a line at spaces, so that no part is wider than a terminal. What follows the first part begins under its
-// text. Words that are wider, such as ARNs, stay whole, so that they can be copied.
-func wrapped(line string, width int) []string {
-	if width < narrowest || utf8.RuneCountInString(line) <= width {
+// wrap breaks a line at spaces into parts that are at most width characters wide. The second and later parts are indented.
+// A word that is wider, such as an ARN, stays whole, so that it can be copied.
+func wrap(line string, width int) []string {
+	if width < minWrapWidth || utf8.RuneCountInString(line) <= width {
 		return []string{line}
 	}
 	text := strings.TrimLeft(line, "+~-.# ")
-	indent := strings.Repeat(" ", min(len(line)-len(text)+hanging, width/2))
+	indent := strings.Repeat(" ", min(len(line)-len(text)+continuationIndent, width/2))
 	var out []string
 	part, used := line[:len(line)-len(text)], len(line)-len(text)
-	empty := true // the part has no word yet
+	empty := true // whether the part has no word yet
 	for gap, word := range wordsOf(text) {
 		n := utf8.RuneCountInString(word)
 		if !empty && used+len(gap)+n > width {

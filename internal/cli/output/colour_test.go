@@ -12,7 +12,7 @@ func TestLinesAreWrappedUnderTheirText(t *testing.T) {
 		{"    tags: aaaaaaaaaaaaaa bbbbbbbbbbbbbbb cccccccccc ddd", "    tags: aaaaaaaaaaaaaa bbbbbbbbbbbbbbb\n        cccccccccc ddd"},
 		{"    arn:aws:elasticloadbalancing:us-west-2:123456789012:x y", "    arn:aws:elasticloadbalancing:us-west-2:123456789012:x\n        y"},
 	} {
-		if got := strings.Join(wrapped(tc.line, 40), "\n"); got != tc.want {
+		if got := strings.Join(wrap(tc.line, 40), "\n"); got != tc.want {
 			t.Errorf("%q, want %q", got, tc.want)
 		}
 	}

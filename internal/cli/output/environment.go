@@ -17,21 +17,23 @@ type Environment struct {
 	Getenv func(string) string
 	// Version is the version of this binary.
 	Version string
-	// Program is the name that the process was started by; "fulcrum" if empty.
+	// Program is the path or name that the process was started by; "fulcrum" if empty.
 	Program string
-	// Terminal reports that Stdout is one.
+	// Terminal reports whether Stdout is a terminal.
 	Terminal bool
-	// Width returns the width of the terminal now, 0 if it is not known; nil if Stdout is none.
+	// Width returns the current width of the terminal in characters, 0 if it is not known. It is nil if Stdout is no
+	// terminal.
 	Width func() int
-	// Wait waits between two looks at the same thing; nil waits by the clock. It returns an error if the context
-	// has ended.
+	// Wait waits before a command reads the same state again; by the real clock if nil. It returns an error if the
+	// context has ended.
 	Wait func(ctx context.Context, d time.Duration) error
-	// Clock is the clock by which answers of AWS grow old; clock.RealClock if nil.
+	// Clock decides the age of cached answers of AWS; clock.RealClock if nil.
 	Clock clock.PassiveClock
-	// Called is called for each request to AWS of a command that changes nothing; nil: they are not counted.
-	Called func()
-	// AnswerWithin is for how long a command for people waits for an attempt of a call to AWS; five seconds if zero.
-	AnswerWithin time.Duration
+	// CountRequest is called for each request to AWS of a command that changes nothing. If nil, requests are not counted.
+	CountRequest func()
+	// AttemptTimeout is how long a command other than the controller waits for an attempt of a call to AWS; five seconds
+	// if zero.
+	AttemptTimeout time.Duration
 }
 
 // width returns the width of the terminal, 0 if there is none.
@@ -42,7 +44,7 @@ func (e Environment) width() int {
 	return e.Width()
 }
 
-// coloured reports whether text is shown in colours: on a terminal, unless NO_COLOR is set.
+// coloured reports whether text is shown in colours: on a terminal, unless NO_COLOR is set or TERM is "dumb".
 func (e Environment) coloured() bool {
 	return e.Terminal && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 )
 
+// writeJSON writes a value as indented JSON without control characters.
 func writeJSON(w io.Writer, v any) error {
 	var doc bytes.Buffer
 	out := json.NewEncoder(&doc)
@@ -23,8 +24,8 @@ func writeJSON(w io.Writer, v any) error {
 	return err
 }
 
-// escapeControlCharacters returns a JSON document with escapes for what does not show as what it is, such as the
-// control characters above ASCII, which the encoder leaves as they are. Its values stay the same.
+// escapeControlCharacters returns a JSON document with \u escapes for the characters that are not printable. encoding/json
+// escapes the ASCII control characters alone. The values of the document stay the same.
 func escapeControlCharacters(doc string) string {
 	var out strings.Builder
 	for _, r := range doc {

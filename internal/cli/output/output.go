@@ -1,4 +1,5 @@
-// Package output is how commands answer: environment, text for terminals, documents for tools, faults of the command line.
+// Package output writes what commands print: text for terminals, JSON and YAML documents for tools, and errors in the
+// command line. Environment is what a process was started with.
 package output
 
 import (
@@ -14,61 +15,61 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Form is the form in which a command answers.
+// Form is the output format of a command, which the flag --output chooses.
 type Form struct {
-	Kind    string
-	forms   []string
+	Kind    string   // the value of --output
+	forms   []string // the values that the command accepts
 	command *cobra.Command
 	env     Environment
 }
 
-// Bind registers the flag. Forms besides text, json and yaml are drawn by the command itself.
+// Bind registers the flag --output. more are forms besides text, json and yaml, which the command writes itself.
 func (o *Form) Bind(cmd *cobra.Command, env Environment, more ...string) {
 	o.forms, o.command, o.env = append([]string{"text", "json", "yaml"}, more...), cmd, env
 	cmd.Flags().StringVarP(&o.Kind, "output", "o", "text", strings.Join(o.forms, ", ")+"; docs/cli-json.md describes the documents")
 	Must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.forms, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// Check returns an error for a form that the command does not have.
+// Check returns an error if the command does not have the form.
 func (o *Form) Check() error {
 	if slices.Contains(o.forms, o.Kind) {
 		return nil
 	}
 	last := len(o.forms) - 1
-	return UsageErrorOf(fmt.Errorf("--output %q is none of %s and %s; %s", o.Kind, strings.Join(o.forms[:last], ", "), o.forms[last], SeeHelp(o.command)))
+	return NewUsageError(fmt.Errorf("--output %q is none of %s and %s; %s", o.Kind, strings.Join(o.forms[:last], ", "), o.forms[last], HelpHint(o.command)))
 }
 
-// Text reports whether the answer is in readable form.
+// Text reports whether the output is text for people.
 func (o *Form) Text() bool { return o.Kind == "text" }
 
-// Out returns the writer for the answer, in colours and wrapped if it is text for a terminal.
-func (o *Form) Out() io.Writer { return o.To(o.command.OutOrStdout()) }
+// Out returns the writer for the output. Text for a terminal is coloured and wrapped.
+func (o *Form) Out() io.Writer { return o.WriterFor(o.command.OutOrStdout()) }
 
-// To is w for an answer.
-func (o *Form) To(w io.Writer) io.Writer {
+// WriterFor returns a writer to w like that of Out.
+func (o *Form) WriterFor(w io.Writer) io.Writer {
 	if width := o.env.width(); o.Text() && (o.env.coloured() || width > 0) {
-		w = &painter{w: w, coloured: o.env.coloured(), width: width}
+		w = &terminalWriter{w: w, coloured: o.env.coloured(), width: width}
 	}
-	return Printable(w)
+	return PrintableWriter(w)
 }
 
-// Notes returns the writer for output that is not part of a document.
+// Notes returns the writer for notes beside the output: standard output with text, standard error with documents.
 func (o *Form) Notes() io.Writer {
 	if o.Text() {
 		return o.Out()
 	}
-	return Printable(o.command.ErrOrStderr())
+	return PrintableWriter(o.command.ErrOrStderr())
 }
 
-// Printable is w for lines of text without what a terminal takes for a command.
-func Printable(w io.Writer) io.Writer { return printable{w} }
+// PrintableWriter returns a writer of text to w that replaces control characters. Commands show names and values of
+// objects of tenants, which may contain escape sequences for a terminal.
+func PrintableWriter(w io.Writer) io.Writer { return printableWriter{w} }
 
-// printable writes lines of text without what a terminal takes for a command. Manifests and objects of tenants are
-// shown, and their names may hold anything.
-type printable struct{ w io.Writer }
+// printableWriter is the writer of PrintableWriter.
+type printableWriter struct{ w io.Writer }
 
 // Write implements io.Writer.
-func (p printable) Write(b []byte) (int, error) {
+func (p printableWriter) Write(b []byte) (int, error) {
 	lines := strings.Split(string(b), "\n")
 	for i, line := range lines {
 		lines[i] = finding.Printable(line)
@@ -79,10 +80,10 @@ func (p printable) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Document writes an answer for tools.
+// Document writes the output as JSON or YAML.
 func (o *Form) Document(v any) error { return WriteDocument(o.command.OutOrStdout(), o.Kind, v) }
 
-// WriteDocument writes a value as yaml or json.
+// WriteDocument writes a value as YAML if form is "yaml", else as JSON.
 func WriteDocument(w io.Writer, form string, v any) error {
 	if form != "yaml" {
 		return writeJSON(w, v)
@@ -99,7 +100,7 @@ func WriteDocument(w io.Writer, form string, v any) error {
 	return err
 }
 
-// Must stops on a fault of the program itself.
+// Must panics if err is not nil. It is for errors that only a bug in the program causes.
 func Must(err error) {
 	if err != nil {
 		panic(err)

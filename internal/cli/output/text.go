@@ -8,56 +8,65 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// JoinFirst joins texts, the first ten of many.
+// JoinFirst joins at most ten texts by commas, and says how many more there are.
 func JoinFirst(texts []string) string {
-	const most = 10
-	if more := len(texts) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], ", "), more)
+	const limit = 10
+	if more := len(texts) - limit; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(texts[:limit], ", "), more)
 	}
 	return strings.Join(texts, ", ")
 }
 
-// MostMembers of a load balancer are shown.
-const MostMembers = 20
+// MaxShownMembers is how many members of a load balancer are shown.
+const MaxShownMembers = 20
 
-// mostFindings are shown of one object.
-const mostFindings = 200
+// maxShownFindings is how many findings of one object are shown.
+const maxShownFindings = 200
 
-// ShowFindings prints findings, so many of each object that others are seen too.
+// ShowFindings prints findings in order, at most maxShownFindings of each object.
 func ShowFindings(w io.Writer, found finding.List) {
 	count := map[finding.Ref]int{}
 	var last finding.Ref
-	more := func() {
-		if n := count[last] - mostFindings; n > 0 {
+	showMore := func() {
+		if n := count[last] - maxShownFindings; n > 0 {
 			fmt.Fprintf(w, "# … and %s about %s, which -o json shows\n", Amount(n, "more finding"), last)
 		}
 	}
 	for _, f := range found.Sorted() {
 		if f.Object != last {
-			more()
+			showMore()
 			last = f.Object
 		}
-		if count[last]++; count[last] <= mostFindings {
+		if count[last]++; count[last] <= maxShownFindings {
 			fmt.Fprintf(w, "# %s\n", f)
 		}
 	}
-	more()
+	showMore()
 }
 
-// Amount returns a number of things, in words.
-func Amount(n int, of string) string {
+// Amount returns a number with its noun, in the plural unless n is 1: "1 error", "2 errors".
+func Amount(n int, noun string) string {
 	if n == 1 {
-		return "1 " + of
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, of)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// ShowFirst shows the first of a list, and how many more there are.
-func ShowFirst[T any](list []T, most int, show func(T), more func(int)) {
-	for _, x := range list[:min(len(list), most)] {
+// ShellQuote returns a word as a shell reads it: in single quotes, unless it has safe characters alone.
+func ShellQuote(word string) string {
+	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,@%+"
+	if strings.Trim(word, safe) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// ShowFirst calls show for at most limit items of a list, and then showMore with the number of items left, if any.
+func ShowFirst[T any](list []T, limit int, show func(T), showMore func(int)) {
+	for _, x := range list[:min(len(list), limit)] {
 		show(x)
 	}
-	if n := len(list) - most; n > 0 {
-		more(n)
+	if n := len(list) - limit; n > 0 {
+		showMore(n)
 	}
 }

@@ -18,7 +18,7 @@ func TestFindingsOfOneObjectAreBounded(t *testing.T) {
 	var out strings.Builder
 	ShowFindings(&out, found)
 	text := out.String()
-	if n := strings.Count(text, "\n"); n != mostFindings+2 || !strings.Contains(text, "and 800 more findings about Ingress a/loud, which -o json shows") || !strings.Contains(text, "b/quiet: once") {
+	if n := strings.Count(text, "\n"); n != maxShownFindings+2 || !strings.Contains(text, "and 800 more findings about Ingress a/loud, which -o json shows") || !strings.Contains(text, "b/quiet: once") {
 		t.Errorf("%d lines: %.300s", n, text)
 	}
 }

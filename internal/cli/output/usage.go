@@ -11,39 +11,40 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// UsageError is a fault of the command line itself.
+// UsageError is an error in the command line, such as an unknown flag. Code is the exit code.
 type UsageError struct {
 	error
 	Code int
 }
 
-// UsageErrorOf returns the error of a command line that a command does not take.
-func UsageErrorOf(err error) error { return UsageError{err, ExitFailed} }
+// NewUsageError returns an error in the command line of a command, with exit code 1.
+func NewUsageError(err error) error { return UsageError{err, ExitFailed} }
 
-// Exit codes. That of a wrong flag of a command is 1, since 2 is an answer of plan.
+// Exit codes. A wrong flag of a command has 1, because 2 is how plan reports changes.
 const (
-	ExitFailed  = 1
-	exitUsage   = 2 // the controller has an unknown flag, or one whose value cannot be parsed
-	ExitChanges = 2 // plan found something to change, migrate --check a difference
-	ExitFaulty  = 3 // plan --offline found errors in objects, migrate something that is lost
+	ExitFailed       = 1
+	exitUsage        = 2 // a flag of the controller is unknown, or its value cannot be parsed
+	ExitChanges      = 2 // plan found something to change, migrate --check a difference
+	ExitObjectErrors = 3 // plan --offline found errors in objects, migrate something that is lost
 )
 
-// NoArguments refuses arguments: of a command because it has none, without a command because the
-// word may be a mistyped command, and the controller must not start then. Boolean flags take no word
-// of their own, which is the other usual mistake.
+// NoArguments returns an error if a command that takes no arguments is given some. Without a command, an argument may be
+// a mistyped command, and the controller must not start then. The other common mistake is "--flag true" for a boolean
+// flag, whose value has to be written as --flag=true.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
 		return nil
 	case cmd.HasParent():
-		return UsageErrorOf(fmt.Errorf("%q takes no argument, not %q; %s", cmd.CommandPath(), args[0], SeeHelp(cmd)))
+		return NewUsageError(fmt.Errorf("%q takes no argument, not %q; %s", cmd.CommandPath(), args[0], HelpHint(cmd)))
 	case args[0] == "true" || args[0] == "false":
-		return UsageErrorOf(fmt.Errorf("argument %q without a flag; write a boolean flag as --flag=%s", args[0], args[0]))
+		return NewUsageError(fmt.Errorf("argument %q without a flag; write a boolean flag as --flag=%s", args[0], args[0]))
 	}
-	return UsageErrorOf(fmt.Errorf("unknown command %q; nothing is started; %s%s", args[0], didYouMean(cmd, args[0]), SeeHelp(cmd)))
+	return NewUsageError(fmt.Errorf("unknown command %q; nothing is started; %s%s", args[0], commandSuggestion(cmd, args[0]), HelpHint(cmd)))
 }
 
-func didYouMean(cmd *cobra.Command, typed string) string {
+// commandSuggestion returns a question whether another command was meant, "" if no name is similar.
+func commandSuggestion(cmd *cobra.Command, typed string) string {
 	names := cmd.SuggestionsFor(typed)
 	if len(names) == 0 {
 		return ""
@@ -51,12 +52,12 @@ func didYouMean(cmd *cobra.Command, typed string) string {
 	return fmt.Sprintf("did you mean %q? ", names[0])
 }
 
-// SeeHelp returns what to do about a wrong command line.
-func SeeHelp(cmd *cobra.Command) string { return fmt.Sprintf("run \"%s --help\"", cmd.CommandPath()) }
+// HelpHint returns the last part of an error message about a command line: how to get help.
+func HelpHint(cmd *cobra.Command) string { return fmt.Sprintf("run \"%s --help\"", cmd.CommandPath()) }
 
-// WrongFlag returns the error about a flag that is unknown or cannot be parsed. A word in front of it that is no
-// command is the greater fault: the flag may be one of the command that was meant.
-func WrongFlag(cmd *cobra.Command, err error) error {
+// FlagError returns the error about a flag that is unknown or cannot be parsed. If a word in front of it is no command,
+// the error is about that word, because the flag may be one of the command that was meant.
+func FlagError(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
 	}
@@ -69,11 +70,11 @@ func WrongFlag(cmd *cobra.Command, err error) error {
 	if !cmd.HasParent() {
 		code = exitUsage
 	}
-	return UsageError{fmt.Errorf("%w; %s%s", err, nearestFlag(cmd, err), SeeHelp(cmd)), code}
+	return UsageError{fmt.Errorf("%w; %s%s", err, flagSuggestion(cmd, err), HelpHint(cmd)), code}
 }
 
-// nearestFlag asks whether an unknown flag was meant to be another one.
-func nearestFlag(cmd *cobra.Command, err error) string {
+// flagSuggestion returns a question whether another flag was meant, "" if the flag is known or no name is similar.
+func flagSuggestion(cmd *cobra.Command, err error) string {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return ""
@@ -87,7 +88,7 @@ func nearestFlag(cmd *cobra.Command, err error) string {
 	return fmt.Sprintf("did you mean %q? ", "--"+near)
 }
 
-// NewHelp shows the help of a command; cobra's own takes an unknown one for no error.
+// NewHelp returns the command help. Unlike cobra's own, it fails for an unknown command.
 func NewHelp(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Show the flags of a command",
@@ -95,18 +96,18 @@ func NewHelp(root *cobra.Command) *cobra.Command {
 			cmd, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
 				name := strings.Join(args, " ")
-				return UsageErrorOf(fmt.Errorf("unknown command %q; %s%s", name, didYouMean(root, name), SeeHelp(root)))
+				return NewUsageError(fmt.Errorf("unknown command %q; %s%s", name, commandSuggestion(root, name), HelpHint(root)))
 			}
 			return cmd.Help()
 		},
 	}
 }
 
-// ErrChanges ends a command that has found a difference.
+// ErrChanges is returned by a command that has found a difference. The exit code is ExitChanges.
 var ErrChanges = errors.New("there are changes")
 
-// ErrFaulty ends a command whose objects have errors.
-var ErrFaulty = errors.New("objects have errors")
+// ErrObjectErrors is returned by a command if its objects have errors. The exit code is ExitObjectErrors.
+var ErrObjectErrors = errors.New("objects have errors")
 
-// ErrReported ends a command whose failure has been logged already.
+// ErrReported is returned by a command that has logged its failure already. The exit code is ExitFailed.
 var ErrReported = errors.New("failed")

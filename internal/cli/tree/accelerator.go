@@ -14,80 +14,91 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// The documents of accelerators.
+// Accelerators and their parts in AWS, and those that are desired and missing there, for JSON and YAML.
 type (
+	// Accelerator is a standard accelerator of AWS Global Accelerator.
 	Accelerator struct {
-		compared
+		comparison
 		Name        string            `json:"name"`
 		AddressType model.AddressType `json:"addressType"`
-		// Enabled is false of one that accepts no traffic.
+		// Enabled is false if the accelerator accepts no traffic.
 		Enabled bool `json:"enabled"`
-		// Status is AWS's word: IN_PROGRESS or DEPLOYED.
+		// Status is the status that AWS shows: IN_PROGRESS or DEPLOYED.
 		Status           string `json:"status,omitempty"`
 		DNSName          string `json:"dnsName,omitempty"`
 		DualStackDNSName string `json:"dualStackDNSName,omitempty"`
-		// Addresses are the static ones.
+		// Addresses are the static IP addresses.
 		Addresses []string `json:"addresses"`
-		// Owner is the owner, as CLUSTER/NAMESPACE/NAME where its tags say that; it is not set for the object's own.
-		// Only the endpoint groups without an owner are then the object's.
+		// Owner is CLUSTER/NAMESPACE/NAME of the owner, as far as tags name it. It is missing if the object of the stack
+		// owns the accelerator. Otherwise the object owns the endpoint groups without an owner alone.
 		Owner     string                `json:"owner,omitempty"`
 		Listeners []AcceleratorListener `json:"listeners"`
 	}
+	// AcceleratorListener is a listener of an accelerator.
 	AcceleratorListener struct {
-		compared
+		comparison
 		Protocol string `json:"protocol"`
 		// Ports are ranges, such as 80,8000-8080.
-		Ports          string          `json:"ports"`
-		ClientAffinity string          `json:"clientAffinity"`
+		Ports string `json:"ports"`
+		// ClientAffinity is NONE or SOURCE_IP.
+		ClientAffinity string `json:"clientAffinity"`
+		// From is the object and field that the listener comes from.
 		From           string          `json:"from,omitempty"`
 		EndpointGroups []EndpointGroup `json:"endpointGroups"`
 	}
+	// EndpointGroup is an endpoint group of a listener of an accelerator.
 	EndpointGroup struct {
-		compared
+		comparison
 		Region string `json:"region"`
-		// Owner is the owner, if it is not the object of the stack; it is left alone.
+		// Owner is the owner of the endpoint group if that is not the object of the stack. The controller does not change
+		// such an endpoint group.
 		Owner string `json:"owner,omitempty"`
-		// Dial is the percentage of the traffic for the region that stays there.
+		// Dial is the traffic dial: the percentage of the traffic for the region that stays there.
 		Dial int32 `json:"dial"`
-		// DialOfReadyTargets is what the dial goes to, step by step, as the ready targets ask for; it is missing where it follows
-		// none.
+		// DialOfReadyTargets is the value that the dial approaches step by step, because it follows the ready targets. It is
+		// missing if the dial follows no targets.
 		DialOfReadyTargets int32 `json:"dialOfReadyTargets,omitempty"`
-		// PortOverrides are pairs of a listener's port and the endpoints' port.
-		PortOverrides string     `json:"portOverrides,omitempty"`
-		From          string     `json:"from,omitempty"`
-		Endpoints     []Endpoint `json:"endpoints"`
+		// PortOverrides are pairs of a port of the listener and a port of the endpoints.
+		PortOverrides string `json:"portOverrides,omitempty"`
+		// From is the object and field that the endpoint group comes from.
+		From      string     `json:"from,omitempty"`
+		Endpoints []Endpoint `json:"endpoints"`
 	}
+	// Endpoint is an endpoint of an endpoint group.
 	Endpoint struct {
-		compared
+		comparison
 		// ID is the ARN of a load balancer, or the id of an instance or Elastic IP address.
 		ID     string `json:"id"`
 		Weight int32  `json:"weight"`
-		// ClientIP reports whether it sees the addresses of clients; null where AWS decides.
+		// ClientIP reports whether AWS preserves the IP addresses of clients. It is null if AWS chooses its default.
 		ClientIP *bool `json:"clientIPPreservation"`
-		// Health is AWS's word: INITIAL, HEALTHY or UNHEALTHY.
+		// Health is the health state that AWS shows: INITIAL, HEALTHY or UNHEALTHY.
 		Health string `json:"health,omitempty"`
-		From   string `json:"from,omitempty"`
+		// From is the object and field that the endpoint comes from.
+		From string `json:"from,omitempty"`
 		// Objects are the objects that the GlobalAccelerator names and that the load balancer serves.
 		Objects []output.Object `json:"objects,omitempty"`
-		// LoadBalancer is the one that it leads to; null of what is none, or is in another region.
+		// LoadBalancer is the load balancer of the endpoint. It is null if the endpoint is none, or is in another region.
 		LoadBalancer *EndpointLoadBalancer `json:"loadBalancer"`
 	}
+	// EndpointLoadBalancer is a load balancer that is an endpoint of an accelerator.
 	EndpointLoadBalancer struct {
 		Name    string       `json:"name"`
 		Type    string       `json:"type"`
 		Scheme  model.Scheme `json:"scheme"`
 		Status  string       `json:"status,omitempty"`
 		DNSName string       `json:"dnsName,omitempty"`
-		// Kind and ID are those of the stack whose load balancer it is; they are not set for one of another cluster.
+		// Kind is the kind of the stack of the load balancer. It is missing if the load balancer is of another cluster.
 		Kind string `json:"kind,omitempty"`
-		ID   string `json:"id,omitempty"`
+		// ID is the id of the stack of the load balancer. It is missing if Kind is.
+		ID string `json:"id,omitempty"`
 	}
 )
 
-// AcceleratorComparer compares the accelerator of a stack.
+// AcceleratorComparer compares the accelerators of a stack in AWS with its desired accelerator.
 type AcceleratorComparer struct{ *Comparer }
 
-// accelerators returns the accelerators that AWS has of a stack, and the one that it is to have.
+// accelerators returns the accelerators of the stack in AWS, and the desired one if it is missing.
 func (c AcceleratorComparer) accelerators() (out []Accelerator) {
 	if !c.Stack.ID.Kind.HasAccelerator() {
 		return nil
@@ -103,55 +114,55 @@ func (c AcceleratorComparer) accelerators() (out []Accelerator) {
 	for i := range all {
 		a := &all[i]
 		one := Accelerator{
-			compared: c.compared(a.ARN), Name: a.Name, AddressType: a.AddressType, Enabled: a.Enabled, Status: a.State, DNSName: a.DNSName,
+			comparison: c.comparisonOf(a.ARN), Name: a.Name, AddressType: a.AddressType, Enabled: a.Enabled, Status: a.State, DNSName: a.DNSName,
 			DualStackDNSName: a.DualStackDNSName, Addresses: []string{}, Listeners: []AcceleratorListener{},
 		}
 		for _, s := range a.Addresses {
 			one.Addresses = append(one.Addresses, s.Addresses...)
 		}
-		of := chosen.Listeners
+		listeners := chosen.Listeners
 		switch {
 		case chosen.Live != nil && chosen.Live.ARN == a.ARN:
 			one.Owner = chosen.Owner
 		case chosen.Live != nil:
-			of, one.Note = nil, "another accelerator of the object; it stays, and \"fulcrum orphans\" lists it"
+			listeners, one.Note = nil, "another accelerator of the object; it stays, and \"fulcrum orphans\" lists it"
 		}
-		one.Listeners = c.acceleratorListeners(of, a, one.compared)
+		one.Listeners = c.acceleratorListeners(listeners, a, one.comparison)
 		out = append(out, one)
 	}
 	if w := c.desired.Accelerator; w != nil && w.Shared == "" && chosen.Live == nil {
 		out = append(out, Accelerator{
-			compared: c.compareMissing(plan.AcceleratorAddress), Name: w.Name, AddressType: w.AddressType, Enabled: true, Addresses: append([]string{}, w.Addresses...),
-			Listeners: c.acceleratorListeners(chosen.Listeners, nil, compared{}),
+			comparison: c.comparisonOfMissing(plan.AcceleratorAddress), Name: w.Name, AddressType: w.AddressType, Enabled: true, Addresses: append([]string{}, w.Addresses...),
+			Listeners: c.acceleratorListeners(chosen.Listeners, nil, comparison{}),
 		})
 	}
 	return out
 }
 
-// compareMissing returns how something compares that AWS lacks.
-func (c AcceleratorComparer) compareMissing(at plan.Address) compared {
+// comparisonOfMissing returns the comparison of a desired resource that does not exist in AWS.
+func (c AcceleratorComparer) comparisonOfMissing(at plan.Address) comparison {
 	for _, s := range c.steps[at] {
 		if s.Verb == plan.Create {
-			return compareCreated(s)
+			return comparisonOfCreated(s)
 		}
 	}
-	return c.compareNotPlanned()
+	return c.comparisonOfUnplanned()
 }
 
-// compareNested returns how a part compares: what it is part of may go with all that is in it.
-func compareNested(of, is compared) compared {
-	if of.State == surplus && is.State != surplus {
-		is.State, is.Changes, is.Note = surplus, nil, ""
+// nestedComparison returns the comparison of a part of a resource. If the resource is surplus, its parts are too.
+func nestedComparison(parent, part comparison) comparison {
+	if parent.State == surplus && part.State != surplus {
+		part.State, part.Changes, part.Note = surplus, nil, ""
 	}
-	return is
+	return part
 }
 
-// acceleratorListeners returns the accelerator listeners of a live accelerator, nil for one that is not there, and
-// those that it is to have.
-func (c AcceleratorComparer) acceleratorListeners(chosen []resolved.AcceleratorListenerChoices, a *observed.Accelerator, of compared) []AcceleratorListener {
+// acceleratorListeners returns the listeners of an accelerator in AWS, and the desired ones that are missing. a is nil for
+// an accelerator that does not exist; parent is the comparison of the accelerator.
+func (c AcceleratorComparer) acceleratorListeners(chosen []resolved.AcceleratorListenerChoices, a *observed.Accelerator, parent comparison) []AcceleratorListener {
 	out := []AcceleratorListener{}
-	add := func(is compared, protocol model.Base, ports []model.PortRange, affinity bool, w *model.AcceleratorListener, live []observed.EndpointGroup) {
-		one := AcceleratorListener{compared: is, Protocol: string(protocol), Ports: model.PortRangesText(ports), ClientAffinity: plan.AffinityText(affinity)}
+	add := func(is comparison, protocol model.Base, ports []model.PortRange, affinity bool, w *model.AcceleratorListener, live []observed.EndpointGroup) {
+		one := AcceleratorListener{comparison: is, Protocol: string(protocol), Ports: model.PortRangesText(ports), ClientAffinity: plan.AffinityText(affinity)}
 		var desired []model.EndpointGroup
 		if w != nil {
 			one.From, desired = OriginText(w.Origin), w.Groups
@@ -167,25 +178,27 @@ func (c AcceleratorComparer) acceleratorListeners(chosen []resolved.AcceleratorL
 					w = x.Desired
 				}
 			}
-			add(compareNested(of, c.compared(l.ARN)), l.Protocol, l.Ports, l.SourceIP, w, l.Groups)
+			add(nestedComparison(parent, c.comparisonOf(l.ARN)), l.Protocol, l.Ports, l.SourceIP, w, l.Groups)
 		}
 	}
 	for _, x := range chosen {
 		if w := x.Desired; x.Live == nil {
-			add(c.compareMissing(plan.Address{Kind: plan.AcceleratorListener, ID: w.ID}), w.Protocol, w.Ports, w.SourceIP, w, nil)
+			add(c.comparisonOfMissing(plan.Address{Kind: plan.AcceleratorListener, ID: w.ID}), w.Protocol, w.Ports, w.SourceIP, w, nil)
 		}
 	}
 	return out
 }
 
-func (c AcceleratorComparer) endpointGroups(desired []model.EndpointGroup, live []observed.EndpointGroup, of compared) []EndpointGroup {
+// endpointGroups returns the endpoint groups of a listener in AWS, and the desired ones that are missing. parent is the
+// comparison of the listener.
+func (c AcceleratorComparer) endpointGroups(desired []model.EndpointGroup, live []observed.EndpointGroup, parent comparison) []EndpointGroup {
 	out := []EndpointGroup{}
 	others := map[string]string{}
 	if x := c.Choices().Accelerator; x != nil {
 		others = x.OtherOwners
 	}
 	for _, g := range live {
-		one := EndpointGroup{compared: compareNested(of, c.compared(g.ARN)), Region: g.Region, Owner: others[g.ARN], Dial: int32(g.Dial), PortOverrides: plan.OverridesText(g.Overrides)}
+		one := EndpointGroup{comparison: nestedComparison(parent, c.comparisonOf(g.ARN)), Region: g.Region, Owner: others[g.ARN], Dial: int32(g.Dial), PortOverrides: plan.OverridesText(g.Overrides)}
 		var w model.EndpointGroup
 		if i := slices.IndexFunc(desired, func(w model.EndpointGroup) bool { return w.Region == g.Region }); i >= 0 {
 			w = desired[i]
@@ -194,63 +207,65 @@ func (c AcceleratorComparer) endpointGroups(desired []model.EndpointGroup, live 
 				one.DialOfReadyTargets = w.Follows.Dial
 			}
 		}
-		one.Endpoints = c.endpoints(w.Endpoints, g, one.compared)
+		one.Endpoints = c.endpoints(w.Endpoints, g, one.comparison)
 		out = append(out, one)
 	}
 	for _, w := range desired {
 		if slices.ContainsFunc(live, func(g observed.EndpointGroup) bool { return g.Region == w.Region }) {
 			continue
 		}
-		is := c.compareMissing(plan.Address{Kind: plan.EndpointGroup, ID: w.ID})
-		one := EndpointGroup{compared: is, Region: w.Region, Dial: w.Dial, PortOverrides: plan.OverridesText(w.Overrides), From: OriginText(w.Origin), Endpoints: []Endpoint{}}
+		is := c.comparisonOfMissing(plan.Address{Kind: plan.EndpointGroup, ID: w.ID})
+		one := EndpointGroup{comparison: is, Region: w.Region, Dial: w.Dial, PortOverrides: plan.OverridesText(w.Overrides), From: OriginText(w.Origin), Endpoints: []Endpoint{}}
 		for _, e := range w.Endpoints {
-			one.Endpoints = append(one.Endpoints, c.endpoint(compared{State: missing, Note: unready(e)}, e))
+			one.Endpoints = append(one.Endpoints, c.endpoint(comparison{State: missing, Note: unreadyText(e)}, e))
 		}
 		out = append(out, one)
 	}
 	return out
 }
 
-func unready(e model.Endpoint) string {
+// unreadyText returns what an endpoint waits for before it is added, "" if it is ready.
+func unreadyText(e model.Endpoint) string {
 	if e.Unready == "" {
 		return ""
 	}
 	return "waits for " + e.Unready
 }
 
-// endpoints returns the endpoints of a live endpoint group, and those that it is to have.
-func (c AcceleratorComparer) endpoints(desired []model.Endpoint, g observed.EndpointGroup, of compared) []Endpoint {
+// endpoints returns the endpoints of an endpoint group in AWS, and the desired ones that are missing. parent is the
+// comparison of the endpoint group.
+func (c AcceleratorComparer) endpoints(desired []model.Endpoint, g observed.EndpointGroup, parent comparison) []Endpoint {
 	out := []Endpoint{}
-	is := map[string]compared{}
+	planned := map[string]comparison{} // by id of the endpoint
 	for _, s := range c.stepsOf(g.ARN) {
 		switch do := s.Do.(type) {
 		case plan.RemoveEndpoints:
 			for _, id := range do.IDs {
-				is[id] = compared{State: surplus, Note: waiting(s)}
+				planned[id] = comparison{State: surplus, Note: waitText(s)}
 			}
 		case plan.SetEndpoints:
 			for _, e := range do.Endpoints {
-				one := compared{State: differs, Note: waiting(s)}
+				one := comparison{State: differs, Note: waitText(s)}
 				for _, x := range s.Changes {
 					if x.Path == "endpoints."+e.ID {
 						one.Changes = []output.Field{{Field: "endpoint", From: x.From, To: x.To}}
 					}
 				}
-				is[e.ID] = one
+				planned[e.ID] = one
 			}
 		case plan.AddEndpoints:
 			for _, e := range do.Endpoints {
-				is[e.ID] = compareCreated(s)
+				planned[e.ID] = comparisonOfCreated(s)
 			}
 		}
 	}
 	for _, e := range g.Endpoints {
-		state, ok := is[e.ID]
+		state, ok := planned[e.ID]
 		if !ok {
-			state = compared{State: live}
+			state = comparison{State: live}
 		}
 		one := c.Endpoint(e)
-		one.compared = compareNested(of, state)
+		one.comparison = nestedComparison(parent, state)
 		if i := slices.IndexFunc(desired, func(w model.Endpoint) bool { return w.ID == e.ID }); i >= 0 {
 			one.From = OriginText(desired[i].Origin)
 		}
@@ -260,25 +275,25 @@ func (c AcceleratorComparer) endpoints(desired []model.Endpoint, g observed.Endp
 		if g.Endpoint(w.ID) != nil {
 			continue
 		}
-		state, ok := is[w.ID]
+		state, ok := planned[w.ID]
 		if !ok {
-			state = c.compareNotPlanned()
+			state = c.comparisonOfUnplanned()
 		}
 		out = append(out, c.endpoint(state, w))
 	}
 	return out
 }
 
-// Endpoint returns an endpoint as AWS has it, with the load balancer that it leads to.
+// Endpoint returns an endpoint as it is in AWS, with its load balancer.
 func (c AcceleratorComparer) Endpoint(e observed.Endpoint) Endpoint {
-	out := c.endpoint(compared{State: live}, model.Endpoint{ID: e.ID, Weight: e.Weight, ClientIP: &e.ClientIP})
+	out := c.endpoint(comparison{State: live}, model.Endpoint{ID: e.ID, Weight: e.Weight, ClientIP: &e.ClientIP})
 	out.Health = e.Health
 	return out
 }
 
-// endpoint returns an endpoint with the load balancer that it leads to.
-func (c AcceleratorComparer) endpoint(is compared, e model.Endpoint) Endpoint {
-	out := Endpoint{compared: is, ID: e.ID, Weight: e.Weight, ClientIP: e.ClientIP, From: OriginText(e.Origin), LoadBalancer: c.EndpointOf(e.ID)}
+// endpoint returns an endpoint with its load balancer and the objects that name it.
+func (c AcceleratorComparer) endpoint(is comparison, e model.Endpoint) Endpoint {
+	out := Endpoint{comparison: is, ID: e.ID, Weight: e.Weight, ClientIP: e.ClientIP, From: OriginText(e.Origin), LoadBalancer: c.LoadBalancerOf(e.ID)}
 	if a := c.desired.Accelerator; a != nil {
 		for _, n := range a.Entries {
 			if !n.Object.IsZero() && slices.Contains(n.Endpoints, e.ID) && !slices.Contains(out.Objects, output.Object(n.Object)) {
@@ -289,8 +304,8 @@ func (c AcceleratorComparer) endpoint(is compared, e model.Endpoint) Endpoint {
 	return out
 }
 
-// EndpointOf returns the load balancer of an endpoint, nil if that is not known.
-func (c AcceleratorComparer) EndpointOf(id string) *EndpointLoadBalancer {
+// LoadBalancerOf returns the load balancer of an endpoint, nil if that is not known.
+func (c AcceleratorComparer) LoadBalancerOf(id string) *EndpointLoadBalancer {
 	for _, answer := range c.Facts.Endpoints {
 		for _, lb := range answer {
 			if lb.ARN != id {
@@ -306,40 +321,41 @@ func (c AcceleratorComparer) EndpointOf(id string) *EndpointLoadBalancer {
 	return nil
 }
 
-// Other is an endpoint group under the listeners of an object that is not the object's.
-type Other struct {
+// OtherEndpointGroup is an endpoint group of a listener of an object that the object does not own.
+type OtherEndpointGroup struct {
 	// Listener is protocol and ports, such as TCP:80.
 	Listener string `json:"listener"`
 	Region   string `json:"region"`
-	// Owner is the owner, as CLUSTER/NAMESPACE/NAME where tags of the accelerator say that.
+	// Owner is CLUSTER/NAMESPACE/NAME of the owner, as far as tags of the accelerator name it.
 	Owner string `json:"owner"`
-	// Dial is the percentage of the traffic for the region that stays there.
-	Dial      int32 `json:"dial"`
-	Endpoints int   `json:"endpoints"`
-	// Serving are the endpoints that are healthy and have a weight.
+	// Dial is the traffic dial: the percentage of the traffic for the region that stays there.
+	Dial int32 `json:"dial"`
+	// Endpoints counts the endpoints.
+	Endpoints int `json:"endpoints"`
+	// Serving counts the endpoints that are healthy and have a weight above 0.
 	Serving int `json:"serving"`
 }
 
-// Text returns the endpoint group in words.
-func (o Other) Text() string {
+// Text returns the endpoint group in a line of text.
+func (o OtherEndpointGroup) Text() string {
 	return fmt.Sprintf("endpoint group %s of listener %s, traffic dial %d%%, %d of %d endpoints serving, %s, left alone", o.Region, o.Listener, o.Dial, o.Serving, o.Endpoints, OwnerText(o.Owner))
 }
 
-// OthersOf returns the endpoint groups of the accelerator of a draft that are not its object's.
-func OthersOf(d engine.Draft) (out []Other) {
+// OtherEndpointGroupsOf returns the endpoint groups of the accelerator of a draft that its object does not own.
+func OtherEndpointGroupsOf(d engine.Draft) (out []OtherEndpointGroup) {
 	if !d.Stack.ID.Kind.HasAccelerator() {
 		return nil
 	}
-	c := AcceleratorComparer{NewComparer(d, d.Have.Facts, Behind{})}
+	c := AcceleratorComparer{NewComparer(d, d.Have.Facts, ClusterTargets{})}
 	for _, a := range c.accelerators() {
 		for _, l := range a.Listeners {
 			for _, g := range l.EndpointGroups {
 				if g.Owner == "" {
 					continue
 				}
-				one := Other{Listener: l.Protocol + ":" + l.Ports, Region: g.Region, Owner: g.Owner, Dial: g.Dial, Endpoints: len(g.Endpoints)}
+				one := OtherEndpointGroup{Listener: l.Protocol + ":" + l.Ports, Region: g.Region, Owner: g.Owner, Dial: g.Dial, Endpoints: len(g.Endpoints)}
 				for _, e := range g.Endpoints {
-					if e.serving() {
+					if e.isServing() {
 						one.Serving++
 					}
 				}
@@ -350,18 +366,19 @@ func OthersOf(d engine.Draft) (out []Other) {
 	return out
 }
 
-func (e Endpoint) serving() bool { return e.Health == observed.EndpointHealthy && e.Weight > 0 }
+// isServing reports whether an endpoint receives traffic.
+func (e Endpoint) isServing() bool { return e.Health == observed.EndpointHealthy && e.Weight > 0 }
 
-// mostOthers is how many endpoint groups of others are shown.
-const mostOthers = 50
+// maxOtherEndpointGroups is how many endpoint groups of others are shown.
+const maxOtherEndpointGroups = 50
 
-// ShowOthers prints the endpoint groups of others, each on a line that begins with a text.
-func ShowOthers(w io.Writer, before string, others []Other) {
-	output.ShowFirst(others, mostOthers, func(o Other) { fmt.Fprintf(w, "%s%s\n", before, o.Text()) },
-		func(n int) { fmt.Fprintf(w, "%s… and %d more endpoint groups of others\n", before, n) })
+// ShowOtherEndpointGroups prints the endpoint groups of other owners, each on a line that begins with a prefix.
+func ShowOtherEndpointGroups(w io.Writer, prefix string, groups []OtherEndpointGroup) {
+	output.ShowFirst(groups, maxOtherEndpointGroups, func(o OtherEndpointGroup) { fmt.Fprintf(w, "%s%s\n", prefix, o.Text()) },
+		func(n int) { fmt.Fprintf(w, "%s… and %d more endpoint groups of others\n", prefix, n) })
 }
 
-// endpoints returns the endpoints of all endpoint groups of the stack's accelerators.
+// endpoints returns the endpoints of the accelerators of a stack.
 func (s Stack) endpoints() (out []Endpoint) {
 	for _, a := range s.Accelerators {
 		for _, l := range a.Listeners {
@@ -373,19 +390,21 @@ func (s Stack) endpoints() (out []Endpoint) {
 	return out
 }
 
-// addAccelerators adds to which load balancers, by ARN, the GlobalAccelerator of a stack leads.
-func (s Stack) addAccelerators(to map[string][]output.Object) {
+// addEndpointsTo adds the GlobalAccelerator of a stack to the list of each of its endpoints. The keys are ARNs of load
+// balancers.
+func (s Stack) addEndpointsTo(accelerators map[string][]output.Object) {
 	namespace, name, _ := strings.Cut(s.ID, "/")
-	of := output.Object{Kind: s.Kind, Namespace: namespace, Name: name}
+	accelerator := output.Object{Kind: s.Kind, Namespace: namespace, Name: name}
 	for _, e := range s.endpoints() {
-		if !slices.Contains(to[e.ID], of) {
-			to[e.ID] = append(to[e.ID], of)
+		if !slices.Contains(accelerators[e.ID], accelerator) {
+			accelerators[e.ID] = append(accelerators[e.ID], accelerator)
 		}
 	}
 }
 
-// stacks returns the stacks whose load balancers the accelerators of a stack lead to.
-func (s Stack) stacks() map[string]bool {
+// endpointStacks returns the keys of the stacks whose load balancers are endpoints of the accelerators of a stack, as
+// stackKey does.
+func (s Stack) endpointStacks() map[string]bool {
 	out := map[string]bool{}
 	for _, e := range s.endpoints() {
 		if e.LoadBalancer != nil && e.LoadBalancer.Kind != "" {

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,12 +11,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// mostEndpoints of an endpoint group are shown.
-const mostEndpoints = 20
+// maxEndpoints is how many endpoints of an endpoint group are shown.
+const maxEndpoints = 20
 
 // Accelerator prints an accelerator with its parts.
-func (t Text) Accelerator(a Accelerator) {
-	text := fmt.Sprintf("accelerator %s (%s)", orDash(a.Name), a.AddressType)
+func (t TextWriter) Accelerator(a Accelerator) {
+	text := fmt.Sprintf("accelerator %s (%s)", cmp.Or(a.Name, "-"), a.AddressType)
 	var more []string
 	if !a.Enabled {
 		more = append(more, "disabled")
@@ -25,7 +26,7 @@ func (t Text) Accelerator(a Accelerator) {
 			more = append(more, x)
 		}
 	}
-	t.compared(a.compared, 0, strings.Join(append([]string{text}, more...), ", "))
+	t.comparedLine(a.comparison, 0, strings.Join(append([]string{text}, more...), ", "))
 	if a.Owner != "" {
 		t.line(live, 1, OwnerText(a.Owner)+"; only endpoint groups without an owner are those of this object")
 	}
@@ -34,23 +35,16 @@ func (t Text) Accelerator(a Accelerator) {
 	}
 }
 
-// OwnerText returns the owner of a resource as its tags name it. Others may have written these tags.
+// OwnerText returns "of" with the owner of a resource. The owner is cut and made printable, because it is read from tags
+// that other users can write.
 func OwnerText(owner string) string { return "of " + finding.Printable(finding.Cut(owner)) }
 
-// orDash stands for a name that is made once the region is known.
-func orDash(name string) string {
-	if name == "" {
-		return "-"
-	}
-	return name
-}
-
-func (t Text) acceleratorListener(l AcceleratorListener) {
+func (t TextWriter) acceleratorListener(l AcceleratorListener) {
 	text := fmt.Sprintf("listener %s:%s", l.Protocol, l.Ports)
 	if l.ClientAffinity != "NONE" {
 		text += ", client affinity " + l.ClientAffinity
 	}
-	t.compared(l.compared, 1, withFrom(text, l.From))
+	t.comparedLine(l.comparison, 1, withFrom(text, l.From))
 	for _, g := range l.EndpointGroups {
 		text := fmt.Sprintf("endpoint group %s, traffic dial %d%%", g.Region, g.Dial)
 		if g.DialOfReadyTargets > 0 {
@@ -62,8 +56,8 @@ func (t Text) acceleratorListener(l AcceleratorListener) {
 		if g.Owner != "" {
 			text += ", " + OwnerText(g.Owner) + ", left alone"
 		}
-		t.compared(g.compared, 2, withFrom(text, g.From))
-		output.ShowFirst(g.Endpoints, mostEndpoints, t.endpoint, func(n int) { t.line(live, 3, fmt.Sprintf("… and %d more endpoints", n)) })
+		t.comparedLine(g.comparison, 2, withFrom(text, g.From))
+		output.ShowFirst(g.Endpoints, maxEndpoints, t.endpoint, func(n int) { t.line(live, 3, fmt.Sprintf("… and %d more endpoints", n)) })
 		if len(g.Endpoints) == 0 {
 			t.line(live, 3, "no endpoints")
 		}
@@ -73,7 +67,8 @@ func (t Text) acceleratorListener(l AcceleratorListener) {
 	}
 }
 
-// withFrom adds the field that something comes from. The object is that of the accelerator.
+// withFrom returns a text with the field that a resource comes from. It leaves out the object, which is always the one of
+// the accelerator.
 func withFrom(text, from string) string {
 	if from == "" {
 		return text
@@ -82,15 +77,15 @@ func withFrom(text, from string) string {
 	return text + "   from " + field
 }
 
-func (t Text) endpoint(e Endpoint) {
+func (t TextWriter) endpoint(e Endpoint) {
 	text := "endpoint " + e.Text()
 	if lb := e.LoadBalancer; lb != nil {
 		text += " -> " + lb.Text(len(e.Objects) == 0)
 	}
-	t.compared(e.compared, 3, withFrom(finding.Printable(text), e.From))
+	t.comparedLine(e.comparison, 3, withFrom(finding.Printable(text), e.From))
 }
 
-// Text returns the endpoint in words.
+// Text returns the endpoint in a line of text.
 func (e Endpoint) Text() string {
 	text := e.ID
 	if len(e.Objects) > 0 {
@@ -107,53 +102,54 @@ func (e Endpoint) Text() string {
 	return text
 }
 
-// Text returns the load balancer in words, with whose it is or without.
-func (lb EndpointLoadBalancer) Text(whose bool) string {
+// Text returns the load balancer in a line of text, with the stack that it belongs to if withStack is set.
+func (lb EndpointLoadBalancer) Text(withStack bool) string {
 	text := fmt.Sprintf("%s load balancer %s (%s), %s", lb.Type, lb.Name, lb.Scheme, lb.Status)
-	if lb.Kind != "" && whose {
+	if lb.Kind != "" && withStack {
 		text += fmt.Sprintf(", of %s %s", model.Kind(lb.Kind).Object(), lb.ID)
 	}
 	return text
 }
 
-// accelerator draws an accelerator down to the load balancers that it leads to.
-func (g *graph) accelerator(s Stack, a Accelerator) {
-	at := g.node("", "accelerator\n"+a.Name, loadBalancerShape, a.State)
+// addAccelerator adds an accelerator with its endpoints and their load balancers.
+func (g *graph) addAccelerator(s Stack, a Accelerator) {
+	at := g.addNode("", "accelerator\n"+a.Name, loadBalancerShape, a.State)
 	for _, m := range s.Members {
 		ref := finding.Ref(m).String()
-		g.edge(g.node(ref, ref, object, live), at)
+		g.addEdge(g.addNode(ref, ref, objectShape, live), at)
 	}
 	for _, l := range a.Listeners {
-		listener := g.node("", fmt.Sprintf("listener %s:%s", l.Protocol, l.Ports), part, l.State)
-		g.edge(at, listener)
+		listener := g.addNode("", fmt.Sprintf("listener %s:%s", l.Protocol, l.Ports), partShape, l.State)
+		g.addEdge(at, listener)
 		for _, eg := range l.EndpointGroups {
 			text := fmt.Sprintf("endpoint group\n%s %d%%", eg.Region, eg.Dial)
 			if eg.Owner != "" {
 				text += "\n" + OwnerText(eg.Owner)
 			}
-			group := g.node("", text, part, eg.State)
-			g.edge(listener, group)
-			output.ShowFirst(eg.Endpoints, mostEndpoints, func(e Endpoint) { g.endpoint(group, e) }, func(n int) { g.edge(group, g.more(n, "endpoints")) })
+			group := g.addNode("", text, partShape, eg.State)
+			g.addEdge(listener, group)
+			output.ShowFirst(eg.Endpoints, maxEndpoints, func(e Endpoint) { g.addEndpoint(group, e) }, func(n int) { g.addEdge(group, g.addMoreNode(n, "endpoints")) })
 		}
 	}
 }
 
-func (g *graph) endpoint(group int, e Endpoint) {
+// addEndpoint adds an endpoint with its load balancer to the node of its endpoint group.
+func (g *graph) addEndpoint(group int, e Endpoint) {
 	state := e.State
 	if state == live && e.Health != "HEALTHY" {
 		state = differs
 	}
-	at := g.node("", fmt.Sprintf("endpoint\nweight %d %s", e.Weight, e.Health), part, state)
-	g.edge(group, at)
+	at := g.addNode("", fmt.Sprintf("endpoint\nweight %d %s", e.Weight, e.Health), partShape, state)
+	g.addEdge(group, at)
 	lb := e.LoadBalancer
 	if lb == nil {
-		g.edge(at, g.node("endpoint|"+e.ID, e.ID, targetShape, live))
+		g.addEdge(at, g.addNode("endpoint|"+e.ID, e.ID, targetShape, live))
 		return
 	}
-	g.edge(at, g.loadBalancer(lb.Kind+" "+lb.ID, lb.Type, e.ID, lb.Name))
+	g.addEdge(at, g.addLoadBalancer(lb.Kind+" "+lb.ID, lb.Type, e.ID, lb.Name))
 }
 
-// loadBalancer returns the node of a load balancer, whatever draws it first.
-func (g *graph) loadBalancer(stack, kind, arn, name string) int {
-	return g.node(stack+"|"+arn+name, fmt.Sprintf("%s load balancer\n%s", kind, name), loadBalancerShape, live)
+// addLoadBalancer returns the node of a load balancer, which is the same for its stack and for accelerators.
+func (g *graph) addLoadBalancer(stack, kind, arn, name string) int {
+	return g.addNode(stack+"|"+arn+name, fmt.Sprintf("%s load balancer\n%s", kind, name), loadBalancerShape, live)
 }

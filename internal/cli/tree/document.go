@@ -7,110 +7,126 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// state is how a resource compares with the desired state.
+// state is how a resource in AWS differs from the desired state.
 type state string
 
 const (
-	live    state = "live"    // in AWS, as it is desired or held
-	differs state = "differs" // in AWS, and the plan changes it
-	missing state = "missing" // desired and not in AWS
-	surplus state = "surplus" // in AWS, and the plan deletes it
+	live    state = "live"    // it exists in AWS as it is desired, or is held
+	differs state = "differs" // it exists in AWS, and the plan changes it
+	missing state = "missing" // it is desired and does not exist in AWS
+	surplus state = "surplus" // it exists in AWS, and the plan deletes it
 )
 
-// The documents are what AWS has, resource by resource, and what of the desired state is missing there.
+// The resources of stacks in AWS, and those that are desired and missing there, for JSON and YAML.
 type (
+	// Document is the output of the command tree.
 	Document struct {
 		Cluster string  `json:"cluster"`
 		Stacks  []Stack `json:"stacks"`
 	}
+	// Stack is a load balancer, or an accelerator, with all that belongs to it.
 	Stack struct {
 		Kind string `json:"kind"`
 		ID   string `json:"id"`
-		Held bool   `json:"held"`
-		// Members are the objects that make up the load balancer.
+		// Held reports whether nothing of the stack is changed, because its desired state cannot be determined.
+		Held bool `json:"held"`
+		// Members are the objects that contribute to the stack.
 		Members  []output.Object  `json:"members"`
 		Findings []output.Finding `json:"findings"`
-		// Leaving are members that go to another load balancer and are still served by this one.
-		Leaving []Leaving `json:"leaving,omitempty"`
+		// Leaving are members that move to another load balancer and are still served by this one.
+		Leaving []LeavingMember `json:"leaving,omitempty"`
 		// Accelerators are in place of load balancers in a stack of kind GlobalAccelerator.
 		Accelerators  []Accelerator  `json:"accelerators,omitempty"`
 		LoadBalancers []LoadBalancer `json:"loadBalancers"`
 		TargetGroups  []TargetGroup  `json:"targetGroups"`
-		// SecurityGroups are the stack's own.
+		// SecurityGroups are those that the controller manages for the load balancer.
 		SecurityGroups []SecurityGroup `json:"securityGroups"`
 
-		found finding.List
-		// pending reports whether there is something to change, or a finding.
-		pending bool
-		names   plan.Names
+		findingList finding.List // the source of Findings
+		// hasChangesOrFindings reports whether the plan has steps or findings.
+		hasChangesOrFindings bool
+		names                plan.Names // readable names in place of ARNs and ids
 	}
+	// SecurityGroup is a security group with its rules for incoming traffic.
 	SecurityGroup struct {
-		compared
+		comparison
 		ID      string   `json:"id,omitempty"`
 		Name    string   `json:"name"`
 		Ingress []string `json:"ingress"`
 	}
-	compared struct {
+	// comparison is the difference between a resource in AWS and its desired state.
+	comparison struct {
 		State state  `json:"state"`
 		ARN   string `json:"arn,omitempty"`
-		// Note is what the state alone does not show: what a step waits for, why something is not made.
+		// Note explains the state: what a step waits for, or why the resource is not created.
 		Note string `json:"note,omitempty"`
-		// Replaced is the load balancer whose replacement makes or deletes it; it is missing where another cause does.
-		Replaced string         `json:"replaced,omitempty"`
-		Changes  []output.Field `json:"changes,omitempty"`
+		// Replaced is the load balancer whose replacement creates or deletes the resource. It is missing if the reason is
+		// another one.
+		Replaced string `json:"replaced,omitempty"`
+		// Changes are the values that the plan changes.
+		Changes []output.Field `json:"changes,omitempty"`
 	}
+	// LoadBalancer is a load balancer with its listeners.
 	LoadBalancer struct {
-		compared
-		Name      string       `json:"name"`
-		Type      string       `json:"type"`
-		Scheme    model.Scheme `json:"scheme"`
-		Status    string       `json:"status,omitempty"` // AWS's word: provisioning, active, ...
-		DNSName   string       `json:"dnsName,omitempty"`
-		Listeners []Listener   `json:"listeners"`
-		// Accelerators are the GlobalAccelerators that lead to it.
+		comparison
+		Name   string       `json:"name"`
+		Type   string       `json:"type"`
+		Scheme model.Scheme `json:"scheme"`
+		// Status is the state code that AWS shows: provisioning, active, active_impaired or failed.
+		Status    string     `json:"status,omitempty"`
+		DNSName   string     `json:"dnsName,omitempty"`
+		Listeners []Listener `json:"listeners"`
+		// Accelerators are the GlobalAccelerators that have an endpoint with this load balancer.
 		Accelerators []output.Object `json:"accelerators,omitempty"`
 
-		groups map[string]bool // ARNs of the target groups that AWS forwards to
+		forwardedGroups map[string]bool // ARNs of the target groups that listeners and rules forward to in AWS
 	}
+	// Listener is a listener with its certificates and rules.
 	Listener struct {
-		compared
+		comparison
 		Protocol     string        `json:"protocol"`
 		Port         int32         `json:"port"`
 		Certificates []Certificate `json:"certificates,omitempty"`
 		Rules        []Rule        `json:"rules,omitempty"`
 		Default      string        `json:"default"`
-		// TargetGroups are the target groups of the default action: ids of the load balancer's own, ARNs of others.
+		// TargetGroups are the target groups of the default action: ids of those of the stack, ARNs of others.
 		TargetGroups []string `json:"targetGroups,omitempty"`
 	}
+	// Certificate is a certificate of a listener.
 	Certificate struct {
 		State   state    `json:"state"`
 		ARN     string   `json:"arn"`
 		Default bool     `json:"default"`
 		Domains []string `json:"domains,omitempty"`
 		Status  string   `json:"status,omitempty"`
-		// Secret is the one that it was imported from.
+		// Secret is NAMESPACE/NAME of the TLS Secret that the certificate was imported from.
 		Secret string `json:"secret,omitempty"`
 	}
+	// Rule is a listener rule.
 	Rule struct {
-		compared
+		comparison
 		Priority   int32  `json:"priority"`
 		Conditions string `json:"conditions"`
 		Actions    string `json:"actions"`
-		From       string `json:"from,omitempty"`
-		// TargetGroups are ids of the load balancer's own, and ARNs of others.
+		// From is the object and field that the rule comes from.
+		From string `json:"from,omitempty"`
+		// TargetGroups are the target groups of the actions: ids of those of the stack, ARNs of others.
 		TargetGroups []string `json:"targetGroups,omitempty"`
 	}
+	// TargetGroup is a target group with its targets.
 	TargetGroup struct {
-		compared
+		comparison
 		ID       string           `json:"id"`
 		Name     string           `json:"name"`
 		Type     model.TargetType `json:"type"`
 		Protocol string           `json:"protocol"`
 		Port     int32            `json:"port"`
-		From     string           `json:"from,omitempty"`
-		// Targets are null where their health is not known.
+		// From is the object and field that the target group comes from.
+		From string `json:"from,omitempty"`
+		// Targets is null if the health of the targets is not known.
 		Targets []Target `json:"targets"`
 	}
+	// Target is a target with its health, as AWS shows it.
 	Target struct {
 		ID          string `json:"id"`
 		Port        int32  `json:"port"`

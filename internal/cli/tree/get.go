@@ -38,34 +38,37 @@ missing for one that is not made yet, and surplus for one that the controller de
 	return cmd
 }
 
-// getCommand is the command get.
+// getCommand has the flags of the command get.
 type getCommand struct{ treeCommand }
 
-// GetDocument is what get prints for tools.
+// GetDocument is the output of the command get as JSON or YAML.
 type GetDocument struct {
 	Cluster string `json:"cluster"`
-	// LoadBalancers are accelerators too.
+	// LoadBalancers are load balancers and accelerators. A stack without any has one entry without a name.
 	LoadBalancers []getLoadBalancer `json:"loadBalancers"`
 }
 
+// getLoadBalancer is a load balancer or an accelerator with its stack.
 type getLoadBalancer struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
-	// Name is the name of the load balancer; it is missing where nothing is desired or held.
+	// Name is the name of the load balancer. It is missing if no load balancer exists or is desired.
 	Name string `json:"name,omitempty"`
 	// Type is application, network or accelerator.
 	Type    string `json:"type,omitempty"`
 	DNSName string `json:"dnsName,omitempty"`
-	// State is AWS's word, or missing or surplus.
+	// State is the state that AWS shows, such as active or DEPLOYED; missing, or surplus.
 	State string `json:"state,omitempty"`
-	// Healthy and Targets count targets of the target groups that AWS forwards to from the load balancer, or endpoints of an
-	// accelerator; both are null where health is not known.
+	// Healthy counts the healthy targets. It is null if their health is not known.
 	Healthy *int `json:"healthy"`
+	// Targets counts the targets of the target groups that the load balancer forwards to, or the endpoints of an
+	// accelerator. It is null if Healthy is.
 	Targets *int `json:"targets"`
-	// Errors and Warnings are findings about the objects.
-	Errors   int `json:"errors"`
+	// Errors counts the findings about the objects with severity error.
+	Errors int `json:"errors"`
+	// Warnings counts the findings about the objects with severity warning.
 	Warnings int `json:"warnings"`
-	// Created is when the oldest of the objects was created.
+	// Created is the creation time of the oldest object of the stack.
 	Created string `json:"created,omitempty"`
 }
 
@@ -76,12 +79,12 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	if err := g.Parse(args, g.NamespaceOfObjects()); err != nil {
 		return err
 	}
-	all, err := g.look(cmd.Context(), cmd.InOrStdin(), g.form.Notes())
+	tree, err := g.buildDocument(cmd.Context(), cmd.InOrStdin(), g.form.Notes())
 	if err != nil {
 		return err
 	}
-	doc := GetDocument{Cluster: all.Cluster, LoadBalancers: []getLoadBalancer{}}
-	for _, s := range all.Stacks {
+	doc := GetDocument{Cluster: tree.Cluster, LoadBalancers: []getLoadBalancer{}}
+	for _, s := range tree.Stacks {
 		doc.LoadBalancers = append(doc.LoadBalancers, g.lines(s)...)
 	}
 	if !g.form.Text() {
@@ -94,12 +97,12 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 		g.ReportUnserved(g.form.Out(), g.store)
 		return nil
 	}
-	return doc.table(g.form.Out(), g.Env.Time())
+	return doc.writeTable(g.form.Out(), g.Env.Time())
 }
 
-// lines returns one line for each load balancer of a stack, and one for a stack without any.
+// lines returns an entry for each load balancer and accelerator of a stack, and one for a stack without any.
 func (g *getCommand) lines(s Stack) []getLoadBalancer {
-	base := getLoadBalancer{Kind: s.Kind, ID: s.ID, Created: g.created(s)}
+	base := getLoadBalancer{Kind: s.Kind, ID: s.ID, Created: g.oldestCreation(s)}
 	for _, f := range s.Findings {
 		if f.Severity == "error" {
 			base.Errors++
@@ -109,7 +112,7 @@ func (g *getCommand) lines(s Stack) []getLoadBalancer {
 	}
 	var out []getLoadBalancer
 	for _, lb := range s.LoadBalancers {
-		one := base.withTargetsOf(s.TargetGroups, lb.groups)
+		one := base.withTargetsOf(s.TargetGroups, lb.forwardedGroups)
 		one.Name, one.Type, one.DNSName, one.State = lb.Name, lb.Type, lb.DNSName, lb.Status
 		if lb.State == missing || lb.State == surplus {
 			one.State = string(lb.State)
@@ -117,7 +120,7 @@ func (g *getCommand) lines(s Stack) []getLoadBalancer {
 		out = append(out, one)
 	}
 	for _, a := range s.Accelerators {
-		out = append(out, a.line(base))
+		out = append(out, a.getLine(base))
 	}
 	if len(out) == 0 {
 		out = append(out, base.withTargetsOf(nil, nil))
@@ -125,16 +128,17 @@ func (g *getCommand) lines(s Stack) []getLoadBalancer {
 	return out
 }
 
-// withTargetsOf returns the line with the targets of those of some target groups that have one of the ARNs.
-func (one getLoadBalancer) withTargetsOf(groups []TargetGroup, arns map[string]bool) getLoadBalancer {
-	if healthy, targets, known := counted(groups, arns); known {
-		one.Healthy, one.Targets = &healthy, &targets
+// withTargetsOf returns the entry with the number of targets in the target groups that have one of the ARNs.
+func (lb getLoadBalancer) withTargetsOf(groups []TargetGroup, arns map[string]bool) getLoadBalancer {
+	if healthy, targets, known := countTargets(groups, arns); known {
+		lb.Healthy, lb.Targets = &healthy, &targets
 	}
-	return one
+	return lb
 }
 
-// counted counts the targets that AWS has in target groups; false if the health of one of these is not known.
-func counted(groups []TargetGroup, arns map[string]bool) (healthy, all int, known bool) {
+// countTargets counts the registered targets of the target groups that have one of the ARNs. known is false if the health
+// of one of these target groups is not known.
+func countTargets(groups []TargetGroup, arns map[string]bool) (healthy, all int, known bool) {
 	for _, g := range groups {
 		if !arns[g.ARN] {
 			continue
@@ -155,12 +159,12 @@ func counted(groups []TargetGroup, arns map[string]bool) (healthy, all int, know
 	return healthy, all, true
 }
 
-// created returns when the oldest member was created, "" if that is not known.
-func (g *getCommand) created(s Stack) string {
+// oldestCreation returns when the oldest member of a stack was created, in RFC 3339, "" without a cluster.
+func (g *getCommand) oldestCreation(s Stack) string {
 	var oldest time.Time
 	for _, m := range s.Members {
 		obj, err := g.store.Get(cluster.Ref{Kind: cluster.Kind(m.Kind), Namespace: m.Namespace, Name: m.Name})
-		if err != nil || obj == nil || !g.Live {
+		if err != nil || obj == nil || !g.ClusterRead {
 			continue
 		}
 		if at := obj.GetCreationTimestamp().Time; oldest.IsZero() || at.Before(oldest) {
@@ -173,7 +177,8 @@ func (g *getCommand) created(s Stack) string {
 	return oldest.UTC().Format(time.RFC3339)
 }
 
-func (doc GetDocument) table(w io.Writer, now time.Time) error {
+// writeTable writes the document as a table. now is for the ages of objects.
+func (doc GetDocument) writeTable(w io.Writer, now time.Time) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "OF\tDNS NAME\tSTATE\tTARGETS\tFINDINGS\tAGE")
 	for _, lb := range doc.LoadBalancers {
@@ -181,19 +186,19 @@ func (doc GetDocument) table(w io.Writer, now time.Time) error {
 		if lb.Targets != nil {
 			targets = fmt.Sprintf("%d/%d healthy", *lb.Healthy, *lb.Targets)
 		}
-		var found []string
+		var findings []string
 		if lb.Errors > 0 {
-			found = append(found, output.Amount(lb.Errors, "error"))
+			findings = append(findings, output.Amount(lb.Errors, "error"))
 		}
 		if lb.Warnings > 0 {
-			found = append(found, output.Amount(lb.Warnings, "warning"))
+			findings = append(findings, output.Amount(lb.Warnings, "warning"))
 		}
 		age := "-"
 		if at, err := time.Parse(time.RFC3339, lb.Created); err == nil {
 			age = duration.HumanDuration(now.Sub(at))
 		}
 		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s\t%s\t%s\n", model.Kind(lb.Kind).Object(), lb.ID, cmp.Or(lb.DNSName, "-"), cmp.Or(lb.State, "-"), targets,
-			cmp.Or(strings.Join(found, ", "), "-"), age)
+			cmp.Or(strings.Join(findings, ", "), "-"), age)
 	}
 	return t.Flush()
 }

@@ -1,10 +1,10 @@
 package tree
 
-// acceleratorType is in place of AWS's words for types of load balancers.
+// acceleratorType is the value of getLoadBalancer.Type for accelerators. AWS has no such type of load balancers.
 const acceleratorType = "accelerator"
 
-// line returns the line of an accelerator. The endpoints that are the object's are its targets.
-func (a Accelerator) line(base getLoadBalancer) getLoadBalancer {
+// getLine returns the entry of an accelerator. Its targets are the endpoints in endpoint groups that the object owns.
+func (a Accelerator) getLine(base getLoadBalancer) getLoadBalancer {
 	out := base
 	out.Name, out.Type, out.DNSName, out.State = a.Name, acceleratorType, a.DNSName, a.Status
 	if a.State == missing || a.State == surplus {

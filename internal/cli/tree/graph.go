@@ -9,90 +9,94 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// graph is a tree as nodes and edges. Nodes are numbered in the order in which they were added.
+// graph is a document as nodes and edges. A node is known by its index in nodes.
 type graph struct {
-	nodes []node
-	edges []edge
-	ids   map[string]int
-	drawn map[edge]bool
+	nodes     []node
+	edges     []edge
+	nodeOfKey map[string]int
+	hasEdge   map[edge]bool
 }
 
+// node is a node of a graph. Its label may have several lines.
 type node struct {
 	label string
 	shape shape
 	state state
 }
 
+// edge leads from one node to another, by their indexes.
 type edge struct{ from, to int }
 
-// shape distinguishes kinds of nodes.
+// shape is how a node is drawn. The constants are indexes of the shapes of each output format.
 type shape int
 
 const (
-	object shape = iota
+	objectShape shape = iota
 	loadBalancerShape
-	part
+	partShape
 	targetShape
 )
 
-// graphOf draws object, load balancer, listener, rule, target group and target. Of one thing as much is drawn as
-// text shows.
-func graphOf(all Document) *graph {
-	g := &graph{ids: map[string]int{}, drawn: map[edge]bool{}}
-	for _, s := range all.Stacks {
-		stack := s.Kind + " " + s.ID
+// graphOf returns the graph of objects, load balancers, listeners, rules, target groups and targets. It has as many parts
+// of each resource as text shows.
+func graphOf(doc Document) *graph {
+	g := &graph{nodeOfKey: map[string]int{}, hasEdge: map[edge]bool{}}
+	for _, s := range doc.Stacks {
+		stack := s.key()
 		for _, a := range s.Accelerators {
-			g.accelerator(s, a)
+			g.addAccelerator(s, a)
 		}
 		for _, lb := range s.LoadBalancers {
-			lbNode := g.loadBalancer(stack, lb.Type, lb.ARN, lb.Name)
+			lbNode := g.addLoadBalancer(stack, lb.Type, lb.ARN, lb.Name)
 			g.nodes[lbNode].state = lb.State
-			output.ShowFirst(s.Members, output.MostMembers, func(m output.Object) {
+			output.ShowFirst(s.Members, output.MaxShownMembers, func(m output.Object) {
 				ref := finding.Ref(m).String()
-				g.edge(g.node(ref, ref, object, live), lbNode)
-			}, func(n int) { g.edge(g.more(n, "objects"), lbNode) })
-			output.ShowFirst(lb.Listeners, MostListeners, func(l Listener) { g.listener(stack, lbNode, l) },
-				func(n int) { g.edge(lbNode, g.more(n, "listeners")) })
+				g.addEdge(g.addNode(ref, ref, objectShape, live), lbNode)
+			}, func(n int) { g.addEdge(g.addMoreNode(n, "objects"), lbNode) })
+			output.ShowFirst(lb.Listeners, MaxListeners, func(l Listener) { g.addListener(stack, lbNode, l) },
+				func(n int) { g.addEdge(lbNode, g.addMoreNode(n, "listeners")) })
 		}
-		output.ShowFirst(s.TargetGroups, MostTargetGroups, func(t TargetGroup) { g.targetGroup(stack, t) }, func(int) {})
+		output.ShowFirst(s.TargetGroups, MaxTargetGroups, func(t TargetGroup) { g.addTargetGroup(stack, t) }, func(int) {})
 	}
 	return g
 }
 
-func (g *graph) listener(stack string, lb int, l Listener) {
-	at := g.node("", fmt.Sprintf("listener %s:%d", l.Protocol, l.Port), part, l.State)
-	g.edge(lb, at)
-	output.ShowFirst(l.Rules, MostRules, func(r Rule) {
-		rule := g.node("", fmt.Sprintf("rule %d\n%s", r.Priority, r.Conditions), part, r.State)
-		g.edge(at, rule)
-		g.drawActions(stack, rule, r.Actions, r.TargetGroups)
-	}, func(n int) { g.edge(at, g.more(n, "rules")) })
+// addListener adds a listener with its rules to the node of its load balancer. stack is the key of its stack.
+func (g *graph) addListener(stack string, lb int, l Listener) {
+	at := g.addNode("", fmt.Sprintf("listener %s:%d", l.Protocol, l.Port), partShape, l.State)
+	g.addEdge(lb, at)
+	output.ShowFirst(l.Rules, MaxRules, func(r Rule) {
+		rule := g.addNode("", fmt.Sprintf("rule %d\n%s", r.Priority, r.Conditions), partShape, r.State)
+		g.addEdge(at, rule)
+		g.addActions(stack, rule, r.Actions, r.TargetGroups)
+	}, func(n int) { g.addEdge(at, g.addMoreNode(n, "rules")) })
 	if l.Default != "" {
-		otherwise := g.node("", "otherwise", part, l.State)
-		g.edge(at, otherwise)
-		g.drawActions(stack, otherwise, l.Default, l.TargetGroups)
+		otherwise := g.addNode("", "otherwise", partShape, l.State)
+		g.addEdge(at, otherwise)
+		g.addActions(stack, otherwise, l.Default, l.TargetGroups)
 	}
 }
 
-// drawActions draws what a rule does.
-func (g *graph) drawActions(stack string, rule int, actions string, groups []string) {
+// addActions adds the target groups that a rule forwards to, or else its actions as text.
+func (g *graph) addActions(stack string, rule int, actions string, groups []string) {
 	for _, id := range groups {
-		g.edge(rule, g.node(stack+"|group|"+id, "target group\n"+id, part, live))
+		g.addEdge(rule, g.addNode(stack+"|group|"+id, "target group\n"+id, partShape, live))
 	}
 	if len(groups) == 0 {
-		g.edge(rule, g.node("", actions, object, live))
+		g.addEdge(rule, g.addNode("", actions, objectShape, live))
 	}
 }
 
-func (g *graph) targetGroup(stack string, t TargetGroup) {
-	at := g.node(stack+"|group|"+t.ID, "", part, t.State)
+// addTargetGroup adds a target group with its targets. The rules that forward to it may have added its node already.
+func (g *graph) addTargetGroup(stack string, t TargetGroup) {
+	at := g.addNode(stack+"|group|"+t.ID, "", partShape, t.State)
 	g.nodes[at].label, g.nodes[at].state = fmt.Sprintf("target group\n%s", t.ID), t.State
-	output.ShowFirst(t.Targets, mostTargets, func(x Target) {
-		g.edge(at, g.node("", fmt.Sprintf("%s:%d\n%s", x.ID, x.Port, x.State), targetShape, targetState(x)))
-	}, func(n int) { g.edge(at, g.more(n, "targets")) })
+	output.ShowFirst(t.Targets, maxTargets, func(x Target) {
+		g.addEdge(at, g.addNode("", fmt.Sprintf("%s:%d\n%s", x.ID, x.Port, x.State), targetShape, targetState(x)))
+	}, func(n int) { g.addEdge(at, g.addMoreNode(n, "targets")) })
 }
 
-// targetState marks a target that gets no requests.
+// targetState returns the state of the node of a target, which is live only for a healthy target.
 func targetState(x Target) state {
 	switch {
 	case x.Compared != "":
@@ -103,36 +107,40 @@ func targetState(x Target) state {
 	return live
 }
 
-// node returns the node of a key, which is made if it is not there; an empty key is that of no other node.
-func (g *graph) node(key, label string, s shape, is state) int {
-	if at, ok := g.ids[key]; ok && key != "" {
+// addNode adds a node and returns its index. If a node with the same key exists, it returns that one. With an empty key
+// it always adds a node.
+func (g *graph) addNode(key, label string, shape shape, state state) int {
+	if at, ok := g.nodeOfKey[key]; ok && key != "" {
 		return at
 	}
-	g.nodes = append(g.nodes, node{label, s, is})
+	g.nodes = append(g.nodes, node{label, shape, state})
 	if key != "" {
-		g.ids[key] = len(g.nodes) - 1
+		g.nodeOfKey[key] = len(g.nodes) - 1
 	}
 	return len(g.nodes) - 1
 }
 
-func (g *graph) more(n int, of string) int {
-	return g.node("", fmt.Sprintf("… and %d more %s", n, of), object, live)
+// addMoreNode adds a node for n things that the graph does not show. noun is their name in the plural.
+func (g *graph) addMoreNode(n int, noun string) int {
+	return g.addNode("", fmt.Sprintf("… and %d more %s", n, noun), objectShape, live)
 }
 
-func (g *graph) edge(from, to int) {
-	if e := (edge{from, to}); !g.drawn[e] {
-		g.drawn[e] = true
+// addEdge adds an edge, once.
+func (g *graph) addEdge(from, to int) {
+	if e := (edge{from, to}); !g.hasEdge[e] {
+		g.hasEdge[e] = true
 		g.edges = append(g.edges, e)
 	}
 }
 
-// labels are at most this long.
-const longestLabel = 200
+// maxLabelLength is the maximum length of a line of a label, in characters.
+const maxLabelLength = 200
 
-func lines(label string) []string {
+// labelLines returns the lines of a label, cut and made printable.
+func labelLines(label string) []string {
 	var out []string
 	for line := range strings.SplitSeq(label, "\n") {
-		out = append(out, finding.CutTo(longestLabel, finding.Printable(line)))
+		out = append(out, finding.CutTo(maxLabelLength, finding.Printable(line)))
 	}
 	return out
 }
@@ -142,7 +150,7 @@ func (g *graph) dot(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("digraph fulcrum {\n  rankdir=LR;\n  node [fontname=\"sans-serif\"];\n")
 	for i, n := range g.nodes {
-		text := strings.Join(lines(n.label), "\x00")
+		text := strings.Join(labelLines(n.label), "\x00")
 		text = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\x00", `\n`).Replace(text)
 		fmt.Fprintf(&b, "  n%d [shape=%s, label=\"%s\"%s];\n", i, [...]string{"plaintext", "box3d", "box", "ellipse"}[n.shape], text,
 			map[state]string{missing: `, color=green, style=dashed`, differs: `, color=orange`, surplus: `, color=red, style=dashed`}[n.state])
@@ -160,13 +168,13 @@ func (g *graph) mermaid(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("flowchart LR\n")
 	for i, n := range g.nodes {
-		text := lines(n.label)
+		text := labelLines(n.label)
 		for j := range text {
-			// Mermaid reads entities in quoted texts, and markup otherwise.
+			// Mermaid interprets markup in quoted text, and decodes entities.
 			text[j] = strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;").Replace(text[j])
 		}
-		around := [...][2]string{{"(", ")"}, {"[[", "]]"}, {"[", "]"}, {"([", "])"}}[n.shape]
-		fmt.Fprintf(&b, "  n%d%s\"%s\"%s%s\n", i, around[0], strings.Join(text, "<br/>"), around[1],
+		brackets := [...][2]string{{"(", ")"}, {"[[", "]]"}, {"[", "]"}, {"([", "])"}}[n.shape]
+		fmt.Fprintf(&b, "  n%d%s\"%s\"%s%s\n", i, brackets[0], strings.Join(text, "<br/>"), brackets[1],
 			map[state]string{missing: ":::missing", differs: ":::differs", surplus: ":::surplus"}[n.state])
 	}
 	for _, e := range g.edges {

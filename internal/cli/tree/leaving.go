@@ -11,42 +11,42 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Leaving is a member that goes to another load balancer, and that this one still serves.
-type Leaving struct {
+// LeavingMember is a member that moves to another load balancer and is still served by this one.
+type LeavingMember struct {
 	Object output.Object `json:"object"`
-	// Until is when its part of the load balancer is deleted. It is missing while its status shows this load balancer,
-	// which is until the other one serves it as well.
+	// Until is when the rules and target groups of the object are deleted from this load balancer. It is missing while the
+	// status of the object shows this load balancer, because the other one does not serve the object yet.
 	Until string `json:"until,omitempty"`
 }
 
-// String returns the same in words.
-func (l Leaving) String() string {
+// String describes the state of the move in a sentence.
+func (l LeavingMember) String() string {
 	if l.Until == "" {
 		return fmt.Sprintf("%s is leaving for another load balancer; this one serves it until the other one does", finding.Ref(l.Object))
 	}
 	return fmt.Sprintf("%s has left for another load balancer; this one serves clients that still have its addresses until %s, and deletes its part of it then", finding.Ref(l.Object), l.Until)
 }
 
-// ShowLeaving prints the members that leave a load balancer.
-func ShowLeaving(w io.Writer, left []Leaving) {
-	output.ShowFirst(left, output.MostMembers, func(l Leaving) { fmt.Fprintf(w, "# %s\n", finding.Printable(l.String())) },
+// ShowLeavingMembers prints the members that leave a load balancer.
+func ShowLeavingMembers(w io.Writer, leaving []LeavingMember) {
+	output.ShowFirst(leaving, output.MaxShownMembers, func(l LeavingMember) { fmt.Fprintf(w, "# %s\n", finding.Printable(l.String())) },
 		func(n int) { fmt.Fprintf(w, "# … and %d more that leave\n", n) })
 }
 
-// LeavingOf returns the members of a stack that go to another one and are still served here: the plan has no step for
-// them yet.
-func LeavingOf(d engine.Draft, c config.Config, now time.Time) []Leaving {
-	var out []Leaving
+// LeavingMembersOf returns the members of a stack that move to another one and are still served by this one. The plan has
+// no step that removes them yet.
+func LeavingMembersOf(d engine.Draft, c config.Config, now time.Time) []LeavingMember {
+	var out []LeavingMember
 	for _, x := range d.Stack.Leavers {
-		one := Leaving{Object: output.Object(x.Member)}
+		member := LeavingMember{Object: output.Object(x.Member)}
 		until := x.Since.Add(c.Replacement.DeletionDelay)
 		switch {
 		case c.Replacement.Order != config.CreateFirst || !x.Since.IsZero() && !now.Before(until):
 			continue // the plan deletes its part
 		case !x.Since.IsZero():
-			one.Until = until.UTC().Format(time.RFC3339)
+			member.Until = until.UTC().Format(time.RFC3339)
 		}
-		out = append(out, one)
+		out = append(out, member)
 	}
 	return out
 }

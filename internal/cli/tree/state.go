@@ -14,29 +14,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Comparer compares one stack.
+// Comparer compares the resources of one stack in AWS with its desired state, by the steps of its plan.
 type Comparer struct {
 	engine.Draft
-	desired model.Stack    // as the plan has completed it
-	Facts   observed.Facts // with health and certificates
-	// addresses by ARN, and steps by address.
-	addresses map[string][]plan.Address
-	steps     map[plan.Address][]plan.Step
-	groups    map[string]string // ids of target groups by ARN
-	Behind
+	desired   model.Stack                  // the desired state as the plan has completed it
+	Facts     observed.Facts               // with the answers to ExtraQuestions
+	addresses map[string][]plan.Address    // by ARN
+	steps     map[plan.Address][]plan.Step // by the address of the resource
+	groupIDs  map[string]string            // ids of the target groups of the stack by ARN
+	ClusterTargets
 }
 
-// Compare makes the document of a stack. facts are those of the draft with the health of target groups
-// and certificates.
-func Compare(d engine.Draft, facts observed.Facts, of Behind) Stack {
-	c := NewComparer(d, facts, of)
+// Compare returns the document of a stack. facts are those of the draft with the answers to ExtraQuestions.
+func Compare(d engine.Draft, facts observed.Facts, targets ClusterTargets) Stack {
+	c := NewComparer(d, facts, targets)
 	return Stack{
-		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: output.Findings(d.Findings), found: d.Findings, names: plan.NamesOf(d.Have),
+		Kind: string(d.Stack.ID.Kind), ID: d.Stack.ID.String(), Held: d.Stack.Held.Everything, Findings: output.Findings(d.Findings), findingList: d.Findings, names: plan.NamesOf(d.Have),
 		Members: membersOf(d.Stack), Accelerators: AcceleratorComparer{c}.accelerators(),
 		LoadBalancers: c.loadBalancers(), TargetGroups: c.TargetGroups(), SecurityGroups: c.securityGroups(),
 	}
 }
 
+// membersOf returns the members of a stack for its document.
 func membersOf(s model.Stack) []output.Object {
 	out := []output.Object{}
 	for _, m := range s.Members {
@@ -45,9 +44,9 @@ func membersOf(s model.Stack) []output.Object {
 	return out
 }
 
-// NewComparer compares the observed state of a draft with its desired state.
-func NewComparer(d engine.Draft, facts observed.Facts, of Behind) *Comparer {
-	c := &Comparer{Draft: d, desired: d.Choices().Desired, Facts: facts, Behind: of, addresses: map[string][]plan.Address{}, steps: map[plan.Address][]plan.Step{}, groups: map[string]string{}}
+// NewComparer returns a comparer of the stack of a draft. facts are those of the draft with the answers to ExtraQuestions.
+func NewComparer(d engine.Draft, facts observed.Facts, targets ClusterTargets) *Comparer {
+	c := &Comparer{Draft: d, desired: d.Choices().Desired, Facts: facts, ClusterTargets: targets, addresses: map[string][]plan.Address{}, steps: map[plan.Address][]plan.Step{}, groupIDs: map[string]string{}}
 	for a, arn := range d.Plan.KnownIDs {
 		c.addresses[arn] = append(c.addresses[arn], a)
 	}
@@ -55,12 +54,12 @@ func NewComparer(d engine.Draft, facts observed.Facts, of Behind) *Comparer {
 		c.steps[s.Address] = append(c.steps[s.Address], s)
 	}
 	for _, g := range d.Have.TargetGroups {
-		c.groups[g.ARN] = g.ResourceID
+		c.groupIDs[g.ARN] = g.ResourceID
 	}
 	return c
 }
 
-// stepsOf returns the steps about a resource of AWS, in the order of the plan.
+// stepsOf returns the steps that change the resource with an ARN, in the order of the plan.
 func (c *Comparer) stepsOf(arn string) []plan.Step {
 	var out []plan.Step
 	for _, s := range c.Plan.Steps {
@@ -71,16 +70,16 @@ func (c *Comparer) stepsOf(arn string) []plan.Step {
 	return out
 }
 
-// compared returns how a resource of AWS compares.
-func (c *Comparer) compared(arn string) compared {
-	out := compared{State: live, ARN: arn}
+// comparisonOf returns the comparison of a resource that exists in AWS.
+func (c *Comparer) comparisonOf(arn string) comparison {
+	out := comparison{State: live, ARN: arn}
 	for _, s := range c.stepsOf(arn) {
 		switch {
 		case s.Verb == plan.Delete:
-			out.State, out.Note, out.Replaced, out.Changes = surplus, waiting(s), s.Replaced, nil
+			out.State, out.Note, out.Replaced, out.Changes = surplus, waitText(s), s.Replaced, nil
 			return out
-		case s.Verb == plan.Update && !isPartOfListener(s) && !plan.InKubernetes(s.Do):
-			out.State, out.Note = differs, cmp.Or(out.Note, waiting(s))
+		case s.Verb == plan.Update && !isShownWithParts(s) && !plan.InKubernetes(s.Do):
+			out.State, out.Note = differs, cmp.Or(out.Note, waitText(s))
 			for _, f := range s.Fields() {
 				out.Changes = append(out.Changes, output.Field{Field: f.Path, From: f.From, To: f.To})
 			}
@@ -89,16 +88,17 @@ func (c *Comparer) compared(arn string) compared {
 	return out
 }
 
-func waiting(s plan.Step) string {
+// waitText returns what a step waits for, "" if it does not wait.
+func waitText(s plan.Step) string {
 	if !s.Waits() {
 		return ""
 	}
 	return "waits for " + s.Wait.For
 }
 
-// isPartOfListener reports whether a step about a listener is shown with its certificates and rules, or one about an
-// endpoint group with its endpoints.
-func isPartOfListener(s plan.Step) bool {
+// isShownWithParts reports whether the change of a step is shown as the state of parts of its resource: certificates and
+// rules of a listener, or endpoints of an endpoint group.
+func isShownWithParts(s plan.Step) bool {
 	switch s.Do.(type) {
 	case plan.AddCertificate, plan.RemoveCertificate, plan.SetPriorities, plan.AddEndpoints, plan.SetEndpoints, plan.RemoveEndpoints:
 		return true
@@ -106,50 +106,51 @@ func isPartOfListener(s plan.Step) bool {
 	return false
 }
 
-// compareCreated returns how something compares that a step makes.
-func compareCreated(s plan.Step) compared {
-	return compared{State: missing, Note: waiting(s), Replaced: s.Replaced}
+// comparisonOfCreated returns the comparison of a resource that a step creates.
+func comparisonOfCreated(s plan.Step) comparison {
+	return comparison{State: missing, Note: waitText(s), Replaced: s.Replaced}
 }
 
+// loadBalancers returns the load balancers of the stack in AWS, those that the plan creates, and other desired ones.
 func (c *Comparer) loadBalancers() []LoadBalancer {
 	out := []LoadBalancer{}
-	wanted := map[string]bool{} // ids that are there or are made
+	listed := map[string]bool{} // ids of load balancers that stay or are created
 	for _, lb := range c.Have.LoadBalancers {
 		one := LoadBalancer{
-			compared: c.compared(lb.ARN), Name: lb.Name, Type: lb.Type, Scheme: lb.Scheme, Status: lb.State, DNSName: lb.DNSName,
-			Listeners: c.listeners(lb.ResourceID, c.addresses[lb.ARN], &lb), groups: forwarded(lb),
+			comparison: c.comparisonOf(lb.ARN), Name: lb.Name, Type: lb.Type, Scheme: lb.Scheme, Status: lb.State, DNSName: lb.DNSName,
+			Listeners: c.listeners(lb.ResourceID, c.addresses[lb.ARN], &lb), forwardedGroups: forwardedGroups(lb),
 		}
 		if one.State != surplus {
-			wanted[lb.ResourceID] = true
+			listed[lb.ResourceID] = true
 		}
 		for i := range one.Listeners {
 			if l := &one.Listeners[i]; one.State == surplus || l.State == surplus {
-				l.surplus()
+				l.markSurplus()
 			}
 		}
 		out = append(out, one)
 	}
 	for _, s := range c.Plan.Steps {
 		if do, ok := s.Do.(plan.CreateLoadBalancer); ok {
-			wanted[s.Address.ID] = true
+			listed[s.Address.ID] = true
 			out = append(out, LoadBalancer{
-				compared: compareCreated(s), Name: do.Name, Type: do.Type.String(), Scheme: do.Scheme,
+				comparison: comparisonOfCreated(s), Name: do.Name, Type: do.Type.String(), Scheme: do.Scheme,
 				Listeners: c.listeners(s.Address.ID, []plan.Address{s.Address}, nil),
 			})
 		}
 	}
 	desired := c.desiredLoadBalancers()
 	for _, id := range []string{model.LoadBalancerID, model.FrontendNLBID} {
-		if lb := desired[id]; lb != nil && !wanted[id] {
-			out = append(out, LoadBalancer{compared: c.compareNotPlanned(), Name: lb.Name, Type: lb.Type.String(), Scheme: lb.Scheme, Listeners: c.listeners(id, nil, nil)})
+		if lb := desired[id]; lb != nil && !listed[id] {
+			out = append(out, LoadBalancer{comparison: c.comparisonOfUnplanned(), Name: lb.Name, Type: lb.Type.String(), Scheme: lb.Scheme, Listeners: c.listeners(id, nil, nil)})
 		}
 	}
 	return out
 }
 
-// forwarded returns the ARNs of the target groups that the listeners and rules of a load balancer forward to. While one
-// load balancer replaces another, each has its own.
-func forwarded(lb observed.LoadBalancer) map[string]bool {
+// forwardedGroups returns the ARNs of the target groups that the listeners and rules of a load balancer forward to in AWS.
+// A stack may have others, because two load balancers have different target groups while one replaces the other.
+func forwardedGroups(lb observed.LoadBalancer) map[string]bool {
 	out := map[string]bool{}
 	add := func(actions []model.Action) {
 		for _, a := range actions {
@@ -174,16 +175,16 @@ func (c *Comparer) desiredLoadBalancers() map[string]*model.LoadBalancer {
 	return map[string]*model.LoadBalancer{model.LoadBalancerID: c.desired.LoadBalancer, model.FrontendNLBID: c.desired.FrontendNLB}
 }
 
-// compareNotPlanned returns how something compares that is desired, and that the plan does not make.
-func (c *Comparer) compareNotPlanned() compared {
+// comparisonOfUnplanned returns the comparison of a desired resource that does not exist and that the plan does not create.
+func (c *Comparer) comparisonOfUnplanned() comparison {
 	if slices.ContainsFunc(c.Findings, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
-		return compared{State: missing, Note: "held, see the findings"}
+		return comparison{State: missing, Note: "held, see the findings"}
 	}
-	return compared{State: missing, Note: "later, what it needs is not there yet"}
+	return comparison{State: missing, Note: "later, what it needs is not there yet"}
 }
 
-// surplus marks a listener with its parts, which go with it.
-func (l *Listener) surplus() {
+// markSurplus marks a listener, its certificates and its rules as surplus, because they are deleted with it.
+func (l *Listener) markSurplus() {
 	l.State, l.Changes = surplus, nil
 	for i := range l.Certificates {
 		l.Certificates[i].State = surplus
@@ -193,21 +194,22 @@ func (l *Listener) surplus() {
 	}
 }
 
-// listeners of a load balancer, by its addresses. lb is nil for one that is not there.
-func (c *Comparer) listeners(id string, at []plan.Address, lb *observed.LoadBalancer) []Listener {
+// listeners returns the listeners of a load balancer in AWS, those that the plan creates, and other desired ones. id and
+// addresses are those of the load balancer; lb is nil if it does not exist.
+func (c *Comparer) listeners(id string, addresses []plan.Address, lb *observed.LoadBalancer) []Listener {
 	out := []Listener{}
 	if lb != nil {
 		for _, l := range lb.Listeners {
 			out = append(out, Listener{
-				compared: c.compared(l.ARN), Protocol: l.Protocol, Port: l.Port, Default: c.Actions(l.Default), TargetGroups: c.ForwardsTo(l.Default),
+				comparison: c.comparisonOf(l.ARN), Protocol: l.Protocol, Port: l.Port, Default: c.ActionsText(l.Default), TargetGroups: c.TargetGroupsOf(l.Default),
 				Certificates: c.certificates(l), Rules: c.rules(l.Port, c.addresses[l.ARN], l.Rules),
 			})
 		}
 	}
 	for _, s := range c.Plan.Steps {
-		if do, ok := s.Do.(plan.CreateListener); ok && slices.Contains(at, do.LoadBalancer) {
+		if do, ok := s.Do.(plan.CreateListener); ok && slices.Contains(addresses, do.LoadBalancer) {
 			out = append(out, Listener{
-				compared: compareCreated(s), Protocol: do.Settings.Protocol, Port: do.Settings.Port, Default: c.Actions(do.Settings.Default), TargetGroups: c.ForwardsTo(do.Settings.Default),
+				comparison: comparisonOfCreated(s), Protocol: do.Settings.Protocol, Port: do.Settings.Port, Default: c.ActionsText(do.Settings.Default), TargetGroups: c.TargetGroupsOf(do.Settings.Default),
 				Certificates: c.newCertificates(do.Settings.Certificate, s.Address), Rules: c.rules(do.Settings.Port, []plan.Address{s.Address}, nil),
 			})
 		}
@@ -217,45 +219,46 @@ func (c *Comparer) listeners(id string, at []plan.Address, lb *observed.LoadBala
 	return out
 }
 
-// heldListeners returns the desired ones that are neither there nor made.
-func (c *Comparer) heldListeners(id string, others []Listener) []Listener {
+// heldListeners returns the desired listeners of a load balancer that are not listed: they neither exist nor are created.
+func (c *Comparer) heldListeners(id string, listed []Listener) []Listener {
 	var out []Listener
 	lb := c.desiredLoadBalancers()[id]
 	if lb == nil {
 		return nil
 	}
 	for _, l := range lb.Listeners {
-		if !slices.ContainsFunc(others, func(o Listener) bool { return o.Port == l.Port && o.State != surplus }) {
-			out = append(out, Listener{compared: c.compareNotPlanned(), Protocol: l.Protocol(), Port: l.Port, Default: c.Actions(l.Default), TargetGroups: c.ForwardsTo(l.Default)})
+		if !slices.ContainsFunc(listed, func(o Listener) bool { return o.Port == l.Port && o.State != surplus }) {
+			out = append(out, Listener{comparison: c.comparisonOfUnplanned(), Protocol: l.Protocol(), Port: l.Port, Default: c.ActionsText(l.Default), TargetGroups: c.TargetGroupsOf(l.Default)})
 		}
 	}
 	return out
 }
 
-// rules of a listener, by its addresses: those that are there and those that are made.
-func (c *Comparer) rules(port int32, at []plan.Address, have []observed.Rule) []Rule {
-	desired, moved := c.desiredRules(port), c.finalPriorities(at)
+// rules returns the rules of a listener in AWS, which are in have, and those that the plan creates. addresses are those of
+// the listener.
+func (c *Comparer) rules(port int32, addresses []plan.Address, have []observed.Rule) []Rule {
+	desired, finalPriority := c.desiredRules(port), c.finalPriorities(addresses)
 	have = slices.Clone(have)
 	slices.SortStableFunc(have, func(a, b observed.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
 	var out []Rule
 	for _, r := range have {
-		one := Rule{compared: c.compared(r.ARN), Priority: r.Priority, Conditions: plan.ConditionsText(r.Conditions), Actions: c.Actions(r.Actions), TargetGroups: c.ForwardsTo(r.Actions)}
+		one := Rule{comparison: c.comparisonOf(r.ARN), Priority: r.Priority, Conditions: plan.ConditionsText(r.Conditions), Actions: c.ActionsText(r.Actions), TargetGroups: c.TargetGroupsOf(r.Actions)}
 		var want model.Rule
 		if same := desired[one.Conditions]; len(same) > 0 {
 			want, desired[one.Conditions] = same[0], same[1:]
 		}
 		one.From, one.Note = OriginText(want.Origin), cmp.Or(one.Note, heldText(want))
-		if to := moved[r.ARN]; to != 0 && to != r.Priority && one.State != surplus {
+		if to := finalPriority[r.ARN]; to != 0 && to != r.Priority && one.State != surplus {
 			one.State = differs
 			one.Changes = append(one.Changes, output.Field{Field: "priority", From: fmt.Sprint(r.Priority), To: fmt.Sprint(to)})
 		}
 		out = append(out, one)
 	}
 	for _, s := range c.Plan.Steps {
-		if do, ok := s.Do.(plan.CreateRule); ok && slices.Contains(at, do.Listener) {
+		if do, ok := s.Do.(plan.CreateRule); ok && slices.Contains(addresses, do.Listener) {
 			out = append(out, Rule{
-				compared: compared{State: missing, Note: cmp.Or(waiting(s), heldText(do.Rule))}, Priority: cmp.Or(moved[s.Address.ID], do.Priority), Conditions: plan.ConditionsText(do.Rule.Conditions), Actions: c.Actions(do.Rule.Actions),
-				From: OriginText(do.Rule.Origin), TargetGroups: c.ForwardsTo(do.Rule.Actions),
+				comparison: comparison{State: missing, Note: cmp.Or(waitText(s), heldText(do.Rule))}, Priority: cmp.Or(finalPriority[s.Address.ID], do.Priority), Conditions: plan.ConditionsText(do.Rule.Conditions), Actions: c.ActionsText(do.Rule.Actions),
+				From: OriginText(do.Rule.Origin), TargetGroups: c.TargetGroupsOf(do.Rule.Actions),
 			})
 		}
 	}
@@ -263,11 +266,12 @@ func (c *Comparer) rules(port int32, at []plan.Address, have []observed.Rule) []
 	return out
 }
 
-// finalPriorities returns the priorities that rules of a listener end with, by their ids.
-func (c *Comparer) finalPriorities(at []plan.Address) map[string]int32 {
+// finalPriorities returns the priorities that rules of a listener have after the plan, by ARN or by the id of a rule that is
+// created. It has only rules whose priority is changed.
+func (c *Comparer) finalPriorities(addresses []plan.Address) map[string]int32 {
 	out := map[string]int32{}
 	for _, s := range c.Plan.Steps {
-		if do, ok := s.Do.(plan.SetPriorities); ok && slices.Contains(at, s.Address) {
+		if do, ok := s.Do.(plan.SetPriorities); ok && slices.Contains(addresses, s.Address) {
 			for a, priority := range do.Priorities {
 				out[a.ID] = priority
 			}
@@ -276,8 +280,8 @@ func (c *Comparer) finalPriorities(at []plan.Address) map[string]int32 {
 	return out
 }
 
-// desiredRules returns the desired rules of a port by their conditions, by which live ones are known again. Those that
-// have the same conditions are in their order.
+// desiredRules returns the desired rules of a port by the text of their conditions, because a rule in AWS has no other id
+// in common with its desired state. Rules with the same conditions are in their desired order.
 func (c *Comparer) desiredRules(port int32) map[string][]model.Rule {
 	out := map[string][]model.Rule{}
 	if c.desired.LoadBalancer == nil {
@@ -295,6 +299,7 @@ func (c *Comparer) desiredRules(port int32) map[string][]model.Rule {
 	return out
 }
 
+// heldText returns a note for a rule that is held, "" for others.
 func heldText(r model.Rule) string {
 	if r.Held == 0 {
 		return ""
@@ -302,7 +307,7 @@ func heldText(r model.Rule) string {
 	return "held, see the findings"
 }
 
-// OriginText returns the object and field that something comes from, "" if none is known.
+// OriginText returns the object and field that a part of the desired state comes from, "" if they are not known.
 func OriginText(o finding.Origin) string {
 	if o == (finding.Origin{}) {
 		return ""
@@ -310,76 +315,21 @@ func OriginText(o finding.Origin) string {
 	return finding.Printable(o.String())
 }
 
-// Actions returns what is done with requests, with the stack's own target groups by id.
-func (c *Comparer) Actions(actions []model.Action) string {
-	return finding.Printable(plan.ActionsText(c.withGroupIDs(actions)))
-}
-
-// SameActions reports whether actions do the same. The order of target groups means nothing, and AWS shows them in its
-// own.
-func (c *Comparer) SameActions(x, y []model.Action) bool {
-	ordered := func(actions []model.Action) string {
-		out := c.withGroupIDs(actions)
-		for _, a := range out {
-			if f, ok := a.(model.Forward); ok {
-				slices.SortFunc(f.Groups, func(x, y model.WeightedGroup) int {
-					return cmp.Or(cmp.Compare(x.Group.ID, y.Group.ID), cmp.Compare(x.Group.ARN, y.Group.ARN), cmp.Compare(x.Group.Name, y.Group.Name))
-				})
-			}
-		}
-		return plan.ActionsText(out)
-	}
-	return ordered(x) == ordered(y)
-}
-
-// withGroupIDs returns actions with target groups of the stack by their ids. They share no list with those that are
-// given.
-func (c *Comparer) withGroupIDs(actions []model.Action) []model.Action {
-	out := slices.Clone(actions)
-	for i, a := range out {
-		f, ok := a.(model.Forward)
-		if !ok {
-			continue
-		}
-		f.Groups = slices.Clone(f.Groups)
-		for j := range f.Groups {
-			if id := c.groups[f.Groups[j].Group.ARN]; id != "" {
-				f.Groups[j].Group = model.GroupRef{ID: id}
-			}
-		}
-		out[i] = f
-	}
-	return out
-}
-
-// ForwardsTo returns the target groups of actions.
-func (c *Comparer) ForwardsTo(actions []model.Action) []string {
-	var out []string
-	for _, a := range actions {
-		if f, ok := a.(model.Forward); ok {
-			for _, g := range f.Groups {
-				out = append(out, cmp.Or(c.groups[g.Group.ARN], g.Group.ID, g.Group.ARN, g.Group.Name))
-			}
-		}
-	}
-	return out
-}
-
-// certificates of a live listener: those that it has and those that it gets.
+// certificates returns the certificates of a listener in AWS, the default one first, and those that the plan adds.
 func (c *Comparer) certificates(l observed.Listener) []Certificate {
 	if l.Certificate == "" {
 		return nil
 	}
 	out := []Certificate{c.certificate(l.Certificate, live, true)}
-	gone := map[string]bool{}
+	removed := map[string]bool{}
 	for _, s := range c.stepsOf(l.ARN) {
 		if do, ok := s.Do.(plan.RemoveCertificate); ok {
-			gone[do.ARN] = true
+			removed[do.ARN] = true
 		}
 	}
 	for _, arn := range l.Certificates {
 		switch {
-		case gone[arn] && arn != l.Certificate:
+		case removed[arn] && arn != l.Certificate:
 			out = append(out, c.certificate(arn, surplus, false))
 		case arn != l.Certificate:
 			out = append(out, c.certificate(arn, live, false))
@@ -388,38 +338,41 @@ func (c *Comparer) certificates(l observed.Listener) []Certificate {
 	return append(out, c.addedCertificates(c.addresses[l.ARN], l.Certificate)...)
 }
 
-// newCertificates returns the certificates of a listener that is created.
-func (c *Comparer) newCertificates(byDefault string, at plan.Address) []Certificate {
-	if byDefault == "" {
+// newCertificates returns the certificates of a listener that is created. defaultARN is its default certificate, "" for a
+// listener without TLS.
+func (c *Comparer) newCertificates(defaultARN string, listener plan.Address) []Certificate {
+	if defaultARN == "" {
 		return nil
 	}
-	return append([]Certificate{c.certificate(byDefault, missing, true)}, c.addedCertificates([]plan.Address{at}, byDefault)...)
+	return append([]Certificate{c.certificate(defaultARN, missing, true)}, c.addedCertificates([]plan.Address{listener}, defaultARN)...)
 }
 
-// addedCertificates leaves the default one out, which listeners have among the others too.
-func (c *Comparer) addedCertificates(at []plan.Address, byDefault string) []Certificate {
+// addedCertificates returns the certificates that the plan adds to a listener, except for its default certificate, which
+// is also in its list of certificates.
+func (c *Comparer) addedCertificates(listener []plan.Address, defaultARN string) []Certificate {
 	var out []Certificate
 	for _, s := range c.Plan.Steps {
-		if do, ok := s.Do.(plan.AddCertificate); ok && slices.Contains(at, s.Address) && do.ARN != byDefault {
+		if do, ok := s.Do.(plan.AddCertificate); ok && slices.Contains(listener, s.Address) && do.ARN != defaultARN {
 			out = append(out, c.certificate(do.ARN, missing, false))
 		}
 	}
 	return out
 }
 
-func (c *Comparer) certificate(arn string, s state, byDefault bool) Certificate {
-	out := Certificate{State: s, ARN: arn, Default: byDefault}
+// certificate returns a certificate with what ACM shows of it.
+func (c *Comparer) certificate(arn string, s state, isDefault bool) Certificate {
+	out := Certificate{State: s, ARN: arn, Default: isDefault}
 	for _, known := range c.Facts.Certificates {
 		if known.ARN == arn {
 			out.Domains, out.Status = known.Domains, known.Status
 		}
 	}
-	out.Secret = ImportedFrom(c.Facts, arn)
+	out.Secret = ImportedSecret(c.Facts, arn)
 	return out
 }
 
-// ImportedFrom returns the Secret that a controller imported a certificate from, as namespace/name; "" if none is known.
-func ImportedFrom(f observed.Facts, arn string) string {
+// ImportedSecret returns NAMESPACE/NAME of the Secret that a certificate was imported from, "" if none is known.
+func ImportedSecret(f observed.Facts, arn string) string {
 	id := f.CertificateOwners[arn].ResourceID
 	for _, own := range f.OwnCertificates {
 		if own.ARN == arn {
@@ -435,24 +388,24 @@ func ImportedFrom(f observed.Facts, arn string) string {
 	return secret
 }
 
-// TargetGroups returns the target groups that AWS has, and those that it is to have.
+// TargetGroups returns the target groups of the stack in AWS, those that the plan creates, and other desired ones.
 func (c *Comparer) TargetGroups() []TargetGroup {
 	out := []TargetGroup{}
-	from := map[string]string{}
+	from := map[string]string{} // origin by id
 	for _, w := range c.desired.TargetGroups {
 		from[w.ID] = OriginText(w.Origin)
 	}
-	there := map[string]bool{}
+	listed := map[string]bool{} // ids of target groups that stay or are created
 	for _, g := range c.Have.TargetGroups {
-		one := TargetGroup{compared: c.compared(g.ARN), ID: g.ResourceID, Name: g.Name, Type: g.Type, Protocol: g.Protocol, Port: g.Port}
+		one := TargetGroup{comparison: c.comparisonOf(g.ARN), ID: g.ResourceID, Name: g.Name, Type: g.Type, Protocol: g.Protocol, Port: g.Port}
 		if one.State != surplus {
-			there[g.ResourceID] = true
+			listed[g.ResourceID] = true
 			one.From = from[g.ResourceID]
 		}
 		if h, known := c.Facts.Health[g.ARN]; known {
 			one.Targets = targetsOf(h)
-			one.Note = cmp.Or(one.Note, c.without[g.ARN])
-			if endpoints, known := c.bound[g.ARN]; known && one.State != surplus {
+			one.Note = cmp.Or(one.Note, c.noEndpointsReasons[g.ARN])
+			if endpoints, known := c.endpoints[g.ARN]; known && one.State != surplus {
 				one.Targets = compareTargets(h, endpoints)
 				if len(one.Targets) == 0 {
 					one.Note = cmp.Or(one.Note, "its Service has no endpoints")
@@ -465,25 +418,26 @@ func (c *Comparer) TargetGroups() []TargetGroup {
 	}
 	for _, s := range c.Plan.Steps {
 		if do, ok := s.Do.(plan.CreateTargetGroup); ok {
-			there[s.Address.ID] = true
+			listed[s.Address.ID] = true
 			g := do.Group
-			out = append(out, TargetGroup{compared: compareCreated(s), ID: s.Address.ID, Name: g.Name, Type: g.Type, Protocol: g.Protocol, Port: g.Port, From: from[s.Address.ID]})
+			out = append(out, TargetGroup{comparison: comparisonOfCreated(s), ID: s.Address.ID, Name: g.Name, Type: g.Type, Protocol: g.Protocol, Port: g.Port, From: from[s.Address.ID]})
 		}
 	}
 	for _, w := range c.desired.TargetGroups {
-		if !there[w.ID] {
-			out = append(out, TargetGroup{compared: c.compareNotPlanned(), ID: w.ID, Name: w.Name, Type: w.Type, Protocol: w.Protocol, Port: w.Port, From: from[w.ID]})
+		if !listed[w.ID] {
+			out = append(out, TargetGroup{comparison: c.comparisonOfUnplanned(), ID: w.ID, Name: w.Name, Type: w.Type, Protocol: w.Protocol, Port: w.Port, From: from[w.ID]})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b TargetGroup) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }
 
+// securityGroups returns the security groups of the stack in AWS, and those that the plan creates.
 func (c *Comparer) securityGroups() []SecurityGroup {
 	out := []SecurityGroup{}
 	for _, g := range c.Have.SecurityGroups {
-		one := SecurityGroup{compared: c.compared(g.ID), ID: g.ID, Name: g.Name, Ingress: []string{}}
-		one.ARN = ""
+		one := SecurityGroup{comparison: c.comparisonOf(g.ID), ID: g.ID, Name: g.Name, Ingress: []string{}}
+		one.ARN = "" // security groups are shown by their ids
 		for _, r := range g.Ingress {
 			one.Ingress = append(one.Ingress, r.String())
 		}
@@ -492,7 +446,7 @@ func (c *Comparer) securityGroups() []SecurityGroup {
 	}
 	for _, s := range c.Plan.Steps {
 		if do, ok := s.Do.(plan.CreateSecurityGroup); ok && s.Address.Kind == plan.SecurityGroup {
-			out = append(out, SecurityGroup{compared: compareCreated(s), Name: do.Name, Ingress: []string{}})
+			out = append(out, SecurityGroup{comparison: comparisonOfCreated(s), Name: do.Name, Ingress: []string{}})
 		}
 	}
 	return out

@@ -12,10 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// BoundTo returns the endpoints that are to be registered, by the ARN of the target group. A target group is
-// left out whose endpoints cannot be determined from the objects, or that is not filled by one binding
-// of this cluster alone.
-func BoundTo(store *cluster.Memory, c config.Config) map[string][]targets.Endpoint {
+// EndpointsByTargetGroup returns the endpoints that should be registered, by the ARN of the target group. It leaves out a
+// target group if its endpoints cannot be determined from the objects, or if it has several bindings, also in other
+// clusters.
+func EndpointsByTargetGroup(store *cluster.Memory, c config.Config) map[string][]targets.Endpoint {
 	opt := controller.BindingConfig(c, "", nil)
 	out, several := map[string][]targets.Endpoint{}, map[string]bool{}
 	for _, o := range store.All(cluster.KindBinding) {
@@ -28,10 +28,10 @@ func BoundTo(store *cluster.Memory, c config.Config) map[string][]targets.Endpoi
 			continue
 		}
 		v := cluster.NewView(store)
-		found := targets.Resolve(v, b, opt.Targets)
-		endpoints := found.Endpoints()
+		resolved := targets.Resolve(v, b, opt.Targets)
+		endpoints := resolved.Endpoints()
 		tooMany := opt.MaxTargets > 0 && len(endpoints) > opt.MaxTargets
-		if v.Err() == nil && !found.NotFound && !found.SourceMissing && !found.Faulty && !found.Unknown && !tooMany {
+		if v.Err() == nil && !resolved.NotFound && !resolved.SourceMissing && !resolved.Faulty && !resolved.Unknown && !tooMany {
 			out[arn] = endpoints
 		}
 	}
@@ -41,31 +41,43 @@ func BoundTo(store *cluster.Memory, c config.Config) map[string][]targets.Endpoi
 	return out
 }
 
+// targetsOf returns the registered targets of a target group, sorted.
 func targetsOf(h observed.Health) []Target {
 	out := []Target{}
 	for _, t := range h.Targets {
-		out = append(out, Target{ID: t.ID, Port: t.Port, State: t.State, Reason: t.Reason, Description: t.Description})
+		out = append(out, targetOf(t))
 	}
-	slices.SortStableFunc(out, func(a, b Target) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Port, b.Port)) })
+	sortTargets(out)
 	return out
 }
 
-// compareTargets marks targets that are no endpoints, and adds endpoints that are not registered.
+// targetOf converts a target for a document.
+func targetOf(t *observed.Target) Target {
+	return Target{ID: t.ID, Port: t.Port, State: t.State, Reason: t.Reason, Description: t.Description}
+}
+
+// sortTargets sorts targets by id and port.
+func sortTargets(list []Target) {
+	slices.SortStableFunc(list, func(a, b Target) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Port, b.Port)) })
+}
+
+// compareTargets returns the registered targets, of which those that are no endpoints are surplus, and the endpoints that
+// are not registered, which are missing. Draining targets are never surplus.
 func compareTargets(h observed.Health, endpoints []targets.Endpoint) []Target {
-	want := map[string]bool{}
+	desired := map[string]bool{}
 	for _, e := range endpoints {
-		want[e.Identity()] = true
+		desired[e.Identity()] = true
 	}
 	out, registered := []Target{}, map[string]bool{}
 	for _, t := range h.Targets {
-		one := Target{ID: t.ID, Port: t.Port, State: t.State, Reason: t.Reason, Description: t.Description}
+		target := targetOf(t)
 		if t.State != "draining" {
 			registered[targets.IdentityOf(t)] = true
-			if !want[targets.IdentityOf(t)] {
-				one.Compared = surplus
+			if !desired[targets.IdentityOf(t)] {
+				target.Compared = surplus
 			}
 		}
-		out = append(out, one)
+		out = append(out, target)
 	}
 	for _, e := range endpoints {
 		if !registered[e.Identity()] {
@@ -73,6 +85,6 @@ func compareTargets(h observed.Health, endpoints []targets.Endpoint) []Target {
 			out = append(out, Target{ID: e.ID, Port: e.Port, State: "not registered", Compared: missing})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Target) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Port, b.Port)) })
+	sortTargets(out)
 	return out
 }

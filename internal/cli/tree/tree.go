@@ -23,7 +23,7 @@ import (
 
 // New returns the command tree.
 func New(env output.Environment) *cobra.Command {
-	t := &treeCommand{Source: input.Source{Env: env}, behind: true}
+	t := &treeCommand{Source: input.Source{Env: env}, showEndpointLoadBalancers: true}
 	cmd := &cobra.Command{
 		Use: "tree [KIND/NAME ...]", Short: "Show load balancers as they are in AWS, and what is missing there or surplus",
 		Long: `tree shows what AWS has for the objects: load balancers, listeners, certificates, rules, target groups and
@@ -39,25 +39,27 @@ held. A line that begins with # is a finding about an object or a note. "fulcrum
 	t.BindOffline(cmd)
 	t.form.Bind(cmd, env, "dot", "mermaid")
 	cmd.Flags().BoolVarP(&t.watch, "watch", "w", false, "look again and again, and show what has changed, with the time; Ctrl-C ends it")
-	cmd.Flags().DurationVar(&t.every, "interval", 10*time.Second, "how often --watch looks, at least 2s")
+	cmd.Flags().DurationVar(&t.interval, "interval", 10*time.Second, "how often --watch looks, at least 2s")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return t.run(cmd, args) }
 	return cmd
 }
 
-// treeCommand is the command tree.
+// treeCommand has the flags and the state of the command tree.
 type treeCommand struct {
 	input.Source
-	form  output.Form
-	watch bool
-	// store is what was read of the cluster last.
+	form     output.Form
+	watch    bool          // the value of --watch
+	interval time.Duration // the value of --interval
+	// store has the objects that were read last.
 	store *cluster.Memory
-	every time.Duration
-	// behind shows the load balancers too that a GlobalAccelerator leads to which is asked for.
-	behind bool
-	// unchangedAge is how old what AWS has shown of a stack may be that has nothing to change, if that is longer than usual.
+	// showEndpointLoadBalancers reports whether the load balancers are shown that a GlobalAccelerator on the command line
+	// has as endpoints.
+	showEndpointLoadBalancers bool
+	// unchangedAge is the maximum age of cached facts about stacks whose plan has no steps, if that is longer than the
+	// maximum age for other stacks.
 	unchangedAge time.Duration
-	// again has AWS read again, however young what it has shown is.
-	again bool
+	// uncached reports whether all of AWS is read again.
+	uncached bool
 }
 
 func (t *treeCommand) run(cmd *cobra.Command, args []string) error {
@@ -68,70 +70,70 @@ func (t *treeCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if t.watch {
-		return t.follow(cmd)
+		return t.runWatch(cmd)
 	}
-	all, err := t.look(cmd.Context(), cmd.InOrStdin(), t.form.Notes())
+	doc, err := t.buildDocument(cmd.Context(), cmd.InOrStdin(), t.form.Notes())
 	if err != nil {
 		return err
 	}
-	return t.show(t.form.Out(), all)
+	return t.show(t.form.Out(), doc)
 }
 
-// look reads the cluster and AWS.
-func (t *treeCommand) look(ctx context.Context, stdin io.Reader, notes io.Writer) (Document, error) {
+// buildDocument reads the cluster and AWS, and compares them.
+func (t *treeCommand) buildDocument(ctx context.Context, stdin io.Reader, notes io.Writer) (Document, error) {
 	store, err := t.Objects(ctx, stdin, notes)
 	if err != nil {
 		return Document{}, err
 	}
-	all := Document{Cluster: t.Config.ClusterName, Stacks: []Stack{}}
+	doc := Document{Cluster: t.Config.ClusterName, Stacks: []Stack{}}
 	t.store = store
-	of := BehindOf(store, t.Config)
+	targets := ClusterTargetsOf(store, t.Config)
 	add := func(draft engine.Draft) error {
-		have, err := t.AskMore(ctx, draft.Stack.ID, HealthAndCertificates(draft))
+		have, err := t.AskMore(ctx, draft.Stack.ID, ExtraQuestions(draft))
 		if err != nil {
 			return err
 		}
-		one := Compare(draft, have.Facts, of)
-		one.pending = len(draft.Plan.Steps)+len(draft.Findings) > 0
-		one.Leaving = LeavingOf(draft, t.Config, t.Env.Time())
-		all.Stacks = append(all.Stacks, one)
+		stack := Compare(draft, have.Facts, targets)
+		stack.hasChangesOrFindings = len(draft.Plan.Steps)+len(draft.Findings) > 0
+		stack.Leaving = LeavingMembersOf(draft, t.Config, t.Env.Time())
+		doc.Stacks = append(doc.Stacks, stack)
 		return nil
 	}
 	if err := t.Each(ctx, store, add); err != nil {
-		return all, err
+		return doc, err
 	}
-	return all, t.addAccelerators(ctx, &all, of, add)
+	return doc, t.addAccelerators(ctx, &doc, targets, add)
 }
 
-// addAccelerators adds to load balancers which GlobalAccelerators lead to them, and the load balancers that a
-// GlobalAccelerator leads to which is asked for.
-func (t *treeCommand) addAccelerators(ctx context.Context, all *Document, of Behind, add func(engine.Draft) error) error {
-	if t.behind && slices.ContainsFunc(t.Named, func(r cluster.Ref) bool { return r.Kind == cluster.KindGlobalAccelerator }) {
-		led := map[string]bool{}
-		for _, s := range all.Stacks {
-			maps.Copy(led, s.stacks())
+// addAccelerators adds to each load balancer the GlobalAccelerators that have it as an endpoint. It also adds, by add, the
+// stacks of the load balancers that are endpoints of a GlobalAccelerator on the command line.
+func (t *treeCommand) addAccelerators(ctx context.Context, doc *Document, targets ClusterTargets, add func(engine.Draft) error) error {
+	if t.showEndpointLoadBalancers && slices.ContainsFunc(t.Named, func(r cluster.Ref) bool { return r.Kind == cluster.KindGlobalAccelerator }) {
+		endpointStacks := map[string]bool{}
+		for _, s := range doc.Stacks {
+			maps.Copy(endpointStacks, s.endpointStacks())
 		}
-		if err := input.EachBeside(ctx, &t.Source, t.store, func(id model.StackID) bool { return led[string(id.Kind)+" "+id.String()] }, add); err != nil {
+		if err := input.EachOutsideScope(ctx, &t.Source, t.store, func(id model.StackID) bool { return endpointStacks[stackKey(id)] }, add); err != nil {
 			return err
 		}
 	}
-	leading := map[string][]output.Object{}
-	for _, s := range all.Stacks {
-		s.addAccelerators(leading)
+	accelerators := map[string][]output.Object{} // by ARN of the load balancer
+	for _, s := range doc.Stacks {
+		s.addEndpointsTo(accelerators)
 	}
-	if slices.ContainsFunc(all.Stacks, func(s Stack) bool { return len(s.LoadBalancers) > 0 }) {
-		err := input.EachBeside(ctx, &t.Source, t.store, func(id model.StackID) bool { return id.Kind.HasAccelerator() }, func(d engine.Draft) error {
-			Compare(d, d.Have.Facts, of).addAccelerators(leading)
+	if slices.ContainsFunc(doc.Stacks, func(s Stack) bool { return len(s.LoadBalancers) > 0 }) {
+		err := input.EachOutsideScope(ctx, &t.Source, t.store, func(id model.StackID) bool { return id.Kind.HasAccelerator() }, func(d engine.Draft) error {
+			Compare(d, d.Have.Facts, targets).addEndpointsTo(accelerators)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	for _, s := range all.Stacks {
+	for _, s := range doc.Stacks {
 		for i := range s.LoadBalancers {
 			if lb := &s.LoadBalancers[i]; lb.ARN != "" {
-				lb.Accelerators = slices.SortedFunc(slices.Values(leading[lb.ARN]), func(a, b output.Object) int {
+				lb.Accelerators = slices.SortedFunc(slices.Values(accelerators[lb.ARN]), func(a, b output.Object) int {
 					return strings.Compare(finding.Ref(a).String(), finding.Ref(b).String())
 				})
 			}
@@ -140,17 +142,18 @@ func (t *treeCommand) addAccelerators(ctx context.Context, all *Document, of Beh
 	return nil
 }
 
-func (t *treeCommand) show(w io.Writer, all Document) error {
+// show writes a document in the form of the command.
+func (t *treeCommand) show(w io.Writer, doc Document) error {
 	switch t.form.Kind {
 	case "dot":
-		return graphOf(all).dot(w)
+		return graphOf(doc).dot(w)
 	case "mermaid":
-		return graphOf(all).mermaid(w)
+		return graphOf(doc).mermaid(w)
 	case "text":
-		for _, s := range all.Stacks {
+		for _, s := range doc.Stacks {
 			showTree(w, s)
 		}
-		if len(all.Stacks) == 0 {
+		if len(doc.Stacks) == 0 {
 			fmt.Fprintln(w, NoStacks)
 			t.ReportUnserved(w, t.store)
 		}
@@ -158,14 +161,15 @@ func (t *treeCommand) show(w io.Writer, all Document) error {
 		return nil
 	}
 	input.ShowUnserved(t.form.Notes(), &t.Source, t.store)
-	return output.WriteDocument(w, t.form.Kind, all)
+	return output.WriteDocument(w, t.form.Kind, doc)
 }
 
-// NoStacks is the answer where no object has a part in a load balancer.
+// NoStacks is the output of commands if no object is a member of a stack.
 const NoStacks = "no object belongs to a load balancer of this controller"
 
-// HealthAndCertificates returns what tree shows besides what a plan needs.
-func HealthAndCertificates(d engine.Draft) []model.Question {
+// ExtraQuestions returns the questions about facts that tree shows and a plan does not need: the health of targets, and
+// certificates.
+func ExtraQuestions(d engine.Draft) []model.Question {
 	var out []model.Question
 	for _, g := range d.Have.TargetGroups {
 		out = append(out, model.AskHealth{ARN: g.ARN})
@@ -180,26 +184,27 @@ func HealthAndCertificates(d engine.Draft) []model.Question {
 	return out
 }
 
-// Bounds of what is shown of one thing.
+// How many parts of a resource text and graphs show: listeners of a load balancer, rules and certificates of a listener,
+// target groups and security groups of a stack, targets of a target group, and changes of a resource.
 const (
-	MostListeners    = 50
-	MostRules        = 100
-	MostCertificates = 25
-	MostTargetGroups = 100
-	mostTargets      = 10
-	mostChanges      = 5
-
-	mostSecurityGroups = 10
+	MaxListeners      = 50
+	MaxRules          = 100
+	MaxCertificates   = 25
+	MaxTargetGroups   = 100
+	maxSecurityGroups = 10
+	maxTargets        = 10
+	maxChanges        = 5
 )
 
-// Text writes one stack.
-type Text struct {
+// TextWriter writes the resources of one stack as text.
+type TextWriter struct {
 	W     io.Writer
-	names plan.Names
+	names plan.Names // readable names in place of ARNs and ids
 }
 
+// showTree writes a stack with all its resources as text.
 func showTree(w io.Writer, s Stack) {
-	t := Text{w, s.names}
+	t := TextWriter{w, s.names}
 	fmt.Fprintf(w, "%s %s%s\n", model.Kind(s.Kind).Object(), s.ID, map[bool]string{true: ": held, nothing of it is changed"}[s.Held])
 	if len(s.Members) > 0 && !s.isOnlyMember() {
 		var refs []string
@@ -208,8 +213,8 @@ func showTree(w io.Writer, s Stack) {
 		}
 		t.line(live, 0, "of "+output.JoinFirst(refs))
 	}
-	output.ShowFindings(w, s.found)
-	ShowLeaving(w, s.Leaving)
+	output.ShowFindings(w, s.findingList)
+	ShowLeavingMembers(w, s.Leaving)
 	for _, a := range s.Accelerators {
 		t.Accelerator(a)
 	}
@@ -219,61 +224,61 @@ func showTree(w io.Writer, s Stack) {
 	for _, lb := range s.LoadBalancers {
 		t.loadBalancer(lb)
 	}
-	output.ShowFirst(s.TargetGroups, MostTargetGroups, t.TargetGroup, func(n int) { t.line(live, 0, fmt.Sprintf("… and %d more target groups", n)) })
-	output.ShowFirst(s.SecurityGroups, mostSecurityGroups, t.securityGroup, func(n int) { t.line(live, 0, fmt.Sprintf("… and %d more security groups", n)) })
+	output.ShowFirst(s.TargetGroups, MaxTargetGroups, t.TargetGroup, func(n int) { t.line(live, 0, fmt.Sprintf("… and %d more target groups", n)) })
+	output.ShowFirst(s.SecurityGroups, maxSecurityGroups, t.securityGroup, func(n int) { t.line(live, 0, fmt.Sprintf("… and %d more security groups", n)) })
 	fmt.Fprintln(w)
 }
 
-// isOnlyMember reports whether the only member is the object whose name the stack has.
+// isOnlyMember reports whether the stack has the name of its only member.
 func (s Stack) isOnlyMember() bool {
 	return len(s.Members) == 1 && finding.Ref(s.Members[0]).String() == model.Kind(s.Kind).Object()+" "+s.ID
 }
 
-// line writes one line with its sign.
-func (t Text) line(s state, depth int, text string) {
+// line writes a line with the sign of a state. depth is its indentation in steps of two spaces.
+func (t TextWriter) line(s state, depth int, text string) {
 	sign := map[state]string{missing: "+", differs: "~", surplus: "-"}[s]
 	fmt.Fprintf(t.W, "%-2s%s%s\n", sign, strings.Repeat("  ", depth), text)
 }
 
-// compared writes a line with what is to be said of its state, and the changes below it.
-func (t Text) compared(c compared, depth int, text string) {
-	var reported []string
+// comparedLine writes the line of a resource with its state and note, and its changes below it.
+func (t TextWriter) comparedLine(c comparison, depth int, text string) {
+	var remarks []string
 	if c.State == missing || c.State == surplus {
-		reported = append(reported, string(c.State))
+		remarks = append(remarks, string(c.State))
 	}
 	if c.Note != "" {
-		reported = append(reported, c.Note)
+		remarks = append(remarks, c.Note)
 	}
-	if len(reported) > 0 {
-		text += "   " + strings.Join(reported, ": ")
+	if len(remarks) > 0 {
+		text += "   " + strings.Join(remarks, ": ")
 	}
 	t.line(c.State, depth, text)
-	output.ShowFirst(c.Changes, mostChanges,
+	output.ShowFirst(c.Changes, maxChanges,
 		func(f output.Field) { t.line(live, depth+2, t.names.Replace(f.Text())) },
 		func(n int) { t.line(live, depth+2, fmt.Sprintf("… and %d more differences", n)) })
 }
 
-func (t Text) loadBalancer(lb LoadBalancer) {
+func (t TextWriter) loadBalancer(lb LoadBalancer) {
 	text := fmt.Sprintf("%s load balancer %s (%s)", lb.Type, lb.Name, lb.Scheme)
 	if lb.Status != "" {
 		text += ", " + lb.Status + ", " + lb.DNSName
 	}
-	t.compared(lb.compared, 0, text)
-	output.ShowFirst(lb.Accelerators, output.MostMembers, func(o output.Object) { t.line(live, 1, finding.Ref(o).String()+" leads to it") },
+	t.comparedLine(lb.comparison, 0, text)
+	output.ShowFirst(lb.Accelerators, output.MaxShownMembers, func(o output.Object) { t.line(live, 1, finding.Ref(o).String()+" leads to it") },
 		func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more GlobalAccelerators", n)) })
-	output.ShowFirst(lb.Listeners, MostListeners, t.listener, func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more listeners", n)) })
+	output.ShowFirst(lb.Listeners, MaxListeners, t.listener, func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more listeners", n)) })
 }
 
-func (t Text) listener(l Listener) {
-	t.compared(l.compared, 1, fmt.Sprintf("listener %s:%d", l.Protocol, l.Port))
-	output.ShowFirst(l.Certificates, MostCertificates, t.certificate, func(n int) { t.line(live, 2, fmt.Sprintf("… and %d more certificates", n)) })
-	output.ShowFirst(l.Rules, MostRules, t.rule, func(n int) { t.line(live, 2, fmt.Sprintf("… and %d more rules", n)) })
+func (t TextWriter) listener(l Listener) {
+	t.comparedLine(l.comparison, 1, fmt.Sprintf("listener %s:%d", l.Protocol, l.Port))
+	output.ShowFirst(l.Certificates, MaxCertificates, t.certificate, func(n int) { t.line(live, 2, fmt.Sprintf("… and %d more certificates", n)) })
+	output.ShowFirst(l.Rules, MaxRules, t.rule, func(n int) { t.line(live, 2, fmt.Sprintf("… and %d more rules", n)) })
 	if l.Default != "" {
 		t.line(map[bool]state{true: l.State}[l.State != differs], 2, "otherwise -> "+l.Default)
 	}
 }
 
-func (t Text) certificate(c Certificate) {
+func (t TextWriter) certificate(c Certificate) {
 	text := "certificate " + c.ARN
 	if c.Default {
 		text += " (default)"
@@ -290,16 +295,16 @@ func (t Text) certificate(c Certificate) {
 	t.line(c.State, 2, text)
 }
 
-func (t Text) rule(r Rule) {
+func (t TextWriter) rule(r Rule) {
 	text := fmt.Sprintf("%d %s -> %s", r.Priority, r.Conditions, r.Actions)
 	if r.From != "" {
 		text += "   from " + r.From
 	}
-	t.compared(r.compared, 2, text)
+	t.comparedLine(r.comparison, 2, text)
 }
 
-// TargetGroup prints a target group with its targets.
-func (t Text) TargetGroup(g TargetGroup) {
+// TargetGroup writes a target group, and its targets that are not healthy or are surplus.
+func (t TextWriter) TargetGroup(g TargetGroup) {
 	text := fmt.Sprintf("target group %s (%s, %s:%d) %s", g.ID, g.Type, g.Protocol, g.Port, g.Name)
 	if g.ARN != "" {
 		text += ", " + Health(g.Targets)
@@ -307,14 +312,14 @@ func (t Text) TargetGroup(g TargetGroup) {
 	if g.From != "" {
 		text += "   from " + g.From
 	}
-	t.compared(g.compared, 0, text)
-	var others []Target
+	t.comparedLine(g.comparison, 0, text)
+	var shown []Target
 	for _, x := range g.Targets {
 		if x.State != "healthy" || x.Compared != "" {
-			others = append(others, x)
+			shown = append(shown, x)
 		}
 	}
-	output.ShowFirst(others, mostTargets, func(x Target) {
+	output.ShowFirst(shown, maxTargets, func(x Target) {
 		text := fmt.Sprintf("%s:%d %s", x.ID, x.Port, x.State)
 		if x.Reason != "" {
 			text += ": " + x.Reason + " " + x.Description
@@ -329,7 +334,7 @@ func (t Text) TargetGroup(g TargetGroup) {
 	}, func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more that are not healthy", n)) })
 }
 
-// Health counts targets by state.
+// Health returns how many targets are in which state, as text.
 func Health(targets []Target) string {
 	switch {
 	case targets == nil:
@@ -348,10 +353,10 @@ func Health(targets []Target) string {
 	return strings.Join(out, ", ")
 }
 
-func (t Text) securityGroup(g SecurityGroup) {
+func (t TextWriter) securityGroup(g SecurityGroup) {
 	text := "security group " + g.Name
 	if g.ID != "" {
 		text += " (" + g.ID + "), open: " + output.JoinFirst(g.Ingress)
 	}
-	t.compared(g.compared, 0, text)
+	t.comparedLine(g.comparison, 0, text)
 }

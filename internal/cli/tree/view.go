@@ -13,49 +13,50 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// View is what "tree --watch" looks at, for a command that shows it otherwise. One goroutine uses it.
+// View reads the snapshots that "tree --watch" prints, for a command that shows them in another form. Only one goroutine may use
+// it.
 type View struct {
 	treeCommand
-	last Picture
-	// aside collects what is printed besides the answer.
-	aside bytes.Buffer
+	current Snapshot
+	// stderr collects what the command tree would print to standard error.
+	stderr bytes.Buffer
 }
 
-// NewView binds the flags of a view to a command. Nothing is printed.
+// NewView returns a view and binds its flags to a command. A view prints nothing.
 func NewView(cmd *cobra.Command, env output.Environment) *View {
 	v := &View{}
-	env.Stderr = &v.aside
+	env.Stderr = &v.stderr
 	v.treeCommand = treeCommand{Source: input.Source{Env: env}, form: output.Form{Kind: "text"}}
 	v.Bind(cmd)
 	return v
 }
 
-// KeepUnchanged lets what AWS has shown of load balancers that have nothing to change be as old as that, if it is longer than
-// usual.
-func (v *View) KeepUnchanged(age time.Duration) { v.unchangedAge = age }
+// SetUnchangedAge sets the maximum age of cached facts about stacks whose plan has no steps, if that is longer than the
+// maximum age for other stacks.
+func (v *View) SetUnchangedAge(age time.Duration) { v.unchangedAge = age }
 
-// Look reads the cluster and AWS, and returns the picture of before too, which is empty the first time.
-func (v *View) Look(ctx context.Context) (last, now Picture, err error) {
-	last = v.last
-	v.aside.Reset()
-	now, err = v.confirmedPicture(ctx, strings.NewReader(""), last)
+// Update reads the cluster and AWS. It returns the previous snapshot, which is empty the first time, and the new one.
+func (v *View) Update(ctx context.Context) (previous, current Snapshot, err error) {
+	previous = v.current
+	v.stderr.Reset()
+	current, err = v.confirmedSnapshot(ctx, strings.NewReader(""), previous)
 	if err == nil {
-		now.Notes += v.aside.String()
-		v.last = now
+		current.Notes += v.stderr.String()
+		v.current = current
 	}
-	return last, now, err
+	return previous, current, err
 }
 
-// LookAgain returns a look for which AWS is read again, however young what it has shown is.
-func (v *View) LookAgain(ctx context.Context) (last, now Picture, err error) {
-	v.again = true
-	defer func() { v.again = false }()
-	return v.Look(ctx)
+// UpdateUncached is like Update, but reads all of AWS again.
+func (v *View) UpdateUncached(ctx context.Context) (previous, current Snapshot, err error) {
+	v.uncached = true
+	defer func() { v.uncached = false }()
+	return v.Update(ctx)
 }
 
-// UIDOf returns the UID of an object that the last look has read. There is false for an object that it has not found;
-// both are unknown before the first look.
-func (v *View) UIDOf(o output.Object) (uid string, there bool) {
+// UIDOf returns the UID of an object, and whether the last update has found the object. If that is not known, as before
+// the first update, it returns "" and true.
+func (v *View) UIDOf(o output.Object) (uid string, found bool) {
 	if v.store == nil {
 		return "", true
 	}

@@ -18,108 +18,111 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// follow shows the tree whenever it has changed, until the context ends.
-func (t *treeCommand) follow(cmd *cobra.Command) error {
-	if t.every < durations.Glance {
-		return output.UsageErrorOf(fmt.Errorf("--interval %s is shorter than %s; %s", t.every, durations.Glance, output.SeeHelp(cmd)))
+// runWatch prints the tree whenever it has changed, until the context ends.
+func (t *treeCommand) runWatch(cmd *cobra.Command) error {
+	if t.interval < durations.Glance {
+		return output.NewUsageError(fmt.Errorf("--interval %s is shorter than %s; %s", t.interval, durations.Glance, output.HelpHint(cmd)))
 	}
 	if slices.Contains(t.Files, "-") {
-		return output.UsageErrorOf(errors.New("--watch reads objects again and again, and standard input can be read once; give files or a cluster"))
+		return output.NewUsageError(errors.New("--watch reads objects again and again, and standard input can be read once; give files or a cluster"))
 	}
 	ctx := cmd.Context()
-	var last Picture
+	var previous Snapshot
 	for first := true; ; first = false {
-		picture, err := t.confirmedPicture(ctx, cmd.InOrStdin(), last)
+		current, err := t.confirmedSnapshot(ctx, cmd.InOrStdin(), previous)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil && first:
 			return err
 		case err != nil:
-			picture = last
-			fmt.Fprintf(output.Printable(cmd.ErrOrStderr()), "# %v; looking again in %s\n", err, t.every)
+			current = previous
+			fmt.Fprintf(output.PrintableWriter(cmd.ErrOrStderr()), "# %v; looking again in %s\n", err, t.interval)
 		}
-		if picture.Text != last.Text {
+		if current.Text != previous.Text {
 			out := cmd.OutOrStdout()
 			if t.form.Text() {
-				out = t.form.To(out)
+				out = t.form.WriterFor(out)
 			}
-			if _, err := io.WriteString(out, t.changed(first, last.Text, picture.Text)); err != nil {
+			if _, err := io.WriteString(out, t.changeText(first, previous.Text, current.Text)); err != nil {
 				return err
 			}
-			last = picture
+			previous = current
 		}
-		if t.pause(ctx) != nil {
+		if t.waitInterval(ctx) != nil {
 			return nil
 		}
 	}
 }
 
-// Picture is what tree shows at one time.
-type Picture struct {
+// Snapshot is the output of tree at one time.
+type Snapshot struct {
 	Document Document
-	// Text is what is printed in the form of the command, without colours and not wrapped, to be compared.
+	// Text is the output in the form of the command, without colours and not wrapped, so that texts can be compared.
 	Text string
-	// Notes is what was left out or cannot be known, in lines that begin with #; in the form text they are in Text too.
+	// Notes are lines that begin with # about objects that were not read. With the form text, Text contains them too.
 	Notes string
 }
 
-// confirmedPicture returns the picture now. The load balancers that differ from the last one, which is empty the first
-// time, are looked at twice: objects are read at each look, and load balancers may be older, so that what looks as if
-// it were missing may have been made.
-func (t *treeCommand) confirmedPicture(ctx context.Context, stdin io.Reader, last Picture) (Picture, error) {
-	t.Younger = durations.Often
+// confirmedSnapshot returns the current snapshot. If stacks differ from the previous snapshot, which is empty the first
+// time, it reads them again without the cache: objects are always read anew, but cached facts may be older, so that a
+// resource that seems to be missing may exist.
+func (t *treeCommand) confirmedSnapshot(ctx context.Context, stdin io.Reader, previous Snapshot) (Snapshot, error) {
+	t.MaxAge = durations.Often
 	unchanged := map[string]bool{}
-	for _, s := range last.Document.Stacks {
-		unchanged[s.Kind+" "+s.ID] = !s.pending
+	for _, s := range previous.Document.Stacks {
+		unchanged[s.key()] = !s.hasChangesOrFindings
 	}
-	t.YoungerOf = func(id model.StackID) time.Duration {
-		if t.again {
+	t.MaxAgeOf = func(id model.StackID) time.Duration {
+		if t.uncached {
 			return 0
 		}
-		if unchanged[keyOf(id)] {
+		if unchanged[stackKey(id)] {
 			return max(durations.Often, t.unchangedAge)
 		}
 		return durations.Often
 	}
-	p, err := t.picture(ctx, stdin)
-	if err != nil || t.again || last.Text == "" || p.Text == last.Text {
-		return p, err
+	current, err := t.snapshot(ctx, stdin)
+	if err != nil || t.uncached || previous.Text == "" || current.Text == previous.Text {
+		return current, err
 	}
-	differ, err := changedStacks(last.Document, p.Document)
-	if err != nil || len(differ) == 0 {
-		return p, err
+	changed, err := changedStacks(previous.Document, current.Document)
+	if err != nil || len(changed) == 0 {
+		return current, err
 	}
-	usual := t.YoungerOf
-	t.YoungerOf = func(id model.StackID) time.Duration {
-		if differ[keyOf(id)] {
+	maxAgeOfUnchanged := t.MaxAgeOf
+	t.MaxAgeOf = func(id model.StackID) time.Duration {
+		if changed[stackKey(id)] {
 			return 0
 		}
-		return usual(id)
+		return maxAgeOfUnchanged(id)
 	}
-	return t.picture(ctx, stdin)
+	return t.snapshot(ctx, stdin)
 }
 
-// keyOf returns a stack as its kind and id.
-func keyOf(id model.StackID) string { return string(id.Kind) + " " + id.String() }
+// stackKey returns the kind and id of a stack as one string.
+func stackKey(id model.StackID) string { return string(id.Kind) + " " + id.String() }
 
-// changedStacks returns the stacks of a document that another one does not have, or has otherwise, by kind and id.
-func changedStacks(last, now Document) (map[string]bool, error) {
-	was, err := last.byStack()
+// key returns the stackKey of a stack.
+func (s Stack) key() string { return s.Kind + " " + s.ID }
+
+// changedStacks returns the keys of the stacks of current that previous lacks or that differ there.
+func changedStacks(previous, current Document) (map[string]bool, error) {
+	before, err := previous.byStack()
 	if err != nil {
 		return nil, err
 	}
-	is, err := now.byStack()
+	after, err := current.byStack()
 	out := map[string]bool{}
-	for key, data := range is {
-		if !bytes.Equal(was[key], data) {
+	for key, data := range after {
+		if !bytes.Equal(before[key], data) {
 			out[key] = true
 		}
 	}
 	return out, err
 }
 
-// byStack returns the stacks of a document as JSON, by kind and id.
+// byStack returns the stacks of a document as JSON, by their keys.
 func (d Document) byStack() (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, s := range d.Stacks {
@@ -127,66 +130,68 @@ func (d Document) byStack() (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[s.Kind+" "+s.ID] = data
+		out[s.key()] = data
 	}
 	return out, nil
 }
 
-func (t *treeCommand) picture(ctx context.Context, stdin io.Reader) (Picture, error) {
+// snapshot reads the cluster and AWS and returns the output.
+func (t *treeCommand) snapshot(ctx context.Context, stdin io.Reader) (Snapshot, error) {
 	var text, notes bytes.Buffer
-	w, aside := output.Printable(&text), output.Printable(&notes)
+	textWriter, notesWriter := output.PrintableWriter(&text), output.PrintableWriter(&notes)
 	if t.form.Text() {
-		aside = io.MultiWriter(aside, w)
+		notesWriter = io.MultiWriter(notesWriter, textWriter)
 	}
-	all, err := t.look(ctx, stdin, aside)
+	doc, err := t.buildDocument(ctx, stdin, notesWriter)
 	if err != nil {
-		return Picture{}, err
+		return Snapshot{}, err
 	}
-	err = t.show(w, all)
-	return Picture{all, text.String(), notes.String()}, err
+	err = t.show(textWriter, doc)
+	return Snapshot{doc, text.String(), notes.String()}, err
 }
 
-// changed returns what is shown of a picture: as a text all of the first one, and of each later one what has changed,
-// with the time; in other forms all of it.
-func (t *treeCommand) changed(first bool, last, text string) string {
+// changeText returns what is printed of a snapshot. The first time, and in forms other than text, that is all of it. Later
+// texts are the time and the difference from the previous text.
+func (t *treeCommand) changeText(first bool, previous, text string) string {
 	switch {
 	case first:
 		return text
 	case t.form.Kind == "yaml":
 		return "---\n" + text
 	case t.form.Text():
-		return fmt.Sprintf("# %s\n%s\n", t.Env.Time().UTC().Format(time.RFC3339), Changed(last, text))
+		return fmt.Sprintf("# %s\n%s\n", t.Env.Time().UTC().Format(time.RFC3339), DiffText(previous, text))
 	}
 	return text
 }
 
-// Changed has, for each load balancer of two pictures, the lines that are in one of them alone.
-func Changed(last, text string) string {
-	before, after := sectionsOf(last), sectionsOf(text)
+// DiffText returns, for each stack of two texts of snapshots, the lines that only one of them contains.
+func DiffText(previous, current string) string {
+	before, after := sectionsOf(previous), sectionsOf(current)
 	var out strings.Builder
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.names, after.names)))) {
-		was, is := before.lines[name], after.lines[name]
-		gone, come := linesWithout(was, is), linesWithout(is, was)
-		if len(gone)+len(come) == 0 {
+		removed := linesWithout(before.lines[name], after.lines[name])
+		added := linesWithout(after.lines[name], before.lines[name])
+		if len(removed)+len(added) == 0 {
 			continue
 		}
 		fmt.Fprintln(&out, name)
-		for _, l := range gone {
+		for _, l := range removed {
 			fmt.Fprintf(&out, "  was %s\n", l)
 		}
-		for _, l := range come {
+		for _, l := range added {
 			fmt.Fprintf(&out, "  now %s\n", l)
 		}
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// sections are the parts of a picture, each of which begins with a name and ends with an empty line.
+// sections are the parts of the text of a snapshot: a line with a name, more lines, and an empty line.
 type sections struct {
 	names []string
 	lines map[string][]string
 }
 
+// sectionsOf splits the text of a snapshot into sections.
 func sectionsOf(text string) sections {
 	out := sections{lines: map[string][]string{}}
 	for part := range strings.SplitSeq(strings.TrimSuffix(text, "\n\n"), "\n\n") {
@@ -197,7 +202,7 @@ func sectionsOf(text string) sections {
 	return out
 }
 
-// linesWithout returns the lines that others does not have, or has less often.
+// linesWithout returns the lines that others does not contain, or contains fewer times.
 func linesWithout(lines, others []string) []string {
 	count := map[string]int{}
 	for _, l := range others {
@@ -212,11 +217,12 @@ func linesWithout(lines, others []string) []string {
 	return out
 }
 
-func (t *treeCommand) pause(ctx context.Context) error {
+// waitInterval waits until the next snapshot is due. It returns an error if the context has ended.
+func (t *treeCommand) waitInterval(ctx context.Context) error {
 	if t.Env.Wait != nil {
-		return t.Env.Wait(ctx, t.every)
+		return t.Env.Wait(ctx, t.interval)
 	}
-	timer := time.NewTimer(t.every)
+	timer := time.NewTimer(t.interval)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

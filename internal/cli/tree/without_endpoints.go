@@ -11,21 +11,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Behind is the state of the targets of target groups according to the objects, by ARN.
-type Behind struct {
-	bound   map[string][]targets.Endpoint // see boundTo
-	without map[string]string             // see withoutEndpoints
+// ClusterTargets is what Kubernetes objects say about the targets of target groups. The keys of its maps are ARNs.
+type ClusterTargets struct {
+	endpoints          map[string][]targets.Endpoint // see EndpointsByTargetGroup
+	noEndpointsReasons map[string]string             // see the function of this name
 }
 
-// BehindOf reads it from the objects of a command.
-func BehindOf(store *cluster.Memory, c config.Config) Behind {
-	return Behind{BoundTo(store, c), withoutEndpoints(store)}
+// ClusterTargetsOf returns what the objects of a command say about targets.
+func ClusterTargetsOf(store *cluster.Memory, c config.Config) ClusterTargets {
+	return ClusterTargets{EndpointsByTargetGroup(store, c), noEndpointsReasons(store)}
 }
 
-// withoutEndpoints returns, for target groups by ARN, why no pod answers behind them. A Service without EndpointSlices is
-// left out, because then nothing is known of its pods, and so is a target group of several bindings, because any user can
-// write another one.
-func withoutEndpoints(store *cluster.Memory) map[string]string {
+// noEndpointsReasons returns, by the ARN of the target group, why no pod serves behind it. It leaves out Services without
+// EndpointSlices, because nothing is known of their pods, and target groups of several bindings, because any user can
+// create a binding of a target group.
+func noEndpointsReasons(store *cluster.Memory) map[string]string {
 	out, bindings := map[string]string{}, map[string]int{}
 	for _, o := range store.All(cluster.KindBinding) {
 		bindings[o.(*elbv2.TargetGroupBinding).Spec.TargetGroupARN]++
@@ -33,16 +33,16 @@ func withoutEndpoints(store *cluster.Memory) map[string]string {
 	for _, o := range store.All(cluster.KindBinding) {
 		b := o.(*elbv2.TargetGroupBinding)
 		if arn := b.Spec.TargetGroupARN; arn != "" && bindings[arn] == 1 {
-			if why := noEndpoints(store, b); why != "" {
-				out[arn] = finding.Printable(why)
+			if reason := noEndpointsReason(store, b); reason != "" {
+				out[arn] = finding.Printable(reason)
 			}
 		}
 	}
 	return out
 }
 
-// noEndpoints returns why no pod serves behind the Service of a binding, "" if one does or that is not known.
-func noEndpoints(store *cluster.Memory, b *elbv2.TargetGroupBinding) string {
+// noEndpointsReason returns why no pod serves behind the Service of a binding, "" if a pod does or if that is not known.
+func noEndpointsReason(store *cluster.Memory, b *elbv2.TargetGroupBinding) string {
 	v := cluster.NewView(store)
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, b.Namespace, b.Spec.ServiceRef.Name)
 	if !ok {

@@ -46,7 +46,7 @@ spec: {targetGroupARN: arn/1, targetType: ip, serviceRef: {name: "web", port: 80
 				t.Fatal(err)
 			}
 		}
-		return withoutEndpoints(store)
+		return noEndpointsReasons(store)
 	}
 	fill := func(namespace, ready string) string {
 		return strings.NewReplacer("NS", namespace, "READY", ready).Replace(of)

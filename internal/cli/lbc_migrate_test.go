@@ -7,7 +7,7 @@ import (
 
 func TestMigratorIsTheCommandMigrate(t *testing.T) {
 	for program, want := range map[string]bool{"/usr/bin/lbc-migrate": true, "lbc-migrate.exe": true, "fulcrum": false, "lbc-migrate-old": false} {
-		if isMigrator(program) != want {
+		if isNamed(program, lbcMigrate) != want {
 			t.Errorf("%s: %t", program, !want)
 		}
 	}
@@ -20,7 +20,7 @@ func TestMigratorIsTheCommandMigrate(t *testing.T) {
 		"--console=false -f a.yaml":      "migrate -f a.yaml",
 		"--port 1 -f a.yaml":             "migrate -f a.yaml",
 	} {
-		if got := strings.Join(asMigrator(strings.Fields(line)), " "); got != want {
+		if got := strings.Join(migrateArguments(strings.Fields(line)), " "); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}

@@ -1,0 +1,64 @@
+package tree
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fulcrum-lb/fulcrum/internal/finding"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan"
+)
+
+// ActionsText returns actions as text, with the target groups of the stack by id.
+func (c *Comparer) ActionsText(actions []model.Action) string {
+	return finding.Printable(plan.ActionsText(c.withGroupIDs(actions)))
+}
+
+// SameActions reports whether two lists of actions do the same. It ignores the order of target groups, which AWS does not
+// preserve.
+func (c *Comparer) SameActions(x, y []model.Action) bool {
+	ordered := func(actions []model.Action) string {
+		out := c.withGroupIDs(actions)
+		for _, a := range out {
+			if f, ok := a.(model.Forward); ok {
+				slices.SortFunc(f.Groups, func(x, y model.WeightedGroup) int {
+					return cmp.Or(cmp.Compare(x.Group.ID, y.Group.ID), cmp.Compare(x.Group.ARN, y.Group.ARN), cmp.Compare(x.Group.Name, y.Group.Name))
+				})
+			}
+		}
+		return plan.ActionsText(out)
+	}
+	return ordered(x) == ordered(y)
+}
+
+// withGroupIDs returns a deep copy of actions in which target groups of the stack have their ids in place of ARNs.
+func (c *Comparer) withGroupIDs(actions []model.Action) []model.Action {
+	out := slices.Clone(actions)
+	for i, a := range out {
+		f, ok := a.(model.Forward)
+		if !ok {
+			continue
+		}
+		f.Groups = slices.Clone(f.Groups)
+		for j := range f.Groups {
+			if id := c.groupIDs[f.Groups[j].Group.ARN]; id != "" {
+				f.Groups[j].Group = model.GroupRef{ID: id}
+			}
+		}
+		out[i] = f
+	}
+	return out
+}
+
+// TargetGroupsOf returns the target groups that actions forward to: ids of those of the stack, ARNs or names of others.
+func (c *Comparer) TargetGroupsOf(actions []model.Action) []string {
+	var out []string
+	for _, a := range actions {
+		if f, ok := a.(model.Forward); ok {
+			for _, g := range f.Groups {
+				out = append(out, cmp.Or(c.groupIDs[g.Group.ARN], g.Group.ID, g.Group.ARN, g.Group.Name))
+			}
+		}
+	}
+	return out
+}
