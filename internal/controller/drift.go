@@ -15,7 +15,7 @@ import (
 type Verifier interface {
 	drift.AWS
 	// NotifyOutside subscribes changes to what others change.
-	NotifyOutside(changes drift.Changes)
+	NotifyOutside(changes drift.Notifier)
 }
 
 // DriftWatch reads again what load balancers and target groups are like in AWS, out of a small share of
@@ -41,7 +41,7 @@ func (c bindingChecks) Checks() []drift.Check {
 	return out
 }
 
-// ChangedOutside implements drift.Changes: it queues stacks of which others have changed something. What this process has
+// ChangedOutside implements drift.Notifier: it queues stacks of which others have changed something. What this process has
 // not compared yet cannot have been changed since.
 func (s *stacks) ChangedOutside(id model.StackID) {
 	if s.engine.Compared(id) {

@@ -236,11 +236,11 @@ func (d *Source) CloudConfig() (cloud.Config, error) {
 // countedCalls counts requests to AWS in the environment of a command.
 type countedCalls struct{ env output.Environment }
 
-// Called implements sdk.CallRecorder.
-func (countedCalls) Called(cloud.Call) {}
+// RecordCall implements sdk.CallRecorder.
+func (countedCalls) RecordCall(cloud.Call) {}
 
-// Requested implements sdk.CallRecorder.
-func (c countedCalls) Requested(cloud.Call) { c.env.Called() }
+// RecordAttempt implements sdk.CallRecorder.
+func (c countedCalls) RecordAttempt(cloud.Call) { c.env.Called() }
 
 func (d *Source) load() (engine.Cloud, string, error) {
 	data, err := os.ReadFile(d.Observed)
