@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// namesPerCall is how many load balancers one call can ask for.
+// namesPerCall is how many names or ARNs a request can have.
 const namesPerCall = 20
 
 // DescribeLoadBalancers lists load balancers: all, by ARN or by name.
@@ -62,7 +62,7 @@ func loadBalancerNamed(st *store.ELBState, name string) *store.LoadBalancer {
 	return nil
 }
 
-// loadBalancer returns the form in which AWS describes one.
+// loadBalancer returns a load balancer as AWS describes it.
 func (s *loadBalancers) loadBalancer(c *store.Call, lb *store.LoadBalancer) types.LoadBalancer {
 	state, reason := lb.State(c.Now)
 	out := types.LoadBalancer{

@@ -136,7 +136,7 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 	if in.Port != nil {
 		next.Port = *in.Port
 	}
-	next.Protocol = orElse(in.Protocol, l.Protocol)
+	next.Protocol = cmp.Or(in.Protocol, l.Protocol)
 	for _, other := range listenersOf(st, lb.ARN) {
 		if other != l && other.Port == next.Port {
 			return nil, fail(store.Quoted("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)

@@ -1,6 +1,7 @@
 package elbv2
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -162,7 +163,7 @@ func (s *listeners) setMutual(c *store.Call, p *store.Partition, lb *store.LoadB
 	}
 	l.Mutual = &types.MutualAuthenticationAttributes{
 		Mode: ptr(mode), TrustStoreArn: ptr(trusted.ARN), IgnoreClientCertificateExpiry: ptr(val(in.IgnoreClientCertificateExpiry)),
-		AdvertiseTrustStoreCaNames: orElse(in.AdvertiseTrustStoreCaNames, types.AdvertiseTrustStoreCaNamesEnumOff),
+		AdvertiseTrustStoreCaNames: cmp.Or(in.AdvertiseTrustStoreCaNames, types.AdvertiseTrustStoreCaNamesEnumOff),
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package elbv2
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -41,7 +42,7 @@ func (s *targetGroups) CreateTargetGroup(c *store.Call, in *elb.CreateTargetGrou
 	g := &store.TargetGroup{
 		Name: *in.Name, Protocol: in.Protocol, ProtocolVersion: val(in.ProtocolVersion), Port: val(in.Port),
 		ControlPort: val(in.TargetControlPort), VPC: val(in.VpcId),
-		Type: orElse(in.TargetType, types.TargetTypeEnumInstance), Addressing: in.IpAddressType,
+		Type: cmp.Or(in.TargetType, types.TargetTypeEnumInstance), Addressing: in.IpAddressType,
 	}
 	if err := checkTargetGroupName(g.Name); err != nil {
 		return nil, err
