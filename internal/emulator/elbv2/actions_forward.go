@@ -229,7 +229,7 @@ func (s *listeners) checkForwards(sc actionScope, actions []types.Action) error 
 	if len(joining) == 0 {
 		return nil
 	}
-	return s.roomOnLoadBalancer(st, sc.lb, joining, 0, nil)
+	return s.checkLoadBalancerTargets(st, sc.lb, joining, 0, nil)
 }
 
 // describeActions returns the form in which AWS describes actions: without
