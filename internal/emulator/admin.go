@@ -243,7 +243,7 @@ func (em *Emulator) adminConfig(r *http.Request, body []byte) (any, error) {
 		}
 		em.store.Config = cfg
 		for _, p := range em.store.Partitions() {
-			em.store.LookAtRecords(p.Account)
+			em.store.UpdateValidations(p.Account)
 		}
 		em.store.Bump()
 	}

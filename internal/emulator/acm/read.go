@@ -84,7 +84,7 @@ func (s *Service) DescribeCertificate(c *store.Call, in *acm.DescribeCertificate
 		return nil, err
 	}
 	d := describe(p, cert, c.Now)
-	s.w.ShuffleStrings(d.InUseBy)
+	store.Shuffle(s.w, d.InUseBy)
 	return &acm.DescribeCertificateOutput{Certificate: &d}, nil
 }
 

@@ -69,7 +69,7 @@ func (s *loadBalancers) loadBalancer(c *store.Call, lb *store.LoadBalancer) type
 		LoadBalancerArn: ptr(lb.ARN), LoadBalancerName: ptr(lb.Name), DNSName: ptr(lb.DNSName),
 		CanonicalHostedZoneId: ptr(lb.HostedZone), CreatedTime: ptr(lb.Created), Type: lb.Type, Scheme: lb.Scheme,
 		IpAddressType: lb.Addressing, VpcId: ptr(lb.VPC), AvailabilityZones: s.zones(lb),
-		SecurityGroups: s.w.ShuffleStrings(slices.Clone(lb.SecurityGroups)),
+		SecurityGroups: store.Shuffle(s.w, slices.Clone(lb.SecurityGroups)),
 		State:          &types.LoadBalancerState{Code: state, Reason: text(reason)},
 		IpamPools:      ipamPools(lb), CustomerOwnedIpv4Pool: text(lb.CustomerPool),
 		EnablePrefixForIpv6SourceNat: lb.PrefixForSourceNAT,

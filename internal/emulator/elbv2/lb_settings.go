@@ -65,7 +65,7 @@ func (s *loadBalancers) SetSecurityGroups(c *store.Call, in *elb.SetSecurityGrou
 		p.SetENISecurityGroups(z.ENI, groups)
 	}
 	return &elb.SetSecurityGroupsOutput{
-		SecurityGroupIds: s.w.ShuffleStrings(slices.Clone(groups)),
+		SecurityGroupIds: store.Shuffle(s.w, slices.Clone(groups)),
 		EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic: types.EnforceSecurityGroupInboundRulesOnPrivateLinkTrafficEnum(lb.EnforcePrivateLink),
 	}, nil
 }
