@@ -1,4 +1,4 @@
-// Package charts holds the Helm chart, and tests that render it with Helm's library. It is a module of its own,
+// Package charts has the Helm chart, and tests that render it with Helm's library. It is a separate module,
 // so that the controller does not depend on Helm and Prometheus.
 package charts
 

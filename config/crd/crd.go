@@ -1,5 +1,5 @@
-// Package crd holds the custom resource definitions as files, generated from the types in api/,
-// and gives them to whoever installs them. It installs nothing itself.
+// Package crd has the custom resource definitions as files, which are generated from the types in
+// api/. It does not install them.
 package crd
 
 import (
@@ -13,7 +13,7 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Files is a file system with one YAML file per definition.
+// Files returns a file system with one YAML file for each definition.
 func Files() fs.FS { return files }
 
 // Documents returns the YAML of every definition, in order of file name.

@@ -1,5 +1,5 @@
-// Package iam holds the rights in AWS that the controller needs, as IAM policies. They are generated from
-// the table in config/rights. It grants nothing itself.
+// Package iam has the IAM policies with the controller's permissions as files, which are generated from
+// the table in config/rights.
 package iam
 
 import "embed"
@@ -7,28 +7,28 @@ import "embed"
 //go:embed *.json
 var files embed.FS
 
-// Policy is what the controller needs with default settings.
+// Policy has the permissions that every installation in partition aws needs.
 //
 //go:embed policy.json
 var Policy []byte
 
-// Optional is what single features need besides; each statement is named after its feature.
+// Optional has the further permissions of features. Each statement is named after its feature.
 //
 //go:embed optional.json
 var Optional []byte
 
-// Targets is what an installation needs that makes no load balancers, and only registers targets in target groups that
-// TargetGroupBindings name.
+// Targets has the permissions of an installation that creates no load balancers, and only registers targets in target
+// groups of TargetGroupBindings.
 //
 //go:embed targets.json
 var Targets []byte
 
-// Accelerators is what GlobalAccelerators need besides, in the one partition that has the service.
+// Accelerators has the further permissions for GlobalAccelerators, in the one partition that has the service.
 //
 //go:embed accelerators.json
 var Accelerators []byte
 
-// PolicyOf is Policy in an AWS partition.
+// PolicyOf returns the policy that every installation in an AWS partition needs.
 func PolicyOf(partition string) ([]byte, error) {
 	if partition == "aws" {
 		return Policy, nil

@@ -1,5 +1,5 @@
-// Package rbac holds the rights of the controller as files, and gives them to whoever installs
-// them. It installs nothing itself.
+// Package rbac has the controller's service account and roles as files, which are generated from
+// the table in config/rights. It does not install them.
 package rbac
 
 import (
@@ -10,10 +10,10 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// User is the service account that the files give the rights to, as the API server names it.
+// User is the user name of the service account in the files, in the form of the API server.
 const User = "system:serviceaccount:kube-system:fulcrum"
 
-// Documents returns the YAML of every file, in order of file name. A file may hold several objects.
+// Documents returns the YAML of every file, in order of file name. A file may have several objects.
 func Documents() ([][]byte, error) {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {

@@ -1,13 +1,13 @@
 package rights
 
-// GateAccelerators switches GlobalAccelerators on.
+// GateAccelerators is the flag that enables GlobalAccelerators.
 const GateAccelerators = "--feature-gates=GlobalAcceleratorController=true"
 
-// AcceleratorCalls is the life of an accelerator as calls of the SDK.
+// AcceleratorCalls is the test in which the controller creates, changes and deletes an accelerator.
 const AcceleratorCalls Scenario = "internal/test/harness TestWithoutPermissionOfAccelerators"
 
-// The conditions by the tag of what the controller makes for a GlobalAccelerator. Listeners and endpoint groups have no
-// tags of their own; those of their accelerator count.
+// The conditions on the tag of the accelerators that the controller creates for GlobalAccelerators. Listeners and endpoint
+// groups have no tags; the tags of their accelerator apply.
 var (
 	requestedAccelerator = Condition{"StringEquals", "aws:RequestTag/aga.k8s.aws/resource", []string{"GlobalAccelerator"}}
 	ownAccelerator       = Condition{"StringEquals", "aws:ResourceTag/aga.k8s.aws/resource", []string{"GlobalAccelerator"}}
@@ -15,12 +15,12 @@ var (
 
 var (
 	accelerators = []string{"globalaccelerator::*:accelerator/*"}
-	// acceleratorParts are accelerators and what is in them.
+	// acceleratorParts are accelerators, their listeners and their endpoint groups.
 	acceleratorParts = append(accelerators[:1:1], accelerators[0]+"/listener/*", accelerators[0]+"/listener/*/endpoint-group/*")
 )
 
-// Accelerators is the table of what GlobalAccelerators need besides in AWS. It is a policy of its own, because the
-// service exists in one partition only. Nothing in it is called while the gate is off.
+// Accelerators is the table of further permissions in AWS for GlobalAccelerators. It is a separate policy, because the
+// service exists in one partition only. The controller does not use them while the feature gate is off.
 var Accelerators = []Statement{
 	{
 		Sid: "AcceleratorServiceLinkedRole", Feature: GateAccelerators,
@@ -77,8 +77,8 @@ var Accelerators = []Statement{
 // AcceleratorsFile is the name of the file in config/iam with AcceleratorPolicy.
 const AcceleratorsFile = "accelerators.json"
 
-// AcceleratorPolicy is the table Accelerators without one permission, the whole table if sid is empty, as an IAM policy
-// of the one partition that has the service.
+// AcceleratorPolicy returns the IAM policy of the table Accelerators without one permission, or of the whole table if sid
+// is empty, for the one partition that has the service.
 func AcceleratorPolicy(sid, action string) []byte {
 	return renderTable(Accelerators, Partitions[0], func(Statement) bool { return true }, func(s Statement, a Action) bool { return s.Sid == sid && a.Name == action })
 }

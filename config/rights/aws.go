@@ -24,11 +24,11 @@ const (
 	FirstGeneration Scenario = "resources that alb-ingress-controller v1 has made"
 	Tagging         Scenario = "resources that the tagging API finds"
 	OtherAccounts   Scenario = "a target group of another account"
-	// Checks is in internal/cli, as the controller has no part in it.
+	// Checks is a test of internal/cli, as only a command uses the permission.
 	Checks Scenario = "internal/cli TestDoctorSimulatesPolicies"
 )
 
-// The features that need more than the defaults.
+// The features that need further permissions.
 const (
 	gateCertificates = "--feature-gates=EnableCertificateManagement=true"
 	flagImports      = "--import-tls-secrets"
@@ -37,10 +37,10 @@ const (
 	fieldRole        = "spec.iamRoleArnToAssume of a TargetGroupBinding"
 )
 
-// Doctor is the command that has a statement of its own: the controller does not need it.
+// Doctor is the command with a separate statement, which the controller does not need.
 const Doctor = "fulcrum doctor"
 
-// The conditions by the tag of the cluster.
+// The conditions on the tag of the cluster.
 var (
 	requested    = Condition{"Null", "aws:RequestTag/" + clusterTag, []string{"false"}}
 	notRequested = Condition{"Null", "aws:RequestTag/" + clusterTag, []string{"true"}}
@@ -64,7 +64,7 @@ var (
 	targetGroups = balancers[:1]
 )
 
-// forTargets are the actions that targets of TargetGroupBindings need, and rules that let clients reach them.
+// forTargets are the actions for targets of TargetGroupBindings and for security group rules to them.
 var forTargets = []string{
 	"ec2:AuthorizeSecurityGroupIngress",
 	"ec2:DescribeInstances",

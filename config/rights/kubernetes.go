@@ -2,14 +2,14 @@ package rights
 
 import "slices"
 
-// Role is a Role or ClusterRole, which the service account of the controller is bound to.
+// Role is a Role or ClusterRole that is bound to the service account of the controller.
 type Role struct {
-	// File in config/rbac holds it; roles of one file come in the order of the table.
+	// File is the file in config/rbac with the role. The order in a file is that of the table.
 	File string
 	Name string
-	// Namespaced is a Role in the namespace of the controller.
+	// Namespaced reports whether it is a Role in the namespace of the controller, not a ClusterRole.
 	Namespaced bool
-	// Feature is what needs the role besides the defaults, empty for the roles that every installation
+	// Feature is the feature that needs the role, empty for the roles that every installation
 	// needs. Why is the comment before the role.
 	Feature, Why string
 	Rules        []Rule
@@ -19,10 +19,10 @@ type Role struct {
 type Rule struct {
 	Group     string
 	Resources []string
-	// Names are the only objects that it is about; nil: all.
+	// Names are the objects of the rule, nil for all.
 	Names []string
 	Verbs []string
-	// Why is what the controller uses the verbs for, as the end of the sentence "It is needed to …".
+	// Why is the purpose of the verbs, as the end of the sentence "It is needed to …".
 	Why string
 }
 
@@ -32,10 +32,10 @@ const (
 	ServiceAccount = "fulcrum"
 )
 
-// definitions are read by a client of their own.
+// definitions is the resource name of CustomResourceDefinitions.
 const definitions = "customresourcedefinitions"
 
-// Test is the name of the test that fails without a verb of a rule of a role.
+// Test returns the name of the test that fails without a verb of a rule of a role.
 func (r Role) Test(rule Rule, resource, verb string) string {
 	switch {
 	case verb == "list" || verb == "watch":
@@ -56,8 +56,9 @@ func (r Role) Test(rule Rule, resource, verb string) string {
 	return "internal/test/harness TestWithoutVerb/" + r.Name + "/" + resource + "/" + verb
 }
 
-// Kubernetes is the table of rights in Kubernetes. All of the ClusterRole fulcrum and of the lease is a
-// part of what controllers of this kind are granted before a take-over, so that an existing role is enough.
+// Kubernetes is the table of permissions in Kubernetes. Those of the ClusterRole fulcrum and of the lease are
+// a subset of the permissions that other controllers of AWS load balancers have, so that their role is enough
+// for a take-over.
 var Kubernetes = []Role{
 	{
 		File: "clusterrole.yaml", Name: "fulcrum",
@@ -166,7 +167,7 @@ var Kubernetes = []Role{
 	},
 }
 
-// RoleFiles are the files of config/rbac that hold roles, in the order of the table.
+// RoleFiles returns the names of the files in config/rbac with roles, in the order of the table.
 func RoleFiles() []string {
 	var out []string
 	for _, r := range Kubernetes {
@@ -177,7 +178,7 @@ func RoleFiles() []string {
 	return out
 }
 
-// WithoutVerb is the table of rights in Kubernetes without one verb on one resource in one role.
+// WithoutVerb returns the table Kubernetes without one verb on one resource in one role.
 func WithoutVerb(role, resource, verb string) []Role {
 	out := slices.Clone(Kubernetes)
 	for i, r := range out {

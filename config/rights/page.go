@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Tables are the parts of docs/permissions.md that list the permissions.
+// Tables returns the part of docs/permissions.md that lists the permissions.
 func Tables() string {
 	var b strings.Builder
 	b.WriteString("## Permissions in AWS\n\nEach row of a table is needed. The last column names the part of the test that fails without it; the whole name is " +
@@ -34,7 +34,8 @@ func Tables() string {
 	return b.String()
 }
 
-// statements are the tables of statements, under a title for each feature, whose statements are in a file.
+// statements writes a table for each statement, with a title for each feature. file is the name of the policy file with the
+// statements of the features.
 func statements(b *strings.Builder, table []Statement, file string) {
 	feature := "none"
 	for _, s := range table {
@@ -53,7 +54,7 @@ func statements(b *strings.Builder, table []Statement, file string) {
 	}
 }
 
-// on returns which resources a statement is about.
+// on returns a text about the resources of a statement.
 func (s Statement) on() string {
 	if s.Resources == nil {
 		return "every resource"
@@ -65,7 +66,7 @@ func (s Statement) on() string {
 	return strings.Join(out, ", ")
 }
 
-// when returns under which conditions a statement allows.
+// when returns a text about the conditions of a statement.
 func (s Statement) when() string {
 	out := ""
 	for _, c := range s.Condition {

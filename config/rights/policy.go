@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// document is an IAM policy, in the order in which policies are written.
+// document is the JSON of an IAM policy, with fields in the usual order.
 type document struct {
 	Version   string
 	Statement []statement
@@ -20,10 +20,10 @@ type statement struct {
 	Condition map[string]map[string]oneOrMore `json:",omitempty"`
 }
 
-// oneOrMore is written as one string where it is one.
+// oneOrMore is a list of strings, whose JSON is a string if it has one.
 type oneOrMore []string
 
-// MarshalJSON writes it.
+// MarshalJSON implements [json.Marshaler].
 func (o oneOrMore) MarshalJSON() ([]byte, error) {
 	if len(o) == 1 {
 		return json.Marshal(o[0])
@@ -31,32 +31,32 @@ func (o oneOrMore) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string(o))
 }
 
-// Policy is what every installation in a partition needs, as an IAM policy.
+// Policy returns the IAM policy that every installation in a partition needs.
 func Policy(partition string) []byte {
 	return render(partition, func(s Statement) bool { return s.Feature == "" })
 }
 
-// Optional are the statements of the features, each named after its own. They hold no ARN, so they are
-// the same in every partition.
+// Optional returns the IAM policy with the statements of the features, each named after its feature. It has no ARN, so it
+// is the same in every partition.
 func Optional() []byte {
 	return render(Partitions[0], func(s Statement) bool { return s.Feature != "" })
 }
 
-// Targets is what an installation needs that makes no load balancers, and only registers targets in target groups that
-// TargetGroupBindings name, as an IAM policy.
+// Targets returns the IAM policy of an installation that creates no load balancers, and only registers targets in target
+// groups of TargetGroupBindings.
 func Targets(partition string) []byte {
 	return renderAll(partition, func(s Statement) bool { return s.Feature == "" },
 		func(_ Statement, a Action) bool { return !slices.Contains(forTargets, a.Name) })
 }
 
-// ForTargets are the actions of Targets, in order.
+// ForTargets returns the actions in Targets, in order.
 func ForTargets() []string { return slices.Clone(forTargets) }
 
 // TargetsFile is the name of the file in config/iam with Targets.
 const TargetsFile = "targets.json"
 
-// Without is a policy of all statements in a partition without one permission, the table if sid is empty.
-// Only the features that are named are in it.
+// Without returns the IAM policy of a partition without one permission, or the whole one if sid is empty. It has
+// the statements that every installation needs and those of the given features.
 func Without(partition, sid, action string, features ...string) []byte {
 	return renderAll(partition, func(s Statement) bool { return s.Feature == "" || slices.Contains(features, s.Feature) },
 		func(s Statement, a Action) bool { return s.Sid == sid && a.Name == action })
@@ -107,12 +107,12 @@ func renderTable(table []Statement, partition string, in func(Statement) bool, w
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	if err := e.Encode(d); err != nil {
-		panic(err) // strings and lists of them
+		panic(err) // strings and lists of strings always marshal
 	}
 	return b.Bytes()
 }
 
-// PolicyFile is the name of the file in config/iam with the policy of a partition.
+// PolicyFile returns the name of the file in config/iam with the policy of a partition.
 func PolicyFile(partition string) string {
 	if partition == Partitions[0] {
 		return "policy.json"

@@ -1,9 +1,9 @@
-// Package rights is the one table of what the controller may do in AWS and in Kubernetes: each permission
-// with why it is needed and what fails without it. The policies in config/iam, the roles in config/rbac
-// and docs/permissions.md are generated from it by go generate.
+// Package rights has the tables of the controller's permissions in AWS and in Kubernetes: each permission
+// with its purpose and the test that fails without it. go generate writes the policies in config/iam, the
+// roles in config/rbac and docs/permissions.md from the tables.
 //
-// A permission that is not in the table is not granted. One that is in it is used by the scenario that it
-// names, and tests of internal/test/harness show that the scenario fails without it.
+// The controller has no other permissions. Each permission has a scenario that uses it, and tests of
+// internal/test/harness show that the scenario fails without it.
 package rights
 
 import (
@@ -11,26 +11,26 @@ import (
 	"strings"
 )
 
-// Partitions are the AWS partitions that there is a policy for. In all of them the controller needs the
-// same.
+// Partitions are the AWS partitions with a policy. The controller needs the same permissions in each of
+// them.
 var Partitions = []string{"aws", "aws-cn", "aws-us-gov", "aws-eusc", "aws-iso", "aws-iso-b", "aws-iso-e", "aws-iso-f"}
 
-// clusterTag is on everything that the controller makes in AWS.
+// clusterTag is the key of the tag with the cluster's name, which all resources that the controller creates have.
 const clusterTag = "elbv2.k8s.aws/cluster"
 
 // Statement are actions with the same resources and condition: a statement of an IAM policy.
 type Statement struct {
 	Sid string
-	// Feature is what needs the statement besides the defaults: a gate, a flag or a field. Empty: it is in
-	// the policy that every installation needs.
+	// Feature is the feature gate, flag or field that needs the statement, empty for statements that
+	// every installation needs.
 	Feature string
-	// Resources are ARNs without "arn:" and their partition; nil is "*".
+	// Resources are ARNs without "arn:" and partition, nil for "*".
 	Resources []string
 	Condition []Condition
 	Actions   []Action
 }
 
-// Condition is one condition; all of a statement must hold.
+// Condition is a condition of a statement. The statement applies if all its conditions hold.
 type Condition struct {
 	Operator, Key string
 	Values        []string
@@ -39,13 +39,13 @@ type Condition struct {
 // Action is a permission in AWS.
 type Action struct {
 	Name string
-	// Why is what the controller uses it for, as the end of the sentence "It is needed to …".
+	// Why is the purpose of the permission, as the end of the sentence "It is needed to …".
 	Why string
-	// Scenario is the part of the test that uses it.
+	// Scenario is the part of the test that uses the permission.
 	Scenario Scenario
 }
 
-// Example are values of the condition keys of a statement with which its conditions hold, for a cluster.
+// Example returns values of condition keys, by key, with which the conditions of a statement hold for a cluster.
 func (s Statement) Example(cluster string) map[string]string {
 	out := map[string]string{}
 	for _, c := range s.Condition {
@@ -61,7 +61,8 @@ func (s Statement) Example(cluster string) map[string]string {
 	return out
 }
 
-// ExampleResources are ARNs that match the resources of a statement and name nothing; one empty string for any resource.
+// ExampleResources returns ARNs that match the resources of a statement but do not exist, and one empty string for a
+// statement for all resources.
 func (s Statement) ExampleResources(partition, region, account string) []string {
 	if len(s.Resources) == 0 {
 		return []string{""}
@@ -77,16 +78,16 @@ func (s Statement) ExampleResources(partition, region, account string) []string 
 	return out
 }
 
-// Scenario names what a test does with a controller that has the rights of the table: see
+// Scenario is the name of a part of a test that runs the controller with the permissions of the table, see
 // internal/test/harness/permissions_test.go.
 type Scenario string
 
-// Test is the name of the test that fails without an action of a statement.
+// Test returns the name of the test that fails without an action of a statement.
 func (s Statement) Test(a Action) string {
 	return "internal/test/harness TestWithoutPermission/" + s.Sid + "/" + a.Name
 }
 
-// Features are those that have statements or roles of their own, in the order of the table.
+// Features returns the features with statements in the table AWS, in the order of the table.
 func Features() []string {
 	var out []string
 	add := func(f string) {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// generatedNote begins every generated file of config/rbac.
+// generatedNote is the first line of every generated file of config/rbac.
 const generatedNote = "# Generated from config/rights by go generate. Do not edit.\n"
 
-// RoleFile is the YAML of the roles of a file in config/rbac, each with its binding.
+// RoleFile returns the YAML of a file in config/rbac: roles, each with its binding.
 func RoleFile(file string) []byte {
 	var b strings.Builder
 	b.WriteString(generatedNote)
@@ -26,7 +26,7 @@ func RoleFile(file string) []byte {
 	return []byte(b.String())
 }
 
-// ServiceAccountFile is the YAML of the service account.
+// ServiceAccountFile returns the YAML of the service account.
 func ServiceAccountFile() []byte {
 	return fmt.Appendf(nil, "%sapiVersion: v1\nkind: ServiceAccount\n%s", generatedNote, metadata(ServiceAccount, true))
 }

@@ -1,9 +1,9 @@
-// Package webhook holds the webhook configurations as they are shipped.
+// Package webhook has the webhook configurations of the controller as a file.
 package webhook
 
 import _ "embed"
 
-// Manifests are the configurations of config/webhook/manifests.yaml, with the Service in front of the webhooks.
+// Manifests is config/webhook/manifests.yaml: the webhook configurations and the Service of the webhooks.
 //
 //go:embed manifests.yaml
 var Manifests []byte

@@ -9,8 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// callerForStack names the caller of calls for a stack. Its tenant is its namespace, or the group that
-// members share.
+// callerForStack names the caller of calls for a stack. The tenant is the namespace of the stack, or the IngressGroup.
 func callerForStack(ctx context.Context, id model.StackID) context.Context {
 	return sdk.WithCaller(ctx, cmp.Or(id.Namespace, "group "+id.Name), fmt.Sprint(id), sdk.ForStack)
 }

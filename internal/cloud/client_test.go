@@ -44,11 +44,11 @@ type recordedCalls struct {
 	requested       func(c cloud.Call) // nil to ignore
 }
 
-// Called implements sdk.CallRecorder.
-func (r *recordedCalls) Called(c cloud.Call) { r.calls = append(r.calls, c) }
+// RecordCall implements sdk.CallRecorder.
+func (r *recordedCalls) RecordCall(c cloud.Call) { r.calls = append(r.calls, c) }
 
-// Requested implements sdk.CallRecorder.
-func (r *recordedCalls) Requested(c cloud.Call) {
+// RecordAttempt implements sdk.CallRecorder.
+func (r *recordedCalls) RecordAttempt(c cloud.Call) {
 	if r.requests = append(r.requests, c); r.requested != nil {
 		r.requested(c)
 	}

@@ -19,21 +19,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Cloud is AWS as the engine sees it, put together from its parts. It is safe for concurrent use; it
+// Cloud is AWS as the engine uses it, composed of the packages below. It is safe for concurrent use; it
 // starts no goroutines.
 type Cloud struct {
 	client *sdk.Client
 	inv    *inventory.Inventory
 	reader *observe.Reader // fills the inventory
-	facts  *facts.Facts    // answers what a stack wants to know of things that are not its own
+	facts  *facts.Facts    // answers the questions of stacks about resources that are not their own
 	writer *apply.Writer   // carries out steps
-	// verifier reads again what others may have changed.
+	// verifier reads resources again to find changes by others.
 	verifier     *observe.Verifier
 	certificates *certificates.Certificates
 	accelerators *accelerators.Accelerators
 
 	targets   *targets.Targets // of target groups, for bindings
-	endpoints *enis.ENIs       // network interfaces and security groups of nodes and pods, for bindings
+	endpoints *enis.ENIs       // ENIs and security groups of nodes and pods, for bindings
 }
 
 var (
@@ -48,8 +48,8 @@ type (
 	Call = sdk.Call
 )
 
-// New finds the region and the VPC, where they are not given, and makes the clients. It makes no
-// call when both are given.
+// New makes the clients and composes the parts. It finds the region and the VPC if the configuration does not name them,
+// and makes no call if it names both.
 func New(ctx context.Context, cfg sdk.Config) (*Cloud, error) {
 	at, err := sdk.New(ctx, cfg)
 	if err != nil {
@@ -58,7 +58,7 @@ func New(ctx context.Context, cfg sdk.Config) (*Cloud, error) {
 	return compose(at), nil
 }
 
-// compose puts the parts together.
+// compose makes a Cloud of its parts.
 func compose(at *sdk.Client) *Cloud {
 	inv := inventory.New(at.Config.Cluster, at.VPC, at.Config.Refresh, at.Config.Clock)
 	r, t := observe.New(at, inv), targets.New(at, inv)
@@ -73,13 +73,13 @@ func compose(at *sdk.Client) *Cloud {
 	return c
 }
 
-// Client returns how AWS is called.
+// Client returns the client by which AWS is called.
 func (c *Cloud) Client() *sdk.Client { return c.client }
 
-// Region that the controller works in.
+// Region returns the region that the controller works in.
 func (c *Cloud) Region() string { return c.client.Config.Region }
 
-// VPC that the controller works in.
+// VPC returns the id of the VPC that the controller works in.
 func (c *Cloud) VPC() string { return c.client.VPC }
 
 // TargetGroupsOf implements bindings.Cloud.
@@ -112,19 +112,20 @@ func (c *Cloud) ChangeEndpointRules(ctx context.Context, group string, authorize
 	return c.endpoints.ChangeEndpointRules(ctx, group, authorize, revoke)
 }
 
-// RateLimits of the controller's own account.
+// RateLimits returns the present rates that the rate limiter of the controller's own account admits.
 func (c *Cloud) RateLimits() []ratelimit.Limit { return c.client.Limits.Limiter.Rates() }
 
 // Class implements engine.Cloud.
 func (c *Cloud) Class(err error) engine.Class { return sdk.ClassOf(err) }
 
 // ImportedCertificates counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their
-// stacks, and those that it has not looked at.
+// stacks. It reads the tags of at most so many of the imported certificates of the account, and returns in unseen how
+// many more there are.
 func (c *Cloud) ImportedCertificates(ctx context.Context, most int) (of map[model.Kind]int, unseen int, err error) {
 	return c.certificates.Imported(ctx, most)
 }
 
-// Forget drops all that was read, as a restart would.
+// Forget forgets all readings, as a restart does.
 func (c *Cloud) Forget() {
 	c.inv.Write(c.inv.Reset)
 	c.client.ForgetFaults()

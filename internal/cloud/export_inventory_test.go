@@ -118,12 +118,12 @@ func checkUses(v *inventory.Inventory) error {
 func scanUntagged(r *observe.Reader) (out []string) {
 	due := r.Inv.TagsDue && (!r.Config.TaggingAPI || r.FailedBefore(observe.TagsListed) != nil)
 	for arn, e := range r.Inv.LoadBalancers.All() {
-		if e.Seen.VPC == r.VPC && (e.TagsAt.IsZero() || due && !r.Fresh(e.TagsAt.Add(r.Config.Refresh), arn)) {
+		if e.Seen.VPC == r.VPC && (e.TagsAt.IsZero() || due && !r.IsFresh(e.TagsAt.Add(r.Config.Refresh), arn)) {
 			out = append(out, arn)
 		}
 	}
 	for arn, e := range r.Inv.TargetGroups.All() {
-		if e.VPC == r.VPC && (e.TagsAt.IsZero() || due && !r.Fresh(e.TagsAt.Add(r.Config.Refresh), arn)) {
+		if e.VPC == r.VPC && (e.TagsAt.IsZero() || due && !r.IsFresh(e.TagsAt.Add(r.Config.Refresh), arn)) {
 			out = append(out, arn)
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Observe implements engine.Cloud. It fails only for want of what is essential: see faults.go. Where
-// AWS reports that something does not exist that the inventory knows, the error has class Gone, and the
-// next look reads all of the stack again.
+// Observe implements engine.Cloud. It fails only if an essential fact cannot be read: see sdk/faults.go. If AWS
+// reports that a resource of the inventory does not exist, the error has class Gone, and the next call reads all of
+// the stack again.
 func (c *Cloud) Observe(ctx context.Context, id model.StackID, questions []model.Question) (observed.Stack, error) {
 	out, err := c.observe(callerForStack(ctx, id), id, questions)
 	if sdk.IsGone(err) && (c.reader.Distrust(id, questions) || id.Kind.HasAccelerator() && c.accelerators.Distrust(id)) {
@@ -38,7 +38,7 @@ func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model
 		}
 	}
 	for _, q := range questions {
-		err := c.answer(ctx, id, &out, q, observe.BoundIn(questions).Since)
+		err := c.answer(ctx, id, &out, q, observe.ComparisonIn(questions).Since)
 		if err := faults.Note(q, err); err != nil {
 			return observed.Stack{}, fmt.Errorf("read facts: %w", err)
 		}
@@ -46,7 +46,7 @@ func (c *Cloud) observe(ctx context.Context, id model.StackID, questions []model
 	return out, nil
 }
 
-// answer answers a question.
+// answer enters the answer to a question.
 func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question, since time.Time) (err error) {
 	switch q := q.(type) {
 	case model.AskLoadBalancers:
@@ -61,9 +61,9 @@ func (c *Cloud) answer(ctx context.Context, id model.StackID, out *observed.Stac
 	return err
 }
 
-// Apply implements engine.Cloud. Each step is one write, or two where AWS knows no one call for
+// Apply implements engine.Cloud. Each step is one write, or two where AWS has no single call for
 // it. The result of a write is entered in the inventory; a resource that a failed write may have
-// changed is forgotten, so that the next look reads it.
+// changed is forgotten, so that the next observation reads it.
 func (c *Cloud) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
 	ctx = callerForStack(ctx, id)
 	if plan.IsAcceleratorPart(s.Address.Kind) {

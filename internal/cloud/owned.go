@@ -13,13 +13,13 @@ import (
 )
 
 // Owned lists the load balancers, target groups, security groups and managed certificates that carry the tags of the
-// cluster and of a stack of the kind, by stack. It answers from what is known as long as that is fresh.
+// cluster and of a stack of the kind, by stack. It answers from the caches while they are fresh.
 func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
 	ctx = sdk.WithCaller(ctx, "", "orphans", sdk.ForOrphans)
 	if kind.HasAccelerator() {
 		return c.accelerators.Owned(ctx)
 	}
-	if err := c.reader.List(ctx, observe.Since(nil), observe.Faults{}); err != nil {
+	if err := c.reader.List(ctx, observe.ListsSince(nil), observe.Faults{}); err != nil {
 		return nil, err
 	}
 	certificates, err := c.certificates.Owned(ctx)
@@ -58,17 +58,16 @@ func (c *Cloud) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][
 // Owns reports whether tags mark a resource of the cluster.
 func (c *Cloud) Owns(tags map[string]string) bool { return naming.Owns(c.client.Config.Cluster, tags) }
 
-// Resources are what there is in the VPC: all load balancers and target groups, and the ids of the security groups of the
-// cluster.
+// Resources are all load balancers and target groups of the region, and the ids of the security groups of the cluster.
 type Resources struct {
 	LoadBalancers  []observed.LoadBalancer
 	TargetGroups   []observed.TargetGroup
 	SecurityGroups []string
 }
 
-// Resources lists what there is. It answers from the inventory as long as that is fresh.
+// Resources lists the resources. It answers from the inventory while that is fresh.
 func (c *Cloud) Resources(ctx context.Context) (out Resources, err error) {
-	if err := c.reader.List(ctx, observe.Since(nil), observe.Faults{}); err != nil {
+	if err := c.reader.List(ctx, observe.ListsSince(nil), observe.Faults{}); err != nil {
 		return Resources{}, err
 	}
 	c.inv.Read(func() {

@@ -15,7 +15,7 @@ import (
 type DriftReader interface {
 	drift.AWS
 	// NotifyOutside makes the inventory call changes for each stack that has drifted.
-	NotifyOutside(changes drift.Changes)
+	NotifyOutside(changes drift.Notifier)
 }
 
 // DriftWatch returns the watch that reads load balancers, targets and rules in AWS again on a rolling schedule, with a small
@@ -41,7 +41,7 @@ func (c bindingChecks) Checks() []drift.Check {
 	return out
 }
 
-// ChangedOutside implements drift.Changes. It enqueues a stack that has drifted, unless this process has not compared it yet:
+// ChangedOutside implements drift.Notifier. It enqueues a stack that has drifted, unless this process has not compared it yet:
 // then the difference may be older than its last change.
 func (s *stackReconciler) ChangedOutside(id model.StackID) {
 	if s.engine.Compared(id) {

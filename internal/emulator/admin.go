@@ -1,11 +1,13 @@
 package emulator
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,12 +22,11 @@ import (
 
 const adminPrefix = "/_fulcrum/"
 
-// AdminFunc serves one admin path. body is the request's; the result is
-// rendered as JSON, an error as {"error": …} with status 400.
+// AdminFunc serves one admin path. body is the body of the request; the result is
+// sent as JSON, an error as {"error": …} with status 400.
 type AdminFunc func(r *http.Request, body []byte) (any, error)
 
-// HandleAdmin adds a path below /_fulcrum/, such as "loadbalancers". It
-// replaces one of the same name.
+// HandleAdmin sets the function that serves a path below /_fulcrum/, such as "loadbalancers".
 func (em *Emulator) HandleAdmin(name string, f AdminFunc) {
 	em.adminMu.Lock()
 	defer em.adminMu.Unlock()
@@ -85,7 +86,7 @@ var errMethod = errors.New("this admin path does not support the method")
 
 var done = map[string]bool{"ok": true}
 
-// adminReset: POST removes all state.
+// adminReset serves the path "reset": POST removes all state.
 func (em *Emulator) adminReset(r *http.Request, _ []byte) (any, error) {
 	if r.Method != http.MethodPost {
 		return nil, errMethod
@@ -94,7 +95,7 @@ func (em *Emulator) adminReset(r *http.Request, _ []byte) (any, error) {
 	return done, nil
 }
 
-// adminState: GET exports the state, PUT restores an exported one.
+// adminState serves the path "state": GET exports the state, PUT restores an exported one.
 func (em *Emulator) adminState(r *http.Request, body []byte) (any, error) {
 	em.store.Lock()
 	defer em.store.Unlock()
@@ -112,7 +113,7 @@ func (em *Emulator) adminState(r *http.Request, body []byte) (any, error) {
 	return nil, errMethod
 }
 
-// adminCalls: GET lists the calls, filtered by the parameters service,
+// adminCalls serves the path "calls": GET lists the calls, filtered by the parameters service,
 // operation and mutating (true); DELETE empties the log.
 func (em *Emulator) adminCalls(r *http.Request, _ []byte) (any, error) {
 	switch r.Method {
@@ -143,7 +144,7 @@ func (em *Emulator) adminCalls(r *http.Request, _ []byte) (any, error) {
 	}, nil
 }
 
-// adminFaults: GET lists the rules, POST adds one (the JSON form of
+// adminFaults serves the path "faults": GET lists the rules, POST adds one (the JSON form of
 // fault.Rule), DELETE removes all faults and limits.
 func (em *Emulator) adminFaults(r *http.Request, body []byte) (any, error) {
 	switch r.Method {
@@ -163,9 +164,9 @@ func (em *Emulator) adminFaults(r *http.Request, body []byte) (any, error) {
 	return nil, errMethod
 }
 
-// adminLimits: PUT installs token buckets: {"name": "documented" |
-// "documented-2025" | "off", "factor": 1}, or {"buckets": […]}, of which another
-// client takes a share: {…, "otherClient": 0.5}.
+// adminLimits serves the path "limits": GET shows the token buckets, PUT installs others:
+// {"name": "documented" | "documented-2025" | "off", "factor": 1} or {"buckets": […]}. With
+// {…, "otherClient": 0.5}, another client uses half of each.
 func (em *Emulator) adminLimits(r *http.Request, body []byte) (any, error) {
 	switch r.Method {
 	case http.MethodGet:
@@ -203,10 +204,10 @@ func (em *Emulator) adminLimits(r *http.Request, body []byte) (any, error) {
 	return done, nil
 }
 
-// advancer is a clock that can be moved.
+// advancer is a clock that can be advanced.
 type advancer interface{ Advance(time.Duration) }
 
-// adminClock: GET shows the time, POST {"advance": "30s"} moves a manual
+// adminClock serves the path "clock": GET shows the time, POST {"advance": "30s"} advances a manual
 // clock.
 func (em *Emulator) adminClock(r *http.Request, body []byte) (any, error) {
 	if r.Method == http.MethodPost {
@@ -229,30 +230,28 @@ func (em *Emulator) adminClock(r *http.Request, body []byte) (any, error) {
 	return map[string]any{"now": em.store.Clock.Now(), "manual": manual}, nil
 }
 
-// adminConfig: GET shows the configuration, PATCH changes the members given.
+// adminConfig serves the path "config": GET shows the configuration, PATCH changes the members in the body.
 func (em *Emulator) adminConfig(r *http.Request, body []byte) (any, error) {
 	em.store.Lock()
 	defer em.store.Unlock()
 	if r.Method == http.MethodPatch {
 		cfg := em.store.Config
 		cfg.Quotas = map[string]int{}
-		for name, n := range em.store.Config.Quotas {
-			cfg.Quotas[name] = n
-		}
+		maps.Copy(cfg.Quotas, em.store.Config.Quotas)
 		if err := strict(body, &cfg); err != nil {
 			return nil, err
 		}
 		em.store.Config = cfg
 		for _, p := range em.store.Partitions() {
-			em.store.LookAtRecords(p.Account)
+			em.store.UpdateValidations(p.Account)
 		}
 		em.store.Bump()
 	}
 	return em.store.Config, nil
 }
 
-// adminAccounts: POST {"accessKeys": {key: account}, "roles": [store.Role], "policies": {key: [policy]}}
-// registers keys, roles and what keys may do.
+// adminAccounts serves the path "accounts": POST {"accessKeys": {key: account}, "roles": [store.Role], "policies": {key:
+// [policy]}} adds access keys of accounts, roles, and the policies of access keys.
 func (em *Emulator) adminAccounts(r *http.Request, body []byte) (any, error) {
 	if r.Method != http.MethodPost {
 		return nil, errMethod
@@ -279,8 +278,8 @@ func (em *Emulator) adminAccounts(r *http.Request, body []byte) (any, error) {
 	return done, nil
 }
 
-// adminPermissions: GET shows the permissions by which callers with policies were allowed calls, as
-// {"Action": …, "Sid": …, "Count": …}, and the texts of denials with how often there were.
+// adminPermissions serves the path "permissions": GET shows the permissions by which callers with policies were allowed
+// calls, as {"Action": …, "Sid": …, "Count": …}, and the messages of denials with their counts.
 func (em *Emulator) adminPermissions(r *http.Request, _ []byte) (any, error) {
 	if r.Method != http.MethodGet {
 		return nil, errMethod
@@ -297,7 +296,7 @@ func (em *Emulator) adminPermissions(r *http.Request, _ []byte) (any, error) {
 	return map[string]any{"Allowed": out, "Denied": em.Denials()}, nil
 }
 
-// adminIMDS: GET shows the instance whose metadata is served, PUT sets it.
+// adminIMDS serves the path "imds": GET shows the instance whose metadata is served, PUT sets it.
 func (em *Emulator) adminIMDS(r *http.Request, body []byte) (any, error) {
 	if r.Method == http.MethodPut {
 		var in imds.Identity
@@ -309,7 +308,7 @@ func (em *Emulator) adminIMDS(r *http.Request, body []byte) (any, error) {
 	return em.imds.Identity(), nil
 }
 
-// adminCheck: GET lists the invariants that the state breaks.
+// adminCheck serves the path "check": GET lists the invariants that the state violates.
 func (em *Emulator) adminCheck(*http.Request, []byte) (any, error) {
 	em.store.Lock()
 	defer em.store.Unlock()
@@ -317,9 +316,9 @@ func (em *Emulator) adminCheck(*http.Request, []byte) (any, error) {
 	return map[string]any{"ok": len(broken) == 0, "broken": broken}, nil
 }
 
-// strict decodes JSON and rejects members that do not exist.
+// strict decodes JSON and rejects unknown members.
 func strict(body []byte, v any) error {
-	d := json.NewDecoder(strings.NewReader(string(body)))
+	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	return d.Decode(v)
 }

@@ -1,13 +1,14 @@
 package emulator
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// maxEntries is how many calls the log keeps; counts include all calls.
+// maxEntries bounds the calls in the log. Counts include all calls.
 const maxEntries = 100_000
 
 // Entry is one call in the log.
@@ -27,10 +28,10 @@ type Entry struct {
 	// success.
 	Status        int
 	Code, Message string `json:",omitempty"`
-	// Own is an error that AWS does not have: the emulator cannot serve the request faithfully.
+	// Own reports whether the error is one that AWS does not have, as the emulator does not support the request.
 	Own bool `json:"-"`
-	// Fault is the injected fault: throttled, error, reset, lost, stale, abandoned. A call to a host that does not exist
-	// has "no such host".
+	// Fault is the injected fault: throttled, error, reset, lost, stale or abandoned, or "no such host" for a call to a host
+	// that does not exist.
 	Fault string `json:",omitempty"`
 }
 
@@ -94,15 +95,11 @@ func (c *Calls) Count(operation string) int {
 func (c *Calls) Counts() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := make(map[string]int, len(c.counts))
-	for name, n := range c.counts {
-		out[name] = n
-	}
-	return out
+	return maps.Clone(c.counts)
 }
 
-// Entries returns the log, oldest first. It is a copy; inputs are shared and
-// not to be changed.
+// Entries returns a copy of the log, oldest call first. The inputs are shared and must
+// not be changed.
 func (c *Calls) Entries() []Entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,9 +16,9 @@ import (
 )
 
 var (
-	// errBroken is a connection that closed without an answer.
+	// errBroken is the error of a connection that closed without an answer.
 	errBroken = errors.New("connection reset by peer")
-	// errNoHost is a host name that the partition does not have.
+	// errNoHost is the error of a host name that the partition does not have.
 	errNoHost = errors.New("no such host")
 )
 
@@ -143,7 +143,7 @@ func (em *Emulator) serve(ctx context.Context, req request, entry *Entry) (wire.
 	return resp, nil
 }
 
-// execute runs an operation under the lock and renders its output there, for
+// execute runs an operation under the lock of the store. It also encodes the output under the lock, as
 // outputs may share memory with the state.
 func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in any, act fault.Action) (resp wire.Response, failure *store.Error) {
 	w := em.store
@@ -180,7 +180,7 @@ func (em *Emulator) execute(s *service, op wire.Operation, call store.Call, in a
 	return resp, nil
 }
 
-// asError formats an unexpected error as AWS's.
+// asError returns the error of an operation as one of AWS; an unexpected error becomes an InternalFailure.
 func asError(err error) *store.Error {
 	if e, ok := errors.AsType[*store.Error](err); ok {
 		return e
@@ -207,7 +207,7 @@ func (em *Emulator) newRequestID() string {
 	return em.store.RequestID()
 }
 
-// Mutating reports whether a call changes something.
+// Mutating reports whether an operation changes state.
 func Mutating(service, operation string) bool {
 	if service == "sts" {
 		return false

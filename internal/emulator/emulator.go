@@ -14,15 +14,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// Options set up an emulator. The zero value is a quick AWS in real time.
+// Options configure an emulator. The zero value is an AWS with short delays in real time.
 type Options struct {
 	// Clock defaults to the time package.
 	Clock store.Clock
-	// Seed of identifiers and of the order of lists.
+	// Seed determines identifiers and the order of lists.
 	Seed uint64
 	// Config defaults to store.DefaultConfig.
 	Config *store.Config
-	// Account of access keys without an account of their own, "123456789012" if empty.
+	// Account is the account of access keys that no account was registered for, "123456789012" if empty.
 	Account string
 	// Partition is the AWS partition that the emulator is, "aws" if empty; "aws-cn", "aws-us-gov" and the like are
 	// the others. Regions of another partition are not served.
@@ -61,8 +61,8 @@ type Emulator struct {
 	admin   map[string]AdminFunc
 }
 
-// New returns an emulator with nothing in it but the default VPC that each
-// account has in each region.
+// New returns an emulator whose state only has the default VPC of each account in each
+// region.
 func New(o Options) *Emulator {
 	w := store.New(store.Options{Clock: o.Clock, Seed: o.Seed, Config: o.Config, Account: o.Account, Partition: o.Partition})
 	em := &Emulator{
@@ -111,14 +111,14 @@ func (em *Emulator) Operations() map[string][]string {
 	return out
 }
 
-// Permissions counts the permissions that callers with policies were allowed calls by.
+// Permissions returns how often each permission has allowed a call of a caller with policies.
 func (em *Emulator) Permissions() map[authz.Used]int {
 	em.usedMu.Lock()
 	defer em.usedMu.Unlock()
 	return maps.Clone(em.used)
 }
 
-// Denials counts what policies have denied on resources that exist, by the text of the errors.
+// Denials returns how often policies have denied calls on existing resources, by the message of the error.
 func (em *Emulator) Denials() map[string]int {
 	em.usedMu.Lock()
 	defer em.usedMu.Unlock()

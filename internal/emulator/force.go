@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// forced is what adminForce takes: a load balancer, a target or an endpoint of an accelerator, and the state that it
-// is to have. An empty state ends the override, so that the clock decides again.
+// forced is the body of adminForce: a load balancer, a target or an endpoint of an accelerator, and the state that it
+// is to have. An empty state ends the override, so that the state changes over time again.
 type forced struct {
 	LoadBalancer string // ARN
 	TargetGroup  string // ARN
@@ -25,8 +25,8 @@ type forced struct {
 	Description   string
 }
 
-// adminForce: POST sets the state of a load balancer (failed,
-// active_impaired, …), the health of a target or of an endpoint.
+// adminForce serves the path "force": POST sets the state of a load balancer (failed,
+// active_impaired, …), or the health of a target or of an endpoint.
 func (em *Emulator) adminForce(r *http.Request, body []byte) (any, error) {
 	if r.Method != http.MethodPost {
 		return nil, errMethod

@@ -14,8 +14,8 @@ type pastState struct {
 	state []byte
 }
 
-// rememberFirst stores the state before a change, if stale reads need it: that before the first change as
-// the state of all time before, and that after the last change unless this one comes at the same instant.
+// rememberFirst stores the state before a change, if stale reads need it. The state before the first change counts as the
+// state of all earlier times. The state after the last change is stored unless this change is at the same instant.
 func (em *Emulator) rememberFirst() {
 	window := em.faults.History()
 	if window <= 0 {
@@ -33,7 +33,7 @@ func (em *Emulator) rememberFirst() {
 		em.keep(em.changed)
 		em.changed = time.Time{}
 	}
-	// One state older than the window is the one that was valid when it began.
+	// Keep one state from before the window: it was valid at the beginning of the window.
 	for len(em.history) > 1 && now.Sub(em.history[1].at) > window {
 		em.history = em.history[1:]
 	}
@@ -48,7 +48,7 @@ func (em *Emulator) keep(since time.Time) {
 	em.history = append(em.history, pastState{since, state})
 }
 
-// remember notes a change. The state after it is stored when the next one comes, as it is the present one
+// remember notes the time of a change. The state after it is stored before the next change, as it is the present state
 // until then.
 func (em *Emulator) remember() {
 	if em.faults.History() <= 0 {
@@ -59,14 +59,14 @@ func (em *Emulator) remember() {
 	em.changed = em.store.Clock.Now()
 }
 
-// pastStore is the emulator as it was.
+// pastStore is a past state with the services over it.
 type pastStore struct {
 	store    *store.Store
 	services []*service
 }
 
-// past returns the emulator state at that time before now, nil if nothing changed
-// since. The caller holds the lock of the present state.
+// past returns the state of the given time ago, nil if nothing has changed since. The caller holds the lock of the
+// present state.
 func (em *Emulator) past(ago time.Duration) *pastStore {
 	em.historyMu.Lock()
 	defer em.historyMu.Unlock()

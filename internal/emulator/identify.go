@@ -13,21 +13,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// maxBody is more than the largest request that AWS accepts on these APIs.
+// maxBody bounds the body of a request, in bytes. It is more than AWS accepts.
 const maxBody = 16 << 20
 
 // request is an HTTP request, with the service and operation of AWS that it is for.
 type request struct {
 	service   *service
 	operation string
-	accessKey string // empty: unsigned
+	accessKey string // empty if the request is not signed
 	region    string
 	body      []byte
-	form      url.Values // nil: the body is no form
+	form      url.Values // nil if the body is not a form
 	http      *http.Request
 }
 
-// wire returns the request as codecs read it.
+// wire returns the request in the form that codecs read.
 func (r request) wire() wire.Request {
 	return wire.Request{Method: r.http.Method, Path: r.http.URL.Path, Query: r.http.URL.Query(), Body: r.body, Form: r.form}
 }
@@ -106,8 +106,7 @@ func readBody(r *http.Request) ([]byte, error) {
 
 type scope struct{ accessKey, region, service string }
 
-// credentialScope reads the scope of a request's signature; the signature itself is not
-// checked.
+// credentialScope returns the scope in a request's signature. It does not check the signature.
 func credentialScope(authorization string) scope {
 	_, rest, ok := strings.Cut(authorization, "Credential=")
 	if !ok {
@@ -121,8 +120,8 @@ func credentialScope(authorization string) scope {
 	return scope{accessKey: f[0], region: f[2], service: f[3]}
 }
 
-// reachable reports whether the partition has a host: one below its suffix, or an address that is none of
-// AWS's names, by which clients are led to the emulator.
+// reachable reports whether the partition has a host: a name below the partition's suffix, or a host that is not one of
+// AWS's names, under which clients reach the emulator.
 func (em *Emulator) reachable(host string, r request) bool {
 	aws := em.store.AWS()
 	host, _, _ = strings.Cut(host, ":")
@@ -146,8 +145,8 @@ var acceleratorHosts = []string{
 	"globalaccelerator.us-west-2.amazonaws.com", "globalaccelerator.amazonaws.com", "globalaccelerator-fips.us-west-2.amazonaws.com", "globalaccelerator.us-west-2.api.aws",
 }
 
-// acceleratorHost reports whether Global Accelerator is asked by one of its names, or by an address that is none of
-// AWS's, and in its region. An unsigned request has no region and is refused later.
+// acceleratorHost reports whether a request to Global Accelerator has one of its names as host, or a host that is not one of
+// AWS's names, and its region. An unsigned request has no region and is refused later.
 func acceleratorHost(host, region string) bool {
 	if region != "" && region != store.AcceleratorRegion {
 		return false

@@ -16,12 +16,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// service is one AWS service as the dispatcher sees it.
+// service is one AWS service for the dispatcher.
 type service struct {
-	// name is the signing name, by which calls are distinguished and logged.
+	// name is the signing name, which identifies the service of calls, also in logs.
 	name string
-	// version is the version of the form protocols, and the beginning of the paths in
-	// the REST protocol; target is the prefix of X-Amz-Target in the JSON protocol.
+	// version is the parameter Version of the form protocols, and the first segment of
+	// paths in the REST protocol. target is the prefix of X-Amz-Target in the JSON protocol.
 	version, target string
 	codec           wire.Codec
 	operations      map[string]wire.Operation
@@ -29,7 +29,7 @@ type service struct {
 	unsigned map[string]bool
 }
 
-// globalAccelerator is the signing name of a service that answers in one region alone.
+// globalAccelerator is the signing name of Global Accelerator, which has endpoints in one region only.
 const globalAccelerator = "globalaccelerator"
 
 // services lists all services of the emulator.

@@ -15,11 +15,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// maxSkew is how far a request's date may be from the emulator's clock.
+// maxSkew is the largest accepted difference between a request's date and the emulator's clock.
 const maxSkew = 5 * time.Minute
 
-// verify checks the signature of a request whose key has a secret, if the configuration
-// requires it. The caller holds the state lock.
+// verify checks the signature of a request, if the configuration requires it and the
+// secret of the access key is known. The caller holds the state lock.
 func (em *Emulator) verify(r request) *store.Error {
 	secret, known := em.store.Secret(r.accessKey)
 	if !em.store.Config.VerifySignatures || !known {
@@ -42,8 +42,8 @@ func (em *Emulator) verify(r request) *store.Error {
 	return nil
 }
 
-// resign signs a request again, over the headers that its signature covers, and returns
-// the Authorization header.
+// resign signs a copy of a request with a secret, over the headers that the request's
+// signature covers, and returns the Authorization header.
 func resign(ctx context.Context, r request, secret string, at time.Time) (string, error) {
 	clone, err := http.NewRequestWithContext(ctx, r.http.Method, r.http.URL.String(), nil)
 	if err != nil {
@@ -71,7 +71,7 @@ func resign(ctx context.Context, r request, secret string, at time.Time) (string
 	return clone.Header.Get("Authorization"), nil
 }
 
-// part returns the value behind a label of an Authorization header.
+// part returns the value after a label, such as "Signature=", of an Authorization header.
 func part(authorization, label string) string {
 	_, rest, _ := strings.Cut(authorization, label)
 	value, _, _ := strings.Cut(rest, ",")

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// handle serves any request: API, admin or instance metadata.
+// handle serves a request to the API of a service, the admin API or the instance metadata service.
 func (em *Emulator) handle(r *http.Request) (wire.Response, error) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, adminPrefix):
@@ -23,23 +23,24 @@ func (em *Emulator) handle(r *http.Request) (wire.Response, error) {
 	return em.dispatch(r.Context(), r)
 }
 
-// Handler serves the emulator over HTTP. A lost answer closes the connection.
+// Handler returns a handler that serves the emulator over HTTP. It closes the connection for a
+// request whose answer is lost.
 func (em *Emulator) Handler() http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		resp, err := em.handle(r)
 		if err != nil {
-			// The way net/http offers to close a connection without an answer.
+			// net/http closes the connection without an answer after this panic.
 			panic(http.ErrAbortHandler)
 		}
 		for name, values := range resp.Header {
 			rw.Header()[name] = values
 		}
 		rw.WriteHeader(resp.Status)
-		_, _ = rw.Write(resp.Body) // the client may have gone
+		_, _ = rw.Write(resp.Body) // it fails if the client has closed the connection
 	})
 }
 
-// RoundTripper serves requests in memory, without socket or goroutine.
+// RoundTripper returns a round tripper that serves requests in memory, without sockets or goroutines.
 func (em *Emulator) RoundTripper() http.RoundTripper { return roundTripper{em} }
 
 type roundTripper struct{ em *Emulator }
@@ -54,7 +55,7 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.em.handle(r)
 	if ctxErr := r.Context().Err(); ctxErr != nil {
-		return nil, ctxErr // the caller left while the call was served
+		return nil, ctxErr // the context ended while the request was served
 	}
 	if errors.Is(err, errNoHost) {
 		return nil, &net.DNSError{Err: err.Error(), Name: r.URL.Host, IsNotFound: true}

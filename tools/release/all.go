@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// platforms are those that programs are made for; of the image they are those of Linux.
+// platforms are the platforms of the programs. The image is for those with Linux.
 const platforms = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
 // places are the values of release.yaml.
@@ -26,22 +26,22 @@ type places struct {
 	Charts    string `json:"charts"`
 	Downloads string `json:"downloads"`
 	Source    string `json:"source"`
-	// UpgradesFrom are the versions from which the upgrade and the way back are tested.
+	// UpgradesFrom are the versions from which upgrades, and downgrades back to them, are tested.
 	UpgradesFrom []string `json:"upgradesFrom"`
 }
 
-// semver is the form of a version, as a tag has it.
+// semver matches a version in the form of a tag, such as v0.9.0.
 var semver = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
 
-// all are the settings of a release.
+// all has the settings and the files of a whole release.
 type all struct {
 	settings
 	root   string // folder of the repository, with the chart and the manifests
 	places places
-	files  map[string][]byte // what is made, by name
+	files  map[string][]byte // content of the files of the release, by name
 }
 
-// makeRelease makes all files of a release in a folder.
+// makeRelease creates all files of a release in a folder.
 func makeRelease(ctx context.Context, args []string, stdout io.Writer) error {
 	a, err := parseRelease(args)
 	if err != nil {
@@ -129,7 +129,7 @@ func parseRelease(args []string) (*all, error) {
 	return a, nil
 }
 
-// plain is the version without its v, as charts have it.
+// plain returns the version without the v, in the form of charts.
 func (a *all) plain() string { return strings.TrimPrefix(a.release.version, "v") }
 
 // read returns a file of the repository.
@@ -137,7 +137,7 @@ func (a *all) read(name ...string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(append([]string{a.root}, name...)...))
 }
 
-// archives are the programs with the licence, for each platform, and their SBOMs.
+// archives adds the archive with program and licence for each platform, and its SBOM.
 func (a *all) archives(programs []program) error {
 	licence, err := a.read("LICENSE")
 	if err != nil {
@@ -162,7 +162,7 @@ func (a *all) archives(programs []program) error {
 
 func archiveName(p v1.Platform) string { return fmt.Sprintf("fulcrum_%s_%s", p.OS, p.Architecture) }
 
-// manifests are the definitions, rights and webhooks in one file each, and the policies of IAM.
+// manifests adds a file with the CRDs, one with the roles, one with the webhooks, and an archive of the IAM policies.
 func (a *all) manifests() error {
 	for name, dir := range map[string]string{"crds.yaml": "config/crd", "rbac.yaml": "config/rbac", "webhooks.yaml": "config/webhook"} {
 		parts, err := filepath.Glob(filepath.Join(a.root, dir, "*.yaml"))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// tarred is a compressed archive whose bytes follow from its files and the time alone.
+// tarred returns a tar.gz archive, whose bytes depend on files and time only.
 func tarred(files []file, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -34,7 +34,7 @@ func tarred(files []file, at time.Time) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// zipped is the same for Windows.
+// zipped returns a zip archive for Windows, whose bytes depend on files and time only.
 func zipped(files []file, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)

@@ -18,14 +18,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Media types of charts in registries, as of Helm.
+// Media types of Helm charts in registries.
 const (
 	chartConfig  types.MediaType = "application/vnd.cncf.helm.config.v1+json"
 	chartContent types.MediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 )
 
-// chart packs the chart with the version, and with the image by its digest: a tag that is moved later changes nothing. It is
-// an archive, and an OCI artefact in a layout.
+// chart adds the chart as an archive, and as an OCI artefact in a layout. It has the version, and the digest of the image, so
+// that a later change of the image's tag has no effect.
 func (a *all) chart(image v1.Hash) error {
 	dir := filepath.Join(a.root, "charts", "fulcrum")
 	var files []file
@@ -67,7 +67,7 @@ func (a *all) chart(image v1.Hash) error {
 	return a.chartArtefact(files[i].content, data)
 }
 
-// replaced is a text with each pair's first text, which it has exactly once, replaced by the second.
+// replaced returns a text in which the first text of each pair, which must occur exactly once, is replaced by the second.
 func replaced(text []byte, pairs ...string) ([]byte, error) {
 	for i := 0; i < len(pairs); i += 2 {
 		if n := bytes.Count(text, []byte("\n"+pairs[i])); n != 1 {
@@ -78,7 +78,7 @@ func replaced(text []byte, pairs ...string) ([]byte, error) {
 	return text, nil
 }
 
-// descriptor is a part of an OCI artefact.
+// descriptor is a descriptor of the OCI image specification.
 type descriptor struct {
 	MediaType   types.MediaType   `json:"mediaType"`
 	Digest      string            `json:"digest"`
@@ -86,8 +86,8 @@ type descriptor struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// chartArtefact writes an OCI image layout with the chart, whose configuration is its description: a registry client pushes it
-// to where Helm finds it.
+// chartArtefact adds an OCI image layout with the chart, in which Chart.yaml is the configuration. A registry client can push
+// the layout to a registry for Helm.
 func (a *all) chartArtefact(chart, data []byte) error {
 	config, err := yaml.YAMLToJSON(chart)
 	if err != nil {

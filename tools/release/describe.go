@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// shells are those that the program completes its command line for.
+// shells are the shells for which the program prints completion scripts.
 var shells = []string{"bash", "fish", "powershell", "zsh"}
 
-// completions has the program of this machine print its scripts for shells.
+// completions adds the completion scripts, which it gets from the program for the platform of this machine.
 func (a *all) completions(ctx context.Context, programs []program) error {
 	i := slices.IndexFunc(programs, func(p program) bool {
 		return p.platform.OS == runtime.GOOS && p.platform.Architecture == runtime.GOARCH
@@ -51,7 +51,7 @@ func (a *all) completions(ctx context.Context, programs []program) error {
 	return err
 }
 
-// krew is the manifest by which kubectl's plugin manager installs the program as "kubectl fulcrum".
+// krew adds the manifest for krew, the plugin manager of kubectl, which installs the program as "kubectl fulcrum".
 func (a *all) krew() error {
 	type object map[string]any
 	var platforms []object
@@ -80,8 +80,8 @@ func (a *all) krew() error {
 	return err
 }
 
-// changelog has the subjects of the commits since the last version, by what they are about, and where to read what differs
-// from aws-load-balancer-controller. Without a repository of git it has no commits, and says so.
+// changelog adds a list of the subjects of the commits since the last version, by their prefix, and the page about
+// differences from aws-load-balancer-controller. Outside of a git repository the list only has a sentence about that.
 func (a *all) changelog(ctx context.Context) error {
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", args...)
@@ -135,8 +135,8 @@ type subject struct {
 	Digest map[string]string `json:"digest"`
 }
 
-// provenance is a statement of in-toto with SLSA's predicate: which source and which Go the files were made from, and how. It
-// is not signed; whoever publishes signs it.
+// provenance adds an in-toto statement with the SLSA provenance predicate: source, version of Go and parameters of the files.
+// It is not signed; the publisher of the release signs it.
 func (a *all) provenance(image v1.Hash) error {
 	subjects := []subject{{a.places.Image, map[string]string{image.Algorithm: image.Hex}}}
 	for _, name := range a.flat() {
@@ -159,12 +159,12 @@ func (a *all) provenance(image v1.Hash) error {
 	return err
 }
 
-// flat are the names of the files that are downloaded, without those of layouts.
+// flat returns the names of the files for downloads, which are all except for those of layouts.
 func (a *all) flat() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(a.files)), func(name string) bool { return strings.Contains(name, "/") })
 }
 
-// checksums are the digests of all files that are downloaded, in the form of sha256sum.
+// checksums adds the digests of all files for downloads, in the form of sha256sum.
 func (a *all) checksums() {
 	var out bytes.Buffer
 	for _, name := range a.flat() {

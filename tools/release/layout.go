@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// user is the account that the program runs as. The chart demands runAsNonRoot, for which the kubelet
-	// needs a number.
+	// user is the user id of the program. The chart sets runAsNonRoot, for which the kubelet needs
+	// a numeric user.
 	user = 65532
 
 	sbomPath = "usr/share/sbom/fulcrum.cdx.json"
@@ -29,8 +29,8 @@ const (
 	title    = "Fulcrum"
 )
 
-// write makes a folder with an OCI image layout of one image for all platforms, and beside it the SBOMs.
-// It returns the digest under which a registry will have the image.
+// write creates a folder with the OCI image layout of one image for all platforms, and the SBOMs.
+// It returns the digest of the image in a registry.
 func write(out string, r release, programs []program) (v1.Hash, error) {
 	base, err := layer(baseFiles(), r.date)
 	if err != nil {
@@ -98,7 +98,7 @@ func image(base v1.Layer, r release, p program) (v1.Image, error) {
 	return mutate.ConfigFile(img, config)
 }
 
-// labels are the keys of the OCI image specification, annotations.md.
+// labels returns the labels of the image, with keys of the OCI image specification (annotations.md).
 func labels(r release) map[string]string {
 	return map[string]string{
 		"org.opencontainers.image.title":    title,
@@ -117,7 +117,7 @@ type file struct {
 	content []byte
 }
 
-// baseFiles are what a static program needs of a system, and nothing else: no shell, no package manager.
+// baseFiles returns the system files that a static program needs: users and certificates, no shell, no package manager.
 func baseFiles() []file {
 	return []file{
 		{name: "etc/", mode: 0o755},
@@ -126,15 +126,15 @@ func baseFiles() []file {
 		{name: "etc/ssl/", mode: 0o755},
 		{name: "etc/ssl/certs/", mode: 0o755},
 		{name: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, content: roots()},
-		// The certificate of the webhooks is mounted below; the rest is read-only in the chart.
+		// The chart mounts the certificate of the webhooks below tmp. All else is read-only.
 		{name: "tmp/", mode: 0o1777},
 		{name: "usr/", mode: 0o755},
 		{name: "usr/share/", mode: 0o755},
 	}
 }
 
-// roots are the certificate authorities that Mozilla trusts without restriction. A restricted one is left
-// out, since a file of certificates cannot hold its restriction.
+// roots returns the certificates of the authorities that Mozilla trusts without restriction, as PEM. A file
+// of certificates cannot express restrictions.
 func roots() []byte {
 	var out []byte
 	for root := range bundle.Roots() {

@@ -1,7 +1,7 @@
-// Command release makes what a release consists of, without a container engine, a registry or a network: programs for
-// all platforms, the container image as an OCI image layout, the chart, manifests, completions, lists of what the programs
-// are made of (SBOM), checksums, provenance and a list of changes. "release image" makes the image alone. The same source
-// gives the same files on every machine with the same Go: no clock, no path and no account of the builder gets into them.
+// Command release creates the files of a release, without a container engine, a registry or a network: programs for
+// all platforms, the container image as an OCI image layout, the chart, manifests, completion scripts, SBOMs (lists of the
+// modules in the programs), checksums, provenance and a list of changes. "release image" only creates the image. The files
+// only depend on the source and the version of Go: they have no present time, path or account of the machine.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// settings are the flags.
+// settings are the values of the flags.
 type settings struct {
 	release   release
 	source    string // folder of the module
@@ -39,10 +39,10 @@ type settings struct {
 	platforms []v1.Platform
 }
 
-// release is what the image says of its origin.
+// release has the version of the image and the commit of its source.
 type release struct {
 	version, commit string
-	date            time.Time // of the commit; every time in the image
+	date            time.Time // time of the commit, and of all files in the image
 }
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	return makeRelease(ctx, args, stdout)
 }
 
-// makeImage is the command image.
+// makeImage runs the command image.
 func makeImage(ctx context.Context, args []string, stdout io.Writer) error {
 	s, err := parse(args)
 	if err != nil {
@@ -92,7 +92,7 @@ func buildAll(ctx context.Context, s settings) ([]program, error) {
 	return programs, nil
 }
 
-// word is what the linker takes as one value.
+// word matches values that can be part of a linker flag.
 var word = regexp.MustCompile(`^[A-Za-z0-9._+-]+$`)
 
 func parse(args []string) (settings, error) {

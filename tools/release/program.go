@@ -24,11 +24,11 @@ type program struct {
 	sbom     []byte // CycloneDX, JSON
 }
 
-// versionPackage has the variables of the version that the linker sets.
+// versionPackage is the path of the package with the variables that the linker sets to the version.
 const versionPackage = "github.com/fulcrum-lb/fulcrum/internal/version"
 
-// build compiles the program for a platform. Neither the folder of the source nor the state of its
-// repository gets into the file: the flags say all that it knows.
+// build compiles the program for a platform. The file depends neither on the folder of the source nor on
+// the state of its repository.
 func build(ctx context.Context, s settings, p v1.Platform, out string) error {
 	ldflags := fmt.Sprintf("-s -w -buildid= -X %[1]s.gitVersion=%[2]s -X %[1]s.gitCommit=%[3]s -X %[1]s.buildDate=%[4]s",
 		versionPackage, s.release.version, s.release.commit, s.release.date.Format(time.RFC3339))
@@ -38,7 +38,7 @@ func build(ctx context.Context, s settings, p v1.Platform, out string) error {
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", path, s.program)
 	cmd.Dir = s.source
-	// The machine's own settings for Go are not to show in the file.
+	// These replace settings of the machine's environment that would change the file.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.OS, "GOARCH="+p.Architecture, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-mod=readonly")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build for %s: %w\n%s", p, err, output)
@@ -46,7 +46,7 @@ func build(ctx context.Context, s settings, p v1.Platform, out string) error {
 	return nil
 }
 
-// describe reads a program and makes its SBOM of what the linker wrote into it.
+// describe reads a program and creates its SBOM from the modules that the linker has listed in it.
 func describe(p v1.Platform, file string, r release) (program, error) {
 	binary, err := os.ReadFile(file)
 	if err != nil {

@@ -20,7 +20,7 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// Resource qualifies a resource name of the group.
+// Resource returns the group resource with a name.
 func Resource(name string) schema.GroupResource {
 	return GroupVersion.WithResource(name).GroupResource()
 }

@@ -1,7 +1,7 @@
-// Package v1 holds the types of group gateway.k8s.aws: LoadBalancerConfiguration, TargetGroupConfiguration and
-// ListenerRuleConfiguration. They say what Gateways and routes of the Gateway API cannot say about load balancers
-// of AWS. Field names, their order and what is left out when empty are a contract with objects that exist in
-// clusters; only additions are possible.
+// Package v1 has the types of group gateway.k8s.aws: LoadBalancerConfiguration, TargetGroupConfiguration and
+// ListenerRuleConfiguration. They have settings of AWS load balancers for which the Gateway API has no fields.
+// Field names, their order and omitempty must stay as they are, because such objects exist in clusters; only
+// additions are possible.
 //
 // +kubebuilder:object:generate=true
 // +groupName=gateway.k8s.aws

@@ -1,4 +1,4 @@
-// Command helm is Helm's own program, of the version that the chart is tested with, for tests that run its commands
+// Command helm is the program of Helm, in the version with which the chart is tested. Tests run its commands
 // against an API server.
 package main
 
@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	kube.ManagedFieldsManager = "helm" // whatever the program is called
+	kube.ManagedFieldsManager = "helm" // independent of the name of the executable
 	root, err := cmd.NewRootCmd(os.Stdout, os.Args[1:], cmd.SetupLogging)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)

@@ -1,4 +1,4 @@
-// Command krew is the plugin manager of kubectl, for tests that run the commands of the documentation.
+// Command krew is the plugin manager of kubectl. Tests run the documented commands with it.
 package main
 
 import "sigs.k8s.io/krew/cmd/krew/cmd"

@@ -1,4 +1,4 @@
-// Command kubectl is Kubernetes' own client, for tests that run the commands of the documentation.
+// Command kubectl is the command line client of Kubernetes. Tests run the documented commands with it.
 package main
 
 import (

@@ -59,16 +59,16 @@ func (c Connector) Connect(ctx context.Context, fence engine.Fence, m *controlle
 }
 
 // Unreached implements controller.Connector.
-func (Connector) Unreached(err error) bool { return sdk.Unreached(err) }
+func (Connector) Unreached(err error) bool { return sdk.IsUnreached(err) }
 
 // measuredCalls counts calls to AWS in the metrics of the controller.
 type measuredCalls struct{ metrics *controller.Metrics }
 
-// Called implements sdk.CallRecorder.
-func (m measuredCalls) Called(c cloud.Call) { m.metrics.Called(callOf(c)) }
+// RecordCall implements sdk.CallRecorder.
+func (m measuredCalls) RecordCall(c cloud.Call) { m.metrics.Called(callOf(c)) }
 
-// Requested implements sdk.CallRecorder. A request without a response, whose status is 0, is not counted.
-func (m measuredCalls) Requested(c cloud.Call) {
+// RecordAttempt implements sdk.CallRecorder. A request without a response, whose status is 0, is not counted.
+func (m measuredCalls) RecordAttempt(c cloud.Call) {
 	if c.Status != 0 {
 		m.metrics.Requested(callOf(c))
 	}

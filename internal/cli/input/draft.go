@@ -242,11 +242,11 @@ func (d *Source) CloudConfig() (cloud.Config, error) {
 // countedCalls counts requests to AWS in the environment of a command.
 type countedCalls struct{ env output.Environment }
 
-// Called implements sdk.CallRecorder.
-func (countedCalls) Called(cloud.Call) {}
+// RecordCall implements sdk.CallRecorder.
+func (countedCalls) RecordCall(cloud.Call) {}
 
-// Requested implements sdk.CallRecorder.
-func (c countedCalls) Requested(cloud.Call) { c.env.CountRequest() }
+// RecordAttempt implements sdk.CallRecorder.
+func (c countedCalls) RecordAttempt(cloud.Call) { c.env.CountRequest() }
 
 // loadRecording reads ObservedFile. It returns AWS as it was recorded, and the id of the VPC.
 func (d *Source) loadRecording() (engine.Cloud, string, error) {

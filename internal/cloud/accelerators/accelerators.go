@@ -1,6 +1,6 @@
-// Package accelerators is AWS Global Accelerator: what is known of accelerators, and the steps that change them. The service
-// is in one region, whatever that of the cluster is, and only accelerators carry tags: whose a listener, an endpoint group or
-// an endpoint is follows from its accelerator.
+// Package accelerators reads and changes the accelerators of AWS Global Accelerator. The service is in one region, whatever
+// the region of the cluster is, and only accelerators carry tags: the owner of a listener, an endpoint group or an endpoint
+// is that of its accelerator.
 package accelerators
 
 import (
@@ -18,77 +18,79 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Accelerators are the accelerators of the account, as far as they are known. It is safe for concurrent use.
+// Accelerators caches the accelerators of the account, and changes those of the cluster. It is safe for concurrent use.
 type Accelerators struct {
 	*sdk.Client
-	inv    *inventory.Inventory // of load balancers, and of what others change
+	inv    *inventory.Inventory // has the load balancers, and notes changes by others
 	reader *observe.Reader
 
 	cache.Guard
 	listedAt   time.Time
-	all        map[string]*entry    // by ARN
-	tombstones map[string]time.Time // of accelerators that were deleted from here
-	ports      map[string]portsOf   // of load balancers that the cluster does not have, by ARN
+	entries    map[string]*entry    // by ARN
+	tombstones map[string]time.Time // when this process deleted an accelerator, by ARN
+	ports      map[string]portsOf   // of load balancers whose listeners the inventory does not have, by ARN
 }
 
-// entry is what is known of an accelerator. Values that were handed out are never changed. A zero time means "not read, or
+// entry is the cached state of an accelerator. Values that were returned are never changed. A zero time means "not read, or
 // not to be trusted".
 type entry struct {
 	seen          observed.Accelerator
 	at, tagsAt    time.Time
-	partsAt       time.Time // of all listeners with their endpoint groups
-	made, written time.Time
-	// groupsAt is when the endpoint groups of a listener were read for themselves.
+	partsAt       time.Time // when all listeners were read with their endpoint groups
+	made, written time.Time // when this process created and last changed it
+	// groupsAt is when the endpoint groups of a listener were read separately, by ARN of the listener.
 	groupsAt map[string]time.Time
 }
 
-// New returns Accelerators of which nothing is read yet.
+// New returns Accelerators with an empty cache.
 func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader) *Accelerators {
 	c := &Accelerators{Client: at, inv: inv, reader: r}
 	c.Reset()
 	return c
 }
 
-// Reset drops all that was read.
+// Reset forgets all readings.
 func (c *Accelerators) Reset() {
 	c.With(func() {
-		c.listedAt, c.all, c.tombstones, c.ports = time.Time{}, map[string]*entry{}, map[string]time.Time{}, map[string]portsOf{}
+		c.listedAt, c.entries, c.tombstones, c.ports = time.Time{}, map[string]*entry{}, map[string]time.Time{}, map[string]portsOf{}
 	})
 }
 
-// belongsToStack reports whether an accelerator is that of a stack.
+// belongsToStack reports whether tags are those of an accelerator of a stack.
 func (c *Accelerators) belongsToStack(id model.StackID, tags map[string]string) bool {
 	return naming.BelongsToAccelerator(c.Config.Cluster, c.Config.Region, id, tags)
 }
 
-// owns reports whether an accelerator is the cluster's.
+// owns reports whether tags are those of an accelerator of the cluster.
 func (c *Accelerators) owns(tags map[string]string) bool {
 	return naming.OwnsAccelerator(c.Config.Cluster, c.Config.Region, tags)
 }
 
-// foreign notes that others have changed something of an accelerator of the cluster, or of one that the cluster has endpoint
-// groups of.
-func (c *Accelerators) foreign(tags map[string]string, kind plan.ResourceKind, id string) {
-	c.foreignToOwner(tags, kind, id)
-	c.foreignToGuest(tags, kind, id)
+// noteForeign notes that others have changed an accelerator of the cluster, or an accelerator in which the cluster has endpoint
+// groups.
+func (c *Accelerators) noteForeign(tags map[string]string, kind plan.ResourceKind, id string) {
+	c.noteForOwner(tags, kind, id)
+	c.noteForGuest(tags, kind, id)
 }
 
-func (c *Accelerators) foreignToOwner(tags map[string]string, kind plan.ResourceKind, id string) {
+// noteForOwner notes a change of an accelerator for the stack of the cluster that owns it.
+func (c *Accelerators) noteForOwner(tags map[string]string, kind plan.ResourceKind, id string) {
 	if c.owns(tags) {
 		c.inv.Write(func() { c.inv.Foreign.Note(tags, kind, id) })
 	}
 }
 
-// acceleratorOf returns the accelerator that an ARN is a part of.
+// acceleratorOf returns the ARN of the accelerator from that of the accelerator or of one of its listeners or endpoint
+// groups.
 func acceleratorOf(arn string) string {
-	of, _, _ := strings.Cut(arn, "/listener/")
-	return of
+	accelerator, _, _ := strings.Cut(arn, "/listener/")
+	return accelerator
 }
 
-// edit changes a copy of what is known of an accelerator, which others may have; false if it is not known. The lock is
-// held.
+// edit replaces the cached state of an accelerator, which may have been returned to callers, by a changed copy. It reports
+// whether the accelerator is cached. The lock is held.
 func (c *Accelerators) edit(arn string, change func(a *observed.Accelerator)) bool {
-	e := c.all[arn]
+	e := c.entries[arn]
 	if e == nil {
 		return false
 	}
@@ -106,16 +108,17 @@ func (c *Accelerators) edit(arn string, change func(a *observed.Accelerator)) bo
 	return true
 }
 
-// enterOwnChange enters a change that was made from here.
+// enterOwnChange applies a change that this process has made to the cached state.
 func (c *Accelerators) enterOwnChange(arn string, change func(a *observed.Accelerator)) {
 	c.With(func() {
 		if c.edit(arn, change) {
-			c.all[arn].written = c.Config.Clock.Now()
+			c.entries[arn].written = c.Config.Clock.Now()
 		}
 	})
 }
 
-// withPropagating marks an accelerator as one whose changes have not spread.
+// withPropagating returns a change that also sets the state of the accelerator to IN_PROGRESS, which AWS shows until the
+// change has propagated.
 func withPropagating(change func(a *observed.Accelerator)) func(a *observed.Accelerator) {
 	return func(a *observed.Accelerator) {
 		change(a)
@@ -123,7 +126,7 @@ func withPropagating(change func(a *observed.Accelerator)) func(a *observed.Acce
 	}
 }
 
-// endpointGroup changes an endpoint group of an accelerator.
+// endpointGroup returns the change of an accelerator that changes one of its endpoint groups.
 func endpointGroup(arn string, change func(g *observed.EndpointGroup)) func(a *observed.Accelerator) {
 	return withPropagating(func(a *observed.Accelerator) {
 		for i := range a.Listeners {

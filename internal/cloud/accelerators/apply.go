@@ -19,18 +19,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Apply carries out a step. Before each write it is looked up whether the accelerator is the stack's: the permissions of the
-// controller admit those of every cluster of the account.
+// Apply carries out a step. Before each write it checks that the accelerator belongs to the stack, because the permissions of
+// the controller extend to the accelerators of all clusters in the account.
 func (c *Accelerators) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
 	none := func(err error) (plan.Result, error) { return plan.Result{}, err }
 	w := writer{Accelerators: c, id: id, known: known}
 	switch do := s.Do.(type) {
 	case plan.CreateAccelerator:
-		return w.create(ctx, do)
+		return w.createAccelerator(ctx, do)
 	case plan.ChangeAccelerator:
-		return none(w.change(ctx, do))
+		return none(w.changeAccelerator(ctx, do))
 	case plan.DeleteAccelerator:
-		return none(w.delete(ctx, do))
+		return none(w.deleteAccelerator(ctx, do))
 	case plan.SetTags:
 		return none(w.setTags(ctx, do))
 	case plan.CreateAcceleratorListener:
@@ -52,7 +52,7 @@ func (c *Accelerators) Apply(ctx context.Context, id model.StackID, s plan.Step,
 	case plan.RemoveEndpoints:
 		return none(w.removeEndpoints(ctx, do))
 	}
-	return none(sdk.Failed(failure.Unknown, string(s.ID), "Global Accelerator has no part in a step of type %T", s.Do))
+	return none(sdk.Failed(failure.Unknown, string(s.ID), "a step of type %T is not carried out in Global Accelerator", s.Do))
 }
 
 // writer carries out steps of a stack.
@@ -62,24 +62,24 @@ type writer struct {
 	known plan.KnownIDs
 }
 
-// lookup finds the ARN of something of the stack's accelerator.
+// lookup returns the ARN of the stack's accelerator or of one of its listeners.
 func (w writer) lookup(a plan.Address) (string, error) {
 	arn := w.known[a]
 	if arn == "" {
 		return "", notCreatedError(a)
 	}
-	return arn, w.owned(arn)
+	return arn, w.checkOwner(arn)
 }
 
-// notCreatedError returns the error of a step whose object was not made.
+// notCreatedError returns the error of a step that needs a resource which an earlier step did not create.
 func notCreatedError(a plan.Address) error {
-	return sdk.Failed(failure.Conflict, a.String(), "its id is not known, since what makes it was not carried out")
+	return sdk.Failed(failure.Conflict, a.String(), "its id is not known, since the step that creates it was not carried out")
 }
 
-// owned returns an error unless an ARN is one of the stack's accelerator.
-func (w writer) owned(arn string) (err error) {
+// checkOwner returns an error unless an ARN is that of the stack's accelerator or of a part of it.
+func (w writer) checkOwner(arn string) (err error) {
 	w.With(func() {
-		e := w.all[acceleratorOf(arn)]
+		e := w.entries[acceleratorOf(arn)]
 		switch {
 		case e == nil:
 			err = sdk.Failed(failure.Gone, arn, "the accelerator is not there any more")
@@ -90,14 +90,14 @@ func (w writer) owned(arn string) (err error) {
 	return err
 }
 
-// writeError handles a failed write. What it may have changed is read before the next plan.
+// writeError handles a failed write: what the write may have changed is read before the next plan.
 func (w writer) writeError(what, arn string, err error) error {
 	class := sdk.ClassOf(err)
 	young := false
 	w.With(func() {
-		e := w.all[acceleratorOf(arn)]
-		young = e != nil && w.Younger(e.made, durations.Settle)
-		if sdk.MayHaveHappened(err) || class == failure.Gone || class == failure.Conflict {
+		e := w.entries[acceleratorOf(arn)]
+		young = e != nil && w.IsYounger(e.made, durations.Settle)
+		if sdk.MayHaveTakenEffect(err) || class == failure.Gone || class == failure.Conflict {
 			w.listedAt = time.Time{}
 			if e != nil {
 				e.partsAt, e.tagsAt, e.written = time.Time{}, time.Time{}, time.Time{}
@@ -110,7 +110,7 @@ func (w writer) writeError(what, arn string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-func (w writer) create(ctx context.Context, do plan.CreateAccelerator) (plan.Result, error) {
+func (w writer) createAccelerator(ctx context.Context, do plan.CreateAccelerator) (plan.Result, error) {
 	what := "create accelerator " + do.Name
 	out, err := w.API.Accelerators.CreateAccelerator(ctx, &ga.CreateAcceleratorInput{
 		Name: aws.String(do.Name), IpAddressType: addressTypeToAWS(do.AddressType), IpAddresses: do.Addresses, Enabled: aws.Bool(true),
@@ -125,19 +125,20 @@ func (w writer) create(ctx context.Context, do plan.CreateAccelerator) (plan.Res
 	made, now := fromAWS(*out.Accelerator), w.Config.Clock.Now()
 	made.Tags = maps.Clone(do.Tags)
 	w.With(func() {
-		if w.all[made.ARN] == nil {
-			// One that the token has found again may have parts, and tags that others have changed: they are read.
-			w.all[made.ARN] = &entry{seen: made, at: now, tagsAt: now, made: now, written: now, groupsAt: map[string]time.Time{}}
-			// One that is younger than the first wait after a failure was made by this call.
+		if w.entries[made.ARN] == nil {
+			// If the idempotency token matched an earlier call, others may have changed the accelerator since: its parts are
+			// read.
+			w.entries[made.ARN] = &entry{seen: made, at: now, tagsAt: now, made: now, written: now, groupsAt: map[string]time.Time{}}
+			// An accelerator that is younger than the first back-off was created by this call, and has no parts.
 			if made.State == observed.InProgress && now.Sub(aws.ToTime(out.Accelerator.CreatedTime)) < durations.FirstRetry {
-				w.all[made.ARN].partsAt = now
+				w.entries[made.ARN].partsAt = now
 			}
 		}
 	})
 	return plan.Result{ID: made.ARN, DNSName: made.DNSName}, nil
 }
 
-func (w writer) change(ctx context.Context, do plan.ChangeAccelerator) error {
+func (w writer) changeAccelerator(ctx context.Context, do plan.ChangeAccelerator) error {
 	arn, err := w.lookup(do.Accelerator)
 	if err != nil {
 		return err
@@ -152,16 +153,16 @@ func (w writer) change(ctx context.Context, do plan.ChangeAccelerator) error {
 	}
 	w.enterOwnChange(arn, func(a *observed.Accelerator) {
 		if out.Accelerator != nil {
-			is := fromAWS(*out.Accelerator)
-			is.Tags, is.Listeners = a.Tags, a.Listeners
-			*a = is
+			changed := fromAWS(*out.Accelerator)
+			changed.Tags, changed.Listeners = a.Tags, a.Listeners
+			*a = changed
 		}
 	})
 	return nil
 }
 
-func (w writer) delete(ctx context.Context, do plan.DeleteAccelerator) error {
-	if err := w.owned(do.ARN); err != nil {
+func (w writer) deleteAccelerator(ctx context.Context, do plan.DeleteAccelerator) error {
+	if err := w.checkOwner(do.ARN); err != nil {
 		return unlessGone(err)
 	}
 	_, err := w.API.Accelerators.DeleteAccelerator(ctx, &ga.DeleteAcceleratorInput{AcceleratorArn: aws.String(do.ARN)})
@@ -172,11 +173,12 @@ func (w writer) delete(ctx context.Context, do plan.DeleteAccelerator) error {
 		now := w.Config.Clock.Now()
 		maps.DeleteFunc(w.tombstones, func(_ string, at time.Time) bool { return now.Sub(at) > durations.Settle })
 		w.tombstones[do.ARN] = now
-		delete(w.all, do.ARN)
+		delete(w.entries, do.ARN)
 	})
 	return nil
 }
 
+// unlessGone returns the error, nil if it means that the resource does not exist any more.
 func unlessGone(err error) error {
 	if sdk.IsGone(err) {
 		return nil
@@ -203,16 +205,16 @@ func (w writer) setTags(ctx context.Context, do plan.SetTags) error {
 		_, err := w.API.Accelerators.UntagResource(ctx, &ga.UntagResourceInput{ResourceArn: aws.String(arn), TagKeys: do.Remove})
 		return w.tagged(arn, err, nil, do.Remove)
 	}
-	first, second := put, remove
 	if do.RemoveFirst {
-		first, second = remove, put
+		put, remove = remove, put
 	}
-	if err := first(); err != nil {
+	if err := put(); err != nil {
 		return err
 	}
-	return second()
+	return remove()
 }
 
+// tagged applies a change of tags to the cached state, or handles the failure of the call.
 func (w writer) tagged(arn string, err error, put map[string]string, remove []string) error {
 	if err != nil {
 		return w.writeError("change the tags of accelerator "+arn, arn, err)
@@ -274,7 +276,7 @@ func (w writer) changeListener(ctx context.Context, do plan.ChangeAcceleratorLis
 }
 
 func (w writer) deleteListener(ctx context.Context, do plan.DeleteAcceleratorListener) error {
-	if err := w.owned(do.ARN); err != nil {
+	if err := w.checkOwner(do.ARN); err != nil {
 		return unlessGone(err)
 	}
 	_, err := w.API.Accelerators.DeleteListener(ctx, &ga.DeleteListenerInput{ListenerArn: aws.String(do.ARN)})

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/observe"
 )
 
-// Checks returns what there is to read again now, to find what others have changed: nothing where no accelerator was
-// looked at.
+// Checks returns the checks of all accelerators that may be read again now to find changes by others: none if the
+// accelerators were never listed.
 func (c *Accelerators) Checks() []drift.Check {
 	var out []drift.Check
 	now := c.Config.Clock.Now()
@@ -19,7 +19,7 @@ func (c *Accelerators) Checks() []drift.Check {
 			return
 		}
 		own := 0
-		for arn, e := range c.all {
+		for arn, e := range c.entries {
 			if !c.owns(e.seen.Tags) && !c.admitsAnyGuest(e.seen.Tags) {
 				continue
 			}
@@ -31,7 +31,7 @@ func (c *Accelerators) Checks() []drift.Check {
 		}
 		if own > 0 {
 			out = append(out, drift.Check{Key: "accelerators", Every: durations.DriftOften, At: c.listedAt, Read: func(ctx context.Context) error {
-				return c.Essential(observe.Verifying(ctx), "accelerators", func() error { return reading{c}.readList(observe.Verifying(ctx)) })
+				return c.Essential(observe.Verifying(ctx), "accelerators", func() error { return reader{c}.readList(observe.Verifying(ctx)) })
 			}})
 		}
 	})
@@ -42,9 +42,9 @@ func (c *Accelerators) Checks() []drift.Check {
 func (c *Accelerators) verify(ctx context.Context, arn string) error {
 	ctx = observe.Verifying(ctx)
 	return c.Essential(ctx, "parts of "+arn, func() error {
-		if err := (reading{c}).readTags(ctx, arn); err != nil {
+		if err := (reader{c}).readTags(ctx, arn); err != nil {
 			return err
 		}
-		return reading{c}.readParts(ctx, arn)
+		return reader{c}.readParts(ctx, arn)
 	})
 }

@@ -113,7 +113,7 @@ func (w writer) addEndpoints(ctx context.Context, do plan.AddEndpoints) error {
 	return nil
 }
 
-// setEndpoints changes some endpoints. AWS takes the whole list, so that the others are sent as they are.
+// setEndpoints changes some endpoints of an endpoint group. AWS replaces the whole list, so the others are sent unchanged.
 func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 	arn, err := w.lookupGroup(do.Group)
 	if err != nil {
@@ -150,7 +150,8 @@ func (w writer) setEndpoints(ctx context.Context, do plan.SetEndpoints) error {
 	return nil
 }
 
-// clientIP returns what is sent for an endpoint that stays as it is: nothing where AWS takes only one value.
+// clientIP returns the client IP preservation that is sent for an unchanged endpoint: nil for an endpoint other than a load
+// balancer, for which AWS accepts only one value.
 func clientIP(e observed.Endpoint) *bool {
 	if !strings.HasPrefix(e.ID, "arn:") {
 		return nil

@@ -23,7 +23,7 @@ type portsOf struct {
 	at    time.Time
 }
 
-// stackOf returns the stack that tags name, false if they name none.
+// stackOf returns the stack that tags name. ok is false if they name none.
 func stackOf(tags map[string]string) (model.StackID, bool) {
 	for _, k := range model.Kinds {
 		if value := tags[naming.StackTag(k)]; value != "" && tags[naming.ResourceTag(k)] != "" {
@@ -33,7 +33,7 @@ func stackOf(tags map[string]string) (model.StackID, bool) {
 	return model.StackID{}, false
 }
 
-// LoadBalancers returns the load balancers that may be endpoints, from what is known of all load balancers of the
+// LoadBalancers returns the load balancers that may be endpoints, from the inventory, which has all load balancers of the
 // region.
 func (c *Accelerators) LoadBalancers(ctx context.Context, q model.AskLoadBalancers) ([]observed.EndpointLoadBalancer, error) {
 	var out []observed.EndpointLoadBalancer
@@ -75,7 +75,8 @@ func (c *Accelerators) LoadBalancers(ctx context.Context, q model.AskLoadBalance
 	return out, nil
 }
 
-// endpoint returns a load balancer with what its tags and target groups say of it. The lock of the inventory is held.
+// endpoint returns a load balancer with its stack, its backends and its ports, as far as the inventory has them. The lock of
+// the inventory is held.
 func (c *Accelerators) endpoint(arn string, e *inventory.LoadBalancer) observed.EndpointLoadBalancer {
 	out := observed.EndpointLoadBalancer{LoadBalancer: e.Seen}
 	out.Listeners = nil
@@ -106,16 +107,17 @@ func (c *Accelerators) endpoint(arn string, e *inventory.LoadBalancer) observed.
 	return out
 }
 
-// portsOf reads the listeners of a load balancer of which the inventory knows none. nil: it has gone.
+// portsOf reads the ports of a load balancer whose listeners the inventory does not have. The result is nil if the load
+// balancer does not exist any more.
 func (c *Accelerators) portsOf(ctx context.Context, arn string) (map[string][]int32, error) {
 	known := func() (out map[string][]int32, ok bool) {
 		c.With(func() {
 			x := c.ports[arn]
-			out, ok = x.ports, c.Younger(x.at, c.Config.Refresh)
+			out, ok = x.ports, c.IsYounger(x.at, c.Config.Refresh)
 		})
 		return out, ok
 	}
-	return sdk.Asked(ctx, c.Client, "listeners of endpoint "+arn, known, func() error {
+	return sdk.CachedOrRead(ctx, c.Client, "listeners of endpoint "+arn, known, func() error {
 		ports, start := map[string][]int32{}, c.Config.Clock.Now()
 		pages := elb.NewDescribeListenersPaginator(c.API.ELB, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(arn)})
 		for pages.HasMorePages() {
@@ -132,7 +134,7 @@ func (c *Accelerators) portsOf(ctx context.Context, arn string) (map[string][]in
 			}
 		}
 		c.With(func() {
-			maps.DeleteFunc(c.ports, func(_ string, p portsOf) bool { return !c.Younger(p.at, c.Config.Refresh) })
+			maps.DeleteFunc(c.ports, func(_ string, p portsOf) bool { return !c.IsYounger(p.at, c.Config.Refresh) })
 			c.ports[arn] = portsOf{ports, start}
 		})
 		return nil

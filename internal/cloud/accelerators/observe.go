@@ -13,11 +13,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Observe adds the accelerators of a stack to what is observed of it. The one that a status names is looked at first: with
-// it, the tags of no other have to be read.
+// Observe adds the accelerators of a stack to its observed state. It reads the accelerator that the status of the object names
+// first: if that belongs to the stack, no tags of other accelerators have to be read.
 func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions []model.Question, out *observed.Stack) error {
-	bound := observe.BoundIn(questions)
-	recorded, since, shared := "", observe.Since(questions), ""
+	bound := observe.ComparisonIn(questions)
+	recorded, since, shared := "", observe.ListsSince(questions), ""
 	for _, q := range questions {
 		switch q := q.(type) {
 		case model.AskAccelerator:
@@ -33,37 +33,37 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 	if c.hasAccelerator(id) && bound.Since.After(since) {
 		since = bound.Since
 	}
-	if err := (reading{c}).list(ctx, since); err != nil {
+	if err := (reader{c}).refreshList(ctx, since); err != nil {
 		return err
 	}
-	of, err := c.find(ctx, id, recorded, bound.TagsSince)
+	of, err := c.findOwn(ctx, id, recorded, bound.TagsSince)
 	if err != nil {
 		return err
 	}
 	for _, arn := range of {
-		if err := (reading{c}).listenersAndGroups(ctx, arn, bound.Since); err != nil {
+		if err := (reader{c}).refreshParts(ctx, arn, bound.Since); err != nil {
 			return err
 		}
 	}
 	for _, q := range questions {
 		if q, ok := q.(model.AskAcceleratorState); ok && acceleratorOf(q.ARN) != q.ARN {
-			if err := (reading{c}).health(ctx, q); err != nil {
+			if err := (reader{c}).refreshHealth(ctx, q); err != nil {
 				return err
 			}
 		}
 	}
 	if shared != "" {
-		if err := (reading{c}).shared(ctx, id, shared, out); err != nil {
+		if err := (reader{c}).addShared(ctx, id, shared, out); err != nil {
 			return err
 		}
 	}
 	c.With(func() {
 		for _, arn := range of {
-			if e := c.all[arn]; e != nil && c.belongsToStack(id, e.seen.Tags) {
+			if e := c.entries[arn]; e != nil && c.belongsToStack(id, e.seen.Tags) {
 				out.Accelerators = append(out.Accelerators, e.seen)
 			}
 		}
-		switch e := c.all[recorded]; {
+		switch e := c.entries[recorded]; {
 		case recorded == "":
 		case e == nil:
 			out.Facts.Recorded = observed.RecordedGone
@@ -76,24 +76,25 @@ func (c *Accelerators) Observe(ctx context.Context, id model.StackID, questions 
 	return nil
 }
 
-// hasAccelerator reports whether a stack has an accelerator, as far as is known.
+// hasAccelerator reports whether an accelerator of a stack is cached.
 func (c *Accelerators) hasAccelerator(id model.StackID) (ok bool) {
 	c.With(func() {
-		for _, e := range c.all {
+		for _, e := range c.entries {
 			ok = ok || c.belongsToStack(id, e.seen.Tags) && c.Config.Clock.Now().Sub(e.written) > 0
 		}
 	})
 	return ok
 }
 
-// find returns the accelerators of a stack by their tags.
-func (c *Accelerators) find(ctx context.Context, id model.StackID, recorded string, tagsSince time.Time) ([]string, error) {
-	own := func(arn string) (is bool) {
-		c.With(func() { e := c.all[arn]; is = e != nil && c.belongsToStack(id, e.seen.Tags) })
-		return is
+// findOwn returns the ARNs of the accelerators of a stack, which it finds by their tags. recorded is the ARN in the status of the
+// object, or "".
+func (c *Accelerators) findOwn(ctx context.Context, id model.StackID, recorded string, tagsSince time.Time) ([]string, error) {
+	own := func(arn string) (ok bool) {
+		c.With(func() { e := c.entries[arn]; ok = e != nil && c.belongsToStack(id, e.seen.Tags) })
+		return ok
 	}
 	if recorded != "" {
-		if err := (reading{c}).tags(ctx, recorded, tagsSince); err != nil {
+		if err := (reader{c}).refreshTags(ctx, recorded, tagsSince); err != nil {
 			return nil, err
 		}
 		if own(recorded) {
@@ -102,7 +103,7 @@ func (c *Accelerators) find(ctx context.Context, id model.StackID, recorded stri
 	}
 	var arns, out []string
 	c.With(func() {
-		for arn := range c.all {
+		for arn := range c.entries {
 			arns = append(arns, arn)
 		}
 	})
@@ -112,7 +113,7 @@ func (c *Accelerators) find(ctx context.Context, id model.StackID, recorded stri
 		if own(arn) {
 			since = tagsSince
 		}
-		if err := (reading{c}).tags(ctx, arn, since); err != nil {
+		if err := (reader{c}).refreshTags(ctx, arn, since); err != nil {
 			return nil, err
 		}
 		if own(arn) {
@@ -122,14 +123,14 @@ func (c *Accelerators) find(ctx context.Context, id model.StackID, recorded stri
 	return out, nil
 }
 
-// Distrust makes all of a stack's accelerators be read again, after AWS has reported that something of them does not
-// exist. It reports whether one was made a moment ago.
+// Distrust makes the next run read all of a stack's accelerators again, after AWS has reported that a part of them does not
+// exist. It reports whether one was created within the settle window.
 func (c *Accelerators) Distrust(id model.StackID) (young bool) {
 	c.With(func() {
 		c.listedAt = time.Time{}
-		for _, e := range c.all {
+		for _, e := range c.entries {
 			if c.belongsToStack(id, e.seen.Tags) || c.admitsGuest(id, e.seen.Tags) {
-				young = young || c.Younger(e.made, durations.Settle)
+				young = young || c.IsYounger(e.made, durations.Settle)
 				e.partsAt, e.written = time.Time{}, time.Time{}
 			}
 		}
@@ -139,23 +140,23 @@ func (c *Accelerators) Distrust(id model.StackID) (young bool) {
 
 // Owned returns the accelerators of the cluster by the stacks that their tags name. Tags that were never read are read.
 func (c *Accelerators) Owned(ctx context.Context) (map[model.StackID][]string, error) {
-	if err := (reading{c}).list(ctx, time.Time{}); err != nil {
+	if err := (reader{c}).refreshList(ctx, time.Time{}); err != nil {
 		return nil, err
 	}
 	var arns []string
 	c.With(func() {
-		for arn := range c.all {
+		for arn := range c.entries {
 			arns = append(arns, arn)
 		}
 	})
 	slices.Sort(arns)
 	out := map[model.StackID][]string{}
 	for _, arn := range arns {
-		if err := (reading{c}).tags(ctx, arn, time.Time{}); err != nil {
+		if err := (reader{c}).refreshTags(ctx, arn, time.Time{}); err != nil {
 			return nil, err
 		}
 		c.With(func() {
-			if e := c.all[arn]; e != nil && c.owns(e.seen.Tags) {
+			if e := c.entries[arn]; e != nil && c.owns(e.seen.Tags) {
 				if id, ok := stackOf(e.seen.Tags); ok {
 					out[id] = append(out[id], arn)
 				}
@@ -165,10 +166,11 @@ func (c *Accelerators) Owned(ctx context.Context) (map[model.StackID][]string, e
 	return out, nil
 }
 
-// WithEndpoint returns the accelerators of the cluster, and those that it has endpoint groups of, that have an endpoint.
+// WithEndpoint returns the ARNs of the accelerators with a given endpoint, among those that the cluster owns or has endpoint
+// groups in.
 func (c *Accelerators) WithEndpoint(endpoint string) (out []string) {
 	c.With(func() {
-		for arn, e := range c.all {
+		for arn, e := range c.entries {
 			if !c.owns(e.seen.Tags) && !c.admitsAnyGuest(e.seen.Tags) {
 				continue
 			}

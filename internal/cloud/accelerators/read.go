@@ -21,17 +21,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// mostInPage is how much AWS lists in a call.
-const mostInPage = 100
+// pageSize is how many results AWS lists in a call at most.
+const pageSize = 100
 
-// reading reads accelerators again that may not be taken for what is known of them.
-type reading struct{ *Accelerators }
+// reader reads accelerators that are not cached or not fresh.
+type reader struct{ *Accelerators }
 
-// list reads which accelerators there are, unless that was read since the given time and is fresh: AWS lists all of an
-// account, and needs no permission by tags for it.
-func (c reading) list(ctx context.Context, since time.Time) error {
+// refreshList reads the list of all accelerators of the account, unless it was read since the given time and is fresh.
+func (c reader) refreshList(ctx context.Context, since time.Time) error {
 	known := func() (ok bool) {
-		c.With(func() { ok = c.Current(c.listedAt, since, "accelerators") })
+		c.With(func() { ok = c.IsCurrent(c.listedAt, since, "accelerators") })
 		return ok
 	}
 	if known() {
@@ -49,10 +48,10 @@ func (c reading) list(ctx context.Context, since time.Time) error {
 	return nil
 }
 
-func (c reading) readList(ctx context.Context) error {
+func (c reader) readList(ctx context.Context) error {
 	start := c.Config.Clock.Now()
 	seen := map[string]observed.Accelerator{}
-	pages := ga.NewListAcceleratorsPaginator(c.API.Accelerators, &ga.ListAcceleratorsInput{MaxResults: aws.Int32(mostInPage)})
+	pages := ga.NewListAcceleratorsPaginator(c.API.Accelerators, &ga.ListAcceleratorsInput{MaxResults: aws.Int32(pageSize)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -66,46 +65,46 @@ func (c reading) readList(ctx context.Context) error {
 	var changed, gone []observed.Accelerator
 	c.With(func() {
 		for arn, x := range seen {
-			e := c.all[arn]
+			e := c.entries[arn]
 			switch {
 			case c.recentlyDeleted(arn, start):
 			case e == nil:
-				c.all[arn] = &entry{seen: x, at: start, groupsAt: map[string]time.Time{}}
+				c.entries[arn] = &entry{seen: x, at: start, groupsAt: map[string]time.Time{}}
 			case !e.written.After(start):
-				was := e.seen
-				if cache.Settled(start, e.made, e.written) && (was.Name != x.Name || was.Enabled != x.Enabled || was.AddressType != x.AddressType) {
-					changed = append(changed, was)
+				previous := e.seen
+				if cache.Settled(start, e.made, e.written) && (previous.Name != x.Name || previous.Enabled != x.Enabled || previous.AddressType != x.AddressType) {
+					changed = append(changed, previous)
 				}
-				x.Tags, x.Listeners = was.Tags, was.Listeners
+				x.Tags, x.Listeners = previous.Tags, previous.Listeners
 				e.seen, e.at = x, start
 			}
 		}
-		for arn, e := range c.all {
-			if _, there := seen[arn]; !there && start.Sub(e.made) > durations.Settle {
+		for arn, e := range c.entries {
+			if _, ok := seen[arn]; !ok && start.Sub(e.made) > durations.Settle {
 				gone = append(gone, e.seen)
-				delete(c.all, arn)
+				delete(c.entries, arn)
 			}
 		}
 		c.listedAt = start
 	})
 	for _, a := range slices.Concat(changed, gone) {
-		c.foreign(a.Tags, plan.Accelerator, a.ARN)
+		c.noteForeign(a.Tags, plan.Accelerator, a.ARN)
 	}
 	return nil
 }
 
-// recentlyDeleted reports whether an accelerator was deleted from here a moment ago. The lock is held.
-func (c reading) recentlyDeleted(arn string, now time.Time) bool {
+// recentlyDeleted reports whether this process deleted an accelerator within the settle window before now. The lock is held.
+func (c reader) recentlyDeleted(arn string, now time.Time) bool {
 	at, ok := c.tombstones[arn]
 	return ok && now.Sub(at) <= durations.Settle
 }
 
-// tags reads the tags of an accelerator, unless they were read since the given time.
-func (c reading) tags(ctx context.Context, arn string, since time.Time) error {
+// refreshTags reads the tags of an accelerator, unless they were read since the given time.
+func (c reader) refreshTags(ctx context.Context, arn string, since time.Time) error {
 	known := func() (ok bool) {
 		c.With(func() {
-			e := c.all[arn]
-			ok = e == nil || !e.tagsAt.IsZero() && !e.tagsAt.Before(since) && (c.owns(e.seen.Tags) || c.Younger(e.tagsAt, durations.Kept))
+			e := c.entries[arn]
+			ok = e == nil || !e.tagsAt.IsZero() && !e.tagsAt.Before(since) && (c.owns(e.seen.Tags) || c.IsYounger(e.tagsAt, durations.Kept))
 		})
 		return ok
 	}
@@ -124,7 +123,7 @@ func (c reading) tags(ctx context.Context, arn string, since time.Time) error {
 	return nil
 }
 
-func (c reading) readTags(ctx context.Context, arn string) error {
+func (c reader) readTags(ctx context.Context, arn string) error {
 	start := c.Config.Clock.Now()
 	out, err := c.API.Accelerators.ListTagsForResource(ctx, &ga.ListTagsForResourceInput{ResourceArn: aws.String(arn)})
 	if sdk.IsGone(err) {
@@ -138,43 +137,43 @@ func (c reading) readTags(ctx context.Context, arn string) error {
 	for _, t := range out.Tags {
 		tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
-	var was map[string]string
+	var previous map[string]string
 	c.With(func() {
-		e := c.all[arn]
+		e := c.entries[arn]
 		if e == nil || e.written.After(start) {
 			return
 		}
 		if !e.tagsAt.IsZero() && cache.Settled(start, e.made, e.written) && !maps.Equal(tags, e.seen.Tags) {
-			was = e.seen.Tags
+			previous = e.seen.Tags
 		}
 		e.seen.Tags, e.tagsAt = tags, start
 	})
-	if was != nil {
-		c.foreign(was, plan.Accelerator, arn)
+	if previous != nil {
+		c.noteForeign(previous, plan.Accelerator, arn)
 	}
 	return nil
 }
 
-// forgetAccelerator forgets an accelerator that is not there any more.
-func (c reading) forgetAccelerator(arn string) {
-	var was map[string]string
+// forgetAccelerator drops an accelerator that does not exist any more.
+func (c reader) forgetAccelerator(arn string) {
+	var tags map[string]string
 	c.With(func() {
-		if e := c.all[arn]; e != nil && cache.Settled(c.Config.Clock.Now(), e.made) {
-			was = e.seen.Tags
-			delete(c.all, arn)
+		if e := c.entries[arn]; e != nil && cache.Settled(c.Config.Clock.Now(), e.made) {
+			tags = e.seen.Tags
+			delete(c.entries, arn)
 		}
 	})
-	if was != nil {
-		c.foreign(was, plan.Accelerator, arn)
+	if tags != nil {
+		c.noteForeign(tags, plan.Accelerator, arn)
 	}
 }
 
-// listenersAndGroups reads the listeners of an accelerator with their endpoint groups, unless they were read, or
-// written from here, since a time.
-func (c reading) listenersAndGroups(ctx context.Context, arn string, since time.Time) error {
+// refreshParts reads the listeners of an accelerator with their endpoint groups, unless they were read, or
+// this process changed them, since the given time.
+func (c reader) refreshParts(ctx context.Context, arn string, since time.Time) error {
 	known := func() (ok bool) {
 		c.With(func() {
-			e := c.all[arn]
+			e := c.entries[arn]
 			ok = e == nil || !e.partsAt.IsZero() && (!e.partsAt.Before(since) || !e.written.Before(since))
 		})
 		return ok
@@ -194,10 +193,10 @@ func (c reading) listenersAndGroups(ctx context.Context, arn string, since time.
 	return nil
 }
 
-func (c reading) readParts(ctx context.Context, arn string) error {
+func (c reader) readParts(ctx context.Context, arn string) error {
 	start := c.Config.Clock.Now()
 	var list []observed.AcceleratorListener
-	pages := ga.NewListListenersPaginator(c.API.Accelerators, &ga.ListListenersInput{AcceleratorArn: aws.String(arn), MaxResults: aws.Int32(mostInPage)})
+	pages := ga.NewListListenersPaginator(c.API.Accelerators, &ga.ListListenersInput{AcceleratorArn: aws.String(arn), MaxResults: aws.Int32(pageSize)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if sdk.IsGone(err) {
@@ -219,37 +218,38 @@ func (c reading) readParts(ctx context.Context, arn string) error {
 		}
 		list[i].Groups = groups
 	}
-	var was []observed.AcceleratorListener
+	var previous []observed.AcceleratorListener
 	var tags map[string]string
-	compares := false
+	comparable := false
 	c.With(func() {
-		e := c.all[arn]
+		e := c.entries[arn]
 		if e == nil || e.written.After(start) {
 			return
 		}
 		if tags = e.seen.Tags; !e.partsAt.IsZero() && cache.Settled(start, e.made, e.written) {
-			was, compares = e.seen.Listeners, true
+			previous, comparable = e.seen.Listeners, true
 		}
 		e.seen.Listeners, e.partsAt = list, start
 		for _, l := range list {
 			e.groupsAt[l.ARN] = start
 		}
 	})
-	if !compares {
+	if !comparable {
 		return nil
 	}
 	guests := naming.Guests(tags)
-	for _, k := range changedKinds(was, list, func(region string) bool { return guests[region] == "" }) {
-		c.foreignToOwner(tags, k, arn)
+	for _, k := range changedKinds(previous, list, func(region string) bool { return guests[region] == "" }) {
+		c.noteForOwner(tags, k, arn)
 	}
-	for _, k := range changedKinds(was, list, func(region string) bool { return region == c.Config.Region }) {
-		c.foreignToGuest(tags, k, arn)
+	for _, k := range changedKinds(previous, list, func(region string) bool { return region == c.Config.Region }) {
+		c.noteForGuest(tags, k, arn)
 	}
 	return nil
 }
 
-// changedKinds returns the kinds of what differs, of endpoint groups those of some regions. Health changes by itself.
-func changedKinds(was, is []observed.AcceleratorListener, of func(region string) bool) (out []plan.ResourceKind) {
+// changedKinds returns the kinds of resources that differ between two readings: listeners, and the endpoint groups of the
+// regions for which counts is true. It ignores the health of endpoints.
+func changedKinds(previous, current []observed.AcceleratorListener, counts func(region string) bool) (out []plan.ResourceKind) {
 	type parts struct {
 		listeners []observed.AcceleratorListener
 		groups    []observed.EndpointGroup
@@ -257,7 +257,7 @@ func changedKinds(was, is []observed.AcceleratorListener, of func(region string)
 	split := func(list []observed.AcceleratorListener) (out parts) {
 		for _, l := range list {
 			for _, g := range l.Groups {
-				if !of(g.Region) {
+				if !counts(g.Region) {
 					continue
 				}
 				g.Endpoints = slices.Clone(g.Endpoints)
@@ -271,7 +271,7 @@ func changedKinds(was, is []observed.AcceleratorListener, of func(region string)
 		}
 		return out
 	}
-	a, b := split(was), split(is)
+	a, b := split(previous), split(current)
 	if !inventory.Equal(a.listeners, b.listeners) {
 		out = append(out, plan.AcceleratorListener)
 	}
@@ -281,9 +281,9 @@ func changedKinds(was, is []observed.AcceleratorListener, of func(region string)
 	return out
 }
 
-func (c reading) describeGroups(ctx context.Context, listener string) ([]observed.EndpointGroup, error) {
+func (c reader) describeGroups(ctx context.Context, listener string) ([]observed.EndpointGroup, error) {
 	var out []observed.EndpointGroup
-	pages := ga.NewListEndpointGroupsPaginator(c.API.Accelerators, &ga.ListEndpointGroupsInput{ListenerArn: aws.String(listener), MaxResults: aws.Int32(mostInPage)})
+	pages := ga.NewListEndpointGroupsPaginator(c.API.Accelerators, &ga.ListEndpointGroupsInput{ListenerArn: aws.String(listener), MaxResults: aws.Int32(pageSize)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -297,16 +297,16 @@ func (c reading) describeGroups(ctx context.Context, listener string) ([]observe
 	return out, nil
 }
 
-// health reads the endpoint groups of a listener again, for the health of their endpoints and for what others have changed.
-func (c reading) health(ctx context.Context, q model.AskAcceleratorState) error {
+// refreshHealth reads the endpoint groups of a listener with the health of their endpoints, unless they were read recently.
+func (c reader) refreshHealth(ctx context.Context, q model.AskAcceleratorState) error {
 	listener, age := q.ARN, durations.Recent
 	if q.Now {
 		age = durations.Moment
 	}
 	known := func() (ok bool) {
 		c.With(func() {
-			e := c.all[acceleratorOf(listener)]
-			ok = e == nil || c.Younger(e.groupsAt[listener], age)
+			e := c.entries[acceleratorOf(listener)]
+			ok = e == nil || c.IsYounger(e.groupsAt[listener], age)
 		})
 		return ok
 	}
@@ -323,7 +323,7 @@ func (c reading) health(ctx context.Context, q model.AskAcceleratorState) error 
 			return err
 		}
 		c.With(func() {
-			e := c.all[acceleratorOf(listener)]
+			e := c.entries[acceleratorOf(listener)]
 			if e == nil || e.written.After(start) {
 				return
 			}

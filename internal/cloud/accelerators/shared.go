@@ -12,55 +12,53 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// admitsGuest reports whether tags let a stack have the endpoint groups of the region.
+// admitsGuest reports whether the tags of an accelerator grant a stack the endpoint groups of the region.
 func (c *Accelerators) admitsGuest(id model.StackID, tags map[string]string) bool {
 	return naming.IsGuest(c.Config.Cluster, c.Config.Region, id, tags)
 }
 
-// admitsAnyGuest reports whether tags let a stack of the cluster have the endpoint groups of the region.
+// admitsAnyGuest reports whether the tags of an accelerator grant any stack of the cluster the endpoint groups of the region.
 func (c *Accelerators) admitsAnyGuest(tags map[string]string) bool {
 	_, ok := naming.GuestStack(c.Config.Cluster, c.Config.Region, tags)
 	return ok
 }
 
-// foreignToGuest notes a change for the stack of the cluster that has endpoint groups of an accelerator.
-func (c *Accelerators) foreignToGuest(tags map[string]string, kind plan.ResourceKind, id string) {
-	if of, ok := naming.GuestStack(c.Config.Cluster, c.Config.Region, tags); ok {
+// noteForGuest notes a change of an accelerator for the stack of the cluster that its tags name as guest.
+func (c *Accelerators) noteForGuest(tags map[string]string, kind plan.ResourceKind, id string) {
+	if guest, ok := naming.GuestStack(c.Config.Cluster, c.Config.Region, tags); ok {
 		c.inv.Write(func() {
-			c.inv.Foreign.Note(naming.AcceleratorTracking(c.Config.Cluster, c.Config.Region, of), kind, id)
+			c.inv.Foreign.Note(naming.AcceleratorTracking(c.Config.Cluster, c.Config.Region, guest), kind, id)
 		})
 	}
 }
 
-// shared adds an accelerator of another owner to what is observed of a stack. Without consent only its tags are read, and
-// nothing else of it is reported.
-func (c reading) shared(ctx context.Context, id model.StackID, arn string, out *observed.Stack) error {
-	// About as old as a run takes, which asks several times: the consent is read in every run.
+// addShared adds an accelerator of another owner to the observed state of a stack. Unless its tags admit the stack as guest, only
+// its tags are read and reported.
+func (c reader) addShared(ctx context.Context, id model.StackID, arn string, out *observed.Stack) error {
+	// About as long as a run takes, which observes several times, so that each run reads the tags once.
 	since := c.Config.Clock.Now().Add(-durations.Recent)
-	there := func() (ok bool) {
-		c.With(func() { ok = c.all[arn] != nil })
-		return ok
-	}
-	if !there() { // it may have been made a moment ago
-		if err := c.list(ctx, since); err != nil {
+	listed := false
+	c.With(func() { listed = c.entries[arn] != nil })
+	if !listed { // it may have been created just now
+		if err := c.refreshList(ctx, since); err != nil {
 			return err
 		}
 	}
-	if err := c.tags(ctx, arn, since); err != nil {
+	if err := c.refreshTags(ctx, arn, since); err != nil {
 		return err
 	}
 	admitted := false
 	c.With(func() {
-		e := c.all[arn]
+		e := c.entries[arn]
 		admitted = e != nil && c.admitsGuest(id, e.seen.Tags)
 	})
 	if admitted {
-		if err := c.listenersAndGroups(ctx, arn, since); err != nil {
+		if err := c.refreshParts(ctx, arn, since); err != nil {
 			return err
 		}
 	}
 	c.With(func() {
-		switch e := c.all[arn]; {
+		switch e := c.entries[arn]; {
 		case e == nil:
 		case admitted && c.admitsGuest(id, e.seen.Tags):
 			seen := e.seen
@@ -72,7 +70,7 @@ func (c reading) shared(ctx context.Context, id model.StackID, arn string, out *
 	return nil
 }
 
-// lookupGroup finds the ARN of an endpoint group that is the stack's.
+// lookupGroup returns the ARN of an endpoint group that belongs to the stack.
 func (w writer) lookupGroup(a plan.Address) (string, error) {
 	arn := w.known[a]
 	if arn == "" {
@@ -81,11 +79,11 @@ func (w writer) lookupGroup(a plan.Address) (string, error) {
 	return arn, w.checkGroupOwner(arn)
 }
 
-// checkGroupOwner returns an error unless an endpoint group is the stack's.
+// checkGroupOwner returns an error unless an endpoint group belongs to the stack.
 func (w writer) checkGroupOwner(arn string) error {
 	region := ""
 	w.With(func() {
-		if e := w.all[acceleratorOf(arn)]; e != nil {
+		if e := w.entries[acceleratorOf(arn)]; e != nil {
 			for _, l := range e.seen.Listeners {
 				for _, g := range l.Groups {
 					if g.ARN == arn {
@@ -101,12 +99,12 @@ func (w writer) checkGroupOwner(arn string) error {
 	return w.checkRegionOwner(arn, region)
 }
 
-// checkRegionOwner returns an error unless the stack has the endpoint groups of a region under an accelerator, which an
-// ARN is a part of: as its owner, those of all regions that no guest is named for, and as the guest of its region,
-// those of that.
+// checkRegionOwner returns an error unless the endpoint groups of a region belong to the stack. The ARN is that of the
+// accelerator or a part of it. The owner of the accelerator has the endpoint groups of all regions without a guest, and a
+// guest has those of its region.
 func (w writer) checkRegionOwner(arn, region string) (err error) {
 	w.With(func() {
-		e := w.all[acceleratorOf(arn)]
+		e := w.entries[acceleratorOf(arn)]
 		switch {
 		case e == nil:
 			err = sdk.Failed(failure.Gone, arn, "the accelerator is not there any more")
@@ -115,7 +113,7 @@ func (w writer) checkRegionOwner(arn, region string) (err error) {
 				err = sdk.Failed(failure.Invalid, arn, "endpoint groups of %s are those of guest %s, so they are left alone", region, guest)
 			}
 		case region != w.Config.Region || !w.admitsGuest(w.id, e.seen.Tags):
-			err = sdk.Failed(failure.Invalid, arn, "the accelerator does not let %s have endpoint groups of %s, so they are left alone", w.id, region)
+			err = sdk.Failed(failure.Invalid, arn, "the tags of the accelerator do not grant %s the endpoint groups of %s, so they are left alone", w.id, region)
 		}
 	})
 	return err

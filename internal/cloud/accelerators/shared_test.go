@@ -41,7 +41,7 @@ func TestWhoHasEndpointGroups(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := New(&sdk.Client{Config: sdk.Config{Cluster: "rig", Region: own}}, nil, nil)
-			all.all["arn"] = &entry{seen: observed.Accelerator{ARN: "arn", Tags: c.tags}}
+			all.entries["arn"] = &entry{seen: observed.Accelerator{ARN: "arn", Tags: c.tags}}
 			err := writer{Accelerators: all, id: id}.checkRegionOwner("arn/listener/1/endpoint-group/2", c.region)
 			if (err == nil) != c.has {
 				t.Errorf("%v, want that it has them: %t", err, c.has)

@@ -19,15 +19,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// addOnWriter changes what load balancers are tied to in other services.
+// addOnWriter changes the associations of load balancers with AWS WAF and AWS Shield.
 type addOnWriter struct {
-	*writes
+	*dependencies
 	addOns *facts.AddOns
 }
 
-// tie runs a write that ties a load balancer to something, and notes the result. After a failure
-// nothing is known any more.
-func (w *addOnWriter) tie(ctx context.Context, known plan.KnownIDs, a plan.Address, of model.AddOn, what string, write func(ctx context.Context, arn string) (observed.AddOn, error)) error {
+// associate runs a write that changes the association of a load balancer, and caches the result. After a failure the
+// association is forgotten, and read again.
+func (w *addOnWriter) associate(ctx context.Context, known plan.KnownIDs, a plan.Address, of model.AddOn, what string, write func(ctx context.Context, arn string) (observed.AddOn, error)) error {
 	arn, err := lookup(known, a)
 	if err != nil {
 		return err
@@ -37,21 +37,21 @@ func (w *addOnWriter) tie(ctx context.Context, known plan.KnownIDs, a plan.Addre
 		return err
 	}
 	q := model.AskAddOn{Of: of, ARN: arn}
-	got, err := sdk.Brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return write(ctx, arn) })
+	got, err := sdk.CallOptional(ctx, func(ctx context.Context) (observed.AddOn, error) { return write(ctx, arn) })
 	if err != nil {
 		w.addOns.ForgetAssociation(q)
-		return w.tieFailure(of, what, err, owned.Made)
+		return w.associationFailure(of, what, err, owned.Made)
 	}
 	w.addOns.SetAssociation(q, got)
 	return nil
 }
 
-// tieFailure distinguishes what a new load balancer, which the other service has not heard of yet,
-// makes look alike.
-func (w *addOnWriter) tieFailure(of model.AddOn, what string, err error, made time.Time) error {
+// associationFailure handles a failed write. A not-found error may be about the web ACL, or about a new load balancer
+// that the other service does not know yet.
+func (w *addOnWriter) associationFailure(of model.AddOn, what string, err error, made time.Time) error {
 	switch sdk.Code(err) {
 	case "WAFNonexistentItemException", "ResourceNotFoundException":
-		if w.Younger(made, durations.Settle) {
+		if w.IsYounger(made, durations.Settle) {
 			return sdk.Wrap(engine.NotReady, what, err)
 		}
 		var reason finding.Reason
@@ -68,7 +68,7 @@ func (w *addOnWriter) setWebACL(ctx context.Context, a plan.SetWebACL, known pla
 	if a.ARN == "" {
 		what = "dissociate the web ACL"
 	}
-	return w.tie(ctx, known, a.LoadBalancer, model.WAFv2, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
+	return w.associate(ctx, known, a.LoadBalancer, model.WAFv2, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
 		var err error
 		if a.ARN == "" {
 			_, err = w.API.WAFv2.DisassociateWebACL(ctx, &wafv2.DisassociateWebACLInput{ResourceArn: aws.String(arn)})
@@ -84,7 +84,7 @@ func (w *addOnWriter) setClassicACL(ctx context.Context, a plan.SetClassicACL, k
 	if a.ID == "" {
 		what = "dissociate the classic web ACL"
 	}
-	return w.tie(ctx, known, a.LoadBalancer, model.WAFClassic, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
+	return w.associate(ctx, known, a.LoadBalancer, model.WAFClassic, what, func(ctx context.Context, arn string) (observed.AddOn, error) {
 		var err error
 		if a.ID == "" {
 			_, err = w.API.WAF.DisassociateWebACL(ctx, &waf.DisassociateWebACLInput{ResourceArn: aws.String(arn)})
@@ -97,7 +97,7 @@ func (w *addOnWriter) setClassicACL(ctx context.Context, a plan.SetClassicACL, k
 
 func (w *addOnWriter) protect(ctx context.Context, a plan.Protect, known plan.KnownIDs) (plan.Result, error) {
 	var id string
-	err := w.tie(ctx, known, a.LoadBalancer, model.ShieldPlan, "protect the load balancer", func(ctx context.Context, arn string) (observed.AddOn, error) {
+	err := w.associate(ctx, known, a.LoadBalancer, model.ShieldPlan, "protect the load balancer", func(ctx context.Context, arn string) (observed.AddOn, error) {
 		out, err := w.API.Shield.CreateProtection(ctx, &shield.CreateProtectionInput{Name: aws.String(a.Name), ResourceArn: aws.String(arn)})
 		if err != nil {
 			return observed.AddOn{}, err
@@ -108,9 +108,9 @@ func (w *addOnWriter) protect(ctx context.Context, a plan.Protect, known plan.Kn
 	return plan.Result{ID: id}, err
 }
 
-// unprotect takes a protection away; one that is gone already is a success.
+// unprotect deletes the protection of a load balancer. It succeeds if the protection does not exist any more.
 func (w *addOnWriter) unprotect(ctx context.Context, a plan.Unprotect, known plan.KnownIDs) error {
-	return w.tie(ctx, known, a.LoadBalancer, model.ShieldPlan, "end the protection of the load balancer", func(ctx context.Context, _ string) (observed.AddOn, error) {
+	return w.associate(ctx, known, a.LoadBalancer, model.ShieldPlan, "end the protection of the load balancer", func(ctx context.Context, _ string) (observed.AddOn, error) {
 		_, err := w.API.Shield.DeleteProtection(ctx, &shield.DeleteProtectionInput{ProtectionId: aws.String(a.ID)})
 		if sdk.IsGone(err) {
 			err = nil

@@ -21,12 +21,12 @@ import (
 
 // albTargetWriter changes the targets of target groups of type alb.
 type albTargetWriter struct {
-	*writes
+	*dependencies
 	targets *targets.Targets
 }
 
-// changeALBTargets runs a write on the targets of a target group of type alb.
-func (w *albTargetWriter) changeALBTargets(known plan.KnownIDs, a plan.Address, what string, write func(group string) error, next func([]observed.Target) []observed.Target) error {
+// changeALBTargets runs a write on the targets of a target group of type alb, and applies change to the cached targets.
+func (w *albTargetWriter) changeALBTargets(known plan.KnownIDs, a plan.Address, what string, write func(group string) error, change func([]observed.Target) []observed.Target) error {
 	arn, err := lookup(known, a)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (w *albTargetWriter) changeALBTargets(known plan.KnownIDs, a plan.Address, 
 		w.targets.ForgetALB(arn)
 		return w.failure(what+" "+arn, err, owned.Made, forgetTargetGroups)
 	}
-	w.targets.ChangeALB(arn, w.Younger(owned.Made, durations.Settle), next)
+	w.targets.ChangeALB(arn, w.IsYounger(owned.Made, durations.Settle), change)
 	return nil
 }
 
@@ -70,14 +70,14 @@ func (w *albTargetWriter) registerALB(ctx context.Context, a plan.RegisterALB, k
 	}, func(have []observed.Target) []observed.Target {
 		return append(have, observed.Target{ID: lb, Port: a.Port})
 	})
-	if sdk.Code(err) == "InvalidTarget" && (a.ARN != "" || w.Younger(made, durations.Created)) {
-		// A load balancer that is being made is not accepted yet.
+	if sdk.Code(err) == "InvalidTarget" && (a.ARN != "" || w.IsYounger(made, durations.Created)) {
+		// AWS refuses a load balancer in state provisioning.
 		return sdk.Wrap(engine.NotReady, what, err)
 	}
 	return err
 }
 
-// deregisterALB takes a load balancer out; a group that is gone is a success.
+// deregisterALB deregisters a load balancer. It succeeds if the target group does not exist any more.
 func (w *albTargetWriter) deregisterALB(ctx context.Context, a plan.DeregisterALB, known plan.KnownIDs) error {
 	err := w.changeALBTargets(known, a.Group, "deregister the application load balancer from", func(group string) error {
 		call, err := w.targets.Own().Admit(ratelimit.DeregisterTargets, group, bindings.CallPriority{}, 1)

@@ -1,5 +1,5 @@
-// Package apply carries out the steps of plans. Before each write it asks the inventory whether the resource is the
-// cluster's.
+// Package apply carries out the steps of plans. Before each write it checks in the inventory that the cluster owns the
+// resource, so that a mistake elsewhere cannot change resources of other owners.
 package apply
 
 import (
@@ -35,22 +35,22 @@ type Writer struct {
 	addOns         addOnWriter
 }
 
-// New makes the writers of all kinds of resources.
+// New returns a Writer for all kinds of resources.
 func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader, c *certificates.Certificates, a *facts.AddOns, t *targets.Targets) *Writer {
-	w := &writes{at, inv}
+	w := &dependencies{at, inv}
 	return &Writer{
 		certificates: c, loadBalancers: loadBalancerWriter{w}, listeners: listenerWriter{w}, rules: ruleWriter{w}, targetGroups: targetGroupWriter{w, r, t},
 		albTargets: albTargetWriter{w, t}, securityGroups: securityGroupWriter{w}, attributes: attributeWriter{w}, Tags: tagWriter{w}, addOns: addOnWriter{w, a},
 	}
 }
 
-// writes has the dependencies that the writers of all kinds of resources share.
-type writes struct {
+// dependencies has the dependencies that the writers of all kinds of resources share.
+type dependencies struct {
 	*sdk.Client
 	inv *inventory.Inventory
 }
 
-// Apply carries out a step, of a resource that is the cluster's.
+// Apply carries out a step. It returns an error if the cluster does not own the resource.
 func (w *Writer) Apply(ctx context.Context, id model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
 	none := func(err error) (plan.Result, error) { return plan.Result{}, err }
 	switch a := s.Do.(type) {
@@ -125,18 +125,18 @@ func (w *Writer) Apply(ctx context.Context, id model.StackID, s plan.Step, known
 	case plan.Unprotect:
 		return none(w.addOns.unprotect(ctx, a, known))
 	}
-	return none(sdk.Failed(engine.Unknown, string(s.ID), "AWS has no part in a step of type %T", s.Do))
+	return none(sdk.Failed(engine.Unknown, string(s.ID), "a step of type %T is not carried out in AWS", s.Do))
 }
 
-// lookup finds the id of something that an earlier step made or that was there before.
+// lookup returns the id of a resource that an earlier step created or that existed before.
 func lookup(known plan.KnownIDs, a plan.Address) (string, error) {
 	if id := known[a]; id != "" {
 		return id, nil
 	}
-	return "", sdk.Failed(engine.Conflict, a.String(), "its id is not known, since what makes it was not carried out")
+	return "", sdk.Failed(engine.Conflict, a.String(), "its id is not known, since the step that creates it was not carried out")
 }
 
-// groupARNs finds the target groups that actions name.
+// groupARNs returns a function that finds the ARNs of target groups that actions name.
 func groupARNs(known plan.KnownIDs) convert.GroupARNOf {
 	return func(r model.GroupRef) (string, error) { return groupARN(r, known) }
 }
@@ -151,22 +151,20 @@ func groupARN(r model.GroupRef, known plan.KnownIDs) (string, error) {
 	return "", fmt.Errorf("target group %s was not resolved to an ARN", r.Name)
 }
 
-// failure handles a failed write on a resource. forget is run under the lock of the inventory if
-// what is known of the resource cannot be trusted any more; made is when it was made from here.
-func (w *writes) failure(what string, err error, made time.Time, forget func(v *inventory.Inventory)) error {
+// failure handles a failed write on a resource that this process created at the time made, zero if it did not. It runs
+// forget under the lock of the inventory if the entry of the resource cannot be trusted any more.
+func (w *dependencies) failure(what string, err error, made time.Time, forget func(v *inventory.Inventory)) error {
 	class := sdk.ClassOf(err)
-	if class == engine.Gone && w.Younger(made, durations.Settle) {
+	if class == engine.Gone && w.IsYounger(made, durations.Settle) {
 		return sdk.Wrap(engine.NotReady, what, err)
 	}
-	if forget != nil && (sdk.MayHaveHappened(err) || class == engine.Gone || class == engine.Conflict) {
+	if forget != nil && (sdk.MayHaveTakenEffect(err) || class == engine.Gone || class == engine.Conflict) {
 		w.inv.Write(func() { forget(w.inv) })
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Of each write the inventory is asked first whether the resource is ours, so that a mistake
-// elsewhere cannot reach what belongs to others.
-
+// ownedLoadBalancer returns the entry of a load balancer, an error if the cluster does not own it.
 func ownedLoadBalancer(v *inventory.Inventory, arn string) (e inventory.LoadBalancer, err error) {
 	v.Read(func() {
 		x := v.LoadBalancers.Get(arn)
@@ -181,6 +179,7 @@ func ownedLoadBalancer(v *inventory.Inventory, arn string) (e inventory.LoadBala
 	return e, err
 }
 
+// ownedGroup returns the entry of a target group, an error if the cluster does not own it.
 func ownedGroup(v *inventory.Inventory, arn string) (e inventory.TargetGroup, err error) {
 	v.Read(func() {
 		x := v.TargetGroups.Get(arn)
@@ -195,6 +194,7 @@ func ownedGroup(v *inventory.Inventory, arn string) (e inventory.TargetGroup, er
 	return e, err
 }
 
+// ownedSecurityGroup returns the entry of a security group, an error if the cluster does not own it.
 func ownedSecurityGroup(v *inventory.Inventory, id string) (e inventory.SecurityGroup, err error) {
 	v.Read(func() {
 		x := v.SecurityGroups.Get(id)
@@ -208,7 +208,7 @@ func ownedSecurityGroup(v *inventory.Inventory, id string) (e inventory.Security
 	return e, err
 }
 
-// ownedListener answers for listeners by their load balancer.
+// ownedListener returns when this process created a listener, an error if the cluster does not own its load balancer.
 func ownedListener(v *inventory.Inventory, arn string) (made time.Time, err error) {
 	v.Read(func() {
 		e, le := v.Listener(arn)
@@ -224,6 +224,7 @@ func ownedListener(v *inventory.Inventory, arn string) (made time.Time, err erro
 	return made, err
 }
 
+// ownedRule returns an error if the cluster does not own the load balancer of a rule.
 func ownedRule(v *inventory.Inventory, arn string) (err error) {
 	v.Read(func() {
 		e, le := v.Rule(arn)
@@ -237,7 +238,7 @@ func ownedRule(v *inventory.Inventory, arn string) (err error) {
 	return err
 }
 
-// forgetDetail makes the next look read a load balancer's listeners again.
+// forgetDetail makes the next run read a load balancer's listeners again.
 func forgetDetail(lb string) func(*inventory.Inventory) {
 	return func(v *inventory.Inventory) {
 		if e := v.LoadBalancers.Get(lb); e != nil {
@@ -246,7 +247,7 @@ func forgetDetail(lb string) func(*inventory.Inventory) {
 	}
 }
 
-// forgetListener does so for the load balancer of a listener.
+// forgetListener makes the next run read all listeners of a listener's load balancer again.
 func forgetListener(arn string) func(*inventory.Inventory) {
 	return func(v *inventory.Inventory) {
 		if e, _ := v.Listener(arn); e != nil {
@@ -255,7 +256,7 @@ func forgetListener(arn string) func(*inventory.Inventory) {
 	}
 }
 
-// forgetRule does so for the load balancer of a rule.
+// forgetRule makes the next run read all listeners of a rule's load balancer again.
 func forgetRule(arn string) func(*inventory.Inventory) {
 	return func(v *inventory.Inventory) {
 		if e, _ := v.Rule(arn); e != nil {

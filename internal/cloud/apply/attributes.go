@@ -16,15 +16,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// attributeBatch is how many attributes AWS takes in one call.
+// attributeBatch is how many attributes AWS accepts in one call.
 const attributeBatch = 20
 
-// attributeWriter changes attributes.
+// attributeWriter changes attributes of load balancers, listeners and target groups.
 type attributeWriter struct {
-	*writes
+	*dependencies
 }
 
-// modifyAttributes changes attributes. AWS answers with all of them, so that they need not be
+// modifyAttributes changes attributes of a resource. AWS returns all of them, so that they need not be
 // read afterwards.
 func (w *attributeWriter) modifyAttributes(ctx context.Context, a plan.SetAttributes, known plan.KnownIDs) error {
 	id, err := lookup(known, a.Of)

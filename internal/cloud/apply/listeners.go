@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// certificateList returns the one certificate that a call may carry, nil if there is none.
+// certificateList returns a certificate as the list that calls carry, nil for "".
 func certificateList(arn string) []elbtypes.Certificate {
 	if arn == "" {
 		return nil
@@ -26,7 +26,7 @@ func certificateList(arn string) []elbtypes.Certificate {
 	return []elbtypes.Certificate{{CertificateArn: aws.String(arn)}}
 }
 
-// alpnPolicy returns a policy in the form of calls, nil to leave it as it is.
+// alpnPolicy returns a policy as the list that calls carry, nil for "", which leaves the policy unchanged.
 func alpnPolicy(policy string) []string {
 	if policy == "" {
 		return nil
@@ -34,9 +34,9 @@ func alpnPolicy(policy string) []string {
 	return []string{policy}
 }
 
-// listenerWriter makes, changes and deletes listeners with their certificates.
+// listenerWriter creates, changes and deletes listeners with their certificates.
 type listenerWriter struct {
-	*writes
+	*dependencies
 }
 
 func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListener, known plan.KnownIDs) (plan.Result, error) {
@@ -79,7 +79,7 @@ func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListen
 			return
 		}
 		if e.Listeners[l.ARN] != nil {
-			e.DetailAt = time.Time{} // it was there before, with rules that are not known
+			e.DetailAt = time.Time{} // it existed before, and may have rules that are not in the inventory
 		}
 		w.inv.PutListener(e, &inventory.Listener{Seen: l, Made: now, Rules: map[string]observed.Rule{}})
 		e.Written = now
@@ -87,7 +87,8 @@ func (w *listenerWriter) createListener(ctx context.Context, a plan.CreateListen
 	return plan.Result{ID: l.ARN}, nil
 }
 
-// forgetLoadBalancerAndGroups handles a not-found error that may mean the load balancer or a target group.
+// forgetLoadBalancerAndGroups makes the next run read a load balancer and all target groups, after a not-found error that
+// may be about either.
 func forgetLoadBalancerAndGroups(lb string) func(*inventory.Inventory) {
 	return func(v *inventory.Inventory) {
 		forgetDetail(lb)(v)
@@ -96,7 +97,8 @@ func forgetLoadBalancerAndGroups(lb string) func(*inventory.Inventory) {
 	}
 }
 
-// lastCreated returns when the youngest of the things that actions need was made from here.
+// lastCreated returns the latest of the time made and the times at which this process created the target groups that
+// actions forward to.
 func lastCreated(v *inventory.Inventory, made time.Time, actions []model.Action, known plan.KnownIDs) time.Time {
 	for _, a := range actions {
 		f, ok := a.(model.Forward)
@@ -149,7 +151,7 @@ func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListen
 		l := convert.ListenerFromAWS(out.Listeners[0])
 		l.Certificates, l.Tags, l.Attributes = le.Seen.Certificates, le.Seen.Tags, le.Seen.Attributes
 		if l.Protocol != le.Seen.Protocol {
-			// Certificates come or go with the protocol, and attributes with them.
+			// The protocol determines whether there are certificates, and which attributes.
 			e.DetailAt, le.AttributesAt = time.Time{}, time.Time{}
 		}
 		w.inv.ChangeListener(e, le, l)
@@ -158,8 +160,8 @@ func (w *listenerWriter) modifyListener(ctx context.Context, a plan.ModifyListen
 	return nil
 }
 
-// changeCertificates runs a write on a listener's additional certificates and enters the result.
-func (w *listenerWriter) changeCertificates(known plan.KnownIDs, a plan.Address, what string, write func(listener string) error, next func([]string) []string) error {
+// changeCertificates runs a write on a listener's additional certificates and applies change to the inventory.
+func (w *listenerWriter) changeCertificates(known plan.KnownIDs, a plan.Address, what string, write func(listener string) error, change func([]string) []string) error {
 	arn, err := lookup(known, a)
 	if err != nil {
 		return err
@@ -173,7 +175,7 @@ func (w *listenerWriter) changeCertificates(known plan.KnownIDs, a plan.Address,
 	}
 	w.inv.Write(func() {
 		if e, le := w.inv.Listener(arn); le != nil {
-			le.Seen.Certificates = next(le.Seen.Certificates)
+			le.Seen.Certificates = change(le.Seen.Certificates)
 			e.Written = w.Config.Clock.Now()
 		}
 	})
@@ -184,7 +186,7 @@ func (w *listenerWriter) addCertificate(ctx context.Context, a plan.AddCertifica
 	return w.changeCertificates(known, a.Listener, "attach certificate "+a.ARN, func(arn string) error {
 		_, err := w.API.ELB.AddListenerCertificates(ctx, &elb.AddListenerCertificatesInput{ListenerArn: aws.String(arn), Certificates: certificateList(a.ARN)})
 		return err
-	}, func(have []string) []string { return sdk.Unique(append(slices.Clone(have), a.ARN)) })
+	}, func(have []string) []string { return sdk.SortedUnique(append(slices.Clone(have), a.ARN)) })
 }
 
 func (w *listenerWriter) removeCertificate(ctx context.Context, a plan.RemoveCertificate, known plan.KnownIDs) error {
@@ -196,7 +198,7 @@ func (w *listenerWriter) removeCertificate(ctx context.Context, a plan.RemoveCer
 	})
 }
 
-// deleteListener deletes a listener with its rules; one that is gone already is a success.
+// deleteListener deletes a listener with its rules. It succeeds if the listener does not exist any more.
 func (w *listenerWriter) deleteListener(ctx context.Context, a plan.DeleteListener) error {
 	if _, err := ownedListener(w.inv, a.ARN); err != nil {
 		if sdk.IsGone(err) {

@@ -25,6 +25,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
+// groupIDs returns the ids of security groups, each once.
 func groupIDs(groups []plan.GroupID, known plan.KnownIDs) ([]string, error) {
 	var out []string
 	for _, g := range groups {
@@ -42,7 +43,7 @@ func groupIDs(groups []plan.GroupID, known plan.KnownIDs) ([]string, error) {
 	return out, nil
 }
 
-// subnetMappings returns subnets with those addresses that are not left to AWS.
+// subnetMappings converts subnets with the addresses that AWS does not choose.
 func subnetMappings(subnets []plan.SubnetMapping) []elbtypes.SubnetMapping {
 	var out []elbtypes.SubnetMapping
 	for _, m := range subnets {
@@ -54,9 +55,9 @@ func subnetMappings(subnets []plan.SubnetMapping) []elbtypes.SubnetMapping {
 	return out
 }
 
-// loadBalancerWriter makes, changes and deletes load balancers.
+// loadBalancerWriter creates, changes and deletes load balancers.
 type loadBalancerWriter struct {
-	*writes
+	*dependencies
 }
 
 func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.StackID, a plan.CreateLoadBalancer, known plan.KnownIDs) (plan.Result, error) {
@@ -86,7 +87,7 @@ func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.St
 	}
 	made := out.LoadBalancers[0]
 	lb := convert.LoadBalancerFromAWS(made)
-	// AWS gives the existing load balancer if one has the name and all the same settings.
+	// AWS returns an existing load balancer if one has the same name and settings.
 	if err := w.checkLoadBalancer(ctx, id, lb.ARN, aws.ToTime(made.CreatedTime), what); err != nil {
 		return plan.Result{}, err
 	}
@@ -94,7 +95,7 @@ func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.St
 	lb.Tags = a.Tags
 	w.inv.Write(func() {
 		if e := w.inv.LoadBalancers.Get(lb.ARN); e != nil && e.Seen.Tags != nil {
-			return // ours, and known better than from this answer
+			return // the entry of the inventory has more than this answer
 		}
 		w.inv.SetAccount(lb.ARN)
 		w.inv.LoadBalancers.Put(lb.ARN, &inventory.LoadBalancer{Seen: lb, At: now, TagsAt: now, DetailAt: now, RuleTagsAt: now, Made: now, Written: now, Listeners: map[string]*inventory.Listener{}})
@@ -102,7 +103,7 @@ func (w *loadBalancerWriter) createLoadBalancer(ctx context.Context, id model.St
 	return plan.Result{ID: lb.ARN, DNSName: lb.DNSName}, nil
 }
 
-// checkLoadBalancer refuses a load balancer that was there before and is not the stack's.
+// checkLoadBalancer returns an error for a load balancer that existed before and does not belong to the stack.
 func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.StackID, arn string, created time.Time, what string) error {
 	var tags map[string]string
 	w.inv.Read(func() {
@@ -120,23 +121,23 @@ func (w *loadBalancerWriter) checkLoadBalancer(ctx context.Context, id model.Sta
 			return err
 		}
 		tags = got[arn]
-		w.inv.Write(func() { forgetLoadBalancers(w.inv) }) // it has listeners that are not known
+		w.inv.Write(func() { forgetLoadBalancers(w.inv) }) // it may have listeners that are not in the inventory
 	}
 	if !naming.HasAll(tags, naming.StackTags(w.Config.Cluster, id)) {
-		return nameTaken(what, "a load balancer of this name exists and belongs to %w", takenBy(tags, id))
+		return nameTaken(what, "a load balancer of this name exists and belongs to %w", ownerError(tags, id))
 	}
 	return nil
 }
 
-// loadBalancerNameTaken finds the owner of the name. If the stack has it already, a lost answer
-// is the cause, and a new plan will see it.
+// loadBalancerNameTaken returns an error that names the owner of a load balancer of the name. If it is the stack's own, the
+// answer to an earlier call was lost, and the next plan will find it.
 func (w *loadBalancerWriter) loadBalancerNameTaken(ctx context.Context, id model.StackID, name, what string) error {
 	out, err := w.API.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{name}})
 	if err != nil {
 		return w.failure(what, err, time.Time{}, forgetLoadBalancers)
 	}
 	if len(out.LoadBalancers) != 1 {
-		return sdk.Failed(engine.Conflict, what, "the name was taken a moment ago")
+		return sdk.Failed(engine.Conflict, what, "the name was in use during the call")
 	}
 	arn := aws.ToString(out.LoadBalancers[0].LoadBalancerArn)
 	tags, err := observe.DescribeTags(ctx, w.Client, []string{arn})
@@ -148,7 +149,7 @@ func (w *loadBalancerWriter) loadBalancerNameTaken(ctx context.Context, id model
 		e := w.inv.LoadBalancers.Get(arn)
 		known = e != nil && (e.Seen.VPC != w.VPC || naming.HasAll(e.Seen.Tags, stack))
 		if e != nil && !known {
-			// They were not read, or have changed.
+			// The tags of the inventory are missing or old.
 			w.inv.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) { e.TagsAt = time.Time{} })
 		}
 	})
@@ -156,16 +157,17 @@ func (w *loadBalancerWriter) loadBalancerNameTaken(ctx context.Context, id model
 		w.inv.Write(func() { forgetLoadBalancers(w.inv) })
 		return sdk.Failed(engine.Conflict, what, "it exists already")
 	}
-	return nameTaken(what, "a load balancer of this name exists and belongs to %w", takenBy(tags[arn], id))
+	return nameTaken(what, "a load balancer of this name exists and belongs to %w", ownerError(tags[arn], id))
 }
 
+// nameTaken returns the error of a creation whose name another owner uses.
 func nameTaken(what, format string, args ...any) error {
 	return sdk.Failed(engine.Invalid, what, format, args...).WithReason(finding.NameTaken)
 }
 
-// takenBy returns an error that names the owner of a resource. It is a failure.OtherOwner only where its tags name another
+// ownerError returns an error that names the owner of a resource. It is a failure.OtherOwner only if its tags name another
 // stack: a resource whose tags AWS does not show may be the stack's own.
-func takenBy(tags map[string]string, id model.StackID) error {
+func ownerError(tags map[string]string, id model.StackID) error {
 	owner := ownerOf(tags)
 	for _, k := range model.Kinds {
 		if s := tags[naming.StackTag(k)]; tags[naming.ClusterTag] != "" && s != "" && !strings.EqualFold(s, naming.StackTagValue(id)) {
@@ -178,7 +180,7 @@ func takenBy(tags map[string]string, id model.StackID) error {
 	return errors.New(owner)
 }
 
-// ownerOf names the owner of a resource, by its tags.
+// ownerOf describes the owner of a resource for messages, from its tags.
 func ownerOf(tags map[string]string) string {
 	cluster := tags[naming.ClusterTag]
 	if cluster == "" {
@@ -192,7 +194,7 @@ func ownerOf(tags map[string]string) string {
 	return "cluster " + cluster
 }
 
-// changeLoadBalancer runs a write on a load balancer and enters its result.
+// changeLoadBalancer runs a write on a load balancer, and the function that it returns on the entry of the inventory.
 func (w *loadBalancerWriter) changeLoadBalancer(known plan.KnownIDs, a plan.Address, what string, write func(arn string) (func(*inventory.LoadBalancer), error)) error {
 	arn, err := lookup(known, a)
 	if err != nil {
@@ -260,7 +262,7 @@ func (w *loadBalancerWriter) setAddressType(ctx context.Context, a plan.SetAddre
 	})
 }
 
-// withoutIPv6 returns the subnets of a load balancer that has no IPv6 any more.
+// withoutIPv6 returns subnet mappings without their IPv6 addresses.
 func withoutIPv6(mappings []model.SubnetMapping) (out []model.SubnetMapping) {
 	for _, m := range mappings {
 		m.IPv6, m.SourceNATPrefix = "", ""
@@ -303,8 +305,8 @@ func (w *loadBalancerWriter) modifyCapacity(ctx context.Context, a plan.SetCapac
 	})
 }
 
-// deleteLoadBalancer deletes with the load balancer its listeners and rules. One that is gone
-// already is a success.
+// deleteLoadBalancer deletes a load balancer with its listeners and rules. It succeeds if the load balancer does not
+// exist any more.
 func (w *loadBalancerWriter) deleteLoadBalancer(ctx context.Context, a plan.DeleteLoadBalancer) error {
 	if _, err := ownedLoadBalancer(w.inv, a.ARN); err != nil {
 		if sdk.IsGone(err) {
@@ -316,8 +318,7 @@ func (w *loadBalancerWriter) deleteLoadBalancer(ctx context.Context, a plan.Dele
 	_, err := w.API.ELB.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: aws.String(a.ARN)})
 	switch {
 	case sdk.Code(err) == "OperationNotPermitted":
-		e := sdk.Wrap(engine.Invalid, what, err).WithReason(finding.DeletionProtected)
-		return e
+		return sdk.Wrap(engine.Invalid, what, err).WithReason(finding.DeletionProtected)
 	case err != nil && !sdk.IsGone(err):
 		return w.failure(what, err, time.Time{}, forgetLoadBalancers)
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// ruleWriter makes, changes and deletes rules of listeners.
+// ruleWriter creates, changes and deletes rules of listeners.
 type ruleWriter struct {
-	*writes
+	*dependencies
 }
 
 func (w *ruleWriter) createRule(ctx context.Context, a plan.CreateRule, known plan.KnownIDs) (plan.Result, error) {
@@ -93,7 +93,7 @@ func (w *ruleWriter) modifyRule(ctx context.Context, a plan.ModifyRule, known pl
 	return w.enterRules(out.Rules)
 }
 
-// enterRules enters what AWS returns of rules after a change; their tags stay.
+// enterRules enters rules that AWS returned after a change, with their previous tags, which it does not return.
 func (w *ruleWriter) enterRules(rules []elbtypes.Rule) error {
 	for _, x := range rules {
 		r, err := convert.RuleFromAWS(x)
@@ -111,7 +111,7 @@ func (w *ruleWriter) enterRules(rules []elbtypes.Rule) error {
 	return nil
 }
 
-// setPriorities moves rules in one call, which AWS carries out as a whole.
+// setPriorities changes the priorities of rules in one call, which AWS carries out atomically.
 func (w *ruleWriter) setPriorities(ctx context.Context, a plan.SetPriorities, known plan.KnownIDs) error {
 	in := &elb.SetRulePrioritiesInput{}
 	var first string
@@ -138,7 +138,7 @@ func (w *ruleWriter) setPriorities(ctx context.Context, a plan.SetPriorities, kn
 	return w.enterRules(out.Rules)
 }
 
-// deleteRule deletes a rule; one that is gone already is a success.
+// deleteRule deletes a rule. It succeeds if the rule does not exist any more.
 func (w *ruleWriter) deleteRule(ctx context.Context, a plan.DeleteRule) error {
 	if err := ownedRule(w.inv, a.ARN); err != nil {
 		if sdk.IsGone(err) {

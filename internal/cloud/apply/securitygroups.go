@@ -20,9 +20,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// securityGroupWriter makes and deletes security groups, and changes their rules.
+// securityGroupWriter creates and deletes security groups, and changes their rules.
 type securityGroupWriter struct {
-	*writes
+	*dependencies
 }
 
 func (w *securityGroupWriter) createSecurityGroup(ctx context.Context, a plan.CreateSecurityGroup) (plan.Result, error) {
@@ -45,8 +45,8 @@ func (w *securityGroupWriter) createSecurityGroup(ctx context.Context, a plan.Cr
 	return plan.Result{ID: g.ID}, nil
 }
 
-// groupNameTaken finds the owner of the name. If it is the group that was to be made, a lost
-// answer is the cause, and a new plan will see it.
+// groupNameTaken returns an error that names the owner of a security group of the name. If it is the security group that was
+// to be created, the answer to an earlier call was lost, and the next plan will find it.
 func (w *securityGroupWriter) groupNameTaken(ctx context.Context, a plan.CreateSecurityGroup, what string) error {
 	out, err := w.API.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
 		Filters: append(sdk.Filters("vpc-id", w.VPC), sdk.Filter("group-name", a.Name)),
@@ -55,13 +55,13 @@ func (w *securityGroupWriter) groupNameTaken(ctx context.Context, a plan.CreateS
 		return w.failure(what, err, time.Time{}, forgetSecurityGroups)
 	}
 	if len(out.SecurityGroups) == 0 {
-		return sdk.Failed(engine.Conflict, what, "the name was taken a moment ago")
+		return sdk.Failed(engine.Conflict, what, "the name was in use during the call")
 	}
 	g := convert.SecurityGroupFromAWS(out.SecurityGroups[0])
 	known, fresh := false, false
 	w.inv.Read(func() {
 		if e := w.inv.SecurityGroups.Get(g.ID); e != nil {
-			known, fresh = true, w.Younger(e.Made, durations.Settle) // another worker made it meanwhile
+			known, fresh = true, w.IsYounger(e.Made, durations.Settle) // another worker created it meanwhile
 		}
 	})
 	if (!known || fresh) && naming.HasAll(g.Tags, trackingTags(a.Tags)) {
@@ -75,9 +75,9 @@ func (w *securityGroupWriter) groupNameTaken(ctx context.Context, a plan.CreateS
 	return nameTaken(what, "a security group of this name exists and belongs to %s", ownerOf(g.Tags))
 }
 
-// changeIngress admits sources before it shuts others out. At the limit of rules it is the other way
-// round, and as many sources are admitted as there is room for: AWS refuses all of a call that would
-// exceed the limit, and no client would be admitted any more.
+// changeIngress authorizes rules before it revokes others. At the quota of rules it revokes first, and then
+// authorizes as many rules as the quota allows: AWS refuses a call that would exceed the quota as a whole, and no
+// client would be admitted any more.
 func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIngress, known plan.KnownIDs) error {
 	id, err := lookup(known, a.Group)
 	if err != nil {
@@ -107,13 +107,13 @@ func (w *securityGroupWriter) changeIngress(ctx context.Context, a plan.ChangeIn
 	return w.revoke(ctx, id, revoke)
 }
 
-// authorizeUpToQuota admits all sources, or those of the beginning for which there is room.
+// authorizeUpToQuota authorizes all rules, or as many of the first ones as the quota allows.
 func (w *securityGroupWriter) authorizeUpToQuota(ctx context.Context, id string, rules []model.IngressRule) error {
 	err := w.authorize(ctx, id, rules)
 	for len(rules) > 1 && sdk.Code(err) == "RulesPerSecurityGroupLimitExceeded" {
 		half := len(rules) / 2
 		if err = w.authorize(ctx, id, rules[:half]); err == nil {
-			// The rest is over the limit as a whole, but not each of it.
+			// The second half as a whole exceeds the quota, but a part of it may not.
 			return w.authorizeUpToQuota(ctx, id, rules[half:])
 		}
 		rules = rules[:half]
@@ -121,7 +121,7 @@ func (w *securityGroupWriter) authorizeUpToQuota(ctx context.Context, id string,
 	return err
 }
 
-// resolveSources puts ids in the place of the names that stand for the stack's groups.
+// resolveSources replaces the placeholders of the stack's security groups in the sources of rules by ids.
 func resolveSources(rules []model.IngressRule, known plan.KnownIDs) ([]model.IngressRule, error) {
 	out := slices.Clone(rules)
 	for i, r := range out {
@@ -148,7 +148,7 @@ func (w *securityGroupWriter) authorize(ctx context.Context, id string, rules []
 		return nil
 	}
 	_, err := w.API.EC2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: convert.IngressToAWS(rules)})
-	return w.ingressChanged(id, "admit sources to "+id, err, func(have []model.IngressRule) []model.IngressRule {
+	return w.ingressChanged(id, "authorize ingress to "+id, err, func(have []model.IngressRule) []model.IngressRule {
 		return append(slices.Clone(have), rules...)
 	})
 }
@@ -158,15 +158,15 @@ func (w *securityGroupWriter) revoke(ctx context.Context, id string, rules []mod
 		return nil
 	}
 	_, err := w.API.EC2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(id), IpPermissions: convert.IngressToAWS(rules)})
-	return w.ingressChanged(id, "shut sources out of "+id, err, func(have []model.IngressRule) []model.IngressRule {
+	return w.ingressChanged(id, "revoke ingress to "+id, err, func(have []model.IngressRule) []model.IngressRule {
 		return slices.DeleteFunc(slices.Clone(have), func(h model.IngressRule) bool {
 			return slices.ContainsFunc(rules, func(r model.IngressRule) bool { return convert.CompareIngressRules(h, r) == 0 })
 		})
 	})
 }
 
-// ingressChanged enters a change of a group's rules, or handles its failure.
-func (w *securityGroupWriter) ingressChanged(id, what string, err error, next func([]model.IngressRule) []model.IngressRule) error {
+// ingressChanged applies a change of a security group's rules to the inventory, or handles the failure of the call.
+func (w *securityGroupWriter) ingressChanged(id, what string, err error, change func([]model.IngressRule) []model.IngressRule) error {
 	var made time.Time
 	w.inv.Write(func() {
 		e := w.inv.SecurityGroups.Get(id)
@@ -175,7 +175,7 @@ func (w *securityGroupWriter) ingressChanged(id, what string, err error, next fu
 		}
 		made = e.Made
 		if err == nil {
-			e.Seen.Ingress = next(e.Seen.Ingress)
+			e.Seen.Ingress = change(e.Seen.Ingress)
 			slices.SortFunc(e.Seen.Ingress, convert.CompareIngressRules)
 			e.Written = w.Config.Clock.Now()
 		}
@@ -186,8 +186,8 @@ func (w *securityGroupWriter) ingressChanged(id, what string, err error, next fu
 	return nil
 }
 
-// deleteSecurityGroup deletes a group; one that is gone already is a success. While network
-// interfaces of a deleted load balancer linger AWS answers that it is in use.
+// deleteSecurityGroup deletes a security group. It succeeds if the security group does not exist any more. AWS refuses the
+// deletion while ENIs of a deleted load balancer still exist.
 func (w *securityGroupWriter) deleteSecurityGroup(ctx context.Context, a plan.DeleteSecurityGroup) error {
 	if _, err := ownedSecurityGroup(w.inv, a.GroupID); err != nil {
 		if sdk.IsGone(err) {

@@ -17,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// trackingTags returns the tags among others that name the owner of a resource.
+// trackingTags returns those of the tags that name the owner of a resource.
 func trackingTags(tags map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range tags {
@@ -28,12 +28,12 @@ func trackingTags(tags map[string]string) map[string]string {
 	return out
 }
 
-// tagWriter puts and removes tags.
+// tagWriter changes tags.
 type tagWriter struct {
-	*writes
+	*dependencies
 }
 
-// setTags puts and removes tags. Nothing is sent for a resource that is not the cluster's.
+// setTags puts and removes tags of a resource that the cluster owns.
 func (w *tagWriter) setTags(ctx context.Context, a plan.SetTags, known plan.KnownIDs) error {
 	id, err := lookup(known, a.Of)
 	if err != nil {
@@ -63,7 +63,7 @@ func (w *tagWriter) setTags(ctx context.Context, a plan.SetTags, known plan.Know
 	return remove()
 }
 
-// checkOwned refuses a resource that is not the cluster's.
+// checkOwned returns an error for a resource that the cluster does not own.
 func checkOwned(v *inventory.Inventory, kind plan.ResourceKind, id string) error {
 	var err error
 	switch kind {
@@ -107,7 +107,7 @@ func (w *tagWriter) removeTags(ctx context.Context, kind plan.ResourceKind, id s
 	return w.TagsChanged(kind, id, "remove tags from "+id, err, nil, keys)
 }
 
-// TagsChanged enters a change of tags, or handles its failure.
+// TagsChanged applies a change of tags to the inventory, or handles the failure of the call.
 func (w *tagWriter) TagsChanged(kind plan.ResourceKind, id, what string, err error, put map[string]string, remove []string) error {
 	now := w.Config.Clock.Now()
 	var made time.Time
@@ -118,34 +118,34 @@ func (w *tagWriter) TagsChanged(kind plan.ResourceKind, id, what string, err err
 			v.LoadBalancers.Edit(id, func(e *inventory.LoadBalancer) {
 				made = e.Made
 				if err == nil {
-					e.Seen.Tags, e.Written = inventory.Change(e.Seen.Tags, put, remove), now
+					e.Seen.Tags, e.Written = inventory.ChangedCopy(e.Seen.Tags, put, remove), now
 				}
 			})
 		case plan.TargetGroup:
 			v.TargetGroups.Edit(id, func(e *inventory.TargetGroup) {
 				made = e.Made
 				if err == nil {
-					e.Seen.Tags, e.Written = inventory.Change(e.Seen.Tags, put, remove), now
+					e.Seen.Tags, e.Written = inventory.ChangedCopy(e.Seen.Tags, put, remove), now
 				}
 			})
 		case plan.Listener:
 			if e, le := v.Listener(id); le != nil {
 				made = le.Made
 				if err == nil {
-					le.Seen.Tags, e.Written = inventory.Change(le.Seen.Tags, put, remove), now
+					le.Seen.Tags, e.Written = inventory.ChangedCopy(le.Seen.Tags, put, remove), now
 				}
 			}
 		case plan.Rule:
 			if e, le := v.Rule(id); le != nil && err == nil {
 				r := le.Rules[id]
-				r.Tags = inventory.Change(r.Tags, put, remove)
+				r.Tags = inventory.ChangedCopy(r.Tags, put, remove)
 				le.Rules[id], e.Written = r, now
 			}
 		case plan.SecurityGroup, plan.BackendGroup:
 			v.SecurityGroups.Edit(id, func(e *inventory.SecurityGroup) {
 				made = e.Made
 				if err == nil {
-					e.Seen.Tags, e.Written = inventory.Change(e.Seen.Tags, put, remove), now
+					e.Seen.Tags, e.Written = inventory.ChangedCopy(e.Seen.Tags, put, remove), now
 				}
 			})
 		}

@@ -21,9 +21,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// targetGroupWriter makes, changes and deletes target groups.
+// targetGroupWriter creates, changes and deletes target groups.
 type targetGroupWriter struct {
-	*writes
+	*dependencies
 	reader  *observe.Reader
 	targets *targets.Targets
 }
@@ -44,7 +44,7 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 	}
 	what := "create target group " + g.Name
 	start := w.Config.Clock.Now()
-	// The list is read again at most once a minute, however many target groups are made.
+	// The list is read again at most once a minute, however many target groups are created.
 	if err := w.reader.RefreshTargetGroups(ctx, start.Add(-durations.Settle)); err != nil {
 		return plan.Result{}, fmt.Errorf("%s: list target groups: %w", what, err)
 	}
@@ -74,17 +74,17 @@ func (w *targetGroupWriter) createTargetGroup(ctx context.Context, id model.Stac
 		case e == nil:
 			w.inv.SetAccount(made.ARN)
 			w.inv.TargetGroups.Put(made.ARN, &inventory.TargetGroup{Seen: made, VPC: w.VPC, At: now, TagsAt: now, Made: now, Written: now})
-		case e.Seen.Tags == nil: // it was there, with load balancers that the answer does not have
+		case e.Seen.Tags == nil: // it existed before, with load balancers that the answer does not have
 			w.inv.TargetGroups.Edit(made.ARN, func(e *inventory.TargetGroup) { e.Seen.Tags, e.TagsAt, e.Written = a.Tags, now, now })
 		}
 	})
 	return plan.Result{ID: made.ARN}, nil
 }
 
-// checkTargetGroup refuses a target group that was there before and is not the stack's, as AWS gives an
-// existing one that has the name and the same settings. Nothing in the answer shows that, neither a time
-// nor load balancers, so the list of a moment ago and the tags decide. Seen reports whether the group was
-// there before.
+// checkTargetGroup returns an error for a target group that existed before and does not belong to the stack, as AWS
+// returns an existing one with the same name and settings. Nothing in the answer shows that, neither a time
+// nor load balancers, so the list that was just read and the tags decide. seen reports whether the target group
+// existed before.
 func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.StackID, arn, what string) (seen bool, err error) {
 	var tags map[string]string
 	w.inv.Read(func() {
@@ -104,19 +104,19 @@ func (w *targetGroupWriter) checkTargetGroup(ctx context.Context, id model.Stack
 		tags = got[arn]
 	}
 	if !naming.HasAll(tags, naming.StackTags(w.Config.Cluster, id)) {
-		return seen, nameTaken(what, "a target group of this name exists and belongs to %w", takenBy(tags, id))
+		return seen, nameTaken(what, "a target group of this name exists and belongs to %w", ownerError(tags, id))
 	}
 	return seen, nil
 }
 
-// targetGroupNameTaken finds the owner of the name.
+// targetGroupNameTaken returns an error that names the owner of a target group of the name.
 func (w *targetGroupWriter) targetGroupNameTaken(ctx context.Context, id model.StackID, name, what string) error {
 	out, err := w.API.ELB.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{Names: []string{name}})
 	if err != nil {
 		return w.failure(what, err, time.Time{}, forgetTargetGroups)
 	}
 	if len(out.TargetGroups) != 1 {
-		return sdk.Failed(engine.Conflict, what, "the name was taken a moment ago")
+		return sdk.Failed(engine.Conflict, what, "the name was in use during the call")
 	}
 	arn := aws.ToString(out.TargetGroups[0].TargetGroupArn)
 	tags, err := observe.DescribeTags(ctx, w.Client, []string{arn})
@@ -128,7 +128,7 @@ func (w *targetGroupWriter) targetGroupNameTaken(ctx context.Context, id model.S
 		e := w.inv.TargetGroups.Get(arn)
 		known = e != nil && (e.VPC != w.VPC || naming.HasAll(e.Seen.Tags, stack))
 		if e != nil && !known {
-			// They were not read, or have changed.
+			// The tags of the inventory are missing or old.
 			w.inv.TargetGroups.Edit(arn, func(e *inventory.TargetGroup) { e.TagsAt = time.Time{} })
 		}
 	})
@@ -136,7 +136,7 @@ func (w *targetGroupWriter) targetGroupNameTaken(ctx context.Context, id model.S
 		w.inv.Write(func() { forgetTargetGroups(w.inv) })
 		return sdk.Failed(engine.Conflict, what, "it exists already")
 	}
-	return nameTaken(what, "a target group of this name exists with other settings and belongs to %w", takenBy(tags[arn], id))
+	return nameTaken(what, "a target group of this name exists with other settings and belongs to %w", ownerError(tags[arn], id))
 }
 
 func (w *targetGroupWriter) setHealthCheck(ctx context.Context, a plan.SetHealthCheck, known plan.KnownIDs) error {
@@ -167,7 +167,7 @@ func (w *targetGroupWriter) setHealthCheck(ctx context.Context, a plan.SetHealth
 	return nil
 }
 
-// deleteTargetGroup deletes a target group; one that is gone already is a success.
+// deleteTargetGroup deletes a target group. It succeeds if the target group does not exist any more.
 func (w *targetGroupWriter) deleteTargetGroup(ctx context.Context, a plan.DeleteTargetGroup) error {
 	if _, err := ownedGroup(w.inv, a.ARN); err != nil {
 		if sdk.IsGone(err) {

@@ -1,9 +1,9 @@
 package cache
 
-// Count returns how many entries of a cache are so.
-func Count[K comparable, V any](of map[K]V, is func(V) bool) (n int) {
-	for _, v := range of {
-		if is(v) {
+// Count returns how many values of a map fulfil a condition.
+func Count[K comparable, V any](entries map[K]V, condition func(V) bool) (n int) {
+	for _, v := range entries {
+		if condition(v) {
 			n++
 		}
 	}

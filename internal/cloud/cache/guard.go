@@ -1,9 +1,9 @@
-// Package cache has what all that is remembered of AWS has in common.
+// Package cache has what all caches of AWS state have in common: their lock, and the settle window after a write.
 package cache
 
 import "sync"
 
-// Guard is the lock of what is remembered. It is never held while a call is under way.
+// Guard is the lock of a cache of AWS state. It is never held while a call to AWS is in flight.
 type Guard struct{ mu sync.Mutex }
 
 // With runs fn under the lock. fn must not call AWS.

@@ -18,18 +18,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Certificates reads those of ACM, requests, imports and deletes those of the cluster, and makes the DNS records
-// that validate them.
+// Certificates reads the certificates of ACM, requests, imports and deletes those of the cluster, and creates the DNS
+// records that validate them.
 type Certificates struct {
 	*sdk.Client
 
 	cache.Guard
 	certs certificateCache
 
-	Zones *Zones // in which certificates are validated
+	Zones *Zones // the hosted zones with the records that validate certificates
 }
 
-// New has read nothing yet.
+// New returns a Certificates with an empty cache.
 func New(at *sdk.Client) *Certificates {
 	return &Certificates{Client: at, Zones: &Zones{Client: at}}
 }
@@ -41,7 +41,7 @@ func (c *Certificates) Reset() {
 }
 
 type certificateCache struct {
-	list   []observed.Certificate
+	list   []observed.Certificate // issued certificates of any owner
 	listAt time.Time
 	// details and tags by ARN.
 	details map[string]certificateDetail
@@ -49,22 +49,24 @@ type certificateCache struct {
 	// own are the certificates of the cluster, in any state.
 	own   []ownCertificate
 	ownAt time.Time
-	// foreign is how many certificates others have imported.
+	// foreign is how many imported certificates other owners have.
 	foreign int
-	// imported and written are by ARN.
+	// imported has the contents of imported certificates of the cluster, by ARN.
 	imported map[string]importedCertificate
-	written  map[string]writtenCertificate
-	// public are the certificates of any owner that DNS records keep valid; validations are by ARN.
-	public      publicList
+	// written has imports and deletions that AWS may not show yet, by ARN.
+	written map[string]writtenCertificate
+	// public are the certificates of any owner that Amazon issues and DNS records validate.
+	public publicList
+	// validations has the validation of certificates, by ARN.
 	validations map[string]validationEntry
 }
 
 type certificateDetail struct {
-	domains []string
-	ca      string
-	kind    acmtypes.CertificateType
-	ends    time.Time
-	until   time.Time
+	domains  []string
+	ca       string // ARN of the private certificate authority
+	kind     acmtypes.CertificateType
+	notAfter time.Time // when the certificate expires
+	until    time.Time // when this entry is to be read again
 }
 
 type certificateTags struct {
@@ -82,10 +84,10 @@ func newCertificateCache() certificateCache {
 // AskCertificates reads the issued certificates of the region with their domains.
 func (c *Certificates) AskCertificates(ctx context.Context) ([]observed.Certificate, error) {
 	cached := func() (out []observed.Certificate, ok bool) {
-		c.With(func() { out, ok = c.certs.list, c.Younger(c.certs.listAt, durations.Settle) })
+		c.With(func() { out, ok = c.certs.list, c.IsYounger(c.certs.listAt, durations.Settle) })
 		return out, ok
 	}
-	return sdk.Asked(ctx, c.Client, model.AskCertificates{}.Key(), cached, func() error {
+	return sdk.CachedOrRead(ctx, c.Client, model.AskCertificates{}.Key(), cached, func() error {
 		start := c.Config.Clock.Now()
 		list, err := c.readCertificates(ctx)
 		if err != nil {
@@ -104,14 +106,14 @@ func (c *Certificates) readCertificates(ctx context.Context) ([]observed.Certifi
 		Includes:            &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 	})
 	for pages.HasMorePages() {
-		page, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, fmt.Errorf("list certificates: %w", err)
 		}
 		for _, s := range page.CertificateSummaryList {
 			x, err := c.certificate(ctx, s)
 			if sdk.IsGone(err) {
-				continue // it went between the two calls
+				continue // deleted between the two calls
 			}
 			if err != nil {
 				return nil, err
@@ -123,8 +125,8 @@ func (c *Certificates) readCertificates(ctx context.Context) ([]observed.Certifi
 	return out, nil
 }
 
-// certificate completes what the list says. The list has the domains, unless there are many, and
-// lacks only the authority of private certificates.
+// certificate completes an entry of ACM's list. The entry has the domains, unless there are many, and
+// lacks the authority of private certificates.
 func (c *Certificates) certificate(ctx context.Context, s acmtypes.CertificateSummary) (observed.Certificate, error) {
 	out := observed.Certificate{
 		ARN: aws.ToString(s.CertificateArn), Status: string(acmtypes.CertificateStatusIssued), Domains: s.SubjectAlternativeNameSummaries,
@@ -149,7 +151,7 @@ func (c *Certificates) certificate(ctx context.Context, s acmtypes.CertificateSu
 	return out, err
 }
 
-// certificateDetail describes a certificate; kind is empty where it is not known.
+// certificateDetail describes a certificate of the given type, which is "" if the caller does not know it.
 func (c *Certificates) certificateDetail(ctx context.Context, arn string, kind acmtypes.CertificateType) (certificateDetail, error) {
 	var d certificateDetail
 	c.With(func() { d = c.certs.details[arn] })
@@ -157,7 +159,7 @@ func (c *Certificates) certificateDetail(ctx context.Context, arn string, kind a
 	if now.Before(d.until) {
 		return d, nil
 	}
-	out, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
+	out, err := sdk.CallOptional(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
 		return c.API.ACM.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(arn)})
 	})
 	if err != nil {
@@ -165,7 +167,7 @@ func (c *Certificates) certificateDetail(ctx context.Context, arn string, kind a
 	}
 	d = certificateDetail{kind: kind, until: now.Add(durations.Unchanging)}
 	if x := out.Certificate; x != nil {
-		d.domains, d.ca, d.kind, d.ends = x.SubjectAlternativeNames, aws.ToString(x.CertificateAuthorityArn), x.Type, aws.ToTime(x.NotAfter)
+		d.domains, d.ca, d.kind, d.notAfter = x.SubjectAlternativeNames, aws.ToString(x.CertificateAuthorityArn), x.Type, aws.ToTime(x.NotAfter)
 	}
 	if d.kind == acmtypes.CertificateTypeImported {
 		d.until = now.Add(durations.Editable)
@@ -178,11 +180,11 @@ func (c *Certificates) certificateDetail(ctx context.Context, arn string, kind a
 func (c *Certificates) certificateTags(ctx context.Context, arn string) (map[string]string, error) {
 	var t certificateTags
 	c.With(func() { t = c.certs.tags[arn] })
-	if c.Younger(t.at, durations.Stable) {
+	if c.IsYounger(t.at, durations.Stable) {
 		return t.tags, nil
 	}
 	t = certificateTags{tags: map[string]string{}, at: c.Config.Clock.Now()}
-	out, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.ListTagsForCertificateOutput, error) {
+	out, err := sdk.CallOptional(ctx, func(ctx context.Context) (*acm.ListTagsForCertificateOutput, error) {
 		return c.API.ACM.ListTagsForCertificate(ctx, &acm.ListTagsForCertificateInput{CertificateArn: aws.String(arn)})
 	})
 	if err != nil {

@@ -25,23 +25,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// importedCertificate is what was read of a certificate, which distinguishes it from all that are imported in its
-// place.
+// importedCertificate is the content of an imported certificate. It is read again when ACM lists another content under the
+// same ARN.
 type importedCertificate struct {
-	is    model.CertificateIdentity
-	shown importedSummary
-	until time.Time
+	identity model.CertificateIdentity
+	summary  importedSummary // as of the reading
+	until    time.Time       // when the certificate is to be read again
 }
 
-// importedSummary is the entry of the list about an imported certificate.
+// importedSummary is what ACM's list shows of an imported certificate. It changes with each import.
 type importedSummary struct{ imported, notBefore, notAfter time.Time }
 
 func summaryOf(s acmtypes.CertificateSummary) importedSummary {
 	return importedSummary{aws.ToTime(s.ImportedAt), aws.ToTime(s.NotBefore), aws.ToTime(s.NotAfter)}
 }
 
-// readImported completes what the list says about an imported certificate of the cluster. It reads the
-// certificate when the list shows another one, and now and then.
+// readImported completes an entry of ACM's list that is about an imported certificate of the cluster. It reads the
+// certificate if the entry has changed, and after durations.Unchanging.
 func (c *Certificates) readImported(ctx context.Context, s acmtypes.CertificateSummary) (ownCertificate, error) {
 	out := ownCertificate{OwnCertificate: observed.OwnCertificate{
 		ARN: aws.ToString(s.CertificateArn), Status: string(s.Status), Domains: s.SubjectAlternativeNameSummaries, Created: aws.ToTime(s.CreatedAt),
@@ -49,31 +49,31 @@ func (c *Certificates) readImported(ctx context.Context, s acmtypes.CertificateS
 	var known importedCertificate
 	c.With(func() { known = c.certs.imported[out.ARN] })
 	now := c.Config.Clock.Now()
-	if shown := summaryOf(s); known.shown != shown || !now.Before(known.until) {
-		res, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.GetCertificateOutput, error) {
+	if summary := summaryOf(s); known.summary != summary || !now.Before(known.until) {
+		res, err := sdk.CallOptional(ctx, func(ctx context.Context) (*acm.GetCertificateOutput, error) {
 			return c.API.ACM.GetCertificate(ctx, &acm.GetCertificateInput{CertificateArn: s.CertificateArn})
 		})
 		if err != nil {
 			return out, fmt.Errorf("read certificate %s: %w", out.ARN, err)
 		}
-		known = importedCertificate{shown: shown, until: now.Add(durations.Unchanging)}
-		// One that cannot be read is another one than any that is desired.
-		known.is, _ = certificate.Identify(aws.ToString(res.Certificate), aws.ToString(res.CertificateChain))
+		known = importedCertificate{summary: summary, until: now.Add(durations.Unchanging)}
+		// The zero identity of a certificate that cannot be parsed differs from any desired one.
+		known.identity, _ = certificate.Identify(aws.ToString(res.Certificate), aws.ToString(res.CertificateChain))
 		c.With(func() { c.certs.imported[out.ARN] = known })
 	}
-	out.Imported = &known.is
+	out.Imported = &known.identity
 	return out, nil
 }
 
-// writtenCertificate is an import that the list may not show yet.
+// writtenCertificate is an import or a deletion that ACM's list may not show yet.
 type writtenCertificate struct {
 	ownCertificate
 	deleted bool
 	at      time.Time
 }
 
-// withWritten lays what was written a short while ago over the certificates of a list that was begun at
-// a time.
+// withWritten applies the imports and deletions of the settle window to the certificates of a list whose reading began
+// at the given time.
 func (c *Certificates) withWritten(own []ownCertificate, begun time.Time) []ownCertificate {
 	c.With(func() {
 		for arn, w := range c.certs.written {
@@ -117,22 +117,22 @@ func (c *Certificates) ImportCertificate(ctx context.Context, a plan.ImportCerti
 			return plan.Result{}, sdk.Failed(failure.Conflict, what, "certificate %s is not known as one that cluster %s imported", a.ARN, c.Config.Cluster)
 		}
 	}
-	// One attempt: ACM has no token by which a second one would find what the first has made, and AWS's SDK
-	// takes a full quota for one that passes. The next run sees what is there.
+	// One attempt: ACM has no idempotency token by which a second one would find the certificate of the first, and
+	// AWS's SDK retries when a quota is full. The next run reads what exists.
 	out, err := c.API.ACM.ImportCertificate(ctx, in, func(o *acm.Options) { o.Retryer = aws.NopRetryer{} })
 	if err != nil {
-		if class := sdk.ClassOf(err); sdk.MayHaveHappened(err) || class == failure.Gone || class == failure.Conflict {
+		if class := sdk.ClassOf(err); sdk.MayHaveTakenEffect(err) || class == failure.Gone || class == failure.Conflict {
 			c.forgetOwnCertificates()
 		}
 		return plan.Result{}, fmt.Errorf("%s: %w", what, err)
 	}
 	w.ARN, w.Domains, w.Imported, w.at = aws.ToString(out.CertificateArn), a.Content.Is.Names, &a.Content.Is, c.Config.Clock.Now()
-	c.write(w)
+	c.noteWrite(w)
 	return plan.Result{ID: w.ARN}, nil
 }
 
-// Imports returns how many certificates are imported: in all, by each namespace for stacks of the same owner as the given
-// stack, and by each other owner.
+// Imports counts the imported certificates: all of the account, those of stacks with the same owner as the given stack by
+// namespace of their Secrets, and those of each other owner. The owner of a stack is its namespace or IngressGroup.
 func (c *Certificates) Imports(id model.StackID) observed.Imports {
 	out, others := observed.Imports{Of: map[string]int{}}, map[string]int{}
 	c.With(func() {
@@ -166,8 +166,8 @@ func ownerOfStack(tag string) string {
 	return owner
 }
 
-// write notes an import or its deletion.
-func (c *Certificates) write(w writtenCertificate) {
+// noteWrite notes an import or a deletion.
+func (c *Certificates) noteWrite(w writtenCertificate) {
 	var own []ownCertificate
 	c.With(func() {
 		c.certs.written[w.ARN] = w

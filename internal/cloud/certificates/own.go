@@ -26,11 +26,11 @@ import (
 type ownCertificate struct {
 	observed.OwnCertificate
 	tags map[string]string
-	at   time.Time // when it was described
+	at   time.Time // when DescribeCertificate was called for it
 }
 
-// AskOwnCertificates reads the certificates that carry the tags of the stack. All of the cluster
-// are read at once.
+// AskOwnCertificates returns the certificates that carry the tags of the stack. It reads all certificates of the
+// cluster at once.
 func (c *Certificates) AskOwnCertificates(ctx context.Context, id model.StackID) ([]observed.OwnCertificate, error) {
 	if err := c.refreshOwnCertificates(ctx); err != nil {
 		return nil, err
@@ -51,14 +51,14 @@ func (c *Certificates) AskOwnCertificates(ctx context.Context, id model.StackID)
 	return out, nil
 }
 
-// Owned returns the tags of the certificates of the cluster by ARN: of those that are imported and those that are
-// requested, as far as the controller manages them. Where ACM denies the answer, they are left out.
+// Owned returns the tags of the requested and imported certificates of the cluster by ARN, of the types that the
+// configuration enables. If ACM denies the reading, the result is empty.
 func (c *Certificates) Owned(ctx context.Context) (map[string]map[string]string, error) {
 	if !c.Config.ManagedCertificates && !c.Config.ImportedCertificates {
 		return nil, nil
 	}
 	if err := c.refreshOwnCertificates(ctx); sdk.ClassOf(err) == failure.Denied {
-		return nil, nil // what else is orphaned is known all the same
+		return nil, nil // orphans of other kinds can still be reported
 	} else if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (c *Certificates) Owned(ctx context.Context) (map[string]map[string]string,
 	return out, nil
 }
 
-// refreshOwnCertificates reads the certificates of the cluster, unless what is known of them is young enough.
+// refreshOwnCertificates reads the certificates of the cluster, unless they were read recently.
 func (c *Certificates) refreshOwnCertificates(ctx context.Context) error {
 	fresh := func() (ok bool) {
 		c.With(func() {
@@ -85,7 +85,7 @@ func (c *Certificates) refreshOwnCertificates(ctx context.Context) error {
 					age = min(age, durations.Pending)
 				}
 			}
-			ok = c.Younger(c.certs.ownAt, age)
+			ok = c.IsYounger(c.certs.ownAt, age)
 		})
 		return ok
 	}
@@ -106,14 +106,14 @@ func (c *Certificates) refreshOwnCertificates(ctx context.Context) error {
 	})
 }
 
-// readOwnCertificates reads the certificates of the cluster, and counts those that others have imported.
+// readOwnCertificates reads the certificates of the cluster, and counts the imported certificates of other owners.
 func (c *Certificates) readOwnCertificates(ctx context.Context) (out []ownCertificate, foreign int, err error) {
 	begun := c.Config.Clock.Now()
 	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 	})
 	for pages.HasMorePages() {
-		page, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, 0, fmt.Errorf("list certificates: %w", err)
 		}
@@ -149,8 +149,8 @@ func (c *Certificates) readOwnCertificates(ctx context.Context) (out []ownCertif
 	return c.withWritten(out, begun), foreign, nil
 }
 
-// readOwnCertificate completes what the list says: what is missing for one that is not issued. Its
-// records never change, so that one whose records are known is described less often.
+// readOwnCertificate completes an entry of ACM's list with the details of a certificate that is not issued. Its
+// validation records never change, so that a certificate with known records is described less often.
 func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.CertificateSummary) (ownCertificate, error) {
 	out := ownCertificate{OwnCertificate: observed.OwnCertificate{
 		ARN: aws.ToString(s.CertificateArn), Status: string(s.Status), Domains: s.SubjectAlternativeNameSummaries, Created: aws.ToTime(s.CreatedAt),
@@ -165,11 +165,11 @@ func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 			known = c.certs.own[i]
 		}
 	})
-	if known.Status == out.Status && !known.Unnamed && c.Younger(known.at, durations.Pending) {
+	if known.Status == out.Status && !known.Unnamed && c.IsYounger(known.at, durations.Pending) {
 		return known, nil
 	}
 	out.at = c.Config.Clock.Now()
-	res, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
+	res, err := sdk.CallOptional(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
 		return c.API.ACM.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: s.CertificateArn})
 	})
 	if err != nil {
@@ -178,9 +178,9 @@ func (c *Certificates) readOwnCertificate(ctx context.Context, s acmtypes.Certif
 	if d := res.Certificate; d != nil {
 		out.Status, out.Domains, out.Created, out.Failure = string(d.Status), d.SubjectAlternativeNames, aws.ToTime(d.CreatedAt), string(d.FailureReason)
 		if out.Status == observed.PendingValidation {
-			named := false
-			out.Records, named = validationRecords(d)
-			out.Unnamed = !named
+			complete := false
+			out.Records, complete = validationRecords(d)
+			out.Unnamed = !complete
 		}
 	}
 	return out, nil
@@ -193,8 +193,8 @@ func (c *Certificates) forgetOwnCertificates() {
 	})
 }
 
-// RequestCertificate asks for a certificate. The token makes ACM give the same one where the answer
-// to the same request was lost.
+// RequestCertificate requests a certificate. The idempotency token makes ACM return the same certificate if the answer
+// to an earlier request was lost.
 func (c *Certificates) RequestCertificate(ctx context.Context, a plan.RequestCertificate) (plan.Result, error) {
 	sum := sha256.Sum256([]byte(c.Config.Cluster + " " + a.Token))
 	in := &acm.RequestCertificateInput{
@@ -212,7 +212,7 @@ func (c *Certificates) RequestCertificate(ctx context.Context, a plan.RequestCer
 	return plan.Result{ID: aws.ToString(out.CertificateArn)}, nil
 }
 
-// DeleteCertificate deletes a certificate of the cluster; one that is gone is a success.
+// DeleteCertificate deletes a certificate of the cluster. It succeeds if the certificate does not exist any more.
 func (c *Certificates) DeleteCertificate(ctx context.Context, a plan.DeleteCertificate) error {
 	ours := false
 	c.With(func() {
@@ -229,7 +229,7 @@ func (c *Certificates) DeleteCertificate(ctx context.Context, a plan.DeleteCerti
 		return fmt.Errorf("delete certificate %s: %w", a.ARN, err)
 	}
 	c.forgetOwnCertificates()
-	c.write(writtenCertificate{ownCertificate: ownCertificate{OwnCertificate: observed.OwnCertificate{ARN: a.ARN}}, deleted: true, at: c.Config.Clock.Now()})
+	c.noteWrite(writtenCertificate{ownCertificate: ownCertificate{OwnCertificate: observed.OwnCertificate{ARN: a.ARN}}, deleted: true, at: c.Config.Clock.Now()})
 	c.With(func() { delete(c.certs.validations, a.ARN) })
 	return nil
 }

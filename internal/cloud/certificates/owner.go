@@ -15,25 +15,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// tagsOfCertificates is the key under which the reading of tags fails, as a permission is missing for all of them.
+// tagsOfCertificates is the key of failed readings of tags. All certificates share it, as a missing permission concerns
+// all of them.
 const tagsOfCertificates = "tags of certificates"
 
 // certificateOwner returns the stack for which a controller requested or imported a certificate with these tags.
 func certificateOwner(tags map[string]string) (out observed.CertificateOwner) {
-	cluster, of := tags[naming.ClusterTag]
+	cluster, hasCluster := tags[naming.ClusterTag]
 	for _, k := range model.Kinds {
-		if stack, is := tags[naming.StackTag(k)]; of && is {
+		if stack, ok := tags[naming.StackTag(k)]; hasCluster && ok {
 			return observed.CertificateOwner{Managed: true, Cluster: cluster, Kind: k, Stack: stack, ResourceID: tags[naming.ResourceTag(k)]}
 		}
 	}
 	return out
 }
 
-// AskCertificateOwner reads the stack for which a controller requested or imported a certificate. Where its tags may
-// not be read, it is at least known that no controller has imported one that ACM has issued.
+// AskCertificateOwner reads for which stack a controller requested or imported a certificate. If AWS denies reading its
+// tags, a certificate that was not imported counts as one of no controller.
 func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCertificateOwner) (observed.CertificateOwner, error) {
 	err := c.Share(ctx, q.Key(), func() error {
-		return c.Gated(ctx, tagsOfCertificates, func() error {
+		return c.OptionalPart(ctx, tagsOfCertificates, func() error {
 			_, err := c.certificateTags(ctx, q.ARN)
 			return err
 		})
@@ -56,15 +57,15 @@ func (c *Certificates) AskCertificateOwner(ctx context.Context, q model.AskCerti
 	out := certificateOwner(tags)
 	if _, imported := naming.NamespaceOfImport(out.ResourceID); imported {
 		if d, err := c.certificateDetail(ctx, q.ARN, acmtypes.CertificateTypeImported); err == nil {
-			out.Names, out.NotAfter = d.domains, d.ends
+			out.Names, out.NotAfter = d.domains, d.notAfter
 		}
 	}
 	return out, nil
 }
 
 // Imported counts the certificates that the cluster has imported from TLS Secrets, by the kinds of their
-// stacks. It reads the tags of the first most certificates that were imported into the account, and returns how many it
-// left out.
+// stacks. It reads the tags of at most so many of the imported certificates of the account, and returns in unseen how
+// many more there are.
 func (c *Certificates) Imported(ctx context.Context, most int) (of map[model.Kind]int, unseen int, err error) {
 	of = map[model.Kind]int{}
 	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{

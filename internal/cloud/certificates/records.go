@@ -22,26 +22,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Zones are the hosted zones of the account, and what was done to their records.
+// Zones are the hosted zones of the account, and the changes of their records that this process has made.
 type Zones struct {
 	*sdk.Client
 
 	cache.Guard
-	known observed.HostedZones
-	stale bool // one of them has gone
-	// locked is why a record could not be changed for want of permission.
-	locked   *observed.Fault
-	lockedAt time.Time
-	// made holds when records were made or found to be there.
-	made map[recordKey]time.Time
+	zones observed.HostedZones
+	stale bool // a hosted zone does not exist any more, so that known is read again
+	// denied is the fault of the last change of a record that AWS denied, at lockedAt.
+	denied   *observed.Fault
+	deniedAt time.Time
+	// created has when each record was created or found to exist.
+	created map[recordKey]time.Time
 }
 
 type recordKey struct{ name, value string }
 
-// Reset forgets what was read and done.
+// Reset forgets all readings and changes.
 func (c *Zones) Reset() {
 	c.With(func() {
-		c.known, c.stale, c.locked, c.lockedAt, c.made = observed.HostedZones{}, false, nil, time.Time{}, map[recordKey]time.Time{}
+		c.zones, c.stale, c.denied, c.deniedAt, c.created = observed.HostedZones{}, false, nil, time.Time{}, map[recordKey]time.Time{}
 	})
 }
 
@@ -49,29 +49,29 @@ func (c *Zones) Reset() {
 func (c *Zones) AskHostedZones(ctx context.Context, q model.AskHostedZones) (*observed.HostedZones, error) {
 	cached := func() (out observed.HostedZones, ok bool) {
 		c.With(func() {
-			out = c.known
+			out = c.zones
 			age := durations.Editable
 			if q.Recent {
 				age = durations.None
 			}
-			ok = c.Younger(out.At, age) && !c.stale
-			out.Locked = c.lock()
+			ok = c.IsYounger(out.At, age) && !c.stale
+			out.Locked = c.deniedFault()
 		})
 		return out, ok
 	}
-	out, err := sdk.Asked(ctx, c.Client, q.Key(), cached, func() error {
+	out, err := sdk.CachedOrRead(ctx, c.Client, q.Key(), cached, func() error {
 		list, err := c.readHostedZones(ctx)
 		if err != nil {
 			return err
 		}
 		c.With(func() {
-			c.known, c.stale = observed.HostedZones{List: list, At: c.Config.Clock.Now()}, false
+			c.zones, c.stale = observed.HostedZones{List: list, At: c.Config.Clock.Now()}, false
 		})
 		return nil
 	})
-	f, err := sdk.OtherFault(err)
+	f, err := sdk.AddOnFault(err)
 	if f != nil {
-		c.With(func() { out = observed.HostedZones{At: c.Config.Clock.Now(), Fault: f, Locked: c.lock()} })
+		c.With(func() { out = observed.HostedZones{At: c.Config.Clock.Now(), Fault: f, Locked: c.deniedFault()} })
 	}
 	return &out, err
 }
@@ -79,7 +79,7 @@ func (c *Zones) AskHostedZones(ctx context.Context, q model.AskHostedZones) (*ob
 func (c *Zones) readHostedZones(ctx context.Context) (out []observed.HostedZone, err error) {
 	pages := route53.NewListHostedZonesPaginator(c.API.Route53, &route53.ListHostedZonesInput{})
 	for pages.HasMorePages() {
-		page, err := sdk.Brief(ctx, func(ctx context.Context) (*route53.ListHostedZonesOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*route53.ListHostedZonesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, err
 		}
@@ -94,48 +94,48 @@ func (c *Zones) readHostedZones(ctx context.Context) (out []observed.HostedZone,
 	return out, nil
 }
 
-// lock returns why records cannot be changed, as AWS answered a short while ago. The lock is
-// held.
-func (c *Zones) lock() *observed.Fault {
-	if c.Younger(c.lockedAt, durations.LastRetry) {
-		return c.locked
+// deniedFault returns the fault of a change of a record that AWS denied recently, nil if there is none. The lock of the cache
+// is held.
+func (c *Zones) deniedFault() *observed.Fault {
+	if c.IsYounger(c.deniedAt, durations.LastRetry) {
+		return c.denied
 	}
 	return nil
 }
 
-// recentlyCreated reports whether a record was made or found there a short while ago.
+// recentlyCreated reports whether a record was created or found to exist recently.
 func (c *Zones) recentlyCreated(name, value string) (made bool) {
-	// A user may have removed it meanwhile, so it is sent again some time.
-	c.With(func() { made = c.Younger(c.made[recordKey{name, value}], durations.Stable) })
+	// A user may have removed the record since, so it is created again after durations.Stable.
+	c.With(func() { made = c.IsYounger(c.created[recordKey{name, value}], durations.Stable) })
 	return made
 }
 
-// forgetRecord lets a record be made again.
+// forgetRecord forgets that a record exists, so that it is created again.
 func (c *Zones) forgetRecord(name, value string) {
-	c.With(func() { delete(c.made, recordKey{name, value}) })
+	c.With(func() { delete(c.created, recordKey{name, value}) })
 }
 
-// CreateRecord makes a record. One that is there is the desired one, or else ACM will not be
-// content with it and the finding says so.
+// CreateRecord creates a record. It succeeds if a record of the name exists: if that has another value, ACM does not
+// validate the certificate and a finding reports it.
 func (c *Zones) CreateRecord(ctx context.Context, a plan.CreateRecord) error {
-	what := "make DNS record " + a.Name + " CNAME " + a.Value
+	what := "create DNS record " + a.Name + " CNAME " + a.Value
 	err := c.changeRecord(ctx, what, dnstypes.ChangeActionCreate, a)
 	if err != nil && !batchRefused(err, "but it already exists") {
 		return err
 	}
 	c.With(func() {
-		for k, at := range c.made {
-			if !c.Younger(at, durations.Stable) {
-				delete(c.made, k)
+		for k, at := range c.created {
+			if !c.IsYounger(at, durations.Stable) {
+				delete(c.created, k)
 			}
 		}
-		c.made[recordKey{a.Name, a.Value}] = c.Config.Clock.Now()
+		c.created[recordKey{a.Name, a.Value}] = c.Config.Clock.Now()
 	})
 	return nil
 }
 
-// DeleteRecord removes a record of a certificate of the cluster. One that is gone or that a user
-// has changed is a success, and so is one that this controller must not touch: it does no harm.
+// DeleteRecord removes a record of a certificate of the cluster. It succeeds without a change if the record does not
+// exist any more, if a user has changed it, or if AWS denies the change, as the record does no harm.
 func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (plan.Result, error) {
 	what := "remove DNS record " + a.Name
 	own := false
@@ -143,7 +143,7 @@ func (c *Certificates) DeleteRecord(ctx context.Context, a plan.DeleteRecord) (p
 	if !own {
 		return plan.Result{}, sdk.Failed(failure.Conflict, what, "it is not known as one of a certificate that cluster %s requested", c.Config.Cluster)
 	}
-	// Whoever still needs it makes it again.
+	// A stack that still needs the record creates it again.
 	c.Zones.forgetRecord(a.Name, a.Value)
 	err := c.Zones.changeRecord(ctx, what, dnstypes.ChangeActionDelete, a.CreateRecord)
 	switch {
@@ -162,11 +162,11 @@ func (k *certificateCache) isValidationRecord(a plan.DeleteRecord) bool {
 		slices.ContainsFunc(k.validations[a.Certificate].Records, func(r observed.DNSRecord) bool { return r.Name == a.Name && r.Value == a.Value })
 }
 
-// changeRecord sends one change. Batches would be fewer calls, but one record that is there already
-// fails all of its batch.
+// changeRecord sends one change. Batches would be fewer calls, but one record that already exists makes its whole
+// batch fail.
 func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.ChangeAction, r plan.CreateRecord) error {
 	var locked *observed.Fault
-	c.With(func() { locked = c.lock() })
+	c.With(func() { locked = c.deniedFault() })
 	if locked != nil {
 		return sdk.Wrap(failure.Denied, what, errors.New(locked.Message)).WithReason(finding.CertificatePending)
 	}
@@ -179,9 +179,9 @@ func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.C
 	})
 	switch sdk.ClassOf(err) {
 	case failure.Denied:
-		fault := sdk.FaultFrom(err)
+		fault := sdk.NewFault(err)
 		fault.Message += " for hosted zone " + r.Zone
-		c.With(func() { c.locked, c.lockedAt = &fault, c.Config.Clock.Now() })
+		c.With(func() { c.denied, c.deniedAt = &fault, c.Config.Clock.Now() })
 		return sdk.Wrap(failure.Denied, what, errors.New(fault.Message)).WithReason(finding.CertificatePending)
 	case failure.Gone:
 		c.With(func() { c.stale = true })
@@ -192,11 +192,11 @@ func (c *Zones) changeRecord(ctx context.Context, what string, action dnstypes.C
 	return nil
 }
 
-// batchRefused reports whether a batch was refused for a reason, which Route 53 gives in words alone.
-func batchRefused(err error, words string) bool {
+// batchRefused reports whether Route 53 refused a batch with a text in its message. It has no error codes for the reasons.
+func batchRefused(err error, text string) bool {
 	var batch *dnstypes.InvalidChangeBatch
 	if !errors.As(err, &batch) {
 		return false
 	}
-	return strings.Contains(strings.Join(append(slices.Clone(batch.Messages), batch.ErrorMessage()), "; "), words)
+	return strings.Contains(strings.Join(append(slices.Clone(batch.Messages), batch.ErrorMessage()), "; "), text)
 }

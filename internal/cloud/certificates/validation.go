@@ -27,8 +27,8 @@ type validationEntry struct {
 	at time.Time
 }
 
-// validationRecords returns the records that a description names; complete says that ACM has named one
-// for each domain.
+// validationRecords returns the DNS records by which ACM validates a certificate; complete reports whether ACM has named
+// one for each domain.
 func validationRecords(d *acmtypes.CertificateDetail) (out []observed.DNSRecord, complete bool) {
 	complete = len(d.DomainValidationOptions) > 0
 	for _, v := range d.DomainValidationOptions {
@@ -45,19 +45,19 @@ func validationRecords(d *acmtypes.CertificateDetail) (out []observed.DNSRecord,
 	return out, complete
 }
 
-// AskValidation reads the records of a certificate, and whether it is in use. One that is gone has
-// none.
+// AskValidation reads the validation records of a certificate, and whether it is in use. A certificate that does not
+// exist has no records.
 func (c *Certificates) AskValidation(ctx context.Context, q model.AskValidation) (observed.Validation, error) {
 	cached := func() (out observed.Validation, ok bool) {
 		c.With(func() {
 			e := c.certs.validations[q.ARN]
-			out, ok = e.Validation, c.Younger(e.at, durations.Polled)
+			out, ok = e.Validation, c.IsYounger(e.at, durations.Polled)
 		})
 		return out, ok
 	}
-	return sdk.Asked(ctx, c.Client, q.Key(), cached, func() error {
+	return sdk.CachedOrRead(ctx, c.Client, q.Key(), cached, func() error {
 		e := validationEntry{at: c.Config.Clock.Now()}
-		out, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
+		out, err := sdk.CallOptional(ctx, func(ctx context.Context) (*acm.DescribeCertificateOutput, error) {
 			return c.API.ACM.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: aws.String(q.ARN)})
 		})
 		if err != nil && !sdk.IsGone(err) {
@@ -73,13 +73,13 @@ func (c *Certificates) AskValidation(ctx context.Context, q model.AskValidation)
 }
 
 // AskPublicCertificates lists the certificates of the account and region that Amazon has issued, or
-// is about to.
+// issues once they are validated.
 func (c *Certificates) AskPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
 	cached := func() (out []observed.PublicCertificate, ok bool) {
-		c.With(func() { out, ok = c.certs.public.list, c.Younger(c.certs.public.at, durations.Recent) })
+		c.With(func() { out, ok = c.certs.public.list, c.IsYounger(c.certs.public.at, durations.Recent) })
 		return out, ok
 	}
-	return sdk.Asked(ctx, c.Client, model.AskPublicCertificates{}.Key(), cached, func() error {
+	return sdk.CachedOrRead(ctx, c.Client, model.AskPublicCertificates{}.Key(), cached, func() error {
 		start := c.Config.Clock.Now()
 		list, err := c.readPublicCertificates(ctx)
 		if err != nil {
@@ -93,13 +93,13 @@ func (c *Certificates) AskPublicCertificates(ctx context.Context) ([]observed.Pu
 func (c *Certificates) readPublicCertificates(ctx context.Context) ([]observed.PublicCertificate, error) {
 	var out []observed.PublicCertificate
 	pages := acm.NewListCertificatesPaginator(c.API.ACM, &acm.ListCertificatesInput{
-		// Those that failed are never looked at again by ACM.
+		// Without those that failed, which ACM never validates again.
 		CertificateStatuses: []acmtypes.CertificateStatus{acmtypes.CertificateStatusIssued, acmtypes.CertificateStatusPendingValidation,
 			acmtypes.CertificateStatusExpired, acmtypes.CertificateStatusInactive},
 		Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
 	})
 	for pages.HasMorePages() {
-		page, err := sdk.Brief(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*acm.ListCertificatesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, fmt.Errorf("list certificates: %w", err)
 		}

@@ -2,6 +2,7 @@ package checks
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,43 +15,43 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 )
 
-// Default quotas of Global Accelerator. Their present values need a permission that the controller does not have.
+// Default quotas of Global Accelerator. The controller has no permission to read the present ones.
 // https://docs.aws.amazon.com/global-accelerator/latest/dg/limits-global-accelerator.html
 const (
-	mostAccelerators   = 20
-	mostListeners      = 10
-	mostEndpointGroups = 42
-	mostEndpoints      = 10
-	mostPortOverrides  = 10
+	maxAccelerators   = 20
+	maxListeners      = 10
+	maxEndpointGroups = 42
+	maxEndpoints      = 10
+	maxPortOverrides  = 10
 )
 
-// Accelerators are the accelerators of the account, and what of them is in use.
+// Accelerators is how much of the quotas of Global Accelerator is in use, and which accelerators are slow.
 type Accelerators struct {
 	Usage []Usage
 	// Slow are the accelerators of the cluster whose changes have not propagated after a while.
 	Slow []SlowAccelerator
-	// Unseen is how many accelerators were not looked at.
+	// Unseen is how many accelerators were not read.
 	Unseen int
 }
 
-// SlowAccelerator is an accelerator that AWS has been changing for long.
+// SlowAccelerator is an accelerator whose last change has not propagated since the given time.
 type SlowAccelerator struct {
 	Name, ARN string
 	Since     time.Time
 }
 
-// Accelerators reads the accelerators of the account. Those of the cluster are looked at; an accelerator of the cluster
-// that was changed before a time and is not deployed is slow.
+// Accelerators reads the accelerators of the account, and the parts of those of the cluster. An accelerator of the cluster
+// is slow if it was changed before the given time and is not deployed.
 func (c *Checker) Accelerators(ctx context.Context, before time.Time) (Accelerators, error) {
-	u := &usageOf{c: c, most: map[string]Usage{}}
+	u := &usageCounter{checker: c, highest: map[string]Usage{}}
 	var out Accelerators
 	all, err := c.listAccelerators(ctx)
 	if err != nil {
 		return out, err
 	}
-	u.keep(Usage{Name: "accelerators", Used: len(all), Most: mostAccelerators, Default: true})
+	u.keepHighest(Usage{Name: "accelerators", Used: len(all), Most: maxAccelerators, Default: true})
 	for _, a := range all {
-		if u.calls >= mostUsageCalls {
+		if u.calls >= maxUsageCalls {
 			out.Unseen++
 			continue
 		}
@@ -65,9 +66,7 @@ func (c *Checker) Accelerators(ctx context.Context, before time.Time) (Accelerat
 			out.Slow = append(out.Slow, SlowAccelerator{Name: aws.ToString(a.Name), ARN: aws.ToString(a.AcceleratorArn), Since: since})
 		}
 	}
-	for _, x := range u.most {
-		out.Usage = append(out.Usage, x)
-	}
+	out.Usage = slices.AppendSeq(out.Usage, maps.Values(u.highest))
 	slices.SortFunc(out.Usage, func(a, b Usage) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
@@ -89,27 +88,28 @@ func (c *Checker) listAccelerators(ctx context.Context) ([]gatypes.Accelerator, 
 	return all, nil
 }
 
-// accelerator counts what an accelerator of the cluster has, and reports whether it is one.
-func (u *usageOf) accelerator(ctx context.Context, a gatypes.Accelerator) (ours bool, err error) {
+// accelerator counts the listeners, endpoint groups and endpoints of an accelerator if the cluster owns it, and reports
+// whether it does.
+func (u *usageCounter) accelerator(ctx context.Context, a gatypes.Accelerator) (ours bool, err error) {
 	u.calls++
-	tags, err := u.c.API.Accelerators.ListTagsForResource(ctx, &ga.ListTagsForResourceInput{ResourceArn: a.AcceleratorArn})
+	tags, err := u.checker.API.Accelerators.ListTagsForResource(ctx, &ga.ListTagsForResourceInput{ResourceArn: a.AcceleratorArn})
 	if err != nil {
 		return false, err
 	}
-	have := map[string]string{}
+	byKey := map[string]string{}
 	for _, t := range tags.Tags {
-		have[aws.ToString(t.Key)] = aws.ToString(t.Value)
+		byKey[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
-	if !u.c.cloud.Owns(have) {
+	if !u.checker.cloud.Owns(byKey) {
 		return false, nil
 	}
 	name, groups := aws.ToString(a.Name), 0
-	count := func(quota string, used, most int) {
-		u.keep(Usage{Name: quota, Of: name, Used: used, Most: most, Default: true})
+	count := func(quota string, used, limit int) {
+		u.keepHighest(Usage{Name: quota, Of: name, Used: used, Most: limit, Default: true})
 	}
 	u.calls++
 	var listeners []gatypes.Listener
-	pages := ga.NewListListenersPaginator(u.c.API.Accelerators, &ga.ListListenersInput{AcceleratorArn: a.AcceleratorArn, MaxResults: aws.Int32(100)})
+	pages := ga.NewListListenersPaginator(u.checker.API.Accelerators, &ga.ListListenersInput{AcceleratorArn: a.AcceleratorArn, MaxResults: aws.Int32(100)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -119,7 +119,7 @@ func (u *usageOf) accelerator(ctx context.Context, a gatypes.Accelerator) (ours 
 	}
 	for _, l := range listeners {
 		u.calls++
-		pages := ga.NewListEndpointGroupsPaginator(u.c.API.Accelerators, &ga.ListEndpointGroupsInput{ListenerArn: l.ListenerArn, MaxResults: aws.Int32(100)})
+		pages := ga.NewListEndpointGroupsPaginator(u.checker.API.Accelerators, &ga.ListEndpointGroupsInput{ListenerArn: l.ListenerArn, MaxResults: aws.Int32(100)})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
@@ -127,13 +127,13 @@ func (u *usageOf) accelerator(ctx context.Context, a gatypes.Accelerator) (ours 
 			}
 			groups += len(page.EndpointGroups)
 			for _, g := range page.EndpointGroups {
-				count("endpoints-per-endpoint-group", len(g.EndpointDescriptions), mostEndpoints)
-				count("port-overrides-per-endpoint-group", len(g.PortOverrides), mostPortOverrides)
+				count("endpoints-per-endpoint-group", len(g.EndpointDescriptions), maxEndpoints)
+				count("port-overrides-per-endpoint-group", len(g.PortOverrides), maxPortOverrides)
 			}
 		}
 	}
-	count("listeners-per-accelerator", len(listeners), mostListeners)
-	count("endpoint-groups-per-accelerator", groups, mostEndpointGroups)
+	count("listeners-per-accelerator", len(listeners), maxListeners)
+	count("endpoint-groups-per-accelerator", groups, maxEndpointGroups)
 	return true, nil
 }
 

@@ -23,19 +23,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Checker tries what the controller may do.
+// Checker reads the permissions of the controller and the usage of quotas.
 type Checker struct {
 	*sdk.Client
 	cloud *cloud.Cloud
 }
 
-// New checks with the credentials that cloud has.
+// New returns a Checker with the credentials of a Cloud.
 func New(c *cloud.Cloud) *Checker { return &Checker{c.Client(), c} }
 
 // Identity is the principal whose credentials are in use.
 type Identity struct{ Account, ARN string }
 
-// Identity asks AWS whose credentials are in use.
+// Identity reads whose credentials are in use.
 func (c *Checker) Identity(ctx context.Context) (Identity, error) {
 	out, err := c.API.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
@@ -44,37 +44,39 @@ func (c *Checker) Identity(ctx context.Context) (Identity, error) {
 	return Identity{aws.ToString(out.Account), aws.ToString(out.Arn)}, nil
 }
 
-// Permission is what is known of the permission for an action.
+// Permission is whether an action is allowed.
 type Permission int
 
-// What may be known.
+// Values of Permission.
 const (
-	PermissionUnknown Permission = iota // only a change would show it
+	PermissionUnknown Permission = iota // only a change would show whether it is
 	PermissionGranted
 	PermissionRefused
 )
 
-// Permission tries an action: a read with values that name nothing, and a change of EC2 as a dry run. Nothing
-// is changed. The error is that of AWS where it refuses the action, or of a call that proved nothing.
+// Permission tries an action: a read with ids that do not exist, or a change of EC2 as a dry run. Nothing
+// is changed. The error is that of AWS if it refuses the action, or that of a call that did not show whether
+// the action is allowed.
 func (c *Checker) Permission(ctx context.Context, action string) (Permission, error) {
 	for _, reads := range []map[string]func(context.Context) error{c.readChecks(), c.acceleratorReads()} {
-		if try := reads[action]; try != nil {
-			return permissionOf(try(ctx))
+		if call := reads[action]; call != nil {
+			return permissionOf(call(ctx))
 		}
 	}
-	try := c.dryRunChecks()[action]
-	if try == nil {
+	call := c.dryRunChecks()[action]
+	if call == nil {
 		return PermissionUnknown, nil
 	}
-	err := try(ctx)
+	err := call(ctx)
 	if sdk.Code(err) == "DryRunOperation" {
 		return PermissionGranted, nil
 	} else if p, err := permissionOf(err); p == PermissionRefused {
 		return p, err
 	}
-	return PermissionUnknown, nil // AWS looked at the values first
+	return PermissionUnknown, nil // AWS checked the values before the permission
 }
 
+// permissionOf returns the permission that the result of a read shows.
 func permissionOf(err error) (Permission, error) {
 	switch {
 	case err == nil:
@@ -84,7 +86,7 @@ func permissionOf(err error) (Permission, error) {
 	case sdk.ClassOf(err) == failure.Denied:
 		return PermissionRefused, err
 	}
-	return PermissionGranted, nil // AWS looked at the values, which name nothing
+	return PermissionGranted, nil // AWS checked the ids, which do not exist
 }
 
 // Partition returns the partition of the region.
@@ -93,7 +95,7 @@ func (c *Checker) Partition() string { return services.Partition(c.Config.Region
 // Denied reports whether an error is that of a caller without the permission.
 func Denied(err error) bool { return sdk.ClassOf(err) == failure.Denied }
 
-// arn names something of a service that does not exist.
+// arn returns the ARN of a resource of a service that does not exist.
 func (c *Checker) arn(service, resource string) *string {
 	return aws.String(fmt.Sprintf("arn:%s:%s:%s:000000000000:%s", c.Partition(), service, c.Config.Region, resource))
 }
@@ -188,8 +190,8 @@ func (c *Checker) readChecks() map[string]func(context.Context) error {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// dryRunChecks returns changes of EC2 that AWS only checks the permission for, by that permission. Each has DryRun set;
-// the fence, which does not know that, is left out for them.
+// dryRunChecks returns dry runs of changes of EC2, by the permission that they need. They are made without the fence, which
+// does not distinguish dry runs from changes.
 func (c *Checker) dryRunChecks() map[string]func(context.Context) error {
 	api := c.Unfenced().EC2
 	tag := ec2types.Tag{Key: aws.String(naming.ClusterTag), Value: aws.String(c.Config.Cluster)}
@@ -204,13 +206,13 @@ func (c *Checker) dryRunChecks() map[string]func(context.Context) error {
 		IpProtocol: aws.String("tcp"), FromPort: aws.Int32(1), ToPort: aws.Int32(1),
 		IpRanges: []ec2types.IpRange{{CidrIp: aws.String("192.0.2.1/32")}},
 	}}
-	onOwn := func(try func(ctx context.Context, id *string) error) func(context.Context) error {
+	onOwn := func(call func(ctx context.Context, id *string) error) func(context.Context) error {
 		return func(ctx context.Context) error {
 			id, err := ours(ctx)
 			if err != nil {
 				return err
 			}
-			return try(ctx, id)
+			return call(ctx, id)
 		}
 	}
 	return map[string]func(context.Context) error{

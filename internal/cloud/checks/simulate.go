@@ -14,22 +14,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// Simulation is a question to IAM: whether actions are allowed on a resource under conditions.
+// Simulation is a request to simulate IAM policies: whether they allow actions on a resource with given condition keys.
 type Simulation struct {
 	Actions []string
 	// Resource is an ARN; empty for any.
 	Resource string
-	// Keys are the values of condition keys.
+	// Keys has the value of each condition key.
 	Keys map[string]string
 }
 
 // ErrNoPrincipal is the error of a simulation for a caller whose user or role IAM does not find.
 var ErrNoPrincipal = errors.New("IAM does not find the role under this ARN, as for a role with a path")
 
-// Simulate asks IAM what the policies of a caller say, with one call. An action for which the answer depends on what was
-// not asked is left out.
-func (c *Checker) Simulate(ctx context.Context, who Identity, s Simulation) (map[string]Permission, error) {
-	in := &iam.SimulatePrincipalPolicyInput{PolicySourceArn: aws.String(policySource(who.ARN)), ActionNames: s.Actions, MaxItems: aws.Int32(1000)}
+// Simulate returns, by action, whether the policies of a caller allow the actions, with one call to IAM. An action for
+// which that depends on condition keys without a value is left out.
+func (c *Checker) Simulate(ctx context.Context, caller Identity, s Simulation) (map[string]Permission, error) {
+	in := &iam.SimulatePrincipalPolicyInput{PolicySourceArn: aws.String(policySource(caller.ARN)), ActionNames: s.Actions, MaxItems: aws.Int32(1000)}
 	if s.Resource != "" {
 		in.ResourceArns = []string{s.Resource}
 	}
@@ -57,9 +57,10 @@ func (c *Checker) Simulate(ctx context.Context, who Identity, s Simulation) (map
 	return result, nil
 }
 
+// assumedRole matches the ARN of the session of an assumed role.
 var assumedRole = regexp.MustCompile(`^arn:([a-z-]+):sts::([0-9]+):assumed-role/([^/]+)/.*$`)
 
-// policySource returns the user or role whose policies count for a caller.
+// policySource returns the ARN of the user or role whose policies apply to a caller.
 func policySource(arn string) string {
 	return assumedRole.ReplaceAllString(arn, "arn:$1:iam::$2:role/$3")
 }

@@ -3,6 +3,7 @@ package checks
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,27 +19,29 @@ import (
 
 // Usage is how much of a quota is in use.
 type Usage struct {
-	// Name of the quota, as AWS has it.
+	// Name is AWS's name of the quota.
 	Name string
-	// Of is what has used most of it, for a quota that each load balancer, target group or security group has; empty for
-	// one of the account.
-	Of         string
+	// Of is the resource with the highest usage, for a quota that each load balancer, target group or security group has;
+	// empty for a quota of the account.
+	Of string
+	// Used is the usage, and Most the value of the quota.
 	Used, Most int
-	// Default: Most is what AWS gives a new account. The permissions of the controller do not cover the present value.
+	// Default reports whether Most is the default of a new account, as the controller has no permission to read the present
+	// value.
 	Default bool
 }
 
-// mostUsageCalls bounds the calls that look at load balancers and target groups one by one.
-const mostUsageCalls = 400
+// maxUsageCalls bounds the calls that read single load balancers, target groups and accelerators.
+const maxUsageCalls = 400
 
 // rulesPerGroup is AWS's default quota of the rules of a security group.
 const rulesPerGroup = 60
 
-// Usage reads the quotas that the controller can run into, and what of them is in use: in the account, and by what carries
-// the tag of the cluster. It returns how many load balancers and target groups were not looked at.
+// Usage reads the quotas that the controller can exceed, and their usage: by the account, and by the resources with the
+// tag of the cluster. unseen is how many load balancers and target groups were not read.
 func (c *Checker) Usage(ctx context.Context) (used []Usage, unseen int, err error) {
-	u := &usageOf{c: c, most: map[string]Usage{}}
-	if err := u.limits(ctx); err != nil {
+	u := &usageCounter{checker: c, highest: map[string]Usage{}}
+	if err := u.readLimits(ctx); err != nil {
 		return nil, 0, err
 	}
 	all, err := c.cloud.Resources(ctx)
@@ -48,25 +51,22 @@ func (c *Checker) Usage(ctx context.Context) (used []Usage, unseen int, err erro
 	if err := u.countResources(ctx, all); err != nil {
 		return nil, 0, err
 	}
-	for _, l := range u.most {
-		used = append(used, l)
-	}
-	slices.SortFunc(used, func(a, b Usage) int { return strings.Compare(a.Name, b.Name) })
+	used = slices.SortedFunc(maps.Values(u.highest), func(a, b Usage) int { return strings.Compare(a.Name, b.Name) })
 	return used, u.unseen, nil
 }
 
-// usageOf gathers how much is in use.
-type usageOf struct {
-	c      *Checker
-	max    map[string]int
-	most   map[string]Usage
-	calls  int
-	unseen int
+// usageCounter counts how much of the quotas is in use.
+type usageCounter struct {
+	checker *Checker
+	limits  map[string]int   // the quotas that AWS returns, by name
+	highest map[string]Usage // the highest usage of each quota, by name
+	calls   int
+	unseen  int // how many resources were not read
 }
 
-func (u *usageOf) limits(ctx context.Context) error {
-	u.max = map[string]int{}
-	pages := elb.NewDescribeAccountLimitsPaginator(u.c.API.ELB, &elb.DescribeAccountLimitsInput{PageSize: aws.Int32(100)})
+func (u *usageCounter) readLimits(ctx context.Context) error {
+	u.limits = map[string]int{}
+	pages := elb.NewDescribeAccountLimitsPaginator(u.checker.API.ELB, &elb.DescribeAccountLimitsInput{PageSize: aws.Int32(100)})
 	for range 5 {
 		if !pages.HasMorePages() {
 			break
@@ -76,36 +76,38 @@ func (u *usageOf) limits(ctx context.Context) error {
 			return err
 		}
 		for _, l := range out.Limits {
-			most := 0
-			if _, err := fmt.Sscan(aws.ToString(l.Max), &most); err == nil {
-				u.max[aws.ToString(l.Name)] = most
+			limit := 0
+			if _, err := fmt.Sscan(aws.ToString(l.Max), &limit); err == nil {
+				u.limits[aws.ToString(l.Name)] = limit
 			}
 		}
 	}
 	return nil
 }
 
-// noteUsage keeps the fullest of what has a quota, if AWS returns its value.
-func (u *usageOf) noteUsage(quota, of string, n int) {
-	if most, ok := u.max[quota]; ok {
-		u.keep(Usage{Name: quota, Of: of, Used: n, Most: most})
+// noteUsage notes the usage of a quota by a resource, if AWS returns the value of the quota.
+func (u *usageCounter) noteUsage(quota, resource string, n int) {
+	if limit, ok := u.limits[quota]; ok {
+		u.keepHighest(Usage{Name: quota, Of: resource, Used: n, Most: limit})
 	}
 }
 
-func (u *usageOf) keep(x Usage) {
-	if old, ok := u.most[x.Name]; !ok || x.Used > old.Used || x.Used == old.Used && x.Of < old.Of {
-		u.most[x.Name] = x
+// keep keeps a usage if it is the highest of its quota so far.
+
+func (u *usageCounter) keepHighest(x Usage) {
+	if old, ok := u.highest[x.Name]; !ok || x.Used > old.Used || x.Used == old.Used && x.Of < old.Of {
+		u.highest[x.Name] = x
 	}
 }
 
-// countResources counts what there is, and looks at what carries the tag of the cluster.
-func (u *usageOf) countResources(ctx context.Context, all cloud.Resources) error {
+// countResources counts the resources of the account, and what belongs to those with the tag of the cluster.
+func (u *usageCounter) countResources(ctx context.Context, all cloud.Resources) error {
 	count := map[string]int{}
 	for _, lb := range all.LoadBalancers {
 		count[lb.Type]++
 	}
-	balancers := slices.DeleteFunc(slices.Clone(all.LoadBalancers), func(lb observed.LoadBalancer) bool { return !u.c.cloud.Owns(lb.Tags) })
-	groups := slices.DeleteFunc(slices.Clone(all.TargetGroups), func(g observed.TargetGroup) bool { return !u.c.cloud.Owns(g.Tags) })
+	balancers := slices.DeleteFunc(slices.Clone(all.LoadBalancers), func(lb observed.LoadBalancer) bool { return !u.checker.cloud.Owns(lb.Tags) })
+	groups := slices.DeleteFunc(slices.Clone(all.TargetGroups), func(g observed.TargetGroup) bool { return !u.checker.cloud.Owns(g.Tags) })
 	u.noteUsage("application-load-balancers", "", count[model.Application.String()])
 	u.noteUsage("network-load-balancers", "", count[model.Network.String()])
 	u.noteUsage("target-groups", "", len(all.TargetGroups))
@@ -121,15 +123,15 @@ func (u *usageOf) countResources(ctx context.Context, all cloud.Resources) error
 	return u.rules(ctx, all.SecurityGroups)
 }
 
-// targetGroups counts the targets of target groups, and of all target groups of a load balancer.
-func (u *usageOf) targetGroups(ctx context.Context, groups []observed.TargetGroup) (of map[string]int, err error) {
-	of = map[string]int{}
+// targetGroups counts the targets of each target group, and returns the number of targets of each load balancer by ARN.
+func (u *usageCounter) targetGroups(ctx context.Context, groups []observed.TargetGroup) (perLoadBalancer map[string]int, err error) {
+	perLoadBalancer = map[string]int{}
 	for _, g := range groups {
-		if u.calls++; u.calls > mostUsageCalls/2 {
+		if u.calls++; u.calls > maxUsageCalls/2 {
 			u.unseen++
 			continue
 		}
-		out, err := u.c.API.ELB.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(g.ARN)})
+		out, err := u.checker.API.ELB.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(g.ARN)})
 		if sdk.ClassOf(err) == failure.Gone {
 			continue // deleted since the list
 		}
@@ -139,13 +141,13 @@ func (u *usageOf) targetGroups(ctx context.Context, groups []observed.TargetGrou
 		n := len(out.TargetHealthDescriptions)
 		u.noteUsage("targets-per-target-group", g.Name, n)
 		for _, lb := range g.LoadBalancers {
-			of[lb] += n
+			perLoadBalancer[lb] += n
 		}
 	}
-	return of, nil
+	return perLoadBalancer, nil
 }
 
-func (u *usageOf) loadBalancers(ctx context.Context, balancers []observed.LoadBalancer, groups []observed.TargetGroup, targets map[string]int) error {
+func (u *usageCounter) loadBalancers(ctx context.Context, balancers []observed.LoadBalancer, groups []observed.TargetGroup, targets map[string]int) error {
 	inUse := map[string]int{}
 	for _, g := range groups {
 		for _, lb := range g.LoadBalancers {
@@ -160,7 +162,7 @@ func (u *usageOf) loadBalancers(ctx context.Context, balancers []observed.LoadBa
 		}
 		u.noteUsage("targets-per-"+kind, lb.Name, targets[lb.ARN])
 		u.noteUsage("target-groups-per-"+kind, lb.Name, inUse[lb.ARN])
-		if u.calls >= mostUsageCalls/2 {
+		if u.calls >= maxUsageCalls/2 {
 			u.unseen++
 			continue
 		}
@@ -172,9 +174,9 @@ func (u *usageOf) loadBalancers(ctx context.Context, balancers []observed.LoadBa
 }
 
 // listeners counts the listeners, rules and certificates of a load balancer, without default rules and default certificates.
-func (u *usageOf) listeners(ctx context.Context, lb observed.LoadBalancer, kind string) error {
+func (u *usageCounter) listeners(ctx context.Context, lb observed.LoadBalancer, kind string) error {
 	u.calls++
-	out, err := u.c.API.ELB.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb.ARN)})
+	out, err := u.checker.API.ELB.DescribeListeners(ctx, &elb.DescribeListenersInput{LoadBalancerArn: aws.String(lb.ARN)})
 	if err != nil {
 		return err
 	}
@@ -182,7 +184,7 @@ func (u *usageOf) listeners(ctx context.Context, lb observed.LoadBalancer, kind 
 	for _, l := range out.Listeners {
 		if lb.Type == model.Application.String() {
 			u.calls++
-			list, err := u.c.API.ELB.DescribeRules(ctx, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
+			list, err := u.checker.API.ELB.DescribeRules(ctx, &elb.DescribeRulesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
 			if err != nil {
 				return err
 			}
@@ -194,7 +196,7 @@ func (u *usageOf) listeners(ctx context.Context, lb observed.LoadBalancer, kind 
 		}
 		if len(l.Certificates) > 0 {
 			u.calls++
-			list, err := u.c.API.ELB.DescribeListenerCertificates(ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
+			list, err := u.checker.API.ELB.DescribeListenerCertificates(ctx, &elb.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn, PageSize: aws.Int32(400)})
 			if err != nil {
 				return err
 			}
@@ -211,25 +213,25 @@ func (u *usageOf) listeners(ctx context.Context, lb observed.LoadBalancer, kind 
 	return nil
 }
 
-// rules counts the rules of own security groups and of those of nodes and pods. AWS counts those of IPv4 and IPv6 apart, and
-// others for both.
-func (u *usageOf) rules(ctx context.Context, own []string) error {
-	groups, err := u.c.cloud.EndpointGroups(ctx, own, 0)
+// rules counts the rules of security groups of the cluster and of those of nodes and pods. AWS counts rules with an IPv4 and
+// an IPv6 range separately, and each other rule for both.
+func (u *usageCounter) rules(ctx context.Context, own []string) error {
+	groups, err := u.checker.cloud.EndpointGroups(ctx, own, 0)
 	if err != nil {
 		return err
 	}
 	for _, g := range groups {
-		four, six := 0, 0
+		ipv4, ipv6 := 0, 0
 		for _, r := range g.Ingress {
-			isSix := strings.Contains(r.CIDR, ":")
-			if r.CIDR == "" || !isSix {
-				four++
+			isIPv6 := strings.Contains(r.CIDR, ":")
+			if r.CIDR == "" || !isIPv6 {
+				ipv4++
 			}
-			if r.CIDR == "" || isSix {
-				six++
+			if r.CIDR == "" || isIPv6 {
+				ipv6++
 			}
 		}
-		u.keep(Usage{Name: "rules-per-security-group", Of: g.ID, Used: max(four, six), Most: rulesPerGroup, Default: true})
+		u.keepHighest(Usage{Name: "rules-per-security-group", Of: g.ID, Used: max(ipv4, ipv6), Most: rulesPerGroup, Default: true})
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -11,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// AWS shows redirect fields that keep the request's value by these placeholders.
+// Placeholders by which AWS shows the fields of a redirect that keep the value of the request.
 const (
 	keepHost     = "#{host}"
 	keepPath     = "/#{path}"
@@ -20,8 +21,6 @@ const (
 	keepQuery    = "#{query}"
 )
 
-// actionsToAWS converts the actions of a rule or a listener. Target groups of the stack are
-// looked up in known.
 // GroupARNOf returns the ARN of a target group that an action names.
 type GroupARNOf func(model.GroupRef) (string, error)
 
@@ -89,8 +88,7 @@ func oidcToAWS(a model.AuthOIDC) *elbtypes.AuthenticateOidcActionConfig {
 		Scope:                            Optional(a.Scope), SessionCookieName: Optional(a.SessionCookie),
 		SessionTimeout: OptionalNumber(a.SessionTimeout),
 	}
-	// A live action that is written back as it was read has no secret: AWS never returns it, but
-	// keeps the one that it has.
+	// A live action that is written back has no secret, as AWS never returns it. AWS is asked to keep its secret.
 	if a.ClientSecret == "" {
 		c.UseExistingClientSecret = aws.Bool(true)
 	} else {
@@ -111,7 +109,7 @@ func forwardToAWS(a model.Forward, arnOf GroupARNOf) (elbtypes.Action, error) {
 		if g.Weight != nil {
 			t.Weight = aws.Int32(*g.Weight)
 		} else if len(a.Groups) > 1 {
-			t.Weight = aws.Int32(1) // AWS demands a weight from each of several groups
+			t.Weight = aws.Int32(1) // AWS requires a weight for each of several target groups
 		}
 		c.TargetGroups = append(c.TargetGroups, t)
 	}
@@ -121,7 +119,6 @@ func forwardToAWS(a model.Forward, arnOf GroupARNOf) (elbtypes.Action, error) {
 	return elbtypes.Action{Type: elbtypes.ActionTypeEnumForward, ForwardConfig: c}, nil
 }
 
-// groupARN resolves a reference to a target group.
 func actionsFromAWS(actions []elbtypes.Action) []model.Action {
 	sorted := slices.Clone(actions)
 	slices.SortStableFunc(sorted, func(a, b elbtypes.Action) int {
@@ -144,8 +141,8 @@ func actionFromAWS(a elbtypes.Action) model.Action {
 	case a.Type == elbtypes.ActionTypeEnumRedirect && a.RedirectConfig != nil:
 		c := a.RedirectConfig
 		return model.Redirect{
-			Host: without(c.Host, keepHost), Path: without(c.Path, keepPath), Port: without(c.Port, keepPort),
-			Protocol: without(c.Protocol, keepProtocol), Query: without(c.Query, keepQuery), Status: string(c.StatusCode),
+			Host: withoutPlaceholder(c.Host, keepHost), Path: withoutPlaceholder(c.Path, keepPath), Port: withoutPlaceholder(c.Port, keepPort),
+			Protocol: withoutPlaceholder(c.Protocol, keepProtocol), Query: withoutPlaceholder(c.Query, keepQuery), Status: string(c.StatusCode),
 			DropQuery: c.Query != nil && *c.Query == "",
 		}
 	case a.Type == elbtypes.ActionTypeEnumFixedResponse && a.FixedResponseConfig != nil:
@@ -157,7 +154,7 @@ func actionFromAWS(a elbtypes.Action) model.Action {
 			AuthCommon: model.AuthCommon{
 				OnUnauthenticated: string(c.OnUnauthenticatedRequest), Scope: aws.ToString(c.Scope),
 				SessionCookie: aws.ToString(c.SessionCookieName), SessionTimeout: aws.ToInt64(c.SessionTimeout),
-				ExtraParams: params(c.AuthenticationRequestExtraParams),
+				ExtraParams: nonEmptyMap(c.AuthenticationRequestExtraParams),
 			},
 			Issuer: aws.ToString(c.Issuer), AuthorizationEndpoint: aws.ToString(c.AuthorizationEndpoint),
 			TokenEndpoint: aws.ToString(c.TokenEndpoint), UserInfoEndpoint: aws.ToString(c.UserInfoEndpoint),
@@ -169,7 +166,7 @@ func actionFromAWS(a elbtypes.Action) model.Action {
 			AuthCommon: model.AuthCommon{
 				OnUnauthenticated: string(c.OnUnauthenticatedRequest), Scope: aws.ToString(c.Scope),
 				SessionCookie: aws.ToString(c.SessionCookieName), SessionTimeout: aws.ToInt64(c.SessionTimeout),
-				ExtraParams: params(c.AuthenticationRequestExtraParams),
+				ExtraParams: nonEmptyMap(c.AuthenticationRequestExtraParams),
 			},
 			UserPoolARN: aws.ToString(c.UserPoolArn), ClientID: aws.ToString(c.UserPoolClientId), Domain: aws.ToString(c.UserPoolDomain),
 		}
@@ -181,12 +178,11 @@ func actionFromAWS(a elbtypes.Action) model.Action {
 		}
 		return out
 	}
-	// Equal to no desired rule, since none has an empty status: the rule is corrected.
+	// No desired action has an empty status, so this one differs from all, and the rule is corrected.
 	return model.FixedResponse{Body: "unknown action of type " + string(a.Type)}
 }
 
-// forwardFromAWS reads the forward config, and the top-level group only where there is none. A
-// stickiness that is off is none.
+// forwardFromAWS reads the forward config, and the top-level target group only if there is none.
 func forwardFromAWS(a elbtypes.Action) model.Forward {
 	if a.ForwardConfig == nil {
 		return model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ARN: aws.ToString(a.TargetGroupArn)}}}}
@@ -195,23 +191,15 @@ func forwardFromAWS(a elbtypes.Action) model.Forward {
 	for _, t := range a.ForwardConfig.TargetGroups {
 		out.Groups = append(out.Groups, model.WeightedGroup{Group: model.GroupRef{ARN: aws.ToString(t.TargetGroupArn)}, Weight: t.Weight})
 	}
-	slices.SortStableFunc(out.Groups, func(x, y model.WeightedGroup) int {
-		switch {
-		case x.Group.ARN < y.Group.ARN:
-			return -1
-		case x.Group.ARN > y.Group.ARN:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out.Groups, func(x, y model.WeightedGroup) int { return strings.Compare(x.Group.ARN, y.Group.ARN) })
 	if s := a.ForwardConfig.TargetGroupStickinessConfig; s != nil && (aws.ToBool(s.Enabled) || s.DurationSeconds != nil) {
 		out.Stickiness = &model.GroupStickiness{Enabled: s.Enabled, Duration: s.DurationSeconds}
 	}
 	return out
 }
 
-// params gives nil for an empty map, which AWS does not distinguish from none.
-func params(m map[string]string) map[string]string {
+// nonEmptyMap returns a copy of the map, nil for an empty one, as AWS does not distinguish the two.
+func nonEmptyMap(m map[string]string) map[string]string {
 	if len(m) == 0 {
 		return nil
 	}
@@ -234,9 +222,9 @@ func OptionalNumber[T int32 | int64](n T) *T {
 	return &n
 }
 
-// without returns the text, empty where it is the one that stands for "unchanged".
-func without(s *string, unchanged string) string {
-	if aws.ToString(s) == unchanged {
+// withoutPlaceholder returns the text, "" if it is the placeholder.
+func withoutPlaceholder(s *string, placeholder string) string {
+	if aws.ToString(s) == placeholder {
 		return ""
 	}
 	return aws.ToString(s)

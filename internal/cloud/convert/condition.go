@@ -59,8 +59,8 @@ func conditionToAWS(c model.Condition) (elbtypes.RuleCondition, error) {
 	return elbtypes.RuleCondition{}, fmt.Errorf("condition %T has no form in AWS", c)
 }
 
-// conditionsFromAWS reads the typed configs; the top-level values are their older copies and
-// count only where a config is missing.
+// conditionsFromAWS reads the typed configs. The top-level values are an older form of them, and are read
+// only if a config is missing.
 func conditionsFromAWS(cs []elbtypes.RuleCondition) []model.Condition {
 	var out []model.Condition
 	for _, c := range cs {
@@ -73,21 +73,21 @@ func conditionFromAWS(c elbtypes.RuleCondition) model.Condition {
 	switch aws.ToString(c.Field) {
 	case hostField:
 		if c.HostHeaderConfig == nil {
-			return model.HostHeader{Values: list(c.Values), Regex: list(c.RegexValues)}
+			return model.HostHeader{Values: nonEmptyList(c.Values), Regex: nonEmptyList(c.RegexValues)}
 		}
-		return model.HostHeader{Values: list(c.HostHeaderConfig.Values), Regex: list(c.HostHeaderConfig.RegexValues)}
+		return model.HostHeader{Values: nonEmptyList(c.HostHeaderConfig.Values), Regex: nonEmptyList(c.HostHeaderConfig.RegexValues)}
 	case pathField:
 		if c.PathPatternConfig == nil {
-			return model.PathPattern{Values: list(c.Values), Regex: list(c.RegexValues)}
+			return model.PathPattern{Values: nonEmptyList(c.Values), Regex: nonEmptyList(c.RegexValues)}
 		}
-		return model.PathPattern{Values: list(c.PathPatternConfig.Values), Regex: list(c.PathPatternConfig.RegexValues)}
+		return model.PathPattern{Values: nonEmptyList(c.PathPatternConfig.Values), Regex: nonEmptyList(c.PathPatternConfig.RegexValues)}
 	case headerField:
 		if c.HttpHeaderConfig != nil {
-			return model.HTTPHeader{Name: aws.ToString(c.HttpHeaderConfig.HttpHeaderName), Values: list(c.HttpHeaderConfig.Values), Regex: list(c.HttpHeaderConfig.RegexValues)}
+			return model.HTTPHeader{Name: aws.ToString(c.HttpHeaderConfig.HttpHeaderName), Values: nonEmptyList(c.HttpHeaderConfig.Values), Regex: nonEmptyList(c.HttpHeaderConfig.RegexValues)}
 		}
 	case methodField:
 		if c.HttpRequestMethodConfig != nil {
-			return model.RequestMethod{Values: list(c.HttpRequestMethodConfig.Values)}
+			return model.RequestMethod{Values: nonEmptyList(c.HttpRequestMethodConfig.Values)}
 		}
 	case queryField:
 		if c.QueryStringConfig != nil {
@@ -99,15 +99,15 @@ func conditionFromAWS(c elbtypes.RuleCondition) model.Condition {
 		}
 	case sourceField:
 		if c.SourceIpConfig != nil {
-			return model.SourceIP{CIDRs: list(c.SourceIpConfig.Values)}
+			return model.SourceIP{CIDRs: nonEmptyList(c.SourceIpConfig.Values)}
 		}
 	}
-	// Equal to no desired rule: the rule is corrected.
+	// No desired condition has an empty name, so this one differs from all, and the rule is corrected.
 	return model.HTTPHeader{Name: "", Values: []string{"unknown condition " + aws.ToString(c.Field)}}
 }
 
-// list gives nil for an empty list, which AWS does not distinguish from none.
-func list(in []string) []string {
+// nonEmptyList returns a copy of the list, nil for an empty one, as AWS does not distinguish the two.
+func nonEmptyList(in []string) []string {
 	if len(in) == 0 {
 		return nil
 	}
@@ -155,8 +155,8 @@ func transformsFromAWS(ts []elbtypes.RuleTransform) []model.Transform {
 	return out
 }
 
-// RuleFromAWS converts a rule; tags are read apart from it. The default rule has no number for a
-// priority and must not be given.
+// RuleFromAWS converts a rule without tags, which are read separately. It must not be called with the default rule,
+// whose priority is not a number.
 func RuleFromAWS(r elbtypes.Rule) (observed.Rule, error) {
 	p, err := strconv.ParseInt(aws.ToString(r.Priority), 10, 32)
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package convert has the two forms of each value: that of the AWS SDK, and that of model and observed. What is written
-// and read back equals what was desired. It makes no calls and keeps nothing.
+// Package convert converts values between the types of the AWS SDK and those of model and observed. A desired value
+// that is written to AWS and read back is equal to itself. The package makes no calls and keeps no state.
 package convert

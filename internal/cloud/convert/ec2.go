@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -84,16 +85,9 @@ func IngressToAWS(rules []model.IngressRule) []ec2types.IpPermission {
 // allProtocols is EC2's number for any protocol; such rules have no ports.
 const allProtocols = "-1"
 
-func isIPv6(cidr string) bool {
-	for i := range len(cidr) {
-		if cidr[i] == ':' {
-			return true
-		}
-	}
-	return false
-}
+func isIPv6(cidr string) bool { return strings.Contains(cidr, ":") }
 
-// EC2TagsToAWS is sorted by key.
+// EC2TagsToAWS converts tags, sorted by key.
 func EC2TagsToAWS(tags map[string]string) []ec2types.Tag {
 	var out []ec2types.Tag
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
@@ -102,7 +96,7 @@ func EC2TagsToAWS(tags map[string]string) []ec2types.Tag {
 	return out
 }
 
-// EC2TagsFromAWS is never nil, so that no tags differ from tags that were not read.
+// EC2TagsFromAWS converts tags. The result is never nil: nil stands for tags that were not read.
 func EC2TagsFromAWS(tags []ec2types.Tag) map[string]string {
 	out := make(map[string]string, len(tags))
 	for _, t := range tags {
@@ -111,7 +105,7 @@ func EC2TagsFromAWS(tags []ec2types.Tag) map[string]string {
 	return out
 }
 
-// SubnetFromAWS converts a subnet; zone types are filled in by the caller.
+// SubnetFromAWS converts a subnet without the type of its availability zone, which the caller fills in.
 func SubnetFromAWS(s ec2types.Subnet) observed.Subnet {
 	out := observed.Subnet{
 		ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), ZoneID: aws.ToString(s.AvailabilityZoneId),

@@ -14,7 +14,7 @@ import (
 )
 
 // LoadBalancerFromAWS converts a load balancer without tags, attributes and listeners, which are
-// read apart from it.
+// read separately.
 func LoadBalancerFromAWS(lb elbtypes.LoadBalancer) observed.LoadBalancer {
 	out := observed.LoadBalancer{
 		ARN: aws.ToString(lb.LoadBalancerArn), Name: aws.ToString(lb.LoadBalancerName), Type: loadBalancerType(lb),
@@ -37,8 +37,8 @@ func LoadBalancerFromAWS(lb elbtypes.LoadBalancer) observed.LoadBalancer {
 	return out
 }
 
-// loadBalancerType returns the type of a load balancer. Where AWS shows none that is known, the ARN has it: what may be
-// done to a listener depends on it, and a load balancer of a type that is not the desired one is replaced.
+// loadBalancerType returns the type of a load balancer, from the ARN if AWS's field has no known value: the operations
+// that a listener admits depend on it, and a load balancer whose type is not the desired one is replaced.
 func loadBalancerType(lb elbtypes.LoadBalancer) string {
 	if slices.Contains(lb.Type.Values(), lb.Type) {
 		return string(lb.Type)
@@ -52,7 +52,7 @@ func loadBalancerType(lb elbtypes.LoadBalancer) string {
 	return ""
 }
 
-// schemeFromAWS returns the scheme of a load balancer, "" where AWS shows none that is known.
+// schemeFromAWS returns the scheme of a load balancer, "" if it is none of the known schemes.
 func schemeFromAWS(scheme elbtypes.LoadBalancerSchemeEnum) model.Scheme {
 	if slices.Contains(scheme.Values(), scheme) {
 		return model.Scheme(scheme)
@@ -70,7 +70,7 @@ func SubnetsFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	return out
 }
 
-// AddressesFromAWS returns the allocations of the elastic addresses of a load balancer in order.
+// AddressesFromAWS returns the allocation ids of the elastic IP addresses of a load balancer in order.
 func AddressesFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	var out []string
 	for _, z := range zones {
@@ -84,8 +84,8 @@ func AddressesFromAWS(zones []elbtypes.AvailabilityZone) []string {
 	return out
 }
 
-// MappingsFromAWS returns the subnets of a network load balancer with the first address of each kind, ascending by
-// subnet.
+// MappingsFromAWS returns the subnets of a network load balancer, each with its first address of each kind, in order of
+// the subnet ids.
 func MappingsFromAWS(zones []elbtypes.AvailabilityZone) []model.SubnetMapping {
 	var out []model.SubnetMapping
 	for _, z := range zones {
@@ -105,8 +105,8 @@ func MappingsFromAWS(zones []elbtypes.AvailabilityZone) []model.SubnetMapping {
 }
 
 // ListenerFromAWS converts a listener without rules, additional certificates, tags and
-// attributes. Mutual authentication that is off is none; settings that only count in mode verify
-// are left out in others.
+// attributes. Mutual authentication in mode off becomes nil, and settings of mode verify are left out in
+// other modes.
 func ListenerFromAWS(l elbtypes.Listener) observed.Listener {
 	out := observed.Listener{
 		ARN: aws.ToString(l.ListenerArn), Port: aws.ToInt32(l.Port), Protocol: string(l.Protocol),
@@ -135,7 +135,7 @@ const (
 	mutualVerify = "verify"
 )
 
-// MutualAuthToAWS is nil where nothing is desired, so that it is not sent.
+// MutualAuthToAWS converts the settings of mutual authentication. Nil, which is not sent, stays nil.
 func MutualAuthToAWS(m *model.MutualAuth) *elbtypes.MutualAuthenticationAttributes {
 	if m == nil {
 		return nil
@@ -169,7 +169,7 @@ func TargetGroupFromAWS(g elbtypes.TargetGroup) observed.TargetGroup {
 	return out
 }
 
-// MatcherToAWS is nil where no codes are desired, so that it is not sent.
+// MatcherToAWS converts the codes of a health check. Without codes it returns nil, which is not sent.
 func MatcherToAWS(h model.HealthCheck) *elbtypes.Matcher {
 	if h.HTTPCodes == "" && h.GRPCCodes == "" {
 		return nil
@@ -177,7 +177,7 @@ func MatcherToAWS(h model.HealthCheck) *elbtypes.Matcher {
 	return &elbtypes.Matcher{HttpCode: Optional(h.HTTPCodes), GrpcCode: Optional(h.GRPCCodes)}
 }
 
-// TagsToAWS is sorted by key.
+// TagsToAWS converts tags, sorted by key.
 func TagsToAWS(tags map[string]string) []elbtypes.Tag {
 	var out []elbtypes.Tag
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
@@ -186,7 +186,7 @@ func TagsToAWS(tags map[string]string) []elbtypes.Tag {
 	return out
 }
 
-// TagsFromAWS is never nil, so that no tags differ from tags that were not read.
+// TagsFromAWS converts tags. The result is never nil: nil stands for tags that were not read.
 func TagsFromAWS(tags []elbtypes.Tag) map[string]string {
 	out := make(map[string]string, len(tags))
 	for _, t := range tags {

@@ -1,4 +1,4 @@
-// Package drift reads live state again on a rolling schedule, out of a small share of the calls that
-// AWS admits. What it reads is compared by whoever reads it; this package decides when, and counts
-// what it costs. It calls neither AWS nor Kubernetes.
+// Package drift has live state read again on a rolling schedule, out of a small share of the calls that
+// AWS admits. The inventory compares what is read with what it held; this package decides when to read,
+// and counts the calls that it takes. It calls neither AWS nor Kubernetes itself.
 package drift

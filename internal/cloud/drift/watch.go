@@ -13,42 +13,42 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
-// Share is the part of the calls per second that AWS admits which is used to look for drift.
+// Share is the fraction of the calls per second admitted by AWS that is used to look for drift.
 const Share = 0.05
 
 // Check is something that is read again from time to time.
 type Check struct {
 	Key   string
 	Every time.Duration
-	// At is when it was read last, by whomever; zero if that is not known.
+	// At is when it was read last, by a check or by a run; zero if that is not known.
 	At   time.Time
 	Read func(ctx context.Context) error
 }
 
-// Source has something to check.
+// Source lists checks.
 type Source interface {
-	// Checks are what there is to check now.
+	// Checks returns what can be checked now.
 	Checks() []Check
 }
 
 // AWS is the reading side of AWS, with the rate of calls that it admits.
 type AWS interface {
 	Source
-	// ReadRate is how many reading calls per second AWS admits now, of which Share is used.
+	// ReadRate returns how many reading calls per second AWS admits now, of which Share is used.
 	ReadRate() float64
 }
 
 // Watch makes checks one after the other.
 type Watch struct {
 	AWS AWS
-	// Others have checks besides.
+	// Others are the sources of checks besides AWS.
 	Others []Source
-	// Log has each check that failed, at the debug level.
+	// Log gets each check that failed, at the debug level.
 	Log logr.Logger
 
-	last   map[string]time.Time
-	due    []dueCheck // or soon
-	listed time.Time
+	last   map[string]time.Time // when each check was made last, by its key
+	due    []dueCheck           // the checks that are due before the next listing
+	listed time.Time            // when the sources were listed last
 }
 
 type dueCheck struct {
@@ -57,7 +57,7 @@ type dueCheck struct {
 }
 
 // Step makes the check that is most overdue, if one is, and returns how long to wait before the next
-// step. It uses no more than the share of the calls: what a check has called is waited for after it.
+// step. The wait is as long as the calls of the check take at the share of the admitted rate.
 func (w *Watch) Step(ctx context.Context) time.Duration {
 	now := time.Now()
 	if w.listed.IsZero() || now.Sub(w.listed) >= durations.Recent {
@@ -78,12 +78,12 @@ func (w *Watch) Step(ctx context.Context) time.Duration {
 	if err := next.Read(context.WithValue(ctx, countKey{}, &calls)); err != nil && ctx.Err() == nil {
 		w.Log.V(1).Info("failed to look for drift", "check", next.Key, "err", err.Error())
 	}
-	return time.Duration(float64(calls.Load()) / (Share * max(w.AWS.ReadRate(), slowest)) * float64(time.Second))
+	return time.Duration(float64(calls.Load()) / (Share * max(w.AWS.ReadRate(), minReadRate)) * float64(time.Second))
 }
 
-// next returns the check that is most overdue by the measure of its period, so that all periods grow by the same
-// factor where the share does not suffice. By the time alone, what has a short period would wait as long as
-// everything else. It is -1 with the time until a check is due if none is.
+// next returns the index of the check that is most overdue in relation to its period, so that all periods grow by the
+// same factor where the share of calls does not suffice. By absolute time, a check with a short period would wait as
+// long as all others. If no check is due, the index is -1 and wait is the time until one is.
 func (w *Watch) next(now time.Time) (index int, wait time.Duration) {
 	index, wait = -1, durations.Recent
 	most := 0.0
@@ -100,11 +100,11 @@ func (w *Watch) next(now time.Time) (index int, wait time.Duration) {
 	return index, wait
 }
 
-// slowest bounds how long a call is waited for where AWS admits next to nothing.
-const slowest = 0.2
+// minReadRate, in calls per second, bounds the wait after a check where AWS admits next to no calls.
+const minReadRate = 0.2
 
-// list asks the sources, and notes what is due soon. What is new is taken for read at a time
-// that differs by key, so that not all is due at once.
+// list collects the checks of all sources that are due before the next listing. The first reading of a new check is
+// spread over its period by its key, so that not all checks are due at once.
 func (w *Watch) list(now time.Time) {
 	w.listed, w.due = now, w.due[:0]
 	last := map[string]time.Time{}
@@ -139,7 +139,7 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// spread returns a part of a period that depends on the key alone.
+// spread returns a fraction of a period that depends on the key alone.
 func spread(key string, period time.Duration) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key)) // a hash takes everything
@@ -148,13 +148,13 @@ func spread(key string, period time.Duration) time.Duration {
 
 type countKey struct{}
 
-// IsCheck reports whether something is done for a check.
+// IsCheck reports whether the context is that of a check for drift.
 func IsCheck(ctx context.Context) bool {
 	_, is := ctx.Value(countKey{}).(*atomic.Int64)
 	return is
 }
 
-// Count counts a call to AWS that is made for a check; it does nothing for any other.
+// Count counts a call to AWS, if the context is that of a check for drift.
 func Count(ctx context.Context) {
 	if n, ok := ctx.Value(countKey{}).(*atomic.Int64); ok {
 		n.Add(1)

@@ -1,2 +1,2 @@
-// Package enis finds the network interfaces of nodes and pods, and changes the rules of their security groups.
+// Package enis finds the ENIs of nodes and pods, and changes the rules of their security groups.
 package enis

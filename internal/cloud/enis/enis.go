@@ -19,74 +19,74 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// ENIs finds the network interfaces of nodes and pods, and changes the rules of their groups.
+// ENIs finds the ENIs of nodes and pods, and changes the rules of their security groups.
 type ENIs struct {
 	*sdk.Client
 
 	cache.Guard
-	cache  memory
+	cache  eniCache
 	ranges map[string]vpcRanges
 }
 
 // Reset forgets what was read.
 func (p *ENIs) Reset() {
-	p.With(func() { p.cache, p.ranges = newMemory(), map[string]vpcRanges{} })
+	p.With(func() { p.cache, p.ranges = newENICache(), map[string]vpcRanges{} })
 }
 
-// memory keeps network interfaces and the groups of nodes and pods.
-type memory struct {
-	instances  map[string]foundENIs
-	interfaces map[string]foundENIs // by id
-	addresses  map[string]foundENIs // by address
-	tags       map[string]foundTags // of security groups
+// eniCache caches ENIs, and the security groups of nodes and pods.
+type eniCache struct {
+	instances  map[string]cachedENIs // by instance id
+	interfaces map[string]cachedENIs // by id
+	addresses  map[string]cachedENIs // by address
+	tags       map[string]cachedTags // of security groups
 
-	groups   map[string]foundRules // by id
+	groups   map[string]cachedRules // by id
 	taggedAt time.Time
 }
 
-// foundENIs is empty where there is none.
-type foundENIs struct {
+// cachedENIs are the ENIs that were found for a key, none if there is no such ENI.
+type cachedENIs struct {
 	list []network.ENI
 	at   time.Time
 }
 
-type foundTags struct {
+type cachedTags struct {
 	tags map[string]string
 	at   time.Time
 }
 
-func newMemory() memory {
-	return memory{
-		instances: map[string]foundENIs{}, interfaces: map[string]foundENIs{}, addresses: map[string]foundENIs{},
-		tags: map[string]foundTags{}, groups: map[string]foundRules{},
+func newENICache() eniCache {
+	return eniCache{
+		instances: map[string]cachedENIs{}, interfaces: map[string]cachedENIs{}, addresses: map[string]cachedENIs{},
+		tags: map[string]cachedTags{}, groups: map[string]cachedRules{},
 	}
 }
 
 // ENIs implements bindings.EndpointGroups.
 func (p *ENIs) ENIs(ctx context.Context, q bindings.ENIQuery) (bindings.ENIs, error) {
 	for _, by := range []struct {
-		name    lookup
+		name    keyKind
 		keys    []string
-		carried map[string][]string // addresses that are expected
+		carried map[string][]string // addresses that the ENIs of a key are expected to carry
 	}{{byInstance, q.Instances, q.Carried}, {byID, q.IDs, nil}, {byAddress, q.Addresses, nil}} {
-		if err := p.find(ctx, by.name, by.keys, by.carried, p.NotBefore(q.MaxAge)); err != nil {
+		if err := p.readMissing(ctx, by.name, by.keys, by.carried, p.NotBefore(q.MaxAge)); err != nil {
 			return bindings.ENIs{}, fmt.Errorf("find network interfaces by %s: %w", by.name, err)
 		}
 	}
-	return p.answer(q), nil
+	return p.fromCache(q), nil
 }
 
-// lookup is what interfaces are found by.
-type lookup string
+// keyKind is the kind of key that ENIs are found by.
+type keyKind string
 
 const (
-	byInstance lookup = "instances"
-	byID       lookup = "interfaces"
-	byAddress  lookup = "addresses"
+	byInstance keyKind = "instances"
+	byID       keyKind = "interfaces"
+	byAddress  keyKind = "addresses"
 )
 
-// found returns the interfaces that were found so, by key.
-func (m *memory) found(by lookup) map[string]foundENIs {
+// byKind returns the ENIs that were found by a kind of key.
+func (m *eniCache) byKind(by keyKind) map[string]cachedENIs {
 	switch by {
 	case byInstance:
 		return m.instances
@@ -96,8 +96,8 @@ func (m *memory) found(by lookup) map[string]foundENIs {
 	return m.addresses
 }
 
-// read asks AWS for interfaces.
-func (p *ENIs) read(ctx context.Context, by lookup, keys []string) (map[string][]network.ENI, error) {
+// read reads ENIs from AWS.
+func (p *ENIs) read(ctx context.Context, by keyKind, keys []string) (map[string][]network.ENI, error) {
 	switch by {
 	case byInstance:
 		return p.readInstances(ctx, keys)
@@ -107,16 +107,16 @@ func (p *ENIs) read(ctx context.Context, by lookup, keys []string) (map[string][
 	return p.readAddresses(ctx, keys)
 }
 
-// find reads the interfaces of keys that were not read since the given time, or lack an address that they are expected to
-// carry.
-func (p *ENIs) find(ctx context.Context, by lookup, keys []string, carried map[string][]string, since time.Time) error {
+// readMissing reads the ENIs of those keys that were not read since the given time, or whose ENIs lack an address that they
+// are expected to carry.
+func (p *ENIs) readMissing(ctx context.Context, by keyKind, keys []string, carried map[string][]string, since time.Time) error {
 	start := p.Config.Clock.Now().Add(-durations.Moment)
 	missing := func() (out []string) {
 		p.With(func() {
 			for _, key := range keys {
-				f := p.cache.found(by)[key]
-				lacks := len(f.list) == 0 || !carry(f.list, carried[key])
-				if !p.Younger(f.at, durations.Stable) || f.at.Before(since) || lacks && !f.at.After(start) {
+				f := p.cache.byKind(by)[key]
+				lacks := len(f.list) == 0 || !carryAll(f.list, carried[key])
+				if !p.IsYounger(f.at, durations.Stable) || f.at.Before(since) || lacks && !f.at.After(start) {
 					out = append(out, key)
 				}
 			}
@@ -135,14 +135,14 @@ func (p *ENIs) find(ctx context.Context, by lookup, keys []string, carried map[s
 				return err
 			}
 			p.With(func() {
-				found := p.cache.found(by)
+				found := p.cache.byKind(by)
 				for key, f := range found {
-					if !p.Younger(f.at, durations.Stable) {
+					if !p.IsYounger(f.at, durations.Stable) {
 						delete(found, key)
 					}
 				}
 				for _, key := range keys {
-					found[key] = foundENIs{got[key], at}
+					found[key] = cachedENIs{got[key], at}
 				}
 			})
 			return nil
@@ -154,15 +154,15 @@ func (p *ENIs) find(ctx context.Context, by lookup, keys []string, carried map[s
 	return nil
 }
 
-// carry reports whether interfaces carry all of the addresses.
-func carry(list []network.ENI, addresses []string) bool {
+// carryAll reports whether the ENIs together carry all of the addresses.
+func carryAll(list []network.ENI, addresses []string) bool {
 	return !slices.ContainsFunc(addresses, func(a string) bool {
 		_, ok := network.ENIOf(a, list)
 		return !ok
 	})
 }
 
-func (p *ENIs) answer(q bindings.ENIQuery) bindings.ENIs {
+func (p *ENIs) fromCache(q bindings.ENIQuery) bindings.ENIs {
 	out := bindings.ENIs{OfInstance: map[string][]network.ENI{}, ByID: map[string]network.ENI{}, ByAddress: map[string]network.ENI{}}
 	p.With(func() {
 		e := p.cache
@@ -185,7 +185,8 @@ func (p *ENIs) answer(q bindings.ENIQuery) bindings.ENIs {
 	return out
 }
 
-// readInstances reads by filter, since one id that does not exist would make the whole call fail.
+// readInstances reads the ENIs of instances. It uses a filter, since one id that does not exist would make the whole call
+// fail.
 func (p *ENIs) readInstances(ctx context.Context, ids []string) (map[string][]network.ENI, error) {
 	out := map[string][]network.ENI{}
 	for batch := range slices.Chunk(ids, sdk.FilterBatch) {
@@ -265,12 +266,12 @@ func (p *ENIs) eachENI(ctx context.Context, f []ec2types.Filter, do func(network
 				i.DeviceIndex = aws.ToInt32(n.Attachment.DeviceIndex)
 			}
 			i.Addresses = slices.Concat(
-				texts(n.PrivateIpAddresses, func(a ec2types.NetworkInterfacePrivateIpAddress) *string { return a.PrivateIpAddress }),
-				texts(n.Ipv6Addresses, func(a ec2types.NetworkInterfaceIpv6Address) *string { return a.Ipv6Address }))
+				fieldTexts(n.PrivateIpAddresses, func(a ec2types.NetworkInterfacePrivateIpAddress) *string { return a.PrivateIpAddress }),
+				fieldTexts(n.Ipv6Addresses, func(a ec2types.NetworkInterfaceIpv6Address) *string { return a.Ipv6Address }))
 			slices.Sort(i.Addresses)
 			i.Prefixes = slices.Concat(
-				texts(n.Ipv4Prefixes, func(p ec2types.Ipv4PrefixSpecification) *string { return p.Ipv4Prefix }),
-				texts(n.Ipv6Prefixes, func(p ec2types.Ipv6PrefixSpecification) *string { return p.Ipv6Prefix }))
+				fieldTexts(n.Ipv4Prefixes, func(p ec2types.Ipv4PrefixSpecification) *string { return p.Ipv4Prefix }),
+				fieldTexts(n.Ipv6Prefixes, func(p ec2types.Ipv6PrefixSpecification) *string { return p.Ipv6Prefix }))
 			do(i)
 		}
 	}
@@ -283,17 +284,17 @@ func instanceENI(n ec2types.InstanceNetworkInterface) network.ENI {
 		i.DeviceIndex = aws.ToInt32(n.Attachment.DeviceIndex)
 	}
 	i.Addresses = slices.Concat(
-		texts(n.PrivateIpAddresses, func(a ec2types.InstancePrivateIpAddress) *string { return a.PrivateIpAddress }),
-		texts(n.Ipv6Addresses, func(a ec2types.InstanceIpv6Address) *string { return a.Ipv6Address }))
+		fieldTexts(n.PrivateIpAddresses, func(a ec2types.InstancePrivateIpAddress) *string { return a.PrivateIpAddress }),
+		fieldTexts(n.Ipv6Addresses, func(a ec2types.InstanceIpv6Address) *string { return a.Ipv6Address }))
 	slices.Sort(i.Addresses)
 	i.Prefixes = slices.Concat(
-		texts(n.Ipv4Prefixes, func(p ec2types.InstanceIpv4Prefix) *string { return p.Ipv4Prefix }),
-		texts(n.Ipv6Prefixes, func(p ec2types.InstanceIpv6Prefix) *string { return p.Ipv6Prefix }))
+		fieldTexts(n.Ipv4Prefixes, func(p ec2types.InstanceIpv4Prefix) *string { return p.Ipv4Prefix }),
+		fieldTexts(n.Ipv6Prefixes, func(p ec2types.InstanceIpv6Prefix) *string { return p.Ipv6Prefix }))
 	return i
 }
 
-// texts returns one field of each of a list.
-func texts[T any](list []T, field func(T) *string) []string {
+// fieldTexts returns one field of each value of a list.
+func fieldTexts[T any](list []T, field func(T) *string) []string {
 	var out []string
 	for _, v := range list {
 		out = append(out, aws.ToString(field(v)))
@@ -310,8 +311,8 @@ func eniGroups(groups []ec2types.GroupIdentifier) []network.ENIGroup {
 	return out
 }
 
-// setGroupTags fills in the tags of the groups of interfaces that have several, as only there the
-// tags decide.
+// setGroupTags fills in the tags of the security groups of ENIs with several: they decide which of the groups gets
+// the rules.
 func (p *ENIs) setGroupTags(ctx context.Context, found map[string][]network.ENI) error {
 	each := func(do func(*network.ENIGroup)) {
 		for _, l := range found {
@@ -328,7 +329,7 @@ func (p *ENIs) setGroupTags(ctx context.Context, found map[string][]network.ENI)
 	var unknown []string
 	p.With(func() {
 		each(func(g *network.ENIGroup) {
-			if !p.Younger(p.cache.tags[g.ID].at, durations.Stable) {
+			if !p.IsYounger(p.cache.tags[g.ID].at, durations.Stable) {
 				unknown = append(unknown, g.ID)
 			}
 		})
@@ -343,7 +344,7 @@ func (p *ENIs) setGroupTags(ctx context.Context, found map[string][]network.ENI)
 			}
 			p.With(func() {
 				for _, g := range page.SecurityGroups {
-					p.cache.tags[aws.ToString(g.GroupId)] = foundTags{convert.EC2TagsFromAWS(g.Tags), start}
+					p.cache.tags[aws.ToString(g.GroupId)] = cachedTags{convert.EC2TagsFromAWS(g.Tags), start}
 				}
 			})
 		}

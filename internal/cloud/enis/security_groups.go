@@ -20,13 +20,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// The security groups of nodes and pods are not ours: the only thing that is changed in them is
-// rules, and the caller takes away only those that bear our mark.
+// The controller does not own the security groups of nodes and pods. It only changes their rules, and revokes only
+// rules with its own description.
 
-// foundRules are the rules of a group of nodes or pods.
-type foundRules struct {
+// cachedRules are the rules of a security group of nodes or pods.
+type cachedRules struct {
 	exists  bool
-	tagged  bool // for the cluster, by the tag that provisioning tools use
+	tagged  bool // it has the tag kubernetes.io/cluster/NAME, by which provisioning tools mark the groups of a cluster
 	rules   []model.IngressRule
 	at      time.Time
 	written time.Time
@@ -35,7 +35,7 @@ type foundRules struct {
 // EndpointGroups implements bindings.EndpointGroups.
 func (p *ENIs) EndpointGroups(ctx context.Context, ids []string, maxAge time.Duration) ([]bindings.EndpointGroup, error) {
 	since := p.NotBefore(maxAge)
-	old := func(at time.Time) bool { return !p.Younger(at, p.Config.Refresh) || at.Before(since) }
+	old := func(at time.Time) bool { return !p.IsYounger(at, p.Config.Refresh) || at.Before(since) }
 	stale := func() (tagged bool, missing []string) {
 		p.With(func() {
 			e := &p.cache
@@ -84,10 +84,11 @@ func (p *ENIs) EndpointGroups(ctx context.Context, ids []string, maxAge time.Dur
 	return out, nil
 }
 
-// readEndpointGroups reads groups by filter: those of the ids, or, without ids, the tagged ones.
+// readEndpointGroups reads the security groups that the filters select: those of the ids, or, if ids is nil, all with
+// the tag of the cluster.
 func (p *ENIs) readEndpointGroups(ctx context.Context, f []ec2types.Filter, ids []string) error {
 	start := p.Config.Clock.Now()
-	found := map[string]foundRules{}
+	found := map[string]cachedRules{}
 	pages := ec2.NewDescribeSecurityGroupsPaginator(p.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -96,7 +97,7 @@ func (p *ENIs) readEndpointGroups(ctx context.Context, f []ec2types.Filter, ids 
 		}
 		for _, g := range page.SecurityGroups {
 			tag := convert.EC2TagsFromAWS(g.Tags)["kubernetes.io/cluster/"+p.Config.Cluster]
-			found[aws.ToString(g.GroupId)] = foundRules{
+			found[aws.ToString(g.GroupId)] = cachedRules{
 				exists: true, tagged: (tag == "owned" || tag == "shared") && aws.ToString(g.VpcId) == p.VPC,
 				rules: convert.IngressFromAWS(g.IpPermissions), at: start,
 			}
@@ -120,7 +121,7 @@ func (p *ENIs) readEndpointGroups(ctx context.Context, f []ec2types.Filter, ids 
 		}
 		for _, id := range ids {
 			if _, ok := found[id]; !ok {
-				e.groups[id] = foundRules{at: start}
+				e.groups[id] = cachedRules{at: start}
 			}
 		}
 	})
@@ -129,28 +130,28 @@ func (p *ENIs) readEndpointGroups(ctx context.Context, f []ec2types.Filter, ids 
 
 // ChangedEndpointGroups implements bindings.EndpointGroups.
 func (p *ENIs) ChangedEndpointGroups(ctx context.Context) ([]string, error) {
-	was, start := map[string]foundRules{}, p.Config.Clock.Now()
+	previous, start := map[string]cachedRules{}, p.Config.Clock.Now()
 	p.With(func() {
 		for id, g := range p.cache.groups {
 			if g.exists && !g.at.IsZero() && cache.Settled(start, g.written) {
-				was[id] = g
+				previous[id] = g
 			}
 		}
 	})
-	ids := slices.Sorted(maps.Keys(was))
+	ids := slices.Sorted(maps.Keys(previous))
 	for batch := range slices.Chunk(ids, sdk.FilterBatch) {
 		err := p.Optional(ctx, "endpoint groups", func() error { return p.readEndpointGroups(ctx, sdk.Filters("group-id", batch...), batch) })
 		if err != nil {
 			return nil, err
 		}
 	}
-	ownRules := func(g foundRules) []model.IngressRule {
+	ownRules := func(g cachedRules) []model.IngressRule {
 		return slices.DeleteFunc(sortedRules(g.rules), func(r model.IngressRule) bool { return !network.IsSharedRule(r) })
 	}
 	var out []string
 	p.With(func() {
 		for _, id := range ids {
-			if g := p.cache.groups[id]; !g.written.After(start) && !slices.Equal(ownRules(was[id]), ownRules(g)) {
+			if g := p.cache.groups[id]; !g.written.After(start) && !slices.Equal(ownRules(previous[id]), ownRules(g)) {
 				out = append(out, id)
 			}
 		}
@@ -163,14 +164,14 @@ func (p *ENIs) ChangeEndpointRules(ctx context.Context, group string, authorize,
 	if len(authorize) > 0 {
 		_, err := p.API.EC2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: convert.IngressToAWS(sortedRules(authorize))})
 		if err != nil {
-			return p.endpointRulesFailed(group, fmt.Errorf("admit sources to %s: %w", group, err))
+			return p.endpointRulesFailed(group, fmt.Errorf("authorize ingress to %s: %w", group, err))
 		}
 		p.endpointRulesChanged(group, func(have []model.IngressRule) []model.IngressRule { return append(have, authorize...) })
 	}
 	if len(revoke) > 0 {
 		_, err := p.API.EC2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: aws.String(group), IpPermissions: convert.IngressToAWS(sortedRules(revoke))})
 		if err != nil {
-			return p.endpointRulesFailed(group, fmt.Errorf("shut sources out of %s: %w", group, err))
+			return p.endpointRulesFailed(group, fmt.Errorf("revoke ingress to %s: %w", group, err))
 		}
 		p.endpointRulesChanged(group, func(have []model.IngressRule) []model.IngressRule {
 			return slices.DeleteFunc(have, func(h model.IngressRule) bool {
@@ -198,10 +199,11 @@ func (p *ENIs) endpointRulesChanged(group string, change func([]model.IngressRul
 	})
 }
 
-// endpointRulesFailed makes the security group be read again unless nothing can have changed.
+// endpointRulesFailed forgets a security group after an error that shows that its rules are not as known, or after which
+// they may have changed, so that it is read again.
 func (p *ENIs) endpointRulesFailed(group string, err error) error {
 	switch class := sdk.ClassOf(err); {
-	case sdk.MayHaveHappened(err), class == failure.Conflict, class == failure.Gone, class == failure.Invalid, class == failure.Quota:
+	case sdk.MayHaveTakenEffect(err), class == failure.Conflict, class == failure.Gone, class == failure.Invalid, class == failure.Quota:
 		p.With(func() {
 			e := &p.cache
 			if e.groups[group].tagged {
@@ -209,7 +211,7 @@ func (p *ENIs) endpointRulesFailed(group string, err error) error {
 			}
 			delete(e.groups, group)
 			if class == failure.Gone {
-				e.groups[group] = foundRules{at: p.Config.Clock.Now()}
+				e.groups[group] = cachedRules{at: p.Config.Clock.Now()}
 			}
 		})
 	}

@@ -15,10 +15,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 )
 
+// vpcRanges are the CIDR ranges of a VPC.
 type vpcRanges struct {
-	ranges []string
-	unseen bool
-	at     time.Time
+	ranges    []string
+	invisible bool // the account does not see the VPC
+	at        time.Time
 }
 
 // VPCRanges implements bindings.Cloud.
@@ -26,21 +27,15 @@ func (p *ENIs) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 	cached := func() (f vpcRanges, ok bool) {
 		p.With(func() {
 			f = p.ranges[vpc]
-			ok = p.Younger(f.at, durations.Stable) && (!f.unseen || p.Younger(f.at, durations.Editable))
+			ok = p.IsYounger(f.at, durations.Stable) && (!f.invisible || p.IsYounger(f.at, durations.Editable))
 		})
 		return f, ok
 	}
-	answer := func(f vpcRanges) ([]string, error) {
-		if f.unseen {
-			return nil, sdk.Failed(failure.Gone, "read VPC "+vpc, "it is not seen by this account")
-		}
-		return f.ranges, nil
-	}
-	f, err := sdk.Asked(ctx, p.Client, "vpc "+vpc, cached, func() error {
+	f, err := sdk.CachedOrRead(ctx, p.Client, "vpc "+vpc, cached, func() error {
 		start := p.Config.Clock.Now()
 		out, err := p.API.EC2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{vpc}})
 		if sdk.IsGone(err) {
-			p.With(func() { p.ranges[vpc] = vpcRanges{unseen: true, at: start} })
+			p.With(func() { p.ranges[vpc] = vpcRanges{invisible: true, at: start} })
 			return nil
 		}
 		if err != nil {
@@ -66,5 +61,8 @@ func (p *ENIs) VPCRanges(ctx context.Context, vpc string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer(f)
+	if f.invisible {
+		return nil, sdk.Failed(failure.Gone, "read VPC "+vpc, "it is not visible to this account")
+	}
+	return f.ranges, nil
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// AddOns reads what load balancers are tied to in other services.
+// AddOns reads the associations of load balancers with AWS WAF and AWS Shield, and the names of web ACLs and trust stores.
 type AddOns struct {
 	*sdk.Client
 	inv *inventory.Inventory
@@ -33,25 +33,26 @@ type AddOns struct {
 	cache addOnCache
 }
 
-// NewAddOns returns AddOns that have read nothing yet.
+// NewAddOns returns AddOns with an empty cache.
 func NewAddOns(at *sdk.Client, inv *inventory.Inventory) *AddOns {
 	return &AddOns{Client: at, inv: inv}
 }
 
 func (a *AddOns) reset() { a.With(func() { a.cache = newAddOnCache() }) }
 
-// addOnCache keeps the answers of other services.
+// addOnCache caches the answers of these services.
 type addOnCache struct {
-	ties         map[string]tieEntry // by question
+	associations map[string]association // by key of the question
 	acls         aclList
-	stores       map[string]foundName
-	subscription *observed.Subscription
-	subscribedAt time.Time
+	stores       map[string]foundName   // trust stores, by name
+	subscription *observed.Subscription // to Shield Advanced
+	subscribedAt time.Time              // when subscription was read
 }
 
-type tieEntry struct {
-	tie observed.AddOn
-	at  time.Time
+// association is the association of a load balancer with one service.
+type association struct {
+	addOn observed.AddOn
+	at    time.Time
 }
 
 // aclList is the result of the last listing of web ACLs.
@@ -61,54 +62,48 @@ type aclList struct {
 }
 
 func newAddOnCache() addOnCache {
-	return addOnCache{ties: map[string]tieEntry{}, stores: map[string]foundName{}}
+	return addOnCache{associations: map[string]association{}, stores: map[string]foundName{}}
 }
 
-// askAddOn reads what a load balancer is tied to.
+// askAddOn reads the association of a load balancer with one service.
 func (a *AddOns) askAddOn(ctx context.Context, q model.AskAddOn, since time.Time) (observed.AddOn, error) {
-	if !a.inv.Knows(q.ARN) {
+	if !a.inv.Has(q.ARN) {
 		return observed.AddOn{}, nil
 	}
 	cached := func() (out observed.AddOn, ok bool) {
 		a.With(func() {
-			e, there := a.cache.ties[q.Key()]
-			out, ok = e.tie, there && a.Current(e.at, since, q.Key())
+			e, known := a.cache.associations[q.Key()]
+			out, ok = e.addOn, known && a.IsCurrent(e.at, since, q.Key())
 		})
 		return out, ok
 	}
-	out, err := sdk.Asked(ctx, a.Client, q.Key(), cached, func() error {
-		tie, err := sdk.Brief(ctx, func(ctx context.Context) (observed.AddOn, error) { return a.readAddOn(ctx, q) })
-		if sdk.Code(err) == "WAFNonexistentItemException" && !a.Younger(a.inv.CreatedAt(plan.LoadBalancer, q.ARN), durations.Settle) {
+	out, err := sdk.CachedOrRead(ctx, a.Client, q.Key(), cached, func() error {
+		addOn, err := sdk.CallOptional(ctx, func(ctx context.Context) (observed.AddOn, error) { return a.readAddOn(ctx, q) })
+		if sdk.Code(err) == "WAFNonexistentItemException" && !a.IsYounger(a.inv.CreatedAt(plan.LoadBalancer, q.ARN), durations.Settle) {
 			return sdk.Wrap(engine.Gone, "read "+q.Key(), err)
 		}
 		if err == nil {
-			a.SetAssociation(q, tie)
+			a.SetAssociation(q, addOn)
 		}
 		return err
 	})
-	if f, err := sdk.OtherFault(err); f != nil || err != nil {
+	if f, err := sdk.AddOnFault(err); f != nil || err != nil {
 		return observed.AddOn{Fault: f}, err
 	}
 	return out, nil
 }
 
-// SetAssociation notes the association of a load balancer, and forgets what was not asked for in a while.
-func (a *AddOns) SetAssociation(q model.AskAddOn, tie observed.AddOn) {
+// SetAssociation caches the association of a load balancer with one service, and drops old entries.
+func (a *AddOns) SetAssociation(q model.AskAddOn, addOn observed.AddOn) {
 	now := a.Config.Clock.Now()
 	a.With(func() {
-		ties := a.cache.ties
-		for k, e := range ties {
-			if now.Sub(e.at) > durations.Unchanging {
-				delete(ties, k)
-			}
-		}
-		ties[q.Key()] = tieEntry{tie, now}
+		putCached(a.cache.associations, q.Key(), association{addOn, now}, func(e association) bool { return now.Sub(e.at) > durations.Unchanging })
 	})
 }
 
-// ForgetAssociation drops the known association of a load balancer, so that it is read again.
+// ForgetAssociation drops the cached association of a load balancer, so that it is read again.
 func (a *AddOns) ForgetAssociation(q model.AskAddOn) {
-	a.With(func() { delete(a.cache.ties, q.Key()) })
+	a.With(func() { delete(a.cache.associations, q.Key()) })
 }
 
 func (a *AddOns) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.AddOn, err error) {
@@ -138,7 +133,7 @@ func (a *AddOns) readAddOn(ctx context.Context, q model.AskAddOn) (out observed.
 	return out, sdk.Failed(engine.Unknown, q.Key(), "there is no such service")
 }
 
-// askWebACL finds a web ACL by name among those of the region. One listing answers for all names.
+// askWebACL finds a web ACL by name among those of the region. All names are answered from one listing.
 func (a *AddOns) askWebACL(ctx context.Context, name string) (observed.WebACL, error) {
 	cached := func() (out observed.WebACL, ok bool) {
 		a.With(func() {
@@ -147,11 +142,11 @@ func (a *AddOns) askWebACL(ctx context.Context, name string) (observed.WebACL, e
 			if out.ARN = l.arns[name]; out.ARN != "" {
 				age = durations.Kept
 			}
-			ok = a.Younger(l.at, age)
+			ok = a.IsYounger(l.at, age)
 		})
 		return out, ok
 	}
-	out, err := sdk.Asked(ctx, a.Client, "web acls", cached, func() error {
+	out, err := sdk.CachedOrRead(ctx, a.Client, "web acls", cached, func() error {
 		start := a.Config.Clock.Now()
 		all, err := a.listWebACLs(ctx)
 		if err != nil {
@@ -160,7 +155,7 @@ func (a *AddOns) askWebACL(ctx context.Context, name string) (observed.WebACL, e
 		a.With(func() { a.cache.acls = aclList{all, start} })
 		return nil
 	})
-	if f, err := sdk.OtherFault(err); f != nil || err != nil {
+	if f, err := sdk.AddOnFault(err); f != nil || err != nil {
 		return observed.WebACL{Fault: f}, err
 	}
 	return out, nil
@@ -170,7 +165,7 @@ func (a *AddOns) listWebACLs(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	in := &wafv2.ListWebACLsInput{Scope: waftypes.ScopeRegional, Limit: aws.Int32(100)}
 	for {
-		page, err := sdk.Brief(ctx, func(ctx context.Context) (*wafv2.ListWebACLsOutput, error) { return a.API.WAFv2.ListWebACLs(ctx, in) })
+		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*wafv2.ListWebACLsOutput, error) { return a.API.WAFv2.ListWebACLs(ctx, in) })
 		if err != nil {
 			return nil, err
 		}
@@ -189,12 +184,12 @@ func (a *AddOns) askSubscription(ctx context.Context) (*observed.Subscription, e
 	cached := func() (out *observed.Subscription, ok bool) {
 		a.With(func() {
 			out = a.cache.subscription
-			ok = out != nil && a.Younger(a.cache.subscribedAt, durations.Kept)
+			ok = out != nil && a.IsYounger(a.cache.subscribedAt, durations.Kept)
 		})
 		return out, ok
 	}
-	out, err := sdk.Asked(ctx, a.Client, model.AskSubscription{}.Key(), cached, func() error {
-		res, err := sdk.Brief(ctx, func(ctx context.Context) (*shield.GetSubscriptionStateOutput, error) {
+	out, err := sdk.CachedOrRead(ctx, a.Client, model.AskSubscription{}.Key(), cached, func() error {
+		res, err := sdk.CallOptional(ctx, func(ctx context.Context) (*shield.GetSubscriptionStateOutput, error) {
 			return a.API.Shield.GetSubscriptionState(ctx, &shield.GetSubscriptionStateInput{})
 		})
 		if err != nil {
@@ -204,51 +199,51 @@ func (a *AddOns) askSubscription(ctx context.Context) (*observed.Subscription, e
 		a.With(func() { a.cache.subscription, a.cache.subscribedAt = got, a.Config.Clock.Now() })
 		return nil
 	})
-	if f, err := sdk.OtherFault(err); f != nil || err != nil {
+	if f, err := sdk.AddOnFault(err); f != nil || err != nil {
 		return &observed.Subscription{Fault: f}, err
 	}
 	return out, nil
 }
 
-// askTrustStores finds trust stores by name: those that are not known in one call, or one by one
-// if one of them does not exist, since AWS then refuses the whole call.
+// askTrustStores returns the ARNs of trust stores by name, "" if there is none. It reads those that are not cached in one
+// call, or one by one if one of them does not exist, since AWS then refuses the whole call.
 func (a *AddOns) askTrustStores(ctx context.Context, names []string) (map[string]string, error) {
-	unknown := func() (out map[string]string, rest []string) {
+	cached := func() (out map[string]string, unknown []string) {
 		out = map[string]string{}
 		a.With(func() {
 			for _, n := range names {
 				f := a.cache.stores[n]
-				if out[n] = f.arn; !a.Younger(f.at, f.maxAge(a.cache.stores, durations.Stable)) {
-					rest = append(rest, n)
+				if out[n] = f.arn; !a.IsYounger(f.at, f.maxAge(a.cache.stores, durations.Stable)) {
+					unknown = append(unknown, n)
 				}
 			}
 		})
-		return out, rest
+		return out, unknown
 	}
-	out, rest := unknown()
-	if len(rest) == 0 {
+	out, unknown := cached()
+	if len(unknown) == 0 {
 		return out, nil
 	}
-	err := a.Optional(ctx, "trust stores "+strings.Join(rest, ","), func() error {
-		err := a.readTrustStores(ctx, rest)
-		if isMissingStore(err) && len(rest) == 1 {
+	err := a.Optional(ctx, "trust stores "+strings.Join(unknown, ","), func() error {
+		err := a.readTrustStores(ctx, unknown)
+		if isMissingStore(err) && len(unknown) == 1 {
 			return nil
 		}
 		if !isMissingStore(err) {
 			return err
 		}
-		for _, n := range rest {
+		for _, n := range unknown {
 			if err := a.readTrustStores(ctx, []string{n}); err != nil && !isMissingStore(err) {
 				return err
 			}
 		}
 		return nil
 	})
-	out, _ = unknown()
+	out, _ = cached()
 	return out, err
 }
 
-// isMissingStore reports whether AWS knows no trust store of a name, or takes it for none.
+// isMissingStore reports whether AWS has no trust store of a name, or refuses the name as invalid.
 func isMissingStore(err error) bool { return err != nil && sdk.ClassOf(err) == engine.Invalid }
 
 func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {
@@ -259,10 +254,10 @@ func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {
 	}
 	pages := elb.NewDescribeTrustStoresPaginator(a.API.ELB, &elb.DescribeTrustStoresInput{Names: names})
 	for pages.HasMorePages() {
-		page, err := sdk.Brief(ctx, func(ctx context.Context) (*elb.DescribeTrustStoresOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*elb.DescribeTrustStoresOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			if isMissingStore(err) && len(names) == 1 {
-				a.With(func() { putCached(a.cache.stores, names[0], found[names[0]], outdated(a.Client)) })
+				a.With(func() { putCached(a.cache.stores, names[0], found[names[0]], isOld(a.Client)) })
 			}
 			return fmt.Errorf("find trust stores: %w", err)
 		}
@@ -272,7 +267,7 @@ func (a *AddOns) readTrustStores(ctx context.Context, names []string) error {
 	}
 	a.With(func() {
 		for n, f := range found {
-			putCached(a.cache.stores, n, f, outdated(a.Client))
+			putCached(a.cache.stores, n, f, isOld(a.Client))
 		}
 	})
 	return nil

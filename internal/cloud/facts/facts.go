@@ -1,4 +1,4 @@
-// Package facts answers what a stack asks of things that are not its own.
+// Package facts answers the questions of a stack about AWS resources that are not part of it.
 package facts
 
 import (
@@ -32,7 +32,7 @@ type Facts struct {
 	endpoints    *enis.ENIs
 }
 
-// New answers from the parts of the cloud that know the subjects of questions.
+// New returns a Facts that gets its answers from the parts of the cloud package.
 func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader, ends *enis.ENIs, c *certificates.Certificates, a *AddOns, t *targets.Targets) *Facts {
 	return &Facts{
 		Client: at, inv: inv, reader: r, network: &networkFacts{Client: at}, names: &nameFacts{Client: at, inv: inv},
@@ -40,7 +40,7 @@ func New(at *sdk.Client, inv *inventory.Inventory, r *observe.Reader, ends *enis
 	}
 }
 
-// Reset drops all that was read.
+// Reset forgets all readings.
 func (f *Facts) Reset() {
 	f.network.reset()
 	f.names.reset()
@@ -49,25 +49,25 @@ func (f *Facts) Reset() {
 	f.targets.Reset()
 }
 
-// Answer fills in the facts that a question asks for, and leaves out what does not exist. What the plan compares with is
-// read again if it was read before since.
+// Answer fills in the facts that a question is about, and leaves out what does not exist. Facts that the plan compares
+// with the desired state are read again if they were read before since.
 func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stack, q model.Question, since time.Time) (err error) {
 	facts := &out.Facts
 	switch q := q.(type) {
 	case model.AskSubnets:
 		if q.Discover != "" && hasLoadBalancerFor(*out, q) {
-			return nil // what is live keeps its subnets
+			return nil // a live load balancer keeps its subnets
 		}
-		return answered(facts.Subnets, q.Key())(f.network.askSubnets(ctx, q, f.maxAge(*out)))
+		return enterAnswer(facts.Subnets, q.Key())(f.network.askSubnets(ctx, q, f.maxAge(*out)))
 	case model.AskVPC:
 		facts.VPCRanges, err = f.endpoints.VPCRanges(ctx, f.VPC)
 	case model.AskGroups:
-		return answered(facts.Groups, q.Key())(f.names.askGroups(ctx, q))
+		return enterAnswer(facts.Groups, q.Key())(f.names.askGroups(ctx, q))
 	case model.AskCertificates:
 		facts.Certificates, err = f.certificates.AskCertificates(ctx)
 		facts.CertificatesAsked = err == nil
 	case model.AskTargetGroup:
-		err = answered(facts.TargetGroups, q.Ref)(f.names.askTargetGroup(ctx, q.Ref))
+		err = enterAnswer(facts.TargetGroups, q.Ref)(f.names.askTargetGroup(ctx, q.Ref))
 		arn := facts.TargetGroups[q.Ref]
 		if namespace, known := namespaceOf(f.inv, arn); known {
 			facts.TargetGroupOwners[arn] = namespace
@@ -78,25 +78,25 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 	case model.AskBackendGroup:
 		f.reader.BackendGroup(out)
 	case model.AskHealth:
-		return answered(facts.Health, q.ARN)(f.targets.AskHealth(ctx, q.ARN))
+		return enterAnswer(facts.Health, q.ARN)(f.targets.AskHealth(ctx, q.ARN))
 	case model.AskOwnCertificates:
 		facts.OwnCertificates, err = f.certificates.AskOwnCertificates(ctx, id)
 		facts.OwnCertificatesAsked, facts.Imports = err == nil, f.certificates.Imports(id)
 	case model.AskCertificateOwner:
-		return answered(facts.CertificateOwners, q.ARN)(f.certificates.AskCertificateOwner(ctx, q))
+		return enterAnswer(facts.CertificateOwners, q.ARN)(f.certificates.AskCertificateOwner(ctx, q))
 	case model.AskHostedZones:
 		facts.Zones, err = f.certificates.Zones.AskHostedZones(ctx, q)
 	case model.AskValidation:
-		return answered(facts.Validations, q.ARN)(f.certificates.AskValidation(ctx, q))
+		return enterAnswer(facts.Validations, q.ARN)(f.certificates.AskValidation(ctx, q))
 	case model.AskPublicCertificates:
 		facts.PublicCertificates, err = f.certificates.AskPublicCertificates(ctx)
 		facts.PublicCertificatesAsked = err == nil
 	case model.AskALBTargets:
-		return answered(facts.ALBTargets, q.ARN)(f.targets.AskALBTargets(ctx, q, since))
+		return enterAnswer(facts.ALBTargets, q.ARN)(f.targets.AskALBTargets(ctx, q, since))
 	case model.AskAddOn:
-		return answered(facts.AddOns, q.Key())(f.addOns.askAddOn(ctx, q, since))
+		return enterAnswer(facts.AddOns, q.Key())(f.addOns.askAddOn(ctx, q, since))
 	case model.AskWebACL:
-		return answered(facts.WebACLs, q.Name)(f.addOns.askWebACL(ctx, q.Name))
+		return enterAnswer(facts.WebACLs, q.Name)(f.addOns.askWebACL(ctx, q.Name))
 	case model.AskSubscription:
 		facts.Subscription, err = f.addOns.askSubscription(ctx)
 	case model.AskTrustStores:
@@ -112,8 +112,8 @@ func (f *Facts) Answer(ctx context.Context, id model.StackID, out *observed.Stac
 	return err
 }
 
-// answered enters an answer under its key unless there is none.
-func answered[T any](into map[string]T, key string) func(T, error) error {
+// enterAnswer returns a function that enters an answer under its key, unless there is an error, which it returns.
+func enterAnswer[T any](into map[string]T, key string) func(T, error) error {
 	return func(answer T, err error) error {
 		if err == nil {
 			into[key] = answer
@@ -122,19 +122,19 @@ func answered[T any](into map[string]T, key string) func(T, error) error {
 	}
 }
 
-// hasLoadBalancerFor reports whether the stack has a load balancer of the type and scheme that subnets are asked for.
+// hasLoadBalancerFor reports whether the stack has a load balancer of the type and scheme that a question about subnets
+// is for.
 func hasLoadBalancerFor(s observed.Stack, q model.AskSubnets) bool {
-	of := model.Application
+	kind := model.Application
 	if q.NLB {
-		of = model.Network
+		kind = model.Network
 	}
 	return slices.ContainsFunc(s.LoadBalancers, func(lb observed.LoadBalancer) bool {
-		return lb.Scheme == q.Discover && lb.Type == of.String() && s.Live(lb.ResourceID).ARN == lb.ARN
+		return lb.Scheme == q.Discover && lb.Type == kind.String() && s.Live(lb.ResourceID).ARN == lb.ARN
 	})
 }
 
-// maxAge returns how old facts of the network may be: where nothing is to be made they only confirm
-// what is there.
+// maxAge returns how old facts of the network may be: if the load balancer exists, they are only compared with it.
 func (f *Facts) maxAge(s observed.Stack) time.Duration {
 	if s.Live(model.LoadBalancerID) != nil {
 		return f.Config.Refresh

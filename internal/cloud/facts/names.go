@@ -23,13 +23,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// notFoundAge returns how long the answer "there is none" is kept where so many names have that answer: they are
-// looked for one by one, and all together must not cost more than a call every two seconds.
+// notFoundAge returns how long the answer that a name does not exist is used, if there are so many such names: each is
+// read by a call of its own, and all together must not cost more than a call every two seconds.
 func notFoundAge(names int) time.Duration {
 	return max(durations.None, time.Duration(names)*durations.NoneEach)
 }
 
-// putCached enters an answer into a cache, and drops old ones.
+// putCached enters an answer into a cache, and drops old answers.
 func putCached[V any](cache map[string]V, key string, v V, old func(V) bool) {
 	for k, o := range cache {
 		if old(o) {
@@ -39,32 +39,33 @@ func putCached[V any](cache map[string]V, key string, v V, old func(V) bool) {
 	cache[key] = v
 }
 
+// foundName is the answer for a name.
 type foundName struct {
-	arn string // "": there is none
+	arn string // "" if there is no resource of the name
 	at  time.Time
 }
 
-// maxAge returns how long the answer is given; the answer that something exists, as long as found.
-func (f foundName) maxAge(all map[string]foundName, found time.Duration) time.Duration {
+// maxAge returns how long an answer is used; ifFound is how long if the resource exists.
+func (f foundName) maxAge(all map[string]foundName, ifFound time.Duration) time.Duration {
 	if f.arn != "" {
-		return found
+		return ifFound
 	}
 	return notFoundAge(cache.Count(all, func(f foundName) bool { return f.arn == "" }))
 }
 
-// outdated reports whether an answer can leave its cache.
-func outdated(c *sdk.Client) func(foundName) bool {
-	return func(f foundName) bool { return !c.Younger(f.at, durations.Kept) }
+// isOld returns a function that reports whether an answer can be dropped from its cache.
+func isOld(c *sdk.Client) func(foundName) bool {
+	return func(f foundName) bool { return !c.IsYounger(f.at, durations.Kept) }
 }
 
-// nameFacts finds security groups and target groups of any owner by what users call them.
+// nameFacts finds security groups and target groups of any owner by the names, ids and ARNs that users write.
 type nameFacts struct {
 	*sdk.Client
 	inv *inventory.Inventory
 
 	cache.Guard
-	groups map[string]foundGroups // by question
-	names  map[string]foundName   // target groups by name or ARN
+	groups map[string]foundGroups // security groups, by key of the question
+	names  map[string]foundName   // target groups, by name or ARN
 }
 
 func (n *nameFacts) reset() {
@@ -85,7 +86,7 @@ func (n *nameFacts) askGroups(ctx context.Context, q model.AskGroups) (observed.
 			if len(f.answer.Missing) > 0 {
 				age = notFoundAge(cache.Count(n.groups, func(f foundGroups) bool { return len(f.answer.Missing) > 0 }))
 			}
-			out, ok = f.answer, n.Younger(f.at, age)
+			out, ok = f.answer, n.IsYounger(f.at, age)
 		})
 		return out, ok
 	}
@@ -102,7 +103,7 @@ func (n *nameFacts) askGroups(ctx context.Context, q model.AskGroups) (observed.
 			return err
 		}
 		n.With(func() {
-			putCached(n.groups, q.Key(), foundGroups{answer, start}, func(f foundGroups) bool { return !n.Younger(f.at, durations.Kept) })
+			putCached(n.groups, q.Key(), foundGroups{answer, start}, func(f foundGroups) bool { return !n.IsYounger(f.at, durations.Kept) })
 		})
 		return nil
 	})
@@ -120,19 +121,19 @@ func (n *nameFacts) readGroups(ctx context.Context, q model.AskGroups) (observed
 		}
 	}
 	out := observed.GroupAnswer{ByName: map[string][]string{}}
-	// By filter, since one id that does not exist would make the whole call fail.
+	// With a filter, since one id that does not exist would make the whole call fail.
 	if len(ids) > 0 {
-		err := n.eachSecurityGroup(ctx, sdk.Filters("group-id", sdk.Unique(ids)...), func(id, _ string) { out.ByID = append(out.ByID, id) })
+		err := n.eachSecurityGroup(ctx, sdk.Filters("group-id", sdk.SortedUnique(ids)...), func(id, _ string) { out.ByID = append(out.ByID, id) })
 		if err != nil {
 			return out, err
 		}
 	}
 	if len(names) > 0 {
-		f := append(sdk.Filters("vpc-id", n.VPC), sdk.Filter("tag:"+convert.NameTag, sdk.Unique(names)...))
+		f := append(sdk.Filters("vpc-id", n.VPC), sdk.Filter("tag:"+convert.NameTag, sdk.SortedUnique(names)...))
 		found := map[string]map[string]bool{} // distinct names by reference
 		err := n.eachSecurityGroup(ctx, f, func(id, name string) {
-			// AWS reads the wildcards * and ? in names that it is asked for.
-			for _, r := range sdk.Unique(names) {
+			// AWS treats * and ? in the values of a filter as wildcards.
+			for _, r := range sdk.SortedUnique(names) {
 				if glob(r, name) {
 					out.ByName[r] = append(out.ByName[r], id)
 					if found[r] == nil {
@@ -147,11 +148,11 @@ func (n *nameFacts) readGroups(ctx context.Context, q model.AskGroups) (observed
 		}
 		for r, distinct := range found {
 			if len(distinct) > 1 {
-				delete(out.ByName, r) // it is not said which of them is meant
+				delete(out.ByName, r) // ambiguous: the wildcards match several names
 			}
 		}
 	}
-	// The order given, whatever order AWS chose.
+	// In the order of the question, not in that of AWS's answer.
 	slices.SortFunc(out.ByID, func(a, b string) int { return slices.Index(ids, a) - slices.Index(ids, b) })
 	for _, found := range out.ByName {
 		slices.Sort(found)
@@ -167,7 +168,7 @@ func (n *nameFacts) readGroups(ctx context.Context, q model.AskGroups) (observed
 func (n *nameFacts) eachSecurityGroup(ctx context.Context, f []ec2types.Filter, do func(id, name string)) error {
 	pages := ec2.NewDescribeSecurityGroupsPaginator(n.API.EC2, &ec2.DescribeSecurityGroupsInput{Filters: f})
 	for pages.HasMorePages() {
-		page, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return fmt.Errorf("find security groups: %w", err)
 		}
@@ -194,7 +195,7 @@ func namespaceOf(v *inventory.Inventory, arn string) (namespace string, known bo
 	return namespace, known
 }
 
-// askTargetGroup finds a target group of any owner by name or ARN, "" if there is none. Most are in
+// askTargetGroup returns the ARN of a target group of any owner by name or ARN, "" if there is none. Most are found in
 // the inventory.
 func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, error) {
 	known := func() (arn string, ok bool) {
@@ -211,7 +212,7 @@ func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, err
 		}
 		n.With(func() {
 			f := n.names[ref]
-			arn, ok = f.arn, n.Younger(f.at, f.maxAge(n.names, durations.None))
+			arn, ok = f.arn, n.IsYounger(f.at, f.maxAge(n.names, durations.None))
 		})
 		return arn, ok
 	}
@@ -227,7 +228,7 @@ func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, err
 		if strings.HasPrefix(ref, "arn:") {
 			in = &elb.DescribeTargetGroupsInput{TargetGroupArns: []string{ref}}
 		}
-		out, err := sdk.Brief(ctx, func(ctx context.Context) (*elb.DescribeTargetGroupsOutput, error) {
+		out, err := sdk.CallOptional(ctx, func(ctx context.Context) (*elb.DescribeTargetGroupsOutput, error) {
 			return n.API.ELB.DescribeTargetGroups(ctx, in)
 		})
 		if err != nil && !sdk.IsGone(err) && sdk.ClassOf(err) != engine.Invalid {
@@ -237,7 +238,7 @@ func (n *nameFacts) askTargetGroup(ctx context.Context, ref string) (string, err
 		if err == nil && len(out.TargetGroups) == 1 {
 			found.arn = aws.ToString(out.TargetGroups[0].TargetGroupArn)
 		}
-		n.With(func() { putCached(n.names, ref, found, outdated(n.Client)) })
+		n.With(func() { putCached(n.names, ref, found, isOld(n.Client)) })
 		return nil
 	})
 	arn, _ := known()

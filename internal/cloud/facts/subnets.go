@@ -19,21 +19,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// networkFacts reads subnets, their zones and routes.
+// networkFacts reads subnets, their availability zones and routes.
 type networkFacts struct {
 	*sdk.Client
 
 	cache.Guard
 	list      []observed.Subnet // of the VPC
 	listAt    time.Time
-	zoneTypes map[string]string // by zone id; they never change
-	public    map[string]bool   // by subnet id: a route leads to an internet gateway
+	zoneTypes map[string]string // by zone id; a type never changes
+	public    map[string]bool   // by subnet id: whether a route leads to an internet gateway
 	publicAt  time.Time
 	foreign   map[string]foundSubnet // subnets of other VPCs, by id
 }
 
+// foundSubnet is a subnet of another VPC.
 type foundSubnet struct {
-	subnet *observed.Subnet
+	subnet *observed.Subnet // nil if it does not exist
 	at     time.Time
 }
 
@@ -45,7 +46,8 @@ func (n *networkFacts) reset() {
 }
 
 // askSubnets finds the candidates among all subnets of the VPC, which one call reads for all
-// questions of all stacks. An answer that lacks something is not given from an old reading.
+// questions of all stacks. If subnets are missing, it reads again, unless the reading is at most
+// durations.None old.
 func (n *networkFacts) askSubnets(ctx context.Context, q model.AskSubnets, maxAge time.Duration) (observed.SubnetAnswer, error) {
 	for {
 		all, err := n.subnets(ctx, maxAge)
@@ -65,9 +67,9 @@ func (n *networkFacts) askSubnets(ctx context.Context, q model.AskSubnets, maxAg
 
 func (n *networkFacts) matchSubnets(ctx context.Context, q model.AskSubnets, all []observed.Subnet, maxAge time.Duration) (observed.SubnetAnswer, error) {
 	var out observed.SubnetAnswer
-	pick := func(fits func(observed.Subnet) bool) {
+	pick := func(condition func(observed.Subnet) bool) {
 		for _, s := range all {
-			if fits(s) {
+			if condition(s) {
 				out.Candidates = append(out.Candidates, s)
 			}
 		}
@@ -76,13 +78,13 @@ func (n *networkFacts) matchSubnets(ctx context.Context, q model.AskSubnets, all
 	case model.SubnetsNamed:
 		return n.namedSubnets(ctx, choice.Refs, all)
 	case model.SubnetsTagged:
-		pick(func(s observed.Subnet) bool { return tagged(s.Tags, choice.Tags) })
+		pick(func(s observed.Subnet) bool { return hasTags(s.Tags, choice.Tags) })
 	default:
 		role := map[string][]string{naming.SubnetRolePublic: {"", "1"}}
 		if q.Discover == model.Internal {
 			role = map[string][]string{naming.SubnetRoleInternal: {"", "1"}}
 		}
-		pick(func(s observed.Subnet) bool { return tagged(s.Tags, role) })
+		pick(func(s observed.Subnet) bool { return hasTags(s.Tags, role) })
 		if len(out.Candidates) > 0 || !n.Config.Reachability {
 			return out, nil
 		}
@@ -96,7 +98,7 @@ func (n *networkFacts) matchSubnets(ctx context.Context, q model.AskSubnets, all
 	return out, nil
 }
 
-// namedSubnets finds subnets by id, also outside the VPC, or by name in it.
+// namedSubnets finds subnets by id, in any VPC, or by name in the VPC of the cluster.
 func (n *networkFacts) namedSubnets(ctx context.Context, refs []string, all []observed.Subnet) (observed.SubnetAnswer, error) {
 	var out observed.SubnetAnswer
 	add := func(s observed.Subnet) {
@@ -130,20 +132,19 @@ func (n *networkFacts) namedSubnets(ctx context.Context, refs []string, all []ob
 	return out, nil
 }
 
-// tagged reports whether tags have each key with one of its values; a key without values only has
-// to be there. Values may hold the wildcards * and ?, as in AWS's own filters.
-func tagged(tags map[string]string, want map[string][]string) bool {
-	for k, values := range want {
-		have, ok := tags[k]
-		if !ok || len(values) > 0 && !slices.ContainsFunc(values, func(v string) bool { return glob(v, have) }) {
+// hasTags reports whether tags have each key with one of its values; for a key without values, any value will
+// do. Values may contain the wildcards * and ?, as in AWS's own filters.
+func hasTags(tags map[string]string, filter map[string][]string) bool {
+	for k, values := range filter {
+		value, ok := tags[k]
+		if !ok || len(values) > 0 && !slices.ContainsFunc(values, func(v string) bool { return glob(v, value) }) {
 			return false
 		}
 	}
 	return true
 }
 
-// glob matches text against a pattern with * and ?; a backslash takes the next character as it
-// is.
+// glob reports whether text matches a pattern with the wildcards * and ?, which a backslash escapes.
 func glob(pattern, text string) bool {
 	if pattern == "" {
 		return text == ""
@@ -161,13 +162,13 @@ func glob(pattern, text string) bool {
 	return text != "" && pattern[0] == text[0] && glob(pattern[1:], text[1:])
 }
 
-// subnets returns all subnets of the VPC, by id, with the types of their zones.
+// subnets returns all subnets of the VPC in order of their ids, with the types of their availability zones.
 func (n *networkFacts) subnets(ctx context.Context, maxAge time.Duration) ([]observed.Subnet, error) {
 	cached := func() (out []observed.Subnet, ok bool) {
-		n.With(func() { out, ok = n.list, n.Younger(n.listAt, maxAge) })
+		n.With(func() { out, ok = n.list, n.IsYounger(n.listAt, maxAge) })
 		return out, ok
 	}
-	all, err := sdk.Asked(ctx, n.Client, "subnets", cached, func() error {
+	all, err := sdk.CachedOrRead(ctx, n.Client, "subnets", cached, func() error {
 		start := n.Config.Clock.Now()
 		all, err := n.readSubnets(ctx, "vpc-id", n.VPC)
 		if err != nil {
@@ -186,7 +187,7 @@ func (n *networkFacts) readSubnets(ctx context.Context, name, value string) ([]o
 	var out []observed.Subnet
 	pages := ec2.NewDescribeSubnetsPaginator(n.API.EC2, &ec2.DescribeSubnetsInput{Filters: sdk.Filters(name, value)})
 	for pages.HasMorePages() {
-		page, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeSubnetsOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*ec2.DescribeSubnetsOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, fmt.Errorf("read subnets: %w", err)
 		}
@@ -198,7 +199,7 @@ func (n *networkFacts) readSubnets(ctx context.Context, name, value string) ([]o
 	return out, nil
 }
 
-// foreignSubnet looks for a subnet outside the VPC, nil if there is none.
+// foreignSubnet finds a subnet of another VPC by id, nil if there is none.
 func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.Subnet, error) {
 	cached := func() (s *observed.Subnet, ok bool) {
 		n.With(func() {
@@ -207,11 +208,11 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 			if f.subnet == nil {
 				age = notFoundAge(cache.Count(n.foreign, func(f foundSubnet) bool { return f.subnet == nil }))
 			}
-			s, ok = f.subnet, n.Younger(f.at, age)
+			s, ok = f.subnet, n.IsYounger(f.at, age)
 		})
 		return s, ok
 	}
-	s, err := sdk.Asked(ctx, n.Client, "subnet "+id, cached, func() error {
+	s, err := sdk.CachedOrRead(ctx, n.Client, "subnet "+id, cached, func() error {
 		found := foundSubnet{at: n.Config.Clock.Now()}
 		got, err := n.readSubnets(ctx, "subnet-id", id)
 		if err != nil {
@@ -221,7 +222,7 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 			found.subnet = &got[0]
 		}
 		n.With(func() {
-			putCached(n.foreign, id, found, func(f foundSubnet) bool { return !n.Younger(f.at, durations.Kept) })
+			putCached(n.foreign, id, found, func(f foundSubnet) bool { return !n.IsYounger(f.at, durations.Kept) })
 		})
 		return nil
 	})
@@ -235,8 +236,8 @@ func (n *networkFacts) foreignSubnet(ctx context.Context, id string) (*observed.
 	return &typed[0], nil
 }
 
-// withZoneTypes returns subnets with the types of their zones; those of zones seen for the first time
-// are read. The subnets are kept meanwhile, whatever becomes of this reading.
+// withZoneTypes returns subnets with the types of their availability zones. It reads the types that are not
+// cached. The subnets stay cached if that fails.
 func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Subnet) ([]observed.Subnet, error) {
 	unknown := func() (out []string, ok bool) {
 		n.With(func() {
@@ -246,11 +247,11 @@ func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Sub
 				}
 			}
 		})
-		return sdk.Unique(out), len(out) == 0
+		return sdk.SortedUnique(out), len(out) == 0
 	}
-	_, err := sdk.Asked(ctx, n.Client, "zones", unknown, func() error {
+	_, err := sdk.CachedOrRead(ctx, n.Client, "zones", unknown, func() error {
 		unknown, _ := unknown()
-		out, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeAvailabilityZonesOutput, error) {
+		out, err := sdk.CallOptional(ctx, func(ctx context.Context) (*ec2.DescribeAvailabilityZonesOutput, error) {
 			return n.API.EC2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{Filters: sdk.Filters("zone-id", unknown...)})
 		})
 		if err != nil {
@@ -275,14 +276,14 @@ func (n *networkFacts) withZoneTypes(ctx context.Context, subnets []observed.Sub
 	return typed, nil
 }
 
-// publicSubnets determines which subnets have a route to an internet gateway: by the route table that
-// is associated with the subnet, else by the VPC's main one.
+// publicSubnets returns, by subnet id, whether a subnet has a route to an internet gateway: in the route table that
+// is associated with the subnet, else in the VPC's main route table.
 func (n *networkFacts) publicSubnets(ctx context.Context, all []observed.Subnet, maxAge time.Duration) (map[string]bool, error) {
 	cached := func() (out map[string]bool, ok bool) {
-		n.With(func() { out, ok = n.public, n.Younger(n.publicAt, maxAge) })
+		n.With(func() { out, ok = n.public, n.IsYounger(n.publicAt, maxAge) })
 		return out, ok
 	}
-	return sdk.Asked(ctx, n.Client, "routes", cached, func() error {
+	return sdk.CachedOrRead(ctx, n.Client, "routes", cached, func() error {
 		start := n.Config.Clock.Now()
 		public, err := n.readRoutes(ctx, all)
 		if err != nil {
@@ -298,7 +299,7 @@ func (n *networkFacts) readRoutes(ctx context.Context, all []observed.Subnet) (m
 	main, hasMain := false, false
 	pages := ec2.NewDescribeRouteTablesPaginator(n.API.EC2, &ec2.DescribeRouteTablesInput{Filters: sdk.Filters("vpc-id", n.VPC)})
 	for pages.HasMorePages() {
-		page, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeRouteTablesOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*ec2.DescribeRouteTablesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, fmt.Errorf("read route tables: %w", err)
 		}

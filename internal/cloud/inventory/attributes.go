@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// CreatedAt returns when a resource was made from here, zero if it was not.
+// CreatedAt returns when this process created a resource, zero if it did not.
 func (v *Inventory) CreatedAt(kind plan.ResourceKind, id string) (at time.Time) {
 	v.Read(func() {
 		switch kind {
@@ -33,7 +33,7 @@ func (v *Inventory) CreatedAt(kind plan.ResourceKind, id string) (at time.Time) 
 	return at
 }
 
-// AttributesAt returns when the attributes were read.
+// AttributesAt returns when the attributes of a resource were read.
 func (v *Inventory) AttributesAt(q model.AskAttributes) (at time.Time) {
 	v.Read(func() {
 		switch plan.ResourceKind(q.Of) {
@@ -54,30 +54,30 @@ func (v *Inventory) AttributesAt(q model.AskAttributes) (at time.Time) {
 	return at
 }
 
-// SetAttributes enters all attributes of a resource.
-func (v *Inventory) SetAttributes(q model.AskAttributes, got map[string]string, at time.Time) {
+// SetAttributes enters all attributes of a resource, which were read at the given time.
+func (v *Inventory) SetAttributes(q model.AskAttributes, attributes map[string]string, at time.Time) {
 	v.Write(func() {
 		switch plan.ResourceKind(q.Of) {
 		case plan.LoadBalancer:
 			if e := v.LoadBalancers.Get(q.ARN); e != nil {
-				e.Seen.Attributes, e.AttributesAt = got, at
+				e.Seen.Attributes, e.AttributesAt = attributes, at
 			}
 		case plan.Listener:
 			if _, le := v.Listener(q.ARN); le != nil {
-				le.Seen.Attributes, le.AttributesAt = got, at
+				le.Seen.Attributes, le.AttributesAt = attributes, at
 			}
 		case plan.TargetGroup:
 			if e := v.TargetGroups.Get(q.ARN); e != nil {
-				e.Seen.Attributes, e.AttributesAt = got, at
+				e.Seen.Attributes, e.AttributesAt = attributes, at
 			}
 		}
 	})
 }
 
-// ForgetAttributes makes the next plan ask for the attributes again.
+// ForgetAttributes forgets the attributes of a resource, so that the next plan reads them.
 func (v *Inventory) ForgetAttributes(q model.AskAttributes) { v.SetAttributes(q, nil, time.Time{}) }
 
-// ForgetResource makes the next look read whether a resource is still there.
+// ForgetResource makes the next run read whether a resource still exists.
 func (v *Inventory) ForgetResource(q model.AskAttributes) {
 	v.Write(func() {
 		switch plan.ResourceKind(q.Of) {
@@ -93,15 +93,15 @@ func (v *Inventory) ForgetResource(q model.AskAttributes) {
 	})
 }
 
-// CapacityCurrent reports whether the capacity may be compared with what was read since the given time.
+// CapacityCurrent reports whether the capacity is fresh, and was not read before since.
 func (e *LoadBalancer) CapacityCurrent(c *sdk.Client, since time.Time) bool {
 	if e.Seen.State == observed.Provisioning {
-		return c.Younger(e.CapacityAt, durations.Recent)
+		return c.IsYounger(e.CapacityAt, durations.Recent)
 	}
-	return c.Current(e.CapacityAt, since, e.Seen.ARN)
+	return c.IsCurrent(e.CapacityAt, since, e.Seen.ARN)
 }
 
-// SetCapacity enters the capacity of a load balancer that was read.
+// SetCapacity enters the capacity of a load balancer, in LCUs, which was read at the given time.
 func (v *Inventory) SetCapacity(arn string, units int32, at time.Time) {
 	v.Write(func() {
 		if e := v.LoadBalancers.Get(arn); e != nil {
@@ -111,10 +111,11 @@ func (v *Inventory) SetCapacity(arn string, units int32, at time.Time) {
 	})
 }
 
-// NoteAttributes compares the attributes of a resource with how they were known.
-func NoteAttributes(v *Inventory, q model.AskAttributes, got map[string]string, now time.Time) {
-	note := func(tags, was map[string]string, at time.Time) {
-		if !at.IsZero() && cache.Settled(now, at) && !maps.Equal(was, got) {
+// NoteAttributes compares attributes that were just read with those of the inventory, and notes a difference as a change
+// by others.
+func NoteAttributes(v *Inventory, q model.AskAttributes, attributes map[string]string, now time.Time) {
+	note := func(tags, previous map[string]string, at time.Time) {
+		if !at.IsZero() && cache.Settled(now, at) && !maps.Equal(previous, attributes) {
 			v.Foreign.Note(tags, plan.ResourceKind(q.Of), q.ARN)
 		}
 	}

@@ -17,9 +17,9 @@ type FoundLoadBalancer struct {
 	Created time.Time
 }
 
-// EnterLoadBalancers enters those that a reading since start has seen; those among the asked for that
-// it has not seen are gone.
-func (v *Inventory) EnterLoadBalancers(seen map[string]FoundLoadBalancer, asked iter.Seq[string], start time.Time) {
+// EnterLoadBalancers enters the load balancers that a reading has found, by ARN. Load balancers that were requested and
+// not found do not exist any more and are dropped. The reading began at start.
+func (v *Inventory) EnterLoadBalancers(seen map[string]FoundLoadBalancer, requested iter.Seq[string], start time.Time) {
 	for arn, x := range seen {
 		v.SetAccount(arn)
 		e := v.LoadBalancers.Get(arn)
@@ -34,7 +34,7 @@ func (v *Inventory) EnterLoadBalancers(seen map[string]FoundLoadBalancer, asked 
 			v.LoadBalancers.Edit(arn, func(e *LoadBalancer) { e.Seen, e.At = x.Seen, start })
 		}
 	}
-	for arn := range asked {
+	for arn := range requested {
 		e := v.LoadBalancers.Get(arn)
 		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.Made) > durations.Settle && !e.At.After(start) {
 			v.Foreign.noteDeleted(e.Seen.Tags, plan.LoadBalancer, arn)
@@ -49,8 +49,8 @@ type FoundTargetGroup struct {
 	VPC  string
 }
 
-// EnterTargetGroups does for target groups what EnterLoadBalancers does.
-func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, asked iter.Seq[string], start time.Time) {
+// EnterTargetGroups enters target groups as EnterLoadBalancers enters load balancers.
+func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, requested iter.Seq[string], start time.Time) {
 	for arn, x := range seen {
 		v.SetAccount(arn)
 		e := v.TargetGroups.Get(arn)
@@ -65,7 +65,7 @@ func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, asked it
 			v.TargetGroups.Edit(arn, func(e *TargetGroup) { e.Seen, e.VPC, e.At = x.Seen, x.VPC, start })
 		}
 	}
-	for arn := range asked {
+	for arn := range requested {
 		e := v.TargetGroups.Get(arn)
 		if _, ok := seen[arn]; !ok && e != nil && start.Sub(e.Made) > durations.Settle && !e.At.After(start) {
 			v.Foreign.noteDeleted(e.Seen.Tags, plan.TargetGroup, arn)
@@ -74,7 +74,7 @@ func (v *Inventory) EnterTargetGroups(seen map[string]FoundTargetGroup, asked it
 	}
 }
 
-// SetAccount learns the account from an ARN.
+// SetAccount takes the account id from an ARN, unless it is known.
 func (v *Inventory) SetAccount(arn string) {
 	if v.Account != "" {
 		return
@@ -84,8 +84,8 @@ func (v *Inventory) SetAccount(arn string) {
 	}
 }
 
-// EnterSecurityGroups does for security groups what EnterLoadBalancers does.
-func (v *Inventory) EnterSecurityGroups(seen map[string]observed.SecurityGroup, asked iter.Seq[string], start time.Time) {
+// EnterSecurityGroups enters security groups, by id, as EnterLoadBalancers enters load balancers.
+func (v *Inventory) EnterSecurityGroups(seen map[string]observed.SecurityGroup, requested iter.Seq[string], start time.Time) {
 	for id, x := range seen {
 		e := v.SecurityGroups.Get(id)
 		switch {
@@ -100,7 +100,7 @@ func (v *Inventory) EnterSecurityGroups(seen map[string]observed.SecurityGroup, 
 			v.SecurityGroups.Edit(id, func(e *SecurityGroup) { e.Seen, e.At = x, start })
 		}
 	}
-	for id := range asked {
+	for id := range requested {
 		e := v.SecurityGroups.Get(id)
 		if _, ok := seen[id]; !ok && e != nil && start.Sub(e.Made) > durations.Settle && !e.At.After(start) {
 			v.Foreign.noteDeleted(e.Seen.Tags, plan.SecurityGroup, id)

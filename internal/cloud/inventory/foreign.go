@@ -18,39 +18,36 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Whatever the inventory reads again is compared with what it held. What differs, and was neither
-// written from here a moment ago nor unknown before, was changed by others: it is noted for its
-// stack, and whoever asked is called. A note decides nothing by itself: the plan that is made next
-// reports whether there is something to restore.
+// Each new reading is compared with what the inventory held. A difference was made by others if the resource was
+// known before and its settle window is over: it is noted for the stack of the resource, and Changes is
+// notified. A note decides nothing by itself: the next plan determines whether something has to be restored.
 
-const (
-	// mostForeign is how many such changes are kept of a stack.
-	mostForeign = 32
-)
+// maxForeign is how many such changes are kept for a stack.
+const maxForeign = 32
 
-// foreign is what others have changed. It is part of the inventory, under its lock.
+// foreign has the changes that others have made. It is part of the inventory, under its lock.
 type foreign struct {
-	cluster string
-	clock   clock.PassiveClock
-	of      map[foreignOf][]observed.Foreign
-	dropped time.Time // when what is too old was last forgotten
-	// Changes, if not nil, are notified of each change that is noted.
-	Changes drift.Changes
+	cluster  string
+	clock    clock.PassiveClock
+	byStack  map[stackTag][]observed.Foreign
+	lastDrop time.Time // when old changes were last dropped
+	// Notifier, if not nil, is notified of each change that is noted.
+	Notifier drift.Notifier
 }
 
-// foreignOf is a stack as its tags name it.
-type foreignOf struct {
+// stackTag identifies a stack by the kind and value of its tag.
+type stackTag struct {
 	kind  model.Kind
 	value string
 }
 
-// Note notes that others have changed a resource, which has tags. The time is that of the note and not of the reading,
-// which may have begun long before: a plan that was made in between does not know of the change.
+// Note notes that others have changed a resource with the given tags. The time of the change is now and not that of the
+// reading, which may have begun long before: a plan that was made in between does not contain the change.
 func (v *foreign) Note(tags map[string]string, kind plan.ResourceKind, id string) {
 	v.add(tags, observed.Foreign{Kind: string(kind), ID: id})
 }
 
-// noteDeleted notes that others have deleted a resource with tags.
+// noteDeleted notes that others have deleted a resource with the given tags.
 func (v *foreign) noteDeleted(tags map[string]string, kind plan.ResourceKind, id string) {
 	v.add(tags, observed.Foreign{Kind: string(kind), ID: id, Deleted: resourceOf(tags)})
 }
@@ -71,32 +68,32 @@ func (v *foreign) add(tags map[string]string, f observed.Foreign) {
 	}
 	now := v.clock.Now()
 	f.At = now
-	if now.Sub(v.dropped) > durations.Kept {
+	if now.Sub(v.lastDrop) > durations.Kept {
 		v.dropOld(now)
-		v.dropped = now
+		v.lastDrop = now
 	}
 	for _, k := range model.Kinds {
 		value, ok := tags[naming.StackTag(k)]
 		if !ok || tags[naming.ResourceTag(k)] == "" {
 			continue
 		}
-		of := foreignOf{k, value}
-		list := slices.DeleteFunc(slices.Clone(v.of[of]), func(o observed.Foreign) bool {
+		of := stackTag{k, value}
+		list := slices.DeleteFunc(slices.Clone(v.byStack[of]), func(o observed.Foreign) bool {
 			return now.Sub(o.At) > durations.Kept || o.Kind == f.Kind && o.ID == f.ID
 		})
-		if len(list) >= mostForeign {
+		if len(list) >= maxForeign {
 			list = list[1:]
 		}
-		v.of[of] = append(list, f)
-		if v.Changes != nil {
-			v.Changes.ChangedOutside(StackOf(k, value))
+		v.byStack[of] = append(list, f)
+		if v.Notifier != nil {
+			v.Notifier.ChangedOutside(StackOf(k, value))
 		}
 	}
 }
 
 // ChangesTo returns the changes that others have made to a stack recently.
 func (v *foreign) ChangesTo(id model.StackID, now time.Time) (out []observed.Foreign) {
-	for _, f := range v.of[foreignOf{id.Kind, naming.StackTagValue(id)}] {
+	for _, f := range v.byStack[stackTag{id.Kind, naming.StackTagValue(id)}] {
 		if now.Sub(f.At) <= durations.Kept {
 			out = append(out, f)
 		}
@@ -104,16 +101,16 @@ func (v *foreign) ChangesTo(id model.StackID, now time.Time) (out []observed.For
 	return out
 }
 
-// dropOld forgets what is too old, of all stacks.
+// dropOld drops the stacks whose last change is old.
 func (v *foreign) dropOld(now time.Time) {
-	for of, list := range v.of {
+	for of, list := range v.byStack {
 		if now.Sub(list[len(list)-1].At) > durations.Kept {
-			delete(v.of, of)
+			delete(v.byStack, of)
 		}
 	}
 }
 
-// StackOf returns the stack that a tag names.
+// StackOf returns the stack that the value of a stack tag names.
 func StackOf(kind model.Kind, value string) model.StackID {
 	if namespace, name, ok := strings.Cut(value, "/"); ok {
 		return model.StackID{Kind: kind, Namespace: namespace, Name: name}
@@ -121,7 +118,8 @@ func StackOf(kind model.Kind, value string) model.StackID {
 	return model.StackID{Kind: kind, Name: value}
 }
 
-// loadBalancer compares a load balancer with how it was known. Its state changes by itself.
+// loadBalancer compares a load balancer with the entry of the inventory, except for values that AWS changes itself,
+// such as its state.
 func (v *foreign) loadBalancer(arn string, e *LoadBalancer, now observed.LoadBalancer, at time.Time) {
 	was := e.Seen
 	now.State, now.DNSName, now.Addresses, now.Mappings = was.State, was.DNSName, was.Addresses, was.Mappings
@@ -130,7 +128,8 @@ func (v *foreign) loadBalancer(arn string, e *LoadBalancer, now observed.LoadBal
 	}
 }
 
-// targetGroup does so for a target group. Which load balancers use it depends on their rules.
+// targetGroup compares a target group with the entry of the inventory, except for its load balancers, which depend on
+// their rules.
 func (v *foreign) targetGroup(arn string, e *TargetGroup, now observed.TargetGroup, at time.Time) {
 	now.LoadBalancers = e.Seen.LoadBalancers
 	if cache.Settled(at, e.Made, e.Written) && !Equal(e.Seen, now) {
@@ -138,7 +137,7 @@ func (v *foreign) targetGroup(arn string, e *TargetGroup, now observed.TargetGro
 	}
 }
 
-// Listeners compares the listeners of a load balancer with how they were known.
+// Listeners compares the listeners of a load balancer with those of the inventory.
 func (v *foreign) Listeners(e *LoadBalancer, now map[string]*Listener, at time.Time) {
 	if e.DetailAt.IsZero() && !e.Distrusted || !cache.Settled(at, e.Made, e.Written) {
 		return
@@ -197,35 +196,36 @@ func (v *foreign) rules(e *LoadBalancer, was, now *Listener) {
 	}
 }
 
-// Tags compares the tags of a resource, which is there or not, with how they were known.
-func (v *foreign) Tags(kind plan.ResourceKind, arn string, was, tags map[string]string, there bool, at, now time.Time, writes ...time.Time) {
+// Tags compares the tags of a resource, or the fact that it does not exist, with its previous tags, which were read at
+// the time at.
+func (v *foreign) Tags(kind plan.ResourceKind, arn string, previous, tags map[string]string, exists bool, at, now time.Time, writes ...time.Time) {
 	switch {
-	case at.IsZero() || !cache.Settled(now, writes...) || maps.Equal(was, tags):
-	case !there:
-		v.noteDeleted(was, kind, arn)
+	case at.IsZero() || !cache.Settled(now, writes...) || maps.Equal(previous, tags):
+	case !exists:
+		v.noteDeleted(previous, kind, arn)
 	default:
-		v.Note(was, kind, arn)
+		v.Note(previous, kind, arn)
 	}
 }
 
-// capacity compares the capacity of a load balancer with how it was known.
+// capacity compares the capacity of a load balancer with that of the inventory.
 func (v *foreign) capacity(e *LoadBalancer, units int32, now time.Time) {
 	if e.Seen.Capacity != nil && cache.Settled(now, e.Written, e.CapacityAt) && *e.Seen.Capacity != units {
 		v.Note(e.Seen.Tags, plan.LoadBalancer, e.Seen.ARN)
 	}
 }
 
-// Tracked reports whether tags are those of a stack of the cluster.
+// Tracked reports whether tags are those of a resource of a stack of the cluster.
 func Tracked(cluster string, tags map[string]string) bool {
 	return naming.Owns(cluster, tags) && slices.ContainsFunc(model.Kinds, func(k model.Kind) bool {
 		return tags[naming.StackTag(k)] != "" && tags[naming.ResourceTag(k)] != ""
 	})
 }
 
-// Equal reports whether two values are equal, where what is empty equals what is not there.
-func Equal(a, b any) bool { return sameValue(reflect.ValueOf(a), reflect.ValueOf(b)) }
+// Equal reports whether two values are deeply equal. Nil and empty slices and maps are equal.
+func Equal(a, b any) bool { return equalValues(reflect.ValueOf(a), reflect.ValueOf(b)) }
 
-func sameValue(a, b reflect.Value) bool {
+func equalValues(a, b reflect.Value) bool {
 	if !a.IsValid() || !b.IsValid() {
 		return a.IsValid() == b.IsValid()
 	}
@@ -238,7 +238,7 @@ func sameValue(a, b reflect.Value) bool {
 			return false
 		}
 		for i := range a.Len() {
-			if !sameValue(a.Index(i), b.Index(i)) {
+			if !equalValues(a.Index(i), b.Index(i)) {
 				return false
 			}
 		}
@@ -248,14 +248,14 @@ func sameValue(a, b reflect.Value) bool {
 			return false
 		}
 		for _, k := range a.MapKeys() {
-			if !sameValue(a.MapIndex(k), b.MapIndex(k)) {
+			if !equalValues(a.MapIndex(k), b.MapIndex(k)) {
 				return false
 			}
 		}
 		return true
 	case reflect.Struct:
 		for i := range a.NumField() {
-			if !sameValue(a.Field(i), b.Field(i)) {
+			if !equalValues(a.Field(i), b.Field(i)) {
 				return false
 			}
 		}
@@ -264,7 +264,7 @@ func sameValue(a, b reflect.Value) bool {
 		if a.IsNil() || b.IsNil() {
 			return a.IsNil() == b.IsNil()
 		}
-		return sameValue(a.Elem(), b.Elem())
+		return equalValues(a.Elem(), b.Elem())
 	}
 	return a.Equal(b)
 }

@@ -39,7 +39,7 @@ func TestNotesOfStacksThatAreGoneAreForgotten(t *testing.T) {
 		v.Foreign.Note(map[string]string{naming.ClusterTag: "prod", naming.StackTag(id.Kind): naming.StackTagValue(id), naming.ResourceTag(id.Kind): "web"}, plan.LoadBalancer, "arn")
 		now = now.Add(10 * time.Minute)
 	}
-	if n := len(v.Foreign.of); n > 15 {
+	if n := len(v.Foreign.byStack); n > 15 {
 		t.Errorf("notes of %d stacks are kept, each younger than an hour", n)
 	}
 }

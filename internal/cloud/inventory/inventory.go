@@ -1,5 +1,5 @@
-// Package inventory is what is known of AWS: what was read, and what was written from here. It saves calls and decides
-// nothing.
+// Package inventory caches the state of AWS: what was read, and what this process has written since. It saves calls and
+// decides nothing.
 package inventory
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Inventory is what is known of AWS. Values that have been handed out are never changed: an entry
+// Inventory is the cached state of AWS. Values that it has returned are never changed: an entry
 // gets new maps and slices instead. A zero time means "not read, or not to be trusted".
 type Inventory struct {
 	mu sync.RWMutex
@@ -24,96 +24,97 @@ type Inventory struct {
 	loadBalancing
 	SecurityGroups *Table[SecurityGroup] // those of the cluster in its VPC, by id
 
+	// When the lists of the region were last read.
 	LoadBalancersAt, TargetGroupsAt, SecurityGroupsAt time.Time
-	// Unfinished are readings of lists that were cut short, by the keys of the lists: the next ones go on from there.
+	// Unfinished are readings of lists that were cut short, by the keys of the lists. The next reading resumes them.
 	Unfinished map[string]any
-	// Took is how much longer lists are taken as so because they took so long to read, by their keys.
-	Took map[string]time.Duration
-	// TaggedAt is when the tagging service last listed their tags, where it is used.
+	// ExtraAge is by how much longer a list stays fresh because it took long to read, by its key.
+	ExtraAge map[string]time.Duration
+	// TaggedAt is when the tagging service last listed tags, if it is used.
 	TaggedAt time.Time
 	// TagsDue reports whether old tags may be read again.
 	TagsDue bool
 
-	// Foreign is a change that another controller or user has made.
+	// Foreign has the changes that others have made.
 	Foreign foreign
-	// tombstones are ids of what was deleted from here, with the time.
+	// tombstones has the time at which this process deleted a resource, by its id.
 	tombstones map[string]time.Time
-	Account    string
+	Account    string // id, "" if it is not known yet
 }
 
-// LoadBalancer is what is known of a load balancer.
+// LoadBalancer is the cached state of a load balancer.
 type LoadBalancer struct {
 	Seen         observed.LoadBalancer // without listeners
 	At           time.Time             // when it was read; zero: not to be trusted
 	TagsAt       time.Time
-	DetailAt     time.Time // of the listeners with all that is on them
+	DetailAt     time.Time // when the listeners were read with rules and certificates
 	Partial      *PartialDetail
 	AttributesAt time.Time
 	CapacityAt   time.Time
-	StateAt      time.Time // when its state was read for itself
+	StateAt      time.Time // when its state was read separately
 	RuleTagsAt   time.Time // when the tags of all listeners and rules were read
 	// RuleTagsDue reports whether the tags of listeners and rules could not be read with them.
 	RuleTagsDue bool
-	created     time.Time // as AWS says, zero if it was not listed yet
-	Made        time.Time // when it was made from here, zero if it was not
-	Written     time.Time // when it was last changed from here
-	// Distrusted reports whether the listeners are read again because something of them is gone.
+	created     time.Time // AWS's creation time, zero if it was not listed yet
+	Made        time.Time // when this process created it, zero if it did not
+	Written     time.Time // when this process last changed it
+	// Distrusted reports whether the listeners are to be read again because AWS reported that a part of them does not exist.
 	Distrusted bool
 	Listeners  map[string]*Listener
-	// Uses are the target groups that actions forward to, with the number of times.
+	// Uses has how many actions forward to a target group, by its ARN.
 	Uses map[string]int
 }
 
-// Listener is what is known of a listener with its rules.
+// Listener is the cached state of a listener with its rules.
 type Listener struct {
 	Seen         observed.Listener // without rules
 	AttributesAt time.Time
-	Made         time.Time
+	Made         time.Time // when this process created it, zero if it did not
 	// CertificatesDue reports whether the additional certificates could not be read with the listener.
 	CertificatesDue bool
 	Rules           map[string]observed.Rule
 }
 
-// PartialDetail is what a reading of listeners that was cut short has seen since its start. The next one
-// goes on from there.
+// PartialDetail is what a reading of listeners had found since its start when it was cut short. The next reading resumes
+// it.
 type PartialDetail struct {
 	Start     time.Time
 	Listeners map[string]*Listener
-	Done      map[string]bool // listeners with rules and certificates
+	Done      map[string]bool // ARNs of the listeners whose rules and certificates were read
 }
 
-// TargetGroup is what is known of a target group.
+// TargetGroup is the cached state of a target group. The times are as in LoadBalancer.
 type TargetGroup struct {
 	Seen         observed.TargetGroup
-	VPC          string
-	At           time.Time // likewise
+	VPC          string // id
+	At           time.Time
 	TagsAt       time.Time
 	AttributesAt time.Time
 	Made         time.Time
 	Written      time.Time
 }
 
-// SecurityGroup is what is known of a security group.
+// SecurityGroup is the cached state of a security group. The times are as in LoadBalancer.
 type SecurityGroup struct {
 	Seen    observed.SecurityGroup
-	At      time.Time // likewise
+	At      time.Time
 	Made    time.Time
 	Written time.Time
 }
 
-// New returns the inventory of a cluster in a VPC, which knows nothing yet.
+// New returns the empty inventory of a cluster in a VPC. refresh is how long a reading stays fresh.
 func New(cluster, vpc string, refresh time.Duration, clock clock.PassiveClock) *Inventory {
-	v := &Inventory{keys: keys{Cluster: cluster, VPC: vpc, refresh: refresh}, Took: map[string]time.Duration{}}
+	v := &Inventory{keys: keys{Cluster: cluster, VPC: vpc, refresh: refresh}, ExtraAge: map[string]time.Duration{}}
 	v.Foreign.clock = clock
 	v.Reset()
 	return v
 }
 
-// Reset drops all that was read. Called under the lock, or before anybody else has the inventory.
+// Reset drops all entries. Called under the lock, or before the inventory is shared.
 func (v *Inventory) Reset() {
 	v.LoadBalancers, v.TargetGroups, v.SecurityGroups = newTable(v.ofLoadBalancer), newTable(v.ofTargetGroup), newTable(v.ofSecurityGroup)
 	v.tombstones, v.Parent = map[string]time.Time{}, map[string]string{}
-	v.Foreign.cluster, v.Foreign.of = v.Cluster, map[foreignOf][]observed.Foreign{}
+	v.Foreign.cluster, v.Foreign.byStack = v.Cluster, map[stackTag][]observed.Foreign{}
 	v.Unfinished = map[string]any{}
 	v.LoadBalancersAt, v.TargetGroupsAt, v.SecurityGroupsAt, v.TaggedAt, v.NextTags = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 }
@@ -125,7 +126,7 @@ const (
 	SecurityGroupsListed = "security groups"
 )
 
-// ForgetList makes the next look read a list from its start. Called under the lock.
+// ForgetList makes the next run read a list from its start. Called under the lock.
 func (v *Inventory) ForgetList(key string) {
 	delete(v.Unfinished, key)
 	switch key {
@@ -152,7 +153,7 @@ func (v *Inventory) Write(fn func()) {
 	fn()
 }
 
-// AddTombstone notes a deletion, and forgets old ones.
+// AddTombstone notes that this process deleted a resource, and drops old tombstones.
 func (v *Inventory) AddTombstone(id string, now time.Time) {
 	for k, at := range v.tombstones {
 		if now.Sub(at) > durations.Kept {
@@ -162,16 +163,17 @@ func (v *Inventory) AddTombstone(id string, now time.Time) {
 	v.tombstones[id] = now
 }
 
+// hasTombstone reports whether this process deleted a resource within the settle window before now.
 func (v *Inventory) hasTombstone(id string, now time.Time) bool {
 	at, ok := v.tombstones[id]
 	return ok && now.Sub(at) <= durations.Settle
 }
 
-// View puts a load balancer together with its listeners and rules, in their order, and with what was
-// read since the given time.
-func (e *LoadBalancer) View(c *sdk.Client, since time.Time) observed.LoadBalancer {
+// Observed returns a load balancer with its listeners and rules, in their order, and with those of its attributes that
+// are fresh and were not read before since.
+func (e *LoadBalancer) Observed(c *sdk.Client, since time.Time) observed.LoadBalancer {
 	out := e.Seen
-	if !c.Current(e.AttributesAt, since, e.Seen.ARN) {
+	if !c.IsCurrent(e.AttributesAt, since, e.Seen.ARN) {
 		out.Attributes = nil
 	}
 	if !e.CapacityCurrent(c, since) {
@@ -179,7 +181,7 @@ func (e *LoadBalancer) View(c *sdk.Client, since time.Time) observed.LoadBalance
 	}
 	for _, le := range e.Listeners {
 		l := le.Seen
-		if !c.Current(le.AttributesAt, since, l.ARN) {
+		if !c.IsCurrent(le.AttributesAt, since, l.ARN) {
 			l.Attributes = nil
 		}
 		for _, r := range le.Rules {
@@ -192,8 +194,8 @@ func (e *LoadBalancer) View(c *sdk.Client, since time.Time) observed.LoadBalance
 	return out
 }
 
-// Change gives a map with some keys put and others removed; the old map stays as it is.
-func Change(m, put map[string]string, remove []string) map[string]string {
+// ChangedCopy returns a copy of a map with some keys removed and others set.
+func ChangedCopy(m, put map[string]string, remove []string) map[string]string {
 	out := make(map[string]string, len(m)+len(put))
 	maps.Copy(out, m)
 	for _, k := range remove {
@@ -203,9 +205,9 @@ func Change(m, put map[string]string, remove []string) map[string]string {
 	return out
 }
 
-// Knows reports whether the inventory holds a resource of Elastic Load Balancing. A question about one
-// that has left it is void: the plan that asked was made from an older observation.
-func (v *Inventory) Knows(arn string) (known bool) {
+// Has reports whether the inventory has a load balancer, target group or listener. A question about another one
+// needs no answer: the plan with the question was made from an older observation.
+func (v *Inventory) Has(arn string) (known bool) {
 	v.Read(func() {
 		_, listener := v.Listener(arn)
 		known = v.LoadBalancers.Get(arn) != nil || v.TargetGroups.Get(arn) != nil || listener != nil
@@ -214,4 +216,6 @@ func (v *Inventory) Knows(arn string) (known bool) {
 }
 
 // MayLackTags reports whether a load balancer may be too new for the tagging service.
-func (e *LoadBalancer) MayLackTags(c *sdk.Client) bool { return c.Younger(e.created, durations.TagLag) }
+func (e *LoadBalancer) MayLackTags(c *sdk.Client) bool {
+	return c.IsYounger(e.created, durations.TagLag)
+}

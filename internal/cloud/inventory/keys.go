@@ -9,27 +9,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// What entries of the inventory are looked for by. The keys narrow a search down; whoever searches
-// still compares the tags.
+// Kinds of keys by which entries of the inventory are found. A key only narrows a search down: the tags of the
+// entries still have to be compared.
 const (
 	byStack         = "stack"          // the key and value of a stack tag of the cluster
-	BySecurityGroup = "security group" // load balancers of the cluster by the groups that they carry
-	byAdopted       = "adopted"        // load balancers by the stack that they were made for, where another has them
+	BySecurityGroup = "security group" // load balancers of the cluster by the security groups that they carry
+	byAdopted       = "adopted"        // load balancers by the stack that they were created for, if another stack has taken them over
 	byLoadBalancer  = "load balancer"  // target groups by the load balancers that forward to them
 	ByName          = "name"           // load balancers and target groups
 	IsBackend       = "backend"        // the shared backend security group
-	IsUntagged      = "untagged"       // what is in the VPC and has tags that were never read
+	IsUntagged      = "untagged"       // load balancers and target groups of the VPC whose tags were never read
 )
 
-// keys are the keys of the entries of a cluster in its VPC.
+// keys determines the keys of entries, for a cluster in its VPC.
 type keys struct {
 	Cluster, VPC string
 	refresh      time.Duration
-	// NextTags is when the first tags are to be read again.
+	// NextTags is the earliest time at which any tags are to be read again. It may be too early, never too late.
 	NextTags time.Time
 }
 
-// stackKind returns what byStack is for a kind of stack.
+// stackKind returns the kind of key by which stacks of a kind are found.
 func stackKind(k model.Kind) string { return byStack + " " + string(k) }
 
 // ofStack returns the keys of a resource by its tags.
@@ -75,7 +75,7 @@ func (v *keys) ofSecurityGroup(_ string, e *SecurityGroup) []Key {
 	return out
 }
 
-// withTags adds the key of what was never read, and notes until when the tags that were read will do.
+// withTags adds the key IsUntagged if the tags were never read, and notes when they are to be read again otherwise.
 func (v *keys) withTags(keys []Key, arn, vpc string, tagsAt time.Time) []Key {
 	switch {
 	case vpc != v.VPC:
@@ -87,21 +87,20 @@ func (v *keys) withTags(keys []Key, arn, vpc string, tagsAt time.Time) []Key {
 	return slices.Clip(keys)
 }
 
-// tagsDue returns when tags are to be read again that were read at a time.
+// tagsDue returns when the tags of a resource that were read at a time are to be read again.
 func (v *keys) tagsDue(at time.Time, arn string) time.Time {
 	return at.Add(v.refresh + sdk.FreshFor(v.refresh, arn))
 }
 
-// noteTagsUntil keeps the earliest time at which any tags are to be read again. It may be too early,
-// as entries are read again or dropped, and never too late.
+// noteTagsUntil moves NextTags to an earlier time.
 func (v *keys) noteTagsUntil(at time.Time) {
 	if v.NextTags.IsZero() || at.Before(v.NextTags) {
 		v.NextTags = at
 	}
 }
 
-// StaleTags returns the load balancers and target groups of the VPC whose tags were read too long ago. It
-// notes when the next ones will be.
+// StaleTags returns the load balancers and target groups of the VPC whose tags are to be read again, and computes
+// NextTags.
 func (v *Inventory) StaleTags(now time.Time) (out []string) {
 	v.NextTags = time.Time{}
 	note := func(arn, vpc string, at time.Time) {

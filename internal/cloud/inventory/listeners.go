@@ -1,23 +1,22 @@
 package inventory
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// loadBalancing are load balancers with their listeners and rules, and the target groups that these forward to. All of it
-// is called under the lock of the inventory.
+// loadBalancing has the load balancers with their listeners and rules, and the target groups that these forward to. All
+// methods are called under the lock of the inventory.
 type loadBalancing struct {
 	LoadBalancers *Table[LoadBalancer] // all of the region, by ARN
 	TargetGroups  *Table[TargetGroup]  // all of the region, by ARN
-	// Parent leads from a rule to its listener and from a listener to its load balancer.
+	// Parent maps the ARN of a rule to that of its listener, and the ARN of a listener to that of its load balancer.
 	Parent map[string]string
 }
 
-// DropLoadBalancer forgets a load balancer and what hangs on it.
+// DropLoadBalancer drops a load balancer with its listeners and rules.
 func (v *loadBalancing) DropLoadBalancer(arn string) {
 	e := v.LoadBalancers.Get(arn)
 	if e == nil {
@@ -30,7 +29,7 @@ func (v *loadBalancing) DropLoadBalancer(arn string) {
 	v.link(arn, nil)
 }
 
-// unlink forgets whose a listener and its rules are.
+// unlink removes a listener and its rules from Parent.
 func (v *loadBalancing) unlink(arn string, le *Listener) {
 	delete(v.Parent, arn)
 	for r := range le.Rules {
@@ -38,8 +37,8 @@ func (v *loadBalancing) unlink(arn string, le *Listener) {
 	}
 }
 
-// setOwner notes whose a listener and its rules are.
-func (v *loadBalancing) setOwner(e *LoadBalancer, le *Listener) {
+// setParent enters a listener and its rules in Parent.
+func (v *loadBalancing) setParent(e *LoadBalancer, le *Listener) {
 	v.Parent[le.Seen.ARN] = e.Seen.ARN
 	for r := range le.Rules {
 		v.Parent[r] = le.Seen.ARN
@@ -53,7 +52,7 @@ func (v *loadBalancing) SetListeners(e *LoadBalancer, listeners map[string]*List
 	}
 	e.Listeners, e.Uses = listeners, nil
 	for _, le := range listeners {
-		v.setOwner(e, le)
+		v.setParent(e, le)
 		e.CountListener(le, 1)
 	}
 	v.relink(e)
@@ -69,12 +68,12 @@ func (v *loadBalancing) PutListener(e *LoadBalancer, le *Listener) {
 		e.CountListener(old, -1)
 	}
 	e.Listeners[le.Seen.ARN] = le
-	v.setOwner(e, le)
+	v.setParent(e, le)
 	e.CountListener(le, 1)
 	v.relink(e)
 }
 
-// ChangeListener gives a listener new settings; its rules stay.
+// ChangeListener replaces the settings of a listener and keeps its rules.
 func (v *loadBalancing) ChangeListener(e *LoadBalancer, le *Listener, l observed.Listener) {
 	e.countUses(le.Seen.Default, -1)
 	le.Seen = l
@@ -82,7 +81,7 @@ func (v *loadBalancing) ChangeListener(e *LoadBalancer, le *Listener, l observed
 	v.relink(e)
 }
 
-// DropListener forgets a listener with its rules.
+// DropListener drops a listener with its rules.
 func (v *loadBalancing) DropListener(e *LoadBalancer, le *Listener) {
 	v.unlink(le.Seen.ARN, le)
 	delete(e.Listeners, le.Seen.ARN)
@@ -102,7 +101,7 @@ func (v *loadBalancing) PutRule(e *LoadBalancer, le *Listener, r observed.Rule) 
 	v.relink(e)
 }
 
-// DropRule forgets a rule.
+// DropRule drops a rule.
 func (v *loadBalancing) DropRule(e *LoadBalancer, le *Listener, arn string) {
 	e.countUses(le.Rules[arn].Actions, -1)
 	delete(le.Rules, arn)
@@ -122,7 +121,7 @@ func (v *loadBalancing) Listener(arn string) (*LoadBalancer, *Listener) {
 // Rule finds the listener and load balancer of a rule.
 func (v *loadBalancing) Rule(arn string) (*LoadBalancer, *Listener) { return v.Listener(v.Parent[arn]) }
 
-// CountListener adds to the uses of target groups those of a listener and its rules, n times.
+// CountListener adds n to Uses for each target group that the actions of a listener and its rules forward to.
 func (e *LoadBalancer) CountListener(le *Listener, n int) {
 	e.countUses(le.Seen.Default, n)
 	for _, r := range le.Rules {
@@ -130,7 +129,7 @@ func (e *LoadBalancer) CountListener(le *Listener, n int) {
 	}
 }
 
-// countUses adds to the uses of target groups those of actions, n times.
+// countUses adds n to Uses for each target group that the actions forward to.
 func (e *LoadBalancer) countUses(as []model.Action, n int) {
 	if e.Uses == nil {
 		e.Uses = map[string]int{}
@@ -148,23 +147,23 @@ func (e *LoadBalancer) countUses(as []model.Action, n int) {
 	}
 }
 
-// relink brings the target groups' lists of load balancers in line with an entry's actions.
+// relink updates the lists of load balancers of the target groups that a load balancer uses, or used.
 func (v *loadBalancing) relink(e *LoadBalancer) { v.link(e.Seen.ARN, e.Uses) }
 
-// link makes a load balancer one of those of the target groups that it uses, and of no others.
+// link adds a load balancer to the lists of the target groups that it uses, and removes it from those of all others.
 func (v *loadBalancing) link(lb string, uses map[string]int) {
-	var left []string
+	var unused []string
 	for arn := range v.TargetGroups.Having(byLoadBalancer, lb) {
 		if uses[arn] == 0 {
-			left = append(left, arn)
+			unused = append(unused, arn)
 		}
 	}
-	for _, arn := range left {
+	for _, arn := range unused {
 		v.TargetGroups.Edit(arn, func(g *TargetGroup) {
 			g.Seen.LoadBalancers = slices.DeleteFunc(slices.Clone(g.Seen.LoadBalancers), func(s string) bool { return s == lb })
 		})
 	}
-	for arn := range maps.Keys(uses) {
+	for arn := range uses {
 		if g := v.TargetGroups.Get(arn); g != nil && !slices.Contains(g.Seen.LoadBalancers, lb) {
 			v.TargetGroups.Edit(arn, func(g *TargetGroup) {
 				g.Seen.LoadBalancers = append(slices.Clone(g.Seen.LoadBalancers), lb)

@@ -25,9 +25,9 @@ func (v *Inventory) StackSecurityGroups(id model.StackID) iter.Seq2[string, *Sec
 	return Filter(ofStack(v.SecurityGroups, id), func(e *SecurityGroup) bool { return naming.Belongs(v.Cluster, id, e.Seen.Tags) })
 }
 
-// Adopter returns the load balancer that was made for a stack and that another stack has, with that stack; nil if there
-// is none. One with the tag that records it comes before one whose name alone shows it. Called under the lock of the
-// inventory.
+// Adopter returns the load balancer that was created for a stack and that another stack has taken over, with that other
+// stack; nil if there is none. A load balancer with the tag of the take-over comes before one that is only found by its
+// name. Called under the lock of the inventory.
 func (v *Inventory) Adopter(id model.StackID) (out *observed.Adopter) {
 	for arn, e := range v.LoadBalancers.Having(byAdopted, naming.Adopted(id)) {
 		if e.Seen.VPC != v.VPC || out != nil && out.LoadBalancer.ARN < arn {
@@ -60,10 +60,10 @@ func ofStack[E any](t *Table[E], id model.StackID) iter.Seq2[string, *E] {
 }
 
 // Filter returns the entries of a sequence for which a condition holds.
-func Filter[E any](all iter.Seq2[string, *E], is func(*E) bool) iter.Seq2[string, *E] {
+func Filter[E any](entries iter.Seq2[string, *E], condition func(*E) bool) iter.Seq2[string, *E] {
 	return func(yield func(string, *E) bool) {
-		for id, e := range all {
-			if is(e) && !yield(id, e) {
+		for id, e := range entries {
+			if condition(e) && !yield(id, e) {
 				return
 			}
 		}
@@ -81,7 +81,7 @@ func (v *Inventory) LoadBalancersOf(id model.StackID) (out []string) {
 	return out
 }
 
-// SchemeOf returns the scheme of the load balancer of a stack that has a DNS name, "" if there is none.
+// SchemeOf returns the scheme of the load balancer of a stack with the given DNS name, "" if there is none.
 func (v *Inventory) SchemeOf(q model.AskScheme) (out model.Scheme) {
 	v.Read(func() {
 		for _, e := range v.StackLoadBalancers(q.Of) {

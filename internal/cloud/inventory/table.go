@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// Table holds the resources of one kind by id and finds them by keys, so that a look at one stack
-// costs in proportion to the stack and not to the account. What a key is made of changes only in Put,
-// Edit and Drop: they file the entry under its keys, so that none is forgotten.
+// Table has the resources of one kind by id and finds them by keys, so that the cost of reading one stack
+// is proportional to the stack and not to the account. Values that keys depend on are changed only by Put,
+// Edit and Drop, which keep the index up to date.
 type Table[E any] struct {
 	entries map[string]*E
-	// KeysOf are the keys of an entry.
+	// KeysOf returns the keys of an entry.
 	KeysOf func(id string, e *E) []Key
-	filed  map[string][]Key            // by id: the keys that the entry is filed under
-	ByKey  map[Key]map[string]struct{} // ids
+	filed  map[string][]Key            // the indexed keys of each entry, by id
+	ByKey  map[Key]map[string]struct{} // the index: ids by key
 }
 
-// Key is something that entries are looked for by, and its value.
+// Key is a value by which entries are found, with the kind of key, such as byStack.
 type Key struct{ of, value string }
 
 func newTable[E any](keysOf func(id string, e *E) []Key) *Table[E] {
@@ -27,16 +27,16 @@ func newTable[E any](keysOf func(id string, e *E) []Key) *Table[E] {
 	}
 }
 
-// Get returns an entry, nil if there is none. What its keys are made of is changed by Edit alone.
+// Get returns an entry, nil if there is none. The caller must not change values that keys depend on: see Edit.
 func (t *Table[E]) Get(id string) *E { return t.entries[id] }
 
-// All returns the entries, in no order. They may be dropped meanwhile.
+// All returns the entries, in no order. Entries may be dropped during the iteration.
 func (t *Table[E]) All() iter.Seq2[string, *E] { return maps.All(t.entries) }
 
-// IDs returns the IDs of all entries now, in no order.
+// IDs returns the ids of the present entries, in no order. The table may be changed during the iteration.
 func (t *Table[E]) IDs() iter.Seq[string] { return slices.Values(slices.Collect(maps.Keys(t.entries))) }
 
-// Put enters an entry in place of what has the id.
+// Put adds or replaces an entry.
 func (t *Table[E]) Put(id string, e *E) {
 	t.entries[id] = e
 	t.file(id, t.KeysOf(id, e))
@@ -53,13 +53,13 @@ func (t *Table[E]) Edit(id string, change func(e *E)) bool {
 	return true
 }
 
-// Drop forgets an entry.
+// Drop removes an entry.
 func (t *Table[E]) Drop(id string) {
 	delete(t.entries, id)
 	t.file(id, nil)
 }
 
-// file moves an entry to its present keys.
+// file indexes an entry under its present keys.
 func (t *Table[E]) file(id string, keys []Key) {
 	old := t.filed[id]
 	if slices.Equal(old, keys) {

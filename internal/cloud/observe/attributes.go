@@ -18,20 +18,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// attributeReader reads attributes, capacities and states of load balancers that are being made.
+// attributeReader reads attributes, capacity reservations, and the states of load balancers in state provisioning.
 type attributeReader struct {
 	*sdk.Client
 	inv *inventory.Inventory
 }
 
-// askAttributes reads the attributes of a resource, which is done only where a plan wants them.
+// askAttributes reads the attributes of a resource, for a plan that has a question about them.
 func (r *attributeReader) askAttributes(ctx context.Context, q model.AskAttributes, since time.Time) error {
-	if !r.inv.Knows(q.ARN) {
+	if !r.inv.Has(q.ARN) {
 		return nil
 	}
-	return r.Once(ctx, q.Key(), q.ARN, since, func() time.Time { return r.inv.AttributesAt(q) }, func() error {
+	return r.ReadOnce(ctx, q.Key(), q.ARN, since, func() time.Time { return r.inv.AttributesAt(q) }, func() error {
 		start := r.Config.Clock.Now()
-		got, err := sdk.Brief(ctx, func(ctx context.Context) (map[string]string, error) { return r.describeAttributes(ctx, q) })
+		got, err := sdk.CallOptional(ctx, func(ctx context.Context) (map[string]string, error) { return r.describeAttributes(ctx, q) })
 		if err != nil {
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
@@ -65,10 +65,10 @@ func (r *attributeReader) describeAttributes(ctx context.Context, q model.AskAtt
 	return nil, fmt.Errorf("a %s has no attributes", q.Of)
 }
 
-// askCapacity reads a capacity reservation; 0 stands for none. Of a load balancer that was being
-// made it reads as well whether it still is.
+// askCapacity reads a capacity reservation; 0 stands for none. It also reads the state of a load balancer that was in
+// state provisioning.
 func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, since time.Time) error {
-	if !r.inv.Knows(q.ARN) {
+	if !r.inv.Has(q.ARN) {
 		return nil
 	}
 	known := func() (fresh, provisioning bool) {
@@ -94,20 +94,20 @@ func (r *attributeReader) askCapacity(ctx context.Context, q model.AskCapacity, 
 	})
 }
 
-// askState reads whether a load balancer that was being made still is.
+// askState reads the state of a load balancer that was in state provisioning.
 func (r *attributeReader) askState(ctx context.Context, q model.AskState) error {
-	provisioning := func() (is bool) {
+	due := func() (ok bool) {
 		r.inv.Read(func() {
 			e := r.inv.LoadBalancers.Get(q.ARN)
-			is = e != nil && e.Seen.State == observed.Provisioning && !r.Younger(e.StateAt, durations.Recent)
+			ok = e != nil && e.Seen.State == observed.Provisioning && !r.IsYounger(e.StateAt, durations.Recent)
 		})
-		return is
+		return ok
 	}
-	if !provisioning() {
+	if !due() {
 		return nil
 	}
 	return r.Optional(ctx, q.Key(), func() error {
-		if !provisioning() {
+		if !due() {
 			return nil
 		}
 		if err := r.readState(ctx, q.ARN); err != nil {
@@ -138,7 +138,7 @@ func (r *attributeReader) readCapacity(ctx context.Context, arn string, provisio
 			return err
 		}
 	}
-	out, err := sdk.Brief(ctx, func(ctx context.Context) (*elb.DescribeCapacityReservationOutput, error) {
+	out, err := sdk.CallOptional(ctx, func(ctx context.Context) (*elb.DescribeCapacityReservationOutput, error) {
 		return r.API.ELB.DescribeCapacityReservation(ctx, &elb.DescribeCapacityReservationInput{LoadBalancerArn: aws.String(arn)})
 	})
 	if err != nil {
@@ -161,7 +161,7 @@ func LBAttributes(as []elbtypes.LoadBalancerAttribute) map[string]string {
 	return out
 }
 
-// ListenerAttributes returns the attributes of a listener.
+// ListenerAttributes returns the attributes of a listener by their names.
 func ListenerAttributes(as []elbtypes.ListenerAttribute) map[string]string {
 	out := make(map[string]string, len(as))
 	for _, a := range as {
@@ -170,7 +170,7 @@ func ListenerAttributes(as []elbtypes.ListenerAttribute) map[string]string {
 	return out
 }
 
-// GroupAttributes returns the attributes of a target group.
+// GroupAttributes returns the attributes of a target group by their names.
 func GroupAttributes(as []elbtypes.TargetGroupAttribute) map[string]string {
 	out := make(map[string]string, len(as))
 	for _, a := range as {

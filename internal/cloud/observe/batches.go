@@ -11,22 +11,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/sdk"
 )
 
-// mostAtOnce is how many batches are asked for at the same time. Each waits for AWS nearly all of its time, and after a
-// start there are a hundred of them for a thousand load balancers. More would spend the token bucket of all reads at once.
-const mostAtOnce = 8
+// maxConcurrent is how many batches are read concurrently. A reading mostly waits for AWS, and after a
+// start there are a hundred batches for a thousand load balancers. More would use up the token bucket of all reads.
+const maxConcurrent = 8
 
-// inBatches reads batches, some at the same time. After one that fails no more are begun; its error is returned. The first is
-// read alone: it finds out whether AWS answers, which others beside it would take for granted or give up on.
+// inBatches reads batches, several concurrently. After a failure it begins no more batches and returns the error. The first
+// batch is read alone, so that only one call is made if AWS does not answer.
 func inBatches(batches iter.Seq[[]string], read func(batch []string) error) error {
-	most := 1
-	for left := slices.Collect(batches); len(left) > 0; most = mostAtOnce {
-		some := left[:min(most, len(left))]
-		left = left[len(some):]
-		errs := make([]error, len(some))
+	limit := 1
+	for remaining := slices.Collect(batches); len(remaining) > 0; limit = maxConcurrent {
+		concurrent := remaining[:min(limit, len(remaining))]
+		remaining = remaining[len(concurrent):]
+		errs := make([]error, len(concurrent))
 		var reading sync.WaitGroup
-		for i, batch := range some {
+		for i, batch := range concurrent {
 			reading.Go(func() {
-				// It would end the process here; as an error it ends the run, like any other panic of it.
+				// In this goroutine a panic would end the process. As an error it ends the run, like a panic of the run's
+				// own goroutine.
 				defer func() {
 					if p := recover(); p != nil {
 						errs[i] = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -43,9 +44,9 @@ func inBatches(batches iter.Seq[[]string], read func(batch []string) error) erro
 	return nil
 }
 
-// inHalves reads resources in batches, some at the same time. One that does not exist makes AWS refuse its whole batch,
-// which is then read in halves. What a batch has shown is entered at once, so that a reading that is cut
-// short goes on where it was.
+// inHalves reads resources in batches, several concurrently. A resource that does not exist makes AWS refuse its whole
+// batch, which is then read in halves. read enters each batch at once, so that a reading that is cut short need
+// not be repeated from its start.
 func inHalves(arns []string, size int, read func(batch []string) error) error {
 	var halves func(batch []string) error
 	halves = func(batch []string) error {

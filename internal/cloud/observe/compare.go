@@ -19,13 +19,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// The inventory answers runs that follow one another at no cost, so it hides what others change in
-// AWS. A comparison names a time: what was read of the stack before it is read again, resource by
-// resource, so that it costs calls for this stack alone. The lists of the region are left to the
-// refresh period, as they only name resources that the inventory does not know.
+// The inventory answers subsequent runs without calls, so it hides what others change in AWS. A
+// comparison has a time: resources of the stack that were read before that time are read again, one by
+// one, so that it costs calls for this stack alone. The lists of the region are only read again after the
+// refresh period, as they are only needed to find resources that the inventory does not have.
 
-// BoundIn returns the comparison that is asked for; the zero value bounds nothing.
-func BoundIn(questions []model.Question) (b model.AskComparison) {
+// ComparisonIn returns the comparison among the questions; the zero value, which sets no bound, if there is none.
+func ComparisonIn(questions []model.Question) (b model.AskComparison) {
 	for _, q := range questions {
 		if q, ok := q.(model.AskComparison); ok {
 			b = q
@@ -34,10 +34,11 @@ func BoundIn(questions []model.Question) (b model.AskComparison) {
 	return b
 }
 
-// unconfirmed are the resources of a stack that have to be read again, and those whose tags have to.
-type unconfirmed struct{ lbs, groups, sgs, tagged []string }
+// outdatedResources are the ids of the resources of a stack that have to be read again, and in tagged the ids of those whose tags
+// have to be.
+type outdatedResources struct{ lbs, groups, sgs, tagged []string }
 
-func (r *Reader) unconfirmed(id model.StackID, b model.AskComparison) (out unconfirmed) {
+func (r *Reader) outdated(id model.StackID, b model.AskComparison) (out outdatedResources) {
 	old := func(at, made time.Time) bool {
 		return at.IsZero() || at.Before(b.Since) && made.Before(b.Since)
 	}
@@ -72,10 +73,10 @@ func (r *Reader) unconfirmed(id model.StackID, b model.AskComparison) (out uncon
 	return out
 }
 
-// confirm reads again what the inventory holds of a stack and may not be compared with. What is not
-// there any more leaves the inventory.
-func (r *Reader) confirm(ctx context.Context, id model.StackID, b model.AskComparison, faults Faults) error {
-	old, of := r.unconfirmed(id, b), " of "+string(id.Kind)+" "+id.String()
+// refreshResources reads the resources of a stack again that are older than the comparison admits. Resources that do not
+// exist any more are dropped from the inventory.
+func (r *Reader) refreshResources(ctx context.Context, id model.StackID, b model.AskComparison, faults Faults) error {
+	old, of := r.outdated(id, b), " of "+string(id.Kind)+" "+id.String()
 	read := func(key string, arns []string, read func(context.Context, []string) error) error {
 		if len(arns) == 0 {
 			return nil
@@ -99,7 +100,7 @@ func (r *Reader) confirm(ctx context.Context, id model.StackID, b model.AskCompa
 	}
 	groups := model.AskSecurityGroups{}
 	err := r.Share(ctx, groups.Key()+of, func() error {
-		return r.Gated(ctx, groups.Key(), func() error { return r.readSecurityGroups(ctx, old.sgs) })
+		return r.OptionalPart(ctx, groups.Key(), func() error { return r.readSecurityGroups(ctx, old.sgs) })
 	})
 	if err := faults.Note(groups, err); err != nil {
 		return fmt.Errorf("read security groups: %w", err)
@@ -107,7 +108,7 @@ func (r *Reader) confirm(ctx context.Context, id model.StackID, b model.AskCompa
 	return nil
 }
 
-// describedBatch is how many load balancers or target groups AWS describes in one call by ARN.
+// describedBatch is how many load balancers or target groups AWS describes by ARN in one call.
 const describedBatch = 20
 
 func (r *Reader) readLoadBalancers(ctx context.Context, arns []string) error {
@@ -148,8 +149,8 @@ func (r *Reader) readTargetGroups(ctx context.Context, arns []string) error {
 
 func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 	start, seen := r.Config.Clock.Now(), map[string]observed.SecurityGroup{}
-	// By filter, since one id that does not exist would make the whole call fail.
-	for batch := range slices.Chunk(sdk.Unique(ids), sdk.FilterBatch) {
+	// With a filter, since one id that does not exist would make the whole call fail.
+	for batch := range slices.Chunk(sdk.SortedUnique(ids), sdk.FilterBatch) {
 		if err := r.securityGroupPages(&ec2.DescribeSecurityGroupsInput{Filters: sdk.Filters("group-id", batch...)}, seen).all(ctx); err != nil {
 			return err
 		}
@@ -158,9 +159,9 @@ func (r *Reader) readSecurityGroups(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// distrust makes the next look read all of a stack again, after AWS has reported that something of it
-// does not exist. It reports whether something of it was made a moment ago, which AWS may not show
-// everywhere yet.
+// distrust makes the next run read all of a stack again, after AWS has reported that a part of it does not
+// exist. It reports whether a part of it was created within the settle window, as AWS may not show that
+// part everywhere yet.
 func (r *Reader) distrust(id model.StackID) (young bool) {
 	now := r.Config.Clock.Now()
 	r.Inv.Write(func() {

@@ -24,20 +24,20 @@ type listenerReader struct {
 	inv *inventory.Inventory
 }
 
-// detail makes sure that a load balancer's listeners with their rules, certificates and tags are
-// known. Not found may be the load balancer as well as a listener: the error has class Gone.
-func (r *listenerReader) detail(ctx context.Context, arn string, b model.AskComparison) error {
+// refreshDetail reads a load balancer's listeners with their rules, certificates and tags, unless the inventory has
+// them. If the load balancer or one of its listeners does not exist, the error has class Gone.
+func (r *listenerReader) refreshDetail(ctx context.Context, arn string, b model.AskComparison) error {
 	stale := func() (out bool) {
 		r.inv.Read(func() {
 			e := r.inv.LoadBalancers.Get(arn)
-			out = e != nil && (!r.Current(e.DetailAt, b.Since, arn) || r.Config.RuleTags && !e.RuleTagsDue && e.RuleTagsAt.Before(b.TagsSince))
+			out = e != nil && (!r.IsCurrent(e.DetailAt, b.Since, arn) || r.Config.RuleTags && !e.RuleTagsDue && e.RuleTagsAt.Before(b.TagsSince))
 		})
 		return out
 	}
 	if !stale() {
 		return nil
 	}
-	// Without the listeners and their rules it is not known what there is to change: essential.
+	// Essential: without the listeners and their rules the plan cannot determine changes.
 	err := r.Essential(ctx, "detail "+arn, func() error {
 		if !stale() {
 			return nil
@@ -51,12 +51,12 @@ func (r *listenerReader) detail(ctx context.Context, arn string, b model.AskComp
 	return nil
 }
 
-// readDetail reads them, if they were not read since the given time by a reading that was cut short. Tags that
-// are known, which were read at a time, are kept.
+// readDetail reads the listeners of a load balancer with rules, certificates and tags. It resumes a reading that was
+// cut short, unless that began before since. Known tags, by ARN, are not read again; they were read at tagsAt.
 func (r *listenerReader) readDetail(ctx context.Context, arn string, since time.Time, known map[string]map[string]string, tagsAt time.Time) error {
 	var seen *inventory.PartialDetail
 	r.inv.Read(func() {
-		if e := r.inv.LoadBalancers.Get(arn); e != nil && e.Partial != nil && r.Current(e.Partial.Start, since, arn) && !e.Written.After(e.Partial.Start) && !e.Distrusted {
+		if e := r.inv.LoadBalancers.Get(arn); e != nil && e.Partial != nil && r.IsCurrent(e.Partial.Start, since, arn) && !e.Written.After(e.Partial.Start) && !e.Distrusted {
 			seen = e.Partial
 		}
 	})
@@ -92,7 +92,7 @@ func (r *listenerReader) describeListeners(ctx context.Context, arn string, list
 	return nil
 }
 
-// readListeners reads what is on the listeners that were seen, and enters them.
+// readListeners reads the rules, certificates and tags of listeners that were found, and enters all in the inventory.
 func (r *listenerReader) readListeners(ctx context.Context, arn string, seen *inventory.PartialDetail, known map[string]map[string]string, tagsAt time.Time) error {
 	start, listeners := seen.Start, seen.Listeners
 	for _, id := range slices.Sorted(maps.Keys(listeners)) {
@@ -118,7 +118,7 @@ func (r *listenerReader) readListeners(ctx context.Context, arn string, seen *in
 	}
 	tagsDue := r.Config.RuleTags
 	if tagsDue {
-		err := r.Gated(ctx, model.AskRuleTags{ARN: arn}.Key(), func() error { return r.tagDetail(ctx, listeners, known) })
+		err := r.OptionalPart(ctx, model.AskRuleTags{ARN: arn}.Key(), func() error { return r.tagDetail(ctx, listeners, known) })
 		if err != nil && sdk.FaultOf(err) == nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (r *listenerReader) readListeners(ctx context.Context, arn string, seen *in
 	r.inv.Write(func() {
 		e := r.inv.LoadBalancers.Get(arn)
 		if e == nil || e.Written.After(start) {
-			return // the next look reads again
+			return // changed meanwhile: the next run reads again
 		}
 		r.inv.Foreign.Listeners(e, listeners, start)
 		for id, le := range listeners {
@@ -145,15 +145,15 @@ func (r *listenerReader) readListeners(ctx context.Context, arn string, seen *in
 }
 
 // ruleTags returns the tags of a load balancer's listeners and rules, by ARN, and when they were read; nil
-// if they may not be compared with.
+// if they are not fresh or were read before since.
 func (r *listenerReader) ruleTags(lb string, since time.Time) (known map[string]map[string]string, at time.Time) {
-	if known, at = r.lastRuleTags(lb); !r.Current(at, since, lb) {
+	if known, at = r.lastRuleTags(lb); !r.IsCurrent(at, since, lb) {
 		return nil, time.Time{}
 	}
 	return known, at
 }
 
-// lastRuleTags returns the tags of rules as they were read last.
+// lastRuleTags returns the tags of a load balancer's listeners and rules, by ARN, as they were read last, and when.
 func (r *listenerReader) lastRuleTags(lb string) (known map[string]map[string]string, at time.Time) {
 	r.inv.Read(func() {
 		e := r.inv.LoadBalancers.Get(lb)
@@ -171,9 +171,9 @@ func (r *listenerReader) lastRuleTags(lb string) (known map[string]map[string]st
 	return known, at
 }
 
-// complete reads what was missing when the listeners of a load balancer were read, and notes what
-// is missing still.
-func (r *listenerReader) complete(ctx context.Context, arn string, faults Faults) error {
+// readMissing reads the certificates and tags that could not be read with the listeners of a load balancer, and notes a
+// fault for each that still cannot be read.
+func (r *listenerReader) readMissing(ctx context.Context, arn string, faults Faults) error {
 	var due []string // listeners
 	tagsDue := false
 	r.inv.Read(func() {
@@ -189,7 +189,7 @@ func (r *listenerReader) complete(ctx context.Context, arn string, faults Faults
 	slices.Sort(due)
 	for _, id := range due {
 		q := model.AskListenerCertificates{ARN: id}
-		err := r.Optional(ctx, q.Key(), func() error { return r.completeCertificates(ctx, id) })
+		err := r.Optional(ctx, q.Key(), func() error { return r.readMissingCertificates(ctx, id) })
 		if err := faults.Note(q, err); err != nil {
 			return err
 		}
@@ -198,12 +198,12 @@ func (r *listenerReader) complete(ctx context.Context, arn string, faults Faults
 		return nil
 	}
 	q := model.AskRuleTags{ARN: arn}
-	return faults.Note(q, r.Optional(ctx, q.Key(), func() error { return r.completeTags(ctx, arn) }))
+	return faults.Note(q, r.Optional(ctx, q.Key(), func() error { return r.readMissingTags(ctx, arn) }))
 }
 
-// readCertificatesOf reads the additional certificates of a listener, where they are due.
+// readCertificatesOf reads the additional certificates of a listener that is not in the inventory yet.
 func (r *listenerReader) readCertificatesOf(ctx context.Context, le *inventory.Listener) error {
-	return r.Gated(ctx, model.AskListenerCertificates{ARN: le.Seen.ARN}.Key(), func() error {
+	return r.OptionalPart(ctx, model.AskListenerCertificates{ARN: le.Seen.ARN}.Key(), func() error {
 		certs, err := r.describeCertificates(ctx, le.Seen.ARN)
 		if err == nil {
 			le.Seen.Certificates, le.CertificatesDue = certs, false
@@ -212,8 +212,8 @@ func (r *listenerReader) readCertificatesOf(ctx context.Context, le *inventory.L
 	})
 }
 
-// completeCertificates reads the certificates of a listener that is in the inventory.
-func (r *listenerReader) completeCertificates(ctx context.Context, listener string) error {
+// readMissingCertificates reads the certificates of a listener that is in the inventory.
+func (r *listenerReader) readMissingCertificates(ctx context.Context, listener string) error {
 	start := r.Config.Clock.Now()
 	certs, err := r.describeCertificates(ctx, listener)
 	if err != nil {
@@ -222,15 +222,15 @@ func (r *listenerReader) completeCertificates(ctx context.Context, listener stri
 	r.inv.Write(func() {
 		e, le := r.inv.Listener(listener)
 		if le == nil || e.Written.After(start) {
-			return // the next look reads again
+			return // changed meanwhile: the next run reads again
 		}
 		le.Seen.Certificates, le.CertificatesDue = certs, false
 	})
 	return nil
 }
 
-// completeTags reads the tags of listeners and rules that are in the inventory.
-func (r *listenerReader) completeTags(ctx context.Context, lb string) error {
+// readMissingTags reads the tags of listeners and rules that are in the inventory.
+func (r *listenerReader) readMissingTags(ctx context.Context, lb string) error {
 	start := r.Config.Clock.Now()
 	listeners := map[string]*inventory.Listener{}
 	r.inv.Read(func() {
@@ -248,7 +248,7 @@ func (r *listenerReader) completeTags(ctx context.Context, lb string) error {
 	r.inv.Write(func() {
 		e := r.inv.LoadBalancers.Get(lb)
 		if e == nil || e.Written.After(start) {
-			return // the next look reads again
+			return // changed meanwhile: the next run reads again
 		}
 		e.RuleTagsDue, e.RuleTagsAt = false, start
 		for id, le := range e.Listeners {
@@ -269,7 +269,7 @@ func (r *listenerReader) completeTags(ctx context.Context, lb string) error {
 }
 
 // describeRules reads the rules of a listener without the default rule, whose actions are the
-// listener's own.
+// listener's default actions.
 func (r *listenerReader) describeRules(ctx context.Context, listener string) (map[string]observed.Rule, error) {
 	out := map[string]observed.Rule{}
 	pages := elb.NewDescribeRulesPaginator(r.API.ELB, &elb.DescribeRulesInput{ListenerArn: aws.String(listener)})
@@ -292,13 +292,13 @@ func (r *listenerReader) describeRules(ctx context.Context, listener string) (ma
 	return out, nil
 }
 
-// describeCertificates reads the additional certificates of a listener. AWS shows the default
-// certificate a second time if it is among them.
+// describeCertificates reads the additional certificates of a listener. AWS lists a default certificate that is also an
+// additional one twice.
 func (r *listenerReader) describeCertificates(ctx context.Context, listener string) ([]string, error) {
 	var out []string
 	pages := elb.NewDescribeListenerCertificatesPaginator(r.API.ELB, &elb.DescribeListenerCertificatesInput{ListenerArn: aws.String(listener)})
 	for pages.HasMorePages() {
-		page, err := sdk.Brief(ctx, func(ctx context.Context) (*elb.DescribeListenerCertificatesOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*elb.DescribeListenerCertificatesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return nil, err
 		}
@@ -312,7 +312,7 @@ func (r *listenerReader) describeCertificates(ctx context.Context, listener stri
 	return out, nil
 }
 
-// tagDetail reads the tags of listeners and rules that are not known, all in common batches.
+// tagDetail sets the tags of listeners and rules: the known ones, and those that it reads, in common batches.
 func (r *listenerReader) tagDetail(ctx context.Context, listeners map[string]*inventory.Listener, known map[string]map[string]string) error {
 	var arns []string
 	for id, le := range listeners {
@@ -320,7 +320,7 @@ func (r *listenerReader) tagDetail(ctx context.Context, listeners map[string]*in
 		arns = slices.AppendSeq(arns, maps.Keys(le.Rules))
 	}
 	arns = slices.DeleteFunc(arns, func(arn string) bool { return known[arn] != nil })
-	tags, err := sdk.Brief(ctx, func(ctx context.Context) (map[string]map[string]string, error) {
+	tags, err := sdk.CallOptional(ctx, func(ctx context.Context) (map[string]map[string]string, error) {
 		return DescribeTags(ctx, r.Client, arns)
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package observe reads AWS into the inventory: what there is, whose it is, and what others have changed.
+// Package observe reads AWS into the inventory: which resources exist, who owns them, and what others have changed.
 package observe
 
 import (
@@ -27,15 +27,15 @@ type Reader struct {
 	attributes attributeReader
 }
 
-// New reads into an inventory.
+// New returns a reader that reads into an inventory.
 func New(at *sdk.Client, inv *inventory.Inventory) *Reader {
 	return &Reader{Client: at, Inv: inv, Tags: tagReader{at, inv}, listeners: listenerReader{at, inv}, attributes: attributeReader{at, inv}}
 }
 
-// List makes sure that it is known which load balancers, target groups and security groups there
-// are, and whose they are. It reads what is not known, too old, or older than since, once for all
-// who ask. The security groups are optional: load balancers serve, and their rules can be changed,
-// while EC2 does not answer. So is the tagging service, which only spares calls.
+// List makes the inventory have all load balancers, target groups and security groups with the tags that name
+// their owners. It reads lists that are missing, not fresh, or older than since, once for all concurrent
+// callers. The list of security groups is optional, as load balancers and their rules can be changed while EC2
+// does not answer. So is that of the tagging service, which only saves calls.
 func (r *Reader) List(ctx context.Context, since time.Time, faults Faults) error {
 	for _, k := range []listing{{inventory.LoadBalancersListed, &r.Inv.LoadBalancersAt, r.listLoadBalancers}, r.targetGroups()} {
 		if err := r.refresh(ctx, k, since, r.Essential); err != nil {
@@ -65,14 +65,14 @@ func (r *Reader) List(ctx context.Context, since time.Time, faults Faults) error
 	})
 }
 
-// TagsListed is the key of what the tagging service lists.
+// TagsListed is the key of the list of the tagging service.
 const TagsListed = "tagged resources"
 
 // listing is one list of the inventory.
 type listing struct {
 	key  string
-	at   *time.Time                                       // of the last reading, under the lock of the inventory
-	read func(ctx context.Context, since time.Time) error // of what was read before it takes nothing that is older
+	at   *time.Time                                       // when it was last read, under the lock of the inventory
+	read func(ctx context.Context, since time.Time) error // resumes a reading that was cut short only if that began after since
 }
 
 // targetGroups returns the list of the target groups of the region.
@@ -88,7 +88,9 @@ func (r *Reader) RefreshTargetGroups(ctx context.Context, since time.Time) error
 // refresh reads a list that is not fresh, once for all concurrent callers.
 func (r *Reader) refresh(ctx context.Context, l listing, since time.Time, once func(context.Context, string, func() error) error) error {
 	stale := func() (out bool) {
-		r.Inv.Read(func() { out = !r.Fresh(l.at.Add(r.Inv.Took[l.key]), l.key) || l.at.IsZero() || l.at.Before(since) })
+		r.Inv.Read(func() {
+			out = !r.IsFresh(l.at.Add(r.Inv.ExtraAge[l.key]), l.key) || l.at.IsZero() || l.at.Before(since)
+		})
 		return out
 	}
 	if !stale() {
@@ -100,15 +102,16 @@ func (r *Reader) refresh(ctx context.Context, l listing, since time.Time, once f
 		}
 		err := l.read(ctx, since)
 		if err == nil {
-			r.Inv.Write(func() { r.Inv.Took[l.key] = worthOf * r.Config.Clock.Now().Sub(*l.at) })
+			r.Inv.Write(func() { r.Inv.ExtraAge[l.key] = slowListFactor * r.Config.Clock.Now().Sub(*l.at) })
 		}
 		return err
 	})
 }
 
-// worthOf is how many times longer a list is taken as so than it took to read. Where AWS is slow the lists would otherwise
-// be old by the time that what is read besides is there, and be read again and again.
-const worthOf = 4
+// slowListFactor is the multiple of the time that the reading of a list took by which the list stays fresh for longer.
+// Otherwise, where AWS is slow, a list would be old before the other readings of the run are done, and be read again
+// and again.
+const slowListFactor = 4
 
 func (r *Reader) listLoadBalancers(ctx context.Context, since time.Time) error {
 	seen, start, err := readPages(ctx, r.Client, r.Inv, inventory.LoadBalancersListed, since, func(seen map[string]inventory.FoundLoadBalancer) nextPage {
@@ -158,7 +161,7 @@ func (r *Reader) listTargetGroups(ctx context.Context, since time.Time) error {
 	return nil
 }
 
-// listSecurityGroups reads all groups of the cluster, the shared backend group among them.
+// listSecurityGroups reads all security groups of the cluster, including the shared backend security group.
 func (r *Reader) listSecurityGroups(ctx context.Context, since time.Time) error {
 	seen, start, err := readPages(ctx, r.Client, r.Inv, inventory.SecurityGroupsListed, since, func(seen map[string]observed.SecurityGroup) nextPage {
 		return r.securityGroupPages(&ec2.DescribeSecurityGroupsInput{
@@ -175,11 +178,11 @@ func (r *Reader) listSecurityGroups(ctx context.Context, since time.Time) error 
 	return nil
 }
 
-// securityGroupPages add the groups of the cluster among those that are described.
+// securityGroupPages returns the pages of a describe call, which enter the security groups of the cluster in seen.
 func (r *Reader) securityGroupPages(in *ec2.DescribeSecurityGroupsInput, seen map[string]observed.SecurityGroup) nextPage {
 	pages := ec2.NewDescribeSecurityGroupsPaginator(r.API.EC2, in)
 	return func(ctx context.Context) (bool, error) {
-		page, err := sdk.Brief(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return false, err
 		}

@@ -12,7 +12,7 @@ import (
 // nextPage reads the next page of a list, the same one again after a failure, and reports whether there are more.
 type nextPage func(context.Context) (more bool, err error)
 
-// all reads the pages that are left.
+// all reads the remaining pages.
 func (next nextPage) all(ctx context.Context) error {
 	for {
 		if more, err := next(ctx); err != nil || !more {
@@ -21,8 +21,8 @@ func (next nextPage) all(ctx context.Context) error {
 	}
 }
 
-// readPages reads a list by its key, and returns what it has seen since the start that it returns. A reading that fails is
-// resumed by the next one, unless it began before a time that is asked for: where a list has many pages and AWS answers few
+// readPages reads the list with a key, and returns its entries and when the reading began. A reading that failed is
+// resumed by the next one, unless it began before since: where a list has many pages and AWS answers few
 // calls, no reading would reach its end if each began at the first page.
 func readPages[T any](ctx context.Context, c *sdk.Client, v *inventory.Inventory, key string, since time.Time, begin func(seen map[string]T) nextPage) (map[string]T, time.Time, error) {
 	type reading struct {
@@ -32,13 +32,13 @@ func readPages[T any](ctx context.Context, c *sdk.Client, v *inventory.Inventory
 	}
 	var r *reading
 	v.Read(func() { r, _ = v.Unfinished[key].(*reading) })
-	if r == nil || r.start.Before(since) || !c.Younger(r.start, durations.Kept) {
+	if r == nil || r.start.Before(since) || !c.IsYounger(r.start, durations.Kept) {
 		r = &reading{start: c.Config.Clock.Now(), seen: map[string]T{}}
 		r.next = begin(r.seen)
 		v.Write(func() { v.Unfinished[key] = r })
 	}
 	err := r.next.all(ctx)
-	if err == nil || sdk.IsInvalid(err) { // AWS may not know the page any more
+	if err == nil || sdk.IsInvalid(err) { // the token of the next page may have expired
 		v.Write(func() { delete(v.Unfinished, key) })
 	}
 	return r.seen, r.start, err

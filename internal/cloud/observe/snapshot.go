@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// snapshot returns what the inventory holds of a stack, and of another one that is shown with it, with the facts that
-// need no asking, and with the attributes that were read since the given time. What carries the tags of both is the
-// first one's.
+// snapshot returns the resources that the inventory has of a stack, which is first in shown, and of the stack whose load
+// balancer it takes over, with the facts that need no call, and with the attributes that were not read before since. A
+// resource with the tags of both counts as one of the first.
 func (r *Reader) snapshot(shown []model.StackID, since time.Time) observed.Stack {
 	id := shown[0]
 	out := observed.Stack{Facts: observed.Facts{
@@ -45,18 +45,18 @@ func (r *Reader) snapshot(shown []model.StackID, since time.Time) observed.Stack
 	return out
 }
 
-// addResources adds those of a stack that are not seen yet, under the lock of the inventory.
+// addResources adds the resources of a stack that are not in seen yet, under the lock of the inventory.
 func (r *Reader) addResources(out *observed.Stack, id model.StackID, since time.Time, seen map[string]bool) {
 	key := naming.ResourceTag(id.Kind)
 	isNew := func(arn string) bool {
-		was := seen[arn]
+		known := seen[arn]
 		seen[arn] = true
-		return !was
+		return !known
 	}
 	out.Facts.Foreign = append(out.Facts.Foreign, r.Inv.Foreign.ChangesTo(id, out.Facts.Now)...)
 	for arn, e := range r.Inv.StackLoadBalancers(id) {
 		if isNew(arn) {
-			lb := e.View(r.Client, since)
+			lb := e.Observed(r.Client, since)
 			lb.ResourceID = lb.Tags[key]
 			out.LoadBalancers = append(out.LoadBalancers, lb)
 		}
@@ -65,7 +65,7 @@ func (r *Reader) addResources(out *observed.Stack, id model.StackID, since time.
 		if isNew(arn) {
 			g := e.Seen
 			g.ResourceID = g.Tags[key]
-			if !r.Current(e.AttributesAt, since, arn) {
+			if !r.IsCurrent(e.AttributesAt, since, arn) {
 				g.Attributes = nil
 			}
 			out.TargetGroups = append(out.TargetGroups, g)
@@ -80,9 +80,9 @@ func (r *Reader) addResources(out *observed.Stack, id model.StackID, since time.
 	}
 }
 
-// BackendGroup finds the shared group by its two tags, and counts the load balancers of other stacks
-// that carry it. If there are several groups it is the one that most load balancers of the cluster
-// carry, and of those the one with the lowest id.
+// BackendGroup finds the shared backend security group by its two tags, and counts the load balancers of other
+// stacks that carry it. Of several groups it takes the one that most load balancers of the cluster carry, and of
+// those the one with the lowest id.
 func (r *Reader) BackendGroup(out *observed.Stack) {
 	r.Inv.Read(func() {
 		lbs, best := r.Inv.LoadBalancers, (*observed.SecurityGroup)(nil)

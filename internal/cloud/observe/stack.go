@@ -9,22 +9,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Stack reads what is not known of a stack, or may not be compared with, and notes in faults what could not be read.
+// Stack returns the observed state of a stack. It reads what the inventory does not have or what is older than the
+// questions admit, and notes in faults what could not be read.
 func (r *Reader) Stack(ctx context.Context, id model.StackID, questions []model.Question, faults Faults) (observed.Stack, error) {
-	bound := BoundIn(questions)
-	if err := r.List(ctx, Since(questions), faults); err != nil {
+	bound := ComparisonIn(questions)
+	if err := r.List(ctx, ListsSince(questions), faults); err != nil {
 		return observed.Stack{}, err
 	}
 	shown := stacksIn(id, questions)
 	for _, of := range shown {
-		if err := r.confirm(ctx, of, bound, faults); err != nil {
+		if err := r.refreshResources(ctx, of, bound, faults); err != nil {
 			return observed.Stack{}, err
 		}
 		for _, arn := range r.Inv.LoadBalancersOf(of) {
-			if err := r.listeners.detail(ctx, arn, bound); err != nil {
+			if err := r.listeners.refreshDetail(ctx, arn, bound); err != nil {
 				return observed.Stack{}, err
 			}
-			if err := r.listeners.complete(ctx, arn, faults); err != nil {
+			if err := r.listeners.readMissing(ctx, arn, faults); err != nil {
 				return observed.Stack{}, err
 			}
 		}
@@ -46,8 +47,8 @@ func (r *Reader) Stack(ctx context.Context, id model.StackID, questions []model.
 	return r.snapshot(shown, bound.Since), nil
 }
 
-// stacksIn returns the stacks whose resources are shown: that which is asked about first, and the one whose load
-// balancer it has taken over or takes over.
+// stacksIn returns the stacks whose resources are shown: first the stack itself, then the one whose load balancer it has
+// taken over or takes over, which is in the questions.
 func stacksIn(id model.StackID, questions []model.Question) []model.StackID {
 	out := []model.StackID{id}
 	for _, q := range questions {
@@ -58,7 +59,7 @@ func stacksIn(id model.StackID, questions []model.Question) []model.StackID {
 	return out
 }
 
-// Distrust makes the next look read all of a stack again, with what it was asked about together. See distrust.
+// Distrust makes the next run read all resources again that Stack returns for the same questions. See distrust.
 func (r *Reader) Distrust(id model.StackID, questions []model.Question) (young bool) {
 	for _, of := range stacksIn(id, questions) {
 		young = r.distrust(of) || young
@@ -66,10 +67,10 @@ func (r *Reader) Distrust(id model.StackID, questions []model.Question) (young b
 	return young
 }
 
-// Faults are the faults because of which questions have no answer, by key of the question.
+// Faults are the faults in place of answers to questions, by key of the question.
 type Faults map[string]observed.Fault
 
-// Note takes down a fault in place of an answer; it returns what else went wrong.
+// Note notes the fault of an optional read in place of an answer. It returns any other error.
 func (f Faults) Note(q model.Question, err error) error {
 	if x := sdk.FaultOf(err); x != nil {
 		f[q.Key()] = *x
@@ -78,8 +79,8 @@ func (f Faults) Note(q model.Question, err error) error {
 	return err
 }
 
-// Since returns how old listings may be; zero: as old as is usual.
-func Since(questions []model.Question) (t time.Time) {
+// ListsSince returns the time since which lists must have been read; zero if the refresh period alone decides.
+func ListsSince(questions []model.Question) (t time.Time) {
 	for _, q := range questions {
 		if q, ok := q.(model.AskListings); ok && q.Since.After(t) {
 			t = q.Since

@@ -24,9 +24,9 @@ type tagReader struct {
 }
 
 // Untagged returns the load balancers and target groups of the VPC whose tags have to be read. Tags
-// change more rarely than anything else, so they are kept for two periods and then read again
-// together with others, to fill the batches. Where the tagging service lists them only those are
-// read that it leaves in doubt; where it does not answer they are read as without it.
+// change less often than anything else, so they are kept for two refresh periods and then read again
+// together with others, to fill the batches. If the tagging service is used and answers, only tags that it
+// could not confirm are read.
 func (r *tagReader) Untagged() []string {
 	var out []string
 	listed := r.Config.TaggingAPI && r.FailedBefore(TagsListed) == nil
@@ -52,7 +52,7 @@ const tagBatch = 20
 // readTags reads the tags of load balancers and target groups into the inventory.
 func (r *tagReader) readTags(ctx context.Context, arns []string) error {
 	slices.Sort(arns)
-	// Each batch is entered, so that a reading that is cut short goes on where it was.
+	// Each batch is entered at once, so that a reading that is cut short need not be repeated from its start.
 	return inBatches(slices.Chunk(arns, tagBatch), func(batch []string) error {
 		start := r.Config.Clock.Now()
 		got, err := DescribeTags(ctx, r.Client, batch)
@@ -63,20 +63,21 @@ func (r *tagReader) readTags(ctx context.Context, arns []string) error {
 	})
 }
 
-// enterTags enters what a reading since start has found. Load balancers and target groups without are gone.
-func (r *tagReader) enterTags(got map[string]map[string]string, arns []string, start time.Time) {
+// enterTags enters tags, by ARN, of a reading that began at start. Load balancers and target groups among arns that have
+// none do not exist any more, and are dropped.
+func (r *tagReader) enterTags(read map[string]map[string]string, arns []string, start time.Time) {
 	r.inv.Write(func() {
 		for _, arn := range arns {
-			tags, there := got[arn]
+			tags, exists := read[arn]
 			if e := r.inv.LoadBalancers.Get(arn); e != nil && !e.Written.After(start) {
-				if r.inv.Foreign.Tags(plan.LoadBalancer, arn, e.Seen.Tags, tags, there, e.TagsAt, start, e.Made, e.Written); !there && start.Sub(e.Made) > durations.Settle {
+				if r.inv.Foreign.Tags(plan.LoadBalancer, arn, e.Seen.Tags, tags, exists, e.TagsAt, start, e.Made, e.Written); !exists && start.Sub(e.Made) > durations.Settle {
 					r.inv.DropLoadBalancer(arn)
 					continue
 				}
 				r.inv.LoadBalancers.Edit(arn, func(e *inventory.LoadBalancer) { e.Seen.Tags, e.TagsAt = tags, start })
 			}
 			if e := r.inv.TargetGroups.Get(arn); e != nil && !e.Written.After(start) {
-				if r.inv.Foreign.Tags(plan.TargetGroup, arn, e.Seen.Tags, tags, there, e.TagsAt, start, e.Made, e.Written); !there && start.Sub(e.Made) > durations.Settle {
+				if r.inv.Foreign.Tags(plan.TargetGroup, arn, e.Seen.Tags, tags, exists, e.TagsAt, start, e.Made, e.Written); !exists && start.Sub(e.Made) > durations.Settle {
 					r.inv.TargetGroups.Drop(arn)
 					continue
 				}
@@ -86,7 +87,7 @@ func (r *tagReader) enterTags(got map[string]map[string]string, arns []string, s
 	})
 }
 
-// DescribeTags returns the tags of those resources that exist.
+// DescribeTags returns the tags of resources by ARN. Resources that do not exist are missing in the result.
 func DescribeTags(ctx context.Context, c *sdk.Client, arns []string) (map[string]map[string]string, error) {
 	var mu sync.Mutex
 	out := map[string]map[string]string{}

@@ -17,11 +17,10 @@ import (
 // taggedPage is how many resources the tagging service lists in one call.
 const taggedPage = 100
 
-// listTagged asks the tagging service for the load balancers and target groups that carry a tag of
-// the cluster, today's or that of the first generation. The service lags behind: it does not know
-// what was made a moment ago, lists what is gone, and shows tags as they were. So it only spares
-// calls: what there is the load balancing service has said, and where the two disagree, or may be
-// about to, that one is asked for the tags.
+// listTagged lists with the tagging service the load balancers and target groups that carry one of the tags of
+// the cluster, the present or the legacy one. The service shows changes late: it lacks resources that were just
+// created, lists deleted ones, and shows old tags. So it only saves calls: which resources exist is read from
+// Elastic Load Balancing, and where the two disagree, or a resource is too new, the tags are read there too.
 func (r *tagReader) listTagged(ctx context.Context, since time.Time) error {
 	shown, start, err := readPages(ctx, r.Client, r.inv, TagsListed, since, r.taggedPages)
 	if err != nil {
@@ -39,7 +38,7 @@ func (r *tagReader) listTagged(ctx context.Context, since time.Time) error {
 		for arn, e := range v.TargetGroups.All() {
 			if e.VPC == r.VPC && !e.Written.After(start) {
 				v.TargetGroups.Edit(arn, func(e *inventory.TargetGroup) {
-					r.tagsListed(shown[arn], !ofOthers(v, r.Client, e, shown), &e.Seen.Tags, &e.TagsAt, start)
+					r.tagsListed(shown[arn], !usedByOtherOwner(v, r.Client, e, shown), &e.Seen.Tags, &e.TagsAt, start)
 				})
 			}
 		}
@@ -48,7 +47,7 @@ func (r *tagReader) listTagged(ctx context.Context, since time.Time) error {
 	return nil
 }
 
-// taggedPages add the tags of what the tagging service lists, for one key after the other.
+// taggedPages returns the pages of the tagging service, for one tag key after the other, which enter tags in shown.
 func (r *tagReader) taggedPages(shown map[string]map[string]string) nextPage {
 	keys := []string{naming.ClusterTag, naming.LegacyClusterTag}
 	var pages *tagging.GetResourcesPaginator
@@ -60,7 +59,7 @@ func (r *tagReader) taggedPages(shown map[string]map[string]string) nextPage {
 				ResourcesPerPage:    aws.Int32(taggedPage),
 			})
 		}
-		page, err := sdk.Brief(ctx, func(ctx context.Context) (*tagging.GetResourcesOutput, error) { return pages.NextPage(ctx) })
+		page, err := sdk.CallOptional(ctx, func(ctx context.Context) (*tagging.GetResourcesOutput, error) { return pages.NextPage(ctx) })
 		if err != nil {
 			return false, err
 		}
@@ -78,9 +77,9 @@ func (r *tagReader) taggedPages(shown map[string]map[string]string) nextPage {
 	}
 }
 
-// tagsListed takes over the tags that the tagging service lists of a resource, or leaves it in doubt, so that
-// its tags are read. Shown are the tags that it listed, nil if it does not count the resource among
-// the cluster's; young is a resource that it perhaps does not know yet.
+// tagsListed sets the tags of a resource, and the time of their reading, from what the tagging service has listed. The
+// time becomes zero, so that the tags are read, if the list does not determine them. shown are the listed tags, nil if
+// the resource is not in the list; young reports whether the resource may be too new for the tagging service.
 func (r *tagReader) tagsListed(shown map[string]string, young bool, tags *map[string]string, at *time.Time, now time.Time) {
 	unknown := at.IsZero()
 	switch {
@@ -89,15 +88,15 @@ func (r *tagReader) tagsListed(shown map[string]string, young bool, tags *map[st
 	case shown != nil && maps.Equal(shown, *tags):
 		*at = now
 	case shown == nil && unknown && !young, shown == nil && !unknown && !naming.Owns(r.Config.Cluster, *tags):
-		*at = now // of another owner, whose tags do not matter
+		*at = now // a resource of another owner, whose tags are not needed
 	default:
 		*at = time.Time{}
 	}
 }
 
-// ofOthers reports whether a target group is in use by an old load balancer that is not the
-// cluster's. AWS does not say when a target group was made.
-func ofOthers(v *inventory.Inventory, c *sdk.Client, e *inventory.TargetGroup, shown map[string]map[string]string) bool {
+// usedByOtherOwner reports whether a target group is used by a load balancer of another owner that is old enough for the
+// tagging service. AWS does not show when a target group was created.
+func usedByOtherOwner(v *inventory.Inventory, c *sdk.Client, e *inventory.TargetGroup, shown map[string]map[string]string) bool {
 	for _, arn := range e.Seen.LoadBalancers {
 		if lb := v.LoadBalancers.Get(arn); lb != nil && shown[arn] == nil && !naming.Owns(c.Config.Cluster, lb.Seen.Tags) && !lb.MayLackTags(c) {
 			return true

@@ -17,23 +17,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// What is read again from time to time to find what others have changed. Only what the inventory
-// holds is read: of what this process has not compared yet nothing is known, and what is not known
-// cannot have been changed. The comparison is in foreign.go.
-
-// NewVerifier reads again what a reader has read.
+// NewVerifier returns a verifier of the resources that a reader has read.
 func NewVerifier(r *Reader) *Verifier { return &Verifier{Reader: r} }
 
-// Verifier reads what is due.
+// Verifier reads resources again from time to time, to find changes by others. It only reads what the inventory
+// has, as a change is found by comparison with a previous reading (inventory/foreign.go).
 type Verifier struct {
 	*Reader
 
-	// tagged is the last resource whose tags were verified: they are read in turn, in full batches.
+	// tagged is the last resource whose tags were verified. Tags are read in order of the ids, in full batches.
 	cache.Guard
 	tagged string
 }
 
-// Checks returns what there is to read again now.
+// Checks returns the checks of all resources that may be read again now.
 func (v *Verifier) Checks() []drift.Check {
 	now := v.Config.Clock.Now()
 	var out []drift.Check
@@ -53,7 +50,7 @@ func (v *Verifier) Checks() []drift.Check {
 				out = append(out, v.ofAttributes(plan.TargetGroup, arn, e.AttributesAt))
 			}
 		}
-		resources = len(v.taggable())
+		resources = len(v.taggedResources())
 	})
 	if resources > 0 {
 		batches := (resources + tagBatch - 1) / tagBatch
@@ -62,7 +59,7 @@ func (v *Verifier) Checks() []drift.Check {
 	return out
 }
 
-// lists returns the checks of what there is. The lock is held.
+// lists returns the checks of the lists of the region. The lock of the inventory is held.
 func (v *Verifier) lists() []drift.Check {
 	return []drift.Check{
 		{Key: inventory.LoadBalancersListed, Every: durations.DriftOften, At: v.Inv.LoadBalancersAt, Read: func(ctx context.Context) error {
@@ -77,12 +74,12 @@ func (v *Verifier) lists() []drift.Check {
 	}
 }
 
-// Verifying names the caller of calls that look for drift, so that they count as those of one tenant.
+// Verifying names the caller of the calls that look for drift. All of them count as calls of one tenant.
 func Verifying(ctx context.Context) context.Context {
 	return sdk.WithCaller(ctx, "drift", "drift", sdk.ForDrift)
 }
 
-// ofLoadBalancer returns the checks of a load balancer. The lock is held.
+// ofLoadBalancer returns the checks of a load balancer. The lock of the inventory is held.
 func (v *Verifier) ofLoadBalancer(arn string, e *inventory.LoadBalancer) []drift.Check {
 	var out []drift.Check
 	if !e.DetailAt.IsZero() {
@@ -106,14 +103,14 @@ func (v *Verifier) ofLoadBalancer(arn string, e *inventory.LoadBalancer) []drift
 }
 
 // verifyDetail reads the listeners of a load balancer with their rules and certificates. Tags that are
-// known stay as they are.
+// known are not read again.
 func (v *Verifier) verifyDetail(ctx context.Context, arn string) error {
 	ctx = Verifying(ctx)
 	err := v.Essential(ctx, "detail "+arn, func() error {
 		known, at := v.listeners.lastRuleTags(arn)
 		return v.listeners.readDetail(ctx, arn, time.Time{}, known, at)
 	})
-	if sdk.IsGone(err) { // the load balancer, or one of its listeners a moment ago
+	if sdk.IsGone(err) { // the load balancer, or a listener that was deleted during the reading
 		err = v.readLoadBalancers(ctx, []string{arn})
 	}
 	if err != nil {
@@ -128,7 +125,7 @@ func (v *Verifier) ofAttributes(kind plan.ResourceKind, arn string, at time.Time
 	return drift.Check{Key: q.Key(), Every: durations.DriftSeldom, At: at, Read: func(ctx context.Context) error {
 		ctx = Verifying(ctx)
 		start := v.Config.Clock.Now()
-		got, err := sdk.Brief(ctx, func(ctx context.Context) (map[string]string, error) { return v.attributes.describeAttributes(ctx, q) })
+		got, err := sdk.CallOptional(ctx, func(ctx context.Context) (map[string]string, error) { return v.attributes.describeAttributes(ctx, q) })
 		if sdk.IsGone(err) {
 			return v.verifyGone(ctx, kind, arn)
 		}
@@ -136,7 +133,7 @@ func (v *Verifier) ofAttributes(kind plan.ResourceKind, arn string, at time.Time
 			return fmt.Errorf("read %s: %w", q.Key(), err)
 		}
 		if v.Inv.AttributesAt(q).After(start) {
-			return nil // changed from here meanwhile
+			return nil // this process changed them meanwhile
 		}
 		inventory.NoteAttributes(v.Inv, q, got, start)
 		v.Inv.SetAttributes(q, got, start)
@@ -144,7 +141,7 @@ func (v *Verifier) ofAttributes(kind plan.ResourceKind, arn string, at time.Time
 	}}
 }
 
-// verifyGone reads whether a resource is still there.
+// verifyGone reads whether a resource still exists.
 func (v *Verifier) verifyGone(ctx context.Context, kind plan.ResourceKind, arn string) error {
 	switch kind {
 	case plan.LoadBalancer:
@@ -164,8 +161,8 @@ func (v *Verifier) verifyGone(ctx context.Context, kind plan.ResourceKind, arn s
 	return v.verifyDetail(ctx, lb)
 }
 
-// taggable returns the resources whose tags are verified, in no order. The lock is held.
-func (v *Verifier) taggable() (out []string) {
+// taggedResources returns the resources whose tags are verified, in no order. The lock of the inventory is held.
+func (v *Verifier) taggedResources() (out []string) {
 	for arn, e := range v.Inv.LoadBalancers.All() {
 		if e.TagsAt.IsZero() || !inventory.Tracked(v.Config.Cluster, e.Seen.Tags) {
 			continue
@@ -189,12 +186,12 @@ func (v *Verifier) taggable() (out []string) {
 	return out
 }
 
-// verifyTags reads the tags of the next batch of resources. AWS has none of what does not exist any more,
-// so that deletions are found at a twentieth of a call each.
+// verifyTags reads the tags of the next batch of resources. AWS returns no tags for a resource that does not exist
+// any more, so that this finds deletions too, with one call for twenty resources.
 func (v *Verifier) verifyTags(ctx context.Context) error {
 	ctx = Verifying(ctx)
 	var all []string
-	v.Inv.Read(func() { all = v.taggable() })
+	v.Inv.Read(func() { all = v.taggedResources() })
 	slices.Sort(all)
 	var batch []string
 	v.With(func() {
@@ -219,9 +216,9 @@ func (v *Verifier) verifyTags(ctx context.Context) error {
 	return nil
 }
 
-// enterPartTags enters the tags of listeners and rules. It returns the load balancers of those that do
-// not exist any more.
-func (v *Verifier) enterPartTags(got map[string]map[string]string, arns []string, start time.Time) (changed []string) {
+// enterPartTags enters the tags of listeners and rules, by ARN. It returns the load balancers of listeners and rules that
+// do not exist any more.
+func (v *Verifier) enterPartTags(read map[string]map[string]string, arns []string, start time.Time) (changed []string) {
 	v.Inv.Write(func() {
 		for _, arn := range arns {
 			kind := plan.Listener
@@ -233,9 +230,9 @@ func (v *Verifier) enterPartTags(got map[string]map[string]string, arns []string
 			if le == nil || !cache.Settled(start, e.Made, e.Written) {
 				continue
 			}
-			tags, there := got[arn]
+			tags, exists := read[arn]
 			switch {
-			case !there:
+			case !exists:
 				changed = append(changed, e.Seen.ARN)
 			case kind == plan.Listener && !inventory.Equal(tags, le.Seen.Tags):
 				le.Seen.Tags = tags
@@ -248,5 +245,5 @@ func (v *Verifier) enterPartTags(got map[string]map[string]string, arns []string
 			}
 		}
 	})
-	return sdk.Unique(changed)
+	return sdk.SortedUnique(changed)
 }

@@ -7,11 +7,11 @@ type (
 	callerKey struct{}
 )
 
-// Caller is the tenant that makes a call: its position in the queue is kept while it is postponed, and it shares what
-// AWS admits with the others of its tenant.
+// Caller identifies who makes a call. A postponed call keeps its position in the queue under the name of its caller, and
+// callers of one tenant share what AWS admits to the tenant.
 type Caller struct {
 	Tenant, Name string
-	// Cause of its calls, as metrics name it.
+	// Cause is what the calls are made for, as metrics name it.
 	Cause string
 }
 
@@ -20,33 +20,33 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerOf returns the caller, zero if none is named.
+// CallerOf returns the caller that the context names, zero if it names none.
 func CallerOf(ctx context.Context) Caller {
 	of, _ := ctx.Value(callerKey{}).(Caller)
 	return of
 }
 
-// withPermit hands a permit that the schedule has given to the call.
+// withPermit passes a permit of the schedule on to the call that is made with the context.
 func withPermit(ctx context.Context, p *permit) context.Context {
 	return context.WithValue(ctx, permitKey{}, p)
 }
 
-// Call is a call as the rate limiter sees it, with all of its attempts. One goroutine uses it.
+// Call is one call to AWS with all of its attempts. One goroutine uses it.
 type Call struct {
 	limiter            *Limiter
 	service, operation string
 
 	permit    *permit
-	planned   bool // the schedule has admitted it
+	scheduled bool // the permit is one of the schedule
 	attempts  int
-	throttled bool // so was the last attempt
+	throttled bool // AWS throttled the last attempt
 }
 
 // Begin waits until the call may be made.
 func (l *Limiter) Begin(ctx context.Context, service, operation string) (*Call, error) {
 	c := &Call{limiter: l, service: service, operation: operation}
 	if p, ok := ctx.Value(permitKey{}).(*permit); ok && p != nil && !p.used {
-		p.used, c.permit, c.planned = true, p, true
+		p.used, c.permit, c.scheduled = true, p, true
 		return c, nil
 	}
 	var err error
@@ -54,11 +54,11 @@ func (l *Limiter) Begin(ctx context.Context, service, operation string) (*Call, 
 	return c, err
 }
 
-// End gives back what the last attempt has not used.
+// End releases the permit of an attempt that was not answered.
 func (c *Call) End() { c.permit.report(Unanswered) }
 
-// Attempt is called before each attempt. The first has its permit. One after a throttled answer
-// waits until it is admitted; others, which the SDK has held back, only take their token.
+// Attempt is called before each attempt. The first attempt uses the permit of Begin. An attempt after a throttled
+// answer waits until it is admitted; any other, which the SDK has delayed already, only takes its token.
 func (c *Call) Attempt(ctx context.Context) error {
 	c.attempts++
 	if c.attempts == 1 || c.permit == nil || !c.permit.learns {
@@ -72,7 +72,7 @@ func (c *Call) Attempt(ctx context.Context) error {
 		defer l.mu.Unlock()
 		c.permit = l.send(l.bucketsFor(c.service, c.operation), l.clock.Now())
 		return nil
-	case c.planned: // the schedule admits it again
+	case c.scheduled: // only the schedule can admit the next attempt
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return &Postponed{Operation: c.operation, After: l.until(&waiter{buckets: l.bucketsFor(c.service, c.operation)}, l.clock.Now())}
@@ -84,8 +84,8 @@ func (c *Call) Attempt(ctx context.Context) error {
 	return err
 }
 
-// Answered learns from an attempt. The error of one that AWS throttled is a ThrottledError, if the rate limiter decides
-// when the next attempt is made.
+// Answered learns from the outcome of an attempt. If AWS throttled it and the rate limiter decides when the next attempt
+// is made, the error becomes a ThrottledError.
 func (c *Call) Answered(err error, o Outcome) error {
 	if c.permit == nil {
 		return err
@@ -98,8 +98,8 @@ func (c *Call) Answered(err error, o Outcome) error {
 	return err
 }
 
-// ThrottledError is the error of an attempt after which the rate limiter, and not the SDK, decides when the
-// next is made.
+// ThrottledError is the error of a throttled attempt after which the rate limiter, and not the SDK, decides when
+// the next attempt is made.
 type ThrottledError struct{ error }
 
 // Unwrap gives AWS's error.

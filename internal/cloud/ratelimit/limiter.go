@@ -12,34 +12,34 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
-// Limiter holds calls back until AWS has a token for them, and learns from their answers what AWS admits. Each AWS
-// account has its own, as AWS's limits are those of an account. Tenants share the queue: a call counts from as late
-// as its tenant's calls before it would have taken at the present rate, so that whoever makes many does
-// not keep others waiting for all of them (as in fair queueing).
+// Limiter delays calls until AWS has a token for them, and learns from their answers what AWS admits. There is one for
+// each AWS account, as AWS limits calls per account. Tenants share the queue: a call is queued as if it had arrived when
+// the earlier calls of its tenant are done at the present rate, so that the calls of other tenants do not wait for all
+// calls of a busy one (as in fair queueing).
 type Limiter struct {
 	clock clock.PassiveClock
 	limit time.Duration // the longest wait
 
-	buckets []*bucket
-	found   sync.Map // from service and operation to the buckets of it
+	buckets     []*bucket
+	byOperation sync.Map // from service and operation to the buckets that the operation takes tokens from
 
 	mu       sync.Mutex
-	queue    []*waiter                // by since
+	queue    []*waiter                // ordered by since
 	reserved map[queueKey]reservation // of calls that were postponed
-	eligible map[queueKey]time.Time   // from when the next call of a tenant counts, if that is not now
-	changed  chan struct{}            // closed when a call that waits may be sent earlier
+	eligible map[queueKey]time.Time   // the time as which the next call of a tenant is queued, if that is later than now
+	changed  chan struct{}            // closed when a waiting call may be sent earlier
 }
 
-// waiter is a call that waits.
+// waiter is a waiting call.
 type waiter struct {
 	buckets []*bucket
-	since   time.Time // when it came first, or later by what its tenant has used
+	since   time.Time // when the call first arrived, or later if its tenant has made many calls
 }
 
 // queueKey names the calls that share a position in the queue, which is kept while they are postponed.
 type queueKey struct{ caller, operation string }
 
-// reservation is when a call that was postponed is expected back.
+// reservation is the position in the queue of a call that was postponed, and when it is expected to be made again.
 type reservation struct {
 	waiter
 	at time.Time
@@ -57,7 +57,7 @@ func NewLimiter(table []TokenBucket, clock clock.PassiveClock, limit time.Durati
 // bucketsFor returns the buckets that an operation takes tokens from.
 func (l *Limiter) bucketsFor(service, operation string) []*bucket {
 	call := [2]string{service, operation}
-	if known, ok := l.found.Load(call); ok {
+	if known, ok := l.byOperation.Load(call); ok {
 		return known.([]*bucket)
 	}
 	var out []*bucket
@@ -66,7 +66,7 @@ func (l *Limiter) bucketsFor(service, operation string) []*bucket {
 			out = append(out, b)
 		}
 	}
-	l.found.Store(call, out)
+	l.byOperation.Store(call, out)
 	return out
 }
 
@@ -92,7 +92,7 @@ func (l *Limiter) wait(ctx context.Context, service, operation string) (*permit,
 		}
 		left := end.Sub(now)
 		if wait > left && (left <= 0 || !slices.ContainsFunc(buckets, func(b *bucket) bool { return b.undecided(now) })) {
-			wait = min(wait, durations.Recent) // it may be admitted earlier than it seemed
+			wait = min(wait, durations.Recent) // the call may be admitted earlier than computed
 			if at.caller != "" {
 				l.reserved[at] = reservation{*w, now.Add(wait)}
 			}
@@ -120,10 +120,10 @@ type Postponed struct {
 // Error implements error.
 func (e *Postponed) Error() string { return e.Operation + ": postponed to keep below AWS's limits" }
 
-// RetryAfter returns when the call can be made.
+// RetryAfter returns how long it takes until the call may be made.
 func (e *Postponed) RetryAfter() time.Duration { return e.After }
 
-// pause ends after a time, when something changes, or when the caller gives up.
+// pause waits for a time, until changed is closed, or until the context ends, which is an error.
 func pause(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -136,25 +136,25 @@ func pause(ctx context.Context, d time.Duration, changed <-chan struct{}) error 
 	return nil
 }
 
-// until returns how long a call that waits has to wait. The lock is held.
+// until returns how long a waiting call has to wait. The lock is held.
 func (l *Limiter) until(w *waiter, now time.Time) time.Duration {
 	var longest time.Duration
 	for _, b := range w.buckets {
-		here, away := 0, 0
+		waiting, postponed := 0, 0
 		for _, other := range l.queue {
 			if other == w {
 				break
 			}
 			if slices.Contains(other.buckets, b) {
-				here++
+				waiting++
 			}
 		}
 		for _, other := range l.reserved {
 			if other.since.Before(w.since) && !now.After(other.at.Add(durations.Reserved)) && slices.Contains(other.buckets, b) {
-				away++
+				postponed++
 			}
 		}
-		longest = max(longest, b.until(now, here, away))
+		longest = max(longest, b.until(now, waiting, postponed))
 	}
 	return longest
 }
@@ -178,19 +178,20 @@ func (l *Limiter) enqueue(buckets []*bucket, at, tenant queueKey) *waiter {
 	return w
 }
 
-// eligibleAt returns the time from which a tenant's call counts. The lock is held.
+// eligibleAt returns the time as which a tenant's call is queued, and charges the tenant for it. The lock is held.
 func (l *Limiter) eligibleAt(buckets []*bucket, tenant queueKey, now time.Time) time.Time {
 	since := now.Add(l.lead(tenant, now))
 	l.charge(buckets, tenant, now, 1)
 	return since
 }
 
-// lead is by how much more time a tenant's calls have taken than has passed. The lock is held.
+// lead returns the time that the charged calls of a tenant take at the present rate and that has not passed yet. The lock
+// is held.
 func (l *Limiter) lead(tenant queueKey, now time.Time) time.Duration {
 	return max(l.eligible[tenant].Sub(now), 0)
 }
 
-// charge counts a call of a tenant, as the time that so many take. The lock is held.
+// charge adds the time that so many calls take at the present rate to what a tenant has used. The lock is held.
 func (l *Limiter) charge(buckets []*bucket, tenant queueKey, now time.Time, calls int) {
 	maps.DeleteFunc(l.eligible, func(_ queueKey, next time.Time) bool { return next.Before(now) })
 	var each time.Duration
@@ -206,13 +207,13 @@ func (l *Limiter) dequeue(w *waiter) {
 	l.wake()
 }
 
-// wake lets all that wait look again. The lock is held.
+// wake makes all waiting calls compute their wait again. The lock is held.
 func (l *Limiter) wake() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// send takes what one attempt of a call needs. The lock is held.
+// send takes the tokens of one attempt of a call. The lock is held.
 func (l *Limiter) send(buckets []*bucket, now time.Time) *permit {
 	p := &permit{limiter: l}
 	for _, b := range buckets {
@@ -223,12 +224,12 @@ func (l *Limiter) send(buckets []*bucket, now time.Time) *permit {
 	return p
 }
 
-// permit is the right to send one attempt of a call. Nil is that of a call that is not limited.
+// permit is the right to send one attempt of a call. Nil is the permit of a call that is not limited.
 type permit struct {
 	limiter  *Limiter
 	parts    []part
-	learns   bool // from the answer
-	used     bool // by a call
+	learns   bool // a bucket learns from the answer
+	used     bool // a call has taken the permit
 	reported bool
 }
 
@@ -244,13 +245,13 @@ type Outcome int
 
 // How an attempt may end.
 const (
-	Unanswered Outcome = iota // nothing is known
-	Taken                     // AWS has handled it, whatever it answered
+	Unanswered Outcome = iota // it is not known whether AWS has handled it
+	Handled                   // AWS has handled it, whatever it answered
 	Throttled                 // AWS has refused it, because there were too many
 )
 
-// report takes the outcome of the attempt. Only the first report counts. Each permit has one,
-// as otherwise the trials in flight would seem to last.
+// report takes the outcome of the attempt. Only the first report counts. Each permit must be reported, as
+// otherwise a trial would count as in flight for ever.
 func (p *permit) report(o Outcome) {
 	if p == nil {
 		return
@@ -264,11 +265,11 @@ func (p *permit) report(o Outcome) {
 	now := p.limiter.clock.Now()
 	for _, x := range p.parts {
 		if x.trial {
-			x.bucket.trying--
+			x.bucket.trialsInFlight--
 		}
 		switch {
-		case o == Taken:
-			x.bucket.taken(now, x.trial, x.flight == x.bucket.flight)
+		case o == Handled:
+			x.bucket.handled(now, x.trial, x.flight == x.bucket.flight)
 		case o == Throttled && x.flight == x.bucket.flight:
 			x.bucket.throttled(now, x.trial)
 		}
@@ -276,7 +277,7 @@ func (p *permit) report(o Outcome) {
 	p.limiter.wake()
 }
 
-// Limit is what a token bucket admits now.
+// Limit is the rate that a token bucket admits now.
 type Limit struct {
 	// Service and Operations are the service id and the expression as in the throttle table.
 	Service, Operations string
@@ -296,8 +297,8 @@ func (l *Limiter) Rate(service, operation string) (rate float64) {
 	return rate
 }
 
-// Rates returns what the token buckets admit now, in the order of the throttle table. Of equal entries the slowest
-// counts.
+// Rates returns what the token buckets admit now, in the order of the throttle table. Of entries for the same operations
+// the slowest counts.
 func (l *Limiter) Rates() []Limit {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -81,7 +81,7 @@ func (s *limitedAWS) send(operation string) (Outcome, error) {
 	defer s.mu.Unlock()
 	if refused == nil {
 		s.taken[operation] = append(s.taken[operation], now)
-		return Taken, nil
+		return Handled, nil
 	}
 	s.refused[operation] = append(s.refused[operation], now)
 	return Throttled, errors.New(refused.Message)
@@ -115,7 +115,7 @@ func (s *limitedAWS) check(t *testing.T) {
 		t.Errorf("%d calls wait though none is made", len(l.queue))
 	}
 	for _, b := range l.buckets {
-		if b.scale < minScale || b.scale > maxScale || b.tokens > b.burst() || b.trying != 0 || b.trials < 1 || b.trials > mostTrials || b.pause > mostPauses*durations.Throttled {
+		if b.scale < minScale || b.scale > maxScale || b.tokens > b.burst() || b.trialsInFlight != 0 || b.trialLimit < 1 || b.trialLimit > maxTrials || b.pause > maxPauses*durations.Throttled {
 			t.Errorf("a bucket is beyond its bounds: %+v", b)
 		}
 	}
@@ -164,7 +164,7 @@ func TestAThrottledFlightLowersTheRateOnce(t *testing.T) {
 	}
 	for i, p := range flight {
 		p.report(Throttled)
-		p.report(Taken) // only the first report counts
+		p.report(Handled) // only the first report counts
 		if got := b.rate(); got != 2 {
 			t.Fatalf("after %d throttled calls of one flight the rate is %v, want half of 4", i+1, got)
 		}
@@ -338,7 +338,7 @@ func TestALostAnswerTeachesNothing(t *testing.T) {
 			c.End()
 		}
 		b := l.bucketsFor(services.ELB, register)[0]
-		if b.scale != 1 || b.trying != 0 || b.trials != 1 {
+		if b.scale != 1 || b.trialsInFlight != 0 || b.trialLimit != 1 {
 			t.Errorf("the bucket has learned: %+v", b)
 		}
 	})

@@ -50,7 +50,7 @@ func (c *manyCallers) make(call TargetCall) {
 	c.mu.Unlock()
 	for {
 		c.mu.Lock()
-		p, err := c.take(call)
+		p, err := c.reserveToken(call)
 		if err == nil {
 			c.sent(call)
 		}
@@ -68,13 +68,13 @@ func (c *manyCallers) make(call TargetCall) {
 		time.Sleep(30 * time.Millisecond)
 		p.report(Unanswered)
 		if !fails {
-			c.answered(call.key(), false)
+			c.noteAnswer(call.key(), false)
 			c.mu.Lock()
 			c.calls++
 			c.mu.Unlock()
 			return
 		}
-		c.answered(call.key(), true)
+		c.noteAnswer(call.key(), true)
 		c.mu.Lock()
 		c.asked[call.key()] = call
 		c.mu.Unlock()
@@ -131,7 +131,7 @@ func TestRegistrationsOvertakeDeregistrations(t *testing.T) {
 					} else {
 						registrations++
 					}
-					call.Group = fmt.Sprint(call.Operation, registrations, deregistrations)
+					call.TargetGroup = fmt.Sprint(call.Operation, registrations, deregistrations)
 					all.Go(func() { c.make(call) })
 					time.Sleep(time.Duration(arrivals.ExpFloat64() * float64(time.Second) / 6.5))
 				}
@@ -155,15 +155,15 @@ func TestRegistrationsOvertakeDeregistrations(t *testing.T) {
 func TestACallThatFailedKeepsItsDeadline(t *testing.T) {
 	for _, again := range []bool{true, false} {
 		s := newTestSchedule(4, 20)
-		call := TargetCall{Operation: DeregisterTargets, Group: "a", Tenant: "shop", Within: 25 * time.Second}
+		call := TargetCall{Operation: DeregisterTargets, TargetGroup: "a", Tenant: "shop", Within: 25 * time.Second}
 		due := s.at.Add(call.Within)
-		if _, err := s.take(call); err != nil {
+		if _, err := s.reserveToken(call); err != nil {
 			t.Fatal(err)
 		}
-		s.answered(call.key(), again)
+		s.noteAnswer(call.key(), again)
 		s.at = s.at.Add(20 * time.Second)
 		s.drain("shop")
-		if _, err := s.take(call); err == nil {
+		if _, err := s.reserveToken(call); err == nil {
 			t.Fatal("it has its turn although the bucket is empty")
 		}
 		if got := s.waiting[call.key()].due.Equal(due); got != again {

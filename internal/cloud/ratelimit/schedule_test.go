@@ -30,12 +30,12 @@ func (t *testSchedule) ask(operation, tenant, group string) time.Duration {
 	if operation == DeregisterTargets {
 		within = 25 * time.Second
 	}
-	_, err := t.take(TargetCall{Operation: operation, Group: group, Tenant: tenant, Within: within})
+	_, err := t.reserveToken(TargetCall{Operation: operation, TargetGroup: group, Tenant: tenant, Within: within})
 	var put *Postponed
 	if errors.As(err, &put) {
 		return put.RetryAfter()
 	}
-	t.answered(callKey{operation, group}, false)
+	t.noteAnswer(callKey{operation, group}, false)
 	return 0
 }
 
@@ -286,9 +286,9 @@ func TestCallsForOneTargetGroupAreSpaced(t *testing.T) {
 		t.Errorf("%d calls in five seconds for one target group", sent)
 	}
 	s.sent([3]string{RegisterTargets, "shop", "one"})
-	full := TargetCall{Operation: RegisterTargets, Group: "large", Tenant: "shop", Within: time.Second, Full: true}
+	full := TargetCall{Operation: RegisterTargets, TargetGroup: "large", Tenant: "shop", Within: time.Second, Full: true}
 	for i := range 5 {
-		if _, err := s.take(full); err != nil {
+		if _, err := s.reserveToken(full); err != nil {
 			t.Errorf("part %d of a change that one call cannot carry waits: %v", i, err)
 		}
 	}

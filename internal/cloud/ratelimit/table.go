@@ -27,8 +27,8 @@ func (p TokenBucket) String() string {
 	return fmt.Sprintf("%s:%s=%s:%d", p.Service, p.Operation, strconv.FormatFloat(p.Rate, 'g', -1, 64), p.Burst)
 }
 
-// DefaultTokenBuckets returns what AWS documents for an account whose limits were not raised, where making a
-// load balancer is the scarcest of all. The rate limiter starts there.
+// DefaultTokenBuckets returns the limits that AWS documents for an account whose limits were not raised; the creation of
+// load balancers has the lowest. The rate limiter starts with these.
 func DefaultTokenBuckets() []TokenBucket {
 	p := func(service, op string, rate float64, burst int) TokenBucket {
 		return TokenBucket{Service: service, Operation: regexp.MustCompile(op), Rate: rate, Burst: burst}
@@ -57,8 +57,8 @@ func DefaultTokenBuckets() []TokenBucket {
 // for a service take the place of all defaults of that service, and stay fixed. The expression must
 // not contain the separators.
 func ParseTokenBuckets(s string) ([]TokenBucket, error) {
-	own := map[string]bool{}
-	var given []TokenBucket
+	configured := map[string]bool{} // service ids
+	var entries []TokenBucket
 	for _, entry := range strings.Split(s, ",") {
 		if strings.TrimSpace(entry) == "" {
 			continue
@@ -67,17 +67,17 @@ func ParseTokenBuckets(s string) ([]TokenBucket, error) {
 		if err != nil {
 			return nil, err
 		}
-		own[p.Service] = true
-		given = append(given, p)
+		configured[p.Service] = true
+		entries = append(entries, p)
 	}
-	table := slices.DeleteFunc(DefaultTokenBuckets(), func(p TokenBucket) bool { return own[p.Service] })
-	table = append(table, given...)
+	table := slices.DeleteFunc(DefaultTokenBuckets(), func(p TokenBucket) bool { return configured[p.Service] })
+	table = append(table, entries...)
 	slices.SortStableFunc(table, func(a, b TokenBucket) int { return cmp.Compare(a.Service, b.Service) })
 	return table, nil
 }
 
-// What is slower than a call in a day, or faster than any client, is a slip.
-const leastRate, mostRate = 1e-5, 1e6
+// Bounds of a rate, in calls per second. A rate below one call a day, or above what any client makes, is a typing error.
+const minRate, maxRate = 1e-5, 1e6
 
 func parseTokenBucket(entry string) (TokenBucket, error) {
 	bad := func(why string) error {
@@ -97,8 +97,8 @@ func parseTokenBucket(entry string) (TokenBucket, error) {
 		return TokenBucket{}, bad("the expression is not valid")
 	}
 	r, err := strconv.ParseFloat(rate, 64)
-	if err != nil || !(r >= leastRate && r <= mostRate) { // NaN is neither
-		return TokenBucket{}, bad(fmt.Sprintf("the rate must be a number from %g to %g", leastRate, mostRate))
+	if err != nil || !(r >= minRate && r <= maxRate) { // NaN is out of bounds too
+		return TokenBucket{}, bad(fmt.Sprintf("the rate must be a number from %g to %g", minRate, maxRate))
 	}
 	b, err := strconv.Atoi(burst)
 	if err != nil || b < 1 {

@@ -15,7 +15,8 @@ const (
 	ForOrphans = "orphans"
 )
 
-// WithCaller names the caller. Whatever a check for drift calls is for drift.
+// WithCaller names the caller of the calls that are made with the context. Calls of a check for drift have the cause
+// ForDrift, whatever cause is given.
 func WithCaller(ctx context.Context, tenant, name, cause string) context.Context {
 	if drift.IsCheck(ctx) {
 		cause = ForDrift

@@ -29,12 +29,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// Client is how AWS is called, with what all readings have in common: the clock, the sharing of
-// readings among concurrent callers, and what is known of readings that failed.
+// Client calls AWS. It has what all readings have in common: the clock, the sharing of readings among
+// concurrent callers, and the readings that failed.
 type Client struct {
-	Config Config // with its region
+	Config Config // with region and defaults filled in
 	base   aws.Config
-	VPC    string
+	VPC    string // id of the cluster's VPC
 	API    Clients
 	Limits *ratelimit.Schedule // of the controller's own account
 	flight flight
@@ -59,8 +59,8 @@ type Clients struct {
 	Accelerators *globalaccelerator.Client
 }
 
-// New finds the region and the VPC, where they are not given, and makes the clients. It makes no
-// call when both are given.
+// New makes the clients. It finds the region and the VPC if the configuration does not name them, and makes no call
+// if it names both.
 func New(ctx context.Context, cfg Config) (*Client, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -79,14 +79,15 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	return c, err
 }
 
-// ClientsOf returns clients with other credentials, for another account with a rate limiter of its own.
+// ClientsOf returns clients with other credentials, for another account, which has its own rate limiter.
 func (c *Client) ClientsOf(credentials aws.CredentialsProvider, l *ratelimit.Limiter) Clients {
 	base := c.base.Copy()
 	base.Credentials = credentials
 	return newClients(base, c.Config, l)
 }
 
-// Unfenced returns clients without a fence, for calls that change nothing although they seem to.
+// Unfenced returns clients without a fence, for calls that change nothing although their operation is a mutating one,
+// such as dry runs.
 func (c *Client) Unfenced() Clients {
 	cfg := c.Config
 	cfg.Fence = nil
@@ -103,7 +104,7 @@ func loadConfig(ctx context.Context, c Config) (aws.Config, error) {
 			o.RateLimiter = sdkratelimit.None
 		})
 	}
-	client := bounded(c.HTTP, c.CallTimeout)
+	client := withTimeout(c.HTTP, c.CallTimeout)
 	if c.Credentials != nil {
 		return aws.Config{Region: c.Region, Credentials: c.Credentials, Retryer: retryer, HTTPClient: withAttemptDeadlines(client)}, nil
 	}
@@ -116,7 +117,7 @@ func loadConfig(ctx context.Context, c Config) (aws.Config, error) {
 	return out, nil
 }
 
-// backOff is the SDK's own, but none where the rate limiter decides.
+// backOff is the SDK's back-off, and none after a throttled attempt whose successor the rate limiter admits.
 type backOff struct{ sdk retry.BackoffDelayer }
 
 // BackoffDelay implements retry.BackoffDelayer.
@@ -128,12 +129,13 @@ func (b backOff) BackoffDelay(attempt int, err error) (time.Duration, error) {
 	return b.sdk.BackoffDelay(attempt, err)
 }
 
-// once does not repeat a call that the service refuses because a change is in progress or a quota is full. The SDK takes
-// both for throttling, and would keep a worker waiting for what takes minutes or an operator.
-type once struct{ aws.Retryer }
+// acceleratorRetryer does not repeat a call that Global Accelerator refuses because a change is in progress or a quota is
+// full. The SDK treats both as throttling, and would keep a worker waiting for minutes, or until an operator raises the
+// quota.
+type acceleratorRetryer struct{ aws.Retryer }
 
 // IsErrorRetryable implements aws.Retryer.
-func (r once) IsErrorRetryable(err error) bool {
+func (r acceleratorRetryer) IsErrorRetryable(err error) bool {
 	switch Code(err) {
 	case "TransactionInProgressException", "LimitExceededException":
 		return false
@@ -141,7 +143,7 @@ func (r once) IsErrorRetryable(err error) bool {
 	return r.Retryer.IsErrorRetryable(err)
 }
 
-// newClients makes the clients. Every call goes through the same stack: fence, rate limiter, report.
+// newClients makes the clients. Every call passes the same middleware: fence, rate limiter, deadlines, recorder.
 func newClients(base aws.Config, c Config, l *ratelimit.Limiter) Clients {
 	base = base.Copy()
 	base.APIOptions = append(base.APIOptions, func(s *middleware.Stack) error { return instrument(s, c, l) })
@@ -198,7 +200,7 @@ func newClients(base aws.Config, c Config, l *ratelimit.Limiter) Clients {
 			}
 		}),
 		Accelerators: globalaccelerator.NewFromConfig(base, func(o *globalaccelerator.Options) {
-			o.Region, o.Retryer = services.AcceleratorRegion, once{o.Retryer}
+			o.Region, o.Retryer = services.AcceleratorRegion, acceleratorRetryer{o.Retryer}
 			if e := endpoint(services.GlobalAccelerator); e != nil {
 				o.BaseEndpoint = e
 			}
@@ -211,35 +213,35 @@ func newClients(base aws.Config, c Config, l *ratelimit.Limiter) Clients {
 	}
 }
 
-// Younger reports whether something was read no longer ago than the age.
-func (c *Client) Younger(at time.Time, age time.Duration) bool {
+// IsYounger reports whether something was read less than the age ago; false if it was never read.
+func (c *Client) IsYounger(at time.Time, age time.Duration) bool {
 	return !at.IsZero() && c.Config.Clock.Now().Sub(at) < age
 }
 
-// Fresh reports whether what was read at a time is still taken as so. The period differs by up to a
-// tenth from resource to resource, so that not all is read again at once.
-func (c *Client) Fresh(at time.Time, key string) bool {
+// IsFresh reports whether what was read at a time is younger than Config.Refresh. The period differs by up to a
+// tenth between resources, by key, so that not all are read again at once.
+func (c *Client) IsFresh(at time.Time, key string) bool {
 	if at.IsZero() {
 		return false
 	}
 	return c.Config.Clock.Now().Sub(at) < FreshFor(c.Config.Refresh, key)
 }
 
-// FreshFor returns the period for a resource.
+// FreshFor returns how long a reading of a resource stays fresh: refresh, give or take up to a tenth.
 func FreshFor(refresh time.Duration, key string) time.Duration {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(key))
+	_, _ = h.Write([]byte(key))                           // a hash returns no error
 	part := time.Duration(h.Sum32()%201) * refresh / 1000 // 0 to 20%
 	return refresh*9/10 + part
 }
 
-// Current reports whether what was read at a time is still taken as so, and may be compared with.
-func (c *Client) Current(at, since time.Time, key string) bool {
-	return c.Fresh(at, key) && !at.Before(since)
+// IsCurrent reports whether what was read at a time is fresh, and was not read before since.
+func (c *Client) IsCurrent(at, since time.Time, key string) bool {
+	return c.IsFresh(at, key) && !at.Before(since)
 }
 
-// NotBefore returns when something must have been read that is not to be older than maxAge now; the zero time
-// if that bounds nothing.
+// NotBefore returns the earliest time at which something may have been read that must not be older than maxAge now; the
+// zero time if maxAge sets no bound.
 func (c *Client) NotBefore(maxAge time.Duration) time.Time {
 	if maxAge <= 0 {
 		return time.Time{}
@@ -247,23 +249,23 @@ func (c *Client) NotBefore(maxAge time.Duration) time.Time {
 	return c.Config.Clock.Now().Add(-maxAge)
 }
 
-// Once reads something of the resource with the id unless it was read since the given time and is fresh, shared
-// among concurrent callers.
-func (c *Client) Once(ctx context.Context, key, id string, since time.Time, at func() time.Time, read func() error) error {
-	if c.Current(at(), since, id) {
+// ReadOnce reads something of the resource with the id, unless the reading at at() is Current. Concurrent callers share the
+// read, which is an optional one.
+func (c *Client) ReadOnce(ctx context.Context, key, id string, since time.Time, at func() time.Time, read func() error) error {
+	if c.IsCurrent(at(), since, id) {
 		return nil
 	}
 	return c.Optional(ctx, key, func() error {
-		if c.Current(at(), since, id) {
+		if c.IsCurrent(at(), since, id) {
 			return nil
 		}
 		return read()
 	})
 }
 
-// Asked gives what is known, or has it read first, once for all concurrent callers. The read
-// is an optional one.
-func Asked[T any](ctx context.Context, c *Client, key string, known func() (T, bool), read func() error) (T, error) {
+// CachedOrRead returns what known returns, and calls read before if nothing is known yet. Concurrent callers share the read,
+// which is an optional one.
+func CachedOrRead[T any](ctx context.Context, c *Client, key string, known func() (T, bool), read func() error) (T, error) {
 	if out, ok := known(); ok {
 		return out, nil
 	}

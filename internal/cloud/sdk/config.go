@@ -19,97 +19,95 @@ import (
 
 // Config holds the dependencies of New. Only Cluster is required.
 type Config struct {
-	// Cluster is the cluster's name, by whose tag resources are known as ours.
+	// Cluster is the cluster's name. A tag with it marks the resources that the controller owns.
 	Cluster string
-	// Region and VPC are asked from the environment and the instance metadata where empty.
+	// Region and VPC, an id, are read from the environment and the instance metadata if empty.
 	Region string
 	VPC    string
-	// VPCTags find the VPC by its tags, if VPC is empty.
+	// VPCTags are tags by which the VPC is found, if VPC is empty.
 	VPCTags map[string]string
-	// Env reads an environment variable; nil reads none. It is only asked by New.
+	// Env reads an environment variable; nil reads none. Only New calls it.
 	Env func(string) string
 
 	// Endpoints overrides the address of a service, by service id. Other ids have no effect.
 	Endpoints map[string]string
 	// Credentials default to the SDK's chain: environment, web identity, shared files, metadata.
 	Credentials aws.CredentialsProvider
-	// HTTP defaults to the SDK's client. With one whose transport is the emulator's, nothing
-	// leaves the process.
+	// HTTP defaults to the SDK's client. With the emulator's transport, no request leaves the process.
 	HTTP *http.Client
-	// MaxAttempts of a call, 10 if zero. Negative: no limit.
+	// MaxAttempts is the greatest number of attempts of a call, 10 if zero. Negative: no limit.
 	MaxAttempts int
-	// MaxBackoff between attempts, 20 s if zero.
+	// MaxBackoff is the longest back-off between attempts, 20 s if zero.
 	MaxBackoff time.Duration
 	// AttemptTimeout is how long one attempt of a call may take at first, from finding credentials to the
 	// end of the answer; 30 s if zero. CallTimeout bounds the call with all of its attempts and the
-	// back-off between them; 1 min if zero, or the deadline of an attempt that has grown. A call for a
-	// fact that a run can do without ends with an attempt that misses its deadline.
+	// back-off between them; 1 min if zero. If the deadline of an attempt has grown beyond it, that bounds the
+	// call. A call for an optional fact ends with the first attempt that misses its deadline.
 	AttemptTimeout, CallTimeout time.Duration
 	// deadlines are the deadlines of attempts, which grow where AWS answers late.
 	deadlines *deadlines
-	// TokenBuckets is the client-side throttle table; nil means DefaultTokenBuckets, an empty one none.
+	// TokenBuckets is the client-side throttle table; nil means DefaultTokenBuckets, an empty table limits no call.
 	TokenBuckets []ratelimit.TokenBucket
-	// MaxWait is how long a call waits for a token; 1 s if zero. One that would have to wait for
-	// longer fails at once with class Throttled and an Error that says when to try again, so that
-	// no worker is held up.
+	// MaxWait is how long a call waits for a token; 1 s if zero. A call that would have to wait for
+	// longer fails at once with class Throttled and an error that has the time to try again, so that
+	// it blocks no worker.
 	MaxWait time.Duration
 	// Version is sent to AWS in the user agent.
 	Version string
 
-	// Refresh is how long what was read is taken as so, give or take a tenth; 10 min if zero.
+	// Refresh is how long a reading stays fresh, give or take a tenth; 10 min if zero.
 	Refresh time.Duration
-	// RuleTags reports whether the tags of listeners and rules are wanted.
+	// RuleTags enables reading the tags of listeners and rules.
 	RuleTags bool
-	// TaggingAPI finds the owners of load balancers and target groups by the Resource Groups Tagging
-	// API, which knows those of the cluster, instead of reading the tags of all in the VPC.
+	// TaggingAPI finds the load balancers and target groups of the cluster with the Resource Groups
+	// Tagging API, instead of reading the tags of all that are in the VPC.
 	TaggingAPI bool
 	// Reachability looks for subnets by their routes where none has the role tag.
 	Reachability bool
 	// ManagedCertificates distinguishes certificates with tracking tags from others, at one call for
 	// each certificate.
 	ManagedCertificates bool
-	// ImportedCertificates does so for imported certificates alone, and finds those that the cluster
+	// ImportedCertificates distinguishes imported certificates likewise, and finds those that the cluster
 	// has imported.
 	ImportedCertificates bool
 
 	// Clock is clock.RealClock if nil.
 	Clock clock.PassiveClock
-	// Fence is asked before every attempt of a mutating call, retries included, and once more when
-	// the request is about to leave; an error stops the call. Nil admits all.
+	// Fence is called before every attempt of a mutating call, retries included, and once more when
+	// the request is about to be sent; an error stops the call. Nil admits all calls.
 	Fence interface{ Fence() error }
-	// Calls records what is called; nil: nothing does.
+	// Calls records the calls; nil records none.
 	Calls CallRecorder
 }
 
-// CallRecorder records calls to AWS. Calls that are made at the same time call it at the same time.
+// CallRecorder records calls to AWS. Its methods may be called concurrently.
 type CallRecorder interface {
-	// Called gets every call when it is done, retries and waiting included: the service id, the operation, AWS's error
-	// code ("" on success, "internal" for other errors), and the HTTP status, 0 if there was no answer.
-	Called(c Call)
-	// Requested gets every attempt likewise.
-	Requested(c Call)
+	// RecordCall gets every call when it is done, with all of its attempts.
+	RecordCall(c Call)
+	// RecordAttempt gets every attempt when it is done.
+	RecordAttempt(c Call)
 }
 
 // Call is one call to AWS, or one attempt at it.
 type Call struct {
-	Service   string
+	Service   string // id
 	Operation string
-	Code      string
-	Status    int
+	Code      string // AWS's error code; "" on success, "internal" for an error that is none of AWS
+	Status    int    // HTTP status, 0 if there was no answer
 	Duration  time.Duration
 	// Cause is what the call was made for: stack, targets, drift, orphans, or empty.
 	Cause string
-	// Attempts that the call took.
+	// Attempts is how many attempts the call took.
 	Attempts int
 }
 
-// UnknownServices lists the ids of an endpoint table that name no service that is called here, in
-// order. Such entries have no effect.
+// UnknownServices lists, in order, the ids of an endpoint table that are not in services.All. Such entries
+// have no effect.
 func UnknownServices(endpoints map[string]string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(endpoints)), func(id string) bool { return slices.Contains(services.All, id) })
 }
 
-// withDefaults fills in what was left out and refuses what cannot be meant.
+// withDefaults fills in defaults. It returns an error for a missing cluster name or an invalid URL.
 func (c Config) withDefaults() (Config, error) {
 	if c.Cluster == "" {
 		return c, fmt.Errorf("the cluster name is missing")

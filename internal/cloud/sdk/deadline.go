@@ -18,60 +18,60 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/cache"
 )
 
-// mostGrowth is how many times the first deadline of an attempt the grown one is at most.
-const mostGrowth = 4
+// maxGrowth bounds the deadline of an attempt, in multiples of Config.AttemptTimeout.
+const maxGrowth = 4
 
 // deadlines are how long AWS may take for an attempt of an operation: at first Config.AttemptTimeout.
-// A deadline that was missed is doubled for the next attempt, and where AWS has answered late, attempts
-// have twice the time of that answer, at other operations of the service too, until answers were quick
-// for a while. Only one attempt of an operation at a time has a deadline that grows because it was
-// missed, so that an operation that hangs holds no more than one worker for longer than the first one.
+// A deadline that was missed is doubled for the next attempt. Where AWS has answered late, attempts
+// have twice the time of that answer, for other operations of the service too, until answers were quick
+// for a while. Only one attempt of an operation at a time, the probe, has a deadline that was doubled because
+// the last one was missed, so that an operation that hangs blocks no more than one worker for that long.
 type deadlines struct {
 	cache.Guard
-	first time.Duration
-	clock clock.PassiveClock
-	by    map[string]*answers // by operation and by service
-	// waiting are the calls under way.
-	waiting map[*unanswered]bool
+	first     time.Duration // Config.AttemptTimeout
+	clock     clock.PassiveClock
+	responses map[string]*responseTimes // by service, and by service and operation
+	// pending has the calls in flight that a run needs.
+	pending map[*pendingCall]bool
 }
 
-// answers are the observed response times of AWS.
-type answers struct {
-	slowest  time.Duration // of the last ones: quick answers let it fade
-	missed   time.Duration // the deadline that no answer has met since; 0: AWS answers
+// responseTimes are the observed response times of AWS.
+type responseTimes struct {
+	slowest  time.Duration // the slowest recent answer; each quicker one lowers it by an eighth
+	missed   time.Duration // the longest deadline that was missed since the last answer; 0 if none was
 	missedAt time.Time
-	probing  bool // an attempt with a deadline that has grown is under way
+	probing  bool // a probe is in flight
 }
 
 func newDeadlines(first time.Duration, clock clock.PassiveClock) *deadlines {
-	return &deadlines{first: first, clock: clock, by: map[string]*answers{}, waiting: map[*unanswered]bool{}}
+	return &deadlines{first: first, clock: clock, responses: map[string]*responseTimes{}, pending: map[*pendingCall]bool{}}
 }
 
-// answersOf returns what is known of an operation or a service. The lock is held.
-func (d *deadlines) answersOf(key string) *answers {
-	if d.by[key] == nil {
-		d.by[key] = &answers{}
+// responseTimesOf returns the response times of an operation or a service. The lock is held.
+func (d *deadlines) responseTimesOf(key string) *responseTimes {
+	if d.responses[key] == nil {
+		d.responses[key] = &responseTimes{}
 	}
-	return d.by[key]
+	return d.responses[key]
 }
 
 // attemptDeadline returns the deadline of attempts that are no probe. The lock is held.
 func (d *deadlines) attemptDeadline(service, operation string) time.Duration {
-	return min(max(d.first, 2*d.answersOf(service).slowest, 2*d.answersOf(service+" "+operation).slowest), mostGrowth*d.first)
+	return min(max(d.first, 2*d.responseTimesOf(service).slowest, 2*d.responseTimesOf(service+" "+operation).slowest), maxGrowth*d.first)
 }
 
 // probeDeadline returns the deadline of a probe. The lock is held.
 func (d *deadlines) probeDeadline(service, operation string) time.Duration {
-	return min(max(d.attemptDeadline(service, operation), 2*d.answersOf(service+" "+operation).missed), mostGrowth*d.first)
+	return min(max(d.attemptDeadline(service, operation), 2*d.responseTimesOf(service+" "+operation).missed), maxGrowth*d.first)
 }
 
-// call returns the longest deadline that an attempt of an operation may have now. The error is that of
-// a call that a run can do without: an operation that has missed its deadline is left alone by such
-// calls while one tries it, and then for as long as it was waited for.
-func (d *deadlines) call(service, operation string, spare bool) (limit time.Duration, err error) {
+// callDeadline returns the longest deadline that an attempt of an operation may have now. An optional call gets an
+// error if it is not to be made: after a missed deadline the operation is not called for optional facts
+// while a probe is in flight, nor for as long after the deadline as it had taken.
+func (d *deadlines) callDeadline(service, operation string, optional bool) (limit time.Duration, err error) {
 	d.With(func() {
-		a := d.answersOf(service + " " + operation)
-		if spare && a.missed > 0 && (a.probing || d.clock.Now().Before(a.missedAt.Add(a.missed))) {
+		a := d.responseTimesOf(service + " " + operation)
+		if optional && a.missed > 0 && (a.probing || d.clock.Now().Before(a.missedAt.Add(a.missed))) {
 			err = &timeoutError{after: a.missed}
 		}
 		limit = d.probeDeadline(service, operation)
@@ -79,12 +79,12 @@ func (d *deadlines) call(service, operation string, spare bool) (limit time.Dura
 	return limit, err
 }
 
-// begin returns the deadline of an attempt, and end takes what became of it: how long it took, and
-// whether AWS has answered or the deadline was missed; neither counts nothing.
-func (d *deadlines) begin(service, operation string) (limit time.Duration, end func(answered, missed bool)) {
+// beginAttempt returns the deadline of an attempt. end takes its result: AWS has answered, or the deadline was missed; if
+// neither is true, the attempt teaches nothing.
+func (d *deadlines) beginAttempt(service, operation string) (limit time.Duration, end func(answered, missed bool)) {
 	start, probe := d.clock.Now(), false
 	d.With(func() {
-		a := d.answersOf(service + " " + operation)
+		a := d.responseTimesOf(service + " " + operation)
 		if limit = d.attemptDeadline(service, operation); a.missed > 0 && !a.probing {
 			a.probing, probe = true, true
 			limit = d.probeDeadline(service, operation)
@@ -93,14 +93,14 @@ func (d *deadlines) begin(service, operation string) (limit time.Duration, end f
 	return limit, func(answered, missed bool) {
 		took := d.clock.Now().Sub(start)
 		d.With(func() {
-			a := d.answersOf(service + " " + operation)
+			a := d.responseTimesOf(service + " " + operation)
 			if probe {
 				a.probing = false
 			}
 			switch {
 			case answered:
 				a.missed = 0
-				for _, a := range []*answers{a, d.answersOf(service)} {
+				for _, a := range []*responseTimes{a, d.responseTimesOf(service)} {
 					a.slowest = max(took, a.slowest*7/8)
 				}
 			case missed:
@@ -110,21 +110,20 @@ func (d *deadlines) begin(service, operation string) (limit time.Duration, end f
 	}
 }
 
-type spareKey struct{}
+type optionalKey struct{}
 
-// Brief makes calls for something that a run can do without: an attempt that misses its deadline ends
-// the call. Such a fact is reported as a fault, so that a service that hangs does not hold a worker for
-// long.
-func Brief[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
-	return call(context.WithValue(ctx, spareKey{}, true))
+// CallOptional makes a call for an optional fact: an attempt that misses its deadline ends the call, and the fact is
+// reported as a fault, so that a service that hangs does not block a worker for long.
+func CallOptional[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
+	return call(context.WithValue(ctx, optionalKey{}, true))
 }
 
-func isOptional(ctx context.Context) bool { return ctx.Value(spareKey{}) != nil }
+func isOptional(ctx context.Context) bool { return ctx.Value(optionalKey{}) != nil }
 
 // timeoutError reports that AWS gave no answer in time.
 type timeoutError struct {
 	after time.Duration
-	// last is what AWS answered to the last attempt before, nil if it answered nothing.
+	// last is AWS's error answer to an earlier attempt, nil if there was no answer.
 	last error
 }
 
@@ -143,8 +142,8 @@ func (e *timeoutError) Unwrap() error { return e.last }
 // RetryableError lets the SDK make another attempt.
 func (e *timeoutError) RetryableError() bool { return true }
 
-// boundCall runs a call with all of its attempts under its deadline, or under that of its caller if
-// it is an error of this package.
+// boundCall runs a call with all of its attempts under a deadline. If the call ends because of it, or because of another
+// deadline of this package, the error is a timeoutError.
 func boundCall(ctx context.Context, limit time.Duration, call func(context.Context) (middleware.Metadata, error)) error {
 	short, cancel := context.WithTimeoutCause(ctx, limit, &timeoutError{after: limit})
 	defer cancel()
@@ -168,7 +167,7 @@ func boundCall(ctx context.Context, limit time.Duration, call func(context.Conte
 // boundAttempt runs one attempt under its deadline. It covers all that an attempt does: finding
 // credentials, connecting, sending, and reading the answer to its end.
 func (d *deadlines) boundAttempt(ctx context.Context, service, operation string, attempt func(context.Context) error) error {
-	limit, end := d.begin(service, operation)
+	limit, end := d.beginAttempt(service, operation)
 	short, cancel := context.WithTimeoutCause(ctx, limit, &timeoutError{after: limit})
 	defer cancel()
 	err := attempt(short)
@@ -187,10 +186,10 @@ func isAnswer(err error) bool {
 	return errors.As(err, &response) && response.HTTPStatusCode() > 0
 }
 
-// bounded returns an HTTP client whose requests have a deadline. The SDK finds credentials with requests
-// that pass none of our own steps, and for all callers together, so that one that hangs would hold
-// every call. The deadline is a little later than that of a call, whose error says more.
-func bounded(c *http.Client, limit time.Duration) aws.HTTPClient {
+// withTimeout returns an HTTP client whose requests have a deadline. The SDK finds credentials with requests
+// that pass none of our middleware, and for all callers together, so that one that hangs would block
+// every call. The deadline is a little later than that of a call, because the error of a call has more details.
+func withTimeout(c *http.Client, limit time.Duration) aws.HTTPClient {
 	limit += time.Second
 	if c == nil {
 		return awshttp.NewBuildableClient().WithTimeout(limit)
@@ -203,7 +202,7 @@ func bounded(c *http.Client, limit time.Duration) aws.HTTPClient {
 	return &own
 }
 
-// withAttemptDeadlines returns the client that calls are made with: each of their attempts has its own deadline.
+// withAttemptDeadlines returns the client that calls are made with. It has no timeout, as each attempt has its own deadline.
 func withAttemptDeadlines(c aws.HTTPClient) aws.HTTPClient {
 	switch c := c.(type) {
 	case *awshttp.BuildableClient:

@@ -13,7 +13,7 @@ func TestDeadlinesFollowWhatIsSeen(t *testing.T) {
 	now := time.Unix(0, 0)
 	d := newDeadlines(30*time.Second, testclock.Of(&now))
 	attempt := func(operation string, takes time.Duration) time.Duration {
-		limit, end := d.begin("ELB", operation)
+		limit, end := d.beginAttempt("ELB", operation)
 		missed := takes > limit
 		now = now.Add(min(takes, limit))
 		end(!missed, missed)
@@ -28,7 +28,7 @@ func TestDeadlinesFollowWhatIsSeen(t *testing.T) {
 	if got := attempt("Create", slow); got != 100*time.Second {
 		t.Errorf("another operation of the slow service has %v", got)
 	}
-	if limit, end := d.begin("EC2", "Describe"); limit != 30*time.Second {
+	if limit, end := d.beginAttempt("EC2", "Describe"); limit != 30*time.Second {
 		t.Errorf("another service has %v", limit)
 	} else {
 		end(true, false)
@@ -45,21 +45,21 @@ func TestDeadlinesFollowWhatIsSeen(t *testing.T) {
 			t.Errorf("attempt %d that hangs has %v, want %v", i, got, want)
 		}
 	}
-	probe, endProbe := d.begin("ELB", "Hangs")
-	beside, endBeside := d.begin("ELB", "Hangs")
+	probe, endProbe := d.beginAttempt("ELB", "Hangs")
+	beside, endBeside := d.beginAttempt("ELB", "Hangs")
 	if probe != 2*time.Minute || beside != 30*time.Second {
 		t.Errorf("the probe has %v, an attempt beside it %v", probe, beside)
 	}
-	if _, err := d.call("ELB", "Hangs", true); err == nil {
+	if _, err := d.callDeadline("ELB", "Hangs", true); err == nil {
 		t.Error("a call that a run can do without is made beside the probe")
 	}
 	endProbe(false, true)
 	endBeside(false, true)
-	if _, err := d.call("ELB", "Hangs", true); err == nil {
+	if _, err := d.callDeadline("ELB", "Hangs", true); err == nil {
 		t.Error("a call that a run can do without is made right after the probe")
 	}
 	now = now.Add(2 * time.Minute)
-	if _, err := d.call("ELB", "Hangs", true); err != nil {
+	if _, err := d.callDeadline("ELB", "Hangs", true); err != nil {
 		t.Errorf("after the rest: %v", err)
 	}
 }

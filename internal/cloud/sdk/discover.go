@@ -18,13 +18,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/services"
 )
 
-// metadata returns the client of the instance metadata service. On a host that has no IPv4 address but
-// loopback it is asked over IPv6.
+// metadata returns the client of the instance metadata service. It uses IPv6 on a host that has no IPv4 address
+// but loopback.
 func metadata(c Config) *imds.Client {
-	// Without a client of its own each operation has the SDK's deadline of 5 s.
+	// With the SDK's HTTP client each operation has the SDK's deadline of 5 s.
 	o := imds.Options{Endpoint: c.Endpoints[services.IMDS]}
 	if c.HTTP != nil {
-		o.HTTPClient = bounded(c.HTTP, c.AttemptTimeout)
+		o.HTTPClient = withTimeout(c.HTTP, c.AttemptTimeout)
 	}
 	if o.Endpoint == "" && c.HTTP == nil && onlyIPv6() {
 		o.EndpointMode = imds.EndpointModeStateIPv6
@@ -132,22 +132,23 @@ func vpcByInstance(ctx context.Context, cl *ec2.Client, id string) (string, erro
 	return aws.ToString(out.Reservations[0].Instances[0].VpcId), nil
 }
 
-// Filter of an EC2 describe call.
+// Filter returns a filter of an EC2 describe call.
 func Filter(name string, values ...string) ec2types.Filter {
 	return ec2types.Filter{Name: aws.String(name), Values: values}
 }
 
-// Unique returns texts in order, each once.
-func Unique(in []string) []string {
+// SortedUnique returns the texts sorted, each once.
+func SortedUnique(in []string) []string {
 	out := slices.Clone(in)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// Filters returns one filter of an EC2 describe call.
+// Filters returns the filters of an EC2 describe call that has only one.
 func Filters(name string, values ...string) []ec2types.Filter {
 	return []ec2types.Filter{Filter(name, values...)}
 }
 
-// FilterBatch is how many values a filter takes, less one.
+// FilterBatch is how many values one filter is sent with: one less than EC2 allows, as some calls have a second filter
+// with one value.
 const FilterBatch = 199

@@ -13,13 +13,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 )
 
-// Error is a failure whose class is known better than from AWS's code alone, or one that did not
-// come from AWS.
+// Error is a failure with a class, where AWS's error code does not determine the class or the failure did not come
+// from AWS.
 type Error struct {
-	// What was attempted, such as "create load balancer k8s-shop".
+	// What is what was attempted, such as "create load balancer k8s-shop".
 	What  string
 	class failure.Class
-	// reason is the finding for users, "" if there is none beside the class.
+	// reason is the reason of the finding for users, "" if the class determines it.
 	reason finding.Reason
 	err    error
 }
@@ -30,10 +30,10 @@ func (e *Error) Error() string { return e.What + ": " + e.err.Error() }
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.err }
 
-// Class returns what to do about the error.
+// Class returns the class of the error, which determines how it is handled.
 func (e *Error) Class() failure.Class { return e.class }
 
-// Reason returns the finding for users about the error, "" if the class says it all.
+// Reason returns the reason of the finding for users, "" if the class determines it.
 func (e *Error) Reason() finding.Reason { return e.reason }
 
 // Failed builds an Error of a class.
@@ -46,23 +46,22 @@ func Wrap(class failure.Class, what string, err error) *Error {
 	return &Error{What: what, class: class, err: err}
 }
 
-// WithReason returns the error with a finding for users.
+// WithReason sets the reason of the finding for users, and returns the error.
 func (e *Error) WithReason(r finding.Reason) *Error {
 	e.reason = r
 	return e
 }
 
-// ErrFenced is what a mutating call fails with when this process must not write any more.
+// ErrFenced is the error of a mutating call when this process must not write any more.
 var ErrFenced = errors.New("this process must not write to AWS any more")
 
-// uncertainError is the error of a call that may have taken effect in an attempt before the one that
-// failed so.
+// uncertainError is the error of a call of which an attempt before the last one may have taken effect.
 type uncertainError struct{ error }
 
 // Unwrap gives the error of the last attempt.
 func (e *uncertainError) Unwrap() error { return e.error }
 
-// ClassOf returns what to do about an error.
+// ClassOf returns the class of an error, which determines how it is handled.
 func ClassOf(err error) failure.Class {
 	var own *Error
 	var postponed *ratelimit.Postponed
@@ -103,11 +102,11 @@ func Code(err error) string {
 	return ""
 }
 
-// MayHaveHappened reports whether a call that failed may have taken effect all the same: its answer
-// did not arrive, or AWS failed on the way.
-func MayHaveHappened(err error) bool {
-	var doubt *uncertainError
-	if errors.As(err, &doubt) {
+// MayHaveTakenEffect reports whether a call that failed may nevertheless have taken effect: its answer did not
+// arrive, or AWS reported a failure of its own.
+func MayHaveTakenEffect(err error) bool {
+	var uncertain *uncertainError
+	if errors.As(err, &uncertain) {
 		return true
 	}
 	if err == nil || errors.Is(err, ErrFenced) {
@@ -117,12 +116,12 @@ func MayHaveHappened(err error) bool {
 	if errors.As(err, &timeout) {
 		return true
 	}
-	if Postponed(err) {
+	if IsPostponed(err) {
 		return false
 	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
-		// A request that was given up before it left is reported by no answer.
+		// Without an answer it is not known whether the request was sent.
 		return true
 	}
 	if api.ErrorFault() == smithy.FaultServer {
@@ -135,24 +134,24 @@ func MayHaveHappened(err error) bool {
 	return false
 }
 
-// outcomeOf returns what an attempt teaches the rate limiter.
+// outcomeOf returns the outcome of an attempt, from which the rate limiter learns.
 func outcomeOf(err error) ratelimit.Outcome {
 	switch c := Code(err); {
 	case codes[c] == failure.Throttled && c != "PriorRequestNotComplete":
 		return ratelimit.Throttled
 	case err == nil, isAnswer(err):
-		return ratelimit.Taken
+		return ratelimit.Handled
 	}
 	return ratelimit.Unanswered
 }
 
-// Interrupted reports whether an error only means that the caller gave up.
-func Interrupted(err error) bool {
+// IsInterrupted reports whether an error only means that the caller's context ended.
+func IsInterrupted(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// codes sorts the codes of all services that are called. A code means the same in each of them,
-// or is not in the table.
+// codes maps the error codes of all services that are called to classes. A code that means different things in
+// different services is not in the table.
 var codes = map[string]failure.Class{
 	"Throttling":                             failure.Throttled,
 	"ThrottlingException":                    failure.Throttled,
@@ -229,7 +228,7 @@ var codes = map[string]failure.Class{
 	"ResourceNotFoundException":       failure.Gone,
 	"NoSuchHostedZone":                failure.Gone,
 
-	// Of Global Accelerator. A change that AWS has not spread keeps others waiting.
+	// Codes of Global Accelerator. It refuses a change while an earlier one is in progress.
 	"TransactionInProgressException":        failure.NotReady,
 	"AcceleratorNotDisabledException":       failure.NotReady,
 	"AssociatedListenerFoundException":      failure.InUse,
@@ -297,9 +296,9 @@ var codes = map[string]failure.Class{
 	"InvalidInput":                            failure.Invalid,
 }
 
-// Unreached reports whether AWS did not answer, or not now, so that the same call may work later. What the
-// instance metadata does not have is missing for good: the error says which flag takes its place.
-func Unreached(err error) bool {
+// IsUnreached reports whether AWS did not answer, or throttled the call, so that the same call may succeed later. A
+// setting that the instance metadata does not have is no such error: its message names the flag to set.
+func IsUnreached(err error) bool {
 	var missing *notSetError
 	if err == nil || errors.As(err, &missing) {
 		return false

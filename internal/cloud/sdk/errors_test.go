@@ -69,7 +69,7 @@ func TestMayHaveHappened(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := MayHaveHappened(c.err); got != c.want {
+			if got := MayHaveTakenEffect(c.err); got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
@@ -82,10 +82,10 @@ func TestWhatAttemptsTeachTheRateLimiter(t *testing.T) {
 		err  error
 		want ratelimit.Outcome
 	}{
-		"answered":                 {nil, ratelimit.Taken},
-		"refused":                  {apiError("ValidationError", 400), ratelimit.Taken},
+		"answered":                 {nil, ratelimit.Handled},
+		"refused":                  {apiError("ValidationError", 400), ratelimit.Handled},
 		"throttled":                {apiError("ThrottlingException", 400), ratelimit.Throttled},
-		"another change under way": {apiError("PriorRequestNotComplete", 400), ratelimit.Taken},
+		"another change under way": {apiError("PriorRequestNotComplete", 400), ratelimit.Handled},
 		"no answer":                {errors.New("connection reset"), ratelimit.Unanswered},
 	} {
 		if got := outcomeOf(c.err); got != c.want {

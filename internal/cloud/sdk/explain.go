@@ -13,7 +13,7 @@ import (
 )
 
 // Explain returns an error of a call to AWS as one sentence for a person at a terminal, without the
-// words of the SDK. Errors that are none of AWS are returned as they are.
+// prefixes of the SDK. Errors that are not from a call to AWS are returned unchanged.
 func Explain(err error) error {
 	var operation *smithy.OperationError
 	if !errors.As(err, &operation) {
@@ -41,7 +41,7 @@ func Explain(err error) error {
 	return fmt.Errorf("call %q: %w", call, operation.Err)
 }
 
-// CallOf returns the call to AWS that an error is of: its service and operation, "" if it is of none.
+// CallOf returns the service and operation of the call to AWS that failed with the error, "" if there was none.
 func CallOf(err error) string {
 	var operation *smithy.OperationError
 	if !errors.As(err, &operation) {
@@ -50,13 +50,13 @@ func CallOf(err error) string {
 	return operation.ServiceID + " " + operation.OperationName
 }
 
-// IsSilent reports whether AWS does not answer: it cannot be reached, is late, or fails itself. A call that is
-// throttled or postponed is no such failure.
+// IsSilent reports whether AWS does not answer: it cannot be reached, is late, or reports a failure of its own. A call
+// that is throttled or postponed is no such failure.
 func IsSilent(err error) bool {
 	return failure.HasNoAnswer(err) && !errors.Is(err, context.Canceled) && ClassOf(err) != failure.Throttled
 }
 
-// rootCause returns the cause of the causes.
+// rootCause returns the innermost error.
 func rootCause(err error) error {
 	for {
 		next := errors.Unwrap(err)
@@ -67,7 +67,7 @@ func rootCause(err error) error {
 	}
 }
 
-// notSetError reports which setting is missing, where the instance metadata cannot take its place.
+// notSetError is the error of a setting that is missing and that the instance metadata does not have either.
 type notSetError struct {
 	text string
 	err  error

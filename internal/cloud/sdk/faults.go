@@ -25,9 +25,10 @@ import (
 // denies or does not answer becomes an observed.Fault in place of the fact, and the plan holds what
 // depends on it and nothing else.
 //
-// A read that the own rate limiter postpones is neither: the run is repeated when it is admitted.
+// A read that the controller's rate limiter postpones is not a failure of either kind: the run is repeated when the read
+// is admitted.
 
-// faultEntry is what is kept of a read that failed, so that it is not repeated at the pace of runs.
+// faultEntry is what is kept of a read that failed, so that not every run repeats it.
 type faultEntry struct {
 	fault        observed.Fault
 	err          error
@@ -41,10 +42,10 @@ type failedReads struct {
 	by map[string]faultEntry
 }
 
-// ForgetFaults lets reads that failed be tried again at once.
+// ForgetFaults forgets all readings that failed, so that they are tried again at once.
 func (c *Client) ForgetFaults() { c.failed.With(func() { c.failed.by = map[string]faultEntry{} }) }
 
-// faultError is the error of an optional read; the fault stands for the fact.
+// faultError is the error of an optional read. The plan gets the fault in place of the fact.
 type faultError struct {
 	fault observed.Fault
 	err   error
@@ -56,7 +57,7 @@ func (e *faultError) Error() string { return e.err.Error() }
 // Unwrap gives the failure, by which the error is classified.
 func (e *faultError) Unwrap() error { return e.err }
 
-// FaultOf finds the fault that an error stands for, nil if the run fails with it.
+// FaultOf returns the fault of the error of an optional read, nil if the error is none and the run fails with it.
 func FaultOf(err error) *observed.Fault {
 	var f *faultError
 	if errors.As(err, &f) {
@@ -70,14 +71,13 @@ func (c *Client) Share(ctx context.Context, key string, read func() error) error
 	return c.flight.do(ctx, key, read)
 }
 
-// Optional reads something that a run can do without, once for all concurrent callers.
+// Optional runs the read of an optional fact, once for all concurrent callers.
 func (c *Client) Optional(ctx context.Context, key string, read func() error) error {
-	return c.Share(ctx, key, func() error { return c.Gated(ctx, key, read) })
+	return c.Share(ctx, key, func() error { return c.OptionalPart(ctx, key, read) })
 }
 
-// Essential reads something that a run cannot do without, once for all concurrent callers. A
-// denial is believed for a while, so that the runs of all load balancers, which fail with it, do not
-// repeat it.
+// Essential runs the read of an essential fact, once for all concurrent callers. A read that AWS denied is not
+// repeated for a while, as the runs of all load balancers fail with it.
 func (c *Client) Essential(ctx context.Context, key string, read func() error) error {
 	return c.Share(ctx, key, func() error {
 		var before error
@@ -101,8 +101,9 @@ func (c *Client) Essential(ctx context.Context, key string, read func() error) e
 	})
 }
 
-// Gated reads something optional as a part of a larger reading.
-func (c *Client) Gated(ctx context.Context, key string, read func() error) error {
+// OptionalPart runs the read of an optional fact that is a part of a larger read. It is not shared, and not repeated at
+// once after a failure.
+func (c *Client) OptionalPart(ctx context.Context, key string, read func() error) error {
 	if err := c.FailedBefore(key); err != nil {
 		return err
 	}
@@ -121,8 +122,8 @@ func (c *Client) FailedBefore(key string) (err error) {
 	return err
 }
 
-// noteFault turns the failure of an optional read into a fault, and forgets the fault of one that
-// succeeded. What fails the run is given back as it is.
+// noteFault turns the failure of an optional read into a faultError, and forgets the fault of a read that
+// succeeded. Errors with which the run fails are returned unchanged.
 func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 	if err == nil || IsGone(err) || FaultOf(err) != nil {
 		if err == nil {
@@ -130,13 +131,13 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 		}
 		return err
 	}
-	if ctx.Err() != nil || Postponed(err) || ClassOf(err) == failure.Fenced {
+	if ctx.Err() != nil || IsPostponed(err) || ClassOf(err) == failure.Fenced {
 		return err
 	}
 	now := c.Config.Clock.Now()
-	f := FaultFrom(err)
+	f := NewFault(err)
 	if f.Reason == finding.RejectedByAWS {
-		// What is wrong is in the question, and the next one may be another.
+		// The request had an invalid value, and the next request may have another one.
 		f.Again = durations.Settle
 		return &faultError{f, err}
 	}
@@ -147,7 +148,7 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 		}
 		wait := durations.FirstRetry
 		if f.Reason == finding.AccessDenied {
-			wait = durations.Settle // the policy has hardly changed before
+			wait = durations.Settle // a change of the policy is unlikely to take effect sooner
 		}
 		f.Again = min(wait<<min(e.failures, 10), durations.LastRetry)
 		if ClassOf(err) == failure.Throttled && now.Sub(e.since) < durations.Call {
@@ -161,15 +162,15 @@ func (c *Client) noteFault(ctx context.Context, key string, err error) error {
 	return &faultError{f, err}
 }
 
-// Postponed reports whether a call was not sent, to keep below AWS's limits.
-func Postponed(err error) bool {
+// IsPostponed reports whether a call was not sent, to keep below AWS's limits.
+func IsPostponed(err error) bool {
 	var postponed *ratelimit.Postponed
 	return errors.As(err, &postponed)
 }
 
-// FaultFrom returns in words why AWS gave no answer. The id of the request is left out, so that the
-// same trouble is reported in the same words.
-func FaultFrom(err error) observed.Fault {
+// NewFault returns the fault of a call that failed, with a message for users. The message leaves the request id out,
+// so that repeated failures have the same message.
+func NewFault(err error) observed.Fault {
 	action := actionOf(err)
 	named := fmt.Sprintf("%q", action)
 	if action == "" {
@@ -198,7 +199,7 @@ func FaultFrom(err error) observed.Fault {
 		}
 	case errors.As(err, &dns) && dns.IsNotFound:
 		f.Reason, f.Message = finding.ServiceUnavailable, "AWS has no endpoint for "+named+" in this region"
-	case Interrupted(err):
+	case IsInterrupted(err):
 		f.Message = fmt.Sprintf("AWS does not answer %s", named)
 	case action == "":
 		f.Message = err.Error()
@@ -208,7 +209,7 @@ func FaultFrom(err error) observed.Fault {
 	return f
 }
 
-// cause returns the error below those of the SDK, which hold the id of the request.
+// cause returns the text of an error without the SDK's name of the operation.
 func cause(err error) string {
 	var operation *smithy.OperationError
 	if errors.As(err, &operation) {
@@ -227,11 +228,11 @@ func actionOf(err error) string {
 	return failure.Permission(operation)
 }
 
-// OtherFault returns the fault that is in an answer about another service. Its message is empty
-// where the call was postponed to keep below AWS's limits. An error is given back where it is the caller's.
-func OtherFault(err error) (*observed.Fault, error) {
-	if Postponed(err) {
-		return &observed.Fault{Again: durations.FirstRetry}, nil // it is admitted by then as a rule
+// AddOnFault returns the fault of a read of an addon's service, such as AWS WAF or Route 53, which even a postponed call
+// does not fail the run of. The message is empty if the call was postponed. Other errors are returned unchanged.
+func AddOnFault(err error) (*observed.Fault, error) {
+	if IsPostponed(err) {
+		return &observed.Fault{Again: durations.FirstRetry}, nil // the call is usually admitted by then
 	}
 	f := FaultOf(err)
 	if f == nil {
@@ -239,7 +240,7 @@ func OtherFault(err error) (*observed.Fault, error) {
 	}
 	own := *f
 	if own.Reason == finding.CallFailed {
-		own.Reason = "" // it may pass soon
+		own.Reason = "" // the failure may be transient
 	}
 	return &own, nil
 }

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// flight lets concurrent callers that want the same value share one reading of it. The first
-// reads on its own goroutine; no lock is held meanwhile.
+// flight shares one reading among concurrent callers that need the same value. The first caller reads on its own
+// goroutine; no lock is held meanwhile.
 type flight struct {
 	mu    sync.Mutex
 	calls map[string]*sharedCall
@@ -17,8 +17,8 @@ type sharedCall struct {
 	err  error
 }
 
-// do runs fn, or waits for another caller's run under the same key. What is read is handed over
-// through the inventory, not through do. If the other caller gave up, the next in line reads.
+// do runs fn, or waits for another caller's run under the same key. The value that fn reads is passed on through a
+// cache, not through do. If the context of the reading caller ends, another caller reads.
 func (f *flight) do(ctx context.Context, key string, fn func() error) error {
 	for {
 		f.mu.Lock()
@@ -38,7 +38,7 @@ func (f *flight) do(ctx context.Context, key string, fn func() error) error {
 			return ctx.Err()
 		case <-c.done:
 		}
-		if Interrupted(c.err) && ctx.Err() == nil {
+		if IsInterrupted(c.err) && ctx.Err() == nil {
 			continue
 		}
 		return c.err
@@ -46,7 +46,7 @@ func (f *flight) do(ctx context.Context, key string, fn func() error) error {
 }
 
 func (f *flight) lead(key string, c *sharedCall, fn func() error) error {
-	// Stays if fn panics, so that those who wait do not take the thing as read.
+	// The error if fn panics, so that waiting callers do not take the value as read.
 	c.err = context.Canceled
 	defer func() {
 		f.mu.Lock()

@@ -22,15 +22,15 @@ const userAgent = "elbv2.k8s.aws/"
 
 type limitedKey struct{}
 
-// instrument puts our own steps into an operation's stack.
+// instrument adds our middleware to the stack of an operation.
 func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 	call := middleware.InitializeMiddlewareFunc("fulcrum.call", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, meta middleware.Metadata, err error) {
 		service, operation := awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx)
-		// A call that cannot be made takes no token.
+		// A fenced call takes no token.
 		if err := c.admit(operation); err != nil {
 			return out, meta, err
 		}
-		limit, err := c.deadlines.call(service, operation, isOptional(ctx))
+		limit, err := c.deadlines.callDeadline(service, operation, isOptional(ctx))
 		if err != nil {
 			return out, meta, err
 		}
@@ -45,7 +45,7 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		defer limited.End()
 		drift.Count(ctx)
 		ctx = context.WithValue(ctx, limitedKey{}, limited)
-		ctx, end := c.deadlines.wait(ctx, service)
+		ctx, end := c.deadlines.beginCall(ctx, service)
 		defer end()
 		err = boundCall(ctx, limit, func(ctx context.Context) (middleware.Metadata, error) {
 			out, meta, err = next.HandleInitialize(ctx, in)
@@ -53,12 +53,12 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		})
 		err = markUncertain(meta, err)
 		if c.Calls != nil {
-			r := report(service, operation, start, c.Clock.Now(), meta, err)
+			r := recordOf(service, operation, start, c.Clock.Now(), meta, err)
 			r.Cause = ratelimit.CallerOf(ctx).Cause
 			if a, ok := retry.GetAttemptResults(meta); ok {
 				r.Attempts = len(a.Results)
 			}
-			c.Calls.Called(r)
+			c.Calls.RecordCall(r)
 		}
 		return out, meta, err
 	})
@@ -76,9 +76,9 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		answered(err)
 		err = call.Answered(err, outcomeOf(err))
 		if c.Calls != nil {
-			r := report(service, operation, start, c.Clock.Now(), meta, err)
+			r := recordOf(service, operation, start, c.Clock.Now(), meta, err)
 			r.Attempts = 1
-			c.Calls.Requested(r)
+			c.Calls.RecordAttempt(r)
 		}
 		return out, meta, err
 	})
@@ -93,7 +93,7 @@ func instrument(s *middleware.Stack, c Config, l *ratelimit.Limiter) error {
 		s.Initialize.Add(call, middleware.After),
 		s.Build.Add(agent, middleware.After),
 		s.Finalize.Insert(attempt, "Retry", middleware.After),
-		// Last of all, behind what may wait for credentials.
+		// Last of all, after the step that may wait for credentials.
 		s.Finalize.Add(fence, middleware.After),
 	)
 }
@@ -109,8 +109,8 @@ func (c Config) admit(operation string) error {
 	return nil
 }
 
-// fenceAttempt asks the fence before one attempt, and once more when its body is about to leave:
-// a connection may take long to come about, longest while this process cannot reach its lease.
+// fenceAttempt checks the fence before an attempt, and once more when its body is about to be sent:
+// connecting may take long, above all while the network is down and this process cannot renew its lease.
 func (c Config) fenceAttempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	operation := awsmiddleware.GetOperationName(ctx)
 	if err := c.admit(operation); err != nil {
@@ -120,7 +120,7 @@ func (c Config) fenceAttempt(ctx context.Context, in middleware.FinalizeInput, n
 	if c.Fence == nil || !isMutating(operation) || !ok || r.GetStream() == nil {
 		return next.HandleFinalize(ctx, in)
 	}
-	body := &fencedBody{Reader: r.GetStream(), of: c, operation: operation}
+	body := &fencedBody{Reader: r.GetStream(), config: c, operation: operation}
 	r, err := r.SetStream(body)
 	if err != nil {
 		return middleware.FinalizeOutput{}, middleware.Metadata{}, fmt.Errorf("%s: fence the request: %w", operation, err)
@@ -128,24 +128,24 @@ func (c Config) fenceAttempt(ctx context.Context, in middleware.FinalizeInput, n
 	in.Request = r
 	out, meta, err := next.HandleFinalize(ctx, in)
 	if err != nil && body.refused != nil {
-		err = body.refused // and not the failed connection that it looks like, which would be retried
+		err = body.refused // not the connection error that the SDK makes of it, which would be retried
 	}
 	return out, meta, err
 }
 
-// fencedBody is a request body that cannot be sent once the fence has fallen.
+// fencedBody is a request body that is only sent if this process may still write.
 type fencedBody struct {
 	io.Reader
-	of        Config
+	config    Config
 	operation string
-	asked     bool
+	checked   bool
 	refused   error
 }
 
-// Read asks the fence before the first byte is handed out.
+// Read checks the fence before it returns the first byte.
 func (b *fencedBody) Read(p []byte) (int, error) {
-	if !b.asked {
-		b.asked, b.refused = true, b.of.admit(b.operation)
+	if !b.checked {
+		b.checked, b.refused = true, b.config.admit(b.operation)
 	}
 	if b.refused != nil {
 		return 0, b.refused
@@ -153,15 +153,15 @@ func (b *fencedBody) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// markUncertain marks the error of a call one of whose earlier attempts may have taken effect, which
-// the last answer does not show.
+// markUncertain makes the error of a call an uncertainError if an earlier attempt may have taken effect and the last
+// answer does not show it.
 func markUncertain(meta middleware.Metadata, err error) error {
-	if err == nil || MayHaveHappened(err) {
+	if err == nil || MayHaveTakenEffect(err) {
 		return err
 	}
 	a, _ := retry.GetAttemptResults(meta)
 	for _, r := range a.Results[:max(len(a.Results)-1, 0)] {
-		if MayHaveHappened(r.Err) {
+		if MayHaveTakenEffect(r.Err) {
 			return &uncertainError{err}
 		}
 	}
@@ -178,8 +178,8 @@ func isMutating(operation string) bool {
 	return true
 }
 
-// report records what became of a call.
-func report(service, operation string, start, end time.Time, meta middleware.Metadata, err error) Call {
+// recordOf returns the record of a call.
+func recordOf(service, operation string, start, end time.Time, meta middleware.Metadata, err error) Call {
 	out := Call{Service: service, Operation: operation, Duration: end.Sub(start)}
 	var response *smithyhttp.ResponseError
 	switch {

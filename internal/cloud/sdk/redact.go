@@ -7,16 +7,17 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Texts in place of secrets in errors. AWS quotes what it refuses.
+// Texts in place of secrets in errors: AWS's messages quote the values that it refuses.
 const (
 	hiddenText  = "[redacted]"
 	hiddenError = "the words of AWS are not shown, because they contain a secret"
 )
 
-// shortSecret is too short to be taken out of a text without taking out other things.
-const shortSecret = 4
+// minRedactable is the length of the shortest secret that is replaced in a text. A shorter one is likely to occur in
+// other words too, so that the whole text is replaced.
+const minRedactable = 4
 
-// WithoutSecrets hides in an error what was sent and must not be read.
+// WithoutSecrets returns the error with all secrets that were sent redacted from its message.
 func WithoutSecrets(err error, secrets []string) error {
 	if err == nil {
 		return nil
@@ -25,7 +26,7 @@ func WithoutSecrets(err error, secrets []string) error {
 	for _, s := range secrets {
 		switch {
 		case s == "" || !strings.Contains(hidden.text, s):
-		case len(s) < shortSecret:
+		case len(s) < minRedactable:
 			hidden.text, hidden.message = hiddenError, hiddenError
 			return hidden.asAWS()
 		default:
@@ -39,7 +40,7 @@ func WithoutSecrets(err error, secrets []string) error {
 	return hidden.asAWS()
 }
 
-// redactedError is an error with another text. What it wraps classifies it.
+// redactedError is an error with a redacted text. Its class is that of the error that it wraps.
 type redactedError struct {
 	error
 	text, message string
@@ -49,10 +50,11 @@ type redactedError struct {
 // Error implements error.
 func (e *redactedError) Error() string { return e.text }
 
-// Unwrap gives the error as it is.
+// Unwrap gives the error with its own text.
 func (e *redactedError) Unwrap() error { return e.error }
 
-// asAWS returns the error as one of AWS, if it is that, so that AWS's own words are not behind it.
+// asAWS returns a smithy.APIError with a redacted message if the error is one of AWS, so that errors.As does not
+// find the original message.
 func (e *redactedError) asAWS() error {
 	var api smithy.APIError
 	if !errors.As(e.error, &api) {

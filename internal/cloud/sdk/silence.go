@@ -10,28 +10,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cloud/durations"
 )
 
-// unanswered is a call under way that a run needs: since when AWS has not answered it, zero while no attempt waits for an answer.
-type unanswered struct {
+// pendingCall is a call in flight that a run needs.
+type pendingCall struct {
 	service string
-	since   time.Time
+	since   time.Time // since when AWS has not answered, zero while no attempt waits for an answer
 }
 
-type unansweredKey struct{}
+type pendingCallKey struct{}
 
-// wait notes a call that begins, until end is called. A call that a run can do without is not noted.
-func (d *deadlines) wait(ctx context.Context, service string) (_ context.Context, end func()) {
+// beginCall notes a call that begins, until end is called. A call for an optional fact is not noted.
+func (d *deadlines) beginCall(ctx context.Context, service string) (_ context.Context, end func()) {
 	if isOptional(ctx) {
 		return ctx, func() {}
 	}
-	u := &unanswered{service: service}
-	d.With(func() { d.waiting[u] = true })
-	return context.WithValue(ctx, unansweredKey{}, u), func() { d.With(func() { delete(d.waiting, u) }) }
+	u := &pendingCall{service: service}
+	d.With(func() { d.pending[u] = true })
+	return context.WithValue(ctx, pendingCallKey{}, u), func() { d.With(func() { delete(d.pending, u) }) }
 }
 
-// noteAttempt notes that an attempt of the call begins. answered gets its result: one that AWS fails itself, or that
-// gets no answer, is followed by another, and AWS is silent meanwhile. What AWS refuses or throttles is an answer.
+// noteAttempt notes that an attempt of the call begins. answered gets its result: no answer, and a failure of AWS's own
+// (status 500 and above), do not end the silence, as another attempt follows. A refused or throttled attempt ends it.
 func (d *deadlines) noteAttempt(ctx context.Context) (answered func(error)) {
-	u, ok := ctx.Value(unansweredKey{}).(*unanswered)
+	u, ok := ctx.Value(pendingCallKey{}).(*pendingCall)
 	if !ok {
 		return func(error) {}
 	}
@@ -49,13 +49,13 @@ func (d *deadlines) noteAttempt(ctx context.Context) (answered func(error)) {
 	}
 }
 
-// silent is since when AWS has not answered a call that waits longer than is usual; zero if there is none. Where AWS
-// is slow, answers may take half as long again as the slowest of the last ones.
-func (d *deadlines) silent() (since time.Time) {
+// silentSince returns since when AWS has not answered a call that waits longer than usual; zero if there is none. Where AWS
+// is slow, an answer may take half as long again as the slowest recent one.
+func (d *deadlines) silentSince() (since time.Time) {
 	now := d.clock.Now()
 	d.With(func() {
-		for u := range d.waiting {
-			late := max(durations.Recent, d.answersOf(u.service).slowest*3/2)
+		for u := range d.pending {
+			late := max(durations.Recent, d.responseTimesOf(u.service).slowest*3/2)
 			if !u.since.IsZero() && now.Sub(u.since) >= late && (since.IsZero() || u.since.Before(since)) {
 				since = u.since
 			}
@@ -64,22 +64,22 @@ func (d *deadlines) silent() (since time.Time) {
 	return since
 }
 
-// WatchSilence calls report once if a call under way has no answer for longer than is usual, until stop is called. Stop
+// WatchSilence calls report once, if a call in flight has no answer for longer than usual, until stop is called. stop
 // ends the context of a report that has begun, and waits for it.
 func (c *Client) WatchSilence(ctx context.Context, report func(ctx context.Context, since time.Time)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		ask := time.NewTicker(durations.Moment)
-		defer ask.Stop()
+		ticker := time.NewTicker(durations.Moment)
+		defer ticker.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-ask.C:
+			case <-ticker.C:
 			}
-			if since := c.Config.deadlines.silent(); !since.IsZero() {
+			if since := c.Config.deadlines.silentSince(); !since.IsZero() {
 				report(ctx, since)
 				return
 			}

@@ -24,7 +24,7 @@ func TestUnreached(t *testing.T) {
 		"no VPC":        {errors.New("no VPC has the tags"), false},
 		"not set":       {&notSetError{"VPC not set", call(errors.New("no metadata"))}, false},
 	} {
-		if got := Unreached(x.err); got != x.want {
+		if got := IsUnreached(x.err); got != x.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

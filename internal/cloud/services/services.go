@@ -1,4 +1,4 @@
-// Package services names the services of AWS, and where they are.
+// Package services has the ids of the AWS services that are called, and the partitions and regions where they exist.
 package services
 
 import "strings"
@@ -23,16 +23,16 @@ const (
 // AcceleratorRegion is the region of Global Accelerator, whatever that of the cluster is.
 const AcceleratorRegion = "us-west-2"
 
-// All are the ids that a configuration may name.
+// All lists the service ids that endpoint overrides and throttle tables may name.
 var All = []string{
 	ELB, EC2, ACM, WAFv2, WAFRegional, Shield, Tagging,
 	STS, IAM, Route53, GlobalAccelerator, IMDS,
 }
 
-// Standard is the partition of most regions.
-const Standard = "aws"
+// StandardPartition is the partition of most regions.
+const StandardPartition = "aws"
 
-// partitions are the others, by how the names of their regions begin.
+// partitions maps the prefix of a region's name to the region's partition, for all but the standard one.
 var partitions = map[string]string{
 	"cn-": "aws-cn", "us-gov-": "aws-us-gov", "eusc-": "aws-eusc",
 	"us-iso-": "aws-iso", "us-isob-": "aws-iso-b", "eu-isoe-": "aws-iso-e", "us-isof-": "aws-iso-f",
@@ -46,9 +46,9 @@ func Partition(region string) string {
 			return name
 		}
 	}
-	return Standard
+	return StandardPartition
 }
 
 // HasAccelerators reports whether Global Accelerator exists in a partition.
 // https://docs.aws.amazon.com/general/latest/gr/global_accelerator.html
-func HasAccelerators(partition string) bool { return partition == Standard }
+func HasAccelerators(partition string) bool { return partition == StandardPartition }

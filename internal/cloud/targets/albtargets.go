@@ -23,16 +23,16 @@ type albTargetsEntry struct {
 // AskALBTargets reads which load balancers are the targets of a target group of type alb. No other client
 // registers targets there, so the answer is kept for as long as other readings.
 func (t *Targets) AskALBTargets(ctx context.Context, q model.AskALBTargets, since time.Time) ([]observed.Target, error) {
-	if !t.inv.Knows(q.ARN) {
+	if !t.inv.Has(q.ARN) {
 		return nil, nil
 	}
 	at := func() (at time.Time) {
 		t.With(func() { at = t.albTargets[q.ARN].at })
 		return at
 	}
-	err := t.Once(ctx, q.Key(), q.ARN, since, at, func() error {
+	err := t.ReadOnce(ctx, q.Key(), q.ARN, since, at, func() error {
 		start := t.Config.Clock.Now()
-		out, err := sdk.Brief(ctx, func(ctx context.Context) (*elb.DescribeTargetHealthOutput, error) {
+		out, err := sdk.CallOptional(ctx, func(ctx context.Context) (*elb.DescribeTargetHealthOutput, error) {
 			return t.API.ELB.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: aws.String(q.ARN)})
 		})
 		if err != nil {
@@ -54,18 +54,18 @@ func (t *Targets) AskALBTargets(ctx context.Context, q model.AskALBTargets, sinc
 	return out, err
 }
 
-// ChangeALB lays an own write over the remembered targets of a target group of type alb. Made reports
-// whether the group was made from here a moment ago.
-func (t *Targets) ChangeALB(arn string, made bool, next func([]observed.Target) []observed.Target) {
+// ChangeALB applies a write of this process to the cached targets of a target group of type alb. created reports
+// whether this process created the target group just now.
+func (t *Targets) ChangeALB(arn string, created bool, change func([]observed.Target) []observed.Target) {
 	t.With(func() {
 		e, ok := t.albTargets[arn]
-		if !ok && !made {
+		if !ok && !created {
 			return
 		}
 		if !ok {
-			e.at = t.Config.Clock.Now() // nothing else is in it
+			e.at = t.Config.Clock.Now() // it had no targets before
 		}
-		t.albTargets[arn] = albTargetsEntry{next(slices.Clone(e.targets)), e.at}
+		t.albTargets[arn] = albTargetsEntry{change(slices.Clone(e.targets)), e.at}
 	})
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// readHealth reads the targets of a group. What was written from here a moment ago, or falls into the reading, is
-// laid over what AWS lists.
+// readHealth reads the targets of a target group with their health. It applies the writes of this process within the
+// settle window, and during the reading, to what AWS lists.
 func (t Groups) readHealth(ctx context.Context, arn string) error {
 	key := t.key(arn)
 	api, err := t.api(ctx)
@@ -44,7 +44,7 @@ func (t Groups) readHealth(ctx context.Context, arn string) error {
 	slices.SortFunc(h.Targets, compareTargets)
 	t.With(func() {
 		for k, old := range t.health {
-			if !t.Younger(old.At, durations.Stable) {
+			if !t.IsYounger(old.At, durations.Stable) {
 				delete(t.health, k)
 				delete(t.writes, k)
 			}
@@ -55,19 +55,19 @@ func (t Groups) readHealth(ctx context.Context, arn string) error {
 	return nil
 }
 
-// AskHealth reads the health of a target group's targets. It is kept only so long that those who
-// ask at the same time share one call.
+// AskHealth reads the health of the targets of a target group. It is cached only for durations.Moment, so that
+// concurrent callers share one call.
 func (t *Targets) AskHealth(ctx context.Context, arn string) (observed.Health, error) {
 	cached := func() (h observed.Health, ok bool) {
 		t.With(func() { h = t.health[arn] })
-		return h, t.Younger(h.At, durations.Moment)
+		return h, t.IsYounger(h.At, durations.Moment)
 	}
-	h, err := sdk.Asked(ctx, t.Client, "health "+arn, cached, func() error {
-		_, err := sdk.Brief(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, t.Own().readHealth(ctx, arn) })
+	h, err := sdk.CachedOrRead(ctx, t.Client, "health "+arn, cached, func() error {
+		_, err := sdk.CallOptional(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, t.Own().readHealth(ctx, arn) })
 		return err
 	})
-	if sdk.IsGone(err) && !t.inv.Knows(arn) {
-		return observed.Health{At: t.Config.Clock.Now()}, nil // of another owner, or void
+	if sdk.IsGone(err) && !t.inv.Has(arn) {
+		return observed.Health{At: t.Config.Clock.Now()}, nil // a deleted target group, of this stack or of another owner
 	}
 	return h, err
 }

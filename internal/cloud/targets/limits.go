@@ -11,20 +11,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
-// accountLimits are the limits of all accounts. AWS's limits are those of an account, whichever role makes
-// a call.
+// accountLimits has the rate limiter of each account. AWS limits the calls to an account, whichever role makes
+// them.
 type accountLimits struct {
-	own *ratelimit.Schedule
+	own *ratelimit.Schedule // of the controller's account
 
 	mu         sync.Mutex
-	ownAccount string                         // id, once it is known
+	ownAccount string                         // id of the controller's account, "" until it is known
 	others     map[string]*ratelimit.Schedule // by id of the account
 }
 
-// schedule of the account whose target groups are changed.
+// schedule returns the rate limiter of the account that owns a target group.
 func (t Groups) schedule(arn string) *ratelimit.Schedule {
 	if t.account.Role == "" {
-		// What the controller's own rights reach is of its account.
+		// A target group that is changed without a role is in the controller's account.
 		l := &t.limits
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -34,7 +34,7 @@ func (t Groups) schedule(arn string) *ratelimit.Schedule {
 	return t.limitsOf(t.account)
 }
 
-// limitsOf returns the limits of the account of a role.
+// limitsOf returns the rate limiter of the account of a role.
 func (t *Targets) limitsOf(a bindings.Account) *ratelimit.Schedule {
 	l := &t.limits
 	l.mu.Lock()
@@ -55,11 +55,11 @@ func (t *Targets) limitsOf(a bindings.Account) *ratelimit.Schedule {
 // Admit takes a token for a call that changes targets.
 func (t Groups) Admit(operation, arn string, turn bindings.CallPriority, targets int) (ratelimit.Admission, error) {
 	return t.schedule(arn).Admit(ratelimit.TargetCall{
-		Operation: operation, Group: arn, Tenant: turn.Tenant, Within: turn.MaxDelay, Full: targets >= bindings.MaxTargets,
+		Operation: operation, TargetGroup: arn, Tenant: turn.Tenant, Within: turn.MaxDelay, Full: targets >= bindings.MaxTargets,
 	})
 }
 
-// IsRetryable reports whether AWS may take the next time what failed so.
+// IsRetryable reports whether a call that failed may succeed when it is repeated.
 func IsRetryable(err error) bool {
 	class := sdk.ClassOf(err)
 	return err != nil && (class == engine.Throttled || class == engine.Unknown)

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// ownWrites are targets as this process has registered or deregistered them, by identity. AWS may take a while to show
-// that: until then what it lists says nothing about them.
+// ownWrites are targets as this process has registered or deregistered them within the settle window, by identity. Until
+// the window is over, AWS may list them as they were before.
 type ownWrites map[targetID]ownWrite
 
 type targetID struct {
@@ -25,7 +25,8 @@ type ownWrite struct {
 	at     time.Time
 }
 
-// noteOwnWrite notes own writes, and lays them over the remembered targets.
+// noteOwnWrite notes targets that this process has just registered or deregistered, and updates the cached targets of the
+// target group.
 func (t Groups) noteOwnWrite(arn string, list []*observed.Target) {
 	key, now := t.key(arn), t.Config.Clock.Now()
 	t.With(func() {
@@ -48,7 +49,7 @@ func (t Groups) noteOwnWrite(arn string, list []*observed.Target) {
 	})
 }
 
-// applyTo lays the writes over targets that AWS has listed.
+// applyTo applies the writes to a sorted list of targets that AWS has returned.
 func (w ownWrites) applyTo(listed []*observed.Target, now time.Time) []*observed.Target {
 	w.forget(now)
 	for _, own := range w {
@@ -57,33 +58,33 @@ func (w ownWrites) applyTo(listed []*observed.Target, now time.Time) []*observed
 	return listed
 }
 
-// forget drops the writes that AWS shows by now.
+// forget drops the writes whose settle window is over.
 func (w ownWrites) forget(now time.Time) {
 	maps.DeleteFunc(w, func(_ targetID, own ownWrite) bool { return now.Sub(own.at) > durations.Settle })
 }
 
-// applyWrite lays one write over a sorted list of targets. The list may be changed, but not the targets, which others
-// have too.
-func applyWrite(have []*observed.Target, own *observed.Target) []*observed.Target {
-	leaves := deregistered(own)
-	i, known := slices.BinarySearchFunc(have, own, compareTargets)
-	if !known && !leaves {
-		return slices.Insert(have, i, own)
+// applyWrite applies one write to a sorted list of targets. It may change the list, but not the targets, which are shared
+// with other lists.
+func applyWrite(list []*observed.Target, written *observed.Target) []*observed.Target {
+	leaving := isDeregistered(written)
+	i, known := slices.BinarySearchFunc(list, written, compareTargets)
+	if !known && !leaving {
+		return slices.Insert(list, i, written)
 	}
-	for ; i < len(have) && compareTargets(have[i], own) == 0; i++ {
-		if deregistered(have[i]) == leaves {
+	for ; i < len(list) && compareTargets(list[i], written) == 0; i++ {
+		if isDeregistered(list[i]) == leaving {
 			continue
 		}
-		n := *have[i]
-		n.State, n.Reason, n.Description = own.State, own.Reason, own.Description
-		if !leaves {
-			n = *own
+		n := *list[i]
+		n.State, n.Reason, n.Description = written.State, written.Reason, written.Description
+		if !leaving {
+			n = *written
 		}
-		have[i] = &n
+		list[i] = &n
 	}
-	return have
+	return list
 }
 
-func deregistered(t *observed.Target) bool {
+func isDeregistered(t *observed.Target) bool {
 	return t.State == string(elbtypes.TargetHealthStateEnumDraining)
 }

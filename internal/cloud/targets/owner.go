@@ -16,25 +16,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// groupOwners remembers whose target groups are that the inventory does not hold.
+// groupOwners caches the owners of target groups that are not in the inventory.
 type groupOwners struct {
 	mu sync.Mutex
 	of map[string]groupOwner // by ARN
 }
 
+// groupOwner has the namespaces of which one owns a target group, as groupMadeFor returns them.
 type groupOwner struct {
 	namespaces []string
 	at         time.Time
 }
 
 // OwnerNamespaces implements bindings.TargetGroups. The namespaces are read from the tags that the controller
-// gives to what it makes, and that nothing in Kubernetes can set.
+// sets on the target groups that it creates, and that no object in Kubernetes can set.
 func (t Groups) OwnerNamespaces(ctx context.Context, arn string, read bool) ([]string, error) {
 	ctx = forTargetGroup(ctx, arn)
 	var namespaces []string
 	found := false
 	t.inv.Read(func() {
-		// What was read once will do: the tags that matter here do not change.
+		// Tags of any age suffice: those that name the owner do not change.
 		if e := t.inv.TargetGroups.Get(arn); e != nil && (len(e.Seen.Tags) > 0 || !e.TagsAt.IsZero()) {
 			namespaces, found = groupMadeFor(t.Client, e.Seen.Tags), e.Seen.Tags != nil
 		}
@@ -47,9 +48,9 @@ func (t Groups) OwnerNamespaces(ctx context.Context, arn string, read bool) ([]s
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		out := o.of[arn]
-		return out, t.Younger(out.at, durations.Kept)
+		return out, t.IsYounger(out.at, durations.Kept)
 	}
-	out, err := sdk.Asked(ctx, t.Client, "owner "+arn, known, func() error {
+	out, err := sdk.CachedOrRead(ctx, t.Client, "owner "+arn, known, func() error {
 		start := t.Config.Clock.Now()
 		tags, err := observe.DescribeTags(ctx, t.Client, []string{arn})
 		if err != nil && !isRefused(err) {
@@ -57,7 +58,7 @@ func (t Groups) OwnerNamespaces(ctx context.Context, arn string, read bool) ([]s
 		}
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		maps.DeleteFunc(o.of, func(_ string, old groupOwner) bool { return !t.Younger(old.at, durations.Kept) })
+		maps.DeleteFunc(o.of, func(_ string, old groupOwner) bool { return !t.IsYounger(old.at, durations.Kept) })
 		if o.of == nil {
 			o.of = map[string]groupOwner{}
 		}
@@ -83,8 +84,8 @@ func (t Groups) OwnerStack(arn string) (id model.StackID, group string, ok bool)
 	return id, group, ok
 }
 
-// groupMadeFor returns the namespaces of which one has the Service that a target group with these tags was made for,
-// none if this cluster's controller did not make it.
+// groupMadeFor returns the namespaces of which one has the Service that a target group with these tags was created for,
+// none if the controller of this cluster did not create it.
 func groupMadeFor(c *sdk.Client, tags map[string]string) []string {
 	if !naming.Owns(c.Config.Cluster, tags) {
 		return nil

@@ -21,12 +21,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
-const (
-	// maxSessionName is the longest name of a session that STS takes.
-	maxSessionName = 64
-)
+// maxSessionName is the length of the longest session name that STS accepts.
+const maxSessionName = 64
 
-// roleCache keeps a client for each role and external id.
+// roleCache has a client for each role and external id.
 type roleCache struct {
 	mu      sync.Mutex
 	clients map[bindings.Account]roleClient
@@ -34,7 +32,7 @@ type roleCache struct {
 
 type roleClient struct {
 	elb   *elb.Client
-	err   error // the error of AWS instead
+	err   error // AWS's refusal, in place of a client
 	until time.Time
 }
 
@@ -47,7 +45,7 @@ func (r *roleCache) with(fn func()) {
 	fn()
 }
 
-// put keeps a client, and drops those that have ended.
+// put adds a client, and drops those that have expired.
 func (r *roleCache) put(a bindings.Account, client roleClient, now time.Time) {
 	r.with(func() {
 		for k, old := range r.clients {
@@ -59,8 +57,8 @@ func (r *roleCache) put(a bindings.Account, client roleClient, now time.Time) {
 	})
 }
 
-// assume returns a client with the rights of a role. The role is assumed when there is none, or
-// when the credentials are about to end.
+// assume returns a client with the rights of a role. It assumes the role if there is no client, or if the credentials of
+// the client expire soon.
 func (t *Targets) assume(ctx context.Context, a bindings.Account) (*elb.Client, error) {
 	cached := func() (r roleClient, ok bool) {
 		t.roles.with(func() {
@@ -90,13 +88,13 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 	out, err := t.API.STS.AssumeRole(ctx, &sts.AssumeRoleInput{
 		RoleArn: aws.String(a.Role), RoleSessionName: aws.String(sessionName(t.Config.Cluster)), ExternalId: convert.Optional(string(a.ExternalID)),
 	})
-	if sdk.Interrupted(err) {
+	if sdk.IsInterrupted(err) {
 		return err
 	}
 	if err != nil {
 		class := sdk.ClassOf(err)
 		if class == engine.Invalid || class == engine.Gone {
-			class = engine.Denied // says nothing about the target group, which may be there
+			class = engine.Denied // the classes Gone and Invalid would be about the target group, which may exist
 		}
 		err = sdk.Wrap(class, what, withoutSecret(err, a.ExternalID))
 		if isRefused(err) {
@@ -117,8 +115,8 @@ func (t *Targets) newRoleClient(ctx context.Context, a bindings.Account) error {
 	return nil
 }
 
-// withoutSecret returns an error whose text does not contain the external id, which AWS repeats where it
-// does not like its form.
+// withoutSecret returns an error with the external id redacted, which AWS quotes in its message if it has an invalid
+// form.
 func withoutSecret(err error, secret bindings.Secret) error {
 	if secret == "" || !strings.Contains(err.Error(), string(secret)) {
 		return err
@@ -126,9 +124,10 @@ func withoutSecret(err error, secret bindings.Secret) error {
 	return errors.New(strings.ReplaceAll(err.Error(), string(secret), fmt.Sprint(secret)))
 }
 
+// notInSessionName matches characters that STS does not accept in session names.
 var notInSessionName = regexp.MustCompile(`[^a-zA-Z0-9=,.@_-]`)
 
-// sessionName names the controller in the trail of the other account.
+// sessionName returns the session name of assumed roles, which CloudTrail shows in the other account.
 func sessionName(cluster string) string {
 	name := notInSessionName.ReplaceAllString("AWS-LBC-"+cluster, "")
 	return name[:min(len(name), maxSessionName)]

@@ -1,5 +1,5 @@
-// Package targets reads and changes the targets of target groups, whoever made the groups, with the rights of the
-// controller or of a role.
+// Package targets reads and changes the targets of target groups, with the rights of the controller or of a role. The
+// target groups may have any owner: a user who writes a TargetGroupBinding names the target group.
 package targets
 
 import (
@@ -21,26 +21,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// Target groups of bindings may be anybody's: a person who writes a binding names the group, and
-// this package only fills it.
-
-// Targets reads and changes the targets of target groups, whoever created these, with the credentials that reach them.
+// Targets reads and changes the targets of target groups of any owner, with the credentials of their accounts.
 type Targets struct {
 	*sdk.Client
 	inv *inventory.Inventory
 
 	cache.Guard
-	described  map[string]describedGroup
-	health     map[string]observed.Health
-	writes     map[string]ownWrites       // of the targets of a target group
-	albTargets map[string]albTargetsEntry // by target group
+	described  map[string]describedGroup  // by Groups.key
+	health     map[string]observed.Health // by Groups.key
+	writes     map[string]ownWrites       // by Groups.key
+	albTargets map[string]albTargetsEntry // by ARN of the target group
 
 	roles  roleCache
 	limits accountLimits
 	owners groupOwners
 }
 
-// New returns an empty cache of target groups.
+// New returns a Targets with an empty cache.
 func New(at *sdk.Client, inv *inventory.Inventory) *Targets {
 	t := &Targets{Client: at, inv: inv}
 	t.limits.own = at.Limits
@@ -48,7 +45,7 @@ func New(at *sdk.Client, inv *inventory.Inventory) *Targets {
 	return t
 }
 
-// Reset drops all that was read.
+// Reset forgets all readings and writes.
 func (t *Targets) Reset() {
 	t.With(func() {
 		t.described, t.health, t.writes = map[string]describedGroup{}, map[string]observed.Health{}, map[string]ownWrites{}
@@ -58,7 +55,7 @@ func (t *Targets) Reset() {
 
 type describedGroup struct {
 	group bindings.TargetGroup
-	err   error // the error of AWS instead
+	err   error // AWS's refusal, in place of a description
 	at    time.Time
 }
 
@@ -74,8 +71,8 @@ func (t *Targets) TargetGroupsOf(a bindings.Account) Groups { return Groups{t, a
 // Own returns the target groups that the controller's own credentials reach.
 func (t *Targets) Own() Groups { return Groups{Targets: t} }
 
-// key under which something about a target group is remembered. What was read with one account's
-// rights is not shown to another.
+// key returns the key of a target group in the caches. It differs by role, so that readings with the rights of one
+// role are not used for another.
 func (t Groups) key(arn string) string {
 	if t.account.Role == "" {
 		return arn
@@ -83,7 +80,7 @@ func (t Groups) key(arn string) string {
 	return t.account.Role + " " + string(t.account.ExternalID) + " " + arn
 }
 
-// api returns the client with the rights of the account.
+// api returns the client with the credentials of the account.
 func (t Groups) api(ctx context.Context) (*elb.Client, error) {
 	if t.account.Role == "" {
 		return t.Targets.API.ELB, nil
@@ -91,13 +88,13 @@ func (t Groups) api(ctx context.Context) (*elb.Client, error) {
 	return t.assume(ctx, t.account)
 }
 
-// forTargetGroup names the caller of calls that are made for a binding, so that they keep their place in the
-// queue of the rate limiter as those for stacks do.
+// forTargetGroup names the caller of calls that are made for a binding, so that postponed calls keep their position in
+// the queue of the rate limiter, as calls for stacks do.
 func forTargetGroup(ctx context.Context, arn string) context.Context {
 	return sdk.WithCaller(ctx, "", "target group "+arn, sdk.ForTargets)
 }
 
-// ownGroup returns a target group of the cluster as the inventory has it, which costs no call.
+// ownGroup returns a target group from the inventory, which needs no call.
 func (t Groups) ownGroup(arn string) (g bindings.TargetGroup, ok bool) {
 	if t.account.Role != "" || arn == "" {
 		return g, false
@@ -123,10 +120,10 @@ func (t Groups) TargetGroup(ctx context.Context, arn, name string, maxAge time.D
 	cached := func() (d describedGroup, ok bool) {
 		t.With(func() {
 			d = t.described[key]
-			ok = t.Younger(d.at, maxAge)
+			ok = t.IsYounger(d.at, maxAge)
 			if d.err != nil {
 				refusals := cache.Count(t.described, func(d describedGroup) bool { return d.err != nil })
-				ok = t.Younger(d.at, max(durations.Recent, time.Duration(refusals)*durations.NoneEach))
+				ok = t.IsYounger(d.at, max(durations.Recent, time.Duration(refusals)*durations.NoneEach))
 			}
 		})
 		return d, ok
@@ -189,12 +186,12 @@ func (t Groups) InUse(ctx context.Context, arn string) (bool, error) {
 	return len(out.TargetGroups) == 1 && len(out.TargetGroups[0].LoadBalancerArns) > 0, nil
 }
 
-// remember keeps a description, and drops those that are too old: users choose the names.
+// remember caches a description, and drops old ones, as users choose the names and so the number of entries.
 func (t Groups) remember(key string, d describedGroup) {
 	f := t.Targets
 	f.With(func() {
 		for k, old := range f.described {
-			if !t.Younger(old.at, durations.Kept) {
+			if !t.IsYounger(old.at, durations.Kept) {
 				delete(f.described, k)
 			}
 		}
@@ -202,8 +199,8 @@ func (t Groups) remember(key string, d describedGroup) {
 	})
 }
 
-// Forget drops what is remembered of a target group that turns out to be another or gone. The stack
-// that has made it reads whether it is there.
+// Forget drops all cached readings of a target group that was deleted or differs from what was read. The stack that has
+// created it reads it again.
 func (t Groups) Forget(arn string) {
 	if t.account.Role == "" {
 		t.inv.Write(func() {
@@ -219,7 +216,7 @@ func (t Groups) Forget(arn string) {
 	})
 }
 
-// isRefused reports whether AWS will say the same if it is asked again at once.
+// isRefused reports whether AWS will give the same answer if the call is repeated at once.
 func isRefused(err error) bool {
 	switch sdk.ClassOf(err) {
 	case engine.Gone, engine.Invalid, engine.Denied:
@@ -237,15 +234,15 @@ func (t Groups) TargetHealth(ctx context.Context, arn string, maxAge time.Durati
 		t.With(func() { h = t.health[key] })
 		return h
 	}
-	if h := cached(); t.Younger(h.At, maxAge) {
+	if h := cached(); t.IsYounger(h.At, maxAge) {
 		return h, nil
 	}
 	for {
 		if err := t.Share(ctx, "health "+key, func() error { return t.readHealth(ctx, arn) }); err != nil {
 			return observed.Health{}, err
 		}
-		// Where another caller's reading was shared it may have begun too early.
-		if h := cached(); !h.At.Before(start) || t.Younger(h.At, maxAge) {
+		// A reading that was shared with another caller may have begun too early.
+		if h := cached(); !h.At.Before(start) || t.IsYounger(h.At, maxAge) {
 			return h, nil
 		}
 	}

@@ -19,7 +19,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// zoneNeeded is in AWS's message, which has no code of its own.
+// zoneNeeded is a part of AWS's message for a target outside the VPC without an availability zone, which has no error code
+// of its own.
 const zoneNeeded = "you must specify an Availability Zone"
 
 // Register implements bindings.TargetGroups.
@@ -87,17 +88,18 @@ func (t Groups) Deregister(ctx context.Context, arn string, turn bindings.CallPr
 	return nil
 }
 
-// targetsFailed forgets the targets of a group where they cannot be trusted any more.
+// targetsFailed forgets a target group after an error that shows that it is not as known, or after which its targets
+// may have changed.
 func (t Groups) targetsFailed(arn string, err error) error {
 	class := sdk.ClassOf(err)
-	if sdk.MayHaveHappened(err) || class == engine.Gone || class == engine.Conflict || class == engine.Invalid {
+	if sdk.MayHaveTakenEffect(err) || class == engine.Gone || class == engine.Conflict || class == engine.Invalid {
 		t.Forget(arn)
 	}
 	return err
 }
 
-// NoteEmpty remembers that a target group was made a moment ago by this process, so that whoever
-// fills it need not ask what is in it.
+// NoteEmpty notes that this process has just created a target group, so that its targets need not be read before the
+// first registration.
 func (t *Targets) NoteEmpty(arn string, at time.Time) {
 	t.With(func() {
 		if _, known := t.health[arn]; !known {

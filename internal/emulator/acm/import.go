@@ -18,14 +18,14 @@ const (
 	quotaImports = "imported-certificates-per-year"
 	year         = 365 * 24 * time.Hour
 
-	// The largest sizes of what is imported, by the service model.
+	// The greatest lengths of imported values in bytes, from AWS's service model.
 	maxBody  = 32768
 	maxKey   = 5120
 	maxChain = 2097152
 )
 
-// ImportCertificate takes a certificate with its key, or replaces the one of
-// an imported certificate.
+// ImportCertificate imports a certificate with its key, as a new one or in place of an
+// imported one.
 func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInput) (*acm.ImportCertificateOutput, error) {
 	p := s.partition(c)
 	if err := checkImport(in); err != nil {
@@ -56,7 +56,7 @@ func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInpu
 	if parsed.Tags, err = mergeTags(nil, in.Tags); err != nil {
 		return nil, err
 	}
-	if err := s.room(p); err != nil {
+	if err := s.checkQuota(p); err != nil {
 		return nil, err
 	}
 	if err := s.countImport(p, c.Now); err != nil {
@@ -68,8 +68,8 @@ func (s *Service) ImportCertificate(c *store.Call, in *acm.ImportCertificateInpu
 	return &acm.ImportCertificateOutput{CertificateArn: ptr(parsed.ARN)}, nil
 }
 
-// countImport counts an import of the last 365 days. AWS does not say whether one in place of
-// another counts; here it does.
+// countImport counts an import against the quota of the last 365 days. AWS does not document whether
+// an import in place of another certificate counts; here it does.
 func (s *Service) countImport(p *store.Partition, now time.Time) error {
 	p.ACM.Imports = slices.DeleteFunc(p.ACM.Imports, func(t time.Time) bool { return now.Sub(t) >= year })
 	if len(p.ACM.Imports) >= s.w.Quota(quotaImports, 5000) {
@@ -80,27 +80,27 @@ func (s *Service) countImport(p *store.Partition, now time.Time) error {
 	return nil
 }
 
-// checkImport checks sizes, and the chain: each certificate must certify the one before.
+// checkImport checks lengths, and that each certificate of the chain certifies the one before.
 func checkImport(in *acm.ImportCertificateInput) error {
 	for _, x := range []struct {
-		name string
-		blob []byte
-		most int
+		name  string
+		blob  []byte
+		limit int
 	}{{"certificate", in.Certificate, maxBody}, {"privateKey", in.PrivateKey, maxKey}, {"certificateChain", in.CertificateChain, maxChain}} {
-		if len(x.blob) > x.most {
-			return invalid(store.Unproven, "1 validation error detected: Value at '%s' failed to satisfy constraint: Member must have length less than or equal to %d", x.name, x.most)
+		if len(x.blob) > x.limit {
+			return invalid(store.Unproven, "1 validation error detected: Value at '%s' failed to satisfy constraint: Member must have length less than or equal to %d", x.name, x.limit)
 		}
 	}
-	body, rest := certificatesIn(in.Certificate)
+	body, other := certificatesIn(in.Certificate)
 	switch {
-	case len(body) == 0 || rest:
+	case len(body) == 0 || other:
 		return invalid(store.Unproven, "The certificate field contains no certificate in PEM format")
 	case len(body) > 1:
 		return invalid(store.Quoted("aws/aws-cli#6569"), "The certificate field contains more than one certificate. You can specify only one certificate in this field.")
 	}
-	chain, rest := certificatesIn(in.CertificateChain)
+	chain, other := certificatesIn(in.CertificateChain)
 	switch {
-	case rest:
+	case other:
 		return invalid(store.Unproven, "The certificate chain is not in PEM format")
 	case len(chain) == 0 && !bytes.Equal(body[0].RawIssuer, body[0].RawSubject):
 		return invalid(store.Unproven, "Provided certificate is not a valid self signed. Please provide either a valid self-signed certificate or certificate chain.")
@@ -116,8 +116,8 @@ func checkImport(in *acm.ImportCertificateInput) error {
 	return nil
 }
 
-// certificatesIn returns the certificates of PEM; rest reports whether there is something else.
-func certificatesIn(text []byte) (out []*x509.Certificate, rest bool) {
+// certificatesIn returns the certificates of a PEM text; other reports whether the text contains anything else.
+func certificatesIn(text []byte) (out []*x509.Certificate, other bool) {
 	for {
 		block, after := pem.Decode(text)
 		if block == nil {
@@ -131,7 +131,7 @@ func certificatesIn(text []byte) (out []*x509.Certificate, rest bool) {
 	}
 }
 
-// checkReimport checks what AWS demands of a certificate that takes the place of another.
+// checkReimport checks the conditions under which AWS imports a certificate in place of another.
 func checkReimport(have, next *store.Certificate, in *acm.ImportCertificateInput) error {
 	if have.Type != types.CertificateTypeImported {
 		return invalid(store.Unproven, "The certificate %s was not imported", have.ARN)
@@ -145,17 +145,17 @@ func checkReimport(have, next *store.Certificate, in *acm.ImportCertificateInput
 	if len(have.Names) > 0 && len(next.Names) == 0 {
 		return invalid(store.Unproven, "You cannot remove all of the domain names from a certificate")
 	}
-	was, _ := certificatesIn([]byte(have.CertificatePEM))
-	is, _ := certificatesIn([]byte(next.CertificatePEM))
-	if len(was) == 0 || len(is) == 0 {
+	previous, _ := certificatesIn([]byte(have.CertificatePEM))
+	replacement, _ := certificatesIn([]byte(next.CertificatePEM))
+	if len(previous) == 0 || len(replacement) == 0 {
 		return nil
 	}
-	lost := was[0].KeyUsage&^is[0].KeyUsage != 0
-	now := extendedUsages(is[0])
-	for _, u := range extendedUsages(was[0]) {
-		lost = lost || !slices.ContainsFunc(now, u.Equal) && !u.Equal(clientAuth)
+	usageRemoved := previous[0].KeyUsage&^replacement[0].KeyUsage != 0
+	usages := extendedUsages(replacement[0])
+	for _, u := range extendedUsages(previous[0]) {
+		usageRemoved = usageRemoved || !slices.ContainsFunc(usages, u.Equal) && !u.Equal(clientAuth)
 	}
-	if lost {
+	if usageRemoved {
 		return invalid(store.Unproven, "You cannot remove existing values of Key Usage or Extended Key Usage extensions")
 	}
 	return nil
@@ -167,6 +167,7 @@ var (
 	clientAuth = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 2}
 )
 
+// extendedUsages returns the values of the Extended Key Usage extension.
 func extendedUsages(c *x509.Certificate) (out []asn1.ObjectIdentifier) {
 	for _, e := range c.Extensions {
 		if e.Id.Equal(extendedKeyUsage) {

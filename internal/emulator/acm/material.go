@@ -52,7 +52,7 @@ func parse(certificate, key, chain []byte) (*store.Certificate, error) {
 	return out, nil
 }
 
-// algorithmOf names a public key as ACM does.
+// algorithmOf returns ACM's name of the type and size of a public key.
 func algorithmOf(key any) (types.KeyAlgorithm, error) {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
@@ -74,9 +74,8 @@ func algorithmOf(key any) (types.KeyAlgorithm, error) {
 	return "", errors.New("the type of the key is not supported")
 }
 
-// Materialise makes the key and the certificate of one that was requested, if that has
-// not been done yet. It takes a moment for RSA keys, so it is done only when they are
-// needed.
+// Materialise generates the key and the content of a requested certificate, unless it has them.
+// RSA keys take long to generate, so this is done only when the content is needed.
 func Materialise(c *store.Certificate) error {
 	if c.CertificatePEM != "" {
 		return nil

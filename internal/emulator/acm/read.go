@@ -12,11 +12,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// namesInSummary is how many names a listing shows.
+// namesInSummary is how many names of a certificate the list shows.
 const namesInSummary = 100
 
-// ListCertificates lists certificates. Without key types, only those with
-// small RSA keys: that is AWS's default.
+// ListCertificates lists certificates. Without key types in the request it lists only
+// those with short RSA keys, which is AWS's default.
 func (s *Service) ListCertificates(c *store.Call, in *acm.ListCertificatesInput) (*acm.ListCertificatesOutput, error) {
 	p := s.partition(c)
 	if in.SortBy != "" && in.SortOrder == "" || in.SortBy == "" && in.SortOrder != "" {
@@ -34,8 +34,8 @@ func (s *Service) ListCertificates(c *store.Call, in *acm.ListCertificatesInput)
 	var all []*store.Certificate
 	for _, arn := range store.SortedKeys(p.ACM.Certificates) {
 		cert := p.ACM.Certificates[arn]
-		wanted := len(in.CertificateStatuses) == 0 || slices.Contains(in.CertificateStatuses, p.CertificateStatus(cert, c.Now))
-		if wanted && cert.Domain != "" && slices.Contains(kinds, cert.Algorithm) {
+		statusMatches := len(in.CertificateStatuses) == 0 || slices.Contains(in.CertificateStatuses, p.CertificateStatus(cert, c.Now))
+		if statusMatches && cert.Domain != "" && slices.Contains(kinds, cert.Algorithm) {
 			all = append(all, cert)
 		}
 	}
@@ -84,7 +84,7 @@ func (s *Service) DescribeCertificate(c *store.Call, in *acm.DescribeCertificate
 		return nil, err
 	}
 	d := describe(p, cert, c.Now)
-	s.w.ShuffleStrings(d.InUseBy)
+	store.Shuffle(s.w, d.InUseBy)
 	return &acm.DescribeCertificateOutput{Certificate: &d}, nil
 }
 
@@ -97,8 +97,8 @@ func describe(p *store.Partition, cert *store.Certificate, now time.Time) types.
 		// The description has a hyphen where the enumeration has an underscore.
 		KeyAlgorithm: types.KeyAlgorithm(strings.Replace(string(cert.Algorithm), "_", "-", 1)),
 		Options:      cert.Options,
-		CreatedAt:    when(cert.Created), ImportedAt: when(cert.Imported),
-		CertificateAuthorityArn: text(cert.Authority),
+		CreatedAt:    optionalTime(cert.Created), ImportedAt: optionalTime(cert.Imported),
+		CertificateAuthorityArn: optionalText(cert.Authority),
 	}
 	if cert.Type != types.CertificateTypeImported {
 		d.RenewalEligibility = types.RenewalEligibilityIneligible
@@ -107,8 +107,8 @@ func describe(p *store.Partition, cert *store.Certificate, now time.Time) types.
 		}
 	}
 	if status != types.CertificateStatusPendingValidation && status != types.CertificateStatusValidationTimedOut {
-		d.Issuer, d.Subject, d.Serial, d.SignatureAlgorithm = text(cert.Issuer), text(cert.Subject), text(cert.Serial), text(cert.Signature)
-		d.NotBefore, d.NotAfter, d.IssuedAt = when(cert.NotBefore), when(cert.NotAfter), when(cert.Issued)
+		d.Issuer, d.Subject, d.Serial, d.SignatureAlgorithm = optionalText(cert.Issuer), optionalText(cert.Subject), optionalText(cert.Serial), optionalText(cert.Signature)
+		d.NotBefore, d.NotAfter, d.IssuedAt = optionalTime(cert.NotBefore), optionalTime(cert.NotAfter), optionalTime(cert.Issued)
 	}
 	recordAt := cert.Created.Add(p.Store().Config.ACM.RecordDelay)
 	for _, v := range cert.Domains {
@@ -131,7 +131,8 @@ func describe(p *store.Partition, cert *store.Certificate, now time.Time) types.
 	return d
 }
 
-func when(t time.Time) *time.Time {
+// optionalTime returns nil for the zero time.
+func optionalTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
@@ -153,7 +154,7 @@ func (s *Service) GetCertificate(c *store.Call, in *acm.GetCertificateInput) (*a
 	if err := Materialise(cert); err != nil {
 		return nil, fail(store.Own, "InternalFailure", "the emulator fails: %v", err)
 	}
-	return &acm.GetCertificateOutput{Certificate: ptr(cert.CertificatePEM), CertificateChain: text(cert.ChainPEM)}, nil
+	return &acm.GetCertificateOutput{Certificate: ptr(cert.CertificatePEM), CertificateChain: optionalText(cert.ChainPEM)}, nil
 }
 
 // ListTagsForCertificate lists the tags of a certificate.

@@ -64,13 +64,15 @@ func val[T any](p *T) T {
 	return *p
 }
 
-func text(s string) *string {
+// optionalText returns nil for "".
+func optionalText(s string) *string {
 	if s == "" {
 		return nil
 	}
 	return &s
 }
 
+// fail returns an error of the service. The source is where AWS's wording is known from.
 func fail(from store.Source, code, format string, args ...any) error {
 	return store.Errorf(from, code, format, args...)
 }
@@ -98,7 +100,7 @@ func find(p *store.Partition, arn *string) (*store.Certificate, error) {
 
 const tagsPerCertificate = 50
 
-// mergeTags returns have with the tags added, or why they cannot be added.
+// mergeTags returns have with the tags added, or an error if a tag is invalid or there are too many.
 func mergeTags(have map[string]string, tags []types.Tag) (map[string]string, error) {
 	out := maps.Clone(have)
 	if out == nil {
@@ -126,9 +128,9 @@ func (s *Service) tagList(tags map[string]string) []types.Tag {
 	return store.Shuffle(s.w, out)
 }
 
-// nextPage cuts a page out of a list of certificates: those after the token.
-// The list is ordered by ARN unless the caller sorted it otherwise; the token
-// is the last ARN.
+// nextPage returns the page of a list of certificates that follows the token, and the token of
+// the next page. The list is ordered by ARN, or by time of creation; a token is the encoded ARN
+// of the last certificate of a page.
 func (s *Service) nextPage(all []*store.Certificate, token *string, size *int32) ([]*store.Certificate, *string, error) {
 	if size != nil && (*size < 1 || *size > 1000) {
 		return nil, nil, invalid(store.Unproven, "1 validation error detected: Value '%d' at 'maxItems' failed to satisfy constraint: Member must have value between 1 and 1000", *size)

@@ -15,7 +15,7 @@ import (
 const (
 	quotaNames = "domain-names-per-certificate"
 	quotaCerts = "certificates"
-	// tokenLife is how long an idempotency token counts.
+	// tokenLife is how long an idempotency token is valid.
 	tokenLife = time.Hour
 )
 
@@ -24,14 +24,15 @@ var (
 	tokenPattern  = regexp.MustCompile(`^\w{1,32}$`)
 )
 
-func (s *Service) room(p *store.Partition) error {
-	if most := s.w.Quota(quotaCerts, 2500); len(p.ACM.Certificates) >= most {
-		return fail(store.Unproven, "LimitExceededException", "The maximum number of certificates '%d' has been reached", most)
+// checkQuota returns an error if the account has as many certificates as its quota.
+func (s *Service) checkQuota(p *store.Partition) error {
+	if quota := s.w.Quota(quotaCerts, 2500); len(p.ACM.Certificates) >= quota {
+		return fail(store.Unproven, "LimitExceededException", "The maximum number of certificates '%d' has been reached", quota)
 	}
 	return nil
 }
 
-// RequestCertificate asks for a certificate. A public one is issued after its
+// RequestCertificate requests a certificate. A public one is issued after its
 // validation, a private one at once.
 func (s *Service) RequestCertificate(c *store.Call, in *acm.RequestCertificateInput) (*acm.RequestCertificateOutput, error) {
 	p := s.partition(c)
@@ -62,10 +63,10 @@ func (s *Service) RequestCertificate(c *store.Call, in *acm.RequestCertificateIn
 	if cert.Tags, err = mergeTags(nil, in.Tags); err != nil {
 		return nil, err
 	}
-	if again := sameRequest(p, cert, c.Now); again != nil {
-		return &acm.RequestCertificateOutput{CertificateArn: ptr(again.ARN)}, nil
+	if existing := sameRequest(p, cert, c.Now); existing != nil {
+		return &acm.RequestCertificateOutput{CertificateArn: ptr(existing.ARN)}, nil
 	}
-	if err := s.room(p); err != nil {
+	if err := s.checkQuota(p); err != nil {
 		return nil, err
 	}
 	issuer := "Amazon"
@@ -91,14 +92,14 @@ func (s *Service) requestedNames(in *acm.RequestCertificateInput) ([]string, err
 			names = append(names, n)
 		}
 	}
-	if most := s.w.Quota(quotaNames, 10); len(names) > most {
-		return nil, fail(store.Unproven, "LimitExceededException", "A certificate cannot have more than %d domain names", most)
+	if quota := s.w.Quota(quotaNames, 10); len(names) > quota {
+		return nil, fail(store.Unproven, "LimitExceededException", "A certificate cannot have more than %d domain names", quota)
 	}
 	return names, nil
 }
 
-// sameRequest finds a certificate that was requested with the same token and
-// names a short while ago.
+// sameRequest returns the certificate that was requested with the same token and
+// names within tokenLife, nil if there is none.
 func sameRequest(p *store.Partition, want *store.Certificate, now time.Time) *store.Certificate {
 	if want.Token == "" {
 		return nil
@@ -111,7 +112,7 @@ func sameRequest(p *store.Partition, want *store.Certificate, now time.Time) *st
 	return nil
 }
 
-// validations makes the validation options of a request.
+// validations returns the validation options of the domain names of a request.
 func validations(account string, in *acm.RequestCertificateInput, cert *store.Certificate) ([]types.DomainValidation, error) {
 	var out []types.DomainValidation
 	for _, n := range cert.Names {
@@ -134,7 +135,7 @@ func validations(account string, in *acm.RequestCertificateInput, cert *store.Ce
 	return out, nil
 }
 
-// serial writes hexadecimal digits as AWS writes a serial number.
+// serial formats hexadecimal digits as AWS formats a serial number, in pairs with colons.
 func serial(digits string) string {
 	var pairs []string
 	for i := 0; i+1 < len(digits); i += 2 {
@@ -171,7 +172,7 @@ func (s *Service) AddTagsToCertificate(c *store.Call, in *acm.AddTagsToCertifica
 	return &acm.AddTagsToCertificateOutput{}, nil
 }
 
-// RemoveTagsFromCertificate removes tags. With a value, only if it is equal.
+// RemoveTagsFromCertificate removes tags. A tag with a value is only removed if the certificate has that value.
 func (s *Service) RemoveTagsFromCertificate(c *store.Call, in *acm.RemoveTagsFromCertificateInput) (*acm.RemoveTagsFromCertificateOutput, error) {
 	cert, err := find(s.partition(c), in.CertificateArn)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package authz reports which permissions a call needs, and judges whether its caller has them: the action
-// itself on each of its resources, the tags of what is created, and what a service asks of the caller on
-// its own behalf.
+// Package authz determines which permissions a call needs, and whether its caller has them: for the action
+// itself on each of its resources, for the tags of created resources, and for actions that a service takes with
+// the caller's permissions.
 package authz
 
 import (
@@ -13,31 +13,31 @@ import (
 
 // Used is a permission that a call was allowed by.
 type Used struct {
-	// Sid is of the statement, Action the name in it.
+	// Sid is the id of the policy statement, and Action the allowed action.
 	Sid, Action string
 }
 
-// Verdict is how a call was judged.
+// Verdict is whether a call is allowed, and why.
 type Verdict struct {
-	// Used are the permissions that allowed it, none for a caller without policies.
+	// Used are the permissions that allowed the call, none for a caller without policies.
 	Used []Used
-	// Denied is the error for a caller who lacks a permission.
+	// Denied is the error for a caller who lacks a permission, nil if the call is allowed.
 	Denied *store.Error
-	// Gone is set if that may be because the resource does not exist, so that it has no tags. Whether AWS
-	// says so before it looks at the policies is not documented; to deny is the stricter way.
+	// Gone reports whether the cause may be that the resource does not exist, so that it has no tags. AWS does
+	// not document whether it reports that before it evaluates policies; denying is stricter.
 	Gone bool
 }
 
-// Decide judges a call. The caller holds the state lock.
+// Decide determines whether a call is allowed. The caller holds the lock of the store.
 func Decide(c *store.Call, in any) Verdict {
-	if c.Caller.Policies == nil || free[c.Service+":"+c.Operation] {
+	if c.Caller.Policies == nil || unrestricted[c.Service+":"+c.Operation] {
 		return Verdict{}
 	}
 	var v Verdict
 	for i, r := range Requests(c, in) {
 		d := iam.Decide(c.Caller.Policies, r)
 		if !d.Allowed {
-			return Verdict{Denied: Denied(c, r, d.Explicit, i > 0), Gone: gone(c.Partition, r.Resource)}
+			return Verdict{Denied: Denied(c, r, d.Explicit, i > 0), Gone: isMissing(c.Partition, r.Resource)}
 		}
 		for _, sid := range d.Sids {
 			v.Used = append(v.Used, Used{sid, r.Action})
@@ -46,13 +46,13 @@ func Decide(c *store.Call, in any) Verdict {
 	return v
 }
 
-// free are calls that need no permission.
-var free = map[string]bool{"sts:GetCallerIdentity": true, "sts:AssumeRoleWithWebIdentity": true}
+// unrestricted are calls that need no permission.
+var unrestricted = map[string]bool{"sts:GetCallerIdentity": true, "sts:AssumeRoleWithWebIdentity": true}
 
-// prefixes are IAM's names of services in actions, where they differ from the names in signatures.
+// prefixes maps signing names of services to their prefixes in IAM actions, where the two differ.
 var prefixes = map[string]string{"tagging": "tag"}
 
-// Prefix returns IAM's name of a service.
+// Prefix returns the prefix of a service's IAM actions.
 func Prefix(service string) string {
 	if p := prefixes[service]; p != "" {
 		return p
@@ -70,10 +70,10 @@ func Requests(c *store.Call, in any) []iam.Request {
 		maps.Copy(keys, tags)
 		out = append(out, iam.Request{Action: Prefix(c.Service) + ":" + c.Operation, Resource: arn, Keys: keys})
 	}
-	return append(out, call.resourcesBehind(tags)...)
+	return append(out, call.dependentActions(tags)...)
 }
 
-// keys returns the condition keys of a resource, those of the request left out.
+// keys returns the condition keys of a resource, without those of the request.
 func (c call) keys(arn string) map[string]string {
 	keys := map[string]string{"aws:RequestedRegion": c.Region}
 	for k, v := range c.tagsOf(arn) {
@@ -83,11 +83,11 @@ func (c call) keys(arn string) map[string]string {
 	return keys
 }
 
-// Denied returns the error of a service for a caller whom the policies do not allow something. behind is a
-// permission that the service asks for itself.
-func Denied(c *store.Call, r iam.Request, explicit, behind bool) *store.Error {
+// Denied returns the error of a service for a caller whose policies do not allow an action. dependent reports whether the
+// action is one that the service takes with the caller's permissions.
+func Denied(c *store.Call, r iam.Request, explicit, dependent bool) *store.Error {
 	resource := ""
-	if r.Resource != "" && !behind {
+	if r.Resource != "" && !dependent {
 		resource = " on resource: " + r.Resource
 	}
 	because := "no identity-based policy allows the " + r.Action + " action"
@@ -97,7 +97,7 @@ func Denied(c *store.Call, r iam.Request, explicit, behind bool) *store.Error {
 	return Refusal(c.Service, c.Caller.ARN, r.Action, resource, because)
 }
 
-// Refusal returns the error of a service for a user whom an action is not allowed.
+// Refusal returns the error of a service for a user who is not allowed an action.
 func Refusal(service, user, action, resource, because string) *store.Error {
 	code, status, before := "AccessDeniedException", 400, ""
 	switch service {
@@ -110,15 +110,15 @@ func Refusal(service, user, action, resource, because string) *store.Error {
 		"%sUser: %s is not authorized to perform: %s%s because %s", before, user, action, resource, because).WithStatus(status)
 }
 
-// created is the last part of the ARN of what does not exist yet.
-const created = "0000000000000000"
+// newID takes the place of the id in the ARN of a resource that the call creates.
+const newID = "0000000000000000"
 
-// arn returns the ARN of something of the caller.
+// arn returns the ARN of a resource in the account and region of the caller.
 func (c call) arn(service, resource string) string {
 	return c.Partition.ARN(service, resource)
 }
 
-// global returns the ARN of something without a region.
+// global returns the ARN of a resource without a region.
 func (c call) global(service, account, resource string) string {
 	return strings.Join([]string{"arn", c.Partition.AWS().Name, service, "", account, resource}, ":")
 }

@@ -1,6 +1,7 @@
 package authz
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 
@@ -15,7 +16,7 @@ type call struct {
 
 func newCall(c *store.Call, in any) call { return call{c, reflect.ValueOf(in).Elem()} }
 
-// text returns a member of the input that is one string, "" if it is absent.
+// text returns the value of a member of the input that is a string, "" if it is absent.
 func (c call) text(member string) string {
 	f := c.in.FieldByName(member)
 	if !f.IsValid() || f.Kind() != reflect.Pointer || f.IsNil() || f.Elem().Kind() != reflect.String {
@@ -27,7 +28,7 @@ func (c call) text(member string) string {
 	return f.Elem().String()
 }
 
-// texts returns a member of the input that is a list of strings.
+// texts returns the value of a member of the input that is a list of strings.
 func (c call) texts(member string) []string {
 	f := c.in.FieldByName(member)
 	if !f.IsValid() || f.Kind() != reflect.Slice || f.Type().Elem().Kind() != reflect.String {
@@ -40,7 +41,7 @@ func (c call) texts(member string) []string {
 	return out
 }
 
-// list returns the structures of a member of the input.
+// list returns the structures of a member of the input that is a list of structures.
 func (c call) list(member string) []call {
 	f := c.in.FieldByName(member)
 	if !f.IsValid() || f.Kind() != reflect.Slice || f.Type().Elem().Kind() != reflect.Struct {
@@ -83,8 +84,8 @@ var arnMembers = []string{
 	"AcceleratorArn", "EndpointGroupArn",
 }
 
-// resources returns the ARNs that the action itself is judged on; one empty text for an action that knows no
-// resources, as reads of most services.
+// resources returns the ARNs of the resources of the action; one empty text for an action without resources,
+// such as most reads.
 func (c call) resources() []string {
 	var out []string
 	switch {
@@ -122,7 +123,7 @@ func (c call) resources() []string {
 	return out
 }
 
-// ec2Kinds are the resource types of EC2, by the beginnings of identifiers.
+// ec2Kinds maps prefixes of ids of EC2 to resource types in ARNs.
 var ec2Kinds = map[string]string{
 	"sg": "security-group", "sgr": "security-group-rule", "subnet": "subnet", "vpc": "vpc", "i": "instance", "eni": "network-interface",
 	"rtb": "route-table", "igw": "internet-gateway", "eipalloc": "elastic-ip", "pl": "prefix-list",
@@ -130,11 +131,7 @@ var ec2Kinds = map[string]string{
 
 func (c call) ec2ARN(id string) string {
 	prefix, _, _ := strings.Cut(id, "-")
-	kind := ec2Kinds[prefix]
-	if kind == "" {
-		kind = prefix
-	}
-	return c.arn("ec2", kind+"/"+id)
+	return c.arn("ec2", cmp.Or(ec2Kinds[prefix], prefix)+"/"+id)
 }
 
 func (c call) ec2Resources() []string {
@@ -155,10 +152,10 @@ func (c call) ec2Resources() []string {
 	return out
 }
 
-func (c call) newSecurityGroup() string { return c.arn("ec2", "security-group/sg-"+created) }
+func (c call) newSecurityGroup() string { return c.arn("ec2", "security-group/sg-"+newID) }
 
 func (c call) newTargetGroup() string {
-	return c.arn("elasticloadbalancing", "targetgroup/"+c.text("Name")+"/"+created)
+	return c.arn("elasticloadbalancing", "targetgroup/"+c.text("Name")+"/"+newID)
 }
 
 func (c call) newLoadBalancer() string {
@@ -166,19 +163,19 @@ func (c call) newLoadBalancer() string {
 	if c.text("Type") == "network" {
 		kind = "net"
 	}
-	return c.arn("elasticloadbalancing", "loadbalancer/"+kind+"/"+c.text("Name")+"/"+created)
+	return c.arn("elasticloadbalancing", "loadbalancer/"+kind+"/"+c.text("Name")+"/"+newID)
 }
 
 func (c call) newAccelerator() string {
-	return c.global("globalaccelerator", c.Account, "accelerator/"+created)
+	return c.global("globalaccelerator", c.Account, "accelerator/"+newID)
 }
 
-// newPart returns the ARN of what is made under something: a listener of a load balancer, a rule of a listener.
-func newPart(parent, kind, of string) string {
-	return strings.Replace(parent, ":"+of+"/", ":"+kind+"/", 1) + "/" + created
+// newPart returns the ARN of a new resource that is part of another: a listener of a load balancer, or a rule of a listener.
+func newPart(parent, kind, parentKind string) string {
+	return strings.Replace(parent, ":"+parentKind+"/", ":"+kind+"/", 1) + "/" + newID
 }
 
-// tagsOf returns the tags of a resource that exists.
+// tagsOf returns the tags of a resource, nil if it does not exist.
 func (c call) tagsOf(arn string) map[string]string {
 	if parts := strings.SplitN(arn, ":", 6); len(parts) == 6 && parts[2] == "shield" {
 		if x := c.Partition.Store().Partition(c.Account, c.Partition.AWS().Home).Shield.Protections[strings.TrimPrefix(parts[5], "protection/")]; x != nil {
@@ -190,16 +187,17 @@ func (c call) tagsOf(arn string) map[string]string {
 	return tags
 }
 
-// gone reports whether an ARN is of something that does not exist, of the kinds whose tags are conditions.
-func gone(p *store.Partition, arn string) bool {
-	if strings.Contains(arn, created) {
+// isMissing reports whether an ARN is that of a resource that does not exist, of the kinds whose tags policies use in
+// conditions.
+func isMissing(p *store.Partition, arn string) bool {
+	if strings.Contains(arn, newID) {
 		return false
 	}
 	_, exists := tagsIn(p, arn)
 	return !exists
 }
 
-// tagsIn returns the tags of a resource, and whether it exists; resources of other kinds do.
+// tagsIn returns the tags of a resource, and whether it exists. Resources of other kinds count as existing.
 func tagsIn(p *store.Partition, arn string) (tags map[string]string, exists bool) {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) < 6 {

@@ -11,13 +11,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// Watch lets a test fail that sends a request, or gets an answer, that departs from AWS's models. The emulator is made
-// with these options afterwards.
+// Watch makes a test fail if it sends a request, or gets an answer, that departs from AWS's models. The emulator must be made
+// with the options after this call.
 //
-// A value that departs and is refused is no departure: it is a user's, and the test sees what happens to it.
+// An invalid value in a request that is refused is no departure, as tests send invalid values of users on purpose.
 func Watch(t testing.TB, o *emulator.Options) *Checker { return watch(t, o, &Checker{}) }
 
-// WatchAnswers does so for answers alone, in tests that send what AWS refuses.
+// WatchAnswers makes a test fail if it gets an answer that departs from AWS's models, for tests that send invalid requests.
 func WatchAnswers(t testing.TB, o *emulator.Options) { watch(t, o, &Checker{answersOnly: true}) }
 
 func watch(t testing.TB, o *emulator.Options, c *Checker) *Checker {
@@ -37,16 +37,17 @@ type Checker struct {
 
 	mu      sync.Mutex
 	allowed []Exception
-	found   map[departure]string
+	found   map[departure]string // the first value of each departure
 }
 
-// Allow excepts what a test does on purpose.
+// Allow adds exceptions for departures that a test makes on purpose.
 func (c *Checker) Allow(e ...Exception) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.allowed = append(c.allowed, e...)
 }
 
+// note notes a departure, unless an exception covers it.
 func (c *Checker) note(d departure, service, operation, value string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,13 +64,13 @@ func (c *Checker) note(d departure, service, operation, value string) {
 	}
 }
 
-// report takes a departure: the member, its value and the rule.
+// report is called with a departure: the member, its value and the rule.
 type report func(member, value, rule string)
 
-// departure is a difference that is reported once, with the first value that was seen.
+// departure identifies a departure, which is reported once.
 type departure struct{ call, side, member, rule string }
 
-// Departures lists what was found so far.
+// Departures lists the departures that were found so far.
 func (c *Checker) Departures() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,24 +103,24 @@ func (c *Checker) Observe(x emulator.Exchange) {
 	}
 	request := func(r report) { s.checkRequest(op, x, r) }
 	answer := func(r report) { s.answer(op, x, r) }
-	if s.protocol != protocolREST { // there, paths and headers have members too
-		whole, all := request, answer
-		request = func(r report) { checked.once(checked.request(x), r, whole) }
-		answer = func(r report) { checked.once(checked.answer(x), r, all) }
+	if s.protocol != protocolREST { // with REST, members are in paths and headers too, which the digests leave out
+		uncachedRequest, uncachedAnswer := request, answer
+		request = func(r report) { checked.once(checked.request(x), r, uncachedRequest) }
+		answer = func(r report) { checked.once(checked.answer(x), r, uncachedAnswer) }
 	}
 	if !c.answersOnly {
 		request(found("request"))
 	}
-	// What a test asked for is not the emulator's.
+	// The emulator does not answer for faults that a test injects.
 	if x.Fault == "" || x.Fault == "stale" {
 		answer(found("answer"))
 	}
 }
 
-// refused reports whether AWS has not taken a request.
+// refused reports whether a request was refused.
 func refused(x emulator.Exchange) bool { return x.Answer.Status < 200 || x.Answer.Status >= 300 }
 
-// withoutNumbers leaves the items of a list out of a path.
+// withoutNumbers returns a path without the numbers of list items.
 func withoutNumbers(path string) string {
 	var out []string
 	for part := range strings.SplitSeq(path, ".") {
@@ -159,7 +160,7 @@ func (s *service) checkRequest(op *operation, x emulator.Exchange, found report)
 	w.structure(input, tree)
 }
 
-// located holds what stands in path and query against the model.
+// located compares the path and the query of a request with the model.
 func (w *walk) located(op *operation, x emulator.Exchange) {
 	values := url.Values{}
 	want, have := strings.Split(strings.TrimSuffix(op.path, "/"), "/"), strings.Split(strings.TrimSuffix(x.Request.Path, "/"), "/")
@@ -230,7 +231,7 @@ func (s *service) answer(op *operation, x emulator.Exchange, found report) {
 	}
 }
 
-// body reads an answer and takes off what is around its members.
+// body reads an answer and removes the elements around its members.
 func (s *service) body(op *operation, x emulator.Exchange) (*node, error) {
 	if s.protocol == protocolJSON {
 		return jsonTree(x.Answer.Body)
@@ -267,7 +268,7 @@ func (s *service) body(op *operation, x emulator.Exchange) (*node, error) {
 	return tree, nil
 }
 
-// failure holds the code of an error against those that the operation lists and those that all services have.
+// failure compares the code of an error with those that the operation lists and those that all services have.
 func (s *service) failure(op *operation, x emulator.Exchange, found report) {
 	code, err := s.code(x)
 	switch {
@@ -281,7 +282,7 @@ func (s *service) failure(op *operation, x emulator.Exchange, found report) {
 	}
 }
 
-// code reads the code of an error from where its protocol has it.
+// code reads the code of an error, whose place depends on the protocol.
 func (s *service) code(x emulator.Exchange) (string, error) {
 	if s.protocol == protocolJSON {
 		tree, err := jsonTree(x.Answer.Body)
@@ -313,6 +314,7 @@ func (s *service) code(x emulator.Exchange) (string, error) {
 	return at.text, nil
 }
 
+// common reports whether any operation of a service may return an error code.
 func (s *service) common(code string) bool {
 	if s.protocol == protocolJSON {
 		return slices.Contains(commonJSON, code)

@@ -2,7 +2,7 @@ package awsmodel
 
 import "strings"
 
-// The errors that each operation of a service may answer and no model lists: AWS's pages "Common errors".
+// The error codes that any operation of a service may return and no model lists, from AWS's pages "Common errors".
 var (
 	commonXML = []string{
 		"AccessDenied", "AccessDeniedException", "ExpiredToken", "IncompleteSignature", "InternalError", "InternalFailure",
@@ -17,13 +17,13 @@ var (
 	}
 )
 
-// Exception is what AWS does although its model says otherwise. What is empty matches anything.
+// Exception is a departure from the model that AWS itself makes. An empty field matches anything.
 type Exception struct {
 	Service, Operation string
 	Side               string // "request" or "answer"
-	Member             string // its path without the numbers of items
-	Value              string // the beginning of the value
-	Rule               string // the beginning of the rule
+	Member             string // the path of the member without the numbers of list items
+	Value              string // a prefix of the value
+	Rule               string // a prefix of the rule
 	Reason             string // why AWS does it
 }
 
@@ -56,7 +56,7 @@ var exceptions = []Exception{
 }
 
 func (e Exception) covers(service, operation, side, member, value, rule string) bool {
-	is := func(want, have string) bool { return want == "" || want == have }
-	return is(e.Service, service) && is(e.Operation, operation) && is(e.Side, side) && is(e.Member, member) &&
+	matches := func(pattern, text string) bool { return pattern == "" || pattern == text }
+	return matches(e.Service, service) && matches(e.Operation, operation) && matches(e.Side, side) && matches(e.Member, member) &&
 		strings.HasPrefix(value, e.Value) && strings.HasPrefix(rule, e.Rule)
 }

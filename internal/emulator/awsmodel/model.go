@@ -31,21 +31,21 @@ type service struct {
 
 type operation struct {
 	method, path  string
-	input, output *shape // nil: none
-	root          string // of a request in the REST protocol
-	wrapper       string // around the members of an answer in the query protocol
-	// errors are the codes that the operation lists; none for services that list no errors at all.
+	input, output *shape // nil if there are no members
+	root          string // name of the root element of a request in the REST protocol
+	wrapper       string // name of the element around the members of an answer in the query protocol
+	// errors are the codes that the operation lists; nil for services whose models list no errors.
 	errors map[string]bool
 }
 
 // shape is a type of a service.
 type shape struct {
 	name, kind string
-	request    map[string]*member // by the name on the wire
-	answer     map[string]*member
+	request    map[string]*member // by name in requests
+	answer     map[string]*member // by name in answers
 	members    []*member
-	item, key  *shape
-	itemName   string // of a list's items in XML
+	item, key  *shape // of a list or a map
+	itemName   string // name of a list's items in XML
 	enum       map[string]bool
 	min, max   *float64
 	pattern    *regexp.Regexp
@@ -53,13 +53,13 @@ type shape struct {
 
 type member struct {
 	name            string
-	request, answer string // names on the wire
-	location        string // empty: the body
+	request, answer string // names in requests and answers
+	location        string // "uri", "querystring" or "header"; empty for the body
 	required        bool
 	shape           *shape
 }
 
-// The form of the files.
+// The format of the files in models/.
 type (
 	fileModel struct {
 		Service, Protocol string
@@ -87,7 +87,7 @@ type (
 	}
 )
 
-// models reads each model once.
+// models returns the models by signing name of the service. It reads them once.
 var models = sync.OnceValue(func() map[string]*service {
 	entries, err := files.ReadDir("models")
 	if err != nil {
@@ -158,8 +158,8 @@ func (m fileModel) fill(s *shape, f fileShape, shapes map[string]*shape) {
 	}
 }
 
-// requestName returns what a member is called in a request. EC2 has names of its own there, and begins all with a
-// capital.
+// requestName returns the name of a member in requests. EC2 has separate names there, all of which begin with a capital
+// letter.
 func (m fileModel) requestName(name string, f fileMember) string {
 	switch {
 	case m.Protocol == protocolJSON:
@@ -176,15 +176,15 @@ func (m fileModel) requestName(name string, f fileMember) string {
 
 var (
 	unicodeEscape = regexp.MustCompile(`\\u([0-9A-F]{4})`)
-	// lookahead has the labels of a domain name, as Go cannot look ahead.
+	// lookahead replaces the lookahead assertions in AWS's patterns of domain names, which Go does not support.
 	lookahead = strings.NewReplacer(
 		`(?!-)[A-Za-z0-9-]{0,62}[A-Za-z0-9]`, `[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?`,
 		`(?!-)[A-Za-z0-9-]{1,62}[A-Za-z0-9]`, `[A-Za-z0-9][A-Za-z0-9-]{0,61}[A-Za-z0-9]`,
 	)
 )
 
-// compile makes a pattern of AWS's one of Go's that matches the whole value. It panics on one that Go does not have, so
-// that a new model is noticed.
+// compile converts a pattern of AWS to a regular expression of Go that matches the whole value. It panics if Go does not
+// support the pattern, so that a new model fails at once.
 func compile(pattern string) *regexp.Regexp {
 	if pattern == "" {
 		return nil
@@ -193,7 +193,7 @@ func compile(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(`\A(?:` + pattern + `)\z`)
 }
 
-// Constant reports whether an enumeration of any service has a value: it is AWS's word, not a name that a user gave.
+// Constant reports whether an enumeration of any service has a value, so that it is not a name that a user has chosen.
 func Constant(value string) bool { return constants()[value] }
 
 var constants = sync.OnceValue(func() map[string]bool {

@@ -21,7 +21,7 @@ type node struct {
 	kids []node
 }
 
-// jsonKind is the type that a value has in JSON; the other protocols have none.
+// jsonKind is the type of a value in JSON. Values of the other protocols are untyped.
 type jsonKind uint8
 
 const (
@@ -43,10 +43,10 @@ func (n *node) kid(name string) *node {
 	return nil
 }
 
-// formTree makes a tree of a form: "A.1.B=x" is x at B at 1 at A.
+// formTree returns the tree of a form: "A.1.B=x" becomes the text x of node B in node 1 in node A.
 func formTree(form url.Values) *node {
 	root := &node{}
-	// In this order all that is below one node stands together: no character of a name sorts before the dot.
+	// In sorted order all keys below one node are adjacent, as no character of a name sorts before the dot.
 	for _, key := range store.SortedKeys(form) {
 		if key == "Action" || key == "Version" {
 			continue
@@ -63,7 +63,7 @@ func formTree(form url.Values) *node {
 	return root
 }
 
-// numbered orders the items of a list in a form.
+// numbered sorts the items of a list in a form by number, and returns an error if the numbers are not 1, 2 and so on.
 func (n *node) numbered() error {
 	for i := range n.kids {
 		if _, err := strconv.ParseUint(n.kids[i].name, 10, 31); err != nil {
@@ -125,8 +125,8 @@ func fromJSON(name string, v any) node {
 	return n
 }
 
-// xmlTree reads an XML document in the little of XML that AWS's protocols use. It is a reader of its own because
-// encoding/xml takes several times as long as the whole call.
+// xmlTree reads an XML document, with only those features of XML that AWS's protocols use. It does not use encoding/xml,
+// which takes several times as long as the whole call.
 func xmlTree(body []byte) (*node, error) {
 	r := xmlReader{rest: string(body)}
 	if strings.HasPrefix(r.rest, "<?") {
@@ -149,7 +149,7 @@ func xmlTree(body []byte) (*node, error) {
 
 type xmlReader struct{ rest string }
 
-// element reads an element, at the beginning of which the reader stands.
+// element reads the element that begins at the reader's position.
 func (r *xmlReader) element() (node, error) {
 	var n node
 	tag, after, ok := strings.Cut(r.rest, ">")

@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// walk holds one message against its shape.
+// walk compares one message with its shape.
 type walk struct {
 	protocol string
 	answer   bool
 	path     []string
 	found    report
-	// valuesAllowed leaves enumerations, lengths, ranges and patterns unchecked: AWS has not taken the request.
+	// valuesAllowed leaves enumerations, lengths, ranges and patterns unchecked, as the request was refused.
 	valuesAllowed bool
 }
 
@@ -28,14 +28,14 @@ func (w *walk) departs(value, format string, args ...any) {
 	w.found(strings.Join(w.path, "."), value, fmt.Sprintf(format, args...))
 }
 
-// refuses reports a value that has its type and that the model does not allow.
+// refuses reports a value of the right type that the model does not allow.
 func (w *walk) refuses(value, format string, args ...any) {
 	if !w.valuesAllowed {
 		w.departs(value, format, args...)
 	}
 }
 
-// at walks a value below the current one.
+// at compares a value below the current one.
 func (w *walk) at(name string, s *shape, n *node) {
 	w.path = append(w.path, name)
 	w.value(s, n)
@@ -59,7 +59,7 @@ func (w *walk) value(s *shape, n *node) {
 	}
 }
 
-// is reports whether a value has its type in JSON.
+// is reports whether a value has the wanted type in JSON, or no type as in other protocols.
 func (w *walk) is(s *shape, n *node, want jsonKind) bool {
 	if n.kind == untyped || n.kind == want {
 		return true
@@ -103,7 +103,7 @@ func (w *walk) structure(s *shape, n *node) {
 	}
 }
 
-// list walks the items. In a form they are numbered, in XML they have a name.
+// list compares the items of a list, which are numbered in a form and have a name in XML.
 func (w *walk) list(s *shape, n *node) {
 	if !w.is(s, n, jsonList) {
 		return
@@ -140,7 +140,7 @@ func (w *walk) list(s *shape, n *node) {
 	}
 }
 
-// only returns the one value below another.
+// only returns the value of the given name below n, and reports a departure if n has others.
 func (w *walk) only(s *shape, n *node, name string) *node {
 	if len(n.kids) != 1 || n.kids[0].name != name {
 		w.departs(n.kids[0].name, "not %s, which the %s has", name, s.kind)
@@ -194,7 +194,7 @@ func (w *walk) scalar(s *shape, n *node) {
 	case "blob":
 		raw, err := base64.StdEncoding.DecodeString(n.text)
 		if w.form() {
-			raw, err = []byte(n.text), nil // the emulator's clients send it as it is
+			raw, err = []byte(n.text), nil // the emulator's clients do not encode it
 		}
 		if err != nil || n.kind != untyped && n.kind != jsonText {
 			w.departs(n.text, "not base64")
@@ -254,7 +254,7 @@ func (w *walk) text(s *shape, text string) {
 	}
 }
 
-// size holds the number of parts of a value against its bounds.
+// size compares the number of parts of a value with its bounds.
 func (w *walk) size(s *shape, n int, parts string) {
 	if s.min != nil && float64(n) < *s.min || s.max != nil && float64(n) > *s.max {
 		w.refuses("", "%d %s, not %s", n, parts, s.bounds())

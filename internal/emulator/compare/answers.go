@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,19 +12,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// identifiers are what AWS chooses: ARNs, names of load balancers in DNS, ids of EC2, random ids.
+// identifiers matches the ids that AWS chooses: ARNs, DNS names of load balancers, ids of EC2, UUIDs.
 var identifiers = regexp.MustCompile(`arn:aws[a-z-]*:[a-z0-9-]*:[a-z0-9-]*:\d*:[^\s"',)]+` +
 	`|\b[a-z0-9.-]+\.elb\.[a-z0-9-]*\.?amazonaws\.com(?:\.cn)?\b|\b[a-z0-9.-]+\.elb\.amazonaws\.com(?:\.cn)?\b` +
 	`|\b[a-z]{1,10}-(?:[0-9a-f]{17}|[0-9a-f]{8})\b` +
 	`|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 
-// volatile are members that are others in each answer.
+// volatile are members whose values differ in each answer.
 var volatile = []string{"RequestId", "requestId", "RequestID", "NextToken", "nextToken", "NextMarker", "Marker", "CanonicalHostedZoneId", "Serial", "ownerId", "OwnerId"}
 
-// states are members that change without a call.
+// states are members that change over time without a call.
 var states = []string{"State", "TargetHealth", "Status", "status", "state"}
 
-// comparison compares two answers.
+// comparison compares the recorded answer to a call with that of the emulator.
 type comparison struct {
 	*player
 	index int
@@ -41,8 +42,9 @@ func (x *comparison) differ(path []string, aws, emulator string) {
 func (x *comparison) answers(emulated *recording.Node, status int) {
 	aws, em := codeOf(x.call.Answer), codeOf(emulated)
 	if x.call.Status >= 300 || status >= 300 {
-		if was, is := fmt.Sprintf("%d %s", x.call.Status, aws), fmt.Sprintf("%d %s", status, em); strings.TrimSpace(was) != strings.TrimSpace(is) {
-			x.differ(nil, strings.TrimSpace(was), strings.TrimSpace(is))
+		recorded, got := strings.TrimSpace(fmt.Sprintf("%d %s", x.call.Status, aws)), strings.TrimSpace(fmt.Sprintf("%d %s", status, em))
+		if recorded != got {
+			x.differ(nil, recorded, got)
 			return
 		}
 	}
@@ -52,8 +54,8 @@ func (x *comparison) answers(emulated *recording.Node, status int) {
 // nodes compares two elements with the same name.
 func (x *comparison) nodes(path []string, aws, emulated *recording.Node) {
 	if aws == nil || emulated == nil {
-		if was, is := content(aws), content(emulated); was != is {
-			x.differ(path, was, is)
+		if recorded, got := content(aws), content(emulated); recorded != got {
+			x.differ(path, recorded, got)
 		}
 		return
 	}
@@ -61,7 +63,7 @@ func (x *comparison) nodes(path []string, aws, emulated *recording.Node) {
 		x.leaf(path, aws.Text, emulated.Text)
 		return
 	}
-	// What AWS chose is learned from single values first, so that lists below know it.
+	// Single values come first, as their ids are needed to match the items of lists.
 	var lists []string
 	for _, name := range members(aws, emulated) {
 		if listed(aws, name) || listed(emulated, name) {
@@ -77,7 +79,7 @@ func (x *comparison) nodes(path []string, aws, emulated *recording.Node) {
 	}
 }
 
-// content returns what an element has, if another one has nothing in its place. An empty one is as none.
+// content returns the first text in an element, Missing if there is none, for an element that only one answer has.
 func content(n *recording.Node) string {
 	out := Missing
 	n.Leaves(func(path []string, leaf *recording.Node) {
@@ -88,7 +90,7 @@ func content(n *recording.Node) string {
 	return out
 }
 
-// members returns the names of elements of either, each once.
+// members returns the names of the children of both elements, each once.
 func members(a, b *recording.Node) []string {
 	var out []string
 	for _, k := range append(slices.Clone(a.Kids), b.Kids...) {
@@ -104,6 +106,7 @@ func listed(n *recording.Node, name string) bool {
 	return name == "member" || name == "item" || len(all(n, name)) > 1
 }
 
+// all returns the children with a name.
 func all(n *recording.Node, name string) []*recording.Node {
 	var out []*recording.Node
 	for _, k := range n.Kids {
@@ -114,7 +117,8 @@ func all(n *recording.Node, name string) []*recording.Node {
 	return out
 }
 
-// leaf compares two values. Where both are of AWS's choice the one stands for the other from now on.
+// leaf compares two values. If both are ids of the same kind, the id of the emulator replaces the recorded one from now
+// on.
 func (x *comparison) leaf(path []string, aws, emulated string) {
 	if aws == emulated || x.known(aws) == emulated || recording.Replaced(aws) || volatileValue(path, aws, emulated) {
 		return
@@ -123,27 +127,20 @@ func (x *comparison) leaf(path []string, aws, emulated string) {
 		x.ids[aws] = emulated
 		return
 	}
-	if was, is := strings.Split(aws, " "), strings.Split(emulated, " "); len(was) == len(is) && len(was) > 1 {
-		for i := range was {
-			if x.known(was[i]) != is[i] && kindOf(strings.Trim(was[i], "'\".,")) == "" {
+	if recorded, got := strings.Split(aws, " "), strings.Split(emulated, " "); len(recorded) == len(got) && len(recorded) > 1 {
+		for i := range recorded {
+			if x.known(recorded[i]) != got[i] && kindOf(strings.Trim(recorded[i], "'\".,")) == "" {
 				break
 			}
-			if i == len(was)-1 {
+			if i == len(recorded)-1 {
 				return // sentences that differ in an id
 			}
 		}
 	}
-	x.differ(path, or(aws), or(emulated))
+	x.differ(path, cmp.Or(aws, Missing), cmp.Or(emulated, Missing))
 }
 
-func or(text string) string {
-	if text == "" {
-		return Missing
-	}
-	return text
-}
-
-// volatileValue reports whether a value is a time, which differs each time, or the number of one.
+// volatileValue reports whether both values are times, as text or number.
 func volatileValue(path []string, aws, emulated string) bool {
 	if _, err := time.Parse(time.RFC3339Nano, aws); err == nil {
 		_, err := time.Parse(time.RFC3339Nano, emulated)
@@ -178,17 +175,17 @@ func kindOf(value string) string {
 
 // items compares two lists, whose order may differ.
 func (x *comparison) items(path []string, aws, emulated []*recording.Node) {
-	left := slices.Clone(emulated)
+	remaining := slices.Clone(emulated)
 	var unmatched []*recording.Node
-	take := func(a *recording.Node, i int) {
-		e := left[i]
-		left = slices.Delete(left, i, i+1)
+	match := func(a *recording.Node, i int) {
+		e := remaining[i]
+		remaining = slices.Delete(remaining, i, i+1)
 		x.nodes(path, a, e)
 	}
-	// What has the same key or id is the same.
+	// Items with the same key or id are matched first.
 	for _, a := range aws {
-		if i := x.sameItem(a, left); i >= 0 {
-			take(a, i)
+		if i := x.sameItem(a, remaining); i >= 0 {
+			match(a, i)
 		} else {
 			unmatched = append(unmatched, a)
 		}
@@ -197,40 +194,41 @@ func (x *comparison) items(path []string, aws, emulated []*recording.Node) {
 		if x.foreign(a) {
 			continue
 		}
-		if i := x.mostAlike(a, left); i >= 0 {
-			take(a, i)
+		if i := x.mostSimilar(a, remaining); i >= 0 {
+			match(a, i)
 			continue
 		}
 		x.differ(path, content(a), Missing)
 	}
-	for _, e := range left {
+	for _, e := range remaining {
 		if x.expected(e) {
 			x.differ(path, Missing, content(e))
 		}
 	}
 }
 
-// sameItem returns the index of the item that has the id or the key of a; of several the most alike.
+// sameItem returns the index of the item with the id or the key of a; of several, the one with most equal values; -1 for
+// none.
 func (x *comparison) sameItem(a *recording.Node, in []*recording.Node) int {
 	want := x.known(identity(a))
 	if want == "" {
 		return -1
 	}
-	best, at := -1, -1
-	mine := x.values(a, true)
+	best, index := -1, -1
+	values := x.values(a, true)
 	for i, e := range in {
 		if identity(e) != want {
 			continue
 		}
-		if n := alike(mine, x.values(e, false)); n > best {
-			best, at = n, i
+		if n := countCommon(values, x.values(e, false)); n > best {
+			best, index = n, i
 		}
 	}
-	return at
+	return index
 }
 
-// alike counts the values that both have.
-func alike(a, b map[string]bool) int {
+// countCommon counts the values that are in both sets.
+func countCommon(a, b map[string]bool) int {
 	n := 0
 	for v := range b {
 		if a[v] {
@@ -240,7 +238,7 @@ func alike(a, b map[string]bool) int {
 	return n
 }
 
-// identity returns what distinguishes an item: its key, its first id, or the value of one without elements.
+// identity returns the value that identifies an item: its key, its first id, or the text of an item without elements.
 func identity(n *recording.Node) string {
 	if len(n.Kids) == 0 {
 		return n.Text
@@ -258,23 +256,23 @@ func identity(n *recording.Node) string {
 	return ""
 }
 
-// mostAlike returns the index of the item with most equal values, of those whose id is not known to be of another; -1
-// for none.
-func (x *comparison) mostAlike(a *recording.Node, in []*recording.Node) int {
-	best, at := 0, -1
-	mine := x.values(a, true)
+// mostSimilar returns the index of the item with most equal values, among those whose id does not replace another recorded
+// one; -1 for none.
+func (x *comparison) mostSimilar(a *recording.Node, in []*recording.Node) int {
+	best, index := 0, -1
+	values := x.values(a, true)
 	for i, e := range in {
 		if kindOf(identity(e)) != kindOf(identity(a)) || x.paired(identity(e)) {
 			continue
 		}
-		if n := 1 + alike(mine, x.values(e, false)); n > best {
-			best, at = n, i
+		if n := 1 + countCommon(values, x.values(e, false)); n > best {
+			best, index = n, i
 		}
 	}
-	return at
+	return index
 }
 
-// paired reports whether an id of the emulator stands for one of the recording.
+// paired reports whether an id of the emulator replaces one of the recording.
 func (x *comparison) paired(id string) bool {
 	for _, e := range x.ids {
 		if e == id {
@@ -284,7 +282,8 @@ func (x *comparison) paired(id string) bool {
 	return false
 }
 
-// values returns the values of an item with the names of their elements.
+// values returns the texts of an item with the paths of their elements, as "path=text". With translate, recorded ids are
+// replaced by those of the emulator.
 func (x *comparison) values(n *recording.Node, translate bool) map[string]bool {
 	out := map[string]bool{}
 	n.Leaves(func(path []string, leaf *recording.Node) {
@@ -297,8 +296,8 @@ func (x *comparison) values(n *recording.Node, translate bool) map[string]bool {
 	return out
 }
 
-// foreign reports whether an item of the recording is nothing of the run: it was in the account before. Only lists of
-// what there is have such items.
+// foreign reports whether an item of the recording does not belong to the recorded run, as it was in the account before.
+// Only answers to reads have such items.
 func (x *comparison) foreign(a *recording.Node) bool {
 	if x.call.Mutating() || len(a.Kids) == 0 {
 		return false
@@ -316,8 +315,8 @@ func (x *comparison) foreign(a *recording.Node) bool {
 	return has && !ours
 }
 
-// expected reports whether an item of the emulator should have been in AWS's answer: it is of the run, or it is no
-// resource but a setting.
+// expected reports whether an item of the emulator should be in AWS's answer: it belongs to the recorded run, or it is a
+// setting and no resource.
 func (x *comparison) expected(e *recording.Node) bool {
 	if x.call.Mutating() || len(e.Kids) == 0 {
 		return true

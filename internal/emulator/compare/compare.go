@@ -1,7 +1,7 @@
-// Package compare plays the calls of a recording of AWS to the emulator and lists where the emulator answers otherwise.
+// Package compare sends the calls of a recording of AWS to the emulator and lists the differences between the answers.
 //
-// Ids, ARNs and names that AWS chose are others in the emulator. Which one takes the place of which is learned from the
-// answers, and requests are changed accordingly. What was in the account besides the run is not compared.
+// Ids, ARNs and names that AWS chose differ in the emulator. Which one replaces which is learned from the
+// answers, and requests are changed accordingly. Resources that were in the account before the run are not compared.
 package compare
 
 import (
@@ -26,26 +26,26 @@ type Difference struct {
 	Call      int    `json:"call"`
 	Service   string `json:"service"`
 	Operation string `json:"operation"`
-	// Member is what differs, such as LoadBalancers.member.Scheme; empty: the answer as a whole.
+	// Member is the path of what differs, such as LoadBalancers.member.Scheme; empty if it is the whole answer.
 	Member string `json:"member,omitempty"`
 	// AWS and Emulator are the values; Missing for none.
 	AWS      string `json:"aws"`
 	Emulator string `json:"emulator"`
-	// Timing is set for states, which the emulator reaches after another time.
+	// Timing is set for states, which the emulator may reach earlier or later than AWS.
 	Timing bool `json:"timing,omitempty"`
 }
 
-// Missing takes the place of a value that is not there.
+// Missing is the text for a value that an answer does not have.
 const Missing = "(missing)"
 
-// Result is what a comparison has found.
+// Result is the result of a comparison.
 type Result struct {
-	Calls       int // compared
-	Skipped     map[string]int
+	Calls       int            // how many calls were compared
+	Skipped     map[string]int // how many calls were not compared, by reason
 	Differences []Difference
 }
 
-// Run plays a recording to an emulator of its own.
+// Run sends the calls of a recording to a new emulator.
 func Run(ctx context.Context, r *recording.Recording) (*Result, error) {
 	clock := store.NewManualClock(r.At)
 	p := &player{
@@ -59,7 +59,7 @@ func Run(ctx context.Context, r *recording.Recording) (*Result, error) {
 	}
 	calls := slices.Clone(r.Calls)
 	for i := range calls {
-		calls[i].At += calls[i].Took // AWS has done what it answered
+		calls[i].At += calls[i].Took // by the time of its answer, AWS has carried out the call
 	}
 	order := make([]int, len(calls))
 	for i := range order {
@@ -79,14 +79,14 @@ func Run(ctx context.Context, r *recording.Recording) (*Result, error) {
 	return p.result, nil
 }
 
-// names returns the names that the run has given to what it made.
+// names returns the names of the resources that the recorded run created.
 func names(r *recording.Recording) []string {
 	var out []string
 	for _, c := range r.Calls {
 		if !strings.HasPrefix(c.Operation, "Create") {
 			continue
 		}
-		// A body that cannot be read fails when it is played.
+		// A body that cannot be read is an error of play.
 		_, _ = recording.EachText(c.Body, func(name, value string) string {
 			if (strings.HasSuffix(name, "Name") || strings.HasSuffix(name, "GroupName")) && len(value) > 5 {
 				out = append(out, value)
@@ -97,15 +97,15 @@ func names(r *recording.Recording) []string {
 	return out
 }
 
-// player is a comparison under way.
+// player sends the calls of one recording to an emulator.
 type player struct {
 	em     *emulator.Emulator
-	names  []string
-	ids    map[string]string // of the emulator, by that of the recording
+	names  []string          // of the resources that the recorded run created
+	ids    map[string]string // the emulator's id for each id of the recording
 	result *Result
 }
 
-// skipped returns why a call cannot be compared, empty if it can.
+// skipped returns why a call cannot be compared, "" if it can.
 func skipped(c recording.Call) string {
 	switch {
 	case c.Status == 0:
@@ -127,7 +127,7 @@ func (p *player) play(ctx context.Context, index int, c recording.Call) error {
 		p.result.Skipped[why]++
 		return nil
 	}
-	if p.before(c) {
+	if p.readsUnknown(c) {
 		p.result.Skipped["they ask for what was there before the run"]++
 		return nil
 	}
@@ -166,13 +166,13 @@ func (p *player) play(ctx context.Context, index int, c recording.Call) error {
 	return nil
 }
 
-// before reports whether a call only reads, and names something that the emulator does not have.
-func (p *player) before(c recording.Call) bool {
+// readsUnknown reports whether a call only reads, and has an id that the emulator does not have.
+func (p *player) readsUnknown(c recording.Call) bool {
 	if c.Mutating() {
 		return false
 	}
 	unknown := false
-	// A body that cannot be read fails when it is played.
+	// A body that cannot be read is an error of body.
 	_, _ = recording.EachText(c.Body, func(_, value string) string {
 		unknown = unknown || kindOf(value) != "" && p.ids[value] == ""
 		return value
@@ -194,8 +194,8 @@ func (p *player) known(text string) string {
 		return text
 	}
 	return identifiers.ReplaceAllStringFunc(text, func(id string) string {
-		if of, ok := p.ids[id]; ok {
-			return of
+		if emulated, ok := p.ids[id]; ok {
+			return emulated
 		}
 		return id
 	})
@@ -216,7 +216,7 @@ func codeOf(answer *recording.Node) string {
 	return ""
 }
 
-// Text lists the differences, equal ones once, in readable form.
+// Text returns a readable list of the differences, each once.
 func (r *Result) Text() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%d calls compared", r.Calls)
@@ -264,7 +264,7 @@ func (r *Result) Text() string {
 	return out.String()
 }
 
-// printable returns a name of a recording, which is untrusted input, without control characters of terminals.
+// printable returns a name of a recording without control characters, as recordings are untrusted input.
 func printable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -274,7 +274,7 @@ func printable(name string) string {
 	}, name)
 }
 
-// Count counts the differences, and apart from them those in states that may come earlier or later.
+// Count counts the differences: those in states that may come earlier or later as timing, and all others.
 func (r *Result) Count() (differences, timing int) {
 	for _, d := range r.Differences {
 		if d.Timing {
@@ -286,6 +286,7 @@ func (r *Result) Count() (differences, timing int) {
 	return differences, timing
 }
 
+// quoted returns a value in quotes for Text.
 func quoted(value string) string {
 	if value == Missing {
 		return "has none"

@@ -22,7 +22,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// site makes the network that the run was made in: VPC, subnets, security groups, instances.
+// site creates the network of the recorded run: VPC, subnets, security groups, instances.
 func (p *player) site(ctx context.Context, r *recording.Recording) error {
 	if r.Site.VPC == "" || len(r.Site.CIDRs) == 0 {
 		return nil
@@ -99,19 +99,19 @@ func (p *player) instances(ctx context.Context, api *ec2.Client, vpc *string, li
 	return nil
 }
 
-// importable returns the request of ImportCertificate with another certificate for the same names: the private key is
-// in no recording.
+// importable returns a request of ImportCertificate with another certificate for the same names, as recordings do not
+// have the private key.
 func importable(body string, known func(string) string) (string, error) {
 	var in map[string]any
 	if err := json.Unmarshal([]byte(body), &in); err != nil {
 		return "", err
 	}
-	of := &x509.Certificate{Subject: pkix.Name{CommonName: "recorded"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}
+	template := &x509.Certificate{Subject: pkix.Name{CommonName: "recorded"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}
 	if text, ok := in["Certificate"].(string); ok {
 		if raw, err := base64.StdEncoding.DecodeString(text); err == nil {
 			if block, _ := pem.Decode(raw); block != nil {
 				if c, err := x509.ParseCertificate(block.Bytes); err == nil {
-					of.Subject, of.DNSNames, of.NotBefore, of.NotAfter = c.Subject, c.DNSNames, c.NotBefore, c.NotAfter
+					template.Subject, template.DNSNames, template.NotBefore, template.NotAfter = c.Subject, c.DNSNames, c.NotBefore, c.NotAfter
 				}
 			}
 		}
@@ -120,8 +120,8 @@ func importable(body string, known func(string) string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	of.SerialNumber = big.NewInt(1)
-	der, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
+	template.SerialNumber = big.NewInt(1)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		return "", err
 	}

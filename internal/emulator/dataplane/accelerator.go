@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 )
 
-// mostPorts is how many ports of an accelerator are opened: each takes a socket on each address.
-const mostPorts = 200
+// maxPorts is how many ports of an accelerator are opened at most: each takes a socket on each address.
+const maxPorts = 200
 
-// errNoEndpoint is a flow that leads nowhere.
+// errNoEndpoint is the error of a flow for which no endpoint can be reached.
 var errNoEndpoint = errors.New("there is no endpoint that can be reached")
 
 // entranceKey is an open port of a static address.
@@ -29,23 +29,23 @@ func (k entranceKey) compare(other entranceKey) int {
 	return cmp.Or(k.at.Compare(other.at), cmp.Compare(udp[k.udp], udp[other.udp]))
 }
 
-// entrance is the socket of a static address for one port and protocol. New flows follow the view, those that exist
-// keep their endpoint for as long as they last, whatever happens to it in the configuration.
+// entrance is the socket of a static address for one port and protocol. New flows follow the view. Existing flows
+// keep their endpoint for as long as they last, even if the configuration changes.
 type entrance struct {
 	plane *Plane
 	key   entranceKey
 	view  atomic.Pointer[anycastView]
-	real  netip.AddrPort
-	stop  func() // taking new flows
+	real  netip.AddrPort // the address of the socket
+	stop  func()         // stops accepting new flows
 }
 
-// anycastView is what happens to new flows. It is immutable.
+// anycastView is the configuration for new flows. It is immutable.
 type anycastView struct {
 	accelerator string // ARN
 	listener    AcceleratorListener
 	distances   Distances
-	local       netip.Addr // of the address; ::1 for IPv6
-	// source is the address of this machine that flows over IPv4 come from.
+	local       netip.Addr // the address of this machine in place of the static one; ::1 for IPv6
+	// source is the address of this machine from which flows over IPv4 are forwarded.
 	source netip.Addr
 	names  map[string]nameView
 }
@@ -71,7 +71,7 @@ func (p *Plane) Entrances() []Entrance {
 	return all
 }
 
-// entrances are the entrances of a plane.
+// entrances opens and closes the entrances of a plane.
 type entrances struct{ *Plane }
 
 // applyAccelerators opens and closes ports of static addresses.
@@ -107,8 +107,8 @@ func (p entrances) compileAccelerators(cfg Config) (map[entranceKey]*anycastView
 		for _, l := range a.Listeners {
 			view := anycastView{accelerator: a.ARN, listener: l, distances: cfg.Distances, source: a.source().Addr(), names: *p.names.Load()}
 			for port := range l.each() {
-				if open++; open > mostPorts {
-					errs = append(errs, fmt.Errorf("accelerator %s: it has more than %d ports; the others are not served", a.ARN, mostPorts))
+				if open++; open > maxPorts {
+					errs = append(errs, fmt.Errorf("accelerator %s: it has more than %d ports; the others are not served", a.ARN, maxPorts))
 					break listeners
 				}
 				for _, s := range a.Addresses {
@@ -178,7 +178,7 @@ func (p entrances) openEntrance(key entranceKey, view *anycastView) (*entrance, 
 	return e, nil
 }
 
-// serve carries one connection to its end.
+// serve forwards one connection until it ends.
 func (e *entrance) serve(conn *net.TCPConn) {
 	stop := context.AfterFunc(e.plane.life, func() { reset(conn) })
 	defer stop()
@@ -197,7 +197,7 @@ func (e *entrance) serve(conn *net.TCPConn) {
 	})
 }
 
-// connect chooses the endpoint of a new flow and connects to it. The returned function is to be called when the flow has
+// connect chooses the endpoint of a new flow and connects to it. The caller calls the returned function when the flow has
 // ended.
 func (e *entrance) connect(ctx context.Context, from handover) (net.Conn, func(), error) {
 	view, p := e.view.Load(), e.plane
@@ -231,7 +231,7 @@ func (e *entrance) connect(ctx context.Context, from handover) (net.Conn, func()
 	return nil, nil, errNoEndpoint
 }
 
-// connectInstance connects to an address of the network: that of an instance, or what an elastic IP leads to.
+// connectInstance connects to an address of the network: that of an instance, or the one behind an elastic IP.
 func (e *entrance) connectInstance(ctx context.Context, network string, view *anycastView, from handover, c anycastChoice) (net.Conn, func(), error) {
 	if !c.endpoint.Address.IsValid() {
 		return nil, nil, errNoEndpoint
@@ -251,19 +251,19 @@ func (e *entrance) connectInstance(ctx context.Context, network string, view *an
 	return conn, func() {}, err
 }
 
-// unpreserved returns what an endpoint takes for the client that is not to see its address.
+// unpreserved returns the handover for an endpoint without client IP preservation, which sees the static address.
 func (e *entrance) unpreserved(from handover) handover {
 	return handover{client: netip.AddrPortFrom(e.key.at.Addr(), from.client.Port())}
 }
 
-// nodes returns the addresses of a load balancer at which a flow may enter it, the one for this flow first: nodes of
-// zones without healthy targets come last.
+// nodes returns the addresses of the nodes of a load balancer in the order in which the flow tries them. Nodes of zones
+// without healthy targets come last.
 func (v *anycastView) nodes(c anycastChoice, f anycastFlow) []netip.AddrPort {
 	name := v.names[strings.ToLower(c.endpoint.LoadBalancer)]
 	type ranked struct {
-		at      netip.AddrPort
-		last    bool
-		lottery float64
+		at        netip.AddrPort
+		unhealthy bool
+		lot       float64
 	}
 	var all []ranked
 	for _, n := range name.nodes {
@@ -274,13 +274,13 @@ func (v *anycastView) nodes(c anycastChoice, f anycastFlow) []netip.AddrPort {
 		all = append(all, ranked{netip.AddrPortFrom(address, c.port), !name.healthy(n.zone), share(v.listener.key(f), n.zone)})
 	}
 	slices.SortFunc(all, func(a, b ranked) int {
-		if a.last != b.last {
-			if a.last {
+		if a.unhealthy != b.unhealthy {
+			if a.unhealthy {
 				return 1
 			}
 			return -1
 		}
-		return cmp.Compare(a.lottery, b.lottery)
+		return cmp.Compare(a.lot, b.lot)
 	})
 	var out []netip.AddrPort
 	for _, n := range all {

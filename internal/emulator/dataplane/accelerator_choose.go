@@ -25,10 +25,10 @@ type anycastChoice struct {
 	port     uint16 // of the endpoint
 }
 
-// choose picks the endpoint of a flow; it returns false if the listener has none. The same flow always gets the same
-// answer. The traffic dial of the nearest endpoint group sends a share of its flows to the next one that takes any;
-// without a healthy endpoint that has a weight, others are tried, whatever their dials; and without any, an endpoint of
-// the nearest one is picked at random, because an unhealthy one may still answer.
+// choose picks the endpoint of a flow; it returns false if the listener has none. The result only depends on the flow and
+// the configuration. The traffic dial of the nearest endpoint group sends a share of its flows to the next endpoint group
+// with a dial above 0. If that has no healthy endpoint with a weight, other endpoint groups are tried, whatever their
+// dials. If none has, any endpoint of the nearest one is picked, because an unhealthy endpoint may still answer.
 func (l AcceleratorListener) choose(f anycastFlow, d Distances) (anycastChoice, bool) {
 	groups := l.byDistance(f.client.Addr(), d)
 	if len(groups) == 0 {
@@ -82,7 +82,7 @@ func (g EndpointGroup) chosen(e AcceleratorEndpoint, f anycastFlow) anycastChoic
 	return anycastChoice{group: g, endpoint: e, port: port}
 }
 
-// key returns what flows that stay together have in common.
+// key returns the key of a flow. Flows with the same key go to the same endpoint.
 func (l AcceleratorListener) key(f anycastFlow) string {
 	if l.ClientAffinity {
 		return f.client.Addr().String() + " " + f.to.Addr().String()
@@ -94,8 +94,8 @@ func (l AcceleratorListener) key(f anycastFlow) string {
 	return key
 }
 
-// draw picks an endpoint with a chance that is proportional to its weight. Each draws a number of its own and the best
-// one wins, so that few flows move when endpoints are added or removed.
+// draw picks an endpoint with a probability that is proportional to its weight. Each endpoint has a number, and the
+// lowest wins, so that few flows move when endpoints are added or removed.
 func draw(key string, from []AcceleratorEndpoint, weight func(AcceleratorEndpoint) float64) (AcceleratorEndpoint, bool) {
 	var out AcceleratorEndpoint
 	best := math.Inf(1)
@@ -104,7 +104,7 @@ func draw(key string, from []AcceleratorEndpoint, weight func(AcceleratorEndpoin
 		if w <= 0 {
 			continue
 		}
-		// Of exponentially distributed numbers the smallest is one of rate w with probability w / sum.
+		// Of exponentially distributed numbers, the one of rate w is the smallest with probability w / sum.
 		if n := -math.Log(1-share(key, e.ID)) / w; n < best {
 			out, best = e, n
 		}
@@ -112,7 +112,7 @@ func draw(key string, from []AcceleratorEndpoint, weight func(AcceleratorEndpoin
 	return out, !math.IsInf(best, 1)
 }
 
-// share returns a number of [0, 1) that is fixed by its arguments.
+// share returns a number of [0, 1) that only depends on its arguments.
 func share(key, salt string) float64 {
 	sum := sha256.Sum256([]byte(key + "\n" + salt))
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)

@@ -18,7 +18,7 @@ type datagrams struct {
 	flows map[netip.AddrPort]*datagramFlow // by client
 }
 
-// datagramFlow is a client's way to its endpoint.
+// datagramFlow is the flow of a client's datagrams to its endpoint.
 type datagramFlow struct {
 	conn net.Conn
 	idle *time.Timer
@@ -61,7 +61,7 @@ func (s *datagrams) flowOf(client netip.AddrPort) *datagramFlow {
 	return f
 }
 
-// answer carries the endpoint's datagrams to the client until the flow ends.
+// answer forwards the endpoint's datagrams to the client until the flow ends.
 func (s *datagrams) answer(client netip.AddrPort, f *datagramFlow) {
 	readAnswers(f.conn, func(packet []byte) {
 		f.idle.Reset(s.plane.opt.AcceleratorUDPIdleTimeout)

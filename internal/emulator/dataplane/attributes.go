@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// attributes reads typed values out of AWS's string map and collects what does
-// not parse, so that one bad value is reported with its key.
+// attributes reads typed values from AWS's map of strings and collects an error for each
+// invalid value, with its key.
 type attributes struct {
 	of     string
 	values map[string]string

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Headers that identify the user to targets. Only authentication sets them: what
-// clients send under these names is removed.
+// Headers that identify the user to targets. Only authentication sets them: headers of
+// clients with these names are removed.
 const (
 	headerAccessToken = "X-Amzn-Oidc-Accesstoken"
 	headerIdentity    = "X-Amzn-Oidc-Identity"
@@ -37,10 +37,10 @@ type login struct {
 	scope, cookie                      string
 	timeout                            time.Duration
 	extra                              map[string]string
-	otherwise                          OnUnauthenticated
+	onUnauthenticated                  OnUnauthenticated
 }
 
-// loginOf returns false for authenticators without a login.
+// loginOf returns the login of an authenticator, false if it has none.
 func loginOf(a Authenticator) (login, bool) {
 	var l login
 	switch a := a.(type) {
@@ -48,7 +48,7 @@ func loginOf(a Authenticator) (login, bool) {
 		l = login{
 			issuer: a.Issuer, authorize: a.AuthorizationEndpoint, token: a.TokenEndpoint, userInfo: a.UserInfoEndpoint,
 			clientID: a.ClientID, clientSecret: a.ClientSecret, scope: a.Scope, cookie: a.SessionCookie,
-			timeout: a.SessionTimeout, extra: a.ExtraParams, otherwise: a.OnUnauthenticated,
+			timeout: a.SessionTimeout, extra: a.ExtraParams, onUnauthenticated: a.OnUnauthenticated,
 		}
 	case Cognito:
 		region, pool := "", ""
@@ -63,7 +63,7 @@ func loginOf(a Authenticator) (login, bool) {
 			issuer:    "https://cognito-idp." + region + ".amazonaws.com/" + pool,
 			authorize: base + "/oauth2/authorize", token: base + "/oauth2/token", userInfo: base + "/oauth2/userInfo",
 			clientID: a.ClientID, clientSecret: a.ClientSecret, scope: a.Scope, cookie: a.SessionCookie,
-			timeout: a.SessionTimeout, extra: a.ExtraParams, otherwise: a.OnUnauthenticated,
+			timeout: a.SessionTimeout, extra: a.ExtraParams, onUnauthenticated: a.OnUnauthenticated,
 		}
 	default:
 		return login{}, false
@@ -71,12 +71,12 @@ func loginOf(a Authenticator) (login, bool) {
 	l.scope = cmp.Or(l.scope, "openid")
 	l.cookie = cmp.Or(l.cookie, "AWSELBAuthSessionCookie")
 	l.timeout = cmp.Or(l.timeout, 7*24*time.Hour)
-	l.otherwise = cmp.Or(l.otherwise, Authenticate)
+	l.onUnauthenticated = cmp.Or(l.onUnauthenticated, Authenticate)
 	return l, true
 }
 
-// purpose binds sessions and states to the load balancer and the client that they were
-// created for.
+// purpose returns the purpose for which sessions and states are sealed. It binds them to
+// the load balancer and the client id.
 func (l login) purpose(kind, lb string) string {
 	return strings.Join([]string{kind, lb, l.issuer, l.authorize, l.clientID, l.cookie}, "\n")
 }
@@ -88,7 +88,7 @@ type loginState struct {
 	Issued time.Time `json:"t"`
 }
 
-// authenticate lets the request pass or answers it.
+// authenticate reports whether the request is authenticated. If it is not, it has answered the request.
 func (x *exchange) authenticate(a Authenticator) (pass bool) {
 	if j, ok := a.(JWTValidation); ok {
 		return x.validateToken(j)
@@ -97,7 +97,7 @@ func (x *exchange) authenticate(a Authenticator) (pass bool) {
 	if s, ok := x.readSession(l); ok {
 		return x.addClaims(l, s)
 	}
-	switch l.otherwise {
+	switch l.onUnauthenticated {
 	case Allow:
 		return true
 	case Deny:
@@ -183,8 +183,8 @@ func (x *exchange) finishLogin() (answered bool) {
 	return true
 }
 
-// openState finds the login that a state was made for. It fails when the user
-// took too long or another browser comes back.
+// openState finds the login that a state was created for. It fails if the login took
+// too long or was begun in another browser.
 func (x *exchange) openState(logins []login) (login, loginState, bool) {
 	sealed := x.r.URL.Query().Get("state")
 	nonces := x.r.CookiesNamed(nonceCookie)

@@ -11,17 +11,16 @@ import (
 	"time"
 )
 
-// statusProvider is what a user sees when the identity provider reports an
-// error.
+// statusProvider is AWS's HTTP status for an error of the identity provider.
 const statusProvider = 561
 
-// maxClaims is the size in bytes that a user's claims may have.
+// maxClaims is the greatest size of a user's claims in bytes.
 const maxClaims = 11 << 10
 
 var errProvider = errors.New("the identity provider reported an error")
 
-// redeem exchanges the code for tokens and fetches the user's claims. A status other
-// than 0 is the answer to a login that failed.
+// redeem exchanges the authorization code for tokens and fetches the user's claims. A status
+// other than 0 is the HTTP status of a login that failed.
 func (p *Plane) redeem(ctx context.Context, l login, code, callback string, now time.Time) (session, int) {
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callback},
@@ -108,8 +107,8 @@ func (p *Plane) fetchClaims(ctx context.Context, l login, s *session) error {
 	return nil
 }
 
-// askProvider returns the body of a successful answer. An answer of any other status is
-// an error of the provider; every other error is internal.
+// askProvider sends a request to the identity provider and returns the body of the answer. An
+// answer without success is an errProvider; every other error is internal.
 func (p *Plane) askProvider(req *http.Request) ([]byte, error) {
 	resp, err := p.opt.Identity.Do(req)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// maxCookie is how much of a session one cookie carries; browsers accept 4096
+// maxCookie is how many bytes of a session one cookie carries; browsers accept 4096
 // bytes with name and attributes.
 const maxCookie = 3800
 
-// maxShards is how many cookies of a session are read.
+// maxShards is how many cookies of a session are read at most.
 const maxShards = 10
 
 // session is a user who has logged in. It is stored only in the user's cookies.
@@ -27,8 +27,8 @@ type session struct {
 	Fresh time.Time `json:"f,omitzero"`
 }
 
-// readSession opens the session of the request. Tokens that have expired are renewed,
-// and a session whose tokens cannot be renewed has ended.
+// readSession returns the session of the request, false if there is none. It renews
+// tokens that have expired; if that fails, the session has ended.
 func (x *exchange) readSession(l login) (session, bool) {
 	var sealed strings.Builder
 	for i := range maxShards {

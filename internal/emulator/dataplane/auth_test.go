@@ -264,7 +264,7 @@ func TestCognitoEndpoints(t *testing.T) {
 		authorize: "https://my-app.auth.eu-west-1.amazoncognito.com/oauth2/authorize",
 		token:     "https://my-app.auth.eu-west-1.amazoncognito.com/oauth2/token",
 		userInfo:  "https://my-app.auth.eu-west-1.amazoncognito.com/oauth2/userInfo",
-		clientID:  "c", scope: "openid", cookie: "AWSELBAuthSessionCookie", timeout: 7 * 24 * time.Hour, otherwise: Authenticate,
+		clientID:  "c", scope: "openid", cookie: "AWSELBAuthSessionCookie", timeout: 7 * 24 * time.Hour, onUnauthenticated: Authenticate,
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(login{})); !ok || diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -14,7 +14,7 @@ var (
 	errUnhealthy = errors.New("the target became unhealthy")
 )
 
-// calls are the requests that targets are handling right now.
+// calls are the requests, connections and flows that targets are handling.
 type calls struct {
 	mu   sync.Mutex
 	open map[*call]struct{}
@@ -29,30 +29,30 @@ type call struct {
 // the data plane closed. The caller calls end when it is finished.
 func (c *calls) begin(ctx context.Context, t *target) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	one := &call{target: t, cancel: cancel}
+	begun := &call{target: t, cancel: cancel}
 	t.inflight.Add(1)
 	c.mu.Lock()
 	if c.open == nil {
 		c.open = map[*call]struct{}{}
 	}
-	c.open[one] = struct{}{}
+	c.open[begun] = struct{}{}
 	c.mu.Unlock()
 	return ctx, func() {
 		t.inflight.Add(-1)
 		c.mu.Lock()
-		delete(c.open, one)
+		delete(c.open, begun)
 		c.mu.Unlock()
 		cancel(nil)
 	}
 }
 
-// cancel ends the calls to a target, or all calls when it is nil.
-func (c *calls) cancel(cause error, of *target) {
+// cancel ends the calls to a target, or all calls if it is nil.
+func (c *calls) cancel(cause error, t *target) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for one := range c.open {
-		if of == nil || one.target == of {
-			one.cancel(cause)
+	for open := range c.open {
+		if t == nil || open.target == t {
+			open.cancel(cause)
 		}
 	}
 }

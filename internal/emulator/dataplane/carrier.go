@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Limits of what is accepted from clients and targets.
+// Limits on requests of clients and answers of targets.
 const (
 	maxHeaderBytes         = 64 << 10
 	maxHeaderLine          = 16 << 10
@@ -18,9 +18,9 @@ const (
 	targetHandshakeTimeout = 10 * time.Second
 )
 
-// carrier holds the connections from one node to the targets of one target group.
+// carrier has the connections from one node to the targets of one target group.
 type carrier struct {
-	idle time.Duration
+	idle time.Duration // the idle timeout of the connections
 	*http.Transport
 }
 
@@ -60,7 +60,7 @@ func (g *targetGroup) carrier(p *Plane, node netip.Addr, v *groupView, idle time
 	return c
 }
 
-// dropCarriers closes idle connections, and removes their settings.
+// dropCarriers closes idle connections, and forgets the carriers.
 func (g *targetGroup) dropCarriers() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -112,7 +112,7 @@ func (c *idleConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// isTimeout reports whether a request to a target failed because of time.
+// isTimeout reports whether a request to a target failed because of a deadline.
 func isTimeout(err error) bool {
 	var netErr net.Error
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &netErr) && netErr.Timeout()

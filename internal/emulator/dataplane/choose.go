@@ -12,7 +12,7 @@ func chooseGroup(groups []WeightedGroup) string {
 	return groupAt(groups, rand.IntN)
 }
 
-// groupAt returns the target group at the position draw in the sum of weights.
+// groupAt returns the target group at a position in the sum of weights, which draw returns.
 func groupAt(groups []WeightedGroup, draw func(sum int) int) string {
 	if len(groups) == 1 {
 		return groups[0].ARN
@@ -33,7 +33,7 @@ func groupAt(groups []WeightedGroup, draw func(sum int) int) string {
 	return ""
 }
 
-// place is where a request has arrived.
+// place is the node and zone where a request has arrived.
 type place struct {
 	node      netip.Addr
 	zone      string
@@ -84,7 +84,7 @@ func (g *targetGroup) choose(v *groupView, at place, now time.Time) *target {
 	if v.attr.algorithm == "weighted_random" {
 		return from[rand.IntN(len(from))].target
 	}
-	n := g.turn(at.node).Add(1) - 1
+	n := g.counter(at.node).Add(1) - 1
 	return from[n%uint64(len(from))].target
 }
 

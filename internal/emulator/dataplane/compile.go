@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 )
@@ -34,7 +35,7 @@ type listenerView struct {
 	tls      *tls.Config // nil without TLS
 	mutual   *MutualTLS
 	rules    []ruleView // the default rule last
-	// forward is what a listener of a Network Load Balancer has instead.
+	// forward is the action of a listener of a Network Load Balancer, in place of rules.
 	forward Forward
 	// targetTLS is the highest version of TLS towards targets of a Network Load
 	// Balancer.
@@ -49,15 +50,12 @@ type ruleView struct {
 	transforms   []rewrite
 }
 
-// compile turns the configuration into routes by VPC address and port. What does not
-// compile is omitted and named in the error.
+// compile converts the configuration into routes by VPC address and port. Listeners and rules
+// that do not compile are omitted, and named in the errors.
 func (p *Plane) compile(cfg Config) (map[netip.AddrPort]*route, []error) {
 	var errs []error
 	routes := map[netip.AddrPort]*route{}
-	groups := make(map[string]*targetGroup, len(p.groups))
-	for arn, g := range p.groups {
-		groups[arn] = g
-	}
+	groups := maps.Clone(p.groups)
 	for _, lb := range cfg.LoadBalancers {
 		attr, attrErrs := parseLBAttributes("load balancer "+lb.ARN, lb)
 		errs = append(errs, attrErrs...)
@@ -95,8 +93,8 @@ func (n Node) addresses(network bool) []netip.Addr {
 	return []netip.Addr{n.Address}
 }
 
-// compileListener returns nil if the listener cannot be served at all. Of the rules
-// only those that do not compile are omitted.
+// compileListener prepares a listener of an Application Load Balancer. It returns nil if
+// the listener cannot be served. Rules that do not compile are omitted.
 func compileListener(l Listener, lb lbAttributes) (*listenerView, []error) {
 	of := "listener " + l.ARN
 	attr, errs := parseListenerAttributes(of, l.Attributes)

@@ -90,7 +90,7 @@ type Listener struct {
 	MutualTLS *MutualTLS
 	// Attributes are listener attributes under their AWS keys.
 	Attributes map[string]string
-	// Default is what happens to requests that no rule matches. Its Conditions
+	// Default is the rule for requests that no other rule matches. Its Conditions
 	// and Priority are ignored.
 	Default Rule
 	Rules   []Rule
@@ -106,7 +106,7 @@ type Certificate struct {
 	Domains []string
 }
 
-// MutualTLSMode is what is done with a client certificate.
+// MutualTLSMode is how client certificates are handled.
 type MutualTLSMode string
 
 // Modes of client authentication.

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Accelerator is an entrance with static addresses in front of load balancers, instances and elastic IPs. One that is
-// disabled is left out of the configuration.
+// Accelerator is an accelerator with static addresses in front of load balancers, instances and elastic IPs. A disabled
+// accelerator is left out of the configuration.
 type Accelerator struct {
 	ARN       string
 	DNSNames  []string
@@ -14,7 +14,7 @@ type Accelerator struct {
 	Listeners []AcceleratorListener
 }
 
-// source returns where the accelerator's own packets over IPv4 come from.
+// source returns the address of this machine from which the accelerator sends packets over IPv4.
 func (a Accelerator) source() netip.AddrPort {
 	for _, s := range a.Addresses {
 		if s.Local.Is4() {
@@ -27,14 +27,15 @@ func (a Accelerator) source() netip.AddrPort {
 // StaticAddress is an address of an accelerator.
 type StaticAddress struct {
 	Public netip.Addr
-	// Local is the address of this machine in its place. IPv6 has none: its sockets are bound to free ports of ::1.
+	// Local is the address of this machine in its place. It is invalid for IPv6, whose sockets are bound to free ports of
+	// ::1.
 	Local netip.Addr
 }
 
 // AcceleratorListener is a set of ports of an accelerator.
 type AcceleratorListener struct {
 	ARN string
-	// UDP is set for one that takes datagrams, not connections.
+	// UDP is set for a listener of datagrams, otherwise it is one of connections.
 	UDP   bool
 	Ports []PortRange
 	// ClientAffinity keeps all flows of a client address together.
@@ -48,16 +49,16 @@ type PortRange struct{ From, To uint16 }
 // EndpointGroup is the part of an accelerator's listener in one region.
 type EndpointGroup struct {
 	ARN, Region string
-	// Dial is the percentage of the flows that come here first and stay.
+	// Dial is the traffic dial: the percentage of the flows nearest to the region that stay in the endpoint group.
 	Dial float64
-	// Overrides are the ports of endpoints by ports of the listener, where they differ.
+	// Overrides maps ports of the listener to ports of endpoints, where they differ.
 	Overrides map[uint16]uint16
 	Endpoints []AcceleratorEndpoint
 }
 
-// Distances are the regions by how far they are from clients.
+// Distances determine which regions are near to a client.
 type Distances struct {
-	// Home is the nearest region to clients that are in no range.
+	// Home is the nearest region for clients in no range.
 	Home string
 	// Ranges of clients; the first one that contains a client counts.
 	Ranges []ClientRange
@@ -87,16 +88,16 @@ func (d Distances) Order(client netip.Addr, regions []string) []string {
 	return out
 }
 
-// AcceleratorEndpoint is where an endpoint group leads to.
+// AcceleratorEndpoint is an endpoint of an endpoint group.
 type AcceleratorEndpoint struct {
 	ID      string
 	Weight  int
 	Healthy bool
-	// PreserveClient lets the endpoint see the addresses of clients, otherwise it sees one of the accelerator.
+	// PreserveClient is client IP preservation: the endpoint sees the addresses of clients, otherwise one of the accelerator.
 	PreserveClient bool
 	// LoadBalancer is the DNS name of a load balancer of the configuration.
 	LoadBalancer string
-	// Address is the address of an instance or behind an elastic IP, in place of LoadBalancer. Invalid: it leads
-	// nowhere.
+	// Address is the address of an instance or behind an elastic IP, in place of LoadBalancer. It is invalid if no
+	// instance has the elastic IP.
 	Address netip.Addr
 }

@@ -80,9 +80,9 @@ type Target struct {
 	QUICServerID string
 	// Zone is an Availability Zone or "all".
 	Zone string
-	// State is the state in the control plane. StateDraining and StateUnused are
-	// obeyed; between the others the data plane's own checks decide, and the given
-	// state is only their initial value.
+	// State is the state in the control plane. StateDraining and StateUnused apply as
+	// they are. Any other state is only the initial value, which the data plane's own health
+	// checks replace.
 	State State
 	// Epoch distinguishes registrations of the same target: when it changes,
 	// health checking starts again.

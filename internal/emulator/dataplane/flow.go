@@ -98,7 +98,7 @@ func (f *flow) chooseGroup() string {
 	return groupAt(forward.Groups, func(sum int) int { return int(n % uint64(sum)) })
 }
 
-// origin returns what the target sees as the other side.
+// origin returns the source address that the target sees.
 func (f *flow) origin() origin {
 	o := origin{node: f.route.node}
 	if f.view.attr.preserveClient && f.client.Addr().Is4() == f.at.Addr().Unmap().Is4() {
@@ -124,7 +124,7 @@ func (f *flow) log() {
 	f.plane.opt.Access(entry)
 }
 
-// newSalt makes the part of the hash that distinguishes connections of one client.
+// newSalt returns a random salt, which distinguishes the connections of one client in the hash.
 func newSalt() uint64 { return rand.Uint64() | 1 }
 
 // crosses reports whether targets of other zones may be used.
@@ -175,14 +175,14 @@ func (v *groupView) flowCandidates(at place) []member {
 		if !m.inService() {
 			continue
 		}
-		state, here := m.health(), m.serves(at.zone, cross)
+		state, usable := m.health(), m.serves(at.zone, cross)
 		switch {
-		case state == StateHealthy && here:
+		case state == StateHealthy && usable:
 			healthy = append(healthy, m)
 			all = append(all, m)
 		case state == StateHealthy:
 			elsewhere = true
-		case state == StateUnhealthy && here:
+		case state == StateUnhealthy && usable:
 			all = append(all, m)
 		}
 	}

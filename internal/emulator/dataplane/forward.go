@@ -23,7 +23,7 @@ func (x *exchange) forward(to Forward) {
 	}
 	x.entry.TargetGroup = g.arn
 	v := g.view.Load()
-	if !x.speaks(v.cfg.ProtocolVersion) {
+	if !x.supports(v.cfg.ProtocolVersion) {
 		x.answer(464)
 		return
 	}
@@ -37,8 +37,8 @@ func (x *exchange) forward(to Forward) {
 	if t == nil {
 		t = g.choose(v, at, now)
 	}
-	if t == nil && x.overtaken() {
-		x.act()
+	if t == nil && x.routeReplaced() {
+		x.applyRules()
 		return
 	}
 	if t == nil {
@@ -79,8 +79,8 @@ func (x *exchange) forward(to Forward) {
 	proxy.ServeHTTP(x.w, in)
 }
 
-// speaks compares the client's protocol with that of the target group.
-func (x *exchange) speaks(version ProtocolVersion) bool {
+// supports reports whether the client's protocol can be forwarded with the protocol version of a target group.
+func (x *exchange) supports(version ProtocolVersion) bool {
 	switch version {
 	case GRPC:
 		return x.r.ProtoMajor == 2 && x.r.Method == http.MethodPost
@@ -106,7 +106,7 @@ func (x *exchange) rewrite(pr *httputil.ProxyRequest, v *groupView, t *target, h
 	if f := pr.In.Header["X-Forwarded-Host"]; f != nil {
 		out.Header["X-Forwarded-Host"] = f
 	}
-	out.Header.Del("Expect") // answered by this side
+	out.Header.Del("Expect") // the load balancer has answered it
 	x.setForwarded(out.Header, pr.In.Header)
 	x.setTLSHeaders(out.Header)
 	for _, name := range claimHeaders {
@@ -137,7 +137,7 @@ func targetURL(scheme, host, target string) *url.URL {
 	return u
 }
 
-// receive changes the target's response before the client gets it.
+// receive changes the headers of the target's response before they are sent to the client.
 func (x *exchange) receive(resp *http.Response, choice groupChoice, stay bool, g *targetGroup, v *groupView, t *target) {
 	x.w.whole = resp.ContentLength == 0
 	x.addResponseHeaders(resp.Header)
@@ -149,7 +149,7 @@ func (x *exchange) receive(resp *http.Response, choice groupChoice, stay bool, g
 	}
 }
 
-// fail answers in place of a target that did not.
+// fail answers a request that a target did not answer.
 func (x *exchange) fail(ctx context.Context, body *requestBody, err error) {
 	cause := context.Cause(ctx)
 	switch {

@@ -10,12 +10,11 @@ import (
 	"syscall"
 )
 
-// handovers hold what the load balancers of a data plane are to take for the client of a connection, or of a flow of
-// datagrams, that comes from an accelerator of the same data plane. It is known before the first packet arrives, as the
-// accelerator chooses the port that it comes from.
+// handovers has the clients of the connections and flows of datagrams that accelerators forward to load balancers of the
+// same data plane. An entry exists before the first packet arrives, as the accelerator chooses the source port.
 type handovers struct {
 	next    atomic.Uint32
-	clients sync.Map // netip.AddrPort where it comes from, to handover
+	clients sync.Map // from source address (netip.AddrPort) to handover
 }
 
 // handover is the client of a connection from an accelerator.
@@ -24,14 +23,14 @@ type handover struct {
 	client netip.AddrPort // in the emulated network
 }
 
-// Ports that accelerators come from. The system gives none of them to sockets that ask for any.
+// Source ports of accelerators. The system assigns none of them to sockets that ask for any port.
 const (
 	handoverFirst = 10000
 	handoverPorts = 22000
 	handoverTries = 200
 )
 
-// dial connects to a load balancer's socket from an address of this machine. The returned function is to be called when
+// dial connects to a load balancer's socket from an address of this machine. The caller calls the returned function when
 // the connection has ended.
 func (h *handovers) dial(ctx context.Context, network string, from netip.Addr, to netip.AddrPort, o handover) (net.Conn, func(), error) {
 	var err error
@@ -56,7 +55,7 @@ func (h *handovers) dial(ctx context.Context, network string, from netip.Addr, t
 	return nil, nil, err
 }
 
-// from completes a handover without a client: its peer is the accelerator itself.
+// from returns the handover with the source address as its peer, unless it has one.
 func (o handover) from(at netip.AddrPort) handover {
 	if !o.peer.IsValid() {
 		o.peer = at
@@ -64,8 +63,7 @@ func (o handover) from(at netip.AddrPort) handover {
 	return o
 }
 
-// clientOf returns the client of a connection that comes from a peer on this machine: on this machine, and in the
-// emulated network.
+// clientOf returns the client of a connection from a peer on this machine.
 func (p *Plane) clientOf(peer netip.AddrPort) handover {
 	peer = netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())
 	if o, ok := p.handed.clients.Load(peer); ok {

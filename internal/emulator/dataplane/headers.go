@@ -55,10 +55,10 @@ func forwardedFor(mode string, withPort bool, existing []string, client netip.Ad
 	return before + ", " + self
 }
 
-// traceID continues a trace, or starts one. A field Self of an earlier load
-// balancer is replaced.
+// traceID returns the value of X-Amzn-Trace-Id. It continues the existing trace, or starts
+// one. A field Self of an earlier load balancer is replaced.
 func traceID(existing string, now time.Time, suffix string) string {
-	own := fmt.Sprintf("1-%08x-%s", now.Unix(), suffix)
+	id := fmt.Sprintf("1-%08x-%s", now.Unix(), suffix)
 	var fields []string
 	hasRoot := false
 	for field := range strings.SplitSeq(existing, ";") {
@@ -73,7 +73,7 @@ func traceID(existing string, now time.Time, suffix string) string {
 	if hasRoot {
 		name = "Self="
 	}
-	return strings.Join(append([]string{name + own}, fields...), ";")
+	return strings.Join(append([]string{name + id}, fields...), ";")
 }
 
 func newTraceSuffix() string {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// withDefaults sets what the configuration does not set.
+// withDefaults returns the health check with AWS's defaults for settings that the configuration omits.
 func (h HealthCheck) withDefaults(tg TargetGroup) HealthCheck {
 	path, matcher := "/", "200"
 	if tg.Protocol.network() {
@@ -78,7 +78,7 @@ func checkSources(cfg Config) map[string]checkSource {
 	for _, a := range cfg.Accelerators {
 		for _, l := range a.Listeners {
 			for _, g := range l.Groups {
-				// The endpoint group's own check, of what is no load balancer.
+				// The health check of the endpoint group, for endpoints other than load balancers.
 				from[g.ARN] = checkSource{a.source(), true}
 			}
 		}
@@ -177,8 +177,8 @@ func (c *checker) run() {
 	}
 }
 
-// newTargetProbes is how many times as often a Network Load Balancer probes a target
-// without a result yet, because many of its parts probe independently.
+// newTargetProbes is by how many times a Network Load Balancer probes a target without a result
+// more often, because many of its components probe independently.
 const newTargetProbes = 10
 
 // jitter spreads probes over time, by up to a tenth of the interval.
@@ -189,48 +189,48 @@ func jitter(d time.Duration) time.Duration {
 // note counts a result and reports the health when it changes. One success is enough
 // for a target without an earlier result, except on a Network Load Balancer.
 func (c *checker) note(h HealthCheck, out outcome) {
-	verdict := c.state
+	state := c.state
 	if out == (outcome{}) {
 		c.successes++
 		c.failures = 0
 		if c.state == StateInitial && !c.source.network || c.successes >= h.HealthyThreshold {
-			verdict = StateHealthy
+			state = StateHealthy
 		}
 	} else {
 		c.failures++
 		c.successes = 0
 		if c.failures >= h.UnhealthyThreshold {
-			verdict = StateUnhealthy
+			state = StateUnhealthy
 		}
 	}
-	if verdict == StateInitial || verdict == StateHealthy && out != (outcome{}) || verdict == StateUnhealthy && out == (outcome{}) {
+	if state == StateInitial || state == StateHealthy && out != (outcome{}) || state == StateUnhealthy && out == (outcome{}) {
 		return // too early for a change
 	}
-	if verdict == c.state && out == c.reported {
+	if state == c.state && out == c.reported {
 		return
 	}
-	c.state, c.reported = verdict, out
-	c.publish(verdict, out)
+	c.state, c.reported = state, out
+	c.publish(state, out)
 }
 
 // publish sets and reports the health unless the checker was stopped meanwhile.
-func (c *checker) publish(verdict State, out outcome) {
+func (c *checker) publish(state State, out outcome) {
 	t := c.target
 	t.mu.Lock()
 	if c.life.Err() != nil {
 		t.mu.Unlock()
 		return
 	}
-	changed := t.state != verdict
+	changed := t.state != state
 	if changed {
-		t.state, t.since = verdict, time.Now()
+		t.state, t.since = state, time.Now()
 	}
 	t.mu.Unlock()
-	if changed && verdict == StateUnhealthy && c.source.network && c.group.view.Load().attr.resetUnhealthy {
+	if changed && state == StateUnhealthy && c.source.network && c.group.view.Load().attr.resetUnhealthy {
 		c.plane.calls.cancel(errUnhealthy, t)
 	}
 	c.plane.opt.Health(HealthResult{
 		TargetGroup: c.group.arn, ID: t.key.id, Port: t.key.port, Epoch: t.epoch,
-		State: verdict, Reason: out.reason, Description: out.description,
+		State: state, Reason: out.reason, Description: out.description,
 	})
 }

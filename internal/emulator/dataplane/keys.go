@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// How long fetched keys are used, and how soon an unknown key id may cause
-// another fetch.
 const (
-	keysFor      = 10 * time.Minute
-	keysAtMostBy = time.Second
+	// keysMaxAge is how long fetched keys are used.
+	keysMaxAge = 10 * time.Minute
+	// keysMinAge is how old they must be before an unknown key id causes another fetch.
+	keysMinAge = time.Second
 )
 
 // publicKey is one key of a JWKS document.
@@ -52,8 +52,8 @@ func (c *keyCache) get(ctx context.Context, endpoint, id string) ([]publicKey, e
 	set, ok := c.sets[endpoint]
 	c.mu.Unlock()
 	age := time.Since(set.fetched)
-	knows := id == "" || slices.ContainsFunc(set.keys, func(k publicKey) bool { return k.id == id })
-	if ok && age < keysFor && (knows || age < keysAtMostBy) {
+	hasKey := id == "" || slices.ContainsFunc(set.keys, func(k publicKey) bool { return k.id == id })
+	if ok && age < keysMaxAge && (hasKey || age < keysMinAge) {
 		return set.keys, nil
 	}
 	keys, err := c.fetch(ctx, endpoint)
@@ -106,7 +106,7 @@ type jwk struct {
 	Y         string `json:"y"`
 }
 
-// public returns false for kinds of keys that load balancers do not use.
+// public returns the public key, false for kinds of keys that load balancers do not use.
 func (k jwk) public() (any, bool) {
 	switch k.Type {
 	case "RSA":

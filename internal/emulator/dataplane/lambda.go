@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// maxLambdaBody is the size of a request or response body of a function.
+// maxLambdaBody is the greatest size of a request or response body of a function in bytes.
 const maxLambdaBody = 1 << 20
 
-// lambdaEvent is a request as functions get it.
+// lambdaEvent is the form in which functions receive a request.
 type lambdaEvent struct {
 	RequestContext struct {
 		ELB struct {
@@ -44,8 +44,8 @@ type lambdaResponse struct {
 
 var errBodyTooLarge = errors.New("the body is too large for a function")
 
-// invoke lets a function answer the request. target is path and query after
-// transforms.
+// invoke sends the request to a function and answers with its response. target is path and
+// query after transforms.
 func (x *exchange) invoke(ctx context.Context, g *targetGroup, v *groupView, t *target, target string) {
 	if x.r.Header.Get("Upgrade") != "" {
 		x.answer(http.StatusBadRequest)
@@ -94,9 +94,9 @@ func (x *exchange) invoke(ctx context.Context, g *targetGroup, v *groupView, t *
 	x.finish(out.Status, string(body))
 }
 
-// lambdaEvent describes the request. Query parameters stay encoded, header names are in
-// lower case, and of repeated ones the last value wins unless the target group is
-// configured for all.
+// lambdaEvent returns the event of the request. Query parameters stay encoded, and header names
+// are in lower case. Of repeated parameters and headers only the last value is sent, unless
+// multi is set.
 func (x *exchange) lambdaEvent(group string, multi bool, target string) ([]byte, error) {
 	path, query, _ := strings.Cut(target, "?")
 	e := lambdaEvent{Method: x.r.Method, Path: path}
@@ -150,7 +150,7 @@ func lastValues(all map[string][]string) map[string]string {
 	return out
 }
 
-// lambdaBody keeps text as it is and encodes everything else.
+// lambdaBody returns a body that is text unchanged, and encodes any other one as base64.
 func lambdaBody(body []byte, h http.Header) (text string, encoded bool) {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Facts is what rules can see of a request.
+// Facts are the parts of a request that conditions of rules are about.
 type Facts struct {
-	// Host as sent, with or without a port.
+	// Host is the Host header as sent, with or without a port.
 	Host string
-	// Path as sent: not decoded, not cleaned, without query.
+	// Path is the path as sent: not decoded, not cleaned, without query.
 	Path string
-	// Query as sent, without the question mark.
+	// Query is the query as sent, without the question mark.
 	Query  string
 	Method string
 	Header http.Header
@@ -24,7 +24,7 @@ type Facts struct {
 	Source netip.Addr
 }
 
-// Matcher is a rule's conditions ready for use.
+// Matcher has the compiled conditions of a rule.
 type Matcher struct{ tests []func(Facts) bool }
 
 // Match reports whether all conditions hold. No conditions always match.
@@ -64,17 +64,17 @@ func Compile(conditions []Condition) (*Matcher, error) {
 func compileCondition(c Condition) (func(Facts) bool, error) {
 	switch c := c.(type) {
 	case HostHeader:
-		any, err := compileTexts(c.Values, c.Regexes, foldCase)
+		matches, err := compileTexts(c.Values, c.Regexes, foldCase)
 		// With the port, if the client sends one: there are reports of conditions that
 		// match only without it, and of regular expressions that have to contain it.
-		return func(f Facts) bool { return any(f.Host) }, err
+		return func(f Facts) bool { return matches(f.Host) }, err
 	case PathPattern:
-		any, err := compileTexts(c.Values, c.Regexes, keepCase)
-		return func(f Facts) bool { return any(f.Path) }, err
+		matches, err := compileTexts(c.Values, c.Regexes, keepCase)
+		return func(f Facts) bool { return matches(f.Path) }, err
 	case HTTPHeader:
-		any, err := compileTexts(c.Values, c.Regexes, foldCase)
+		matches, err := compileTexts(c.Values, c.Regexes, foldCase)
 		name := http.CanonicalHeaderKey(c.Name)
-		return func(f Facts) bool { return slices.ContainsFunc(f.Header[name], any) }, err
+		return func(f Facts) bool { return slices.ContainsFunc(f.Header[name], matches) }, err
 	case Method:
 		values := slices.Clone(c.Values)
 		return func(f Facts) bool { return slices.Contains(values, f.Method) }, nil

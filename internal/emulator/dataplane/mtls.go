@@ -28,10 +28,10 @@ var clientCertHeaders = []string{
 	headerClientCertSubject, headerClientCertValidity, headerClientCertLeaf,
 }
 
-// maxChainDepth is how many certificates a client's chain may have.
+// maxChainDepth is the greatest number of certificates in a client's chain.
 const maxChainDepth = 4
 
-// requireClientCertificates makes a handshake ask for a certificate. Sessions are not
+// requireClientCertificates makes a handshake request a client certificate. Sessions are not
 // resumed, so that each connection presents one.
 func requireClientCertificates(cfg *tls.Config, m MutualTLS) error {
 	cfg.SessionTicketsDisabled = true
@@ -87,15 +87,15 @@ func (s *trustStore) verify(sent []*x509.Certificate, now time.Time) error {
 	if len(sent) == 0 {
 		return errors.New("no client certificate")
 	}
-	between := x509.NewCertPool()
+	intermediates := x509.NewCertPool()
 	for _, c := range sent[1:] {
-		between.AddCert(c)
+		intermediates.AddCert(c)
 	}
 	if s.ignoreExpiry {
 		now = sent[0].NotBefore.Add(sent[0].NotAfter.Sub(sent[0].NotBefore) / 2)
 	}
 	chains, err := sent[0].Verify(x509.VerifyOptions{
-		Roots: s.roots, Intermediates: between, CurrentTime: now,
+		Roots: s.roots, Intermediates: intermediates, CurrentTime: now,
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 	if err != nil {
@@ -118,8 +118,8 @@ func (s *trustStore) hasRevoked(chain []*x509.Certificate) bool {
 	return false
 }
 
-// setTLSHeaders sets the headers about the client's connection and certificate. What
-// clients send under these names is removed.
+// setTLSHeaders sets the headers about the client's connection and certificate. Headers of
+// clients with these names are removed.
 func (x *exchange) setTLSHeaders(out http.Header) {
 	l := x.route.listener
 	for _, name := range clientCertHeaders {
@@ -149,8 +149,7 @@ func (x *exchange) setTLSHeaders(out http.Header) {
 	set(headerClientCertLeaf, escapePEM(leaf))
 }
 
-// escapePEM writes certificates in PEM and percent-encodes the text except for
-// the characters + = /.
+// escapePEM returns certificates in PEM, percent-encoded except for the characters + = /.
 func escapePEM(certs ...*x509.Certificate) string {
 	var text bytes.Buffer
 	for _, c := range certs {

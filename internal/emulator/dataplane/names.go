@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// nameView is what the DNS name of a load balancer depends on. It is immutable.
+// nameView has the nodes and target groups that determine the addresses of a DNS name. It is immutable.
 type nameView struct {
 	nodes []nodeName
 	// zonal is set for the name of one node.
@@ -20,14 +20,14 @@ type nodeName struct {
 	zone    string
 	address netip.Addr // of this machine
 	at      netip.Addr // in the emulated network
-	ipv6    netip.Addr // likewise, if it has one that is served
+	ipv6    netip.Addr // in the emulated network; invalid if the node has none
 }
 
-// Resolve returns the addresses of this machine at which a load balancer is reached by
-// its DNS name, and whether the name is one. It has the form of resolver.Lookup. A
-// Network Load Balancer omits nodes whose zone has too few healthy targets, unless that
-// is so in all zones; AWS does the same for Application Load Balancers, of which all
-// nodes are given here.
+// Resolve returns the addresses of this machine for the DNS name of a load balancer or
+// accelerator, and whether there is such a name. It has the signature of resolver.Lookup. For
+// a Network Load Balancer it omits nodes whose zone has too few healthy targets, unless all
+// zones have. AWS does so for Application Load Balancers too, for which all nodes are
+// returned here.
 func (p *Plane) Resolve(name string) ([]netip.Addr, bool) {
 	names := p.names.Load()
 	if names == nil {
@@ -52,12 +52,12 @@ func (p *Plane) Resolve(name string) ([]netip.Addr, bool) {
 }
 
 // healthy reports whether the zone has enough healthy targets in each target group that
-// has targets at all.
+// has any targets.
 func (v nameView) healthy(zone string) bool {
 	for _, g := range v.groups {
 		view := g.view.Load()
 		cross := view.crosses(place{zone: zone, crossZone: v.crossZone})
-		good, here, registered := 0, 0, 0
+		healthy, usable, registered := 0, 0, 0
 		for _, m := range view.members {
 			if !m.inService() {
 				continue
@@ -66,20 +66,20 @@ func (v nameView) healthy(zone string) bool {
 			if !m.serves(zone, cross) {
 				continue
 			}
-			here++
+			usable++
 			if m.health() == StateHealthy {
-				good++
+				healthy++
 			}
 		}
-		if registered > 0 && (good < max(view.attr.dnsHealthy, 1) || good*100 < view.attr.dnsHealthyPart*here) {
+		if registered > 0 && (healthy < max(view.attr.dnsHealthy, 1) || healthy*100 < view.attr.dnsHealthyPart*usable) {
 			return false
 		}
 	}
 	return true
 }
 
-// applyNames publishes the names of a configuration, those of single zones
-// included, which only Network Load Balancers have.
+// applyNames publishes the DNS names of a configuration, including the names of single zones
+// that Network Load Balancers have.
 func (p *Plane) applyNames(cfg Config) {
 	names := map[string]nameView{}
 	for _, lb := range cfg.LoadBalancers {
@@ -87,7 +87,7 @@ func (p *Plane) applyNames(cfg Config) {
 			continue
 		}
 		name := strings.ToLower(lb.DNSName)
-		attr, _ := parseLBAttributes("", lb) // faults are reported where listeners are compiled
+		attr, _ := parseLBAttributes("", lb) // compile reports invalid attributes
 		view := nameView{crossZone: attr.crossZone}
 		for _, n := range lb.Nodes {
 			node := nodeName{zone: n.Zone, address: p.opt.Bind(netip.AddrPortFrom(n.Address, 0)).Addr(), at: n.Address}
@@ -118,8 +118,8 @@ func (p *Plane) applyNames(cfg Config) {
 	p.names.Store(&names)
 }
 
-// forwarded returns the target groups that the listeners of a load balancer forward to. One with
-// weight 0 gets nothing, so its targets make no zone unhealthy.
+// forwarded returns the target groups that the listeners of a load balancer forward to, without those
+// of weight 0, whose targets make no zone unhealthy.
 func (p *Plane) forwarded(lb LoadBalancer) []*targetGroup {
 	var out []*targetGroup
 	for _, l := range lb.Listeners {

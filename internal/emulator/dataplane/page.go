@@ -9,8 +9,8 @@ import (
 // serverName is the Server header of AWS's load balancers.
 const serverName = "awselb/2.0"
 
-// statusTexts are the reason phrases of pages where they differ from
-// net/http's.
+// statusTexts are the reason phrases in pages, where they differ from those of
+// net/http.
 var statusTexts = map[int]string{
 	http.StatusServiceUnavailable: "Service Temporarily Unavailable",
 	http.StatusGatewayTimeout:     "Gateway Time-out",
@@ -21,7 +21,7 @@ var statusTexts = map[int]string{
 	561:                           "Unauthorized",
 }
 
-// page returns the body of an answer that the load balancer makes itself.
+// page returns the HTML page of an answer of the load balancer itself.
 func page(status int) string {
 	title := strconv.Itoa(status)
 	text, ok := statusTexts[status]
@@ -35,7 +35,8 @@ func page(status int) string {
 		"<center><h1>%s</h1></center>\r\n</body>\r\n</html>\r\n", title, title)
 }
 
-// answer writes a page. Clients of gRPC also get the gRPC status UNAVAILABLE.
+// answer sends the page of a status. Clients of gRPC get the gRPC status UNAVAILABLE instead, for statuses of 500 and
+// above.
 func (x *exchange) answer(status int) {
 	h := x.w.Header()
 	if x.grpc && status != 464 && status >= 500 {
@@ -48,7 +49,7 @@ func (x *exchange) answer(status int) {
 	x.finish(status, page(status))
 }
 
-// finish writes an answer of the load balancer's own.
+// finish sends an answer of the load balancer itself.
 func (x *exchange) finish(status int, body string) {
 	h := x.w.Header()
 	if !x.route.listener.attr.hideServer {

@@ -139,8 +139,8 @@ func New(opt Options) *Plane {
 }
 
 // Apply makes the data plane serve a configuration. Applying the same one again changes
-// nothing. Connections and requests that the change does not affect continue. What
-// cannot be served (a port in use, a bad attribute) is omitted and named in the error,
+// nothing. Connections and requests that the change does not affect continue. Parts that
+// cannot be served (a port in use, a bad attribute) are omitted and named in the error,
 // and everything else is served; a later Apply tries again.
 func (p *Plane) Apply(cfg Config) error {
 	p.mu.Lock()
@@ -249,8 +249,8 @@ func (p *Plane) socketAt(at netip.AddrPort, udp bool) (real netip.AddrPort, open
 	return real, open
 }
 
-// reach returns the local address for an address of the emulated network.
-func (p *Plane) reach(at netip.AddrPort, udp bool) netip.AddrPort {
+// realAddress returns the address on this machine for an address of the emulated network.
+func (p *Plane) realAddress(at netip.AddrPort, udp bool) netip.AddrPort {
 	if real, ok := p.socketAt(at, udp); ok {
 		return real
 	}

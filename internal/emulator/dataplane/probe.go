@@ -45,7 +45,7 @@ func (m codeMatcher) has(code int) bool {
 	return false
 }
 
-// probe checks the target once, on a connection of its own.
+// probe checks the target once, on a new connection.
 func (c *checker) probe(v *groupView) outcome {
 	h := v.cfg.HealthCheck
 	ctx, cancel := context.WithTimeout(c.life, h.Timeout)
@@ -56,12 +56,12 @@ func (c *checker) probe(v *groupView) outcome {
 		}
 		return outcome{"Target.FailedHealthChecks", "Health checks failed"}
 	}
-	code, err := c.ask(ctx, v)
+	code, err := c.request(ctx, v)
 	var netErr net.Error
 	switch {
 	case err == nil && v.matcher.has(code):
 		return outcome{}
-	case c.source.network: // which reports no details
+	case c.source.network: // a Network Load Balancer reports no details
 		return outcome{"Target.FailedHealthChecks", "Health checks failed"}
 	case err == nil:
 		return outcome{"Target.ResponseCodeMismatch", fmt.Sprintf("Health checks failed with these codes: [%d]", code)}
@@ -72,9 +72,9 @@ func (c *checker) probe(v *groupView) outcome {
 	}
 }
 
-// where returns the address to probe: of the nodes of an Application Load Balancer
-// each in turn.
-func (c *checker) where(h HealthCheck) netip.AddrPort {
+// nextAddress returns the address to probe. For a target that is an Application Load Balancer
+// it returns the addresses of its nodes in turn.
+func (c *checker) nextAddress(h HealthCheck) netip.AddrPort {
 	at := c.target.addr
 	if n := len(c.target.nodes); n > 0 {
 		at = netip.AddrPortFrom(c.target.nodes[c.probes%n].Address, at.Port())
@@ -86,8 +86,8 @@ func (c *checker) where(h HealthCheck) netip.AddrPort {
 	return at
 }
 
-// dial connects to the target, with the proxy protocol's header if the target group has
-// that.
+// dial connects to the target, and sends the proxy protocol's header if the target group
+// requires it.
 func (c *checker) dial(ctx context.Context, v *groupView, at netip.AddrPort) (net.Conn, error) {
 	conn, err := c.plane.dialTarget(ctx, "tcp", origin{node: c.source.node.Addr()}, at)
 	if err != nil || !v.attr.proxyProtocol {
@@ -100,20 +100,20 @@ func (c *checker) dial(ctx context.Context, v *groupView, at netip.AddrPort) (ne
 	return conn, nil
 }
 
-// connect returns the health check by TCP.
+// connect makes a health check by TCP.
 func (c *checker) connect(ctx context.Context, v *groupView) error {
-	conn, err := c.dial(ctx, v, c.where(v.cfg.HealthCheck))
+	conn, err := c.dial(ctx, v, c.nextAddress(v.cfg.HealthCheck))
 	if err != nil {
 		return err
 	}
 	return conn.Close()
 }
 
-// ask makes the request of a health check and returns the code to compare: the
+// request makes the request of a health check and returns the code to compare: the
 // HTTP status, or for gRPC the status of the call.
-func (c *checker) ask(ctx context.Context, v *groupView) (int, error) {
+func (c *checker) request(ctx context.Context, v *groupView) (int, error) {
 	tg, h := v.cfg, v.cfg.HealthCheck
-	at := c.where(h)
+	at := c.nextAddress(h)
 	version := tg.ProtocolVersion
 	secure := targetTLS()
 	if c.source.network {

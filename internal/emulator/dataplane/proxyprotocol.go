@@ -19,7 +19,7 @@ const (
 	proxyTypeCRC32C   = 0x03
 )
 
-// proxyHeader describes the client, and the listener that it used, to a target.
+// proxyHeader returns the header that names the client and the listener to a target.
 func proxyHeader(client, listener netip.AddrPort, datagram bool) []byte {
 	from, to := client.Addr(), listener.Addr()
 	family := byte(proxyInet)
@@ -43,8 +43,7 @@ func proxyHeader(client, listener netip.AddrPort, datagram bool) []byte {
 	return proxyFrame(proxyVersionProxy, family|transport, addresses)
 }
 
-// proxyLocal returns the header of connections that the load balancer makes for
-// itself.
+// proxyLocal returns the header of the load balancer's own connections, such as health checks.
 func proxyLocal() []byte { return proxyFrame(proxyVersionLocal, 0, nil) }
 
 // proxyFrame completes a header with its length and its checksum, which is

@@ -5,8 +5,8 @@ import "encoding/hex"
 // quicServerBytes is the length of the server ID in connection IDs.
 const quicServerBytes = 8
 
-// serverID turns the form of the configuration, 0x and 16 hexadecimal digits, into its
-// form in packets; empty if there is none.
+// serverID converts a server ID from its form in the configuration, 0x and 16 hexadecimal
+// digits, to its bytes in packets; "" if there is none.
 func serverID(s string) string {
 	if len(s) != 2+2*quicServerBytes {
 		return ""

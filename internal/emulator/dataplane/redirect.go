@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// redirect answers with the location that the rule describes.
+// redirect answers with the location of a redirect action.
 func (x *exchange) redirect(to Redirect) {
 	status := to.Status
 	if status == 0 {
@@ -23,10 +23,10 @@ func (x *exchange) redirect(to Redirect) {
 	x.answer(status)
 }
 
-// requestParts are the values of the placeholders.
+// requestParts are the values of the placeholders in a redirect.
 type requestParts struct{ protocol, host, port, path, query string }
 
-// location fills the placeholders. The port is always written, and nothing is
+// location returns the Location header of a redirect. It always has a port, and nothing is
 // percent-encoded.
 func location(to Redirect, from requestParts) string {
 	fill := strings.NewReplacer(

@@ -7,8 +7,8 @@ import (
 	"encoding/base64"
 )
 
-// secrets seals what clients keep for the load balancer. Each data plane has a new key,
-// so nothing outlives it.
+// secrets encrypts the cookies and states that clients keep for the load balancer. Each data
+// plane has a new key, so they are only valid for one.
 type secrets struct{ box cipher.AEAD }
 
 func newSecrets() *secrets {
@@ -30,7 +30,7 @@ func (s *secrets) seal(purpose string, text []byte) string {
 	return base64.RawURLEncoding.EncodeToString(s.box.Seal(nil, nil, text, []byte(purpose)))
 }
 
-// open returns the text, or false if it was not sealed here for the purpose.
+// open decrypts a text. It returns false if the text was not sealed by these secrets for the purpose.
 func (s *secrets) open(purpose, sealed string) ([]byte, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err != nil {

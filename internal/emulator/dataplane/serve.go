@@ -19,7 +19,7 @@ type AccessEntry struct {
 	Target                       netip.AddrPort
 	Client                       netip.AddrPort
 	Method, Host, URI            string
-	// Status that the client got, or 460 when it did not wait for one.
+	// Status is the status that was sent to the client, or 460 if it closed the connection before.
 	Status int
 	Took   time.Duration
 }
@@ -68,11 +68,11 @@ func (f *listenerSocket) serve(w http.ResponseWriter, r *http.Request) {
 	if x.finishLogin() {
 		return
 	}
-	x.act()
+	x.applyRules()
 }
 
-// act does what the rules of the route say.
-func (x *exchange) act() {
+// applyRules carries out the actions of the first rule that matches.
+func (x *exchange) applyRules() {
 	r := x.r
 	facts := Facts{Host: r.Host, Path: x.path, Query: x.query, Method: r.Method, Header: r.Header, Source: x.client.Addr()}
 	rules := x.route.listener.rules
@@ -103,16 +103,16 @@ func (x *exchange) act() {
 	}
 }
 
-// overtaken reports whether the route was replaced since the request came, and takes the new one. Target groups
-// change before the routes that lead to them, so that a request of the old route may find its own out of use.
-func (x *exchange) overtaken() bool {
-	x.plane.mu.Lock() // until a change that is being applied is complete
-	now := x.socket.route.Load()
+// routeReplaced reports whether the route was replaced since the request arrived, and switches to the new one. Target
+// groups change before the routes to them, so that a target group of the old route may be out of use.
+func (x *exchange) routeReplaced() bool {
+	x.plane.mu.Lock() // wait until a change that is being applied is complete
+	current := x.socket.route.Load()
 	x.plane.mu.Unlock()
-	if now == x.route {
+	if current == x.route {
 		return false
 	}
-	x.route, x.rule, x.entry.Listener = now, nil, now.listener.arn
+	x.route, x.rule, x.entry.Listener = current, nil, current.listener.arn
 	return true
 }
 
@@ -133,7 +133,7 @@ func requestTarget(r *http.Request) string {
 	return "/"
 }
 
-// refuse returns the status for requests that are rejected, or 0.
+// refuse returns the HTTP status with which the request is rejected, 0 if it is not.
 func (x *exchange) refuse() int {
 	r := x.r
 	if len(r.RequestURI) > maxHeaderLine {
@@ -161,8 +161,8 @@ func (x *exchange) refuse() int {
 
 var validHeaderName = regexp.MustCompile(`^[-A-Za-z0-9]+$`)
 
-// dropInvalidHeaders removes headers with unusual names if the load balancer
-// is configured so, before rules can see them.
+// dropInvalidHeaders removes headers with invalid names if the load balancer
+// is configured so, before rules are evaluated.
 func (x *exchange) dropInvalidHeaders() {
 	if !x.route.lb.attr.dropInvalidHeader {
 		return
@@ -175,8 +175,8 @@ func (x *exchange) dropInvalidHeaders() {
 	}
 }
 
-// limitConnection asks the server to close the connection after this request
-// when it is too old or was used too often.
+// limitConnection makes the server close the connection after this request
+// if it is too old or was used for too many requests.
 func (x *exchange) limitConnection() {
 	c, ok := x.r.Context().Value(clientConnKey{}).(*clientConn)
 	if !ok {
@@ -222,18 +222,18 @@ func (p *Plane) clientAddress(remote string) netip.AddrPort {
 	return p.clientOf(at).client
 }
 
-// statusWriter records the status. Unwrap gives http.ResponseController, and with it
-// flushing and hijacking, the writer below.
+// statusWriter records the status. http.ResponseController finds the wrapped writer, which can
+// flush and hijack, by Unwrap.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
-	// whole is set when nothing follows the headers. They must then not be flushed on
-	// their own: over HTTP/2 they would no longer be the end of the stream, which is
-	// how gRPC signals an error.
+	// whole is set if the response has no body. Its headers must then not be flushed
+	// separately: over HTTP/2 they would no longer end the stream, which is how gRPC
+	// signals an error.
 	whole bool
 }
 
-// FlushError returns what http.ResponseController calls.
+// FlushError is called by http.ResponseController.
 func (w *statusWriter) FlushError() error {
 	if w.whole {
 		return nil

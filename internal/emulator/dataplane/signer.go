@@ -11,7 +11,7 @@ import (
 	"encoding/pem"
 )
 
-// signer signs the claims that targets receive, with a key of its own.
+// signer signs the claims that targets receive, with a key that it generates.
 type signer struct {
 	id  string
 	key *ecdsa.PrivateKey
@@ -20,13 +20,14 @@ type signer struct {
 func newSigner() *signer {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		panic(err) // only an unknown curve or a broken source of chance fail
+		panic(err) // only an unknown curve or a failing random source are errors
 	}
 	n := newNonce()
 	return &signer{id: n[:8] + "-" + n[8:12] + "-" + n[12:16] + "-" + n[16:20] + "-" + n[20:], key: key}
 }
 
-// sign makes a JWT, whose parts are padded as AWS does and JWT does not.
+// sign returns a JWT whose parts are padded, as those of AWS are although the JWT standard
+// forbids it.
 func (s *signer) sign(header map[string]any, claims json.RawMessage) (string, error) {
 	header["kid"] = s.id
 	head, err := json.Marshal(header)

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// listenerSocket is the open socket of one listener on one node. The socket lives as
-// long as the listener; what is done with requests follows route, and what is done with
-// connections (TLS, timeouts) belongs to a generation of the server that is replaced
-// when one of these settings changes.
+// listenerSocket is the open socket of one listener on one node. The socket stays open as
+// long as the listener exists. Requests are handled by the present route. The settings of
+// connections (TLS, timeouts) belong to a generation of the server, which is replaced
+// when one of them changes.
 type listenerSocket struct {
 	plane *Plane
 	real  netip.AddrPort
@@ -54,8 +54,8 @@ func (p *Plane) open(at netip.AddrPort, r *route) (*listenerSocket, error) {
 	return f, nil
 }
 
-// listen binds an address, and the port shifted by the offset when this process
-// may not bind the port itself.
+// listen binds an address. If this process may not bind the port, it binds the port plus
+// the offset.
 func listen(at netip.AddrPort, offset uint16, bind func(network, address string) (net.Listener, error)) (net.Listener, error) {
 	ln, err := bind("tcp", at.String())
 	if errors.Is(err, syscall.EACCES) && at.Port() != 0 && at.Port() < 1024 {
@@ -105,7 +105,8 @@ func (f *listenerSocket) start(key serverKey) *generation {
 	return g
 }
 
-// retire lets requests finish, then closes what is left.
+// retire waits until requests are finished, at most for the idle timeout, and then closes all
+// connections.
 func (g *generation) retire(life lifetime) {
 	ctx, cancel := context.WithTimeout(life, g.key.idle)
 	defer cancel()
@@ -125,7 +126,7 @@ func (f *listenerSocket) accept() {
 		}
 		client := f.plane.clientAddress(conn.RemoteAddr().String())
 		if !f.route.Load().admits(f.plane, client.Addr(), false) {
-			f.plane.work.Go(func() { f.plane.swallow(conn) })
+			f.plane.work.Go(func() { f.plane.ignore(conn) })
 			continue
 		}
 		conn = &cannedConn{Conn: conn}
@@ -144,8 +145,8 @@ func (f *listenerSocket) accept() {
 	}
 }
 
-// close stops accepting at once. While the data plane goes on, requests that
-// are being handled may finish; otherwise they are cut.
+// close stops accepting at once. Requests that are being handled may finish, unless the data
+// plane is closed.
 func (f *listenerSocket) close(work *sync.WaitGroup) {
 	f.mu.Lock()
 	f.closed = true
@@ -159,8 +160,7 @@ func (f *listenerSocket) close(work *sync.WaitGroup) {
 	work.Go(func() { g.retire(f.plane.life) })
 }
 
-// tlsConfig is asked at every handshake, so that certificates and policies
-// follow the route.
+// tlsConfig returns the configuration of a handshake, from the present route.
 func (f *listenerSocket) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 	cfg := f.route.Load().listener.tls
 	if cfg == nil {

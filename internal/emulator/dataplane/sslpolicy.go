@@ -9,7 +9,7 @@ import (
 // defaultSSLPolicy is the policy of a listener that names none.
 const defaultSSLPolicy = "ELBSecurityPolicy-2016-08"
 
-// sslPolicy is the part of a security policy that crypto/tls can follow.
+// sslPolicy is the part of a security policy that crypto/tls supports.
 type sslPolicy struct {
 	min, max uint16
 	// suites for TLS 1.2 and below; nil with TLS 1.3 alone.

@@ -21,8 +21,8 @@ const (
 // duration of the stickiness.
 const cookieLife = 7 * 24 * time.Hour
 
-// stay is the content of a stickiness cookie. The value is sealed, so clients can
-// neither read nor make it.
+// stay is the content of a stickiness cookie. The cookie is sealed, so clients can
+// neither read nor forge it.
 type stay struct {
 	Group  string    `json:"g"`
 	ID     string    `json:"i,omitempty"`
@@ -36,8 +36,8 @@ type groupChoice struct {
 	sticky bool
 }
 
-// chooseGroup follows the client's cookie while it is valid, and draws a target group
-// by weight otherwise.
+// chooseGroup returns the target group of the client's cookie while it is valid, and draws a
+// target group by weight otherwise.
 func (x *exchange) chooseGroup(to Forward, now time.Time) groupChoice {
 	sticky := to.StickyFor > 0
 	if sticky {
@@ -109,7 +109,7 @@ func cookiePair(name, cors, value string, now time.Time) []*http.Cookie {
 	}
 }
 
-// readStay opens the first of the named cookies that is genuine.
+// readStay opens the first of the named cookies that is valid.
 func (x *exchange) readStay(kind string, names ...string) (stay, bool) {
 	for _, name := range names {
 		for _, c := range x.r.CookiesNamed(name) {

@@ -11,9 +11,8 @@ import (
 )
 
 // stream is one listener of a Network Load Balancer on one node. It has a
-// socket for connections, one for datagrams, or both on the same port. What is
-// done with new connections and flows follows route; those that exist keep
-// their target.
+// socket for connections, one for datagrams, or both on the same port. New
+// connections and flows follow the present route; existing ones keep their target.
 type stream struct {
 	plane *Plane
 	route atomic.Pointer[route]
@@ -45,7 +44,8 @@ func compileStream(l Listener, _ lbAttributes) (*listenerView, []error) {
 	return lv, errs
 }
 
-// applyStream makes a listener follow a route and opens what it lacks.
+// applyStream sets the route of a listener, and opens and closes sockets according to its
+// protocol.
 func (p *Plane) applyStream(at netip.AddrPort, r *route) error {
 	s := p.streams[at]
 	if s == nil {
@@ -92,8 +92,8 @@ func (p *Plane) bind(at netip.AddrPort) netip.AddrPort {
 	return p.opt.Bind(at)
 }
 
-// samePort keeps the two sockets of a listener on one port where any free
-// port is taken.
+// samePort returns the address for a second socket of a listener: with the port of the first
+// one if any free port was requested.
 func samePort(want netip.AddrPort, open bool, other func() netip.AddrPort) netip.AddrPort {
 	if want.Port() == 0 && open {
 		return netip.AddrPortFrom(want.Addr(), other().Port())
@@ -101,7 +101,7 @@ func samePort(want netip.AddrPort, open bool, other func() netip.AddrPort) netip
 	return want
 }
 
-// listenUDP is listen for datagrams.
+// listenUDP binds an address for datagrams, as listen does for connections.
 func listenUDP(at netip.AddrPort, offset uint16) (*net.UDPConn, error) {
 	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
 	if errors.Is(err, syscall.EACCES) && at.Port() != 0 && at.Port() < 1024 {

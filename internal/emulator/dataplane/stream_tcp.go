@@ -45,12 +45,12 @@ func acceptAll(ln net.Listener, take func(*net.TCPConn)) {
 	}
 }
 
-// serve carries one connection to its end.
+// serve forwards one connection until it ends.
 func (s *tcpSocket) serve(conn *net.TCPConn) {
 	p := s.stream.plane
 	f := s.stream.newFlow(conn.RemoteAddr().(*net.TCPAddr).AddrPort(), newSalt())
 	if !f.route.admits(p, f.client.Addr(), false) {
-		p.swallow(conn)
+		p.ignore(conn)
 		return
 	}
 	defer f.log()
@@ -80,7 +80,7 @@ func (s *tcpSocket) serve(conn *net.TCPConn) {
 	there := raw.(*net.TCPConn)
 	stopThere := context.AfterFunc(ctx, func() { reset(there) })
 	defer stopThere()
-	target, err := f.dress(ctx, there, client)
+	target, err := f.prepare(ctx, there, client)
 	if err != nil {
 		reset(conn)
 		reset(there)
@@ -92,9 +92,9 @@ func (s *tcpSocket) serve(conn *net.TCPConn) {
 	})
 }
 
-// dress adds to a target's connection what precedes the client's bytes: the proxy
-// protocol's header, and TLS to the target.
-func (f *flow) dress(ctx context.Context, conn *net.TCPConn, client duplex) (duplex, error) {
+// prepare sends the proxy protocol's header on a target's connection, and makes the TLS
+// handshake with the target, as far as the target group is configured so.
+func (f *flow) prepare(ctx context.Context, conn *net.TCPConn, client duplex) (duplex, error) {
 	if f.view.attr.proxyProtocol {
 		if _, err := conn.Write(proxyHeader(f.client, f.route.at, false)); err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func (f *flow) dress(ctx context.Context, conn *net.TCPConn, client duplex) (dup
 	return secure, handshake(ctx, secure)
 }
 
-// handshake limits the time of a handshake.
+// handshake makes a TLS handshake within a time limit.
 func handshake(ctx context.Context, conn *tls.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, targetHandshakeTimeout)
 	defer cancel()
@@ -133,29 +133,29 @@ func reset(conn *net.TCPConn) {
 	_ = conn.Close()
 }
 
-// pipe carries bytes both ways until both sides have finished. A failure of
-// either side, and a connection that is idle for too long, is cut.
+// pipe copies bytes in both directions until both sides have finished. It calls cut after a
+// failure of either side, and if nothing was copied for the idle time.
 func pipe(a, b duplex, idle time.Duration, cut func()) {
 	timer := time.AfterFunc(idle, cut)
 	defer timer.Stop()
 	done := make(chan error, 1)
-	one := func(to, from duplex) error {
-		err := carry(to, from, func() { timer.Reset(idle) })
+	copyOne := func(to, from duplex) error {
+		err := copyDirection(to, from, func() { timer.Reset(idle) })
 		if err != nil {
 			cut()
 		}
 		return err
 	}
-	go func() { done <- one(b, a) }()
-	err := one(a, b)
+	go func() { done <- copyOne(b, a) }()
+	err := copyOne(a, b)
 	if other := <-done; err == nil && other == nil {
 		_ = a.Close()
 		_ = b.Close()
 	}
 }
 
-// carry copies one direction and forwards its end.
-func carry(to, from duplex, moved func()) error {
+// copyDirection copies bytes in one direction, and closes that direction at the end.
+func copyDirection(to, from duplex, moved func()) error {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// terminate prepares a TLS listener.
+// terminate sets the TLS configuration of a TLS listener.
 func (lv *listenerView) terminate(l Listener) error {
 	policy, err := parseSSLPolicy(l.SSLPolicy)
 	if err != nil {
@@ -20,20 +20,20 @@ func (lv *listenerView) terminate(l Listener) error {
 	if err != nil {
 		return err
 	}
-	bare := &tls.Config{
+	withoutALPN := &tls.Config{
 		MinVersion: policy.min, MaxVersion: policy.max, CipherSuites: policy.suites, GetCertificate: chooser.choose,
 	}
-	with := bare.Clone()
-	with.NextProtos = protocols
+	withALPN := withoutALPN.Clone()
+	withALPN.NextProtos = protocols
 	lv.tls = &tls.Config{
 		MinVersion: policy.min, MaxVersion: policy.max,
-		// Where policy and client have no protocol in common there is no ALPN,
-		// which would otherwise end the handshake.
+		// Without a common protocol of policy and client, crypto/tls would end the
+		// handshake, so ALPN is left out.
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			if slices.ContainsFunc(protocols, func(p string) bool { return slices.Contains(hello.SupportedProtos, p) }) {
-				return with, nil
+				return withALPN, nil
 			}
-			return bare, nil
+			return withoutALPN, nil
 		},
 	}
 	lv.targetTLS = policy.max

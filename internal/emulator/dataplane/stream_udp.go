@@ -30,7 +30,7 @@ type udpKey struct {
 	server string
 }
 
-// udpFlow is a client's way to one target.
+// udpFlow is the flow of a client's datagrams to one target.
 type udpFlow struct {
 	*flow
 	conn net.Conn
@@ -55,7 +55,7 @@ func (s *udpSocket) read() {
 	})
 }
 
-// readAll receives datagrams until the socket is closed. A packet is not to be kept.
+// readAll receives datagrams until the socket is closed. take must not keep the packet.
 func readAll(conn *net.UDPConn, take func(packet []byte, from netip.AddrPort)) {
 	buf := make([]byte, maxDatagram)
 	for {
@@ -70,7 +70,7 @@ func readAll(conn *net.UDPConn, take func(packet []byte, from netip.AddrPort)) {
 	}
 }
 
-// readAnswers receives the datagrams of a connected socket until it is closed. A packet is not to be kept.
+// readAnswers receives the datagrams of a connected socket until it is closed. take must not keep the packet.
 func readAnswers(conn net.Conn, take func(packet []byte)) {
 	buf := make([]byte, maxDatagram)
 	for {
@@ -105,8 +105,7 @@ func (s *udpSocket) flowOf(peer netip.AddrPort, packet []byte) *udpFlow {
 		if f := s.open(udpKey{peer, server}); f != nil {
 			return f
 		}
-		// It only looked like a server ID: a client chooses its first
-		// connection ID freely.
+		// It was no server ID: a client chooses its first connection ID freely.
 		if first != nil {
 			return first
 		}
@@ -142,7 +141,7 @@ func (s *udpSocket) open(key udpKey) *udpFlow {
 	return f
 }
 
-// answer carries the target's datagrams to the client until the flow ends.
+// answer forwards the target's datagrams to the client until the flow ends.
 func (s *udpSocket) answer(key udpKey, f *udpFlow) {
 	readAnswers(f.conn, func(packet []byte) {
 		s.answered(key, f)
@@ -158,7 +157,7 @@ func (s *udpSocket) answer(key udpKey, f *udpFlow) {
 	f.log()
 }
 
-// answered keeps a flow from being idle, unless it was forgotten.
+// answered resets the idle timer of a flow, unless it was forgotten.
 func (s *udpSocket) answered(key udpKey, f *udpFlow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +166,7 @@ func (s *udpSocket) answered(key udpKey, f *udpFlow) {
 	}
 }
 
-// lastAnswers is how long a flow that was forgotten still carries answers.
+// lastAnswers is how long a forgotten flow still forwards answers.
 const lastAnswers = time.Second
 
 // forget ends the flows to a target group, except for answers that are on their way.
@@ -182,7 +181,7 @@ func (s *udpSocket) forget(g *targetGroup) {
 	}
 }
 
-// send carries a client's datagram. What cannot be sent is lost, as datagrams
+// send forwards a client's datagram. A datagram that cannot be sent is lost, as datagrams
 // may be.
 func (f *udpFlow) send(packet []byte) {
 	f.idle.Reset(f.plane.opt.UDPIdleTimeout)

@@ -15,9 +15,9 @@ type targetGroup struct {
 	arn  string
 	view atomic.Pointer[groupView]
 
-	mu       sync.Mutex
-	turns    map[netip.Addr]*atomic.Uint64
-	carriers map[netip.Addr]*carrier
+	mu         sync.Mutex
+	roundRobin map[netip.Addr]*atomic.Uint64 // counters, by node
+	carriers   map[netip.Addr]*carrier       // by node
 }
 
 // groupView is a target group's configuration at one time. It is not modified
@@ -46,8 +46,8 @@ type targetKey struct {
 type target struct {
 	key      targetKey
 	epoch    string
-	addr     netip.AddrPort // the port alone for an Application Load Balancer
-	nodes    []Node         // of an Application Load Balancer
+	addr     netip.AddrPort // only the port if the target is an Application Load Balancer
+	nodes    []Node         // if the target is an Application Load Balancer
 	server   string         // QUIC server ID, as in packets
 	inflight atomic.Int64
 
@@ -100,7 +100,7 @@ func (p *Plane) applyGroups(cfg Config) []error {
 		wanted[tg.ARN] = true
 		g := p.groups[tg.ARN]
 		if g == nil {
-			g = &targetGroup{arn: tg.ARN, turns: map[netip.Addr]*atomic.Uint64{}, carriers: map[netip.Addr]*carrier{}}
+			g = &targetGroup{arn: tg.ARN, roundRobin: map[netip.Addr]*atomic.Uint64{}, carriers: map[netip.Addr]*carrier{}}
 		}
 		old := g.view.Load()
 		view, viewErrs := p.newGroupView(tg, old)
@@ -134,10 +134,10 @@ func (p *Plane) applyGroups(cfg Config) []error {
 	return errs
 }
 
-// forgetFlows has the next datagram of each flow of a target group that no listener uses any
-// more begin another flow, if the group is configured to end those of targets that leave. AWS
-// does not document what happens to them; a client that never pauses would else send to a
-// target that no health check watches for as long as it runs. Connections stay.
+// forgetFlows forgets the flows of datagrams to a target group that no listener uses any more, if
+// the target group terminates the flows of deregistered targets. The next datagram of a client
+// begins another flow. AWS does not document this; otherwise a client that never pauses
+// would go on to send to a target without health checks. Connections stay.
 func (p *Plane) forgetFlows(g *targetGroup) {
 	v := g.view.Load()
 	if !v.cfg.Protocol.datagrams() || !v.attr.resetRemoved {
@@ -152,8 +152,8 @@ func (p *Plane) forgetFlows(g *targetGroup) {
 	}
 }
 
-// newGroupView keeps the targets of the view before it that are still the same
-// registrations.
+// newGroupView returns the view of a configuration. It keeps those targets of the old view that
+// are still the same registrations.
 func (p *Plane) newGroupView(tg TargetGroup, old *groupView) (*groupView, []error) {
 	attr, errs := parseTGAttributes("target group "+tg.ARN, tg)
 	if tg.Lambda {
@@ -183,18 +183,18 @@ func (p *Plane) newGroupView(tg TargetGroup, old *groupView) (*groupView, []erro
 		}
 		seen[key] = true
 		addr := netip.AddrPortFrom(t.Address, t.Port)
-		one := known[key]
-		if one == nil || one.epoch != t.Epoch || one.addr != addr || !slices.Equal(one.nodes, t.Nodes) || one.server != serverID(t.QUICServerID) {
+		registration := known[key]
+		if r := registration; r == nil || r.epoch != t.Epoch || r.addr != addr || !slices.Equal(r.nodes, t.Nodes) || r.server != serverID(t.QUICServerID) {
 			state := t.State
 			if state != StateHealthy && state != StateUnhealthy {
 				state = StateInitial
 			}
-			one = &target{
+			registration = &target{
 				key: key, epoch: t.Epoch, addr: addr, nodes: slices.Clone(t.Nodes), server: serverID(t.QUICServerID),
 				state: state, since: time.Now(), kick: make(chan struct{}, 1),
 			}
 		}
-		view.members = append(view.members, member{target: one, zone: t.Zone, declared: t.State})
+		view.members = append(view.members, member{target: registration, zone: t.Zone, declared: t.State})
 	}
 	return view, errs
 }
@@ -204,22 +204,17 @@ func (v *groupView) hasKey(key targetKey) bool {
 }
 
 func (v *groupView) has(t *target) bool {
-	for _, m := range v.members {
-		if m.target == t {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.members, func(m member) bool { return m.target == t })
 }
 
-// turn returns the round-robin counter of a node.
-func (g *targetGroup) turn(node netip.Addr) *atomic.Uint64 {
+// counter returns the round-robin counter of a node.
+func (g *targetGroup) counter(node netip.Addr) *atomic.Uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.turns[node] == nil {
-		g.turns[node] = &atomic.Uint64{}
+	if g.roundRobin[node] == nil {
+		g.roundRobin[node] = &atomic.Uint64{}
 	}
-	return g.turns[node]
+	return g.roundRobin[node]
 }
 
 // close ends health checks and closes idle connections. Requests that are being handled

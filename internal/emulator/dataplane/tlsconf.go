@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// tlsConfig returns what an HTTPS listener does at a handshake.
+// tlsConfig returns the TLS configuration of an HTTPS listener.
 func tlsConfig(l Listener, lb lbAttributes) (*tls.Config, error) {
 	policy, err := parseSSLPolicy(l.SSLPolicy)
 	if err != nil {
@@ -85,8 +85,8 @@ func newCertificates(all []Certificate) (*certificates, error) {
 	return c, nil
 }
 
-// choose takes the best certificate for the name that the client asks for and
-// whose kind of key the client understands. Without a match it is the default.
+// choose returns the best certificate that covers the server name of the client and whose kind of
+// key the client supports; without a match, the default certificate.
 func (c *certificates) choose(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
 	if name == "" {
@@ -107,8 +107,8 @@ func (c *certificates) choose(hello *tls.ClientHelloInfo) (*tls.Certificate, err
 	return cmp.Or(fallback, c.byDefault), nil
 }
 
-// coversName compares a certificate's name, perhaps with a wildcard for its
-// first label, with a host name.
+// coversName reports whether a certificate's name, which may have a wildcard as its first label,
+// covers a host name.
 func coversName(domain, name string) bool {
 	if domain == name {
 		return true
@@ -121,7 +121,7 @@ func coversName(domain, name string) bool {
 	return i > 0 && name[i:] == suffix
 }
 
-// betterCertificate orders by key type, hash, key length and validity.
+// betterCertificate orders certificates by key type, hash, key length and validity, the best first.
 func betterCertificate(a, b *x509.Certificate) int {
 	return cmp.Or(
 		cmp.Compare(keyRank(b), keyRank(a)),

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// clockSkew is how far the clocks of issuers may be off.
+// clockSkew is by how much the clock of an issuer may differ.
 const clockSkew = time.Minute
 
-// validateToken lets requests with a valid bearer token pass.
+// validateToken reports whether the request has a valid bearer token. If it has not, it has answered the request.
 func (x *exchange) validateToken(j JWTValidation) (pass bool) {
 	scheme, text, _ := strings.Cut(x.r.Header.Get("Authorization"), " ")
 	t, err := parseToken(strings.TrimSpace(text))
@@ -72,7 +72,7 @@ func parseToken(text string) (token, error) {
 	return t, json.Unmarshal(raw[1], &t.claims)
 }
 
-// verify looks for a key that the token was signed with.
+// verify returns an error unless the token was signed with one of the keys.
 func (t token) verify(keys []publicKey) error {
 	var hash crypto.Hash
 	if len(t.header.Algorithm) != 5 {
@@ -122,7 +122,7 @@ func signedBy(key any, family string, hash crypto.Hash, sum, signature []byte) b
 	return false
 }
 
-// check compares the claims with what the rule asks for.
+// check returns an error unless the claims fulfil the rule.
 func (t token) check(j JWTValidation, now time.Time) error {
 	if iss, _ := t.claims["iss"].(string); iss != j.Issuer {
 		return errors.New("another issuer")
@@ -149,8 +149,8 @@ func (t token) time(name string) (time.Time, bool) {
 	return time.Unix(int64(n), 0), ok
 }
 
-// holds reports whether the token's value of the claim is as asked: one of
-// the values for a single string, all of them for a set.
+// holds reports whether a token's value fulfils the claim: a single string must be one of
+// the values, and a set must contain all of them.
 func (c Claim) holds(value any) bool {
 	var have []string
 	switch c.Format {

@@ -13,6 +13,7 @@ type rewrite struct {
 	replace string
 }
 
+// groupReference matches references to capture groups.
 var groupReference = regexp.MustCompile(`\$([0-9]+)`)
 
 func compileTransforms(all []Transform) ([]rewrite, error) {
@@ -40,8 +41,7 @@ func compileTransforms(all []Transform) ([]rewrite, error) {
 	return out, nil
 }
 
-// apply replaces the first match. The text is returned as it is when nothing
-// matches.
+// apply replaces the first match. It returns the text unchanged if nothing matches.
 func (r rewrite) apply(text string) string {
 	at := r.re.FindStringSubmatchIndex(text)
 	if at == nil {

@@ -33,8 +33,8 @@ func (s *networks) AllocateAddress(c *store.Call, in *ec2.AllocateAddressInput) 
 	}, nil
 }
 
-// freePublic finds a free public address. They come from a range that is reserved for
-// documentation and benchmarks, so that none is in real use.
+// freePublic finds a free public address, in a range that is reserved for benchmarks, so
+// that no address is in real use.
 func freePublic(p *store.Partition) netip.Addr {
 	taken := map[netip.Addr]bool{}
 	for _, a := range p.Addresses {
@@ -81,12 +81,12 @@ func (s *networks) DescribeAddresses(c *store.Call, in *ec2.DescribeAddressesInp
 		ids = without(ids, func(id string) bool { return !slices.Contains(in.PublicIps, p.Addresses[id].PublicIP.String()) })
 	}
 	ids, err := selectBy(ids, in.Filters, filters[string]{
-		"allocation-id":        func(id string) []string { return one(id) },
-		"association-id":       func(id string) []string { return one(p.Addresses[id].AssociationID) },
-		"public-ip":            func(id string) []string { return one(p.Addresses[id].PublicIP.String()) },
-		"network-interface-id": func(id string) []string { return one(p.Addresses[id].InterfaceID) },
-		"private-ip-address":   func(id string) []string { return one(privateOf(p.Addresses[id])) },
-		"domain":               func(string) []string { return one("vpc") },
+		"allocation-id":        func(id string) []string { return textValue(id) },
+		"association-id":       func(id string) []string { return textValue(p.Addresses[id].AssociationID) },
+		"public-ip":            func(id string) []string { return textValue(p.Addresses[id].PublicIP.String()) },
+		"network-interface-id": func(id string) []string { return textValue(p.Addresses[id].InterfaceID) },
+		"private-ip-address":   func(id string) []string { return textValue(privateOf(p.Addresses[id])) },
+		"domain":               func(string) []string { return textValue("vpc") },
 	}, func(id string) map[string]string { return p.Tags[id] })
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (s *networks) DescribeAddresses(c *store.Call, in *ec2.DescribeAddressesInp
 		a := p.Addresses[id]
 		item := types.Address{
 			AllocationId: aws.String(a.AllocationID), PublicIp: aws.String(a.PublicIP.String()), Domain: types.DomainTypeVpc,
-			AssociationId: some(a.AssociationID), NetworkInterfaceId: some(a.InterfaceID), PrivateIpAddress: some(privateOf(a)),
+			AssociationId: optionalText(a.AssociationID), NetworkInterfaceId: optionalText(a.InterfaceID), PrivateIpAddress: optionalText(privateOf(a)),
 			NetworkBorderGroup: aws.String(c.Region), PublicIpv4Pool: aws.String("amazon"), Tags: s.tagList(p, id),
 		}
 		if eni := p.NetworkInterfaces[a.InterfaceID]; eni != nil {

@@ -17,14 +17,14 @@ type eniRequest struct {
 	description   string
 	kind          string
 	primary       *string
-	addresses     []string // secondary IPv4
-	secondary     int      // that many more of the subnet's choice
+	addresses     []string // secondary IPv4 addresses
+	secondary     int      // how many further free IPv4 addresses of the subnet
 	ipv6          int
 	ipv6Addresses []string
 	prefixes      []string
 }
 
-// newENI makes an ENI; on error nothing remains.
+// newENI creates an ENI. After an error the state is unchanged.
 func (s *instances) newENI(p *store.Partition, sub *store.Subnet, want eniRequest) (*store.NetworkInterface, *store.Error) {
 	groups, err := s.checkGroups(p, sub.VPCID, want.groups)
 	if err != nil {
@@ -143,7 +143,7 @@ func addPrefixes(p *store.Partition, sub *store.Subnet, eni *store.NetworkInterf
 }
 
 // AssignPrivateIpAddresses adds secondary addresses, either named ones or a number of
-// free ones. It is all or nothing.
+// free ones. After an error none is added.
 func (s *instances) AssignPrivateIpAddresses(c *store.Call, in *ec2.AssignPrivateIpAddressesInput) (*ec2.AssignPrivateIpAddressesOutput, error) {
 	p := c.Partition
 	eni, err := find(kindInterface, p.NetworkInterfaces, in.NetworkInterfaceId)

@@ -10,10 +10,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// CreateNetworkInterface makes an ENI with its addresses.
+// CreateNetworkInterface creates an ENI with its addresses.
 func (s *instances) CreateNetworkInterface(c *store.Call, in *ec2.CreateNetworkInterfaceInput) (*ec2.CreateNetworkInterfaceOutput, error) {
 	p := c.Partition
-	if eni := made(c, p.NetworkInterfaces, in.ClientToken); eni != nil {
+	if eni := createdBefore(c, p.NetworkInterfaces, in.ClientToken); eni != nil {
 		out := s.networkInterface(p, eni)
 		return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: &out, ClientToken: in.ClientToken}, nil
 	}
@@ -51,13 +51,13 @@ func (s *instances) CreateNetworkInterface(c *store.Call, in *ec2.CreateNetworkI
 		return nil, err
 	}
 	p.Tag(eni.ID, tags)
-	making(c, in.ClientToken, eni.ID)
+	noteToken(c, in.ClientToken, eni.ID)
 	out := s.networkInterface(p, eni)
 	return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: &out, ClientToken: in.ClientToken}, nil
 }
 
-// checkGroups checks the security groups of an ENI in a VPC; none means the default
-// security group.
+// checkGroups checks the security groups of an ENI in a VPC, and returns their ids. Without any it returns
+// the default security group.
 func (s *instances) checkGroups(p *store.Partition, vpcID string, ids []string) ([]string, *store.Error) {
 	if len(ids) == 0 {
 		if g := p.DefaultSecurityGroup(vpcID); g != nil {

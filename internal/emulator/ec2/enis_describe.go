@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// DescribeNetworkInterfaces lists ENIs, those of services included.
+// DescribeNetworkInterfaces lists ENIs, including those of services.
 func (s *instances) DescribeNetworkInterfaces(c *store.Call, in *ec2.DescribeNetworkInterfacesInput) (*ec2.DescribeNetworkInterfacesOutput, error) {
 	p := c.Partition
 	items, next, err := describe(s.core, c, kindInterface, p.NetworkInterfaces,
@@ -26,12 +26,12 @@ func (s *instances) DescribeNetworkInterfaces(c *store.Call, in *ec2.DescribeNet
 func (s *instances) eniFilters(c *store.Call) filters[*store.NetworkInterface] {
 	p := c.Partition
 	type eni = store.NetworkInterface
-	attachment := func(what func(*store.Attachment) string) func(*eni) []string {
+	attachment := func(field func(*store.Attachment) string) func(*eni) []string {
 		return func(e *eni) []string {
 			if e.Attachment == nil {
 				return nil
 			}
-			return one(what(e.Attachment))
+			return textValue(field(e.Attachment))
 		}
 	}
 	private := func(e *eni) (out []string) {
@@ -41,18 +41,18 @@ func (s *instances) eniFilters(c *store.Call) filters[*store.NetworkInterface] {
 		return out
 	}
 	return filters[*eni]{
-		"network-interface-id":         func(e *eni) []string { return one(e.ID) },
-		"vpc-id":                       func(e *eni) []string { return one(e.VPCID) },
-		"subnet-id":                    func(e *eni) []string { return one(e.SubnetID) },
+		"network-interface-id":         func(e *eni) []string { return textValue(e.ID) },
+		"vpc-id":                       func(e *eni) []string { return textValue(e.VPCID) },
+		"subnet-id":                    func(e *eni) []string { return textValue(e.SubnetID) },
 		"group-id":                     func(e *eni) []string { return e.Groups },
-		"description":                  func(e *eni) []string { return one(e.Description) },
-		"interface-type":               func(e *eni) []string { return one(e.Type) },
-		"status":                       func(e *eni) []string { return one(string(eniStatus(e))) },
-		"availability-zone":            func(e *eni) []string { return one(e.Zone) },
-		"mac-address":                  func(e *eni) []string { return one(e.MAC) },
-		"owner-id":                     func(e *eni) []string { return one(e.Owner) },
-		"requester-id":                 func(e *eni) []string { return one(e.RequesterID) },
-		"requester-managed":            func(e *eni) []string { return yes(e.RequesterManaged) },
+		"description":                  func(e *eni) []string { return textValue(e.Description) },
+		"interface-type":               func(e *eni) []string { return textValue(e.Type) },
+		"status":                       func(e *eni) []string { return textValue(string(eniStatus(e))) },
+		"availability-zone":            func(e *eni) []string { return textValue(e.Zone) },
+		"mac-address":                  func(e *eni) []string { return textValue(e.MAC) },
+		"owner-id":                     func(e *eni) []string { return textValue(e.Owner) },
+		"requester-id":                 func(e *eni) []string { return textValue(e.RequesterID) },
+		"requester-managed":            func(e *eni) []string { return boolValue(e.RequesterManaged) },
 		"attachment.instance-id":       attachment(func(a *store.Attachment) string { return a.InstanceID }),
 		"attachment.instance-owner-id": attachment(func(a *store.Attachment) string { return a.InstanceOwner }),
 		"attachment.attachment-id":     attachment(func(a *store.Attachment) string { return a.ID }),
@@ -63,7 +63,7 @@ func (s *instances) eniFilters(c *store.Call) filters[*store.NetworkInterface] {
 			if len(e.Private) == 0 {
 				return nil
 			}
-			return one(e.Private[0].Addr.String())
+			return textValue(e.Private[0].Addr.String())
 		},
 		"ipv6-addresses.ipv6-address": func(e *eni) (out []string) {
 			for _, a := range e.IPv6 {
@@ -95,7 +95,7 @@ func (s *instances) networkInterface(p *store.Partition, e *store.NetworkInterfa
 		AvailabilityZone: aws.String(e.Zone), Description: aws.String(e.Description),
 		InterfaceType: types.NetworkInterfaceType(e.Type), MacAddress: aws.String(e.MAC),
 		Status: eniStatus(e), Groups: s.groupIdentifiers(p, e.Groups),
-		OwnerId: aws.String(e.Owner), RequesterId: some(e.RequesterID), RequesterManaged: aws.Bool(e.RequesterManaged),
+		OwnerId: aws.String(e.Owner), RequesterId: optionalText(e.RequesterID), RequesterManaged: aws.Bool(e.RequesterManaged),
 		SourceDestCheck: aws.Bool(e.SourceDestCheck), TagSet: s.tagList(p, e.ID),
 	}
 	if z := p.ZoneNamed(e.Zone); z != nil {
@@ -103,7 +103,7 @@ func (s *instances) networkInterface(p *store.Partition, e *store.NetworkInterfa
 	}
 	if a := e.Attachment; a != nil {
 		out.Attachment = &types.NetworkInterfaceAttachment{
-			AttachmentId: aws.String(a.ID), InstanceId: some(a.InstanceID), InstanceOwnerId: aws.String(a.InstanceOwner),
+			AttachmentId: aws.String(a.ID), InstanceId: optionalText(a.InstanceID), InstanceOwnerId: aws.String(a.InstanceOwner),
 			DeviceIndex: aws.Int32(a.DeviceIndex), Status: types.AttachmentStatusAttached,
 			AttachTime: aws.Time(a.AttachTime), DeleteOnTermination: aws.Bool(a.DeleteOnEnd),
 		}

@@ -14,13 +14,13 @@ import (
 
 const maxFilterValues = 200
 
-// filters are the filters of one describe operation: by name, the values that
-// a resource has for it. A filter matches if one of its values matches one of
-// them.
+// filters are the filters of one describe operation: for each name, a function that
+// returns the values of a resource. A filter matches if one of its values matches one
+// of these.
 type filters[T any] map[string]func(T) []string
 
-// selectBy returns the items that match all filters. tags returns the tags of
-// an item; it is nil for what has none.
+// selectBy returns the items that match all filters of a request. tags returns the tags of
+// an item; it is nil for resources without tags.
 func selectBy[T any](items []T, asked []types.Filter, known filters[T], tags func(T) map[string]string) ([]T, *store.Error) {
 	values := 0
 	for _, f := range asked {
@@ -79,8 +79,8 @@ func valuesFor[T any](item T, name string, known filters[T], tags func(T) map[st
 	return out
 }
 
-// wildcard matches a filter value: * is any run of characters, ? any one, and a
-// backslash escapes them.
+// wildcard reports whether a filter value matches a text. In the value, * matches any characters
+// and ? any one, and a backslash escapes them.
 func wildcard(pattern, s string) bool {
 	for pattern != "" {
 		switch pattern[0] {
@@ -111,12 +111,13 @@ func wildcard(pattern, s string) bool {
 	return s == ""
 }
 
-// one and yes make filter values of a string and a boolean.
-func one(s string) []string {
+// textValue returns a string as the values of a filter, none for "".
+func textValue(s string) []string {
 	if s == "" {
 		return nil
 	}
 	return []string{s}
 }
 
-func yes(b bool) []string { return []string{strconv.FormatBool(b)} }
+// boolValue returns a boolean as the values of a filter.
+func boolValue(b bool) []string { return []string{strconv.FormatBool(b)} }

@@ -19,7 +19,7 @@ var image = types.Image{
 	CreationDate: aws.String("2025-01-01T00:00:00.000Z"),
 }
 
-// DescribeImages finds the one image, whatever owner is asked for.
+// DescribeImages lists the one image, and ignores the owners in the request.
 func (s *instances) DescribeImages(_ *store.Call, in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
 	for _, id := range in.ImageIds {
 		if id != *image.ImageId {
@@ -27,14 +27,14 @@ func (s *instances) DescribeImages(_ *store.Call, in *ec2.DescribeImagesInput) (
 		}
 	}
 	images, err := selectBy([]types.Image{image}, in.Filters, filters[types.Image]{
-		"image-id":            func(i types.Image) []string { return one(*i.ImageId) },
-		"name":                func(i types.Image) []string { return one(*i.Name) },
-		"state":               func(i types.Image) []string { return one(string(i.State)) },
-		"architecture":        func(i types.Image) []string { return one(string(i.Architecture)) },
-		"owner-id":            func(i types.Image) []string { return one(*i.OwnerId) },
-		"owner-alias":         func(i types.Image) []string { return one(*i.ImageOwnerAlias) },
-		"root-device-type":    func(i types.Image) []string { return one(string(i.RootDeviceType)) },
-		"virtualization-type": func(i types.Image) []string { return one(string(i.VirtualizationType)) },
+		"image-id":            func(i types.Image) []string { return textValue(*i.ImageId) },
+		"name":                func(i types.Image) []string { return textValue(*i.Name) },
+		"state":               func(i types.Image) []string { return textValue(string(i.State)) },
+		"architecture":        func(i types.Image) []string { return textValue(string(i.Architecture)) },
+		"owner-id":            func(i types.Image) []string { return textValue(*i.OwnerId) },
+		"owner-alias":         func(i types.Image) []string { return textValue(*i.ImageOwnerAlias) },
+		"root-device-type":    func(i types.Image) []string { return textValue(string(i.RootDeviceType)) },
+		"virtualization-type": func(i types.Image) []string { return textValue(string(i.VirtualizationType)) },
 	}, nil)
 	if err != nil {
 		return nil, err

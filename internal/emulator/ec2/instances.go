@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// RunInstances makes instances, each with one ENI. Any image is accepted.
+// RunInstances creates instances, each with one ENI. Any image is accepted.
 func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
 	p := c.Partition
 	low, high, err := launchCount(in)
@@ -19,14 +19,14 @@ func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2
 		return nil, err
 	}
 	if token := aws.ToString(in.ClientToken); token != "" {
-		var again []*store.Instance
+		var existing []*store.Instance
 		for _, id := range store.SortedKeys(p.Instances) {
 			if i := p.Instances[id]; i.ClientToken == token {
-				again = append(again, i)
+				existing = append(existing, i)
 			}
 		}
-		if len(again) > 0 {
-			return s.launched(c, again), nil
+		if len(existing) > 0 {
+			return s.launched(c, existing), nil
 		}
 	}
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeInstance, types.ResourceTypeNetworkInterface, types.ResourceTypeVolume)
@@ -46,7 +46,7 @@ func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2
 	for n := range high {
 		eni, err := s.newENI(p, sub, want)
 		if err != nil && n >= low {
-			break // as many as there is room for
+			break // the subnet has no more addresses
 		}
 		if err != nil {
 			for _, i := range fresh {
@@ -79,7 +79,7 @@ func (s *instances) RunInstances(c *store.Call, in *ec2.RunInstancesInput) (*ec2
 	return s.launched(c, fresh), nil
 }
 
-// launchCount reads the least and the largest number of instances.
+// launchCount returns the smallest and the greatest number of instances to launch.
 func launchCount(in *ec2.RunInstancesInput) (low, high int, err *store.Error) {
 	low, high = int(aws.ToInt32(in.MinCount)), int(aws.ToInt32(in.MaxCount))
 	if aws.ToString(in.ImageId) == "" {
@@ -144,7 +144,7 @@ func (s *instances) launched(c *store.Call, list []*store.Instance) *ec2.RunInst
 	for _, i := range list {
 		item := s.instance(c.Partition, i)
 		if i.Since.Equal(c.Now) {
-			item.State = instanceState(i.From) // a launch always answers pending
+			item.State = instanceState(i.From) // AWS always returns pending for a launch
 		}
 		out.Instances = append(out.Instances, item)
 	}
@@ -197,8 +197,8 @@ func (s *instances) TerminateInstances(c *store.Call, in *ec2.TerminateInstances
 	return &ec2.TerminateInstancesOutput{TerminatingInstances: changes}, nil
 }
 
-// move begins a transition of instances that are in a state; an empty from is
-// any. Instances that are on their way or there already stay as they are.
+// move begins a transition of instances from a state, or from any if from is "". Instances that are
+// in one of the other two states already do not change.
 func (s *instances) move(c *store.Call, ids []string, from, through, to string) ([]types.InstanceStateChange, *store.Error) {
 	p := c.Partition
 	if len(ids) == 0 {

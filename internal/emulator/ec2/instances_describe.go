@@ -34,22 +34,22 @@ func (s *instances) instanceFilters(c *store.Call) filters[*store.Instance] {
 	p := c.Partition
 	type inst = store.Instance
 	known := filters[*inst]{
-		"instance-id":         func(i *inst) []string { return one(i.ID) },
-		"instance-state-name": func(i *inst) []string { return one(p.InstanceState(i)) },
-		"instance-state-code": func(i *inst) []string { code := stateCodes[p.InstanceState(i)]; return one(number(&code)) },
-		"instance-type":       func(i *inst) []string { return one(i.Type) },
-		"image-id":            func(i *inst) []string { return one(i.ImageID) },
-		"vpc-id":              func(i *inst) []string { return one(i.VPCID) },
-		"subnet-id":           func(i *inst) []string { return one(i.SubnetID) },
-		"availability-zone":   func(i *inst) []string { return one(i.Zone) },
-		"private-dns-name":    func(i *inst) []string { return one(i.PrivateDNS) },
-		"reservation-id":      func(i *inst) []string { return one(i.ReservationID) },
-		"owner-id":            func(*inst) []string { return one(c.Account) },
+		"instance-id":         func(i *inst) []string { return textValue(i.ID) },
+		"instance-state-name": func(i *inst) []string { return textValue(p.InstanceState(i)) },
+		"instance-state-code": func(i *inst) []string { code := stateCodes[p.InstanceState(i)]; return textValue(number(&code)) },
+		"instance-type":       func(i *inst) []string { return textValue(i.Type) },
+		"image-id":            func(i *inst) []string { return textValue(i.ImageID) },
+		"vpc-id":              func(i *inst) []string { return textValue(i.VPCID) },
+		"subnet-id":           func(i *inst) []string { return textValue(i.SubnetID) },
+		"availability-zone":   func(i *inst) []string { return textValue(i.Zone) },
+		"private-dns-name":    func(i *inst) []string { return textValue(i.PrivateDNS) },
+		"reservation-id":      func(i *inst) []string { return textValue(i.ReservationID) },
+		"owner-id":            func(*inst) []string { return textValue(c.Account) },
 		"private-ip-address": func(i *inst) []string {
 			if len(i.Interfaces) == 0 {
 				return nil
 			}
-			return one(primaryAddress(p.NetworkInterfaces[i.Interfaces[0]]))
+			return textValue(primaryAddress(p.NetworkInterfaces[i.Interfaces[0]]))
 		},
 		"instance.group-id": func(i *inst) (out []string) {
 			for _, id := range i.Interfaces {
@@ -80,7 +80,7 @@ func (s *instances) instance(p *store.Partition, i *store.Instance) types.Instan
 	out := types.Instance{
 		InstanceId: aws.String(i.ID), ImageId: aws.String(i.ImageID), InstanceType: types.InstanceType(i.Type),
 		State: instanceState(p.InstanceState(i)), LaunchTime: aws.Time(i.Launched), AmiLaunchIndex: aws.Int32(i.LaunchIndex),
-		KeyName: some(i.KeyName), ClientToken: some(i.ClientToken), Architecture: types.ArchitectureValuesX8664,
+		KeyName: optionalText(i.KeyName), ClientToken: optionalText(i.ClientToken), Architecture: types.ArchitectureValuesX8664,
 		Placement:       &types.Placement{AvailabilityZone: aws.String(i.Zone), Tenancy: types.TenancyDefault},
 		MetadataOptions: metadataOptions(i), Tags: s.tagList(p, i.ID),
 		Monitoring: &types.Monitoring{State: types.MonitoringStateDisabled},
@@ -88,7 +88,7 @@ func (s *instances) instance(p *store.Partition, i *store.Instance) types.Instan
 	if !i.TerminatedAt.IsZero() {
 		return out // a terminated instance has no network any more
 	}
-	out.SubnetId, out.VpcId, out.PrivateDnsName = aws.String(i.SubnetID), aws.String(i.VPCID), some(i.PrivateDNS)
+	out.SubnetId, out.VpcId, out.PrivateDnsName = aws.String(i.SubnetID), aws.String(i.VPCID), optionalText(i.PrivateDNS)
 	out.SourceDestCheck = aws.Bool(true)
 	for n, id := range i.Interfaces {
 		e := p.NetworkInterfaces[id]
@@ -96,7 +96,7 @@ func (s *instances) instance(p *store.Partition, i *store.Instance) types.Instan
 			continue
 		}
 		if n == 0 {
-			out.PrivateIpAddress = some(primaryAddress(e))
+			out.PrivateIpAddress = optionalText(primaryAddress(e))
 			out.SecurityGroups = s.groupIdentifiers(p, e.Groups)
 			if len(e.IPv6) > 0 {
 				out.Ipv6Address = aws.String(e.IPv6[0].String())
@@ -119,7 +119,7 @@ func (s *instances) instanceENI(p *store.Partition, e *store.NetworkInterface) t
 		NetworkInterfaceId: aws.String(e.ID), SubnetId: aws.String(e.SubnetID), VpcId: aws.String(e.VPCID),
 		Description: aws.String(e.Description), InterfaceType: aws.String(e.Type), MacAddress: aws.String(e.MAC),
 		OwnerId: aws.String(e.Owner), Status: eniStatus(e), SourceDestCheck: aws.Bool(e.SourceDestCheck),
-		Groups: s.groupIdentifiers(p, e.Groups), PrivateIpAddress: some(primaryAddress(e)),
+		Groups: s.groupIdentifiers(p, e.Groups), PrivateIpAddress: optionalText(primaryAddress(e)),
 	}
 	if a := e.Attachment; a != nil {
 		out.Attachment = &types.InstanceNetworkInterfaceAttachment{

@@ -16,11 +16,11 @@ import (
 // kind is a type of resource with an identifier.
 type kind struct {
 	prefix string // of identifiers, with the hyphen
-	// code is the stem of its errors: code + ".NotFound".
+	// code and malformed are the stems of the error codes: code + ".NotFound", malformed + ".Malformed".
 	code, malformed string
-	// noun as in "The subnet ID 'x' does not exist".
+	// noun is the name in messages, as in "The subnet ID 'x' does not exist".
 	noun string
-	// min and max of MaxResults.
+	// min and max are the bounds of MaxResults.
 	min, max int
 }
 
@@ -57,7 +57,7 @@ func (k kind) checkID(id string) *store.Error {
 	return nil
 }
 
-// find returns the resource of an identifier, or the errors of its kind.
+// find returns the resource with an identifier, or an error of its kind.
 func find[T any](k kind, all map[string]*T, id *string) (*T, *store.Error) {
 	if aws.ToString(id) == "" {
 		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter %s", strings.ReplaceAll(k.noun, " ", ""))
@@ -72,7 +72,7 @@ func find[T any](k kind, all map[string]*T, id *string) (*T, *store.Error) {
 	return item, nil
 }
 
-// query has the parameters that the describe operations share.
+// query has the parameters that all describe operations have.
 type query struct {
 	ids     []string
 	filters []types.Filter
@@ -80,8 +80,8 @@ type query struct {
 	token   *string
 }
 
-// describe answers a query over the resources of one kind: identifiers must
-// exist, filters narrow, then comes a page.
+// describe returns a page of the resources of one kind that a query selects by identifiers, which must
+// exist, and filters.
 func describe[T any](s *core, c *store.Call, k kind, all map[string]*T, q query, known filters[*T]) (items []*T, next *string, err error) {
 	ids := store.SortedKeys(all)
 	if len(q.ids) > 0 {
@@ -130,8 +130,8 @@ func checkIDs[T any](k kind, all map[string]*T, ids []string) *store.Error {
 	return nil
 }
 
-// page cuts a page out of sorted keys. The token is the last key of the page
-// before, so that it stays valid while resources come and go.
+// page returns the page of sorted keys after a token, and the next token. The token is the last key of the
+// previous page, so that it stays valid if resources are created or deleted.
 func page(w *store.Store, k kind, keys []string, asked *int32, token *string) (cut []string, next *string, err *store.Error) {
 	limit := len(keys)
 	if asked != nil {
@@ -161,7 +161,7 @@ func page(w *store.Store, k kind, keys []string, asked *int32, token *string) (c
 	return keys, aws.String(base64.StdEncoding.EncodeToString([]byte(keys[limit-1]))), nil
 }
 
-// resourceType names the type of an identifier as tags and ARNs have it.
+// resourceType returns the type of an identifier, as in tags and ARNs.
 func resourceType(id string) string {
 	prefix := id[:strings.LastIndex(id, "-")+1]
 	switch prefix {
@@ -193,17 +193,17 @@ func resourceType(id string) string {
 	return fmt.Sprintf("unknown (%s)", prefix)
 }
 
-// made returns what an earlier request with the same client token has made,
-// nil if there was none or it is gone.
-func made[T any](c *store.Call, all map[string]*T, token *string) *T {
+// createdBefore returns the resource that an earlier request with the same client token created,
+// nil if there was none or the resource does not exist any more.
+func createdBefore[T any](c *store.Call, all map[string]*T, token *string) *T {
 	if aws.ToString(token) == "" {
 		return nil
 	}
 	return all[c.Partition.Tokens[c.Operation+" "+*token]]
 }
 
-// making records what a request with a client token creates.
-func making(c *store.Call, token *string, id string) {
+// noteToken notes the id of the resource that a request with a client token creates.
+func noteToken(c *store.Call, token *string, id string) {
 	if aws.ToString(token) != "" {
 		c.Partition.Tokens[c.Operation+" "+*token] = id
 	}

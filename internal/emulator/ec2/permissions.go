@@ -12,10 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// protocolNames are the numbers that have names.
+// protocolNames maps other forms of protocols to those that EC2 returns.
 var protocolNames = map[string]string{"6": "tcp", "17": "udp", "1": "icmp", "58": "icmpv6", "all": "-1"}
 
-// ruleKey is what makes two rules the same: the description is not part of it.
+// ruleKey identifies a rule, whose description may change.
 type ruleKey struct {
 	protocol, from, to string
 	peer               store.Peer
@@ -32,8 +32,8 @@ func number(n *int32) string {
 	return strconv.Itoa(int(*n))
 }
 
-// readPermissions turns the permissions of a request into rules in canonical
-// form, one per peer.
+// readPermissions converts the permissions of a request to rules in canonical
+// form, one for each peer.
 func (s *securityGroups) readPermissions(c *store.Call, g *store.SecurityGroup, list []types.IpPermission) ([]store.SecurityGroupRule, *store.Error) {
 	if len(list) == 0 {
 		return nil, store.Errorf(store.Unproven, "MissingParameter", "The request must contain the parameter ipPermissions")
@@ -197,8 +197,8 @@ func (s *securityGroups) readGroupPeer(c *store.Call, g *store.SecurityGroup, pa
 	return store.Peer{Group: other.ID, GroupOwner: owner}, nil
 }
 
-// permissions renders rules as AWS reads them back: one permission per
-// protocol and ports, with all peers in it.
+// permissions returns rules as AWS describes them: one permission for each protocol and ports,
+// with all peers.
 func (s *securityGroups) permissions(rules []store.SecurityGroupRule) []types.IpPermission {
 	byPorts := map[string]*types.IpPermission{}
 	for _, r := range rules {
@@ -212,7 +212,7 @@ func (s *securityGroups) permissions(rules []store.SecurityGroupRule) []types.Ip
 			}
 			byPorts[key] = perm
 		}
-		description := some(r.Description)
+		description := optionalText(r.Description)
 		switch {
 		case r.Peer.Group != "":
 			perm.UserIdGroupPairs = append(perm.UserIdGroupPairs, types.UserIdGroupPair{

@@ -8,10 +8,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// CreateIpamPool makes a pool by name; it has no addresses of its own.
+// CreateIpamPool creates an IPAM pool without addresses.
 func (s *networks) CreateIpamPool(c *store.Call, in *ec2.CreateIpamPoolInput) (*ec2.CreateIpamPoolOutput, error) {
 	p := c.Partition
-	if pool := made(c, p.IPAMPools, in.ClientToken); pool != nil {
+	if pool := createdBefore(c, p.IPAMPools, in.ClientToken); pool != nil {
 		out := s.ipamPool(p, pool)
 		return &ec2.CreateIpamPoolOutput{IpamPool: &out}, nil
 	}
@@ -28,7 +28,7 @@ func (s *networks) CreateIpamPool(c *store.Call, in *ec2.CreateIpamPoolInput) (*
 	}
 	p.IPAMPools[pool.ID] = pool
 	p.Tag(pool.ID, tags)
-	making(c, in.ClientToken, pool.ID)
+	noteToken(c, in.ClientToken, pool.ID)
 	out := s.ipamPool(p, pool)
 	return &ec2.CreateIpamPoolOutput{IpamPool: &out}, nil
 }
@@ -37,10 +37,10 @@ func (s *networks) CreateIpamPool(c *store.Call, in *ec2.CreateIpamPoolInput) (*
 func (s *networks) DescribeIpamPools(c *store.Call, in *ec2.DescribeIpamPoolsInput) (*ec2.DescribeIpamPoolsOutput, error) {
 	p := c.Partition
 	items, next, err := describe(s.core, c, kindPool, p.IPAMPools, query{in.IpamPoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.IPAMPool]{
-		"ipam-pool-id":   func(x *store.IPAMPool) []string { return one(x.ID) },
-		"ipam-scope-id":  func(x *store.IPAMPool) []string { return one(x.ScopeID) },
-		"address-family": func(x *store.IPAMPool) []string { return one(x.Family) },
-		"locale":         func(x *store.IPAMPool) []string { return one(x.Locale) },
+		"ipam-pool-id":   func(x *store.IPAMPool) []string { return textValue(x.ID) },
+		"ipam-scope-id":  func(x *store.IPAMPool) []string { return textValue(x.ScopeID) },
+		"address-family": func(x *store.IPAMPool) []string { return textValue(x.Family) },
+		"locale":         func(x *store.IPAMPool) []string { return textValue(x.Locale) },
 	})
 	if err != nil {
 		return nil, err
@@ -54,20 +54,20 @@ func (s *networks) DescribeIpamPools(c *store.Call, in *ec2.DescribeIpamPoolsInp
 
 func (s *networks) ipamPool(p *store.Partition, x *store.IPAMPool) types.IpamPool {
 	return types.IpamPool{
-		IpamPoolId: aws.String(x.ID), AddressFamily: types.AddressFamily(x.Family), Description: some(x.Description),
-		IpamPoolArn: aws.String("arn:" + p.AWS().Name + ":ec2::" + p.Account + ":ipam-pool/" + x.ID), Locale: some(x.Locale),
+		IpamPoolId: aws.String(x.ID), AddressFamily: types.AddressFamily(x.Family), Description: optionalText(x.Description),
+		IpamPoolArn: aws.String("arn:" + p.AWS().Name + ":ec2::" + p.Account + ":ipam-pool/" + x.ID), Locale: optionalText(x.Locale),
 		OwnerId: aws.String(p.Account), IpamRegion: aws.String(p.Region), State: types.IpamPoolStateCreateComplete,
 		Tags: s.tagList(p, x.ID),
 	}
 }
 
-// DescribeCoipPools lists the pools of customer-owned addresses, which come
-// with an Outpost and cannot be made through this API's create operations.
+// DescribeCoipPools lists the pools of customer-owned addresses. They belong to
+// an Outpost, and no operation of this API creates them.
 func (s *networks) DescribeCoipPools(c *store.Call, in *ec2.DescribeCoipPoolsInput) (*ec2.DescribeCoipPoolsOutput, error) {
 	p := c.Partition
 	items, next, err := describe(s.core, c, kindCoIP, p.CoIPPools, query{in.PoolIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.CoIPPool]{
-		"coip-pool.pool-id":                      func(x *store.CoIPPool) []string { return one(x.ID) },
-		"coip-pool.local-gateway-route-table-id": func(x *store.CoIPPool) []string { return one(x.RouteTableID) },
+		"coip-pool.pool-id":                      func(x *store.CoIPPool) []string { return textValue(x.ID) },
+		"coip-pool.local-gateway-route-table-id": func(x *store.CoIPPool) []string { return textValue(x.RouteTableID) },
 	})
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (s *networks) DescribeCoipPools(c *store.Call, in *ec2.DescribeCoipPoolsInp
 	out := &ec2.DescribeCoipPoolsOutput{NextToken: next, CoipPools: []types.CoipPool{}}
 	for _, x := range items {
 		item := types.CoipPool{
-			PoolId: aws.String(x.ID), LocalGatewayRouteTableId: some(x.RouteTableID),
+			PoolId: aws.String(x.ID), LocalGatewayRouteTableId: optionalText(x.RouteTableID),
 			PoolArn: aws.String(p.ARN("ec2", "coip-pool/"+x.ID)), Tags: s.tagList(p, x.ID),
 		}
 		for _, b := range x.CIDRs {

@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// CreateManagedPrefixList makes a prefix list of the caller's.
+// CreateManagedPrefixList creates a prefix list that the caller owns.
 func (s *networks) CreateManagedPrefixList(c *store.Call, in *ec2.CreateManagedPrefixListInput) (*ec2.CreateManagedPrefixListOutput, error) {
 	p := c.Partition
-	if l := made(c, p.PrefixLists, in.ClientToken); l != nil {
+	if l := createdBefore(c, p.PrefixLists, in.ClientToken); l != nil {
 		out := s.prefixList(p, l)
 		return &ec2.CreateManagedPrefixListOutput{PrefixList: &out}, nil
 	}
@@ -45,12 +45,12 @@ func (s *networks) CreateManagedPrefixList(c *store.Call, in *ec2.CreateManagedP
 	list.ID = s.w.NewID("pl-")
 	p.PrefixLists[list.ID] = list
 	p.Tag(list.ID, tags)
-	making(c, in.ClientToken, list.ID)
+	noteToken(c, in.ClientToken, list.ID)
 	out := s.prefixList(p, list)
 	return &ec2.CreateManagedPrefixListOutput{PrefixList: &out}, nil
 }
 
-// DeleteManagedPrefixList removes a list that no rule names.
+// DeleteManagedPrefixList deletes a prefix list that no rule of a security group uses.
 func (s *networks) DeleteManagedPrefixList(c *store.Call, in *ec2.DeleteManagedPrefixListInput) (*ec2.DeleteManagedPrefixListOutput, error) {
 	p := c.Partition
 	list, err := find(kindPrefixList, p.PrefixLists, in.PrefixListId)
@@ -77,9 +77,9 @@ func (s *networks) DeleteManagedPrefixList(c *store.Call, in *ec2.DeleteManagedP
 func (s *networks) DescribeManagedPrefixLists(c *store.Call, in *ec2.DescribeManagedPrefixListsInput) (*ec2.DescribeManagedPrefixListsOutput, error) {
 	p := c.Partition
 	items, next, err := describe(s.core, c, kindPrefixList, p.PrefixLists, query{in.PrefixListIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.PrefixList]{
-		"owner-id":         func(l *store.PrefixList) []string { return one(l.Owner) },
-		"prefix-list-id":   func(l *store.PrefixList) []string { return one(l.ID) },
-		"prefix-list-name": func(l *store.PrefixList) []string { return one(l.Name) },
+		"owner-id":         func(l *store.PrefixList) []string { return textValue(l.Owner) },
+		"prefix-list-id":   func(l *store.PrefixList) []string { return textValue(l.ID) },
+		"prefix-list-name": func(l *store.PrefixList) []string { return textValue(l.Name) },
 	})
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (s *networks) GetManagedPrefixListEntries(c *store.Call, in *ec2.GetManaged
 	}
 	out := &ec2.GetManagedPrefixListEntriesOutput{NextToken: next, Entries: []types.PrefixListEntry{}}
 	for _, k := range keys {
-		out.Entries = append(out.Entries, types.PrefixListEntry{Cidr: aws.String(k), Description: some(byBlock[k].Description)})
+		out.Entries = append(out.Entries, types.PrefixListEntry{Cidr: aws.String(k), Description: optionalText(byBlock[k].Description)})
 	}
 	return out, nil
 }

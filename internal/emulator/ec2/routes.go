@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// CreateInternetGateway makes a gateway that is attached to nothing yet.
+// CreateInternetGateway creates a gateway that is not attached to a VPC.
 func (s *networks) CreateInternetGateway(c *store.Call, in *ec2.CreateInternetGatewayInput) (*ec2.CreateInternetGatewayOutput, error) {
 	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeInternetGateway)
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *networks) CreateInternetGateway(c *store.Call, in *ec2.CreateInternetGa
 	return &ec2.CreateInternetGatewayOutput{InternetGateway: &out}, nil
 }
 
-// AttachInternetGateway attaches a gateway to a VPC, which has one at most.
+// AttachInternetGateway attaches a gateway to a VPC, which can have one.
 func (s *networks) AttachInternetGateway(c *store.Call, in *ec2.AttachInternetGatewayInput) (*ec2.AttachInternetGatewayOutput, error) {
 	g, err := find(kindGateway, c.Partition.InternetGateways, in.InternetGatewayId)
 	if err != nil {
@@ -75,15 +75,15 @@ func (s *networks) DeleteInternetGateway(c *store.Call, in *ec2.DeleteInternetGa
 func (s *networks) DescribeInternetGateways(c *store.Call, in *ec2.DescribeInternetGatewaysInput) (*ec2.DescribeInternetGatewaysOutput, error) {
 	type igw = store.InternetGateway
 	items, next, err := describe(s.core, c, kindGateway, c.Partition.InternetGateways, query{in.InternetGatewayIds, in.Filters, in.MaxResults, in.NextToken}, filters[*igw]{
-		"internet-gateway-id": func(g *igw) []string { return one(g.ID) },
-		"attachment.vpc-id":   func(g *igw) []string { return one(g.VPCID) },
+		"internet-gateway-id": func(g *igw) []string { return textValue(g.ID) },
+		"attachment.vpc-id":   func(g *igw) []string { return textValue(g.VPCID) },
 		"attachment.state": func(g *igw) []string {
 			if g.VPCID == "" {
 				return nil
 			}
-			return one("available")
+			return textValue("available")
 		},
-		"owner-id": func(*igw) []string { return one(c.Account) },
+		"owner-id": func(*igw) []string { return textValue(c.Account) },
 	})
 	if err != nil {
 		return nil, err
@@ -105,9 +105,9 @@ func (s *networks) gateway(p *store.Partition, g *store.InternetGateway) types.I
 	return out
 }
 
-// CreateRouteTable makes a table with the local routes of its VPC.
+// CreateRouteTable creates a table with the local routes of its VPC.
 func (s *networks) CreateRouteTable(c *store.Call, in *ec2.CreateRouteTableInput) (*ec2.CreateRouteTableOutput, error) {
-	if t := made(c, c.Partition.RouteTables, in.ClientToken); t != nil {
+	if t := createdBefore(c, c.Partition.RouteTables, in.ClientToken); t != nil {
 		out := s.routeTable(c.Partition, t)
 		return &ec2.CreateRouteTableOutput{RouteTable: &out, ClientToken: in.ClientToken}, nil
 	}
@@ -125,12 +125,12 @@ func (s *networks) CreateRouteTable(c *store.Call, in *ec2.CreateRouteTableInput
 	}
 	c.Partition.RouteTables[t.ID] = t
 	c.Partition.Tag(t.ID, tags)
-	making(c, in.ClientToken, t.ID)
+	noteToken(c, in.ClientToken, t.ID)
 	out := s.routeTable(c.Partition, t)
 	return &ec2.CreateRouteTableOutput{RouteTable: &out, ClientToken: in.ClientToken}, nil
 }
 
-// CreateRoute adds a line to a table.
+// CreateRoute adds a route to a table.
 func (s *networks) CreateRoute(c *store.Call, in *ec2.CreateRouteInput) (*ec2.CreateRouteOutput, error) {
 	p := c.Partition
 	t, err := find(kindRouteTable, p.RouteTables, in.RouteTableId)
@@ -177,7 +177,7 @@ func (s *networks) CreateRoute(c *store.Call, in *ec2.CreateRouteInput) (*ec2.Cr
 	return &ec2.CreateRouteOutput{Return: aws.Bool(true)}, nil
 }
 
-// AssociateRouteTable gives a subnet its own table.
+// AssociateRouteTable associates a route table with a subnet.
 func (s *networks) AssociateRouteTable(c *store.Call, in *ec2.AssociateRouteTableInput) (*ec2.AssociateRouteTableOutput, error) {
 	p := c.Partition
 	t, err := find(kindRouteTable, p.RouteTables, in.RouteTableId)
@@ -229,7 +229,7 @@ func (s *networks) DisassociateRouteTable(c *store.Call, in *ec2.DisassociateRou
 	return nil, store.Errorf(store.Unproven, "InvalidAssociationID.NotFound", "The association ID '%s' does not exist", id)
 }
 
-// DeleteRouteTable removes a table that nothing is associated with.
+// DeleteRouteTable deletes a table without associations.
 func (s *networks) DeleteRouteTable(c *store.Call, in *ec2.DeleteRouteTableInput) (*ec2.DeleteRouteTableOutput, error) {
 	t, err := find(kindRouteTable, c.Partition.RouteTables, in.RouteTableId)
 	if err != nil {
@@ -243,38 +243,38 @@ func (s *networks) DeleteRouteTable(c *store.Call, in *ec2.DeleteRouteTableInput
 	return &ec2.DeleteRouteTableOutput{}, nil
 }
 
-// DescribeRouteTables lists tables. A subnet without a table of its own does
-// not appear: it uses the main one.
+// DescribeRouteTables lists tables. A subnet without an explicit association does
+// not appear; it uses the main table.
 func (s *networks) DescribeRouteTables(c *store.Call, in *ec2.DescribeRouteTablesInput) (*ec2.DescribeRouteTablesOutput, error) {
 	type table = store.RouteTable
-	assoc := func(what func(store.RouteTableAssociation) []string) func(*table) []string {
+	assoc := func(field func(store.RouteTableAssociation) []string) func(*table) []string {
 		return func(t *table) (out []string) {
 			for _, a := range t.Associations {
-				out = append(out, what(a)...)
+				out = append(out, field(a)...)
 			}
 			return out
 		}
 	}
-	route := func(what func(store.Route) string) func(*table) []string {
+	route := func(field func(store.Route) string) func(*table) []string {
 		return func(t *table) (out []string) {
 			for _, r := range t.Routes {
-				out = append(out, one(what(r))...)
+				out = append(out, textValue(field(r))...)
 			}
 			return out
 		}
 	}
 	items, next, err := describe(s.core, c, kindRouteTable, c.Partition.RouteTables, query{in.RouteTableIds, in.Filters, in.MaxResults, in.NextToken}, filters[*table]{
-		"vpc-id":                                 func(t *table) []string { return one(t.VPCID) },
-		"route-table-id":                         func(t *table) []string { return one(t.ID) },
-		"owner-id":                               func(*table) []string { return one(c.Account) },
-		"association.subnet-id":                  assoc(func(a store.RouteTableAssociation) []string { return one(a.SubnetID) }),
-		"association.main":                       assoc(func(a store.RouteTableAssociation) []string { return yes(a.Main) }),
-		"association.route-table-association-id": assoc(func(a store.RouteTableAssociation) []string { return one(a.ID) }),
+		"vpc-id":                                 func(t *table) []string { return textValue(t.VPCID) },
+		"route-table-id":                         func(t *table) []string { return textValue(t.ID) },
+		"owner-id":                               func(*table) []string { return textValue(c.Account) },
+		"association.subnet-id":                  assoc(func(a store.RouteTableAssociation) []string { return textValue(a.SubnetID) }),
+		"association.main":                       assoc(func(a store.RouteTableAssociation) []string { return boolValue(a.Main) }),
+		"association.route-table-association-id": assoc(func(a store.RouteTableAssociation) []string { return textValue(a.ID) }),
 		"association.route-table-id": func(t *table) []string {
 			if len(t.Associations) == 0 {
 				return nil
 			}
-			return one(t.ID)
+			return textValue(t.ID)
 		},
 		"route.gateway-id":             route(func(r store.Route) string { return r.Gateway }),
 		"route.nat-gateway-id":         route(func(r store.Route) string { return r.NATGateway }),
@@ -296,9 +296,9 @@ func (s *networks) routeTable(p *store.Partition, t *store.RouteTable) types.Rou
 	out := types.RouteTable{RouteTableId: aws.String(t.ID), VpcId: aws.String(t.VPCID), OwnerId: aws.String(p.Account), Tags: s.tagList(p, t.ID)}
 	for _, r := range t.Routes {
 		line := types.Route{
-			GatewayId: some(r.Gateway), NatGatewayId: some(r.NATGateway), NetworkInterfaceId: some(r.Interface),
-			VpcPeeringConnectionId: some(r.Peering), TransitGatewayId: some(r.TransitGateway),
-			EgressOnlyInternetGatewayId: some(r.EgressOnly), DestinationPrefixListId: some(r.PrefixList),
+			GatewayId: optionalText(r.Gateway), NatGatewayId: optionalText(r.NATGateway), NetworkInterfaceId: optionalText(r.Interface),
+			VpcPeeringConnectionId: optionalText(r.Peering), TransitGatewayId: optionalText(r.TransitGateway),
+			EgressOnlyInternetGatewayId: optionalText(r.EgressOnly), DestinationPrefixListId: optionalText(r.PrefixList),
 			Origin: types.RouteOrigin(r.Origin), State: types.RouteStateActive,
 		}
 		switch {
@@ -313,14 +313,14 @@ func (s *networks) routeTable(p *store.Partition, t *store.RouteTable) types.Rou
 	for _, a := range t.Associations {
 		out.Associations = append(out.Associations, types.RouteTableAssociation{
 			RouteTableAssociationId: aws.String(a.ID), RouteTableId: aws.String(t.ID), Main: aws.Bool(a.Main),
-			SubnetId: some(a.SubnetID), AssociationState: associated(),
+			SubnetId: optionalText(a.SubnetID), AssociationState: associated(),
 		})
 	}
 	return out
 }
 
-// some returns a pointer to a string, nil for an empty one.
-func some(s string) *string {
+// optionalText returns a pointer to a string, nil for an empty one.
+func optionalText(s string) *string {
 	if s == "" {
 		return nil
 	}

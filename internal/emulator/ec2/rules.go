@@ -40,7 +40,7 @@ func (s *securityGroups) AuthorizeSecurityGroupEgress(c *store.Call, in *ec2.Aut
 	return &ec2.AuthorizeSecurityGroupEgressOutput{Return: aws.Bool(true), SecurityGroupRules: s.ruleList(c.Partition, g, added, true)}, nil
 }
 
-// simplePermission makes one permission of the plain parameters.
+// simplePermission returns the permissions of a request, from the list or from the parameters of a single permission.
 func simplePermission(list []types.IpPermission, protocol *string, from, to *int32, cidr *string) ([]types.IpPermission, *store.Error) {
 	if protocol == nil && from == nil && to == nil && cidr == nil {
 		return list, nil
@@ -76,8 +76,8 @@ func (s *securityGroups) authorize(c *store.Call, g *store.SecurityGroup, have *
 	return add, nil
 }
 
-// checkRuleQuota counts rules per address family. A rule with a security group counts
-// in both, one with a prefix list as often as that may have entries.
+// checkRuleQuota checks the number of rules for each address family. A rule with a security group
+// counts for both, and a rule with a prefix list as often as the maximum of its entries.
 func (s *securityGroups) checkRuleQuota(p *store.Partition, rules []store.SecurityGroupRule) *store.Error {
 	v4, v6 := 0, 0
 	for _, r := range rules {
@@ -107,7 +107,7 @@ func (s *securityGroups) checkRuleQuota(p *store.Partition, rules []store.Securi
 	return nil
 }
 
-// RevokeSecurityGroupIngress removes rules by what they are or by identifier.
+// RevokeSecurityGroupIngress removes rules by their permissions or by identifier.
 func (s *securityGroups) RevokeSecurityGroupIngress(c *store.Call, in *ec2.RevokeSecurityGroupIngressInput) (*ec2.RevokeSecurityGroupIngressOutput, error) {
 	g, err := s.groupNamed(c, in.GroupId, in.GroupName)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *securityGroups) RevokeSecurityGroupIngress(c *store.Call, in *ec2.Revok
 	return &ec2.RevokeSecurityGroupIngressOutput{Return: aws.Bool(true), RevokedSecurityGroupRules: r.revoked, UnknownIpPermissions: r.unknown}, nil
 }
 
-// RevokeSecurityGroupEgress removes rules by what they are or by identifier.
+// RevokeSecurityGroupEgress removes rules by their permissions or by identifier.
 func (s *securityGroups) RevokeSecurityGroupEgress(c *store.Call, in *ec2.RevokeSecurityGroupEgressInput) (*ec2.RevokeSecurityGroupEgressOutput, error) {
 	g, err := s.groupNamed(c, in.GroupId, nil)
 	if err != nil {
@@ -183,16 +183,15 @@ func (s *securityGroups) revoke(c *store.Call, g *store.SecurityGroup, have *[]s
 		out.revoked = append(out.revoked, types.RevokedSecurityGroupRule{
 			GroupId: aws.String(g.ID), SecurityGroupRuleId: aws.String(r.ID), IsEgress: aws.Bool(egress),
 			IpProtocol: aws.String(r.Protocol), FromPort: portOrAll(r.From), ToPort: portOrAll(r.To),
-			CidrIpv4: some(r.CIDR(true)), CidrIpv6: some(r.CIDR(false)), PrefixListId: some(r.Peer.PrefixList),
-			ReferencedGroupId: some(r.Peer.Group), Description: some(r.Description),
+			CidrIpv4: optionalText(r.CIDR(true)), CidrIpv6: optionalText(r.CIDR(false)), PrefixListId: optionalText(r.Peer.PrefixList),
+			ReferencedGroupId: optionalText(r.Peer.Group), Description: optionalText(r.Description),
 		})
 	}
 	*have = kept
 	return out, nil
 }
 
-// UpdateSecurityGroupRuleDescriptionsIngress changes descriptions of rules
-// that exist.
+// UpdateSecurityGroupRuleDescriptionsIngress changes descriptions of existing rules.
 func (s *securityGroups) UpdateSecurityGroupRuleDescriptionsIngress(c *store.Call, in *ec2.UpdateSecurityGroupRuleDescriptionsIngressInput) (*ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
 	g, err := s.groupNamed(c, in.GroupId, nil)
 	if err != nil {
@@ -227,7 +226,7 @@ func (s *securityGroups) UpdateSecurityGroupRuleDescriptionsIngress(c *store.Cal
 	return &ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput{Return: aws.Bool(true)}, nil
 }
 
-// DescribeSecurityGroupRules lists rules as resources of their own.
+// DescribeSecurityGroupRules lists the rules of security groups.
 func (s *securityGroups) DescribeSecurityGroupRules(c *store.Call, in *ec2.DescribeSecurityGroupRulesInput) (*ec2.DescribeSecurityGroupRulesOutput, error) {
 	all := map[string]*types.SecurityGroupRule{}
 	for _, g := range c.Partition.SecurityGroups {
@@ -238,8 +237,8 @@ func (s *securityGroups) DescribeSecurityGroupRules(c *store.Call, in *ec2.Descr
 		}
 	}
 	items, next, err := describe(s.core, c, kindGroupRule, all, query{in.SecurityGroupRuleIds, in.Filters, in.MaxResults, in.NextToken}, filters[*types.SecurityGroupRule]{
-		"group-id":               func(r *types.SecurityGroupRule) []string { return one(*r.GroupId) },
-		"security-group-rule-id": func(r *types.SecurityGroupRule) []string { return one(*r.SecurityGroupRuleId) },
+		"group-id":               func(r *types.SecurityGroupRule) []string { return textValue(*r.GroupId) },
+		"security-group-rule-id": func(r *types.SecurityGroupRule) []string { return textValue(*r.SecurityGroupRuleId) },
 	})
 	if err != nil {
 		return nil, err
@@ -259,8 +258,8 @@ func (s *securityGroups) ruleList(p *store.Partition, g *store.SecurityGroup, ru
 			SecurityGroupRuleArn: aws.String(p.ARN("ec2", "security-group-rule/"+r.ID)),
 			IsEgress:             aws.Bool(egress), IpProtocol: aws.String(r.Protocol),
 			FromPort: portOrAll(r.From), ToPort: portOrAll(r.To),
-			CidrIpv4: some(r.CIDR(true)), CidrIpv6: some(r.CIDR(false)), PrefixListId: some(r.Peer.PrefixList),
-			Description: some(r.Description), Tags: s.tagList(p, r.ID),
+			CidrIpv4: optionalText(r.CIDR(true)), CidrIpv6: optionalText(r.CIDR(false)), PrefixListId: optionalText(r.Peer.PrefixList),
+			Description: optionalText(r.Description), Tags: s.tagList(p, r.ID),
 		}
 		if r.Peer.Group != "" {
 			item.ReferencedGroupInfo = &types.ReferencedSecurityGroup{GroupId: aws.String(r.Peer.Group), UserId: aws.String(r.Peer.GroupOwner)}
@@ -270,8 +269,8 @@ func (s *securityGroups) ruleList(p *store.Partition, g *store.SecurityGroup, ru
 	return out
 }
 
-// portOrAll returns -1 if a rule has no ports, which is how AWS describes single rules (a
-// permission has no ports then).
+// portOrAll returns the port, -1 if a rule has none: DescribeSecurityGroupRules has -1 where
+// permissions have no ports.
 func portOrAll(n *int32) *int32 {
 	if n == nil {
 		return aws.Int32(-1)

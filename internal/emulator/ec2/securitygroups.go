@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// groupText are the characters of names and descriptions.
+// groupText matches the names and descriptions that EC2 allows.
 var groupText = regexp.MustCompile(`^[a-zA-Z0-9. _\-:/()#,@\[\]+=&;{}!$*]*$`)
 
-// CreateSecurityGroup makes a security group that allows all outbound and no inbound traffic.
+// CreateSecurityGroup creates a security group that allows all outbound and no inbound traffic.
 func (s *securityGroups) CreateSecurityGroup(c *store.Call, in *ec2.CreateSecurityGroupInput) (*ec2.CreateSecurityGroupOutput, error) {
 	p := c.Partition
 	name, description := aws.ToString(in.GroupName), aws.ToString(in.Description)
@@ -94,8 +94,8 @@ func (s *core) groupNamed(c *store.Call, id, name *string) (*store.SecurityGroup
 	return nil, store.Errorf(store.Unproven, "InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC", *name)
 }
 
-// DeleteSecurityGroup removes a security group that no ENI has and no other security
-// group names.
+// DeleteSecurityGroup deletes a security group that no ENI has and no rule of another security
+// group refers to.
 func (s *securityGroups) DeleteSecurityGroup(c *store.Call, in *ec2.DeleteSecurityGroupInput) (*ec2.DeleteSecurityGroupOutput, error) {
 	p := c.Partition
 	g, err := s.groupNamed(c, in.GroupId, in.GroupName)
@@ -129,11 +129,11 @@ func (s *securityGroups) DescribeSecurityGroups(c *store.Call, in *ec2.DescribeS
 		ids = append(ids, g.ID)
 	}
 	known := filters[*group]{
-		"group-id":    func(g *group) []string { return one(g.ID) },
-		"group-name":  func(g *group) []string { return one(g.Name) },
-		"vpc-id":      func(g *group) []string { return one(g.VPCID) },
-		"owner-id":    func(*group) []string { return one(c.Account) },
-		"description": func(g *group) []string { return one(g.Description) },
+		"group-id":    func(g *group) []string { return textValue(g.ID) },
+		"group-name":  func(g *group) []string { return textValue(g.Name) },
+		"vpc-id":      func(g *group) []string { return textValue(g.VPCID) },
+		"owner-id":    func(*group) []string { return textValue(c.Account) },
+		"description": func(g *group) []string { return textValue(g.Description) },
 	}
 	addRuleFilters(known, "ip-permission.", func(g *group) []store.SecurityGroupRule { return g.Ingress })
 	addRuleFilters(known, "egress.ip-permission.", func(g *group) []store.SecurityGroupRule { return g.Egress })
@@ -156,10 +156,10 @@ func (s *securityGroups) DescribeSecurityGroups(c *store.Call, in *ec2.DescribeS
 
 // addRuleFilters adds the filters over one direction of a security group's rules.
 func addRuleFilters(known filters[*store.SecurityGroup], prefix string, rules func(*store.SecurityGroup) []store.SecurityGroupRule) {
-	add := func(name string, what func(store.SecurityGroupRule) string) {
+	add := func(name string, field func(store.SecurityGroupRule) string) {
 		known[prefix+name] = func(g *store.SecurityGroup) (out []string) {
 			for _, r := range rules(g) {
-				out = append(out, one(what(r))...)
+				out = append(out, textValue(field(r))...)
 			}
 			return out
 		}

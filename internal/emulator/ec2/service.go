@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// Service serves the operations: those on tags itself, and each subject with a part of its own.
+// Service serves the operations of EC2: those on tags itself, and all others by the embedded types.
 type Service struct {
 	*core
 	networks
@@ -26,7 +26,7 @@ func New(w *store.Store) *Service {
 // core has the state that all resource types share.
 type core struct{ w *store.Store }
 
-// The subjects. Routes, addresses and prefix lists belong to networks, ENIs to instances.
+// The operations by subject. Routes, addresses and prefix lists belong to networks, ENIs to instances.
 type (
 	networks       struct{ *core }
 	instances      struct{ *core }
@@ -119,7 +119,7 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-// op makes an operation that also supports DryRun, if the API has it.
+// op returns an operation that also supports DryRun, if its input has that.
 func op[I, O any](name string, fn func(*store.Call, *I) (*O, error), members ...string) wire.Operation {
 	field, ok := reflect.TypeFor[I]().FieldByName("DryRun")
 	if ok {

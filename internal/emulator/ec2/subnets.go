@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -10,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// CreateSubnet makes a subnet inside its VPC's blocks.
+// CreateSubnet creates a subnet within the CIDR blocks of its VPC.
 func (s *networks) CreateSubnet(c *store.Call, in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOutput, error) {
 	p := c.Partition
 	v, err := find(kindVPC, p.VPCs, in.VpcId)
@@ -99,7 +100,7 @@ func subnetIPv6Block(p *store.Partition, v *store.VPC, text string) (netip.Prefi
 	return block, nil
 }
 
-// AssociateSubnetCidrBlock gives a subnet its IPv6 block.
+// AssociateSubnetCidrBlock adds an IPv6 CIDR block to a subnet that has none.
 func (s *networks) AssociateSubnetCidrBlock(c *store.Call, in *ec2.AssociateSubnetCidrBlockInput) (*ec2.AssociateSubnetCidrBlockOutput, error) {
 	p := c.Partition
 	sub, err := find(kindSubnet, p.Subnets, in.SubnetId)
@@ -119,7 +120,7 @@ func (s *networks) AssociateSubnetCidrBlock(c *store.Call, in *ec2.AssociateSubn
 	}, nil
 }
 
-// ModifySubnetAttribute sets one attribute, because the API accepts only one.
+// ModifySubnetAttribute sets an attribute.
 func (s *networks) ModifySubnetAttribute(c *store.Call, in *ec2.ModifySubnetAttributeInput) (*ec2.ModifySubnetAttributeOutput, error) {
 	sub, err := find(kindSubnet, c.Partition.Subnets, in.SubnetId)
 	if err != nil {
@@ -158,11 +159,11 @@ func (s *networks) DeleteSubnet(c *store.Call, in *ec2.DeleteSubnetInput) (*ec2.
 func (s *networks) DescribeSubnets(c *store.Call, in *ec2.DescribeSubnetsInput) (*ec2.DescribeSubnetsOutput, error) {
 	p := c.Partition
 	type sub = store.Subnet
-	ipv6 := func(what func(store.CIDRAssociation) string) func(*sub) []string {
+	ipv6 := func(field func(store.CIDRAssociation) string) func(*sub) []string {
 		return func(x *sub) []string {
 			var out []string
 			for _, a := range x.IPv6 {
-				out = append(out, what(a))
+				out = append(out, field(a))
 			}
 			return out
 		}
@@ -171,14 +172,14 @@ func (s *networks) DescribeSubnets(c *store.Call, in *ec2.DescribeSubnetsInput) 
 		if x.IPv6Native() {
 			return nil
 		}
-		return one(x.CIDR.String())
+		return textValue(x.CIDR.String())
 	}
-	zone := func(x *sub) []string { return one(x.Zone) }
-	zoneID := func(x *sub) []string { return one(x.ZoneID) }
+	zone := func(x *sub) []string { return textValue(x.Zone) }
+	zoneID := func(x *sub) []string { return textValue(x.ZoneID) }
 	items, next, err := describe(s.core, c, kindSubnet, p.Subnets, query{in.SubnetIds, in.Filters, in.MaxResults, in.NextToken}, filters[*sub]{
-		"subnet-id":               func(x *sub) []string { return one(x.ID) },
-		"subnet-arn":              func(x *sub) []string { return one(p.ARN("ec2", "subnet/"+x.ID)) },
-		"vpc-id":                  func(x *sub) []string { return one(x.VPCID) },
+		"subnet-id":               func(x *sub) []string { return textValue(x.ID) },
+		"subnet-arn":              func(x *sub) []string { return textValue(p.ARN("ec2", "subnet/"+x.ID)) },
+		"vpc-id":                  func(x *sub) []string { return textValue(x.VPCID) },
 		"availability-zone":       zone,
 		"availabilityZone":        zone,
 		"availability-zone-id":    zoneID,
@@ -186,13 +187,13 @@ func (s *networks) DescribeSubnets(c *store.Call, in *ec2.DescribeSubnetsInput) 
 		"cidr-block":              cidr,
 		"cidr":                    cidr,
 		"cidrBlock":               cidr,
-		"state":                   func(*sub) []string { return one("available") },
-		"outpost-arn":             func(x *sub) []string { return one(x.OutpostARN) },
-		"map-public-ip-on-launch": func(x *sub) []string { return yes(x.PublicIP) },
-		"default-for-az":          func(x *sub) []string { return yes(x.IsDefault) },
-		"defaultForAz":            func(x *sub) []string { return yes(x.IsDefault) },
-		"owner-id":                func(*sub) []string { return one(c.Account) },
-		"ipv6-native":             func(x *sub) []string { return yes(x.IPv6Native()) },
+		"state":                   func(*sub) []string { return textValue("available") },
+		"outpost-arn":             func(x *sub) []string { return textValue(x.OutpostARN) },
+		"map-public-ip-on-launch": func(x *sub) []string { return boolValue(x.PublicIP) },
+		"default-for-az":          func(x *sub) []string { return boolValue(x.IsDefault) },
+		"defaultForAz":            func(x *sub) []string { return boolValue(x.IsDefault) },
+		"owner-id":                func(*sub) []string { return textValue(c.Account) },
+		"ipv6-native":             func(x *sub) []string { return boolValue(x.IPv6Native()) },
 		"ipv6-cidr-block-association.ipv6-cidr-block": ipv6(func(a store.CIDRAssociation) string { return a.Block.String() }),
 		"ipv6-cidr-block-association.association-id":  ipv6(func(a store.CIDRAssociation) string { return a.ID }),
 		"ipv6-cidr-block-association.state":           ipv6(func(store.CIDRAssociation) string { return "associated" }),
@@ -237,13 +238,7 @@ func subnetIPv6(x *store.Subnet) []types.SubnetIpv6CidrBlockAssociation {
 	return out
 }
 
-// without returns the items that drop does not name, in a new list.
+// without returns a new list without the items for which drop is true.
 func without[T any](list []T, drop func(T) bool) []T {
-	var out []T
-	for _, item := range list {
-		if !drop(item) {
-			out = append(out, item)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(list), drop)
 }

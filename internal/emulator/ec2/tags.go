@@ -20,7 +20,7 @@ const (
 	maxTagResource = 1000
 )
 
-// CreateTags sets tags on resources, all or nothing.
+// CreateTags sets tags on resources. After an error none is set.
 func (s *Service) CreateTags(c *store.Call, in *ec2.CreateTagsInput) (*ec2.CreateTagsOutput, error) {
 	if err := s.checkTaggable(c, in.Resources); err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func (s *Service) CreateTags(c *store.Call, in *ec2.CreateTagsInput) (*ec2.Creat
 	return &ec2.CreateTagsOutput{}, nil
 }
 
-// DeleteTags removes tags. A key with a value is removed only if it has that
-// value; without any tags in the request all user tags go.
+// DeleteTags removes tags. A tag with a value in the request is only removed if the resource has
+// that value. Without tags in the request, all user tags are removed.
 func (s *Service) DeleteTags(c *store.Call, in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, error) {
 	if err := s.checkTaggable(c, in.Resources); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (s *Service) DeleteTags(c *store.Call, in *ec2.DeleteTagsInput) (*ec2.Delet
 	return &ec2.DeleteTagsOutput{}, nil
 }
 
-// DescribeTags lists tags as resources of their own.
+// DescribeTags lists the tags of all resources.
 func (s *Service) DescribeTags(c *store.Call, in *ec2.DescribeTagsInput) (*ec2.DescribeTagsOutput, error) {
 	byKey := map[string]types.TagDescription{}
 	for id, tags := range c.Partition.Tags {
@@ -88,10 +88,10 @@ func (s *Service) DescribeTags(c *store.Call, in *ec2.DescribeTagsInput) (*ec2.D
 		}
 	}
 	keys, err := selectBy(store.SortedKeys(byKey), in.Filters, filters[string]{
-		"key":           func(k string) []string { return one(*byKey[k].Key) },
+		"key":           func(k string) []string { return textValue(*byKey[k].Key) },
 		"value":         func(k string) []string { return []string{*byKey[k].Value} },
-		"resource-id":   func(k string) []string { return one(*byKey[k].ResourceId) },
-		"resource-type": func(k string) []string { return one(string(byKey[k].ResourceType)) },
+		"resource-id":   func(k string) []string { return textValue(*byKey[k].ResourceId) },
+		"resource-type": func(k string) []string { return textValue(string(byKey[k].ResourceType)) },
 	}, func(k string) map[string]string {
 		t := byKey[k]
 		return map[string]string{*t.Key: *t.Value}
@@ -185,7 +185,7 @@ func userTags(tags map[string]string) int {
 	return n
 }
 
-// readTags checks the tags of a request.
+// readTags returns the tags of a request, or an error if they are invalid.
 func readTags(list []types.Tag) (map[string]string, *store.Error) {
 	out := map[string]string{}
 	for _, t := range list {
@@ -211,8 +211,8 @@ func readTags(list []types.Tag) (map[string]string, *store.Error) {
 	return out, nil
 }
 
-// tagsFor returns the tags that a create request gives a type of resource.
-// others are the types that the operation may tag besides.
+// tagsFor returns the tags in a create request for a type of resource.
+// others are the further types that the operation may tag.
 func tagsFor(specs []types.TagSpecification, wanted types.ResourceType, others ...types.ResourceType) (map[string]string, *store.Error) {
 	var list []types.Tag
 	for _, spec := range specs {
@@ -230,7 +230,7 @@ func tagsFor(specs []types.TagSpecification, wanted types.ResourceType, others .
 	return readTags(list)
 }
 
-// tagList renders the tags of a resource.
+// tagList returns the tags of a resource as AWS describes them.
 func (s *core) tagList(p *store.Partition, id string) []types.Tag {
 	tags := p.Tags[id]
 	out := make([]types.Tag, 0, len(tags))

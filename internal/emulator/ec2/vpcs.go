@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// CreateVpc makes a VPC with its main route table and default security group.
+// CreateVpc creates a VPC with its main route table and default security group.
 func (s *networks) CreateVpc(c *store.Call, in *ec2.CreateVpcInput) (*ec2.CreateVpcOutput, error) {
 	block, err := readVPCBlock(in.CidrBlock)
 	if err != nil {
@@ -46,9 +46,9 @@ func readVPCBlock(text *string) (netip.Prefix, *store.Error) {
 	return block.Masked(), nil
 }
 
-// addIPv6 gives a VPC a /56 of its own out of Amazon's addresses.
+// addIPv6 adds a /56 of Amazon's addresses to a VPC.
 func (s *networks) addIPv6(p *store.Partition, v *store.VPC) {
-	// The block's number among all of the partition keeps blocks apart.
+	// The number of the block among those of the partition makes it unique.
 	n := 0
 	for _, other := range p.VPCs {
 		n += len(other.IPv6)
@@ -110,7 +110,7 @@ func (s *networks) ModifyVpcAttribute(c *store.Call, in *ec2.ModifyVpcAttributeI
 	return &ec2.ModifyVpcAttributeOutput{}, nil
 }
 
-// DeleteVpc removes a VPC in which nothing is left but what came with it.
+// DeleteVpc deletes a VPC that only contains what was created with it.
 func (s *networks) DeleteVpc(c *store.Call, in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, error) {
 	p := c.Partition
 	v, err := find(kindVPC, p.VPCs, in.VpcId)
@@ -146,10 +146,10 @@ func (s *networks) DeleteVpc(c *store.Call, in *ec2.DeleteVpcInput) (*ec2.Delete
 
 // DescribeVpcs lists VPCs.
 func (s *networks) DescribeVpcs(c *store.Call, in *ec2.DescribeVpcsInput) (*ec2.DescribeVpcsOutput, error) {
-	blocks := func(list []store.CIDRAssociation, what func(store.CIDRAssociation) string) []string {
+	blocks := func(list []store.CIDRAssociation, field func(store.CIDRAssociation) string) []string {
 		var out []string
 		for _, a := range list {
-			out = append(out, what(a))
+			out = append(out, field(a))
 		}
 		return out
 	}
@@ -157,12 +157,12 @@ func (s *networks) DescribeVpcs(c *store.Call, in *ec2.DescribeVpcsInput) (*ec2.
 	id := func(a store.CIDRAssociation) string { return a.ID }
 	state := func(store.CIDRAssociation) string { return "associated" }
 	items, next, err := describe(s.core, c, kindVPC, c.Partition.VPCs, query{in.VpcIds, in.Filters, in.MaxResults, in.NextToken}, filters[*store.VPC]{
-		"vpc-id":                                func(v *store.VPC) []string { return one(v.ID) },
-		"cidr":                                  func(v *store.VPC) []string { return one(v.CIDRs[0].Block.String()) },
-		"is-default":                            func(v *store.VPC) []string { return yes(v.IsDefault) },
-		"isDefault":                             func(v *store.VPC) []string { return yes(v.IsDefault) },
-		"owner-id":                              func(*store.VPC) []string { return one(c.Account) },
-		"state":                                 func(*store.VPC) []string { return one("available") },
+		"vpc-id":                                func(v *store.VPC) []string { return textValue(v.ID) },
+		"cidr":                                  func(v *store.VPC) []string { return textValue(v.CIDRs[0].Block.String()) },
+		"is-default":                            func(v *store.VPC) []string { return boolValue(v.IsDefault) },
+		"isDefault":                             func(v *store.VPC) []string { return boolValue(v.IsDefault) },
+		"owner-id":                              func(*store.VPC) []string { return textValue(c.Account) },
+		"state":                                 func(*store.VPC) []string { return textValue("available") },
 		"cidr-block-association.cidr-block":     func(v *store.VPC) []string { return blocks(v.CIDRs, block) },
 		"cidr-block-association.association-id": func(v *store.VPC) []string { return blocks(v.CIDRs, id) },
 		"cidr-block-association.state":          func(v *store.VPC) []string { return blocks(v.CIDRs, state) },

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// DescribeAvailabilityZones lists zones; those not opted in only on demand.
+// DescribeAvailabilityZones lists zones. Zones that are not opted in are only listed with AllAvailabilityZones.
 func (s *networks) DescribeAvailabilityZones(c *store.Call, in *ec2.DescribeAvailabilityZonesInput) (*ec2.DescribeAvailabilityZonesOutput, error) {
 	all := aws.ToBool(in.AllAvailabilityZones)
 	var zones []*store.Zone
@@ -39,14 +39,14 @@ func (s *networks) DescribeAvailabilityZones(c *store.Call, in *ec2.DescribeAvai
 		zones = named
 	}
 	zones, err := selectBy(zones, in.Filters, filters[*store.Zone]{
-		"zone-name":        func(z *store.Zone) []string { return one(z.Name) },
-		"zone-id":          func(z *store.Zone) []string { return one(z.ID) },
-		"zone-type":        func(z *store.Zone) []string { return one(z.Type) },
-		"state":            func(z *store.Zone) []string { return one(z.State) },
-		"opt-in-status":    func(z *store.Zone) []string { return one(z.OptIn) },
-		"region-name":      func(*store.Zone) []string { return one(c.Region) },
-		"group-name":       func(z *store.Zone) []string { return one(z.Group) },
-		"parent-zone-name": func(z *store.Zone) []string { return one(z.Parent) },
+		"zone-name":        func(z *store.Zone) []string { return textValue(z.Name) },
+		"zone-id":          func(z *store.Zone) []string { return textValue(z.ID) },
+		"zone-type":        func(z *store.Zone) []string { return textValue(z.Type) },
+		"state":            func(z *store.Zone) []string { return textValue(z.State) },
+		"opt-in-status":    func(z *store.Zone) []string { return textValue(z.OptIn) },
+		"region-name":      func(*store.Zone) []string { return textValue(c.Region) },
+		"group-name":       func(z *store.Zone) []string { return textValue(z.Group) },
+		"parent-zone-name": func(z *store.Zone) []string { return textValue(z.Parent) },
 	}, nil)
 	if err != nil {
 		return nil, err

@@ -16,19 +16,19 @@ var (
 	protocolPattern = regexp.MustCompile(`^(HTTPS?|#\{protocol\})$`)
 )
 
-// actionScope is the place of actions: listener, protocol and rule.
+// actionScope is where actions are used: the load balancer, the protocol of the listener, and the rule.
 type actionScope struct {
 	p        *store.Partition
 	lb       *store.LoadBalancer
 	protocol types.ProtocolEnum // of the listener
-	// replaced is the rule whose actions are replaced, nil when one is made.
-	// Its client secret may be kept.
+	// replaced is the rule whose actions are replaced, nil for a new rule.
+	// The actions may keep its client secret.
 	replaced *store.Rule
 	// onDefault is set if these are the default actions of a listener.
 	onDefault bool
 }
 
-// shapeActions checks the form of actions in the member of that name.
+// shapeActions checks the constraints of the API model on the actions in the member of that name.
 func (s *shape) shapeActions(member string, actions []types.Action) {
 	for i, a := range actions {
 		at := fmt.Sprintf("%s.%d.member.", member, i+1)
@@ -52,8 +52,8 @@ func (s *shape) shapeActions(member string, actions []types.Action) {
 	}
 }
 
-// checkActions judges the actions of a rule or listener and returns them in
-// the form in which they read back, with the client secret.
+// checkActions checks the actions of a rule or listener and returns them as AWS
+// describes them, but with the client secret.
 func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Action, error) {
 	if len(in) == 0 {
 		return nil, invalid(store.Unproven, "An action must be specified")
@@ -74,14 +74,14 @@ func (s *listeners) checkActions(sc actionScope, in []types.Action) ([]types.Act
 		if err := checkActionConfig(a); err != nil {
 			return nil, err
 		}
-		done := types.Action{Type: a.Type, Order: a.Order}
-		if done.Order == nil && !sc.onDefault {
-			done.Order = ptr(int32(i + 1))
+		stored := types.Action{Type: a.Type, Order: a.Order}
+		if stored.Order == nil && !sc.onDefault {
+			stored.Order = ptr(int32(i + 1))
 		}
-		if err := s.checkAction(sc, a, &done); err != nil {
+		if err := s.checkAction(sc, a, &stored); err != nil {
 			return nil, err
 		}
-		out = append(out, done)
+		out = append(out, stored)
 	}
 	return out, s.checkForwards(sc, out)
 }
@@ -136,9 +136,9 @@ func checkActionTypes(actions []types.Action) error {
 	return nil
 }
 
-// checkActionConfig requires the configuration of the action's own type only.
+// checkActionConfig requires the configuration of the action's type, and no other.
 func checkActionConfig(a types.Action) error {
-	given := []struct {
+	configs := []struct {
 		kind types.ActionTypeEnum
 		name string
 		set  bool
@@ -150,7 +150,7 @@ func checkActionConfig(a types.Action) error {
 		{types.ActionTypeEnumAuthenticateCognito, "AuthenticateCognitoConfig", a.AuthenticateCognitoConfig != nil},
 		{types.ActionTypeEnumJwtValidation, "JwtValidationConfig", a.JwtValidationConfig != nil},
 	}
-	for _, g := range given {
+	for _, g := range configs {
 		switch {
 		case g.set && g.kind != a.Type:
 			return invalid(store.Unproven, "'%s' cannot be specified for an action of type '%s'", g.name, a.Type)
@@ -163,24 +163,24 @@ func checkActionConfig(a types.Action) error {
 	return nil
 }
 
-// checkAction judges one action and fills in what reads back.
-func (s *listeners) checkAction(sc actionScope, a types.Action, done *types.Action) (err error) {
+// checkAction checks one action and fills in its stored form.
+func (s *listeners) checkAction(sc actionScope, a types.Action, stored *types.Action) (err error) {
 	if !isRouting(a.Type) && sc.protocol != types.ProtocolEnumHttps {
 		return fail(store.Unproven, codeAction, "Actions of type '%s' are supported only on HTTPS listeners", a.Type)
 	}
 	switch a.Type {
 	case types.ActionTypeEnumForward:
-		return s.checkForward(sc, a, done)
+		return s.checkForward(sc, a, stored)
 	case types.ActionTypeEnumRedirect:
-		done.RedirectConfig, err = checkRedirect(sc, *a.RedirectConfig)
+		stored.RedirectConfig, err = checkRedirect(sc, *a.RedirectConfig)
 	case types.ActionTypeEnumFixedResponse:
-		done.FixedResponseConfig, err = checkFixedResponse(*a.FixedResponseConfig)
+		stored.FixedResponseConfig, err = checkFixedResponse(*a.FixedResponseConfig)
 	case types.ActionTypeEnumAuthenticateOidc:
-		done.AuthenticateOidcConfig, err = checkOIDC(sc, *a.AuthenticateOidcConfig)
+		stored.AuthenticateOidcConfig, err = checkOIDC(sc, *a.AuthenticateOidcConfig)
 	case types.ActionTypeEnumAuthenticateCognito:
-		done.AuthenticateCognitoConfig, err = checkCognito(sc, *a.AuthenticateCognitoConfig)
+		stored.AuthenticateCognitoConfig, err = checkCognito(sc, *a.AuthenticateCognitoConfig)
 	case types.ActionTypeEnumJwtValidation:
-		done.JwtValidationConfig, err = checkJWT(*a.JwtValidationConfig)
+		stored.JwtValidationConfig, err = checkJWT(*a.JwtValidationConfig)
 	}
 	return err
 }

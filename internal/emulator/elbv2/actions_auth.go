@@ -1,6 +1,7 @@
 package elbv2
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"regexp"
@@ -13,24 +14,26 @@ import (
 )
 
 const (
-	sessionCookie       = "AWSELBAuthSessionCookie"
-	sessionScope        = "openid"
-	sessionTimeout      = 604800
-	extraParamsMost     = 10
-	jwtTextLength       = 256
-	jwtClaims           = 10
-	jwtValuesPerClaim   = 10
-	onUnauthenticatedBy = "authenticate"
+	// Defaults of actions.
+	defaultSessionCookie     = "AWSELBAuthSessionCookie"
+	defaultScope             = "openid"
+	defaultSessionTimeout    = 604800 // seconds, which is also the maximum
+	defaultOnUnauthenticated = "authenticate"
+
+	maxExtraParams       = 10
+	maxJWTText           = 256 // characters
+	maxJWTClaims         = 10
+	maxJWTValuesPerClaim = 10
 )
 
 var userPoolPattern = regexp.MustCompile(`^arn:aws[a-z-]*:cognito-idp:([a-z0-9-]+):\d{12}:userpool/[\w-]+$`)
 
 func checkSession(timeout *int64, params map[string]string) error {
-	if timeout != nil && (*timeout < 1 || *timeout > sessionTimeout) {
-		return invalid(store.Unproven, "The session timeout '%d' must be between '1-%d' inclusive", *timeout, sessionTimeout)
+	if timeout != nil && (*timeout < 1 || *timeout > defaultSessionTimeout) {
+		return invalid(store.Unproven, "The session timeout '%d' must be between '1-%d' inclusive", *timeout, defaultSessionTimeout)
 	}
-	if len(params) > extraParamsMost {
-		return invalid(store.Unproven, "You cannot specify more than '%d' authentication request extra parameters", extraParamsMost)
+	if len(params) > maxExtraParams {
+		return invalid(store.Unproven, "You cannot specify more than '%d' authentication request extra parameters", maxExtraParams)
 	}
 	return nil
 }
@@ -53,12 +56,12 @@ func orText(p *string, def string) *string {
 func checkOIDC(sc actionScope, o types.AuthenticateOidcActionConfig) (*types.AuthenticateOidcActionConfig, error) {
 	for _, u := range []struct {
 		what string
-		at   *string
+		url  *string
 	}{
 		{"issuer", o.Issuer}, {"authorization endpoint", o.AuthorizationEndpoint},
 		{"token endpoint", o.TokenEndpoint}, {"user info endpoint", o.UserInfoEndpoint},
 	} {
-		if err := httpsURL(u.what, u.at); err != nil {
+		if err := httpsURL(u.what, u.url); err != nil {
 			return nil, err
 		}
 	}
@@ -84,15 +87,15 @@ func checkOIDC(sc actionScope, o types.AuthenticateOidcActionConfig) (*types.Aut
 		Issuer: ptr(*o.Issuer), AuthorizationEndpoint: ptr(*o.AuthorizationEndpoint), TokenEndpoint: ptr(*o.TokenEndpoint),
 		UserInfoEndpoint: ptr(*o.UserInfoEndpoint), ClientId: ptr(*o.ClientId), ClientSecret: ptr(*secret),
 		AuthenticationRequestExtraParams: maps.Clone(o.AuthenticationRequestExtraParams),
-		OnUnauthenticatedRequest:         orElse(o.OnUnauthenticatedRequest, onUnauthenticatedBy),
-		Scope:                            orText(o.Scope, sessionScope), SessionCookieName: orText(o.SessionCookieName, sessionCookie),
+		OnUnauthenticatedRequest:         cmp.Or(o.OnUnauthenticatedRequest, defaultOnUnauthenticated),
+		Scope:                            orText(o.Scope, defaultScope), SessionCookieName: orText(o.SessionCookieName, defaultSessionCookie),
 		SessionTimeout: orTimeout(o.SessionTimeout),
 	}, nil
 }
 
 func orTimeout(t *int64) *int64 {
 	if t == nil {
-		return ptr(int64(sessionTimeout))
+		return ptr(int64(defaultSessionTimeout))
 	}
 	return ptr(*t)
 }
@@ -127,21 +130,21 @@ func checkCognito(sc actionScope, o types.AuthenticateCognitoActionConfig) (*typ
 	return &types.AuthenticateCognitoActionConfig{
 		UserPoolArn: ptr(*o.UserPoolArn), UserPoolClientId: ptr(*o.UserPoolClientId), UserPoolDomain: ptr(*o.UserPoolDomain),
 		AuthenticationRequestExtraParams: maps.Clone(o.AuthenticationRequestExtraParams),
-		OnUnauthenticatedRequest:         orElse(o.OnUnauthenticatedRequest, onUnauthenticatedBy),
-		Scope:                            orText(o.Scope, sessionScope), SessionCookieName: orText(o.SessionCookieName, sessionCookie),
+		OnUnauthenticatedRequest:         cmp.Or(o.OnUnauthenticatedRequest, defaultOnUnauthenticated),
+		Scope:                            orText(o.Scope, defaultScope), SessionCookieName: orText(o.SessionCookieName, defaultSessionCookie),
 		SessionTimeout: orTimeout(o.SessionTimeout),
 	}, nil
 }
 
 func checkJWT(j types.JwtValidationActionConfig) (*types.JwtValidationActionConfig, error) {
-	if u, err := url.Parse(val(j.JwksEndpoint)); err != nil || u.Scheme != "https" || u.Host == "" || len(*j.JwksEndpoint) > jwtTextLength {
-		return nil, invalid(store.Unproven, "The JWKS endpoint '%s' must be an HTTPS URL of at most %d characters", val(j.JwksEndpoint), jwtTextLength)
+	if u, err := url.Parse(val(j.JwksEndpoint)); err != nil || u.Scheme != "https" || u.Host == "" || len(*j.JwksEndpoint) > maxJWTText {
+		return nil, invalid(store.Unproven, "The JWKS endpoint '%s' must be an HTTPS URL of at most %d characters", val(j.JwksEndpoint), maxJWTText)
 	}
-	if n := len(val(j.Issuer)); n == 0 || n > jwtTextLength {
-		return nil, invalid(store.Unproven, "The issuer must have between 1 and %d characters", jwtTextLength)
+	if n := len(val(j.Issuer)); n == 0 || n > maxJWTText {
+		return nil, invalid(store.Unproven, "The issuer must have between 1 and %d characters", maxJWTText)
 	}
-	if len(j.AdditionalClaims) > jwtClaims {
-		return nil, invalid(store.Unproven, "You cannot specify more than '%d' additional claims", jwtClaims)
+	if len(j.AdditionalClaims) > maxJWTClaims {
+		return nil, invalid(store.Unproven, "You cannot specify more than '%d' additional claims", maxJWTClaims)
 	}
 	out := &types.JwtValidationActionConfig{JwksEndpoint: ptr(*j.JwksEndpoint), Issuer: ptr(*j.Issuer)}
 	for _, c := range j.AdditionalClaims {
@@ -152,11 +155,11 @@ func checkJWT(j types.JwtValidationActionConfig) (*types.JwtValidationActionConf
 		if !slices.Contains(c.Format.Values(), c.Format) {
 			return nil, invalid(store.Unproven, "The format '%s' of the additional claim '%s' is not valid", c.Format, name)
 		}
-		if n := len(c.Values); n == 0 || n > jwtValuesPerClaim {
-			return nil, invalid(store.Unproven, "The additional claim '%s' must have between 1 and %d values", name, jwtValuesPerClaim)
+		if n := len(c.Values); n == 0 || n > maxJWTValuesPerClaim {
+			return nil, invalid(store.Unproven, "The additional claim '%s' must have between 1 and %d values", name, maxJWTValuesPerClaim)
 		}
 		for _, v := range c.Values {
-			if len(v) > jwtTextLength || strings.TrimSpace(v) == "" {
+			if len(v) > maxJWTText || strings.TrimSpace(v) == "" {
 				return nil, invalid(store.Unproven, "A value of the additional claim '%s' is not valid", name)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// checkForward judges a forward action alone and against its target groups.
-func (s *listeners) checkForward(sc actionScope, a types.Action, done *types.Action) error {
+// checkForward checks a forward action and its target groups, and fills in its stored form.
+func (s *listeners) checkForward(sc actionScope, a types.Action, stored *types.Action) error {
 	tuples, sticky, err := forwardTuples(a)
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (s *listeners) checkForward(sc actionScope, a types.Action, done *types.Act
 	if err := checkFit(sc, groups); err != nil {
 		return err
 	}
-	done.ForwardConfig = &types.ForwardActionConfig{}
+	stored.ForwardConfig = &types.ForwardActionConfig{}
 	for i, t := range tuples {
 		out := types.TargetGroupTuple{TargetGroupArn: ptr(groups[i].ARN)}
 		switch {
@@ -44,24 +44,24 @@ func (s *listeners) checkForward(sc actionScope, a types.Action, done *types.Act
 		case sc.lb.IsALB():
 			out.Weight = ptr(int32(1))
 		}
-		done.ForwardConfig.TargetGroups = append(done.ForwardConfig.TargetGroups, out)
+		stored.ForwardConfig.TargetGroups = append(stored.ForwardConfig.TargetGroups, out)
 	}
 	if sc.lb.IsALB() || sticky != nil {
-		done.ForwardConfig.TargetGroupStickinessConfig = &types.TargetGroupStickinessConfig{Enabled: ptr(false)}
+		stored.ForwardConfig.TargetGroupStickinessConfig = &types.TargetGroupStickinessConfig{Enabled: ptr(false)}
 		if sticky != nil {
 			kept := *sticky
 			kept.Enabled = ptr(val(sticky.Enabled))
-			done.ForwardConfig.TargetGroupStickinessConfig = &kept
+			stored.ForwardConfig.TargetGroupStickinessConfig = &kept
 		}
 	}
 	if len(tuples) == 1 {
-		done.TargetGroupArn = ptr(groups[0].ARN)
+		stored.TargetGroupArn = ptr(groups[0].ARN)
 	}
 	return nil
 }
 
-// forwardTuples returns the target groups of an action, whichever way they
-// are given.
+// forwardTuples returns the target groups of an action, from the forward config or the
+// top-level target group.
 func forwardTuples(a types.Action) ([]types.TargetGroupTuple, *types.TargetGroupStickinessConfig, error) {
 	if a.ForwardConfig == nil {
 		return []types.TargetGroupTuple{{TargetGroupArn: a.TargetGroupArn}}, nil, nil
@@ -115,7 +115,7 @@ func checkWeights(tuples []types.TargetGroupTuple) error {
 	return nil
 }
 
-// checkGroupStickiness judges the stickiness of an action. That of a network load balancer has no duration.
+// checkGroupStickiness checks the target group stickiness of an action. On a network load balancer it has no duration.
 func checkGroupStickiness(sc actionScope, sticky *types.TargetGroupStickinessConfig, groups []*store.TargetGroup) error {
 	on := sticky != nil && val(sticky.Enabled)
 	if on && sticky.DurationSeconds == nil && sc.lb.IsALB() {
@@ -141,7 +141,7 @@ func checkGroupStickiness(sc actionScope, sticky *types.TargetGroupStickinessCon
 	return nil
 }
 
-// checkFit judges network, addresses and protocols of the target groups.
+// checkFit checks that VPC, address type and protocols of the target groups fit the listener.
 func checkFit(sc actionScope, groups []*store.TargetGroup) error {
 	var foreign, unfit []string
 	for _, g := range groups {
@@ -192,7 +192,7 @@ func fits(sc actionScope, g *store.TargetGroup) bool {
 	return slices.Contains(allowed[sc.protocol], g.Protocol)
 }
 
-// checkForwards judges what the actions would attach to the load balancer.
+// checkForwards checks the target groups that the actions would attach to the load balancer.
 func (s *listeners) checkForwards(sc actionScope, actions []types.Action) error {
 	st := sc.p.ELB
 	var taken, versioned []string
@@ -229,7 +229,7 @@ func (s *listeners) checkForwards(sc actionScope, actions []types.Action) error 
 	if len(joining) == 0 {
 		return nil
 	}
-	return s.roomOnLoadBalancer(st, sc.lb, joining, 0, nil)
+	return s.checkLoadBalancerTargets(st, sc.lb, joining, 0, nil)
 }
 
 // describeActions returns the form in which AWS describes actions: without

@@ -18,7 +18,7 @@ const (
 	keepQuery    = "#{query}"
 )
 
-// checkRedirect fills in the placeholders of what is not given. A redirect
+// checkRedirect checks a redirect, and fills in placeholders for missing fields. A redirect
 // must change protocol, host, port or path.
 func checkRedirect(sc actionScope, r types.RedirectActionConfig) (*types.RedirectActionConfig, error) {
 	out := &types.RedirectActionConfig{StatusCode: r.StatusCode}

@@ -10,19 +10,19 @@ import (
 // kind is a kind of resource that an ARN can name.
 type kind struct {
 	name    string // as in AWS's messages
-	code    string // of the error if nothing has the ARN
+	code    string // of the error if no resource has the ARN
 	pattern *regexp.Regexp
-	missing func() error
+	missing func() error // returns the error if no resource has the ARN
 }
 
 const arnHead = `^arn:aws[a-z-]*:elasticloadbalancing:[a-z0-9-]+:\d{12}:`
 
-// missingNamed returns the error that names what does not exist.
+// missingNamed returns the error that names the resources that do not exist.
 func (k kind) missingNamed(arns ...string) error {
 	return fail(store.Quoted("aws/copilot-cli#3833"), k.code, "%ss '%s' not found", strings.ToUpper(k.name[:1])+k.name[1:], strings.Join(arns, ", "))
 }
 
-// kinds are compiled once per service; the patterns are constants.
+// The kinds of resources.
 var (
 	kindLoadBalancer = kind{"load balancer", "LoadBalancerNotFound", regexp.MustCompile(arnHead + `loadbalancer/(app|net|gwy)/[A-Za-z0-9-]+/[0-9a-f]{16}$`), noLoadBalancer}
 	kindTargetGroup  = kind{"target group", "TargetGroupNotFound", regexp.MustCompile(arnHead + `targetgroup/[A-Za-z0-9-]+/[0-9a-f]{16}$`), noTargetGroup}
@@ -31,9 +31,9 @@ var (
 	kindTrustStore   = kind{"trust store", "TrustStoreNotFound", regexp.MustCompile(arnHead + `truststore/[A-Za-z0-9-]+/[0-9a-f]{16}$`), noTrustStore}
 )
 
-// find looks up a resource by its ARN: one that is malformed, of another kind
-// or of another region is a validation error, a well-formed one of nothing the
-// kind's own.
+// find returns the resource with an ARN. An ARN that is malformed, of another kind
+// or of another region is a validation error; a valid ARN of no resource is the kind's
+// own error.
 func find[T any](st *store.ELBState, k kind, all map[string]*T, arn string) (*T, error) {
 	if err := k.check(st, arn); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func find[T any](st *store.ELBState, k kind, all map[string]*T, arn string) (*T,
 	return nil, k.missing()
 }
 
-// check judges the form of an ARN.
+// check returns an error unless an ARN is one of the kind and the region.
 func (k kind) check(st *store.ELBState, arn string) error {
 	if !k.pattern.MatchString(arn) || strings.Split(arn, ":")[3] != st.Region() {
 		return invalid(store.Quoted("aws/aws-cli#3260"), "'%s' is not a valid %s ARN", arn, k.name)
@@ -72,7 +72,7 @@ func findTrustStore(st *store.ELBState, arn *string) (*store.TrustStore, error) 
 	return find(st, kindTrustStore, st.TrustStores, val(arn))
 }
 
-// findAll looks up each ARN once, in the order given.
+// findAll returns the resources with the ARNs, each once, in the same order.
 func findAll[T any](st *store.ELBState, k kind, all map[string]*T, arns []string) ([]*T, error) {
 	var out []*T
 	seen := map[string]bool{}

@@ -2,6 +2,7 @@ package elbv2
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// attribute is a key of a load balancer, target group or listener, with the
-// value it has until it is set and the check of a new one.
+// attribute is an attribute of a load balancer, target group or listener, with its
+// initial value and the check of a new one.
 type attribute struct {
 	key     string
 	initial string
@@ -20,14 +21,14 @@ type attribute struct {
 
 var attributeKeyPattern = regexp.MustCompile(`^[a-zA-Z0-9._]+$`)
 
-// setting is a key and value as a modify operation carries them.
+// setting is a key and a value in the request of a modify operation.
 type setting struct {
 	key, value *string
 }
 
-// shapeSettings checks the form of an attribute list.
-func (s *shape) shapeSettings(in []setting, most int) {
-	s.count("attributes", len(in), 1, most)
+// shapeSettings checks the constraints of the API model on a list of attributes.
+func (s *shape) shapeSettings(in []setting, limit int) {
+	s.count("attributes", len(in), 1, limit)
 	for i, a := range in {
 		at := fmt.Sprintf("attributes.%d.member.", i+1)
 		s.length(at+"key", a.key, 0, 256)
@@ -36,12 +37,12 @@ func (s *shape) shapeSettings(in []setting, most int) {
 	}
 }
 
-// attributeSpace is the set of keys and which of them apply.
+// attributeSpace has the attributes of a kind of resource, and which of them apply to one resource.
 type attributeSpace struct {
 	title     string // as in messages: "Load balancer", "Target group", "Listener"
 	known     []attribute
 	supported func(key string) bool
-	// refuse makes the error of a key that exists but does not apply.
+	// refuse returns the error of a key that exists but does not apply.
 	refuse func(key string) error
 }
 
@@ -55,13 +56,11 @@ func (sp attributeSpace) find(key string) (attribute, bool) {
 	return attribute{}, false
 }
 
-// merge returns have with the settings applied, or the first fault. The result is a new
-// map: nothing changes if a setting is rejected.
+// merge returns a copy of the attributes with the settings applied, or the error of the first
+// invalid setting.
 func (sp attributeSpace) merge(have map[string]string, in []setting) (map[string]string, error) {
-	next := make(map[string]string, len(have))
-	for k, v := range have {
-		next[k] = v
-	}
+	next := map[string]string{}
+	maps.Copy(next, have)
 	seen := map[string]bool{}
 	for _, a := range in {
 		key, value := val(a.key), val(a.value)

@@ -20,8 +20,8 @@ var (
 // qualified reports whether a certificate is for a fully-qualified domain name, which AWS asks for:
 // "such as www.example.com or an apex domain name such as example.com", or one of them with an
 // asterisk as its leftmost label. So a name needs a dot, and neither "default" nor "*" is one. AWS
-// does not say which of the names it looks at; one that is qualified is taken to be enough, because
-// clients look at the alternative names where there are any, whatever the common name is.
+// does not document which of the names it checks; here one qualified name is enough, because
+// clients check the alternative names if there are any, whatever the common name is.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/https-listener-certificates.html
 func qualified(cert *store.Certificate) bool {
 	return slices.ContainsFunc(append([]string{cert.Domain}, cert.Names...), func(name string) bool {
@@ -30,8 +30,8 @@ func qualified(cert *store.Certificate) bool {
 	})
 }
 
-// checkCertificate judges a certificate for use on a listener. Server certificates of
-// IAM are not checked, because the emulator has no IAM.
+// checkCertificate returns an error unless a listener may use a certificate. Server certificates of
+// IAM are not checked, because the emulator does not have them.
 func checkCertificate(p *store.Partition, c *store.Call, arn string) error {
 	if iamPattern.MatchString(arn) {
 		return nil
@@ -57,8 +57,8 @@ func supportedKey(k acmtypes.KeyAlgorithm) bool {
 	}, k)
 }
 
-// oneCertificate returns the certificate that a call carries, and whether it
-// carries one.
+// oneCertificate returns the certificate in the list of a request, which can have one, and whether
+// there is one.
 func oneCertificate(in []types.Certificate) (arn string, given bool, err error) {
 	for _, c := range in {
 		if c.IsDefault != nil {
@@ -74,8 +74,7 @@ func oneCertificate(in []types.Certificate) (arn string, given bool, err error) 
 	return val(in[0].CertificateArn), true, nil
 }
 
-// AddListenerCertificates adds a certificate to the list for SNI. One that is
-// there already changes nothing.
+// AddListenerCertificates adds a certificate to the list for SNI, unless the list has it.
 func (s *listeners) AddListenerCertificates(c *store.Call, in *elb.AddListenerCertificatesInput) (*elb.AddListenerCertificatesOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)
@@ -144,7 +143,7 @@ func (s *listeners) RemoveListenerCertificates(c *store.Call, in *elb.RemoveList
 }
 
 // DescribeListenerCertificates lists the default certificate and the list for
-// SNI. A certificate that is both comes twice.
+// SNI. A certificate that is in both is listed twice.
 func (s *listeners) DescribeListenerCertificates(c *store.Call, in *elb.DescribeListenerCertificatesInput) (*elb.DescribeListenerCertificatesOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)

@@ -38,7 +38,7 @@ func conditionFields() []string {
 	return []string{fieldPath, fieldHost, fieldHeader, fieldMethod, fieldQuery, fieldSource}
 }
 
-// configName returns the member that carries a field's values.
+// configName returns the name of the member with a field's values.
 func configName(field string) string {
 	switch field {
 	case fieldHost:
@@ -55,13 +55,13 @@ func configName(field string) string {
 	return "SourceIpConfig"
 }
 
-// conditionsBudget counts what is limited over all conditions of a rule.
+// conditionsBudget counts values and wildcards, whose numbers are limited over all conditions of a rule.
 type conditionsBudget struct {
 	values, wildcards int
 }
 
-// checkConditions judges the conditions of a rule on an ALB and returns them
-// in the form in which they read back.
+// checkConditions checks the conditions of a rule on an ALB and returns them
+// as AWS describes them.
 func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondition, error) {
 	var sh shape
 	for i, c := range in {
@@ -88,11 +88,11 @@ func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondi
 		if err := checkForm(c, field); err != nil {
 			return nil, err
 		}
-		done, err := checkCondition(c, field, &budget)
+		stored, err := checkCondition(c, field, &budget)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, done)
+		out = append(out, stored)
 	}
 	if most := s.quota(quotaConditionValues); budget.values > most {
 		return nil, invalid(store.Unproven, "A rule can only have '%d' condition values and regex values", most)
@@ -103,7 +103,7 @@ func (s *listeners) checkConditions(in []types.RuleCondition) ([]types.RuleCondi
 	return out, nil
 }
 
-// checkForm judges which members of a condition are given.
+// checkForm checks which members of a condition are set.
 func checkForm(c types.RuleCondition, field string) error {
 	configs := map[string]bool{
 		fieldHost: c.HostHeaderConfig != nil, fieldPath: c.PathPatternConfig != nil, fieldHeader: c.HttpHeaderConfig != nil,
@@ -194,10 +194,10 @@ func checkCondition(c types.RuleCondition, field string, b *conditionsBudget) (t
 	return out, nil
 }
 
-// clone copies a list; the copy of nothing is an empty list, as AWS sends it.
+// clone copies a list. A copy of nil is an empty list, as AWS returns one.
 func clone(in []string) []string { return append([]string{}, in...) }
 
-// checkPatterns judges values or regular expressions of a field that has both.
+// checkPatterns checks the values or regular expressions of a field that can have either.
 func checkPatterns(field string, values, regexes []string, b *conditionsBudget, check func(string) error) error {
 	if len(values) > 0 && len(regexes) > 0 || values == nil && regexes == nil {
 		return exactlyOne(field)
@@ -229,7 +229,7 @@ func checkPatterns(field string, values, regexes []string, b *conditionsBudget, 
 	return nil
 }
 
-// checkRegex judges a regular expression: AWS's dialect has what RE2 has,
+// checkRegex checks a regular expression. AWS supports the syntax of RE2
 // without Unicode classes.
 func checkRegex(v string) error {
 	if _, err := regexp.Compile(v); err != nil || strings.Contains(v, `\p`) || strings.Contains(v, `\P`) {
@@ -238,9 +238,9 @@ func checkRegex(v string) error {
 	return nil
 }
 
-func tooLong(field, v string, most int) error {
-	if len(v) > most {
-		return invalid(store.Unproven, "Condition value for '%s' cannot contain more than %d characters", field, most)
+func tooLong(field, v string, limit int) error {
+	if len(v) > limit {
+		return invalid(store.Unproven, "Condition value for '%s' cannot contain more than %d characters", field, limit)
 	}
 	return nil
 }
@@ -322,7 +322,7 @@ func checkQuery(pairs []types.QueryStringKeyValuePair, b *conditionsBudget) ([]t
 	return out, nil
 }
 
-// queryWildcards counts wildcards; a backslash makes the next one literal.
+// queryWildcards counts the wildcards of a value that no backslash escapes.
 func queryWildcards(v string) int {
 	n := 0
 	for i := 0; i < len(v); i++ {

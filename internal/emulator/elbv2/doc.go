@@ -2,12 +2,12 @@
 // balancers, listeners, rules, target groups, targets, trust stores, tags,
 // capacity reservations and quotas.
 //
-// Operations are plain methods on the SDK's input and output types. They check
-// what AWS checks, in its order and with its codes, and keep what they accept
-// in the form in which AWS reads it back. State lives in the store package;
-// traffic and real health checks are the data plane's.
+// Operations are methods with the SDK's input and output types. They make AWS's
+// checks, in AWS's order and with its error codes, and store resources in the form in
+// which AWS describes them. The state is in package store; traffic and real health
+// checks are in package dataplane.
 //
-// Not checked, because the services behind them do not exist here: the contents of S3
+// Not checked, because the emulator does not have the services: the contents of S3
 // objects (trust stores, log buckets other than those configured as denied), Lambda
 // functions, and Cognito user pools beyond their ARN. Gateway Load Balancers and rules
 // on listeners of Network Load Balancers are rejected.

@@ -12,7 +12,8 @@ const (
 	codeTarget        = "InvalidTarget"
 )
 
-// fail makes an error. It returns the type error, so that a typed nil cannot occur.
+// fail returns an error of the service. The source is where AWS's wording is known from. The result has the type error,
+// so that a typed nil cannot occur.
 func fail(from store.Source, code, format string, args ...any) error {
 	return store.Errorf(from, code, format, args...)
 }

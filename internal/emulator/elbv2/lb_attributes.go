@@ -86,8 +86,8 @@ func initialLoadBalancerAttributes(lb *store.LoadBalancer) map[string]string {
 	return out
 }
 
-// loadBalancerAttributeList returns what the operations return: everything, but
-// the gateway switch of IPv6 only where there is IPv6.
+// loadBalancerAttributeList returns the attributes as AWS describes them. Attribute
+// ipv6.deny_all_igw_traffic is left out without IPv6.
 func (s *loadBalancers) loadBalancerAttributeList(lb *store.LoadBalancer) []types.LoadBalancerAttribute {
 	var out []types.LoadBalancerAttribute
 	for _, k := range sortedKeys(lb.Attributes) {
@@ -113,7 +113,7 @@ func (s *loadBalancers) DescribeLoadBalancerAttributes(c *store.Call, in *elb.De
 	return &elb.DescribeLoadBalancerAttributesOutput{Attributes: s.loadBalancerAttributeList(lb)}, nil
 }
 
-// ModifyLoadBalancerAttributes sets some attributes, all or none.
+// ModifyLoadBalancerAttributes sets attributes. After an error none is set.
 func (s *loadBalancers) ModifyLoadBalancerAttributes(c *store.Call, in *elb.ModifyLoadBalancerAttributesInput) (*elb.ModifyLoadBalancerAttributesOutput, error) {
 	settings := make([]setting, len(in.Attributes))
 	for i, a := range in.Attributes {
@@ -146,7 +146,7 @@ func (s *loadBalancers) ModifyLoadBalancerAttributes(c *store.Call, in *elb.Modi
 	return &elb.ModifyLoadBalancerAttributesOutput{Attributes: s.loadBalancerAttributeList(lb)}, nil
 }
 
-// checkLoadBalancerAttributes judges the attributes together.
+// checkLoadBalancerAttributes checks conditions over several attributes, and over old and new values.
 func (s *loadBalancers) checkLoadBalancerAttributes(lb *store.LoadBalancer, next map[string]string) error {
 	if lb.IsALB() && next[attrCrossZone] != "true" {
 		return misconfigured(store.Unproven, "Cross-zone load balancing cannot be turned off for load balancers with type 'application'")
@@ -163,8 +163,8 @@ func (s *loadBalancers) checkLoadBalancerAttributes(lb *store.LoadBalancer, next
 			return misconfigured(store.Quoted("kubernetes-sigs/aws-load-balancer-controller#1956"), "Access Denied for bucket: %s. Please check S3bucket permission", bucket)
 		}
 	}
-	if now, before := atoi(next[attrSecondaryIPs]), atoi(lb.Attributes[attrSecondaryIPs]); now < before {
-		return misconfigured(store.Unproven, "The value of '%s' cannot be decreased from '%d' to '%d'", attrSecondaryIPs, before, now)
+	if n, before := atoi(next[attrSecondaryIPs]), atoi(lb.Attributes[attrSecondaryIPs]); n < before {
+		return misconfigured(store.Unproven, "The value of '%s' cannot be decreased from '%d' to '%d'", attrSecondaryIPs, before, n)
 	}
 	return nil
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// decreasesPerDay is how often a day a reservation may be lowered.
+// decreasesPerDay is how often a reservation may be decreased in a day.
 const decreasesPerDay = 2
 
-// capacityView is what both operations return.
+// capacityView has the members that both operations return.
 type capacityView struct {
 	zones     []types.ZonalCapacityReservationState
 	remaining *int32
@@ -22,11 +22,11 @@ type capacityView struct {
 
 func (s *loadBalancers) capacity(c *store.Call, lb *store.LoadBalancer) capacityView {
 	r := lb.Capacity
-	left := int32(decreasesPerDay)
+	remaining := int32(decreasesPerDay)
 	if r.DecreasesDay == day(c.Now) {
-		left -= r.Decreases
+		remaining -= r.Decreases
 	}
-	v := capacityView{remaining: &left}
+	v := capacityView{remaining: &remaining}
 	if !r.Changed.IsZero() {
 		v.changed = ptr(r.Changed)
 	}
@@ -93,7 +93,7 @@ func (s *loadBalancers) ModifyCapacityReservation(c *store.Call, in *elb.ModifyC
 	if most := s.quota(quotaCapacity); int(units) > most {
 		return nil, fail(store.Unproven, "CapacityUnitsLimitExceeded", "The maximum number of capacity units '%d' has been exceeded", most)
 	}
-	// Not confirmed; a client has to be prepared for it.
+	// Not confirmed for AWS, but clients have to handle it.
 	if state, _ := lb.State(c.Now); s.w.Config.Strict && state == types.LoadBalancerStateEnumProvisioning {
 		return nil, fail(store.Unproven, "OperationNotPermitted", "Load balancer '%s' is not active", lb.ARN)
 	}

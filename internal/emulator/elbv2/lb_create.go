@@ -1,6 +1,7 @@
 package elbv2
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -19,7 +20,7 @@ var (
 	coipPoolPattern = regexp.MustCompile(`^(ipv4pool-coip-)[a-zA-Z0-9]+$`)
 )
 
-// CreateLoadBalancer makes an ALB or NLB, or returns the one of that name if
+// CreateLoadBalancer creates an ALB or NLB, or returns the one of that name if
 // it has the same settings.
 func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBalancerInput) (*elb.CreateLoadBalancerOutput, error) {
 	if err := s.shapeCreateLoadBalancer(in); err != nil {
@@ -27,9 +28,9 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 	}
 	p, st := s.partition(c), s.state(c)
 	lb := &store.LoadBalancer{
-		Name: *in.Name, Type: orElse(in.Type, types.LoadBalancerTypeEnumApplication),
-		Scheme:     orElse(in.Scheme, types.LoadBalancerSchemeEnumInternetFacing),
-		Addressing: orElse(in.IpAddressType, types.IpAddressTypeIpv4),
+		Name: *in.Name, Type: cmp.Or(in.Type, types.LoadBalancerTypeEnumApplication),
+		Scheme:     cmp.Or(in.Scheme, types.LoadBalancerSchemeEnumInternetFacing),
+		Addressing: cmp.Or(in.IpAddressType, types.IpAddressTypeIpv4),
 		Created:    c.Now, Active: c.Now.Add(s.w.Config.ELB.ProvisioningDelay),
 		CustomerPool: val(in.CustomerOwnedIpv4Pool),
 	}
@@ -58,7 +59,7 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 		}
 	}
 	if !lb.IsALB() {
-		lb.PrefixForSourceNAT = orElse(in.EnablePrefixForIpv6SourceNat, types.EnablePrefixForIpv6SourceNatEnumOff)
+		lb.PrefixForSourceNAT = cmp.Or(in.EnablePrefixForIpv6SourceNat, types.EnablePrefixForIpv6SourceNatEnumOff)
 	}
 	if lb.Tags, err = newTags(in.Tags); err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func (s *loadBalancers) CreateLoadBalancer(c *store.Call, in *elb.CreateLoadBala
 	if s.w.Config.ELB.Disabled {
 		return nil, fail(store.Unproven, codeNotPermitted, "This AWS account currently does not support creating load balancers. For more information, please contact AWS Support.")
 	}
-	if err := s.roomForLoadBalancer(st, lb); err != nil {
+	if err := s.checkLoadBalancerQuota(st, lb); err != nil {
 		return nil, err
 	}
 	s.nameLoadBalancer(p, lb)
@@ -133,9 +134,9 @@ func checkLoadBalancerName(name string) error {
 	return nil
 }
 
-// sameLoadBalancer reports whether a create operation describes the existing one.
+// sameLoadBalancer reports whether an existing load balancer has the settings of a create operation.
 func sameLoadBalancer(have, want *store.LoadBalancer) bool {
-	place := func(lb *store.LoadBalancer) []store.LoadBalancerZone {
+	requestedZones := func(lb *store.LoadBalancer) []store.LoadBalancerZone {
 		out := slices.Clone(lb.Zones)
 		for i := range out {
 			out[i].ENI, out[i].Address, out[i].PublicIP, out[i].NATPrefix = "", "", "", ""
@@ -148,13 +149,13 @@ func sameLoadBalancer(have, want *store.LoadBalancer) bool {
 	return have.Type == want.Type && have.Scheme == want.Scheme && have.Addressing == want.Addressing &&
 		have.IPAMPool == want.IPAMPool && have.CustomerPool == want.CustomerPool &&
 		have.PrefixForSourceNAT == want.PrefixForSourceNAT &&
-		slices.Equal(place(have), place(want)) &&
+		slices.Equal(requestedZones(have), requestedZones(want)) &&
 		slices.Equal(slices.Sorted(slices.Values(have.SecurityGroups)), slices.Sorted(slices.Values(want.SecurityGroups))) &&
 		maps.Equal(have.Tags, want.Tags)
 }
 
-// roomForLoadBalancer checks the quota of the type.
-func (s *loadBalancers) roomForLoadBalancer(st *store.ELBState, lb *store.LoadBalancer) error {
+// checkLoadBalancerQuota checks the quota of load balancers of a type.
+func (s *loadBalancers) checkLoadBalancerQuota(st *store.ELBState, lb *store.LoadBalancer) error {
 	n := 0
 	for _, other := range st.LoadBalancers {
 		if other.Type == lb.Type {
@@ -168,11 +169,11 @@ func (s *loadBalancers) roomForLoadBalancer(st *store.ELBState, lb *store.LoadBa
 	if most := s.quota(name); n >= most {
 		return fail(store.Unproven, "TooManyLoadBalancers", "The maximum number of load balancers with type '%s' has been reached: '%d'", lb.Type, most)
 	}
-	return s.roomForInterfaces(st, lb, len(lb.Zones))
+	return s.checkENIQuota(st, lb, len(lb.Zones))
 }
 
-// roomForInterfaces checks the quota of ENIs that NLBs have in a VPC.
-func (s *loadBalancers) roomForInterfaces(st *store.ELBState, lb *store.LoadBalancer, more int) error {
+// checkENIQuota checks the quota of ENIs of NLBs in a VPC, for so many additional ones.
+func (s *loadBalancers) checkENIQuota(st *store.ELBState, lb *store.LoadBalancer, more int) error {
 	if lb.IsALB() {
 		return nil
 	}
@@ -188,7 +189,7 @@ func (s *loadBalancers) roomForInterfaces(st *store.ELBState, lb *store.LoadBala
 	return nil
 }
 
-// nameLoadBalancer gives the ARN, the DNS name and the hosted zone.
+// nameLoadBalancer sets the ARN, the DNS name and the hosted zone.
 func (s *loadBalancers) nameLoadBalancer(p *store.Partition, lb *store.LoadBalancer) {
 	lb.ID = s.w.Hex(16)
 	lb.ARN = newARN(p, fmt.Sprintf("loadbalancer/%s/%s/%s", shortType(lb), lb.Name, lb.ID))
@@ -232,15 +233,7 @@ func hostedZone(region string, alb bool) string {
 	return pair[1]
 }
 
-// orElse returns v, or def if v is empty.
-func orElse[E ~string](v, def E) E {
-	if v == "" {
-		return def
-	}
-	return v
-}
-
-// dedupe drops repetitions and keeps the order.
+// dedupe returns the texts without repetitions, in their order.
 func dedupe(in []string) []string {
 	var out []string
 	for _, v := range in {

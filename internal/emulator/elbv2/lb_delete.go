@@ -7,8 +7,8 @@ import (
 )
 
 // DeleteLoadBalancer deletes a load balancer with its listeners, rules and
-// associations. Target groups stay. An unknown ARN succeeds. The ENIs linger as
-// configured.
+// associations. Target groups stay. It succeeds if no load balancer has the ARN. The ENIs
+// are deleted after a configured delay.
 func (s *loadBalancers) DeleteLoadBalancer(c *store.Call, in *elb.DeleteLoadBalancerInput) (*elb.DeleteLoadBalancerOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// namesPerCall is how many load balancers one call can ask for.
+// namesPerCall is how many names or ARNs a request can have.
 const namesPerCall = 20
 
 // DescribeLoadBalancers lists load balancers: all, by ARN or by name.
@@ -62,14 +62,14 @@ func loadBalancerNamed(st *store.ELBState, name string) *store.LoadBalancer {
 	return nil
 }
 
-// loadBalancer returns the form in which AWS describes one.
+// loadBalancer returns a load balancer as AWS describes it.
 func (s *loadBalancers) loadBalancer(c *store.Call, lb *store.LoadBalancer) types.LoadBalancer {
 	state, reason := lb.State(c.Now)
 	out := types.LoadBalancer{
 		LoadBalancerArn: ptr(lb.ARN), LoadBalancerName: ptr(lb.Name), DNSName: ptr(lb.DNSName),
 		CanonicalHostedZoneId: ptr(lb.HostedZone), CreatedTime: ptr(lb.Created), Type: lb.Type, Scheme: lb.Scheme,
 		IpAddressType: lb.Addressing, VpcId: ptr(lb.VPC), AvailabilityZones: s.zones(lb),
-		SecurityGroups: s.w.ShuffleStrings(slices.Clone(lb.SecurityGroups)),
+		SecurityGroups: store.Shuffle(s.w, slices.Clone(lb.SecurityGroups)),
 		State:          &types.LoadBalancerState{Code: state, Reason: text(reason)},
 		IpamPools:      ipamPools(lb), CustomerOwnedIpv4Pool: text(lb.CustomerPool),
 		EnablePrefixForIpv6SourceNat: lb.PrefixForSourceNAT,

@@ -11,7 +11,7 @@ import (
 
 const requester = "amazon-elb"
 
-// makeNodes creates an ENI in each of the zones, all or none.
+// makeNodes creates an ENI in each of the zones. After an error none exists.
 func (s *loadBalancers) makeNodes(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	for i := range zones {
 		if err := s.makeNode(p, lb, &zones[i]); err != nil {
@@ -36,7 +36,7 @@ func (s *loadBalancers) makeNode(p *store.Partition, lb *store.LoadBalancer, z *
 	if z.PrivateIPv4 != "" {
 		want.Address, _ = netip.ParseAddr(z.PrivateIPv4) // checked before
 		if p.ClaimIPv4(p.Subnets[z.Subnet], want.Address) != nil {
-			// AWS checks this only while it provisions.
+			// AWS only checks this during provisioning.
 			lb.ForcedState = types.LoadBalancerStateEnumFailed
 			lb.ForcedReason = fmt.Sprintf("The IP address %s is already in use", z.PrivateIPv4)
 			want.Address = netip.Addr{}
@@ -52,7 +52,7 @@ func (s *loadBalancers) makeNode(p *store.Partition, lb *store.LoadBalancer, z *
 	}
 	if a, err := netip.ParseAddr(z.IPv6); err == nil { // checked before, if there is one
 		if holder := p.ENIWithIPv6(z.Subnet, a); holder != "" && holder != eni.ID {
-			// As for private addresses.
+			// As for private IPv4 addresses.
 			lb.ForcedState = types.LoadBalancerStateEnumFailed
 			lb.ForcedReason = fmt.Sprintf("The IP address %s is already in use", z.IPv6)
 		} else {
@@ -70,8 +70,8 @@ func (s *loadBalancers) makeNode(p *store.Partition, lb *store.LoadBalancer, z *
 	return nil
 }
 
-// replaceNodes moves a load balancer to other zones: nodes of subnets that
-// stay are kept.
+// replaceNodes moves a load balancer to other zones, and keeps the nodes in subnets that
+// it has already.
 func (s *loadBalancers) replaceNodes(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	kept := map[string]store.LoadBalancerZone{}
 	for _, z := range lb.Zones {
@@ -114,9 +114,9 @@ func (s *loadBalancers) replaceNodes(p *store.Partition, lb *store.LoadBalancer,
 	return nil
 }
 
-// assignAddresses gives the nodes the addresses that the load balancer's settings
-// require: IPv6 on a dual-stack one only, and secondary private addresses on an NLB
-// that has them assigned automatically. If one is not available, nothing changes.
+// assignAddresses assigns to the nodes the addresses that the load balancer's settings
+// require: IPv6 addresses for dual-stack, and secondary private addresses on an NLB
+// that has them assigned automatically. After an error nothing has changed.
 func (s *loadBalancers) assignAddresses(p *store.Partition, lb *store.LoadBalancer) error {
 	var changes []func()
 	for i := range lb.Zones {

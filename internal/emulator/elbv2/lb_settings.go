@@ -12,7 +12,7 @@ import (
 // groupsPerLoadBalancer is the maximum number of security groups.
 const groupsPerLoadBalancer = 5
 
-// checkSecurityGroups judges a list of security groups.
+// checkSecurityGroups returns an error unless a load balancer in the VPC can have the security groups.
 func checkSecurityGroups(p *store.Partition, vpc string, groups []string) error {
 	for _, id := range groups {
 		sg := p.SecurityGroups[id]
@@ -65,12 +65,12 @@ func (s *loadBalancers) SetSecurityGroups(c *store.Call, in *elb.SetSecurityGrou
 		p.SetENISecurityGroups(z.ENI, groups)
 	}
 	return &elb.SetSecurityGroupsOutput{
-		SecurityGroupIds: s.w.ShuffleStrings(slices.Clone(groups)),
+		SecurityGroupIds: store.Shuffle(s.w, slices.Clone(groups)),
 		EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic: types.EnforceSecurityGroupInboundRulesOnPrivateLinkTrafficEnum(lb.EnforcePrivateLink),
 	}, nil
 }
 
-// SetIpAddressType changes between IPv4 and the dual-stack kinds.
+// SetIpAddressType changes the IP address type to IPv4 or one of the dual-stack types.
 func (s *loadBalancers) SetIpAddressType(c *store.Call, in *elb.SetIpAddressTypeInput) (*elb.SetIpAddressTypeOutput, error) {
 	var sh shape
 	sh.required("loadBalancerArn", in.LoadBalancerArn != nil)
@@ -97,7 +97,7 @@ func (s *loadBalancers) SetIpAddressType(c *store.Call, in *elb.SetIpAddressType
 	return &elb.SetIpAddressTypeOutput{IpAddressType: lb.Addressing}, nil
 }
 
-// checkNewAddressing judges a change of the IP address type.
+// checkNewAddressing checks a change of the IP address type.
 func (s *loadBalancers) checkNewAddressing(p *store.Partition, st *store.ELBState, lb *store.LoadBalancer, want types.IpAddressType, zones []store.LoadBalancerZone, prefix types.EnablePrefixForIpv6SourceNatEnum) error {
 	if err := checkAddressing(p, lb, want, zones); err != nil {
 		return err

@@ -1,7 +1,9 @@
 package elbv2
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
@@ -9,13 +11,13 @@ import (
 )
 
 const (
-	// autoAssigned asks for any prefix of the subnet.
+	// autoAssigned is the value that requests any prefix of the subnet.
 	autoAssigned = "auto_assigned"
 	// natPrefixBits is the length of a prefix for source NAT.
 	natPrefixBits = 80
 )
 
-// checkSourceNAT judges the IPv6 prefixes for source NAT of an NLB.
+// checkSourceNAT checks the IPv6 prefixes for source NAT of an NLB.
 func checkSourceNAT(p *store.Partition, want placement, zones []store.LoadBalancerZone) error {
 	if want.prefixNAT != "" && want.lb.IsALB() {
 		return misconfigured(store.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified for LoadBalancer type 'network'.")
@@ -23,7 +25,7 @@ func checkSourceNAT(p *store.Partition, want placement, zones []store.LoadBalanc
 	if want.prefixNAT == types.EnablePrefixForIpv6SourceNatEnumOn && want.addressing != types.IpAddressTypeDualstack {
 		return misconfigured(store.Unproven, "'EnablePrefixForIpv6SourceNat' can only be specified when using IpAddressType 'dualstack'.")
 	}
-	on := orElse(want.prefixNAT, want.lb.PrefixForSourceNAT) == types.EnablePrefixForIpv6SourceNatEnumOn
+	on := cmp.Or(want.prefixNAT, want.lb.PrefixForSourceNAT) == types.EnablePrefixForIpv6SourceNatEnumOn
 	for _, z := range zones {
 		if z.SourceNATIPv6Prefix == "" {
 			continue
@@ -62,9 +64,9 @@ func natPrefixes(p *store.Partition, but *store.LoadBalancer) map[netip.Prefix]b
 	return taken
 }
 
-// assignSourceNAT gives the zones of a dual-stack NLB with source NAT their prefixes: the
-// one that was asked for, else the one that it has, else a free one of the subnet. A load
-// balancer without source NAT has none.
+// assignSourceNAT assigns to each zone of a dual-stack NLB with source NAT its prefix: the
+// requested one, else the present one, else a free one of the subnet. Without source NAT it
+// removes them.
 func assignSourceNAT(p *store.Partition, lb *store.LoadBalancer) {
 	on := lb.PrefixForSourceNAT == types.EnablePrefixForIpv6SourceNatEnumOn && lb.Addressing == types.IpAddressTypeDualstack
 	taken := natPrefixes(p, lb)
@@ -94,8 +96,8 @@ func freePrefix(block netip.Prefix, taken map[netip.Prefix]bool) netip.Prefix {
 	}
 }
 
-// checkIPv6Free rejects an IPv6 address that a new or changed zone would take from
-// another ENI. Only CreateLoadBalancer accepts such a request, and fails later.
+// checkIPv6Free returns an error if another ENI has the IPv6 address of a new or changed
+// zone. Only CreateLoadBalancer accepts such a request, and the load balancer fails later.
 func checkIPv6Free(p *store.Partition, lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	for _, z := range zones {
 		a, err := netip.ParseAddr(z.IPv6)
@@ -111,10 +113,5 @@ func checkIPv6Free(p *store.Partition, lb *store.LoadBalancer, zones []store.Loa
 
 // owns reports whether an ENI is that of a node of the load balancer.
 func owns(lb *store.LoadBalancer, eni string) bool {
-	for _, z := range lb.Zones {
-		if z.ENI == eni {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lb.Zones, func(z store.LoadBalancerZone) bool { return z.ENI == eni })
 }

@@ -1,6 +1,7 @@
 package elbv2
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -11,13 +12,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// freeAddresses is how many IPv4 addresses a subnet must have left.
+// freeAddresses is how many free IPv4 addresses a subnet must have.
 const freeAddresses = 8
 
 const zoneTypeAvailability = "availability-zone"
 
-// placement is a request for subnets, of a new load balancer or of one that
-// exists.
+// placement has the subnets and address settings in a request for a new or existing load
+// balancer.
 type placement struct {
 	lb         *store.LoadBalancer
 	subnets    []string
@@ -26,8 +27,8 @@ type placement struct {
 	prefixNAT  types.EnablePrefixForIpv6SourceNatEnum
 }
 
-// chooseSubnets resolves the subnets of a request to zones, sorted by zone.
-// It checks how many there are and that they exist.
+// chooseSubnets returns the zones of the subnets in a request, sorted by zone.
+// It checks the number of subnets and that they exist.
 func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]store.LoadBalancerZone, error) {
 	if (len(want.subnets) == 0) == (len(want.mappings) == 0) {
 		return nil, invalid(store.Unproven, "You must specify either subnets or subnet mappings")
@@ -38,7 +39,7 @@ func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]sto
 	}
 	var zones []store.LoadBalancerZone
 	var unknown []string
-	ordinary := true // no Outpost, Local or Wavelength zone
+	ordinary := true // all subnets are in availability zones: no Outpost, Local or Wavelength Zone
 	for _, m := range mappings {
 		sub := p.Subnets[val(m.SubnetId)]
 		if sub == nil {
@@ -71,8 +72,8 @@ func (s *loadBalancers) chooseSubnets(p *store.Partition, want placement) ([]sto
 	return zones, nil
 }
 
-// checkPlacement judges the zones that were chosen. Zones that the load balancer serves
-// from the same subnet already need no free addresses.
+// checkPlacement checks zones for a load balancer. A zone in which the load balancer has a node
+// in the same subnet already needs no free addresses.
 func (s *loadBalancers) checkPlacement(p *store.Partition, want placement, vpc string, zones []store.LoadBalancerZone) error {
 	lb := want.lb
 	for _, z := range zones {
@@ -105,7 +106,7 @@ func (s *loadBalancers) checkPlacement(p *store.Partition, want placement, vpc s
 	return s.checkNLBZones(p, lb, zones)
 }
 
-// checkAddresses judges elastic IPs and private addresses.
+// checkAddresses checks elastic IPs, private IPv4 addresses and IPv6 addresses.
 func checkAddresses(p *store.Partition, lb *store.LoadBalancer, addressing types.IpAddressType, zones []store.LoadBalancerZone) error {
 	internal := lb.Scheme == types.LoadBalancerSchemeEnumInternal
 	elastic, private := 0, 0
@@ -164,8 +165,7 @@ func checkAddresses(p *store.Partition, lb *store.LoadBalancer, addressing types
 	return nil
 }
 
-// checkAddressing judges the IP address type against subnets and load
-// balancer.
+// checkAddressing checks that subnets and load balancer support an IP address type.
 func checkAddressing(p *store.Partition, lb *store.LoadBalancer, want types.IpAddressType, zones []store.LoadBalancerZone) error {
 	if want == types.IpAddressTypeIpv4 {
 		return nil
@@ -211,7 +211,7 @@ func (s *loadBalancers) SetSubnets(c *store.Call, in *elb.SetSubnetsInput) (*elb
 	}
 	want := placement{
 		lb: lb, subnets: in.Subnets, mappings: in.SubnetMappings,
-		addressing: orElse(in.IpAddressType, lb.Addressing), prefixNAT: in.EnablePrefixForIpv6SourceNat,
+		addressing: cmp.Or(in.IpAddressType, lb.Addressing), prefixNAT: in.EnablePrefixForIpv6SourceNat,
 	}
 	zones, err := s.chooseSubnets(p, want)
 	if err != nil {
@@ -223,14 +223,14 @@ func (s *loadBalancers) SetSubnets(c *store.Call, in *elb.SetSubnetsInput) (*elb
 	if err := s.checkMoves(lb, zones); err != nil {
 		return nil, err
 	}
-	if err := s.roomForInterfaces(st, lb, max(len(zones)-len(lb.Zones), 0)); err != nil {
+	if err := s.checkENIQuota(st, lb, max(len(zones)-len(lb.Zones), 0)); err != nil {
 		return nil, err
 	}
 	inheritAddresses(lb, zones)
 	if err := s.checkPlacement(p, want, lb.VPC, zones); err != nil {
 		return nil, err
 	}
-	prefix := orElse(in.EnablePrefixForIpv6SourceNat, lb.PrefixForSourceNAT)
+	prefix := cmp.Or(in.EnablePrefixForIpv6SourceNat, lb.PrefixForSourceNAT)
 	if want.addressing != lb.Addressing || prefix != lb.PrefixForSourceNAT {
 		if err := s.checkNewAddressing(p, st, lb, want.addressing, zones, prefix); err != nil {
 			return nil, err
@@ -253,7 +253,7 @@ func (s *loadBalancers) SetSubnets(c *store.Call, in *elb.SetSubnetsInput) (*elb
 	}, nil
 }
 
-// checkMoves rejects what an NLB cannot change about a zone that stays.
+// checkMoves returns an error if a request changes the subnet or the addresses of a zone that an NLB has already.
 func (s *loadBalancers) checkMoves(lb *store.LoadBalancer, zones []store.LoadBalancerZone) error {
 	if lb.IsALB() {
 		return nil
@@ -275,8 +275,8 @@ func (s *loadBalancers) checkMoves(lb *store.LoadBalancer, zones []store.LoadBal
 	return nil
 }
 
-// inheritAddresses gives zones that stay the addresses that they have, where
-// the request does not repeat them.
+// inheritAddresses copies the addresses of an NLB's present zones to those that a request names
+// again without addresses.
 func inheritAddresses(lb *store.LoadBalancer, zones []store.LoadBalancerZone) {
 	if lb.IsALB() {
 		return

@@ -31,7 +31,7 @@ func dropListener(st *store.ELBState, l *store.Listener) {
 	delete(st.Listeners, l.ARN)
 }
 
-// CreateListener makes a listener with its default rule, or returns the one
+// CreateListener creates a listener with its default rule, or returns the one
 // of that port if it has the same settings.
 func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (*elb.CreateListenerOutput, error) {
 	sh := s.newShape()
@@ -76,7 +76,7 @@ func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (
 		}
 		return &elb.CreateListenerOutput{Listeners: []types.Listener{s.listener(st, other)}}, nil
 	}
-	if err := s.roomForListener(st, lb, l); err != nil {
+	if err := s.checkListenerQuota(st, lb, l); err != nil {
 		return nil, err
 	}
 	l.ID = s.w.Hex(16)
@@ -90,7 +90,7 @@ func (s *listeners) CreateListener(c *store.Call, in *elb.CreateListenerInput) (
 	return &elb.CreateListenerOutput{Listeners: []types.Listener{s.listener(st, l)}}, nil
 }
 
-// sameListener reports whether a create operation describes the existing one.
+// sameListener reports whether an existing listener has the settings of a create operation.
 func sameListener(st *store.ELBState, have, want *store.Listener, actions []types.Action) bool {
 	mutual := func(l *store.Listener) types.MutualAuthenticationAttributes {
 		if l.Mutual == nil {
@@ -103,8 +103,8 @@ func sameListener(st *store.ELBState, have, want *store.Listener, actions []type
 		equalJSON(st.Rules[have.DefaultRule].Actions, actions)
 }
 
-// roomForListener checks the quotas of a new listener.
-func (s *listeners) roomForListener(st *store.ELBState, lb *store.LoadBalancer, l *store.Listener) error {
+// checkListenerQuota checks the quota of listeners of a load balancer.
+func (s *listeners) checkListenerQuota(st *store.ELBState, lb *store.LoadBalancer, l *store.Listener) error {
 	name := quotaListenersALB
 	if !lb.IsALB() {
 		name = quotaListenersNLB
@@ -115,7 +115,7 @@ func (s *listeners) roomForListener(st *store.ELBState, lb *store.LoadBalancer, 
 	return nil
 }
 
-// ModifyListener changes what is given and keeps the rest.
+// ModifyListener changes the settings in the request and keeps all others.
 func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (*elb.ModifyListenerOutput, error) {
 	var sh shape
 	sh.required("listenerArn", in.ListenerArn != nil)
@@ -136,7 +136,7 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 	if in.Port != nil {
 		next.Port = *in.Port
 	}
-	next.Protocol = orElse(in.Protocol, l.Protocol)
+	next.Protocol = cmp.Or(in.Protocol, l.Protocol)
 	for _, other := range listenersOf(st, lb.ARN) {
 		if other != l && other.Port == next.Port {
 			return nil, fail(store.Quoted("hashicorp/terraform#26407"), "DuplicateListener", "A listener already exists on this port for this load balancer '%s'", lb.ARN)
@@ -167,7 +167,7 @@ func (s *listeners) ModifyListener(c *store.Call, in *elb.ModifyListenerInput) (
 	return &elb.ModifyListenerOutput{Listeners: []types.Listener{s.listener(st, l)}}, nil
 }
 
-// recheckRules judges the actions that stay when a listener changes its
+// recheckRules checks the actions of all rules that stay after a change of the listener's
 // protocol.
 func (s *listeners) recheckRules(p *store.Partition, lb *store.LoadBalancer, l *store.Listener, newDefault bool) error {
 	for _, r := range rulesOf(p.ELB, l.ARN) {
@@ -235,7 +235,7 @@ func (s *listeners) DescribeListeners(c *store.Call, in *elb.DescribeListenersIn
 	return out, nil
 }
 
-// listener returns the form in which AWS describes one.
+// listener returns a listener as AWS describes it.
 func (s *listeners) listener(st *store.ELBState, l *store.Listener) types.Listener {
 	out := types.Listener{
 		ListenerArn: ptr(l.ARN), LoadBalancerArn: ptr(l.LoadBalancer), Port: ptr(l.Port), Protocol: l.Protocol,

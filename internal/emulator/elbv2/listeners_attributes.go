@@ -71,7 +71,7 @@ func maxAge(key, value string) error {
 	return nil
 }
 
-// frameOptions also takes ALLOW-FROM with an origin.
+// frameOptions checks a value of X-Frame-Options, which may be ALLOW-FROM with an origin.
 func frameOptions(key, value string) error {
 	if strings.HasPrefix(value, "ALLOW-FROM ") {
 		return nil
@@ -100,8 +100,8 @@ func listenerSpace(lb *store.LoadBalancer, l *store.Listener) attributeSpace {
 	}
 }
 
-// keepAttributes returns the attributes of a space, with the values of those
-// that were there before.
+// keepAttributes returns the attributes of a space, with the present values of those
+// that the resource has already.
 func keepAttributes(sp attributeSpace, have map[string]string) map[string]string {
 	out := sp.initial()
 	for k := range out {
@@ -134,7 +134,7 @@ func (s *listeners) DescribeListenerAttributes(c *store.Call, in *elb.DescribeLi
 	return &elb.DescribeListenerAttributesOutput{Attributes: s.listenerAttributeList(l)}, nil
 }
 
-// ModifyListenerAttributes sets some attributes, all or none.
+// ModifyListenerAttributes sets attributes. After an error none is set.
 func (s *listeners) ModifyListenerAttributes(c *store.Call, in *elb.ModifyListenerAttributesInput) (*elb.ModifyListenerAttributesOutput, error) {
 	settings := make([]setting, len(in.Attributes))
 	for i, a := range in.Attributes {

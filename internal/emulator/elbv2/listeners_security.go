@@ -1,6 +1,7 @@
 package elbv2
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -19,7 +20,7 @@ func isSecure(p types.ProtocolEnum) bool {
 	return p == types.ProtocolEnumHttps || p == types.ProtocolEnumTls
 }
 
-// securitySettings are the members of a call that concern protocol and TLS.
+// securitySettings are the members of a request that concern TLS.
 type securitySettings struct {
 	policy       *string
 	alpn         []string
@@ -27,8 +28,8 @@ type securitySettings struct {
 	mutual       *types.MutualAuthenticationAttributes
 }
 
-// setSecurity judges the protocol of a listener with its TLS settings and
-// applies them to it.
+// setSecurity checks the protocol of a listener and the TLS settings of a request, and
+// sets them.
 func (s *listeners) setSecurity(c *store.Call, p *store.Partition, lb *store.LoadBalancer, l *store.Listener, in securitySettings) error {
 	if err := checkListenerProtocol(lb, l.Protocol); err != nil {
 		return err
@@ -71,7 +72,7 @@ func (s *listeners) setSecurity(c *store.Call, p *store.Partition, lb *store.Loa
 	return s.setMutual(c, p, lb, l, in.mutual)
 }
 
-// checkListenerProtocol judges a protocol against the load balancer.
+// checkListenerProtocol returns an error unless the load balancer supports a protocol.
 func checkListenerProtocol(lb *store.LoadBalancer, p types.ProtocolEnum) error {
 	if lb.IsALB() {
 		if !isHTTP(p) {
@@ -112,8 +113,8 @@ func setALPN(lb *store.LoadBalancer, l *store.Listener, alpn []string) error {
 	return nil
 }
 
-// setMutual judges mutual TLS and applies it. A HTTPS listener without it
-// reads back as off.
+// setMutual checks and sets mutual authentication. AWS describes that of an HTTPS listener
+// without it as mode off.
 func (s *listeners) setMutual(c *store.Call, p *store.Partition, lb *store.LoadBalancer, l *store.Listener, in *types.MutualAuthenticationAttributes) error {
 	if l.Protocol != types.ProtocolEnumHttps {
 		if in != nil {
@@ -162,7 +163,7 @@ func (s *listeners) setMutual(c *store.Call, p *store.Partition, lb *store.LoadB
 	}
 	l.Mutual = &types.MutualAuthenticationAttributes{
 		Mode: ptr(mode), TrustStoreArn: ptr(trusted.ARN), IgnoreClientCertificateExpiry: ptr(val(in.IgnoreClientCertificateExpiry)),
-		AdvertiseTrustStoreCaNames: orElse(in.AdvertiseTrustStoreCaNames, types.AdvertiseTrustStoreCaNamesEnumOff),
+		AdvertiseTrustStoreCaNames: cmp.Or(in.AdvertiseTrustStoreCaNames, types.AdvertiseTrustStoreCaNamesEnumOff),
 	}
 	return nil
 }

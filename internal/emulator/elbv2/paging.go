@@ -15,16 +15,16 @@ import (
 // pageMax is the largest page, and the default.
 const pageMax = 400
 
-// unordered is the order of lists that AWS does not order: random, but the
-// same for all pages of one listing. Ordered lists keep theirs.
+// Values of inOrder: an unordered list has a random order, which is the same for all pages
+// of one listing, as AWS does not document an order. An ordered list keeps its order.
 const (
 	unordered = false
 	ordered   = true
 )
 
-// page cuts one page out of a list. key identifies an item. The marker has the order
-// and the last key, so that items which are created or deleted between pages neither
-// repeat nor hide others.
+// page returns a page of a list and the next marker. key identifies an item. The marker has
+// the order and the last key, so that items which are created or deleted between pages
+// neither repeat nor hide others.
 func page[T any](w *store.Store, items []T, key func(T) string, inOrder bool, marker *string, size *int32) ([]T, *string, error) {
 	var sh shape
 	sh.between("pageSize", size, 1, pageMax)
@@ -70,8 +70,8 @@ func page[T any](w *store.Store, items []T, key func(T) string, inOrder bool, ma
 	return items, &next, nil
 }
 
-// position returns where the page after the item with that key begins, even
-// if the item has gone meanwhile.
+// position returns the index of the first item after the one with a key, even if that item
+// was deleted meanwhile.
 func position[T any](items []T, key func(T) string, salt uint64, after string) int {
 	for i, it := range items {
 		if key(it) == after {

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Names of quotas, as DescribeAccountLimits gives them. Store.Config.Quotas
-// overrides them by these names.
+// Names of quotas, as in DescribeAccountLimits. Store.Config.Quotas overrides
+// values by these names.
 const (
 	quotaALBs               = "application-load-balancers"
 	quotaNLBs               = "network-load-balancers"

@@ -15,7 +15,7 @@ import (
 
 const priorityMost = 50000
 
-// ruleARN names a new rule.
+// ruleARN returns the ARN of a new rule.
 func (s *listeners) ruleARN(p *store.Partition, lb *store.LoadBalancer, l *store.Listener) string {
 	return newARN(p, fmt.Sprintf("listener-rule/%s/%s/%s/%s/%s", shortType(lb), lb.Name, lb.ID, l.ID, s.w.Hex(16)))
 }
@@ -38,15 +38,15 @@ func rank(r *store.Rule) int32 {
 	return r.Priority
 }
 
-// equalJSON compares values of the SDK's types, which have unexported members, by their
-// content.
+// equalJSON reports whether two values are equal as JSON, for types of the SDK, which have
+// unexported fields.
 func equalJSON(a, b any) bool {
 	left, errA := json.Marshal(a)
 	right, errB := json.Marshal(b)
 	return errA == nil && errB == nil && string(left) == string(right)
 }
 
-// CreateRule makes a rule at a free priority.
+// CreateRule creates a rule at a free priority.
 func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.CreateRuleOutput, error) {
 	sh := s.newShape()
 	sh.required("listenerArn", in.ListenerArn != nil)
@@ -86,7 +86,7 @@ func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.Cre
 			return nil, fail(store.Quoted("hashicorp/terraform#24239"), "PriorityInUse", "Priority '%d' is currently in use", r.Priority)
 		}
 	}
-	if err := s.roomForRule(st, lb); err != nil {
+	if err := s.checkRuleQuota(st, lb); err != nil {
 		return nil, err
 	}
 	r.ARN = s.ruleARN(p, lb, l)
@@ -95,9 +95,9 @@ func (s *listeners) CreateRule(c *store.Call, in *elb.CreateRuleInput) (*elb.Cre
 	return &elb.CreateRuleOutput{Rules: []types.Rule{s.rule(r)}}, nil
 }
 
-// roomForRule checks the quota of rules, which counts over all listeners and
-// leaves out default rules.
-func (s *listeners) roomForRule(st *store.ELBState, lb *store.LoadBalancer) error {
+// checkRuleQuota checks the quota of rules of a load balancer, which counts the rules of all
+// listeners without default rules.
+func (s *listeners) checkRuleQuota(st *store.ELBState, lb *store.LoadBalancer) error {
 	n := 0
 	st.RulesFor(lb.ARN, func(r *store.Rule) {
 		if !r.IsDefault() {
@@ -176,8 +176,8 @@ func (s *listeners) DeleteRule(c *store.Call, in *elb.DeleteRuleInput) (*elb.Del
 	return &elb.DeleteRuleOutput{}, nil
 }
 
-// SetRulePriorities moves rules, all at once: only the final state must be free of
-// conflicts.
+// SetRulePriorities changes priorities of rules atomically: only the resulting priorities must
+// be free of conflicts.
 func (s *listeners) SetRulePriorities(c *store.Call, in *elb.SetRulePrioritiesInput) (*elb.SetRulePrioritiesOutput, error) {
 	var sh shape
 	sh.required("rulePriorities", in.RulePriorities != nil)
@@ -266,7 +266,7 @@ func (s *listeners) DescribeRules(c *store.Call, in *elb.DescribeRulesInput) (*e
 	return out, nil
 }
 
-// rule returns the form in which AWS describes one.
+// rule returns a rule as AWS describes it.
 func (s *listeners) rule(r *store.Rule) types.Rule {
 	priority := "default"
 	if !r.IsDefault() {

@@ -4,7 +4,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Service serves the operations: those on tags and limits itself, and each subject with a part of its own.
+// Service serves the operations of Elastic Load Balancing: those on tags and quotas itself, and all others by the embedded
+// types.
 type Service struct {
 	*core
 	loadBalancers
@@ -22,7 +23,7 @@ func New(w *store.Store) *Service {
 // core has the state that all resource types share.
 type core struct{ w *store.Store }
 
-// The subjects. Rules and certificates belong to listeners, targets to target groups.
+// The operations by subject. Rules and certificates belong to listeners, targets to target groups.
 type (
 	loadBalancers struct{ *core }
 	listeners     struct{ *core }
@@ -41,7 +42,7 @@ func (s *core) partition(c *store.Call) *store.Partition {
 	return s.w.Partition(c.Account, c.Region)
 }
 
-// newARN names a new resource of this service.
+// newARN returns the ARN of a new resource of this service.
 func newARN(p *store.Partition, resource string) string {
 	return p.ARN("elasticloadbalancing", resource)
 }
@@ -58,8 +59,7 @@ func val[T any](p *T) T {
 	return *p
 }
 
-// text returns a pointer to s, nil if s is empty: how an absent member is
-// written.
+// text returns a pointer to s, nil if s is empty, which stands for an absent member.
 func text(s string) *string {
 	if s == "" {
 		return nil

@@ -37,7 +37,7 @@ func (s *shape) required(path string, present bool) {
 	}
 }
 
-// between checks a number; null passes.
+// between checks the bounds of a number. It accepts null.
 func (s *shape) between(path string, v *int32, low, high int32) {
 	switch {
 	case v == nil:
@@ -48,7 +48,7 @@ func (s *shape) between(path string, v *int32, low, high int32) {
 	}
 }
 
-// length checks the characters of a text; null passes.
+// length checks the number of characters of a text. It accepts null.
 func (s *shape) length(path string, v *string, low, high int) {
 	if v == nil {
 		return
@@ -62,7 +62,7 @@ func (s *shape) length(path string, v *string, low, high int) {
 	}
 }
 
-// matches checks a text against a pattern; null passes.
+// matches checks that a text matches a pattern. It accepts null.
 func (s *shape) matches(path string, v *string, re *regexp.Regexp) {
 	if v != nil && !re.MatchString(*v) {
 		s.add(*v, path, "satisfy regular expression pattern: "+re.String())
@@ -79,7 +79,7 @@ func (s *shape) count(path string, n, low, high int) {
 	}
 }
 
-// oneOf checks an enumeration; the empty value counts as null and passes.
+// oneOf checks a value of an enumeration. It accepts the empty value, which stands for null.
 func oneOf[E ~string](s *shape, path string, v E, allowed []E) {
 	if v == "" || slices.Contains(allowed, v) {
 		return

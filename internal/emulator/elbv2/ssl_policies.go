@@ -59,8 +59,8 @@ func policyProtocols(bare string) []string {
 	return all[1:]
 }
 
-// policyCiphers returns the ciphers of a policy by family: the modern suites,
-// then what its name adds.
+// policyCiphers returns the ciphers of a policy: the modern suites first,
+// then those that parts of its name stand for.
 func policyCiphers(bare string) []string {
 	var out []string
 	tls13 := strings.HasPrefix(bare, "TLS13-")

@@ -20,7 +20,7 @@ const (
 
 var tagPattern = regexp.MustCompile(`^([\p{L}\p{Z}\p{N}_.:/=+\-@]*)$`)
 
-// shapeTags checks the form of a tag list; an absent one passes.
+// shapeTags checks the constraints of the API model on a list of tags. It accepts an absent list.
 func (s *shape) shapeTags(tags []types.Tag) {
 	if tags == nil {
 		return
@@ -43,7 +43,7 @@ func newTags(tags []types.Tag) (map[string]string, error) {
 	return addTags(map[string]string{}, tags)
 }
 
-// addTags returns have with the tags added, or why they cannot be added.
+// addTags returns have with the tags added, or an error if a tag is invalid or there are too many.
 func addTags(have map[string]string, tags []types.Tag) (map[string]string, error) {
 	out := maps.Clone(have)
 	if out == nil {
@@ -127,7 +127,7 @@ func tagMaps(st *store.ELBState, arns []string) ([]*map[string]string, error) {
 	return out, nil
 }
 
-// AddTags adds or replaces tags on one or several resources, on all or none.
+// AddTags adds or replaces tags on one or several resources. After an error no resource is changed.
 func (s *Service) AddTags(c *store.Call, in *elb.AddTagsInput) (*elb.AddTagsOutput, error) {
 	sh := s.newShape()
 	sh.required("resourceArns", in.ResourceArns != nil)

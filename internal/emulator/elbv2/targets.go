@@ -21,8 +21,8 @@ var (
 	quicPattern     = regexp.MustCompile(`^0x[0-9a-f]{16}$`)
 )
 
-// RegisterTargets registers targets, all or none. Registering what is registered
-// changes nothing; a draining target starts again.
+// RegisterTargets registers targets. After an error none is registered. Targets that are
+// registered already do not change; a draining target is registered anew.
 func (s *targetGroups) RegisterTargets(c *store.Call, in *elb.RegisterTargetsInput) (*elb.RegisterTargetsOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)
@@ -41,7 +41,7 @@ func (s *targetGroups) RegisterTargets(c *store.Call, in *elb.RegisterTargetsInp
 	if err != nil {
 		return nil, err
 	}
-	if err := s.roomForTargets(st, g, fresh); err != nil {
+	if err := s.checkTargetQuotas(st, g, fresh); err != nil {
 		return nil, err
 	}
 	for _, t := range fresh {
@@ -65,7 +65,7 @@ func (s *shape) shapeTargets(targets []types.TargetDescription) {
 	}
 }
 
-// checkTargets judges the targets of a call and returns their registrations.
+// checkTargets checks the targets of a request and returns their registrations.
 func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.TargetGroup, targets []types.TargetDescription) ([]store.Target, error) {
 	var out []store.Target
 	var foreign, stopped []string
@@ -92,7 +92,7 @@ func (s *targetGroups) checkTargets(c *store.Call, p *store.Partition, g *store.
 			} else if p.InstanceState(i) != store.InstanceRunning {
 				stopped = append(stopped, t.ID)
 			} else {
-				t.Zone = i.Zone // not shown, but counted
+				t.Zone = i.Zone // AWS does not show it, but counts targets by zone
 			}
 		case types.TargetTypeEnumIp:
 			t.ID, t.Zone, err = ipTarget(p, g, t.ID, val(d.AvailabilityZone))
@@ -153,7 +153,7 @@ func serverIDTaken(st *store.ELBState, g *store.TargetGroup, t store.Target, add
 	return false
 }
 
-// ipTarget judges an IP target and returns its canonical address and zone.
+// ipTarget checks an IP target and returns its canonical address and zone.
 func ipTarget(p *store.Partition, g *store.TargetGroup, id, zone string) (address, detected string, err error) {
 	v6 := g.Addressing == types.TargetGroupIpAddressTypeEnumIpv6
 	a, parse := netip.ParseAddr(id)
@@ -220,22 +220,22 @@ func checkLambda(g *store.TargetGroup, id string, port bool) error {
 	return nil
 }
 
-// checkALBTarget judges an ALB as the target of an NLB. The port may be another
-// one than the target group's.
+// checkALBTarget checks an ALB as the target of an NLB. The port may differ from that of the
+// target group.
 func (s *targetGroups) checkALBTarget(p *store.Partition, g *store.TargetGroup, t store.Target) error {
 	lb := p.ELB.LoadBalancers[t.ID]
 	if lb == nil || !lb.IsALB() || lb.VPC != g.VPC {
 		return fail(store.Unproven, codeTarget, "The following targets are not Application Load Balancers in the target group VPC '%s': '%s'", g.VPC, t.ID)
 	}
-	fronts := map[string]bool{g.LoadBalancer: true}
+	nlbs := map[string]bool{g.LoadBalancer: true}
 	for _, other := range p.ELB.TargetGroups {
 		if other.LoadBalancer != "" && other.Type == types.TargetTypeEnumAlb && slices.ContainsFunc(other.Targets, func(have *store.Target) bool {
 			return have.ID == lb.ARN && !have.Draining()
 		}) {
-			fronts[other.LoadBalancer] = true
+			nlbs[other.LoadBalancer] = true
 		}
 	}
-	if most := s.quota(quotaNLBsPerALB); len(fronts) > most {
+	if most := s.quota(quotaNLBsPerALB); len(nlbs) > most {
 		return fail(store.Unproven, codeTarget, "The Application Load Balancer '%s' cannot be registered behind more than '%d' Network Load Balancers", t.ID, most)
 	}
 	for _, l := range listenersOf(p.ELB, lb.ARN) {
@@ -246,8 +246,8 @@ func (s *targetGroups) checkALBTarget(p *store.Partition, g *store.TargetGroup, 
 	return fail(store.Unproven, codeTarget, "The Application Load Balancer '%s' has no listener on the port '%d' of the target", t.ID, t.Port)
 }
 
-// DeregisterTargets deregisters targets. What is not registered is ignored. A target
-// that could serve drains first.
+// DeregisterTargets deregisters targets. It ignores targets that are not registered. A target
+// that may have connections drains first.
 func (s *targetGroups) DeregisterTargets(c *store.Call, in *elb.DeregisterTargetsInput) (*elb.DeregisterTargetsOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)

@@ -34,7 +34,7 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 	if len(in.Targets) == 0 {
 		for _, t := range g.Targets {
 			if t.Terminated {
-				continue // only who asks for it sees it drain
+				continue // only shown if the request names it
 			}
 			out.TargetHealthDescriptions = append(out.TargetHealthDescriptions, s.health(c, p, g, t, anomaly))
 		}
@@ -62,7 +62,7 @@ func (s *targetGroups) DescribeTargetHealth(c *store.Call, in *elb.DescribeTarge
 	return out, nil
 }
 
-// health returns the form in which AWS describes the health of one target.
+// health returns the health of a target as AWS describes it.
 func (s *targetGroups) health(c *store.Call, p *store.Partition, g *store.TargetGroup, t *store.Target, anomaly bool) types.TargetHealthDescription {
 	v := p.TargetHealth(g, t, c.Now)
 	out := types.TargetHealthDescription{

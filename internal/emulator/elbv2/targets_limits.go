@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// drainTime returns how long a target stays draining. One that gets no traffic, or
-// never got any, leaves at once.
+// drainTime returns how long a target stays draining: 0 for a target that gets no traffic, or
+// never got any.
 func drainTime(p *store.Partition, g *store.TargetGroup, t *store.Target, c *store.Call) time.Duration {
 	switch p.TargetHealth(g, t, c.Now).State {
 	case types.TargetHealthStateEnumUnused, types.TargetHealthStateEnumInitial, types.TargetHealthStateEnumUnavailable:
@@ -18,8 +18,8 @@ func drainTime(p *store.Partition, g *store.TargetGroup, t *store.Target, c *sto
 	return time.Duration(atoi(g.Attributes[attrDeregDelay])) * time.Second
 }
 
-// roomForTargets checks the quotas of the target group and of its load balancer.
-func (s *targetGroups) roomForTargets(st *store.ELBState, g *store.TargetGroup, fresh []store.Target) error {
+// checkTargetQuotas checks the quotas of targets of a target group and of its load balancer.
+func (s *targetGroups) checkTargetQuotas(st *store.ELBState, g *store.TargetGroup, fresh []store.Target) error {
 	var added []store.Target
 	for _, t := range fresh {
 		if have := g.Target(t.ID, t.Port); have == nil || have.Draining() {
@@ -48,7 +48,7 @@ func (s *targetGroups) roomForTargets(st *store.ELBState, g *store.TargetGroup, 
 	if g.Type == types.TargetTypeEnumAlb {
 		extra *= albTargetCost(lb)
 	}
-	return s.roomOnLoadBalancer(st, lb, nil, extra, added)
+	return s.checkLoadBalancerTargets(st, lb, nil, extra, added)
 }
 
 // registered counts the targets of a target group that are not draining.
@@ -62,7 +62,7 @@ func registered(g *store.TargetGroup) int {
 	return n
 }
 
-// albTargetCost returns what an ALB counts for as a target of an NLB.
+// albTargetCost returns for how many targets an ALB counts as a target of an NLB.
 func albTargetCost(lb *store.LoadBalancer) int {
 	if lb.Attributes[attrCrossZone] == "true" {
 		return 100
@@ -70,9 +70,9 @@ func albTargetCost(lb *store.LoadBalancer) int {
 	return 50
 }
 
-// roomOnLoadBalancer checks the quotas of targets per load balancer with target groups
-// to be attached and targets to be added.
-func (s *core) roomOnLoadBalancer(st *store.ELBState, lb *store.LoadBalancer, joining []*store.TargetGroup, extra int, added []store.Target) error {
+// checkLoadBalancerTargets checks the quotas of targets of a load balancer, with target groups
+// that are to be attached and targets that are to be added.
+func (s *core) checkLoadBalancerTargets(st *store.ELBState, lb *store.LoadBalancer, joining []*store.TargetGroup, extra int, added []store.Target) error {
 	total := extra
 	byID := map[string]int{}
 	for _, t := range added {
@@ -104,7 +104,7 @@ func (s *core) roomOnLoadBalancer(st *store.ELBState, lb *store.LoadBalancer, jo
 		return fail(store.Quoted("kubernetes/kubernetes#86441"), "TooManyTargets", "The maximum number of targets per load balancer '%d' has been reached on load balancer '%s'", most, lb.ARN)
 	}
 	if !lb.IsALB() {
-		return s.roomInZones(lb, groups, added)
+		return s.checkZoneTargets(lb, groups, added)
 	}
 	most := s.quota(quotaRegistrations)
 	for _, id := range sortedKeys(byID) {
@@ -115,9 +115,9 @@ func (s *core) roomOnLoadBalancer(st *store.ELBState, lb *store.LoadBalancer, jo
 	return nil
 }
 
-// roomInZones checks the quota of an NLB per zone. With cross-zone load
+// checkZoneTargets checks the quota of targets of an NLB in each zone. With cross-zone load
 // balancing each target counts in every zone.
-func (s *core) roomInZones(lb *store.LoadBalancer, groups []*store.TargetGroup, added []store.Target) error {
+func (s *core) checkZoneTargets(lb *store.LoadBalancer, groups []*store.TargetGroup, added []store.Target) error {
 	crossZone := lb.Attributes[attrCrossZone] == "true"
 	byZone := map[string]int{}
 	count := func(zone string) {

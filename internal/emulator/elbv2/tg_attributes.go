@@ -152,7 +152,7 @@ func (s *targetGroups) DescribeTargetGroupAttributes(c *store.Call, in *elb.Desc
 	return &elb.DescribeTargetGroupAttributesOutput{Attributes: s.targetGroupAttributeList(g)}, nil
 }
 
-// ModifyTargetGroupAttributes sets some attributes, all or none.
+// ModifyTargetGroupAttributes sets attributes. After an error none is set.
 func (s *targetGroups) ModifyTargetGroupAttributes(c *store.Call, in *elb.ModifyTargetGroupAttributesInput) (*elb.ModifyTargetGroupAttributesOutput, error) {
 	settings := make([]setting, len(in.Attributes))
 	for i, a := range in.Attributes {
@@ -183,7 +183,7 @@ func (s *targetGroups) ModifyTargetGroupAttributes(c *store.Call, in *elb.Modify
 	return &elb.ModifyTargetGroupAttributesOutput{Attributes: s.targetGroupAttributeList(g)}, nil
 }
 
-// checkTargetGroupAttributes judges the attributes together.
+// checkTargetGroupAttributes checks conditions over several attributes.
 func checkTargetGroupAttributes(g *store.TargetGroup, next map[string]string) error {
 	if err := checkHealthThresholds(next); err != nil {
 		return err

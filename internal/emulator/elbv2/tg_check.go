@@ -46,8 +46,8 @@ func newCheck(g *store.TargetGroup, in checkSettings) (store.HealthCheck, error)
 	return mergeCheck(g, h, in)
 }
 
-// mergeCheck applies settings to a health check and judges the result. A
-// member that the check does not have yet gets the default of its kind.
+// mergeCheck applies settings to a health check and checks the result. A
+// member without a value gets its default.
 func mergeCheck(g *store.TargetGroup, h store.HealthCheck, in checkSettings) (store.HealthCheck, error) {
 	none := store.HealthCheck{}
 	lambda := g.Type == types.TargetTypeEnumLambda
@@ -103,7 +103,7 @@ func mergeCheck(g *store.TargetGroup, h store.HealthCheck, in checkSettings) (st
 	return h, checkTimes(g, h)
 }
 
-// checkCheckProtocol judges the protocol of health checks against the target group's.
+// checkCheckProtocol returns an error unless a target group supports a protocol of health checks.
 func checkCheckProtocol(g *store.TargetGroup, p types.ProtocolEnum) error {
 	switch {
 	case g.Type == types.TargetTypeEnumLambda, isHTTP(p):
@@ -116,7 +116,7 @@ func checkCheckProtocol(g *store.TargetGroup, p types.ProtocolEnum) error {
 	return nil
 }
 
-// fillCheck sets the defaults of what is still open.
+// fillCheck sets the defaults of members without a value.
 func fillCheck(g *store.TargetGroup, h *store.HealthCheck) {
 	lambda := g.Type == types.TargetTypeEnumLambda
 	grpc := g.ProtocolVersion == versionGRPC
@@ -184,7 +184,7 @@ func mergeMatcher(g *store.TargetGroup, h *store.HealthCheck, m *types.Matcher) 
 	return nil
 }
 
-// codesWithin checks a list of codes and ranges such as 200,202 or 200-299.
+// codesWithin reports whether a list of codes and ranges, such as 200,202 or 200-299, is valid and within bounds.
 func codesWithin(list string, low, high int) bool {
 	for _, part := range strings.Split(list, ",") {
 		from, to, isRange := strings.Cut(part, "-")

@@ -1,6 +1,7 @@
 package elbv2
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -17,7 +18,7 @@ const (
 	versionGRPC  = "GRPC"
 )
 
-// CreateTargetGroup makes a target group, or returns the one of that name if
+// CreateTargetGroup creates a target group, or returns the one of that name if
 // it has the same settings.
 func (s *targetGroups) CreateTargetGroup(c *store.Call, in *elb.CreateTargetGroupInput) (*elb.CreateTargetGroupOutput, error) {
 	check := checkSettings{
@@ -41,7 +42,7 @@ func (s *targetGroups) CreateTargetGroup(c *store.Call, in *elb.CreateTargetGrou
 	g := &store.TargetGroup{
 		Name: *in.Name, Protocol: in.Protocol, ProtocolVersion: val(in.ProtocolVersion), Port: val(in.Port),
 		ControlPort: val(in.TargetControlPort), VPC: val(in.VpcId),
-		Type: orElse(in.TargetType, types.TargetTypeEnumInstance), Addressing: in.IpAddressType,
+		Type: cmp.Or(in.TargetType, types.TargetTypeEnumInstance), Addressing: in.IpAddressType,
 	}
 	if err := checkTargetGroupName(g.Name); err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func checkTargetGroupName(name string) error {
 	return nil
 }
 
-// checkTargetGroupKind judges type, protocol, port, network and version, and
+// checkTargetGroupKind checks type, protocol, port, VPC and protocol version, and
 // fills in their defaults.
 func checkTargetGroupKind(p *store.Partition, g *store.TargetGroup, in *elb.CreateTargetGroupInput) error {
 	if g.Type == types.TargetTypeEnumLambda {
@@ -150,22 +151,22 @@ func isHTTP(p types.ProtocolEnum) bool {
 	return p == types.ProtocolEnumHttp || p == types.ProtocolEnumHttps
 }
 
-// sameTargetGroup reports whether a create operation asks for what is there.
+// sameTargetGroup reports whether an existing target group has the settings of a create operation.
 func sameTargetGroup(have, want *store.TargetGroup) bool {
 	return have.Protocol == want.Protocol && have.ProtocolVersion == want.ProtocolVersion && have.Port == want.Port &&
 		have.ControlPort == want.ControlPort && have.VPC == want.VPC && have.Type == want.Type &&
 		have.Addressing == want.Addressing && have.Check == want.Check && maps.Equal(have.Tags, want.Tags)
 }
 
-// writtenTargetGroup returns the form in which a create or modify operation returns
-// a target group: without the load balancers that use it.
+// writtenTargetGroup returns a target group as create and modify operations return it: without
+// the load balancers that use it.
 func writtenTargetGroup(g *store.TargetGroup) types.TargetGroup {
 	out := describeTargetGroup(g)
 	out.LoadBalancerArns = nil
 	return out
 }
 
-// describeTargetGroup returns the form in which AWS describes one.
+// describeTargetGroup returns a target group as AWS describes it.
 func describeTargetGroup(g *store.TargetGroup) types.TargetGroup {
 	h := g.Check
 	out := types.TargetGroup{

@@ -72,7 +72,7 @@ func targetGroupNamed(st *store.ELBState, name string) *store.TargetGroup {
 	return nil
 }
 
-// ModifyTargetGroup changes health check settings; nothing else can change.
+// ModifyTargetGroup changes health check settings; other settings cannot be changed.
 func (s *targetGroups) ModifyTargetGroup(c *store.Call, in *elb.ModifyTargetGroupInput) (*elb.ModifyTargetGroupOutput, error) {
 	check := checkSettings{
 		enabled: in.HealthCheckEnabled, protocol: in.HealthCheckProtocol, port: in.HealthCheckPort, path: in.HealthCheckPath,
@@ -97,8 +97,8 @@ func (s *targetGroups) ModifyTargetGroup(c *store.Call, in *elb.ModifyTargetGrou
 	return &elb.ModifyTargetGroupOutput{TargetGroups: []types.TargetGroup{writtenTargetGroup(g)}}, nil
 }
 
-// DeleteTargetGroup deletes a target group that no listener or rule uses. An unknown
-// ARN succeeds.
+// DeleteTargetGroup deletes a target group that no listener or rule uses. It succeeds if no
+// target group has the ARN.
 func (s *targetGroups) DeleteTargetGroup(c *store.Call, in *elb.DeleteTargetGroupInput) (*elb.DeleteTargetGroupOutput, error) {
 	var sh shape
 	sh.required("targetGroupArn", in.TargetGroupArn != nil)

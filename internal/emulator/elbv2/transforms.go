@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// checkTransforms judges the transforms of a rule and returns a copy.
+// checkTransforms checks the transforms of a rule and returns a copy.
 func checkTransforms(in []types.RuleTransform) ([]types.RuleTransform, error) {
 	var sh shape
 	for i, t := range in {

@@ -14,7 +14,7 @@ import (
 
 var trustStorePattern = regexp.MustCompile(`^([a-zA-Z0-9]+-)*[a-zA-Z0-9]+$`)
 
-// CreateTrustStore makes a trust store. The bundle's contents are not read.
+// CreateTrustStore creates a trust store. It does not read the bundle.
 func (s *trustStores) CreateTrustStore(c *store.Call, in *elb.CreateTrustStoreInput) (*elb.CreateTrustStoreOutput, error) {
 	sh := s.newShape()
 	sh.required("name", in.Name != nil)

@@ -10,15 +10,15 @@ import (
 // How a member of an answer is distorted.
 type How string
 
-// The distortions. What a member has no room for changes nothing.
+// The distortions. A distortion that a member's type does not support has no effect.
 const (
-	Drop    How = "dropped"        // it is not there
-	Reorder How = "reordered"      // a list comes the other way round
-	Case    How = "in other case"  // upper case is lower and lower upper
-	Default How = "default filled" // a member that is not there has a value
+	Drop    How = "dropped"        // the member is missing
+	Reorder How = "reordered"      // the list is reversed
+	Case    How = "in other case"  // upper and lower case are swapped
+	Default How = "default filled" // a missing member has a value
 )
 
-// Distortion changes one member of the answers to an operation. The state stays as it is.
+// Distortion changes one member of the answers to an operation, and not the state.
 type Distortion struct {
 	// Member is its path in the answer, through lists and structures: "Rules.Conditions.Values".
 	Member string
@@ -98,7 +98,7 @@ func eachText(f reflect.Value, change func(string) string) {
 	}
 }
 
-// fill gives a member a value.
+// fill sets a member to a value other than zero.
 func fill(f reflect.Value) {
 	switch f.Kind() {
 	case reflect.String:
@@ -116,7 +116,7 @@ func fill(f reflect.Value) {
 	}
 }
 
-// copyOf copies a value with all that it leads to.
+// copyOf returns a deep copy of a value.
 func copyOf(v reflect.Value) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	out.Set(v)
@@ -143,7 +143,7 @@ func copyOf(v reflect.Value) reflect.Value {
 	return out
 }
 
-// Distortions returns all that change something of an answer of the type, at each of its members.
+// Distortions returns all distortions that have an effect on an answer of the type, for each of its members.
 func Distortions(answer reflect.Type) []Distortion {
 	var out []Distortion
 	eachMember(answer, "", nil, func(path string, t reflect.Type) {

@@ -1,6 +1,6 @@
 // Package fault decides which faults a call gets: throttling by AWS's token buckets,
 // errors by operation and number, latency, broken connections, lost responses, stale
-// reads, answers that show something else than there is.
+// reads, distorted answers.
 //
-// It only decides. The dispatcher injects the fault.
+// It only decides; the emulator's dispatcher injects the faults.
 package fault

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"sync"
@@ -9,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Call is what a decision may depend on. All numbers count from 1 since the
-// emulator began, or since the last Reset of the set.
+// Call has the properties of a call that a decision may depend on. All numbers count from 1
+// since the emulator was created, or since the last Reset of the set.
 type Call struct {
 	Service, Operation string
 	Account, Region    string
@@ -26,7 +27,7 @@ type Call struct {
 	Time  time.Time
 }
 
-// Action is what is injected. The zero value injects nothing.
+// Action is the fault that is injected. The zero value injects none.
 type Action struct {
 	// Error fails the call before it has any effect.
 	Error *store.Error `json:",omitempty"`
@@ -46,7 +47,7 @@ type Action struct {
 	Lose bool `json:",omitempty"`
 	// Stale makes a read show the state at that time before now. See Set.KeepHistory.
 	Stale time.Duration `json:",omitempty"`
-	// Distort changes members of the answer, which shows something else than there is.
+	// Distort changes members of the answer, but not the state.
 	Distort []Distortion `json:",omitempty"`
 	// After runs once the call has taken its effect (or has failed), before the answer
 	// is sent. It must not block.
@@ -67,8 +68,8 @@ type Rule struct {
 	Service, Operation string
 	// MutatingOnly skips reads.
 	MutatingOnly bool `json:",omitempty"`
-	// Skip is how many matching calls pass first; then Count calls are hit, 0 meaning
-	// all that follow.
+	// Skip is how many matching calls are left out first; then the action applies to Count
+	// calls, or to all if Count is 0.
 	Skip, Count int
 	Action      Action
 
@@ -163,11 +164,7 @@ func (s *Set) Limits() Limits {
 func (s *Set) Throttled() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := map[string]int{}
-	for k, v := range s.throttled {
-		out[k] = v
-	}
-	return out
+	return maps.Clone(s.throttled)
 }
 
 // KeepHistory makes the emulator keep past states for that long, which a hook that
@@ -186,8 +183,8 @@ func (s *Set) History() time.Duration {
 	return s.history
 }
 
-// Decide counts a call and returns what to inject. The caller fills in everything but
-// the numbers. A throttled call comes back with Error set.
+// Decide counts a call and returns the fault to inject. The caller fills in everything but
+// the numbers. For a throttled call, Error is set.
 func (s *Set) Decide(c Call) Action {
 	s.mu.Lock()
 	name := c.Service + ":" + c.Operation

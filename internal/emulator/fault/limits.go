@@ -11,34 +11,34 @@ import (
 // token; with none left the call is throttled.
 type Bucket struct {
 	Service string
-	// Name distinguishes the buckets of a service. With PerOperation each operation has
-	// its own.
+	// Name distinguishes the buckets of a service. With PerOperation each operation has a
+	// separate bucket.
 	Name         string
 	PerOperation bool
 	// Operations are patterns as of path.Match.
 	Operations []string
 	// UnfilteredOnly matches describe calls without filter and paging.
 	UnfilteredOnly bool
-	// Capacity is the most tokens it holds, Refill how many come per second.
+	// Capacity is the maximum of tokens, Refill how many are added per second.
 	Capacity, Refill float64
-	// Shared is drawn from in addition to the bucket of the operation.
+	// Shared reports whether calls take a token of this bucket in addition to one of their operation's bucket.
 	Shared bool
 }
 
-// Limits is a list of buckets. The first that matches a call serves it, and
-// every shared one.
+// Limits is a list of buckets. A call takes a token of the first bucket that matches it, and
+// of every shared one.
 type Limits struct {
 	Name    string
 	Buckets []Bucket
 	// OtherClient is the share of each bucket that another client of the
-	// account takes: of the tokens that come, and of those that were there when
-	// the limits were installed. It repeats calls that are throttled.
+	// account uses: of the initial tokens and of those that are added. That client
+	// repeats throttled calls.
 	OtherClient float64 `json:",omitempty"`
 }
 
 type bucketKey struct{ account, region, service, name string }
 
-// level is how full a bucket was at a time.
+// level is the number of tokens in a bucket at a time.
 type level struct {
 	tokens float64
 	at     time.Time

@@ -18,7 +18,7 @@ const (
 // accelerators has the operations of accelerators.
 type accelerators struct{ *Service }
 
-// CreateAccelerator makes an accelerator with its static addresses.
+// CreateAccelerator creates an accelerator with its static addresses.
 func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorInput) (*ga.CreateAcceleratorOutput, error) {
 	err := first(required("Name", in.Name != nil), checkName(in.Name), oneOf("IpAddressType", in.IpAddressType, in.IpAddressType.Values()),
 		atMost("IpAddresses", len(in.IpAddresses), addresses), checkTags(in.Tags, nil))
@@ -62,12 +62,12 @@ func (s accelerators) CreateAccelerator(c *store.Call, in *ga.CreateAcceleratorI
 	return &ga.CreateAcceleratorOutput{Accelerator: describe(c, a)}, nil
 }
 
-// assignAddresses gives an accelerator its IPv4 addresses: those asked for, of ranges that the account brought along,
-// and Amazon's in place of what is missing.
-func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, asked []string) error {
+// assignAddresses assigns the IPv4 addresses of an accelerator: the requested ones, of address ranges of the account
+// (BYOIP), and addresses of Amazon in place of missing ones.
+func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, requested []string) error {
 	var out []netip.Addr
 	taken := map[netip.Prefix]bool{}
-	for _, text := range asked {
+	for _, text := range requested {
 		address, err := netip.ParseAddr(text)
 		if err != nil || !address.Is4() {
 			return invalid(store.Unproven, "The IP address '%s' is not an IPv4 address", text)
@@ -84,7 +84,7 @@ func (s accelerators) assignAddresses(c *store.Call, a *store.Accelerator, asked
 		taken[r.Block] = true
 		out = append(out, address)
 	}
-	// Amazon's addresses that the accelerator has stay, one of each zone.
+	// The accelerator keeps its addresses of Amazon, one of each zone.
 	for _, zone := range s.w.Config.Accelerator.Zones {
 		if len(out) == addresses {
 			break
@@ -192,7 +192,7 @@ func (s accelerators) changeAddressing(c *store.Call, a *store.Accelerator, to t
 	a.Events = append(a.Events, store.AcceleratorEvent{Message: "The IP address type was changed to " + string(to), At: c.Now})
 }
 
-// allDualStack refuses IPv6 while an endpoint has none.
+// allDualStack returns an error unless all endpoints support IPv6.
 func (s accelerators) allDualStack(c *store.Call, a *store.Accelerator) error {
 	for _, l := range a.Listeners {
 		for _, g := range l.Groups {

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// preserve decides whether an endpoint sees the addresses of clients. asked is what the call says, nil for the default
-// of its kind. dual is an accelerator with IPv6.
+// preserve returns whether an endpoint has client IP preservation. asked is the value in the request, nil for the default
+// of the endpoint's kind. dual reports whether the accelerator is dual-stack.
 func (t target) preserve(asked *bool, dual bool) (bool, error) {
 	switch {
 	case t.address != nil:
@@ -46,7 +46,7 @@ func (t target) preserveNLB(asked *bool, dual bool) (bool, error) {
 	return true, t.checkGateway(t.lb.VPC)
 }
 
-// nlbObstacle returns why a Network Load Balancer cannot see the addresses of clients, nil if it can.
+// nlbObstacle returns why a Network Load Balancer does not support client IP preservation, nil if it does.
 func (t target) nlbObstacle(dual bool) error {
 	if len(t.lb.SecurityGroups) == 0 {
 		return invalid(store.Unproven, "ClientIPPreservation is not supported for the network load balancer without security groups: %s", t.id)
@@ -71,7 +71,7 @@ func (t target) nlbObstacle(dual bool) error {
 	return nil
 }
 
-// checkGateway refuses a VPC without an internet gateway, which traffic with clients' addresses needs.
+// checkGateway returns an error for a VPC without an internet gateway, which client IP preservation needs.
 func (t target) checkGateway(vpc string) error {
 	for _, g := range t.p.InternetGateways {
 		if g.VPCID == vpc {

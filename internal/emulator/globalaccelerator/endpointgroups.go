@@ -16,7 +16,7 @@ const (
 	maxOverrides   = 10
 )
 
-// settings are the members that creation and update of an endpoint group have in common. What is absent stays as it is.
+// settings are the members that creation and update of an endpoint group have in common. Absent members change nothing.
 type settings struct {
 	endpoints []types.EndpointConfiguration // nil: absent
 	overrides []types.PortOverride          // nil: absent
@@ -80,7 +80,7 @@ func (s endpointGroups) CreateEndpointGroup(c *store.Call, in *ga.CreateEndpoint
 	return &ga.CreateEndpointGroupOutput{EndpointGroup: s.describeGroup(c, part{a, l, g})}, nil
 }
 
-// UpdateEndpointGroup changes what is given; lists are replaced as a whole.
+// UpdateEndpointGroup changes the settings in the request. Lists are replaced as a whole.
 func (s endpointGroups) UpdateEndpointGroup(c *store.Call, in *ga.UpdateEndpointGroupInput) (*ga.UpdateEndpointGroupOutput, error) {
 	of, err := s.endpointGroup(c, in.EndpointGroupArn)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s endpointGroups) UpdateEndpointGroup(c *store.Call, in *ga.UpdateEndpoint
 	return &ga.UpdateEndpointGroupOutput{EndpointGroup: s.describeGroup(c, of)}, nil
 }
 
-// set changes an endpoint group, or nothing of it if something is refused.
+// set changes an endpoint group. After an error it is unchanged.
 func (s endpointGroups) set(c *store.Call, of part, in settings) error {
 	if in.dial != nil && !(*in.dial >= 0 && *in.dial <= 100) {
 		return invalid(store.Unproven, "The traffic dial percentage %v is not between 0 and 100", *in.dial)
@@ -156,7 +156,8 @@ func assign[T any](to *T, from *T) {
 	}
 }
 
-// checkOverrides refuses overrides of ports that the listener does not have, and endpoint ports that lead elsewhere.
+// checkOverrides returns an error for a port override whose listener port the listener does not have, or whose endpoint
+// port is in use.
 func checkOverrides(of part) error {
 	listener, endpoint := map[int32]bool{}, map[int32]bool{}
 	for _, o := range of.g.Overrides {

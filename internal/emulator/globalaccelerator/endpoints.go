@@ -12,12 +12,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// maxEndpoints is how many endpoints a call may have, whatever the quotas.
+// maxEndpoints is how many endpoints a request may have, independently of quotas.
 const maxEndpoints = 10
 
 var loadBalancerARN = regexp.MustCompile(`^arn:[a-z-]+:elasticloadbalancing:([a-z0-9-]+):(\d{12}):loadbalancer/(app|net)/.+$`)
 
-// target is what an endpoint is: exactly one of its pointers is set.
+// target is the resource of an endpoint: exactly one of lb, instance and address is set.
 type target struct {
 	p        *store.Partition
 	id       string
@@ -29,7 +29,7 @@ type target struct {
 // endpoints has the operations of endpoints.
 type endpoints struct{ *Service }
 
-// target finds what an endpoint of a region is.
+// target finds the resource of an endpoint in a region.
 func (s endpoints) target(c *store.Call, region, id string) (target, error) {
 	p := s.w.Partition(c.Account, region)
 	t := target{p: p, id: id}
@@ -57,7 +57,7 @@ func (s endpoints) target(c *store.Call, region, id string) (target, error) {
 	return t, nil
 }
 
-// kind names the quota of endpoint groups with endpoints of this kind alone.
+// kind returns the name of the quota of endpoint groups that only have endpoints of this kind.
 func (t target) kind() string {
 	switch {
 	case t.instance != nil:
@@ -70,7 +70,7 @@ func (t target) kind() string {
 	return "network-load-balancers-per-endpoint-group"
 }
 
-// checkUsable refuses load balancers that do not serve yet or are outside of availability zones.
+// checkUsable returns an error for load balancers that are not active or not in availability zones.
 func (t target) checkUsable(c *store.Call) error {
 	if t.lb == nil {
 		return nil
@@ -87,7 +87,7 @@ func (t target) checkUsable(c *store.Call) error {
 	return nil
 }
 
-// checkDualStack refuses what an accelerator with IPv6 cannot have as an endpoint.
+// checkDualStack returns an error unless a dual-stack accelerator can have the endpoint.
 func (t target) checkDualStack() error {
 	switch {
 	case t.lb != nil && t.lb.Addressing != elbtypes.IpAddressTypeIpv4:
@@ -101,7 +101,7 @@ func (t target) checkDualStack() error {
 	return invalid(store.Unproven, "The endpoint '%s' is not dual-stack, as the accelerator is", t.id)
 }
 
-// checkNLBTargets refuses target groups that a dual-stack NLB behind an accelerator cannot have.
+// checkNLBTargets returns an error for target groups that a dual-stack NLB behind an accelerator cannot have.
 func (t target) checkNLBTargets() error {
 	if t.lb.IsALB() {
 		return nil
@@ -125,7 +125,7 @@ func (t target) targetGroups() []*store.TargetGroup {
 	return out
 }
 
-// merged returns the endpoints of an endpoint group with those of a call after those that are kept.
+// merged returns the kept endpoints of an endpoint group, followed or replaced by those of a request.
 func (s endpoints) merged(c *store.Call, of part, in []types.EndpointConfiguration, kept []*store.AcceleratorEndpoint) ([]*store.AcceleratorEndpoint, error) {
 	out := slices.Clone(kept)
 	given := map[string]bool{}
@@ -152,7 +152,7 @@ func (s endpoints) merged(c *store.Call, of part, in []types.EndpointConfigurati
 	return out, s.checkCount(c, of.g.Region, out)
 }
 
-// endpoint makes an endpoint; one that is there already keeps its age and its health.
+// endpoint returns the endpoint of a request. An existing endpoint keeps its age and its health.
 func (s endpoints) endpoint(c *store.Call, of part, in types.EndpointConfiguration) (*store.AcceleratorEndpoint, error) {
 	out := &store.AcceleratorEndpoint{ID: *in.EndpointId, Weight: 128, Added: c.Now}
 	if before := of.g.Endpoint(out.ID); before != nil {
@@ -176,7 +176,7 @@ func (s endpoints) endpoint(c *store.Call, of part, in types.EndpointConfigurati
 	return out, err
 }
 
-// checkCount holds the number of endpoints against the quotas, which differ by what the endpoints are.
+// checkCount checks the number of endpoints. The quota depends on the kinds of the endpoints.
 func (s endpoints) checkCount(c *store.Call, region string, list []*store.AcceleratorEndpoint) error {
 	name := ""
 	for _, e := range list {
@@ -196,7 +196,7 @@ func (s endpoints) checkCount(c *store.Call, region string, list []*store.Accele
 	return nil
 }
 
-// AddEndpoints adds endpoints to an endpoint group, or changes those that are there.
+// AddEndpoints adds endpoints to an endpoint group, or changes existing ones.
 func (s endpoints) AddEndpoints(c *store.Call, in *ga.AddEndpointsInput) (*ga.AddEndpointsOutput, error) {
 	of, err := s.endpointGroup(c, in.EndpointGroupArn)
 	if err != nil {
@@ -221,7 +221,7 @@ func (s endpoints) AddEndpoints(c *store.Call, in *ga.AddEndpointsInput) (*ga.Ad
 	return out, nil
 }
 
-// RemoveEndpoints removes endpoints from an endpoint group, all or none.
+// RemoveEndpoints removes endpoints from an endpoint group. After an error none is removed.
 func (s endpoints) RemoveEndpoints(c *store.Call, in *ga.RemoveEndpointsInput) (*ga.RemoveEndpointsOutput, error) {
 	of, err := s.endpointGroup(c, in.EndpointGroupArn)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// The ENIs by which the service reaches endpoints with the addresses of clients.
+// Properties of the ENIs through which the service reaches endpoints with client IP preservation.
 const (
 	interfaceType        = "global_accelerator_managed"
 	interfaceDescription = "GlobalAccelerator configured ENI"
@@ -13,9 +13,9 @@ const (
 	groupDescription     = "GlobalAccelerator configured SecurityGroup"
 )
 
-// moveENIs makes the ENIs of the account's accelerators those that there have to be: one in each subnet of each
-// endpoint that sees the addresses of clients. The security group of a VPC stays. A subnet without a free address gets
-// no ENI; traffic does not depend on it here.
+// moveENIs creates and deletes ENIs of the account's accelerators, so that there is one in each subnet of each endpoint
+// with client IP preservation. It never deletes the security group of a VPC. A subnet without a free address gets no ENI;
+// the data plane does not need it.
 func (s *Service) moveENIs(c *store.Call) {
 	st := s.state(c)
 	wanted := map[store.AcceleratorInterface]bool{}
@@ -66,7 +66,7 @@ func regionsOf(list map[store.AcceleratorInterface]bool) []string {
 	return store.SortedKeys(out)
 }
 
-// securityGroup returns the service's security group of a VPC, which it makes once.
+// securityGroup returns the service's security group of a VPC. It creates it if there is none.
 func securityGroup(p *store.Partition, vpc string) string {
 	for _, id := range store.SortedKeys(p.SecurityGroups) {
 		if g := p.SecurityGroups[id]; g.VPCID == vpc && g.Name == groupName {

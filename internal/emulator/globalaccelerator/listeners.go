@@ -74,8 +74,8 @@ func readRanges(in []types.PortRange) ([]store.PortRange, error) {
 	return out, nil
 }
 
-// checkPorts refuses ports of a listener that are taken: by a range of the same protocol, or as the endpoint port of an
-// override.
+// checkPorts returns an error for ports of a listener that are in use: in a range of the same protocol, or as the endpoint
+// port of an override.
 func checkPorts(a *store.Accelerator, l *store.AcceleratorListener) error {
 	taken := []store.PortRange{}
 	for _, other := range a.Listeners {

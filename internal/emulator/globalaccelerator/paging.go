@@ -15,9 +15,9 @@ const (
 	pageMost    = 100
 )
 
-// page cuts one page out of a list: of is what the list is of, key identifies an item. Pages follow the order of keys,
-// so that items that are created or deleted between pages neither repeat nor hide others; within a page the order has
-// no meaning.
+// page returns a page of a list and the next token. of identifies the list, and key an item. Pages follow the order of
+// keys, so that items that are created or deleted between pages neither repeat nor hide others. Within a page the order
+// is random.
 func page[T any](w *store.Store, of string, items []T, key func(T) string, size *int32, token *string) ([]T, *string, error) {
 	if err := first(between("MaxResults", size, 1, pageMost), shortText("NextToken", token)); err != nil {
 		return nil, nil, err
@@ -43,7 +43,8 @@ func page[T any](w *store.Store, of string, items []T, key func(T) string, size 
 	return store.Shuffle(w, items[:limit]), &next, nil
 }
 
-// lastPart identifies a part within its parent. Whole ARNs would be too long for a token.
+// lastPart returns the last part of an ARN, which identifies a resource within its parent. Whole ARNs would be too long for a
+// token.
 func lastPart(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
 
 func makeToken(of, last string) string {

@@ -118,7 +118,7 @@ func (s *Service) listener(c *store.Call, arn *string) (*store.Accelerator, *sto
 	return a, l, nil
 }
 
-// part is an endpoint group with what it belongs to.
+// part is an endpoint group with its accelerator and listener.
 type part struct {
 	a *store.Accelerator
 	l *store.AcceleratorListener
@@ -137,14 +137,14 @@ func (s *Service) endpointGroup(c *store.Call, arn *string) (part, error) {
 	return part{a, l, g}, nil
 }
 
-// changed notes a change of an accelerator or of a part of it: it spreads from now on, together with those before it.
+// changed notes a change of an accelerator or of a part of it, which propagates from now on, together with earlier ones.
 func (s *Service) changed(c *store.Call, a *store.Accelerator) {
 	a.Modified = c.Now
 	a.Deployed = c.Now.Add(s.w.Config.Accelerator.DeploymentDelay)
 	s.moveENIs(c)
 }
 
-// busy refuses a change that follows another one too closely, if the configuration asks for it.
+// busy returns an error for a change that follows another one too soon, if the configuration has a TransactionTime.
 func (s *Service) busy(c *store.Call, a *store.Accelerator) error {
 	if c.Now.Before(a.Modified.Add(s.w.Config.Accelerator.TransactionTime)) {
 		return inProgress(a)
@@ -159,7 +159,7 @@ func inProgress(a *store.Accelerator) error {
 // creation is a call that creates something, with its idempotency token.
 type creation struct {
 	key, input string
-	arn        string // of what an equal call has created, if that exists
+	arn        string // of the resource that an equal call has created, if that exists
 }
 
 // creation looks for an earlier call with the token. in is the input without the token.
@@ -184,7 +184,7 @@ func (s *Service) creation(c *store.Call, token *string, in any) (creation, erro
 	return out, nil
 }
 
-// note keeps the token of what was created.
+// note stores the token of a call with the ARN of the resource that it created.
 func (s *Service) note(c *store.Call, made creation, arn string) {
 	s.state(c).Creations[made.key] = store.AcceleratorCreation{Input: made.input, ARN: arn}
 }

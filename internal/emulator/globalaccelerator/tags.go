@@ -11,7 +11,7 @@ import (
 
 const maxTags = 50
 
-// tagged finds the accelerator that a call about tags names; nothing else has tags.
+// tagged returns the accelerator in a request about tags. Other resources have no tags.
 func (s *Service) tagged(c *store.Call, arn *string) (*store.Accelerator, error) {
 	if err := first(required("ResourceArn", val(arn) != ""), shortText("ResourceArn", arn)); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (s *Service) TagResource(c *store.Call, in *ga.TagResourceInput) (*ga.TagRe
 	return &ga.TagResourceOutput{}, nil
 }
 
-// UntagResource removes tags. It succeeds too if they, or the accelerator, are gone.
+// UntagResource removes tags. It succeeds if they, or the accelerator, do not exist.
 func (s *Service) UntagResource(c *store.Call, in *ga.UntagResourceInput) (*ga.UntagResourceOutput, error) {
 	if err := first(required("TagKeys", in.TagKeys != nil), atMost("TagKeys", len(in.TagKeys), 200)); err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
-// Package iam judges requests by IAM policies, as AWS documents it: actions and resources with
+// Package iam evaluates IAM policies as AWS documents it: actions and resources with
 // wildcards, conditions on keys of the request, an explicit denial before any permission. An element
-// or operator that it does not know is an error when the policy is read, never a permission.
+// or operator that it does not support is an error when the policy is read, never a permission.
 package iam
 
 import (
@@ -23,11 +23,11 @@ type Statement struct {
 	Effect   string
 	Action   Strings
 	Resource Strings
-	// Condition is operator, then key, then values.
+	// Condition has the values of each condition key, by operator and key.
 	Condition map[string]map[string]Strings `json:",omitempty"`
 }
 
-// Strings is one string or a list of them, as policies are written.
+// Strings is a list of strings, which a policy may also have as a single string.
 type Strings []string
 
 // UnmarshalJSON reads either form.
@@ -51,7 +51,7 @@ func Parse(document []byte) (Policy, error) {
 	return p, p.check()
 }
 
-// UnmarshalJSON reads a document, and refuses what it does not know.
+// UnmarshalJSON reads a document, and returns an error for elements that are not supported.
 func (p *Policy) UnmarshalJSON(data []byte) error {
 	type plain Policy
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -92,16 +92,16 @@ type Request struct {
 	Keys map[string]string
 }
 
-// Decision is how a request was judged.
+// Decision is the result of the evaluation of policies for a request.
 type Decision struct {
 	Allowed bool
-	// Explicit is a denial by a statement.
+	// Explicit reports whether a statement denies the request.
 	Explicit bool
-	// Sids are the statements that decided; more than one may allow the same.
+	// Sids are the ids of the statement that denies the request, or of all that allow it.
 	Sids []string
 }
 
-// Decide judges a request by policies. Without a statement that allows it, it is denied.
+// Decide evaluates policies for a request. Without a statement that allows it, it is denied.
 func Decide(policies []Policy, r Request) Decision {
 	var d Decision
 	for _, p := range policies {
@@ -138,7 +138,7 @@ func (s Statement) matches(r Request) bool {
 	return true
 }
 
-// lookUp finds a condition key, whose name has no case but for the key of a tag behind the slash.
+// lookUp returns the value of a condition key, whose name is not case-sensitive.
 func lookUp(keys map[string]string, name string) (string, bool) {
 	if v, ok := keys[name]; ok {
 		return v, true
@@ -151,7 +151,7 @@ func lookUp(keys map[string]string, name string) (string, bool) {
 	return "", false
 }
 
-// operators are the condition operators. Those that are negated hold for a key that is not there.
+// operators are the condition operators. Negated operators hold for a key without a value.
 var operators = map[string]func(have string, there bool, values []string) bool{
 	"StringEquals":    func(have string, there bool, values []string) bool { return there && slices.Contains(values, have) },
 	"StringNotEquals": func(have string, there bool, values []string) bool { return !there || !slices.Contains(values, have) },
@@ -171,12 +171,12 @@ func anyLike(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return Like(p, s) })
 }
 
-// Like matches a text with a pattern of * and ?, of which * also matches slashes and colons.
+// Like reports whether a text matches a pattern with the wildcards * and ?, of which * also matches slashes and colons.
 func Like(pattern, s string) bool {
 	return like(pattern, s, func(a, b byte) bool { return a == b })
 }
 
-// sameLetter compares what has no case, such as the names of actions, which are ASCII.
+// sameLetter reports whether two ASCII characters are equal without regard to case, as in names of actions.
 func sameLetter(a, b byte) bool {
 	return a == b || 'A' <= a && a <= 'Z' && a+'a'-'A' == b || 'A' <= b && b <= 'Z' && b+'a'-'A' == a
 }

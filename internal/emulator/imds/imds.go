@@ -22,22 +22,22 @@ const (
 
 // Identity is the instance whose metadata is served.
 type Identity struct {
-	// Account and Region hold the instance; the account defaults to that of the
+	// Account and Region are where the instance is. The account defaults to that of the
 	// emulator.
 	Account, Region string
 	// InstanceID defaults to the first running instance.
 	InstanceID string
-	// Role is the name of the instance profile's role; empty: none.
+	// Role is the name of the instance profile's role, "" if there is none.
 	Role string
 	// Disabled answers 403 to everything.
 	Disabled bool
-	// OneOnly has no tokens, like version 1.
+	// OneOnly serves version 1 of the service only, which has no tokens.
 	OneOnly bool
 	// Unreachable drops every request, as for a pod beyond the hop limit.
 	Unreachable bool
 }
 
-// ErrUnreachable is a request that gets no answer.
+// ErrUnreachable is the error of a request that gets no answer.
 var ErrUnreachable = errors.New("no route to the metadata service")
 
 // Server is the metadata service. It is safe for concurrent use.
@@ -64,7 +64,7 @@ func (s *Server) Reset() {
 	s.identity, s.tokens = Identity{Region: s.region()}, map[string]time.Time{}
 }
 
-// region returns where an instance is if nothing else is set.
+// region returns the default region of an instance.
 func (s *Server) region() string {
 	if aws := s.store.AWS(); aws.Name != "aws" {
 		return aws.Home
@@ -197,7 +197,7 @@ func (s *Server) metadata(id Identity) metadata {
 	return md
 }
 
-// find returns the instance of that identifier, or the first running one.
+// find returns the instance with an identifier, or the first running one for "".
 func find(p *store.Partition, id string) *store.Instance {
 	if id != "" {
 		return p.Instances[id]

@@ -1,5 +1,5 @@
-// Package recording has what a run against AWS has recorded: calls as they were on the wire, without anything that shows
-// whose account and cluster it was. Package compare plays them to the emulator.
+// Package recording has the format of recordings of runs against AWS: the calls as they were on the wire, without anything
+// that identifies the account and the cluster. Package compare sends them to the emulator.
 package recording
 
 import (
@@ -24,10 +24,10 @@ const Version = 1
 // Recording is one run.
 type Recording struct {
 	Version int `json:"version"`
-	// Run is the part of names and tags by which the resources of the run are known.
+	// Run is the part of names and tags that identifies the resources of the run.
 	Run string    `json:"run"`
 	At  time.Time `json:"at"`
-	// Programs are the versions of what took part, by name.
+	// Programs has the version of each program that took part, by name.
 	Programs map[string]string `json:"programs,omitempty"`
 	Region   string            `json:"region"`
 	Account  string            `json:"account"`
@@ -35,7 +35,7 @@ type Recording struct {
 	Calls    []Call            `json:"calls"`
 }
 
-// Site is the network in which the run was recorded, as it was before.
+// Site is the network in which the run was recorded, as it was before the run.
 type Site struct {
 	VPC       string     `json:"vpc"`
 	CIDRs     []string   `json:"cidrs"`
@@ -61,7 +61,7 @@ type Instance struct {
 
 // Call is one request with its answer.
 type Call struct {
-	// Part of the run that it was made in, and By whom: the controller, or the run itself.
+	// Part is the part of the run that made the call, and By the caller: the controller, or the run itself.
 	Part string `json:"part,omitempty"`
 	By   string `json:"by"`
 	// At is the time of the request since the start of the run, Took the time until the answer, both in milliseconds.
@@ -77,7 +77,7 @@ type Call struct {
 	Target    string `json:"target,omitempty"`
 	Type      string `json:"type,omitempty"`
 	Body      string `json:"body,omitempty"`
-	// Status of HTTP; 0: no answer came.
+	// Status is the HTTP status, 0 if there was no answer.
 	Status int   `json:"status"`
 	Answer *Node `json:"answer,omitempty"`
 }
@@ -95,9 +95,9 @@ func Mutating(operation string) bool {
 	return true
 }
 
-// Request makes a call of a request to AWS, as yet without an answer. The service and the region are those that it is
-// signed for. An operation in the REST protocol has method and path for its name. No header is kept but those that say
-// which operation it is, and no private key.
+// Request returns the call of a request to AWS, without an answer. The service and the region are those that the request is
+// signed for. In the REST protocol, the operation is method and path. The call only keeps the headers that name the
+// operation and the content type, and no private key.
 func Request(r *http.Request, body []byte) (Call, error) {
 	c := Call{
 		Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Target: r.Header.Get("X-Amz-Target"), Type: r.Header.Get("Content-Type"),
@@ -244,8 +244,8 @@ func fromXML(body []byte) (*Node, error) {
 	}
 }
 
-// EachText replaces each value of a request's body, a form or JSON, by what f makes of it. The name is that of the
-// member, such as "SecurityGroups.member.1". Other bodies are one value without a name.
+// EachText replaces each value in the body of a request, a form or JSON, by the result of f. The name is that of the
+// member, such as "SecurityGroups.member.1". Any other body is one value without a name.
 func EachText(body string, f func(name, value string) string) (string, error) {
 	trimmed := strings.TrimSpace(body)
 	switch {
@@ -303,7 +303,7 @@ func Read(from io.Reader) (*Recording, error) {
 	return &r, nil
 }
 
-// Write writes a recording, one call a line, so that people can read and compare it.
+// Write writes a recording with one call on each line, so that people can read and compare it.
 func (r *Recording) Write(to io.Writer) error {
 	calls := r.Calls
 	head := *r

@@ -11,10 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/awsmodel"
 )
 
-// Account is the account of every recording, one of those that AWS's documentation uses.
+// Account is the account id in every recording, one of those in AWS's documentation.
 const Account = "111122223333"
 
-// Removed takes the place of private keys.
+// Removed is the text in place of private keys.
 const Removed = "removed"
 
 var (
@@ -27,20 +27,20 @@ var (
 	zone          = regexp.MustCompile(`^[a-z]{2,3}(-[a-z]+)+-\d[a-z]?$|^[a-z]{3,4}\d-az\d$`)
 )
 
-// plain are values without a name of anybody that no enumeration has.
+// plain are values that identify nobody, besides those of enumerations.
 var plain = []string{"true", "false", "tcp", "udp", "icmp", "icmpv6", "-1", "default", "/", "amazon", "Sender", "Receiver", "#{protocol}", "#{host}", "#{port}", "/#{path}", "#{query}"}
 
-// redactor replaces what shows whose account it is. Equal values get equal replacements.
+// redactor replaces values that identify an account. Equal values get equal replacements.
 type redactor struct {
-	sent    map[string]bool // values of requests that change something, which the run has chosen
-	names   []string        // of what the run has made
+	sent    map[string]bool // values of mutating requests, which the run has chosen
+	names   []string        // names of the resources that the run created
 	numbers map[string]int  // by kind and text
 	count   map[string]int  // by kind
 }
 
 // Redact replaces account numbers, ids, public addresses, and every text of an answer that neither the run has sent nor
-// AWS's own models have, and removes private keys. What a text means is not asked for: what is not known to be harmless
-// goes. It changes the recording, and returns an error if one of the given secrets is left in it.
+// AWS's own models have, and removes private keys. Whatever a text means, it is replaced unless it is known to be harmless.
+// Redact changes the recording, and returns an error if it still contains one of the given secrets.
 func (r *Recording) Redact(secrets ...string) error {
 	x := redactor{sent: map[string]bool{}, numbers: map[string]int{}, count: map[string]int{}}
 	for _, c := range r.Calls {
@@ -84,7 +84,7 @@ func (r *Recording) Redact(secrets ...string) error {
 	return r.holdsNone(secrets)
 }
 
-// holdsNone returns an error if a text is still somewhere in the recording.
+// holdsNone returns an error if the recording contains one of the secrets.
 func (r *Recording) holdsNone(secrets []string) error {
 	var out strings.Builder
 	if err := r.Write(&out); err != nil {
@@ -98,7 +98,7 @@ func (r *Recording) holdsNone(secrets []string) error {
 	return nil
 }
 
-// request redacts a value of a request. The run has made it, of its own names and of ids of the account.
+// request redacts a value of a request, which may contain ids of the account.
 func (x *redactor) request(name, value string) string {
 	if secret(name) {
 		return Removed
@@ -111,7 +111,8 @@ func secret(name string) bool {
 	return strings.Contains(name, "PrivateKey") || strings.Contains(name, "ClientSecret") || strings.Contains(name, "SecretAccessKey") || strings.Contains(name, "SessionToken")
 }
 
-// node redacts an element of an answer. What AWS says of a resource of the run is kept, but for ids and accounts.
+// node redacts an element of an answer. own reports whether it belongs to a resource of the run: then only ids and account
+// numbers are replaced.
 func (x *redactor) node(path []string, n *Node, own bool) {
 	path = append(slices.Clip(path), n.Name)
 	if len(n.Kids) == 0 {
@@ -129,7 +130,7 @@ func (x *redactor) node(path []string, n *Node, own bool) {
 // item reports whether an element is one of a list.
 func item(n *Node) bool { return n.Name == "member" || n.Name == "item" }
 
-// named reports whether an element has a name that the run has given. Those of items below it do not count.
+// named reports whether an element contains a name that the run has chosen, except in items of lists below it.
 func (x *redactor) named(n *Node) bool {
 	return slices.ContainsFunc(n.Kids, func(k *Node) bool {
 		if len(k.Kids) == 0 {
@@ -169,22 +170,22 @@ func (x *redactor) answer(path []string, text string, own bool) string {
 	return x.instead(replaced, text)
 }
 
-// replaced is the beginning of what takes the place of a text.
+// replaced is the prefix of the replacement of a text.
 const replaced = "text-"
 
 var replacement = regexp.MustCompile(`^` + replaced + `\d+$`)
 
-// Replaced reports whether a text has taken the place of another one, so that it says nothing of it.
+// Replaced reports whether a text is a replacement, which shows nothing of the original text.
 func Replaced(text string) bool { return replacement.MatchString(text) }
 
 func whole(of *regexp.Regexp, text string) bool { return of.FindString(text) == text }
 
-// own reports whether a text has a name that the run has given.
+// own reports whether a text contains a name that the run has chosen.
 func (x *redactor) own(text string) bool {
 	return slices.ContainsFunc(x.names, func(n string) bool { return strings.Contains(text, n) })
 }
 
-// text replaces what identifies an account within a text.
+// text replaces ids, account numbers and public addresses within a text.
 func (x *redactor) text(text string) string {
 	text = anyARN.ReplaceAllStringFunc(text, func(arn string) string {
 		if x.own(arn) {
@@ -226,7 +227,7 @@ func (x *redactor) instead(prefix, text string) string {
 	return fmt.Sprintf("%s%d", prefix, x.number(prefix, text))
 }
 
-// number counts the different texts of a kind. A text keeps its number.
+// number returns the number of a text among those of a kind. Equal texts have equal numbers.
 func (x *redactor) number(kind, text string) int {
 	key := kind + "\x00" + text
 	if x.numbers[key] == 0 {

@@ -1,6 +1,6 @@
 // Package resolver is a small DNS server for the names of emulated load balancers. It
-// answers A and AAAA questions from a callback, over UDP and TCP, and denies all other
-// names: it does not forward or cache, and has no zones.
+// answers A and AAAA queries from a callback, over UDP and TCP, and NXDOMAIN for all
+// other names. It does not forward or cache, and has no zones.
 package resolver
 
 import (
@@ -28,7 +28,7 @@ type Lookup func(name string) (addresses []netip.Addr, exists bool)
 // maxUDP is the largest answer that a client without EDNS accepts over UDP.
 const maxUDP = 512
 
-// tcpIdle is how long a TCP client may be silent.
+// tcpIdle is the idle timeout of TCP connections.
 const tcpIdle = 10 * time.Second
 
 // Server is a running resolver.
@@ -124,14 +124,14 @@ func (s *Server) serveTCP() {
 		}
 		s.work.Go(func() {
 			defer s.drop(conn)
-			s.talk(conn)
+			s.serveConn(conn)
 		})
 	}
 }
 
-// talk answers the questions of one TCP connection, each with its length
-// before it.
-func (s *Server) talk(conn net.Conn) {
+// serveConn answers the queries of one TCP connection, each of which its length
+// precedes.
+func (s *Server) serveConn(conn net.Conn) {
 	for {
 		_ = conn.SetDeadline(time.Now().Add(tcpIdle))
 		var size [2]byte
@@ -169,9 +169,9 @@ func (s *Server) drop(c net.Conn) {
 	delete(s.conns, c)
 }
 
-// answer makes the reply to a message, or nil when it is not a question. A
-// reply longer than the limit is cut and marked so, for the client to ask
-// again over TCP.
+// answer returns the reply to a message, nil if it is not a query. A reply
+// longer than the limit is truncated, so that the client repeats the query
+// over TCP.
 func answer(message []byte, lookup Lookup, limit int) []byte {
 	var p dnsmessage.Parser
 	head, err := p.Start(message)
@@ -202,8 +202,8 @@ func answer(message []byte, lookup Lookup, limit int) []byte {
 	return packed
 }
 
-// fill answers a question. A name that exists but has no address of the kind
-// asked for gets an empty answer.
+// fill adds the answers to a query. For a name without addresses of the requested
+// type it adds none.
 func fill(reply *dnsmessage.Message, q dnsmessage.Question, lookup Lookup) {
 	addresses, exists := lookup(strings.ToLower(strings.TrimSuffix(q.Name.String(), ".")))
 	if !exists {

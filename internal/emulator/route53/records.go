@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	changesMost = 1000
-	recordsMost = 300 // on a page
-	mostTTL     = 1<<31 - 1
+	maxChanges     = 1000
+	maxRecordsPage = 300 // on each page
+	maxTTL         = 1<<31 - 1
 )
 
-// ChangeResourceRecordSets makes all changes of a batch, or none of them if one cannot
-// be made. The error names what prevents each.
+// ChangeResourceRecordSets applies the changes of a batch atomically. The error has the
+// reason for each change that cannot be applied.
 func (s *Service) ChangeResourceRecordSets(c *store.Call, in *route53.ChangeResourceRecordSetsInput) (*route53.ChangeResourceRecordSetsOutput, error) {
 	z, err := s.zone(c, in.HostedZoneId)
 	if err != nil {
@@ -28,17 +28,17 @@ func (s *Service) ChangeResourceRecordSets(c *store.Call, in *route53.ChangeReso
 	if in.ChangeBatch == nil || len(in.ChangeBatch.Changes) == 0 {
 		return nil, invalid(store.Unproven, "1 validation error detected: Value '[]' at 'changeBatch.changes' failed to satisfy constraint: Member must have length greater than or equal to 1")
 	}
-	if len(in.ChangeBatch.Changes) > changesMost {
-		return nil, batchFault(fmt.Sprintf("Number of records limit of %d exceeded.", changesMost))
+	if len(in.ChangeBatch.Changes) > maxChanges {
+		return nil, batchFault(fmt.Sprintf("Number of records limit of %d exceeded.", maxChanges))
 	}
 	next := store.HostedZone{Name: z.Name, Records: slices.Clone(z.Records)}
 	var faults []string
 	for _, ch := range in.ChangeBatch.Changes {
-		r, err := recordsOf(ch)
+		r, err := readChange(ch)
 		if err != nil {
 			return nil, err
 		}
-		if fault := outside(z, r); fault != "" && ch.Action != types.ChangeActionDelete {
+		if fault := aliasFault(z, r); fault != "" && ch.Action != types.ChangeActionDelete {
 			faults = append(faults, fault)
 			continue
 		}
@@ -51,7 +51,7 @@ func (s *Service) ChangeResourceRecordSets(c *store.Call, in *route53.ChangeReso
 	}
 	slices.SortStableFunc(next.Records, compare)
 	z.Records = next.Records
-	s.w.LookAtRecords(c.Account)
+	s.w.UpdateValidations(c.Account)
 	return &route53.ChangeResourceRecordSetsOutput{ChangeInfo: s.submit(c, val(in.ChangeBatch.Comment))}, nil
 }
 
@@ -59,8 +59,8 @@ func batchFault(faults ...string) error {
 	return fail(store.Unproven, 400, "InvalidChangeBatch", "[%s]", strings.Join(faults, ", "))
 }
 
-// recordsOf reads a change, or returns why it is invalid in any zone.
-func recordsOf(ch types.Change) (store.RecordSet, error) {
+// readChange returns the records of a change, or an error if it is invalid in any zone.
+func readChange(ch types.Change) (store.RecordSet, error) {
 	var out store.RecordSet
 	set := ch.ResourceRecordSet
 	if set == nil || !slices.Contains(ch.Action.Values(), ch.Action) {
@@ -82,8 +82,8 @@ func recordsOf(ch types.Change) (store.RecordSet, error) {
 		return out, invalid(store.Unproven, "Invalid request: Expected exactly one of [AliasTarget, all of [TTL, and ResourceRecords], or TrafficPolicyInstanceId], "+
 			"but found none in Change with [Action=%s, Name=%s, Type=%s, SetIdentifier=null]", ch.Action, val(set.Name), set.Type)
 	}
-	if *set.TTL < 0 || *set.TTL > mostTTL {
-		return out, invalid(store.Unproven, "The TTL %d is not between 0 and %d", *set.TTL, mostTTL)
+	if *set.TTL < 0 || *set.TTL > maxTTL {
+		return out, invalid(store.Unproven, "The TTL %d is not between 0 and %d", *set.TTL, maxTTL)
 	}
 	out = store.RecordSet{Name: store.DNSName(val(set.Name)), Type: string(set.Type), TTL: *set.TTL}
 	for _, r := range set.ResourceRecords {
@@ -92,16 +92,16 @@ func recordsOf(ch types.Change) (store.RecordSet, error) {
 	return out, nil
 }
 
-// ownZones are the ends of names in hosted zones of AWS itself, which aliases may lead to.
-var ownZones = []string{".amazonaws.com.", ".amazonaws.com.cn.", ".amazonaws.eu.", ".awsglobalaccelerator.com.", ".cloudfront.net."}
+// awsZones are the suffixes of names in hosted zones of AWS, which may be targets of aliases.
+var awsZones = []string{".amazonaws.com.", ".amazonaws.com.cn.", ".amazonaws.eu.", ".awsglobalaccelerator.com.", ".cloudfront.net."}
 
-// outside returns why an alias leads to nothing: the name is not of the hosted zone that it gives. Of AWS's own zones the
-// emulator knows the names alone.
-func outside(z *store.HostedZone, r store.RecordSet) string {
+// aliasFault returns why an alias is invalid, "" if it is valid: its target must be in the hosted zone that it gives. The
+// emulator does not have the records of AWS's own zones and only checks the suffix of their names.
+func aliasFault(z *store.HostedZone, r store.RecordSet) string {
 	if r.Alias == nil {
 		return ""
 	}
-	within := slices.ContainsFunc(ownZones, func(end string) bool { return strings.HasSuffix(r.Alias.Name, end) })
+	within := slices.ContainsFunc(awsZones, func(end string) bool { return strings.HasSuffix(r.Alias.Name, end) })
 	if r.Alias.Zone == z.ID {
 		within = r.Alias.Name == z.Name || strings.HasSuffix(r.Alias.Name, "."+z.Name)
 	}
@@ -111,7 +111,7 @@ func outside(z *store.HostedZone, r store.RecordSet) string {
 	return fmt.Sprintf("Tried to create an alias that targets %s, type %s in zone %s, but the alias target name does not lie within the target zone", r.Alias.Name, r.Type, r.Alias.Zone)
 }
 
-// apply makes one change, or returns what prevents it.
+// apply applies one change to a zone, or returns why it cannot be applied.
 func apply(z *store.HostedZone, action types.ChangeAction, r store.RecordSet) string {
 	what := fmt.Sprintf("[name='%s', type='%s']", r.Name, r.Type)
 	at := slices.IndexFunc(z.Records, func(o store.RecordSet) bool { return o.Name == r.Name && o.Type == r.Type })
@@ -127,7 +127,7 @@ func apply(z *store.HostedZone, action types.ChangeAction, r store.RecordSet) st
 		z.Records = slices.Delete(z.Records, at, at+1)
 		return ""
 	}
-	if fault := misfit(z, r); fault != "" {
+	if fault := zoneFault(z, r); fault != "" {
 		return fault
 	}
 	if at >= 0 && action == types.ChangeActionCreate {
@@ -141,8 +141,8 @@ func apply(z *store.HostedZone, action types.ChangeAction, r store.RecordSet) st
 	return ""
 }
 
-// misfit returns why records cannot be added to a zone with its other records.
-func misfit(z *store.HostedZone, r store.RecordSet) string {
+// zoneFault returns why records cannot be added to a zone, "" if they can.
+func zoneFault(z *store.HostedZone, r store.RecordSet) string {
 	switch {
 	case !namePattern.MatchString(r.Name) || len(r.Name) > 255:
 		return fmt.Sprintf("FATAL problem: DomainContainsInvalidCharacters (Domain label contains invalid characters) encountered with '%s'", r.Name)
@@ -162,8 +162,8 @@ func misfit(z *store.HostedZone, r store.RecordSet) string {
 	return ""
 }
 
-// equal compares records as a deletion must name them; the order of values
-// does not matter.
+// equal reports whether the records in a deletion are equal to existing ones of the same name and
+// type. The order of values does not matter.
 func equal(a, b store.RecordSet) bool {
 	if a.TTL != b.TTL || len(a.Values) != len(b.Values) || (a.Alias == nil) != (b.Alias == nil) || a.Alias != nil && *a.Alias != *b.Alias {
 		return false
@@ -192,7 +192,7 @@ func (s *Service) ListResourceRecordSets(c *store.Call, in *route53.ListResource
 	if in.StartRecordType != "" && in.StartRecordName == nil {
 		return nil, invalid(store.Unproven, "StartRecordType is given without StartRecordName")
 	}
-	limit := s.w.PageLimit(int(val(in.MaxItems)), recordsMost)
+	limit := s.w.PageLimit(int(val(in.MaxItems)), maxRecordsPage)
 	out := &route53.ListResourceRecordSetsOutput{MaxItems: ptr(int32(limit)), ResourceRecordSets: []types.ResourceRecordSet{}}
 	for _, r := range z.Records {
 		if in.StartRecordName != nil && compare(r, store.RecordSet{Name: store.DNSName(*in.StartRecordName), Type: string(in.StartRecordType)}) < 0 {

@@ -1,9 +1,9 @@
-// Package route53 holds the operations of Route 53 on hosted zones and their
-// records. The service is global: its state is that of the account in
-// us-east-1, whatever the region of the call.
+// Package route53 has the operations of Route 53 on hosted zones and their
+// records. The service is global: its state is in the home region of the AWS partition,
+// whatever the region of the call.
 //
-// Records are plain ones: aliases, routing policies and health checks are rejected by
-// name.
+// It supports records with values and aliases. Members for routing policies and health
+// checks are rejected by name.
 package route53
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// Service serves the operations.
+// Service serves the operations of Route 53.
 type Service struct {
 	w *store.Store
 }
@@ -89,7 +89,7 @@ func invalid(from store.Source, format string, args ...any) error {
 
 func (s *Service) state(c *store.Call) *store.Route53State { return s.w.DNS(c.Account) }
 
-// zone looks up a hosted zone by its id, with or without the path before it.
+// zone returns a hosted zone by its id, which may have the prefix "/hostedzone/".
 func (s *Service) zone(c *store.Call, id *string) (*store.HostedZone, error) {
 	key := strings.TrimPrefix(val(id), "/hostedzone/")
 	z := s.state(c).Zones[key]
@@ -99,7 +99,7 @@ func (s *Service) zone(c *store.Call, id *string) (*store.HostedZone, error) {
 	return z, nil
 }
 
-// submit records an accepted change.
+// submit stores an accepted change and returns its description.
 func (s *Service) submit(c *store.Call, comment string) *types.ChangeInfo {
 	ch := &store.DNSChange{ID: "C0" + strings.ToUpper(s.w.Hex(19)), Comment: comment, At: c.Now}
 	s.state(c).Changes[ch.ID] = ch

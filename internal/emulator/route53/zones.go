@@ -16,16 +16,16 @@ import (
 
 const (
 	quotaZones = "hosted-zones"
-	pageMost   = 100
-	// Values of the records that are created with a zone.
-	nameServerTTL, authorityTTL = 172800, 900
+	maxPage    = 100
+	// TTLs of the NS and SOA records that are created with a zone, in seconds.
+	nameServerTTL, soaTTL = 172800, 900
 )
 
-// namePattern is the form of a name, once a star is written as its code.
+// namePattern matches names as DNSName returns them, in which a star is an octal code.
 var namePattern = regexp.MustCompile(`^((\\052|[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)\.)+$`)
 
-// CreateHostedZone makes a zone with its own two records; with a VPC, a
-// private one.
+// CreateHostedZone creates a zone with its NS and SOA records. With a VPC it is a
+// private zone.
 func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneInput) (*route53.CreateHostedZoneOutput, error) {
 	st := s.state(c)
 	name := store.DNSName(val(in.Name))
@@ -40,7 +40,7 @@ func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneIn
 			return nil, fail(store.Unproven, 409, "HostedZoneAlreadyExists", "A hosted zone has already been created with the specified caller reference.")
 		}
 	}
-	if most := s.w.Quota(quotaZones, 500); len(st.Zones) >= most {
+	if len(st.Zones) >= s.w.Quota(quotaZones, 500) {
 		return nil, fail(store.Unproven, 400, "TooManyHostedZones", "Limits Exceeded: MAX_HOSTED_ZONES_BY_OWNER - Cannot create more hosted zones.")
 	}
 	z := &store.HostedZone{ID: "Z0" + strings.ToUpper(s.w.Hex(18)), Name: name, Reference: *in.CallerReference}
@@ -65,7 +65,7 @@ func (s *Service) CreateHostedZone(c *store.Call, in *route53.CreateHostedZoneIn
 	}
 	z.Records = []store.RecordSet{
 		{Name: name, Type: "NS", TTL: nameServerTTL, Values: servers},
-		{Name: name, Type: "SOA", TTL: authorityTTL, Values: []string{servers[0] + " awsdns-hostmaster.amazon.com. 1 7200 900 1209600 86400"}},
+		{Name: name, Type: "SOA", TTL: soaTTL, Values: []string{servers[0] + " awsdns-hostmaster.amazon.com. 1 7200 900 1209600 86400"}},
 	}
 	st.Zones[z.ID] = z
 	out := &route53.CreateHostedZoneOutput{
@@ -85,7 +85,7 @@ func describe(z *store.HostedZone) types.HostedZone {
 	}
 }
 
-// DeleteHostedZone deletes a zone that has only its own two records.
+// DeleteHostedZone deletes a zone without other records than its NS and SOA records.
 func (s *Service) DeleteHostedZone(c *store.Call, in *route53.DeleteHostedZoneInput) (*route53.DeleteHostedZoneOutput, error) {
 	z, err := s.zone(c, in.Id)
 	if err != nil {
@@ -98,13 +98,13 @@ func (s *Service) DeleteHostedZone(c *store.Call, in *route53.DeleteHostedZoneIn
 	return &route53.DeleteHostedZoneOutput{ChangeInfo: s.submit(c, "")}, nil
 }
 
-// ListHostedZones lists zones page by page.
+// ListHostedZones lists a page of the hosted zones.
 func (s *Service) ListHostedZones(c *store.Call, in *route53.ListHostedZonesInput) (*route53.ListHostedZonesOutput, error) {
 	if in.MaxItems != nil && *in.MaxItems < 1 {
 		return nil, invalid(store.Unproven, "The value of maxitems must be positive")
 	}
 	zones := s.state(c).Zones
-	limit := s.w.PageLimit(int(val(in.MaxItems)), pageMost)
+	limit := s.w.PageLimit(int(val(in.MaxItems)), maxPage)
 	out := &route53.ListHostedZonesOutput{Marker: in.Marker, MaxItems: ptr(int32(limit)), HostedZones: []types.HostedZone{}}
 	for _, id := range store.SortedKeys(zones) {
 		if id < val(in.Marker) {
@@ -120,7 +120,8 @@ func (s *Service) ListHostedZones(c *store.Call, in *route53.ListHostedZonesInpu
 	return out, nil
 }
 
-// ListHostedZonesByName lists zones page by page, by the labels of their names from the last to the first, and then by id.
+// ListHostedZonesByName lists a page of the hosted zones, by the labels of their names from the last to the first, and then
+// by id.
 func (s *Service) ListHostedZonesByName(c *store.Call, in *route53.ListHostedZonesByNameInput) (*route53.ListHostedZonesByNameOutput, error) {
 	if in.HostedZoneId != nil && in.DNSName == nil {
 		return nil, invalid(store.Unproven, "HostedZoneId is given without DNSName")
@@ -133,7 +134,7 @@ func (s *Service) ListHostedZonesByName(c *store.Call, in *route53.ListHostedZon
 	if in.DNSName != nil {
 		from.Name = store.DNSName(*in.DNSName)
 	}
-	limit := s.w.PageLimit(int(val(in.MaxItems)), pageMost)
+	limit := s.w.PageLimit(int(val(in.MaxItems)), maxPage)
 	out := &route53.ListHostedZonesByNameOutput{DNSName: in.DNSName, HostedZoneId: in.HostedZoneId, MaxItems: ptr(int32(limit)), HostedZones: []types.HostedZone{}}
 	for _, z := range zones {
 		if in.DNSName != nil && order(z, &from) < 0 {
@@ -148,7 +149,7 @@ func (s *Service) ListHostedZonesByName(c *store.Call, in *route53.ListHostedZon
 	return out, nil
 }
 
-// GetChange returns whether a change has reached all name servers.
+// GetChange returns a change, whose status is INSYNC once it has reached all name servers.
 func (s *Service) GetChange(c *store.Call, in *route53.GetChangeInput) (*route53.GetChangeOutput, error) {
 	id := strings.TrimPrefix(val(in.Id), "/change/")
 	ch := s.state(c).Changes[id]

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// distances returns which regions are near to clients.
+// distances returns the order of regions by their distance from clients.
 func distances(cfg store.AcceleratorConfig) dataplane.Distances {
 	out := dataplane.Distances{Home: cfg.Home}
 	for _, r := range cfg.Nearest {
@@ -88,8 +88,8 @@ func (b *builder) endpointGroup(l *store.AcceleratorListener, g *store.EndpointG
 	return out
 }
 
-// endpointCheck returns a target group for the sake of the endpoint group's own check, which load balancers are exempt
-// from.
+// endpointCheck returns a target group through which the data plane does the health checks of an endpoint group. Endpoints
+// that are load balancers have no such checks.
 func endpointCheck(l *store.AcceleratorListener, g *store.EndpointGroup) dataplane.TargetGroup {
 	return dataplane.TargetGroup{ARN: g.ARN, Protocol: dataplane.TCP, HealthCheck: dataplane.HealthCheck{
 		Protocol: dataplane.Protocol(g.CheckProtocol), Port: uint16(cmp.Or(g.CheckPort, l.Ranges[0].From)), Path: g.CheckPath,
@@ -107,7 +107,7 @@ func stateOf(health gatypes.HealthState) dataplane.State {
 	return dataplane.StateInitial
 }
 
-// endpointAddress returns where an instance or what has an elastic IP is in the network; invalid if it is nowhere.
+// endpointAddress returns the private address of an instance or of the ENI with an elastic IP, invalid if there is none.
 func endpointAddress(p *store.Partition, id string) netip.Addr {
 	if a := p.Addresses[id]; a != nil {
 		return a.PrivateIP
@@ -152,9 +152,9 @@ func (s *Server) servedAccelerators() []servedAccelerator {
 	return out
 }
 
-// knownAccelerators returns the old accelerators without what has been removed since, with the health that endpoints
-// have now.
-func knownAccelerators(old, latest []dataplane.Accelerator) []dataplane.Accelerator {
+// acceleratorsWithoutRemoved returns the old accelerators without listeners, groups and endpoints that were removed since,
+// with the present health of endpoints.
+func acceleratorsWithoutRemoved(old, latest []dataplane.Accelerator) []dataplane.Accelerator {
 	parts := map[string]bool{} // ARNs
 	type identity struct{ group, id string }
 	endpoints := map[identity]dataplane.AcceleratorEndpoint{}

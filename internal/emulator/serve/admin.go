@@ -39,7 +39,7 @@ func (l *accessLog) list() []dataplane.AccessEntry {
 }
 
 func (s *Server) access(e dataplane.AccessEntry) {
-	s.seen.add(e)
+	s.requests.add(e)
 	if s.opt.Plane.Access != nil {
 		s.opt.Plane.Access(e)
 	}
@@ -53,13 +53,14 @@ type servedLoadBalancer struct {
 	Rules              []servedRule // by port and priority, without default rules
 }
 
-// servedRule is what a request has to be like for a rule.
+// servedRule has the conditions of a rule and its action.
 type servedRule struct {
 	Port         int32
 	Hosts, Paths []string
-	// Other reports that the rule has other conditions too, or regular expressions.
+	// Other reports whether the rule has other conditions too, or regular expressions.
 	Other bool
-	// Action is the type of the last action, such as forward. GRPC reports that it forwards to gRPC.
+	// Action is the type of the last action, such as forward. GRPC reports whether it forwards to a
+	// target group with protocol version GRPC.
 	Action string
 	GRPC   bool
 }
@@ -117,7 +118,7 @@ type servedEndpoint struct {
 func (s *Server) registerAdmin() {
 	s.em.HandleAdmin("loadbalancers", func(*http.Request, []byte) (any, error) { return s.served(), nil })
 	s.em.HandleAdmin("accelerators", func(*http.Request, []byte) (any, error) { return s.servedAccelerators(), nil })
-	s.em.HandleAdmin("requests", func(*http.Request, []byte) (any, error) { return s.seen.list(), nil })
+	s.em.HandleAdmin("requests", func(*http.Request, []byte) (any, error) { return s.requests.list(), nil })
 	s.em.HandleAdmin("public-key", func(r *http.Request, _ []byte) (any, error) {
 		id := r.URL.Query().Get("id")
 		key, ok := s.plane.PublicKey(id)

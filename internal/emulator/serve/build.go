@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"time"
 
@@ -11,17 +12,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// built is a configuration with what was found while it was made.
+// built is a configuration with other results of its creation.
 type built struct {
 	config  dataplane.Config
-	idle    []dataplane.TargetGroup // exist, but no load balancer uses them
-	unmade  []string                // ARNs of certificates that have no key yet
-	trouble []error                 // what had to be omitted
-	made    time.Time               // by the emulator's clock
+	idle    []dataplane.TargetGroup // target groups that no load balancer uses
+	keyless []string                // ARNs of certificates that have no key yet
+	errs    []error                 // why parts of the state had to be omitted
+	at      time.Time               // time of the creation, by the emulator's clock
 	next    time.Duration           // until the state changes without a call, 0 for never
 }
 
-// builder makes the configuration of one partition. The emulator state is locked.
+// builder adds one partition to a configuration. The emulator state is locked.
 type builder struct {
 	*built
 	s     *Server
@@ -30,12 +31,12 @@ type builder struct {
 	rules map[string][]*store.Rule // by listener
 }
 
-// build reads the whole state under the state lock.
+// build returns the configuration for the present state. It takes the state lock.
 func (s *Server) build() built {
 	s.w.Lock()
 	defer s.w.Unlock()
 	now := s.w.Clock.Now()
-	out := built{made: now, config: dataplane.Config{Distances: distances(s.w.Config.Accelerator)}}
+	out := built{at: now, config: dataplane.Config{Distances: distances(s.w.Config.Accelerator)}}
 	for _, p := range s.w.Partitions() {
 		b := builder{built: &out, s: s, p: p, now: now, rules: map[string][]*store.Rule{}}
 		for _, arn := range store.SortedKeys(p.ELB.Rules) {
@@ -67,7 +68,7 @@ func (b *builder) partition() {
 		switch g := b.p.ELB.TargetGroups[arn]; {
 		case serving[g.LoadBalancer]:
 			b.config.TargetGroups = append(b.config.TargetGroups, b.targetGroup(g))
-		case b.s.late.delay > 0:
+		case b.s.propagation.delay > 0:
 			b.idle = append(b.idle, b.targetGroup(g))
 		}
 	}
@@ -75,20 +76,20 @@ func (b *builder) partition() {
 
 // wakeAt requests another build at that time.
 func (b *builder) wakeAt(t time.Time) {
-	// A moment later, because the state at the instant itself is the new one
-	// only if the timer is not early.
+	// The millisecond is for the case that the timer fires early.
 	d := max(t.Sub(b.now), 0) + time.Millisecond
 	if b.next == 0 || d < b.next {
 		b.next = d
 	}
 }
 
-func (b *builder) complain(format string, args ...any) {
-	b.trouble = append(b.trouble, fmt.Errorf(format, args...))
+// addError records why a part of the state is omitted from the configuration.
+func (b *builder) addError(format string, args ...any) {
+	b.errs = append(b.errs, fmt.Errorf(format, args...))
 }
 
 func (b *builder) loadBalancer(lb *store.LoadBalancer) dataplane.LoadBalancer {
-	out := dataplane.LoadBalancer{ARN: lb.ARN, Name: lb.Name, DNSName: lb.DNSName, Network: !lb.IsALB(), Attributes: copied(lb.Attributes)}
+	out := dataplane.LoadBalancer{ARN: lb.ARN, Name: lb.Name, DNSName: lb.DNSName, Network: !lb.IsALB(), Attributes: maps.Clone(lb.Attributes)}
 	out.Nodes = b.nodes(lb)
 	for _, arn := range store.SortedKeys(b.p.ELB.Listeners) {
 		l := b.p.ELB.Listeners[arn]
@@ -102,7 +103,7 @@ func (b *builder) loadBalancer(lb *store.LoadBalancer) dataplane.LoadBalancer {
 	return out
 }
 
-// nodes returns the nodes of a load balancer; none of one that does not exist.
+// nodes returns the nodes of a load balancer, none if lb is nil.
 func (b *builder) nodes(lb *store.LoadBalancer) []dataplane.Node {
 	if lb == nil {
 		return nil
@@ -111,7 +112,7 @@ func (b *builder) nodes(lb *store.LoadBalancer) []dataplane.Node {
 	for _, z := range lb.Zones {
 		address, err := netip.ParseAddr(z.Address)
 		if err != nil {
-			b.complain("load balancer %s has no address in %s", lb.Name, z.Zone)
+			b.addError("load balancer %s has no address in %s", lb.Name, z.Zone)
 			continue
 		}
 		node := dataplane.Node{Zone: z.Zone, Address: address}
@@ -123,10 +124,10 @@ func (b *builder) nodes(lb *store.LoadBalancer) []dataplane.Node {
 	return out
 }
 
-// listener returns false for one that cannot be served.
+// listener converts a listener, and returns false if it cannot be served.
 func (b *builder) listener(l *store.Listener) (dataplane.Listener, bool) {
 	out := dataplane.Listener{
-		ARN: l.ARN, Port: uint16(l.Port), Protocol: dataplane.Protocol(l.Protocol), SSLPolicy: l.SSLPolicy, Attributes: copied(l.Attributes),
+		ARN: l.ARN, Port: uint16(l.Port), Protocol: dataplane.Protocol(l.Protocol), SSLPolicy: l.SSLPolicy, Attributes: maps.Clone(l.Attributes),
 	}
 	if len(l.ALPN) > 0 {
 		out.ALPN = l.ALPN[0]
@@ -135,7 +136,7 @@ func (b *builder) listener(l *store.Listener) (dataplane.Listener, bool) {
 		for i, arn := range append([]string{l.Certificate}, l.SNI...) {
 			cert, err := b.certificate(arn)
 			if err != nil {
-				b.complain("listener %s: %w", l.ARN, err)
+				b.addError("listener %s: %w", l.ARN, err)
 				if i == 0 {
 					return out, false
 				}
@@ -148,7 +149,7 @@ func (b *builder) listener(l *store.Listener) (dataplane.Listener, bool) {
 	for _, r := range b.rules[l.ARN] {
 		rule, err := RuleOf(r)
 		if err != nil {
-			b.complain("rule %s: %w", r.ARN, err)
+			b.addError("rule %s: %w", r.ARN, err)
 			continue
 		}
 		if r.IsDefault() {
@@ -160,7 +161,7 @@ func (b *builder) listener(l *store.Listener) (dataplane.Listener, bool) {
 	return out, true
 }
 
-// mutual returns nil if client certificates are not requested.
+// mutual returns the mutual authentication of a listener, nil if it does not request client certificates.
 func (b *builder) mutual(l *store.Listener) *dataplane.MutualTLS {
 	if l.Mutual == nil || l.Mutual.Mode == nil || *l.Mutual.Mode == "off" {
 		return nil
@@ -173,7 +174,7 @@ func (b *builder) mutual(l *store.Listener) *dataplane.MutualTLS {
 	out.AdvertiseCANames = l.Mutual.AdvertiseTrustStoreCaNames == elbtypes.AdvertiseTrustStoreCaNamesEnumOn
 	store := b.p.ELB.TrustStores[*l.Mutual.TrustStoreArn]
 	if store == nil {
-		b.complain("listener %s: trust store %s does not exist", l.ARN, *l.Mutual.TrustStoreArn)
+		b.addError("listener %s: trust store %s does not exist", l.ARN, *l.Mutual.TrustStoreArn)
 		return out
 	}
 	out.CABundle = b.object(store.Name, store.Bucket, store.Key, store.Version)
@@ -185,23 +186,15 @@ func (b *builder) mutual(l *store.Listener) *dataplane.MutualTLS {
 	return out
 }
 
-// object reads an object of S3, nil if that is not possible.
+// object returns an object of S3, nil after an error.
 func (b *builder) object(store, bucket, key, version string) []byte {
 	if b.s.opt.Objects == nil {
-		b.complain("trust store %s: the emulator has no S3 to read s3://%s/%s from", store, bucket, key)
+		b.addError("trust store %s: the emulator has no S3 to read s3://%s/%s from", store, bucket, key)
 		return nil
 	}
 	text, err := b.s.opt.Objects(bucket, key, version)
 	if err != nil {
-		b.complain("trust store %s: read s3://%s/%s: %w", store, bucket, key, err)
+		b.addError("trust store %s: read s3://%s/%s: %w", store, bucket, key, err)
 	}
 	return text
-}
-
-func copied(m map[string]string) map[string]string {
-	out := make(map[string]string, len(m))
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
 }

@@ -18,8 +18,8 @@ type keyring struct {
 
 func newKeyring() *keyring { return &keyring{pairs: map[string]tls.Certificate{}} }
 
-// certificate returns a certificate of ACM with its key. One without key is recorded,
-// to be made outside of the lock.
+// certificate returns a certificate of ACM with its key. A certificate without a key is
+// added to keyless, as its key is created without the lock.
 func (b *builder) certificate(arn string) (dataplane.Certificate, error) {
 	if !strings.Contains(arn, ":acm:") {
 		return dataplane.Certificate{}, fmt.Errorf("certificate %s cannot be served: the emulator has no IAM with its key", arn)
@@ -29,8 +29,8 @@ func (b *builder) certificate(arn string) (dataplane.Certificate, error) {
 		return dataplane.Certificate{}, fmt.Errorf("certificate %s does not exist", arn)
 	}
 	if c.CertificatePEM == "" {
-		b.unmade = append(b.unmade, arn)
-		return dataplane.Certificate{}, fmt.Errorf("certificate %s has not been made yet", arn)
+		b.keyless = append(b.keyless, arn)
+		return dataplane.Certificate{}, fmt.Errorf("certificate %s has no key yet", arn)
 	}
 	pair, err := b.s.certs.pair(c)
 	if err != nil {
@@ -52,9 +52,9 @@ func (k *keyring) pair(c *store.Certificate) (tls.Certificate, error) {
 	return pair, nil
 }
 
-// make makes the keys of requested certificates without holding the lock, because
-// making RSA keys is slow.
-func (k *keyring) make(w *store.Store, arns []string) {
+// createKeys creates the keys of requested certificates without the lock, because
+// creation of RSA keys is slow.
+func (k *keyring) createKeys(w *store.Store, arns []string) {
 	for _, arn := range arns {
 		var copied store.Certificate
 		w.Lock()
@@ -64,7 +64,7 @@ func (k *keyring) make(w *store.Store, arns []string) {
 		}
 		w.Unlock()
 		if found == nil || acm.Materialise(&copied) != nil {
-			continue // the listener that needs it reports it
+			continue // the next build adds an error for the listener
 		}
 		w.Lock()
 		if found := certificateOf(w, arn); found != nil && found.CertificatePEM == "" {

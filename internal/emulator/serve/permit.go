@@ -8,11 +8,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// permit reports whether the security groups let a connection or a flow of datagrams
-// pass. An address without an ENI is outside of the network and has no security groups.
-// Of packets that a Network Load Balancer forwards with the client's address, the
-// target's security groups may name either the client's address or the security groups
-// of the load balancer.
+// permit reports whether security groups allow a connection or a flow of datagrams. An
+// address without an ENI is outside of the network and has no security groups. For
+// packets that a Network Load Balancer forwards with the client's address, rules of the
+// target's security groups may have as peer the client's address or a security group of
+// the load balancer.
 func (s *Server) permit(pk dataplane.Packet) bool {
 	s.w.Lock()
 	defer s.w.Unlock()
@@ -25,7 +25,7 @@ func (s *Server) permit(pk dataplane.Packet) bool {
 		source := eniAt(p, from)
 		if source == nil {
 			// A client on this machine may have an address of the emulated network.
-			if source = interfaceBehind(p, from); source != nil {
+			if source = eniOfLoopback(p, from); source != nil {
 				from = source.Private[0].Addr
 			}
 		}
@@ -33,17 +33,17 @@ func (s *Server) permit(pk dataplane.Packet) bool {
 		if pk.Via.IsValid() {
 			sender = eniAt(p, pk.Via)
 		}
-		there := passage{port: pk.To.Port(), udp: pk.UDP, address: pk.To.Addr(), others: []*store.NetworkInterface{target}}
-		if sender != nil && !there.allowed(p, sender, egress) {
+		outbound := flow{port: pk.To.Port(), udp: pk.UDP, peer: pk.To.Addr(), peerENIs: []*store.NetworkInterface{target}}
+		if sender != nil && !outbound.allowed(p, sender, egress) {
 			return false
 		}
-		back := passage{port: pk.To.Port(), udp: pk.UDP, address: from}
+		inbound := flow{port: pk.To.Port(), udp: pk.UDP, peer: from}
 		for _, eni := range []*store.NetworkInterface{source, sender} {
 			if eni != nil {
-				back.others = append(back.others, eni)
+				inbound.peerENIs = append(inbound.peerENIs, eni)
 			}
 		}
-		return back.allowed(p, target, ingress)
+		return inbound.allowed(p, target, ingress)
 	}
 	return true
 }
@@ -58,8 +58,8 @@ func eniAt(p *store.Partition, a netip.Addr) *store.NetworkInterface {
 	return nil
 }
 
-// interfaceBehind finds the ENI whose primary address a loopback address represents.
-func interfaceBehind(p *store.Partition, loopback netip.Addr) *store.NetworkInterface {
+// eniOfLoopback returns the ENI whose primary address a loopback address represents, nil if there is none.
+func eniOfLoopback(p *store.Partition, loopback netip.Addr) *store.NetworkInterface {
 	for _, id := range store.SortedKeys(p.NetworkInterfaces) {
 		if eni := p.NetworkInterfaces[id]; len(eni.Private) > 0 && dataplane.Loopback(eni.Private[0].Addr) == loopback {
 			return eni
@@ -68,24 +68,24 @@ func interfaceBehind(p *store.Partition, loopback netip.Addr) *store.NetworkInte
 	return nil
 }
 
-// direction picks the rules of a security group.
+// direction returns the inbound or the outbound rules of a security group.
 type direction func(*store.SecurityGroup) []store.SecurityGroupRule
 
 func ingress(g *store.SecurityGroup) []store.SecurityGroupRule { return g.Ingress }
 func egress(g *store.SecurityGroup) []store.SecurityGroupRule  { return g.Egress }
 
-// passage is what rules are compared with: a port of the receiver, and the other side
-// by its address and by its ENIs.
-type passage struct {
-	port    uint16
-	udp     bool
-	address netip.Addr
-	others  []*store.NetworkInterface
+// flow is what the rules of an ENI's security groups are compared with: the port of the
+// receiver, and the address and the ENIs of the peer.
+type flow struct {
+	port     uint16
+	udp      bool
+	peer     netip.Addr
+	peerENIs []*store.NetworkInterface
 }
 
-// allowed reports whether the security groups of an ENI let something pass. ENIs
-// without security groups, as those of some load balancers, let everything pass.
-func (g passage) allowed(p *store.Partition, eni *store.NetworkInterface, rules direction) bool {
+// allowed reports whether the security groups of an ENI allow a flow. ENIs without
+// security groups, as those of some load balancers, allow every flow.
+func (f flow) allowed(p *store.Partition, eni *store.NetworkInterface, rules direction) bool {
 	if len(eni.Groups) == 0 {
 		return true
 	}
@@ -95,7 +95,7 @@ func (g passage) allowed(p *store.Partition, eni *store.NetworkInterface, rules 
 			continue
 		}
 		for _, r := range rules(sg) {
-			if g.covered(r) && g.reached(p, r.Peer) {
+			if f.hasPort(r) && f.hasPeer(p, r.Peer) {
 				return true
 			}
 		}
@@ -103,31 +103,31 @@ func (g passage) allowed(p *store.Partition, eni *store.NetworkInterface, rules 
 	return false
 }
 
-// covered reports whether a rule is about the protocol and the port.
-func (g passage) covered(r store.SecurityGroupRule) bool {
+// hasPort reports whether a rule is for the protocol and the port of a flow.
+func (f flow) hasPort(r store.SecurityGroupRule) bool {
 	protocol := "tcp"
-	if g.udp {
+	if f.udp {
 		protocol = "udp"
 	}
 	switch r.Protocol {
 	case "-1":
 		return true
 	case protocol:
-		return r.From == nil || r.To == nil || int32(g.port) >= *r.From && int32(g.port) <= *r.To
+		return r.From == nil || r.To == nil || int32(f.port) >= *r.From && int32(f.port) <= *r.To
 	}
 	return false
 }
 
-// reached reports whether the other side is the peer of a rule.
-func (g passage) reached(p *store.Partition, peer store.Peer) bool {
+// hasPeer reports whether the peer of a flow is a peer of a rule.
+func (f flow) hasPeer(p *store.Partition, peer store.Peer) bool {
 	switch {
 	case peer.CIDR.IsValid():
-		return peer.CIDR.Contains(g.address)
+		return peer.CIDR.Contains(f.peer)
 	case peer.Group != "":
-		return slices.ContainsFunc(g.others, func(eni *store.NetworkInterface) bool { return slices.Contains(eni.Groups, peer.Group) })
+		return slices.ContainsFunc(f.peerENIs, func(eni *store.NetworkInterface) bool { return slices.Contains(eni.Groups, peer.Group) })
 	case peer.PrefixList != "":
 		list := p.PrefixLists[peer.PrefixList]
-		return list != nil && slices.ContainsFunc(list.Entries, func(e store.PrefixListEntry) bool { return e.Block.Contains(g.address) })
+		return list != nil && slices.ContainsFunc(list.Entries, func(e store.PrefixListEntry) bool { return e.Block.Contains(f.peer) })
 	}
 	return false
 }

@@ -8,43 +8,43 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/dataplane"
 )
 
-// propagation delays what is new, because AWS's nodes apply what the API has accepted
-// only after a propagation delay. Removals apply at once. That is the worst case of AWS
-// for a client that changes routing: requests still go the old way when the old target
-// is gone already, and they go the new way only long after it was reported.
+// propagation delays additions to the configuration, because AWS's nodes apply changes
+// some time after the API has accepted them. Removals apply at once. That is the worst
+// case of AWS for a client that changes routing: after the old target is removed,
+// requests are still routed to it until the delay has passed.
 type propagation struct {
 	delay   time.Duration
-	history []dated // oldest first; the first is in force
+	history []version // oldest first; the nodes have the first one
 }
 
-// dated is a configuration and when it was made.
-type dated struct {
+// version is a configuration with the time of its creation.
+type version struct {
 	config dataplane.Config
-	made   time.Time
+	at     time.Time
 }
 
-// at returns the configuration of nodes when b was made, and the time until they get a
-// newer one, 0 if they have the newest. The first configuration applies at once: that
-// of a server that is restarted.
-func (p *propagation) at(b built) (dataplane.Config, time.Duration) {
+// apply returns the configuration that nodes have at the time of b, and the time until
+// they get a newer one, 0 if they have the newest. The first configuration applies at
+// once, as after a restart of the server.
+func (p *propagation) apply(b built) (dataplane.Config, time.Duration) {
 	if p.delay <= 0 {
 		return b.config, 0
 	}
-	p.history = append(p.history, dated{b.config, b.made})
-	for len(p.history) > 1 && !b.made.Before(p.history[1].made.Add(p.delay)) {
+	p.history = append(p.history, version{b.config, b.at})
+	for len(p.history) > 1 && !b.at.Before(p.history[1].at.Add(p.delay)) {
 		p.history = p.history[1:]
 	}
 	if len(p.history) == 1 {
 		return b.config, 0
 	}
-	// A moment later than necessary, in case the timer is early.
-	wait := p.history[1].made.Add(p.delay).Sub(b.made) + time.Millisecond
-	return known(p.history[0].config, b), wait
+	// The millisecond is for the case that the timer fires early.
+	wait := p.history[1].at.Add(p.delay).Sub(b.at) + time.Millisecond
+	return withoutRemoved(p.history[0].config, b), wait
 }
 
-// known returns an old configuration without what has been removed since. A target group
-// that no listener uses any more stays as it was.
-func known(old dataplane.Config, latest built) dataplane.Config {
+// withoutRemoved returns an old configuration without resources that were removed since. It
+// still has target groups that no listener uses any more.
+func withoutRemoved(old dataplane.Config, latest built) dataplane.Config {
 	balancers := map[string]dataplane.LoadBalancer{}
 	for _, lb := range latest.config.LoadBalancers {
 		balancers[lb.ARN] = lb
@@ -53,25 +53,25 @@ func known(old dataplane.Config, latest built) dataplane.Config {
 	for _, g := range slices.Concat(latest.config.TargetGroups, latest.idle) {
 		groups[g.ARN] = g
 	}
-	out := dataplane.Config{Accelerators: knownAccelerators(old.Accelerators, latest.config.Accelerators), Distances: latest.config.Distances}
+	out := dataplane.Config{Accelerators: acceleratorsWithoutRemoved(old.Accelerators, latest.config.Accelerators), Distances: latest.config.Distances}
 	for _, lb := range old.LoadBalancers {
 		if now, ok := balancers[lb.ARN]; ok {
-			lb.Nodes = common(lb.Nodes, now.Nodes)
+			lb.Nodes = nodesWithSameAddress(lb.Nodes, now.Nodes)
 			out.LoadBalancers = append(out.LoadBalancers, lb)
 		}
 	}
 	for _, g := range old.TargetGroups {
 		if now, ok := groups[g.ARN]; ok {
-			g.Targets = remaining(g.Targets, now.Targets)
+			g.Targets = registeredTargets(g.Targets, now.Targets)
 			out.TargetGroups = append(out.TargetGroups, g)
 		}
 	}
 	return out
 }
 
-// common returns the nodes that still have their addresses; those of the others may be in
-// use elsewhere by now.
-func common(old, latest []dataplane.Node) []dataplane.Node {
+// nodesWithSameAddress returns the old nodes whose addresses are still addresses of nodes.
+// Other addresses may belong to other resources now.
+func nodesWithSameAddress(old, latest []dataplane.Node) []dataplane.Node {
 	addresses := map[netip.Addr]bool{}
 	for _, n := range latest {
 		addresses[n.Address] = true
@@ -85,9 +85,9 @@ func common(old, latest []dataplane.Node) []dataplane.Node {
 	return out
 }
 
-// remaining returns the old targets that are still registered, those draining that
-// drain by now.
-func remaining(old, latest []dataplane.Target) []dataplane.Target {
+// registeredTargets returns the old targets that are registered or draining now. Those
+// that drain now have that state.
+func registeredTargets(old, latest []dataplane.Target) []dataplane.Target {
 	type identity struct {
 		id   string
 		port uint16

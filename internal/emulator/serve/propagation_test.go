@@ -64,18 +64,18 @@ func TestNodesLearnLateWhatIsNewAndAtOnceWhatIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := propagation{delay: time.Second}
 			start := time.Unix(1000, 0)
-			first := built{config: forwarding("old", group("old", a)), made: start}
-			got, wait := p.at(first)
+			first := built{config: forwarding("old", group("old", a)), at: start}
+			got, wait := p.apply(first)
 			if diff := cmp.Diff(first.config, got, addresses); diff != "" || wait != 0 {
 				t.Errorf("the first configuration is not in force at once (-want +got):\n%s", diff)
 			}
-			c.latest.made = start.Add(10 * time.Second)
-			got, wait = p.at(c.latest)
+			c.latest.at = start.Add(10 * time.Second)
+			got, wait = p.apply(c.latest)
 			if diff := cmp.Diff(c.want, got, addresses); diff != "" {
 				t.Errorf("at once (-want +got):\n%s", diff)
 			}
-			c.latest.made = c.latest.made.Add(wait)
-			got, wait = p.at(c.latest)
+			c.latest.at = c.latest.at.Add(wait)
+			got, wait = p.apply(c.latest)
 			if diff := cmp.Diff(c.latest.config, got, addresses); diff != "" {
 				t.Errorf("after the delay (-want +got):\n%s", diff)
 			}
@@ -117,8 +117,8 @@ func TestAcceleratorsLearnLateToo(t *testing.T) {
 	} {
 		p := propagation{delay: time.Second}
 		start := time.Unix(1000, 0)
-		p.at(built{config: old, made: start})
-		got, _ := p.at(built{config: c.latest, made: start.Add(10 * time.Second)})
+		p.apply(built{config: old, at: start})
+		got, _ := p.apply(built{config: c.latest, at: start.Add(10 * time.Second)})
 		if diff := cmp.Diff(c.want, got, addresses); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -130,13 +130,13 @@ func TestChangesArriveInOrder(t *testing.T) {
 	start := time.Unix(1000, 0)
 	groups := []dataplane.TargetGroup{group("0"), group("1"), group("2")}
 	for i, at := range []time.Duration{0, 10 * time.Second, 10*time.Second + 600*time.Millisecond} {
-		p.at(built{config: forwarding(groups[i].ARN, groups...), made: start.Add(at)})
+		p.apply(built{config: forwarding(groups[i].ARN, groups...), at: start.Add(at)})
 	}
 	for _, step := range []struct {
 		at   time.Duration
 		want string
 	}{{10*time.Second + 900*time.Millisecond, "0"}, {11*time.Second + 100*time.Millisecond, "1"}, {12 * time.Second, "2"}} {
-		got, _ := p.at(built{config: forwarding("2", groups...), made: start.Add(step.at)})
+		got, _ := p.apply(built{config: forwarding("2", groups...), at: start.Add(step.at)})
 		if diff := cmp.Diff(forwarding(step.want, groups...), got, addresses); diff != "" {
 			t.Errorf("after %v (-want +got):\n%s", step.at, diff)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// RuleOf converts a rule as it is kept, with defaults filled in and client
-// secrets, to the form that requests are matched with.
+// RuleOf converts a rule of the emulator state, with all defaults and client secrets,
+// to a rule of the data plane.
 func RuleOf(r *store.Rule) (dataplane.Rule, error) {
 	out := dataplane.Rule{ARN: r.ARN, Priority: int(r.Priority)}
 	for _, c := range r.Conditions {

@@ -19,12 +19,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// retryAfter is when a configuration that could not be served whole is tried
-// again, for instance because a port was taken.
+// retryAfter is the delay before another attempt to serve a configuration after errors,
+// for instance because a port was in use.
 const retryAfter = time.Second
 
-// Options are the choices of a server. The zero value works: real listeners
-// on loopback addresses, no resolver.
+// Options configure a server. The zero value is valid: real listeners on loopback
+// addresses, no resolver.
 type Options struct {
 	// Resolver is the address of the DNS server, such as "127.0.0.1:0"; empty for none.
 	Resolver string
@@ -33,17 +33,17 @@ type Options struct {
 	EnforceSecurityGroups bool
 	// PropagationDelay is how long it takes until listeners, rules, target
 	// groups and registrations that the API has accepted have reached the
-	// nodes of load balancers. What is deleted, deregistered or made to drain
-	// is out of use at once. 0 for no delay.
+	// nodes of load balancers. Deletions and deregistrations take effect at
+	// once. 0 for no delay.
 	PropagationDelay time.Duration
-	// Objects reads objects of S3, of which the emulator has none: bundles
+	// Objects reads objects of S3, which the emulator does not have: bundles
 	// and revocation lists of trust stores. Without it, no client certificate
-	// is ever accepted in mode verify.
+	// is accepted in mode verify.
 	Objects func(bucket, key, version string) ([]byte, error)
 	// Plane are the options of the data plane. Health is set by the server; Access is
 	// called after it, and Permit only without EnforceSecurityGroups.
 	Plane dataplane.Options
-	// Log receives what cannot be served. Nil: nothing is logged.
+	// Log receives errors about configuration that cannot be served. Nothing is logged if it is nil.
 	Log *slog.Logger
 }
 
@@ -55,9 +55,10 @@ type Server struct {
 	plane *dataplane.Plane
 	dns   *resolver.Server
 	certs *keyring
-	late  propagation // used by the goroutine that applies the state
-	log   *slog.Logger
-	seen  accessLog
+	// propagation is only used by the goroutine that applies the state.
+	propagation propagation
+	log         *slog.Logger
+	requests    accessLog
 
 	cancel   context.CancelFunc
 	done     chan struct{}
@@ -67,8 +68,8 @@ type Server struct {
 
 // Start serves the emulator's load balancers until ctx ends or Close is called. From
 // then on the health of targets comes from real checks. When it returns, the present
-// state is served, or what cannot be has been logged. It fails when the resolver's
-// address cannot be used.
+// state is served, and errors are logged. It fails if the resolver's address cannot be
+// used.
 func Start(ctx context.Context, em *emulator.Emulator, opt Options) (*Server, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Server{em: em, w: em.Store(), opt: opt, certs: newKeyring(), log: opt.Log, cancel: cancel, done: make(chan struct{})}
@@ -81,7 +82,7 @@ func Start(ctx context.Context, em *emulator.Emulator, opt Options) (*Server, er
 	if opt.EnforceSecurityGroups {
 		plane.Permit = s.permit
 	}
-	s.late.delay = opt.PropagationDelay
+	s.propagation.delay = opt.PropagationDelay
 	s.plane = dataplane.New(plane)
 	if opt.Resolver != "" {
 		dns, err := resolver.Start(opt.Resolver, s.plane.Resolve)
@@ -157,7 +158,7 @@ func (s *Server) wait(ctx context.Context, gen uint64, next time.Duration) (uint
 	}
 	now, err := s.w.Wait(until, gen)
 	if err != nil && ctx.Err() == nil {
-		return gen, nil // it was the timer
+		return gen, nil // next has passed
 	}
 	return now, err
 }
@@ -166,24 +167,24 @@ func (s *Server) wait(ctx context.Context, gen uint64, next time.Duration) (uint
 // do so again even without a change, 0 for never.
 func (s *Server) apply() time.Duration {
 	b := s.build()
-	if len(b.unmade) > 0 {
-		s.certs.make(s.w, b.unmade)
+	if len(b.keyless) > 0 {
+		s.certs.createKeys(s.w, b.keyless)
 		b = s.build()
 	}
-	config, wait := s.late.at(b)
+	config, wait := s.propagation.apply(b)
 	if wait > 0 && (b.next == 0 || wait < b.next) {
 		b.next = wait
 	}
-	trouble := errors.Join(append(b.trouble, s.plane.Apply(config))...)
+	err := errors.Join(append(b.errs, s.plane.Apply(config))...)
 	text := ""
-	if trouble != nil {
-		text = trouble.Error()
+	if err != nil {
+		text = err.Error()
 		if b.next == 0 || b.next > retryAfter {
 			b.next = retryAfter
 		}
 	}
 	if text != s.reported && text != "" {
-		s.log.Warn("not everything can be served", "error", text)
+		s.log.Warn("some of the configuration cannot be served", "error", text)
 	}
 	s.reported = text
 	return b.next

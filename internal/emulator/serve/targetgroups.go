@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"strconv"
 	"time"
@@ -12,11 +13,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// targetGroup converts a target group with the targets that can be reached.
+// targetGroup converts a target group with all targets that have an address.
 func (b *builder) targetGroup(g *store.TargetGroup) dataplane.TargetGroup {
 	out := dataplane.TargetGroup{
 		ARN: g.ARN, Protocol: dataplane.Protocol(g.Protocol), ProtocolVersion: dataplane.ProtocolVersion(g.ProtocolVersion),
-		Lambda: g.Type == elbtypes.TargetTypeEnumLambda, ALB: g.Type == elbtypes.TargetTypeEnumAlb, Attributes: copied(g.Attributes), HealthCheck: healthCheck(g.Check),
+		Lambda: g.Type == elbtypes.TargetTypeEnumLambda, ALB: g.Type == elbtypes.TargetTypeEnumAlb, Attributes: maps.Clone(g.Attributes), HealthCheck: healthCheck(g.Check),
 	}
 	b.p.RemoveEnded(g, b.now)
 	for _, t := range g.Targets {
@@ -34,7 +35,7 @@ func (b *builder) targetGroup(g *store.TargetGroup) dataplane.TargetGroup {
 			address, err := b.address(g, t)
 			if err != nil {
 				if target.State != dataplane.StateUnused {
-					b.complain("target group %s: %w", g.Name, err)
+					b.addError("target group %s: %w", g.Name, err)
 				}
 				continue
 			}
@@ -54,7 +55,7 @@ func healthCheck(h store.HealthCheck) dataplane.HealthCheck {
 	if h.GRPCCodes != "" {
 		out.Matcher = h.GRPCCodes
 	}
-	if n, err := strconv.ParseUint(h.Port, 10, 16); err == nil { // else traffic-port: 0
+	if n, err := strconv.ParseUint(h.Port, 10, 16); err == nil { // else it is traffic-port, for which Port is 0
 		out.Port = uint16(n)
 	}
 	return out
@@ -82,7 +83,7 @@ func (b *builder) zone(g *store.TargetGroup, t *store.Target) string {
 	return t.Zone
 }
 
-// address returns where a target is in the network: an instance at the primary address of
+// address returns the private address of a target. That of an instance is the primary address of
 // its first ENI.
 func (b *builder) address(g *store.TargetGroup, t *store.Target) (netip.Addr, error) {
 	if g.Type != elbtypes.TargetTypeEnumInstance {

@@ -1,6 +1,6 @@
-// Package shield holds the operations of Shield Advanced that protect load
-// balancers and elastic IPs. The service is global: its state is that of the
-// account in us-east-1, whatever the region of the call.
+// Package shield has the operations of Shield Advanced on protections of load
+// balancers and elastic IPs. The service is global: its state is in the home region of
+// the AWS partition, whatever the region of the call.
 package shield
 
 import (
@@ -18,7 +18,7 @@ import (
 
 const (
 	quotaProtections = "shield-protections-per-resource-type"
-	pageMost         = 1000
+	maxPage          = 1000
 )
 
 var (
@@ -26,7 +26,7 @@ var (
 	arnPattern  = regexp.MustCompile(`^arn:aws[a-z-]*:([a-z0-9-]+):([a-z0-9-]*):(\d{12}):(.+)$`)
 )
 
-// Service serves the operations.
+// Service serves the operations of Shield.
 type Service struct {
 	w *store.Store
 }
@@ -65,8 +65,8 @@ func missing() error {
 	return fail(store.Unproven, "ResourceNotFoundException", "The referenced protection does not exist.")
 }
 
-// state returns the account's state, after it has removed the protections whose
-// resource is deleted.
+// state returns the account's state. It first removes the protections of resources
+// that do not exist any more.
 func (s *Service) state(c *store.Call) *store.ShieldState {
 	st := s.w.Partition(c.Account, s.w.AWS().Home).Shield
 	for id, p := range st.Protections {
@@ -77,7 +77,7 @@ func (s *Service) state(c *store.Call) *store.ShieldState {
 	return st
 }
 
-// check returns why a resource cannot be protected, nil if it can.
+// check returns an error for a resource that cannot have a protection.
 func (s *Service) check(c *store.Call, arn string) error {
 	m := arnPattern.FindStringSubmatch(arn)
 	if m == nil {
@@ -122,7 +122,7 @@ func (s *Service) CreateSubscription(c *store.Call, _ *shield.CreateSubscription
 	return &shield.CreateSubscriptionOutput{}, nil
 }
 
-// CreateProtection protects a load balancer or an elastic IP.
+// CreateProtection creates a protection of a load balancer or an elastic IP.
 func (s *Service) CreateProtection(c *store.Call, in *shield.CreateProtectionInput) (*shield.CreateProtectionOutput, error) {
 	st := s.state(c)
 	if !namePattern.MatchString(val(in.Name)) {
@@ -139,8 +139,8 @@ func (s *Service) CreateProtection(c *store.Call, in *shield.CreateProtectionInp
 			return nil, fail(store.Unproven, "ResourceAlreadyExistsException", "The protection already exists.")
 		}
 	}
-	if most := s.w.Quota(quotaProtections, 1000); len(st.Protections) >= most {
-		return nil, fail(store.Unproven, "LimitsExceededException", "The maximum number of protections '%d' has been reached", most)
+	if quota := s.w.Quota(quotaProtections, 1000); len(st.Protections) >= quota {
+		return nil, fail(store.Unproven, "LimitsExceededException", "The maximum number of protections '%d' has been reached", quota)
 	}
 	id := s.w.UUID()
 	p := &store.Protection{
@@ -182,8 +182,8 @@ func (s *Service) DeleteProtection(c *store.Call, in *shield.DeleteProtectionInp
 	return &shield.DeleteProtectionOutput{}, nil
 }
 
-// ListProtections lists protections page by page, in no particular order
-// within a page.
+// ListProtections lists a page of the protections, in random order within the
+// page.
 func (s *Service) ListProtections(c *store.Call, in *shield.ListProtectionsInput) (*shield.ListProtectionsOutput, error) {
 	st := s.state(c)
 	var wanted []string
@@ -198,7 +198,7 @@ func (s *Service) ListProtections(c *store.Call, in *shield.ListProtectionsInput
 		}
 		after = string(raw)
 	}
-	limit := s.w.PageLimit(int(val(in.MaxResults)), pageMost)
+	limit := s.w.PageLimit(int(val(in.MaxResults)), maxPage)
 	out := &shield.ListProtectionsOutput{Protections: []types.Protection{}}
 	for _, id := range store.SortedKeys(st.Protections) {
 		p := st.Protections[id]

@@ -1,3 +1,2 @@
-// Package simulate is the part of IAM that says what a principal may do: SimulatePrincipalPolicy, by the policies that the
-// emulator enforces.
+// Package simulate has IAM's operation SimulatePrincipalPolicy, which evaluates the policies that the emulator enforces.
 package simulate

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// Service serves the operation.
+// Service serves SimulatePrincipalPolicy.
 type Service struct{ w *store.Store }
 
 // New returns the service over the emulator state.
@@ -25,7 +25,7 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-// SimulatePrincipalPolicy judges actions on resources by the policies of a principal, all in one page.
+// SimulatePrincipalPolicy evaluates the policies of a principal for actions on resources. It returns all results in one page.
 func (s *Service) SimulatePrincipalPolicy(c *store.Call, in *iamapi.SimulatePrincipalPolicyInput) (*iamapi.SimulatePrincipalPolicyOutput, error) {
 	arn := aws.ToString(in.PolicySourceArn)
 	who, ok := s.principal(c, arn)
@@ -45,7 +45,7 @@ func (s *Service) SimulatePrincipalPolicy(c *store.Call, in *iamapi.SimulatePrin
 	out := &iamapi.SimulatePrincipalPolicyOutput{}
 	for _, action := range in.ActionNames {
 		for _, resource := range resources {
-			d := iam.Decision{Allowed: true} // who has no policies may do everything
+			d := iam.Decision{Allowed: true} // a principal without policies may do everything
 			if who.Policies != nil {
 				d = iam.Decide(who.Policies, iam.Request{Action: action, Resource: resource, Keys: keys})
 			}
@@ -67,7 +67,7 @@ func decision(d iam.Decision) types.PolicyEvaluationDecisionType {
 	return types.PolicyEvaluationDecisionTypeImplicitDeny
 }
 
-// principal returns the caller, or a role that is registered.
+// principal returns the caller if it has the ARN, or the registered role with the ARN.
 func (s *Service) principal(c *store.Call, arn string) (store.Principal, bool) {
 	if arn == c.Caller.ARN {
 		return c.Caller, true

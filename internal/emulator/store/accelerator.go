@@ -9,17 +9,17 @@ import (
 	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 )
 
-// AcceleratorRegion is the only region in which Global Accelerator answers; the state of an account is kept there.
+// AcceleratorRegion is the only region with an endpoint of Global Accelerator. The state of an account is in its partition.
 const AcceleratorRegion = "us-west-2"
 
 // AcceleratorState is the state of Global Accelerator in one account.
 type AcceleratorState struct {
 	Accelerators map[string]*Accelerator // by ARN
-	// Creations maps operation and idempotency token to what was created.
+	// Creations has the calls with an idempotency token that created a resource, by operation and token.
 	Creations map[string]AcceleratorCreation
-	CIDRs     map[string]*AcceleratorCIDR // ranges that the account brought along, by range
-	// Interfaces are the ENIs through which clients' addresses are preserved.
-	Interfaces map[string]AcceleratorInterface // by identifier
+	CIDRs     map[string]*AcceleratorCIDR // address ranges of the account (BYOIP), by CIDR
+	// Interfaces are the ENIs of the service, for endpoints with client IP preservation.
+	Interfaces map[string]AcceleratorInterface // by ENI id
 }
 
 // newAcceleratorState returns an empty state.
@@ -36,20 +36,20 @@ func (s *AcceleratorState) init() {
 	ensure(&s.Interfaces)
 }
 
-// AcceleratorCreation is what a creation with an idempotency token has made.
+// AcceleratorCreation is a call with an idempotency token that created a resource.
 type AcceleratorCreation struct {
-	Input string // as it was given, without the token
-	ARN   string
+	Input string // JSON of the request without the token
+	ARN   string // of the resource
 }
 
 // AcceleratorInterface is where an ENI of Global Accelerator is.
 type AcceleratorInterface struct{ Region, Subnet string }
 
-// AcceleratorCIDR is a range of addresses that an account brought along.
+// AcceleratorCIDR is an address range of an account (BYOIP).
 type AcceleratorCIDR struct {
 	Block      netip.Prefix
-	Ready      time.Time // provisioned from then on
-	Advertised time.Time // zero: not asked for
+	Ready      time.Time // when provisioning ends
+	Advertised time.Time // when the start of advertising ends, zero if it was not requested
 	Events     []AcceleratorEvent
 }
 
@@ -72,7 +72,7 @@ type AcceleratorEvent struct {
 	At      time.Time
 }
 
-// Accelerator is a standard accelerator with all that belongs to it.
+// Accelerator is a standard accelerator with its listeners.
 type Accelerator struct {
 	ARN        string
 	Name       string
@@ -84,9 +84,9 @@ type Accelerator struct {
 	DualStackDNSName string
 	Created          time.Time
 	Modified         time.Time
-	// Deployed is when the last change has spread.
+	// Deployed is when the last change has propagated.
 	Deployed time.Time
-	// DisabledFrom is when the last disabling has spread.
+	// DisabledFrom is when the last change to disabled has propagated.
 	DisabledFrom time.Time
 	Events       []AcceleratorEvent
 	Tags         map[string]string
@@ -136,7 +136,7 @@ type EndpointGroup struct {
 	Threshold     int32
 }
 
-// PortOverride leads a port of a listener to another port of the endpoints.
+// PortOverride maps a port of a listener to another port of the endpoints.
 type PortOverride struct{ Listener, Endpoint int32 }
 
 // AcceleratorEndpoint is a load balancer, an instance or an elastic IP behind an accelerator.
@@ -144,12 +144,12 @@ type AcceleratorEndpoint struct {
 	ID string
 	// Weight is its share of the traffic of the endpoint group.
 	Weight int32
-	// PreserveClient is whether it sees the addresses of clients.
+	// PreserveClient reports whether the endpoint has client IP preservation.
 	PreserveClient bool
 	Added          time.Time
-	// Checked is the last result of the endpoint group's own check, for endpoints that it is about.
+	// Checked is the last result of the endpoint group's health checks, "" for load balancers.
 	Checked gatypes.HealthState
-	// Forced overrides the health that is found.
+	// Forced overrides the health.
 	Forced gatypes.HealthState
 }
 
@@ -168,8 +168,8 @@ func (w *Store) AcceleratorState(account string) *AcceleratorState {
 	return w.Partition(account, AcceleratorRegion).Accelerators
 }
 
-// AcceleratorOf returns the accelerator that an ARN is of or belongs to, with the listener and the endpoint group
-// that it names. All three are nil if there is no such accelerator.
+// AcceleratorOf returns the accelerator, the listener and the endpoint group in an ARN of one of the three. A resource that
+// is not in the ARN, or does not exist, is nil.
 func (s *AcceleratorState) AcceleratorOf(arn string) (a *Accelerator, l *AcceleratorListener, g *EndpointGroup) {
 	root, rest, _ := strings.Cut(arn, "/listener/")
 	if a = s.Accelerators[root]; a == nil || rest == "" {
@@ -210,37 +210,37 @@ func (s *AcceleratorState) Each(visit func(*Accelerator, *AcceleratorListener, *
 
 // AcceleratorConfig adjusts Global Accelerator.
 type AcceleratorConfig struct {
-	// DeploymentDelay is how long a change takes to spread, counted from the last one.
+	// DeploymentDelay is how long changes take to propagate, from the last change on.
 	DeploymentDelay time.Duration
 	// HealthDelay is how long the health of a new endpoint is INITIAL.
 	HealthDelay time.Duration
-	// TransactionTime is how long after a change those operations on the same accelerator fail with
-	// TransactionInProgressException that can. 0: never.
+	// TransactionTime is how long after a change other operations on the same accelerator fail with
+	// TransactionInProgressException, if AWS documents that error for the operation. 0 for never.
 	TransactionTime time.Duration
-	// BusyAfterDisable answers TransactionInProgressException in place of AcceleratorNotDisabledException while the
-	// disabling spreads.
+	// BusyAfterDisable answers TransactionInProgressException in place of AcceleratorNotDisabledException while a
+	// change to disabled propagates.
 	BusyAfterDisable bool
-	// RangeDelay is how long a range of addresses takes to be provisioned, and to be advertised.
+	// RangeDelay is how long the provisioning of an address range takes, and how long the start of its advertising.
 	RangeDelay time.Duration
 	// Zones are the ranges of static addresses, one for each network zone. An accelerator has an address of each.
 	Zones []AcceleratorZone
 	// IPv6 are the ranges of static IPv6 addresses.
 	IPv6 []netip.Prefix
-	// OwnLocal is the range of this machine that takes the place of ranges that accounts brought along.
+	// OwnLocal is the range of local addresses that replaces address ranges of accounts.
 	OwnLocal netip.Prefix
-	// Home is the region that is nearest to clients that are in no range of Nearest. The others follow by name.
+	// Home is the region that is nearest to clients outside of all ranges in Nearest. Other regions follow by name.
 	Home string
-	// Nearest has the regions that are nearest to ranges of clients, the first range that contains a client counts.
+	// Nearest has the regions that are nearest to ranges of clients. The first range that contains a client counts.
 	Nearest []ClientRange
 }
 
 // AcceleratorZone is a network zone.
 type AcceleratorZone struct {
-	// Public is the range of its static addresses, Local the range of this machine in its place, of the same length.
+	// Public is the range of its static addresses, Local the range of local addresses that replaces it, of the same length.
 	Public, Local netip.Prefix
 }
 
-// ClientRange is a range of clients with the regions by their distance.
+// ClientRange is a range of client addresses with the regions in order of their distance.
 type ClientRange struct {
 	Clients netip.Prefix
 	Regions []string
@@ -260,7 +260,7 @@ func defaultAcceleratorConfig() AcceleratorConfig {
 	}
 }
 
-// LocalAddress returns the address of this machine that takes the place of a static IPv4 address.
+// LocalAddress returns the local address that replaces a static IPv4 address.
 func (c AcceleratorConfig) LocalAddress(public netip.Addr) netip.Addr {
 	for _, z := range c.Zones {
 		if z.Public.Contains(public) {
@@ -270,7 +270,7 @@ func (c AcceleratorConfig) LocalAddress(public netip.Addr) netip.Addr {
 	return moved(public, c.OwnLocal)
 }
 
-// moved returns an IPv4 address with the beginning of a range.
+// moved returns an IPv4 address with its first bits replaced by those of a range.
 func moved(a netip.Addr, into netip.Prefix) netip.Addr {
 	b, base := a.As4(), into.Masked().Addr().As4()
 	for i := range b {

@@ -8,8 +8,8 @@ import (
 	gatypes "github.com/aws/aws-sdk-go-v2/service/globalaccelerator/types"
 )
 
-// EndpointHealth returns the health of an endpoint of an account at a time. A load balancer's is that of its targets,
-// whatever the endpoint group checks; of an instance or an elastic IP it is what the endpoint group's check has found.
+// EndpointHealth returns the health of an endpoint of an account at a time. The health of a load balancer depends on its
+// targets and not on health checks of the endpoint group. That of an instance or an elastic IP is the result of those checks.
 func (w *Store) EndpointHealth(account string, g *EndpointGroup, e *AcceleratorEndpoint, now time.Time) gatypes.HealthState {
 	if e.Forced != "" {
 		return e.Forced
@@ -66,13 +66,13 @@ func (p *Partition) hasHealthyTarget(g *TargetGroup, now time.Time) bool {
 	for _, t := range g.Targets {
 		switch p.TargetHealth(g, t, now).State {
 		case elbtypes.TargetHealthStateEnumHealthy, elbtypes.TargetHealthStateEnumUnavailable:
-			return true // unavailable: a function that is not checked
+			return true // unavailable is the state of a Lambda function without health checks
 		}
 	}
 	return false
 }
 
-// endpointServes reports whether an instance runs, or something has an elastic IP.
+// endpointServes reports whether an instance runs, or an elastic IP is associated.
 func (p *Partition) endpointServes(id string) bool {
 	if i := p.Instances[id]; i != nil {
 		return p.InstanceState(i) == InstanceRunning
@@ -81,15 +81,15 @@ func (p *Partition) endpointServes(id string) bool {
 	return a != nil && a.AssociationID != ""
 }
 
-// EndpointReport is the outcome of an endpoint group's own check of an endpoint.
+// EndpointReport is the result of an endpoint group's health checks of an endpoint.
 type EndpointReport struct {
 	EndpointGroup string // ARN
 	Endpoint      string // ID
 	Health        gatypes.HealthState
 }
 
-// ReportEndpoint takes a change of an endpoint's health from the data plane. It takes the lock itself. A report on an
-// endpoint that has been removed is ignored.
+// ReportEndpoint stores a change of an endpoint's health from the data plane. It takes the lock itself. It ignores reports
+// on endpoints that do not exist.
 func (w *Store) ReportEndpoint(r EndpointReport) {
 	w.Lock()
 	defer w.Unlock()
@@ -99,8 +99,8 @@ func (w *Store) ReportEndpoint(r EndpointReport) {
 	}
 }
 
-// ForceEndpoint sets the health of an endpoint, an empty one lets it be found again. It takes the lock itself and
-// reports whether there is such an endpoint.
+// ForceEndpoint overrides the health of an endpoint. An empty health ends the override. It takes the lock itself and
+// reports whether the endpoint exists.
 func (w *Store) ForceEndpoint(r EndpointReport) bool {
 	w.Lock()
 	defer w.Unlock()

@@ -7,23 +7,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/iam"
 )
 
-// Role is an IAM role that can be assumed. Roles that were never registered can be
-// assumed by any account, if their own account is well formed.
+// Role is a registered IAM role. Any account may assume a role that is not registered, if
+// its ARN is well-formed.
 type Role struct {
 	ARN string
-	// ExternalID must be given by the caller; empty means none is needed.
+	// ExternalID is the external id that callers must give, "" if they need none.
 	ExternalID string
 	// Trusted are the accounts that may assume the role; empty means all.
 	Trusted []string
-	// Policies are what its sessions may do; nil: everything.
+	// Policies are the policies of the role's sessions. Nil allows everything.
 	Policies []iam.Policy `json:",omitempty"`
 }
 
 // Principal is the identity behind an access key.
 type Principal struct {
-	// ARN is of the user or of the session of a role.
+	// ARN is that of the user or of the role's session.
 	ARN string
-	// Policies are what it may do; nil: everything.
+	// Policies are the policies of the principal. Nil allows everything.
 	Policies []iam.Policy `json:",omitempty"`
 }
 
@@ -55,7 +55,7 @@ func (w *Store) AccountOf(key string) (account string, known bool) {
 	return w.account, false
 }
 
-// PutPrincipal sets who an access key stands for. Without it the key is a user who may do everything.
+// PutPrincipal sets the principal of an access key. The default is a user who may do everything.
 func (w *Store) PutPrincipal(key string, p Principal) { w.principals[key] = p }
 
 // PrincipalOf returns the principal of an access key of an account.
@@ -67,7 +67,7 @@ func (w *Store) PrincipalOf(key, account string) Principal {
 	return p
 }
 
-// Services whose service-linked role an account gets with its first load balancer, or its first accelerator.
+// Services with a service-linked role, which an account gets with its first load balancer or its first accelerator.
 const (
 	LinkedELB         = "elasticloadbalancing"
 	LinkedAccelerator = "globalaccelerator"
@@ -76,16 +76,16 @@ const (
 // LinkRole notes that an account has the service-linked role of a service.
 func (w *Store) LinkRole(account, service string) { w.linked[account+" "+service] = true }
 
-// RoleLinked reports whether an account has that role.
+// RoleLinked reports whether an account has the service-linked role of a service.
 func (w *Store) RoleLinked(account, service string) bool { return w.linked[account+" "+service] }
 
-// DefaultAccount returns the account of access keys without an account of their own.
+// DefaultAccount returns the account of access keys that no account was registered for.
 func (w *Store) DefaultAccount() string { return w.account }
 
 // PutRole registers a role.
 func (w *Store) PutRole(r Role) { w.roles[r.ARN] = r }
 
-// RoleByARN finds a registered role.
+// RoleByARN returns a registered role, and whether it exists.
 func (w *Store) RoleByARN(arn string) (Role, bool) {
 	r, ok := w.roles[arn]
 	return r, ok

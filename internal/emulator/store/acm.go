@@ -6,24 +6,23 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 )
 
-// ACMState holds the certificates of one account and region, by ARN.
+// ACMState has the certificates of one account and region.
 type ACMState struct {
-	Certificates map[string]*Certificate
-	Imports      []time.Time // of the last 365 days
+	Certificates map[string]*Certificate // by ARN
+	Imports      []time.Time             // times of the imports of the last 365 days
 }
 
-// Request completes a certificate that was asked for at c.Created: a public
-// one is issued after its validation, which [Store.LookAtRecords] follows, a
-// private one at once.
+// Request adds a certificate that was requested at c.Created. A public certificate is
+// issued after its validation, see [Store.UpdateValidations], a private one at once.
 func (p *Partition) Request(c *Certificate) {
 	switch {
 	case c.Authority != "":
 		c.issue(c.Created, true)
 	default:
-		c.issue(c.Created.Add(max(0, p.store.Config.ACM.ValidationDelay)), !p.store.byRecords(c))
+		c.issue(c.Created.Add(max(0, p.store.Config.ACM.ValidationDelay)), !p.store.dnsValidated(c))
 	}
 	p.ACM.Certificates[c.ARN] = c
-	p.store.LookAtRecords(p.Account)
+	p.store.UpdateValidations(p.Account)
 }
 
 // newACMState returns an empty state.
@@ -51,15 +50,15 @@ type Certificate struct {
 	NotBefore time.Time
 	NotAfter  time.Time
 
-	// PEM blocks. The key of a requested certificate is made by the emulator.
+	// PEM blocks. The emulator creates the key of a requested certificate.
 	CertificatePEM string
 	ChainPEM       string
 	KeyPEM         string
 
 	Validation acmtypes.ValidationMethod
 	Domains    []acmtypes.DomainValidation
-	// Validated holds, by name, from when on a domain whose DNS record was
-	// seen counts as the account's.
+	// Validated has the time, by domain, from which on a domain with a validation
+	// record counts as validated.
 	Validated map[string]time.Time
 	Options   *acmtypes.CertificateOptions
 	Token     string // idempotency token of the request

@@ -6,11 +6,11 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 )
 
-// validationLimit is how long a certificate may wait for its validation.
+// validationLimit is how long a certificate stays PENDING_VALIDATION at most.
 const validationLimit = 72 * time.Hour
 
-// CertificateStatus computes the status of a certificate: a requested one is
-// issued once its validation is over, any expires.
+// CertificateStatus returns the status of a certificate at a time: a requested
+// certificate is issued after its validation, and every certificate expires.
 func (p *Partition) CertificateStatus(c *Certificate, now time.Time) acmtypes.CertificateStatus {
 	status := c.Status
 	if status == acmtypes.CertificateStatusPendingValidation {

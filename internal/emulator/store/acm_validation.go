@@ -10,11 +10,11 @@ import (
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 )
 
-// issuedFor is how long a certificate of AWS's own is valid.
+// issuedFor is how long a certificate that AWS issues is valid.
 const issuedFor = 395 * 24 * time.Hour
 
-// ValidationRecord returns the CNAME that proves a domain to be the account's. It
-// is the same for all certificates of the account, in every region, and for
+// ValidationRecord returns the CNAME record that validates a domain for an account. It
+// is the same for all certificates of the account in every region, and for
 // the domain with and without "*." before it.
 func ValidationRecord(account, domain string) (name, value string) {
 	domain = strings.TrimPrefix(domain, "*.")
@@ -25,17 +25,17 @@ func ValidationRecord(account, domain string) (name, value string) {
 	return "_" + digits("name", 32) + "." + domain + ".", "_" + digits("value", 32) + "." + digits("zone", 10) + ".acm-validations.aws."
 }
 
-// LookAtRecords updates the validations from the DNS records of an account: a domain
-// whose record is there counts as validated after [ACMConfig.ValidationDelay], and
-// stays so. It is to be called whenever records or requests have changed.
-func (w *Store) LookAtRecords(account string) {
+// UpdateValidations updates the validations from the DNS records of an account: a domain
+// with a validation record counts as validated after [ACMConfig.ValidationDelay], and
+// stays validated. Call it after each change of DNS records and each certificate request.
+func (w *Store) UpdateValidations(account string) {
 	now := w.Clock.Now()
 	for _, p := range w.Partitions() {
 		if p.Account != account {
 			continue
 		}
 		for _, arn := range SortedKeys(p.ACM.Certificates) {
-			if c := p.ACM.Certificates[arn]; w.byRecords(c) && p.CertificateStatus(c, now) == acmtypes.CertificateStatusPendingValidation {
+			if c := p.ACM.Certificates[arn]; w.dnsValidated(c) && p.CertificateStatus(c, now) == acmtypes.CertificateStatusPendingValidation {
 				w.validate(account, c, now)
 			}
 		}
@@ -49,11 +49,11 @@ func (w *Store) validate(account string, c *Certificate, now time.Time) {
 	for _, d := range c.Names {
 		at, seen := c.Validated[d]
 		name, value := ValidationRecord(account, d)
-		switch there := w.hasCNAME(account, name, value); {
-		case there && !seen && delay >= 0:
+		switch exists := w.hasCNAME(account, name, value); {
+		case exists && !seen && delay >= 0:
 			at, seen = now.Add(delay), true
 			c.Validated[d] = at
-		case !there && seen && now.Before(at):
+		case !exists && seen && now.Before(at):
 			delete(c.Validated, d)
 			seen = false
 		}
@@ -65,7 +65,7 @@ func (w *Store) validate(account string, c *Certificate, now time.Time) {
 	c.issue(last, all)
 }
 
-// issue sets when a certificate is issued, if that is determined yet.
+// issue sets the time at which a certificate is issued, or resets it if it is not known.
 func (c *Certificate) issue(at time.Time, known bool) {
 	c.Issued, c.NotBefore, c.NotAfter = time.Time{}, time.Time{}, time.Time{}
 	if known {
@@ -73,16 +73,16 @@ func (c *Certificate) issue(at time.Time, known bool) {
 	}
 }
 
-// byRecords reports whether DNS records decide when the certificate is issued.
-func (w *Store) byRecords(c *Certificate) bool {
+// dnsValidated reports whether a certificate is issued only when DNS records validate its domains.
+func (w *Store) dnsValidated(c *Certificate) bool {
 	return c.Validation == acmtypes.ValidationMethodDns && !w.Config.ACM.AssumeRecords
 }
 
-// validated reports whether all domains of a certificate are validated. Mails are
-// always answered, after the same delay as records.
+// validated reports whether all domains of a certificate are validated. A validation by
+// mail always succeeds after ValidationDelay.
 func (w *Store) validated(c *Certificate, now time.Time) bool {
 	delay := w.Config.ACM.ValidationDelay
-	if !w.byRecords(c) {
+	if !w.dnsValidated(c) {
 		return delay >= 0 && !now.Before(c.Created.Add(delay))
 	}
 	return !slices.ContainsFunc(c.Names, func(d string) bool {
@@ -95,5 +95,5 @@ func (w *Store) validated(c *Certificate, now time.Time) bool {
 // validated.
 func (p *Partition) DomainValidated(c *Certificate, domain string, now time.Time) bool {
 	at, seen := c.Validated[domain]
-	return p.store.byRecords(c) && seen && !now.Before(at)
+	return p.store.dnsValidated(c) && seen && !now.Before(at)
 }

@@ -2,22 +2,22 @@ package store
 
 import "strings"
 
-// AWSPartition is a set of regions with identities, ARNs and host names of their own.
+// AWSPartition is a partition of AWS: a set of regions with separate identities, ARNs and host names.
 type AWSPartition struct {
 	// Name is the second part of every ARN.
 	Name string
-	// Suffix ends the host names of endpoints and load balancers.
+	// Suffix is the suffix of the host names of endpoints and load balancers.
 	Suffix string
-	// Home is the region of the services that have none, such as Route 53.
+	// Home is the region of global services, such as Route 53.
 	Home string
-	// Shield reports whether the partition has Shield; without it its endpoint has no address.
+	// Shield reports whether the partition has Shield. Without it the name of its endpoint does not resolve.
 	Shield bool
-	// Accelerator reports whether the partition has Global Accelerator; likewise.
+	// Accelerator reports whether the partition has Global Accelerator. Without it the name of its endpoint does not resolve.
 	Accelerator bool
-	regions     []string // how the names of its regions begin
+	regions     []string // prefixes of the names of its regions
 }
 
-// AWSPartitions are the AWS partitions that the emulator can be.
+// AWSPartitions are the AWS partitions that the emulator supports.
 var AWSPartitions = []AWSPartition{
 	{Name: "aws", Suffix: "amazonaws.com", Home: GlobalRegion, Shield: true, Accelerator: true},
 	{Name: "aws-cn", Suffix: "amazonaws.com.cn", Home: "cn-northwest-1", regions: []string{"cn-"}},
@@ -29,7 +29,7 @@ var AWSPartitions = []AWSPartition{
 	{Name: "aws-iso-f", Suffix: "csp.hci.ic.gov", Home: "us-isof-south-1", regions: []string{"us-isof-"}},
 }
 
-// AWSPartitionNamed returns a partition by its name; "" is aws.
+// AWSPartitionNamed returns a partition by its name, aws for "".
 func AWSPartitionNamed(name string) (AWSPartition, bool) {
 	for _, p := range AWSPartitions {
 		if p.Name == name || name == "" {
@@ -51,8 +51,8 @@ func AWSPartitionOf(region string) AWSPartition {
 	return AWSPartitions[0]
 }
 
-// AWS returns the partition that the emulator is.
+// AWS returns the AWS partition of the emulator.
 func (w *Store) AWS() AWSPartition { return w.aws }
 
-// AWS returns the partition that the region is of.
+// AWS returns the AWS partition of the region.
 func (p *Partition) AWS() AWSPartition { return AWSPartitionOf(p.Region) }

@@ -2,17 +2,17 @@ package store
 
 import "time"
 
-// Call is the context of a request for its operation, beside the input.
+// Call has the properties of a request other than the input of its operation.
 type Call struct {
-	// Account is the twelve digit account of the caller's credentials.
+	// Account is the account id of the caller, twelve digits.
 	Account string
-	// Region is taken from the signature's scope.
+	// Region is the region in the signature's scope.
 	Region string
 	// Now is the emulator's time when the operation began.
 	Now time.Time
-	// RequestID is the identifier that the response will carry.
+	// RequestID is the request id of the response.
 	RequestID string
-	// AccessKey is the caller's access key identifier; empty when unsigned.
+	// AccessKey is the caller's access key id, "" for an unsigned request.
 	AccessKey string
 	// Caller is the principal of the access key.
 	Caller Principal

@@ -7,9 +7,9 @@ import (
 	"sort"
 )
 
-// Check lists the invariants that the state breaks: references to what does not exist,
-// addresses given twice, target groups under two load balancers, rules with one
-// priority, ports that accelerators cannot have. A consistent state breaks none.
+// Check returns descriptions of all violations of invariants: references to resources that
+// do not exist, addresses of two resources, target groups of two load balancers, equal
+// priorities of rules, invalid ports of accelerators. A consistent state has none.
 func (w *Store) Check() []string {
 	var broken []string
 	for _, p := range w.Partitions() {

@@ -1,24 +1,25 @@
 package store
 
 import (
+	"slices"
 	"sort"
 	"sync"
 	"time"
 )
 
-// Clock is the emulator's time. States that change over time (a load balancer that
-// becomes active, a target that becomes healthy) are computed from it when they are
+// Clock is the emulator's clock. States that change over time (a load balancer that
+// becomes active, a target that becomes healthy) are computed from its time on each
 // read.
 type Clock interface {
-	// Now returns the present instant.
+	// Now returns the present time.
 	Now() time.Time
 	// AfterFunc calls f in its own goroutine once d has passed. The returned
-	// function stops the timer; it reports whether that was in time.
+	// function stops the timer and reports whether f had not been called.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// RealClock is the time package. Inside a testing/synctest bubble it is
-// therefore virtual time.
+// RealClock is the clock of package time. In a bubble of testing/synctest its time is
+// therefore virtual.
 type RealClock struct{}
 
 // Now implements [Clock].
@@ -29,7 +30,7 @@ func (RealClock) AfterFunc(d time.Duration, f func()) func() bool {
 	return time.AfterFunc(d, f).Stop
 }
 
-// ManualClock moves only when Advance is called. It is safe for concurrent use.
+// ManualClock is a clock whose time only changes when Advance is called. It is safe for concurrent use.
 type ManualClock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -41,7 +42,7 @@ type manualTimer struct {
 	f  func()
 }
 
-// NewManualClock returns a clock that shows start.
+// NewManualClock returns a clock whose time is start.
 func NewManualClock(start time.Time) *ManualClock { return &ManualClock{now: start} }
 
 // Now implements [Clock].
@@ -51,8 +52,8 @@ func (c *ManualClock) Now() time.Time {
 	return c.now
 }
 
-// AfterFunc implements [Clock]. Functions run in the goroutine that moves the
-// clock, one after the other, in the order of their instants.
+// AfterFunc implements [Clock]. Functions run in the goroutine that calls Advance,
+// one after the other, in order of time.
 func (c *ManualClock) AfterFunc(d time.Duration, f func()) func() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,17 +62,16 @@ func (c *ManualClock) AfterFunc(d time.Duration, f func()) func() bool {
 	return func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for i, other := range c.timers {
-			if other == t {
-				c.timers = append(c.timers[:i], c.timers[i+1:]...)
-				return true
-			}
+		i := slices.Index(c.timers, t)
+		if i < 0 {
+			return false
 		}
-		return false
+		c.timers = slices.Delete(c.timers, i, i+1)
+		return true
 	}
 }
 
-// Advance moves the clock forward by d and runs what became due.
+// Advance moves the clock forward by d and calls the functions of timers that expire.
 func (c *ManualClock) Advance(d time.Duration) {
 	c.mu.Lock()
 	end := c.now.Add(d)

@@ -9,32 +9,31 @@ const (
 	// HealthAssumed makes a registered target healthy after
 	// [Config.InitialHealthDelay], without any check.
 	HealthAssumed HealthPolicy = "assumed"
-	// HealthReported takes health from Store.ReportHealth alone, which the
+	// HealthReported takes health only from Store.ReportHealth, which the
 	// data plane calls after real checks.
 	HealthReported HealthPolicy = "reported"
 )
 
-// Config holds what can be adjusted while the emulator runs. Read and write it under
-// the state lock. It has a JSON form for the admin API; durations there are
-// nanoseconds.
+// Config has the settings that can be changed while the emulator runs. Read and write it
+// under the state lock. The admin API has it as JSON with durations in nanoseconds.
 type Config struct {
 	// Quotas overrides default quotas by their name in AWS, such as
-	// "rules-per-application-load-balancer". Names: the operation packages.
+	// "rules-per-application-load-balancer". The packages of the services have the names.
 	Quotas map[string]int
-	// PageSize caps the length of every page of every paginated operation,
-	// to make clients follow tokens. 0 means the service's own limits.
+	// PageSize limits the length of every page of every paginated operation,
+	// so that clients have to follow tokens. 0 means the service's own limits.
 	PageSize int
-	// Shuffle makes lists that AWS leaves unordered come in a seeded random
-	// order, to expose clients that rely on one.
+	// Shuffle returns lists without a documented order in a seeded random
+	// order, to expose clients that rely on an order.
 	Shuffle bool
-	// Strict also applies rules that are not confirmed from AWS.
+	// Strict also applies rules that are not confirmed for AWS.
 	Strict bool
 	// Health is the source of target health.
 	Health HealthPolicy
-	// InitialHealthDelay is how long a target stays initial under
+	// InitialHealthDelay is how long a target stays initial with
 	// [HealthAssumed].
 	InitialHealthDelay time.Duration
-	// Delays of the states that change over time, 0 for at once.
+	// Delays has the delays of state changes of network resources, 0 for none.
 	Delays Delays
 	// RequireKnownKeys rejects access keys that were not registered with
 	// [Store.AddAccessKey].
@@ -52,7 +51,7 @@ type Config struct {
 	Accelerator AcceleratorConfig
 }
 
-// Delays are how long network resources take in the background.
+// Delays are the durations of states of network resources.
 type Delays struct {
 	// InterfaceLinger is how long the ENIs of a deleted load balancer remain and block
 	// the deletion of security groups.
@@ -64,8 +63,8 @@ type Delays struct {
 	TerminatedVisible time.Duration
 }
 
-// DefaultConfig returns a quick and faithful cloud: AWS's quotas, short delays,
-// shuffled lists.
+// DefaultConfig returns the default configuration: AWS's quotas, short delays, shuffled
+// lists.
 func DefaultConfig() Config {
 	return Config{
 		Quotas:             map[string]int{},
@@ -82,7 +81,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Quota returns the quota of that name, def unless it was overridden.
+// Quota returns the quota with a name, def unless it is overridden.
 func (w *Store) Quota(name string, def int) int {
 	if v, ok := w.Config.Quotas[name]; ok {
 		return v
@@ -90,16 +89,15 @@ func (w *Store) Quota(name string, def int) int {
 	return def
 }
 
-// PageLimit returns how many items the next page may have: the least of what
-// the caller asked for (0 means nothing asked), the service's maximum and
-// [Config.PageSize].
-func (w *Store) PageLimit(asked, max int) int {
-	limit := max
-	if asked > 0 && asked < limit {
-		limit = asked
+// PageLimit returns how many items a page may have: the minimum of the number in the
+// request (0 if it has none), the service's maximum and [Config.PageSize].
+func (w *Store) PageLimit(requested, maximum int) int {
+	limit := maximum
+	if requested > 0 {
+		limit = min(limit, requested)
 	}
-	if w.Config.PageSize > 0 && w.Config.PageSize < limit {
-		limit = w.Config.PageSize
+	if w.Config.PageSize > 0 {
+		limit = min(limit, w.Config.PageSize)
 	}
 	return limit
 }

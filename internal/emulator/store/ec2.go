@@ -12,7 +12,7 @@ type VPC struct {
 	IPv6      []CIDRAssociation
 	IsDefault bool
 	Tenancy   string
-	// DNSSupport and DNSHostnames are the two attributes of name service.
+	// DNSSupport and DNSHostnames are the attributes enableDnsSupport and enableDnsHostnames.
 	DNSSupport, DNSHostnames bool
 }
 
@@ -41,9 +41,9 @@ type Subnet struct {
 	ZoneID     string
 	CIDR       netip.Prefix // invalid for an IPv6-only subnet
 	IPv6       []CIDRAssociation
-	PublicIP   bool // map public addresses on launch
-	AssignIPv6 bool
-	IsDefault  bool // default of its zone
+	PublicIP   bool // MapPublicIpOnLaunch
+	AssignIPv6 bool // AssignIpv6AddressOnCreation
+	IsDefault  bool // default subnet of its zone
 	OutpostARN string
 }
 
@@ -62,15 +62,15 @@ type SecurityGroup struct {
 type SecurityGroupRule struct {
 	ID       string
 	Protocol string // tcp, udp, icmp, icmpv6, a number or -1
-	// From and To are ports, or ICMP type and code; nil where they do not
-	// apply.
+	// From and To are ports, or ICMP type and code; nil for protocols without
+	// them.
 	From, To    *int32
 	Peer        Peer
 	Description string
-	// Tags of the rule itself live in Partition.Tags.
+	// The tags of the rule are in Partition.Tags.
 }
 
-// Peer is the other side of a rule: exactly one of its alternatives is set.
+// Peer is the source or destination in a rule: exactly one of CIDR, PrefixList and Group is set.
 type Peer struct {
 	CIDR       netip.Prefix // IPv4 or IPv6
 	PrefixList string
@@ -138,29 +138,29 @@ type Attachment struct {
 	DeleteOnEnd   bool
 }
 
-// RouteTable decides where packets of its subnets go.
+// RouteTable is a route table of a VPC.
 type RouteTable struct {
 	ID, VPCID    string
 	Routes       []Route
 	Associations []RouteTableAssociation
 }
 
-// Route is one line of a route table.
+// Route is a route of a route table.
 type Route struct {
 	Destination netip.Prefix
-	PrefixList  string // destination, instead of a block
+	PrefixList  string // destination in place of a block
 	// Exactly one of the targets is set; Gateway may be "local".
 	Gateway, NATGateway, Interface, Peering, TransitGateway, EgressOnly string
 	Origin                                                              string
 }
 
-// RouteTableAssociation ties a table to a subnet, or makes it the main one.
+// RouteTableAssociation associates a route table with a subnet, or makes it the main route table.
 type RouteTableAssociation struct {
 	ID, SubnetID string
 	Main         bool
 }
 
-// InternetGateway leads out of a VPC.
+// InternetGateway is an internet gateway.
 type InternetGateway struct {
 	ID    string
 	VPCID string // empty while detached
@@ -192,7 +192,7 @@ type PrefixListEntry struct {
 	Description string
 }
 
-// IPAMPool is a pool of addresses, of which only the name exists.
+// IPAMPool is a pool of addresses. It is only described; no address is taken from it.
 type IPAMPool struct {
 	ID, ScopeID string
 	Family      string
@@ -219,7 +219,7 @@ type Zone struct {
 	State       string // available, impaired, unavailable
 }
 
-// ZoneNamed returns the zone of that name, nil if there is none.
+// ZoneNamed returns the zone with a name, nil if there is none.
 func (p *Partition) ZoneNamed(name string) *Zone {
 	for _, z := range p.Zones {
 		if z.Name == name {
@@ -229,7 +229,7 @@ func (p *Partition) ZoneNamed(name string) *Zone {
 	return nil
 }
 
-// CIDR returns the rule's block if it is of that family, else nothing.
+// CIDR returns the rule's block if it is of the given family, else "".
 func (r SecurityGroupRule) CIDR(v4 bool) string {
 	if r.Peer.CIDR.IsValid() && r.Peer.CIDR.Addr().Is4() == v4 {
 		return r.Peer.CIDR.String()

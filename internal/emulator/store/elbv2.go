@@ -16,11 +16,11 @@ type ELBState struct {
 	TrustStores   map[string]*TrustStore
 
 	region string
-	// ofListener are the rules by listener and ARN, nil until they are asked for.
+	// ofListener has the rules by listener and ARN, nil before the first call of RulesOf.
 	ofListener map[string]map[string]*Rule
 }
 
-// RulesOf returns the rules of a listener by ARN. Callers do not change the map.
+// RulesOf returns the rules of a listener by ARN. Callers must not change the map.
 func (s *ELBState) RulesOf(listener string) map[string]*Rule {
 	if s.ofListener == nil {
 		s.ofListener = map[string]map[string]*Rule{}
@@ -38,7 +38,7 @@ func (s *ELBState) index(r *Rule) {
 	s.ofListener[r.Listener][r.ARN] = r
 }
 
-// AddRule adds a rule; Reattach must follow.
+// AddRule adds a rule. The caller calls Reattach afterwards.
 func (s *ELBState) AddRule(r *Rule) {
 	s.Rules[r.ARN] = r
 	if s.ofListener != nil {
@@ -46,7 +46,7 @@ func (s *ELBState) AddRule(r *Rule) {
 	}
 }
 
-// DropRule removes a rule; Reattach must follow.
+// DropRule removes a rule. The caller calls Reattach afterwards.
 func (s *ELBState) DropRule(r *Rule) {
 	delete(s.Rules, r.ARN)
 	delete(s.ofListener[r.Listener], r.ARN)
@@ -66,8 +66,8 @@ func (s *ELBState) RulesFor(loadBalancer string, visit func(*Rule)) {
 	}
 }
 
-// Region returns the region of the state: an ARN of another region names nothing
-// here.
+// Region returns the region of the state, which is that of the ARNs of all its
+// resources.
 func (s *ELBState) Region() string { return s.region }
 
 // newELBState returns an empty state.
@@ -84,7 +84,7 @@ func newELBState() *ELBState {
 // LoadBalancer is an ALB or NLB.
 type LoadBalancer struct {
 	ARN        string
-	Name       string // case as given
+	Name       string // with the case of the request
 	ID         string // the 16 hex digits at the end of the ARN
 	DNSName    string
 	HostedZone string
@@ -95,12 +95,12 @@ type LoadBalancer struct {
 	Zones      []LoadBalancerZone // one per subnet, sorted by zone
 
 	SecurityGroups []string
-	// BornWithGroups is whether an NLB was created with security groups: one
-	// that was not can never get any.
+	// BornWithGroups reports whether an NLB was created with security groups. An NLB
+	// that was not can never have any.
 	BornWithGroups bool
-	// EnforcePrivateLink is the NLB setting on or off; empty when it does not apply.
+	// EnforcePrivateLink is "on" or "off" for an NLB with security groups, else "".
 	EnforcePrivateLink string
-	// PrefixForSourceNAT is the NLB setting on or off; empty on an ALB.
+	// PrefixForSourceNAT is "on" or "off" for an NLB, "" for an ALB.
 	PrefixForSourceNAT elbtypes.EnablePrefixForIpv6SourceNatEnum
 
 	IPAMPool     string // ALB: pool of public IPv4 addresses
@@ -108,7 +108,7 @@ type LoadBalancer struct {
 
 	Created time.Time
 	Active  time.Time // when provisioning ends
-	// ForcedState overrides the state that the clock gives.
+	// ForcedState overrides the state.
 	ForcedState  elbtypes.LoadBalancerStateEnum
 	ForcedReason string
 
@@ -117,7 +117,7 @@ type LoadBalancer struct {
 	Tags       map[string]string
 }
 
-// LoadBalancerZone is one enabled zone, with the node that serves it.
+// LoadBalancerZone is an enabled zone of a load balancer, with the node in it.
 type LoadBalancerZone struct {
 	Zone   string
 	Subnet string
@@ -127,19 +127,19 @@ type LoadBalancerZone struct {
 
 	Allocation          string // NLB: elastic IP
 	PublicIP            string // NLB: address of the elastic IP
-	PrivateIPv4         string // internal NLB: address that was asked for
+	PrivateIPv4         string // internal NLB: requested address
 	IPv6                string
-	SourceNATIPv6Prefix string // NLB: the prefix that was asked for
-	// NATPrefix is the prefix for source NAT that the zone has; empty while the load
-	// balancer does not use such prefixes.
+	SourceNATIPv6Prefix string // NLB: requested prefix
+	// NATPrefix is the zone's prefix for source NAT, "" if the load balancer does not use
+	// such prefixes.
 	NATPrefix string
 }
 
-// CapacityReservation is the reserved minimum of LCUs.
+// CapacityReservation is the reserved minimum of load balancer capacity units (LCUs).
 type CapacityReservation struct {
-	Units        int32 // 0: none
+	Units        int32 // 0 for no reservation
 	Changed      time.Time
-	Ready        time.Time // pending until then
+	Ready        time.Time // when state pending ends
 	DecreasesDay string    // day that Decreases counts, as 2006-01-02
 	Decreases    int32
 }
@@ -179,22 +179,22 @@ type Listener struct {
 	Port         int32
 	Protocol     elbtypes.ProtocolEnum
 	SSLPolicy    string
-	ALPN         []string // one policy; empty: none was set
-	Certificate  string   // default certificate, empty if none
-	SNI          []string // certificate list in the order of addition
+	ALPN         []string // one policy, or none
+	Certificate  string   // ARN of the default certificate, "" if there is none
+	SNI          []string // ARNs of other certificates in the order of addition
 	Mutual       *elbtypes.MutualAuthenticationAttributes
 	DefaultRule  string // ARN
 	Attributes   map[string]string
 	Tags         map[string]string
 }
 
-// Rule is a listener rule. Conditions, actions and transforms are kept in
-// the form in which AWS reads them back (client secrets included, which the
-// describe operation leaves out).
+// Rule is a listener rule. Conditions, actions and transforms have the
+// form in which AWS describes them, but with client secrets, which
+// DescribeRules leaves out.
 type Rule struct {
 	ARN        string
 	Listener   string // ARN
-	Priority   int32  // 0: the default rule
+	Priority   int32  // 0 for the default rule
 	Conditions []elbtypes.RuleCondition
 	Actions    []elbtypes.Action
 	Transforms []elbtypes.RuleTransform
@@ -204,7 +204,7 @@ type Rule struct {
 // IsDefault reports whether the rule is the listener's default rule.
 func (r *Rule) IsDefault() bool { return r.Priority == 0 }
 
-// TargetGroup is a set of targets with the way to check them.
+// TargetGroup is a target group with its targets.
 type TargetGroup struct {
 	ARN             string
 	Name            string
@@ -221,14 +221,14 @@ type TargetGroup struct {
 	Tags            map[string]string
 	Targets         []*Target // in the order of registration
 
-	// LoadBalancer is the ARN of the one that uses the target group, empty if none.
-	// ELBState.Reattach keeps it and the two times.
+	// LoadBalancer is the ARN of the load balancer that uses the target group, "" if none does.
+	// Attached and Detached are when that last began and ended. ELBState.Reattach sets all three.
 	LoadBalancer string
 	Attached     time.Time
 	Detached     time.Time
 }
 
-// HealthCheck is how targets are checked.
+// HealthCheck has the health check settings of a target group.
 type HealthCheck struct {
 	Enabled            bool
 	Protocol           elbtypes.ProtocolEnum
@@ -249,7 +249,7 @@ type TrustStore struct {
 	Bucket         string
 	Key            string
 	Version        string
-	Active         time.Time // CREATING until then
+	Active         time.Time // when state CREATING ends
 	Revocations    []TrustStoreRevocation
 	NextRevocation int64
 	Tags           map[string]string

@@ -2,16 +2,16 @@ package store
 
 import "time"
 
-// ELBConfig adjusts Elastic Load Balancing.
+// ELBConfig has the settings of Elastic Load Balancing.
 type ELBConfig struct {
 	// ProvisioningDelay is how long a new load balancer stays provisioning.
 	ProvisioningDelay time.Duration
-	// RegistrationDelay is how long a target's registration stays in
-	// progress, on an ALB and on an NLB.
+	// RegistrationDelayALB and RegistrationDelayNLB are how long the
+	// registration of a target takes, on an ALB and on an NLB.
 	RegistrationDelayALB time.Duration
 	RegistrationDelayNLB time.Duration
 	// TargetGroupLinger is how long a target group still counts as in use
-	// after its last listener or rule has gone.
+	// after its last listener or rule was deleted.
 	TargetGroupLinger time.Duration
 	// TrustStoreDelay is how long a new trust store stays CREATING.
 	TrustStoreDelay time.Duration
@@ -22,7 +22,7 @@ type ELBConfig struct {
 	AnyTagCharacters bool
 	// Disabled forbids the account to create load balancers.
 	Disabled bool
-	// UnsupportedNLBZones are zones in which an NLB cannot be made.
+	// UnsupportedNLBZones are zones in which no NLB can be created.
 	UnsupportedNLBZones []string
 	// DeniedLogBuckets are S3 buckets that load balancers may not write to.
 	DeniedLogBuckets []string
@@ -36,22 +36,22 @@ func defaultELBConfig() ELBConfig {
 	}
 }
 
-// ACMConfig adjusts the certificate manager.
+// ACMConfig has the settings of Certificate Manager.
 type ACMConfig struct {
-	// ValidationDelay is how long it takes until a DNS record, or the answer
-	// to a mail, is seen; negative means that it never is.
+	// ValidationDelay is how long the validation of a domain by a DNS record or by
+	// mail takes. Negative means that validations never succeed.
 	ValidationDelay time.Duration
-	// RecordDelay is how long the validation record of a requested certificate
-	// is missing from the description.
+	// RecordDelay is how long the description of a requested certificate has no
+	// validation record.
 	RecordDelay time.Duration
-	// AssumeRecords treats all DNS records as present, without a look into hosted
-	// zones.
+	// AssumeRecords assumes that all validation records exist, and does not read
+	// hosted zones.
 	AssumeRecords bool
 }
 
-// Route53Config adjusts Route 53.
+// Route53Config has the settings of Route 53.
 type Route53Config struct {
-	// SyncDelay is how long a change stays PENDING. It is effective at once.
+	// SyncDelay is how long a change stays PENDING. Records change at once.
 	SyncDelay time.Duration
 }
 
@@ -59,13 +59,13 @@ func defaultACMConfig() ACMConfig {
 	return ACMConfig{ValidationDelay: 5 * time.Second, RecordDelay: time.Second}
 }
 
-// WAFConfig adjusts WAFv2 and WAF Classic.
+// WAFConfig has the settings of WAFv2 and WAF Classic.
 type WAFConfig struct {
-	// PropagationDelay is how long a fresh load balancer or web ACL cannot be
-	// associated (WAFUnavailableEntityException).
+	// PropagationDelay is how long an association of a new load balancer or web ACL
+	// fails with WAFUnavailableEntityException.
 	PropagationDelay time.Duration
-	// ReadDelay is how long a Get right after Associate or Disassociate shows
-	// the old state.
+	// ReadDelay is how long GetWebACLForResource returns the old state after
+	// AssociateWebACL or DisassociateWebACL.
 	ReadDelay time.Duration
 }
 

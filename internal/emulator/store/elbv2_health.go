@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,7 +11,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// ZoneAll is the zone of a target that any node may serve.
+// ZoneAll is the zone of a target that receives traffic from the nodes of all zones.
 const ZoneAll = "all"
 
 // TargetHealth computes the health of a registered or draining target from its history,
@@ -53,7 +54,7 @@ func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) Verdi
 		return Verdict{elbtypes.TargetHealthStateEnumInitial, elbtypes.TargetHealthReasonEnumRegistrationInProgress, "Target registration is in progress"}
 	}
 	if t.Verdict != nil {
-		return g.drained(lb, t, now)
+		return g.verdict(lb, t, now)
 	}
 	if p.store.Config.Health == HealthAssumed && !now.Before(start.Add(delay+p.store.Config.InitialHealthDelay)) {
 		return Verdict{State: elbtypes.TargetHealthStateEnumHealthy}
@@ -61,8 +62,8 @@ func (p *Partition) TargetHealth(g *TargetGroup, t *Target, now time.Time) Verdi
 	return Verdict{elbtypes.TargetHealthStateEnumInitial, elbtypes.TargetHealthReasonEnumInitialHealthChecking, "Initial health checks in progress"}
 }
 
-// UnhealthyDrainsUntil returns until when a target that a Network Load Balancer
-// found unhealthy keeps its connections; zero if it does not.
+// UnhealthyDrainsUntil returns until when an unhealthy target of a Network Load Balancer
+// is in state unhealthy.draining and keeps its connections; zero if it is never in it.
 func (g *TargetGroup) UnhealthyDrainsUntil(t *Target) time.Time {
 	const termination, interval = "target_health_state.unhealthy.connection_termination.enabled", "target_health_state.unhealthy.draining_interval_seconds"
 	if t.Verdict == nil || t.Verdict.State != elbtypes.TargetHealthStateEnumUnhealthy || g.Attributes[termination] != "false" {
@@ -75,9 +76,9 @@ func (g *TargetGroup) UnhealthyDrainsUntil(t *Target) time.Time {
 	return t.Compared.Add(time.Duration(n) * time.Second)
 }
 
-// drained returns the health of a deregistered target, which an unhealthy one that still
-// keeps its connections shows.
-func (g *TargetGroup) drained(lb *LoadBalancer, t *Target, now time.Time) Verdict {
+// verdict returns the last health result of a target, with state unhealthy.draining if an
+// unhealthy target still keeps its connections.
+func (g *TargetGroup) verdict(lb *LoadBalancer, t *Target, now time.Time) Verdict {
 	v := *t.Verdict
 	if !lb.IsALB() && now.Before(g.UnhealthyDrainsUntil(t)) {
 		v.State = elbtypes.TargetHealthStateEnumUnhealthyDraining
@@ -109,35 +110,30 @@ func (p *Partition) usedByLoadBalancer(vpc, address string) bool {
 	return false
 }
 
-func latest(first time.Time, others ...time.Time) time.Time {
-	for _, t := range others {
-		if t.After(first) {
-			first = t
-		}
-	}
-	return first
+func latest(times ...time.Time) time.Time {
+	return slices.MaxFunc(times, time.Time.Compare)
 }
 
-// HealthReport is the outcome of health checks of one target.
+// HealthReport is the result of health checks of one target.
 type HealthReport struct {
 	TargetGroup string // ARN
 	Target      string // id as registered
 	Port        int32
-	// Epoch is the epoch of the registration which was checked, see [TargetGroup.Epoch]. A
-	// report of an earlier registration is ignored; an empty epoch matches any.
+	// Epoch is the epoch of the checked registration, see [TargetGroup.Epoch]. Reports on
+	// earlier registrations are ignored. An empty epoch stands for any registration.
 	Epoch   string
 	Verdict Verdict
 }
 
-// Epoch distinguishes registrations of the same target. It changes when the target is
-// registered again and when the target group gets another load balancer.
+// Epoch returns a text that identifies a registration among those of the same target. It
+// changes when the target is registered again and when another load balancer uses the
+// target group.
 func (g *TargetGroup) Epoch(t *Target) string {
 	return fmt.Sprintf("%d/%d", t.Registered.UnixNano(), g.Attached.UnixNano())
 }
 
-// ReportHealth takes a change of a target's health from the data plane or a test. It
-// takes the lock itself. A report on a target that is not registered any more is
-// ignored.
+// ReportHealth stores a change of a target's health from the data plane or a test. It
+// takes the lock itself. It ignores reports on targets that are not registered any more.
 func (w *Store) ReportHealth(r HealthReport) {
 	account, region, ok := splitARN(r.TargetGroup)
 	if !ok {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,29 +12,29 @@ import (
 type Target struct {
 	ID           string
 	Port         int32  // 0 for lambda
-	Zone         string // zone name, "all", or empty if there is none
+	Zone         string // zone name, "all", or ""
 	QUICServerID string
 	Registered   time.Time
-	// DrainUntil is when a deregistered target leaves; zero while registered.
+	// DrainUntil is when the draining of a deregistered target ends; zero for a registered target.
 	DrainUntil time.Time
-	// Terminated is whether the target left because its instance was
-	// terminated: the listing does not show it while it drains.
+	// Terminated reports whether the target was deregistered because its instance was
+	// terminated. DescribeTargetHealth does not list it while it drains.
 	Terminated bool
 	// Verdict is the last health result from the data plane or from a test; nil if
 	// there is none since registration.
 	Verdict *Verdict
-	// Judged is when the state of the verdict last changed.
+	// Compared is when the state of Verdict last changed.
 	Compared time.Time
 }
 
-// Verdict is what health checks found.
+// Verdict is the result of health checks.
 type Verdict struct {
 	State       elbtypes.TargetHealthStateEnum
 	Reason      elbtypes.TargetHealthReasonEnum
 	Description string
 }
 
-// Draining reports whether the target was deregistered and has not left yet.
+// Draining reports whether the target was deregistered and still drains.
 func (t *Target) Draining() bool { return !t.DrainUntil.IsZero() }
 
 // Target returns the registration of an ID and port, nil if there is none.
@@ -51,46 +52,36 @@ func (g *TargetGroup) Target(id string, port int32) *Target {
 func (p *Partition) RemoveEnded(g *TargetGroup, now time.Time) {
 	if g.Type == elbtypes.TargetTypeEnumInstance {
 		for _, t := range g.Targets {
-			p.leaveWithInstance(g, t, now)
+			p.deregisterTerminated(g, t, now)
 		}
 	}
 	g.dropDrained(now)
 }
 
-// leaveWithInstance deregisters a target whose instance was terminated, from
-// the moment of the termination.
-func (p *Partition) leaveWithInstance(g *TargetGroup, t *Target, now time.Time) {
+// deregisterTerminated deregisters a target if its instance was terminated. Its draining
+// begins at the time of the termination.
+func (p *Partition) deregisterTerminated(g *TargetGroup, t *Target, now time.Time) {
 	i := p.Instances[t.ID]
 	switch {
 	case t.Draining():
-	case i == nil: // terminated so long ago that it is not listed any more
+	case i == nil: // the instance was terminated so long ago that it is not described any more
 		t.DrainUntil = now
 	case p.InstanceState(i) == InstanceTerminated:
-		delay, _ := strconv.Atoi(g.Attributes["deregistration_delay.timeout_seconds"]) // the service checked it
+		delay, _ := strconv.Atoi(g.Attributes["deregistration_delay.timeout_seconds"]) // package elbv2 has checked the value
 		ended := i.Since.Add(p.store.Config.Delays.Instance)
 		t.DrainUntil, t.Terminated = ended.Add(time.Duration(delay)*time.Second), true
 	}
 }
 
 func (g *TargetGroup) dropDrained(now time.Time) {
-	kept := g.Targets[:0]
-	for _, t := range g.Targets {
-		if !t.Draining() || now.Before(t.DrainUntil) {
-			kept = append(kept, t)
-		}
-	}
-	clear(g.Targets[len(kept):])
-	g.Targets = kept
+	g.Targets = slices.DeleteFunc(g.Targets, func(t *Target) bool { return t.Draining() && !now.Before(t.DrainUntil) })
 }
 
 // Forwards calls visit for the ARN of every target group that the actions
 // forward to.
 func Forwards(actions []elbtypes.Action, visit func(arn string)) {
 	for _, a := range actions {
-		if a.Type != elbtypes.ActionTypeEnumForward {
-			continue
-		}
-		if a.ForwardConfig == nil {
+		if a.Type != elbtypes.ActionTypeEnumForward || a.ForwardConfig == nil {
 			continue
 		}
 		for _, t := range a.ForwardConfig.TargetGroups {
@@ -101,8 +92,8 @@ func Forwards(actions []elbtypes.Action, visit func(arn string)) {
 	}
 }
 
-// Reattach recomputes which target groups a load balancer uses. It must be
-// called after each change of its listeners or rules.
+// Reattach recomputes which target groups a load balancer uses. Callers call it
+// after each change of its listeners or rules.
 func (s *ELBState) Reattach(loadBalancer string, now time.Time) {
 	used := map[string]bool{}
 	s.RulesFor(loadBalancer, func(r *Rule) { Forwards(r.Actions, func(arn string) { used[arn] = true }) })
@@ -122,7 +113,7 @@ func (s *ELBState) Reattach(loadBalancer string, now time.Time) {
 		default:
 			g.Attached = now
 			for _, t := range g.Targets {
-				t.Verdict = nil // the verdict comes from the load balancer that checked
+				t.Verdict = nil // health results are those of one load balancer
 			}
 		}
 		g.LoadBalancer = lb

@@ -1,33 +1,35 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sort"
 	"time"
 )
 
-// ServiceInterface describes the ENI of a service such as a load balancer.
+// ServiceInterface has the properties of the ENI of a service such as Elastic Load Balancing.
 type ServiceInterface struct {
 	Description string
-	// Requester is the service's identity, such as amazon-elb.
+	// Requester is the requester id of the service, such as amazon-elb.
 	Requester string
-	// InstanceOwner is shown in the attachment; Requester if empty.
+	// InstanceOwner is the owner in the attachment, Requester if empty.
 	InstanceOwner string
-	// Type is the type of the ENI; "interface" if empty.
+	// Type is the type of the ENI, "interface" if empty.
 	Type     string
 	SubnetID string
 	Groups   []string
-	// Address is the private address to use; the next free one if invalid.
+	// Address is the private address, the lowest free one if invalid.
 	Address netip.Addr
-	// IPv6 adds an IPv6 address.
+	// IPv6 reports whether the ENI has an IPv6 address.
 	IPv6 bool
-	// Secondary is the number of further private addresses.
+	// Secondary is the number of secondary private addresses.
 	Secondary int
 }
 
-// CreateServiceENI makes a service's ENI with a free private address of the subnet.
-// Errors: InvalidSubnetID.NotFound and InsufficientFreeAddressesInSubnet.
+// CreateServiceENI creates a service's ENI with a free private address of the subnet.
+// Its errors are InvalidSubnetID.NotFound and InsufficientFreeAddressesInSubnet.
 func (p *Partition) CreateServiceENI(desc, requester, subnetID string, groups []string) (*NetworkInterface, *Error) {
 	return p.CreateServiceInterface(ServiceInterface{
 		Description: desc, Requester: requester, SubnetID: subnetID, Groups: groups,
@@ -48,17 +50,14 @@ func (p *Partition) CreateServiceInterface(o ServiceInterface) (*NetworkInterfac
 	}
 	eni.Groups = append([]string{}, o.Groups...)
 	eni.RequesterID, eni.RequesterManaged = o.Requester, true
-	owner := o.InstanceOwner
-	if owner == "" {
-		owner = o.Requester
-	}
+	owner := cmp.Or(o.InstanceOwner, o.Requester)
 	eni.Attachment = &Attachment{ID: p.store.NewID("ela-attach-"), InstanceOwner: owner, DeviceIndex: 1, AttachTime: p.now()}
 	if o.Address.IsValid() {
 		if err := p.ClaimIPv4(s, o.Address); err != nil {
 			return nil, err
 		}
 		eni.Private = []PrivateAddress{{Addr: o.Address, Primary: true}}
-		p.NetworkInterfaces[eni.ID] = eni // so that the next search sees it
+		p.NetworkInterfaces[eni.ID] = eni // so that the address is in use for TakeIPv4
 	}
 	if n := 1 + o.Secondary - len(eni.Private); n > 0 {
 		addrs, err := p.TakeIPv4(s, n)
@@ -82,8 +81,8 @@ func (p *Partition) CreateServiceInterface(o ServiceInterface) (*NetworkInterfac
 	return eni, nil
 }
 
-// NewInterface makes an ENI in a subnet, without any address yet; the caller adds those
-// and the security groups.
+// NewInterface creates an ENI in a subnet, without addresses and security groups, which
+// the caller adds.
 func (p *Partition) NewInterface(s *Subnet) *NetworkInterface {
 	eni := p.newENI(s)
 	p.NetworkInterfaces[eni.ID] = eni
@@ -95,14 +94,13 @@ func (p *Partition) newENI(s *Subnet) *NetworkInterface {
 	return &NetworkInterface{
 		ID: p.store.NewID("eni-"), SubnetID: s.ID, VPCID: s.VPCID, Zone: s.Zone,
 		Type: "interface", Owner: p.Account, SourceDestCheck: true, Created: p.now(),
-		// The second lowest bit of the first byte marks a local address.
+		// 06 has the second lowest bit, which marks locally administered addresses.
 		MAC: fmt.Sprintf("06:%02x:%02x:%02x:%02x:%02x", byte(n), byte(n>>8), byte(n>>16), byte(n>>24), byte(n>>32)),
 	}
 }
 
-// DeleteServiceENI removes a service's ENI, at once or after it has lingered. A
-// lingering ENI keeps its security groups from being deleted. An unknown identifier is
-// ignored.
+// DeleteServiceENI removes a service's ENI after the duration linger, or at once. Until it
+// is removed, its security groups cannot be deleted. It ignores ids that do not exist.
 func (p *Partition) DeleteServiceENI(id string, linger time.Duration) {
 	eni := p.NetworkInterfaces[id]
 	if eni == nil {
@@ -126,16 +124,16 @@ func (p *Partition) RemoveENI(id string) {
 	delete(p.Tags, id)
 }
 
-// SetENISecurityGroups replaces the security groups of an ENI; an unknown identifier is
-// ignored.
+// SetENISecurityGroups replaces the security groups of an ENI. It ignores ids that do not
+// exist.
 func (p *Partition) SetENISecurityGroups(id string, groups []string) {
 	if eni := p.NetworkInterfaces[id]; eni != nil {
 		eni.Groups = append([]string{}, groups...)
 	}
 }
 
-// Reap removes the ENIs whose lingering has ended and the instances that were
-// terminated long ago. Operations call it before they read resources.
+// Reap removes deleted ENIs that have lingered and instances that were terminated longer
+// than TerminatedVisible ago. Operations call it before they read resources.
 func (p *Partition) Reap() {
 	now := p.now()
 	for id, eni := range p.NetworkInterfaces {
@@ -156,7 +154,7 @@ func (a *Address) Release() {
 	a.AssociationID, a.InterfaceID, a.PrivateIP, a.ServiceOwned = "", "", netip.Addr{}, false
 }
 
-// AssociateAddress associates an elastic IP with a service's ENI. Errors:
+// AssociateAddress associates an elastic IP with a service's ENI. Its errors include
 // InvalidAllocationID.NotFound and Resource.AlreadyAssociated.
 func (p *Partition) AssociateAddress(allocationID, eniID string) (*Address, *Error) {
 	a := p.Addresses[allocationID]
@@ -178,17 +176,14 @@ func (p *Partition) AssociateAddress(allocationID, eniID string) (*Address, *Err
 	return a, nil
 }
 
-// SecurityGroupUsers returns what keeps a security group from being deleted: the ENIs
-// that have it and the other security groups whose rules name it, sorted.
+// SecurityGroupUsers returns the ids of the resources that prevent the deletion of a security
+// group: the ENIs that have it and the other security groups whose rules name it, sorted.
 func (p *Partition) SecurityGroupUsers(groupID string) []string {
 	p.Reap()
 	var users []string
 	for _, eni := range p.NetworkInterfaces {
-		for _, g := range eni.Groups {
-			if g == groupID {
-				users = append(users, eni.ID)
-				break
-			}
+		if slices.Contains(eni.Groups, groupID) {
+			users = append(users, eni.ID)
 		}
 	}
 	for _, g := range p.SecurityGroups {
@@ -201,10 +196,5 @@ func (p *Partition) SecurityGroupUsers(groupID string) []string {
 }
 
 func namesGroup(rules []SecurityGroupRule, id string) bool {
-	for _, r := range rules {
-		if r.Peer.Group == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rules, func(r SecurityGroupRule) bool { return r.Peer.Group == id })
 }

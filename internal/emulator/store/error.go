@@ -2,12 +2,12 @@ package store
 
 import "fmt"
 
-// Error is an error as AWS returns it. The code is the contract; the message is for
-// people. Only Errorf makes one, so that each text has a source.
+// Error is an error of the API. Clients depend on the code; the message is for people.
+// Only Errorf creates errors, so that each message has a source.
 type Error struct {
-	// Code is the code on the wire, such as "PriorityInUse".
+	// Code is the error code, such as "PriorityInUse".
 	Code string
-	// Message is the text beside it.
+	// Message is the message after the code.
 	Message string
 	// Status is the HTTP status; 0 means the default of the protocol (400).
 	Status int
@@ -18,8 +18,8 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// Errorf makes an error with a formatted message and the protocol's default status.
-// from is the source of the text.
+// Errorf returns an error with a formatted message and the protocol's default status.
+// from is the source of the message.
 func Errorf(from Source, code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...), From: from}
 }

@@ -15,15 +15,14 @@ type exported struct {
 	Roles      map[string]Role   `json:",omitempty"`
 	// Principals are the identities behind access keys, with their policies.
 	Principals map[string]Principal `json:",omitempty"`
-	// Linked are the accounts with the service-linked roles that they have.
+	// Linked are the service-linked roles of accounts, see LinkRole.
 	Linked map[string]bool `json:",omitempty"`
-	// Identifiers is the position in the stream of identifiers, so that a restored
-	// state never reuses one.
+	// Identifiers is the state of the random source of identifiers, so that no
+	// identifier repeats after Restore.
 	Identifiers []byte
 }
 
-// Export returns the whole state as JSON. The same state gives the same
-// bytes.
+// Export returns the whole state as JSON. Equal states have equal JSON.
 func (w *Store) Export() ([]byte, error) {
 	stream, err := w.idSource.MarshalBinary()
 	if err != nil {
@@ -37,8 +36,8 @@ func (w *Store) Export() ([]byte, error) {
 	return out, nil
 }
 
-// Restore replaces the state by an exported one. Clock and configuration stay
-// as they are; on error the state does too.
+// Restore replaces the state by an exported one. It does not change clock and
+// configuration.
 func (w *Store) Restore(state []byte) error {
 	var in exported
 	if err := json.Unmarshal(state, &in); err != nil {

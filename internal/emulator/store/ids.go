@@ -26,17 +26,17 @@ func (w *Store) Decimal(n int) string {
 	return fmt.Sprint(w.ids.Uint64N(max))
 }
 
-// RandomAddress returns a random address of a range, neither its first nor its last.
+// RandomAddress returns a random address of a range other than the first and the last.
 func (w *Store) RandomAddress(block netip.Prefix) netip.Addr {
 	b := block.Masked().Addr().AsSlice()
 	for {
 		random := w.Hex(2 * len(b))
 		for i := range b {
-			n, _ := strconv.ParseUint(random[2*i:2*i+2], 16, 8) // they are hexadecimal digits
+			n, _ := strconv.ParseUint(random[2*i:2*i+2], 16, 8) // never fails for hexadecimal digits
 			host := byte(0xff) >> max(0, min(8, block.Bits()-8*i))
 			b[i] = b[i]&^host | byte(n)&host
 		}
-		a, _ := netip.AddrFromSlice(b) // of the right length
+		a, _ := netip.AddrFromSlice(b) // the length is valid
 		if block.Contains(a.Prev()) && block.Contains(a.Next()) {
 			return a
 		}
@@ -44,11 +44,11 @@ func (w *Store) RandomAddress(block netip.Prefix) netip.Addr {
 }
 
 // NewID returns an EC2 identifier: the prefix, which ends with a hyphen, and
-// 17 hexadecimal digits. AWS's begin with 0 since they grew to that length.
+// 17 hexadecimal digits, of which the first is 0 as in AWS.
 func (w *Store) NewID(prefix string) string { return prefix + "0" + w.Hex(16) }
 
-// RequestID returns the identifier of a response. It does not come from the
-// stream of identifiers.
+// RequestID returns a random request id. It does not use the random source of
+// identifiers.
 func (w *Store) RequestID() string {
 	return uuid(fmt.Sprintf("%016x%016x", w.Rand.Uint64(), w.Rand.Uint64()))
 }
@@ -60,12 +60,8 @@ func uuid(h string) string {
 	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
 }
 
-// ShuffleStrings orders a list that AWS leaves unordered, if Config.Shuffle is set. The
-// argument is changed in place and returned.
-func (w *Store) ShuffleStrings(s []string) []string { return Shuffle(w, s) }
-
-// Shuffle orders any list that AWS leaves unordered, in place, if Config.Shuffle is
-// set.
+// Shuffle puts a list without a documented order into a random order, in place, if
+// Config.Shuffle is set. It returns the list.
 func Shuffle[T any](w *Store, s []T) []T {
 	if w.Config.Shuffle {
 		w.Rand.Shuffle(len(s), func(i, j int) { s[i], s[j] = s[j], s[i] })

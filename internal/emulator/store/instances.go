@@ -20,13 +20,13 @@ func (p *Partition) InstanceState(i *Instance) string {
 	return i.From
 }
 
-// MoveInstance begins a transition: the instance is in state from at once and
-// in state next after Config.Delays.Instance.
+// MoveInstance starts a transition: the instance is in state from now and in
+// state next after Config.Delays.Instance.
 func (p *Partition) MoveInstance(i *Instance, from, next string) {
 	i.From, i.Next, i.Since = from, next, p.now()
 }
 
-// privateDNS returns the host name that a private address gives an instance.
+// privateDNS returns the host name of an instance with a private IPv4 address.
 func (p *Partition) privateDNS(addr string) string {
 	domain := p.Region + ".compute.internal"
 	if p.Region == "us-east-1" {

@@ -1,17 +1,17 @@
 package store
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
-	"sort"
 )
 
 // firstHost is how many addresses at the beginning of a subnet AWS reserves: network,
-// router, name server, future use. The last one is kept too.
+// router, name server, future use. AWS also reserves the last address.
 const firstHost = 4
 
-// used returns the IPv4 and IPv6 addresses of a subnet that are taken.
-func (p *Partition) used(subnetID string) map[netip.Addr]bool {
+// usedAddresses returns the IPv4 and IPv6 addresses of a subnet that are in use.
+func (p *Partition) usedAddresses(subnetID string) map[netip.Addr]bool {
 	taken := map[netip.Addr]bool{}
 	for _, eni := range p.NetworkInterfaces {
 		if eni.SubnetID != subnetID {
@@ -32,8 +32,8 @@ func (p *Partition) used(subnetID string) map[netip.Addr]bool {
 	return taken
 }
 
-// uses reports whether an ENI of a subnet has an IPv4 address.
-func (p *Partition) uses(subnetID string, a netip.Addr) bool {
+// usesIPv4 reports whether an ENI of a subnet has an IPv4 address.
+func (p *Partition) usesIPv4(subnetID string, a netip.Addr) bool {
 	for _, eni := range p.NetworkInterfaces {
 		if eni.SubnetID == subnetID && (slices.ContainsFunc(eni.Private, func(own PrivateAddress) bool { return own.Addr == a }) ||
 			slices.ContainsFunc(eni.IPv4Prefixes, func(block netip.Prefix) bool { return block.Contains(a) })) {
@@ -43,13 +43,13 @@ func (p *Partition) uses(subnetID string, a netip.Addr) bool {
 	return false
 }
 
-// FreeIPv4 counts the IPv4 addresses of a subnet that are still free.
+// FreeIPv4 returns the number of free IPv4 addresses of a subnet.
 func (p *Partition) FreeIPv4(s *Subnet) int {
 	if s.IPv6Native() {
 		return 0
 	}
 	n := 1<<(32-s.CIDR.Bits()) - firstHost - 1
-	for a := range p.used(s.ID) {
+	for a := range p.usedAddresses(s.ID) {
 		if a.Is4() {
 			n--
 		}
@@ -57,7 +57,7 @@ func (p *Partition) FreeIPv4(s *Subnet) int {
 	return n
 }
 
-// usableIPv4 reports whether an address may be given to an ENI.
+// usableIPv4 reports whether an ENI may have an address of a subnet.
 func usableIPv4(s *Subnet, a netip.Addr) bool {
 	if !s.CIDR.IsValid() || !s.CIDR.Contains(a) {
 		return false
@@ -81,13 +81,13 @@ func IPv4At(block netip.Prefix, n int) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
 }
 
-// TakeIPv4 finds n free addresses of a subnet, lowest first. It changes nothing: the
-// addresses are in use once an ENI has them.
+// TakeIPv4 returns the n lowest free addresses of a subnet. It does not change the state:
+// the addresses are in use once an ENI has them.
 func (p *Partition) TakeIPv4(s *Subnet, n int) ([]netip.Addr, *Error) {
 	if s.IPv6Native() {
 		return nil, Errorf(Unproven, "InvalidParameterValue", "The subnet '%s' has no IPv4 CIDR block", s.ID)
 	}
-	taken := p.used(s.ID)
+	taken := p.usedAddresses(s.ID)
 	var out []netip.Addr
 	last := 1<<(32-s.CIDR.Bits()) - 1
 	for i := firstHost; i < last && len(out) < n; i++ {
@@ -106,14 +106,14 @@ func (p *Partition) ClaimIPv4(s *Subnet, a netip.Addr) *Error {
 	if !usableIPv4(s, a) {
 		return Errorf(Unproven, "InvalidParameterValue", "Address %s does not fall within the subnet's address range", a)
 	}
-	if p.uses(s.ID, a) {
+	if p.usesIPv4(s.ID, a) {
 		return Errorf(Unproven, "InvalidIPAddress.InUse", "Address %s is in use.", a)
 	}
 	return nil
 }
 
-// ENIWithIPv6 returns the id of the ENI of a subnet that has the IPv6 address, empty
-// if none has.
+// ENIWithIPv6 returns the id of the ENI of a subnet with an IPv6 address, "" if there is
+// none.
 func (p *Partition) ENIWithIPv6(subnetID string, a netip.Addr) string {
 	for _, id := range SortedKeys(p.NetworkInterfaces) {
 		if eni := p.NetworkInterfaces[id]; eni.SubnetID == subnetID && slices.Contains(eni.IPv6, a) {
@@ -123,12 +123,12 @@ func (p *Partition) ENIWithIPv6(subnetID string, a netip.Addr) string {
 	return ""
 }
 
-// TakeIPv6 finds n free IPv6 addresses of a subnet.
+// TakeIPv6 returns n free IPv6 addresses of a subnet. It does not change the state.
 func (p *Partition) TakeIPv6(s *Subnet, n int) ([]netip.Addr, *Error) {
 	if len(s.IPv6) == 0 {
 		return nil, Errorf(Unproven, "InvalidParameterValue", "The subnet '%s' has no IPv6 CIDR block", s.ID)
 	}
-	taken := p.used(s.ID)
+	taken := p.usedAddresses(s.ID)
 	var out []netip.Addr
 	a := s.IPv6[0].Block.Addr()
 	for range firstHost {
@@ -172,7 +172,7 @@ func (p *Partition) DefaultVPC() *VPC {
 	return nil
 }
 
-// MainRouteTable returns the table of the subnets that have none of their own.
+// MainRouteTable returns the main route table of a VPC, which subnets without an association use.
 func (p *Partition) MainRouteTable(vpcID string) *RouteTable {
 	for _, t := range p.RouteTables {
 		if t.VPCID != vpcID {
@@ -187,12 +187,9 @@ func (p *Partition) MainRouteTable(vpcID string) *RouteTable {
 	return nil
 }
 
-// SortedKeys returns the keys of a map of resources in order.
+// SortedKeys returns the keys of a map in order.
 func SortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
+	keys := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m))
+	slices.Sort(keys)
 	return keys
 }

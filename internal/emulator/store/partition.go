@@ -18,12 +18,12 @@ type Partition struct {
 	PrefixLists       map[string]*PrefixList
 	IPAMPools         map[string]*IPAMPool
 	CoIPPools         map[string]*CoIPPool
-	// Tags of EC2 resources, by resource identifier.
+	// Tags are the tags of EC2 resources, by resource id.
 	Tags map[string]map[string]string
-	// Tokens maps the client tokens of creations to what they created, so that a
-	// repeated request creates nothing new: operation and token to identifier.
+	// Tokens has the ids of the resources that calls with a client token created, by
+	// operation and token, so that a repeated request creates no other resource.
 	Tokens map[string]string
-	// Zones in order of their names.
+	// Zones are sorted by name.
 	Zones []*Zone
 
 	ELB         *ELBState
@@ -32,7 +32,7 @@ type Partition struct {
 	WAFRegional *WAFRegionalState
 	Shield      *ShieldState
 	Route53     *Route53State
-	// Accelerators is used in AcceleratorRegion alone.
+	// Accelerators is only used in AcceleratorRegion.
 	Accelerators *AcceleratorState
 
 	store *Store
@@ -44,8 +44,8 @@ func newPartition(w *Store, account, region string) *Partition {
 	return p
 }
 
-// init links the partition to its Store and creates what is missing, because a restored
-// state may be written by hand.
+// init sets the partition's Store and all nil maps and pointers, which a restored state
+// may have if people have written it.
 func (p *Partition) init(w *Store) {
 	p.store = w
 	ensure(&p.VPCs)
@@ -95,12 +95,12 @@ func ensure[V any](m *map[string]V) {
 	}
 }
 
-// Store returns the emulator state that p belongs to.
+// Store returns the store of the partition.
 func (p *Partition) Store() *Store { return p.store }
 
 func (p *Partition) now() time.Time { return p.store.Clock.Now() }
 
-// ARN returns the name of an EC2 resource, such as
+// ARN returns the ARN of a resource of the partition, such as
 // arn:aws:ec2:us-west-2:123456789012:subnet/subnet-0….
 func (p *Partition) ARN(service, resource string) string {
 	return "arn:" + p.AWS().Name + ":" + service + ":" + p.Region + ":" + p.Account + ":" + resource

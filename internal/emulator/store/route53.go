@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// GlobalRegion is where the state of services without regions is kept in the partition aws.
+// GlobalRegion is the home region of the AWS partition aws, see [AWSPartition.Home].
 const GlobalRegion = "us-east-1"
 
-// Route53State holds the hosted zones of an account; see [AWSPartition.Home].
+// Route53State has the hosted zones of an account; see [AWSPartition.Home].
 type Route53State struct {
-	Zones   map[string]*HostedZone // by id, without the path before it
-	Changes map[string]*DNSChange  // by id, likewise
+	Zones   map[string]*HostedZone // by id without "/hostedzone/"
+	Changes map[string]*DNSChange  // by id without "/change/"
 }
 
 // newRoute53State returns an empty state.
@@ -24,10 +24,10 @@ func newRoute53State() *Route53State {
 type HostedZone struct {
 	ID          string
 	Name        string // see DNSName
-	Reference   string // of the caller who made it
+	Reference   string // caller reference of CreateHostedZone
 	Comment     string
 	Private     bool
-	VPC         string // of a private zone
+	VPC         string // VPC of a private zone
 	VPCRegion   string
 	NameServers []string
 	Records     []RecordSet // by name, then type
@@ -37,17 +37,17 @@ type HostedZone struct {
 type RecordSet struct {
 	Name   string // see DNSName
 	Type   string
-	TTL    int64 // seconds; 0 of an alias
+	TTL    int64 // seconds, 0 for an alias
 	Values []string
-	// Alias is what the records stand for, in place of values.
+	// Alias is the alias target in place of values.
 	Alias *RecordAlias `json:",omitempty"`
 }
 
-// RecordAlias is another name, whose records an alias has.
+// RecordAlias is the target of an alias record.
 type RecordAlias struct {
 	Name   string // see DNSName
-	Zone   string // id of its hosted zone, which may be one of AWS's own
-	Health bool   // the health of what has the name is evaluated
+	Zone   string // id of its hosted zone, which may be one of AWS
+	Health bool   // EvaluateTargetHealth
 }
 
 // DNSChange is a batch of changes that was accepted.
@@ -57,16 +57,16 @@ type DNSChange struct {
 	At      time.Time
 }
 
-// DNSName returns the form in which Route 53 keeps a name: lower case, a dot at
-// the end, a star as its octal code.
+// DNSName returns a name in the form of Route 53: in lower case, with a dot at the
+// end and a star as octal code.
 func DNSName(name string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimSuffix(name, ".")), "*", `\052`) + "."
 }
 
-// DNS returns the Route 53 of an account.
+// DNS returns the state of Route 53 of an account.
 func (w *Store) DNS(account string) *Route53State { return w.Partition(account, w.aws.Home).Route53 }
 
-// hasCNAME reports whether a public zone of the account has the record.
+// hasCNAME reports whether a public zone of an account has a CNAME record with a value.
 func (w *Store) hasCNAME(account, name, value string) bool {
 	home, ok := w.partitions[partitionKey{account, w.aws.Home}]
 	if !ok {
@@ -82,8 +82,8 @@ func (w *Store) hasCNAME(account, name, value string) bool {
 	return false
 }
 
-// Own reports whether records are those that were created with the zone, which must
-// exist in it.
+// Own reports whether records are those that CreateHostedZone created, which cannot be
+// deleted.
 func (z *HostedZone) Own(r RecordSet) bool {
 	return r.Name == z.Name && (r.Type == "NS" || r.Type == "SOA")
 }

@@ -2,13 +2,13 @@ package store
 
 import "time"
 
-// ScaledClock runs faster or slower than real time, beginning with it.
+// ScaledClock is a clock that starts with real time and runs faster or slower.
 type ScaledClock struct {
 	start  time.Time
 	factor float64
 }
 
-// NewScaledClock returns a clock on which factor seconds pass per second. The
+// NewScaledClock returns a clock that runs factor times as fast as real time. The
 // factor must be positive.
 func NewScaledClock(factor float64) *ScaledClock {
 	return &ScaledClock{start: time.Now(), factor: factor}

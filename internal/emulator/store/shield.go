@@ -4,7 +4,7 @@ import "time"
 
 // ShieldState is the state of Shield Advanced in one account.
 type ShieldState struct {
-	Subscribed  time.Time              // zero: no subscription
+	Subscribed  time.Time              // zero without a subscription
 	Protections map[string]*Protection // by id
 }
 

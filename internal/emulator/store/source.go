@@ -1,12 +1,12 @@
 package store
 
-// Source is the proof of an error's text. The generated page
-// docs/emulator-operations.md lists the texts that are not proven; it reads the sources
-// of this tree, so a source is always written out at the text.
+// Source is the origin of an error's code and message. The generated page
+// docs/emulator-operations.md lists the errors without a source. Its generator reads the
+// Go files, so each call of Errorf has its source as a literal argument.
 type Source struct {
 	// Kind is one of the kinds below.
 	Kind string
-	// Ref is the reference: a page, a shape of the model, a public report.
+	// Ref is the reference: a page, a shape of the model, or a public report.
 	Ref string
 }
 
@@ -20,18 +20,18 @@ const (
 )
 
 var (
-	// Unproven is a plausible text without a source.
+	// Unproven is the source of an error that is only plausible.
 	Unproven = Source{Kind: kindUnproven}
-	// Own is an error of the emulator that AWS does not have.
+	// Own is the source of an error that only the emulator has.
 	Own = Source{Kind: kindOwn}
 )
 
-// Document returns a text that AWS's documentation has.
+// Document is the source of an error in AWS's documentation.
 func Document(ref string) Source { return Source{kindDocument, ref} }
 
-// Model returns a text that the service model has.
+// Model is the source of an error in the service model.
 func Model(ref string) Source { return Source{kindModel, ref} }
 
-// Quoted returns a text of the real service that is quoted in a public report,
+// Quoted is the source of an error of the real service that a public report quotes,
 // such as "kasmtech/terraform#5".
 func Quoted(ref string) Source { return Source{kindQuotation, ref} }

@@ -1,41 +1,43 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"math/rand/v2"
-	"sort"
+	"slices"
 	"sync"
 )
 
-// DefaultAccount is the account of access keys without an account of their own.
+// DefaultAccount is the default of [Options.Account].
 const DefaultAccount = "123456789012"
 
 // Options configure the emulator state.
 type Options struct {
 	// Clock defaults to [RealClock].
 	Clock Clock
-	// Seed of everything random: identifiers, orders of lists.
+	// Seed is the seed of all random values: identifiers, orders of lists.
 	Seed uint64
 	// Config defaults to [DefaultConfig].
 	Config *Config
-	// Account is the account of unknown access keys, [DefaultAccount] if
-	// empty.
+	// Account is the account of access keys that no account was registered for,
+	// [DefaultAccount] if empty.
 	Account string
 	// Partition is the name of the AWS partition, "aws" if empty.
 	Partition string
 }
 
-// Store is the emulator state. Everything but Lock, Unlock, Generation, Wait and the
-// clock is to be used with the lock held.
+// Store is the emulator state. Callers hold the lock, except for Lock, Unlock, Bump, Generation,
+// Wait and the clock.
 type Store struct {
 	Clock Clock
-	// Rand orders lists and chooses whatever may differ when only the number of reads
-	// differs.
+	// Rand is the source of the orders of lists and of other random values that may depend
+	// on the number of reads.
 	Rand   *rand.Rand
 	Config Config
 
-	// ids makes identifiers. It is a stream of its own, so that more or fewer
-	// reads do not change the names of what is created.
+	// ids is the random source of identifiers. It is separate from Rand, so that the number
+	// of reads does not change the identifiers of created resources.
 	ids      *rand.Rand
 	idSource *rand.PCG
 
@@ -58,7 +60,7 @@ type Store struct {
 type partitionKey struct{ account, region string }
 
 // New returns an empty state. Each partition gets a default VPC when it is first used,
-// as a new account has one.
+// as in a new account.
 func New(o Options) *Store {
 	if o.Clock == nil {
 		o.Clock = RealClock{}
@@ -91,16 +93,16 @@ func (w *Store) clear() {
 	w.linked = map[string]bool{}
 }
 
-// Reset removes all state; clock, configuration and seed stay.
+// Reset removes all state except for clock, configuration and seed.
 func (w *Store) Reset() { w.clear() }
 
-// Lock takes the only lock of the state.
+// Lock takes the state lock.
 func (w *Store) Lock() { w.mu.Lock() }
 
-// Unlock releases it.
+// Unlock releases the state lock.
 func (w *Store) Unlock() { w.mu.Unlock() }
 
-// Partition returns the state of an account in a region, made on first use.
+// Partition returns the state of an account in a region. It creates it on first use.
 func (w *Store) Partition(account, region string) *Partition {
 	key := partitionKey{account, region}
 	p, ok := w.partitions[key]
@@ -114,21 +116,15 @@ func (w *Store) Partition(account, region string) *Partition {
 
 // Partitions returns all partitions by account, then region.
 func (w *Store) Partitions() []*Partition {
-	out := make([]*Partition, 0, len(w.partitions))
-	for _, p := range w.partitions {
-		out = append(out, p)
-	}
-	sort.Slice(out, func(i, j int) bool {
-		if out[i].Account != out[j].Account {
-			return out[i].Account < out[j].Account
-		}
-		return out[i].Region < out[j].Region
+	out := slices.AppendSeq(make([]*Partition, 0, len(w.partitions)), maps.Values(w.partitions))
+	slices.SortFunc(out, func(a, b *Partition) int {
+		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Region, b.Region))
 	})
 	return out
 }
 
-// Bump wakes the callers of Wait after a change. It needs no lock; the dispatcher calls
-// it after each mutating operation, others call it when they change state on their own.
+// Bump ends all calls of Wait after a change. It needs no lock. The dispatcher calls it
+// after each mutating operation. Other code that changes the state calls it itself.
 func (w *Store) Bump() {
 	w.genMu.Lock()
 	defer w.genMu.Unlock()
@@ -137,15 +133,15 @@ func (w *Store) Bump() {
 	w.changed = make(chan struct{})
 }
 
-// Generation counts the changes so far. It needs no lock.
+// Generation returns the number of changes so far. It needs no lock.
 func (w *Store) Generation() uint64 {
 	w.genMu.Lock()
 	defer w.genMu.Unlock()
 	return w.gen
 }
 
-// Wait returns the generation once it differs from gen, or an error when ctx
-// ends first. It needs no lock and must not be called with it held.
+// Wait returns the generation once it differs from gen, or an error if ctx
+// ends first. Callers must not hold the lock.
 func (w *Store) Wait(ctx context.Context, gen uint64) (uint64, error) {
 	for {
 		w.genMu.Lock()

@@ -2,23 +2,22 @@ package store
 
 import "maps"
 
-// TaggedResource is a resource as the tagging service lists it.
+// TaggedResource is a resource for the Resource Groups Tagging API.
 type TaggedResource struct {
 	ARN string
-	// Type is service and resource type, such as
+	// Type has service and resource type, such as
 	// elasticloadbalancing:targetgroup.
 	Type string
 	Tags map[string]string
 }
 
-// TagSource lists the taggable resources of one service in a partition, those
-// without tags included. The service packages implement it; the result may be
-// in any order and is not kept.
+// TagSource lists the taggable resources of one service in a partition, including those
+// without tags, in any order. The packages of the services implement it.
 type TagSource interface {
 	TaggedResources(p *Partition) []TaggedResource
 }
 
-// Tag sets tags of an EC2 resource, beside those it has.
+// Tag adds or replaces tags of an EC2 resource.
 func (p *Partition) Tag(id string, tags map[string]string) {
 	if len(tags) == 0 {
 		return

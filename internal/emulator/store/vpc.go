@@ -7,8 +7,8 @@ var (
 	anywhere6 = netip.MustParsePrefix("::/0")
 )
 
-// CreateVPC makes a VPC with what AWS creates with each: a main route table with the
-// local route and the security group named default.
+// CreateVPC creates a VPC with a main route table, which has the local route, and the
+// security group named default, as AWS does.
 func (p *Partition) CreateVPC(block netip.Prefix) *VPC {
 	v := &VPC{
 		ID:         p.store.NewID("vpc-"),
@@ -31,7 +31,7 @@ func (p *Partition) CreateVPC(block netip.Prefix) *VPC {
 	return v
 }
 
-// CreateSecurityGroup makes a security group that allows all outbound and no inbound traffic.
+// CreateSecurityGroup creates a security group that allows all outbound and no inbound traffic.
 func (p *Partition) CreateSecurityGroup(vpcID, name, description string) *SecurityGroup {
 	g := &SecurityGroup{
 		ID: p.store.NewID("sg-"), VPCID: vpcID, Name: name, Description: description,
@@ -45,8 +45,8 @@ func (p *Partition) CreateSecurityGroup(vpcID, name, description string) *Securi
 	return g
 }
 
-// createDefaultVPC gives a new account the default VPC of AWS: 172.31.0.0/16 with an
-// internet gateway, a route to it, and one public subnet per zone.
+// createDefaultVPC creates the default VPC of a new account: 172.31.0.0/16 with an
+// internet gateway, a route to it, and one public subnet in each zone.
 func (p *Partition) createDefaultVPC() {
 	v := p.CreateVPC(netip.MustParsePrefix("172.31.0.0/16"))
 	v.IsDefault, v.DNSHostnames = true, true

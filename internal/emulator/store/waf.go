@@ -6,19 +6,19 @@ import (
 	waftypes "github.com/aws/aws-sdk-go-v2/service/wafv2/types"
 )
 
-// WAFv2State holds web ACLs and their associations.
+// WAFv2State has the web ACLs of WAFv2 and their associations.
 type WAFv2State struct {
 	ACLs map[string]*WebACL // by ARN
 	// Associations maps a resource ARN to a web ACL ARN.
 	Associations map[string]string
-	// Changes holds, by resource ARN, what the last change of an association
-	// replaced: readers may see it for a while.
+	// Changes has the last change of each association, by resource ARN, as reads may
+	// still return the previous web ACL.
 	Changes map[string]AssociationChange
 }
 
 // AssociationChange is a change of a resource's web ACL.
 type AssociationChange struct {
-	Previous string // ARN, empty for none
+	Previous string // ARN of the previous web ACL, "" for none
 	At       time.Time
 }
 
@@ -36,10 +36,10 @@ type WebACL struct {
 	Tags      map[string]string
 }
 
-// WAFRegionalState holds classic regional web ACLs and their associations.
+// WAFRegionalState has the web ACLs of WAF Classic (regional) and their associations.
 type WAFRegionalState struct {
 	ACLs map[string]*ClassicWebACL // by id
-	// Tokens are the change tokens that were given out and not used yet.
+	// Tokens are the change tokens that no change has used yet.
 	Tokens map[string]bool
 	// Associations maps a resource ARN to a web ACL id.
 	Associations map[string]string

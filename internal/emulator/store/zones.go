@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// directions of region names and how zone identifiers shorten them.
+// regionWords replaces parts of region names by their abbreviations in zone ids.
 var regionWords = strings.NewReplacer(
 	"northeast", "ne", "northwest", "nw", "southeast", "se", "southwest", "sw",
 	"north", "n", "south", "s", "east", "e", "west", "w", "central", "c",
 	"-", "", "gov", "g",
 )
 
-// shortRegion turns us-west-2 into usw2, as zone identifiers have it.
+// shortRegion returns the abbreviation of a region in zone ids, such as usw2 for us-west-2.
 func shortRegion(region string) string { return regionWords.Replace(region) }
 
-// defaultZones gives every region three availability zones.
+// defaultZones returns the three availability zones of a region.
 func defaultZones(region string) []*Zone {
 	var zones []*Zone
 	for i, letter := range []string{"a", "b", "c"} {

@@ -1,4 +1,4 @@
-// Package sts is the Security Token Service: the identity of the caller, and temporary
-// credentials of roles. Credentials that it returns determine the account of the calls
-// made with them.
+// Package sts has operations of the Security Token Service: the identity of the caller, and
+// temporary credentials of roles. The account of calls with such credentials is that of
+// the role.
 package sts

@@ -1,6 +1,7 @@
 package sts
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// Service serves the operations.
+// Service serves the operations of STS.
 type Service struct{ w *store.Store }
 
 // New returns the service over the emulator state.
@@ -32,7 +33,7 @@ func (s *Service) Operations() []wire.Operation {
 	}
 }
 
-// GetCallerIdentity returns the caller's account.
+// GetCallerIdentity returns the caller's account and ARN.
 func (s *Service) GetCallerIdentity(c *store.Call, _ *sts.GetCallerIdentityInput) (*sts.GetCallerIdentityOutput, error) {
 	id := "AIDAFULCRUM" + c.Account
 	return &sts.GetCallerIdentityOutput{
@@ -46,7 +47,7 @@ var (
 	sessionName = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
 )
 
-// AssumeRole gives credentials of the role's account.
+// AssumeRole returns credentials of a session of a role.
 func (s *Service) AssumeRole(c *store.Call, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, error) {
 	account, name, err := checkRole(in.RoleArn, in.RoleSessionName, in.DurationSeconds)
 	if err != nil {
@@ -69,8 +70,8 @@ func (s *Service) AssumeRole(c *store.Call, in *sts.AssumeRoleInput) (*sts.Assum
 	return &sts.AssumeRoleOutput{Credentials: creds, AssumedRoleUser: user}, nil
 }
 
-// AssumeRoleWithWebIdentity gives credentials of the role's account to the
-// bearer of a token. The token's signature is not checked; its expiry is.
+// AssumeRoleWithWebIdentity returns credentials of a session of a role for a
+// web identity token. It checks the expiry of the token, but not its signature.
 func (s *Service) AssumeRoleWithWebIdentity(c *store.Call, in *sts.AssumeRoleWithWebIdentityInput) (*sts.AssumeRoleWithWebIdentityOutput, error) {
 	account, name, err := checkRole(in.RoleArn, in.RoleSessionName, in.DurationSeconds)
 	if err != nil {
@@ -109,10 +110,7 @@ func invalid(member, value, constraint string) *store.Error {
 }
 
 func (s *Service) credentials(c *store.Call, account string, who store.Principal, duration *int32) *types.Credentials {
-	seconds := aws.ToInt32(duration)
-	if seconds == 0 {
-		seconds = 3600
-	}
+	seconds := cmp.Or(aws.ToInt32(duration), 3600)
 	key := "ASIA" + strings.ToUpper(s.w.Hex(16))
 	secret := s.w.Hex(40)
 	s.w.AddAccessKey(key, account)
@@ -131,7 +129,7 @@ func (s *Service) user(account, role, session string) *types.AssumedRoleUser {
 	}
 }
 
-// readToken reads the claims of a JWT; its subject is returned.
+// readToken returns the subject of a JWT, or an error if it is malformed or has expired.
 func readToken(token string, now time.Time) (string, *store.Error) {
 	parts := strings.Split(token, ".")
 	bad := store.Errorf(store.Unproven, "InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")

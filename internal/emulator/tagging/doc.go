@@ -1,3 +1,3 @@
-// Package tagging is the Resource Groups Tagging API: it finds resources of all
-// services by tags. The resources come from the services, each a store.TagSource.
+// Package tagging has the operation GetResources of the Resource Groups Tagging API, which
+// lists resources of all services by tags. Each service is a store.TagSource.
 package tagging

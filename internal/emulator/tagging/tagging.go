@@ -1,6 +1,7 @@
 package tagging
 
 import (
+	"cmp"
 	"encoding/base64"
 	"slices"
 	"sort"
@@ -25,13 +26,13 @@ const (
 	tokenLifetime = 15 * time.Minute
 )
 
-// Service serves the operations.
+// Service serves GetResources.
 type Service struct {
 	w       *store.Store
 	sources []store.TagSource
 }
 
-// New returns the service over what the sources list.
+// New returns the service over the resources of the sources.
 func New(w *store.Store, sources ...store.TagSource) *Service { return &Service{w, sources} }
 
 // Operations lists the operations of the service.
@@ -54,13 +55,13 @@ func (s *Service) GetResources(c *store.Call, in *rgt.GetResourcesInput) (*rgt.G
 	var found []store.TaggedResource
 	for _, source := range s.sources {
 		for _, r := range source.TaggedResources(c.Partition) {
-			if wanted(in, r) {
+			if selects(in, r) {
 				found = append(found, r)
 			}
 		}
 	}
-	// Pages follow the order of names, so that a token stays valid while resources are
-	// created and deleted; within a page the order has no meaning.
+	// Pages follow the order of ARNs, so that a token stays valid while resources are
+	// created and deleted. Within a page the order is random.
 	sort.Slice(found, func(i, j int) bool { return found[i].ARN < found[j].ARN })
 	from, _ := slices.BinarySearchFunc(found, after, func(r store.TaggedResource, arn string) int {
 		if after != "" && r.ARN <= arn {
@@ -71,11 +72,8 @@ func (s *Service) GetResources(c *store.Call, in *rgt.GetResourcesInput) (*rgt.G
 	found = found[from:]
 	out := &rgt.GetResourcesOutput{PaginationToken: aws.String(""), ResourceTagMappingList: []types.ResourceTagMapping{}}
 	if len(in.ResourceARNList) == 0 {
-		asked := int(aws.ToInt32(in.ResourcesPerPage))
-		if asked == 0 {
-			asked = defaultPage
-		}
-		if limit := s.w.PageLimit(asked, maxPage); len(found) > limit {
+		requested := cmp.Or(int(aws.ToInt32(in.ResourcesPerPage)), defaultPage)
+		if limit := s.w.PageLimit(requested, maxPage); len(found) > limit {
 			found = found[:limit]
 			out.PaginationToken = aws.String(token(found[limit-1].ARN, c.Now))
 		}
@@ -126,9 +124,9 @@ func check(in *rgt.GetResourcesInput) *store.Error {
 	return nil
 }
 
-// wanted reports whether a request selects a resource. Resources without any tag are
-// never listed.
-func wanted(in *rgt.GetResourcesInput, r store.TaggedResource) bool {
+// selects reports whether a request selects a resource. It never selects resources without
+// tags.
+func selects(in *rgt.GetResourcesInput, r store.TaggedResource) bool {
 	if len(r.Tags) == 0 {
 		return false
 	}
@@ -147,8 +145,8 @@ func wanted(in *rgt.GetResourcesInput, r store.TaggedResource) bool {
 	return true
 }
 
-// ofType reports whether a filter such as "ec2", "ec2:security-group" or
-// "elasticloadbalancing:loadbalancer/app" covers a resource.
+// ofType reports whether a resource has the type of a filter, such as "ec2", "ec2:security-group" or
+// "elasticloadbalancing:loadbalancer/app".
 func ofType(r store.TaggedResource, filter string) bool {
 	if r.Type == filter {
 		return true
@@ -161,12 +159,13 @@ func ofType(r store.TaggedResource, filter string) bool {
 	return kind == "" || strings.HasPrefix(arn[5], kind+"/")
 }
 
-// token names the last resource of a page and when the page was made.
+// token returns a pagination token with the last ARN and the time of a page.
 func token(arn string, now time.Time) string {
 	return base64.StdEncoding.EncodeToString([]byte(strconv.FormatInt(now.Unix(), 10) + " " + arn))
 }
 
-func readToken(token string, now time.Time) (arn string, refused *store.Error) {
+// readToken returns the ARN in a pagination token, "" for an empty token.
+func readToken(token string, now time.Time) (arn string, invalid *store.Error) {
 	if token == "" {
 		return "", nil
 	}

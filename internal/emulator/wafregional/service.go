@@ -1,5 +1,5 @@
-// Package wafregional holds the operations of WAF Classic (regional) that associate web
-// ACLs with load balancers, and those that create and list web ACLs. There are no
+// Package wafregional has the operations of WAF Classic (regional) that associate web
+// ACLs with load balancers, and those that create and list web ACLs. Web ACLs have no
 // rules.
 package wafregional
 
@@ -17,12 +17,12 @@ import (
 
 const (
 	quotaACLs = "classic-web-acls-per-region"
-	pageMost  = 100
+	maxPage   = 100
 )
 
 var metricPattern = regexp.MustCompile(`^[A-Za-z0-9]{1,128}$`)
 
-// Service serves the operations.
+// Service serves the operations of WAF Classic (regional).
 type Service struct {
 	w *store.Store
 }
@@ -72,8 +72,8 @@ func unavailable() error {
 	return fail(store.Quoted("hashicorp/terraform-provider-aws#32103"), "WAFUnavailableEntityException", "An entity is unavailable for modification or display. Please retry.")
 }
 
-// loadBalancer checks that an ARN names a load balancer that can have a web
-// ACL.
+// loadBalancer returns an error unless an ARN is that of a load balancer that can have
+// a web ACL.
 func (s *Service) loadBalancer(c *store.Call, arn string) error {
 	if !strings.HasPrefix(arn, "arn:") || strings.Contains(arn, ":elasticloadbalancing:") && !strings.Contains(arn, ":loadbalancer/app/") {
 		return fail(store.Unproven, "WAFInvalidParameterException", "The resource ARN '%s' is not valid", arn)
@@ -113,8 +113,8 @@ func (s *Service) DisassociateWebACL(c *store.Call, in *waf.DisassociateWebACLIn
 	return &waf.DisassociateWebACLOutput{}, nil
 }
 
-// GetWebACLForResource returns the web ACL of a load balancer; without one,
-// the answer has none.
+// GetWebACLForResource returns the web ACL of a load balancer. The member is absent if
+// the load balancer has none.
 func (s *Service) GetWebACLForResource(c *store.Call, in *waf.GetWebACLForResourceInput) (*waf.GetWebACLForResourceOutput, error) {
 	if err := s.loadBalancer(c, val(in.ResourceArn)); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (s *Service) GetWebACLForResource(c *store.Call, in *waf.GetWebACLForResour
 	return out, nil
 }
 
-// GetChangeToken gives out a token that one change may use.
+// GetChangeToken returns a token for one change.
 func (s *Service) GetChangeToken(c *store.Call, _ *waf.GetChangeTokenInput) (*waf.GetChangeTokenOutput, error) {
 	st := s.partition(c).WAFRegional
 	if st.Tokens == nil {
@@ -138,7 +138,7 @@ func (s *Service) GetChangeToken(c *store.Call, _ *waf.GetChangeTokenInput) (*wa
 	return &waf.GetChangeTokenOutput{ChangeToken: ptr(token)}, nil
 }
 
-// CreateWebACL makes a web ACL without rules.
+// CreateWebACL creates a web ACL without rules.
 func (s *Service) CreateWebACL(c *store.Call, in *waf.CreateWebACLInput) (*waf.CreateWebACLOutput, error) {
 	p := s.partition(c)
 	st := p.WAFRegional
@@ -151,8 +151,8 @@ func (s *Service) CreateWebACL(c *store.Call, in *waf.CreateWebACLInput) (*waf.C
 	if in.DefaultAction == nil || !slices.Contains(in.DefaultAction.Type.Values(), in.DefaultAction.Type) {
 		return nil, fail(store.Unproven, "WAFInvalidParameterException", "The default action is not valid")
 	}
-	if most := s.w.Quota(quotaACLs, 50); len(st.ACLs) >= most {
-		return nil, fail(store.Unproven, "WAFLimitsExceededException", "Operation would result in exceeding resource limits: '%d'", most)
+	if quota := s.w.Quota(quotaACLs, 50); len(st.ACLs) >= quota {
+		return nil, fail(store.Unproven, "WAFLimitsExceededException", "Operation would result in exceeding resource limits: '%d'", quota)
 	}
 	delete(st.Tokens, *in.ChangeToken)
 	id := s.w.UUID()
@@ -170,13 +170,13 @@ func (s *Service) CreateWebACL(c *store.Call, in *waf.CreateWebACLInput) (*waf.C
 	}}, nil
 }
 
-// ListWebACLs lists web ACLs page by page; the marker is the last id.
+// ListWebACLs lists a page of the web ACLs. The marker is the last id.
 func (s *Service) ListWebACLs(c *store.Call, in *waf.ListWebACLsInput) (*waf.ListWebACLsOutput, error) {
 	st := s.partition(c).WAFRegional
-	if in.Limit < 0 || in.Limit > pageMost {
-		return nil, fail(store.Unproven, "WAFInvalidParameterException", "The limit '%d' must be between 0 and %d", in.Limit, pageMost)
+	if in.Limit < 0 || in.Limit > maxPage {
+		return nil, fail(store.Unproven, "WAFInvalidParameterException", "The limit '%d' must be between 0 and %d", in.Limit, maxPage)
 	}
-	limit := s.w.PageLimit(int(in.Limit), pageMost)
+	limit := s.w.PageLimit(int(in.Limit), maxPage)
 	out := &waf.ListWebACLsOutput{WebACLs: []types.WebACLSummary{}}
 	for _, id := range store.SortedKeys(st.ACLs) {
 		if in.NextMarker != nil && id <= *in.NextMarker {

@@ -12,24 +12,25 @@ import (
 
 const (
 	quotaACLs = "web-acls-per-region"
-	pageMost  = 100
+	maxPage   = 100
 )
 
 var namePattern = regexp.MustCompile(`^[\w-]{1,128}$`)
 
-func (s *Service) scope(given types.Scope) error {
+// checkScope returns an error unless a scope is REGIONAL.
+func checkScope(scope types.Scope) error {
 	switch {
-	case given == types.ScopeRegional:
+	case scope == types.ScopeRegional:
 		return nil
-	case slices.Contains(given.Values(), given):
-		return fail(store.Own, "WAFInvalidParameterException", "The scope '%s' is not supported by this emulator", given)
+	case slices.Contains(scope.Values(), scope):
+		return fail(store.Own, "WAFInvalidParameterException", "The scope '%s' is not supported by this emulator", scope)
 	}
-	return badParameter("SCOPE_VALUE", string(given))
+	return badParameter("SCOPE_VALUE", string(scope))
 }
 
-// CreateWebACL makes a web ACL of regional scope.
+// CreateWebACL creates a web ACL of regional scope.
 func (s *Service) CreateWebACL(c *store.Call, in *wafv2.CreateWebACLInput) (*wafv2.CreateWebACLOutput, error) {
-	if err := s.scope(in.Scope); err != nil {
+	if err := checkScope(in.Scope); err != nil {
 		return nil, err
 	}
 	p := s.partition(c)
@@ -45,8 +46,8 @@ func (s *Service) CreateWebACL(c *store.Call, in *wafv2.CreateWebACLInput) (*waf
 			return nil, fail(store.Model("wafv2 WAFDuplicateItemException"), "WAFDuplicateItemException", "AWS WAF couldn’t perform the operation because some resource in your request is a duplicate of an existing one.")
 		}
 	}
-	if most := s.w.Quota(quotaACLs, 100); len(p.WAFv2.ACLs) >= most {
-		return nil, fail(store.Unproven, "WAFLimitsExceededException", "AWS WAF couldn’t perform the operation because you exceeded your resource limit: '%d'", most)
+	if quota := s.w.Quota(quotaACLs, 100); len(p.WAFv2.ACLs) >= quota {
+		return nil, fail(store.Unproven, "WAFLimitsExceededException", "AWS WAF couldn’t perform the operation because you exceeded your resource limit: '%d'", quota)
 	}
 	id := s.w.UUID()
 	arn := p.ARN("wafv2", "regional/webacl/"+name+"/"+id)
@@ -70,7 +71,7 @@ func summary(a *store.WebACL) types.WebACLSummary {
 	return types.WebACLSummary{ARN: a.ACL.ARN, Id: a.ACL.Id, Name: a.ACL.Name, Description: a.ACL.Description, LockToken: ptr(a.LockToken)}
 }
 
-// named finds a web ACL by name and id.
+// named returns the web ACL with a name and id, nil if there is none.
 func named(p *store.Partition, name, id *string) *store.WebACL {
 	for _, acl := range p.WAFv2.ACLs {
 		if val(acl.ACL.Name) == val(name) && val(acl.ACL.Id) == val(id) {
@@ -85,7 +86,7 @@ func (s *Service) GetWebACL(c *store.Call, in *wafv2.GetWebACLInput) (*wafv2.Get
 	p := s.partition(c)
 	acl := p.WAFv2.ACLs[val(in.ARN)]
 	if in.ARN == nil {
-		if err := s.scope(in.Scope); err != nil {
+		if err := checkScope(in.Scope); err != nil {
 			return nil, err
 		}
 		acl = named(p, in.Name, in.Id)
@@ -99,7 +100,7 @@ func (s *Service) GetWebACL(c *store.Call, in *wafv2.GetWebACLInput) (*wafv2.Get
 
 // DeleteWebACL deletes a web ACL that no load balancer has.
 func (s *Service) DeleteWebACL(c *store.Call, in *wafv2.DeleteWebACLInput) (*wafv2.DeleteWebACLOutput, error) {
-	if err := s.scope(in.Scope); err != nil {
+	if err := checkScope(in.Scope); err != nil {
 		return nil, err
 	}
 	p := s.partition(c)
@@ -119,16 +120,16 @@ func (s *Service) DeleteWebACL(c *store.Call, in *wafv2.DeleteWebACLInput) (*waf
 	return &wafv2.DeleteWebACLOutput{}, nil
 }
 
-// ListWebACLs lists web ACLs page by page; the marker is the last ARN.
+// ListWebACLs lists a page of the web ACLs. The marker is the last ARN.
 func (s *Service) ListWebACLs(c *store.Call, in *wafv2.ListWebACLsInput) (*wafv2.ListWebACLsOutput, error) {
-	if err := s.scope(in.Scope); err != nil {
+	if err := checkScope(in.Scope); err != nil {
 		return nil, err
 	}
 	p := s.partition(c)
-	if n := val(in.Limit); in.Limit != nil && (n < 1 || n > pageMost) {
+	if n := val(in.Limit); in.Limit != nil && (n < 1 || n > maxPage) {
 		return nil, badParameter("LIMIT", "")
 	}
-	limit := s.w.PageLimit(int(val(in.Limit)), pageMost)
+	limit := s.w.PageLimit(int(val(in.Limit)), maxPage)
 	out := &wafv2.ListWebACLsOutput{WebACLs: []types.WebACLSummary{}}
 	for _, arn := range store.SortedKeys(p.WAFv2.ACLs) {
 		if in.NextMarker != nil && arn <= *in.NextMarker {

@@ -45,7 +45,7 @@ func (s *Service) DisassociateWebACL(c *store.Call, in *wafv2.DisassociateWebACL
 	return &wafv2.DisassociateWebACLOutput{}, nil
 }
 
-// change sets the web ACL of a resource and records the one before.
+// change sets the web ACL of a resource, and stores the previous one if reads may return it.
 func (s *Service) change(c *store.Call, st *store.WAFv2State, resource, acl string) {
 	before := st.Associations[resource]
 	if before == acl {
@@ -64,8 +64,8 @@ func (s *Service) change(c *store.Call, st *store.WAFv2State, resource, acl stri
 	st.Associations[resource] = acl
 }
 
-// GetWebACLForResource returns the web ACL of a load balancer; without one,
-// the answer has none.
+// GetWebACLForResource returns the web ACL of a load balancer. The member is absent if
+// the load balancer has none.
 func (s *Service) GetWebACLForResource(c *store.Call, in *wafv2.GetWebACLForResourceInput) (*wafv2.GetWebACLForResourceOutput, error) {
 	st := s.partition(c).WAFv2
 	resource := val(in.ResourceArn)
@@ -99,6 +99,6 @@ func (s *Service) ListResourcesForWebACL(c *store.Call, in *wafv2.ListResourcesF
 			out.ResourceArns = append(out.ResourceArns, resource)
 		}
 	}
-	s.w.ShuffleStrings(out.ResourceArns)
+	store.Shuffle(s.w, out.ResourceArns)
 	return out, nil
 }

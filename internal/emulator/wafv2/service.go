@@ -1,6 +1,6 @@
-// Package wafv2 holds the operations of WAFv2 that associate web ACLs with load
-// balancers, and those that create and list web ACLs of regional scope. Rules are
-// stored, not evaluated.
+// Package wafv2 has the operations of WAFv2 that associate web ACLs with load
+// balancers, and those that create, delete and list web ACLs of regional scope. It
+// stores rules, but does not evaluate them.
 package wafv2
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/wire"
 )
 
-// Service serves the operations.
+// Service serves the operations of WAFv2.
 type Service struct {
 	w *store.Store
 }
@@ -67,8 +67,8 @@ func unavailable() error {
 	return fail(store.Quoted("hashicorp/terraform-provider-aws#29080"), "WAFUnavailableEntityException", "AWS WAF couldn’t retrieve the resource that you requested. Retry your request.")
 }
 
-// loadBalancer checks that an ARN names a load balancer that can have a web
-// ACL.
+// loadBalancer returns an error unless an ARN is that of a load balancer that can have
+// a web ACL.
 func (s *Service) loadBalancer(c *store.Call, arn string) error {
 	if !strings.HasPrefix(arn, "arn:") || len(arn) < 20 {
 		return badParameter("RESOURCE_ARN", arn)

@@ -21,7 +21,7 @@ type Codec interface {
 	Fail(err *store.Error, requestID string) Response
 }
 
-// Response is what goes back over HTTP.
+// Response is the HTTP response to a request.
 type Response struct {
 	Status int
 	Header http.Header
@@ -35,8 +35,8 @@ func newResponse(status int, contentType, requestID string, body []byte) Respons
 	return Response{Status: status, Header: h, Body: body}
 }
 
-// Codes of requests that the emulator cannot serve faithfully. They are not AWS's, so
-// that no client handles them as an error of AWS.
+// Error codes for requests that the emulator cannot serve as AWS does. AWS does not have
+// these codes, so that no client handles them as an error of AWS.
 const (
 	// CodeUnknownParameter is the error of a request member that does not exist.
 	CodeUnknownParameter = "UnknownParameter"
@@ -60,9 +60,9 @@ func Unsupported(operation, member string) *store.Error {
 	return store.Errorf(store.Own, CodeUnsupportedParameter, "the parameter %s of %s is not supported by this emulator", member, operation)
 }
 
-// timestamp returns the form of times in both XML protocols.
+// timestamp returns a time in the form of all protocols with XML.
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// unencodable marks a Go type that no protocol here can carry: a mistake in
-// the emulator.
+// unencodable returns the error of a Go type that no codec can encode, which is a mistake
+// in the emulator.
 func unencodable(v any) error { return fmt.Errorf("cannot encode a %T", v) }

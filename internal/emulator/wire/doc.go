@@ -1,8 +1,7 @@
 // Package wire implements AWS's protocols: awsQuery, ec2Query, awsJson1_1 and restXml.
-// It turns requests into the SDK's input structures and output structures into
-// responses, by reflection, and owns the form of errors.
+// It decodes requests to the SDK's input structures and encodes output structures and
+// errors as responses, by reflection.
 //
-// A request member that the SDK does not have is rejected by name, and so is one that
-// the operation has not declared: nothing is ignored. This package does not depend on
-// what the operations do.
+// It rejects request members that the SDK does not have, or that the operation has not
+// declared, by name, and ignores none. It does not depend on the operations.
 package wire

@@ -33,7 +33,7 @@ func (n *node) child(name string) *node {
 // names of the children, in order.
 func (n *node) names() []string { return store.SortedKeys(n.children) }
 
-// parseForm makes a tree of a form body, without Action and Version.
+// parseForm returns the tree of a form body, without Action and Version.
 func parseForm(r Request) (*node, *store.Error) {
 	values := r.Form
 	if values == nil {
@@ -56,11 +56,11 @@ func parseForm(r Request) (*node, *store.Error) {
 	return root, nil
 }
 
-// dialect is the difference between the two form protocols.
+// dialect has the differences between the two form protocols.
 type dialect struct {
-	// names of members in a request.
+	// names has the names of members in a request.
 	names *naming
-	// wrapper is the level between a list's name and its index, or empty.
+	// wrapper is the name between a list's name and its index, "" if there is none.
 	wrapper string
 }
 
@@ -176,7 +176,7 @@ func (d dialect) decodeMap(n *node, v reflect.Value, path string) *store.Error {
 	return nil
 }
 
-// indices returns the numbers of a list's items in order.
+// indices returns the indices of a list's items in order.
 func indices(n *node, path string) ([]int, *store.Error) {
 	var out []int
 	for name := range n.children {

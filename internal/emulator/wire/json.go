@@ -120,8 +120,8 @@ func fromObject(tree map[string]any, v reflect.Value, path string) *store.Error 
 	switch v.Kind() {
 	case reflect.Struct:
 		for _, name := range store.SortedKeys(tree) {
-			// Some members of ACM begin with a small letter, so case does not
-			// matter here.
+			// Some members of ACM begin with a small letter, so the comparison ignores
+			// case.
 			f, ok := v.Type().FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
 			if !ok || !f.IsExported() || skipField(f) {
 				return unknownParameter(path + name)
@@ -165,9 +165,9 @@ func scalarText(tree any) string {
 	return string(b)
 }
 
-// toJSON turns an SDK structure into what encoding/json renders as AWS does:
-// absent members left out, times as seconds. It returns nil for what is
-// absent.
+// toJSON converts an SDK structure to a value whose JSON has the form of AWS: without
+// absent members, and with times in seconds. It returns nil for an absent
+// value.
 func toJSON(v reflect.Value) (any, error) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		t := v.Interface().(time.Time)

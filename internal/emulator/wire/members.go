@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// checkMembers reports a declared path that does not exist in t.
+// checkMembers returns an error for a declared path that does not exist in t.
 func checkMembers(t reflect.Type, members Members) error {
 	for _, path := range members {
 		at := t
@@ -21,8 +21,8 @@ func checkMembers(t reflect.Type, members Members) error {
 	return nil
 }
 
-// structOf looks through pointers and lists for the structure inside; it
-// returns an empty structure's type for anything else.
+// structOf returns the type of the structure in pointers and lists, and an empty
+// structure's type if there is none.
 func structOf(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -76,7 +76,7 @@ func unhandled(v reflect.Value, members Members, prefix string) string {
 	return ""
 }
 
-// declared reports whether a member is handled as a whole, or at least in part.
+// declared reports whether a member is declared as a whole, and whether parts of it are.
 func declared(members Members, path string) (whole, inside bool) {
 	for _, m := range members {
 		if m == path {
@@ -89,5 +89,5 @@ func declared(members Members, path string) (whole, inside bool) {
 	return false, inside
 }
 
-// skipField leaves out the members that are the SDK's own and not the API's.
+// skipField reports whether a field belongs to the SDK and not to the API.
 func skipField(f reflect.StructField) bool { return f.Name == "ResultMetadata" }

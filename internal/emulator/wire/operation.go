@@ -7,12 +7,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// Members names the input members that an operation handles. "Filters" is the member
-// with everything in it; "Placement.AvailabilityZone" is one member of a structure, or
-// of each structure of a list.
+// Members are the paths of the input members that an operation handles. "Filters" is the
+// whole member, "Placement.AvailabilityZone" one member of a structure, or of each structure
+// of a list.
 type Members []string
 
-// Handles returns how an operation declares its members. A request that sets any other
+// Handles returns the declaration of an operation's members. A request that sets any other
 // member is rejected by name.
 func Handles(members ...string) Members { return Members(members) }
 
@@ -26,8 +26,8 @@ type Operation struct {
 	Call func(c *store.Call, in any) (any, error)
 }
 
-// Op makes an operation of a handler. It panics when a declared member does
-// not exist, which is a mistake in the emulator itself.
+// Op returns the operation of a handler. It panics if a declared member does not exist,
+// which is a mistake in the emulator.
 func Op[I, O any](name string, fn func(*store.Call, *I) (*O, error), handles Members) Operation {
 	op := Operation{
 		Name:    name,

@@ -14,8 +14,8 @@ func Query(namespace string) Codec { return query{namespace} }
 
 type query struct{ namespace string }
 
-// queryName returns a member's own name, with the one exception among the services
-// here: the policies of STS.
+// queryName returns the name of a member on the wire. It is the name in Go, except for
+// the ARN of policies of STS.
 func queryName(structure, member string) string {
 	if structure == "PolicyDescriptorType" && member == "Arn" {
 		return "arn"
@@ -42,7 +42,7 @@ func (q query) Encode(operation string, out any, requestID string) (Response, er
 	d.WriteString(`<` + operation + `Response xmlns="` + q.namespace + `">`)
 	d.open(operation + "Result")
 	if strings.HasPrefix(operation, "Describe") {
-		listNothing(reflect.ValueOf(out).Elem())
+		setEmptyLists(reflect.ValueOf(out).Elem())
 	}
 	if _, err := d.members(reflect.ValueOf(out).Elem()); err != nil {
 		return Response{}, err
@@ -55,9 +55,9 @@ func (q query) Encode(operation string, out any, requestID string) (Response, er
 	return newResponse(200, "text/xml", requestID, d.Bytes()), nil
 }
 
-// listNothing makes the lists of an answer present: a describe operation that
-// has nothing to list answers an empty element, never a missing one.
-func listNothing(out reflect.Value) {
+// setEmptyLists replaces nil lists of an answer by empty ones: a describe operation
+// answers an empty element for an empty list, never a missing one.
+func setEmptyLists(out reflect.Value) {
 	for i := range out.NumField() {
 		if f := out.Field(i); f.Kind() == reflect.Slice && f.IsNil() && out.Type().Field(i).IsExported() {
 			f.Set(reflect.MakeSlice(f.Type(), 0, 0))

@@ -69,8 +69,8 @@ func (c *restXML) Decode(r Request, in any) error {
 	return nil
 }
 
-// Encode writes an answer. A member Location goes into the header of that name, and an
-// answer that has one has the status 201.
+// Encode implements Codec. A member Location becomes the header Location of a response with
+// status 201.
 func (c *restXML) Encode(operation string, out any, requestID string) (Response, error) {
 	v := reflect.ValueOf(out).Elem()
 	d := &document{names: queryNames, items: singular}
@@ -98,12 +98,12 @@ func (c *restXML) Encode(operation string, out any, requestID string) (Response,
 	return resp, nil
 }
 
-// Fail has the form of awsQuery.
+// Fail implements Codec. The form of errors is that of awsQuery.
 func (c *restXML) Fail(err *store.Error, requestID string) Response {
 	return query{c.namespace}.Fail(err, requestID)
 }
 
-// singular names the items of a list: HostedZone in HostedZones.
+// singular returns the name of a list's items, such as HostedZone for HostedZones.
 func singular(list string) string { return strings.TrimSuffix(list, "s") }
 
 func fromText(s string, v reflect.Value, path string) *store.Error {

@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// Request is what a codec reads the members of an input from. Only the REST
-// protocol looks at more than the body.
+// Request has the parts of an HTTP request from which codecs read members. Only the REST
+// protocol reads more than the body.
 type Request struct {
 	Method string
 	// Path is the decoded path.
 	Path  string
 	Query url.Values
 	Body  []byte
-	// Form is the body if it was read as a form already.
+	// Form is the body as a form, nil if it was not parsed.
 	Form url.Values
 }
 
-// Route is where the REST protocol puts an operation and some of its members.
+// Route is the method and the path of an operation in the REST protocol, with the members in path and query.
 type Route struct {
 	Operation string
 	Method    string
-	// Path has a member's name in braces in place of its value, such as
+	// Path has names of members in braces in place of their values, such as
 	// "/2013-04-01/change/{Id}".
 	Path string
 	// Query maps names of query parameters to members.
@@ -30,13 +30,13 @@ type Route struct {
 
 // Router is a codec that finds operations by method and path.
 type Router interface {
-	// Route finds the operation of a request; ok is false if the service has
-	// none there.
+	// Route returns the operation of a request. ok is false if there is
+	// none.
 	Route(method, path string) (operation string, ok bool)
 }
 
-// match reads the members that are part of a path; ok is false if the path is not the
-// route's.
+// match returns the members in a path. ok is false if method or path are not those of the
+// route.
 func (r Route) match(method, path string) (members map[string]string, ok bool) {
 	if method != r.Method {
 		return nil, false

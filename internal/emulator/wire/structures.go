@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// naming gives the members of structures their names on the wire. It keeps what it found for a type, because
-// reflection and tables of names cost more than everything else in a codec.
+// naming has the names of members of structures on the wire. It caches the members of each type, because
+// reflection and tables of names take more time than all else in a codec.
 type naming struct {
 	name  func(structure, member string) string
-	found sync.Map // reflect.Type to *structure
+	cache sync.Map // reflect.Type to *structure
 }
 
-// structure has the members of a type that are the API's.
+// structure has the fields of a type that are members of the API.
 type structure struct {
 	members []member
 	byName  map[string]int // the index of a field by the name of its member on the wire
@@ -26,7 +26,7 @@ type member struct {
 
 // of returns the members of a type, in the order of its fields.
 func (n *naming) of(t reflect.Type) *structure {
-	if s, ok := n.found.Load(t); ok {
+	if s, ok := n.cache.Load(t); ok {
 		return s.(*structure)
 	}
 	s := &structure{byName: map[string]int{}}
@@ -39,9 +39,9 @@ func (n *naming) of(t reflect.Type) *structure {
 		s.members = append(s.members, m)
 		s.byName[m.name] = i
 	}
-	n.found.Store(t, s)
+	n.cache.Store(t, s)
 	return s
 }
 
-// ownNames leaves members the names that they have in Go.
+// ownNames is the naming in which members have their names in Go.
 var ownNames = &naming{name: func(_, member string) string { return member }}

@@ -11,17 +11,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// document writes XML the way AWS does: an element per member, absent members
-// left out, one element per list item.
+// document is an XML document in the form of AWS: an element for each member
+// that is not absent, and one element for each item of a list.
 type document struct {
 	bytes.Buffer
-	// names of members in a response.
+	// names has the names of members in a response.
 	names *naming
-	// items names the elements of a list's items.
+	// items returns the element name of the items of a list.
 	items func(list string) string
 }
 
-// constantName gives the items of all lists one name.
+// constantName returns a function for document.items with the same name for the items of all lists.
 func constantName(item string) func(string) string { return func(string) string { return item } }
 
 func (d *document) open(name string) {
@@ -41,12 +41,12 @@ func (d *document) text(name, value string) {
 	if plain(value) {
 		d.WriteString(value)
 	} else {
-		_ = xml.EscapeText(d, []byte(value)) // a buffer does not fail
+		_ = xml.EscapeText(d, []byte(value)) // writes to a buffer never fail
 	}
 	d.close(name)
 }
 
-// plain reports whether a text has nothing to be escaped, as nearly all have.
+// plain reports whether a text has no characters that need an escape, as nearly all texts.
 func plain(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {

@@ -206,7 +206,7 @@ func TestAPendingCertificateCostsLittle(t *testing.T) {
 		w := r.Emulator.Store()
 		w.Lock()
 		w.Config.ACM.ValidationDelay = 0
-		w.LookAtRecords(Account)
+		w.UpdateValidations(Account)
 		w.Unlock()
 		settled(t, r)
 		if diff := cmp.Diff([]string{"record shop.example.com. 60", "shop.example.com 1"}, served(r)); diff != "" {

@@ -52,7 +52,7 @@ func (c bindingChanges) Ignores(old, new cluster.Object) bool {
 // outsideChanges queues the stacks of a process of which others have changed something.
 type outsideChanges struct{ process *process }
 
-// ChangedOutside implements drift.Changes.
+// ChangedOutside implements drift.Notifier.
 func (c outsideChanges) ChangedOutside(id model.StackID) {
 	if c.process.engine.Compared(id) {
 		c.process.queue.add(key{stack: id}, time.Now())

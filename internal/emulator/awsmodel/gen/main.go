@@ -108,7 +108,7 @@ func readReduced(path string) (model, error) {
 	return m, json.Unmarshal(text, &m)
 }
 
-// reduce leaves the operations and what they lead to.
+// reduce removes all operations but the given ones, and the shapes that only the others need.
 func (m *model) reduce(operations []string) error {
 	all, shapes := m.Operations, m.Shapes
 	m.Operations, m.Shapes = map[string]operation{}, map[string]shape{}
@@ -140,7 +140,7 @@ func (m *model) reduce(operations []string) error {
 	return nil
 }
 
-// text has one operation or shape on a line, so that changes can be read.
+// text returns the model as JSON with one operation or shape on each line, so that diffs are readable.
 func (m *model) text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\n\"service\": %q, \"protocol\": %q,\n\"operations\": {", m.Service, m.Protocol)

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// original is the form in which AWS's models come.
+// original is the format in which AWS publishes its models.
 type original struct {
 	Metadata   struct{ Protocol string }
 	Operations map[string]struct {

@@ -1,5 +1,5 @@
-// Package ec2names has the names of EC2's members on the wire, if they differ from
-// their name in Go. The table is extracted from the SDK's own serializers; run go
+// Package ec2names has the names of EC2's members on the wire that differ from
+// their names in Go. The table is extracted from the SDK's serializers. Run go
 // generate after an upgrade of the SDK.
 package ec2names
 
@@ -69,7 +69,7 @@ var (
 )
 
 // Extract reads the SDK's serializers.go and deserializers.go and returns the
-// table of names that the plain rule does not give.
+// table of names that differ from the defaults of Request and Response.
 func Extract(serializers, deserializers io.Reader) (string, error) {
 	var lines []string
 	var typ, member, name string

@@ -9,9 +9,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// resourcesBehind returns the permissions that a service asks of the caller besides the action. Elastic Load Balancing
-// looks at the caller's network with the caller's rights. Where AWS does not document which call asks for
-// what, it is as public reports of denials show it:
+// dependentActions returns the permissions that a call needs besides that for its action, as the service takes further
+// actions with the caller's permissions: Elastic Load Balancing reads the caller's network. Where AWS does not document
+// which call needs which permission, they follow public reports of denials:
 //
 //   - ec2:DescribeAccountAttributes, ec2:DescribeInternetGateways and the service-linked role, of
 //     CreateLoadBalancer: terraform-aws-modules/terraform-aws-eks#900, pulumi/pulumi-eks#576
@@ -21,8 +21,8 @@ import (
 //   - the permissions for web ACLs and the tags of what is created: the column of dependent actions in the
 //     Service Authorization Reference
 //
-// For pools of addresses, certificates of IAM, private CAs and user pools it is an assumption.
-func (c call) resourcesBehind(tags map[string]string) []iam.Request {
+// The permissions for pools of addresses, certificates of IAM, private CAs and user pools are an assumption.
+func (c call) dependentActions(tags map[string]string) []iam.Request {
 	switch c.Service + ":" + c.Operation {
 	case "ec2:CreateSecurityGroup":
 		return c.tagged("ec2:CreateTags", tags, c.newSecurityGroup())
@@ -43,11 +43,11 @@ func (c call) resourcesBehind(tags map[string]string) []iam.Request {
 	case "globalaccelerator:CreateAccelerator":
 		return append(c.tagged("globalaccelerator:TagResource", tags, c.newAccelerator()), c.linkedRole(store.LinkedAccelerator, "AWSServiceRoleForGlobalAccelerator")...)
 	case "globalaccelerator:AddEndpoints":
-		// The documentation of the operation says so.
+		// As the API reference of the operation documents.
 		arn := c.text("EndpointGroupArn")
 		return []iam.Request{{Action: "globalaccelerator:UpdateEndpointGroup", Resource: arn, Keys: c.keys(arn)}}
 	case "acm:RequestCertificate", "acm:ImportCertificate":
-		return append(c.tagged("acm:AddTagsToCertificate", tags, c.arn("acm", "certificate/"+created)), c.privateCA()...)
+		return append(c.tagged("acm:AddTagsToCertificate", tags, c.arn("acm", "certificate/"+newID)), c.privateCA()...)
 	case "wafv2:AssociateWebACL", "wafv2:DisassociateWebACL", "waf-regional:AssociateWebACL", "waf-regional:DisassociateWebACL":
 		return []iam.Request{{Action: "elasticloadbalancing:SetWebAcl", Resource: c.text("ResourceArn")}}
 	case "wafv2:GetWebACLForResource", "waf-regional:GetWebACLForResource":
@@ -56,7 +56,7 @@ func (c call) resourcesBehind(tags map[string]string) []iam.Request {
 	return nil
 }
 
-// tagged returns the permission to tag what a call creates with tags.
+// tagged returns the permission to tag the resource that a call creates, none if the call has no tags.
 func (c call) tagged(action string, tags map[string]string, arn string) []iam.Request {
 	if len(tags) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (c call) network() []iam.Request {
 	return append(out, c.pools()...)
 }
 
-// linkedRole returns the permission to make the service-linked role of a service, if the account does not have it yet.
+// linkedRole returns the permission to create the service-linked role of a service, if the account does not have the role.
 func (c call) linkedRole(service, role string) []iam.Request {
 	if c.Partition.Store().RoleLinked(c.Account, service) {
 		return nil
@@ -94,7 +94,7 @@ func (c call) linkedRole(service, role string) []iam.Request {
 	}}
 }
 
-// pools returns what security groups and pools of addresses need.
+// pools returns the permissions that the security groups and address pools of a load balancer need.
 func (c call) pools() []iam.Request {
 	var out []iam.Request
 	if c.has("SecurityGroups") {
@@ -109,7 +109,7 @@ func (c call) pools() []iam.Request {
 	return out
 }
 
-// actions returns what the certificates and the actions of a listener or rule need.
+// actions returns the permissions that the certificates and the actions of a listener or rule need.
 func (c call) actions() []iam.Request {
 	var out []iam.Request
 	for _, x := range c.list("Certificates") {
@@ -131,7 +131,7 @@ func (c call) actions() []iam.Request {
 	return out
 }
 
-// privateCA returns what a certificate needs that a private CA issues.
+// privateCA returns the permissions that a certificate of a private CA needs.
 func (c call) privateCA() []iam.Request {
 	ca := c.text("CertificateAuthorityArn")
 	if ca == "" {
@@ -144,7 +144,7 @@ func (c call) privateCA() []iam.Request {
 	}
 }
 
-// peers returns what targets need that may be in another VPC.
+// peers returns the permissions that targets need which may be in a peered VPC.
 func (c call) peers() []iam.Request {
 	for _, t := range c.list("Targets") {
 		if a, err := netip.ParseAddr(t.text("Id")); err == nil && a.Is6() {
@@ -154,7 +154,7 @@ func (c call) peers() []iam.Request {
 	return nil
 }
 
-// webACL returns the permission to read the web ACL that a load balancer has.
+// webACL returns the permission to read the web ACL of a load balancer.
 func (c call) webACL() []iam.Request {
 	arn := c.text("ResourceArn")
 	if c.Service == "wafv2" {

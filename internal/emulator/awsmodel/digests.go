@@ -1,0 +1,58 @@
+package awsmodel
+
+import (
+	"bytes"
+	"fmt"
+	"hash/maphash"
+	"sync/atomic"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+)
+
+// digestCache has digests of messages without departures. Nine messages of ten were sent before, by the same test or
+// another one, and checking one takes as long as the rest of the call in the emulator. Each digest has one place,
+// in which a later digest with the same place replaces it.
+type digestCache struct {
+	seed   maphash.Seed
+	places [1 << 17]atomic.Uint64
+}
+
+var checked = &digestCache{seed: maphash.MakeSeed()}
+
+// once runs a check unless the same message was checked before without departures. A message with departures is checked,
+// and reported, each time, as the exceptions differ between tests.
+func (m *digestCache) once(digest uint64, found report, check func(report)) {
+	place := &m.places[digest%uint64(len(m.places))]
+	if place.Load() == digest {
+		return
+	}
+	departs := false
+	check(func(member, value, rule string) {
+		departs = true
+		found(member, value, rule)
+	})
+	if !departs {
+		place.Store(digest)
+	}
+}
+
+// request returns the digest of those parts of a request that its check depends on.
+func (m *digestCache) request(x emulator.Exchange) uint64 {
+	var h maphash.Hash
+	h.SetSeed(m.seed)
+	fmt.Fprintf(&h, "request %s %s %t ", x.Service, x.Operation, refused(x))
+	h.Write(x.Request.Body)
+	return h.Sum64()
+}
+
+// answer returns the digest of those parts of an answer that its check depends on, without the request id.
+func (m *digestCache) answer(x emulator.Exchange) uint64 {
+	var h maphash.Hash
+	h.SetSeed(m.seed)
+	fmt.Fprintf(&h, "answer %s %s %d %t %s ", x.Service, x.Operation, x.Answer.Status, x.Own, x.Code)
+	before, after, _ := bytes.Cut(x.Answer.Body, []byte(x.RequestID))
+	h.Write(before)
+	h.WriteByte(0)
+	h.Write(after)
+	return h.Sum64()
+}
