@@ -25,8 +25,8 @@ type Memberships struct {
 
 	mu     sync.Mutex
 	failed bool
-	// next is when Keep may write again.
-	next time.Time
+	// pace spaces the writes of Keep.
+	pace writePace
 }
 
 // Load loads what the process before has stored, and compares it with the Ingresses that there are.
@@ -44,13 +44,6 @@ func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watc
 	m.Keep(ctx)
 	return gone
 }
-
-// Each write replaces everything. Of many Ingresses that come at once, many share a write: a write costs
-// durations.KeepEach, and at least what its text takes at keepRate, in bytes per second. Up to durations.Glance is saved
-// for the next writes, so that Keep waits only in a flood.
-const (
-	keepRate = 256 << 10
-)
 
 // Keep stores what is known nowhere else before the run goes on. After a failure it leaves that to Start.
 func (m *Memberships) Keep(ctx context.Context) {
@@ -76,7 +69,7 @@ func (m *Memberships) keep(ctx context.Context) (wait time.Duration) {
 	if m.failed || !m.Memory.Urgent() {
 		return 0
 	}
-	if wait = time.Until(m.next); wait <= 0 {
+	if wait = m.pace.left(); wait <= 0 {
 		m.save(ctx)
 	}
 	return wait
@@ -101,13 +94,9 @@ func (m *Memberships) save(ctx context.Context) {
 		m.Log.Error(err, "failed to write memberships", "effect", "Ingresses that leave a load balancer while no controller runs are not noticed")
 	}
 	m.failed = err != nil
-	cost := max(durations.KeepEach, time.Duration(len(text))*time.Second/keepRate)
-	if saved := time.Now().Add(-durations.Glance); m.next.Before(saved) {
-		m.next = saved
-	}
-	m.next = m.next.Add(cost)
+	m.pace.wrote(len(text))
 }
 
 // Start saves the memberships until ctx ends, and then for the last time. It implements a runnable of the
 // manager that runs while this process leads.
-func (m *Memberships) Start(ctx context.Context) error { return saveUntil(ctx, m.Save) }
+func (m *Memberships) Start(ctx context.Context) error { return saveUntil(ctx, m.Save, nil, nil) }

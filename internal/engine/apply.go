@@ -57,7 +57,10 @@ type observation struct {
 }
 
 // execution carries out steps, and enters their results in the outcome.
-type execution struct{ observation }
+type execution struct {
+	observation
+	changing changing
+}
 
 // resolveAndConverge decides what is contested by what is live, and converges.
 func (r *run) resolveAndConverge(ctx context.Context, stack model.Stack, found finding.List) (model.Stack, finding.List, error) {
@@ -414,6 +417,7 @@ func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.Known)
 	for _, ref := range s.Blames {
 		waiting.Members = append(waiting.Members, model.Member{Ref: ref})
 	}
+	r.forgetFirst(ctx)
 	defer r.watch(ctx, waiting)()
 	return r.e.Cloud.Apply(ctx, r.out.ID, s, known)
 }

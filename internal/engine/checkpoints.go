@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/resync"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // desiredDigest returns a hash of what users want, with what is wrong with it: of all that a translation makes, but
@@ -50,6 +52,57 @@ func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, d
 		digest = ""
 	}
 	e.Checkpoints.Note(out.ID, digest)
+}
+
+// changing is what a run does with the checkpoints of the stacks that it changes in AWS: its own, and one whose load
+// balancer it takes over.
+type changing struct {
+	digest string // of the run's own stack
+	// forgotten are the stacks whose checkpoints are forgotten, and what is closed once that is stored, if not nil.
+	forgotten map[model.StackID]<-chan struct{}
+	// waited reports whether the run has waited for that.
+	waited bool
+}
+
+// forget forgets that the stacks of a run were carried out in full. If the process ends in the middle of a change, and the
+// change is taken back, the next process would else take them for unchanged. What brings a stack back to the desired state
+// of its checkpoint forgets nothing.
+func (r *execution) forget() {
+	if r.e.Checkpoints == nil {
+		return
+	}
+	if r.changing.forgotten == nil {
+		r.changing.forgotten = map[model.StackID]<-chan struct{}{}
+	}
+	for _, id := range *r.reserved {
+		_, done := r.changing.forgotten[id]
+		if done || id == r.out.ID && r.e.Checkpoints.Unchanged(id, r.changing.digest) {
+			continue
+		}
+		r.changing.forgotten[id] = r.e.Checkpoints.Forget(id)
+	}
+}
+
+// forgetFirst forgets before the first change of AWS, and waits until that is stored. A store that is slow delays a run
+// once, and not for long.
+func (r *execution) forgetFirst(ctx context.Context) {
+	if r.changing.waited {
+		return
+	}
+	r.changing.waited = true
+	r.forget()
+	ctx, cancel := context.WithTimeout(ctx, durations.Soon)
+	defer cancel()
+	for _, written := range r.changing.forgotten {
+		if written == nil {
+			continue
+		}
+		select {
+		case <-written:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func faults(found finding.List) (n int) {

@@ -56,6 +56,9 @@ type Checkpoints interface {
 	Unchanged(id model.StackID, digest string) bool
 	// Note remembers a desired state that was carried out in full; "" forgets the stack.
 	Note(id model.StackID, digest string)
+	// Forget forgets a stack before a run changes it in AWS. The channel is closed once a process that starts would not
+	// find it any more, or this could not be stored; nil: there is nothing to wait for.
+	Forget(id model.StackID) (written <-chan struct{})
 }
 
 // Secrets remember by marks which client secret each listener and rule of a stack was given last.
@@ -366,7 +369,12 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	defer func() { e.storeMemory(out, mem) }()
 	reported := false
 	defer func() { e.noteConverged(out, reported, found, digest) }()
-	run := run{execution: execution{observation{e: e, out: &out, v: v, mem: &mem, reserved: &reserved}}, edited: edited, delay: delay}
+	run := run{execution: execution{
+		observation: observation{e: e, out: &out, v: v, mem: &mem, reserved: &reserved}, changing: changing{digest: digest},
+	}, edited: edited, delay: delay}
+	if edited {
+		run.forget() // stored while the run reads, so that the edit does not wait for it
+	}
 	stack, found, err = run.resolveAndConverge(ctx, stack, found)
 	if errors.Is(err, errReserved) {
 		out.Stack, out.Findings, out.RetryAfter = stack, found.Sorted(), durations.Moment

@@ -19,11 +19,18 @@ type Book struct {
 	secrets map[model.StackID]map[string]string // by a hash of the ARN
 	// changed reports whether the marks differ from those that were stored last.
 	changed bool
+	// stored names the stacks of which the store has a mark, or may have one since a write failed.
+	stored map[model.StackID]bool
+	// failing reports whether the last write failed, so that nobody is to wait for the next one.
+	failing bool
+	// urgent holds a value when a mark is to be taken out of the store soon. next is closed when the write has ended
+	// that begins next.
+	urgent, next chan struct{}
 }
 
 // New returns an empty book: until Begin, nothing counts as carried out.
 func New() *Book {
-	b := &Book{}
+	b := &Book{urgent: make(chan struct{}, 1), next: make(chan struct{})}
 	b.marks, b.secrets, _ = parse("")
 	return b
 }
@@ -35,7 +42,16 @@ func (b *Book) Begin(stored string) (stacks, leftOut int) {
 	defer b.mu.Unlock()
 	b.changed = false
 	b.marks, b.secrets, leftOut = parse(stored)
+	b.stored = map[model.StackID]bool{}
+	b.noteStored()
 	return len(b.marks), leftOut
+}
+
+// noteStored notes that the store may have all marks.
+func (b *Book) noteStored() {
+	for id := range b.marks {
+		b.stored[id] = true
+	}
 }
 
 // Unchanged reports whether a stack with this desired state was carried out in full.
@@ -60,6 +76,30 @@ func (b *Book) Note(id model.StackID, digest string) {
 	}
 	b.marks[id] = digest
 }
+
+// Forget forgets a stack that is about to be changed in AWS, and asks for its mark to be taken out of the store. Otherwise,
+// if this process ended now and the change was taken back, its successor would take the stack for unchanged. The channel
+// is closed once the write has ended that does so. It is nil if there is nothing to wait for: the store has no mark, or
+// failed the last time.
+func (b *Book) Forget(id model.StackID) (written <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.marks[id] != "" {
+		b.changed = true
+		delete(b.marks, id)
+	}
+	if !b.stored[id] || b.failing {
+		return nil
+	}
+	select {
+	case b.urgent <- struct{}{}:
+	default: // one write is enough for all
+	}
+	return b.next
+}
+
+// Urgent returns a channel that has a value when Save is to be called soon.
+func (b *Book) Urgent() <-chan struct{} { return b.urgent }
 
 // SecretMark returns the mark of the client secret that a listener or rule was given, empty if none is
 // known.
@@ -105,6 +145,10 @@ func (b *Book) RetainSecretMarks(id model.StackID, arns []string) {
 func (b *Book) Text() (text string, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.text(), b.changed
+}
+
+func (b *Book) text() string {
 	var stacks, secrets strings.Builder
 	for _, id := range slices.SortedFunc(maps.Keys(b.marks), model.StackID.Compare) {
 		fmt.Fprintf(&stacks, "%s %s %s\n", id.Kind, id, b.marks[id])
@@ -116,18 +160,37 @@ func (b *Book) Text() (text string, changed bool) {
 	}
 	for _, s := range []string{stacks.String() + secrets.String(), secrets.String()} {
 		if len(s) <= maxText {
-			return s, b.changed
+			return s
 		}
 	}
-	return "", b.changed
+	return ""
 }
 
-// Stored notes that a text was stored.
-func (b *Book) Stored(text string) {
-	now, _ := b.Text()
+// Save hands what is to be stored to write, if that differs from what was stored last.
+func (b *Book) Save(write func(text string) error) error {
+	b.mu.Lock()
+	if !b.changed {
+		b.mu.Unlock()
+		return nil
+	}
+	text, ended := b.text(), b.next
+	b.next = make(chan struct{})
+	b.noteStored()
+	b.mu.Unlock()
+	defer close(ended)
+	err := write(text)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.changed = now != text
+	if b.failing = err != nil; b.failing {
+		return err
+	}
+	b.changed = b.text() != text
+	marks, _, _ := parse(text)
+	b.stored = make(map[model.StackID]bool, len(marks))
+	for id := range marks {
+		b.stored[id] = true
+	}
+	return nil
 }
 
 // maxText keeps below what Kubernetes takes for one object, 1 MiB.
