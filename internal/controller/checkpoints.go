@@ -77,7 +77,9 @@ func saveUntil(ctx context.Context, save func(context.Context), urgent <-chan st
 			save(ctx)
 		case <-urgent:
 			if pace.wait(ctx) {
-				save(ctx)
+				soon, cancel := context.WithTimeout(ctx, durations.Answer)
+				save(soon)
+				cancel()
 			}
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), durations.Glance)
