@@ -116,6 +116,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		r.out.Failed, r.out.RetryAfter = nil, 0
 		start := r.e.now()
 		r.noteSecrets(d)
+		r.forgetSecrets(d.Plan)
 		err = r.apply(ctx, d.Plan, stack)
 		r.e.phase(stack.ID.Kind, Applying, start)
 		if err != nil {
@@ -417,7 +418,8 @@ func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.Known)
 	for _, ref := range s.Blames {
 		waiting.Members = append(waiting.Members, model.Member{Ref: ref})
 	}
-	r.forgetFirst(ctx)
+	r.forget()
+	r.changing.wait(ctx)
 	defer r.watch(ctx, waiting)()
 	return r.e.Cloud.Apply(ctx, r.out.ID, s, known)
 }

@@ -54,14 +54,40 @@ func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, d
 	e.Checkpoints.Note(out.ID, digest)
 }
 
-// changing is what a run does with the checkpoints of the stacks that it changes in AWS: its own, and one whose load
+// changing is what a run does with what is stored of the stacks that it changes in AWS: its own, and one whose load
 // balancer it takes over.
 type changing struct {
 	digest string // of the run's own stack
-	// forgotten are the stacks whose checkpoints are forgotten, and what is closed once that is stored, if not nil.
-	forgotten map[model.StackID]<-chan struct{}
-	// waited reports whether the run has waited for that.
+	// forgotten are the stacks whose checkpoints the run has forgotten.
+	forgotten map[model.StackID]bool
+	// writes are closed once that is stored. The first change of AWS waits for them.
+	writes []<-chan struct{}
+	// waited reports whether the run has waited as long as it may.
 	waited bool
+}
+
+// after adds a write to those that the first change of AWS waits for; nil is none.
+func (c *changing) after(written <-chan struct{}) {
+	if written != nil {
+		c.writes = append(c.writes, written)
+	}
+}
+
+// wait waits for the writes. A store that is slow delays a run once, and not for long.
+func (c *changing) wait(ctx context.Context) {
+	if len(c.writes) == 0 || c.waited {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, durations.Soon)
+	defer cancel()
+	for _, written := range c.writes {
+		select {
+		case <-written:
+		case <-ctx.Done():
+			c.waited = true
+		}
+	}
+	c.writes = nil
 }
 
 // forget forgets that the stacks of a run were carried out in full. If the process ends in the middle of a change, and the
@@ -72,36 +98,14 @@ func (r *execution) forget() {
 		return
 	}
 	if r.changing.forgotten == nil {
-		r.changing.forgotten = map[model.StackID]<-chan struct{}{}
+		r.changing.forgotten = map[model.StackID]bool{}
 	}
 	for _, id := range *r.reserved {
-		_, done := r.changing.forgotten[id]
-		if done || id == r.out.ID && r.e.Checkpoints.Unchanged(id, r.changing.digest) {
+		if r.changing.forgotten[id] || id == r.out.ID && r.e.Checkpoints.Unchanged(id, r.changing.digest) {
 			continue
 		}
-		r.changing.forgotten[id] = r.e.Checkpoints.Forget(id)
-	}
-}
-
-// forgetFirst forgets before the first change of AWS, and waits until that is stored. A store that is slow delays a run
-// once, and not for long.
-func (r *execution) forgetFirst(ctx context.Context) {
-	if r.changing.waited {
-		return
-	}
-	r.changing.waited = true
-	r.forget()
-	ctx, cancel := context.WithTimeout(ctx, durations.Soon)
-	defer cancel()
-	for _, written := range r.changing.forgotten {
-		if written == nil {
-			continue
-		}
-		select {
-		case <-written:
-		case <-ctx.Done():
-			return
-		}
+		r.changing.forgotten[id] = true
+		r.changing.after(r.e.Checkpoints.Forget(id))
 	}
 }
 

@@ -67,6 +67,8 @@ type Secrets interface {
 	SecretMark(id model.StackID, arn string) string
 	// NoteSecretMark notes a mark.
 	NoteSecretMark(id model.StackID, arn, mark string)
+	// ForgetSecretMark forgets a mark before another client secret is given. The channel is as that of Checkpoints.Forget.
+	ForgetSecretMark(id model.StackID, arn string) (written <-chan struct{})
 	// RetainSecretMarks forgets the marks of a stack but those of these ARNs.
 	RetainSecretMarks(id model.StackID, arns []string)
 }

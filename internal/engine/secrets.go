@@ -47,20 +47,50 @@ func (r *execution) noteSecret(s plan.Step, res plan.Result, known plan.Known) {
 	if r.e.Secrets == nil {
 		return
 	}
-	var arn string
+	arn, mark := givenSecret(s, known)
+	if arn == "" {
+		arn, mark = madeWithSecret(s, res)
+	}
+	if mark != "" {
+		r.e.Secrets.NoteSecretMark(r.out.ID, arn, mark)
+	}
+}
+
+// givenSecret returns the ARN of the live listener or rule that a step changes, and the mark of the client secret that it
+// gives it, both empty if there is none.
+func givenSecret(s plan.Step, known plan.Known) (arn, mark string) {
 	var actions []model.Action
 	switch do := s.Do.(type) {
-	case plan.CreateRule:
-		arn, actions = res.ID, do.Rule.Actions
 	case plan.ModifyRule:
 		arn, actions = known[do.Rule], do.Actions
-	case plan.CreateListener:
-		arn, actions = res.ID, do.Settings.Default
 	case plan.ModifyListener:
 		arn, actions = known[do.Listener], do.Settings.Default
 	}
-	if mark := plan.SecretMark(arn, actions); mark != "" {
-		r.e.Secrets.NoteSecretMark(r.out.ID, arn, mark)
+	return arn, plan.SecretMark(arn, actions)
+}
+
+// madeWithSecret returns the ARN of the listener or rule that a step has made, and the mark of its client secret.
+func madeWithSecret(s plan.Step, res plan.Result) (arn, mark string) {
+	switch do := s.Do.(type) {
+	case plan.CreateRule:
+		return res.ID, plan.SecretMark(res.ID, do.Rule.Actions)
+	case plan.CreateListener:
+		return res.ID, plan.SecretMark(res.ID, do.Settings.Default)
+	}
+	return "", ""
+}
+
+// forgetSecrets forgets which client secrets listeners and rules have that the steps of a plan give others.
+func (r *run) forgetSecrets(p plan.Plan) {
+	if r.e.Secrets == nil {
+		return
+	}
+	for _, s := range p.Steps {
+		arn, mark := givenSecret(s, p.Known)
+		if mark == "" || mark == r.e.Secrets.SecretMark(r.out.ID, arn) || s.Waits() || r.left[s.ID] || r.delayed[s.ID] {
+			continue
+		}
+		r.changing.after(r.e.Secrets.ForgetSecretMark(r.out.ID, arn))
 	}
 }
 

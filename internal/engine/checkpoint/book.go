@@ -19,7 +19,8 @@ type Book struct {
 	secrets map[model.StackID]map[string]string // by a hash of the ARN
 	// changed reports whether the marks differ from those that were stored last.
 	changed bool
-	// stored names the stacks of which the store has a mark, or may have one since a write failed.
+	// stored names the stacks of which the store has a mark, or may have one since a write failed; nil: before Begin,
+	// so that nobody stores anything.
 	stored map[model.StackID]bool
 	// failing reports whether the last write failed, so that nobody is to wait for the next one.
 	failing bool
@@ -88,7 +89,15 @@ func (b *Book) Forget(id model.StackID) (written <-chan struct{}) {
 		b.changed = true
 		delete(b.marks, id)
 	}
-	if !b.stored[id] || b.failing {
+	if !b.stored[id] {
+		return nil
+	}
+	return b.hurry()
+}
+
+// hurry asks for a write, and returns what is closed once it has ended; nil if there is none that can be waited for.
+func (b *Book) hurry() <-chan struct{} {
+	if b.stored == nil || b.failing {
 		return nil
 	}
 	select {
@@ -119,6 +128,23 @@ func (b *Book) NoteSecretMark(id model.StackID, arn, mark string) {
 	key := Digest(arn)
 	b.changed = b.changed || b.secrets[id][key] != mark
 	b.secrets[id][key] = mark
+}
+
+// givenAnother is the mark of a client secret that AWS may have been given, or not: it is that of no secret.
+const givenAnother = "-"
+
+// ForgetSecretMark forgets which client secret a listener or rule was given that is about to be given another one, and asks
+// for that to be stored: if this process ended now, and the old secret came back, its successor would else take it for the
+// one that AWS has. The channel is that of Forget.
+func (b *Book) ForgetSecretMark(id model.StackID, arn string) (written <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := Digest(arn)
+	if mark := b.secrets[id][key]; mark == "" || mark == givenAnother {
+		return nil
+	}
+	b.secrets[id][key], b.changed = givenAnother, true
+	return b.hurry()
 }
 
 // RetainSecretMarks forgets the marks of all listeners and rules of a stack but these.

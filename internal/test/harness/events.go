@@ -117,8 +117,13 @@ type savedAtOnce struct {
 	process *process
 }
 
-func (s savedAtOnce) Forget(id model.StackID) <-chan struct{} {
-	written := s.Book.Forget(id)
+func (s savedAtOnce) Forget(id model.StackID) <-chan struct{} { return s.saved(s.Book.Forget(id)) }
+
+func (s savedAtOnce) ForgetSecretMark(id model.StackID, arn string) <-chan struct{} {
+	return s.saved(s.Book.ForgetSecretMark(id, arn))
+}
+
+func (s savedAtOnce) saved(written <-chan struct{}) <-chan struct{} {
 	if written != nil && s.process.ctx.Err() == nil {
 		s.process.checkpoints.Save(s.process.ctx)
 	}
