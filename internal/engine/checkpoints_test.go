@@ -3,10 +3,13 @@ package engine
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
+	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
 // A restart looks late at a stack of which everything is known to be carried out, and at no other one.
@@ -39,4 +42,69 @@ func TestWhatIsLeftIsLookedAtFirst(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Before AWS is changed, the stack that is changed is forgotten, and one whose load balancer it takes over. What restores the
+// desired state that was carried out forgets nothing of its own stack.
+func TestWhatIsChangedIsForgottenBefore(t *testing.T) {
+	own := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
+	other := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}
+	for name, c := range map[string]struct {
+		digest                    string
+		reserved                  []model.StackID
+		ownUnchanged, otherStands bool
+		writes                    int
+	}{
+		"an edit":               {digest: "two", reserved: []model.StackID{own}, otherStands: true, writes: 1},
+		"drift":                 {digest: "one", reserved: []model.StackID{own}, ownUnchanged: true, otherStands: true},
+		"another is taken over": {digest: "two", reserved: []model.StackID{own, other}, writes: 2},
+		"drift of a taken over": {digest: "one", reserved: []model.StackID{own, other}, ownUnchanged: true, writes: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			book := checkpoint.New()
+			book.Begin("ALBGateway shop/edge one\nIngress shop/web other\n")
+			r := &execution{
+				observation: observation{e: &Engine{Config: Config{Checkpoints: book}}, out: &Outcome{ID: own}, reserved: &c.reserved},
+				changing:    changing{digest: c.digest},
+			}
+			r.forget()
+			r.forget()
+			if got := book.Unchanged(own, "one"); got != c.ownUnchanged {
+				t.Errorf("the own stack is unchanged: %t, want %t", got, c.ownUnchanged)
+			}
+			if got := book.Unchanged(other, "other"); got != c.otherStands {
+				t.Errorf("the other stack is unchanged: %t, want %t", got, c.otherStands)
+			}
+			if len(r.changing.writes) != c.writes {
+				t.Errorf("%d writes are waited for, want %d", len(r.changing.writes), c.writes)
+			}
+		})
+	}
+}
+
+// A run waits for the store once, and not for longer than a moment.
+func TestARunWaitsForTheStoreOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stored, never := make(chan struct{}), make(chan struct{})
+		close(stored)
+		var c changing
+		for _, step := range []struct {
+			what  string
+			write <-chan struct{}
+			want  time.Duration
+		}{
+			{"nothing", nil, 0},
+			{"one that has ended", stored, 0},
+			{"one that does not end", never, durations.Soon},
+			{"another one", never, 0},
+		} {
+			c.after(step.write)
+			begun := time.Now()
+			c.wait(t.Context())
+			if took := time.Since(begun); took != step.want {
+				t.Errorf("%s: waited %v, want %v", step.what, took, step.want)
+			}
+		}
+	})
 }

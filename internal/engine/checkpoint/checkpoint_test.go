@@ -238,3 +238,35 @@ func TestForgettingIsWaitedFor(t *testing.T) {
 		t.Error("what is out of the store is waited for")
 	}
 }
+
+// A client secret that is about to be replaced is that of no secret until it is noted again.
+func TestASecretIsForgottenBeforeAnotherIsGiven(t *testing.T) {
+	web := many(1)[0]
+	unkept := New()
+	unkept.NoteSecretMark(web, "a", "one")
+	if unkept.ForgetSecretMark(web, "a") != nil {
+		t.Error("a write is waited for where nothing is stored")
+	}
+	b := New()
+	b.Begin("")
+	if b.ForgetSecretMark(web, "a") != nil || b.SecretMark(web, "a") != "" {
+		t.Error("a secret that is not known is forgotten")
+	}
+	b.NoteSecretMark(web, "a", "one")
+	b.NoteSecretMark(web, "b", "one")
+	first, second := b.ForgetSecretMark(web, "a"), b.ForgetSecretMark(web, "b")
+	if first == nil || first != second || len(b.Urgent()) != 1 {
+		t.Error("two secrets do not wait for one write")
+	}
+	if b.ForgetSecretMark(web, "a") != nil {
+		t.Error("what is forgotten is forgotten again")
+	}
+	text, _ := b.Text()
+	after := New()
+	after.Begin(text)
+	for _, arn := range []string{"a", "b"} {
+		if mark := after.SecretMark(web, arn); mark == "" || mark == "one" {
+			t.Errorf("after a start the mark of %s is %q", arn, mark)
+		}
+	}
+}
