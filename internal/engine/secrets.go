@@ -81,13 +81,13 @@ func madeWithSecret(s plan.Step, res plan.Result) (arn, mark string) {
 }
 
 // forgetSecrets forgets which client secrets listeners and rules have that the steps of a plan give others.
-func (r *run) forgetSecrets(p plan.Plan) {
+func (r *execution) forgetSecrets(p plan.Plan) {
 	if r.e.Secrets == nil {
 		return
 	}
 	for _, s := range p.Steps {
 		arn, mark := givenSecret(s, p.Known)
-		if mark == "" || mark == r.e.Secrets.SecretMark(r.out.ID, arn) || s.Waits() || r.left[s.ID] || r.delayed[s.ID] {
+		if mark == "" || mark == r.e.Secrets.SecretMark(r.out.ID, arn) || s.Waits() {
 			continue
 		}
 		r.changing.after(r.e.Secrets.ForgetSecretMark(r.out.ID, arn))
