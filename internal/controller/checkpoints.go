@@ -18,7 +18,8 @@ type CheckpointStore interface {
 }
 
 // Checkpoints keep the book of stacks beyond the life of a process. Whatever goes wrong with the
-// store costs calls to AWS and nothing else, so it is said once and not tried harder.
+// store costs calls to AWS, or delays the comparison of a change that was taken back between two
+// processes, so it is said once and not tried harder.
 type Checkpoints struct {
 	Book  *checkpoint.Book
 	Store CheckpointStore
@@ -27,6 +28,7 @@ type Checkpoints struct {
 	Fence engine.Fence
 	Log   logr.Logger
 
+	// Both are of the write that is under way.
 	failed bool
 	pace   writePace
 }
@@ -50,14 +52,15 @@ func (c *Checkpoints) Save(ctx context.Context) {
 	if c.Fence != nil && c.Fence.Fence() != nil {
 		return
 	}
-	err := c.Book.Save(func(text string) error {
+	_ = c.Book.Save(func(text string) error { // the error has been logged
 		c.pace.wrote(len(text))
-		return c.Store.Write(ctx, text)
+		err := c.Store.Write(ctx, text)
+		if err != nil && !c.failed {
+			c.Log.Info("failed to write checkpoints", "err", err.Error(), "effect", "the next start compares everything with AWS at once, and a change that was taken back before it only within 45 minutes")
+		}
+		c.failed = err != nil
+		return err
 	})
-	if err != nil && !c.failed {
-		c.Log.Info("failed to write checkpoints", "err", err.Error(), "effect", "the next start compares everything with AWS at once, or what has changed only within 45 minutes")
-	}
-	c.failed = err != nil
 }
 
 // Start saves the book until ctx ends, and then for the last time: from time to time, and soon where a stack is about to

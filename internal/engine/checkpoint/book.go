@@ -27,11 +27,13 @@ type Book struct {
 	// urgent holds a value when a mark is to be taken out of the store soon. next is closed when the write has ended
 	// that begins next.
 	urgent, next chan struct{}
+	// writing holds a value while a write is under way, so that none overtakes another.
+	writing chan struct{}
 }
 
 // New returns an empty book: until Begin, nothing counts as carried out.
 func New() *Book {
-	b := &Book{urgent: make(chan struct{}, 1), next: make(chan struct{})}
+	b := &Book{urgent: make(chan struct{}, 1), next: make(chan struct{}), writing: make(chan struct{}, 1)}
 	b.marks, b.secrets, _ = parse("")
 	return b
 }
@@ -192,8 +194,10 @@ func (b *Book) text() string {
 	return ""
 }
 
-// Save hands what is to be stored to write, if that differs from what was stored last.
+// Save hands what is to be stored to write, if that differs from what was stored last. One write begins after the other.
 func (b *Book) Save(write func(text string) error) error {
+	b.writing <- struct{}{}
+	defer func() { <-b.writing }()
 	b.mu.Lock()
 	if !b.changed {
 		b.mu.Unlock()

@@ -56,39 +56,52 @@ func shopWithRoute(t *testing.T, opt Options) *Harness {
 }
 
 // A process ends after each call of an edit in turn, before it stores its checkpoints for the next time, and the edit is
-// taken back before the next process starts. That one undoes the edit at once.
+// taken back before the next process starts. That one undoes the edit at once. It is no matter whether the process that
+// ended has seen the edit or found it at its start.
 func TestAnEditTakenBackBetweenProcessesIsUndoneAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range takenBack {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for at, over := 1, false; !over; at++ {
-				synctest.Test(t, func(t *testing.T) {
-					r := shopWithRoute(t, Options{})
-					before, n := r.State(), 0
-					r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
-						if count(call, &n); call.Mutating && n == at {
-							return fault.Action{After: r.Kill}
-						}
-						return fault.Action{}
-					})
-					c.edit(r)
-					r.Settle(20 * time.Second)
-					if over = !r.Dead(); over && n == 0 {
-						t.Fatal("the edit changes nothing in AWS")
-					}
-					r.Kill()
-					r.Emulator.Faults().SetHook(nil)
-					c.back(r)
-					r.Start()
-					r.Settle(50 * time.Second)
-					if d := cmp.Diff(before, r.State()); d != "" {
-						t.Errorf("ended after call %d; in AWS (-before the edit +a minute after the start):\n%s", at, d)
-					}
-				})
-			}
-		})
+		for _, found := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, found at a start %t", name, found), func(t *testing.T) {
+				t.Parallel()
+				for at, over := 1, false; !over; at++ {
+					synctest.Test(t, func(t *testing.T) { over = takeBack(t, c.edit, c.back, found, at) })
+				}
+			})
+		}
 	}
+}
+
+// takeBack ends a process after so many calls of an edit, and reports whether there were fewer.
+func takeBack(t *testing.T, edit, back func(r *Harness), found bool, at int) (over bool) {
+	r := shopWithRoute(t, Options{})
+	before, n := r.State(), 0
+	r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
+		if count(call, &n); call.Mutating && n == at {
+			return fault.Action{After: r.Kill}
+		}
+		return fault.Action{}
+	})
+	if found {
+		r.Kill()
+	}
+	edit(r)
+	if found {
+		r.Start()
+	}
+	r.Settle(20 * time.Second)
+	if over = !r.Dead(); over && n == 0 {
+		t.Fatal("the edit changes nothing in AWS")
+	}
+	r.Kill()
+	r.Emulator.Faults().SetHook(nil)
+	back(r)
+	r.Start()
+	r.Settle(50 * time.Second)
+	if d := cmp.Diff(before, r.State()); d != "" {
+		t.Errorf("ended after call %d; in AWS (-before the edit +a minute after the start):\n%s", at, d)
+	}
+	return over
 }
 
 // The same with the controller's own workers.
