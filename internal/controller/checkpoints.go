@@ -18,7 +18,8 @@ type CheckpointStore interface {
 }
 
 // Checkpoints keep the book of stacks beyond the life of a process. Whatever goes wrong with the
-// store costs calls to AWS and nothing else, so it is said once and not tried harder.
+// store costs calls to AWS, or delays the comparison of a change that was taken back between two
+// processes, so it is said once and not tried harder.
 type Checkpoints struct {
 	Book  *checkpoint.Book
 	Store CheckpointStore
@@ -27,7 +28,9 @@ type Checkpoints struct {
 	Fence engine.Fence
 	Log   logr.Logger
 
+	// Both are of the write that is under way.
 	failed bool
+	pace   writePace
 }
 
 // Load reads the book. It is to be called once this process leads and before the first item is
@@ -46,31 +49,41 @@ func (c *Checkpoints) Load(ctx context.Context) {
 
 // Save writes the book if it has news.
 func (c *Checkpoints) Save(ctx context.Context) {
-	text, news := c.Book.Text()
-	if !news || c.Fence != nil && c.Fence.Fence() != nil {
+	if c.Fence != nil && c.Fence.Fence() != nil {
 		return
 	}
-	err := c.Store.Write(ctx, text)
-	if err == nil {
-		c.Book.Stored(text)
-	} else if !c.failed {
-		c.Log.Info("failed to write checkpoints", "err", err.Error(), "effect", "the next start compares everything with AWS at once")
-	}
-	c.failed = err != nil
+	_ = c.Book.Save(func(text string) error { // the error has been logged
+		c.pace.wrote(len(text))
+		err := c.Store.Write(ctx, text)
+		if err != nil && !c.failed {
+			c.Log.Info("failed to write checkpoints", "err", err.Error(), "effect", "the next start compares everything with AWS at once, and a change that was taken back before it only within 45 minutes")
+		}
+		c.failed = err != nil
+		return err
+	})
 }
 
-// Start saves the book until ctx ends, and then for the last time. It implements a runnable of the
-// manager that runs while this process leads.
-func (c *Checkpoints) Start(ctx context.Context) error { return saveUntil(ctx, c.Save) }
+// Start saves the book until ctx ends, and then for the last time: from time to time, and soon where a stack is about to
+// be changed in AWS. It implements a runnable of the manager that runs while this process leads.
+func (c *Checkpoints) Start(ctx context.Context) error {
+	return saveUntil(ctx, c.Save, c.Book.Urgent(), &c.pace)
+}
 
-// saveUntil saves from time to time until ctx ends, and then for the last time.
-func saveUntil(ctx context.Context, save func(context.Context)) error {
+// saveUntil saves from time to time, and when it is urgent as soon as the pace of writes admits it, until ctx ends, and
+// then for the last time.
+func saveUntil(ctx context.Context, save func(context.Context), urgent <-chan struct{}, pace *writePace) error {
 	tick := time.NewTicker(durations.Request)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 			save(ctx)
+		case <-urgent:
+			if pace.wait(ctx) {
+				soon, cancel := context.WithTimeout(ctx, durations.Answer)
+				save(soon)
+				cancel()
+			}
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), durations.Glance)
 			defer cancel()

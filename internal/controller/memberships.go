@@ -24,8 +24,8 @@ type Memberships struct {
 
 	mu     sync.Mutex
 	failed bool
-	// nextWrite is when Keep may write again.
-	nextWrite time.Time
+	// pace spaces the writes of Keep.
+	pace writePace
 }
 
 // Load loads the state of the previous process, and compares it with the objects that exist. It returns those that have left
@@ -42,11 +42,6 @@ func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watc
 	m.Keep(ctx)
 	return gone
 }
-
-// keepBytesPerSecond limits the writes of Keep, together with durations.KeepEach, the minimum interval between two writes.
-// Each write replaces the whole state, so that many new objects share a write. Unused time of up to durations.Glance is saved
-// for later writes, so that Keep waits only if very many objects are new.
-const keepBytesPerSecond = 256 << 10
 
 // Keep stores urgent changes (cluster.Memberships.Urgent) before the run of a stack goes on. After a failed write it leaves
 // them to Start.
@@ -73,7 +68,7 @@ func (m *Memberships) tryKeep(ctx context.Context) (wait time.Duration) {
 	if m.failed || !m.Memory.Urgent() {
 		return 0
 	}
-	if wait = time.Until(m.nextWrite); wait <= 0 {
+	if wait = m.pace.left(); wait <= 0 {
 		m.save(ctx)
 	}
 	return wait
@@ -99,13 +94,9 @@ func (m *Memberships) save(ctx context.Context) {
 		m.Log.Error(err, "failed to write memberships", "effect", "Ingresses that leave a load balancer while no controller runs are not noticed")
 	}
 	m.failed = err != nil
-	cost := max(durations.KeepEach, time.Duration(len(text))*time.Second/keepBytesPerSecond)
-	if saved := time.Now().Add(-durations.Glance); m.nextWrite.Before(saved) {
-		m.nextWrite = saved
-	}
-	m.nextWrite = m.nextWrite.Add(cost)
+	m.pace.wrote(len(text))
 }
 
 // Start saves the memberships from time to time, and for the last time when ctx ends. It implements manager.Runnable and
 // runs while this process leads.
-func (m *Memberships) Start(ctx context.Context) error { return saveUntil(ctx, m.Save) }
+func (m *Memberships) Start(ctx context.Context) error { return saveUntil(ctx, m.Save, nil, nil) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/finding/failure"
 	"github.com/fulcrum-lb/fulcrum/internal/model"
@@ -60,7 +61,14 @@ type observation struct {
 }
 
 // execution carries out steps, and notes their results in the outcome.
-type execution struct{ observation }
+type execution struct {
+	observation
+	digest string // of all inputs of the run except for AWS; see Engine.digest
+	// forgotten are the stacks whose checkpoints the run has removed.
+	forgotten map[model.StackID]bool
+	// writes remove these checkpoints from the store. The first change in AWS waits for them.
+	writes checkpoint.PendingWrites
+}
 
 // resolveAndConverge takes contested settings from the observed state, and converges. It starts over where converge finds
 // that the stack has to be compared with AWS first.
@@ -117,6 +125,7 @@ func (r *run) converge(ctx context.Context, stack model.Stack, found finding.Lis
 		r.out.Failed, r.out.RetryAfter = nil, 0
 		start := r.e.now()
 		r.noteSecrets(d)
+		r.forgetSecrets(d.Plan)
 		err = r.apply(ctx, d.Plan, stack)
 		r.e.recordPhase(stack.ID.Kind, Applying, start)
 		if err != nil {
@@ -419,6 +428,8 @@ func (r *execution) applyAWS(ctx context.Context, s plan.Step, known plan.KnownI
 	for _, ref := range s.Blames {
 		waiting.Members = append(waiting.Members, model.Member{Ref: ref})
 	}
+	r.forgetCheckpoints()
+	r.writes.Wait(ctx, durations.Soon)
 	defer r.watch(ctx, waiting)()
 	return r.e.Cloud.Apply(ctx, r.out.ID, s, known)
 }

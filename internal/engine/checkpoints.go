@@ -53,6 +53,25 @@ func (e *Engine) noteConverged(out Outcome, reported bool, found finding.List, d
 	e.Checkpoints.Note(out.ID, digest)
 }
 
+// forgetCheckpoints removes the checkpoints of the stacks that a run is about to change: its own, and one whose load
+// balancer it takes over. If the process ended within the change, and the change was taken back, the next process would
+// otherwise count the stack as unchanged. A stack that is restored to the desired state of its checkpoint keeps it.
+func (r *execution) forgetCheckpoints() {
+	if r.e.Checkpoints == nil {
+		return
+	}
+	if r.forgotten == nil {
+		r.forgotten = map[model.StackID]bool{}
+	}
+	for _, id := range *r.reserved {
+		if r.forgotten[id] || id == r.out.ID && r.e.Checkpoints.Unchanged(id, r.digest) {
+			continue
+		}
+		r.forgotten[id] = true
+		r.writes.Add(r.e.Checkpoints.Forget(id))
+	}
+}
+
 // countErrors returns how many of the findings are errors.
 func countErrors(found finding.List) (n int) {
 	for _, f := range found {

@@ -57,17 +57,9 @@ type Checkpoints interface {
 	Unchanged(id model.StackID, digest string) bool
 	// Note remembers a desired state that was carried out in full; "" removes the checkpoint of the stack.
 	Note(id model.StackID, digest string)
-}
-
-// Secrets remember the OIDC client secret that was last written to each listener and rule of a stack, as a mark: a hash
-// (plan.SecretMark).
-type Secrets interface {
-	// SecretMark returns the mark of a listener or rule, "" if none is known.
-	SecretMark(id model.StackID, arn string) string
-	// NoteSecretMark remembers the mark of a listener or rule.
-	NoteSecretMark(id model.StackID, arn, mark string)
-	// RetainSecretMarks forgets the marks of a stack except for those of the ARNs.
-	RetainSecretMarks(id model.StackID, arns []string)
+	// Forget forgets a stack before a run changes it in AWS. The channel is closed once a process that starts would not
+	// find it any more, or this could not be stored; nil: there is nothing to wait for.
+	Forget(id model.StackID) (written <-chan struct{})
 }
 
 // Engine reconciles stacks. It keeps a memory of each from one run to the next.
@@ -373,7 +365,11 @@ func (e *Engine) Reconcile(ctx context.Context, id model.StackID) (out Outcome, 
 	defer func() { e.storeMemory(out, mem) }()
 	reported := false
 	defer func() { e.noteConverged(out, reported, found, digest) }()
-	run := run{execution: execution{observation{e: e, out: &out, view: v, mem: &mem, reserved: &reserved}}, edited: edited, delay: delay}
+	observed := observation{e: e, out: &out, view: v, mem: &mem, reserved: &reserved}
+	run := run{execution: execution{observation: observed, digest: digest}, edited: edited, delay: delay}
+	if edited {
+		run.forgetCheckpoints() // stored while the run reads, so that the edit does not wait for it
+	}
 	stack, found, err = run.resolveAndConverge(ctx, stack, found)
 	if errors.Is(err, errReserved) {
 		out.Stack, out.Findings, out.RetryAfter = stack, found.Sorted(), durations.Moment

@@ -9,6 +9,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
+// Secrets remember the OIDC client secret that was last written to each listener and rule of a stack, as a mark: a hash
+// (plan.SecretMark).
+type Secrets interface {
+	// SecretMark returns the mark of a listener or rule, "" if none is known.
+	SecretMark(id model.StackID, arn string) string
+	// NoteSecretMark remembers the mark of a listener or rule.
+	NoteSecretMark(id model.StackID, arn, mark string)
+	// ForgetSecretMark forgets a mark before another client secret is given. The channel is as that of Checkpoints.Forget.
+	ForgetSecretMark(id model.StackID, arn string) (written <-chan struct{})
+	// RetainSecretMarks forgets the marks of a stack except for those of the ARNs.
+	RetainSecretMarks(id model.StackID, arns []string)
+}
+
 // secretMarks returns the known marks of the client secrets of live listeners and rules, by ARN.
 func (e *Engine) secretMarks(id model.StackID, have observed.Stack) map[string]string {
 	if e.Secrets == nil {
@@ -47,20 +60,50 @@ func (r *execution) noteSecret(s plan.Step, res plan.Result, known plan.KnownIDs
 	if r.e.Secrets == nil {
 		return
 	}
-	var arn string
+	arn, mark := givenSecret(s, known)
+	if arn == "" {
+		arn, mark = madeWithSecret(s, res)
+	}
+	if mark != "" {
+		r.e.Secrets.NoteSecretMark(r.out.ID, arn, mark)
+	}
+}
+
+// givenSecret returns the ARN of the live listener or rule that a step changes, and the mark of the client secret that it
+// gives it, both empty if there is none.
+func givenSecret(s plan.Step, known plan.KnownIDs) (arn, mark string) {
 	var actions []model.Action
 	switch do := s.Do.(type) {
-	case plan.CreateRule:
-		arn, actions = res.ID, do.Rule.Actions
 	case plan.ModifyRule:
 		arn, actions = known[do.Rule], do.Actions
-	case plan.CreateListener:
-		arn, actions = res.ID, do.Settings.Default
 	case plan.ModifyListener:
 		arn, actions = known[do.Listener], do.Settings.Default
 	}
-	if mark := plan.SecretMark(arn, actions); mark != "" {
-		r.e.Secrets.NoteSecretMark(r.out.ID, arn, mark)
+	return arn, plan.SecretMark(arn, actions)
+}
+
+// madeWithSecret returns the ARN of the listener or rule that a step has made, and the mark of its client secret.
+func madeWithSecret(s plan.Step, res plan.Result) (arn, mark string) {
+	switch do := s.Do.(type) {
+	case plan.CreateRule:
+		return res.ID, plan.SecretMark(res.ID, do.Rule.Actions)
+	case plan.CreateListener:
+		return res.ID, plan.SecretMark(res.ID, do.Settings.Default)
+	}
+	return "", ""
+}
+
+// forgetSecrets forgets which client secrets listeners and rules have that the steps of a plan give others.
+func (r *execution) forgetSecrets(p plan.Plan) {
+	if r.e.Secrets == nil {
+		return
+	}
+	for _, s := range p.Steps {
+		arn, mark := givenSecret(s, p.KnownIDs)
+		if mark == "" || mark == r.e.Secrets.SecretMark(r.out.ID, arn) || s.Waits() {
+			continue
+		}
+		r.writes.Add(r.e.Secrets.ForgetSecretMark(r.out.ID, arn))
 	}
 }
 

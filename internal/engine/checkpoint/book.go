@@ -19,23 +19,43 @@ type Book struct {
 	secrets map[model.StackID]map[string]string // by a hash of the ARN
 	// changed reports whether the marks differ from those that were stored last.
 	changed bool
+	// stored has the stacks that may have a mark in the store: those of the last write, and of writes that failed after it.
+	// It is nil before Begin, because nothing may be written then.
+	stored map[model.StackID]bool
+	// failing reports whether the last write failed. Runs do not wait for writes then.
+	failing bool
+	// urgent has a value while a write is requested.
+	urgent chan struct{}
+	// next is closed when the next write has ended, whether it succeeded or not.
+	next chan struct{}
+	// writing has a value during a write, so that writes do not overtake each other.
+	writing chan struct{}
 }
 
 // New returns an empty book: until Begin, nothing counts as carried out.
 func New() *Book {
-	b := &Book{}
+	b := &Book{urgent: make(chan struct{}, 1), next: make(chan struct{}), writing: make(chan struct{}, 1)}
 	b.marks, b.secrets, _ = parse("")
 	return b
 }
 
-// Begin takes up what the process that led before has stored. It returns how many stacks that names, and how many of its
-// lines cannot be read: those are left out.
+// Begin loads the text that the previous leader stored. It returns the count of stacks in it, and the count of lines that
+// it cannot read and leaves out.
 func (b *Book) Begin(stored string) (stacks, leftOut int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.changed = false
 	b.marks, b.secrets, leftOut = parse(stored)
+	b.stored = map[model.StackID]bool{}
+	b.noteStored()
 	return len(b.marks), leftOut
+}
+
+// noteStored notes that the store may have the marks of all stacks.
+func (b *Book) noteStored() {
+	for id := range b.marks {
+		b.stored[id] = true
+	}
 }
 
 // Unchanged reports whether a stack with this desired state was carried out in full.
@@ -61,6 +81,39 @@ func (b *Book) Note(id model.StackID, digest string) {
 	b.marks[id] = digest
 }
 
+// Forget removes the mark of a stack that is about to be changed in AWS, and requests a write that removes it from the
+// store. Otherwise, if this process ended within the change and the change was taken back, the next process would count the
+// stack as unchanged. The channel is closed once the write has ended. It is nil if there is nothing to wait for: the store
+// has no mark of the stack, or the last write failed.
+func (b *Book) Forget(id model.StackID) (written <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.marks[id] != "" {
+		b.changed = true
+		delete(b.marks, id)
+	}
+	if !b.stored[id] {
+		return nil
+	}
+	return b.requestWrite()
+}
+
+// requestWrite requests a write, and returns a channel that is closed once it has ended; nil before Begin, and after a write
+// that failed, because nobody is to wait then.
+func (b *Book) requestWrite() <-chan struct{} {
+	if b.stored == nil || b.failing {
+		return nil
+	}
+	select {
+	case b.urgent <- struct{}{}:
+	default: // one write is enough for all
+	}
+	return b.next
+}
+
+// Urgent returns a channel that has a value when a write is requested. The receiver has to call Save soon.
+func (b *Book) Urgent() <-chan struct{} { return b.urgent }
+
 // SecretMark returns the mark of the client secret that a listener or rule was given, empty if none is
 // known.
 func (b *Book) SecretMark(id model.StackID, arn string) string {
@@ -79,6 +132,23 @@ func (b *Book) NoteSecretMark(id model.StackID, arn, mark string) {
 	key := Digest(arn)
 	b.changed = b.changed || b.secrets[id][key] != mark
 	b.secrets[id][key] = mark
+}
+
+// unknownSecret is the mark of a listener or rule whose client secret in AWS is not known. It is the mark of no secret.
+const unknownSecret = "-"
+
+// ForgetSecretMark marks the client secret of a listener or rule as unknown before AWS gets another one, and requests a
+// write of that. Otherwise, if this process ended within the call and the old secret came back, the next process would
+// assume that AWS has the old one. The channel is as that of Forget.
+func (b *Book) ForgetSecretMark(id model.StackID, arn string) (written <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := Digest(arn)
+	if mark := b.secrets[id][key]; mark == "" || mark == unknownSecret {
+		return nil
+	}
+	b.secrets[id][key], b.changed = unknownSecret, true
+	return b.requestWrite()
 }
 
 // RetainSecretMarks forgets the marks of all listeners and rules of a stack but these.
@@ -105,6 +175,10 @@ func (b *Book) RetainSecretMarks(id model.StackID, arns []string) {
 func (b *Book) Text() (text string, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.text(), b.changed
+}
+
+func (b *Book) text() string {
 	var stacks, secrets strings.Builder
 	for _, id := range slices.SortedFunc(maps.Keys(b.marks), model.StackID.Compare) {
 		fmt.Fprintf(&stacks, "%s %s %s\n", id.Kind, id, b.marks[id])
@@ -116,18 +190,39 @@ func (b *Book) Text() (text string, changed bool) {
 	}
 	for _, s := range []string{stacks.String() + secrets.String(), secrets.String()} {
 		if len(s) <= maxText {
-			return s, b.changed
+			return s
 		}
 	}
-	return "", b.changed
+	return ""
 }
 
-// Stored notes that a text was stored.
-func (b *Book) Stored(text string) {
-	now, _ := b.Text()
+// Save calls write with the text to store, if it differs from the text that was stored last. Calls of write do not overlap.
+func (b *Book) Save(write func(text string) error) error {
+	b.writing <- struct{}{}
+	defer func() { <-b.writing }()
+	b.mu.Lock()
+	if !b.changed {
+		b.mu.Unlock()
+		return nil
+	}
+	text, ended := b.text(), b.next
+	b.next = make(chan struct{})
+	b.noteStored()
+	b.mu.Unlock()
+	defer close(ended)
+	err := write(text)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.changed = now != text
+	if b.failing = err != nil; b.failing {
+		return err
+	}
+	b.changed = b.text() != text
+	marks, _, _ := parse(text)
+	b.stored = make(map[model.StackID]bool, len(marks))
+	for id := range marks {
+		b.stored[id] = true
+	}
+	return nil
 }
 
 // maxText keeps below what Kubernetes takes for one object, 1 MiB.

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -84,6 +85,15 @@ func many(n int) (out []model.StackID) {
 	return out
 }
 
+// save stores a book, of which that is to be stored.
+func save(t *testing.T, b *Book, want string) {
+	t.Helper()
+	got := "nothing"
+	if err := b.Save(func(text string) error { got = text; return nil }); err != nil || got != want {
+		t.Errorf("stored %q, want %q; %v", got, want, err)
+	}
+}
+
 func TestWhatWasCarriedOutIsUnchanged(t *testing.T) {
 	before, id := New(), many(1)[0]
 	before.Begin("")
@@ -95,7 +105,7 @@ func TestWhatWasCarriedOutIsUnchanged(t *testing.T) {
 	if !changed {
 		t.Fatal("there is nothing to store")
 	}
-	before.Stored(text)
+	save(t, before, text)
 	if _, changed := before.Text(); changed {
 		t.Error("what was stored is to be stored again")
 	}
@@ -156,7 +166,7 @@ func TestGivenSecretsAreRemembered(t *testing.T) {
 	if !changed || strings.Count(text, "\n") != 6 {
 		t.Fatalf("%v %q", changed, text)
 	}
-	before.Stored(text)
+	save(t, before, text)
 	before.NoteSecretMark(web, "a", "mark-a")
 	before.RetainSecretMarks(web, []string{"a", "c", "d"})
 	if _, changed := before.Text(); changed {
@@ -171,5 +181,92 @@ func TestGivenSecretsAreRemembered(t *testing.T) {
 	after.RetainSecretMarks(group, nil)
 	if text, _ := after.Text(); strings.Contains(text, "other") || !strings.Contains(text, "mark-a") {
 		t.Errorf("%q", text)
+	}
+}
+
+// What is forgotten before a change of AWS is to be taken out of the store, once for all that is forgotten meanwhile, and
+// is waited for only where the store has it, or may have it.
+func TestForgettingIsWaitedFor(t *testing.T) {
+	closed := func(c <-chan struct{}) bool {
+		select {
+		case <-c:
+			return true
+		default:
+			return false
+		}
+	}
+	ids := many(5)
+	b := New()
+	b.Begin(fmt.Sprintf("Ingress %s a\nIngress %s b\nIngress %s c\n", ids[0], ids[1], ids[2]))
+	if b.Forget(ids[3]) != nil || closed(b.Urgent()) {
+		t.Error("what is not stored is waited for")
+	}
+	b.Note(ids[3], "d")
+	if b.Forget(ids[3]) != nil || b.Unchanged(ids[3], "d") || closed(b.Urgent()) {
+		t.Error("what was not stored yet is waited for, or still counts")
+	}
+	first, second := b.Forget(ids[0]), b.Forget(ids[1])
+	if first == nil || first != second || closed(first) || b.Unchanged(ids[0], "a") || !closed(b.Urgent()) || closed(b.Urgent()) {
+		t.Error("two that are stored do not wait for one write")
+	}
+	var third <-chan struct{}
+	if err := b.Save(func(text string) error {
+		third = b.Forget(ids[2])
+		if text != fmt.Sprintf("Ingress %s c\n", ids[2]) || closed(first) {
+			t.Errorf("stored is %q, and it counts before it has ended: %v", text, closed(first))
+		}
+		return nil
+	}); err != nil || !closed(first) || closed(third) || !closed(b.Urgent()) {
+		t.Error("a write is not waited for, or one that began before")
+	}
+	failure := errors.New("no answer")
+	if err := b.Save(func(string) error { return failure }); !errors.Is(err, failure) || !closed(third) {
+		t.Error("a write that failed is waited for")
+	}
+	if b.Forget(ids[2]) != nil || closed(b.Urgent()) {
+		t.Error("a store that fails is waited for")
+	}
+	b.Note(ids[4], "e")
+	_ = b.Save(func(string) error { return failure }) // it may be stored all the same
+	if err := b.Save(func(string) error { b.Note(ids[4], ""); return nil }); err != nil {
+		t.Error(err)
+	}
+	if c := b.Forget(ids[4]); c == nil || !closed(b.Urgent()) {
+		t.Error("what was forgotten during a write is not stored again")
+	}
+	if b.Forget(ids[2]) != nil {
+		t.Error("what is out of the store is waited for")
+	}
+}
+
+// A client secret that is about to be replaced is that of no secret until it is noted again.
+func TestASecretIsForgottenBeforeAnotherIsGiven(t *testing.T) {
+	web := many(1)[0]
+	unkept := New()
+	unkept.NoteSecretMark(web, "a", "one")
+	if unkept.ForgetSecretMark(web, "a") != nil {
+		t.Error("a write is waited for where nothing is stored")
+	}
+	b := New()
+	b.Begin("")
+	if b.ForgetSecretMark(web, "a") != nil || b.SecretMark(web, "a") != "" {
+		t.Error("a secret that is not known is forgotten")
+	}
+	b.NoteSecretMark(web, "a", "one")
+	b.NoteSecretMark(web, "b", "one")
+	first, second := b.ForgetSecretMark(web, "a"), b.ForgetSecretMark(web, "b")
+	if first == nil || first != second || len(b.Urgent()) != 1 {
+		t.Error("two secrets do not wait for one write")
+	}
+	if b.ForgetSecretMark(web, "a") != nil {
+		t.Error("what is forgotten is forgotten again")
+	}
+	text, _ := b.Text()
+	after := New()
+	after.Begin(text)
+	for _, arn := range []string{"a", "b"} {
+		if mark := after.SecretMark(web, arn); mark == "" || mark == "one" {
+			t.Errorf("after a start the mark of %s is %q", arn, mark)
+		}
 	}
 }

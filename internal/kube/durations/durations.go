@@ -44,7 +44,7 @@ const (
 const (
 	// FirstDelay is the wait after the first failure of an item in a queue. It doubles with each further one.
 	FirstDelay = 5 * time.Millisecond
-	// KeepEach is the cost of a write of memberships in the rate limit for these writes.
+	// KeepEach is the cost of a write of memberships or checkpoints in the rate limit for these writes.
 	KeepEach = 100 * time.Millisecond
 	// Interval is for what is cheap: reports that have changed, files that do not exist yet, kinds that are new. A call
 	// that was not answered stands for those of its namespace as long, so that a hanging API server holds up one call.

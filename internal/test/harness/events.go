@@ -9,6 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 	"github.com/fulcrum-lb/fulcrum/internal/cluster/ownership"
 	"github.com/fulcrum-lb/fulcrum/internal/controller"
+	"github.com/fulcrum-lb/fulcrum/internal/engine/checkpoint"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayclass"
 )
@@ -106,4 +108,24 @@ func (p *process) save() {
 		p.memberships.Save(p.ctx)
 		p.saved = time.Now()
 	}
+}
+
+// savedAtOnce are checkpoints of a process in which one thing happens after the other: what is urgent is saved before the
+// run goes on.
+type savedAtOnce struct {
+	*checkpoint.Book
+	process *process
+}
+
+func (s savedAtOnce) Forget(id model.StackID) <-chan struct{} { return s.saved(s.Book.Forget(id)) }
+
+func (s savedAtOnce) ForgetSecretMark(id model.StackID, arn string) <-chan struct{} {
+	return s.saved(s.Book.ForgetSecretMark(id, arn))
+}
+
+func (s savedAtOnce) saved(written <-chan struct{}) <-chan struct{} {
+	if written != nil && s.process.ctx.Err() == nil {
+		s.process.checkpoints.Save(s.process.ctx)
+	}
+	return written
 }

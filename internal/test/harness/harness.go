@@ -319,6 +319,9 @@ func (r *Harness) Start() {
 		}
 		p.saved = time.Now()
 		line.Checkpoints = book
+		if r.opt.Workers == 0 {
+			line.Checkpoints, line.Secrets = savedAtOnce{book, p}, savedAtOnce{book, p}
+		}
 		p.memberships = &controller.Memberships{
 			Memory: k8s.Members, Store: kube.Checkpoints{API: killableServer{p, api}, Namespace: "kube-system", Name: kube.MembershipsName},
 		}

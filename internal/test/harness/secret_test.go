@@ -3,9 +3,14 @@ package harness
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
 )
 
 func clientSecret(value string) string {
@@ -32,11 +37,13 @@ func secrets(r *Harness) (out []string) {
 	return out
 }
 
+// idp names the Secret of clientSecret.
+const idp = `{"issuer":"https://login.example.com","authorizationEndpoint":"https://login.example.com/a","tokenEndpoint":"https://login.example.com/t","userInfoEndpoint":"https://login.example.com/u","secretName":"login"}`
+
 // A client secret that changes is given to AWS, whether a controller sees the change or finds it at
 // its start, and nothing is written while it does not change.
 func TestAClientSecretThatChangesIsGivenToAWS(t *testing.T) {
 	t.Parallel()
-	const idp = `{"issuer":"https://login.example.com","authorizationEndpoint":"https://login.example.com/a","tokenEndpoint":"https://login.example.com/t","userInfoEndpoint":"https://login.example.com/u","secretName":"login"}`
 	synctest.Test(t, func(t *testing.T) {
 		r := New(t, Options{Checkpoints: true})
 		for i, a := range podAddresses {
@@ -82,4 +89,48 @@ func TestAClientSecretThatChangesIsGivenToAWS(t *testing.T) {
 		r.Start()
 		step("without a memory", "three", 0)
 	})
+}
+
+// A process ends after each call of a change of the client secret, before it stores what it knows, and the change is taken
+// back before the next process starts. AWS gets the secret that is there now.
+func TestAClientSecretTakenBackBetweenProcessesIsGivenToAWS(t *testing.T) {
+	t.Parallel()
+	for _, at := range []int{1, 2} {
+		t.Run(fmt.Sprintf("after call %d", at), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { clientSecretTakenBack(t, at) })
+		})
+	}
+}
+
+func clientSecretTakenBack(t *testing.T, at int) {
+	r := shopWith(t, Options{Checkpoints: true})
+	secure := annotated("listen-ports", `[{"HTTPS":443}]`, "certificate-arn", r.World.Certs["example.com"], "auth-type", "oidc", "auth-idp-oidc", idp)
+	r.Apply(shop, clientSecret("one"), pods("web", podAddresses[:3]...), ingressOf(secure, "/=web", "/b=web"))
+	r.rest(time.Hour)
+	r.process.save()
+	n := 0
+	r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
+		if count(call, &n); call.Mutating && n == at {
+			return fault.Action{After: r.Kill}
+		}
+		return fault.Action{}
+	})
+	r.Apply(clientSecret("two"))
+	r.Settle(20 * time.Second)
+	r.Emulator.Faults().SetHook(nil)
+	if !r.Dead() || !slices.Contains(secrets(r), "two") {
+		t.Fatalf("AWS holds %v", secrets(r))
+	}
+	r.Apply(clientSecret("one"))
+	r.Start()
+	r.Settle(50 * time.Second)
+	if d := cmp.Diff([]string{"one", "one"}, secrets(r)); d != "" {
+		t.Errorf("AWS holds (-want +got):\n%s", d)
+	}
+	r.Emulator.Calls().Reset()
+	r.Start()
+	r.rest(2 * time.Hour)
+	if n := r.Emulator.Calls().Mutating(); n > 0 {
+		t.Errorf("%d writes after another start", n)
+	}
 }

@@ -1,0 +1,132 @@
+package harness
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
+	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
+)
+
+// takenBack are edits that change AWS, each with the one that takes it back.
+var takenBack = map[string]struct{ edit, back func(r *Harness) }{
+	"a path is added": {
+		edit: func(r *Harness) { r.Apply(ingressOf("", "/=web", "/admin=web")) },
+		back: func(r *Harness) { r.Apply(ingressOf("", "/=web")) },
+	},
+	"a path goes to another Service": {
+		edit: func(r *Harness) { r.Apply(pods("api", podAddresses[1]), ingressOf("", "/=api")) },
+		back: func(r *Harness) { r.Apply(ingressOf("", "/=web")) },
+	},
+	"another source is admitted": {
+		edit: func(r *Harness) {
+			r.Apply(ingressOf(`, alb.ingress.kubernetes.io/inbound-cidrs: 192.0.2.0/24`, "/=web"))
+		},
+		back: func(r *Harness) { r.Apply(ingressOf("", "/=web")) },
+	},
+	"a route is attached": {
+		edit: func(r *Harness) {
+			r.Apply(routeOf("more", "b.example.com", "filters: [{type: RequestRedirect, requestRedirect: {hostname: c.example.com}}]"))
+		},
+		back: func(r *Harness) { r.drop(cluster.KindHTTPRoute, "shop", "more") },
+	},
+	"a route is deleted": {
+		edit: func(r *Harness) { r.drop(cluster.KindHTTPRoute, "shop", "one") },
+		back: func(r *Harness) { r.Apply(routeOf("one", "a.example.com", "backendRefs: [{name: web, port: 80}]")) },
+	},
+}
+
+// shopWithRoute is a shop with an Ingress and a Gateway, of which everything is carried out and stored.
+func shopWithRoute(t *testing.T, opt Options) *Harness {
+	t.Helper()
+	opt.Checkpoints = true
+	opt.Gateway = func(o *gateways.Options) { o.DefaultTargetType = model.IPTargets }
+	r := shopWith(t, opt)
+	r.Apply(shop, pods("web", podAddresses[0]), ingressOf("", "/=web"))
+	r.Apply(edgeGateway, routeOf("one", "a.example.com", "backendRefs: [{name: web, port: 80}]"))
+	r.rest(10 * time.Minute)
+	r.process.save()
+	return r
+}
+
+// A process ends after each call of an edit in turn, before it stores its checkpoints for the next time, and the edit is
+// taken back before the next process starts. That one undoes the edit at once. It is no matter whether the process that
+// ended has seen the edit or found it at its start.
+func TestAnEditTakenBackBetweenProcessesIsUndoneAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range takenBack {
+		for _, found := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, found at a start %t", name, found), func(t *testing.T) {
+				t.Parallel()
+				for at, over := 1, false; !over; at++ {
+					synctest.Test(t, func(t *testing.T) { over = takeBack(t, c.edit, c.back, found, at) })
+				}
+			})
+		}
+	}
+}
+
+// takeBack ends a process after so many calls of an edit, and reports whether there were fewer.
+func takeBack(t *testing.T, edit, back func(r *Harness), found bool, at int) (over bool) {
+	r := shopWithRoute(t, Options{})
+	before, n := r.State(), 0
+	r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
+		if count(call, &n); call.Mutating && n == at {
+			return fault.Action{After: r.Kill}
+		}
+		return fault.Action{}
+	})
+	if found {
+		r.Kill()
+	}
+	edit(r)
+	if found {
+		r.Start()
+	}
+	r.Settle(20 * time.Second)
+	if over = !r.Dead(); over && n == 0 {
+		t.Fatal("the edit changes nothing in AWS")
+	}
+	r.Kill()
+	r.Emulator.Faults().SetHook(nil)
+	back(r)
+	r.Start()
+	r.Settle(50 * time.Second)
+	if d := cmp.Diff(before, r.State()); d != "" {
+		t.Errorf("ended after call %d; in AWS (-before the edit +a minute after the start):\n%s", at, d)
+	}
+	return over
+}
+
+// The same with the controller's own workers.
+func TestWorkersUndoAnEditTakenBackBetweenProcesses(t *testing.T) {
+	t.Parallel()
+	for name, c := range takenBack {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := shopWithRoute(t, Options{Workers: 3})
+				time.Sleep(time.Minute)
+				before := r.State()
+				r.Emulator.Faults().SetHook(func(fault.Call) fault.Action { return fault.Action{Latency: latency} })
+				c.edit(r)
+				time.Sleep(5 * time.Second)
+				if fmt.Sprint(before) == fmt.Sprint(r.State()) {
+					t.Fatal("the edit changes nothing in AWS")
+				}
+				r.Kill()
+				c.back(r)
+				r.Start()
+				time.Sleep(50 * time.Second)
+				if d := cmp.Diff(before, r.State()); d != "" {
+					t.Errorf("in AWS (-before the edit +a minute after the start):\n%s", d)
+				}
+			})
+		})
+	}
+}

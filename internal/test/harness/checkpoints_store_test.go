@@ -1,0 +1,183 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/cluster"
+	"github.com/fulcrum-lb/fulcrum/internal/emulator/fault"
+	"github.com/fulcrum-lb/fulcrum/internal/kube"
+)
+
+// checkpointServer is an API server that treats the checkpoints otherwise than the rest.
+type checkpointServer struct {
+	kube.API
+
+	mu     sync.Mutex
+	does   func() error // for each request, nil: nothing
+	writes int
+}
+
+// set makes the server treat requests in another way.
+func (s *checkpointServer) set(does func() error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.does, s.writes = does, 0
+}
+
+// written returns how many writes there were since then.
+func (s *checkpointServer) written() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.writes
+}
+
+func (s *checkpointServer) request(obj cluster.Object, writes int) error {
+	if obj.GetName() != kube.CheckpointsName {
+		return nil
+	}
+	s.mu.Lock()
+	does := s.does
+	s.writes += writes
+	s.mu.Unlock()
+	if does == nil {
+		return nil
+	}
+	return does()
+}
+
+func (s *checkpointServer) Read(ctx context.Context, obj cluster.Object) error {
+	if err := s.request(obj, 0); err != nil {
+		return err
+	}
+	return s.API.Read(ctx, obj)
+}
+
+func (s *checkpointServer) Create(ctx context.Context, obj cluster.Object) error {
+	if err := s.request(obj, 1); err != nil {
+		return err
+	}
+	return s.API.Create(ctx, obj)
+}
+
+func (s *checkpointServer) Update(ctx context.Context, obj cluster.Object) error {
+	if err := s.request(obj, 1); err != nil {
+		return err
+	}
+	return s.API.Update(ctx, obj)
+}
+
+// late lets each request take a while.
+func late(d time.Duration) func() error {
+	return func() error { time.Sleep(d); return nil }
+}
+
+const idle = `, alb.ingress.kubernetes.io/load-balancer-attributes: idle_timeout.timeout_seconds=%d`
+
+// An edit waits for checkpoints only where the store is slower than AWS, for 2 s at most, and not again while it fails.
+func TestAnEditHardlyWaitsForCheckpoints(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		does        func() error
+		least       time.Duration // that an edit takes, as it comes after the write
+		first, then time.Duration // that edits may take longer than without checkpoints in the store
+	}{
+		"a quick store": {does: late(40 * time.Millisecond)},
+		"a slow store":  {does: late(300 * time.Millisecond), least: 600 * time.Millisecond, first: 600 * time.Millisecond, then: 600 * time.Millisecond},
+		"no answer":     {does: late(time.Hour), first: 2 * time.Second, then: 2 * time.Second},
+		"failures":      {does: func() error { time.Sleep(10 * time.Millisecond); return errors.New("no space is left") }},
+		"late failures": {does: func() error { time.Sleep(time.Second); return errors.New("no leader") }, first: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &checkpointServer{}
+				r := fleetOf(t, 4, Options{Workers: 3, API: func(api kube.API) kube.API { server.API = api; return server }})
+				edit := func(i, seconds int) time.Duration {
+					r.Emulator.Calls().Reset()
+					at := time.Now()
+					r.Apply(ingressNumber(i, fmt.Sprintf(idle, seconds)))
+					time.Sleep(10 * time.Second)
+					return r.done("ModifyLoadBalancerAttributes", at)
+				}
+				usual := edit(0, 73) // by a store that answers at once
+				server.set(c.does)
+				for i, most := range []time.Duration{c.first, c.then} {
+					if took := edit(1+i, 73); took < c.least || took > usual+most+latency { // a call more or less
+						t.Errorf("edit %d takes %v, usual is %v, at most %v more", i+1, took, usual, most)
+					}
+				}
+				server.set(nil) // the process that ends does not wait
+			})
+		})
+	}
+}
+
+// Many stacks are edited at once: none is changed in AWS while the store has its checkpoint, many share a write, and they
+// take no longer than with a store that fails, for which none waits.
+func TestManyEditsShareWritesOfCheckpoints(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := size(1000, 60)
+		server := &checkpointServer{}
+		r := fleetOf(t, n, Options{Workers: 3, API: func(api kube.API) kube.API { server.API = api; return server }})
+		stored := func() string { return string(checkpointsOf(r)["v1"]) }
+		if lines := strings.Count(stored(), "\n"); lines < n {
+			t.Fatalf("%d of %d stacks are stored", lines, n)
+		}
+		edit := func(seconds int) (took time.Duration) {
+			t.Helper()
+			var mu sync.Mutex
+			var early []string
+			changed, at := 0, time.Now()
+			r.Emulator.Faults().SetHook(func(call fault.Call) fault.Action {
+				if call.Operation == "ModifyLoadBalancerAttributes" {
+					mu.Lock()
+					defer mu.Unlock()
+					_, name, _ := strings.Cut(fmt.Sprintf("%+v", call.Input), "k8s-shop-ing")
+					number, _, _ := strings.Cut(name, "-")
+					if strings.Contains(stored(), "Ingress shop/ing"+number+" ") {
+						early = append(early, number)
+					}
+					if changed++; changed == n*9/10 {
+						took = time.Since(at) // the last of them wait for AWS's limits, by chance
+					}
+				}
+				return fault.Action{Latency: latency}
+			})
+			for i := range n {
+				r.Apply(ingressNumber(i, fmt.Sprintf(idle, seconds)))
+			}
+			time.Sleep(30 * time.Minute)
+			mu.Lock()
+			defer mu.Unlock()
+			if changed != n {
+				t.Errorf("%d of %d are changed", changed, n)
+			}
+			if seconds == 73 && len(early) > 0 {
+				t.Errorf("changed while the store had a checkpoint: %v", early)
+			}
+			return took
+		}
+		server.set(func() error { return errors.New("no space is left") })
+		edit(71) // the first of them finds out that the store fails
+		without := edit(72)
+		server.set(late(10 * time.Millisecond))
+		time.Sleep(time.Minute)
+		took := edit(73)
+		writes := server.written()
+		t.Logf("BENCH %d edits at once: nine tenths are made after %v with %d writes of checkpoints, after %v without", n, took, writes, without)
+		if took > without+5*time.Second {
+			t.Errorf("%d edits take %v, without checkpoints %v", n, took, without)
+		}
+		if writes > n+n/10 {
+			t.Errorf("%d writes for %d edits", writes, n)
+		}
+		server.set(nil)
+	})
+}
