@@ -144,7 +144,7 @@ func (p *planner) plan(lb []plan.StepID, opened map[int32]plan.StepID, groups ma
 	}
 	steps = append(steps, p.rules.Plan(made, p.groups, changeDefault)...)
 	if p.removesTLSLast {
-		steps = append(steps, p.changeProtocol(p.l.Live.Protocol, final, steps))
+		p.changeProtocol(p.l.Live.Protocol, final, steps)
 	}
 	p.removeCertificates(a, append(made, certificates...))
 }
