@@ -38,7 +38,7 @@ func TestAcceptance(t *testing.T) {
 	if worldtest.Foreign() {
 		t.Skip("the acceptance run has flags of Fulcrum")
 	}
-	first := worldtest.Start(t, world.Options{})
+	first := worlds.Lend(t, world.Options{})
 	w := worldtest.Start(t, world.Options{Cluster: "elsewhere", Beside: first.Number()})
 	untag(t, w)
 	before := inventory(t, w)

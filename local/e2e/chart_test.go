@@ -362,7 +362,7 @@ func TestWebhooksOfChart(t *testing.T) {
 	}
 	dir := t.TempDir()
 	ca := selfSigned(t, dir)
-	w := worldtest.Start(t, world.Options{Cluster: "charthooks", Nodes: 1})
+	w := worlds.Lend(t, world.Options{})
 	port := w.WebhookPort()
 	if err := w.StartController(worldtest.Controller(t), "--webhook-cert-dir="+dir); err != nil {
 		t.Fatal(err)
@@ -421,6 +421,9 @@ func TestWebhooksOfChart(t *testing.T) {
 	}
 	if class, _, _ := unstructured.NestedString(live.Object, "spec", "loadBalancerClass"); class != "service.k8s.aws/nlb" {
 		t.Errorf("a Service of type LoadBalancer has the class %q", class)
+	}
+	if err := applier.Delete(t.Context(), service); err != nil {
+		t.Error(err)
 	}
 	if bytes.Contains(rendered, []byte("caBundle")) {
 		t.Error("the chart renders a bundle without a certificate")

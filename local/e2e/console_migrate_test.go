@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fulcrum-lb/fulcrum/local/browser"
+	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
 	"github.com/fulcrum-lb/fulcrum/local/world"
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
@@ -36,7 +38,7 @@ func TestConsoleShowsAMove(t *testing.T) {
 	}
 	t.Parallel()
 	tab := browser.Open(t)
-	w := worldtest.Start(t, world.Options{Cluster: "moving", Nodes: 2, GatewayAPI: "standard"})
+	w := worlds.Lend(t, world.Options{})
 	s, err := scenario.New(w)
 	if err != nil {
 		t.Fatal(err)
@@ -120,5 +122,25 @@ func TestConsoleShowsAMove(t *testing.T) {
 	})
 	if faults := tab.Faults(); len(faults) > 0 {
 		t.Errorf("in the page: %q", faults)
+	}
+	removeMoved(t, w, made)
+}
+
+// removeMoved deletes the Ingress, and then what the migration has made, with which the load balancer goes.
+func removeMoved(t *testing.T, w *world.World, made []byte) {
+	t.Helper()
+	if err := w.Kube().NetworkingV1().Ingresses("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := manifest.Parse(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	applier, err := manifest.NewApplier(w.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := applier.Delete(t.Context(), objects); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -302,6 +302,8 @@ func TestConsolePageScrollsByKeysOnceAPageIsChosen(t *testing.T) {
 	tab, _, _ := answeredPage(t, stacks, map[string]document{"doctor": {"checks": []document{}}, "orphans": {"orphans": []document{}}})
 	tab.Do(chromedp.Click(chromedp.CSS(`nav a[data-page="trouble"]`)))
 	tab.Until(`document.querySelectorAll("#trouble article").length === 60`)
+	const troubleHasKeys = `document.activeElement.dataset.page === "trouble" && !document.activeElement.hidden && document.activeElement.tagName === "SECTION"`
+	tab.Until(troubleHasKeys)
 	tab.Do(chromedp.KeyEvent(kb.PageDown))
 	tab.Until(`document.querySelector('main > section[data-page="trouble"]').scrollTop > 100`)
 	tab.Do(chromedp.Click(chromedp.CSS(`nav a[data-page="topology"]`)))
@@ -309,7 +311,7 @@ func TestConsolePageScrollsByKeysOnceAPageIsChosen(t *testing.T) {
 	tab.Do(chromedp.KeyEvent(kb.End))
 	tab.Until(selectedRow + `.includes("shop/web-59") && document.querySelector("#list").scrollTop > 100`)
 	tab.Do(chromedp.Click(chromedp.CSS(`nav a[data-page="trouble"]`)))
-	tab.Until(`document.activeElement.dataset.page === "trouble" && !document.activeElement.hidden && document.activeElement.tagName === "SECTION"`)
+	tab.Until(troubleHasKeys)
 	tab.Do(chromedp.KeyEvent("/"))
 	tab.Until(`document.activeElement.id === "query"`)
 	if got := browser.Ask[string](tab, `new Promise((done) => setTimeout(() => done(document.activeElement.id), 200))`); got != "query" {

@@ -121,7 +121,6 @@ func options(env *testscript.Env) (world.Options, []string, error) {
 		Domains          []string `json:"domains"`
 		PropagationDelay string   `json:"propagationDelay"`
 		Controller       []string `json:"controller"`
-		GatewayAPI       string   `json:"gatewayAPI"`
 	}
 	b, err := os.ReadFile(filepath.Join(env.WorkDir, "world.yaml"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +132,7 @@ func options(env *testscript.Env) (world.Options, []string, error) {
 	if err := yaml.UnmarshalStrict(b, &file); err != nil {
 		return world.Options{}, nil, fmt.Errorf("world.yaml: %w", err)
 	}
-	opts := world.Options{Domains: file.Domains, GatewayAPI: file.GatewayAPI}
+	opts := world.Options{Domains: file.Domains}
 	if file.PropagationDelay != "" {
 		if opts.PropagationDelay, err = time.ParseDuration(file.PropagationDelay); err != nil {
 			return opts, nil, fmt.Errorf("world.yaml: %w", err)

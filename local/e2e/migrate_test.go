@@ -19,7 +19,7 @@ import (
 // its golden tests.
 func TestTheAPIServerTakesTranslatedObjects(t *testing.T) {
 	t.Parallel()
-	w := worldtest.Start(t, world.Options{Cluster: "translated", Nodes: 1, GatewayAPI: "standard"})
+	w := worlds.Lend(t, world.Options{})
 	c, err := kube.New(w.RESTConfig(), kube.Options{})
 	if err != nil {
 		t.Fatal(err)

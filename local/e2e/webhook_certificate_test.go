@@ -18,7 +18,6 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook/serving"
 	"github.com/fulcrum-lb/fulcrum/local/manifest"
 	"github.com/fulcrum-lb/fulcrum/local/world"
-	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
 // TestWebhookCertificate: with the rights of config/rbac and no others, the self-made certificate
@@ -28,7 +27,7 @@ func TestWebhookCertificate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
-	w := worldtest.Start(t, world.Options{Cluster: "certificates", Nodes: 1, WithoutAWS: true})
+	w := worlds.Lend(t, world.Options{})
 	applier, err := manifest.NewApplier(w.RESTConfig())
 	if err != nil {
 		t.Fatal(err)

@@ -103,6 +103,8 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			"--service-account-private-key-file=" + w.creds.path("service-accounts.key"),
 			"--root-ca-file=" + w.creds.path("ca.crt"),
 			"--controllers=" + strings.Join(kubeControllers, ","),
+			// A node that does not renew its lease for this long is not ready.
+			"--node-monitor-grace-period=" + strconv.Itoa(2*nodeLease) + "s",
 			"--concurrent-gc-syncs=5",
 			"--profiling=false",
 			// What happens in a second in a cluster shall not take five here.
@@ -124,7 +126,7 @@ func (w *World) roleCommand(role string) (args, env []string) {
 			"--kubeconfig=" + w.kubeconfig,
 			"--config=" + w.file("kwok.yaml"),
 			"--manage-all-nodes",
-			"--node-lease-duration-seconds=40",
+			"--node-lease-duration-seconds=" + strconv.Itoa(nodeLease),
 		}
 		env = []string{"KWOK_WORKDIR=" + w.file("kwok")}
 	case RoleAgent:
@@ -153,6 +155,10 @@ func (w *World) roleCommand(role string) (args, env []string) {
 	}
 	return append([]string{role}, args...), env
 }
+
+// nodeLease is how long a node's lease lasts, in seconds. A quarter of it passes between renewals, which are most of the
+// writes of a world at rest.
+const nodeLease = 160
 
 // kubeControllers are the parts of kube-controller-manager that a world with
 // workloads, Services and nodes needs.

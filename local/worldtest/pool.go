@@ -1,6 +1,7 @@
 package worldtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/world"
 )
 
-// Pool lends local worlds, to one test after the other: the start of a world costs more than most tests do.
-// The zero value is ready to use.
+// Pool lends local worlds, to one test after the other: the start of a world costs more than most tests do. All have the
+// Gateway API, so that those of Ingresses are those of Gateways. The zero value is ready to use.
 type Pool struct {
 	mu     sync.Mutex
 	worlds map[string][]*Loan // by what their options have in common
@@ -70,6 +71,7 @@ func (p *Pool) Lend(t testing.TB, opts world.Options) *world.World {
 // Take takes a world with the options out of the pool, or starts one. It is given back by Return, or ended by Close.
 func (p *Pool) Take(ctx context.Context, opts world.Options) (*Loan, error) {
 	opts.AdminController = opts.AdminController || Foreign()
+	opts.GatewayAPI = cmp.Or(opts.GatewayAPI, "standard")
 	delay := opts.PropagationDelay
 	opts.PropagationDelay = 0
 	kind := fmt.Sprintf("%+v", struct {
