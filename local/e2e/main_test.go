@@ -15,7 +15,7 @@ import (
 var worlds worldtest.Pool
 
 // mostWorlds bounds the memory of local worlds, each of which takes most of a gigabyte.
-const mostWorlds = 8
+const mostWorlds = 6
 
 // TestMain runs more local worlds in parallel than there are processors, unless
 // -parallel is set, because most of the time they wait for health checks.
