@@ -47,6 +47,7 @@ test-go:
 test-unit:
 	GOGC=800 GODEBUG=memprofilerate=0 go test -vet=off -timeout 40m ./...
 	cd tools && go test -vet=off -timeout 10m ./...
+	cd local && go test -vet=off -timeout 10m $$(go list ./... | grep -vE '$(LOCAL)')
 
 # -short leaves out what is long and has one goroutine: test-unit has run it.
 .PHONY: test-race
@@ -54,20 +55,21 @@ test-race:
 	go test -vet=off -timeout 40m -short -race -skip '$(ONE_GOROUTINE)' $(RACE)
 
 # Renders the chart with Helm's library, which the other modules do not depend on. Go keeps a result until a file of
-# the module changes, and does not see the pages in docs, nor the programs that the tests of local run: those two
-# modules are tested each time.
+# the module changes, and does not see the pages in docs, nor the programs that tests with local worlds run: these are
+# tested each time.
 .PHONY: test-charts
 test-charts:
 	cd charts && go test -vet=off -count=1 -timeout 20m ./...
 
 # What runs against a real API server, three packages at a time because they mostly wait, and the longest ones first.
+LOCAL := /local/(e2e|conformance|up|world)$$
 .PHONY: test-local test-cluster browser
 browser:
 	@tools/chromium.sh
 test-local: build clients browser
 	@$(MAKE) --no-print-directory test-cluster
 test-cluster:
-	cd local && FULCRUM_BIN=$(CURDIR)/bin GOGC=800 GODEBUG=memprofilerate=0 go test -vet=off -count=1 -timeout 40m -p 3 ./e2e ./conformance $$(go list ./... | grep -v -e /e2e$$ -e /conformance$$)
+	cd local && FULCRUM_BIN=$(CURDIR)/bin GOGC=800 GODEBUG=memprofilerate=0 go test -vet=off -count=1 -timeout 40m -p 3 ./e2e ./conformance ./up ./world
 
 ## lint: gofmt, go vet, staticcheck, the words of internal/testdata/words.txt, and govulncheck over all modules
 .PHONY: lint
