@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/acm"
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -101,7 +102,8 @@ func (t tagged) left(ctx context.Context) ([]leftover, error) {
 func (t tagged) certificates(ctx context.Context) ([]leftover, error) {
 	api := acm.NewFromConfig(t.config)
 	var out []leftover
-	pages := acm.NewListCertificatesPaginator(api, &acm.ListCertificatesInput{})
+	all := &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()} // by default, ACM lists those with RSA keys
+	pages := acm.NewListCertificatesPaginator(api, &acm.ListCertificatesInput{Includes: all})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {

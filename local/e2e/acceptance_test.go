@@ -38,7 +38,7 @@ func TestAcceptance(t *testing.T) {
 	if worldtest.Foreign() {
 		t.Skip("the acceptance run has flags of Fulcrum")
 	}
-	first := worlds.Lend(t, world.Options{})
+	first := worldtest.Start(t, world.Options{}) // the VPC and the certificates of the other cluster stay in its AWS
 	w := worldtest.Start(t, world.Options{Cluster: "elsewhere", Beside: first.Number()})
 	untag(t, w)
 	before := inventory(t, w)

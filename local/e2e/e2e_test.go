@@ -86,7 +86,7 @@ func setup(env *testscript.Env, binary, controller string) error {
 		cancel()
 		if f, ok := env.T().(interface{ Failed() bool }); !ok || f.Failed() {
 			if w.Started(world.RoleController) {
-				env.T().Log("the end of the controller's log:\n" + w.LogTail(world.RoleController, 40))
+				env.T().Log("the end of the controller's log:\n" + w.LogTail(world.RoleController, 12))
 			}
 			if err := w.Close(); err != nil {
 				env.T().Log(fmt.Sprint("close the world: ", err))

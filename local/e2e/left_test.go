@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	corev1 "k8s.io/api/core/v1"
@@ -31,7 +33,9 @@ func TestWhatIsLeftInAWorldIsFound(t *testing.T) {
 	}
 	s := &stage{ctx: t.Context(), Scenario: &scenario.Scenario{World: l.World}}
 	balancing, accounts := elb.NewFromConfig(l.AWSConfig()), l.Kube().CoreV1().ServiceAccounts("default")
+	certificates := acm.NewFromConfig(l.AWSConfig())
 	var group *elb.CreateTargetGroupOutput
+	var certificate *acm.RequestCertificateOutput
 	for _, c := range []struct {
 		want       string
 		leave, end func(context.Context) error
@@ -46,6 +50,19 @@ func TestWhatIsLeftInAWorldIsFound(t *testing.T) {
 			},
 			func(ctx context.Context) error {
 				_, err := balancing.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: group.TargetGroups[0].TargetGroupArn})
+				return err
+			},
+		},
+		{
+			"left in AWS: certificate left.test",
+			func(ctx context.Context) (err error) {
+				certificate, err = certificates.RequestCertificate(ctx, &acm.RequestCertificateInput{
+					DomainName: aws.String("left.test"), KeyAlgorithm: acmtypes.KeyAlgorithmEcPrime256v1, ValidationMethod: acmtypes.ValidationMethodDns,
+				})
+				return err
+			},
+			func(ctx context.Context) error {
+				_, err := certificates.DeleteCertificate(ctx, &acm.DeleteCertificateInput{CertificateArn: certificate.CertificateArn})
 				return err
 			},
 		},

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -20,13 +22,14 @@ type Inspector struct {
 	elb *elb.Client
 	ec2 *ec2.Client
 	ga  *ga.Client
+	acm *acm.Client
 	vpc string
 }
 
 // New makes an inspector of a VPC.
 func New(cfg aws.Config, vpc string) *Inspector {
 	home := func(o *ga.Options) { o.Region = acceleratorRegion }
-	return &Inspector{elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), ga: ga.NewFromConfig(cfg, home), vpc: vpc}
+	return &Inspector{elb: elb.NewFromConfig(cfg), ec2: ec2.NewFromConfig(cfg), ga: ga.NewFromConfig(cfg, home), acm: acm.NewFromConfig(cfg), vpc: vpc}
 }
 
 // Inventory is a sorted list of what exists, one line for each thing.
@@ -43,12 +46,12 @@ func (i Inventory) Minus(other Inventory) Inventory {
 	return out
 }
 
-// Inventory lists the accelerators, load balancers and target groups, and in the VPC the security
-// groups with their rules and the ENIs that AWS itself keeps for load balancers.
+// Inventory lists the accelerators, load balancers, target groups and certificates, and in the VPC the
+// security groups with their rules and the ENIs that AWS itself keeps for load balancers.
 func (in *Inspector) Inventory(ctx context.Context) (Inventory, error) {
 	var out Inventory
 	for _, part := range []func(context.Context) (Inventory, error){
-		in.accelerators, in.balancers, in.groups, in.securityGroups, in.interfaces,
+		in.accelerators, in.balancers, in.groups, in.certificates, in.securityGroups, in.interfaces,
 	} {
 		lines, err := part(ctx)
 		if err != nil {
@@ -85,6 +88,23 @@ func (in *Inspector) groups(ctx context.Context) (Inventory, error) {
 		}
 		for _, g := range page.TargetGroups {
 			out = append(out, "target group "+aws.ToString(g.TargetGroupName))
+		}
+	}
+	return out, nil
+}
+
+// certificates lists those of ACM. By default, ACM omits certificates with keys of most kinds.
+func (in *Inspector) certificates(ctx context.Context) (Inventory, error) {
+	var out Inventory
+	all := &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()}
+	pages := acm.NewListCertificatesPaginator(in.acm, &acm.ListCertificatesInput{Includes: all})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range page.CertificateSummaryList {
+			out = append(out, "certificate "+aws.ToString(c.DomainName)+" "+aws.ToString(c.CertificateArn))
 		}
 	}
 	return out, nil

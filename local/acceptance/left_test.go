@@ -1,0 +1,44 @@
+package acceptance
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
+
+	"github.com/fulcrum-lb/fulcrum/internal/emulator"
+)
+
+// TestCertificatesOfAllKeysAreFound checks that the certificate of a run that the controller has left is found and
+// removed: it has an ECDSA key, which ACM lists only where it is asked for.
+func TestCertificatesOfAllKeysAreFound(t *testing.T) {
+	p, _ := proxied(t, emulator.New(emulator.Options{}).Handler())
+	p.begin("tls-secret")
+	c, err := newCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificates := acm.NewFromConfig(p.config())
+	imported, err := certificates.ImportCertificate(t.Context(), &acm.ImportCertificateInput{
+		Certificate: c.cert, PrivateKey: c.key,
+		Tags: []acmtypes.Tag{{Key: aws.String(runTag), Value: aws.String("r1")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := tagged{config: p.config(), run: "r1"}
+	left, err := of.left(t.Context())
+	if err != nil || len(left) != 1 || left[0].name != aws.ToString(imported.CertificateArn) {
+		t.Fatalf("left are %v, %v", left, err)
+	}
+	if other, err := (tagged{config: p.config(), run: "r2"}).left(t.Context()); err != nil || len(other) > 0 {
+		t.Errorf("another run has left %v, %v", other, err)
+	}
+	if err := left[0].delete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := of.remove(t.Context()); err != nil {
+		t.Errorf("after it is deleted: %v", err)
+	}
+}
