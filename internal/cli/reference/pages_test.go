@@ -39,9 +39,9 @@ func pages(t *testing.T) map[string]string {
 // TestLinksOfPagesLeadSomewhere looks for the target of each link within the tree.
 func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	code := regexp.MustCompile("`[^`\n]*`")
+	inlineCode := regexp.MustCompile("`[^`\n]*`")
 	for page, text := range pages(t) {
-		text = code.ReplaceAllString(text, "") // an expression in it may look like a link
+		text = inlineCode.ReplaceAllString(text, "") // an expression in it may look like a link
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			target, _, _ := strings.Cut(m[1], "#")
 			if target == "" || strings.Contains(target, "://") {
