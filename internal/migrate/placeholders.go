@@ -10,7 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Placeholders for node ports that the API server assigns are in this range, below all node ports of a cluster.
+// firstNodePort and lastNodePort are the range of placeholders for node ports that the API server assigns. It is below all
+// node ports of a cluster.
 const firstNodePort, lastNodePort = 1, 1023
 
 // addPlaceholders completes a store with values on which a translation does not depend: node ports and labels of

@@ -31,7 +31,7 @@ func reportsAt(ago map[time.Duration]input.Event) *reports {
 		if e.Component == "" {
 			e.Component = "ingress"
 		}
-		r.take(e)
+		r.record(e)
 	}
 	return r
 }
@@ -128,10 +128,10 @@ func TestWarningsAreAboutObjectsThatAreThere(t *testing.T) {
 func TestReportedWarningsAreBounded(t *testing.T) {
 	r := &reports{now: func() time.Time { return midnight }}
 	for i := range 3 * maxReportedObjects {
-		r.take(input.Event{Kind: "Ingress", Namespace: "flood", Name: fmt.Sprint(i), Component: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "m", Time: midnight.Add(time.Duration(i-20000) * time.Millisecond)})
+		r.record(input.Event{Kind: "Ingress", Namespace: "flood", Name: fmt.Sprint(i), Component: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "m", Time: midnight.Add(time.Duration(i-20000) * time.Millisecond)})
 	}
 	for i := range 100 {
-		r.take(input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", Component: "ingress", Warning: true, Reason: fmt.Sprint("Failed", i), Message: "m", Time: midnight})
+		r.record(input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", Component: "ingress", Warning: true, Reason: fmt.Sprint("Failed", i), Message: "m", Time: midnight})
 	}
 	got := r.lastingWarnings().reportedFor(everything, nil)
 	if len(got.Events) != maxReportedWarnings || got.More == 0 || !got.Partial || len(r.byObject) > maxReportedObjects {
@@ -154,7 +154,7 @@ func TestPagesGetWhatWasReported(t *testing.T) {
 		l := newLooker(t, 100)
 		l.hub.uidOf = everything
 		fault := input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", Component: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "AccessDenied: m", Time: time.Now()}
-		l.hub.updateReports(func(r *reports) { r.takeList([]input.Event{fault}, true) })
+		l.hub.updateReports(func(r *reports) { r.recordList([]input.Event{fault}, true) })
 		v := l.opens(false)
 		first := l.hub.updateFor(latest(t, v), 0)
 		var got reportedWarnings

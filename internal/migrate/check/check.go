@@ -381,21 +381,21 @@ func (c *comparison) compareTargetGroups() {
 
 // targetGroupDifferences returns the differences between two target groups.
 func (c *comparison) targetGroupDifferences(a, b *model.TargetGroup) []Difference {
-	groups := &comparison{from: c.from, to: c.to, ignoredTag: c.ignoredTag}
-	groups.compareText(0, "target type", a.Type, b.Type)
-	groups.compareText(0, "protocol", a.Protocol, b.Protocol)
-	groups.compareText(0, "protocol version", a.ProtocolVersion, b.ProtocolVersion)
-	groups.compareText(0, "address type", a.AddressType, b.AddressType)
-	groups.compareText(0, "control port", a.ControlPort, b.ControlPort)
-	groups.compareText(0, "health check", a.HealthCheck, b.HealthCheck)
-	groups.compareAttributes(0, a.Attributes, b.Attributes)
-	groups.compareText(0, "tags", groups.withoutIgnoredTag(a.Tags), groups.withoutIgnoredTag(b.Tags))
+	nested := &comparison{from: c.from, to: c.to, ignoredTag: c.ignoredTag}
+	nested.compareText(0, "target type", a.Type, b.Type)
+	nested.compareText(0, "protocol", a.Protocol, b.Protocol)
+	nested.compareText(0, "protocol version", a.ProtocolVersion, b.ProtocolVersion)
+	nested.compareText(0, "address type", a.AddressType, b.AddressType)
+	nested.compareText(0, "control port", a.ControlPort, b.ControlPort)
+	nested.compareText(0, "health check", a.HealthCheck, b.HealthCheck)
+	nested.compareAttributes(0, a.Attributes, b.Attributes)
+	nested.compareText(0, "tags", nested.withoutIgnoredTag(a.Tags), nested.withoutIgnoredTag(b.Tags))
 	if a.Binding != nil && b.Binding != nil {
-		groups.compareText(0, "nodes", a.Binding.NodeSelector, b.Binding.NodeSelector)
-		groups.compareText(0, "multi-cluster", a.Binding.MultiCluster, b.Binding.MultiCluster)
-		groups.compareText(0, "rules of nodes and pods", networkingText(a.Binding), networkingText(b.Binding))
+		nested.compareText(0, "nodes", a.Binding.NodeSelector, b.Binding.NodeSelector)
+		nested.compareText(0, "multi-cluster", a.Binding.MultiCluster, b.Binding.MultiCluster)
+		nested.compareText(0, "rules of nodes and pods", networkingText(a.Binding), networkingText(b.Binding))
 	}
-	return groups.Differences
+	return nested.Differences
 }
 
 // networkingText returns the traffic to nodes and pods that a binding allows, as text.
