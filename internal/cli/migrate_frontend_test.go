@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/migrate"
 )
 
-// A frontend NLB becomes a second Gateway, which the report names; without the controller for it, it is lost.
+// A frontend NLB becomes a second Gateway, which the report names; with the feature gate of its controller off, it is lost.
 func TestMigrateTranslatesAFrontendNLB(t *testing.T) {
 	t.Parallel()
 	const annotations = `    alb.ingress.kubernetes.io/enable-frontend-nlb: "true"

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// pages are the documents that people read, by their path from the root of the tree.
+// pages returns the documents for users, keyed by path from the root of the repository.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	root := filepath.Join("..", "..", "..")
