@@ -92,7 +92,7 @@ func (g networkBuilder) build() {
 // scheme of the frontend NLB may not be the default of the controller.
 func (g networkBuilder) loadBalancerConfiguration(name, source string) Object {
 	parts := map[string]string{}
-	from := func(field string, origins ...finding.Origin) {
+	addPart := func(field string, origins ...finding.Origin) {
 		var texts []string
 		for _, o := range origins {
 			if o != (finding.Origin{}) && !slices.Contains(texts, o.String()) {
@@ -104,12 +104,12 @@ func (g networkBuilder) loadBalancerConfiguration(name, source string) Object {
 		}
 	}
 	origins := g.lb.Origins
-	from("scheme", origins["scheme"])
-	from("ipAddressType", origins["addressType"])
-	from("loadBalancerName", origins["name"])
-	from("loadBalancerSubnets", origins["subnets"], origins["addresses"])
-	from("securityGroups", origins["securityGroups"])
-	from("loadBalancerAttributes", g.lb.AttributesOf...)
+	addPart("scheme", origins["scheme"])
+	addPart("ipAddressType", origins["addressType"])
+	addPart("loadBalancerName", origins["name"])
+	addPart("loadBalancerSubnets", origins["subnets"], origins["addresses"])
+	addPart("securityGroups", origins["securityGroups"])
+	addPart("loadBalancerAttributes", g.lb.AttributesOf...)
 	if g.lb.SchemeOpen() {
 		origins["scheme"] = g.lb.Of
 	}

@@ -18,10 +18,10 @@ import (
 
 // targetUse is a target group that a route forwards to.
 type targetUse struct {
-	generator   *generator
-	service     finding.Ref
-	member      finding.Ref
-	route       string // name, in the namespace of the member
+	generator   *generator  // of the load balancer
+	service     finding.Ref // the Service of the target group
+	member      finding.Ref // the Ingress whose rule forwards to it
+	route       string      // name, in the namespace of the member
 	targetGroup *model.TargetGroup
 }
 

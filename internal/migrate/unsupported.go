@@ -60,8 +60,8 @@ const (
 	albTargetsField = "TargetGroupConfiguration of the Gateway with the ALB "
 )
 
-// TranslatedAnnotation is an annotation with the kind and field that it becomes. If To is empty, it is not translated and
-// a note says why.
+// TranslatedAnnotation is an annotation with the kind and field that it becomes. If To is empty, the annotation is not
+// translated, and a note has the reason.
 type TranslatedAnnotation struct {
 	Object finding.Ref
 	Key    string
@@ -94,7 +94,7 @@ func (g *generator) listAnnotations() {
 	}
 }
 
-// untranslated are the annotations, by the begin of their key, that have no counterpart.
+// untranslated are the prefixes of annotations without a counterpart, with reason and fix.
 var untranslated = []struct{ key, why, fix string }{
 	{"create-acm-cert", "Gateways request no certificates", "name the ARN of the certificate that was requested, and keep the certificate when the Ingress goes"},
 	{"acm-pca-arn", "Gateways request no certificates", "name the ARN of the certificate that was requested"},
@@ -107,7 +107,7 @@ var toolPrefixes = []string{"kubectl.kubernetes.io/", "meta.helm.sh/", "argocd.a
 func otherAnnotations(annotations map[string]string) []string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		if strings.HasPrefix(key, settings.Prefix) || slices.ContainsFunc(toolPrefixes, func(b string) bool { return strings.HasPrefix(key, b) }) {
+		if strings.HasPrefix(key, settings.Prefix) || slices.ContainsFunc(toolPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
 			continue
 		}
 		out = append(out, key)
@@ -127,8 +127,8 @@ func (g *generator) noteUntranslated() {
 		for key, value := range ing.Annotations {
 			short, isOwn := strings.CutPrefix(key, settings.Prefix)
 			i := slices.IndexFunc(untranslated, func(l struct{ key, why, fix string }) bool { return strings.HasPrefix(short, l.key) })
-			certificate := short == "create-acm-cert" || short == "acm-pca-arn"
-			if isOwn && i >= 0 && value != "false" && (requestsCertificate || !certificate) {
+			isCertificate := short == "create-acm-cert" || short == "acm-pca-arn"
+			if isOwn && i >= 0 && value != "false" && (requestsCertificate || !isCertificate) {
 				g.addNote(Lost, m, key, untranslated[i].why, untranslated[i].fix)
 			}
 		}
