@@ -13,29 +13,30 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/recording"
 )
 
-// Exit codes of compare, as diff has them. A state that comes earlier or later is no difference.
+// The exit codes of compare, the same as those of diff. A state that occurs earlier or later is not a difference.
 const (
-	exitSame   = 0
-	exitOthers = 1
-	exitFailed = 2
+	exitSame      = 0
+	exitDifferent = 1
+	exitFailed    = 2
 )
 
-// compared runs "fulcrum-aws compare" and returns its exit code.
-func compared(ctx context.Context, args []string, out, messages io.Writer) int {
-	differ, err := compareFiles(ctx, args, out, messages)
+// runCompare runs "fulcrum-aws compare" and returns its exit code.
+func runCompare(ctx context.Context, args []string, out, messages io.Writer) int {
+	different, err := compareFiles(ctx, args, out, messages)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return exitSame
 	case err != nil:
 		fmt.Fprintln(messages, "fulcrum-aws compare:", err)
 		return exitFailed
-	case differ:
-		return exitOthers
+	case different:
+		return exitDifferent
 	}
 	return exitSame
 }
 
-func compareFiles(ctx context.Context, args []string, out, usage io.Writer) (differ bool, err error) {
+// compareFiles compares recordings with the emulator, prints the results and reports whether there are differences.
+func compareFiles(ctx context.Context, args []string, out, usage io.Writer) (different bool, err error) {
 	flags := flag.NewFlagSet("fulcrum-aws compare", flag.ContinueOnError)
 	flags.SetOutput(usage)
 	flags.Usage = func() {
@@ -66,12 +67,13 @@ func compareFiles(ctx context.Context, args []string, out, usage io.Writer) (dif
 			return false, err
 		}
 		if n, _ := result.Count(); n > 0 {
-			differ = true
+			different = true
 		}
 	}
-	return differ, nil
+	return different, nil
 }
 
+// compareFile compares a recording with the emulator.
 func compareFile(ctx context.Context, file string) (*compare.Result, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -1,9 +1,8 @@
-// Command fulcrum-aws is the AWS emulator alone: the APIs, the instance
-// metadata and the admin paths under /_fulcrum/ on one address. It begins
-// with what a new account has, a default VPC.
+// Command fulcrum-aws serves the AWS emulator: the APIs, the instance metadata and the admin paths under /_fulcrum/ on one
+// address. Its state is at first that of a new account with a default VPC.
 //
-// fulcrum-aws compare RECORDING plays the calls that "make acceptance" has recorded of AWS to an emulator of its own,
-// and lists where that answers otherwise.
+// fulcrum-aws compare RECORDING replays calls to AWS, which "make acceptance" has recorded, to a new emulator, and lists
+// the answers that differ.
 package main
 
 import (
@@ -29,7 +28,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if len(os.Args) > 1 && os.Args[1] == "compare" {
-		os.Exit(compared(ctx, os.Args[2:], os.Stdout, os.Stderr))
+		os.Exit(runCompare(ctx, os.Args[2:], os.Stdout, os.Stderr))
 	}
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "fulcrum-aws:", err)
@@ -37,6 +36,7 @@ func main() {
 	}
 }
 
+// run parses the flags, and serves an emulator until ctx ends.
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("fulcrum-aws", flag.ContinueOnError)
 	listen := flags.String("listen", "127.0.0.1:4566", "address to listen on")
@@ -44,41 +44,42 @@ func run(ctx context.Context, args []string) error {
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "seed of identifiers and orders; the time if not given")
 	state := flags.String("state", "", "file with an exported state to begin with")
 	clock := flags.String("clock", "real", "real, manual (moved by POST /_fulcrum/clock alone), or a factor such as 60 (a minute per second)")
-	partition := flags.String("partition", "aws", "AWS partition: "+partitions())
-	printed := flags.Bool("version", false, "print the version and end")
+	partition := flags.String("partition", "aws", "AWS partition: "+partitionNames())
+	printVersion := flags.Bool("version", false, "print the version and end")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil
 		}
 		return err
 	}
-	if *printed {
+	if *printVersion {
 		fmt.Print(version.Current().Text("fulcrum-aws"))
 		return nil
 	}
 	if _, ok := store.AWSPartitionNamed(*partition); !ok {
-		return fmt.Errorf("--partition must be %s, not %q", partitions(), *partition)
+		return fmt.Errorf("--partition must be %s, not %q", partitionNames(), *partition)
 	}
-	o := emulator.Options{Seed: *seed, Account: *account, Partition: *partition}
+	options := emulator.Options{Seed: *seed, Account: *account, Partition: *partition}
 	switch factor, err := strconv.ParseFloat(*clock, 64); {
 	case *clock == "real":
 	case *clock == "manual":
-		o.Clock = store.NewManualClock(time.Now())
+		options.Clock = store.NewManualClock(time.Now())
 	case err == nil && factor > 0:
-		o.Clock = store.NewScaledClock(factor)
+		options.Clock = store.NewScaledClock(factor)
 	default:
 		return fmt.Errorf("--clock must be real, manual or a positive factor, not %q", *clock)
 	}
-	em := emulator.New(o)
+	em := emulator.New(options)
 	if *state != "" {
-		if err := restore(em, *state); err != nil {
+		if err := restoreState(em, *state); err != nil {
 			return err
 		}
 	}
 	return serve(ctx, em, *listen)
 }
 
-func restore(em *emulator.Emulator, file string) error {
+// restoreState sets the state of the emulator to an exported one.
+func restoreState(em *emulator.Emulator, file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -88,28 +89,28 @@ func restore(em *emulator.Emulator, file string) error {
 	return em.Store().Restore(text)
 }
 
-// serve answers until ctx ends.
+// serve serves the emulator on an address until ctx ends.
 func serve(ctx context.Context, em *emulator.Emulator, address string) error {
-	l, err := net.Listen("tcp", address)
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
 	server := &http.Server{Handler: em.Handler(), ReadHeaderTimeout: 10 * time.Second}
-	fmt.Printf("fulcrum-aws: AWS at http://%s, admin at http://%s/_fulcrum/\n", l.Addr(), l.Addr())
+	fmt.Printf("fulcrum-aws: AWS at http://%s, admin at http://%s/_fulcrum/\n", listener.Addr(), listener.Addr())
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	go func() { failed <- server.Serve(listener) }()
 	select {
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	shutdownContext, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	return server.Shutdown(grace)
+	return server.Shutdown(shutdownContext)
 }
 
-// partitions returns the names of the partitions that the emulator can be.
-func partitions() string {
+// partitionNames returns the names of the AWS partitions that the emulator supports.
+func partitionNames() string {
 	var names []string
 	for _, p := range store.AWSPartitions {
 		names = append(names, p.Name)

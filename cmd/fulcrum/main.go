@@ -1,5 +1,5 @@
-// Command fulcrum is the controller that makes AWS load balancers from Kubernetes objects, and the
-// commands that show what it would do.
+// Command fulcrum is the controller that makes AWS load balancers from Kubernetes objects. Its other commands show what the
+// controller would do.
 package main
 
 import (
@@ -13,16 +13,16 @@ import (
 )
 
 func main() {
-	// The first signal stops in order, the second at once.
+	// The first signal stops gracefully, the second at once.
 	ctx := signals.SetupSignalHandler()
 	os.Exit(cli.Run(ctx, output.Environment{
-		Program: os.Args[0], Terminal: term.IsTerminal(int(os.Stdout.Fd())), Width: width,
+		Program: os.Args[0], Terminal: term.IsTerminal(int(os.Stdout.Fd())), Width: terminalWidth,
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
 	}))
 }
 
-// width returns the width of the terminal, 0 if it is not known.
-func width() int {
+// terminalWidth returns the width of the terminal, 0 if it is not known.
+func terminalWidth() int {
 	columns, _, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {
 		return 0

@@ -11,12 +11,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// What the commands show of an accelerator that two clusters share, in each of them: the endpoint groups of the other are
-// shown, and no step is about them. Each line of commands.txt is a cluster and a command.
+// Commands about an accelerator that two clusters share show the endpoint groups of the other cluster, and plan no step for
+// them. Each line of commands.txt is a cluster and a command.
 func TestCommandsShowSharedAccelerators(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/shared_accelerators/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
 		objects, vpcs := map[string]string{}, map[string]string{}
-		w := livedWith(t, harness.Options{Accelerators: true}, func(t *testing.T, owner *harness.Harness) {
+		w := runScenarioWith(t, harness.Options{Accelerators: true}, func(t *testing.T, owner *harness.Harness) {
 			guest := harness.New(t, harness.Options{Accelerators: true, Beside: owner, Drift: true})
 			settle := func() {
 				for range 20 {
@@ -37,13 +37,13 @@ func TestCommandsShowSharedAccelerators(t *testing.T) {
 			objects["guest"], vpcs["guest"] = objectsText(t, guest.Store), guest.World.VPC
 		})
 		objects["owner"], vpcs["owner"] = w.objects, w.vpc
-		endpoints := flagsOf(t, w.em, w.vpc)[3:]
+		endpoints := emulatorFlags(t, w.em, w.vpc)[3:]
 		regions := map[string]string{"owner": harness.Region, "guest": harness.Elsewhere}
 		name := acceleratorAddresses(w)
 		var out []goldentest.File
 		for i, line := range strings.Split(strings.TrimSpace(c.Text("commands.txt")), "\n") {
 			in, command, _ := strings.Cut(line, ": ")
-			file := filepath.Join(filesIn(t, map[string]string{"objects.yaml": objects[in]}), "objects.yaml")
+			file := filepath.Join(writeTempFiles(t, map[string]string{"objects.yaml": objects[in]}), "objects.yaml")
 			args := append(strings.Fields(name.Replace(command)), endpoints...)
 			args = append(args, "-f", file, acceleratorGate, "--cluster-name="+harness.ClusterName, "--aws-region="+regions[in], "--aws-vpc-id="+vpcs[in])
 			code, stdout, stderr := run(t, args...)

@@ -15,14 +15,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// ageText is the last word of a line of get.
+// ageText matches the last word of a line of get.
 var ageText = regexp.MustCompile(`(?m) +\S+$`)
 
 // What the commands show of accelerators that the controller has made, and whose objects have changed since (edit.yaml) or are deleted (delete.txt).
 // Each line of commands.txt is a command.
 func TestCommandsShowAccelerators(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/accelerators/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		w := livedWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
+		w := runScenarioWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
 			r.Apply(c.Text("cluster.yaml"))
 			if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
 				t.Fatal(failed)
@@ -37,8 +37,8 @@ func TestCommandsShowAccelerators(t *testing.T) {
 				}
 			}
 		})
-		file := filepath.Join(filesIn(t, map[string]string{"objects.yaml": w.objects}), "objects.yaml")
-		flags := append(flagsOf(t, w.em, w.vpc), "-f", file, acceleratorGate)
+		file := filepath.Join(writeTempFiles(t, map[string]string{"objects.yaml": w.objects}), "objects.yaml")
+		flags := append(emulatorFlags(t, w.em, w.vpc), "-f", file, acceleratorGate)
 		var out []goldentest.File
 		name := acceleratorAddresses(w)
 		for i, line := range strings.Split(strings.TrimSpace(c.Text("commands.txt")), "\n") {
@@ -58,15 +58,15 @@ func TestCommandsShowAccelerators(t *testing.T) {
 	})
 }
 
-// acceleratorAddresses puts the DNS name and the first address of the only accelerator in place of DNSNAME and ADDRESS.
-func acceleratorAddresses(w world) *strings.Replacer {
+// acceleratorAddresses replaces DNSNAME and ADDRESS by the DNS name and the first address of the only accelerator.
+func acceleratorAddresses(w clusterState) *strings.Replacer {
 	if a := onlyAccelerator(w.em); a != nil {
 		return strings.NewReplacer("DNSNAME", a.DNSName, "ADDRESS", a.IPv4[0].String())
 	}
 	return strings.NewReplacer()
 }
 
-// onlyAccelerator is the accelerator that AWS has, nil if it has none.
+// onlyAccelerator returns the accelerator in AWS, nil if there is none.
 func onlyAccelerator(em *emulator.Emulator) *store.Accelerator {
 	s := em.Store()
 	s.Lock()
@@ -77,14 +77,14 @@ func onlyAccelerator(em *emulator.Emulator) *store.Accelerator {
 	return nil
 }
 
-// An accelerator whose object is gone without having been deleted in order is an orphan.
+// An accelerator is an orphan if its object was deleted without its finalizer.
 func TestOrphansHaveAccelerators(t *testing.T) {
-	w := livedWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
+	w := runScenarioWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
 		r.Apply(edgeYAML)
 		r.Settle(30 * time.Minute)
 	})
 	_, config := serveCluster(t, classYAML)
-	code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"orphans", acceleratorGate}, flagsOf(t, w.em, w.vpc)...)...)
+	code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"orphans", acceleratorGate}, emulatorFlags(t, w.em, w.vpc)...)...)
 	if code != 0 || !strings.Contains(out, "GlobalAccelerator shop/edge\n  arn:aws:globalaccelerator::"+harness.Account+":accelerator/") {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}
@@ -96,33 +96,33 @@ metadata: {name: edge, namespace: shop, uid: shop-edge}
 spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}]}]}
 `
 
-// With the feature gate off the commands say why they show nothing, of files and of a cluster.
+// With the feature gate off the commands print why they show nothing, for files and for a cluster.
 func TestCommandsSayThatAcceleratorsAreOff(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	const why = "feature gate GlobalAcceleratorController is off, so that GlobalAccelerators are not looked at; set --feature-gates=GlobalAcceleratorController=true on the controller"
 	for _, command := range []string{"tree", "get", "explain"} {
-		code, out, stderr := with(t, edgeYAML, nil, append([]string{command, "globalaccelerator/edge", "-n=shop", "-f=-"}, flags...)...)
+		code, out, stderr := runWith(t, edgeYAML, nil, append([]string{command, "globalaccelerator/edge", "-n=shop", "-f=-"}, flags...)...)
 		if code != 0 || !strings.Contains(out, why) {
 			t.Errorf("%s of a file: exit %d: %s%s", command, code, stderr, out)
 		}
 		_, config := serveCluster(t, classYAML)
-		code, out, stderr = with(t, "", map[string]string{"KUBECONFIG": config}, append([]string{command, "globalaccelerator/edge", "-n=shop"}, flags...)...)
+		code, out, stderr = runWith(t, "", map[string]string{"KUBECONFIG": config}, append([]string{command, "globalaccelerator/edge", "-n=shop"}, flags...)...)
 		if code != 1 || !strings.Contains(stderr, why) {
 			t.Errorf("%s of a cluster: exit %d: %s%s", command, code, stderr, out)
 		}
 	}
 }
 
-// What tree has recorded of AWS is enough to show and explain an accelerator without AWS.
+// A recording of tree is enough to show and explain an accelerator without AWS.
 func TestAcceleratorsAreRecorded(t *testing.T) {
-	w := livedWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
+	w := runScenarioWith(t, harness.Options{Accelerators: true}, func(t *testing.T, r *harness.Harness) {
 		r.Apply(classYAML, strings.Replace(serviceYAML, "ports: [{port: 80}]", "ports: [{port: 80, nodePort: 30080}]", 1), ingressYAML, strings.Replace(edgeYAML, "toPort: 80}]}", "toPort: 80}], endpointGroups: [{endpoints: [{type: Ingress, name: web}]}]}", 1))
 		r.Settle(30 * time.Minute)
 	})
-	dir := filesIn(t, map[string]string{"objects.yaml": w.objects})
+	dir := writeTempFiles(t, map[string]string{"objects.yaml": w.objects})
 	objects, rec := filepath.Join(dir, "objects.yaml"), filepath.Join(dir, "aws.json")
 	args := []string{"globalaccelerator/edge", "-n=shop", "-f=" + objects, acceleratorGate, "--cluster-name=" + harness.ClusterName}
-	if code, out, stderr := run(t, append(append([]string{"tree", "--record", rec}, args...), flagsOf(t, w.em, w.vpc)...)...); code != 0 || !strings.Contains(out, "listener TCP:80") {
+	if code, out, stderr := run(t, append(append([]string{"tree", "--record", rec}, args...), emulatorFlags(t, w.em, w.vpc)...)...); code != 0 || !strings.Contains(out, "listener TCP:80") {
 		t.Fatalf("exit %d: %s%s", code, stderr, out)
 	}
 	for command, want := range map[string]string{"tree": "endpoint of Ingress shop/web, weight 128", "explain": "similarity 150", "get": "DEPLOYED"} {

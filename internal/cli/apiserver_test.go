@@ -28,8 +28,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// apiServer serves objects as the API server of a cluster does, to be read only. It fails the test if
-// anything is written.
+// apiServer is a fake API server. It fails the test if anything is written.
 type apiServer struct {
 	t       *testing.T
 	objects map[schema.GroupVersion]map[string][]cluster.Object // by plural name
@@ -40,8 +39,8 @@ type apiServer struct {
 	reads   map[string]int
 }
 
-// serveCluster puts the objects of a text on an address and returns a kubeconfig that leads there. Its
-// contexts are "shop", whose namespace is shop, and "other", whose cluster does not answer.
+// serveCluster starts an API server with the objects of a text, and returns a kubeconfig for it. Its contexts are "shop",
+// whose namespace is shop, and "other", whose cluster does not answer.
 func serveCluster(t *testing.T, text string) (*apiServer, string) {
 	t.Helper()
 	a := &apiServer{t: t, objects: map[schema.GroupVersion]map[string][]cluster.Object{}, kinds: map[schema.GroupVersion][]metav1.APIResource{}, reads: map[string]int{}}
@@ -68,11 +67,11 @@ func serveCluster(t *testing.T, text string) (*apiServer, string) {
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
 	text = strings.ReplaceAll(kubeconfigOf(strings.TrimPrefix(server.URL, "http://")), "contexts: [", "contexts: [{name: shop, context: {cluster: c, user: u, namespace: shop}}, {name: other, context: {cluster: gone, user: u}}, ")
-	text = strings.Replace(text, "clusters: [", `clusters: [{name: gone, cluster: {server: "http://`+refused(t)+`"}}, `, 1)
-	return a, filepath.Join(filesIn(t, map[string]string{"config": text}), "config")
+	text = strings.Replace(text, "clusters: [", `clusters: [{name: gone, cluster: {server: "http://`+refusedAddress(t)+`"}}, `, 1)
+	return a, filepath.Join(writeTempFiles(t, map[string]string{"config": text}), "config")
 }
 
-// resourceOf is the name of a kind in paths.
+// resourceOf returns the name of a kind in paths.
 func resourceOf(k cluster.Kind) string {
 	name := strings.ToLower(string(k))
 	if strings.HasSuffix(name, "s") {
@@ -242,8 +241,8 @@ endpoints: [{addresses: [10.0.0.1], conditions: {ready: %v}}]
 `, ready))
 }
 
-// without takes a kind away, as if its definition were not installed.
-func (a *apiServer) without(kind string) {
+// removeKind removes a kind, as if its definition were not installed.
+func (a *apiServer) removeKind(kind string) {
 	for gv := range a.kinds {
 		a.kinds[gv] = slices.DeleteFunc(a.kinds[gv], func(r metav1.APIResource) bool { return r.Kind == kind })
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 )
 
-// unreachable fails the test if anything is called that the environment of AWS and Kubernetes leads to.
-func unreachable(t *testing.T) map[string]string {
+// unreachableEnvironment returns environment variables for AWS and Kubernetes, and fails the test if their servers are
+// called.
+func unreachableEnvironment(t *testing.T) map[string]string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -32,13 +33,13 @@ func unreachable(t *testing.T) map[string]string {
 	for name, value := range map[string]string{"AWS_ENDPOINT_URL": url, "AWS_EC2_METADATA_SERVICE_ENDPOINT": url, "AWS_ACCESS_KEY_ID": "", "AWS_PROFILE": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": ""} {
 		t.Setenv(name, value)
 	}
-	config := filesIn(t, map[string]string{"config": kubeconfigOf(l.Addr().String())}) + "/config"
+	config := writeTempFiles(t, map[string]string{"config": kubeconfigOf(l.Addr().String())}) + "/config"
 	return map[string]string{"KUBECONFIG": config, "AWS_ENDPOINT_URL": url}
 }
 
-// A pipeline plans without AWS, without a cluster and without flags; what is assumed is said, and errors have an exit code.
+// With --offline plan needs no AWS, cluster or flags, prints what it assumes, and has an exit code for errors.
 func TestAPlanOffline(t *testing.T) {
-	env := unreachable(t)
+	env := unreachableEnvironment(t)
 	const everything = `apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
@@ -98,7 +99,7 @@ spec: {gatewayClassName: l4, listeners: [{name: tcp, protocol: TCP, port: 5672}]
 		"no such flag": {ingressYAML, []string{"--offlin"}, output.ExitFailed, nil, []string{`did you mean "--offline"`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, out, stderr := with(t, tc.text, env, slices.Concat([]string{"plan", "--offline", "-f=-"}, tc.args)...)
+			code, out, stderr := runWith(t, tc.text, env, slices.Concat([]string{"plan", "--offline", "-f=-"}, tc.args)...)
 			if code != tc.code {
 				t.Errorf("exit %d, want %d: %s%s", code, tc.code, stderr, out)
 			}
@@ -119,16 +120,16 @@ spec: {gatewayClassName: l4, listeners: [{name: tcp, protocol: TCP, port: 5672}]
 			}
 		})
 	}
-	code, out, _ := with(t, serviceYAML+"---\n"+ingressYAML, env, "plan", "--offline", "-f=-", "-o=json")
+	code, out, _ := runWith(t, serviceYAML+"---\n"+ingressYAML, env, "plan", "--offline", "-f=-", "-o=json")
 	var doc planDocument
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 || len(doc.Assumed) < 5 || doc.Summary.Create == 0 {
 		t.Errorf("exit %d, %v: %+v", code, err, doc)
 	}
-	code, out, stderr := with(t, serviceYAML+"---\n"+everything, env, "explain", "request", "https://shop.example.com/cart", "--offline", "-f=-")
+	code, out, stderr := runWith(t, serviceYAML+"---\n"+everything, env, "explain", "request", "https://shop.example.com/cart", "--offline", "-f=-")
 	if code != 0 || !strings.Contains(out, "-> forward to shop/web-web:80") {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}
-	if code, _, stderr = with(t, "", env, "plan", "--offline"); code != output.ExitFailed || !strings.Contains(stderr, "--offline needs the objects of files; name them with -f") {
+	if code, _, stderr = runWith(t, "", env, "plan", "--offline"); code != output.ExitFailed || !strings.Contains(stderr, "--offline needs the objects of files; name them with -f") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }

@@ -33,26 +33,26 @@ metadata: {name: grpc, namespace: bank}
 spec: {parentRefs: [{name: edge, namespace: infra, sectionName: http}], rules: [{backendRefs: [{name: pay, port: 80}]}]}
 `
 
-// A route that is attached to nothing, and a listener that is not served, are shown by every command that is about them:
-// to a pipeline they are errors. Those of other namespaces are not.
+// All commands about a route without a parent or a listener that is not served report it, as an error with --offline. Those
+// of other namespaces are not reported.
 func TestWhatIsNotAttachedIsShownByEveryCommand(t *testing.T) {
-	_, flags := aws(t)
-	objects := strings.Join([]string{serviceYAML, namespaced(serviceYAML, "bank", "pay"), unattachedYAML}, "---\n")
+	_, flags := startEmulator(t)
+	objects := strings.Join([]string{serviceYAML, replaceNames(serviceYAML, "bank", "pay"), unattachedYAML}, "---\n")
 	_, config := serveCluster(t, objects)
 	const route, listener = "error NotAllowedByListeners GRPCRoute bank/grpc spec.parentRefs[0]: listener \"http\" has protocol", "error UnsupportedProtocol Gateway infra/edge spec.listeners[1]: this load balancer has no protocol \"TCP\""
 	for args, shown := range map[string][2]bool{
 		"plan": {true, true}, "tree": {true, true}, "plan -n bank": {true, true}, "plan -n infra": {true, true}, "plan -n shop": {false, true}, "tree -n shop": {false, true},
 		"explain httproute/web -n shop": {false, true}, "explain grpcroute/grpc -n bank": {true, true}, "tree gateway/edge -n infra": {true, true}, "tree service/web -n shop": {false, true},
 	} {
-		code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(strings.Fields(args), []string{"--flags-from=none"}, flags)...)
+		code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(strings.Fields(args), []string{"--flags-from=none"}, flags)...)
 		if got := [2]bool{strings.Contains(out, route), strings.Contains(out, listener)}; got != shown || code == 1 || strings.Count(out, route) > 1 {
 			t.Errorf("%s: exit %d, route and listener shown %t: %s%s", args, code, got, stderr, out)
 		}
 	}
-	if code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"get", "-n=infra", "--flags-from=none"}, flags)...); code != 0 || !strings.Contains(out, "3 errors") /* and one about node ports */ {
+	if code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"get", "-n=infra", "--flags-from=none"}, flags)...); code != 0 || !strings.Contains(out, "3 errors") /* and one about node ports */ {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}
-	if code, out, stderr := with(t, objects, nil, "plan", "--offline", "-f=-"); code != output.ExitObjectErrors || !strings.Contains(out, route) {
+	if code, out, stderr := runWith(t, objects, nil, "plan", "--offline", "-f=-"); code != output.ExitObjectErrors || !strings.Contains(out, route) {
 		t.Errorf("offline: exit %d: %s%s", code, stderr, out)
 	}
 }

@@ -95,7 +95,7 @@ func TestExplainKnowsEveryReason(t *testing.T) {
 	}
 }
 
-// What "kubectl describe" shows as the reason of an event or condition is answered too, for people and for tools.
+// explain also accepts the reasons of events and conditions that many findings share, with text and JSON output.
 func TestExplainKnowsReasonsOfManyFindings(t *testing.T) {
 	for word, means := range explain.SharedReasons {
 		for _, form := range []string{"-o=text", "-o=json", "-o=yaml"} {
@@ -107,26 +107,26 @@ func TestExplainKnowsReasonsOfManyFindings(t *testing.T) {
 	}
 }
 
-// Commands find the name of the cluster in the environment; the controller does not.
+// Commands read the name of the cluster from the environment; the controller does not.
 func TestTheNameOfTheClusterMayBeInTheEnvironment(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	flags = slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return strings.HasPrefix(f, "--cluster-name") })
 	args := slices.Concat([]string{"plan", "-o=json", "-f=-"}, flags)
 	text := classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML
-	code, out, stderr := with(t, text, map[string]string{"FULCRUM_CLUSTER_NAME": "prod"}, args...)
+	code, out, stderr := runWith(t, text, map[string]string{"FULCRUM_CLUSTER_NAME": "prod"}, args...)
 	if code != 2 || !strings.Contains(out, `"cluster": "prod"`) {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}
-	code, _, stderr = with(t, text, nil, args...)
+	code, _, stderr = runWith(t, text, nil, args...)
 	if want := "--cluster-name must be given; use the name that the controller has in its flags, or set FULCRUM_CLUSTER_NAME"; code != 1 || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
-	if code, _, _ = with(t, "", map[string]string{"FULCRUM_CLUSTER_NAME": "prod"}); code != 1 {
+	if code, _, _ = runWith(t, "", map[string]string{"FULCRUM_CLUSTER_NAME": "prod"}); code != 1 {
 		t.Errorf("the controller: exit %d", code)
 	}
 }
 
-// The flag that most programs have says what the command says.
+// The flag --version prints the same as the command version.
 func TestVersionFlag(t *testing.T) {
 	_, command, _ := run(t, "version")
 	code, flag, stderr := run(t, "--version")
@@ -135,7 +135,7 @@ func TestVersionFlag(t *testing.T) {
 	}
 }
 
-// Help says where a command looks, which is not always where the controller does.
+// The help of a command has its own defaults for kubeconfig and cluster name, which differ from the controller's.
 func TestHelpOfCommandsSaysWhereTheyLook(t *testing.T) {
 	_, of, _ := run(t, "plan", "--help")
 	_, controller, _ := run(t, "--help")

@@ -24,16 +24,16 @@ func tagSubnets(em *emulator.Emulator, cluster string) {
 	}
 }
 
-// A name of a cluster that the account does not know is the reason for all that is missing, and is said first.
+// If no subnet has a tag of the cluster name, the output begins with a warning about the name.
 func TestAWrongClusterNameIsSaid(t *testing.T) {
-	em, flags := aws(t)
+	em, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
 	reported := func(command ...string) string {
-		_, out, stderr := with(t, text, nil, slices.Concat(command, flags, []string{"--cluster-name=rog"})...)
+		_, out, stderr := runWith(t, text, nil, slices.Concat(command, flags, []string{"--cluster-name=rog"})...)
 		return out + stderr
 	}
 	const unknown = `--cluster-name "rog" fits no subnet of the VPC; their tags name `
-	if _, out, stderr := with(t, text, nil, slices.Concat([]string{"plan", "-f=-"}, flags)...); strings.Contains(out+stderr, "fits no subnet") {
+	if _, out, stderr := runWith(t, text, nil, slices.Concat([]string{"plan", "-f=-"}, flags)...); strings.Contains(out+stderr, "fits no subnet") {
 		t.Errorf("the name is right: %s%s", out, stderr)
 	}
 	tagSubnets(em, "elsewhere")
@@ -43,8 +43,8 @@ func TestAWrongClusterNameIsSaid(t *testing.T) {
 		}
 	}
 	server, config := serveCluster(t, classYAML)
-	server.whole(t)
-	if _, out := examined(t, config, append(flags, "--cluster-name=rog")); strings.Count(out, unknown) != 1 || !strings.Contains(out, "warning discovery") {
+	server.addHealthyCluster(t)
+	if _, out := runDoctor(t, config, append(flags, "--cluster-name=rog")); strings.Count(out, unknown) != 1 || !strings.Contains(out, "warning discovery") {
 		t.Error(out)
 	}
 	tagSubnets(em, "rog")

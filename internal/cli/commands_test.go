@@ -17,25 +17,24 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// TestCommands runs the command lines of commands.txt one after the other, with the objects of cluster.yaml. With
-// a file live.txt the controller has made the load balancers before; drift.txt and edit.yaml then say what has
-// changed since.
+// TestCommands runs the command lines of commands.txt one after the other, with the objects of cluster.yaml. With a file
+// live.txt the controller makes the load balancers first; drift.txt and edit.yaml are changes after that.
 func TestCommands(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/commands/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		em, flags := aws(t)
+		em, flags := startEmulator(t)
 		file := filepath.Join(t.TempDir(), "cluster.yaml")
 		if err := os.WriteFile(file, []byte(c.Text("cluster.yaml")), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if c.Text("live.txt") != "" {
 			var vpc string
-			em, vpc, file = made(t, c)
-			flags = flagsOf(t, em, vpc)
+			em, vpc, file = runCase(t, c)
+			flags = emulatorFlags(t, em, vpc)
 		}
 		var out strings.Builder
 		for line := range strings.Lines(c.Text("commands.txt")) {
 			line = strings.TrimSpace(line)
-			args := words(line)
+			args := splitCommand(line)
 			if args[0] != "explain" || len(args) != 2 || strings.Contains(args[1], "/") {
 				args = slices.Concat(args, []string{"-f", file}, flags)
 			}
@@ -53,8 +52,8 @@ func TestCommands(t *testing.T) {
 	})
 }
 
-// words splits a command line at spaces, but not within quotation marks.
-func words(line string) []string {
+// splitCommand splits a command line at spaces, but not within quotation marks.
+func splitCommand(line string) []string {
 	var out []string
 	for i, part := range strings.Split(line, "'") {
 		if i%2 == 1 {

@@ -12,12 +12,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// A change in AWS is shown at once when a page asks for it, and not only when what is known is a minute old.
-// Nothing is written.
+// A page that requests a full refresh shows a change in AWS at once, not only after cached facts are a minute old. Nothing is
+// written.
 func TestTheConsoleReadsAWSAgain(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		em, vpc, objects := made(t, c)
-		p := consoleOf(t, append(flagsOf(t, em, vpc), "-f", objects, "--aws-calls-per-minute=100000")...)
+		em, vpc, objects := runCase(t, c)
+		p := startConsole(t, append(emulatorFlags(t, em, vpc), "-f", objects, "--aws-calls-per-minute=100000")...)
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/api/looks", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -72,11 +72,11 @@ func TestTheConsoleReadsAWSAgain(t *testing.T) {
 	})
 }
 
-// What the replacement of a load balancer makes and deletes names it, and what another edit changes does not.
+// Resources that the replacement of a load balancer creates and deletes name the load balancer; other changes do not.
 func TestTreeNamesTheLoadBalancerThatIsReplaced(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/edit.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		em, vpc, objects := made(t, c)
-		code, out, stderr := run(t, append([]string{"tree", "-o", "json", "-f", objects}, flagsOf(t, em, vpc)...)...)
+		em, vpc, objects := runCase(t, c)
+		code, out, stderr := run(t, append([]string{"tree", "-o", "json", "-f", objects}, emulatorFlags(t, em, vpc)...)...)
 		var doc tree.Document
 		if err := json.Unmarshal([]byte(out), &doc); code != 0 || err != nil || len(doc.Stacks) != 1 {
 			t.Fatalf("exit %d, %v: %s", code, err, stderr)

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The page shows what the controller reported before it was opened, and says so where events cannot be read.
+// The page shows warnings from before it was opened, and reports it if events cannot be read.
 func TestTheConsoleShowsWhatTheControllerReported(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	reported := func(t *testing.T, denied bool) (text string, failed string) {
 		t.Helper()
 		server, config := serveCluster(t, classYAML+"\n---\n"+namespaceYAML+"\n---\n"+serviceYAML+"\n---\n"+ingressYAML)
@@ -34,7 +34,7 @@ func TestTheConsoleShowsWhatTheControllerReported(t *testing.T) {
 			}
 		}
 		server.denied = map[string]bool{"events": denied}
-		p := consoleOf(t, append([]string{"-n", "shop", "--kubeconfig=" + config, "--flags-from=none"}, flags...)...)
+		p := startConsole(t, append([]string{"-n", "shop", "--kubeconfig=" + config, "--flags-from=none"}, flags...)...)
 		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 			_, _, event := p.ask("/api/looks", nil)
 			var news struct {

@@ -18,15 +18,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// page is a console that is served, as a browser asks it.
+// page is a client of a console, like a browser.
 type page struct {
 	t     *testing.T
 	url   string
 	token string
 }
 
-// consoleOf serves a console until the test ends.
-func consoleOf(t *testing.T, args ...string) page {
+// startConsole serves a console until the test ends.
+func startConsole(t *testing.T, args ...string) page {
 	t.Helper()
 	out, in := io.Pipe()
 	ctx, stop := context.WithCancel(t.Context())
@@ -53,7 +53,7 @@ func consoleOf(t *testing.T, args ...string) page {
 	return page{t, strings.TrimSuffix(at, "/"), token}
 }
 
-// ask sends a request of the page, changed by a test.
+// ask sends a request of the page, with changes of a test.
 func (p page) ask(path string, change func(*http.Request)) (int, http.Header, string) {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+path, nil)
@@ -109,19 +109,19 @@ func TestMigrateConsoleOpensItsPage(t *testing.T) {
 	}
 }
 
-// The page gets the documents of the commands and no others: what it shows is what they print.
+// The page gets the same documents that the commands print, and no others.
 func TestTheConsoleShowsWhatCommandsPrint(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		em, vpc, objects := made(t, c)
-		flags := append(flagsOf(t, em, vpc), "-f", objects)
-		p := consoleOf(t, flags...)
+		em, vpc, objects := runCase(t, c)
+		flags := append(emulatorFlags(t, em, vpc), "-f", objects)
+		p := startConsole(t, flags...)
 		printed := func(args ...string) any {
 			t.Helper()
 			code, out, errs := run(t, append(append(args, flags...), "-o", "json")...)
 			if out == "" {
 				t.Fatalf("%v: exit %d: %s", args, code, errs)
 			}
-			return decoded(t, out)
+			return decodeDocument(t, out)
 		}
 		_, _, event := p.ask("/api/looks", nil)
 		var news struct {
@@ -175,7 +175,7 @@ func TestTheConsoleShowsWhatCommandsPrint(t *testing.T) {
 	})
 }
 
-func decoded(t *testing.T, text string) (out any) {
+func decodeDocument(t *testing.T, text string) (out any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &out); err != nil {
 		t.Fatalf("%v: %s", err, text)
@@ -183,11 +183,11 @@ func decoded(t *testing.T, text string) (out any) {
 	return out
 }
 
-// A page of another site, and a name that somebody else has resolve to this machine, get nothing.
+// Requests of another site, and requests for a foreign host name that resolves to this machine, are refused.
 func TestTheConsoleAnswersItsOwnPageAlone(t *testing.T) {
 	const path = "/api/command/orphans"
-	objects := filesIn(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
-	p := consoleOf(t, "--cluster-name=c", "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--token=0123456789abcdef", "--files-only", "-f", objects)
+	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
+	p := startConsole(t, "--cluster-name=c", "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--token=0123456789abcdef", "--files-only", "-f", objects)
 	for name, tc := range map[string]struct {
 		path   string
 		change func(*http.Request)
@@ -240,10 +240,10 @@ func TestTheConsoleAnswersItsOwnPageAlone(t *testing.T) {
 	}
 }
 
-// Without the name of the cluster, which the flags of a controller may give, the page says what is missing.
+// Without the name of the cluster the page shows the error.
 func TestTheConsoleSaysWhyALookFails(t *testing.T) {
-	objects := filesIn(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
-	p := consoleOf(t, "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)
+	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
+	p := startConsole(t, "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)
 	_, _, event := p.ask("/api/looks", nil)
 	var news struct{ Failed, Since string }
 	if err := json.Unmarshal([]byte(event), &news); err != nil {
@@ -254,10 +254,10 @@ func TestTheConsoleSaysWhyALookFails(t *testing.T) {
 	}
 }
 
-// What a page has of objects is never a flag of a command, nor a word for a shell.
+// Values of objects in requests of a page are never read as flags or by a shell.
 func TestNamesAreNoFlagsOfCommands(t *testing.T) {
-	objects := filesIn(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
-	p := consoleOf(t, "--cluster-name=c", "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)
+	objects := writeTempFiles(t, map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"})
+	p := startConsole(t, "--cluster-name=c", "--aws-region=us-west-2", "--aws-vpc-id=vpc-1", "--files-only", "-f", objects)
 	for _, q := range []url.Values{
 		{"kind": {"--help"}, "name": {"web"}},
 		{"kind": {"ingress"}, "name": {"--kubeconfig=/etc/passwd"}},

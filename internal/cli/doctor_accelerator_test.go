@@ -18,8 +18,8 @@ import (
 
 const acceleratorGate = "--feature-gates=GlobalAcceleratorController=true"
 
-// acceleratorOf makes an accelerator with as many listeners, which was changed an hour ago and has not spread.
-func acceleratorOf(t *testing.T, em *emulator.Emulator, cluster string, listeners int32) {
+// createAccelerator creates an accelerator with some listeners that has been in progress for an hour.
+func createAccelerator(t *testing.T, em *emulator.Emulator, cluster string, listeners int32) {
 	t.Helper()
 	cfg := harness.AWSConfig(em)
 	cfg.Region = store.AcceleratorRegion
@@ -43,8 +43,8 @@ func acceleratorOf(t *testing.T, em *emulator.Emulator, cluster string, listener
 	a.Modified, a.Deployed = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 }
 
-// doctorOfAccelerators runs doctor in a whole cluster and requires what it reports.
-func doctorOfAccelerators(t *testing.T, em *emulator.Emulator, flags []string, edit func(definition string) string, want, not []string, objects ...string) {
+// checkDoctorOfAccelerators runs doctor in a healthy cluster and checks its output.
+func checkDoctorOfAccelerators(t *testing.T, em *emulator.Emulator, flags []string, edit func(definition string) string, want, not []string, objects ...string) {
 	t.Helper()
 	server, config := serveCluster(t, strings.Join(append([]string{classYAML}, objects...), "\n---\n"))
 	docs, err := crd.Documents()
@@ -58,7 +58,7 @@ func doctorOfAccelerators(t *testing.T, em *emulator.Emulator, flags []string, e
 		}
 		server.manifest(t, text)
 	}
-	_, out := examined(t, config, flags)
+	_, out := runDoctor(t, config, flags)
 	for _, w := range want {
 		if !strings.Contains(out, w) {
 			t.Errorf("%q is missing", w)
@@ -74,18 +74,18 @@ func doctorOfAccelerators(t *testing.T, em *emulator.Emulator, flags []string, e
 	}
 }
 
-// With the feature gate, doctor reports what is there of accelerators, and how much room there is.
+// With the feature gate on, doctor reports accelerators and their quotas.
 func TestDoctorLooksAtAccelerators(t *testing.T) {
-	em, flags := aws(t)
-	acceleratorOf(t, em, harness.ClusterName, 9)
-	acceleratorOf(t, em, "other", 10)
-	before := snapshot(t, em)
+	em, flags := startEmulator(t)
+	createAccelerator(t, em, harness.ClusterName, 9)
+	createAccelerator(t, em, "other", 10)
+	before := emulatorState(t, em)
 	defer func() {
-		if before != snapshot(t, em) {
+		if before != emulatorState(t, em) {
 			t.Error("doctor has changed AWS")
 		}
 	}()
-	doctorOfAccelerators(t, em, append(flags, acceleratorGate), nil, []string{
+	checkDoctorOfAccelerators(t, em, append(flags, acceleratorGate), nil, []string{
 		"ok      quotas       accelerators: 2 of 20 (the default of AWS) in use\n",
 		"warning quotas       listeners-per-accelerator: 9 of 10 (the default of AWS) in use by of-rig, which has most; ask AWS for more in Service Quotas\n",
 		"ok      quotas       endpoint-groups-per-accelerator: 9 of 42 (the default of AWS) in use by of-rig, which has most\n",
@@ -96,9 +96,9 @@ func TestDoctorLooksAtAccelerators(t *testing.T) {
 	}, []string{"of-other"})
 }
 
-// What an ARN or id makes reachable is named, with the flag that bounds it.
+// Endpoints by ARN or ID are reported, with the flag that bounds them.
 func TestDoctorNamesEndpointsByID(t *testing.T) {
-	em, flags := aws(t)
+	em, flags := startEmulator(t)
 	const object = `
 apiVersion: aga.k8s.aws/v1beta1
 kind: GlobalAccelerator
@@ -107,31 +107,31 @@ spec: {listeners: [{protocol: TCP, portRanges: [{fromPort: 80, toPort: 80}], end
 `
 	const line = "ok      accelerators GlobalAccelerators that name endpoints by ARN or id: shop/edge (i-0123); "
 	flags = append(flags, acceleratorGate)
-	doctorOfAccelerators(t, em, flags, nil, []string{line + "without --accelerator-endpoint-ids anything of the account may be named\n"}, nil, object)
-	doctorOfAccelerators(t, em, append(flags, "--accelerator-endpoint-ids=i-*"), nil, []string{line + "--accelerator-endpoint-ids bounds what may be named\n"}, nil, object)
-	doctorOfAccelerators(t, em, flags, nil, nil, []string{"by ARN or id"})
+	checkDoctorOfAccelerators(t, em, flags, nil, []string{line + "without --accelerator-endpoint-ids anything of the account may be named\n"}, nil, object)
+	checkDoctorOfAccelerators(t, em, append(flags, "--accelerator-endpoint-ids=i-*"), nil, []string{line + "--accelerator-endpoint-ids bounds what may be named\n"}, nil, object)
+	checkDoctorOfAccelerators(t, em, flags, nil, nil, []string{"by ARN or id"})
 }
 
-// Without it, nothing is asked about them.
+// With the feature gate off, no call about accelerators is made.
 func TestDoctorLeavesAcceleratorsAloneWithoutTheGate(t *testing.T) {
-	em, flags := aws(t)
-	acceleratorOf(t, em, harness.ClusterName, 1)
+	em, flags := startEmulator(t)
+	createAccelerator(t, em, harness.ClusterName, 1)
 	em.Calls().Reset()
-	doctorOfAccelerators(t, em, flags, nil, nil, []string{"of-rig", "quotas       accelerators"})
+	checkDoctorOfAccelerators(t, em, flags, nil, nil, []string{"of-rig", "quotas       accelerators"})
 	if n := em.Calls().Count("ListAccelerators"); n > 0 {
 		t.Errorf("%d calls", n)
 	}
 }
 
-// A definition of another version is told by its defaults.
+// A definition of another version is reported by its defaults.
 func TestDoctorComparesDefaultsOfAccelerators(t *testing.T) {
-	em, flags := aws(t)
-	doctorOfAccelerators(t, em, append(flags, acceleratorGate), func(definition string) string {
+	em, flags := startEmulator(t)
+	checkDoctorOfAccelerators(t, em, append(flags, acceleratorGate), func(definition string) string {
 		return strings.Replace(strings.Replace(definition, "default: 128\n", "default: 100\n", 1), "default: IPV4\n", "nullable: true\n", 1)
 	}, []string{"warning definitions  defaults of GlobalAccelerators are not those of this version: v1beta1.spec.ipAddressType has none, v1beta1.spec.listeners.endpointGroups.endpoints.weight has 100; run \"kubectl apply -f config/crd\"\n"}, nil)
 }
 
-// Each permission that is missing is named, with the policy that has it.
+// Each missing permission is reported with the policy that contains it.
 func TestDoctorTriesThePermissionsOfAccelerators(t *testing.T) {
 	for name, c := range map[string]struct {
 		sid, action string
@@ -143,14 +143,14 @@ func TestDoctorTriesThePermissionsOfAccelerators(t *testing.T) {
 		"tags of the cluster": {"TagNewAccelerators", "globalaccelerator:TagResource", []string{"a simulation of its policies denies globalaccelerator:TagResource to "}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			em, flags := aws(t)
-			limit(t, em, rights.Policy("aws"), rights.Optional(), rights.AcceleratorPolicy(c.sid, c.action))
-			doctorOfAccelerators(t, em, append(flags, acceleratorGate), nil, c.want, nil)
+			em, flags := startEmulator(t)
+			restrictCredentials(t, em, rights.Policy("aws"), rights.Optional(), rights.AcceleratorPolicy(c.sid, c.action))
+			checkDoctorOfAccelerators(t, em, append(flags, acceleratorGate), nil, c.want, nil)
 		})
 	}
 }
 
-// Where the service does not exist, the gate has no effect, and no call is made.
+// In a partition without Global Accelerator the feature gate has no effect, and no call is made.
 func TestDoctorKnowsPartitionsWithoutAccelerators(t *testing.T) {
 	for partition, region := range map[string]string{"aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"} {
 		em := emulator.New(emulator.Options{Partition: partition})
@@ -158,13 +158,13 @@ func TestDoctorKnowsPartitionsWithoutAccelerators(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		flags := flagsOf(t, em, seeded.VPC)
+		flags := emulatorFlags(t, em, seeded.VPC)
 		for i, f := range flags {
 			if strings.HasPrefix(f, "--aws-region=") {
 				flags[i] = "--aws-region=" + region
 			}
 		}
-		doctorOfAccelerators(t, em, append(flags, acceleratorGate), nil, []string{
+		checkDoctorOfAccelerators(t, em, append(flags, acceleratorGate), nil, []string{
 			fmt.Sprintf("warning accelerators AWS Global Accelerator does not exist in partition %q of region %q, so GlobalAccelerators are not served; remove the feature gate", partition, region),
 		}, []string{"globalaccelerator:"})
 	}

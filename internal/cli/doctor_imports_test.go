@@ -10,11 +10,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// Certificates that were imported are not renewed without the flag, which doctor says, with their number.
+// doctor reports how many imported certificates are not renewed because the flag is not set.
 func TestDoctorNamesTheFlagThatRenewsCertificates(t *testing.T) {
-	em, flags := aws(t)
+	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
-	server.whole(t)
+	server.addHealthyCluster(t)
 	w := em.Store()
 	w.Lock()
 	all := w.Partition(harness.Account, harness.Region).ACM.Certificates
@@ -45,7 +45,7 @@ func TestDoctorNamesTheFlagThatRenewsCertificates(t *testing.T) {
 		if c.flag != "" {
 			more = append(more, c.flag)
 		}
-		_, out := examined(t, config, flags, more...)
+		_, out := runDoctor(t, config, flags, more...)
 		for _, want := range c.want {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s: %q is missing in\n%s", c.flag, want, out)

@@ -28,8 +28,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// snapshot is all that an emulator has.
-func snapshot(t *testing.T, em *emulator.Emulator) string {
+// emulatorState returns the state of an emulator as text.
+func emulatorState(t *testing.T, em *emulator.Emulator) string {
 	t.Helper()
 	em.Store().Lock()
 	defer em.Store().Unlock()
@@ -40,15 +40,15 @@ func snapshot(t *testing.T, em *emulator.Emulator) string {
 	return string(data)
 }
 
-// examined runs doctor against a cluster and returns what it says, without what differs from run to run.
-func examined(t *testing.T, config string, flags []string, more ...string) (code int, out string) {
+// runDoctor runs doctor against a cluster and returns its output, without parts that differ between runs.
+func runDoctor(t *testing.T, config string, flags []string, more ...string) (code int, out string) {
 	t.Helper()
-	code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"doctor"}, more, flags)...)
+	code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"doctor"}, more, flags)...)
 	return code, out + stderr
 }
 
-// whole adds to a cluster what doctor expects of one.
-func (a *apiServer) whole(t *testing.T) {
+// addHealthyCluster adds the objects of a cluster in which doctor finds no error.
+func (a *apiServer) addHealthyCluster(t *testing.T) {
 	t.Helper()
 	docs, err := crd.Documents()
 	if err != nil {
@@ -64,14 +64,14 @@ spec: {holderIdentity: fulcrum-0, renewTime: %q}
 `, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")))
 }
 
-// A cluster in which everything is in order gets no error, and nothing is changed by looking.
+// doctor reports no error about a healthy cluster, and changes nothing.
 func TestDoctorOfAHealthyCluster(t *testing.T) {
-	em, flags := aws(t)
+	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
-	server.whole(t)
+	server.addHealthyCluster(t)
 	server.webhooks(t, time.Now().Add(365*24*time.Hour), true)
-	before := snapshot(t, em)
-	code, out := examined(t, config, flags)
+	before := emulatorState(t, em)
+	code, out := runDoctor(t, config, flags)
 	for _, want := range []string{
 		"ok      kubernetes   API server v1.37.2 at http://", "ok      definitions  7 custom resource definitions are as this version has them\n",
 		"ok      controller   \"fulcrum-0\" has the Lease kube-system/aws-load-balancer-controller-leader\n", "ok      webhooks     2 webhooks have a valid CA and ready endpoints\n",
@@ -90,12 +90,12 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 	if t.Failed() {
 		t.Log(out)
 	}
-	if d := cmp.Diff(before, snapshot(t, em)); d != "" {
+	if d := cmp.Diff(before, emulatorState(t, em)); d != "" {
 		t.Errorf("doctor has changed AWS: %.500s", d)
 	}
 }
 
-// While AWS is out of reach or fails, doctor says so, and does not advise to change credentials or rights.
+// While AWS does not answer or fails, doctor reports that, and does not advise to change credentials or permissions.
 func TestDoctorDuringAnOutage(t *testing.T) {
 	const brief = 50 * time.Millisecond // no call is answered, however long it is waited for
 	for name, outage := range map[string]fault.Action{
@@ -104,7 +104,7 @@ func TestDoctorDuringAnOutage(t *testing.T) {
 		"fails":   {Error: store.Errorf(store.Own, "ServiceUnavailable", "unavailable").WithStatus(503)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			em, flags := aws(t)
+			em, flags := startEmulator(t)
 			_, config := serveCluster(t, classYAML)
 			em.Faults().SetHook(func(fault.Call) fault.Action { return outage })
 			var text bytes.Buffer
@@ -128,9 +128,9 @@ func TestDoctorDuringAnOutage(t *testing.T) {
 	}
 }
 
-// Each thing that is wrong has a line of its own that says how to put it right.
+// Each fault has a line with its fix.
 func TestDoctorFindsWhatIsWrong(t *testing.T) {
-	em, flags := aws(t)
+	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
 	docs, err := crd.Documents()
 	if err != nil {
@@ -149,7 +149,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	server.webhooks(t, time.Now().Add(-time.Hour), false)
 	em.Faults().Add(fault.Rule{Operation: "DescribeRules", Action: fault.Action{Deny: true}})
 	em.Faults().Add(fault.Rule{Operation: "CreateSecurityGroup", Action: fault.Action{Deny: true}})
-	code, out := examined(t, config, flags)
+	code, out := runDoctor(t, config, flags)
 	for _, want := range []string{
 		"error   definitions  targetgroupbindings.elbv2.k8s.aws is not installed; run \"kubectl apply -f config/crd\"\n",
 		"warning definitions  ingressclassparams.elbv2.k8s.aws is older than this version: it lacks v1beta1.spec.ipamConfiguration; run",
@@ -166,7 +166,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	if code != 1 {
 		t.Errorf("exit %d", code)
 	}
-	_, asJSON, _ := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"doctor", "-o=json"}, flags)...)
+	_, asJSON, _ := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"doctor", "-o=json"}, flags)...)
 	var doc doctor.Document
 	if err := json.Unmarshal([]byte(asJSON), &doc); err != nil || doc.Errors != 4 || len(doc.Checks) < 10 {
 		t.Errorf("%v, %d errors", err, doc.Errors)
@@ -176,17 +176,17 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A right that is missing is named once, with what to do, and what could not be checked without it refers to that.
+// A missing permission is reported once with a fix, and other checks that need it refer to that line.
 func TestDoctorNamesAMissingRightOnce(t *testing.T) {
-	em, flags := aws(t)
+	em, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
-	server.whole(t)
+	server.addHealthyCluster(t)
 	server.webhooks(t, time.Now().Add(365*24*time.Hour), true)
 	server.denied = map[string]bool{"customresourcedefinitions": true, "endpointslices": true}
 	em.Faults().Add(fault.Rule{Operation: "DescribeLoadBalancers", Action: fault.Action{Deny: true}})
-	_, out := examined(t, config, flags)
+	_, out := runDoctor(t, config, flags)
 	server.denied = nil
-	_, more := examined(t, config, flags)
+	_, more := runDoctor(t, config, flags)
 	const balancers = "as the right to call \"Elastic Load Balancing v2 DescribeLoadBalancers\" is missing, see \"permissions\"\n"
 	for _, want := range []string{
 		"customresourcedefinitions is forbidden; grant the right to read custom resource definitions\n",
@@ -212,21 +212,21 @@ func TestDoctorNamesAMissingRightOnce(t *testing.T) {
 	}
 }
 
-// Where neither the API server nor AWS answers, doctor says so and ends.
+// If neither the API server nor AWS answers, doctor reports that and ends.
 func TestDoctorWithoutAnything(t *testing.T) {
-	_, flags := aws(t)
-	config := filepath.Join(filesIn(t, map[string]string{"config": kubeconfigOf(refused(t))}), "config")
+	_, flags := startEmulator(t)
+	config := filepath.Join(writeTempFiles(t, map[string]string{"config": kubeconfigOf(refusedAddress(t))}), "config")
 	flags = slices.DeleteFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--aws-api-endpoints") })
-	t.Setenv("AWS_ENDPOINT_URL", "http://"+refused(t))
+	t.Setenv("AWS_ENDPOINT_URL", "http://"+refusedAddress(t))
 	t.Setenv("AWS_REGION", os.Getenv("AWS_REGION"))
-	code, out := examined(t, config, flags, "--aws-max-retries=1")
+	code, out := runDoctor(t, config, flags, "--aws-max-retries=1")
 	if code != 1 || !strings.Contains(out, "error   kubernetes   the API server at ") || !strings.Contains(out, "error   discovery    AWS does not answer at ") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 }
 
-// limit gives the credentials of the shell policies in place of every right.
-func limit(t *testing.T, em *emulator.Emulator, policies ...[]byte) {
+// restrictCredentials replaces the full permissions of the credentials by policies.
+func restrictCredentials(t *testing.T, em *emulator.Emulator, policies ...[]byte) {
 	t.Helper()
 	var who store.Principal
 	for _, document := range policies {
@@ -241,7 +241,7 @@ func limit(t *testing.T, em *emulator.Emulator, policies ...[]byte) {
 	em.Store().PutPrincipal(harness.AccessKey, who)
 }
 
-// What can be tried only by a change is simulated by IAM, if that is granted, with few calls.
+// Actions that can be tried only by a change are simulated by IAM with few calls, if that is permitted.
 func TestDoctorSimulatesPolicies(t *testing.T) {
 	const simulation = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"iam:SimulatePrincipalPolicy","Resource":"*"}]}`
 	for name, c := range map[string]struct {
@@ -260,11 +260,11 @@ func TestDoctorSimulatesPolicies(t *testing.T) {
 			[]string{"53 actions can be tried only by a change, and were not: ", "; grant iam:SimulatePrincipalPolicy to whoever runs doctor to have them simulated"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			em, flags := aws(t)
-			limit(t, em, c.policies...)
+			em, flags := startEmulator(t)
+			restrictCredentials(t, em, c.policies...)
 			server, config := serveCluster(t, classYAML)
-			server.whole(t)
-			_, out := examined(t, config, flags)
+			server.addHealthyCluster(t)
+			_, out := runDoctor(t, config, flags)
 			for _, want := range c.want {
 				if !strings.Contains(out, want) {
 					t.Errorf("%q is missing", want)
@@ -280,7 +280,7 @@ func TestDoctorSimulatesPolicies(t *testing.T) {
 	}
 }
 
-// subnetsOf are the private subnets of the network that an emulator was given.
+// subnetsOf returns the private subnets of an emulator.
 func subnetsOf(t *testing.T, em *emulator.Emulator) (out []string) {
 	t.Helper()
 	list, err := ec2.NewFromConfig(harness.AWSConfig(em)).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{
@@ -295,9 +295,9 @@ func subnetsOf(t *testing.T, em *emulator.Emulator) (out []string) {
 	return out
 }
 
-// Each quota has a line with what has used most of it, and a warning from four fifths.
+// Each quota has a line with the resource that uses most of it, and a warning from 80 percent.
 func TestDoctorShowsQuotas(t *testing.T) {
-	em, flags := aws(t)
+	em, flags := startEmulator(t)
 	em.Store().Lock()
 	em.Store().Config.Quotas = map[string]int{"rules-per-application-load-balancer": 2, "listeners-per-application-load-balancer": 1}
 	em.Store().Unlock()
@@ -321,8 +321,8 @@ func TestDoctorShowsQuotas(t *testing.T) {
 		}
 	}
 	server, config := serveCluster(t, classYAML)
-	server.whole(t)
-	_, out := examined(t, config, flags)
+	server.addHealthyCluster(t)
+	_, out := runDoctor(t, config, flags)
 	for _, want := range []string{
 		"error   quotas       rules-per-application-load-balancer: 2 of 2 in use by full, which has most; ask AWS for more in Service Quotas, or delete",
 		"error   quotas       listeners-per-application-load-balancer: 1 of 1 in use by full, which has most; ",
@@ -339,9 +339,9 @@ func TestDoctorShowsQuotas(t *testing.T) {
 	}
 }
 
-// What the controller deletes while doctor looks is no reason to show no quota.
+// Quotas are shown even if the controller deletes resources while doctor reads them.
 func TestDoctorShowsQuotasWhileThingsAreDeleted(t *testing.T) {
-	em, flags := aws(t)
+	em, flags := startEmulator(t)
 	api := elb.NewFromConfig(harness.AWSConfig(em))
 	tag := []elbtypes.Tag{{Key: new("elbv2.k8s.aws/cluster"), Value: new(harness.ClusterName)}}
 	subnets, vpc := subnetsOf(t, em), ""
@@ -362,8 +362,8 @@ func TestDoctorShowsQuotasWhileThingsAreDeleted(t *testing.T) {
 		em.Faults().Add(fault.Rule{Operation: operation, Skip: 1, Count: 1, Action: fault.Action{Error: &store.Error{Code: code, Message: "gone", Status: 400}}})
 	}
 	server, config := serveCluster(t, classYAML)
-	server.whole(t)
-	_, out := examined(t, config, flags)
+	server.addHealthyCluster(t)
+	_, out := runDoctor(t, config, flags)
 	for _, want := range []string{"targets-per-target-group: 0 of", "listeners-per-application-load-balancer: 0 of"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
@@ -371,9 +371,9 @@ func TestDoctorShowsQuotasWhileThingsAreDeleted(t *testing.T) {
 	}
 }
 
-// Ingresses of no class, or of one that is nearly ours, are found without knowing their names, and not all are listed.
+// Ingresses without a class, or with a mistyped class, are reported, at most a number of them.
 func TestDoctorNamesIngressesThatAreNotServed(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	docs := []string{classYAML, strings.NewReplacer("{name: alb}", "{name: near}", "ingress.k8s.aws/alb", "ingress.k8s.aws/abl").Replace(classYAML), ingressYAML,
 		strings.NewReplacer("name: web", "name: theirs", "ingressClassName: alb", "ingressClassName: nginx").Replace(ingressYAML), `apiVersion: networking.k8s.io/v1
 kind: IngressClass
@@ -386,8 +386,8 @@ spec: {controller: k8s.io/ingress-nginx}
 		}
 	}
 	server, config := serveCluster(t, strings.Join(docs, "---\n"))
-	server.whole(t)
-	_, out := examined(t, config, flags)
+	server.addHealthyCluster(t)
+	_, out := runDoctor(t, config, flags)
 	for _, want := range []string{
 		"warning classes      these Ingresses name classes that do not exist; what is live of them stays, and nothing new is made: Ingress shop/none-00 (none), Ingress shop/none-01 (none)",
 		"Ingress shop/none-09 (none) and 2 more; create the class, or correct spec.ingressClassName\n",
@@ -403,16 +403,16 @@ spec: {controller: k8s.io/ingress-nginx}
 	}
 }
 
-// No controller reports a Gateway whose class does not exist, nor that there is no IngressClass.
+// doctor reports a Gateway whose class does not exist, and a missing IngressClass, which no controller reports.
 func TestDoctorNamesClassesThatAreMissing(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	server, config := serveCluster(t, `apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {namespace: shop, name: web}
 spec: {gatewayClassName: alb, listeners: [{name: http, port: 80, protocol: HTTP}]}
 `)
-	server.whole(t)
-	_, out := examined(t, config, flags)
+	server.addHealthyCluster(t)
+	_, out := runDoctor(t, config, flags)
 	for _, want := range []string{
 		"warning classes      no IngressClass has spec.controller ingress.k8s.aws/alb, so Ingresses cannot name a class of this controller; create one\n",
 		"warning classes      these Gateways are of classes that do not exist, so no controller serves them: Gateway shop/web (alb); create the class, or correct spec.gatewayClassName\n",
@@ -423,12 +423,12 @@ spec: {gatewayClassName: alb, listeners: [{name: http, port: 80, protocol: HTTP}
 	}
 }
 
-// A controller without leader election has no Lease, which is no fault.
+// A controller without leader election has no Lease; doctor does not warn of that.
 func TestDoctorLooksForNoLeaseWithoutLeaderElection(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
-	server.whole(t)
-	_, out := examined(t, config, append(slices.Clone(flags), "--enable-leader-election=false"))
+	server.addHealthyCluster(t)
+	_, out := runDoctor(t, config, append(slices.Clone(flags), "--enable-leader-election=false"))
 	if want := "ok      controller   it has no Lease, because --enable-leader-election=false is given\n"; !strings.Contains(out, want) {
 		t.Errorf("%q is not in\n%s", want, out)
 	}

@@ -22,7 +22,7 @@ import (
 
 //go:generate go test -run TestThePageOfDocumentsIsUpToDate . -update
 
-// documents are what commands print with -o json and -o yaml.
+// documents are the outputs of commands with -o json and -o yaml.
 var documents = []struct {
 	command, about string
 	value          any
@@ -41,8 +41,8 @@ var documents = []struct {
 	{"--shadow-report", "What a controller with `--shadow` would do, as a file.", controller.ShadowReport{}},
 }
 
-// comments are those of the fields of structs, by type and field.
-func comments(t *testing.T, dirs ...string) map[string]string {
+// fieldComments returns the comments of the fields of structs, by type and field.
+func fieldComments(t *testing.T, dirs ...string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, dir := range dirs {
@@ -83,14 +83,14 @@ func comments(t *testing.T, dirs ...string) map[string]string {
 	return out
 }
 
-// rows describe the fields of a type, those of lists and objects in it included.
-func rows(typ reflect.Type, path string, reported map[string]string) (out []string) {
+// fieldRows describes the fields of a type, including those of lists and objects in it.
+func fieldRows(typ reflect.Type, path string, reported map[string]string) (out []string) {
 	pkg := typ.PkgPath()[strings.LastIndexByte(typ.PkgPath(), '/')+1:]
 	for i := range typ.NumField() {
 		f := typ.Field(i)
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && tag == "" {
-			out = append(out, rows(f.Type, path, reported)...)
+			out = append(out, fieldRows(f.Type, path, reported)...)
 			continue
 		}
 		if !f.IsExported() || tag == "-" {
@@ -111,7 +111,7 @@ func rows(typ reflect.Type, path string, reported map[string]string) (out []stri
 		}
 		out = append(out, fmt.Sprintf("| `%s` | %s | %s |\n", name, word, strings.ReplaceAll(reported[pkg+"."+typ.Name()+"."+f.Name], "|", "\\|")))
 		if below {
-			out = append(out, rows(of, name+".", reported)...)
+			out = append(out, fieldRows(of, name+".", reported)...)
 		}
 	}
 	return out
@@ -131,9 +131,9 @@ func typeWord(of reflect.Type) string {
 	return "object"
 }
 
-func pageOfDocuments(t *testing.T) string {
+func documentsPage(t *testing.T) string {
 	t.Helper()
-	reported := comments(t, ".", "doctor", "explain", "input", "migrate", "orphans", "output", "tree", "../plan", "../controller", "../migrate/check")
+	reported := fieldComments(t, ".", "doctor", "explain", "input", "migrate", "orphans", "output", "tree", "../plan", "../controller", "../migrate/check")
 	var b strings.Builder
 	b.WriteString(`# Documents of the commands
 
@@ -142,11 +142,11 @@ After reading this page you can use the output of ` + "`-o json` and `-o yaml`" 
 The page is made from the types of the program by ` + "`make generate`" + `. [commands.md](commands.md) says what each command does.
 `)
 	for _, d := range documents {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| Field | Type | Meaning |\n|---|---|---|\n%s", d.command, d.about, strings.Join(rows(reflect.TypeOf(d.value), "", reported), ""))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| Field | Type | Meaning |\n|---|---|---|\n%s", d.command, d.about, strings.Join(fieldRows(reflect.TypeOf(d.value), "", reported), ""))
 	}
 	return b.String()
 }
 
 func TestThePageOfDocumentsIsUpToDate(t *testing.T) {
-	goldentest.Page(t, "../../docs/cli-json.md", pageOfDocuments(t))
+	goldentest.Page(t, "../../docs/cli-json.md", documentsPage(t))
 }

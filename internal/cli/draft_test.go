@@ -17,22 +17,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// aws starts an emulator with a network in it, and returns the flags that lead to it.
-func aws(t *testing.T) (*emulator.Emulator, []string) {
+// startEmulator starts an emulator with a network, and returns it with the flags for it.
+func startEmulator(t *testing.T) (*emulator.Emulator, []string) {
 	t.Helper()
 	em := emulator.New(emulator.Options{})
 	seeded, err := harness.Seed(t.Context(), em)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other(em)
-	return em, flagsOf(t, em, seeded.VPC)
+	createOtherTargetGroup(em)
+	return em, emulatorFlags(t, em, seeded.VPC)
 }
 
-// flagsOf puts an emulator on an address, and returns the flags that lead to it.
-func flagsOf(t *testing.T, em *emulator.Emulator, vpc string) []string {
+// emulatorFlags serves an emulator, and returns the flags for it.
+func emulatorFlags(t *testing.T, em *emulator.Emulator, vpc string) []string {
 	t.Helper()
-	url := serve(t, em)
+	url := serveEmulator(t, em)
 	t.Setenv("AWS_ACCESS_KEY_ID", harness.AccessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("AWS_SESSION_TOKEN", "")
@@ -48,17 +48,17 @@ func flagsOf(t *testing.T, em *emulator.Emulator, vpc string) []string {
 		"--aws-api-endpoints=" + strings.Join(endpoints, ",")}
 }
 
-// serve puts an emulator on an address.
-func serve(t *testing.T, em *emulator.Emulator) string {
+// serveEmulator serves an emulator, and returns its address.
+func serveEmulator(t *testing.T, em *emulator.Emulator) string {
 	t.Helper()
 	server := httptest.NewServer(em.Handler())
 	t.Cleanup(server.Close)
 	return server.URL
 }
 
-// other makes the target group of another user that goldens name, with an ARN that the API would
-// not give.
-func other(em *emulator.Emulator) {
+// createOtherTargetGroup creates the target group of another user that golden files name, with an ARN that the API would
+// not choose.
+func createOtherTargetGroup(em *emulator.Emulator) {
 	w := em.Store()
 	w.Lock()
 	defer w.Unlock()
@@ -68,7 +68,7 @@ func other(em *emulator.Emulator) {
 
 func TestPlanAndTreeShowWhatWouldBeMadeAndMakeNothing(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		em, flags := aws(t)
+		em, flags := startEmulator(t)
 		file := filepath.Join(t.TempDir(), "cluster.yaml")
 		if err := os.WriteFile(file, []byte(c.Text("cluster.yaml")), 0o600); err != nil {
 			t.Fatal(err)
@@ -90,7 +90,7 @@ func TestPlanAndTreeShowWhatWouldBeMadeAndMakeNothing(t *testing.T) {
 }
 
 func TestARecordingGivesTheSamePlanWithoutAWS(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	dir := t.TempDir()
 	file, rec := filepath.Join(dir, "cluster.yaml"), filepath.Join(dir, "aws.json")
 	data, err := os.ReadFile("testdata/new.txtar")

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// What names the host of a request is shown; load balancers that take any host are one line, however many there are.
+// The object that names the host of a request is shown; load balancers for any host share one line.
 func TestExplainRequestShowsWhatNamesTheHost(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	service := strings.Replace(serviceYAML, "ports: [{port: 80}]", "ports: [{port: 80, nodePort: 30080}]", 1)
 	objects := []string{classYAML, service, strings.Replace(ingressYAML, "  defaultBackend: {service: {name: web, port: {number: 80}}}",
 		"  rules: [{host: shop.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]", 1)}
@@ -28,7 +28,7 @@ func TestExplainRequestShowsWhatNamesTheHost(t *testing.T) {
 		"mail.example.com": {[]string{"\nService shop/lb-12: network load balancer"}, "\n12 load balancers take any host on this port, among them "},
 		"none.example.com": {nil, "\n13 load balancers take any host on this port, among them "},
 	} {
-		code, out, stderr := with(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://" + host + "/", "-f=-"}, flags)...)
+		code, out, stderr := runWith(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://" + host + "/", "-f=-"}, flags)...)
 		if code != 0 || !strings.Contains(out, want.line) || strings.Count(out, "load balancer k8s-") != len(want.blocks) {
 			t.Errorf("%s: exit %d: %s%s", host, code, stderr, out)
 		}
@@ -38,18 +38,18 @@ func TestExplainRequestShowsWhatNamesTheHost(t *testing.T) {
 			}
 		}
 	}
-	_, out, _ := with(t, strings.Join(append(objects[:3:3], nlb(0, "")), "---\n"), nil, slices.Concat([]string{"explain", "request", "http://none.example.com/", "-f=-"}, flags)...)
+	_, out, _ := runWith(t, strings.Join(append(objects[:3:3], nlb(0, "")), "---\n"), nil, slices.Concat([]string{"explain", "request", "http://none.example.com/", "-f=-"}, flags)...)
 	if !strings.Contains(out, "Service shop/lb-0: network load balancer") || strings.Contains(out, "any host") {
 		t.Errorf("the only one: %s", out)
 	}
-	if _, out, _ = with(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://mail.example.com/", "-f=-", "-o=json"}, flags)...); !strings.Contains(out, `"named": "annotation external-dns.alpha.kubernetes.io/hostname of Service shop/lb-12"`) {
+	if _, out, _ = runWith(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://mail.example.com/", "-f=-", "-o=json"}, flags)...); !strings.Contains(out, `"named": "annotation external-dns.alpha.kubernetes.io/hostname of Service shop/lb-12"`) {
 		t.Error(out)
 	}
 }
 
 // A port that redirects to another has no rules: the load balancer whose rules for the host are on the other port answers.
 func TestExplainRequestShowsTheRedirectOfAHostOfAnotherPort(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	objects := []string{classYAML, serviceYAML, strings.NewReplacer("  defaultBackend: {service: {name: web, port: {number: 80}}}",
 		"  rules: [{host: shop.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]",
 		"{name: web, namespace: shop}", `{name: web, namespace: shop, annotations: {alb.ingress.kubernetes.io/target-type: ip, alb.ingress.kubernetes.io/listen-ports: '[{"HTTP":80},{"HTTPS":443}]', alb.ingress.kubernetes.io/ssl-redirect: '443'}}`).Replace(ingressYAML)}
@@ -60,32 +60,32 @@ func TestExplainRequestShowsTheRedirectOfAHostOfAnotherPort(t *testing.T) {
 		"shop.example.com": "\nIngress shop/web: application load balancer k8s-shop-web-b4da647e1f, listener HTTP:80\n  named by host shop.example.com of port 443\n  default action",
 		"none.example.com": "\n3 load balancers take any host on this port: ",
 	} {
-		code, out, stderr := with(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://" + host + "/cart", "-f=-", "--offline"}, flags)...)
+		code, out, stderr := runWith(t, strings.Join(objects, "---\n"), nil, slices.Concat([]string{"explain", "request", "http://" + host + "/cart", "-f=-", "--offline"}, flags)...)
 		if code != 0 || !strings.Contains(out, want) || strings.Contains(out, "Location: https://shop.example.com:443/cart\n") != (host == "shop.example.com") {
 			t.Errorf("%s: exit %d: %s%s", host, code, stderr, out)
 		}
 	}
 }
 
-// A held Ingress is named where the request is for a host that it asks for, and not for those of others.
+// A held Ingress is reported if it names the host of the request.
 func TestExplainRequestNamesTheHeldIngressOfTheHost(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	held := func(name, host string) string {
 		return strings.NewReplacer("name: web, namespace", "name: "+name+", namespace", "ingressClassName: alb", "ingressClassName: broken",
 			"  defaultBackend: {service: {name: web, port: {number: 80}}}", "  rules: [{host: '"+host+"', http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]").Replace(ingressYAML)
 	}
 	class := strings.NewReplacer("{name: alb}", "{name: broken}", "ingress.k8s.aws/alb", "ingress.k8s.aws/alb, parameters: {apiGroup: elbv2.k8s.aws, kind: IngressClassParams, name: none}").Replace(classYAML)
 	objects := strings.Join([]string{class, serviceYAML, held("held", "*.example.com"), held("other", "other.example.net")}, "---\n")
-	_, out, stderr := with(t, objects, nil, slices.Concat([]string{"explain", "request", "http://shop.example.com/", "-f=-"}, flags)...)
+	_, out, stderr := runWith(t, objects, nil, slices.Concat([]string{"explain", "request", "http://shop.example.com/", "-f=-"}, flags)...)
 	if !strings.Contains(out, "# Ingress shop/held is held") || strings.Contains(out, "shop/other") {
 		t.Errorf("%s%s", stderr, out)
 	}
 }
 
-// Where no rule names the host of a request, that comes first, with the objects that name it and why they are not served, and
-// what other load balancers would answer comes after it. A rule for the host that asks for another path is a rule for it.
+// If no rule names the host of a request, the output begins with the objects that name it and why they are not served; the
+// answers of other load balancers follow. A rule for the host with another path counts as a rule for the host.
 func TestExplainRequestSaysFirstThatNoRuleNamesTheHost(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	ingress := func(name, class, host, path string) string {
 		return strings.NewReplacer("name: web, namespace", "name: "+name+", namespace", "ingressClassName: alb", "ingressClassName: "+class,
 			"  defaultBackend: {service: {name: web, port: {number: 80}}}", "  rules: [{host: "+host+", http: {paths: [{path: "+path+", pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]").Replace(ingressYAML)
@@ -103,7 +103,7 @@ func TestExplainRequestSaysFirstThatNoRuleNamesTheHost(t *testing.T) {
 			"No rule for https on port 443 names host \"served.example.com\": one object names it and is not served there.\n  Ingress shop/served spec.rules[0].host: its load balancer listens on HTTP:80; use another URL"},
 		"http://served.example.com/": {"\nIngress shop/served: ", "named by host served.example.com of a rule that does not match", "default action"},
 	} {
-		code, out, stderr := with(t, objects, nil, slices.Concat([]string{"explain", "request", url, "-f=-"}, flags)...)
+		code, out, stderr := runWith(t, objects, nil, slices.Concat([]string{"explain", "request", url, "-f=-"}, flags)...)
 		rest := out
 		for _, w := range want { // in this order
 			_, after, found := strings.Cut(rest, w)
@@ -117,7 +117,7 @@ func TestExplainRequestSaysFirstThatNoRuleNamesTheHost(t *testing.T) {
 			t.Errorf("%s: %s", url, out)
 		}
 	}
-	_, out, _ := with(t, objects, nil, slices.Concat([]string{"explain", "request", "http://mistyped.example.com/", "-f=-", "-o=json"}, flags)...)
+	_, out, _ := runWith(t, objects, nil, slices.Concat([]string{"explain", "request", "http://mistyped.example.com/", "-f=-", "-o=json"}, flags)...)
 	if !strings.Contains(out, `"unserved": {`) || !strings.Contains(out, `"field": "spec.rules[0].host"`) {
 		t.Errorf("the document has no unserved host: %s", out)
 	}

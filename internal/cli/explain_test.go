@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// A subnet that was considered and not taken is named with the reason.
+// A subnet that was refused is shown with the reason.
 func TestRefusedSubnetsAreExplained(t *testing.T) {
-	em, flags := aws(t)
+	em, flags := startEmulator(t)
 	client := ec2.NewFromConfig(harness.AWSConfig(em))
 	vpcs, err := client.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{Filters: []ec2types.Filter{{Name: awssdk.String("tag:Name"), Values: []string{harness.ClusterName}}}})
 	if err != nil {
@@ -34,11 +34,11 @@ func TestRefusedSubnetsAreExplained(t *testing.T) {
 	}
 	em.Calls().Reset()
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
-	code, out, stderr := with(t, text, nil, slices.Concat([]string{"explain", "ingress/web", "-n=shop", "-f=-"}, flags)...)
+	code, out, stderr := runWith(t, text, nil, slices.Concat([]string{"explain", "ingress/web", "-n=shop", "-f=-"}, flags)...)
 	if want := "      not " + *made.Subnet.SubnetId + " us-west-2a: it is tagged for other clusters only\n"; code != 0 || !strings.Contains(out, want) {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}
-	code, out, stderr = with(t, text, nil, slices.Concat([]string{"explain", "ingress/web", "-n=shop", "-f=-", "-o=json"}, flags)...)
+	code, out, stderr = runWith(t, text, nil, slices.Concat([]string{"explain", "ingress/web", "-n=shop", "-f=-", "-o=json"}, flags)...)
 	var doc explain.Document
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 {
 		t.Fatalf("exit %d, %v: %s", code, err, stderr)
@@ -52,9 +52,9 @@ func TestRefusedSubnetsAreExplained(t *testing.T) {
 	}
 }
 
-// What only the controller knows, such as the last error of AWS, is read from events and conditions.
+// Events and conditions of the controller, such as the last error of AWS, are shown.
 func TestWarningsOfTheControllerAreShown(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, `apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: web, namespace: shop}
@@ -83,7 +83,7 @@ status: {conditions: [{type: Ready, status: "False", reason: AccessDenied, messa
 			"  2026-01-02T03:04:06Z parent ListenerSet shop/set condition ResolvedRefs BackendNotFound: no Service\n",
 		"tgb/web": "  2026-01-02T03:04:05Z condition Ready AccessDenied: AWS denies elasticloadbalancing:RegisterTargets\n",
 	} {
-		code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", object, "-n=shop"}, flags)...)
+		code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", object, "-n=shop"}, flags)...)
 		if code != 0 || !strings.HasSuffix(out, want) {
 			t.Errorf("exit %d: %s%s", code, stderr, out)
 		}

@@ -33,8 +33,8 @@ spec: {template: {spec: {containers: [{name: sidecar}, {name: aws-load-balancer-
 `
 }
 
-// Commands show what the controller does, with its flags: those of the holder of the Lease, or of the Deployment. A flag
-// that is given counts, and where no controller is found a warning says so.
+// Commands use the flags of the controller: of the holder of the Lease, or of the Deployment. Flags on the command line
+// override them, and a warning is printed if no controller is found.
 func TestCommandsTakeTheFlagsOfTheController(t *testing.T) {
 	const ip, instance = "type: ip", "type: instance"
 	published := func(flags ...string) string {
@@ -77,7 +77,7 @@ func TestCommandsTakeTheFlagsOfTheController(t *testing.T) {
 		"no cluster is named": {server: []string{leaseYAML(published())}, fails: "Error: --cluster-name must be given"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, flags := aws(t)
+			_, flags := startEmulator(t)
 			flags = slices.DeleteFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--cluster-name") })
 			service := strings.Replace(serviceYAML, "ports: [{port: 80}]", "selector: {app: web}, ports: [{port: 80, nodePort: 30080}]", 1)
 			server, config := serveCluster(t, strings.Join([]string{classYAML, service, ingressYAML}, "---\n"))
@@ -88,7 +88,7 @@ func TestCommandsTakeTheFlagsOfTheController(t *testing.T) {
 			for _, kind := range tc.denied {
 				server.denied[kind] = true
 			}
-			code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "-o=json"}, tc.args, flags)...)
+			code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "-o=json"}, tc.args, flags)...)
 			if tc.fails != "" {
 				if code != output.ExitFailed || !strings.Contains(stderr, tc.fails) {
 					t.Errorf("exit %d: %s", code, stderr)
@@ -106,9 +106,9 @@ func TestCommandsTakeTheFlagsOfTheController(t *testing.T) {
 	}
 }
 
-// Every command that reads a cluster knows the cluster's name and its VPC from the controller.
+// Each command that reads a cluster gets the cluster name and the VPC from the flags of the controller.
 func TestEveryCommandTakesTheFlagsOfTheController(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	var theirs, mine []string
 	for _, f := range flags {
 		if strings.HasPrefix(f, "--aws-api-endpoints") {
@@ -124,7 +124,7 @@ func TestEveryCommandTakesTheFlagsOfTheController(t *testing.T) {
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))
 	server.manifest(t, leaseYAML(`{"holder":"fulcrum-0","flags":`+string(list)+`}`))
 	for _, command := range [][]string{{"plan"}, {"tree"}, {"orphans"}, {"doctor"}, {"explain", "ingress/web", "-n=shop"}, {"explain", "request", "http://x.example"}} {
-		_, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, append(slices.Concat(command, mine), "-o=json")...)
+		_, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, append(slices.Concat(command, mine), "-o=json")...)
 		if !strings.Contains(out, `"cluster": "`+harness.ClusterName+`"`) || !strings.HasPrefix(stderr, "# with the flags of the controller that holds Lease ingress/") {
 			t.Errorf("%s: %s%s", command, stderr, out)
 		}

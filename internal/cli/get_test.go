@@ -17,16 +17,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// Each load balancer is one line, whatever it is made from, and whether it is there.
+// get prints one line for each load balancer of all kinds, also for missing ones.
 func TestGetListsLoadBalancers(t *testing.T) {
-	w := lived(t, func(t *testing.T, r *harness.Harness) {
-		r.Apply(sharer("web", "public", 443, 0), sharer("mail", "public", 25, 1), sharer("dns", "", 53, 2))
+	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
+		r.Apply(sharedServiceYAML("web", "public", 443, 0), sharedServiceYAML("mail", "public", 25, 1), sharedServiceYAML("dns", "", 53, 2))
 		r.Settle(10 * time.Minute)
 		time.Sleep(26 * time.Hour) // virtual
 		r.Apply(classYAML, serviceYAML, ingressYAML)
 	})
 	_, config := serveCluster(t, w.objects+"\n---\n"+namespaceYAML)
-	flags := flagsOf(t, w.em, w.vpc)
+	flags := emulatorFlags(t, w.em, w.vpc)
 	look := func(args ...string) (int, string) {
 		var out, errs bytes.Buffer
 		code := Run(t.Context(), output.Environment{
@@ -69,14 +69,14 @@ Service shop/group.public   NAME       active    2/2 healthy   -          26h
 
 // While one load balancer replaces another, each counts the targets that it forwards to.
 func TestGetCountsTargetsOfEachLoadBalancerWhileOneReplacesAnother(t *testing.T) {
-	w := lived(t, func(t *testing.T, r *harness.Harness) {
-		r.Apply(sharer("mail", "", 25, 1))
+	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
+		r.Apply(sharedServiceYAML("mail", "", 25, 1))
 		r.Settle(10 * time.Minute)
-		r.Apply(strings.Replace(strings.SplitN(sharer("mail", "", 25, 1), "---", 2)[0], "annotations: {", "annotations: {service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing, ", 1))
+		r.Apply(strings.Replace(strings.SplitN(sharedServiceYAML("mail", "", 25, 1), "---", 2)[0], "annotations: {", "annotations: {service.beta.kubernetes.io/aws-load-balancer-scheme: internet-facing, ", 1))
 		r.Settle(3 * time.Minute)
 	})
 	_, config := serveCluster(t, w.objects)
-	code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"get", "-o=json", "--flags-from=none"}, flagsOf(t, w.em, w.vpc))...)
+	code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"get", "-o=json", "--flags-from=none"}, emulatorFlags(t, w.em, w.vpc))...)
 	var doc tree.GetDocument
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 || len(doc.LoadBalancers) != 2 {
 		t.Fatalf("exit %d, %v: %s%s", code, err, stderr, out)

@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// Whatever a manifest holds, no byte of it moves the cursor or changes the colours of the terminal of who reads the answer.
+// No text of a manifest reaches the terminal as a control sequence.
 func TestManifestsDoNotWriteToTheTerminal(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	bad := `"x\e[2J\e]0;owned\a\r\u009b31m"`
 	whole := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
 	objects := map[string]string{
@@ -29,7 +29,7 @@ func TestManifestsDoNotWriteToTheTerminal(t *testing.T) {
 	}
 	for name, text := range objects {
 		for _, command := range [][]string{{"plan"}, {"tree"}, {"tree", "-o=dot"}, {"plan", "-o=json"}, {"plan", "-o=yaml"}, {"explain", "ingress/web", "-n=shop"}} {
-			_, out, stderr := with(t, whole+"---\n"+text, nil, slices.Concat(command, []string{"-f=-", "--files-only"}, flags)...)
+			_, out, stderr := runWith(t, whole+"---\n"+text, nil, slices.Concat(command, []string{"-f=-", "--files-only"}, flags)...)
 			for _, s := range []string{out, stderr} {
 				if i := strings.IndexFunc(s, func(r rune) bool { return r != '\n' && unicode.IsControl(r) }); i >= 0 {
 					t.Errorf("%s, %v: %q", name, command, s[max(0, i-60):min(len(s), i+40)])

@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/migrate"
 )
 
-// A frontend NLB becomes a second Gateway, which the report names; without the controller for it, it is lost.
+// A frontend NLB becomes a second Gateway, which the report names; with the feature gate of its controller off, it is lost.
 func TestMigrateTranslatesAFrontendNLB(t *testing.T) {
 	t.Parallel()
 	const annotations = `    alb.ingress.kubernetes.io/enable-frontend-nlb: "true"
@@ -46,7 +46,7 @@ func TestMigrateTranslatesAFrontendNLB(t *testing.T) {
 	}
 	migrated(0, []string{"| Ingress shop/web | alb.ingress.kubernetes.io/frontend-nlb-scheme | LoadBalancerConfiguration of class aws-nlb spec.scheme |"}, "--check", "-o", "markdown")
 	var doc migrate.Document
-	if err := json.Unmarshal([]byte(migrated(0, nil, "--check", "-o", "json")), &doc); err != nil || len(doc.Groups) != 1 || doc.Groups[0].FrontendGateway != frontend {
+	if err := json.Unmarshal([]byte(migrated(0, nil, "--check", "-o", "json")), &doc); err != nil || len(doc.IngressGroups) != 1 || doc.IngressGroups[0].FrontendGateway != frontend {
 		t.Errorf("%v %+v", err, doc)
 	}
 	migrated(3, []string{"feature gate NLBGatewayAPI is off", "frontend NLB: Ingress true, Gateway none", "2 of 4 annotations have a counterpart"},

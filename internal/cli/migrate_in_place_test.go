@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/migrate"
 )
 
-// With --in-place the Gateway asks for the load balancer of the Ingresses, and the report says why it would not get it, as far as
-// objects show that.
+// With --in-place the Gateway asks for the load balancer of the Ingresses, and the report has the obstacles that the objects
+// show.
 func TestMigrateInPlace(t *testing.T) {
 	t.Parallel()
 	plain := strings.ReplaceAll(storefront, "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", "")

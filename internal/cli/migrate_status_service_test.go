@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// mailGateway asks for the load balancer of Service shop/mail.
+// mailGateway is a Gateway that asks for the load balancer of Service shop/mail.
 const mailGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -33,9 +33,10 @@ metadata: {name: mail, namespace: shop}
 spec: {parentRefs: [{name: mail}], rules: [{backendRefs: [{name: mail, port: 25}]}]}
 `
 
-// The load balancer of a Service is shown where a Gateway names it. To release it the Service is not deleted: routes need it.
+// The load balancer of a Service is shown if a Gateway names it. The commands to release it do not delete the Service, which
+// routes need.
 func TestMigrateStatusOfAService(t *testing.T) {
-	service := strings.Replace(sharer("mail", "", 25, 1), "aws-load-balancer-nlb-target-type: ip", "aws-load-balancer-nlb-target-type: ip, fulcrum.dev/adopted-by: mail", 1)
+	service := strings.Replace(sharedServiceYAML("mail", "", 25, 1), "aws-load-balancer-nlb-target-type: ip", "aws-load-balancer-nlb-target-type: ip, fulcrum.dev/adopted-by: mail", 1)
 	for name, tc := range map[string]struct {
 		adopt, release bool
 		shows          []string
@@ -45,13 +46,13 @@ func TestMigrateStatusOfAService(t *testing.T) {
 		"released": {true, true, []string{"Service shop/mail   shop/mail   released", "fulcrum.dev/adopt-"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := lived(t, func(t *testing.T, r *harness.Harness) {
+			w := runScenario(t, func(t *testing.T, r *harness.Harness) {
 				r.Apply(service)
 				r.Settle(20 * time.Minute)
 				r.Apply(mailGateway)
 				r.Settle(20 * time.Minute)
 				if tc.adopt {
-					edited(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
+					editGateway(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 					r.Settle(20 * time.Minute)
 				}
 				if tc.release {
@@ -60,7 +61,7 @@ func TestMigrateStatusOfAService(t *testing.T) {
 				}
 			})
 			_, config := serveCluster(t, w.objects)
-			code, text, notes := run(t, slices.Concat([]string{"migrate", "status", "-n", "shop", "--kubeconfig=" + config, "--flags-from=none"}, flagsOf(t, w.em, w.vpc))...)
+			code, text, notes := run(t, slices.Concat([]string{"migrate", "status", "-n", "shop", "--kubeconfig=" + config, "--flags-from=none"}, emulatorFlags(t, w.em, w.vpc))...)
 			for _, want := range tc.shows {
 				if code != 2 || !strings.Contains(text, want) {
 					t.Errorf("exit code %d, %q is not shown: %s%s", code, want, text, notes)
@@ -70,17 +71,17 @@ func TestMigrateStatusOfAService(t *testing.T) {
 	}
 }
 
-// A command is about the objects that it names, whoever has the load balancer.
+// The status of the named objects is shown, whether Services or a Gateway have the load balancer.
 func TestMigrateStatusIsAboutWhatIsNamed(t *testing.T) {
-	ingresses, gateways := inPlace(t)
-	w := lived(t, func(t *testing.T, r *harness.Harness) {
-		r.Apply(ingresses, namespaced(serviceYAML+"---\n"+ingressYAML, "bank", "pay"))
+	ingresses, gateways := inPlaceManifests(t)
+	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
+		r.Apply(ingresses, replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay"))
 		r.Settle(10 * time.Minute)
 		r.Apply(gateways)
 		r.Settle(10 * time.Minute)
 	})
 	_, config := serveCluster(t, w.objects)
-	flags := flagsOf(t, w.em, w.vpc)
+	flags := emulatorFlags(t, w.em, w.vpc)
 	for args, want := range map[string]struct {
 		rows int
 		text string

@@ -26,8 +26,8 @@ const (
 	unmarked    = "    alb.ingress.kubernetes.io/waf-acl-id: classic\n"
 )
 
-// inPlace are the Ingresses of the storefront, and what migrate --in-place makes of them.
-func inPlace(t *testing.T) (ingresses, gateways string) {
+// inPlaceManifests returns the Ingresses of the storefront, and their translation by migrate --in-place.
+func inPlaceManifests(t *testing.T) (ingresses, gateways string) {
 	t.Helper()
 	ingresses = classYAML + "---\n" + strings.ReplaceAll(storefront, unmarked, "")
 	in := filepath.Join(t.TempDir(), "in.yaml")
@@ -41,8 +41,8 @@ func inPlace(t *testing.T) (ingresses, gateways string) {
 	return ingresses, made
 }
 
-// edited changes the annotations of the Gateway.
-func edited(t *testing.T, r *harness.Harness, edit func(annotations map[string]string)) {
+// editGateway changes the annotations of the Gateway.
+func editGateway(t *testing.T, r *harness.Harness, edit func(annotations map[string]string)) {
 	t.Helper()
 	for _, obj := range r.Store.All(cluster.KindGateway) {
 		gw := obj.DeepCopyObject().(cluster.Object)
@@ -55,8 +55,8 @@ func edited(t *testing.T, r *harness.Harness, edit func(annotations map[string]s
 	}
 }
 
-// alsoOf puts the tags of the IngressGroup on a load balancer, as it has them in the middle of a move.
-func alsoOf(t *testing.T, em *emulator.Emulator, id model.StackID) {
+// addGroupTags adds the tags of the IngressGroup to a load balancer, as in the middle of a move.
+func addGroupTags(t *testing.T, em *emulator.Emulator, id model.StackID) {
 	t.Helper()
 	client := elb.NewFromConfig(harness.AWSConfig(em))
 	lbs, err := client.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{})
@@ -73,10 +73,10 @@ func alsoOf(t *testing.T, em *emulator.Emulator, id model.StackID) {
 	}
 }
 
-// Each state of a move is shown with what is in the way and the command for the next step, and where the state cannot be known the
+// Each state of a move is shown with the obstacles and the command for the next step. If the state cannot be determined, the
 // reason is shown.
 func TestMigrateStatus(t *testing.T) {
-	ingresses, gateways := inPlace(t)
+	ingresses, gateways := inPlaceManifests(t)
 	settle := func(t *testing.T, r *harness.Harness) { r.Settle(10 * time.Minute) }
 	shadow := func(t *testing.T, r *harness.Harness) {
 		r.Apply(ingresses)
@@ -86,7 +86,7 @@ func TestMigrateStatus(t *testing.T) {
 	}
 	adopt := func(t *testing.T, r *harness.Harness) {
 		shadow(t, r)
-		edited(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
+		editGateway(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 		settle(t, r)
 	}
 	again := func(a map[string]string) { a[naming.DryRunAnnotation] = "true" }
@@ -122,12 +122,12 @@ func TestMigrateStatus(t *testing.T) {
 		"refused, with a difference": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
 			r.Apply(strings.Replace(ingresses, "path: /,", "path: /elsewhere,", 1))
-			edited(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
+			editGateway(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 			settle(t, r)
 		}, state: handover.Refused, code: 2, shows: []string{"in the way: ", "--check"}},
 		"refused, as it is mistyped": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
-			edited(t, r, func(a map[string]string) {
+			editGateway(t, r, func(a map[string]string) {
 				delete(a, naming.DryRunAnnotation)
 				a[naming.AdoptAnnotation] = "edge"
 			})
@@ -135,26 +135,26 @@ func TestMigrateStatus(t *testing.T) {
 		}, rows: 2, state: handover.Refused, code: 2, shows: []string{`"edge" names nothing to take over`}},
 		"not begun yet": {through: func(t *testing.T, r *harness.Harness) {
 			shadow(t, r)
-			edited(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
+			editGateway(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 		}, state: handover.Adopting, code: 2, shows: []string{"fulcrum plan gateway/" + edgeGateway, "gateway.k8s.aws/dry-run=true"}},
 		"adopting": {through: func(t *testing.T, r *harness.Harness) {
 			adopt(t, r)
-			alsoOf(t, r.Emulator, model.StackID{Kind: model.Ingress, Name: "edge"})
+			addGroupTags(t, r.Emulator, model.StackID{Kind: model.Ingress, Name: "edge"})
 		}, state: handover.Adopting, code: 2, shows: []string{"wait until the controller"}},
 		"adopted": {through: adopt, state: handover.Adopted, code: 2, shows: []string{"kubectl delete ingress -n shop web --kubeconfig=", "to give it back:", "gateway.k8s.aws/dry-run=true"}},
-		"giving back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); edited(t, r, again) }, state: handover.GivingBack, code: 2,
+		"giving back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); editGateway(t, r, again) }, state: handover.GivingBack, code: 2,
 			shows: []string{"wait until the load balancer is given back", "fulcrum plan ingress/web -n shop"}},
 		"the annotation is removed": {through: func(t *testing.T, r *harness.Harness) {
 			adopt(t, r)
-			edited(t, r, func(a map[string]string) { delete(a, naming.AdoptAnnotation) })
+			editGateway(t, r, func(a map[string]string) { delete(a, naming.AdoptAnnotation) })
 		}, state: handover.GivingBack, code: 2, shows: []string{"IngressGroup edge"}},
-		"given back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); edited(t, r, again); settle(t, r) }, state: handover.Shadow, code: 2},
+		"given back": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); editGateway(t, r, again); settle(t, r) }, state: handover.Shadow, code: 2},
 		"released": {through: func(t *testing.T, r *harness.Harness) { adopt(t, r); remove(t, r); settle(t, r) }, state: handover.Released, code: 2,
 			shows: []string{"fulcrum.dev/adopt- --kubeconfig="}},
 		"the API server has no Gateway": {through: func(t *testing.T, r *harness.Harness) { r.Apply(ingresses); settle(t, r) }, state: handover.InIngress,
-			server: func(a *apiServer) { a.without("Gateway") }, shows: []string{"the cluster does not serve kind Gateway"}},
+			server: func(a *apiServer) { a.removeKind("Gateway") }, shows: []string{"the cluster does not serve kind Gateway"}},
 		"adopted, and kind Gateway is gone": {through: adopt, state: handover.Indeterminate, code: 1,
-			server: func(a *apiServer) { a.without("Gateway") }, shows: []string{"the cluster does not serve kind Gateway, and the load balancer carries the tags of Gateway shop/" + edgeGateway}},
+			server: func(a *apiServer) { a.removeKind("Gateway") }, shows: []string{"the cluster does not serve kind Gateway, and the load balancer carries the tags of Gateway shop/" + edgeGateway}},
 		"routes may not be listed": {through: shadow, state: handover.Indeterminate, code: 1, flags: []string{"-n", "shop"},
 			server: func(a *apiServer) { a.denied = map[string]bool{"httproutes": true} }, shows: []string{"not known: you may not list HTTPRoute; bind the rules"}},
 		"of one namespace": {through: adopt, state: handover.Indeterminate, code: 1, flags: []string{"-n", "shop"},
@@ -170,7 +170,7 @@ func TestMigrateStatus(t *testing.T) {
 		"adopted, and its configuration is missing": {through: func(t *testing.T, r *harness.Harness) {
 			adopt(t, r)
 			r.Apply(strings.Replace(gateways, "    parametersRef:\n      group: gateway.k8s.aws\n      kind: LoadBalancerConfiguration\n      name: ", "    parametersRef:\n      group: gateway.k8s.aws\n      kind: LoadBalancerConfiguration\n      name: not-", 1))
-			edited(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
+			editGateway(t, r, func(a map[string]string) { delete(a, naming.DryRunAnnotation) })
 			settle(t, r)
 		}, state: handover.Adopted, code: 2, shows: []string{`LoadBalancerConfiguration "shop/not-`, "before anything is deleted", "is not given back either"}},
 		"the gate is off": {through: adopt, state: handover.Indeterminate, code: 1, flags: []string{"--feature-gates=ALBGatewayAPI=false"},
@@ -181,19 +181,19 @@ func TestMigrateStatus(t *testing.T) {
 				for i, f := range out {
 					if rest, ok := strings.CutPrefix(f, "--aws-api-endpoints="); ok {
 						at, _, _ := strings.Cut(rest[strings.Index(rest, "http://")+len("http://"):], ",")
-						out[i] = strings.ReplaceAll(f, at, refused(t))
+						out[i] = strings.ReplaceAll(f, at, refusedAddress(t))
 					}
 				}
 				return append(out, "--aws-max-retries=1")
 			}, shows: []string{"not known: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := lived(t, tc.through)
+			w := runScenario(t, tc.through)
 			server, config := serveCluster(t, w.objects)
 			if tc.server != nil {
 				tc.server(server)
 			}
-			flags := flagsOf(t, w.em, w.vpc)
+			flags := emulatorFlags(t, w.em, w.vpc)
 			if tc.aws != nil {
 				flags = tc.aws(flags)
 			}
@@ -219,7 +219,7 @@ func TestMigrateStatus(t *testing.T) {
 	}
 }
 
-// A status is about what is there, so files are refused.
+// migrate status refuses files, because it needs the cluster and AWS.
 func TestMigrateStatusRefusesFiles(t *testing.T) {
 	t.Parallel()
 	if code, _, stderr := run(t, "migrate", "status", "-f", "a.yaml"); code != 1 || !strings.Contains(stderr, "--filename is not read by status") {

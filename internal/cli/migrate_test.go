@@ -35,7 +35,7 @@ kind: Ingress
 metadata: {namespace: shop, name: nginx, annotations: {kubernetes.io/ingress.class: nginx}}
 `
 
-// The exit codes and the files of migrate, with what its report says.
+// The exit codes, files and reports of migrate.
 func TestMigrateFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -116,8 +116,8 @@ metadata: {namespace: blog, name: blog}
 spec: {ports: [{port: 80}]}
 `
 
-// Certificates of TLS Secrets stay: the listener names the Secrets, and a grant permits that of another namespace. No Secret
-// is read.
+// TLS Secrets of Ingresses are named by the listener, and a ReferenceGrant permits one of another namespace. No Secret is
+// read.
 func TestMigrateNamesTLSSecrets(t *testing.T) {
 	t.Parallel()
 	in := filepath.Join(t.TempDir(), "in.yaml")
@@ -145,7 +145,7 @@ func TestMigrateNamesTLSSecrets(t *testing.T) {
 	}
 }
 
-// Each wrong combination of flags names the flag and the way out.
+// The error about each wrong combination of flags names the flag and the fix.
 func TestMigrateRefusesFlags(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ args, says string }{

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// sharer is a Service with a pod, on a shared load balancer unless group is empty.
-func sharer(name, group string, port, pod int) string {
+// sharedServiceYAML returns a Service with a pod, on a shared load balancer unless group is empty.
+func sharedServiceYAML(name, group string, port, pod int) string {
 	annotations := "service.beta.kubernetes.io/aws-load-balancer-nlb-target-type: ip"
 	if group != "" {
 		annotations += ", fulcrum.dev/load-balancer-group: " + group
@@ -42,8 +42,8 @@ endpoints: [{addresses: [10.0.%[4]d.10], conditions: {ready: true}, targetRef: {
 `, name, annotations, port, 132+16*pod)
 }
 
-// While a Service leaves a shared load balancer, plan and tree show what the controller does: nothing is deleted before
-// clients had time to follow, and a port is shown once.
+// While a Service leaves a shared load balancer, plan and tree show that nothing is deleted before the deletion delay, and
+// show each port once.
 func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		after, later time.Duration // of the edit: when the controller stops, and how much later the command looks
@@ -58,16 +58,16 @@ func TestCommandsShowThatALeavingServiceIsStillServed(t *testing.T) {
 		"gone, and a week": {after: 20 * time.Minute, later: 7 * 24 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := lived(t, func(t *testing.T, r *harness.Harness) {
-				r.Apply(sharer("web", "public", 443, 0), sharer("mail", "public", 25, 1))
+			w := runScenario(t, func(t *testing.T, r *harness.Harness) {
+				r.Apply(sharedServiceYAML("web", "public", 443, 0), sharedServiceYAML("mail", "public", 25, 1))
 				r.Settle(10 * time.Minute)
-				r.Apply(strings.SplitN(sharer("mail", "", 25, 1), "---", 2)[0])
+				r.Apply(strings.SplitN(sharedServiceYAML("mail", "", 25, 1), "---", 2)[0])
 				end := time.Now().Add(tc.after)
 				r.Settle(tc.after)
 				time.Sleep(time.Until(end)) // virtual
 			})
 			_, config := serveCluster(t, w.objects)
-			flags := flagsOf(t, w.em, w.vpc)
+			flags := emulatorFlags(t, w.em, w.vpc)
 			look := func(args ...string) (int, string) {
 				var out, errs bytes.Buffer
 				code := Run(t.Context(), output.Environment{

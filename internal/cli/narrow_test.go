@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// A user with rights in one namespace gets the answer about it, and learns what it lacks.
+// A user with rights in one namespace gets the output about it, and a note about what could not be read.
 func TestRightsInOneNamespaceAreEnough(t *testing.T) {
-	_, flags := aws(t)
-	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, namespaced(serviceYAML+"---\n"+ingressYAML, "bank", "pay"), nlbYAML}, "---\n"))
+	_, flags := startEmulator(t)
+	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay"), nlbYAML}, "---\n"))
 	server.only = "bank"
 	run := func(args ...string) (int, string, string) {
-		return with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(args, []string{"--flags-from=none"}, flags)...)
+		return runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(args, []string{"--flags-from=none"}, flags)...)
 	}
 	reported := []string{
 		`# only those of namespace "bank" were read, as you may not list them in all namespaces:`, "may be shown as deleted, which the controller does not do",
@@ -52,28 +52,29 @@ func TestRightsInOneNamespaceAreEnough(t *testing.T) {
 	}
 }
 
-// A translation by a user who may not read everything says what it lacks, and takes no part of an IngressGroup for all of it.
+// A translation by a user who may not read everything reports what is missing, and does not translate a part of an
+// IngressGroup.
 func TestATranslationSaysWhatMayNotBeRead(t *testing.T) {
-	grouped := strings.Replace(namespaced(ingressYAML, "bank", "pay"), "metadata: {", "metadata: {annotations: {alb.ingress.kubernetes.io/group.name: edge}, ", 1)
+	grouped := strings.Replace(replaceNames(ingressYAML, "bank", "pay"), "metadata: {", "metadata: {annotations: {alb.ingress.kubernetes.io/group.name: edge}, ", 1)
 	for name, tt := range map[string]struct{ ingress, want string }{
-		"alone":      {namespaced(ingressYAML, "bank", "pay"), "you may not list IngressClass, IngressClassParams, Namespace, so that what those say is missing here"},
+		"alone":      {replaceNames(ingressYAML, "bank", "pay"), "you may not list IngressClass, IngressClassParams, Namespace, so that what those say is missing here"},
 		"in a group": {grouped, `you may list the Ingresses of namespace "bank" alone, and the IngressGroup may have members in others`},
 	} {
-		server, config := serveCluster(t, strings.Join([]string{classYAML, namespaced(serviceYAML, "bank", "pay"), tt.ingress}, "---\n"))
+		server, config := serveCluster(t, strings.Join([]string{classYAML, replaceNames(serviceYAML, "bank", "pay"), tt.ingress}, "---\n"))
 		server.only = "bank"
-		code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, "migrate", "--from-cluster", "-n", "bank", "--check", "--flags-from=none")
+		code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, "migrate", "--from-cluster", "-n", "bank", "--check", "--flags-from=none")
 		if code != 2 || !strings.Contains(out, tt.want) {
 			t.Errorf("%s: exit %d: %s%s", name, code, stderr, out)
 		}
 	}
 }
 
-// What may not be read is not called missing, nor is what the controller does not look at.
+// Objects that may not be read, or that the controller does not watch, are not reported as missing.
 func TestWhatMayNotBeReadIsNotCalledMissing(t *testing.T) {
-	_, flags := aws(t)
-	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, namespaced(serviceYAML, "bank", "pay")}, "---\n"))
+	_, flags := startEmulator(t)
+	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, replaceNames(serviceYAML, "bank", "pay")}, "---\n"))
 	run := func(args ...string) (int, string, string) {
-		return with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(args, []string{"--flags-from=none"}, flags)...)
+		return runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(args, []string{"--flags-from=none"}, flags)...)
 	}
 	for args, want := range map[string]string{
 		"plan ingress/web -n shop --watch-namespace=bank": `was not read, as the controller watches namespace "bank" alone (--watch-namespace)`,
@@ -93,20 +94,19 @@ func TestWhatMayNotBeReadIsNotCalledMissing(t *testing.T) {
 	}
 }
 
-// Commands do not answer for namespaces that the controller does not watch, whether objects come from the cluster or from
-// files.
+// Commands refuse namespaces that the controller does not watch, for objects of the cluster and of files.
 func TestCommandsNameTheNamespaceThatIsWatched(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	flags = append(flags, "--flags-from=none", "--watch-namespace=bank")
 	const (
 		alone  = `as the controller watches namespace "bank" alone (--watch-namespace); it does not act on objects of other namespaces`
 		reader = `# only namespace "bank" was read, as the controller watches it alone (--watch-namespace)`
 		spaces = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: bank}\n"
 	)
-	pay := namespaced(serviceYAML+"---\n"+ingressYAML, "bank", "pay")
+	pay := replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay")
 	_, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, pay, spaces}, "---\n"))
 	run := func(stdin string, args ...string) (int, string) {
-		code, out, stderr := with(t, stdin, map[string]string{"KUBECONFIG": config}, slices.Concat(args, flags)...)
+		code, out, stderr := runWith(t, stdin, map[string]string{"KUBECONFIG": config}, slices.Concat(args, flags)...)
 		return code, out + stderr
 	}
 	for _, args := range []string{"plan -n shop", "tree -n shop", "get -n shop", "orphans -n shop", "explain request http://web.example.com/ -n shop"} {
@@ -130,13 +130,13 @@ func TestCommandsNameTheNamespaceThatIsWatched(t *testing.T) {
 	}
 }
 
-// Of kinds that may not be read nothing is called an orphan.
+// Load balancers of kinds that may not be read are not reported as orphans.
 func TestOrphansNeedTheRightToReadWhatOwns(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))
 	for _, kind := range []string{"ingresses", "services", "gateways"} {
 		server.denied = map[string]bool{kind: true}
-		code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"orphans", "-n=shop", "--flags-from=none"}, flags)...)
+		code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"orphans", "-n=shop", "--flags-from=none"}, flags)...)
 		if code != 1 || !strings.Contains(stderr, `in namespace "shop", whose load balancers would seem to be orphans; bind the rules of config/rbac`) {
 			t.Errorf("%s: exit %d: %s%s", kind, code, stderr, out)
 		}

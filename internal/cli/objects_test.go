@@ -16,15 +16,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// filesIn puts files into a new directory.
-func filesIn(t *testing.T, files map[string]string) string {
+// writeTempFiles writes files to a new directory, and returns it.
+func writeTempFiles(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	filesAt(t, dir, files)
+	writeFiles(t, dir, files)
 	return dir
 }
 
-func filesAt(t *testing.T, dir string, files map[string]string) {
+func writeFiles(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
@@ -37,8 +37,8 @@ func filesAt(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// with runs a command line with standard input and an environment.
-func with(t *testing.T, stdin string, env map[string]string, args ...string) (code int, stdout, stderr string) {
+// runWith runs a command line with standard input and environment variables.
+func runWith(t *testing.T, stdin string, env map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code = Run(t.Context(), output.Environment{
@@ -67,10 +67,10 @@ spec:
   defaultBackend: {service: {name: web, port: {number: 80}}}
 `
 
-// However the same objects are given, the plan is the same.
+// The plan does not depend on the form in which objects are given.
 func TestObjectsComeFromFilesDirectoriesAndStandardInput(t *testing.T) {
-	_, flags := aws(t)
-	dir := filesIn(t, map[string]string{"1.yaml": classYAML, "2.yml": serviceYAML, "3.yaml": ingressYAML, "notes.txt": "no object", "old/4.yaml": "no: object"})
+	_, flags := startEmulator(t)
+	dir := writeTempFiles(t, map[string]string{"1.yaml": classYAML, "2.yml": serviceYAML, "3.yaml": ingressYAML, "notes.txt": "no object", "old/4.yaml": "no: object"})
 	file := func(n string) string { return filepath.Join(dir, n) }
 	all := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
 	var want string
@@ -83,7 +83,7 @@ func TestObjectsComeFromFilesDirectoriesAndStandardInput(t *testing.T) {
 		{"standard input", all, []string{"-f", "-"}},
 		{"both", ingressYAML, []string{"-f", file("1.yaml"), "-f", "-", "-f", file("2.yml")}},
 	} {
-		code, out, stderr := with(t, tc.stdin, nil, slices.Concat([]string{"plan"}, tc.args, flags)...)
+		code, out, stderr := runWith(t, tc.stdin, nil, slices.Concat([]string{"plan"}, tc.args, flags)...)
 		if code != output.ExitChanges {
 			t.Fatalf("%s: exit %d: %s", tc.name, code, stderr)
 		}
@@ -97,16 +97,16 @@ func TestObjectsComeFromFilesDirectoriesAndStandardInput(t *testing.T) {
 }
 
 func TestADirectoryWithoutManifestsIsAnError(t *testing.T) {
-	dir := filesIn(t, map[string]string{"readme.md": ""})
+	dir := writeTempFiles(t, map[string]string{"readme.md": ""})
 	code, _, stderr := run(t, "plan", "--cluster-name=c", "-f", dir)
 	if code != 1 || !strings.Contains(stderr, "has no file that ends in .yaml") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }
 
-// The repository's own example can be planned as it is, before any of it exists.
+// The example of the repository can be planned before its objects exist.
 func TestTheExampleOfTheRepositoryCanBePlanned(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	code, out, stderr := run(t, slices.Concat([]string{"plan", "-f", "../../examples/shop"}, flags)...)
 	if code != output.ExitChanges {
 		t.Fatal(stderr)
@@ -121,8 +121,8 @@ func TestTheExampleOfTheRepositoryCanBePlanned(t *testing.T) {
 	}
 }
 
-// refused is an address at which nothing listens.
-func refused(t *testing.T) string {
+// refusedAddress returns an address on which nothing listens.
+func refusedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -142,12 +142,12 @@ users: [{name: u, user: {}}]
 `
 }
 
-// KUBECONFIG names a cluster as --kubeconfig does, which wins over it; one that does not answer ends
-// the command with a plain message, also where files are given.
+// KUBECONFIG names a cluster, and --kubeconfig overrides it. If the cluster does not answer, the command fails, also if files
+// are given.
 func TestTheClusterIsFoundByTheEnvironment(t *testing.T) {
-	_, flags := aws(t)
-	first, second := refused(t), refused(t)
-	dir := filesIn(t, map[string]string{"first": kubeconfigOf(first), "second": kubeconfigOf(second), "empty": "", "objects/web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
+	_, flags := startEmulator(t)
+	first, second := refusedAddress(t), refusedAddress(t)
+	dir := writeTempFiles(t, map[string]string{"first": kubeconfigOf(first), "second": kubeconfigOf(second), "empty": "", "objects/web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
 	path := func(name string) string { return filepath.Join(dir, name) }
 	tests := map[string]struct {
 		kubeconfig string
@@ -169,7 +169,7 @@ func TestTheClusterIsFoundByTheEnvironment(t *testing.T) {
 				if command == "orphans" && slices.Contains(tc.args, "-f") {
 					continue
 				}
-				code, _, stderr := with(t, "", map[string]string{"KUBECONFIG": tc.kubeconfig}, slices.Concat([]string{command}, tc.args, flags)...)
+				code, _, stderr := runWith(t, "", map[string]string{"KUBECONFIG": tc.kubeconfig}, slices.Concat([]string{command}, tc.args, flags)...)
 				if code != 1 || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
 					t.Errorf("exit %d: %s", code, stderr)
 				}
@@ -177,44 +177,44 @@ func TestTheClusterIsFoundByTheEnvironment(t *testing.T) {
 		})
 	}
 	t.Run("files only", func(t *testing.T) {
-		code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": path("first")}, slices.Concat([]string{"plan", "--files-only", "-f", path("objects")}, flags)...)
+		code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": path("first")}, slices.Concat([]string{"plan", "--files-only", "-f", path("objects")}, flags)...)
 		if code != output.ExitChanges || !strings.Contains(out, "+ create load-balancer") {
 			t.Errorf("exit %d: %s", code, stderr)
 		}
 	})
-	home := filesIn(t, map[string]string{".kube/config": kubeconfigOf(first)})
+	home := writeTempFiles(t, map[string]string{".kube/config": kubeconfigOf(first)})
 	t.Run("home", func(t *testing.T) {
-		code, _, stderr := with(t, "", map[string]string{"HOME": home}, slices.Concat([]string{"plan"}, flags)...)
+		code, _, stderr := runWith(t, "", map[string]string{"HOME": home}, slices.Concat([]string{"plan"}, flags)...)
 		if code != 1 || !strings.Contains(stderr, `the API server at "http://`+first+`" does not answer: `) {
 			t.Errorf("exit %d: %s", code, stderr)
 		}
-		code, _, stderr = with(t, "", map[string]string{"HOME": home, "KUBECONFIG": path("second")}, slices.Concat([]string{"plan"}, flags)...)
+		code, _, stderr = runWith(t, "", map[string]string{"HOME": home, "KUBECONFIG": path("second")}, slices.Concat([]string{"plan"}, flags)...)
 		if code != 1 || !strings.Contains(stderr, second) {
 			t.Errorf("exit %d: %s", code, stderr)
 		}
-		code, _, stderr = with(t, "", map[string]string{"HOME": dir}, slices.Concat([]string{"plan"}, flags)...)
+		code, _, stderr = runWith(t, "", map[string]string{"HOME": dir}, slices.Concat([]string{"plan"}, flags)...)
 		if code != 1 || !strings.Contains(stderr, `.kube/config" cannot be read either`) {
 			t.Errorf("exit %d: %s", code, stderr)
 		}
 	})
 	t.Run("controller", func(t *testing.T) {
-		code, _, stderr := with(t, "", map[string]string{"HOME": home}, "--cluster-name=c")
+		code, _, stderr := runWith(t, "", map[string]string{"HOME": home}, "--cluster-name=c")
 		if code != 1 || !strings.Contains(stderr, "neither --kubeconfig nor KUBECONFIG is set") {
 			t.Errorf("exit %d: %s", code, stderr)
 		}
 	})
 }
 
-// The environment names the region and the endpoints of AWS as it does for AWS's own tools: one for
-// all services, or one for each, which wins.
+// Environment variables set the region and the endpoints of AWS as for the AWS CLI: one for all services, and one for each,
+// which overrides it.
 func TestAWSIsFoundByTheEnvironment(t *testing.T) {
-	em, flags := aws(t)
+	em, flags := startEmulator(t)
 	flags = slices.DeleteFunc(flags, func(f string) bool {
 		return strings.HasPrefix(f, "--aws-api-endpoints") || strings.HasPrefix(f, "--aws-region")
 	})
-	url := serve(t, em)
-	dir := filesIn(t, map[string]string{"web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
-	nowhere := "http://" + refused(t)
+	url := serveEmulator(t, em)
+	dir := writeTempFiles(t, map[string]string{"web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
+	nowhere := "http://" + refusedAddress(t)
 	for name, env := range map[string]map[string]string{
 		"one for all":    {"AWS_ENDPOINT_URL": url, "AWS_REGION": harness.Region},
 		"default region": {"AWS_ENDPOINT_URL": url, "AWS_DEFAULT_REGION": harness.Region},
@@ -225,7 +225,7 @@ func TestAWSIsFoundByTheEnvironment(t *testing.T) {
 				t.Setenv(k, v)
 			}
 			for _, command := range []string{"plan", "tree"} {
-				code, out, stderr := with(t, "", env, slices.Concat([]string{command, "-f", dir}, flags)...)
+				code, out, stderr := runWith(t, "", env, slices.Concat([]string{command, "-f", dir}, flags)...)
 				if code == output.ExitFailed || !strings.Contains(out, "load-balancer") && !strings.Contains(out, "load balancer") {
 					t.Errorf("%s: exit %d: %s%s", command, code, stderr, out)
 				}
@@ -234,32 +234,32 @@ func TestAWSIsFoundByTheEnvironment(t *testing.T) {
 	}
 }
 
-// An endpoint that does not answer, or is not AWS, ends a command with one plain line.
+// If an endpoint does not answer or is not AWS, the command fails with one line.
 func TestAnAWSThatDoesNotAnswerIsNamed(t *testing.T) {
-	_, flags := aws(t)
-	dir := filesIn(t, map[string]string{"web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
-	nowhere := "http://" + refused(t)
+	_, flags := startEmulator(t)
+	dir := writeTempFiles(t, map[string]string{"web.yaml": classYAML + "---\n" + serviceYAML + "---\n" + ingressYAML})
+	nowhere := "http://" + refusedAddress(t)
 	flags = slices.DeleteFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--aws-api-endpoints") })
 	t.Setenv("AWS_ENDPOINT_URL", nowhere)
-	code, _, stderr := with(t, "", nil, slices.Concat([]string{"plan", "-f", dir, "--aws-max-retries=1"}, flags)...)
+	code, _, stderr := runWith(t, "", nil, slices.Concat([]string{"plan", "-f", dir, "--aws-max-retries=1"}, flags)...)
 	if code != 1 || !strings.Contains(stderr, `AWS does not answer at "`+nowhere+`/": dial tcp`) || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	elsewhere := httptest.NewServer(http.NotFoundHandler())
 	defer elsewhere.Close()
 	t.Setenv("AWS_ENDPOINT_URL", elsewhere.URL)
-	code, _, stderr = with(t, "", nil, slices.Concat([]string{"plan", "-f", dir}, flags)...)
+	code, _, stderr = runWith(t, "", nil, slices.Concat([]string{"plan", "-f", dir}, flags)...)
 	if code != 1 || !strings.Contains(stderr, `AWS refuses the call "Elastic Load Balancing v2 DescribeLoadBalancers"`) || strings.Contains(stderr, "RequestID") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }
 
-// However many load balancers there are, tools read one document.
+// The output for several load balancers is one document.
 func TestAPlanForToolsIsOneDocument(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	second := strings.Replace(ingressYAML, "name: web, namespace: shop", "name: other, namespace: shop", 1)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML, second}, "---\n")
-	code, out, stderr := with(t, text, nil, slices.Concat([]string{"plan", "-o", "json", "-f", "-"}, flags)...)
+	code, out, stderr := runWith(t, text, nil, slices.Concat([]string{"plan", "-o", "json", "-f", "-"}, flags)...)
 	var doc planDocument
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 2 {
 		t.Fatalf("exit %d, %v: %s", code, err, stderr)
@@ -274,15 +274,15 @@ func TestAPlanForToolsIsOneDocument(t *testing.T) {
 			t.Errorf("%s: %d steps", s.ID, len(s.Steps))
 		}
 	}
-	code, out, stderr = with(t, classYAML, nil, slices.Concat([]string{"plan", "-o", "json", "-f", "-"}, flags)...)
+	code, out, stderr = runWith(t, classYAML, nil, slices.Concat([]string{"plan", "-o", "json", "-f", "-"}, flags)...)
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != 0 || len(doc.Stacks) != 0 {
 		t.Errorf("exit %d, %v: %s%s", code, err, out, stderr)
 	}
 }
 
-// Files that hold something else than what is planned for say so in one line.
+// A note of one line is printed for files without objects that are planned.
 func TestFilesThatHoldNothingToPlanForAreNamed(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	tests := map[string]struct {
 		text string
 		code int
@@ -298,7 +298,7 @@ func TestFilesThatHoldNothingToPlanForAreNamed(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			code, out, stderr := with(t, tc.text, nil, slices.Concat([]string{"plan", "--files-only", "-f", "-"}, flags)...)
+			code, out, stderr := runWith(t, tc.text, nil, slices.Concat([]string{"plan", "--files-only", "-f", "-"}, flags)...)
 			if code != tc.code || !strings.Contains(out+stderr, tc.want) || strings.Contains(out, "plan:") {
 				t.Errorf("exit %d: %s%s", code, out, stderr)
 			}
@@ -306,24 +306,23 @@ func TestFilesThatHoldNothingToPlanForAreNamed(t *testing.T) {
 	}
 	_, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n"))
 	for _, command := range []string{"plan", "tree"} {
-		code, out, stderr := with(t, "# nothing\n", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{command, "--flags-from=none", "-f", "-"}, flags)...)
+		code, out, stderr := runWith(t, "# nothing\n", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{command, "--flags-from=none", "-f", "-"}, flags)...)
 		if code != output.ExitFailed || strings.Contains(out, "shop/web") || !strings.HasPrefix(stderr, "Error: --filename - has no object of a kind that is read; nothing is shown; give files with one of ingress, service") {
 			t.Errorf("%s: exit %d: %s%s", command, code, out, stderr)
 		}
 	}
 }
 
-// A missing region or VPC is named by the setting that is missing, also where the instance metadata
-// answers with an error.
+// The error about a missing region or VPC names the flag, also if the instance metadata answers with an error.
 func TestAMissingRegionOrVPCIsNamed(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	metadata := httptest.NewServer(http.NotFoundHandler())
 	defer metadata.Close()
 	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", metadata.URL)
 	for flag, want := range map[string]string{"--aws-region": "Error: AWS region not set; set --aws-region,", "--aws-vpc-id": "Error: VPC not set; set --aws-vpc-id"} {
 		rest := slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return strings.HasPrefix(f, flag) })
 		env := map[string]string{"AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata.URL}
-		code, _, stderr := with(t, classYAML, env, slices.Concat([]string{"plan", "--files-only", "-f", "-"}, rest)...)
+		code, _, stderr := runWith(t, classYAML, env, slices.Concat([]string{"plan", "--files-only", "-f", "-"}, rest)...)
 		if code != 1 || !strings.HasPrefix(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("exit %d: %s", code, stderr)
 		}

@@ -13,9 +13,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// Of a part of the cluster everything else would seem to be an orphan, and people delete orphans.
+// orphans refuses input that shows only a part of the cluster, because all other load balancers would be reported.
 func TestOrphansAreNotLookedForInFiles(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	for _, more := range []string{"--filename=testdata/none", "--observed=testdata/none"} {
 		var out, errs strings.Builder
 		code := Run(t.Context(), output.Environment{Args: append([]string{"orphans", more}, flags...), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }})
@@ -25,10 +25,10 @@ func TestOrphansAreNotLookedForInFiles(t *testing.T) {
 	}
 }
 
-// Of one namespace only its own load balancers are listed: members of an IngressGroup may be in namespaces that were not
-// looked at.
+// For one namespace only the load balancers of its objects are listed, because members of an IngressGroup may be in other
+// namespaces.
 func TestOrphansOfANamespace(t *testing.T) {
-	em, flags := aws(t)
+	em, flags := startEmulator(t)
 	api, subnets := elb.NewFromConfig(harness.AWSConfig(em)), subnetsOf(t, em)
 	for name, id := range map[string]model.StackID{
 		"own": {Kind: model.Ingress, Namespace: "shop", Name: "web"}, "other": {Kind: model.Ingress, Namespace: "team", Name: "web"}, "group": {Kind: model.Ingress, Name: "edge"},
@@ -51,7 +51,7 @@ func TestOrphansOfANamespace(t *testing.T) {
 		if namespace != "" {
 			args = append(args, "-n="+namespace)
 		}
-		code, out, errs := with(t, "", map[string]string{"KUBECONFIG": config}, args...)
+		code, out, errs := runWith(t, "", map[string]string{"KUBECONFIG": config}, args...)
 		var got []string
 		for line := range strings.Lines(out) {
 			if id, ok := strings.CutPrefix(line, "Ingress "); ok {

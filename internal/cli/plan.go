@@ -74,7 +74,7 @@ func (p *planCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	doc := planDocument{Cluster: p.Config.ClusterName, Stacks: []planStack{}, Bindings: []input.BindingDocument{}, shared: map[plan.StepID]bool{}}
-	err = p.Each(ctx, store, func(draft engine.Draft) error {
+	err = p.EachDraft(ctx, store, func(draft engine.Draft) error {
 		leaving := tree.LeavingMembersOf(draft, p.Config, p.Env.Time())
 		unshown, repeated := doc.add(draft, leaving)
 		if p.form.Text() {

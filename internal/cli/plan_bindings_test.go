@@ -18,11 +18,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// TestTargetsThatLeaveArePlannedForAClusterOnly registers a target that no pod has any more. Where only files were read,
-// its pod may be in the cluster.
+// TestTargetsThatLeaveArePlannedForAClusterOnly registers a target without a pod. If only files were read, its pod may exist
+// in the cluster.
 func TestTargetsThatLeaveArePlannedForAClusterOnly(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		em, vpc, objects := made(t, c)
+		em, vpc, objects := runCase(t, c)
 		client := elb.NewFromConfig(harness.AWSConfig(em))
 		groups, err := client.DescribeTargetGroups(t.Context(), &elb.DescribeTargetGroupsInput{})
 		if err != nil {
@@ -50,7 +50,7 @@ func TestTargetsThatLeaveArePlannedForAClusterOnly(t *testing.T) {
 			d := &input.Source{Env: output.Environment{Getenv: os.Getenv}, ClusterRead: live}
 			cmd := &cobra.Command{}
 			d.Bind(cmd)
-			if err := cmd.ParseFlags(flagsOf(t, em, vpc)); err != nil {
+			if err := cmd.ParseFlags(emulatorFlags(t, em, vpc)); err != nil {
 				t.Fatal(err)
 			}
 			if d.Cloud, d.VPC, err = d.Connect(t.Context()); err != nil {

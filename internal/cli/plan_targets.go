@@ -53,6 +53,7 @@ type targetsSummary struct {
 	Other int `json:"other"`
 }
 
+// add counts the items of a plan.
 func (s *targetsSummary) add(items []bindingplan.Item) {
 	for _, i := range items {
 		switch i.Verb {

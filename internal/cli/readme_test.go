@@ -10,27 +10,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/goldentest"
 )
 
-// example is a block of a page that shows a command and its output.
+// example matches a block of a page with a command and its output.
 var example = regexp.MustCompile("(?s)```\n\\$ (?:fulcrum|kubectl fulcrum) [^`]*?```")
 
-// grows are lines of doctor with numbers that grow with the tables of the program.
-var grows = regexp.MustCompile(`(?m)^ok +(permissions|definitions) .*$`)
+// countLine matches lines of doctor with counts that change with the tables of the program.
+var countLine = regexp.MustCompile(`(?m)^ok +(permissions|definitions) .*$`)
 
-// uncounted leaves the numbers of such lines out.
-func uncounted(text string) string {
-	return grows.ReplaceAllStringFunc(text, func(line string) string {
+// withoutCounts removes the counts of such lines.
+func withoutCounts(text string) string {
+	return countLine.ReplaceAllStringFunc(text, func(line string) string {
 		return regexp.MustCompile(`\d+( of [a-z0-9-]+,? ?)?`).ReplaceAllString(line, "")
 	})
 }
 
-// orphaned is what orphans says of a load balancer whose Ingress is gone.
-func orphaned(t *testing.T) (out string) {
+// orphansOutput returns the output of orphans for a load balancer whose Ingress was deleted.
+func orphansOutput(t *testing.T) (out string) {
 	t.Helper()
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		em, vpc, _ := made(t, c)
+		em, vpc, _ := runCase(t, c)
 		_, config := serveCluster(t, classYAML)
 		var code int
-		code, out, _ = with(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"orphans"}, flagsOf(t, em, vpc)...)...)
+		code, out, _ = runWith(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"orphans"}, emulatorFlags(t, em, vpc)...)...)
 		if code != 0 {
 			t.Errorf("exit %d", code)
 		}
@@ -39,17 +39,17 @@ func orphaned(t *testing.T) (out string) {
 	return out
 }
 
-// The examples of the pages are what the commands print: of a golden, or of doctor and orphans for a healthy cluster.
+// The examples of the pages are outputs of the commands: those of golden files, and of doctor and orphans.
 func TestExamplesOfThePagesAreOutput(t *testing.T) {
 	golden, err := os.ReadFile("testdata/commands/readme.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	server, config := serveCluster(t, classYAML)
-	server.whole(t)
+	server.addHealthyCluster(t)
 	server.webhooks(t, time.Now().Add(365*24*time.Hour), true)
-	_, doctor := examined(t, config, flags)
+	_, doctor := runDoctor(t, config, flags)
 	doctor = regexp.MustCompile(`http://127\.0\.0\.1:\d+`).ReplaceAllString(doctor, "https://10.0.0.1:443")
 	accelerators, err := os.ReadFile("testdata/accelerators/page.txtar")
 	if err != nil {
@@ -57,7 +57,7 @@ func TestExamplesOfThePagesAreOutput(t *testing.T) {
 	}
 	_, migrated, _ := run(t, "migrate", "-f", "testdata/migrate/shop.yaml", "--check")
 	_, inFront, _ := run(t, "migrate", "-f", "testdata/migrate/frontend.yaml", "--check")
-	known := string(golden) + string(accelerators) + "\n$ fulcrum doctor\n" + doctor + "\n$ fulcrum orphans\n" + orphaned(t) + "\n$ fulcrum migrate -f shop.yaml --check\n" + migrated + "\n$ fulcrum migrate -f frontend.yaml --check\n" + inFront
+	known := string(golden) + string(accelerators) + "\n$ fulcrum doctor\n" + doctor + "\n$ fulcrum orphans\n" + orphansOutput(t) + "\n$ fulcrum migrate -f shop.yaml --check\n" + migrated + "\n$ fulcrum migrate -f frontend.yaml --check\n" + inFront
 	shown := map[string]bool{}
 	for _, page := range []string{"../../README.md", "../../docs/commands.md", "../../docs/accelerators.md", "../../docs/migration.md"} {
 		text, err := os.ReadFile(page)
@@ -67,7 +67,7 @@ func TestExamplesOfThePagesAreOutput(t *testing.T) {
 		for _, block := range example.FindAllString(string(text), -1) {
 			body := strings.TrimSuffix(strings.TrimPrefix(block, "```\n"), "```")
 			command, _, _ := strings.Cut(strings.TrimPrefix(body, "$ fulcrum "), "\n")
-			if !strings.Contains(uncounted(known), uncounted(body)) {
+			if !strings.Contains(withoutCounts(known), withoutCounts(body)) {
 				t.Errorf("%s: the output of %q is another one; see testdata/commands/readme.txtar, or what doctor and orphans print:\n%s", page, command, known[len(golden)+len(accelerators):])
 			}
 			word, _, _ := strings.Cut(command, " ")

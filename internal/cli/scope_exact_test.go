@@ -21,31 +21,31 @@ metadata: {name: theirs, namespace: shop}
 spec: {ingressClassName: nginx, defaultBackend: {service: {name: web, port: {number: 80}}}}
 `
 
-// brokenYAML has objects of namespace bank whose runs look at all objects of a kind: one of a class that does not exist,
-// one that gives its load balancer up, those of a class that another controller has taken, and one without a class.
-func brokenYAML() string {
+// brokenObjectsYAML returns objects of namespace bank whose translations list all objects of a kind: one whose class does not
+// exist, one that leaves its load balancer, those of a class that another controller serves now, and one without a class.
+func brokenObjectsYAML() string {
 	claimed := func(text string) string {
 		return strings.Replace(text, "namespace: bank", "namespace: bank, finalizers: [ingress.k8s.aws/resources]", 1)
 	}
 	out := []string{
-		strings.Replace(namespaced(ingressYAML, "bank", "badclass"), "ingressClassName: alb", "ingressClassName: ablb", 1),
-		claimed(strings.Replace(namespaced(ingressYAML, "bank", "given-up"), "ingressClassName: alb", "ingressClassName: nginx", 1)),
-		claimed(strings.Replace(namespaced(ingressYAML, "bank", "classless"), "  ingressClassName: alb\n", "", 1)),
+		strings.Replace(replaceNames(ingressYAML, "bank", "badclass"), "ingressClassName: alb", "ingressClassName: ablb", 1),
+		claimed(strings.Replace(replaceNames(ingressYAML, "bank", "given-up"), "ingressClassName: alb", "ingressClassName: nginx", 1)),
+		claimed(strings.Replace(replaceNames(ingressYAML, "bank", "classless"), "  ingressClassName: alb\n", "", 1)),
 		"apiVersion: v1\nkind: Service\nmetadata: {name: left, namespace: bank, finalizers: [service.k8s.aws/resources]}\nspec: {ports: [{port: 80}]}\n",
 		"apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: taken}\nspec: {controller: example.com/other}\n",
 	}
 	for i := range 3 {
-		out = append(out, claimed(strings.Replace(namespaced(ingressYAML, "bank", fmt.Sprintf("taken-%d", i)), "ingressClassName: alb", "ingressClassName: taken", 1)))
+		out = append(out, claimed(strings.Replace(replaceNames(ingressYAML, "bank", fmt.Sprintf("taken-%d", i)), "ingressClassName: alb", "ingressClassName: taken", 1)))
 	}
 	return strings.Join(out, "---\n")
 }
 
-// A broken object appears where it is asked for, and nowhere else.
+// Findings about a broken object appear only in the output about it.
 func TestScopeLeavesBrokenObjectsOfOthersOut(t *testing.T) {
-	_, flags := aws(t)
-	own := strings.Replace(namespaced(ingressYAML, "shop", "moved"), "ingressClassName: alb", "ingressClassName: taken", 1)
-	_, config := serveCluster(t, strings.Join([]string{classYAML, otherClassYAML, serviceYAML, ingressYAML, own, brokenYAML(), nlbYAML,
-		strings.Replace(namespaced(classYAML, "", "second"), "name: alb", "name: second", 1)}, "---\n"))
+	_, flags := startEmulator(t)
+	own := strings.Replace(replaceNames(ingressYAML, "shop", "moved"), "ingressClassName: alb", "ingressClassName: taken", 1)
+	_, config := serveCluster(t, strings.Join([]string{classYAML, otherClassYAML, serviceYAML, ingressYAML, own, brokenObjectsYAML(), nlbYAML,
+		strings.Replace(replaceNames(classYAML, "", "second"), "name: alb", "name: second", 1)}, "---\n"))
 	broken := []string{"Ingress bank/badclass", "Ingress bank/classless", "Ingress bank/given-up", "Ingress bank/taken-0", "Ingress bank/taken-1", "Ingress bank/taken-2", "Service bank/left"}
 	for args, want := range map[string][]string{
 		"-n shop":                   {"Ingress shop/web"},
@@ -64,11 +64,11 @@ func TestScopeLeavesBrokenObjectsOfOthersOut(t *testing.T) {
 		"ingress/classless -n bank": broken[1:2],
 	} {
 		t.Run(args, func(t *testing.T) {
-			code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "-o", "json"}, strings.Fields(args), flags)...)
-			if d := cmp.Diff(want, planned(t, out)); d != "" {
+			code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "-o", "json"}, strings.Fields(args), flags)...)
+			if d := cmp.Diff(want, plannedStacks(t, out)); d != "" {
 				t.Errorf("exit %d: %s%s", code, stderr, d)
 			}
-			_, out, stderr = with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"tree"}, strings.Fields(args), flags)...)
+			_, out, stderr = runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"tree"}, strings.Fields(args), flags)...)
 			for _, id := range append(broken, "Ingress shop/web", "Service infra/dns") {
 				if shown := strings.Contains("\n"+out, "\n"+id); shown != slices.Contains(want, id) {
 					t.Errorf("tree shows %s: %v: %s%s", id, shown, out, stderr)
@@ -80,28 +80,28 @@ func TestScopeLeavesBrokenObjectsOfOthersOut(t *testing.T) {
 		"ingress/theirs": `IngressClass nginx has the controller "k8s.io/ingress-nginx", which is another one`,
 		"ingress/moved":  `IngressClass taken has the controller "example.com/other", which is another one`,
 	} {
-		code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", object, "-n=shop"}, flags)...)
+		code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", object, "-n=shop"}, flags)...)
 		if code != 0 || !strings.Contains(out, want) || strings.Contains(out, "bank") {
 			t.Errorf("%s: exit %d: %s%s", object, code, stderr, out)
 		}
 	}
-	_, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", "ingress/web", "-n=shop"}, flags)...)
+	_, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"explain", "ingress/web", "-n=shop"}, flags)...)
 	if strings.Contains(out, "bank") || !strings.Contains(out, "load balancer of Ingress shop/web") {
 		t.Error(out, stderr)
 	}
 }
 
-// What the controller holds, because a class was given to another controller under Ingresses that were not edited, is
-// shown as held: when they were edited is read from the cluster.
+// Ingresses that the controller holds, because their class changed its controller and they were not edited, are shown as
+// held. The time of their last edit is read from the cluster.
 func TestCommandsShowWhatAMassRemovalHolds(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	objects := []string{"apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: alb, creationTimestamp: \"2025-06-01T00:00:00Z\"}\nspec: {controller: example.com/other}\n"}
 	for i := range 3 {
-		objects = append(objects, strings.Replace(namespaced(ingressYAML, "shop", fmt.Sprintf("web-%d", i)), "namespace: shop", `namespace: shop, creationTimestamp: "2025-07-01T00:00:00Z", finalizers: [ingress.k8s.aws/resources],
+		objects = append(objects, strings.Replace(replaceNames(ingressYAML, "shop", fmt.Sprintf("web-%d", i)), "namespace: shop", `namespace: shop, creationTimestamp: "2025-07-01T00:00:00Z", finalizers: [ingress.k8s.aws/resources],
   managedFields: [{time: "2025-01-01T00:00:00Z", fieldsV1: {"f:spec": {"f:ingressClassName": {}}}}, {time: "2025-01-01T00:00:01Z", fieldsV1: {"f:metadata": {"f:finalizers": {}}}}]`, 1))
 	}
 	_, config := serveCluster(t, strings.Join(objects, "---\n"))
-	_, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan"}, flags)...)
+	_, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan"}, flags)...)
 	if strings.Count(out, "# error RemovalNotTrusted") != 3 || strings.Contains(out, "release finalizer") {
 		t.Error(stderr, out)
 	}

@@ -15,13 +15,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/output"
 )
 
-// namespaced is a text with other names in place of those of the examples.
-func namespaced(text, namespace, name string) string {
+// replaceNames replaces the names of the examples in a text.
+func replaceNames(text, namespace, name string) string {
 	return strings.NewReplacer("namespace: shop", "namespace: "+namespace, "name: web", "name: "+name, "{name: web,", "{name: "+name+",").Replace(text)
 }
 
-// planned are the stacks of a plan in JSON.
-func planned(t *testing.T, out string) []string {
+// plannedStacks returns the stacks of a plan in JSON.
+func plannedStacks(t *testing.T, out string) []string {
 	t.Helper()
 	var doc planDocument
 	if err := json.Unmarshal([]byte(out), &doc); err != nil {
@@ -45,13 +45,13 @@ kind: Namespace
 metadata: {name: none}
 `
 
-// Nothing to do is no answer about a namespace that does not exist.
+// Commands about a namespace that does not exist fail.
 func TestANamespaceThatDoesNotExistIsAnError(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	server, config := serveCluster(t, strings.Join([]string{classYAML, serviceYAML, ingressYAML, namespaceYAML}, "---\n"))
-	files := filesIn(t, map[string]string{"shop.yaml": serviceYAML + "---\n" + ingressYAML})
+	files := writeTempFiles(t, map[string]string{"shop.yaml": serviceYAML + "---\n" + ingressYAML})
 	look := func(args string) (int, string) {
-		code, _, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(strings.Fields(args), []string{"--flags-from=none"}, flags)...)
+		code, _, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat(strings.Fields(args), []string{"--flags-from=none"}, flags)...)
 		return code, stderr
 	}
 	for _, command := range []string{"plan", "plan -o json", "tree", "get", "explain request http://shop.example.com/", "plan -f " + files} {
@@ -75,15 +75,15 @@ func TestANamespaceThatDoesNotExistIsAnError(t *testing.T) {
 	}
 }
 
-// A plan is about what the command line names: with files, about the load balancers that they touch.
+// A plan has only the selected stacks; with files, those that the files affect.
 func TestAPlanIsAboutWhatIsAskedFor(t *testing.T) {
-	_, flags := aws(t)
-	a, b := serviceYAML+"---\n"+ingressYAML, namespaced(serviceYAML+"---\n"+ingressYAML, "bank", "pay")
+	_, flags := startEmulator(t)
+	a, b := serviceYAML+"---\n"+ingressYAML, replaceNames(serviceYAML+"---\n"+ingressYAML, "bank", "pay")
 	_, config := serveCluster(t, strings.Join([]string{classYAML, a, b, nlbYAML, namespaceYAML}, "---\n"))
-	dir := filesIn(t, map[string]string{
-		"edit.yaml":    strings.Replace(namespaced(ingressYAML, "bank", "pay"), "spec:", "spec: # edited", 1),
+	dir := writeTempFiles(t, map[string]string{
+		"edit.yaml":    strings.Replace(replaceNames(ingressYAML, "bank", "pay"), "spec:", "spec: # edited", 1),
 		"service.yaml": serviceYAML, "class.yaml": classYAML,
-		"new.yaml":  namespaced(ingressYAML, "bank", "new"),
+		"new.yaml":  replaceNames(ingressYAML, "bank", "new"),
 		"none.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: alone, namespace: shop}\nspec: {ports: [{port: 1}]}\n",
 	})
 	file := func(n string) string { return "-f=" + filepath.Join(dir, n) }
@@ -112,8 +112,8 @@ func TestAPlanIsAboutWhatIsAskedFor(t *testing.T) {
 		"files of one namespace":         {[]string{file("new.yaml"), file("service.yaml"), "-n", "shop"}, []string{shop}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "-o", "json"}, tc.args, flags)...)
-			if d := cmp.Diff(tc.want, planned(t, out)); d != "" || code != output.ExitChanges && len(tc.want) > 0 || code != 0 && len(tc.want) == 0 {
+			code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "-o", "json"}, tc.args, flags)...)
+			if d := cmp.Diff(tc.want, plannedStacks(t, out)); d != "" || code != output.ExitChanges && len(tc.want) > 0 || code != 0 && len(tc.want) == 0 {
 				t.Errorf("exit %d: %s%s", code, stderr, d)
 			}
 		})
@@ -123,20 +123,20 @@ func TestAPlanIsAboutWhatIsAskedFor(t *testing.T) {
 		"ingress/web --context=shpo": `has no context "shpo" (did you mean "shop"?)`,
 		"--context=other":            "does not answer",
 	} {
-		code, _, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "--flags-from=none"}, strings.Fields(args), flags)...)
+		code, _, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, slices.Concat([]string{"plan", "--flags-from=none"}, strings.Fields(args), flags)...)
 		if code != 1 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: exit %d: %s", args, code, stderr)
 		}
 	}
 }
 
-// The forms of a document say the same.
+// JSON and YAML have the same content.
 func TestYAMLSaysWhatJSONSays(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
 	for _, command := range []string{"plan", "tree"} {
-		_, asJSON, _ := with(t, text, nil, slices.Concat([]string{command, "-o=json", "-f=-"}, flags)...)
-		_, asYAML, _ := with(t, text, nil, slices.Concat([]string{command, "-o=yaml", "-f=-"}, flags)...)
+		_, asJSON, _ := runWith(t, text, nil, slices.Concat([]string{command, "-o=json", "-f=-"}, flags)...)
+		_, asYAML, _ := runWith(t, text, nil, slices.Concat([]string{command, "-o=yaml", "-f=-"}, flags)...)
 		converted, err := yaml.YAMLToJSON([]byte(asYAML))
 		if err != nil {
 			t.Fatal(err)
@@ -154,9 +154,9 @@ func TestYAMLSaysWhatJSONSays(t *testing.T) {
 	}
 }
 
-// Colours are for terminals.
+// Output is coloured only on terminals.
 func TestColoursAreForTerminals(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
 	var plain string
 	for _, tc := range []struct {
@@ -189,7 +189,7 @@ func TestColoursAreForTerminals(t *testing.T) {
 	}
 }
 
-// Under the name of a plugin the program is a command of kubectl and never the controller.
+// Under the name of the kubectl plugin the program never starts the controller.
 func TestAsAPluginOfKubectl(t *testing.T) {
 	plugged := func(args ...string) (int, string, string) {
 		var out, errs bytes.Buffer
@@ -209,7 +209,7 @@ func TestAsAPluginOfKubectl(t *testing.T) {
 
 // A shell completes kinds, names, namespaces, contexts and reasons.
 func TestShellsComplete(t *testing.T) {
-	_, config := serveCluster(t, strings.Join([]string{classYAML, ingressYAML, namespaced(ingressYAML, "bank", "pay"),
+	_, config := serveCluster(t, strings.Join([]string{classYAML, ingressYAML, replaceNames(ingressYAML, "bank", "pay"),
 		"apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n", "apiVersion: v1\nkind: Namespace\nmetadata: {name: bank}\n"}, "---\n"))
 	for args, want := range map[string]string{
 		"plan|":                           "gateway/ globalaccelerator/ grpcroute/ httproute/ ingress/ listenerset/ service/ targetgroupbinding/ tcproute/ tlsroute/ udproute/",
@@ -227,7 +227,7 @@ func TestShellsComplete(t *testing.T) {
 		"plan|--kubeconfig=none|ingress/": "",
 	} {
 		t.Run(args, func(t *testing.T) {
-			code, out, stderr := with(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"__complete"}, strings.Split(args, "|")...)...)
+			code, out, stderr := runWith(t, "", map[string]string{"KUBECONFIG": config}, append([]string{"__complete"}, strings.Split(args, "|")...)...)
 			var got []string
 			for line := range strings.Lines(out) {
 				if line = strings.TrimSpace(line); !strings.HasPrefix(line, ":") {
@@ -242,9 +242,9 @@ func TestShellsComplete(t *testing.T) {
 	}
 }
 
-// On a terminal lines are broken at spaces, under their text; what is piped is not, nor are words that may be copied.
+// On a terminal lines are wrapped at spaces and indented. Piped output, and words that users copy, are not wrapped.
 func TestLinesAreWrappedAtTheWidthOfTheTerminal(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML}, "---\n")
 	show := func(terminal bool, width int) string {
 		var out, errs bytes.Buffer
@@ -270,11 +270,11 @@ func TestLinesAreWrappedAtTheWidthOfTheTerminal(t *testing.T) {
 	}
 }
 
-// What load balancers share is shown and counted once.
+// Resources that load balancers share are shown and counted once.
 func TestWhatLoadBalancersShareIsPlannedOnce(t *testing.T) {
-	_, flags := aws(t)
+	_, flags := startEmulator(t)
 	text := strings.Join([]string{classYAML, serviceYAML, ingressYAML, strings.Replace(ingressYAML, "{name: web,", "{name: other,", 1)}, "---\n")
-	code, out, stderr := with(t, text, nil, slices.Concat([]string{"plan", "-f=-"}, flags)...)
+	code, out, stderr := runWith(t, text, nil, slices.Concat([]string{"plan", "-f=-"}, flags)...)
 	if code != output.ExitChanges || strings.Count(out, "+ create backend-security-group/") != 1 || strings.Count(out, "# create backend-security-group/backend-sg is shown above; load balancers share it\n") != 1 {
 		t.Errorf("exit %d: %s%s", code, stderr, out)
 	}

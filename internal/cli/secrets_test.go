@@ -26,8 +26,7 @@ metadata: {name: sign-in, namespace: shop}
 data: {clientID: c2hvcA==, clientSecret: aHVzaC1odXNo}
 `
 
-// A Secret that an Ingress names is read by itself, where the user may read it, and is not called missing where it was
-// not looked at.
+// A Secret that an Ingress names is read if the user may read it. If it was not read, it is not reported as missing.
 func TestOnlyNamedSecretsAreReadAndUnavailableOnesAreNotCalledMissing(t *testing.T) {
 	const missing, unavailable = "does not exist", "was not looked at"
 	objects := strings.Join([]string{classYAML, serviceYAML, signInYAML}, "---\n")
@@ -42,7 +41,7 @@ func TestOnlyNamedSecretsAreReadAndUnavailableOnesAreNotCalledMissing(t *testing
 		"the files contain it": {filesOnly: true, secret: true, not: []string{missing, unavailable}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, flags := aws(t)
+			_, flags := startEmulator(t)
 			text := objects
 			if c.secret {
 				text += "---\n" + signInSecretYAML
@@ -57,7 +56,7 @@ func TestOnlyNamedSecretsAreReadAndUnavailableOnesAreNotCalledMissing(t *testing
 				server.denied = map[string]bool{"secrets": c.denied}
 				args = append(args, "--kubeconfig", config)
 			}
-			code, out, stderr := with(t, text, nil, args...)
+			code, out, stderr := runWith(t, text, nil, args...)
 			if code == 1 {
 				t.Fatalf("exit %d: %s%s", code, out, stderr)
 			}

@@ -25,12 +25,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/harness"
 )
 
-// What the commands show of a load balancer that the controller has made, and that has changed since:
-// by hand in AWS (drift.txt) or in its objects (edit.yaml).
+// Commands about a load balancer that the controller has made and that has changed: in AWS (drift.txt), or in its objects
+// (edit.yaml).
 func TestCommandsShowWhatIsInAWS(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/*.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		em, vpc, objects := made(t, c)
-		flags := append(flagsOf(t, em, vpc), "-f", objects)
+		em, vpc, objects := runCase(t, c)
+		flags := append(emulatorFlags(t, em, vpc), "-f", objects)
 		var out []goldentest.File
 		for _, o := range []struct{ command, name string }{{"tree", "tree.txt"}, {"plan", "plan.txt"}} {
 			args := append([]string{o.command}, flags...)
@@ -53,7 +53,7 @@ func TestCommandsShowWhatIsInAWS(t *testing.T) {
 	})
 }
 
-// checkRecording looks at the same without AWS: what tree has recorded is enough for both commands.
+// checkRecording checks that a recording of tree is enough for both commands without AWS.
 func checkRecording(t *testing.T, dir string, flags []string, want []goldentest.File) {
 	t.Helper()
 	rec := filepath.Join(dir, "aws.json")
@@ -69,11 +69,11 @@ func checkRecording(t *testing.T, dir string, flags []string, want []goldentest.
 	}
 }
 
-// made lets the controller make a load balancer for the objects of a case, changes it as the case
-// says, and returns an AWS in which time stands still, and a file with the objects of the cluster.
-func made(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objects string) {
+// runCase runs the controller for the objects of a case, makes the changes of the case, and returns an emulator whose clock
+// is stopped, and a file with the objects of the cluster.
+func runCase(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objects string) {
 	t.Helper()
-	w := lived(t, func(t *testing.T, r *harness.Harness) {
+	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
 		r.Apply(c.Text("cluster.yaml"))
 		if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
 			t.Fatal(failed)
@@ -86,26 +86,26 @@ func made(t *testing.T, c goldentest.Case) (em *emulator.Emulator, vpc, objects 
 			r.Apply(edit)
 		}
 	})
-	return w.em, w.vpc, filepath.Join(filesIn(t, map[string]string{"objects.yaml": w.objects}), "objects.yaml")
+	return w.em, w.vpc, filepath.Join(writeTempFiles(t, map[string]string{"objects.yaml": w.objects}), "objects.yaml")
 }
 
-// world is a cluster and its AWS at a moment of virtual time, at which time stands still in AWS.
-type world struct {
+// clusterState is a cluster and its emulator at one virtual time, with the clock of the emulator stopped.
+type clusterState struct {
 	em           *emulator.Emulator
 	vpc, objects string
 	now          time.Time
 }
 
-// lived lets the controller live through something.
-func lived(t *testing.T, through func(*testing.T, *harness.Harness)) world {
+// runScenario runs the controller with a scenario.
+func runScenario(t *testing.T, through func(*testing.T, *harness.Harness)) clusterState {
 	t.Helper()
-	return livedWith(t, harness.Options{}, through)
+	return runScenarioWith(t, harness.Options{}, through)
 }
 
-// livedWith does so with options.
-func livedWith(t *testing.T, opt harness.Options, through func(*testing.T, *harness.Harness)) world {
+// runScenarioWith runs the controller with options and a scenario.
+func runScenarioWith(t *testing.T, opt harness.Options, through func(*testing.T, *harness.Harness)) clusterState {
 	t.Helper()
-	var out world
+	var out clusterState
 	var state []byte
 	synctest.Test(t, func(t *testing.T) {
 		r := harness.New(t, opt)
@@ -132,7 +132,7 @@ func livedWith(t *testing.T, opt harness.Options, through func(*testing.T, *harn
 	return out
 }
 
-// drift is what a user does by hand in AWS.
+// drift makes a change in AWS like a user.
 func drift(t *testing.T, em *emulator.Emulator, words []string) {
 	t.Helper()
 	if len(words) == 0 {
@@ -190,7 +190,7 @@ func drift(t *testing.T, em *emulator.Emulator, words []string) {
 		port, e := strconv.ParseInt(words[1], 10, 32)
 		must(e)
 		_, err = ec2.NewFromConfig(harness.AWSConfig(em)).AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{
-			GroupId: awssdk.String(managedGroup(t, em)), IpProtocol: awssdk.String("tcp"), CidrIp: awssdk.String("0.0.0.0/0"),
+			GroupId: awssdk.String(managedSecurityGroup(t, em)), IpProtocol: awssdk.String("tcp"), CidrIp: awssdk.String("0.0.0.0/0"),
 			FromPort: awssdk.Int32(int32(port)), ToPort: awssdk.Int32(int32(port)),
 		})
 	default:
@@ -199,8 +199,8 @@ func drift(t *testing.T, em *emulator.Emulator, words []string) {
 	must(err)
 }
 
-// managedGroup is the id of the one security group that is a stack's own.
-func managedGroup(t *testing.T, em *emulator.Emulator) string {
+// managedSecurityGroup returns the id of the only managed security group of a stack.
+func managedSecurityGroup(t *testing.T, em *emulator.Emulator) string {
 	t.Helper()
 	out, err := ec2.NewFromConfig(harness.AWSConfig(em)).DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{
 		Filters: []ec2types.Filter{{Name: awssdk.String("tag:ingress.k8s.aws/resource"), Values: []string{"ManagedLBSecurityGroup"}}},
@@ -211,7 +211,7 @@ func managedGroup(t *testing.T, em *emulator.Emulator) string {
 	return *out.SecurityGroups[0].GroupId
 }
 
-// objectsText is what a cluster holds, as kubectl get -o yaml has it.
+// objectsText returns the objects of a cluster as YAML.
 func objectsText(t *testing.T, store *cluster.Memory) string {
 	t.Helper()
 	var out []string

@@ -45,17 +45,17 @@ spec:
 `, i)
 }
 
-// othersWrite is AWS before and after the controller makes the last of twelve load balancers.
-type othersWrite struct {
+// otherControllerRun is the emulator before and after the controller makes the last of twelve load balancers.
+type otherControllerRun struct {
 	em            *emulator.Emulator
 	vpc           string
 	before, after []byte
 	without, with string // objects, without the last Ingress and with it
 }
 
-func twelve(t *testing.T) othersWrite {
+func runTwelveIngresses(t *testing.T) otherControllerRun {
 	t.Helper()
-	var out othersWrite
+	var out otherControllerRun
 	state := func(em *emulator.Emulator) []byte {
 		em.Store().Lock()
 		defer em.Store().Unlock()
@@ -65,7 +65,7 @@ func twelve(t *testing.T) othersWrite {
 		}
 		return data
 	}
-	w := lived(t, func(t *testing.T, r *harness.Harness) {
+	w := runScenario(t, func(t *testing.T, r *harness.Harness) {
 		settle := func() {
 			t.Helper()
 			if failed := r.Settle(30 * time.Minute); len(failed) > 0 {
@@ -89,7 +89,7 @@ func twelve(t *testing.T) othersWrite {
 	return out
 }
 
-func (o othersWrite) set(t *testing.T, state []byte) {
+func (o otherControllerRun) set(t *testing.T, state []byte) {
 	t.Helper()
 	o.em.Store().Lock()
 	defer o.em.Store().Unlock()
@@ -98,19 +98,19 @@ func (o othersWrite) set(t *testing.T, state []byte) {
 	}
 }
 
-// watched is what a watch printed by the end of each look, and how many calls to AWS the look took.
-type watched struct {
+// watchOutput is the output of a watch after each refresh, with the number of calls to AWS of the refresh.
+type watchOutput struct {
 	out   []string
 	calls []int
 }
 
-func (o othersWrite) watch(t *testing.T, objects string, looks int, after func(look int)) watched {
+func (o otherControllerRun) watch(t *testing.T, objects string, looks int, after func(look int)) watchOutput {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	flags := flagsOf(t, o.em, o.vpc)
+	flags := emulatorFlags(t, o.em, o.vpc)
 	var out, errs bytes.Buffer
-	var got watched
+	var got watchOutput
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	code := Run(ctx, output.Environment{
 		Args: append([]string{"tree", "--watch", "--interval=5s", "-f", objects}, flags...), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" },
@@ -133,10 +133,10 @@ func (o othersWrite) watch(t *testing.T, objects string, looks int, after func(l
 	return got
 }
 
-// A load balancer that the controller makes is shown a minute later at the latest, by a watch that never writes.
+// A watch shows a load balancer that the controller makes after at most a minute.
 func TestAWatchShowsWhatOthersMakeWithinAMinute(t *testing.T) {
-	o := twelve(t)
-	objects := filesIn(t, map[string]string{"objects.yaml": o.with}) + "/objects.yaml"
+	o := runTwelveIngresses(t)
+	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.with}) + "/objects.yaml"
 	got := o.watch(t, objects, 16, func(look int) {
 		if look == 1 {
 			o.set(t, o.after)
@@ -157,10 +157,10 @@ func TestAWatchShowsWhatOthersMakeWithinAMinute(t *testing.T) {
 	}
 }
 
-// One load balancer that differs is read again, and the others are not.
+// Only the load balancer that differs is read again.
 func TestADifferenceReadsWhatDiffersAlone(t *testing.T) {
-	o := twelve(t)
-	objects := filesIn(t, map[string]string{"objects.yaml": o.without}) + "/objects.yaml"
+	o := runTwelveIngresses(t)
+	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.without}) + "/objects.yaml"
 	got := o.watch(t, objects, 4, func(look int) {
 		if look == 2 {
 			o.set(t, o.after)
@@ -178,14 +178,15 @@ func TestADifferenceReadsWhatDiffersAlone(t *testing.T) {
 	}
 }
 
-// Where reading all is dear, what has nothing to change may be older, and what others make is shown after a minute all the same.
+// If a full refresh needs many calls, stacks without changes are cached for longer; new load balancers are still shown after
+// a minute.
 func TestAViewReadsUnchangedLoadBalancersRarely(t *testing.T) {
-	o := twelve(t)
-	objects := filesIn(t, map[string]string{"objects.yaml": o.with}) + "/objects.yaml"
+	o := runTwelveIngresses(t)
+	objects := writeTempFiles(t, map[string]string{"objects.yaml": o.with}) + "/objects.yaml"
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	cmd := &cobra.Command{}
 	v := tree.NewView(cmd, output.Environment{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }, Clock: testclock.Of(&now)})
-	if err := cmd.ParseFlags(append([]string{"-f", objects}, flagsOf(t, o.em, o.vpc)...)); err != nil {
+	if err := cmd.ParseFlags(append([]string{"-f", objects}, emulatorFlags(t, o.em, o.vpc)...)); err != nil {
 		t.Fatal(err)
 	}
 	v.SetUnchangedAge(5 * time.Minute)

@@ -13,11 +13,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// A watch shows the tree again when it has changed and is quiet otherwise; it ends in order, and costs AWS little.
+// A watch prints the tree when it has changed and nothing otherwise, ends without an error, and makes few calls to AWS.
 func TestAWatchShowsWhatChanges(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		em, vpc, objects := made(t, c)
-		flags := flagsOf(t, em, vpc)
+		em, vpc, objects := runCase(t, c)
+		flags := emulatorFlags(t, em, vpc)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var out, errs bytes.Buffer
@@ -79,11 +79,11 @@ Ingress shop/web
 	}
 }
 
-// A scheme that stays as it is live does not come from the default, which is another one.
+// A scheme that is kept from AWS is not shown as coming from the default, which differs.
 func TestExplainSaysWhereAKeptSchemeComesFrom(t *testing.T) {
 	goldentest.Run(t, testdata, "testdata/live/as-desired.txtar", func(t *testing.T, c goldentest.Case) []goldentest.File {
-		em, vpc, objects := made(t, c)
-		flags := flagsOf(t, em, vpc)
+		em, vpc, objects := runCase(t, c)
+		flags := emulatorFlags(t, em, vpc)
 		for scheme, want := range map[string]string{"internal": "built-in default", "internet-facing": "the load balancer in AWS, as no object names one"} {
 			_, out, errs := run(t, append([]string{"explain", "ingress/web", "-n", "shop", "-f", objects, "--default-load-balancer-scheme=" + scheme}, flags...)...)
 			if !strings.Contains(out, "    scheme internal, from "+want+"\n") {

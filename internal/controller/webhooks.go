@@ -76,7 +76,7 @@ func addWebhooks(s Setup, aws AWS, mgr manager.Manager, probes *Probes, source c
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) // under the lock of the clock
-	rules.ServerIDs = &webhook.Clock{
+	rules.ServerIDs = &webhook.ServerIDGenerator{
 		Worker: serving.WorkerNumbers{Maps: core.ConfigMaps(serving.WorkerNamespace), Limit: webhook.Workers, Random: random},
 		Clock:  clock.RealClock{}, Random: random,
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// TestCases translates all recorded cases of Ingresses. What is not kept is in testdata/cases.txt.
+// TestCases translates all recorded cases of Ingresses. Notes and differences are in testdata/cases.txt.
 func TestCases(t *testing.T) {
 	t.Parallel()
 	files, err := fs.Glob(recorded.Files, "ingress-*.yaml")
@@ -36,7 +36,7 @@ func TestCases(t *testing.T) {
 		for _, ref := range r.Others {
 			fmt.Fprintf(&out, "  not ours: %s\n", ref)
 		}
-		for _, g := range r.Groups {
+		for _, g := range r.IngressGroups {
 			if g.Gateway.IsZero() {
 				fmt.Fprintf(&out, "  %s is not translated\n", g.ID)
 			}

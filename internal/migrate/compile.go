@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// Compile returns the desired state that the frontend of Gateways makes of each Gateway of a result, by the Gateway, with
-// what it has to say about it. The objects are added to the store.
+// Compile returns the desired state of each Gateway of a result, and the findings about it. It adds the objects of the
+// result to the store.
 func Compile(store *cluster.Memory, r Result, opt Options) (map[finding.Ref]model.Stack, map[finding.Ref]finding.List, error) {
 	for _, o := range r.Objects() {
 		if err := store.Put(o.Object); err != nil {
@@ -22,7 +22,7 @@ func Compile(store *cluster.Memory, r Result, opt Options) (map[finding.Ref]mode
 		}
 	}
 	stacks, found := map[finding.Ref]model.Stack{}, map[finding.Ref]finding.List{}
-	for _, g := range r.Groups {
+	for _, g := range r.IngressGroups {
 		if !g.Gateway.IsZero() {
 			id := model.StackID{Kind: model.ALBGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name}
 			stacks[g.Gateway], found[g.Gateway] = opt.Gateway.Translate(cluster.NewView(store), id, nil)
@@ -38,8 +38,8 @@ func Compile(store *cluster.Memory, r Result, opt Options) (map[finding.Ref]mode
 	return stacks, found, nil
 }
 
-// markProgrammed gives a Gateway the status that it has when its ALB is active: a network load balancer in front of it
-// is built only then.
+// markProgrammed gives a Gateway the status that it has when its ALB is active, because a network load balancer in front of
+// it is translated only then.
 func markProgrammed(store *cluster.Memory, gateway finding.Ref) error {
 	obj, _ := store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: gateway.Namespace, Name: gateway.Name})
 	gw := obj.(*gwv1.Gateway).DeepCopy()
@@ -47,14 +47,14 @@ func markProgrammed(store *cluster.Memory, gateway finding.Ref) error {
 	return store.Put(gw)
 }
 
-// arnOf stands for the ARN of the ALB of a Gateway.
+// arnOf returns a placeholder for the ARN of the ALB of a Gateway.
 func arnOf(gateway finding.Ref) string {
 	return fmt.Sprintf("arn:aws:elasticloadbalancing:::loadbalancer/app/%s.%s/0", gateway.Namespace, gateway.Name)
 }
 
-// Compare compares a load balancer of Ingresses with what Compile returns of the Gateways that take its place. port is the
-// number of a port of a Service.
-func (g Group) Compare(stacks map[finding.Ref]model.Stack, port func(*model.Binding) string) check.Result {
+// Compare compares the desired state of the Ingresses with that of the Gateways, which Compile returns. The function port
+// returns the number of the Service port of a binding.
+func (g IngressGroup) Compare(stacks map[finding.Ref]model.Stack, port func(*model.Binding) string) check.Result {
 	to := check.Side{Stack: stacks[g.Gateway], Port: port, ALB: arnOf(g.Gateway)}
 	if !g.Frontend.IsZero() {
 		frontend := stacks[g.Frontend]

@@ -1,7 +1,7 @@
-// Package migrate turns Ingresses into objects of the Gateway API that answer alike.
+// Package migrate translates Ingresses to objects of the Gateway API that answer requests in the same way.
 //
-// It does not read annotations again: what is translated is the desired state that the frontend of Ingresses makes of them,
-// with the precedence of class, Service and Ingress resolved, and with what the controller refuses refused. From each
-// listener rule comes a rule of an HTTPRoute (package match has how they are ordered), and what the objects make is
-// compared with it afterwards.
+// It does not parse annotations again. It translates the desired state that the frontend of Ingresses makes of them: there
+// the precedence of class, Service and Ingress is resolved, and invalid settings are left out. Each listener rule becomes
+// a rule of an HTTPRoute; package match orders them. Afterwards package check compares the desired state of the objects
+// with that of the Ingresses.
 package migrate

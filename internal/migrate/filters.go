@@ -13,12 +13,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// redirectFilter returns a redirect of an ALB as a filter of a route. Its query needs a ListenerRuleConfiguration, and
-// is returned if it is to be changed.
+// redirectFilter returns a redirect of an ALB as a filter of a route. If the redirect changes the query, it also returns
+// the query: it needs a ListenerRuleConfiguration.
 func redirectFilter(to model.Redirect) (f *gwv1.HTTPRequestRedirectFilter, query *string, fault string) {
 	f = &gwv1.HTTPRequestRedirectFilter{}
-	part := func(name, value, same string) string {
-		if value == same {
+	part := func(name, value, compareRewrites string) string {
+		if value == compareRewrites {
 			return ""
 		}
 		if strings.Contains(value, "#{") {
@@ -55,21 +55,21 @@ func redirectFilter(to model.Redirect) (f *gwv1.HTTPRequestRedirectFilter, query
 	return f, query, fault
 }
 
-// rewriting is what filters of a route do in place of transforms.
-type rewriting struct {
+// pathRewrite is the filter of a route that replaces transforms.
+type pathRewrite struct {
 	filter *gwv1.HTTPURLRewriteFilter
-	// except are paths of the match that are not rewritten.
+	// except are paths of the match that the transforms do not rewrite.
 	except []string
 }
 
-// wholeText are expressions that take all of a text.
-var wholeText = []string{".*", "(.*)", "^.*", "^.*$", "^(.*)$", "^(.*)"}
+// wholeTextPatterns are regular expressions that match all of a text.
+var wholeTextPatterns = []string{".*", "(.*)", "^.*", "^.*$", "^(.*)$", "^(.*)"}
 
-// wholePath are expressions that take all of a path, and not the query behind it.
-var wholePath = []string{"^[^?]*", "^([^?]*)", "[^?]*", "([^?]*)", "^/[^?]*", "^/([^?]*)", "^(/[^?]*)"}
+// wholePathPatterns are regular expressions that match all of a path, without the query.
+var wholePathPatterns = []string{"^[^?]*", "^([^?]*)", "[^?]*", "([^?]*)", "^/[^?]*", "^/([^?]*)", "^(/[^?]*)"}
 
-// rewriteFilter returns a filter of a route that does what transforms do with the requests of a match.
-func rewriteFilter(transforms []model.Transform, m match.Match) (out rewriting, fault string) {
+// rewriteFilter returns a filter of a route that rewrites the requests of a match like transforms do.
+func rewriteFilter(transforms []model.Transform, m match.Match) (out pathRewrite, fault string) {
 	if len(transforms) == 0 {
 		return out, ""
 	}
@@ -82,14 +82,14 @@ func rewriteFilter(transforms []model.Transform, m match.Match) (out rewriting, 
 		fault = fmt.Sprintf("%s of %q to %q has no counterpart in a route, which replaces the prefix of its match, or all of a path or host", t.Kind, r.Regex, r.Replace)
 		switch {
 		case t.Kind == model.HostRewrite:
-			if !slices.Contains(wholeText, r.Regex) || strings.Contains(r.Replace, "$") {
+			if !slices.Contains(wholeTextPatterns, r.Regex) || strings.Contains(r.Replace, "$") {
 				return out, fault
 			}
 			out.filter.Hostname = new(gwv1.PreciseHostname(r.Replace))
-		case !strings.Contains(r.Replace, "$") && (slices.Contains(wholePath, r.Regex) || m.Path.Kind == match.Exact && r.Regex == "^"+m.Path.Value):
+		case !strings.Contains(r.Replace, "$") && (slices.Contains(wholePathPatterns, r.Regex) || m.Path.Kind == match.Exact && r.Regex == "^"+m.Path.Value):
 			out.filter.Path = &gwv1.HTTPPathModifier{Type: gwv1.FullPathHTTPPathModifier, ReplaceFullPath: &r.Replace}
 		default:
-			prefix, except, ok := replacedPrefix(r, m)
+			prefix, except, ok := replacementPrefix(r, m)
 			if !ok {
 				return out, fault
 			}
@@ -100,9 +100,9 @@ func rewriteFilter(transforms []model.Transform, m match.Match) (out rewriting, 
 	return out, ""
 }
 
-// replacedPrefix returns what the prefix of a match is replaced by, if that does the same as a rewrite but for some
-// paths. Whether it does is tried with paths of each form that the match admits.
-func replacedPrefix(r model.Rewrite, m match.Match) (prefix string, except []string, ok bool) {
+// replacementPrefix returns the text that replaces the prefix of a match, if this equals a rewrite except for the returned
+// paths. It compares the two for sample paths of each form that the match admits.
+func replacementPrefix(r model.Rewrite, m match.Match) (prefix string, except []string, ok bool) {
 	re, err := regexp.Compile(r.Regex)
 	literal, _, _ := strings.Cut(r.Replace, "$")
 	prefix = "/" + strings.Trim(literal, "/")
@@ -110,19 +110,19 @@ func replacedPrefix(r model.Rewrite, m match.Match) (prefix string, except []str
 		return "", nil, false
 	}
 	matched := strings.TrimSuffix(m.Path.Value, "/")
-	same := func(rest string) (alike, kept bool) {
+	compareRewrites := func(rest string) (alike, unchanged bool) {
 		got, want := withPrefix(prefix, rest), match.Rewrite(re, r.Replace, matched+rest)
 		return got == want, want == matched+rest
 	}
-	more := []string{"/x", "/x/", "/x/y?q=1", "/x" + matched + "/y"}
-	for _, path := range match.Rewritable(r.Regex) {
-		if rest, below := strings.CutPrefix(path, matched); below && len(rest) > 1 && rest[0] == '/' {
-			more = append(more, rest)
+	rests := []string{"/x", "/x/", "/x/y?q=1", "/x" + matched + "/y"}
+	for _, path := range match.RewriteSamples(r.Regex) {
+		if rest, isBelow := strings.CutPrefix(path, matched); isBelow && len(rest) > 1 && rest[0] == '/' {
+			rests = append(rests, rest)
 		}
-		more = append(more, path)
+		rests = append(rests, path)
 	}
-	for _, rest := range more {
-		if alike, _ := same(rest); !alike {
+	for _, rest := range rests {
+		if alike, _ := compareRewrites(rest); !alike {
 			return "", nil, false
 		}
 	}
@@ -130,11 +130,11 @@ func replacedPrefix(r model.Rewrite, m match.Match) (prefix string, except []str
 		if matched == "" && rest == "" {
 			continue
 		}
-		alike, kept := same(rest)
-		withQuery, keptWithQuery := same(rest + "?q=/x")
+		alike, unchanged := compareRewrites(rest)
+		alikeWithQuery, unchangedWithQuery := compareRewrites(rest + "?q=/x")
 		switch {
-		case alike && withQuery:
-		case kept && keptWithQuery:
+		case alike && alikeWithQuery:
+		case unchanged && unchangedWithQuery:
 			except = append(except, matched+rest)
 		default:
 			return "", nil, false
@@ -143,7 +143,7 @@ func replacedPrefix(r model.Rewrite, m match.Match) (prefix string, except []str
 	return prefix, except, true
 }
 
-// withPrefix returns a path whose prefix is replaced as an ALB does it for a route.
+// withPrefix returns a path with a replaced prefix, in the way of an ALB for a route.
 func withPrefix(prefix, rest string) string {
 	prefix = strings.TrimSuffix(prefix, "/")
 	if prefix == "" && !strings.HasPrefix(rest, "/") {

@@ -15,10 +15,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// build makes the objects of the load balancer.
-func (g *grouping) build() {
-	space, base := g.base()
-	gatewayName, configName := name(space, base, gatewaySuffix), name(space, base, configSuffix)
+// build makes the objects of one load balancer.
+func (g *generator) build() {
+	scope, base := g.baseName()
+	gatewayName, configName := name(scope, base, gatewaySuffix), name(scope, base, configSuffix)
 	if g.ID.Namespace == "" {
 		gatewayName, configName = name("", base, groupGatewaySuffix), name("", base, groupConfigSuffix)
 	}
@@ -27,7 +27,7 @@ func (g *grouping) build() {
 	config := &gwconfig.LoadBalancerConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwconfig.GroupVersion.String(), Kind: "LoadBalancerConfiguration"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: configName},
-		Spec:       configBuilder{g, g.lb}.loadBalancer(),
+		Spec:       configBuilder{g, g.lb}.spec(),
 	}
 	gw := &gwv1.Gateway{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "Gateway"},
@@ -40,18 +40,18 @@ func (g *grouping) build() {
 		},
 	}
 	for _, l := range g.lb.Listeners {
-		gw.Spec.Listeners = append(gw.Spec.Listeners, g.listener(l))
+		gw.Spec.Listeners = append(gw.Spec.Listeners, g.gatewayListener(l))
 	}
-	of := g.describe()
-	g.Objects = append(g.Objects, Object{Object: config, From: of}, g.annotate(gw, of))
-	routeBuilder{g}.routes()
-	g.frontend()
-	g.unsupported()
-	g.annotations()
+	source := g.originText()
+	g.Objects = append(g.Objects, Object{Object: config, From: source}, g.annotate(gw, source))
+	routeBuilder{g}.addRoutes()
+	g.buildFrontend()
+	g.noteUntranslated()
+	g.listAnnotations()
 }
 
-// describe names where objects of the whole load balancer come from.
-func (g *grouping) describe() string {
+// originText names the IngressGroup with its Ingresses, or the Ingress, for comments in manifests.
+func (g *generator) originText() string {
 	var out []string
 	for _, m := range g.Members {
 		out = append(out, m.Namespace+"/"+m.Name)
@@ -62,40 +62,41 @@ func (g *grouping) describe() string {
 	return "Ingress " + out[0]
 }
 
-// section returns the name of a listener.
-func section(l model.Listener) gwv1.SectionName {
+// sectionName returns the name of a listener of a Gateway.
+func sectionName(l model.Listener) gwv1.SectionName {
 	return gwv1.SectionName(fmt.Sprintf("%s-%d", strings.ToLower(l.Protocol()), l.Port))
 }
 
-func (g *grouping) listener(l model.Listener) gwv1.Listener {
-	out := gwv1.Listener{Name: section(l), Port: gwv1.PortNumber(l.Port), Protocol: gwv1.HTTPProtocolType}
+// gatewayListener returns a listener of the Gateway. It admits routes from the namespaces of the members only.
+func (g *generator) gatewayListener(l model.Listener) gwv1.Listener {
+	out := gwv1.Listener{Name: sectionName(l), Port: gwv1.PortNumber(l.Port), Protocol: gwv1.HTTPProtocolType}
 	if l.TLS != nil {
 		out.Protocol = gwv1.HTTPSProtocolType
-		out.TLS = g.secrets(l)
+		out.TLS = g.certificateRefs(l)
 	}
-	if others := g.namespaces(); len(others) > 1 {
-		// Not from all: any namespace of the cluster could add a route for any host.
-		slices.Sort(others)
+	if namespaces := g.namespaces(); len(namespaces) > 1 {
+		// Without a selector any namespace of the cluster could add a route for any host.
+		slices.Sort(namespaces)
 		out.AllowedRoutes = &gwv1.AllowedRoutes{Namespaces: &gwv1.RouteNamespaces{
 			From: new(gwv1.NamespacesFromSelector),
 			Selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-				{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: others},
+				{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: namespaces},
 			}},
 		}}
 	}
 	return out
 }
 
-// secrets names the TLS Secrets whose certificates a listener serves, with the permission to do so where they are in
-// another namespace than the Gateway.
-func (g *grouping) secrets(l model.Listener) *gwv1.ListenerTLSConfig {
+// certificateRefs returns references to the TLS Secrets of a listener, nil if it has none. For Secrets of other namespaces
+// it adds a ReferenceGrant.
+func (g *generator) certificateRefs(l model.Listener) *gwv1.ListenerTLSConfig {
 	var out *gwv1.ListenerTLSConfig
 	for _, c := range l.TLS.Certificates {
 		managed, _ := c.(model.CertManaged)
 		for _, id := range managed.IDs {
 			i := slices.IndexFunc(g.From.Certificates, func(m model.ManagedCertificate) bool { return m.ID == id && m.Import != nil })
 			if i < 0 {
-				continue // a requested one
+				continue // the certificate is requested from ACM
 			}
 			namespace, name, _ := strings.Cut(g.From.Certificates[i].Import.Secret, "/")
 			ref := gwv1.SecretObjectReference{Name: gwv1.ObjectName(name)}
@@ -112,9 +113,9 @@ func (g *grouping) secrets(l model.Listener) *gwv1.ListenerTLSConfig {
 	return out
 }
 
-// addReferenceGrant lets the Gateway name a Secret of another namespace.
-func (g *grouping) addReferenceGrant(namespace, secret string) {
-	_, base := g.base()
+// addReferenceGrant permits the Gateway to refer to a Secret of another namespace.
+func (g *generator) addReferenceGrant(namespace, secret string) {
+	_, base := g.baseName()
 	to := gwv1beta1.ReferenceGrantTo{Kind: "Secret", Name: new(gwv1.ObjectName(secret))}
 	for _, o := range g.Objects {
 		if grant, ok := o.Object.(*gwv1beta1.ReferenceGrant); ok && grant.Namespace == namespace {
@@ -124,7 +125,7 @@ func (g *grouping) addReferenceGrant(namespace, secret string) {
 			return
 		}
 	}
-	g.Objects = append(g.Objects, Object{From: g.describe() + ", for the certificates of " + namespace, Object: &gwv1beta1.ReferenceGrant{
+	g.Objects = append(g.Objects, Object{From: g.originText() + ", for the certificates of " + namespace, Object: &gwv1beta1.ReferenceGrant{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwv1beta1.GroupVersion.String(), Kind: "ReferenceGrant"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name(namespace, base, grantSuffix)},
 		Spec: gwv1beta1.ReferenceGrantSpec{
@@ -134,34 +135,34 @@ func (g *grouping) addReferenceGrant(namespace, secret string) {
 	}})
 }
 
-// configBuilder makes the LoadBalancerConfiguration of a load balancer: the ALB, or the network load balancer in front of it.
+// configBuilder makes the LoadBalancerConfiguration of the ALB, or of the network load balancer in front of it.
 type configBuilder struct {
-	*grouping
+	*generator
 	lb *model.LoadBalancer
 }
 
-// loadBalancer returns the configuration of the load balancer as a whole.
-func (g configBuilder) loadBalancer() gwconfig.LoadBalancerConfigurationSpec {
+// spec returns the configuration of the load balancer and its listeners.
+func (g configBuilder) spec() gwconfig.LoadBalancerConfigurationSpec {
 	lb := g.lb
 	var out gwconfig.LoadBalancerConfigurationSpec
-	given := func(field string) bool { return lb.Origins[field] != finding.Origin{} }
-	if given("name") {
+	isSet := func(field string) bool { return lb.Origins[field] != finding.Origin{} }
+	if isSet("name") {
 		out.LoadBalancerName = &lb.Name
 	}
-	if given("scheme") {
+	if isSet("scheme") {
 		out.Scheme = new(gwconfig.LoadBalancerScheme(lb.Scheme))
 	}
-	if given("addressType") {
+	if isSet("addressType") {
 		out.IPAddressType = new(gwconfig.LoadBalancerIPAddressType(lb.AddressType))
 	}
-	out.CustomerOwnedIPv4Pool, out.IPv4IPAMPoolID = notEmpty(lb.CoIPPool), notEmpty(lb.IPAMPool)
-	g.subnets(&out)
-	g.securityGroups(&out)
+	out.CustomerOwnedIPv4Pool, out.IPv4IPAMPoolID = nilIfEmpty(lb.CoIPPool), nilIfEmpty(lb.IPAMPool)
+	g.setSubnets(&out)
+	g.setSecurityGroups(&out)
 	out.LoadBalancerAttributes = attributes(lb.Attributes)
 	if lb.Capacity != nil {
 		out.MinimumLoadBalancerCapacity = &gwconfig.MinimumLoadBalancerCapacity{CapacityUnits: *lb.Capacity}
 	}
-	g.addOns(&out)
+	g.setAddOns(&out)
 	out.Tags = g.tagsOf(lb.Tags, g.origin())
 	for _, l := range lb.Listeners {
 		if c, needed := g.listenerConfiguration(l); needed {
@@ -174,8 +175,8 @@ func (g configBuilder) loadBalancer() gwconfig.LoadBalancerConfigurationSpec {
 	return out
 }
 
-// subnets names the subnets, with the elastic addresses of a network load balancer in their order.
-func (g configBuilder) subnets(out *gwconfig.LoadBalancerConfigurationSpec) {
+// setSubnets sets the subnets, each with its elastic address on a network load balancer.
+func (g configBuilder) setSubnets(out *gwconfig.LoadBalancerConfigurationSpec) {
 	list := make([]gwconfig.SubnetConfiguration, len(g.lb.Addresses))
 	switch s := g.lb.Subnets.(type) {
 	case model.SubnetsNamed:
@@ -191,8 +192,8 @@ func (g configBuilder) subnets(out *gwconfig.LoadBalancerConfigurationSpec) {
 			list[i].EIPAllocation = &g.lb.Addresses[i]
 		}
 	} else {
-		at := g.lb.Origins["addresses"]
-		g.note(Lost, at.Object, at.Field, fmt.Sprintf("elastic addresses (%d) are not as many as subnets (%d), so that AWS makes no such load balancer", len(g.lb.Addresses), len(list)),
+		origin := g.lb.Origins["addresses"]
+		g.addNote(Lost, origin.Object, origin.Field, fmt.Sprintf("elastic addresses (%d) are not as many as subnets (%d), so that AWS makes no such load balancer", len(g.lb.Addresses), len(list)),
 			"name an address for each subnet")
 	}
 	if len(list) > 0 {
@@ -200,47 +201,50 @@ func (g configBuilder) subnets(out *gwconfig.LoadBalancerConfigurationSpec) {
 	}
 }
 
-// addressesFit reports whether a load balancer has an elastic address for each subnet that is named, or none.
+// addressesFit reports whether a load balancer has as many elastic addresses as named subnets, or no addresses.
 func addressesFit(lb *model.LoadBalancer) bool {
 	s, named := lb.Subnets.(model.SubnetsNamed)
 	return !named || len(lb.Addresses) == 0 || len(lb.Addresses) == len(s.Refs)
 }
 
-func notEmpty(s string) *string {
+// nilIfEmpty returns a pointer to s, nil if s is empty.
+func nilIfEmpty(s string) *string {
 	if s == "" {
 		return nil
 	}
 	return &s
 }
 
-func attributes(of map[string]string) []gwconfig.Attribute {
+// attributes returns attributes as a list, sorted by key.
+func attributes(values map[string]string) []gwconfig.Attribute {
 	var out []gwconfig.Attribute
-	for _, k := range slices.Sorted(maps.Keys(of)) {
-		out = append(out, gwconfig.Attribute{Key: k, Value: of[k]})
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		out = append(out, gwconfig.Attribute{Key: k, Value: values[k]})
 	}
 	return out
 }
 
-// securityGroups writes down who is admitted: what is not written means something else for a Gateway.
-func (g configBuilder) securityGroups(out *gwconfig.LoadBalancerConfigurationSpec) {
+// setSecurityGroups sets the security groups and client ranges, because the defaults of a Gateway differ from those of an
+// Ingress.
+func (g configBuilder) setSecurityGroups(out *gwconfig.LoadBalancerConfigurationSpec) {
 	switch s := g.lb.SecurityGroups.(type) {
 	case model.GroupsGiven:
 		out.SecurityGroups = &s.Refs
 		out.ManageBackendSecurityGroupRules = &s.Backend
 	case model.GroupsManaged:
-		g.clients(out, s.Group.Ingress)
+		g.setClients(out, s.Group.Ingress)
 	}
 }
 
-// clients are the ranges and prefix lists of the managed security group, which are the same on all ports of a Gateway.
-func (g configBuilder) clients(out *gwconfig.LoadBalancerConfigurationSpec, rules []model.IngressRule) {
-	type clients struct{ ranges, lists []string }
-	of := map[int32]*clients{}
+// setClients sets the client ranges and prefix lists of the managed security group. A Gateway has the same on all ports.
+func (g configBuilder) setClients(out *gwconfig.LoadBalancerConfigurationSpec, rules []model.IngressRule) {
+	type portClients struct{ ranges, lists []string }
+	byPort := map[int32]*portClients{}
 	for _, l := range g.lb.Listeners {
-		of[l.Port] = &clients{}
+		byPort[l.Port] = &portClients{}
 	}
 	for _, r := range rules {
-		c := of[r.From]
+		c := byPort[r.From]
 		switch {
 		case c == nil:
 		case r.PrefixList != "":
@@ -249,16 +253,16 @@ func (g configBuilder) clients(out *gwconfig.LoadBalancerConfigurationSpec, rule
 			c.ranges = append(c.ranges, r.CIDR)
 		}
 	}
-	var all *clients
+	var common *portClients
 	for _, l := range g.lb.Listeners {
-		c := of[l.Port]
+		c := byPort[l.Port]
 		slices.Sort(c.ranges)
 		slices.Sort(c.lists)
 		switch {
-		case all == nil:
-			all = c
-		case !slices.Equal(all.ranges, c.ranges) || !slices.Equal(all.lists, c.lists):
-			g.note(Lost, l.Members[0], "alb.ingress.kubernetes.io/inbound-cidrs",
+		case common == nil:
+			common = c
+		case !slices.Equal(common.ranges, c.ranges) || !slices.Equal(common.lists, c.lists):
+			g.addNote(Lost, l.Members[0], "alb.ingress.kubernetes.io/inbound-cidrs",
 				fmt.Sprintf("ports %d and %d admit different clients, and all ports of a Gateway admit the same", g.lb.Listeners[0].Port, l.Port),
 				"admit the same clients on all ports, or use an IngressGroup for each")
 			return
@@ -269,20 +273,21 @@ func (g configBuilder) clients(out *gwconfig.LoadBalancerConfigurationSpec, rule
 		open = append(open, "::/0")
 	}
 	switch {
-	case all == nil:
-	case len(all.lists) > 0:
-		// Without ranges a Gateway admits everybody besides the prefix lists.
-		out.SecurityGroupPrefixes = &all.lists
+	case common == nil:
+	case len(common.lists) > 0:
+		// Without ranges a Gateway admits all clients, not only the prefix lists.
+		out.SecurityGroupPrefixes = &common.lists
 		out.SourceRanges = &[]string{}
-		if len(all.ranges) > 0 {
-			out.SourceRanges = &all.ranges
+		if len(common.ranges) > 0 {
+			out.SourceRanges = &common.ranges
 		}
-	case !slices.Equal(all.ranges, open):
-		out.SourceRanges = &all.ranges
+	case !slices.Equal(common.ranges, open):
+		out.SourceRanges = &common.ranges
 	}
 }
 
-func (g configBuilder) addOns(out *gwconfig.LoadBalancerConfigurationSpec) {
+// setAddOns sets the web ACL and Shield Advanced.
+func (g configBuilder) setAddOns(out *gwconfig.LoadBalancerConfigurationSpec) {
 	a := g.lb.AddOns
 	if w := a.WebACL; w != nil {
 		switch {
@@ -290,31 +295,31 @@ func (g configBuilder) addOns(out *gwconfig.LoadBalancerConfigurationSpec) {
 			out.WAFv2 = &gwconfig.WAFv2Configuration{WebACL: w.ARN}
 		case w.Name != "":
 			out.WAFv2 = &gwconfig.WAFv2Configuration{WebACL: w.Name}
-			g.note(Lost, w.Of.Object, w.Of.Field, fmt.Sprintf("a Gateway takes the web ACL by its ARN, and %q is a name", w.Name), "replace the name in webACL by the ARN of the web ACL")
+			g.addNote(Lost, w.Of.Object, w.Of.Field, fmt.Sprintf("a Gateway takes the web ACL by its ARN, and %q is a name", w.Name), "replace the name in webACL by the ARN of the web ACL")
 		default:
-			g.note(Differs, w.Of.Object, w.Of.Field, "the value none takes a web ACL off; a Gateway without one leaves on what is live", "take the web ACL off before, if there is one")
+			g.addNote(Differs, w.Of.Object, w.Of.Field, "the value none takes a web ACL off; a Gateway without one leaves on what is live", "take the web ACL off before, if there is one")
 		}
 	}
 	if a.Shield != nil {
 		out.ShieldConfiguration = &gwconfig.ShieldConfiguration{Enabled: a.Shield.On}
 	}
 	if c := a.ClassicACL; c != nil && c.ID != "" {
-		g.note(Lost, c.Of.Object, c.Of.Field, "Gateways have no WAF Classic, so that the load balancer would be unguarded", "move to WAFv2 first")
+		g.addNote(Lost, c.Of.Object, c.Of.Field, "Gateways have no WAF Classic, so that the load balancer would be unguarded", "move to WAFv2 first")
 	}
 }
 
-// listenerConfiguration returns what a listener has besides protocol and port.
+// listenerConfiguration returns the settings of a listener besides protocol and port, and whether there are any.
 func (g configBuilder) listenerConfiguration(l model.Listener) (out gwconfig.ListenerConfiguration, needed bool) {
 	out.ProtocolPort = fmt.Sprintf("%s:%d", l.Protocol(), l.Port)
 	out.ListenerAttributes = attributes(l.Attributes)
 	if l.TLS != nil {
 		if l.TLS.Policy != g.opt.DefaultSSLPolicy {
-			out.SSLPolicy = notEmpty(l.TLS.Policy)
+			out.SSLPolicy = nilIfEmpty(l.TLS.Policy)
 		}
-		g.certificates(l, &out)
+		g.setCertificates(l, &out)
 		if m := l.TLS.MutualAuth; m != nil {
 			out.MutualAuthentication = &gwconfig.MutualAuthentication{
-				Mode: gwconfig.MutualAuthenticationMode(m.Mode), TrustStore: notEmpty(m.TrustStore), IgnoreClientCertificateExpiry: m.IgnoreExpiry,
+				Mode: gwconfig.MutualAuthenticationMode(m.Mode), TrustStore: nilIfEmpty(m.TrustStore), IgnoreClientCertificateExpiry: m.IgnoreExpiry,
 			}
 			if m.AdvertiseCA != "" {
 				out.MutualAuthentication.AdvertiseTrustStoreCANames = new(gwconfig.AdvertiseTrustStoreCANames(m.AdvertiseCA))
@@ -324,8 +329,9 @@ func (g configBuilder) listenerConfiguration(l model.Listener) (out gwconfig.Lis
 	return out, out.SSLPolicy != nil || out.DefaultCertificate != nil || out.MutualAuthentication != nil || len(out.ListenerAttributes) > 0
 }
 
-// certificates names those that members name. A Gateway that names one does not look for others by host.
-func (g configBuilder) certificates(l model.Listener, out *gwconfig.ListenerConfiguration) {
+// setCertificates sets the certificates that members name by ARN. A Gateway with such certificates discovers no others by
+// host.
+func (g configBuilder) setCertificates(l model.Listener, out *gwconfig.ListenerConfiguration) {
 	var arns []string
 	var byHost *model.CertHosts
 	for _, c := range l.TLS.Certificates {
@@ -348,38 +354,38 @@ func (g configBuilder) certificates(l model.Listener, out *gwconfig.ListenerConf
 	}
 	for _, c := range l.TLS.Certificates {
 		if m, ok := c.(model.CertManaged); ok {
-			g.note(Lost, m.Member, m.Field, "a Gateway whose listener names certificates of ACM imports none for it", "name all certificates in listenerConfigurations, or none")
+			g.addNote(Lost, m.Member, m.Field, "a Gateway whose listener names certificates of ACM imports none for it", "name all certificates in listenerConfigurations, or none")
 		}
 	}
 	out.DefaultCertificate, out.Certificates = &arns[0], arns[1:]
 	if byHost != nil {
-		g.note(Lost, byHost.Member, "", fmt.Sprintf("the certificates for %s are found by host, and a Gateway whose listener names certificates finds none", strings.Join(byHost.Hosts, ", ")),
+		g.addNote(Lost, byHost.Member, "", fmt.Sprintf("the certificates for %s are found by host, and a Gateway whose listener names certificates finds none", strings.Join(byHost.Hosts, ", ")),
 			fmt.Sprintf("add their ARNs to the certificates of %s", out.ProtocolPort))
 	}
 }
 
-// noteTLSOnlyHosts notes hosts for which certificates are looked for and that no rule has: a Gateway looks for those of
-// its routes.
+// noteTLSOnlyHosts adds notes about hosts of spec.tls that no rule has: a Gateway discovers certificates only for the hosts
+// of its routes.
 func (g configBuilder) noteTLSOnlyHosts(l model.Listener) {
-	of := map[string]bool{}
+	hasRule := map[string]bool{}
 	for _, m := range g.Members {
-		for _, h := range hostsIn(g.of[m]) {
-			of[h] = true
+		for _, h := range ruleHosts(g.ingresses[m]) {
+			hasRule[h] = true
 		}
 	}
 	for _, c := range l.TLS.Certificates {
-		by, ok := c.(model.CertHosts)
+		certHosts, ok := c.(model.CertHosts)
 		if !ok {
 			continue
 		}
-		var lacking []string
-		for _, h := range by.Hosts {
-			if !of[h] {
-				lacking = append(lacking, h)
+		var missing []string
+		for _, h := range certHosts.Hosts {
+			if !hasRule[h] {
+				missing = append(missing, h)
 			}
 		}
-		if len(lacking) > 0 {
-			g.note(Lost, by.Member, "spec.tls", fmt.Sprintf("certificates for %s are found by the hosts of spec.tls, and a Gateway finds those for the hostnames of its routes", strings.Join(lacking, ", ")),
+		if len(missing) > 0 {
+			g.addNote(Lost, certHosts.Member, "spec.tls", fmt.Sprintf("certificates for %s are found by the hosts of spec.tls, and a Gateway finds those for the hostnames of its routes", strings.Join(missing, ", ")),
 				fmt.Sprintf("name the ARNs of all certificates in listenerConfigurations for HTTPS:%d", l.Port))
 		}
 	}

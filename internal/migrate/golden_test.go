@@ -22,7 +22,7 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// options are those of a controller with the usual flags.
+// options returns the options of a controller with default flags.
 func options(shared assemble.Options, class string) migrate.Options {
 	shared.Cluster = "test"
 	gateways := gateway.Options{Options: shared, ListenerSets: true}
@@ -49,7 +49,7 @@ func TestTranslate(t *testing.T) {
 		for _, ref := range r.Others {
 			fmt.Fprintf(&notes, "not ours: %s\n", ref)
 		}
-		for _, g := range r.Groups {
+		for _, g := range r.IngressGroups {
 			fmt.Fprintf(&notes, "%s -> %s\n", g.ID, g.Gateway)
 			for _, n := range g.Notes {
 				fmt.Fprintf(&notes, "  %s %s %s: %s; %s\n", n.Severity, n.Object, n.Field, n.Message, n.Fix)
@@ -61,7 +61,7 @@ func TestTranslate(t *testing.T) {
 	})
 }
 
-// differences are what the translation answers otherwise, and what its objects are faulted for.
+// differences returns the differences between the translation and the Ingresses, and the findings about its objects.
 func differences(t *testing.T, store *cluster.Memory, r migrate.Result, opt migrate.Options) string {
 	t.Helper()
 	stacks, found, err := migrate.Compile(store, r, opt)
@@ -69,7 +69,7 @@ func differences(t *testing.T, store *cluster.Memory, r migrate.Result, opt migr
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	for _, g := range r.Groups {
+	for _, g := range r.IngressGroups {
 		if g.Gateway.IsZero() {
 			continue
 		}

@@ -6,10 +6,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// annotate gives a Gateway the annotations by which the controller only plans it, and by which it takes over the load balancer
-// that the Ingresses have.
-func (g *grouping) annotate(gw *gwv1.Gateway, of string) Object {
-	out := Object{Object: gw, From: of}
+// annotate sets the annotations of Options.Live and Options.InPlace on a Gateway, and returns it as an Object with origin
+// source.
+func (g *generator) annotate(gw *gwv1.Gateway, source string) Object {
+	out := Object{Object: gw, From: source}
 	if g.opt.Live && !g.opt.InPlace {
 		return out
 	}
@@ -19,11 +19,11 @@ func (g *grouping) annotate(gw *gwv1.Gateway, of string) Object {
 	}
 	if g.opt.InPlace {
 		gw.Annotations[naming.AdoptAnnotation] = naming.AdoptValue(g.ID)
-		then := "; until " + naming.DryRunAnnotation + " is removed, the controller only plans that"
+		condition := "; until " + naming.DryRunAnnotation + " is removed, the controller only plans that"
 		if g.opt.Live {
-			then = ""
+			condition = ""
 		}
-		out.Parts = map[string]string{"metadata.annotations": naming.AdoptAnnotation + ": the Gateway takes over the load balancer of " + of + then}
+		out.Parts = map[string]string{"metadata.annotations": naming.AdoptAnnotation + ": the Gateway takes over the load balancer of " + source + condition}
 	}
 	return out
 }

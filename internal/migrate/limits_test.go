@@ -29,8 +29,8 @@ metadata: {namespace: shop, name: web1}
 spec: {ports: [{port: 80}]}
 `
 
-// ingressOf is an Ingress with annotations and paths.
-func ingressOf(name string, annotations, paths []string) string {
+// ingressManifest returns an Ingress with annotations and paths.
+func ingressManifest(name string, annotations, paths []string) string {
 	return fmt.Sprintf(`---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -50,10 +50,10 @@ spec:
 `, name, strings.Join(annotations, "\n    "), strings.Join(paths, "\n      - "))
 }
 
-// translatedWhole translates Ingresses, checks that the API server takes the routes and that nothing differs, and returns the
-// number of routes. The API server takes 16 rules with 64 matches each, and 128 matches in all.
+// translateCompletely translates Ingresses, checks that the routes are within the limits of the API server and that nothing
+// differs, and returns the number of routes. A route has at most 16 rules with 64 matches each, and 128 matches in all.
 // https://gateway-api.sigs.k8s.io/reference/spec/#httproutespec
-func translatedWhole(t *testing.T, manifests string) (routes int) {
+func translateCompletely(t *testing.T, manifests string) (routes int) {
 	t.Helper()
 	store := enginetest.Load(t, webAndClass+manifests)
 	opt := options(assemble.Options{}, "alb")
@@ -80,7 +80,7 @@ func translatedWhole(t *testing.T, manifests string) (routes int) {
 	if got := differences(t, store, r, opt); got != "" {
 		t.Error(got)
 	}
-	for _, g := range r.Groups {
+	for _, g := range r.IngressGroups {
 		if g.Worst() == migrate.Lost {
 			t.Error(g.Notes)
 		}
@@ -88,20 +88,20 @@ func translatedWhole(t *testing.T, manifests string) (routes int) {
 	return routes
 }
 
-// Many paths become routes that the API server takes.
+// Many paths become routes within the limits of the API server.
 func TestManyPathsFitRoutes(t *testing.T) {
 	t.Parallel()
 	var paths []string
 	for i := range 300 {
 		paths = append(paths, fmt.Sprintf("{path: /p%d, pathType: Prefix, backend: {service: {name: web%d, port: {number: 80}}}}", i, i%2))
 	}
-	if n := translatedWhole(t, ingressOf("many", nil, paths)); n < 3 {
+	if n := translateCompletely(t, ingressManifest("many", nil, paths)); n < 3 {
 		t.Errorf("%d routes", n)
 	}
 }
 
-// More rules than a route has keep their order where it decides: rules that do the same are not joined across it, and the
-// routes come one after the other, whatever hashes are in their names.
+// More rules than fit into a route keep their order where it decides the answer: equal rules are not joined if that changes
+// the order, and the names of the routes are in the order of the rules.
 func TestManyRulesKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	for _, answers := range []int{2, 24} {
@@ -114,9 +114,9 @@ func TestManyRulesKeepTheirOrder(t *testing.T) {
 					fmt.Sprintf(`alb.ingress.kubernetes.io/conditions.r%d: '[{"field":"http-header","httpHeaderConfig":{"httpHeaderName":"h%d","values":["%d"]}}]'`, i, i%2, i/2))
 				paths = append(paths, fmt.Sprintf("{path: /, pathType: Prefix, backend: {service: {name: r%d, port: {name: use-annotation}}}}", i))
 			}
-			manifests.WriteString(ingressOf(name, annotations, paths))
+			manifests.WriteString(ingressManifest(name, annotations, paths))
 		}
-		if n := translatedWhole(t, manifests.String()); n < 8 {
+		if n := translateCompletely(t, manifests.String()); n < 8 {
 			t.Errorf("%d routes", n)
 		}
 	}

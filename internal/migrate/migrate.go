@@ -18,37 +18,37 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// Options are what a translation depends on besides the objects.
+// Options are the settings of a translation.
 type Options struct {
-	// Ingress and Gateway are the frontends of the controller, and Network that of Gateways with a network load balancer; nil
-	// where it serves none.
+	// Ingress, Gateway and Network are the frontends of the controller for Ingresses, for Gateways with an ALB and for
+	// Gateways with a network load balancer; nil if the controller does not serve them.
 	Ingress, Gateway, Network engine.Frontend
-	// DefaultTags and DefaultSSLPolicy are those of the controller's flags, which it adds to what objects say.
+	// DefaultTags and DefaultSSLPolicy are the defaults in the flags of the controller.
 	DefaultTags      map[string]string
 	DefaultSSLPolicy string
-	// SecretLabels are the labels that the controller demands of Secrets.
+	// SecretLabels are the labels that a Secret must have for the controller to read it.
 	SecretLabels map[string]string
-	// Selected reports whether a load balancer with these members is to be translated, and why not although it was asked
-	// for; nil: all are.
+	// Selected reports whether a load balancer with these members is selected, and why a selected one cannot be
+	// translated; nil selects all.
 	Selected func(id model.StackID, members []finding.Ref) (selected bool, fault string)
-	// ImportSecrets and ImportForGateways say that the controller imports certificates of TLS Secrets for Ingresses, and for
-	// Gateways.
+	// ImportSecrets and ImportForGateways are set if the controller imports certificates of TLS Secrets for Ingresses, and
+	// for Gateways.
 	ImportSecrets, ImportForGateways bool
-	// Manifests reports that the store has what files have: what it lacks may exist.
+	// Manifests is set if the objects are from files: objects that they refer to may exist in the cluster.
 	Manifests bool
-	// Live makes Gateways that are carried out. Without it they have the annotation gateway.k8s.aws/dry-run.
+	// Live leaves out the annotation gateway.k8s.aws/dry-run, so that the controller makes the load balancers.
 	Live bool
-	// InPlace makes Gateways that take over the load balancers of the Ingresses, by the annotation fulcrum.dev/adopt.
+	// InPlace adds the annotation fulcrum.dev/adopt, so that Gateways take over the load balancers of the Ingresses.
 	InPlace bool
 }
 
-// Result is what Ingresses become.
+// Result is the result of a translation.
 type Result struct {
 	// Classes are the GatewayClasses of the Gateways.
 	Classes []*gwv1.GatewayClass
-	// Groups are the load balancers, by their ids.
-	Groups []Group
-	// Targets are the TargetGroupConfigurations, which load balancers share.
+	// IngressGroups are the translations of all load balancers, sorted by ID.
+	IngressGroups []IngressGroup
+	// Targets are the TargetGroupConfigurations. Several load balancers can share one.
 	Targets []Object
 	// Others are Ingresses that another controller serves.
 	Others []finding.Ref
@@ -56,49 +56,50 @@ type Result struct {
 	Deleted []finding.Ref
 }
 
-// Group is one load balancer: an IngressGroup, or an Ingress by itself.
-type Group struct {
+// IngressGroup is the translation of one load balancer: that of an IngressGroup, or of a single Ingress.
+type IngressGroup struct {
 	ID      model.StackID
 	Members []finding.Ref
-	// Gateway is the one that takes its place; zero where nothing can be translated.
+	// Gateway is the Gateway that replaces the Ingresses; zero if nothing can be translated.
 	Gateway finding.Ref
-	// Frontend is the Gateway that takes the place of the frontend NLB; zero where there is none.
+	// Frontend is the Gateway that replaces the frontend NLB; zero if there is none.
 	Frontend finding.Ref
 	Objects  []Object
 	Notes    []Note
 	// Annotations are the annotations of the members and of the Services behind them.
-	Annotations []Translated
+	Annotations []TranslatedAnnotation
 	// From is the desired state of the Ingresses.
 	From model.Stack
 }
 
-// Object is an object that is made.
+// Object is an object of the translation.
 type Object struct {
 	cluster.Object
-	// From is where it comes from, and Parts where parts of it do, by their paths such as "spec.rules[0]".
-	From  string
+	// From names the origin of the object.
+	From string
+	// Parts names the origins of parts of the object, by their paths such as "spec.rules[0]".
 	Parts map[string]string
-	// Of are the load balancers that share the object; none where it is of one alone.
-	Of []model.StackID
+	// SharedBy are the load balancers that share the object; empty if it belongs to one only.
+	SharedBy []model.StackID
 }
 
-// Severity is what a note is about.
+// Severity is how much a note affects the translation.
 type Severity int
 
 // The severities, in rising order.
 const (
-	// Info is something that is kept in another way.
+	// Info is something that the translation has in another form.
 	Info Severity = iota
-	// Differs is something that the Gateway does otherwise, or that a person has to decide about.
+	// Differs is something that the Gateway does differently, or that users have to decide.
 	Differs
-	// Lost is something that has no counterpart, or could not be read.
+	// Lost is something without a counterpart, or that could not be read.
 	Lost
 )
 
-// String returns the word of documents.
+// String returns the severity as it is written in documents.
 func (s Severity) String() string { return [...]string{"info", "differs", "lost"}[s] }
 
-// Note is something that is to be known about a translation.
+// Note is a remark about the translation of an object.
 type Note struct {
 	Severity Severity
 	Object   finding.Ref
@@ -107,8 +108,8 @@ type Note struct {
 	Fix      string
 }
 
-// Worst returns the highest severity among the notes of a group.
-func (g Group) Worst() Severity {
+// Worst returns the highest severity of the notes.
+func (g IngressGroup) Worst() Severity {
 	worst := Info
 	for _, n := range g.Notes {
 		worst = max(worst, n.Severity)
@@ -116,16 +117,16 @@ func (g Group) Worst() Severity {
 	return worst
 }
 
-// Translate makes objects of the Gateway API from all Ingresses of a store that the controller serves.
+// Translate translates all Ingresses of a store that the controller serves to objects of the Gateway API.
 func Translate(store *cluster.Memory, opt Options) (Result, error) {
 	var out Result
-	if err := placeholders(store, opt.SecretLabels); err != nil {
+	if err := addPlaceholders(store, opt.SecretLabels); err != nil {
 		return out, err
 	}
 	var assumed []finding.Ref
 	if opt.Manifests {
 		var err error
-		if assumed, err = assumeClasses(store); err != nil {
+		if assumed, err = addMissingClasses(store); err != nil {
 			return out, err
 		}
 	}
@@ -143,33 +144,33 @@ func Translate(store *cluster.Memory, opt Options) (Result, error) {
 			out.Others = append(out.Others, refOf(obj))
 		}
 	}
-	uses := map[finding.Ref][]use{}
-	var all []*grouping
-	for _, id := range slices.SortedFunc(maps.Keys(ids), model.StackID.Compare) { // IngressGroups come first
-		if g := translateGroup(store, id, opt, uses); g != nil && len(g.Members)+len(g.Notes) > 0 {
-			all = append(all, g)
+	targetUses := map[finding.Ref][]targetUse{}
+	var generators []*generator
+	for _, id := range slices.SortedFunc(maps.Keys(ids), model.StackID.Compare) { // IngressGroups before single Ingresses
+		if g := translateIngressGroup(store, id, opt, targetUses); g != nil && len(g.Members)+len(g.Notes) > 0 {
+			generators = append(generators, g)
 		}
 	}
-	out.Targets = targetConfigurations(uses)
-	for _, g := range all {
+	out.Targets = targetConfigurations(targetUses)
+	for _, g := range generators {
 		for _, m := range g.Members {
 			if slices.Contains(assumed, m) {
-				g.note(Differs, m, "spec.ingressClassName", fmt.Sprintf("IngressClass %q is not among the manifests and is taken for one of the controller without parameters", *g.of[m].Spec.IngressClassName),
+				g.addNote(Differs, m, "spec.ingressClassName", fmt.Sprintf("IngressClass %q is not among the manifests and is taken for one of the controller without parameters", *g.ingresses[m].Spec.IngressClassName),
 					"add its manifest and that of its IngressClassParams, or translate from the cluster")
 			}
 		}
 		g.sortNotes()
-		out.Groups = append(out.Groups, *g.Group)
+		out.IngressGroups = append(out.IngressGroups, *g.IngressGroup)
 	}
 	slices.SortFunc(out.Others, finding.Ref.Compare)
-	out.addGatewayClass(className, gatewayconfig.ALBController, func(g Group) finding.Ref { return g.Gateway })
-	out.addGatewayClass(networkClassName, gatewayconfig.NLBController, func(g Group) finding.Ref { return g.Frontend })
+	out.addGatewayClass(className, gatewayconfig.ALBController, func(g IngressGroup) finding.Ref { return g.Gateway })
+	out.addGatewayClass(networkClassName, gatewayconfig.NLBController, func(g IngressGroup) finding.Ref { return g.Frontend })
 	return out, nil
 }
 
-// addGatewayClass adds the GatewayClass of some Gateways, where there are any.
-func (r *Result) addGatewayClass(name string, controller gwv1.GatewayController, of func(Group) finding.Ref) {
-	if slices.ContainsFunc(r.Groups, func(g Group) bool { return !of(g).IsZero() }) {
+// addGatewayClass adds a GatewayClass if any IngressGroup has a Gateway of it, which gatewayOf returns.
+func (r *Result) addGatewayClass(name string, controller gwv1.GatewayController, gatewayOf func(IngressGroup) finding.Ref) {
+	if slices.ContainsFunc(r.IngressGroups, func(g IngressGroup) bool { return !gatewayOf(g).IsZero() }) {
 		r.Classes = append(r.Classes, &gwv1.GatewayClass{
 			TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "GatewayClass"},
 			ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -178,17 +179,18 @@ func (r *Result) addGatewayClass(name string, controller gwv1.GatewayController,
 	}
 }
 
-// PortOf returns the number of the port of a Service that a binding names, as it names it where there is none.
+// PortOf returns a function that returns the number of the Service port of a binding, or the name of the port if the
+// Service does not have it.
 func PortOf(store *cluster.Memory) func(*model.Binding) string {
 	v := cluster.NewView(store)
 	return func(b *model.Binding) string { return cluster.PortText(v, b.Namespace, b.Service, b.Port) }
 }
 
-// Objects returns all objects of the result, in the order in which they are to be applied: the class, and for each
-// namespace configurations before what refers to them.
+// Objects returns all objects of the result in the order in which to apply them: classes first, then by namespace, with
+// configurations before the objects that refer to them.
 func (r Result) Objects() []Object {
 	var out []Object
-	for _, g := range r.Groups {
+	for _, g := range r.IngressGroups {
 		out = append(out, g.Objects...)
 	}
 	out = append(out, r.Targets...)
@@ -205,48 +207,53 @@ func (r Result) Objects() []Object {
 	return append(classes, out...)
 }
 
-// ObjectsOf returns the objects of one load balancer, those that it shares included.
-func (r Result) ObjectsOf(g Group) []Object {
+// ObjectsOf returns the objects of one load balancer, including those that it shares.
+func (r Result) ObjectsOf(g IngressGroup) []Object {
 	out := slices.Clone(g.Objects)
 	for _, o := range r.Targets {
-		if slices.Contains(o.Of, g.ID) {
+		if slices.Contains(o.SharedBy, g.ID) {
 			out = append(out, o)
 		}
 	}
 	return out
 }
 
+// refOf returns the reference of an object for findings.
 func refOf(obj cluster.Object) finding.Ref {
 	ref := cluster.RefOf(obj)
 	return finding.Ref{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// grouping is the translation of one load balancer.
-type grouping struct {
-	*Group
-	opt   Options
-	view  *cluster.View
-	lb    *model.LoadBalancer
-	of    map[finding.Ref]*networkingv1.Ingress
-	names map[string]bool // of routes and configurations, by kind and namespace
-	// configs are the ListenerRuleConfigurations by namespace and content, uses the target groups by Service.
-	configs map[string]string
-	uses    map[finding.Ref][]use
+// generator makes the objects of one load balancer.
+type generator struct {
+	*IngressGroup
+	opt  Options
+	view *cluster.View
+	lb   *model.LoadBalancer
+	// ingresses are the members.
+	ingresses map[finding.Ref]*networkingv1.Ingress
+	// usedNames are the names of routes and configurations, with kind and namespace.
+	usedNames map[string]bool
+	// ruleConfigs are the names of ListenerRuleConfigurations by namespace and content.
+	ruleConfigs map[string]string
+	// targetUses are the target groups by Service. All generators share the map.
+	targetUses map[finding.Ref][]targetUse
 }
 
-func translateGroup(store *cluster.Memory, id model.StackID, opt Options, uses map[finding.Ref][]use) *grouping {
-	g := &grouping{
-		Group: &Group{ID: id}, opt: opt, view: cluster.NewView(store), of: map[finding.Ref]*networkingv1.Ingress{},
-		names: map[string]bool{}, configs: map[string]string{}, uses: uses,
+// translateIngressGroup translates one load balancer. It returns nil if Options.Selected does not select it.
+func translateIngressGroup(store *cluster.Memory, id model.StackID, opt Options, targetUses map[finding.Ref][]targetUse) *generator {
+	g := &generator{
+		IngressGroup: &IngressGroup{ID: id}, opt: opt, view: cluster.NewView(store), ingresses: map[finding.Ref]*networkingv1.Ingress{},
+		usedNames: map[string]bool{}, ruleConfigs: map[string]string{}, targetUses: targetUses,
 	}
 	stack, found := opt.Ingress.Translate(g.view, id, nil)
 	g.From, g.lb = stack, stack.LoadBalancer
-	selected, fault := g.selected(found)
+	selected, fault := g.selectMembers(found)
 	switch {
 	case !selected:
 		return nil
 	case fault != "":
-		g.note(Lost, finding.Ref{}, "", fault, "")
+		g.addNote(Lost, finding.Ref{}, "", fault, "")
 		return g
 	}
 	for _, f := range found {
@@ -263,88 +270,92 @@ func translateGroup(store *cluster.Memory, id model.StackID, opt Options, uses m
 		return g
 	}
 	if stack.Held.Everything {
-		g.note(Lost, finding.Ref{}, "", "the load balancer is held as a whole, so nothing of it is translated", "correct what the other notes name")
+		g.addNote(Lost, finding.Ref{}, "", "the load balancer is held as a whole, so nothing of it is translated", "correct what the other notes name")
 		return g
 	}
 	g.build()
 	return g
 }
 
-// selected finds the members, and reports whether the load balancer is to be translated. One that is not accepted is no
-// member, and is known by what was found about it.
-func (g *grouping) selected(found finding.List) (selected bool, fault string) {
+// selectMembers sets the members, and returns the result of Options.Selected. An Ingress that is not accepted is not a
+// member, but findings about it count for the selection.
+func (g *generator) selectMembers(found finding.List) (selected bool, fault string) {
 	for _, m := range g.From.Members {
 		if ing, ok := cluster.Get[*networkingv1.Ingress](g.view, cluster.KindIngress, m.Ref.Namespace, m.Ref.Name); ok {
-			g.Members, g.of[m.Ref] = append(g.Members, m.Ref), ing
+			g.Members, g.ingresses[m.Ref] = append(g.Members, m.Ref), ing
 		}
 	}
 	if g.opt.Selected == nil {
 		return true, ""
 	}
-	of := slices.Clone(g.Members)
+	refs := slices.Clone(g.Members)
 	for _, f := range found {
-		if f.Object.Kind == "Ingress" && !slices.Contains(of, f.Object) {
-			of = append(of, f.Object)
+		if f.Object.Kind == "Ingress" && !slices.Contains(refs, f.Object) {
+			refs = append(refs, f.Object)
 		}
 	}
-	return g.opt.Selected(g.ID, of)
+	return g.opt.Selected(g.ID, refs)
 }
 
-func (g *grouping) sortNotes() {
+// sortNotes sorts the notes, highest severity first, and removes duplicates.
+func (g *generator) sortNotes() {
 	slices.SortStableFunc(g.Notes, func(a, b Note) int {
 		return cmp.Or(cmp.Compare(b.Severity, a.Severity), a.Object.Compare(b.Object), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
 	})
 	g.Notes = slices.Compact(g.Notes)
 }
 
-func (g *grouping) note(severity Severity, of finding.Ref, field, message, fix string) {
-	g.Notes = append(g.Notes, Note{severity, of, field, message, fix})
+// addNote adds a note about a field of an object.
+func (g *generator) addNote(severity Severity, object finding.Ref, field, message, fix string) {
+	g.Notes = append(g.Notes, Note{severity, object, field, message, fix})
 }
 
-// base returns what names of the whole load balancer begin with, space the namespace in them.
-func (g *grouping) base() (space, base string) {
+// baseName returns what the names of the objects of the load balancer are made from: the name of the IngressGroup, or the
+// name of the Ingress with its namespace as scope.
+func (g *generator) baseName() (scope, base string) {
 	if g.ID.Namespace == "" {
 		return "", g.ID.Name
 	}
 	return g.ID.Namespace, g.ID.Name
 }
 
-// origin returns the value of the tag for all that comes from the load balancer.
-func (g *grouping) origin() string {
+// origin returns the value of naming.OriginTag for the resources of the load balancer.
+func (g *generator) origin() string {
 	if g.ID.Namespace == "" {
 		return "ingress-group/" + g.ID.Name
 	}
 	return "ingress/" + g.ID.String()
 }
 
+// originOf returns the value of naming.OriginTag for the resources of one Ingress.
 func originOf(ref finding.Ref) string { return "ingress/" + ref.Namespace + "/" + ref.Name }
 
-// unique returns a name that no other object of the kind has: the first one that is free.
-func (g *grouping) unique(kind, namespace string, candidates ...string) string {
+// reserveName returns the first candidate that no other object of the kind has, and reserves it.
+func (g *generator) reserveName(kind, namespace string, candidates ...string) string {
 	for _, c := range candidates {
-		if key := kind + " " + namespace + "/" + c; !g.names[key] {
-			g.names[key] = true
+		if key := kind + " " + namespace + "/" + c; !g.usedNames[key] {
+			g.usedNames[key] = true
 			return c
 		}
 	}
 	return candidates[len(candidates)-1]
 }
 
-// tagsOf returns tags as objects have them: without those that the controller adds to all, with that of the origin.
-func (g *grouping) tagsOf(tags map[string]string, origin string) *map[string]string {
+// tagsOf returns the tags of a configuration: without the default tags of the controller, and with naming.OriginTag.
+func (g *generator) tagsOf(tags map[string]string, origin string) *map[string]string {
 	out := map[string]string{}
 	for k, v := range tags {
 		if g.opt.DefaultTags[k] != v {
 			out[k] = v
 		}
 	}
-	const mostInTag = 256
-	out[naming.OriginTag] = origin[:min(len(origin), mostInTag)]
+	const maxTagLength = 256
+	out[naming.OriginTag] = origin[:min(len(origin), maxTagLength)]
 	return &out
 }
 
-// namespaces returns the namespaces of the members, in group order.
-func (g *grouping) namespaces() []string {
+// namespaces returns the namespaces of the members, in the order of the IngressGroup.
+func (g *generator) namespaces() []string {
 	var out []string
 	for _, m := range g.Members {
 		if !slices.Contains(out, m.Namespace) {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// name returns the name of an object that is made: the beginnings of base and suffix, and a hash of all of it. It is
-// the same for each translation of the same objects.
+// name returns the name of a generated object: the first characters of base and suffix, and a hash of all arguments. It
+// is the same in each translation of the same objects.
 func name(namespace, base, suffix string) string { return nameOf(namespace, base, suffix, "") }
 
-// nameOf returns the name of one of several objects with the same base and suffix, which more distinguishes.
+// nameOf returns the name of one of several objects with the same base and suffix, which the text more distinguishes.
 func nameOf(namespace, base, suffix, more string) string {
 	sum := sha256.Sum256([]byte(namespace + "/" + base + "/" + suffix + more))
 	cut := func(s string) string { return strings.TrimRight(s[:min(len(s), 8)], "-.") }
@@ -31,7 +31,7 @@ const (
 	grantSuffix        = "secrets"
 )
 
-// The suffixes of names of what takes the place of a frontend NLB. The port of a route follows its prefix.
+// The suffixes of names of the objects that replace a frontend NLB, and the prefix before the port in that of a route.
 const (
 	networkSuffix            = "nlb-gateway"
 	groupNetworkSuffix       = "grp-nlb"
@@ -41,7 +41,7 @@ const (
 	networkRoutePrefix       = "nlb"
 )
 
-// className is the GatewayClass of all Gateways with an ALB, networkClassName that of those with a network load balancer.
+// className is the GatewayClass of Gateways with an ALB, networkClassName that of Gateways with a network load balancer.
 const (
 	className        = "aws-alb"
 	networkClassName = "aws-nlb"

@@ -2,7 +2,7 @@ package migrate
 
 import "testing"
 
-// Users and the tool that they come from know these names.
+// The names of generated objects are the same in each version, and the same as those of lbc-migrate.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ namespace, base, suffix, want string }{

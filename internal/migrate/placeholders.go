@@ -10,18 +10,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// Placeholders of node ports that the API server assigns are below all node ports of a cluster, so that the two are never equal.
+// firstNodePort and lastNodePort are the range of placeholders for node ports that the API server assigns. It is below all
+// node ports of a cluster.
 const firstNodePort, lastNodePort = 1, 1023
 
-// placeholders completes a store of manifests with what the API server and its controllers add, and what makes no difference
-// to a translation: node ports, the labels of Namespaces, and the Secrets of OIDC clients, of which none has to be read.
-func placeholders(store *cluster.Memory, labels map[string]string) error {
+// addPlaceholders completes a store with values on which a translation does not depend: node ports and labels of
+// Namespaces, which the API server sets, and Secrets of OIDC clients, which then need not be read.
+func addPlaceholders(store *cluster.Memory, labels map[string]string) error {
 	number := int32(firstNodePort)
 	namespaces := map[string]bool{}
 	for _, kind := range []cluster.Kind{cluster.KindIngress, cluster.KindService} {
 		for _, obj := range store.All(kind) {
 			namespaces[obj.GetNamespace()] = true
-			if err := secretOf(store, obj, labels); err != nil {
+			if err := addOIDCSecret(store, obj, labels); err != nil {
 				return err
 			}
 			svc, ok := obj.(*corev1.Service)
@@ -63,8 +64,8 @@ func placeholders(store *cluster.Memory, labels map[string]string) error {
 	return nil
 }
 
-// assumeClasses adds the IngressClasses that Ingresses name and that the store lacks, and returns those Ingresses.
-func assumeClasses(store *cluster.Memory) (of []finding.Ref, err error) {
+// addMissingClasses adds the IngressClasses that Ingresses name and that the store lacks, and returns those Ingresses.
+func addMissingClasses(store *cluster.Memory) (ingresses []finding.Ref, err error) {
 	missing := map[string]bool{}
 	for _, obj := range store.All(cluster.KindIngress) {
 		ing := obj.(*networkingv1.Ingress)
@@ -79,7 +80,7 @@ func assumeClasses(store *cluster.Memory) (of []finding.Ref, err error) {
 		if have != nil && !missing[*name] {
 			continue
 		}
-		of, missing[*name] = append(of, refOf(obj)), true
+		ingresses, missing[*name] = append(ingresses, refOf(obj)), true
 		if have == nil {
 			err = store.Put(&networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: *name}, Spec: networkingv1.IngressClassSpec{Controller: cluster.IngressController}})
 		}
@@ -87,11 +88,11 @@ func assumeClasses(store *cluster.Memory) (of []finding.Ref, err error) {
 			return nil, err
 		}
 	}
-	return of, nil
+	return ingresses, nil
 }
 
-// secretOf adds the Secret of the OIDC client that an object names, if the store lacks it.
-func secretOf(store *cluster.Memory, obj cluster.Object, labels map[string]string) error {
+// addOIDCSecret adds the Secret of the OIDC client that an object names, if the store lacks it.
+func addOIDCSecret(store *cluster.Memory, obj cluster.Object, labels map[string]string) error {
 	idp := settings.ParseService(obj.GetAnnotations(), refOf(obj)).Auth.OIDC
 	if !idp.Set {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/assemble"
 )
 
-// Random groups of sound Ingresses become objects that answer each request alike and have the same settings, or a note says
-// what is lost.
+// Random IngressGroups without errors become objects that answer each request alike and have the same settings, or a note
+// reports what is lost.
 func TestRandomGroupsAnswerAlike(t *testing.T) {
 	t.Parallel()
 	n := 400
@@ -24,7 +24,7 @@ func TestRandomGroupsAnswerAlike(t *testing.T) {
 		n = 50
 	}
 	alike, inFront, requests, failed := 0, 0, 0, 0
-	lost := map[string]int{}
+	untranslated := map[string]int{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 2))
 		manifests := ingressgen.Group(r)
@@ -49,7 +49,7 @@ func TestRandomGroupsAnswerAlike(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, g := range res.Groups {
+		for _, g := range res.IngressGroups {
 			port := migrate.PortOf(store)
 			got := g.Compare(stacks, port)
 			requests += got.Requests
@@ -59,7 +59,7 @@ func TestRandomGroupsAnswerAlike(t *testing.T) {
 			case g.Worst() == migrate.Lost:
 				for _, note := range g.Notes {
 					if note.Severity == migrate.Lost {
-						lost[note.Field+": "+note.Message]++
+						untranslated[note.Field+": "+note.Message]++
 					}
 				}
 			case len(got.Differences) > 0:
@@ -77,7 +77,7 @@ func TestRandomGroupsAnswerAlike(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d groups alike, %d with a frontend NLB, %d requests; lost: %v", alike, n, inFront, requests, lost)
+	t.Logf("%d of %d groups alike, %d with a frontend NLB, %d requests; lost: %v", alike, n, inFront, requests, untranslated)
 	if alike < n/2 || inFront < n/10 {
 		t.Errorf("only %d of %d groups are compared, %d with a frontend NLB", alike, n, inFront)
 	}

@@ -18,45 +18,46 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// unit is a match of a listener, for a route.
-type unit struct {
+// routeMatch is a match of a listener rule, for a route.
+type routeMatch struct {
 	match.Rule
-	// does is the rule of the listener that answers.
-	does *model.Rule
-	text string // identifies match and answer
+	// listenerRule is the rule of the listener that answers.
+	listenerRule *model.Rule
+	key          string // identifies match and answer
 }
 
-// place is where units of one object and host are attached.
-type place struct {
+// routeKey identifies the matches of one object and host, which are in one route.
+type routeKey struct {
 	owner finding.Ref
 	host  string
 }
 
 // routeBuilder makes the routes of a load balancer.
-type routeBuilder struct{ *grouping }
+type routeBuilder struct{ *generator }
 
-// routes makes the HTTPRoutes of all members.
-func (g routeBuilder) routes() {
-	at := map[place]map[int32][]unit{}
+// addRoutes adds the HTTPRoutes of all members.
+func (g routeBuilder) addRoutes() {
+	matches := map[routeKey]map[int32][]routeMatch{}
 	for _, l := range g.lb.Listeners {
 		if to, ok := sslRedirect(l); ok {
-			g.redirectRoute(l, to)
+			g.addRedirectRoute(l, to)
 			continue
 		}
-		for _, u := range g.units(l) {
-			p := place{u.does.Member, u.Host}
-			if at[p] == nil {
-				at[p] = map[int32][]unit{}
+		for _, u := range g.routeMatches(l) {
+			key := routeKey{u.listenerRule.Member, u.Host}
+			if matches[key] == nil {
+				matches[key] = map[int32][]routeMatch{}
 			}
-			at[p][l.Port] = append(at[p][l.Port], u)
+			matches[key][l.Port] = append(matches[key][l.Port], u)
 		}
 	}
 	for _, m := range g.Members {
-		g.routesOf(m, at)
+		g.addMemberRoutes(m, matches)
 	}
 }
 
-// sslRedirect returns what a listener does by ssl-redirect, which is the default action of no Ingress.
+// sslRedirect returns the redirect that the annotation ssl-redirect makes the default action of a listener. No Ingress is
+// the origin of that default action.
 func sslRedirect(l model.Listener) (model.Redirect, bool) {
 	if len(l.Rules) > 0 || len(l.Default) != 1 || !l.DefaultOf.Object.IsZero() {
 		return model.Redirect{}, false
@@ -65,69 +66,70 @@ func sslRedirect(l model.Listener) (model.Redirect, bool) {
 	return to, ok
 }
 
-// units returns the matches of a listener as routes need them.
-func (g routeBuilder) units(l model.Listener) []unit {
-	all := slices.Clone(l.Rules)
-	defaults := model.Rule{Origin: l.DefaultOf, Member: l.DefaultOf.Object, Actions: l.Default, Held: l.DefaultHeld}
-	byDefault := l.DefaultOf.Object.IsZero()
-	all = append(all, defaults)
+// routeMatches returns the matches of a listener, arranged for the precedence of routes.
+func (g routeBuilder) routeMatches(l model.Listener) []routeMatch {
+	listenerRules := slices.Clone(l.Rules)
+	defaultRule := model.Rule{Origin: l.DefaultOf, Member: l.DefaultOf.Object, Actions: l.Default, Held: l.DefaultHeld}
+	noDefaultBackend := l.DefaultOf.Object.IsZero()
+	listenerRules = append(listenerRules, defaultRule)
 	var rules []match.Rule
-	for i := range all {
-		r := &all[i]
-		if r.Held != 0 { // a note says so; its requests must not reach rules that are not meant for them
+	for i := range listenerRules {
+		r := &listenerRules[i]
+		if r.Held != 0 { // a note reports it; other rules must not answer its requests
 			r.Actions, r.Transforms = []model.Action{plan.HeldResponse}, nil
 			if len(r.Instead) > 0 {
 				r.Conditions = r.Instead
 			}
 		}
-		of := match.Of(r.Conditions)
-		if i == len(all)-1 {
-			of = match.Matches{List: []match.Match{match.All}, Not: [][]match.Match{nil}}
+		converted := match.FromConditions(r.Conditions)
+		if i == len(listenerRules)-1 {
+			converted = match.Matches{List: []match.Match{match.All}, Excluded: [][]match.Match{nil}}
 		}
-		for _, fault := range of.Faults {
-			g.note(Lost, r.Member, r.Origin.Field, fault, "change the condition, or keep this Ingress")
+		for _, fault := range converted.Faults {
+			g.addNote(Lost, r.Member, r.Origin.Field, fault, "change the condition, or keep this Ingress")
 		}
-		if len(of.Faults) > 0 {
+		if len(converted.Faults) > 0 {
 			continue
 		}
-		r.Actions = withoutEmpty(explicitPort(r.Actions, l))
-		answer := answerOf(r) + g.protocols(r, l)
-		for j, m := range of.List {
-			rules = append(rules, match.Rule{Match: m, Not: of.Not[j], Answer: answer, Of: i, Owner: r.Member.String(), Default: byDefault && i == len(all)-1})
+		r.Actions = replaceEmptyForwards(withExplicitPort(r.Actions, l))
+		answer := answerKey(r) + g.checkProtocolVersion(r, l)
+		for j, m := range converted.List {
+			rules = append(rules, match.Rule{Match: m, Excluded: converted.Excluded[j], Answer: answer, RuleIndex: i, Owner: r.Member.String(), Default: noDefaultBackend && i == len(listenerRules)-1})
 		}
 	}
 	arranged := match.Arrange(rules)
 	for _, c := range arranged.Conflicts {
-		r := all[c.First.Of]
-		g.note(Lost, cmp.Or(r.Member, all[c.Then.Of].Member), cmp.Or(r.Origin, all[c.Then.Of].Origin).Field,
-			fmt.Sprintf("on port %d %s were answered by this rule, and a Gateway gives them to that of %s", l.Port, c, all[c.Then.Of].Origin),
+		r := listenerRules[c.First.RuleIndex]
+		g.addNote(Lost, cmp.Or(r.Member, listenerRules[c.Then.RuleIndex].Member), cmp.Or(r.Origin, listenerRules[c.Then.RuleIndex].Origin).Field,
+			fmt.Sprintf("on port %d %s were answered by this rule, and a Gateway gives them to that of %s", l.Port, c, listenerRules[c.Then.RuleIndex].Origin),
 			"make the paths disjoint, or keep this Ingress")
 	}
-	if len(arranged.Conflicts) == match.MostConflicts {
-		g.note(Lost, finding.Ref{}, "", fmt.Sprintf("port %d may have more rules than those of the other notes whose order cannot be kept", l.Port), "make the paths disjoint, or keep these Ingresses")
+	if len(arranged.Conflicts) == match.MaxConflicts {
+		g.addNote(Lost, finding.Ref{}, "", fmt.Sprintf("port %d may have more rules than those of the other notes whose order cannot be kept", l.Port), "make the paths disjoint, or keep these Ingresses")
 	}
-	for _, n := range arranged.Never {
-		if r := all[n]; n < len(l.Rules) {
-			g.note(Info, r.Member, r.Origin.Field, fmt.Sprintf("rules that come before answer all of its requests on port %d, so no rule of a route is made of it", l.Port), "")
+	for _, n := range arranged.Unreachable {
+		if r := listenerRules[n]; n < len(l.Rules) {
+			g.addNote(Info, r.Member, r.Origin.Field, fmt.Sprintf("rules that come before answer all of its requests on port %d, so no rule of a route is made of it", l.Port), "")
 		}
 	}
-	var out []unit
+	var out []routeMatch
 	for _, r := range arranged.Rules {
 		if r.Default {
-			continue // answers by itself
+			continue // the Gateway has the same default action
 		}
-		does := all[r.Of]
-		if does.Member.IsZero() {
-			does.Member, does.Origin = all[r.Before].Member, all[r.Before].Origin
+		listenerRule := listenerRules[r.RuleIndex]
+		if listenerRule.Member.IsZero() {
+			listenerRule.Member, listenerRule.Origin = listenerRules[r.AddedBefore].Member, listenerRules[r.AddedBefore].Origin
 		}
-		out = append(out, unit{r, &does, r.Text() + "\n" + r.Answer})
+		out = append(out, routeMatch{r, &listenerRule, r.Text() + "\n" + r.Answer})
 	}
 	return out
 }
 
-// protocols notes a rule on HTTP whose targets speak another version of HTTP, which a Gateway and AWS have on HTTPS alone.
-// What it returns keeps such a rule out of the route for HTTPS, which has a target group of its own.
-func (g routeBuilder) protocols(r *model.Rule, l model.Listener) string {
+// checkProtocolVersion adds a note about a rule on HTTP whose targets use another version than HTTP1: Gateways and AWS
+// support that on HTTPS only. It returns a suffix for the answer key of such a rule, so that the rule is not joined with
+// that for HTTPS, whose target group differs.
+func (g routeBuilder) checkProtocolVersion(r *model.Rule, l model.Listener) string {
 	if l.TLS != nil {
 		return ""
 	}
@@ -135,7 +137,7 @@ func (g routeBuilder) protocols(r *model.Rule, l model.Listener) string {
 		f, _ := a.(model.Forward)
 		for _, to := range f.Groups {
 			if t := g.From.TargetGroup(to.Group.ID); t != nil && t.ProtocolVersion != "HTTP1" {
-				g.note(Lost, r.Member, r.Origin.Field, fmt.Sprintf("targets that speak %s are reached from HTTPS alone, and on port %d a Gateway speaks HTTP1 with them", t.ProtocolVersion, l.Port),
+				g.addNote(Lost, r.Member, r.Origin.Field, fmt.Sprintf("targets that speak %s are reached from HTTPS alone, and on port %d a Gateway speaks HTTP1 with them", t.ProtocolVersion, l.Port),
 					"redirect from HTTP to HTTPS, or remove the route from port "+fmt.Sprint(l.Port))
 				return "\non HTTP"
 			}
@@ -144,8 +146,8 @@ func (g routeBuilder) protocols(r *model.Rule, l model.Listener) string {
 	return ""
 }
 
-// withoutEmpty puts AWS's answer in place of a forward whose weights are all 0: a Gateway answers 500 there.
-func withoutEmpty(actions []model.Action) []model.Action {
+// replaceEmptyForwards replaces a forward whose weights are all 0 by the answer of AWS, 503: a Gateway would answer 500.
+func replaceEmptyForwards(actions []model.Action) []model.Action {
 	for i, a := range actions {
 		f, ok := a.(model.Forward)
 		if ok && !slices.ContainsFunc(f.Groups, func(g model.WeightedGroup) bool { return g.Weight == nil || *g.Weight > 0 }) {
@@ -155,8 +157,9 @@ func withoutEmpty(actions []model.Action) []model.Action {
 	return actions
 }
 
-// explicitPort gives a redirect to another protocol the port that it keeps: a filter has a default of its own.
-func explicitPort(actions []model.Action, l model.Listener) []model.Action {
+// withExplicitPort sets the port of redirects to another protocol that keep the port, because the default of a filter is
+// the port of the protocol.
+func withExplicitPort(actions []model.Action, l model.Listener) []model.Action {
 	out := slices.Clone(actions)
 	for i, a := range out {
 		if to, ok := a.(model.Redirect); ok && to.Protocol != "" && to.Protocol != "#{protocol}" && (to.Port == "" || to.Port == "#{port}") {
@@ -167,8 +170,8 @@ func explicitPort(actions []model.Action, l model.Listener) []model.Action {
 	return out
 }
 
-// answerOf identifies what a rule does.
-func answerOf(r *model.Rule) string {
+// answerKey identifies actions, transforms and tags of a rule.
+func answerKey(r *model.Rule) string {
 	var out strings.Builder
 	for _, a := range r.Actions {
 		text, _ := json.Marshal(a)
@@ -179,81 +182,81 @@ func answerOf(r *model.Rule) string {
 	return out.String()
 }
 
-// attached is a route in the making: the units of one member for some hosts and ports.
-type attached struct {
-	ports []int32
-	hosts []string
-	units []unit
+// routeDraft is a route before it is made: the matches of one member for some hosts and ports.
+type routeDraft struct {
+	ports   []int32
+	hosts   []string
+	matches []routeMatch
 }
 
-// routesOf makes the routes of a member. Hosts with the same rules share one, and so do ports: a route has target groups of
-// its own.
-func (g routeBuilder) routesOf(m finding.Ref, at map[place]map[int32][]unit) {
-	var list []attached
-	for _, host := range g.hostsOf(m, at) {
-		byPort := at[place{m, host}]
-		var own []attached
+// addMemberRoutes adds the routes of a member. Hosts and ports with the same rules share a route, because each route has
+// target groups of its own.
+func (g routeBuilder) addMemberRoutes(m finding.Ref, matches map[routeKey]map[int32][]routeMatch) {
+	var drafts []routeDraft
+	for _, host := range g.memberHosts(m, matches) {
+		byPort := matches[routeKey{m, host}]
+		var hostDrafts []routeDraft
 		for _, port := range slices.Sorted(maps.Keys(byPort)) {
-			units := byPort[port]
-			same := slices.IndexFunc(own, func(a attached) bool {
-				return slices.EqualFunc(a.units, units, func(x, y unit) bool { return x.text == y.text })
+			portMatches := byPort[port]
+			same := slices.IndexFunc(hostDrafts, func(draft routeDraft) bool {
+				return slices.EqualFunc(draft.matches, portMatches, func(x, y routeMatch) bool { return x.key == y.key })
 			})
 			if same < 0 {
-				own = append(own, attached{hosts: []string{host}, units: units})
-				same = len(own) - 1
+				hostDrafts = append(hostDrafts, routeDraft{hosts: []string{host}, matches: portMatches})
+				same = len(hostDrafts) - 1
 			}
-			own[same].ports = append(own[same].ports, port)
+			hostDrafts[same].ports = append(hostDrafts[same].ports, port)
 		}
-		for _, a := range own {
-			same := slices.IndexFunc(list, func(b attached) bool { return b.mayTakeHost(a) })
+		for _, draft := range hostDrafts {
+			same := slices.IndexFunc(drafts, func(o routeDraft) bool { return o.canAddHostOf(draft) })
 			if same < 0 {
-				list = append(list, a)
+				drafts = append(drafts, draft)
 				continue
 			}
-			list[same].hosts = append(list[same].hosts, host)
+			drafts[same].hosts = append(drafts[same].hosts, host)
 		}
 	}
-	for i, a := range list {
-		g.route(m, a, i == 0)
+	for i, draft := range drafts {
+		g.addRoute(m, draft, i == 0)
 	}
 }
 
-// mayTakeHost reports whether a route can have the host of another one.
-func (a attached) mayTakeHost(o attached) bool {
-	const mostHosts = 16
-	if len(a.hosts) == mostHosts || a.hosts[0] == "" || o.hosts[0] == "" || !slices.Equal(a.ports, o.ports) {
+// canAddHostOf reports whether a route can also have the host of another one.
+func (d routeDraft) canAddHostOf(o routeDraft) bool {
+	const maxHosts = 16
+	if len(d.hosts) == maxHosts || d.hosts[0] == "" || o.hosts[0] == "" || !slices.Equal(d.ports, o.ports) {
 		return false
 	}
-	return slices.EqualFunc(a.units, o.units, func(x, y unit) bool {
+	return slices.EqualFunc(d.matches, o.matches, func(x, y routeMatch) bool {
 		x.Host, y.Host = "", ""
 		return x.Text() == y.Text() && x.Answer == y.Answer
 	})
 }
 
-// hostsOf returns the hosts for which a member has units, in the order of the Ingress.
-func (g routeBuilder) hostsOf(m finding.Ref, at map[place]map[int32][]unit) []string {
+// memberHosts returns the hosts for which a member has matches, in the order of the Ingress.
+func (g routeBuilder) memberHosts(m finding.Ref, matches map[routeKey]map[int32][]routeMatch) []string {
 	var hosts []string
-	for p := range at {
+	for p := range matches {
 		if p.owner == m {
 			hosts = append(hosts, p.host)
 		}
 	}
 	rank := map[string]int{}
-	for i, r := range slices.Backward(g.of[m].Spec.Rules) {
-		rank[strings.ToLower(r.Host)] = i - len(g.of[m].Spec.Rules)
+	for i, r := range slices.Backward(g.ingresses[m].Spec.Rules) {
+		rank[strings.ToLower(r.Host)] = i - len(g.ingresses[m].Spec.Rules)
 	}
 	slices.SortFunc(hosts, func(a, b string) int { return cmp.Or(cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b)) })
 	return hosts
 }
 
-// parents returns the listeners of a Gateway.
-func (g routeBuilder) parents(namespace string, ports []int32) []gwv1.ParentReference {
+// parentRefs returns references to the listeners of the Gateway with some ports.
+func (g routeBuilder) parentRefs(namespace string, ports []int32) []gwv1.ParentReference {
 	var out []gwv1.ParentReference
 	for _, l := range g.lb.Listeners {
 		if !slices.Contains(ports, l.Port) {
 			continue
 		}
-		ref := gwv1.ParentReference{Name: gwv1.ObjectName(g.Gateway.Name), SectionName: new(section(l))}
+		ref := gwv1.ParentReference{Name: gwv1.ObjectName(g.Gateway.Name), SectionName: new(sectionName(l))}
 		if g.Gateway.Namespace != namespace {
 			ref.Namespace = new(gwv1.Namespace(g.Gateway.Namespace))
 		}
@@ -262,6 +265,7 @@ func (g routeBuilder) parents(namespace string, ports []int32) []gwv1.ParentRefe
 	return out
 }
 
+// newRoute returns an HTTPRoute without rules.
 func newRoute(namespace, name string) *gwv1.HTTPRoute {
 	return &gwv1.HTTPRoute{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwv1.GroupVersion.String(), Kind: "HTTPRoute"},
@@ -269,56 +273,58 @@ func newRoute(namespace, name string) *gwv1.HTTPRoute {
 	}
 }
 
-// route makes one HTTPRoute, and more of them where it has too many rules for one. Their names ascend: of routes of the same
-// age the one comes first whose name does.
-func (g routeBuilder) route(m finding.Ref, a attached, first bool) {
-	all := splitByRoute(g.rulesOf(m, a))
+// addRoute adds an HTTPRoute, or several if there are too many rules for one. Their names are in the order of the rules,
+// because among routes of the same age the first by name has precedence.
+func (g routeBuilder) addRoute(m finding.Ref, draft routeDraft, first bool) {
+	parts := splitByRoute(g.buildRules(m, draft))
 	suffix := routeSuffix
-	if onlyDefault(a.units) && len(hostsIn(g.of[m])) > 0 {
+	if isOnlyDefaultBackend(draft.matches) && len(ruleHosts(g.ingresses[m])) > 0 {
 		suffix = defaultRouteSuffix
 	}
 	var names []string
-	for part := range all {
-		other := fmt.Sprintf("%s %v %d", strings.Join(a.hosts, " "), a.ports, part)
+	for part := range parts {
+		other := fmt.Sprintf("%s %v %d", strings.Join(draft.hosts, " "), draft.ports, part)
 		candidates := []string{nameOf(m.Namespace, m.Name, suffix, other)}
 		if first && part == 0 || suffix == defaultRouteSuffix {
 			candidates = append([]string{name(m.Namespace, m.Name, suffix)}, candidates...)
 		}
-		names = append(names, g.unique("HTTPRoute", m.Namespace, candidates...))
+		names = append(names, g.reserveName("HTTPRoute", m.Namespace, candidates...))
 	}
 	slices.Sort(names)
-	for part, rules := range all {
+	for part, rules := range parts {
 		r := newRoute(m.Namespace, names[part])
-		r.Spec.ParentRefs = g.parents(m.Namespace, a.ports)
-		for _, h := range a.hosts {
+		r.Spec.ParentRefs = g.parentRefs(m.Namespace, draft.ports)
+		for _, h := range draft.hosts {
 			if h != "" {
 				r.Spec.Hostnames = append(r.Spec.Hostnames, gwv1.Hostname(h))
 			}
 		}
 		from := map[string]string{}
-		for i, x := range rules {
-			for _, m := range x.matches {
-				x.rule.Matches = append(x.rule.Matches, matchOf(m))
+		for i, rule := range rules {
+			for _, m := range rule.matches {
+				rule.rule.Matches = append(rule.rule.Matches, httpRouteMatch(m))
 			}
-			r.Spec.Rules = append(r.Spec.Rules, x.rule)
-			from[fmt.Sprintf("spec.rules[%d]", i)] = x.from
-			for _, t := range x.targets {
+			r.Spec.Rules = append(r.Spec.Rules, rule.rule)
+			from[fmt.Sprintf("spec.rules[%d]", i)] = rule.from
+			for _, t := range rule.targets {
 				t.route = r.Name
-				g.uses[t.service] = append(g.uses[t.service], t)
+				g.targetUses[t.service] = append(g.targetUses[t.service], t)
 			}
 		}
 		g.Objects = append(g.Objects, Object{Object: r, From: "Ingress " + m.Namespace + "/" + m.Name, Parts: from})
 	}
 }
 
-// onlyDefault reports whether units are the default backend and nothing else.
-func onlyDefault(units []unit) bool {
-	return !slices.ContainsFunc(units, func(u unit) bool { return u.does.Origin.Field != defaultBackendField })
+// isOnlyDefaultBackend reports whether all matches are those of the default backend.
+func isOnlyDefaultBackend(matches []routeMatch) bool {
+	return !slices.ContainsFunc(matches, func(u routeMatch) bool { return u.listenerRule.Origin.Field != defaultBackendField })
 }
 
+// defaultBackendField is the field of an Ingress with its default backend.
 const defaultBackendField = "spec.defaultBackend"
 
-func hostsIn(ing *networkingv1.Ingress) []string {
+// ruleHosts returns the hosts of the rules of an Ingress.
+func ruleHosts(ing *networkingv1.Ingress) []string {
 	var out []string
 	for _, r := range ing.Spec.Rules {
 		if r.Host != "" {
@@ -328,14 +334,15 @@ func hostsIn(ing *networkingv1.Ingress) []string {
 	return out
 }
 
-// redirectRoute redirects all requests of a listener as ssl-redirect does: to HTTPS and a port, so that one filter says it.
-func (g routeBuilder) redirectRoute(l model.Listener, to model.Redirect) {
-	_, base := g.base()
+// addRedirectRoute adds a route that redirects all requests of a listener like ssl-redirect: to HTTPS and a port, for which
+// one filter is enough.
+func (g routeBuilder) addRedirectRoute(l model.Listener, to model.Redirect) {
+	_, base := g.baseName()
 	namespace := g.Gateway.Namespace
 	plain := name(namespace, base, redirectSuffix)
-	r := newRoute(namespace, g.unique("HTTPRoute", namespace, plain, nameOf(namespace, base, redirectSuffix, string(section(l)))))
-	r.Spec.ParentRefs = g.parents(namespace, []int32{l.Port})
+	r := newRoute(namespace, g.reserveName("HTTPRoute", namespace, plain, nameOf(namespace, base, redirectSuffix, string(sectionName(l)))))
+	r.Spec.ParentRefs = g.parentRefs(namespace, []int32{l.Port})
 	filter, _, _ := redirectFilter(to)
 	r.Spec.Rules = []gwv1.HTTPRouteRule{{Filters: []gwv1.HTTPRouteFilter{{Type: gwv1.HTTPRouteFilterRequestRedirect, RequestRedirect: filter}}}}
-	g.Objects = append(g.Objects, Object{Object: r, From: g.describe(), Parts: map[string]string{"spec.rules[0]": "annotation alb.ingress.kubernetes.io/ssl-redirect"}})
+	g.Objects = append(g.Objects, Object{Object: r, From: g.originText(), Parts: map[string]string{"spec.rules[0]": "annotation alb.ingress.kubernetes.io/ssl-redirect"}})
 }

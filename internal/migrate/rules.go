@@ -22,50 +22,50 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// routeRule is a rule of a route, still without its matches, with where it comes from and the target groups that it names.
+// routeRule is a rule of a route. Its matches are separate from rule, so that rules can be joined.
 type routeRule struct {
 	matches []match.Match
 	rule    gwv1.HTTPRouteRule
-	from    string
-	targets []use
-	answer  string
+	from    string      // the origin, for comments in manifests
+	targets []targetUse // the target groups that it forwards to
+	key     string      // identifies what the rule does
 }
 
-// rulesOf makes the rules of a route. Matches of one rule of the listener stay together.
-func (g routeBuilder) rulesOf(m finding.Ref, a attached) []routeRule {
+// buildRules returns the rules of a route. Matches of one rule of the listener stay together.
+func (g routeBuilder) buildRules(m finding.Ref, draft routeDraft) []routeRule {
 	var out []routeRule
-	for i := 0; i < len(a.units); {
-		u := a.units[i]
+	for i := 0; i < len(draft.matches); {
+		u := draft.matches[i]
 		n := i + 1
-		for n < len(a.units) && a.units[n].Of == u.Of && a.units[n].Before == u.Before && u.Before < 0 && len(u.does.Transforms) == 0 {
+		for n < len(draft.matches) && draft.matches[n].RuleIndex == u.RuleIndex && draft.matches[n].AddedBefore == u.AddedBefore && u.AddedBefore < 0 && len(u.listenerRule.Transforms) == 0 {
 			n++
 		}
-		out = append(out, g.ruleOf(m, a.units[i:n])...)
+		out = append(out, g.buildRule(m, draft.matches[i:n])...)
 		i = n
 	}
 	return out
 }
 
-// A route has so many rules, a rule so many matches, and all rules together so many.
+// The limits of the Gateway API: rules of a route, matches of a rule, and matches of all rules of a route.
 // https://gateway-api.sigs.k8s.io/reference/spec/#httproutespec
 const (
-	mostRules          = 16
-	mostMatchesOfRule  = 64
-	mostMatchesOfRoute = 128
+	maxRules          = 16
+	maxMatchesOfRule  = 64
+	maxMatchesOfRoute = 128
 )
 
-// joined returns rules with those joined that do the same, where that changes no order that decides.
-func joined(rules []routeRule) []routeRule {
+// joinEqualRules joins rules that do the same, unless the order of rules would change the answer to a request.
+func joinEqualRules(rules []routeRule) []routeRule {
 	var out []routeRule
 	for _, r := range rules {
-		takes := func(o routeRule) bool {
-			return o.answer == r.answer && len(o.matches)+len(r.matches) <= mostMatchesOfRule
+		canJoin := func(o routeRule) bool {
+			return o.key == r.key && len(o.matches)+len(r.matches) <= maxMatchesOfRule
 		}
 		i := len(out) - 1
-		for i >= 0 && !takes(out[i]) && !out[i].dependsOnOrder(r) {
+		for i >= 0 && !canJoin(out[i]) && !out[i].dependsOnOrder(r) {
 			i--
 		}
-		if i < 0 || !takes(out[i]) {
+		if i < 0 || !canJoin(out[i]) {
 			out = append(out, r)
 			continue
 		}
@@ -75,28 +75,28 @@ func joined(rules []routeRule) []routeRule {
 	return out
 }
 
-// dependsOnOrder reports whether it is the order in the route that decides between two rules for some requests.
+// dependsOnOrder reports whether some requests fit two rules with equal precedence, so that the order in the route decides.
 func (r routeRule) dependsOnOrder(o routeRule) bool {
 	return slices.ContainsFunc(r.matches, func(x match.Match) bool {
 		return slices.ContainsFunc(o.matches, func(y match.Match) bool {
 			if x.Compare(y) != 0 {
 				return false
 			}
-			_, rel := x.Intersect(y)
-			return rel != match.Disjoint
+			_, relation := x.Intersect(y)
+			return relation != match.Disjoint
 		})
 	})
 }
 
-// splitByRoute returns the rules of one route each.
+// splitByRoute splits rules into lists that are short enough for one route each.
 func splitByRoute(rules []routeRule) [][]routeRule {
-	if len(rules) > mostRules {
-		rules = joined(rules)
+	if len(rules) > maxRules {
+		rules = joinEqualRules(rules)
 	}
 	var out [][]routeRule
 	matches := 0
 	for _, r := range rules {
-		if matches += len(r.matches); len(out) == 0 || len(out[len(out)-1]) == mostRules || matches > mostMatchesOfRoute {
+		if matches += len(r.matches); len(out) == 0 || len(out[len(out)-1]) == maxRules || matches > maxMatchesOfRoute {
 			out, matches = append(out, nil), len(r.matches)
 		}
 		out[len(out)-1] = append(out[len(out)-1], r)
@@ -104,62 +104,64 @@ func splitByRoute(rules []routeRule) [][]routeRule {
 	return out
 }
 
-// ruleOf returns the rule of some matches with one answer, or two where some paths are not rewritten.
-func (g routeBuilder) ruleOf(m finding.Ref, units []unit) []routeRule {
-	u := units[0]
-	r := routeRule{from: fromText(u)}
-	for _, x := range units {
+// buildRule returns the rule for matches with the same answer, or two rules if some paths are not rewritten.
+func (g routeBuilder) buildRule(m finding.Ref, matches []routeMatch) []routeRule {
+	u := matches[0]
+	r := routeRule{from: ruleOrigin(u)}
+	for _, x := range matches {
 		r.matches = append(r.matches, x.Match)
 	}
-	b := &answering{grouping: g.grouping, member: m, unit: u}
+	b := &ruleBuilder{generator: g.generator, member: m, routeMatch: u}
 	rewrite := b.build()
 	if b.fault != "" {
-		g.note(Lost, m, u.does.Origin.Field, b.fault+"; requests are answered 503", "change it, or keep this Ingress")
-		held := *u.does
+		g.addNote(Lost, m, u.listenerRule.Origin.Field, b.fault+"; requests are answered 503", "change it, or keep this Ingress")
+		held := *u.listenerRule
 		held.Actions, held.Transforms = []model.Action{plan.HeldResponse}, nil
-		b = &answering{grouping: g.grouping, member: m, unit: unit{Rule: u.Rule, does: &held}}
+		b = &ruleBuilder{generator: g.generator, member: m, routeMatch: routeMatch{Rule: u.Rule, listenerRule: &held}}
 		rewrite = b.build()
 	}
-	b.configure()
+	b.addRuleConfiguration()
 	r.rule, r.targets = b.rule, b.targets
 	if rewrite.filter == nil {
-		r.answer = answerText(r.rule)
+		r.key = ruleKey(r.rule)
 		return []routeRule{r}
 	}
-	plain := r
+	unrewritten := r
 	r.rule.Filters = append(slices.Clone(r.rule.Filters), gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterURLRewrite, URLRewrite: rewrite.filter})
-	r.answer = answerText(r.rule)
+	r.key = ruleKey(r.rule)
 	if len(rewrite.except) == 0 {
 		return []routeRule{r}
 	}
-	plain.matches = nil
+	unrewritten.matches = nil
 	for _, path := range rewrite.except {
 		m := u.Match
 		m.Path = match.Path{Kind: match.Exact, Value: path}
-		plain.matches = append(plain.matches, m)
+		unrewritten.matches = append(unrewritten.matches, m)
 	}
 	if host := rewrite.filter.Hostname; host != nil {
-		plain.rule.Filters = append(slices.Clone(plain.rule.Filters), gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterURLRewrite, URLRewrite: &gwv1.HTTPURLRewriteFilter{Hostname: host}})
+		unrewritten.rule.Filters = append(slices.Clone(unrewritten.rule.Filters), gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterURLRewrite, URLRewrite: &gwv1.HTTPURLRewriteFilter{Hostname: host}})
 	}
-	plain.from += ", for paths that it does not rewrite"
-	plain.answer = answerText(plain.rule)
-	return []routeRule{plain, r}
+	unrewritten.from += ", for paths that it does not rewrite"
+	unrewritten.key = ruleKey(unrewritten.rule)
+	return []routeRule{unrewritten, r}
 }
 
-func answerText(r gwv1.HTTPRouteRule) string {
+// ruleKey identifies what a rule does.
+func ruleKey(r gwv1.HTTPRouteRule) string {
 	text, _ := json.Marshal(r)
 	return string(text)
 }
 
-func fromText(u unit) string {
-	if u.Before >= 0 {
-		return u.does.Origin.Field + ", which comes before what follows for these requests"
+// ruleOrigin names the field of the Ingress that a match comes from.
+func ruleOrigin(u routeMatch) string {
+	if u.AddedBefore >= 0 {
+		return u.listenerRule.Origin.Field + ", which comes before what follows for these requests"
 	}
-	return u.does.Origin.Field
+	return u.listenerRule.Origin.Field
 }
 
-// matchOf returns a match as a route has it.
-func matchOf(m match.Match) gwv1.HTTPRouteMatch {
+// httpRouteMatch returns a match in the form of an HTTPRoute.
+func httpRouteMatch(m match.Match) gwv1.HTTPRouteMatch {
 	kinds := map[match.PathKind]gwv1.PathMatchType{
 		match.Exact: gwv1.PathMatchExact, match.Prefix: gwv1.PathMatchPathPrefix, match.Regex: gwv1.PathMatchRegularExpression,
 	}
@@ -181,55 +183,56 @@ func matchOf(m match.Match) gwv1.HTTPRouteMatch {
 	return out
 }
 
-// answering makes what a rule does.
-type answering struct {
-	*grouping
-	member  finding.Ref
-	unit    unit
-	rule    gwv1.HTTPRouteRule
-	targets []use
-	config  gwconfig.ListenerRuleConfigurationSpec
-	fault   string
+// ruleBuilder builds one rule of a route.
+type ruleBuilder struct {
+	*generator
+	member     finding.Ref
+	routeMatch routeMatch
+	rule       gwv1.HTTPRouteRule
+	targets    []targetUse
+	config     gwconfig.ListenerRuleConfigurationSpec
+	fault      string
 }
 
-// build fills in filters, backends and what is to be configured, and returns the rewrite, which the caller adds.
-func (b *answering) build() (rewrite rewriting) {
-	rule := b.unit.does
-	for _, s := range b.unit.Sources {
+// build sets rule, targets, config and fault, and returns the rewrite, which the caller adds to the rule.
+func (b *ruleBuilder) build() (rewrite pathRewrite) {
+	rule := b.routeMatch.listenerRule
+	for _, s := range b.routeMatch.Sources {
 		b.config.Conditions = append(b.config.Conditions, gwconfig.Condition{Field: gwconfig.ConditionSourceIP, SourceIPConfig: &gwconfig.SourceIPConfig{Values: s}})
 	}
 	for _, a := range rule.Actions {
-		b.action(a)
+		b.addAction(a)
 	}
 	if len(b.rule.BackendRefs) == 0 {
-		return rewriting{} // nothing is forwarded
+		return pathRewrite{} // nothing is forwarded
 	}
-	rewrite, fault := rewriteFilter(rule.Transforms, b.unit.Match)
+	rewrite, fault := rewriteFilter(rule.Transforms, b.routeMatch.Match)
 	b.fault = cmp.Or(b.fault, fault)
 	return rewrite
 }
 
-// configure makes the ListenerRuleConfiguration, if there is something for it, and notes what a person has to decide.
-func (b *answering) configure() {
+// addRuleConfiguration adds the ListenerRuleConfiguration if the rule needs one, and notes about decisions for users.
+func (b *ruleBuilder) addRuleConfiguration() {
 	for _, to := range b.rule.BackendRefs {
-		if to.Kind != nil && *to.Kind == targetGroupName {
-			b.note(Differs, b.member, b.unit.does.Origin.Field, fmt.Sprintf("target group %q is not the controller's, and AWS attaches a target group to one load balancer at a time", to.Name),
+		if to.Kind != nil && *to.Kind == targetGroupNameKind {
+			b.addNote(Differs, b.member, b.routeMatch.listenerRule.Origin.Field, fmt.Sprintf("target group %q is not the controller's, and AWS attaches a target group to one load balancer at a time", to.Name),
 				"give the Gateway a target group of its own, or keep this Ingress")
 		}
 	}
-	tags := b.tagsOf(b.unit.does.Tags, originOf(b.member))
+	tags := b.tagsOf(b.routeMatch.listenerRule.Tags, originOf(b.member))
 	if len(*tags) == 1 && len(b.config.Actions)+len(b.config.Conditions) == 0 {
 		return // the tag of the origin alone is not worth an object
 	}
 	b.config.Tags = tags
-	ref := gwv1.LocalObjectReference{Group: gwv1.Group(gwconfig.GroupVersion.Group), Kind: "ListenerRuleConfiguration", Name: gwv1.ObjectName(b.configName())}
+	ref := gwv1.LocalObjectReference{Group: gwv1.Group(gwconfig.GroupVersion.Group), Kind: "ListenerRuleConfiguration", Name: gwv1.ObjectName(b.ruleConfigName())}
 	b.rule.Filters = append(b.rule.Filters, gwv1.HTTPRouteFilter{Type: gwv1.HTTPRouteFilterExtensionRef, ExtensionRef: &ref})
 }
 
-func (b *answering) action(a model.Action) {
+// addAction adds an action of the listener rule to the rule or its configuration.
+func (b *ruleBuilder) addAction(a model.Action) {
 	switch a := a.(type) {
 	case model.Forward:
-		b.forward(a)
+		b.addForward(a)
 	case model.Redirect:
 		f, query, fault := redirectFilter(a)
 		b.fault = cmp.Or(b.fault, fault)
@@ -245,10 +248,10 @@ func (b *answering) action(a model.Action) {
 			b.fault = fmt.Sprintf("status %q of a fixed response is no number", a.Status)
 		}
 		b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionFixedResponse, FixedResponseConfig: &gwconfig.FixedResponseConfig{
-			StatusCode: int32(status), ContentType: notEmpty(a.ContentType), MessageBody: notEmpty(a.Body),
+			StatusCode: int32(status), ContentType: nilIfEmpty(a.ContentType), MessageBody: nilIfEmpty(a.Body),
 		}})
 	case model.AuthOIDC:
-		b.authOIDC(a)
+		b.addAuthOIDC(a)
 	case model.AuthCognito:
 		c := &gwconfig.AuthenticateCognitoConfig{UserPoolARN: a.UserPoolARN, UserPoolClientID: a.ClientID, UserPoolDomain: a.Domain}
 		setAuthCommon(a.AuthCommon, &c.OnUnauthenticatedRequest, &c.Scope, &c.SessionCookieName, &c.SessionTimeout, &c.AuthenticationRequestExtraParams)
@@ -262,11 +265,12 @@ func (b *answering) action(a model.Action) {
 	}
 }
 
+// setAuthCommon sets the settings that OIDC and Cognito have in common.
 func setAuthCommon(a model.AuthCommon, unauthenticated **gwconfig.UnauthenticatedRequest, scope, cookie **string, timeout **int64, extra **map[string]string) {
 	if a.OnUnauthenticated != "" {
 		*unauthenticated = new(gwconfig.UnauthenticatedRequest(a.OnUnauthenticated))
 	}
-	*scope, *cookie = notEmpty(a.Scope), notEmpty(a.SessionCookie)
+	*scope, *cookie = nilIfEmpty(a.Scope), nilIfEmpty(a.SessionCookie)
 	if a.SessionTimeout != 0 {
 		*timeout = &a.SessionTimeout
 	}
@@ -275,8 +279,8 @@ func setAuthCommon(a model.AuthCommon, unauthenticated **gwconfig.Unauthenticate
 	}
 }
 
-// authOIDC names the Secret of the client. The action has what is in it, which is written nowhere.
-func (b *answering) authOIDC(a model.AuthOIDC) {
+// addAuthOIDC adds authentication by OIDC. It refers to the Secret of the client, and never writes its contents.
+func (b *ruleBuilder) addAuthOIDC(a model.AuthOIDC) {
 	c := &gwconfig.AuthenticateOIDCConfig{
 		Issuer: a.Issuer, AuthorizationEndpoint: a.AuthorizationEndpoint, TokenEndpoint: a.TokenEndpoint, UserInfoEndpoint: a.UserInfoEndpoint,
 		Secret: gwconfig.Secret{Name: b.oidcSecret()},
@@ -285,30 +289,30 @@ func (b *answering) authOIDC(a model.AuthOIDC) {
 	b.config.Actions = append(b.config.Actions, gwconfig.Action{Type: gwconfig.ActionAuthenticateOIDC, AuthenticateOIDCConfig: c})
 }
 
-// oidcSecret returns the name of the Secret that the authentication of a rule names: that of the Service behind it, or
-// else that of the Ingress.
-func (b *answering) oidcSecret() string {
-	ing := b.of[b.member]
+// oidcSecret returns the name of the Secret of the OIDC client: from the annotations of the Service, or else of the
+// Ingress.
+func (b *ruleBuilder) oidcSecret() string {
+	ing := b.ingresses[b.member]
 	auth := settings.ParseIngress(ing.Annotations, b.member).Auth
-	if svc := b.service(ing); svc != nil {
+	if svc := b.forwardedService(ing); svc != nil {
 		ref := finding.Ref{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name}
 		auth = settings.ParseService(svc.Annotations, ref).Auth.WithDefaults(auth)
 	}
 	return auth.OIDC.Value.SecretName
 }
 
-// service returns the one Service to which a rule forwards, nil if there is not exactly one.
-func (b *answering) service(ing *networkingv1.Ingress) *corev1.Service {
-	var f model.Forward
-	for _, a := range b.unit.does.Actions {
-		if to, ok := a.(model.Forward); ok {
-			f = to
+// forwardedService returns the Service that a rule forwards to, nil if there is none or more than one.
+func (b *ruleBuilder) forwardedService(ing *networkingv1.Ingress) *corev1.Service {
+	var forward model.Forward
+	for _, a := range b.routeMatch.listenerRule.Actions {
+		if f, ok := a.(model.Forward); ok {
+			forward = f
 		}
 	}
-	if len(f.Groups) != 1 {
+	if len(forward.Groups) != 1 {
 		return nil
 	}
-	t := b.From.TargetGroup(f.Groups[0].Group.ID)
+	t := b.From.TargetGroup(forward.Groups[0].Group.ID)
 	if t == nil || t.Binding == nil {
 		return nil
 	}
@@ -316,10 +320,11 @@ func (b *answering) service(ing *networkingv1.Ingress) *corev1.Service {
 	return svc
 }
 
-// targetGroupName is the kind of a backend that is a target group which exists.
-const targetGroupName = "TargetGroupName"
+// targetGroupNameKind is the kind of a backend that names an existing target group.
+const targetGroupNameKind = "TargetGroupName"
 
-func (b *answering) forward(a model.Forward) {
+// addForward adds the target groups of a forward as backends.
+func (b *ruleBuilder) addForward(a model.Forward) {
 	for _, g := range a.Groups {
 		ref := gwv1.HTTPBackendRef{}
 		if len(a.Groups) > 1 {
@@ -332,13 +337,13 @@ func (b *answering) forward(a model.Forward) {
 				b.fault = "target group " + g.Group.ID + " is held"
 				continue
 			}
-			port, ok := b.port(t.Binding)
+			port, ok := b.servicePort(t.Binding)
 			if !ok {
 				b.fault = fmt.Sprintf("Service %s/%s has no port %s", t.Binding.Namespace, t.Binding.Service, t.Binding.Port.String())
 				continue
 			}
 			ref.Name, ref.Port = gwv1.ObjectName(t.Binding.Service), new(gwv1.PortNumber(port))
-			b.targets = append(b.targets, use{by: b.grouping, service: finding.Ref{Kind: "Service", Namespace: t.Binding.Namespace, Name: t.Binding.Service}, member: b.member, group: t})
+			b.targets = append(b.targets, targetUse{generator: b.generator, service: finding.Ref{Kind: "Service", Namespace: t.Binding.Namespace, Name: t.Binding.Service}, member: b.member, targetGroup: t})
 		default:
 			name := g.Group.Name
 			if _, rest, ok := strings.Cut(g.Group.ARN, "targetgroup/"); ok {
@@ -347,7 +352,7 @@ func (b *answering) forward(a model.Forward) {
 				b.fault = fmt.Sprintf("%q is no ARN of a target group", g.Group.ARN)
 				continue
 			}
-			ref.Kind, ref.Name = new(gwv1.Kind(targetGroupName)), gwv1.ObjectName(name)
+			ref.Kind, ref.Name = new(gwv1.Kind(targetGroupNameKind)), gwv1.ObjectName(name)
 		}
 		b.rule.BackendRefs = append(b.rule.BackendRefs, ref)
 	}
@@ -358,14 +363,14 @@ func (b *answering) forward(a model.Forward) {
 	}
 }
 
-// port returns the number of the port of a Service that a binding names.
-func (g *grouping) port(b *model.Binding) (int32, bool) {
+// servicePort returns the number of the Service port of a binding.
+func (g *generator) servicePort(b *model.Binding) (int32, bool) {
 	return cluster.PortNumber(g.view, b.Namespace, b.Service, b.Port)
 }
 
-// backendName returns the Service or action that a rule of an Ingress names.
-func (g *grouping) backendName(m finding.Ref, field string) string {
-	ing := g.of[m]
+// backendName returns the Service or action of a field of an Ingress.
+func (g *generator) backendName(m finding.Ref, field string) string {
+	ing := g.ingresses[m]
 	if field == defaultBackendField && ing.Spec.DefaultBackend != nil && ing.Spec.DefaultBackend.Service != nil {
 		return ing.Spec.DefaultBackend.Service.Name
 	}
@@ -382,20 +387,20 @@ func (g *grouping) backendName(m finding.Ref, field string) string {
 	return "default"
 }
 
-// configName returns the name of a ListenerRuleConfiguration with the content that is built. One that is there is used
-// again.
-func (b *answering) configName() string {
+// ruleConfigName returns the name of a ListenerRuleConfiguration with the content of config, and adds it to Objects if
+// there is none yet.
+func (b *ruleBuilder) ruleConfigName() string {
 	text, _ := json.Marshal(b.config)
 	namespace := b.member.Namespace
-	base := b.member.Name + "-" + b.backendName(b.member, b.unit.does.Origin.Field)
+	base := b.member.Name + "-" + b.backendName(b.member, b.routeMatch.listenerRule.Origin.Field)
 	key := namespace + "\n" + base + "\n" + string(text)
-	if known := b.configs[key]; known != "" {
-		return known
+	if existing := b.ruleConfigs[key]; existing != "" {
+		return existing
 	}
 	plain, other := name(namespace, base, ruleConfigSuffix), nameOf(namespace, base, ruleConfigSuffix, string(text))
-	out := b.unique("ListenerRuleConfiguration", namespace, plain, other)
-	b.configs[key] = out
-	b.Objects = append(b.Objects, Object{From: fmt.Sprintf("Ingress %s/%s, %s", namespace, b.member.Name, b.unit.does.Origin.Field), Object: &gwconfig.ListenerRuleConfiguration{
+	out := b.reserveName("ListenerRuleConfiguration", namespace, plain, other)
+	b.ruleConfigs[key] = out
+	b.Objects = append(b.Objects, Object{From: fmt.Sprintf("Ingress %s/%s, %s", namespace, b.member.Name, b.routeMatch.listenerRule.Origin.Field), Object: &gwconfig.ListenerRuleConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gwconfig.GroupVersion.String(), Kind: "ListenerRuleConfiguration"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: out}, Spec: b.config,
 	}})

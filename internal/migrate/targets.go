@@ -16,56 +16,56 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// use is a target group that a route forwards to.
-type use struct {
-	by      *grouping
-	service finding.Ref
-	member  finding.Ref
-	route   string // name, in the namespace of the member
-	group   *model.TargetGroup
+// targetUse is a target group that a route forwards to.
+type targetUse struct {
+	generator   *generator  // of the load balancer
+	service     finding.Ref // the Service of the target group
+	member      finding.Ref // the Ingress whose rule forwards to it
+	route       string      // name, in the namespace of the member
+	targetGroup *model.TargetGroup
 }
 
-// targetConfigurations makes the TargetGroupConfigurations of Services, each for all load balancers. All settings are
-// written, because those that are not mean something else for a Gateway.
-func targetConfigurations(uses map[finding.Ref][]use) (out []Object) {
+// targetConfigurations returns the TargetGroupConfigurations of Services, one for all load balancers of a Service. They
+// contain all settings, because the defaults of a Gateway differ from those of an Ingress.
+func targetConfigurations(uses map[finding.Ref][]targetUse) (out []Object) {
 	for _, svc := range slices.SortedFunc(maps.Keys(uses), finding.Ref.Compare) {
 		config := &gwconfig.TargetGroupConfiguration{
 			TypeMeta:   metav1.TypeMeta{APIVersion: gwconfig.GroupVersion.String(), Kind: "TargetGroupConfiguration"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: svc.Namespace, Name: name(svc.Namespace, svc.Name, targetsSuffix)},
 		}
 		config.Spec.TargetReference = &gwconfig.TargetReference{Name: svc.Name}
-		type of struct {
+		type memberProps struct {
 			member finding.Ref
 			props  gwconfig.TargetGroupProps
 			routes []string
 		}
-		var all []of
+		var members []memberProps
 		var stacks []model.StackID
 		for _, u := range uses[svc] {
-			if !slices.Contains(stacks, u.by.ID) {
-				stacks = append(stacks, u.by.ID)
+			if !slices.Contains(stacks, u.generator.ID) {
+				stacks = append(stacks, u.generator.ID)
 			}
-			props := u.by.props(u)
-			i := slices.IndexFunc(all, func(o of) bool { return o.member == u.member })
+			props := u.generator.targetGroupProps(u)
+			i := slices.IndexFunc(members, func(o memberProps) bool { return o.member == u.member })
 			if i < 0 {
-				all = append(all, of{member: u.member, props: props})
-				i = len(all) - 1
+				members = append(members, memberProps{member: u.member, props: props})
+				i = len(members) - 1
 			}
-			if !sameProps(all[i].props, props) {
-				u.by.note(Lost, u.member, u.group.Origin.Field, fmt.Sprintf("Service %s/%s has ports with settings of their own, and a TargetGroupConfiguration is for all of its ports", svc.Namespace, svc.Name),
+			if !sameProps(members[i].props, props) {
+				u.generator.addNote(Lost, u.member, u.targetGroup.Origin.Field, fmt.Sprintf("Service %s/%s has ports with settings of their own, and a TargetGroupConfiguration is for all of its ports", svc.Namespace, svc.Name),
 					"give each port a Service of its own")
 			}
-			if !slices.Contains(all[i].routes, u.route) {
-				all[i].routes = append(all[i].routes, u.route)
+			if !slices.Contains(members[i].routes, u.route) {
+				members[i].routes = append(members[i].routes, u.route)
 			}
 		}
 		from := fmt.Sprintf("Service %s/%s behind", svc.Namespace, svc.Name)
-		for i, o := range all {
+		for i, o := range members {
 			if i > 0 {
 				from += " and"
 			}
 			from += fmt.Sprintf(" Ingress %s/%s", o.member.Namespace, o.member.Name)
-			if len(all) == 1 {
+			if len(members) == 1 {
 				config.Spec.DefaultConfiguration = o.props
 				break
 			}
@@ -76,23 +76,24 @@ func targetConfigurations(uses map[finding.Ref][]use) (out []Object) {
 				})
 			}
 		}
-		out = append(out, Object{Object: config, From: from, Of: stacks})
+		out = append(out, Object{Object: config, From: from, SharedBy: stacks})
 	}
 	return out
 }
 
+// sameProps reports whether two settings of target groups are equal.
 func sameProps(a, b gwconfig.TargetGroupProps) bool {
 	x, _ := json.Marshal(a)
 	y, _ := json.Marshal(b)
 	return string(x) == string(y)
 }
 
-// props returns the settings of a target group.
-func (g *grouping) props(u use) gwconfig.TargetGroupProps {
-	t := u.group
+// targetGroupProps returns the settings of a target group.
+func (g *generator) targetGroupProps(u targetUse) gwconfig.TargetGroupProps {
+	t := u.targetGroup
 	out := gwconfig.TargetGroupProps{
 		TargetType: new(gwconfig.TargetType(t.Type)), Protocol: new(gwconfig.Protocol(t.Protocol)), ProtocolVersion: new(gwconfig.ProtocolVersion(t.ProtocolVersion)),
-		HealthCheckConfig: g.check(u), TargetGroupAttributes: attributes(t.Attributes), NodeSelector: t.Binding.NodeSelector,
+		HealthCheckConfig: g.healthCheck(u), TargetGroupAttributes: attributes(t.Attributes), NodeSelector: t.Binding.NodeSelector,
 		TargetControlPort: t.ControlPort, Tags: g.tagsOf(t.Tags, originOf(u.member)),
 	}
 	if t.AddressType == model.IPv6 {
@@ -104,45 +105,46 @@ func (g *grouping) props(u use) gwconfig.TargetGroupProps {
 	return out
 }
 
-func (g *grouping) check(u use) *gwconfig.HealthCheckConfiguration {
-	c := u.group.HealthCheck
+// healthCheck returns the health check of a target group.
+func (g *generator) healthCheck(u targetUse) *gwconfig.HealthCheckConfiguration {
+	c := u.targetGroup.HealthCheck
 	port := &c.Port
-	if g.ownCheckPort(u) {
+	if g.usesHealthCheckNodePort(u) {
 		port = nil
 	}
-	if g.standsForNodePort(u) {
-		g.note(Lost, u.member, u.group.Origin.Field, fmt.Sprintf("the health check of Service %s/%s goes to a node port that the manifests do not have", u.service.Namespace, u.service.Name),
+	if g.usesPlaceholderNodePort(u) {
+		g.addNote(Lost, u.member, u.targetGroup.Origin.Field, fmt.Sprintf("the health check of Service %s/%s goes to a node port that the manifests do not have", u.service.Namespace, u.service.Name),
 			"translate from the cluster, or set nodePort")
 	}
-	return checkOf(c, port)
+	return healthCheckConfiguration(c, port)
 }
 
-// checkOf returns a health check as a configuration, with all settings but a port that is nil.
-func checkOf(c model.HealthCheck, port *string) *gwconfig.HealthCheckConfiguration {
+// healthCheckConfiguration returns a health check as a configuration, with all settings; port may be nil.
+func healthCheckConfiguration(c model.HealthCheck, port *string) *gwconfig.HealthCheckConfiguration {
 	out := &gwconfig.HealthCheckConfiguration{
-		HealthCheckProtocol: new(gwconfig.HealthCheckProtocol(c.Protocol)), HealthCheckPath: notEmpty(c.Path), HealthCheckPort: port,
+		HealthCheckProtocol: new(gwconfig.HealthCheckProtocol(c.Protocol)), HealthCheckPath: nilIfEmpty(c.Path), HealthCheckPort: port,
 		HealthCheckInterval: &c.IntervalSeconds, HealthCheckTimeout: &c.TimeoutSeconds,
 		HealthyThresholdCount: &c.HealthyThreshold, UnhealthyThresholdCount: &c.UnhealthyThreshold,
 	}
-	if codes := notEmpty(c.HTTPCodes); codes != nil {
+	if codes := nilIfEmpty(c.HTTPCodes); codes != nil {
 		out.Matcher = &gwconfig.HealthCheckMatcher{HTTPCode: codes}
-	} else if codes := notEmpty(c.GRPCCodes); codes != nil {
+	} else if codes := nilIfEmpty(c.GRPCCodes); codes != nil {
 		out.Matcher = &gwconfig.HealthCheckMatcher{GRPCCode: codes}
 	}
 	return out
 }
 
-// standsForNodePort reports whether the port of the health check is a node port that was made up.
-func (g *grouping) standsForNodePort(u use) bool {
+// usesPlaceholderNodePort reports whether the port of the health check is a placeholder for a node port.
+func (g *generator) usesPlaceholderNodePort(u targetUse) bool {
 	svc, ok := cluster.Get[*corev1.Service](g.view, cluster.KindService, u.service.Namespace, u.service.Name)
-	return ok && u.group.Type == model.InstanceTargets && slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool {
-		return p.NodePort <= lastNodePort && u.group.HealthCheck.Port == strconv.Itoa(int(p.NodePort))
+	return ok && u.targetGroup.Type == model.InstanceTargets && slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool {
+		return p.NodePort <= lastNodePort && u.targetGroup.HealthCheck.Port == strconv.Itoa(int(p.NodePort))
 	})
 }
 
-// ownCheckPort reports whether the port of the health check is the one that Kubernetes gives a Service for it. It may
-// change with the Service, and is not written.
-func (g *grouping) ownCheckPort(u use) bool {
+// usesHealthCheckNodePort reports whether the port of the health check is the healthCheckNodePort of the Service. The
+// configuration leaves it out, because it may change with the Service.
+func (g *generator) usesHealthCheckNodePort(u targetUse) bool {
 	svc, ok := cluster.Get[*corev1.Service](g.view, cluster.KindService, u.service.Namespace, u.service.Name)
-	return ok && svc.Spec.HealthCheckNodePort != 0 && u.group.HealthCheck.Port == strconv.Itoa(int(svc.Spec.HealthCheckNodePort))
+	return ok && svc.Spec.HealthCheckNodePort != 0 && u.targetGroup.HealthCheck.Port == strconv.Itoa(int(svc.Spec.HealthCheckNodePort))
 }

@@ -14,129 +14,131 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// kept is where the annotations of an Ingress or a Service go that are translated, by their keys in the reference.
-// What has no entry, and none in lost, is an oversight, which a test finds.
-var kept = map[string]string{
+// annotationTargets maps each translated annotation of Ingresses and Services, by its key in the reference, to the kind
+// and field that it becomes. A test checks that each annotation is either here or in untranslated.
+var annotationTargets = map[string]string{
 	"group.name": "Gateway", "group.order": "order of the rules",
-	"load-balancer-name": config + "loadBalancerName", "scheme": config + "scheme", "ip-address-type": config + "ipAddressType",
-	"subnets": config + "loadBalancerSubnets", "security-groups": config + "securityGroups",
-	"manage-backend-security-group-rules": config + "manageBackendSecurityGroupRules",
-	"customer-owned-ipv4-pool":            config + "customerOwnedIpv4Pool", "ipam-ipv4-pool-id": config + "ipv4IPAMPoolId",
-	"load-balancer-attributes": config + "loadBalancerAttributes", "minimum-load-balancer-capacity": config + "minimumLoadBalancerCapacity",
+	"load-balancer-name": configField + "loadBalancerName", "scheme": configField + "scheme", "ip-address-type": configField + "ipAddressType",
+	"subnets": configField + "loadBalancerSubnets", "security-groups": configField + "securityGroups",
+	"manage-backend-security-group-rules": configField + "manageBackendSecurityGroupRules",
+	"customer-owned-ipv4-pool":            configField + "customerOwnedIpv4Pool", "ipam-ipv4-pool-id": configField + "ipv4IPAMPoolId",
+	"load-balancer-attributes": configField + "loadBalancerAttributes", "minimum-load-balancer-capacity": configField + "minimumLoadBalancerCapacity",
 	"tags": "tags of all configurations", "listen-ports": "listeners of the Gateway", "ssl-redirect": "HTTPRoute with a redirect",
-	"certificate-arn": listenerConfig + "certificates", "ssl-policy": listenerConfig + "sslPolicy",
-	"mutual-authentication": listenerConfig + "mutualAuthentication", "listener-attributes.<protocol-port>": listenerConfig + "listenerAttributes",
-	"inbound-cidrs": config + "sourceRanges", "security-group-prefix-lists": config + "securityGroupPrefixes",
+	"certificate-arn": listenerField + "certificates", "ssl-policy": listenerField + "sslPolicy",
+	"mutual-authentication": listenerField + "mutualAuthentication", "listener-attributes.<protocol-port>": listenerField + "listenerAttributes",
+	"inbound-cidrs": configField + "sourceRanges", "security-group-prefix-lists": configField + "securityGroupPrefixes",
 	"actions.<name>": "rules of HTTPRoutes", "conditions.<name>": "matches of HTTPRoutes", "transforms.<name>": "URLRewrite filters",
-	"use-regex-path-match": "paths of type RegularExpression", "jwt-validation": ruleConfig, "auth-type": ruleConfig, "auth-idp-cognito": ruleConfig,
-	"auth-idp-oidc": ruleConfig, "auth-on-unauthenticated-request": ruleConfig, "auth-scope": ruleConfig, "auth-session-cookie": ruleConfig,
-	"auth-session-timeout": ruleConfig,
-	"target-type":          targets + "targetType", "target-node-labels": targets + "nodeSelector", "backend-protocol": targets + "protocol",
-	"backend-protocol-version": targets + "protocolVersion", "target-group-attributes": targets + "targetGroupAttributes",
-	"multi-cluster-target-group": targets + "enableMultiCluster", "target-control-port.<service.port>": targets + "targetControlPort",
-	"healthcheck-port": targets + "healthCheckPort", "healthcheck-protocol": targets + "healthCheckProtocol", "healthcheck-path": targets + "healthCheckPath",
-	"healthcheck-interval-seconds": targets + "healthCheckInterval", "healthcheck-timeout-seconds": targets + "healthCheckTimeout",
-	"healthy-threshold-count": targets + "healthyThresholdCount", "unhealthy-threshold-count": targets + "unhealthyThresholdCount",
-	"success-codes": targets + "matcher", "wafv2-acl-arn": config + "wafV2", "wafv2-acl-name": config + "wafV2",
-	"shield-advanced-protection": config + "shieldConfiguration", "waf-acl-id": "see the note", "web-acl-id": "see the note",
+	"use-regex-path-match": "paths of type RegularExpression", "jwt-validation": ruleConfigKind, "auth-type": ruleConfigKind, "auth-idp-cognito": ruleConfigKind,
+	"auth-idp-oidc": ruleConfigKind, "auth-on-unauthenticated-request": ruleConfigKind, "auth-scope": ruleConfigKind, "auth-session-cookie": ruleConfigKind,
+	"auth-session-timeout": ruleConfigKind,
+	"target-type":          targetsField + "targetType", "target-node-labels": targetsField + "nodeSelector", "backend-protocol": targetsField + "protocol",
+	"backend-protocol-version": targetsField + "protocolVersion", "target-group-attributes": targetsField + "targetGroupAttributes",
+	"multi-cluster-target-group": targetsField + "enableMultiCluster", "target-control-port.<service.port>": targetsField + "targetControlPort",
+	"healthcheck-port": targetsField + "healthCheckPort", "healthcheck-protocol": targetsField + "healthCheckProtocol", "healthcheck-path": targetsField + "healthCheckPath",
+	"healthcheck-interval-seconds": targetsField + "healthCheckInterval", "healthcheck-timeout-seconds": targetsField + "healthCheckTimeout",
+	"healthy-threshold-count": targetsField + "healthyThresholdCount", "unhealthy-threshold-count": targetsField + "unhealthyThresholdCount",
+	"success-codes": targetsField + "matcher", "wafv2-acl-arn": configField + "wafV2", "wafv2-acl-name": configField + "wafV2",
+	"shield-advanced-protection": configField + "shieldConfiguration", "waf-acl-id": "see the note", "web-acl-id": "see the note",
 	"dry-run-plan":        "written by the controller, not read",
 	"enable-frontend-nlb": "Gateway of class aws-nlb", "frontend-nlb-listener-port-mapping": "TCPRoutes",
-	"frontend-nlb-scheme": network + "scheme", "frontend-nlb-subnets": network + "loadBalancerSubnets", "frontend-nlb-security-groups": network + "securityGroups",
-	"frontend-nlb-eip-allocations": network + "loadBalancerSubnets[].eipAllocation", "frontend-nlb-attributes": network + "loadBalancerAttributes",
+	"frontend-nlb-scheme": networkField + "scheme", "frontend-nlb-subnets": networkField + "loadBalancerSubnets", "frontend-nlb-security-groups": networkField + "securityGroups",
+	"frontend-nlb-eip-allocations": networkField + "loadBalancerSubnets[].eipAllocation", "frontend-nlb-attributes": networkField + "loadBalancerAttributes",
 	"frontend-nlb-tags":             "tags of the configurations of the Gateway of class aws-nlb",
-	"frontend-nlb-healthcheck-port": ofALB + "healthCheckPort", "frontend-nlb-healthcheck-protocol": ofALB + "healthCheckProtocol",
-	"frontend-nlb-healthcheck-path": ofALB + "healthCheckPath", "frontend-nlb-healthcheck-success-codes": ofALB + "matcher",
-	"frontend-nlb-healthcheck-interval-seconds": ofALB + "healthCheckInterval", "frontend-nlb-healthcheck-timeout-seconds": ofALB + "healthCheckTimeout",
-	"frontend-nlb-healthcheck-healthy-threshold-count": ofALB + "healthyThresholdCount", "frontend-nlb-healthcheck-unhealthy-threshold-count": ofALB + "unhealthyThresholdCount",
+	"frontend-nlb-healthcheck-port": albTargetsField + "healthCheckPort", "frontend-nlb-healthcheck-protocol": albTargetsField + "healthCheckProtocol",
+	"frontend-nlb-healthcheck-path": albTargetsField + "healthCheckPath", "frontend-nlb-healthcheck-success-codes": albTargetsField + "matcher",
+	"frontend-nlb-healthcheck-interval-seconds": albTargetsField + "healthCheckInterval", "frontend-nlb-healthcheck-timeout-seconds": albTargetsField + "healthCheckTimeout",
+	"frontend-nlb-healthcheck-healthy-threshold-count": albTargetsField + "healthyThresholdCount", "frontend-nlb-healthcheck-unhealthy-threshold-count": albTargetsField + "unhealthyThresholdCount",
 }
 
+// The kinds and paths that annotationTargets begins its values with.
 const (
-	config         = "LoadBalancerConfiguration spec."
-	listenerConfig = "LoadBalancerConfiguration spec.listenerConfigurations[]."
-	targets        = "TargetGroupConfiguration "
-	ruleConfig     = "ListenerRuleConfiguration"
-	network        = "LoadBalancerConfiguration of class aws-nlb spec."
-	ofALB          = "TargetGroupConfiguration of the Gateway with the ALB "
+	configField     = "LoadBalancerConfiguration spec."
+	listenerField   = "LoadBalancerConfiguration spec.listenerConfigurations[]."
+	targetsField    = "TargetGroupConfiguration "
+	ruleConfigKind  = "ListenerRuleConfiguration"
+	networkField    = "LoadBalancerConfiguration of class aws-nlb spec."
+	albTargetsField = "TargetGroupConfiguration of the Gateway with the ALB "
 )
 
-// Translated is an annotation with where it went; nowhere, if To is empty, which a note says.
-type Translated struct {
+// TranslatedAnnotation is an annotation with the kind and field that it becomes. If To is empty, the annotation is not
+// translated, and a note has the reason.
+type TranslatedAnnotation struct {
 	Object finding.Ref
 	Key    string
 	To     string
 }
 
-// annotations lists the annotations of the members, and of the Services behind them.
-func (g *grouping) annotations() {
-	of := map[finding.Ref]map[string]string{}
+// listAnnotations sets Annotations: those of the members, and of the Services behind them.
+func (g *generator) listAnnotations() {
+	annotations := map[finding.Ref]map[string]string{}
 	for _, m := range g.Members {
-		of[m] = g.of[m].Annotations
+		annotations[m] = g.ingresses[m].Annotations
 	}
-	for svc, uses := range g.uses {
-		obj, ok := cluster.Get[*corev1.Service](g.view, cluster.KindService, svc.Namespace, svc.Name)
-		if ok && slices.ContainsFunc(uses, func(u use) bool { return u.by == g }) {
-			of[svc] = obj.Annotations
+	for service, uses := range g.targetUses {
+		obj, ok := cluster.Get[*corev1.Service](g.view, cluster.KindService, service.Namespace, service.Name)
+		if ok && slices.ContainsFunc(uses, func(u targetUse) bool { return u.generator == g }) {
+			annotations[service] = obj.Annotations
 		}
 	}
-	for _, ref := range slices.SortedFunc(maps.Keys(of), finding.Ref.Compare) {
-		for _, key := range slices.Sorted(maps.Keys(of[ref])) {
+	for _, ref := range slices.SortedFunc(maps.Keys(annotations), finding.Ref.Compare) {
+		for _, key := range slices.Sorted(maps.Keys(annotations[ref])) {
 			row, known := settings.IngressAnnotations.Row(key)
 			if known && (row.Service || ref.Kind == "Ingress") {
-				to := kept[row.Key]
-				if aboutFrontend(row.Key) {
+				to := annotationTargets[row.Key]
+				if isFrontendAnnotation(row.Key) {
 					to = g.frontendCounterpart(row.Key)
 				}
-				g.Annotations = append(g.Annotations, Translated{ref, key, to})
+				g.Annotations = append(g.Annotations, TranslatedAnnotation{ref, key, to})
 			}
 		}
 	}
 }
 
-// lost is why the annotations are not translated that begin with a key.
-var lost = []struct{ key, why, fix string }{
+// untranslated are the prefixes of annotations without a counterpart, with reason and fix.
+var untranslated = []struct{ key, why, fix string }{
 	{"create-acm-cert", "Gateways request no certificates", "name the ARN of the certificate that was requested, and keep the certificate when the Ingress goes"},
 	{"acm-pca-arn", "Gateways request no certificates", "name the ARN of the certificate that was requested"},
 }
 
-// bookkeeping are what annotations begin with that tools keep for themselves, or that mean nothing to others.
-var bookkeeping = []string{"kubectl.kubernetes.io/", "meta.helm.sh/", "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/", "deployment.kubernetes.io/", cluster.ClassAnnotation}
+// toolPrefixes are the prefixes of annotations that tools write for their own use.
+var toolPrefixes = []string{"kubectl.kubernetes.io/", "meta.helm.sh/", "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/", "deployment.kubernetes.io/", cluster.ClassAnnotation}
 
-// ofOthers returns annotations for other programs, such as external-dns and cert-manager. At most ten are named.
-func ofOthers(annotations map[string]string) []string {
+// otherAnnotations returns annotations for other programs, such as external-dns and cert-manager. At most ten are named.
+func otherAnnotations(annotations map[string]string) []string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		if strings.HasPrefix(key, settings.Prefix) || slices.ContainsFunc(bookkeeping, func(b string) bool { return strings.HasPrefix(key, b) }) {
+		if strings.HasPrefix(key, settings.Prefix) || slices.ContainsFunc(toolPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
 			continue
 		}
 		out = append(out, key)
 	}
-	const most = 10
-	if more := len(out) - most; more > 0 {
-		out = append(out[:most], fmt.Sprintf("and %d more", more))
+	const maxNamed = 10
+	if more := len(out) - maxNamed; more > 0 {
+		out = append(out[:maxNamed], fmt.Sprintf("and %d more", more))
 	}
 	return out
 }
 
-// unsupported notes what members ask for that has no counterpart.
-func (g *grouping) unsupported() {
+// noteUntranslated adds notes about annotations and Secrets of members that have no counterpart.
+func (g *generator) noteUntranslated() {
 	for _, m := range g.Members {
-		ing := g.of[m]
-		requests := slices.ContainsFunc(g.From.Certificates, func(c model.ManagedCertificate) bool { return c.Import == nil && c.Member == m })
+		ing := g.ingresses[m]
+		requestsCertificate := slices.ContainsFunc(g.From.Certificates, func(c model.ManagedCertificate) bool { return c.Import == nil && c.Member == m })
 		for key, value := range ing.Annotations {
-			short, ours := strings.CutPrefix(key, settings.Prefix)
-			i := slices.IndexFunc(lost, func(l struct{ key, why, fix string }) bool { return strings.HasPrefix(short, l.key) })
-			certificate := short == "create-acm-cert" || short == "acm-pca-arn"
-			if ours && i >= 0 && value != "false" && (requests || !certificate) {
-				g.note(Lost, m, key, lost[i].why, lost[i].fix)
+			short, isOwn := strings.CutPrefix(key, settings.Prefix)
+			i := slices.IndexFunc(untranslated, func(l struct{ key, why, fix string }) bool { return strings.HasPrefix(short, l.key) })
+			isCertificate := short == "create-acm-cert" || short == "acm-pca-arn"
+			if isOwn && i >= 0 && value != "false" && (requestsCertificate || !isCertificate) {
+				g.addNote(Lost, m, key, untranslated[i].why, untranslated[i].fix)
 			}
 		}
-		if others := ofOthers(ing.Annotations); len(others) > 0 {
-			g.note(Differs, m, "metadata.annotations", "annotations of other programs are not carried over: "+strings.Join(others, ", "),
+		if others := otherAnnotations(ing.Annotations); len(others) > 0 {
+			g.addNote(Differs, m, "metadata.annotations", "annotations of other programs are not carried over: "+strings.Join(others, ", "),
 				"put those that still matter on the Gateway or on the routes, as their programs say")
 		}
 		for i, t := range ing.Spec.TLS {
 			if t.SecretName != "" && g.opt.ImportSecrets && !g.opt.ImportForGateways {
-				g.note(Lost, m, fmt.Sprintf("spec.tls[%d].secretName", i), "the controller imports certificates of TLS Secrets for Ingresses, and not for Gateways", "add gateway to --import-tls-secrets")
+				g.addNote(Lost, m, fmt.Sprintf("spec.tls[%d].secretName", i), "the controller imports certificates of TLS Secrets for Ingresses, and not for Gateways", "add gateway to --import-tls-secrets")
 			}
 		}
 	}

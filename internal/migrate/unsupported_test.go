@@ -14,12 +14,12 @@ func TestEachAnnotationIsTranslatedOrReported(t *testing.T) {
 	known := map[string]bool{}
 	for _, row := range settings.Rows() {
 		known[row.Key] = true
-		isLost := slices.ContainsFunc(lost, func(l struct{ key, why, fix string }) bool { return strings.HasPrefix(row.Key, l.key) })
-		if (kept[row.Key] != "") == isLost {
-			t.Errorf("annotation %s: translated to %q, lost: %t", row.Key, kept[row.Key], isLost)
+		isUntranslated := slices.ContainsFunc(untranslated, func(l struct{ key, why, fix string }) bool { return strings.HasPrefix(row.Key, l.key) })
+		if (annotationTargets[row.Key] != "") == isUntranslated {
+			t.Errorf("annotation %s: translated to %q, lost: %t", row.Key, annotationTargets[row.Key], isUntranslated)
 		}
 	}
-	for key := range kept {
+	for key := range annotationTargets {
 		if !known[key] {
 			t.Errorf("there is no annotation %s", key)
 		}

@@ -14,7 +14,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// manifestObject returns an object as a manifest has it: without status and what the API server adds.
+// manifestObject returns an object without its status and without the metadata that the API server adds.
 func manifestObject(o Object) (map[string]any, error) {
 	text, err := json.Marshal(o.Object)
 	if err != nil {
@@ -35,7 +35,7 @@ func manifestObject(o Object) (map[string]any, error) {
 	return out, nil
 }
 
-// WriteYAML writes objects as YAML documents. Comments say where they come from, and where parts of them do.
+// WriteYAML writes objects as YAML documents. Comments name the origins of objects and of their parts.
 func WriteYAML(w io.Writer, objects []Object) error {
 	for i, o := range objects {
 		if i > 0 {
@@ -76,7 +76,7 @@ func WriteYAML(w io.Writer, objects []Object) error {
 	return nil
 }
 
-// comment returns one line, whatever the text is.
+// comment returns a text as a comment of one line: control characters and line separators become spaces.
 func comment(text string) string {
 	return "# " + strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {
@@ -103,11 +103,11 @@ func nodeAt(doc *yaml.Node, path string) *yaml.Node {
 		}
 		n = n.Content[i+1]
 		if indexed {
-			at, err := strconv.Atoi(strings.TrimSuffix(rest, "]"))
-			if err != nil || at >= len(n.Content) {
+			index, err := strconv.Atoi(strings.TrimSuffix(rest, "]"))
+			if err != nil || index >= len(n.Content) {
 				return nil
 			}
-			n = n.Content[at]
+			n = n.Content[index]
 		}
 	}
 	return n

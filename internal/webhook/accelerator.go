@@ -11,19 +11,20 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/accelerator/rules"
 )
 
-// AcceleratorOptions are what GlobalAccelerators are checked with.
+// AcceleratorOptions are the options for the validation of GlobalAccelerators.
 type AcceleratorOptions struct {
-	// Served reports that the controller serves GlobalAccelerators. Where it does not, they are not checked.
+	// Served is set if the controller serves GlobalAccelerators. If not, they are not checked.
 	Served bool
 	// Region is the region of the cluster.
 	Region string
 }
 
-// maxAcceleratorWarnings is how many warnings the answer about a GlobalAccelerator has at most.
+// maxAcceleratorWarnings bounds the warnings of the answer about a GlobalAccelerator.
 const maxAcceleratorWarnings = 5
 
-// validateAccelerator denies a GlobalAccelerator for what is wrong with it by itself, and an update for what it adds of
-// that. One that is being deleted, or whose spec does not change, is allowed, because its finalizer has to be removable.
+// validateAccelerator denies a new GlobalAccelerator with violations, and an update that adds violations. A
+// GlobalAccelerator that is being deleted, or whose spec does not change, is allowed, because its finalizer has to be
+// removable.
 func (c Config) validateAccelerator(_ context.Context, r Request) (Answer, error) {
 	ga, err := acceleratorOf(r, r.Object)
 	if err != nil {
@@ -46,6 +47,7 @@ func (c Config) validateAccelerator(_ context.Context, r Request) (Answer, error
 	return answerForViolations(found), nil
 }
 
+// acceleratorOf decodes a GlobalAccelerator of a request.
 func acceleratorOf(r Request, raw []byte) (*aga.GlobalAccelerator, error) {
 	ga := &aga.GlobalAccelerator{}
 	if err := decode(raw, ga); err != nil {
@@ -55,13 +57,14 @@ func acceleratorOf(r Request, raw []byte) (*aga.GlobalAccelerator, error) {
 	return ga, nil
 }
 
+// violations returns the violations of a GlobalAccelerator.
 func (c Config) violations(ga *aga.GlobalAccelerator) []rules.Violation {
 	return rules.Find(rules.Subject{Spec: &ga.Spec, Namespace: ga.Namespace, Region: c.Accelerator.Region})
 }
 
-// answerForViolations denies for the first violation that is no advice, and warns of the others.
+// answerForViolations denies for the first violation that is not advice, and warns of the others.
 func answerForViolations(found []rules.Violation) (out Answer) {
-	left := 0
+	omitted := 0
 	for _, v := range found {
 		switch {
 		case out.Refusal == nil && !v.Advice:
@@ -69,11 +72,11 @@ func answerForViolations(found []rules.Violation) (out Answer) {
 		case len(out.Warnings) < maxAcceleratorWarnings-1:
 			out.Warnings = append(out.Warnings, v.Text())
 		default:
-			left++
+			omitted++
 		}
 	}
-	if left > 0 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("%d more faults", left))
+	if omitted > 0 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d more faults", omitted))
 	}
 	return out
 }

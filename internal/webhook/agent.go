@@ -18,21 +18,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
+// The names of the target control agent, its labels and its annotations.
 const (
-	agentInjector       = "albTargetControlAgentInjector"
-	agentName           = "alb-target-control-agent"
-	agentNamespaceLabel = "elbv2.k8s.aws/alb-target-control-agent-injection"
-	agentPodLabel       = "elbv2.k8s.aws/alb-target-control-agent-inject"
-	agentAnnotation     = "elbv2.k8s.aws/alb-target-control-agent-"
-	agentInjected       = agentAnnotation + "injected"
-	agentDefaultsFrom   = "kube-system"
+	agentInjector           = "albTargetControlAgentInjector"
+	agentName               = "alb-target-control-agent"
+	agentNamespaceLabel     = "elbv2.k8s.aws/alb-target-control-agent-injection"
+	agentPodLabel           = "elbv2.k8s.aws/alb-target-control-agent-inject"
+	agentAnnotation         = "elbv2.k8s.aws/alb-target-control-agent-"
+	agentInjectedAnnotation = agentAnnotation + "injected"
+	agentDefaultNamespace   = "kube-system"
 )
 
-// AgentConfigName is the name of the ALBTargetControlConfig that is looked for.
+// AgentConfigName is the name of the ALBTargetControlConfig that configures the agent.
 const AgentConfigName = "aws-load-balancer-controller-alb-target-control-agent-config"
 
-// injectAgent adds the target control agent to new pods that are labelled for it, or whose
-// namespace is. Without a configuration there is no agent to inject.
+// injectAgent adds the target control agent to new pods if they or their namespace have its label, and a configuration
+// exists.
 func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 	pod := &corev1.Pod{}
 	if err := decode(r.Object, pod); err != nil {
@@ -42,8 +43,8 @@ func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 		return Answer{}, nil
 	}
 	v := cluster.NewView(c.Source)
-	wanted := wantsAgent(v, r.Namespace, pod)
-	if v.Err() != nil || !wanted {
+	wantsInjection := wantsAgent(v, r.Namespace, pod)
+	if v.Err() != nil || !wantsInjection {
 		return Answer{}, v.Err()
 	}
 	cfg, err := c.agentConfig(ctx, r.Namespace)
@@ -57,14 +58,15 @@ func (c Config) injectAgent(ctx context.Context, r Request) (Answer, error) {
 	return Answer{Changes: changes}, nil
 }
 
-// agentConfig returns the agent configuration of the pod's namespace, else of the controller's, else of the usual one.
+// agentConfig returns the first agent configuration found in the namespace of the pod, in that of the controller and in
+// agentDefaultNamespace; nil if there is none.
 func (c Config) agentConfig(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error) {
-	asked := map[string]bool{"": true}
-	for _, ns := range []string{namespace, c.OwnNamespace, agentDefaultsFrom} {
-		if asked[ns] {
+	tried := map[string]bool{"": true}
+	for _, ns := range []string{namespace, c.OwnNamespace, agentDefaultNamespace} {
+		if tried[ns] {
 			continue
 		}
-		asked[ns] = true
+		tried[ns] = true
 		if cfg, err := c.AgentConfigs.AgentConfig(ctx, ns); err != nil || cfg != nil {
 			return cfg, err
 		}
@@ -72,6 +74,7 @@ func (c Config) agentConfig(ctx context.Context, namespace string) (*v1beta1.ALB
 	return nil, nil
 }
 
+// wantsAgent reports whether the label of a pod, or else that of its namespace, asks for the agent.
 func wantsAgent(v *cluster.View, namespace string, pod *corev1.Pod) bool {
 	switch pod.Labels[agentPodLabel] {
 	case "false":
@@ -83,8 +86,8 @@ func wantsAgent(v *cluster.View, namespace string, pod *corev1.Pod) bool {
 	return ok && ns.Labels[agentNamespaceLabel] == "enabled"
 }
 
-// InjectAgent returns the changes that add the agent to a pod which has none. Annotations of the pod
-// win over the configuration; one that cannot be used is an error.
+// InjectAgent returns the changes that add the agent to a pod without one. Annotations of the pod override the
+// configuration; an invalid annotation is an error.
 func InjectAgent(pod *corev1.Pod, cfg v1beta1.ALBTargetControlConfigSpec) ([]Change, error) {
 	if slices.ContainsFunc(pod.Spec.Containers, func(con corev1.Container) bool { return con.Name == agentName }) {
 		return nil, nil
@@ -93,21 +96,23 @@ func InjectAgent(pod *corev1.Pod, cfg v1beta1.ALBTargetControlConfigSpec) ([]Cha
 	if err != nil {
 		return nil, err
 	}
-	mark := setChange("/metadata/annotations/"+escapePointer(agentInjected), "true")
+	mark := setChange("/metadata/annotations/"+escapePointer(agentInjectedAnnotation), "true")
 	if len(pod.Annotations) == 0 {
-		mark = setChange("/metadata/annotations", map[string]string{agentInjected: "true"})
+		mark = setChange("/metadata/annotations", map[string]string{agentInjectedAnnotation: "true"})
 	}
 	return []Change{setChange("/spec/containers/-", agent), mark}, nil
 }
 
-// agentSetting is a setting of the agent: the annotation that overrides it, its environment
-// variable, and its valid values.
+// agentSetting is a setting of the agent.
 type agentSetting struct {
-	annotation, variable, value string
-	check                       func(string) error
-	always                      bool
+	annotation string             // overrides the value
+	variable   string             // the environment variable
+	value      string             // from the configuration
+	check      func(string) error // checks the value of the annotation; nil admits any
+	required   bool               // whether the variable is set even if the value is empty
 }
 
+// agentContainer returns the container of the agent for a configuration and the annotations of a pod.
 func agentContainer(annotations map[string]string, cfg v1beta1.ALBTargetControlConfigSpec) (corev1.Container, error) {
 	concurrency := int32(1)
 	if cfg.MaxConcurrency != nil {
@@ -115,15 +120,15 @@ func agentContainer(annotations map[string]string, cfg v1beta1.ALBTargetControlC
 	}
 	const data, control = 0, 1
 	settings := []agentSetting{
-		{"data-address", "TARGET_CONTROL_DATA_ADDRESS", cfg.DataAddress, literalAddress, true},
-		{"control-address", "TARGET_CONTROL_CONTROL_ADDRESS", cfg.ControlAddress, literalAddress, true},
-		{"destination-address", "TARGET_CONTROL_DESTINATION_ADDRESS", cfg.DestinationAddress, literalAddress, true},
+		{"data-address", "TARGET_CONTROL_DATA_ADDRESS", cfg.DataAddress, checkAddress, true},
+		{"control-address", "TARGET_CONTROL_CONTROL_ADDRESS", cfg.ControlAddress, checkAddress, true},
+		{"destination-address", "TARGET_CONTROL_DESTINATION_ADDRESS", cfg.DestinationAddress, checkAddress, true},
 		{"max-concurrency", "TARGET_CONTROL_MAX_CONCURRENCY", strconv.Itoa(int(concurrency)), checkUpToThousand, true},
-		{"tls-cert-path", "TARGET_CONTROL_TLS_CERT_PATH", text(cfg.TLSCertPath), nil, false},
-		{"tls-key-path", "TARGET_CONTROL_TLS_KEY_PATH", text(cfg.TLSKeyPath), nil, false},
-		{"tls-security-policy", "TARGET_CONTROL_TLS_SECURITY_POLICY", text(cfg.TLSSecurityPolicy), nil, false},
-		{"protocol-version", "TARGET_CONTROL_PROTOCOL_VERSION", text(cfg.ProtocolVersion), oneOf("HTTP1", "HTTP2", "GRPC"), false},
-		{"rust-log", "RUST_LOG", text(cfg.RustLog), oneOf("debug", "info", "error"), false},
+		{"tls-cert-path", "TARGET_CONTROL_TLS_CERT_PATH", valueOf(cfg.TLSCertPath), nil, false},
+		{"tls-key-path", "TARGET_CONTROL_TLS_KEY_PATH", valueOf(cfg.TLSKeyPath), nil, false},
+		{"tls-security-policy", "TARGET_CONTROL_TLS_SECURITY_POLICY", valueOf(cfg.TLSSecurityPolicy), nil, false},
+		{"protocol-version", "TARGET_CONTROL_PROTOCOL_VERSION", valueOf(cfg.ProtocolVersion), oneOf("HTTP1", "HTTP2", "GRPC"), false},
+		{"rust-log", "RUST_LOG", valueOf(cfg.RustLog), oneOf("debug", "info", "error"), false},
 	}
 	agent := corev1.Container{Name: agentName, Image: cfg.Image, Resources: agentResources(annotations, cfg.Resources)}
 	if image := annotations[agentAnnotation+"image"]; image != "" {
@@ -138,15 +143,15 @@ func agentContainer(annotations map[string]string, cfg v1beta1.ALBTargetControlC
 			}
 			settings[i].value = v
 		}
-		if v := settings[i].value; v != "" || s.always {
+		if v := settings[i].value; v != "" || s.required {
 			agent.Env = append(agent.Env, corev1.EnvVar{Name: s.variable, Value: v})
 		}
 	}
 	for _, p := range []struct {
-		name string
-		of   int
+		name    string
+		setting int
 	}{{"data", data}, {"control", control}} {
-		port, err := portOf(settings[p.of].value)
+		port, err := portOf(settings[p.setting].value)
 		if err != nil {
 			return corev1.Container{}, fmt.Errorf("%s address of the target control agent: %w", p.name, err)
 		}
@@ -155,7 +160,8 @@ func agentContainer(annotations map[string]string, cfg v1beta1.ALBTargetControlC
 	return agent, nil
 }
 
-// agentResources overlays annotations on the configured resources; what cannot be parsed is ignored.
+// agentResources returns the configured resources with those of annotations. Annotations that cannot be parsed are
+// ignored.
 func agentResources(annotations map[string]string, cfg *corev1.ResourceRequirements) corev1.ResourceRequirements {
 	out := corev1.ResourceRequirements{}
 	if cfg != nil {
@@ -181,7 +187,8 @@ func agentResources(annotations map[string]string, cfg *corev1.ResourceRequireme
 	return out
 }
 
-func literalAddress(s string) error {
+// checkAddress returns an error if a text is not an IP address with a port.
+func checkAddress(s string) error {
 	host, _, err := net.SplitHostPort(s)
 	if err == nil {
 		_, err = netip.ParseAddr(host)
@@ -195,6 +202,7 @@ func literalAddress(s string) error {
 	return nil
 }
 
+// portOf returns the port of an address.
 func portOf(address string) (int32, error) {
 	n, err := strconv.ParseUint(address[strings.LastIndexByte(address, ':')+1:], 10, 16)
 	if err != nil || n == 0 {
@@ -203,6 +211,7 @@ func portOf(address string) (int32, error) {
 	return int32(n), nil
 }
 
+// checkUpToThousand returns an error if a text is not a number from 0 to 1000.
 func checkUpToThousand(s string) error {
 	if n, err := strconv.Atoi(s); err != nil || n < 0 || n > 1000 {
 		return errors.New("is not a number from 0 to 1000")
@@ -210,6 +219,7 @@ func checkUpToThousand(s string) error {
 	return nil
 }
 
+// oneOf returns a check that a text is one of some values.
 func oneOf(values ...string) func(string) error {
 	return func(s string) error {
 		if !slices.Contains(values, s) {
@@ -219,7 +229,8 @@ func oneOf(values ...string) func(string) error {
 	}
 }
 
-func text(s *string) string {
+// valueOf returns the text of a pointer, "" if it is nil.
+func valueOf(s *string) string {
 	if s == nil {
 		return ""
 	}

@@ -18,7 +18,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-const neighbours = `
+// otherTenants are objects of other namespaces.
+const otherTenants = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass
 metadata: {name: alb}
@@ -60,29 +61,29 @@ spec:
   rules: [{host: shop.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]
 `
 
-// guarded fails the test where a Secret is read.
-type guarded struct {
+// noSecretsSource fails the test if a Secret is read.
+type noSecretsSource struct {
 	cluster.Source
 	t *testing.T
 }
 
-func (g guarded) Get(ref cluster.Ref) (cluster.Object, error) {
+func (g noSecretsSource) Get(ref cluster.Ref) (cluster.Object, error) {
 	if ref.Kind == cluster.KindSecret {
 		g.t.Errorf("%s is read", ref)
 	}
 	return g.Source.Get(ref)
 }
 
-func (g guarded) List(q cluster.Query) ([]cluster.Object, error) {
+func (g noSecretsSource) List(q cluster.Query) ([]cluster.Object, error) {
 	if q.Kind == cluster.KindSecret {
 		g.t.Error("Secrets are listed")
 	}
 	return g.Source.List(q)
 }
 
-// The namespace of the request counts, whatever the object has as its own. No answer depends on Secrets.
+// The namespace of the request counts, not that of the object. No answer depends on Secrets.
 func TestAdmissionBelievesTheRequestAndNotTheObject(t *testing.T) {
-	h := server(rules(guarded{store(t, neighbours), t}))
+	h := server(testConfig(noSecretsSource{store(t, otherTenants), t}))
 	ingress := func(more string) map[string]any {
 		return object(t, `
 metadata: {name: web, namespace: shop, annotations: {alb.ingress.kubernetes.io/auth-type: oidc, alb.ingress.kubernetes.io/auth-idp-oidc: '{"issuer":"i","secretName":"../shop/login"}', alb.ingress.kubernetes.io/listen-ports: '[{"HTTPS":443}]'}`+more+`}
@@ -94,25 +95,25 @@ spec: {ingressClassName: pinned, rules: [{host: a.example.com, http: {paths: [{p
 		"a forged owner":             ", ownerReferences: [{apiVersion: v1, kind: Namespace, name: shop, uid: a}]",
 		"a deletion that is claimed": ", generation: 7",
 	} {
-		q := question{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "team", Object: ingress(more)}
-		if a := ask(t, h, q); a.Allowed || !strings.Contains(a.Result.Message, "does not admit Ingresses of namespace \"team\"") {
+		q := testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "team", Object: ingress(more)}
+		if a := mustAnswer(t, h, q); a.Allowed || !strings.Contains(a.Result.Message, "does not admit Ingresses of namespace \"team\"") {
 			t.Errorf("%s: %+v", name, a)
 		}
 		q.Operation, q.Old = admissionv1.Update, ingress("")
 		q.Old["spec"].(map[string]any)["ingressClassName"] = "other"
-		if a := ask(t, h, q); a.Allowed {
+		if a := mustAnswer(t, h, q); a.Allowed {
 			t.Errorf("%s in an update: %+v", name, a)
 		}
 	}
-	pod := question{Path: webhook.PathPodGate, Operation: admissionv1.Create, Namespace: "team", Object: object(t, "{metadata: {name: a, namespace: shop, labels: {app: web}}, spec: {}}")}
-	if a := ask(t, h, pod); !a.Allowed || len(a.Patch) > 0 {
+	pod := testRequest{Path: webhook.PathPodGate, Operation: admissionv1.Create, Namespace: "team", Object: object(t, "{metadata: {name: a, namespace: shop, labels: {app: web}}, spec: {}}")}
+	if a := mustAnswer(t, h, pod); !a.Allowed || len(a.Patch) > 0 {
 		t.Errorf("a pod gets the gate of another namespace: %s", a.Patch)
 	}
 }
 
-// Objects of a wrong kind or with unexpected content are judged without a panic.
+// Objects of a wrong kind or with unexpected content cause no panic.
 func TestAdmissionSurvivesHostileObjects(t *testing.T) {
-	c := rules(store(t, neighbours))
+	c := testConfig(store(t, otherTenants))
 	c.Panics = prometheus.NewCounter(prometheus.CounterOpts{Name: "panics"})
 	defer func() {
 		if n := testutil.ToFloat64(c.Panics); n > 0 {
@@ -141,8 +142,8 @@ func TestAdmissionSurvivesHostileObjects(t *testing.T) {
 	}
 }
 
-// An Ingress of the largest size that the API server takes costs a few times its size, and the messages
-// about it are short and printable.
+// An Ingress of the largest size that the API server accepts needs a few times its size in memory, and the messages about
+// it are short and printable.
 func TestAHugeIngressIsJudgedCheaply(t *testing.T) {
 	var ports []string
 	var paths []any
@@ -158,8 +159,8 @@ func TestAHugeIngressIsJudgedCheaply(t *testing.T) {
 		"paths": {"alb.ingress.kubernetes.io/target-type": "ip"},
 		"tags":  {"alb.ingress.kubernetes.io/tags": tags, "alb.ingress.kubernetes.io/inbound-cidrs": strings.Repeat("x\n", 50_000)},
 	} {
-		h := server(rules(store(t, neighbours)))
-		q := question{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "team", Object: map[string]any{
+		h := server(testConfig(store(t, otherTenants)))
+		q := testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "team", Object: map[string]any{
 			"metadata": map[string]any{"name": "huge", "annotations": notes},
 			"spec":     map[string]any{"ingressClassName": "alb", "rules": []any{map[string]any{"host": "a.example.com", "http": map[string]any{"paths": paths}}}},
 		}}
@@ -169,7 +170,7 @@ func TestAHugeIngressIsJudgedCheaply(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		a := ask(t, h, q)
+		a := mustAnswer(t, h, q)
 		runtime.ReadMemStats(&after)
 		if used := after.TotalAlloc - before.TotalAlloc; used > 100<<20 {
 			t.Errorf("%s: %d MiB are allocated for an object of %d KiB", name, used>>20, len(size)>>10)

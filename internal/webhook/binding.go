@@ -2,8 +2,8 @@ package webhook
 
 import "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 
-// The checks of TargetGroupBindings, as metrics name them. What only AWS knows is not checked here, because an admission
-// that waits for AWS fails with AWS: the controller reports it about the binding.
+// The checks of TargetGroupBindings, with their names in metrics. Checks that need AWS are not made here, because admission
+// would fail while AWS does not answer; the controller reports their results in events of the binding.
 const (
 	checkARNOrName = "checkTargetGroupArnOrName"
 
@@ -16,6 +16,7 @@ const (
 	checkProtocol  = "checkTargetGroupProtocol"
 )
 
+// bindingOf decodes a binding of a request.
 func bindingOf(r Request, raw []byte) (*v1beta1.TargetGroupBinding, error) {
 	b := &v1beta1.TargetGroupBinding{}
 	if err := decode(raw, b); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// completeBinding refuses a new binding that names no target group, and gives an update back an ARN that it removes:
-// the name alone does not find targets. What a binding leaves open beyond that, the controller fills in.
+// completeBinding denies a new binding that names no target group, and restores the ARN in an update that removes it,
+// because a name is not enough to find targets. The controller sets other empty fields.
 func (c Config) completeBinding(_ context.Context, r Request) (Answer, error) {
 	b, err := bindingOf(r, r.Object)
 	if err != nil {
@@ -31,11 +31,12 @@ func (c Config) completeBinding(_ context.Context, r Request) (Answer, error) {
 	return Answer{}, nil
 }
 
-// restoreARN changes nothing where the update names another target group; the validation denies that.
+// restoreARN returns the change that restores the ARN of a binding. If the update names another target group, there is no
+// change, and validateBinding denies the update.
 func restoreARN(b, old *v1beta1.TargetGroupBinding) Answer {
-	was, name := old.Spec.TargetGroupARN, b.Spec.TargetGroupName
-	if b.Spec.TargetGroupARN != "" || was == "" || name == "" || name != old.Spec.TargetGroupName && name != nameFromARN(was) {
+	oldARN, name := old.Spec.TargetGroupARN, b.Spec.TargetGroupName
+	if b.Spec.TargetGroupARN != "" || oldARN == "" || name == "" || name != old.Spec.TargetGroupName && name != nameFromARN(oldARN) {
 		return Answer{}
 	}
-	return Answer{Changes: []Change{setChange("/spec/targetGroupARN", was)}}
+	return Answer{Changes: []Change{setChange("/spec/targetGroupARN", oldARN)}}
 }

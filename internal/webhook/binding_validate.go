@@ -14,10 +14,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-var vpcID = regexp.MustCompile(`^vpc-([0-9a-f]{8}|[0-9a-f]{17}|[0-9a-f]{32})$`)
+// vpcIDPattern matches the id of a VPC.
+var vpcIDPattern = regexp.MustCompile(`^vpc-([0-9a-f]{8}|[0-9a-f]{17}|[0-9a-f]{32})$`)
 
-// validateBinding checks a new binding alone and against the others, and an update against what may change. A binding that
-// is being deleted, or whose spec does not change, is allowed, because its finalizer has to be removable.
+// validateBinding checks the fields of a new binding, conflicts with other bindings, and changes of immutable fields in an
+// update. A binding that is being deleted, or whose spec does not change, is allowed, because its finalizer has to be
+// removable.
 func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 	b, err := bindingOf(r, r.Object)
 	if err != nil {
@@ -50,7 +52,7 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 		return deny(checkSelector, "spec.nodeSelector: is for target type instance only"), nil
 	}
 	if old != nil {
-		if a := assumedRole(b); a.Refusal != nil {
+		if a := checkAssumedRole(b); a.Refusal != nil {
 			return a, nil
 		}
 	}
@@ -63,31 +65,31 @@ func (c Config) validateBinding(_ context.Context, r Request) (Answer, error) {
 	if old != nil {
 		return Answer{}, nil
 	}
-	out := validateAlone(b)
+	out := validateFields(b)
 	if hasContradictingName(b) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("spec.targetGroupName: %s is not the name of %s, which counts", b.Spec.TargetGroupName, b.Spec.TargetGroupARN))
 	}
 	return out, nil
 }
 
-// hasContradictingName reports whether a binding has both an ARN and a name, and the name, which is then
-// ignored, is that of another target group.
+// hasContradictingName reports whether a binding has both an ARN and a name, and the name is that of another target group.
+// The name is then ignored.
 func hasContradictingName(b *v1beta1.TargetGroupBinding) bool {
-	of := nameFromARN(b.Spec.TargetGroupARN)
-	return of != "" && b.Spec.TargetGroupName != "" && b.Spec.TargetGroupName != of
+	name := nameFromARN(b.Spec.TargetGroupARN)
+	return name != "" && b.Spec.TargetGroupName != "" && b.Spec.TargetGroupName != name
 }
 
-// nameFromARN returns the name of the target group of an ARN, "" if it is no such ARN.
+// nameFromARN returns the name in the ARN of a target group, "" if the text is no such ARN.
 func nameFromARN(arn string) string {
-	_, of, _ := strings.Cut(arn, ":targetgroup/")
-	if name, _, whole := strings.Cut(of, "/"); whole {
+	_, path, _ := strings.Cut(arn, ":targetgroup/")
+	if name, _, ok := strings.Cut(path, "/"); ok {
 		return name
 	}
 	return ""
 }
 
-// changedImmutableFields lists the fields that an update must not change. What was left open may be filled in: the
-// controller does so, and compares the values with AWS.
+// changedImmutableFields returns the immutable fields that an update changes. A field that was empty may be set: the
+// controller does so, and compares the value with AWS.
 func changedImmutableFields(b, old *v1beta1.TargetGroupBinding) []string {
 	var out []string
 	changed := func(field string, was, is string) {
@@ -103,6 +105,7 @@ func changedImmutableFields(b, old *v1beta1.TargetGroupBinding) []string {
 	return out
 }
 
+// fieldText returns the value of an optional field, "" if it is nil.
 func fieldText[T ~string](v *T) string {
 	if v == nil {
 		return ""
@@ -110,9 +113,9 @@ func fieldText[T ~string](v *T) string {
 	return string(*v)
 }
 
-// conflictingBinding finds another binding that must not share the target group with this one. A name alone is not
-// compared: there may be no target group of that name, and whoever writes it first must not keep others from one. The
-// controller does that.
+// conflictingBinding returns another binding of the same target group that must not share it, nil if there is none. It
+// compares only ARNs: a target group of a given name may not exist, and the first binding with a name must not block
+// others. The controller compares names.
 func (c Config) conflictingBinding(b *v1beta1.TargetGroupBinding) (*v1beta1.TargetGroupBinding, error) {
 	if b.Spec.TargetGroupARN == "" {
 		return nil, nil
@@ -131,20 +134,21 @@ func (c Config) conflictingBinding(b *v1beta1.TargetGroupBinding) (*v1beta1.Targ
 	return out, v.Err()
 }
 
-func assumedRole(b *v1beta1.TargetGroupBinding) Answer {
+// checkAssumedRole denies a role to assume for targets of type instance.
+func checkAssumedRole(b *v1beta1.TargetGroupBinding) Answer {
 	if b.Spec.IamRoleArnToAssume != "" && isType(b, v1beta1.TargetTypeInstance) {
 		return deny(checkRole, "spec.iamRoleArnToAssume: is for target type ip only")
 	}
 	return Answer{}
 }
 
-// validateAlone checks a new binding by itself.
-func validateAlone(b *v1beta1.TargetGroupBinding) Answer {
+// validateFields checks the fields of a new binding that do not depend on other objects.
+func validateFields(b *v1beta1.TargetGroupBinding) Answer {
 	s := b.Spec
-	if s.VpcID != "" && !vpcID.MatchString(s.VpcID) {
+	if s.VpcID != "" && !vpcIDPattern.MatchString(s.VpcID) {
 		return deny(checkVPC, "spec.vpcID: %q is not the id of a VPC", s.VpcID)
 	}
-	if a := assumedRole(b); a.Refusal != nil {
+	if a := checkAssumedRole(b); a.Refusal != nil {
 		return a
 	}
 	if targets.IsQUIC(b) && isType(b, v1beta1.TargetTypeInstance) {
@@ -153,6 +157,7 @@ func validateAlone(b *v1beta1.TargetGroupBinding) Answer {
 	return Answer{}
 }
 
+// isType reports whether a binding has a target type.
 func isType(b *v1beta1.TargetGroupBinding, t v1beta1.TargetType) bool {
 	return b.Spec.TargetType != nil && *b.Spec.TargetType == t
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// The paths. They are part of the compatibility contract.
+// The paths of the webhooks. They are part of the compatibility contract.
 const (
 	PathPodGate        = "/mutate-v1-pod"
 	PathPodServerID    = "/mutate-v1-pod-server-id"
@@ -33,36 +33,35 @@ const (
 type Translator interface {
 	Stacks(v *cluster.View, obj cluster.Object) []model.StackID
 	Translate(v *cluster.View, id model.StackID, live *observed.Stack) (model.Stack, finding.List)
-	// MayServe reports whether the Ingress is ours, or may be because its class cannot be
-	// determined.
+	// MayServe reports whether the controller serves the Ingress, or may serve it because its class cannot be determined.
 	MayServe(v *cluster.View, ing *networkingv1.Ingress) bool
 }
 
-// Config is what the rules need. A feature that is off leaves objects as they are; its path is
-// served all the same, so that no request fails because it is missing.
+// Config is the configuration of the rules. A feature that is off does not change objects, but its path is served, so that
+// no request fails.
 type Config struct {
-	// Source has everything but Secrets.
+	// Source has all objects except Secrets.
 	Source cluster.Source
-	// Namespace is the only one that Source has; empty: all. Requests for others are allowed
-	// unchecked.
+	// Namespace is the only namespace of Source, "" for all. Requests for other namespaces are allowed without a check.
 	Namespace string
-	// Ingress translates Ingresses. IngressClass is the annotation value that it serves.
-	Ingress      Translator
+	// Ingress translates Ingresses.
+	Ingress Translator
+	// IngressClass is the value of the class annotation that the controller serves.
 	IngressClass string
-	// DenyClassAnnotation and DenyGroupName forbid new uses of the annotations.
+	// DenyClassAnnotation and DenyGroupName deny new uses of the two annotations.
 	DenyClassAnnotation, DenyGroupName bool
 
-	// ReadinessGates switches their injection on.
+	// ReadinessGates is set if readiness gates are injected.
 	ReadinessGates bool
-	// ServerIDs returns QUIC server ids for ServerIDVariable; nil for none.
-	ServerIDs        ServerIDs
+	// ServerIDs makes QUIC server IDs; nil switches their injection off.
+	ServerIDs ServerIDs
+	// ServerIDVariable is the environment variable for the server ID.
 	ServerIDVariable string
 	// OwnNamespace is the namespace of the controller, empty outside a cluster.
 	OwnNamespace string
 	// AgentConfigs are the configurations of the target control agent; nil switches the injection off.
 	AgentConfigs AgentConfigs
-	// LoadBalancerClass is given to Services of type LoadBalancer without a class; empty leaves
-	// Services alone.
+	// LoadBalancerClass is set on Services of type LoadBalancer without a class; "" changes no Service.
 	LoadBalancerClass string
 
 	Accelerator AcceleratorOptions
@@ -75,11 +74,11 @@ type Config struct {
 
 // AgentConfigs reads configurations of the target control agent.
 type AgentConfigs interface {
-	// AgentConfig returns the one of a namespace, nil if there is none.
+	// AgentConfig returns the configuration of a namespace, nil if there is none.
 	AgentConfig(ctx context.Context, namespace string) (*v1beta1.ALBTargetControlConfig, error)
 }
 
-// isWatched reports whether objects of the namespace are served.
+// isWatched reports whether the controller watches a namespace.
 func (c Config) isWatched(namespace string) bool {
 	return c.Namespace == "" || c.Namespace == namespace
 }
@@ -96,13 +95,13 @@ func Endpoints(c Config) []Endpoint {
 		path    string
 		mutates bool
 		rule    rule
-		// as is the name in metrics, if it is not the path.
-		as string
+		// metricPath is the path in metrics, if it differs.
+		metricPath string
 	}{
 		{path: PathPodGate, mutates: true, rule: c.injectGates},
 		{path: PathPodServerID, mutates: true, rule: c.injectServerIDs},
 		{path: PathPodAgentByNS, mutates: true, rule: c.injectAgent},
-		{path: PathPodAgentByPod, mutates: true, rule: c.injectAgent, as: PathPodAgentByNS},
+		{path: PathPodAgentByPod, mutates: true, rule: c.injectAgent, metricPath: PathPodAgentByNS},
 		{path: PathService, mutates: true, rule: c.completeService},
 		{path: PathBindingDefault, mutates: true, rule: c.completeBinding},
 		{path: PathBinding, rule: c.validateBinding},
@@ -112,12 +111,12 @@ func Endpoints(c Config) []Endpoint {
 	}
 	var out []Endpoint
 	for _, e := range table {
-		counted := e.path
-		if e.as != "" {
-			counted = e.as
+		metricPath := e.path
+		if e.metricPath != "" {
+			metricPath = e.metricPath
 		}
 		out = append(out, Endpoint{e.path, handler{
-			rule: e.rule, log: c.Log.WithValues("path", e.path), refusals: c.Metrics.refusals(counted, e.mutates), panics: c.Panics,
+			rule: e.rule, log: c.Log.WithValues("path", e.path), refusals: c.Metrics.refusals(metricPath, e.mutates), panics: c.Panics,
 		}})
 	}
 	return out

@@ -16,10 +16,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
+// legacyGatePrefix is the prefix of the readiness gates of old controllers.
 const legacyGatePrefix = "target-health.alb.ingress.k8s.aws"
 
-// injectGates lets a new pod wait for the target groups that its Services fill. The name of a binding
-// can be longer than that of a gate may be, and the API server would reject the pod.
+// injectGates adds to a new pod the readiness gates of the TargetGroupBindings of its Services. If the name of a binding is
+// too long for a gate, it adds a warning instead, because the API server would reject the pod.
 func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 	pod := &corev1.Pod{}
 	if err := decode(r.Object, pod); err != nil {
@@ -32,8 +33,8 @@ func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 	var out Answer
 	var want []corev1.PodConditionType
 	for _, gate := range gatesOf(v, r.Namespace, pod.Labels) {
-		if wrong := validation.IsQualifiedName(string(gate)); len(wrong) > 0 {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("the pod does not wait for %s, which cannot be a readiness gate: %s", gate, wrong[0]))
+		if faults := validation.IsQualifiedName(string(gate)); len(faults) > 0 {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("the pod does not wait for %s, which cannot be a readiness gate: %s", gate, faults[0]))
 			continue
 		}
 		want = append(want, gate)
@@ -45,24 +46,24 @@ func (c Config) injectGates(_ context.Context, r Request) (Answer, error) {
 	return out, nil
 }
 
-// gatesOf lists the gates for pods of these labels, by name of the binding. A binding that is being
-// deleted gives none, because such a gate would stay closed.
-func gatesOf(v *cluster.View, namespace string, pod map[string]string) []corev1.PodConditionType {
+// gatesOf returns the gates for pods with some labels, sorted by name of the binding. A binding that is being deleted has
+// none, because the condition of such a gate would never become true.
+func gatesOf(v *cluster.View, namespace string, podLabels map[string]string) []corev1.PodConditionType {
 	var out []corev1.PodConditionType
 	for _, b := range cluster.List[*v1beta1.TargetGroupBinding](v, cluster.Query{Kind: cluster.KindBinding, Namespace: namespace}) {
 		if b.DeletionTimestamp != nil || !isType(b, v1beta1.TargetTypeIP) {
 			continue
 		}
 		svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, namespace, b.Spec.ServiceRef.Name)
-		if ok && len(svc.Spec.Selector) > 0 && labels.SelectorFromSet(svc.Spec.Selector).Matches(labels.Set(pod)) {
+		if ok && len(svc.Spec.Selector) > 0 && labels.SelectorFromSet(svc.Spec.Selector).Matches(labels.Set(podLabels)) {
 			out = append(out, targets.GateType(b.Name))
 		}
 	}
 	return out
 }
 
-// InjectGates returns the changes that give a pod the gates that it lacks. Gates of the old form
-// are removed if there is a new one, because they would stay closed.
+// InjectGates returns the changes that add missing gates to a pod. If there are gates to add, gates of the old form are
+// removed, because their condition would never become true.
 func InjectGates(pod *corev1.Pod, want []corev1.PodConditionType) []Change {
 	if len(want) == 0 {
 		return nil

@@ -25,7 +25,7 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// caseOptions are the settings of a case, in its options.yaml.
+// caseOptions are the options of a case, from its options.yaml.
 type caseOptions struct {
 	Class                              *string
 	DenyClassAnnotation, DenyGroupName bool
@@ -37,7 +37,7 @@ type caseOptions struct {
 	Agent                              map[string]v1beta1.ALBTargetControlConfigSpec
 }
 
-// placeholders are what cases call ids in AWS, and the ids.
+// placeholders returns the names of AWS IDs in cases, and the IDs.
 func placeholders() (names []string) {
 	for i, name := range []string{"pods", "six", "nodes", "balancer"} {
 		names = append(names, "ARN("+name+")", fmt.Sprintf("arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/%s/%016x", name, i+1))
@@ -45,7 +45,7 @@ func placeholders() (names []string) {
 	return append(names, "VPC", "vpc-0123456789abcdef0")
 }
 
-// Every case holds a cluster and questions, each with its answer after the run.
+// Each case has a cluster and requests; the run adds the answers.
 func TestAnswers(t *testing.T) {
 	names := placeholders()
 	named := strings.NewReplacer(names...)
@@ -62,23 +62,23 @@ func TestAnswers(t *testing.T) {
 		var out strings.Builder
 		for _, doc := range strings.Split(named.Replace(c.Text("questions.yaml")), "\n---\n") {
 			var q struct {
-				Case     string `json:"case"`
-				question `json:",inline"`
+				Case        string `json:"case"`
+				testRequest `json:",inline"`
 			}
 			if err := yaml.UnmarshalStrict([]byte(doc), &q); err != nil {
 				t.Fatalf("%v in\n%s", err, doc)
 			}
-			fmt.Fprintf(&out, "# %s\n%s", q.Case, send(t, q.question, h))
+			fmt.Fprintf(&out, "# %s\n%s", q.Case, send(t, q.testRequest, h))
 		}
 		return []goldentest.File{{Name: "answers.txt", Text: unnamed.Replace(out.String())}}
 	})
 }
 
-// agents are configurations of the agent by namespace.
-type agents map[string]v1beta1.ALBTargetControlConfigSpec
+// agentConfigs are configurations of the agent by namespace.
+type agentConfigs map[string]v1beta1.ALBTargetControlConfigSpec
 
 // AgentConfig implements webhook.AgentConfigs.
-func (a agents) AgentConfig(_ context.Context, ns string) (*v1beta1.ALBTargetControlConfig, error) {
+func (a agentConfigs) AgentConfig(_ context.Context, ns string) (*v1beta1.ALBTargetControlConfig, error) {
 	if spec, ok := a[ns]; ok {
 		return &v1beta1.ALBTargetControlConfig{Spec: spec}, nil
 	}
@@ -86,7 +86,7 @@ func (a agents) AgentConfig(_ context.Context, ns string) (*v1beta1.ALBTargetCon
 }
 
 func configOf(t *testing.T, opt caseOptions, objects string) webhook.Config {
-	cfg := rules(store(t, objects))
+	cfg := testConfig(store(t, objects))
 	if opt.Class != nil {
 		cfg.IngressClass = *opt.Class
 		cfg.Ingress = ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: *opt.Class})
@@ -94,18 +94,18 @@ func configOf(t *testing.T, opt caseOptions, objects string) webhook.Config {
 	cfg.DenyClassAnnotation, cfg.DenyGroupName = opt.DenyClassAnnotation, opt.DenyGroupName
 	cfg.ReadinessGates, cfg.Namespace, cfg.LoadBalancerClass = !opt.NoReadinessGates, opt.Namespace, opt.LoadBalancerClass
 	cfg.OwnNamespace, cfg.Accelerator = opt.OwnNamespace, opt.Accelerator
-	cfg.ServerIDs = &webhook.Clock{
-		Worker: worker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), Random: always(5),
+	cfg.ServerIDs = &webhook.ServerIDGenerator{
+		Worker: constantWorker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), Random: constantRandom(5),
 	}
 	cfg.ServerIDVariable = "AWS_LBC_QUIC_SERVER_ID"
 	if opt.Agent != nil {
-		cfg.AgentConfigs = agents(opt.Agent)
+		cfg.AgentConfigs = agentConfigs(opt.Agent)
 	}
 	return cfg
 }
 
 // send sends a request and prints the answer.
-func send(t *testing.T, q question, h http.Handler) string {
+func send(t *testing.T, q testRequest, h http.Handler) string {
 	t.Helper()
 	w := post(t, h, q)
 	if w.Code != http.StatusOK {

@@ -18,23 +18,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-const (
-	// MaxReview is room for two objects of the largest size that the API server accepts.
-	MaxReview = 7 << 20
-)
+// MaxReview is the largest size of an AdmissionReview in bytes: it may contain two objects of the largest size that the API
+// server accepts.
+const MaxReview = 7 << 20
 
 // handler serves one path.
 type handler struct {
 	rule rule
 	log  logr.Logger
-	// refusals count denials by check, and panics bugs; nil panics are not counted.
+	// refusals counts denials by check.
 	refusals *prometheus.CounterVec
-	panics   prometheus.Counter
+	// panics counts panics; nil to ignore.
+	panics prometheus.Counter
 }
 
-// ServeHTTP takes an AdmissionReview and answers with one. A body that is no AdmissionReview, and a
-// request that an internal error prevents from being judged, are answered with an HTTP error
-// instead, so that the failure policy of the webhook decides.
+// ServeHTTP answers an AdmissionReview. If the body is no AdmissionReview or the rule fails, it answers with an HTTP error,
+// so that the failure policy of the webhook decides.
 func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if t, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		http.Error(w, "an AdmissionReview as application/json is expected", http.StatusUnsupportedMediaType)
@@ -64,10 +63,10 @@ func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	log := h.log.WithValues("namespace", q.Namespace, "name", q.Name, "resource", q.Resource.Resource, "operation", q.Operation)
 	a, err := h.review(ctx, log, Request{Operation: q.Operation, Namespace: q.Namespace, Object: q.Object.Raw, Old: q.OldObject.Raw})
 	out := &admissionv1.AdmissionResponse{UID: q.UID, Warnings: a.Warnings}
-	var bad undecodable
+	var decodeErr decodeError
 	switch {
-	case errors.As(err, &bad):
-		out.Result = failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, bad.Error())
+	case errors.As(err, &decodeErr):
+		out.Result = failureStatus(http.StatusBadRequest, metav1.StatusReasonBadRequest, decodeErr.Error())
 	case err != nil:
 		log.Error(err, "admission request failed")
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -75,7 +74,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case a.Refusal != nil:
 		h.refusals.WithLabelValues(a.Refusal.Check).Inc()
 		log.V(1).Info("denied", "check", a.Refusal.Check, "message", a.Refusal.Message)
-		out.Result = failure(http.StatusForbidden, metav1.StatusReasonForbidden, a.Refusal.Message)
+		out.Result = failureStatus(http.StatusForbidden, metav1.StatusReasonForbidden, a.Refusal.Message)
 	default:
 		out.Allowed = true
 		if len(a.Changes) > 0 {
@@ -109,6 +108,7 @@ func (h handler) review(ctx context.Context, log logr.Logger, r Request) (a Answ
 	return h.rule(ctx, r)
 }
 
-func failure(code int32, reason metav1.StatusReason, message string) *metav1.Status {
+// failureStatus returns the status of a denied request.
+func failureStatus(code int32, reason metav1.StatusReason, message string) *metav1.Status {
 	return &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}
 }

@@ -15,22 +15,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// broken is a source that cannot be read, as a cache that is not complete yet.
-type broken struct{ fail func() error }
+// failingSource is a source that cannot be read, like a cache that has not synced.
+type failingSource struct{ fail func() error }
 
-func (b broken) Get(cluster.Ref) (cluster.Object, error)      { return nil, b.fail() }
-func (b broken) List(cluster.Query) ([]cluster.Object, error) { return nil, b.fail() }
+func (b failingSource) Get(cluster.Ref) (cluster.Object, error)      { return nil, b.fail() }
+func (b failingSource) List(cluster.Query) ([]cluster.Object, error) { return nil, b.fail() }
 
-// A fault of ours is no answer: with one, the failure policy would not be asked.
+// An internal error gives no answer, so that the failure policy decides.
 func TestFaultsAreNoAnswers(t *testing.T) {
-	pod := question{Path: webhook.PathPodGate, Operation: admissionv1.Create, Namespace: "shop", Object: object(t, "{metadata: {name: a}, spec: {}}")}
-	ing := question{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "shop", Object: object(t, "{metadata: {name: a}, spec: {ingressClassName: alb}}")}
-	for name, src := range map[string]broken{
+	pod := testRequest{Path: webhook.PathPodGate, Operation: admissionv1.Create, Namespace: "shop", Object: object(t, "{metadata: {name: a}, spec: {}}")}
+	ing := testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "shop", Object: object(t, "{metadata: {name: a}, spec: {ingressClassName: alb}}")}
+	for name, src := range map[string]failingSource{
 		"error": {func() error { return errors.New("not complete yet") }},
 		"panic": {func() error { panic("a bug") }},
 	} {
-		for _, q := range []question{pod, ing} {
-			c, panics := rules(src), prometheus.NewCounter(prometheus.CounterOpts{Name: "panics"})
+		for _, q := range []testRequest{pod, ing} {
+			c, panics := testConfig(src), prometheus.NewCounter(prometheus.CounterOpts{Name: "panics"})
 			c.Panics = panics
 			w := post(t, server(c), q)
 			if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "goroutine") {
@@ -44,7 +44,7 @@ func TestFaultsAreNoAnswers(t *testing.T) {
 }
 
 func TestWhatIsNoReviewIsRefused(t *testing.T) {
-	h := server(rules(store(t, "")))
+	h := server(testConfig(store(t, "")))
 	for name, tc := range map[string]struct {
 		kind, body string
 		want       int
@@ -71,7 +71,7 @@ func TestWhatIsNoReviewIsRefused(t *testing.T) {
 }
 
 func TestRefusalsAreCountedAndSkipsAreNot(t *testing.T) {
-	c := rules(store(t, ""))
+	c := testConfig(store(t, ""))
 	c.DenyClassAnnotation = true
 	registry := prometheus.NewRegistry()
 	if err := c.Metrics.Register(registry); err != nil {
@@ -79,7 +79,7 @@ func TestRefusalsAreCountedAndSkipsAreNot(t *testing.T) {
 	}
 	h := server(c)
 	for _, class := range []string{"alb", "nginx", "alb"} {
-		ask(t, h, question{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "a",
+		mustAnswer(t, h, testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: "a",
 			Object: object(t, "{metadata: {name: a, annotations: {kubernetes.io/ingress.class: "+class+"}}, spec: {}}")})
 	}
 	want := `
@@ -92,9 +92,9 @@ awslbc_webhook_validation_failure_total{error_category="checkIngressClassAnnotat
 	}
 }
 
-// The checks of GlobalAccelerators are counted by the names that dashboards know.
+// The checks of GlobalAccelerators are counted by the names that dashboards use.
 func TestDeniedAcceleratorsAreCounted(t *testing.T) {
-	c := rules(store(t, ""))
+	c := testConfig(store(t, ""))
 	c.Accelerator = webhook.AcceleratorOptions{Served: true, Region: "eu-west-1"}
 	registry := prometheus.NewRegistry()
 	if err := c.Metrics.Register(registry); err != nil {
@@ -106,7 +106,7 @@ func TestDeniedAcceleratorsAreCounted(t *testing.T) {
 		"listeners: [{protocol: TCP, portRanges: [{fromPort: 1, toPort: 3}, {fromPort: 3, toPort: 4}]}]",
 		"listeners: [{protocol: TCP, portRanges: [{fromPort: 1, toPort: 3}]}]",
 	} {
-		ask(t, h, question{Path: webhook.PathAccelerator, Operation: admissionv1.Create, Namespace: "a", Object: object(t, "metadata: {name: a}\nspec: {"+spec+"}")})
+		mustAnswer(t, h, testRequest{Path: webhook.PathAccelerator, Operation: admissionv1.Create, Namespace: "a", Object: object(t, "metadata: {name: a}\nspec: {"+spec+"}")})
 	}
 	want := `
 # HELP awslbc_webhook_validation_failure_total Objects that validation refused, by the check that refused.
@@ -119,18 +119,17 @@ awslbc_webhook_validation_failure_total{error_category="checkForOverlappingPortR
 	}
 }
 
-// If one namespace is watched, the source has no objects of others, and requests for them must not
-// fail.
+// If one namespace is watched, the source has no objects of other namespaces, and requests for those must not fail.
 func TestOtherNamespacesThanTheWatchedOnePass(t *testing.T) {
-	c := rules(broken{func() error { return errors.New("an unknown namespace") }})
+	c := testConfig(failingSource{func() error { return errors.New("an unknown namespace") }})
 	c.Namespace = "shop"
 	h := server(c)
-	for _, q := range []question{
+	for _, q := range []testRequest{
 		{Path: webhook.PathPodGate, Object: object(t, "{metadata: {name: a}, spec: {}}")},
 		{Path: webhook.PathIngress, Object: object(t, "{metadata: {name: a}, spec: {ingressClassName: alb}}")},
 	} {
 		q.Operation, q.Namespace = admissionv1.Create, "other"
-		if a := ask(t, h, q); !a.Allowed || len(a.Patch) > 0 {
+		if a := mustAnswer(t, h, q); !a.Allowed || len(a.Patch) > 0 {
 			t.Errorf("%s: %+v", q.Path, a)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// store is a cluster in memory with the objects of YAML documents.
+// store returns a cluster in memory with the objects of YAML documents.
 func store(t testing.TB, docs string) *cluster.Memory {
 	t.Helper()
 	m, err := cluster.FromYAML(nil, []byte(docs))
@@ -30,16 +30,16 @@ func store(t testing.TB, docs string) *cluster.Memory {
 	return m
 }
 
-// rules are those of a plain controller over a store.
-func rules(src cluster.Source) webhook.Config {
+// testConfig returns the configuration of a controller with default flags.
+func testConfig(src cluster.Source) webhook.Config {
 	return webhook.Config{
 		Source: src, Ingress: ingress.New(ingress.Options{Options: assemble.Options{Cluster: "rig"}, Class: "alb"}), IngressClass: "alb",
 		ReadinessGates: true, Log: logr.Discard(), Metrics: webhook.NewMetrics(),
 	}
 }
 
-// question is a request as a test writes it.
-type question struct {
+// testRequest is an admission request.
+type testRequest struct {
 	Path      string                `json:"path"`
 	Operation admissionv1.Operation `json:"operation"`
 	Namespace string                `json:"namespace"`
@@ -47,7 +47,7 @@ type question struct {
 	Old       map[string]any        `json:"old"`
 }
 
-// server answers the paths of the rules.
+// server returns a server with the paths of a configuration.
 func server(c webhook.Config) http.Handler {
 	mux := http.NewServeMux()
 	for _, e := range webhook.Endpoints(c) {
@@ -57,7 +57,7 @@ func server(c webhook.Config) http.Handler {
 }
 
 // post sends an AdmissionReview as the API server does.
-func post(t testing.TB, h http.Handler, q question) *httptest.ResponseRecorder {
+func post(t testing.TB, h http.Handler, q testRequest) *httptest.ResponseRecorder {
 	t.Helper()
 	raw := func(o map[string]any) runtime.RawExtension {
 		if o == nil {
@@ -84,8 +84,8 @@ func post(t testing.TB, h http.Handler, q question) *httptest.ResponseRecorder {
 	return w
 }
 
-// ask returns the answer, which must be one.
-func ask(t testing.TB, h http.Handler, q question) *admissionv1.AdmissionResponse {
+// mustAnswer posts a request and returns the answer.
+func mustAnswer(t testing.TB, h http.Handler, q testRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
 	w := post(t, h, q)
 	if w.Code != http.StatusOK {
@@ -94,6 +94,7 @@ func ask(t testing.TB, h http.Handler, q question) *admissionv1.AdmissionRespons
 	return answer(t, w)
 }
 
+// answer decodes an answer.
 func answer(t testing.TB, w *httptest.ResponseRecorder) *admissionv1.AdmissionResponse {
 	t.Helper()
 	var review admissionv1.AdmissionReview
@@ -106,8 +107,8 @@ func answer(t testing.TB, w *httptest.ResponseRecorder) *admissionv1.AdmissionRe
 	return review.Response
 }
 
-// patched is the object after the changes of an answer.
-func patched(t testing.TB, q question, a *admissionv1.AdmissionResponse) map[string]any {
+// patched returns the object with the changes of an answer.
+func patched(t testing.TB, q testRequest, a *admissionv1.AdmissionResponse) map[string]any {
 	t.Helper()
 	patch, err := jsonpatch.DecodePatch(a.Patch)
 	if err != nil {
@@ -127,6 +128,7 @@ func patched(t testing.TB, q question, a *admissionv1.AdmissionResponse) map[str
 	return out
 }
 
+// object decodes a YAML document.
 func object(t testing.TB, doc string) map[string]any {
 	t.Helper()
 	var out map[string]any

@@ -15,14 +15,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// The annotations that the rules read; everything else about annotations is the translator's.
+// The annotations and values that the rules read. The translation reads all other annotations.
 const (
 	prefix              = "alb.ingress.kubernetes.io/"
 	groupAnnotation     = prefix + "group.name"
 	conditionAnnotation = prefix + "conditions."
 	classAnnotation     = "kubernetes.io/ingress.class"
-	anyClass            = "alb"
-	severalDefaults     = "spec.ingressClassName (default class)"
+	defaultClassName    = "alb"
+	defaultClassField   = "spec.ingressClassName (default class)"
 )
 
 // The checks of Ingresses.
@@ -33,12 +33,12 @@ const (
 	checkConditions      = "checkIngressAnnotationConditions"
 )
 
-// maxWarnings keeps an answer readable, and below the limit at which the API server truncates.
+// maxWarnings bounds the warnings of an answer, because the API server truncates long answers.
 const maxWarnings = 10
 
-// validateIngress denies what can never work, or is not allowed, and warns of everything else that
-// the translation finds. An object that is being deleted, or that does not change in what is read,
-// is allowed: finalizers have to be removable whatever the state of the class.
+// validateIngress denies an Ingress for findings that deny (see Check) and for forbidden annotations, and warns of other
+// errors. An Ingress that is being deleted, or whose relevant content does not change, is always allowed, because its
+// finalizer has to be removable.
 func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 	ing, err := ingressOf(r, r.Object)
 	if err != nil {
@@ -56,44 +56,44 @@ func (c Config) validateIngress(_ context.Context, r Request) (Answer, error) {
 	v := cluster.NewView(withProposed(c.Source, ing))
 	found := c.findings(v, ing)
 	served := c.Ingress.MayServe(v, ing)
-	before := old != nil && c.Ingress.MayServe(v, old)
+	wasServed := old != nil && c.Ingress.MayServe(v, old)
 	if v.Err() != nil {
 		return Answer{}, v.Err()
 	}
 	if !served {
 		return Answer{}, nil
 	}
-	out := Answer{Warnings: warnings(found)}
+	out := Answer{Warnings: warningTexts(found)}
 	refuse := func(check, message string) (Answer, error) {
 		out.Refusal = &Refusal{Check: check, Message: message}
 		return out, nil
 	}
-	if text := refusals(found, checkClass); text != "" {
+	if text := refusalText(found, checkClass); text != "" {
 		return refuse(checkClass, text)
 	}
-	if c.DenyClassAnnotation && c.isOwnClass(ing) && (old == nil || !c.isOwnClass(old)) {
+	if c.DenyClassAnnotation && c.hasOwnClassAnnotation(ing) && (old == nil || !c.hasOwnClassAnnotation(old)) {
 		return refuse(checkClassAnnotation, "new usage of `"+classAnnotation+"` annotation is forbidden")
 	}
 	if group, ok := ing.Annotations[groupAnnotation]; c.DenyGroupName && ok {
-		had, hadAny := "", false
-		if before {
-			had, hadAny = old.Annotations[groupAnnotation]
+		oldGroup, hadGroup := "", false
+		if wasServed {
+			oldGroup, hadGroup = old.Annotations[groupAnnotation]
 		}
-		if !hadAny || had != group {
+		if !hadGroup || oldGroup != group {
 			return refuse(checkGroupName, "new usage of `"+groupAnnotation+"` annotation is forbidden")
 		}
 	}
-	// Without its class the Ingress may belong to another controller; the translation finds out
-	// whether it has been ours.
+	// Without a valid class the Ingress may belong to another controller.
 	if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Reason == finding.IngressClassInvalid }) {
 		found = append(found, pathFindings(ing)...).Sorted()
 	}
-	if text := refusals(found, checkConditions); text != "" {
+	if text := refusalText(found, checkConditions); text != "" {
 		return refuse(checkConditions, text)
 	}
 	return out, nil
 }
 
+// ingressOf decodes an Ingress of a request.
 func ingressOf(r Request, raw []byte) (*networkingv1.Ingress, error) {
 	ing := &networkingv1.Ingress{}
 	if err := decode(raw, ing); err != nil {
@@ -106,8 +106,7 @@ func ingressOf(r Request, raw []byte) (*networkingv1.Ingress, error) {
 	return ing, nil
 }
 
-// findings translates every stack that the Ingress is a member of and returns the findings about
-// it.
+// findings translates all stacks of an Ingress, and returns the findings about the Ingress.
 func (c Config) findings(v *cluster.View, ing *networkingv1.Ingress) finding.List {
 	var out finding.List
 	ref := finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
@@ -118,12 +117,11 @@ func (c Config) findings(v *cluster.View, ing *networkingv1.Ingress) finding.Lis
 	return out.Sorted()
 }
 
-// Check returns the check that denies an Ingress for a finding, "" if the finding does not deny
-// it. A class or class parameters that do not exist may be created later, so they do not deny
-// it.
+// Check returns the check that denies an Ingress for a finding, "" if none does. A missing class or missing parameters do
+// not deny it, because they may be created later.
 func Check(f finding.Finding) string {
 	switch {
-	case f.Reason == finding.NamespaceNotAllowed, f.Reason == finding.IngressClassInvalid && f.Field == severalDefaults:
+	case f.Reason == finding.NamespaceNotAllowed, f.Reason == finding.IngressClassInvalid && f.Field == defaultClassField:
 		return checkClass
 	case f.Blocks > finding.BlocksNothing && strings.HasPrefix(f.Field, conditionAnnotation):
 		return checkConditions
@@ -133,7 +131,8 @@ func Check(f finding.Finding) string {
 	return ""
 }
 
-func refusals(found finding.List, check string) string {
+// refusalText returns the findings that deny an Ingress by a check, as text.
+func refusalText(found finding.List, check string) string {
 	var out []string
 	for _, f := range found {
 		if Check(f) == check {
@@ -143,9 +142,9 @@ func refusals(found finding.List, check string) string {
 	return strings.Join(out, "; ")
 }
 
-// warnings returns the faults that do not deny. Secrets are not read here, so faults of Secrets are
-// not among them.
-func warnings(found finding.List) []string {
+// warningTexts returns the errors that do not deny an Ingress. Errors about Secrets are left out, because Secrets are not
+// read.
+func warningTexts(found finding.List) []string {
 	var out []string
 	for _, f := range found {
 		if f.Severity != finding.Error || Check(f) != "" || f.Reason == finding.SecretNotFound || f.Reason == finding.SecretInvalid {
@@ -159,13 +158,14 @@ func warnings(found finding.List) []string {
 	return out
 }
 
-// sameContent reports whether two states differ at most in metadata that is not read, such as the
-// plan.
+// sameContent reports whether two states of an Ingress have the same spec and the same annotations of the controller,
+// except for the plan that the controller writes.
 func sameContent(a, b *networkingv1.Ingress) bool {
-	return maps.Equal(reported(a), reported(b)) && equality.Semantic.DeepEqual(a.Spec, b.Spec)
+	return maps.Equal(translatedAnnotations(a), translatedAnnotations(b)) && equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-func reported(ing *networkingv1.Ingress) map[string]string {
+// translatedAnnotations returns the annotations of an Ingress that the translation reads.
+func translatedAnnotations(ing *networkingv1.Ingress) map[string]string {
 	out := map[string]string{}
 	for k, v := range ing.Annotations {
 		if k == classAnnotation || strings.HasPrefix(k, prefix) && k != cluster.PlanAnnotation {
@@ -175,17 +175,17 @@ func reported(ing *networkingv1.Ingress) map[string]string {
 	return out
 }
 
-// isOwnClass reports whether the class annotation makes the Ingress ours.
-func (c Config) isOwnClass(ing *networkingv1.Ingress) bool {
+// hasOwnClassAnnotation reports whether the class annotation of an Ingress names the class of this controller.
+func (c Config) hasOwnClassAnnotation(ing *networkingv1.Ingress) bool {
 	class, ok := ing.Annotations[classAnnotation]
-	return ok && (class == c.IngressClass || c.IngressClass == "" && class == anyClass)
+	return ok && (class == c.IngressClass || c.IngressClass == "" && class == defaultClassName)
 }
 
-// pathFindings returns the findings about paths that deny an Ingress. The translation makes the same,
-// unless it stops before the paths because the Ingress is held for another reason.
+// pathFindings returns the findings about paths that deny an Ingress. The translation returns the same findings, unless it
+// holds the Ingress for another reason and does not translate its paths.
 func pathFindings(ing *networkingv1.Ingress) finding.List {
 	ref := finding.Ref{Kind: string(cluster.KindIngress), Namespace: ing.Namespace, Name: ing.Name}
-	reported := settings.ParseIngress(ing.Annotations, ref)
+	parsed := settings.ParseIngress(ing.Annotations, ref)
 	var out finding.List
 	for i, rule := range ing.Spec.Rules {
 		if rule.HTTP == nil {
@@ -198,7 +198,7 @@ func pathFindings(ing *networkingv1.Ingress) finding.List {
 					Object: ref, Field: fmt.Sprintf("spec.rules[%d].http.paths[%d]", i, j), Reason: finding.BackendUnsupported,
 					Message: "the backend is not a Service", Fix: "use a Service, or an actions annotation with port use-annotation", Blocks: finding.BlocksRule,
 				})
-			} else if f := reported.Conditions[svc.Name].Check(); f != nil {
+			} else if f := parsed.Conditions[svc.Name].Check(); f != nil {
 				out.Add(f.Finding(finding.BlocksRule))
 			}
 		}

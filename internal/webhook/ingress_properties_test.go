@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// Whatever is admitted has, once it is stored, no finding that denies and, read without the
-// translation, no path that denies; what is denied has one. The corpus is that of the translation, with changes made by chance.
+// An admitted Ingress has, after it is stored, no finding that denies, and no path that denies if read without the
+// translation; a denied Ingress has one. The Ingresses are those of the translation, with random changes.
 func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
 	corpus, err := ingresses.Files.ReadDir(".")
 	if err != nil || len(corpus) == 0 {
@@ -42,7 +42,7 @@ func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
 						continue
 					}
 					if seed > 0 {
-						disturb(rand.New(rand.NewPCG(seed, uint64(len(file.Name())))), ing)
+						changeRandomly(rand.New(rand.NewPCG(seed, uint64(len(file.Name())))), ing)
 					}
 					if review(t, file.Name(), mem, o, ing) {
 						admitted++
@@ -62,12 +62,12 @@ func TestAdmittedIngressesHaveNoFindingThatDenies(t *testing.T) {
 // answer with the findings of the translation afterwards.
 func review(t *testing.T, name string, mem *cluster.Memory, stored cluster.Object, ing *networkingv1.Ingress) bool {
 	t.Helper()
-	c := rules(mem)
+	c := testConfig(mem)
 	data, err := json.Marshal(ing)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := ask(t, server(c), question{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: ing.Namespace, Object: object(t, string(data))})
+	a := mustAnswer(t, server(c), testRequest{Path: webhook.PathIngress, Operation: admissionv1.Create, Namespace: ing.Namespace, Object: object(t, string(data))})
 	if err := mem.Put(ing); err != nil {
 		t.Fatal(err)
 	}
@@ -93,17 +93,16 @@ func review(t *testing.T, name string, mem *cluster.Memory, stored cluster.Objec
 		t.Fatal(v.Err())
 	}
 	switch {
-	case a.Allowed && served && (len(reasons) > 0 || known && unreadable(ing)):
+	case a.Allowed && served && (len(reasons) > 0 || known && hasInvalidPath(ing)):
 		t.Errorf("%s: %s/%s was admitted, with %v", name, ing.Namespace, ing.Name, reasons)
-	case !a.Allowed && len(reasons) == 0 && !unreadable(ing):
+	case !a.Allowed && len(reasons) == 0 && !hasInvalidPath(ing):
 		t.Errorf("%s: %s/%s was denied for no reason: %s", name, ing.Namespace, ing.Name, a.Result.Message)
 	}
 	return a.Allowed
 }
 
-// unreadable reports, without the translation, whether a path has a backend or conditions that cannot be
-// used.
-func unreadable(ing *networkingv1.Ingress) bool {
+// hasInvalidPath reports, without the translation, whether a path has an invalid backend or invalid conditions.
+func hasInvalidPath(ing *networkingv1.Ingress) bool {
 	return eachBackend(ing, func(b networkingv1.IngressBackend) bool {
 		if b.Service == nil {
 			return true
@@ -131,8 +130,8 @@ func eachBackend(ing *networkingv1.Ingress, is func(networkingv1.IngressBackend)
 	return false
 }
 
-// disturb changes an Ingress a little.
-func disturb(r *rand.Rand, ing *networkingv1.Ingress) {
+// changeRandomly makes a small random change to an Ingress.
+func changeRandomly(r *rand.Rand, ing *networkingv1.Ingress) {
 	if ing.Annotations == nil {
 		ing.Annotations = map[string]string{}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// manifests reads the documents of a kind.
+// manifests returns the documents of a kind in a file.
 func manifests[T any](t *testing.T, path, kind string) []T {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -39,23 +39,22 @@ func manifests[T any](t *testing.T, path, kind string) []T {
 	return out
 }
 
-// The manifests ask for paths that are served, under the names and with the failure policies that
-// installations have.
+// The manifests name paths that are served, with the names and failure policies of existing installations.
 func TestManifestsFitTheServer(t *testing.T) {
 	const dir = "../../config/webhook/"
 	var got []string
 	paths := map[string]bool{}
-	for _, e := range webhook.Endpoints(rules(store(t, ""))) {
+	for _, e := range webhook.Endpoints(testConfig(store(t, ""))) {
 		paths[e.Path] = true
 	}
-	note := func(name string, client admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType, effects *admissionv1.SideEffectClass, rules []admissionv1.RuleWithOperations) {
+	note := func(name string, client admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType, effects *admissionv1.SideEffectClass, testConfig []admissionv1.RuleWithOperations) {
 		if client.Service == nil || client.Service.Path == nil || !paths[*client.Service.Path] {
 			t.Fatalf("%s has no path that is served", name)
 		}
 		if effects == nil || *effects != admissionv1.SideEffectClassNone || policy == nil {
 			t.Errorf("%s does not set side effects or the failure policy", name)
 		}
-		for _, r := range rules {
+		for _, r := range testConfig {
 			got = append(got, fmt.Sprintf("%s %s %v %v %s", name, *client.Service.Path, r.Resources, r.Operations, *policy))
 		}
 	}

@@ -2,8 +2,8 @@ package webhook
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics count denials. Names and labels are part of the compatibility contract; webhook_name is
-// the path, error_category the check.
+// Metrics counts denials. Names and labels are part of the compatibility contract: webhook_name is the path,
+// error_category the check.
 type Metrics struct {
 	validation, mutation *prometheus.CounterVec
 }
@@ -27,7 +27,7 @@ func (m *Metrics) Register(r prometheus.Registerer) error {
 	return r.Register(m.mutation)
 }
 
-// refusals returns the refusals of a path, by check.
+// refusals returns the counters of a path, by check.
 func (m *Metrics) refusals(path string, mutates bool) *prometheus.CounterVec {
 	v := m.validation
 	if mutates {

@@ -7,20 +7,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// proposed is a source in which an object replaces the stored one. It has no Secrets, because
-// a proposed object must not make the controller read one.
-type proposed struct {
+// proposedSource is a source in which a proposed object replaces the stored one. It has no Secrets, because a proposed
+// object must not make the controller read one.
+type proposedSource struct {
 	cluster.Source
 	ref cluster.Ref
 	obj cluster.Object
 }
 
-func withProposed(src cluster.Source, obj cluster.Object) proposed {
-	return proposed{src, cluster.RefOf(obj), obj}
+// withProposed returns a source with a proposed object.
+func withProposed(src cluster.Source, obj cluster.Object) proposedSource {
+	return proposedSource{src, cluster.RefOf(obj), obj}
 }
 
 // Get implements cluster.Source.
-func (p proposed) Get(ref cluster.Ref) (cluster.Object, error) {
+func (p proposedSource) Get(ref cluster.Ref) (cluster.Object, error) {
 	switch {
 	case ref == p.ref:
 		return p.obj, nil
@@ -31,7 +32,7 @@ func (p proposed) Get(ref cluster.Ref) (cluster.Object, error) {
 }
 
 // List implements cluster.Source.
-func (p proposed) List(q cluster.Query) ([]cluster.Object, error) {
+func (p proposedSource) List(q cluster.Query) ([]cluster.Object, error) {
 	if q.Kind == cluster.KindSecret {
 		return nil, nil
 	}
@@ -41,10 +42,10 @@ func (p proposed) List(q cluster.Query) ([]cluster.Object, error) {
 	}
 	out := slices.DeleteFunc(slices.Clone(have), func(o cluster.Object) bool { return cluster.RefOf(o) == p.ref })
 	if q.Selects(p.obj) {
-		at, _ := slices.BinarySearchFunc(out, p.obj, func(a, b cluster.Object) int {
+		index, _ := slices.BinarySearchFunc(out, p.obj, func(a, b cluster.Object) int {
 			return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 		})
-		out = slices.Insert(out, at, p.obj)
+		out = slices.Insert(out, index, p.obj)
 	}
 	return out, nil
 }

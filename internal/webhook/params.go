@@ -19,7 +19,7 @@ const (
 	checkSubnetSelectors = "checkSubnetSelectors"
 )
 
-// validateParams denies class parameters with unusable ranges or subnets, all faults in one answer.
+// validateParams denies IngressClassParams with invalid ranges or subnets. The answer has all faults.
 func (c Config) validateParams(_ context.Context, r Request) (Answer, error) {
 	p := &v1beta1.IngressClassParams{}
 	if err := decode(r.Object, p); err != nil {
@@ -31,58 +31,58 @@ func (c Config) validateParams(_ context.Context, r Request) (Answer, error) {
 	spec := field.NewPath("spec")
 	ranges := inboundCIDRs(spec.Child("inboundCIDRs"), p.Spec.InboundCIDRs)
 	subnets := subnetSelector(spec.Child("subnets"), p.Spec.Subnets)
-	all := append(ranges, subnets...)
-	if len(all) == 0 {
+	faults := append(ranges, subnets...)
+	if len(faults) == 0 {
 		return Answer{}, nil
 	}
 	check := checkSubnetSelectors
 	if len(ranges) > 0 {
 		check = checkInboundCIDRs
 	}
-	return deny(check, "%s", all.ToAggregate().Error()), nil
+	return deny(check, "%s", faults.ToAggregate().Error()), nil
 }
 
-// inboundCIDRs checks ranges, and suggests what was probably meant.
-func inboundCIDRs(at *field.Path, cidrs []string) field.ErrorList {
+// inboundCIDRs returns the errors of client ranges, with suggestions.
+func inboundCIDRs(path *field.Path, cidrs []string) field.ErrorList {
 	var out field.ErrorList
 	for i, cidr := range cidrs {
 		p, err := netip.ParsePrefix(cidr)
 		switch {
 		case err == nil && p != p.Masked():
-			out = append(out, field.Invalid(at.Index(i), cidr, fmt.Sprintf("has bits beyond its prefix; did you mean %s?", p.Masked())))
+			out = append(out, field.Invalid(path.Index(i), cidr, fmt.Sprintf("has bits beyond its prefix; did you mean %s?", p.Masked())))
 		case err != nil:
 			detail := "is not an address range such as 10.0.0.0/8"
 			if a, err := netip.ParseAddr(cidr); err == nil {
 				detail += fmt.Sprintf("; did you mean %s/%d?", a, a.BitLen())
 			}
-			out = append(out, field.Invalid(at.Index(i), cidr, detail))
+			out = append(out, field.Invalid(path.Index(i), cidr, detail))
 		}
 	}
 	return out
 }
 
-// subnetSelector checks that subnets are chosen in exactly one way, and nothing twice.
-func subnetSelector(at *field.Path, s *v1beta1.SubnetSelector) field.ErrorList {
+// subnetSelector returns an error if subnets are not selected by either ids or tags, or a value occurs twice.
+func subnetSelector(path *field.Path, s *v1beta1.SubnetSelector) field.ErrorList {
 	var out field.ErrorList
 	switch {
 	case s == nil:
 		return nil
 	case s.IDs == nil && s.Tags == nil:
-		return append(out, field.Required(at, "needs ids or tags"))
+		return append(out, field.Required(path, "needs ids or tags"))
 	case s.IDs != nil && s.Tags != nil:
-		return append(out, field.Forbidden(at.Child("tags"), "ids are given, so tags may not be"))
+		return append(out, field.Forbidden(path.Child("tags"), "ids are given, so tags may not be"))
 	case s.Tags != nil && len(s.Tags) == 0:
-		return append(out, field.Required(at.Child("tags"), "needs at least one tag"))
+		return append(out, field.Required(path.Child("tags"), "needs at least one tag"))
 	}
 	for i, id := range s.IDs {
 		if slices.Contains(s.IDs[:i], id) {
-			out = append(out, field.Duplicate(at.Child("ids").Index(i), string(id)))
+			out = append(out, field.Duplicate(path.Child("ids").Index(i), string(id)))
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(s.Tags), strings.Compare) {
 		for i, value := range s.Tags[key] {
 			if slices.Contains(s.Tags[key][:i], value) {
-				out = append(out, field.Duplicate(at.Child("tags").Key(key).Index(i), value))
+				out = append(out, field.Duplicate(path.Child("tags").Key(key).Index(i), value))
 			}
 		}
 	}

@@ -11,21 +11,23 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// Request is one admission request of the API server.
+// Request is an admission request of the API server.
 type Request struct {
 	Operation admissionv1.Operation
 	// Namespace of the request; that of the object itself can be empty.
 	Namespace string
-	// Object is the proposed state, Old the stored one, which only updates have.
-	Object, Old json.RawMessage
+	// Object is the proposed object.
+	Object json.RawMessage
+	// Old is the stored object of an update.
+	Old json.RawMessage
 }
 
 // Answer is the answer to the API server. The zero value allows without a message.
 type Answer struct {
 	Refusal *Refusal
-	// Warnings are shown to the client that made the request, whatever the answer.
+	// Warnings are shown to the client that made the request, whether it is allowed or denied.
 	Warnings []string
-	// Changes are made to the object, in this order.
+	// Changes are applied to the object, in this order.
 	Changes []Change
 }
 
@@ -36,9 +38,8 @@ type Refusal struct {
 	Message string
 }
 
-// Change is an operation of a JSON patch. Only "add" is used: on a member that exists it replaces.
-// Changes are written by hand rather than found by comparing two encodings, so that fields which
-// this version does not have stay as they are.
+// Change is an operation of a JSON patch. Its operation is always "add", which replaces an existing member. Changes are
+// not computed from two encodings of an object, because that would remove fields that this version does not have.
 type Change struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -48,27 +49,29 @@ type Change struct {
 // setChange adds or replaces a member, or adds an item where the path ends in "/-".
 func setChange(path string, value any) Change { return Change{Op: "add", Path: path, Value: value} }
 
-// escapePointer escapes a key for use in a path.
+// escapePointer escapes a key for the path of a JSON patch.
 func escapePointer(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 
-// rule decides on a request. An error is internal: there is no answer, and the failure policy of
-// the webhook decides on the request.
+// rule returns the answer to a request. After an error there is no answer, and the failure policy of the webhook decides.
 type rule func(ctx context.Context, r Request) (Answer, error)
 
+// deny returns an answer that denies a request.
 func deny(check, format string, args ...any) Answer {
 	return Answer{Refusal: &Refusal{Check: check, Message: finding.Printable(fmt.Sprintf(format, args...))}}
 }
 
-// undecodable is the refusal of an object that is not of its kind.
-type undecodable struct{ err error }
+// decodeError is the error for an object that cannot be decoded as its kind.
+type decodeError struct{ err error }
 
-func (u undecodable) Error() string { return "the object cannot be decoded: " + u.err.Error() }
+// Error implements error.
+func (u decodeError) Error() string { return "the object cannot be decoded: " + u.err.Error() }
 
+// decode decodes an object of a request.
 func decode(raw json.RawMessage, into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
-		return undecodable{err}
+		return decodeError{err}
 	}
 	return nil
 }

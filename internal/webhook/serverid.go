@@ -11,15 +11,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// ServerIDs returns QUIC server ids, each one once.
+// ServerIDs makes QUIC server IDs.
 type ServerIDs interface {
+	// Next returns a server ID that was not returned before.
 	Next(ctx context.Context) (string, error)
 }
 
+// serverIDInjector is the name of the check in metrics.
 const serverIDInjector = "serverIDInjector"
 
-// injectServerIDs gives the containers that a new pod names a server id each. A QUIC listener
-// cannot distinguish pods without one, so a pod is denied if none can be made.
+// injectServerIDs sets a server ID on each container that the annotation of a new pod names. If none can be made, it denies
+// the pod, because a QUIC listener cannot distinguish pods without one.
 func (c Config) injectServerIDs(ctx context.Context, r Request) (Answer, error) {
 	pod := &corev1.Pod{}
 	if err := decode(r.Object, pod); err != nil {
@@ -35,8 +37,8 @@ func (c Config) injectServerIDs(ctx context.Context, r Request) (Answer, error) 
 	return Answer{Changes: changes}, nil
 }
 
-// InjectServerIDs returns the changes that give every named container the environment variable that
-// it lacks. next is called once for each.
+// InjectServerIDs returns the changes that add an environment variable with a server ID to the containers that the
+// annotation of a pod names, unless they have it. It calls next once for each.
 func InjectServerIDs(pod *corev1.Pod, variable string, next func() (string, error)) ([]Change, error) {
 	named := map[string]bool{}
 	for _, n := range strings.Split(pod.Annotations[targets.QUICAnnotation], ",") {
@@ -46,10 +48,10 @@ func InjectServerIDs(pod *corev1.Pod, variable string, next func() (string, erro
 	}
 	var out []Change
 	for _, list := range []struct {
-		path string
-		of   []corev1.Container
+		path       string
+		containers []corev1.Container
 	}{{"/spec/containers", pod.Spec.Containers}, {"/spec/initContainers", pod.Spec.InitContainers}} {
-		for i, con := range list.of {
+		for i, con := range list.containers {
 			if !named[con.Name] || hasVariable(con, variable) {
 				continue
 			}
@@ -63,6 +65,7 @@ func InjectServerIDs(pod *corev1.Pod, variable string, next func() (string, erro
 	return out, nil
 }
 
+// hasVariable reports whether a container has an environment variable.
 func hasVariable(con corev1.Container, name string) bool {
 	for _, e := range con.Env {
 		if e.Name == name {
@@ -72,6 +75,7 @@ func hasVariable(con corev1.Container, name string) bool {
 	return false
 }
 
+// setVariable returns the change that adds an environment variable to a container.
 func setVariable(path string, con corev1.Container, v corev1.EnvVar) Change {
 	if len(con.Env) == 0 {
 		return setChange(path, []corev1.EnvVar{v})

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// The bits of a server id: milliseconds since 2020, then the worker, then a sequence number.
+// The bits of a server ID: milliseconds since 2020, then the worker number, then a sequence number.
 const (
 	idEpoch      = 1577836800000 // ms
 	workerBits   = 17
@@ -20,9 +20,9 @@ const (
 	Workers = 1 << workerBits
 )
 
-// Clock makes server ids from the time, so that processes with different worker numbers never make
-// the same one. It is safe for concurrent use.
-type Clock struct {
+// ServerIDGenerator makes server IDs from the time and a worker number, so that no two processes make the same one. It is
+// safe for concurrent use.
+type ServerIDGenerator struct {
 	Worker WorkerNumbers
 	Clock  clock.Clock
 	Random Random
@@ -34,9 +34,9 @@ type Clock struct {
 	seq     int64
 }
 
-// WorkerNumbers are claimed by processes, one by each.
+// WorkerNumbers hands out worker numbers. Each process claims one.
 type WorkerNumbers interface {
-	// Claim claims a worker number below Workers. It is called until it gives one.
+	// Claim claims a worker number below Workers. After an error it is called again for the next server ID.
 	Claim(ctx context.Context) (uint32, error)
 }
 
@@ -47,29 +47,29 @@ type Random interface {
 }
 
 // Next implements ServerIDs.
-func (c *Clock) Next(ctx context.Context) (string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.claimed {
-		w, err := c.Worker.Claim(ctx)
+func (g *ServerIDGenerator) Next(ctx context.Context) (string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.claimed {
+		w, err := g.Worker.Claim(ctx)
 		if err != nil {
 			return "", fmt.Errorf("claim a worker number: %w", err)
 		}
-		c.worker, c.claimed = w%Workers, true
+		g.worker, g.claimed = w%Workers, true
 	}
 	for {
-		now := c.Clock.Now().UnixMilli()
+		now := g.Clock.Now().UnixMilli()
 		switch {
-		case now < c.last:
-			return "", fmt.Errorf("the clock has gone back by %d ms", c.last-now)
-		case now > c.last:
-			c.last, c.seq = now, int64(c.Random.IntN(1<<sequenceBits-1))
-			return c.id(), nil
-		case c.seq+1 < 1<<sequenceBits:
-			c.seq++
-			return c.id(), nil
+		case now < g.last:
+			return "", fmt.Errorf("the clock has gone back by %d ms", g.last-now)
+		case now > g.last:
+			g.last, g.seq = now, int64(g.Random.IntN(1<<sequenceBits-1))
+			return g.newID(), nil
+		case g.seq+1 < 1<<sequenceBits:
+			g.seq++
+			return g.newID(), nil
 		}
-		wait := c.Clock.NewTimer(2 * time.Millisecond)
+		wait := g.Clock.NewTimer(2 * time.Millisecond)
 		select {
 		case <-ctx.Done():
 			wait.Stop()
@@ -79,7 +79,8 @@ func (c *Clock) Next(ctx context.Context) (string, error) {
 	}
 }
 
-func (c *Clock) id() string {
-	id := uint64(c.last-idEpoch)<<(workerBits+sequenceBits) | uint64(c.worker)<<sequenceBits | uint64(c.seq)
+// newID returns the server ID for the current time and sequence number.
+func (g *ServerIDGenerator) newID() string {
+	id := uint64(g.last-idEpoch)<<(workerBits+sequenceBits) | uint64(g.worker)<<sequenceBits | uint64(g.seq)
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, id))
 }

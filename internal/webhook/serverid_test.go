@@ -15,34 +15,34 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// worker is the number that a process claims.
-type worker uint32
+// constantWorker is the worker number that a process claims.
+type constantWorker uint32
 
 // Claim implements webhook.WorkerNumbers.
-func (w worker) Claim(context.Context) (uint32, error) { return uint32(w), nil }
+func (w constantWorker) Claim(context.Context) (uint32, error) { return uint32(w), nil }
 
-// refusing claims no number at first.
-type refusing struct{ fails bool }
+// failingWorkers fails to claim a number while fails is set.
+type failingWorkers struct{ fails bool }
 
 // Claim implements webhook.WorkerNumbers.
-func (r *refusing) Claim(context.Context) (uint32, error) {
+func (r *failingWorkers) Claim(context.Context) (uint32, error) {
 	if r.fails {
 		return 0, errors.New("no rights")
 	}
 	return 1, nil
 }
 
-// always is a source of one number.
-type always int
+// constantRandom is a source of one number.
+type constantRandom int
 
 // IntN implements webhook.Random.
-func (a always) IntN(int) int { return int(a) }
+func (a constantRandom) IntN(int) int { return int(a) }
 
 func TestServerIDsAreNeverRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.UnixMilli(1700000000000)))
 		began := time.Now()
-		c := &webhook.Clock{Worker: worker(42), Clock: clock.RealClock{}, Random: always(120)}
+		c := &webhook.ServerIDGenerator{Worker: constantWorker(42), Clock: clock.RealClock{}, Random: constantRandom(120)}
 		seen := map[string]bool{}
 		for range 100 {
 			id, err := c.Next(t.Context())
@@ -60,9 +60,9 @@ func TestServerIDsAreNeverRepeated(t *testing.T) {
 	})
 }
 
-// A process that ends does not wait for the next millisecond.
+// Next does not wait for the next millisecond after its context has ended.
 func TestServerIDsAreNotWaitedForAtTheEnd(t *testing.T) {
-	c := &webhook.Clock{Worker: worker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), Random: always(127)}
+	c := &webhook.ServerIDGenerator{Worker: constantWorker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), Random: constantRandom(127)}
 	if _, err := c.Next(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestServerIDsAreNotWaitedForAtTheEnd(t *testing.T) {
 }
 
 func TestServerIDVector(t *testing.T) {
-	c := &webhook.Clock{Worker: worker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), Random: always(5)}
+	c := &webhook.ServerIDGenerator{Worker: constantWorker(42), Clock: clocktesting.NewFakeClock(time.UnixMilli(1700000000000)), Random: constantRandom(5)}
 	id, err := c.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -87,8 +87,8 @@ func TestServerIDVector(t *testing.T) {
 
 func TestServerIDsFailRatherThanRepeat(t *testing.T) {
 	now := clocktesting.NewFakeClock(time.UnixMilli(1700000000000))
-	numbers := &refusing{fails: true}
-	c := &webhook.Clock{Worker: numbers, Clock: now, Random: always(0)}
+	numbers := &failingWorkers{fails: true}
+	c := &webhook.ServerIDGenerator{Worker: numbers, Clock: now, Random: constantRandom(0)}
 	if _, err := c.Next(t.Context()); err == nil {
 		t.Error("an id without a worker number")
 	}

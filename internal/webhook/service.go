@@ -7,15 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// completeService sets our class on new Services of type LoadBalancer, and keeps updates
-// from removing the class that a Service has, which the API does not allow while its type
-// stays.
+// completeService sets the class of the controller on new Services of type LoadBalancer. In an update that removes the
+// class of a Service it restores the class, because the API server does not allow the removal.
 func (c Config) completeService(_ context.Context, r Request) (Answer, error) {
 	svc := &corev1.Service{}
 	if err := decode(r.Object, svc); err != nil {
 		return Answer{}, err
 	}
-	if c.LoadBalancerClass == "" || svc.Spec.Type != corev1.ServiceTypeLoadBalancer || given(svc) {
+	if c.LoadBalancerClass == "" || svc.Spec.Type != corev1.ServiceTypeLoadBalancer || hasClass(svc) {
 		return Answer{}, nil
 	}
 	class := c.LoadBalancerClass
@@ -24,7 +23,7 @@ func (c Config) completeService(_ context.Context, r Request) (Answer, error) {
 		if err := decode(r.Old, old); err != nil {
 			return Answer{}, err
 		}
-		if old.Spec.Type != corev1.ServiceTypeLoadBalancer || !given(old) {
+		if old.Spec.Type != corev1.ServiceTypeLoadBalancer || !hasClass(old) {
 			return Answer{}, nil
 		}
 		class = *old.Spec.LoadBalancerClass
@@ -32,6 +31,7 @@ func (c Config) completeService(_ context.Context, r Request) (Answer, error) {
 	return Answer{Changes: []Change{setChange("/spec/loadBalancerClass", class)}}, nil
 }
 
-func given(s *corev1.Service) bool {
+// hasClass reports whether a Service has a load balancer class.
+func hasClass(s *corev1.Service) bool {
 	return s.Spec.LoadBalancerClass != nil && *s.Spec.LoadBalancerClass != ""
 }

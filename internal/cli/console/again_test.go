@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Who asks for it gets a look that reads AWS again, at once where the budget has room, and one for all that ask meanwhile.
+// A requested full refresh runs at once if the budget admits it, and one refresh serves all requests until then.
 func TestAPageHasAWSReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLooker(t, 100)
+		l := newTestCluster(t, 100)
 		l.now(func() { l.dear = 20 })
 		v := l.opens(true)
 		time.Sleep(10 * time.Second)
@@ -27,10 +27,10 @@ func TestAPageHasAWSReadAgain(t *testing.T) {
 	})
 }
 
-// Where the budget has no room, all pages get to know when AWS is read, and it is read then.
+// If the budget does not admit a full refresh yet, all pages are sent its time, and it runs at that time.
 func TestAPageSaysWhenAWSIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLooker(t, 100)
+		l := newTestCluster(t, 100)
 		l.now(func() { l.dear = 60 })
 		v := l.opens(true)
 		time.Sleep(10 * time.Second)
@@ -51,11 +51,11 @@ func TestAPageSaysWhenAWSIsReadAgain(t *testing.T) {
 	})
 }
 
-// However often pages ask, and whatever else calls AWS, no minute that ends with such a look has more calls than the budget.
+// No minute that ends with a full refresh has more calls than the budget, however often pages request one.
 func TestClicksStayWithinTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const budget = 100
-		l := newLooker(t, budget)
+		l := newTestCluster(t, budget)
 		l.now(func() { l.dear = 40 })
 		l.opens(false)
 		time.Sleep(3 * time.Minute)
@@ -88,10 +88,10 @@ func TestClicksStayWithinTheBudget(t *testing.T) {
 	})
 }
 
-// A page whose look costs more than a minute may waits until all looks before it are paid for, and no longer.
+// A full refresh with more calls than the budget of a minute waits only until all refreshes before it are within the budget.
 func TestALookAboveTheBudgetWaitsForItsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLooker(t, 100)
+		l := newTestCluster(t, 100)
 		l.now(func() { l.dear = 300 })
 		l.opens(false)
 		time.Sleep(10 * time.Second)
@@ -105,10 +105,10 @@ func TestALookAboveTheBudgetWaitsForItsShare(t *testing.T) {
 	})
 }
 
-// Once no page is open, AWS is not read again for one that was.
+// A requested full refresh does not run after all pages are closed.
 func TestNothingIsReadAgainForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLooker(t, 100)
+		l := newTestCluster(t, 100)
 		l.now(func() { l.dear = 90 })
 		v := l.opens(false)
 		time.Sleep(time.Second)

@@ -36,8 +36,9 @@ type commands struct {
 // consoleFlags are the flags of the console that other commands do not have.
 var consoleFlags = []string{"listen", "token", "aws-calls-per-minute", "help"}
 
-func newCommands(cmd *cobra.Command, env output.Environment, run Command, asked *atomic.Int64) *commands {
-	c := &commands{env: env, run: run, awsCalls: asked, slots: make(chan struct{}, maxConcurrentCommands)}
+// newCommands returns the commands of a console, with the flags that are set on its command line.
+func newCommands(cmd *cobra.Command, env output.Environment, run Command, awsCalls *atomic.Int64) *commands {
+	c := &commands{env: env, run: run, awsCalls: awsCalls, slots: make(chan struct{}, maxConcurrentCommands)}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch arguments := flagArguments(f); {
 		case slices.Contains(consoleFlags, f.Name):
@@ -77,7 +78,7 @@ type commandResult struct {
 	Document json.RawMessage `json:"document,omitempty"`
 }
 
-// badQuery is an error in the request of a page.
+// badQuery is an error for an invalid request of a page.
 type badQuery struct{ error }
 
 // arguments returns the command line for a request of a page. Values that the page may have from objects of tenants are
@@ -94,7 +95,7 @@ func (c *commands) arguments(name string, q url.Values) ([]string, error) {
 		return append([]string{name}, c.scope...), nil
 	case "migrate":
 		if fromFiles {
-			return []string{name, "--check"}, nil // of the files alone
+			return []string{name, "--check"}, nil // it reads only the files
 		}
 		return append([]string{name, "--check", "--from-cluster"}, c.scope...), nil
 	case "plan", "explain":
@@ -145,19 +146,19 @@ func (c *commands) execute(ctx context.Context, name string, q url.Values) (comm
 	}
 	var out, notes bytes.Buffer
 	env := c.env
-	at := slices.Index(args, "--")
-	if at < 0 {
-		at = len(args)
+	index := slices.Index(args, "--")
+	if index < 0 {
+		index = len(args)
 	}
-	env.Args = slices.Insert(slices.Clone(args), at, append(slices.Clone(c.flags), "--output=json")...)
+	env.Args = slices.Insert(slices.Clone(args), index, append(slices.Clone(c.flags), "--output=json")...)
 	env.Stdin, env.Stdout, env.Stderr, env.Terminal, env.Width = strings.NewReader(""), &out, &notes, false, nil
 	before := c.awsCalls.Load()
 	code := c.run(ctx, env)
-	a := commandResult{Command: c.shellLine(args), Exit: code, Calls: c.awsCalls.Load() - before, Notes: strings.TrimSpace(notes.String())}
+	result := commandResult{Command: c.shellLine(args), Exit: code, Calls: c.awsCalls.Load() - before, Notes: strings.TrimSpace(notes.String())}
 	if json.Valid(out.Bytes()) {
-		a.Document = out.Bytes()
+		result.Document = out.Bytes()
 	}
-	return a, nil
+	return result, nil
 }
 
 // shellLine returns the command line with these arguments and the flags of the console, quoted for a shell.

@@ -1,4 +1,4 @@
-// Package console is the command console: a web page that shows the output of the other commands. It reads a cluster and
+// Package console has the command console: a web page that shows the output of the other commands. It reads a cluster and
 // AWS as they do, with the rights of its user, and changes nothing.
 package console
 
@@ -142,10 +142,10 @@ func (c *console) serve(cmd *cobra.Command) error {
 			setUnavailable := func(err error) { h.updateReports(func(r *reports) { r.setUnavailable(err) }) }
 			err := watch(ctx, input.EventHandler{
 				OnList: func(list []input.Event, complete bool) {
-					h.updateReports(func(r *reports) { r.takeList(list, complete) })
+					h.updateReports(func(r *reports) { r.recordList(list, complete) })
 				},
 				OnEvent: func(e input.Event) {
-					h.updateReports(func(r *reports) { r.take(e) })
+					h.updateReports(func(r *reports) { r.record(e) })
 					h.publishEvent(e)
 				},
 				OnError: setUnavailable,

@@ -194,7 +194,7 @@ func (h *hub) run(ctx context.Context) {
 	var events []change // since the last refresh
 	reported := &reports{now: h.now}
 	refreshing, refreshingFull := false, false // whether a refresh, and a full one, is running
-	spending, full := callBudget{perMinute: h.budget}, fullRefresh{calls: h.budget}
+	budget, lastFull := callBudget{perMinute: h.budget}, fullRefresh{calls: h.budget}
 	fullWanted, pageCalls := false, 0 // whether a full refresh is requested, and how many calls a page makes after it
 	timer := time.NewTimer(0)
 	timer.Stop()
@@ -205,8 +205,8 @@ func (h *hub) run(ctx context.Context) {
 		case last == nil:
 			return 0
 		case fullWanted:
-			spending.countCalls(now, h.awsCalls.Load())
-			return spending.wait(now, full.expectedCalls(len(last.parts))+pageCalls)
+			budget.countCalls(now, h.awsCalls.Load())
+			return budget.wait(now, lastFull.expectedCalls(len(last.parts))+pageCalls)
 		}
 		interval := durations.Often
 		for v := range viewers {
@@ -214,7 +214,7 @@ func (h *hub) run(ctx context.Context) {
 				interval = durations.Glance
 			}
 		}
-		return max(0, laterOf(last.at.Add(interval), spending.paidUntil).Sub(now))
+		return max(0, laterOf(last.at.Add(interval), budget.paidUntil).Sub(now))
 	}
 	// schedule sets the timer for the next refresh, and sends its time to all pages.
 	schedule := func() {
@@ -272,15 +272,15 @@ func (h *hub) run(ctx context.Context) {
 			s.changes, events = append(events, s.changes...), nil
 			last = last.withRefresh(s)
 			last.addCallCount(callCount{s.at, h.awsCalls.Load(), h.refreshCalls.Load()})
-			spending.countCalls(s.at, h.awsCalls.Load())
+			budget.countCalls(s.at, h.awsCalls.Load())
 			if s.full && s.err == nil {
-				full = fullRefresh{s.calls, len(last.parts)}
+				lastFull = fullRefresh{s.calls, len(last.parts)}
 			}
 			callsOfPage := 0
 			if s.full {
 				callsOfPage, pageCalls = pageCalls, 0
 			}
-			spending.countRefresh(s.at, s.calls, callsOfPage)
+			budget.countRefresh(s.at, s.calls, callsOfPage)
 			schedule()
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 )
 
-// looker is a cluster for a hub, in virtual time.
-type looker struct {
+// testCluster is a cluster for a hub, in virtual time.
+type testCluster struct {
 	hub   *hub
 	asked atomic.Int64
 	spent atomic.Int64 // of it by looks
@@ -32,8 +32,8 @@ type looker struct {
 	made    []calls
 }
 
-func newLooker(t *testing.T, budget int) *looker {
-	l := &looker{began: time.Now(), cost: 2, ids: []string{"shop/web"}}
+func newTestCluster(t *testing.T, budget int) *testCluster {
+	l := &testCluster{began: time.Now(), cost: 2, ids: []string{"shop/web"}}
 	l.hub = newHub(func(_ context.Context, again bool) (tree.Snapshot, []change, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -59,33 +59,33 @@ func newLooker(t *testing.T, budget int) *looker {
 }
 
 // call makes calls to AWS. It is called with the lock held.
-func (l *looker) call(n int64) {
+func (l *testCluster) call(n int64) {
 	l.asked.Add(n)
 	l.made = append(l.made, calls{time.Now(), int(n)})
 }
 
-// reads are the times at which AWS was read again.
-func (l *looker) reads() []time.Duration {
+// reads returns the times of full refreshes.
+func (l *testCluster) reads() []time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.again)
 }
 
-// now has other things happen.
-func (l *looker) now(change func()) {
+// now runs other events.
+func (l *testCluster) now(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change()
 }
 
-// looks are the times at which it was looked.
-func (l *looker) looks() []time.Duration {
+// looks returns the times of refreshes.
+func (l *testCluster) looks() []time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.at)
 }
 
-func (l *looker) opens(background bool) *viewer {
+func (l *testCluster) opens(background bool) *viewer {
 	v := &viewer{background: background, update: make(chan *pageState, 1)}
 	l.hub.passViewer(l.hub.join, v)
 	return v
@@ -103,10 +103,10 @@ func latest(t *testing.T, v *viewer) *pageState {
 	}
 }
 
-// Nobody who watches costs nothing, a page in front two seconds a look, one in the background a minute.
+// Without a page there is no refresh, with a page in front one every two seconds, with one in the background every minute.
 func TestLooksAsOftenAsSomebodyWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLooker(t, 100)
+		l := newTestCluster(t, 100)
 		time.Sleep(time.Hour)
 		if len(l.looks()) > 0 {
 			t.Errorf("it looks at %v while no page is open", l.looks())
@@ -126,10 +126,10 @@ func TestLooksAsOftenAsSomebodyWatches(t *testing.T) {
 	})
 }
 
-// A look that costs half of what a minute may cost is followed by a pause of half a minute.
+// A refresh with half of the calls of a minute is followed by a pause of half a minute.
 func TestLooksWithinTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLooker(t, 100)
+		l := newTestCluster(t, 100)
 		l.now(func() { l.cost = 50 })
 		v := l.opens(false)
 		time.Sleep(61 * time.Second)
@@ -148,10 +148,10 @@ func TestLooksWithinTheBudget(t *testing.T) {
 	})
 }
 
-// A page gets what has changed since the state that it has, and all of it from another run of the program.
+// A page is sent the changes since the state that it has, and the whole state after the program has restarted.
 func TestPagesGetWhatHasChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLooker(t, 100)
+		l := newTestCluster(t, 100)
 		v := l.opens(false)
 		first := l.hub.updateFor(latest(t, v), 0)
 		if len(first.Keys) != 1 || len(first.Stacks) != 1 || len(first.Changes) != 0 {
@@ -179,10 +179,10 @@ func TestPagesGetWhatHasChanged(t *testing.T) {
 	})
 }
 
-// What a failed look has not seen stays, and the page says since when it is old.
+// After a failed refresh the previous stacks stay, and the page shows since when refreshes fail.
 func TestAFailedLookLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLooker(t, 100)
+		l := newTestCluster(t, 100)
 		v := l.opens(false)
 		latest(t, v)
 		l.now(func() { l.fails = errors.New("AWS does not answer") })
@@ -200,10 +200,10 @@ func TestAFailedLookLosesNothing(t *testing.T) {
 	})
 }
 
-// Who floods a namespace with events takes room from other changes, and memory of a bounded size.
+// The number of stored changes is bounded, even if a namespace has very many events.
 func TestChangesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLooker(t, 100)
+		l := newTestCluster(t, 100)
 		v := l.opens(false)
 		latest(t, v)
 		for range 5 * maxChanges {

@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cli/tree"
 )
 
-// Everything that the page is made of is served, and nothing of it makes markup of text, runs text, or asks another host.
+// All files of the page are served, and none parses text as markup, runs text, or calls another host.
 func TestThePageMakesNoMarkupOfText(t *testing.T) {
 	entries, err := fs.ReadDir(files, "page")
 	if err != nil {
@@ -49,8 +49,8 @@ func TestThePageMakesNoMarkupOfText(t *testing.T) {
 	}
 }
 
-// sample is a value that a flag takes, and not its default; "" for none that is known.
-func sample(f *pflag.Flag) []string {
+// sampleArguments returns values of a flag that are not its default.
+func sampleArguments(f *pflag.Flag) []string {
 	switch f.Value.Type() {
 	case "bool":
 		if f.DefValue == "true" {
@@ -73,8 +73,7 @@ func sample(f *pflag.Flag) []string {
 	return nil
 }
 
-// Commands that the page asks for have the flags of the console: each flag that is given is given to them, and has the same
-// effect.
+// Commands of the page get all flags of the console, with the same effect.
 func TestCommandsHaveTheFlagsOfTheConsole(t *testing.T) {
 	command := func() *cobra.Command {
 		return New(output.Environment{Getenv: func(string) string { return "" }}, nil)
@@ -90,7 +89,7 @@ func TestCommandsHaveTheFlagsOfTheConsole(t *testing.T) {
 		from := command()
 		values := special[f.Name]
 		if values == nil {
-			values = sample(f)
+			values = sampleArguments(f)
 		}
 		given := 0
 		for _, v := range values {

@@ -60,8 +60,8 @@ var changeReasons = []finding.Reason{
 // isOfChange reports whether the warning is about a change that the controller or an external actor has made.
 func (w warning) isOfChange() bool { return slices.Contains(changeReasons, finding.Reason(w.Finding)) }
 
-// isObservable reports whether a refresh finds the problem of the warning too. A refresh makes no calls that change AWS, which
-// AWS may refuse, and does not know how long a step has waited.
+// isObservable reports whether a refresh also finds the problem of the warning. A refresh does not find refused changes in
+// AWS, because it makes none, and it cannot measure how long a step has waited.
 func (w warning) isObservable() bool {
 	subject := finding.SubjectOf(finding.Reason(w.Finding))
 	return w.isOfChange() || subject != "" && !slices.ContainsFunc([]finding.Reason{finding.AccessDenied, finding.WaitExpired, finding.MoreFindings}, func(r finding.Reason) bool {
@@ -92,7 +92,7 @@ func (h *objectReports) newest() time.Time {
 	return at
 }
 
-// reports keeps what events have reported. Only one goroutine may use it.
+// reports stores the warnings and successes that events have reported. Only one goroutine may use it.
 type reports struct {
 	now      func() time.Time
 	byObject map[reportedObject]*objectReports
@@ -103,10 +103,10 @@ type reports struct {
 // findingReason matches the beginning of the message of an event about a finding: the reason of the finding.
 var findingReason = regexp.MustCompile(`^([A-Z][A-Za-z0-9]{2,60}): `)
 
-// takeList records the events that a cluster stores. complete reports whether these are all.
-func (r *reports) takeList(list []input.Event, complete bool) {
+// recordList records the events that a cluster stores. complete reports whether these are all.
+func (r *reports) recordList(list []input.Event, complete bool) {
 	for _, e := range list {
-		r.take(e)
+		r.record(e)
 	}
 	r.failed, r.partial = "", !complete
 }
@@ -116,52 +116,52 @@ func (r *reports) setUnavailable(err error) {
 	r.failed = finding.Printable("events cannot be read: " + err.Error())
 }
 
-// take records an event if it is a warning or a success of the controller.
-func (r *reports) take(e input.Event) {
+// record records an event if it is a warning or a success of the controller.
+func (r *reports) record(e input.Event) {
 	if !e.IsOfController() || !e.Warning && !e.IsReconciled() {
 		return
 	}
 	if r.isExpired(e.Time) {
 		return
 	}
-	of := reportedObject{output.Object{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}, e.UID}
-	h := r.byObject[of]
-	if h == nil {
+	object := reportedObject{output.Object{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}, e.UID}
+	reported := r.byObject[object]
+	if reported == nil {
 		if len(r.byObject) >= maxReportedObjects {
 			r.removeOldest()
 		}
-		h = &objectReports{}
+		reported = &objectReports{}
 		if r.byObject == nil {
 			r.byObject = map[reportedObject]*objectReports{}
 		}
-		r.byObject[of] = h
+		r.byObject[object] = reported
 	}
 	if !e.Warning {
-		if e.Time.After(h.lastSuccess) {
-			h.lastSuccess = e.Time
+		if e.Time.After(reported.lastSuccess) {
+			reported.lastSuccess = e.Time
 		}
 		return
 	}
-	w := warning{Severity: "warning", Object: of.Object, At: e.Time, Count: e.Count, By: e.Component, Reason: e.Reason, Message: e.Message}
+	w := warning{Severity: "warning", Object: object.Object, At: e.Time, Count: e.Count, By: e.Component, Reason: e.Reason, Message: e.Message}
 	if strings.HasPrefix(e.Reason, "Failed") {
 		w.Severity = "error"
 	}
 	if m := findingReason.FindStringSubmatch(e.Message); m != nil {
 		w.Finding = m[1]
 	}
-	h.add(w)
+	reported.add(w)
 }
 
-// add adds a warning. It keeps the last warning of each reason, and the latest of these.
+// add adds a warning. It stores the last warning of each reason, at most maxWarningsOfObject.
 func (h *objectReports) add(w warning) {
-	at := slices.IndexFunc(h.warnings, func(o warning) bool { return o.Reason == w.Reason && o.Finding == w.Finding })
+	index := slices.IndexFunc(h.warnings, func(o warning) bool { return o.Reason == w.Reason && o.Finding == w.Finding })
 	switch {
-	case at < 0:
+	case index < 0:
 		h.warnings = append(h.warnings, w)
-	case w.At.Before(h.warnings[at].At):
+	case w.At.Before(h.warnings[index].At):
 		return
 	default:
-		h.warnings[at] = w
+		h.warnings[index] = w
 	}
 	slices.SortStableFunc(h.warnings, func(a, b warning) int { return b.At.Compare(a.At) })
 	h.warnings = h.warnings[:min(len(h.warnings), maxWarningsOfObject)]
@@ -174,9 +174,9 @@ func (r *reports) isExpired(at time.Time) bool { return r.now().Sub(at) >= durat
 // maxReportedObjects.
 func (r *reports) removeOldest() {
 	var ages []time.Time
-	for of, h := range r.byObject {
-		if at := h.newest(); r.isExpired(at) {
-			delete(r.byObject, of)
+	for object, reported := range r.byObject {
+		if at := reported.newest(); r.isExpired(at) {
+			delete(r.byObject, object)
 		} else {
 			ages = append(ages, at)
 		}
@@ -186,9 +186,9 @@ func (r *reports) removeOldest() {
 	}
 	slices.SortFunc(ages, time.Time.Compare)
 	middle := ages[len(ages)/2]
-	for of, h := range r.byObject {
-		if len(r.byObject) > maxReportedObjects/2 && !h.newest().After(middle) {
-			delete(r.byObject, of)
+	for object, reported := range r.byObject {
+		if len(r.byObject) > maxReportedObjects/2 && !reported.newest().After(middle) {
+			delete(r.byObject, object)
 		}
 	}
 	r.partial = true
@@ -198,10 +198,10 @@ func (r *reports) removeOldest() {
 // immutable.
 func (r *reports) lastingWarnings() lastingWarnings {
 	out := lastingWarnings{byObject: map[reportedObject][]warning{}, failed: r.failed, partial: r.partial}
-	for of, h := range r.byObject {
-		for _, w := range h.warnings {
-			if !r.isExpired(w.At) && (w.isOfChange() || !h.lastSuccess.After(w.At)) {
-				out.byObject[of] = append(out.byObject[of], w)
+	for object, reported := range r.byObject {
+		for _, w := range reported.warnings {
+			if !r.isExpired(w.At) && (w.isOfChange() || !reported.lastSuccess.After(w.At)) {
+				out.byObject[object] = append(out.byObject[object], w)
 			}
 		}
 	}
@@ -230,9 +230,9 @@ func (l lastingWarnings) reportedFor(uidOf func(output.Object) (string, bool), c
 			}
 		}
 	}
-	for of, all := range l.byObject {
-		if uid, there := uidOf(of.Object); there && (uid == "" || of.uid == "" || uid == of.uid) {
-			for _, w := range all {
+	for object, warnings := range l.byObject {
+		if uid, exists := uidOf(object.Object); exists && (uid == "" || object.uid == "" || uid == object.uid) {
+			for _, w := range warnings {
 				reason := finding.Reason(w.Finding)
 				w.Past = members[w.Object] && w.isObservable() && !slices.Contains(found[w.Object], reason)
 				if w.Past && reason != finding.DriftRepaired {

@@ -18,9 +18,9 @@ import (
 
 var midnight = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
-func everything(output.Object) (string, bool) { return "", true }
+func alwaysExists(output.Object) (string, bool) { return "", true }
 
-// reportsAt has events that were written so long before a time.
+// reportsAt returns reports with events that were written some time ago.
 func reportsAt(ago map[time.Duration]input.Event) *reports {
 	r := &reports{now: func() time.Time { return midnight }}
 	for d, e := range ago {
@@ -31,7 +31,7 @@ func reportsAt(ago map[time.Duration]input.Event) *reports {
 		if e.Component == "" {
 			e.Component = "ingress"
 		}
-		r.take(e)
+		r.record(e)
 	}
 	return r
 }
@@ -70,15 +70,15 @@ func TestWarningsThatLastAreShown(t *testing.T) {
 		"a wait":               {map[time.Duration]input.Event{time.Minute: {Reason: "WaitingForTargets"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := lines(reportsAt(c.ago).lastingWarnings().reportedFor(everything, nil)); got != c.want {
+			if got := lines(reportsAt(c.ago).lastingWarnings().reportedFor(alwaysExists, nil)); got != c.want {
 				t.Errorf("shown:\n%s\nwant:\n%s", got, c.want)
 			}
 		})
 	}
 }
 
-// What the last look does not find any more is past: it does not stand beside what is at fault now. What AWS refuses, looks do
-// not find by themselves. A repaired drift is shown for an hour.
+// Warnings that the last refresh does not find any more are marked as past. Warnings about changes that AWS refuses are not,
+// because a refresh cannot find them. Repaired drift is shown for an hour.
 func TestWhatTheLastLookDoesNotFindIsPast(t *testing.T) {
 	of := func(finding, name string) input.Event {
 		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, Warning: true, Reason: "FailedDeployModel", Message: finding + ": m"}
@@ -94,7 +94,7 @@ func TestWhatTheLastLookDoesNotFindIsPast(t *testing.T) {
 	}
 	past := func(look *tree.Document) string {
 		var out []string
-		for _, w := range reportsAt(all).lastingWarnings().reportedFor(everything, look).Events {
+		for _, w := range reportsAt(all).lastingWarnings().reportedFor(alwaysExists, look).Events {
 			out = append(out, fmt.Sprint(w.Severity, " ", w.Object.Name, " ", w.Finding, " ", w.Past))
 		}
 		return strings.Join(out, "\n")
@@ -112,7 +112,7 @@ info web IngressClassInvalid true`
 	}
 }
 
-// Objects that are gone, and earlier ones of the same name, are not in trouble.
+// Warnings about deleted objects, and about earlier objects of the same name, are not shown.
 func TestWarningsAreAboutObjectsThatAreThere(t *testing.T) {
 	w := func(name, uid string) input.Event {
 		return input.Event{Kind: "Ingress", Namespace: "shop", Name: name, UID: uid, Warning: true, Reason: "FailedDeployModel", Message: "m"}
@@ -124,16 +124,16 @@ func TestWarningsAreAboutObjectsThatAreThere(t *testing.T) {
 	}
 }
 
-// Who floods a cluster with events fills neither the page nor the memory.
+// The number of warnings is bounded, even if a cluster has very many events.
 func TestReportedWarningsAreBounded(t *testing.T) {
 	r := &reports{now: func() time.Time { return midnight }}
 	for i := range 3 * maxReportedObjects {
-		r.take(input.Event{Kind: "Ingress", Namespace: "flood", Name: fmt.Sprint(i), Component: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "m", Time: midnight.Add(time.Duration(i-20000) * time.Millisecond)})
+		r.record(input.Event{Kind: "Ingress", Namespace: "flood", Name: fmt.Sprint(i), Component: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "m", Time: midnight.Add(time.Duration(i-20000) * time.Millisecond)})
 	}
 	for i := range 100 {
-		r.take(input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", Component: "ingress", Warning: true, Reason: fmt.Sprint("Failed", i), Message: "m", Time: midnight})
+		r.record(input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", Component: "ingress", Warning: true, Reason: fmt.Sprint("Failed", i), Message: "m", Time: midnight})
 	}
-	got := r.lastingWarnings().reportedFor(everything, nil)
+	got := r.lastingWarnings().reportedFor(alwaysExists, nil)
 	if len(got.Events) != maxReportedWarnings || got.More == 0 || !got.Partial || len(r.byObject) > maxReportedObjects {
 		t.Errorf("%d are shown and %d more, of %d objects; partial: %v", len(got.Events), got.More, len(r.byObject), got.Partial)
 	}
@@ -148,13 +148,13 @@ func TestReportedWarningsAreBounded(t *testing.T) {
 	}
 }
 
-// A page gets what was reported before it was opened, and again only when that changes.
+// A page is sent the warnings from before it was opened, and again only when they change.
 func TestPagesGetWhatWasReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLooker(t, 100)
-		l.hub.uidOf = everything
+		l := newTestCluster(t, 100)
+		l.hub.uidOf = alwaysExists
 		fault := input.Event{Kind: "Ingress", Namespace: "shop", Name: "web", Component: "ingress", Warning: true, Reason: "FailedDeployModel", Message: "AccessDenied: m", Time: time.Now()}
-		l.hub.updateReports(func(r *reports) { r.takeList([]input.Event{fault}, true) })
+		l.hub.updateReports(func(r *reports) { r.recordList([]input.Event{fault}, true) })
 		v := l.opens(false)
 		first := l.hub.updateFor(latest(t, v), 0)
 		var got reportedWarnings

@@ -49,8 +49,8 @@ var assets = map[string]asset{
 	"/plans.js":    {"plans.js", "text/javascript; charset=utf-8"},
 }
 
-// contentSecurityPolicy makes the browser load scripts, styles and images from the console alone, and connect to it alone. Text
-// is never parsed as markup.
+// contentSecurityPolicy makes the browser load scripts, styles and images only from the console, and connect only to it. The
+// browser does not parse text as markup.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // Page returns a handler that serves the files of the page without its API, for tests that measure the page with large

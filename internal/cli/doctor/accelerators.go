@@ -19,42 +19,43 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// accelerators checks what GlobalAccelerators need, where the feature gate is on.
-func (d *doctor) accelerators(ctx context.Context, who checks.Identity) {
+// checkAccelerators checks the permissions, endpoints and quotas of GlobalAccelerators if the feature gate is on.
+func (d *doctor) checkAccelerators(ctx context.Context, caller checks.Identity) {
 	const area = "accelerators"
 	if !d.Config.Gates.On(config.GlobalAcceleratorController) {
 		return
 	}
 	partition := d.checker.Partition()
 	if !partitions.HasAccelerators(partition) {
-		d.addResult(area, warned, "remove the feature gate GlobalAcceleratorController, which has no effect there", "AWS Global Accelerator does not exist in partition %q of region %q, so GlobalAccelerators are not served", partition, d.aws.Region())
+		d.addResult(area, resultWarning, "remove the feature gate GlobalAcceleratorController, which has no effect there", "AWS Global Accelerator does not exist in partition %q of region %q, so GlobalAccelerators are not served", partition, d.aws.Region())
 		return
 	}
-	d.permissions(ctx, who, rights.Accelerators)
-	d.endpointIDs()
+	d.checkPermissions(ctx, caller, rights.Accelerators)
+	d.reportEndpointIDs()
 	found, err := d.checker.Accelerators(ctx, time.Now().Add(-durations.SlowChange))
 	if err != nil {
 		fix := "run doctor again later"
 		if checks.Denied(err) {
 			fix = "grant whoever runs doctor the actions that list accelerators, see config/iam/" + rights.AcceleratorsFile
 		}
-		d.addUnchecked(area, warned, err, fix, "accelerators cannot be read: ")
+		d.addUnchecked(area, resultWarning, err, fix, "accelerators cannot be read: ")
 		return
 	}
-	d.checkUsage(found.Usage)
+	d.reportUsage(found.Usage)
 	for _, a := range found.Slow {
-		d.addResult(area, warned, "see the AWS Health Dashboard; what was asked for takes effect when AWS has spread it", "accelerator %q has been in progress since %s: %s", a.Name, a.Since.UTC().Format(time.RFC3339), a.ARN)
+		d.addResult(area, resultWarning, "see the AWS Health Dashboard; what was asked for takes effect when AWS has spread it", "accelerator %q has been in progress since %s: %s", a.Name, a.Since.UTC().Format(time.RFC3339), a.ARN)
 	}
 	if len(found.Slow) == 0 {
-		d.addResult(area, healthy, "", "no accelerator of the cluster has been in progress for longer than %d minutes", int(durations.SlowChange.Minutes()))
+		d.addResult(area, resultOK, "", "no accelerator of the cluster has been in progress for longer than %d minutes", int(durations.SlowChange.Minutes()))
 	}
 	if found.Unseen > 0 {
-		d.addResult(area, healthy, "", "%d accelerators were not looked at, so that the calls stay few", found.Unseen)
+		d.addResult(area, resultOK, "", "%d accelerators were not looked at, so that the calls stay few", found.Unseen)
 	}
 }
 
-// endpointIDs reports what is made reachable from the internet by an ARN or id, without an object that says whose it is.
-func (d *doctor) endpointIDs() {
+// reportEndpointIDs lists the GlobalAccelerators that name endpoints by ARN or ID. Such an endpoint becomes reachable
+// from the internet without an object that shows its owner.
+func (d *doctor) reportEndpointIDs() {
 	if d.store == nil {
 		return
 	}
@@ -81,35 +82,35 @@ func (d *doctor) endpointIDs() {
 	if len(d.Config.Accelerators.EndpointIDs) == 0 {
 		bound = "without --accelerator-endpoint-ids anything of the account may be named"
 	}
-	d.addResult("accelerators", healthy, "", "GlobalAccelerators that name endpoints by ARN or id: %s; %s", output.JoinFirst(out), bound)
+	d.addResult("accelerators", resultOK, "", "GlobalAccelerators that name endpoints by ARN or id: %s; %s", output.JoinFirst(out), bound)
 }
 
-// acceleratorDefaults reports defaults of the definition that is served which are not those of this version. Where one is
-// missing, the controller takes the value all the same, and others who read the objects do not see it.
-func (d *doctor) acceleratorDefaults(want, have map[string]any) {
+// checkAcceleratorDefaults compares the defaults of the served definition with those of this version. The controller
+// uses a missing default all the same, but other readers of the objects do not see the value.
+func (d *doctor) checkAcceleratorDefaults(want, have map[string]any) {
 	const area = "definitions"
 	served := defaultsOf(have)
-	var differ []string
-	all := defaultsOf(want)
-	for _, path := range slices.Sorted(maps.Keys(all)) {
-		if got, there := served[path]; !there {
-			differ = append(differ, path+" has none")
-		} else if got != all[path] {
-			differ = append(differ, fmt.Sprintf("%s has %s", path, got))
+	var differences []string
+	defaults := defaultsOf(want)
+	for _, path := range slices.Sorted(maps.Keys(defaults)) {
+		if got, found := served[path]; !found {
+			differences = append(differences, path+" has none")
+		} else if got != defaults[path] {
+			differences = append(differences, fmt.Sprintf("%s has %s", path, got))
 		}
 	}
-	if len(differ) > 0 {
-		d.addResult(area, warned, "run \"kubectl apply -f config/crd\"", "defaults of GlobalAccelerators are not those of this version: %s", output.JoinFirst(differ))
+	if len(differences) > 0 {
+		d.addResult(area, resultWarning, "run \"kubectl apply -f config/crd\"", "defaults of GlobalAccelerators are not those of this version: %s", output.JoinFirst(differences))
 		return
 	}
 	var texts []string
-	for _, path := range slices.Sorted(maps.Keys(all)) {
-		texts = append(texts, path[strings.LastIndexByte(path, '.')+1:]+" "+all[path])
+	for _, path := range slices.Sorted(maps.Keys(defaults)) {
+		texts = append(texts, path[strings.LastIndexByte(path, '.')+1:]+" "+defaults[path])
 	}
-	d.addResult(area, healthy, "", "defaults of GlobalAccelerators: %s", strings.Join(texts, ", "))
+	d.addResult(area, resultOK, "", "defaults of GlobalAccelerators: %s", strings.Join(texts, ", "))
 }
 
-// defaultsOf returns the defaults in a definition by the path of their field.
+// defaultsOf returns the defaults in a definition, keyed by field path.
 func defaultsOf(definition map[string]any) map[string]string {
 	out := map[string]string{}
 	eachField(definition, func(path string, schema map[string]any) {

@@ -17,80 +17,81 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// cloud checks AWS: credentials, discovery, permissions and quotas.
-func (d *doctor) cloud(ctx context.Context) {
+// checkAWS checks AWS: credentials, discovery, permissions and quotas.
+func (d *doctor) checkAWS(ctx context.Context) {
 	cc, err := d.CloudConfig()
 	if err != nil {
-		d.fail("credentials", err, "")
+		d.addFailure("credentials", err, "")
 		return
 	}
 	aws, err := cloud.New(ctx, cc)
 	if err != nil {
-		d.fail("discovery", err, "set --aws-region and --aws-vpc-id where the instance metadata does not have them")
+		d.addFailure("discovery", err, "set --aws-region and --aws-vpc-id where the instance metadata does not have them")
 		return
 	}
 	d.checker = checks.New(aws)
-	who, err := d.checker.Identity(ctx)
+	caller, err := d.checker.Identity(ctx)
 	if sdk.IsSilent(err) {
-		d.fail("discovery", err, "")
+		d.addFailure("discovery", err, "")
 		return
 	}
 	if err != nil {
-		d.fail("credentials", err, "set AWS_PROFILE, or give the controller a role by IRSA or pod identity")
+		d.addFailure("credentials", err, "set AWS_PROFILE, or give the controller a role by IRSA or pod identity")
 		return
 	}
 	d.aws, d.Cloud, d.VPC = aws, aws, aws.VPC()
-	d.addResult("credentials", healthy, "", "%s of account %s", who.ARN, who.Account)
-	d.addResult("discovery", healthy, "", "region %s, VPC %s", aws.Region(), aws.VPC())
-	d.permissions(ctx, who, rights.AWS) // first, as it says what each right is for
-	d.subnets(ctx)
-	d.quotas(ctx)
-	d.accelerators(ctx, who)
-	d.imports(ctx)
+	d.addResult("credentials", resultOK, "", "%s of account %s", caller.ARN, caller.Account)
+	d.addResult("discovery", resultOK, "", "region %s, VPC %s", aws.Region(), aws.VPC())
+	d.checkPermissions(ctx, caller, rights.AWS) // first, because its messages name the purpose of each permission
+	d.checkSubnets(ctx)
+	d.checkQuotas(ctx)
+	d.checkAccelerators(ctx, caller)
+	d.checkImportedCertificates(ctx)
 }
 
-// mostImportsRead bounds the calls that look for imported certificates.
-const mostImportsRead = 500
+// maxCertificatesRead bounds the calls that look for imported certificates.
+const maxCertificatesRead = 500
 
-// imports names the certificates that were imported from TLS Secrets and are not renewed without the flag. Who may not
-// read the tags of certificates has imported none.
-func (d *doctor) imports(ctx context.Context) {
+// checkImportedCertificates reports the certificates that were imported from TLS Secrets, and warns where they are not
+// renewed because --import-tls-secrets does not name their kind. Credentials that may not read the tags of
+// certificates have imported none, so a denied call is not reported.
+func (d *doctor) checkImportedCertificates(ctx context.Context) {
 	const area = "certificates"
-	of, unseen, err := d.aws.ImportedCertificates(ctx, mostImportsRead)
+	imported, notChecked, err := d.aws.ImportedCertificates(ctx, maxCertificatesRead)
 	if err != nil {
 		if !checks.Denied(err) {
-			d.addResult(area, warned, "run doctor again later", "imported certificates cannot be read: %v", sdk.Explain(err))
+			d.addResult(area, resultWarning, "run doctor again later", "imported certificates cannot be read: %v", sdk.Explain(err))
 		}
 		return
 	}
 	for _, secrets := range []struct {
-		flag, of string
-		kinds    []model.Kind
+		flag, objects string
+		kinds         []model.Kind
 	}{
 		{config.IngressSecrets, "Ingresses", []model.Kind{model.Ingress}},
 		{config.GatewaySecrets, "Gateways", []model.Kind{model.ALBGateway, model.NLBGateway}},
 	} {
 		n := 0
 		for _, k := range secrets.kinds {
-			n += of[k]
+			n += imported[k]
 		}
 		switch {
 		case n > 0 && !d.Config.Imports(secrets.flag):
-			d.addResult(area, warned, fmt.Sprintf("start the controller with --import-tls-secrets=%s, or delete those that no listener has", secrets.flag),
-				"%s of TLS Secrets of %s are not renewed, because --import-tls-secrets does not name %q", output.Amount(n, "imported certificate"), secrets.of, secrets.flag)
+			d.addResult(area, resultWarning, fmt.Sprintf("start the controller with --import-tls-secrets=%s, or delete those that no listener has", secrets.flag),
+				"%s of TLS Secrets of %s are not renewed, because --import-tls-secrets does not name %q", output.Amount(n, "imported certificate"), secrets.objects, secrets.flag)
 		case n > 0:
-			d.addResult(area, healthy, "", "%s of TLS Secrets of %s", output.Amount(n, "imported certificate"), secrets.of)
+			d.addResult(area, resultOK, "", "%s of TLS Secrets of %s", output.Amount(n, "imported certificate"), secrets.objects)
 		}
 	}
-	if unseen > 0 {
-		d.addResult(area, healthy, "", "%d certificates were not looked at, so that the calls stay few", unseen)
+	if notChecked > 0 {
+		d.addResult(area, resultOK, "", "%d certificates were not looked at, so that the calls stay few", notChecked)
 	}
 }
 
-// subnets chooses subnets for load balancers of each scheme, as a plan does.
-func (d *doctor) subnets(ctx context.Context) {
+// checkSubnets chooses subnets for load balancers of each scheme, as a plan does.
+func (d *doctor) checkSubnets(ctx context.Context) {
 	const area = "discovery"
-	told := false
+	warnedUnknownCluster := false
 	for _, scheme := range []model.Scheme{model.Internal, model.InternetFacing} {
 		q := model.SubnetQuestion(model.SubnetsDiscovered{}, scheme, false)
 		have, err := d.aws.Observe(ctx, model.StackID{Kind: model.Ingress, Namespace: "fulcrum", Name: "doctor"}, []model.Question{q})
@@ -100,13 +101,13 @@ func (d *doctor) subnets(ctx context.Context) {
 			}
 		}
 		if err != nil {
-			d.fail(area, err, "grant the actions that describe load balancers and subnets, see config/iam/policy.json")
+			d.addFailure(area, err, "grant the actions that describe load balancers and subnets, see config/iam/policy.json")
 			continue
 		}
 		answer := have.Facts.Subnets[q.Key()]
-		if unknown := input.UnknownClusterWarning(d.Config.ClusterName, have.Facts.Subnets); unknown != "" && !told {
-			told = true
-			d.addResult(area, warned, input.ClusterNameFix, "%s", unknown)
+		if unknown := input.UnknownClusterWarning(d.Config.ClusterName, have.Facts.Subnets); unknown != "" && !warnedUnknownCluster {
+			warnedUnknownCluster = true
+			d.addResult(area, resultWarning, input.ClusterNameFix, "%s", unknown)
 		}
 		chosen, fault := network.ChooseSubnets(network.SubnetRequest{
 			Choice: model.SubnetsDiscovered{}, Scheme: scheme, AddressType: model.IPv4, ALB: true, Cluster: d.Config.ClusterName,
@@ -114,25 +115,25 @@ func (d *doctor) subnets(ctx context.Context) {
 		}, answer)
 		switch {
 		case fault != nil:
-			d.addResult(area, warned, fault.Fix, "subnets for scheme %s: %s", scheme, fault.Message)
+			d.addResult(area, resultWarning, fault.Fix, "subnets for scheme %s: %s", scheme, fault.Message)
 		case answer.ByReachability:
-			d.addResult(area, healthy, "", "subnets for scheme %s: %s, found by their routes as none has the tag %s", scheme, output.JoinFirst(chosen.IDs), network.RoleTag(scheme))
+			d.addResult(area, resultOK, "", "subnets for scheme %s: %s, found by their routes as none has the tag %s", scheme, output.JoinFirst(chosen.IDs), network.RoleTag(scheme))
 		default:
-			d.addResult(area, healthy, "", "subnets for scheme %s: %s", scheme, output.JoinFirst(chosen.IDs))
+			d.addResult(area, resultOK, "", "subnets for scheme %s: %s", scheme, output.JoinFirst(chosen.IDs))
 		}
 	}
 }
 
-// yours names the principal whose permissions were checked.
-const yours = ", which are the rights of your credentials; the controller's may differ"
+// callerRightsNote ends messages about permissions: doctor checks those of the shell's credentials.
+const callerRightsNote = ", which are the rights of your credentials; the controller's may differ"
 
-// permissions tries each action of a table of permissions, of those that are needed.
-func (d *doctor) permissions(ctx context.Context, who checks.Identity, table []rights.Statement) {
+// checkPermissions tries each action of the statements that are needed, once.
+func (d *doctor) checkPermissions(ctx context.Context, caller checks.Identity, table []rights.Statement) {
 	const area = "permissions"
 	granted, tried := 0, map[string]bool{}
 	var unknown []string
 	for _, s := range table {
-		if !isStatementNeeded(s) {
+		if !isStatementChecked(s) {
 			continue
 		}
 		for _, a := range s.Actions {
@@ -144,12 +145,12 @@ func (d *doctor) permissions(ctx context.Context, who checks.Identity, table []r
 			switch {
 			case p == checks.PermissionRefused:
 				right, _ := missingPermission(err)
-				d.noteMissingPermission(right, area)
-				d.addResult(area, broken, "grant it to the role, see "+policyOf(s), "%s may not call %s, which is needed to %s", who.ARN, a.Name, a.Why)
+				d.recordMissingPermission(right, area)
+				d.addResult(area, resultError, "grant it to the role, see "+policyOf(s), "%s may not call %s, which is needed to %s", caller.ARN, a.Name, a.Why)
 			case p == checks.PermissionGranted:
 				granted++
 			case err != nil:
-				d.addResult(area, warned, "", "%s could not be tried: %v", a.Name, sdk.Explain(err))
+				d.addResult(area, resultWarning, "", "%s could not be tried: %v", a.Name, sdk.Explain(err))
 			default:
 				unknown = append(unknown, a.Name)
 			}
@@ -158,19 +159,20 @@ func (d *doctor) permissions(ctx context.Context, who checks.Identity, table []r
 			}
 		}
 	}
-	d.addResult(area, healthy, "", "%d of %d actions were tried and are granted to %s"+yours, granted, len(tried), who.ARN)
+	d.addResult(area, resultOK, "", "%d of %d actions were tried and are granted to %s"+callerRightsNote, granted, len(tried), caller.ARN)
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
-		d.simulatePolicy(ctx, who, table, unknown)
+		d.simulatePolicy(ctx, caller, table, unknown)
 	}
 }
 
-// isStatementNeeded reports whether every installation needs a statement, or this one, which serves accelerators.
-func isStatementNeeded(s rights.Statement) bool {
+// isStatementChecked reports whether a statement is needed by every installation or for accelerators. The table of
+// accelerators is checked only where their feature gate is on.
+func isStatementChecked(s rights.Statement) bool {
 	return s.Feature == "" || s.Feature == rights.GateAccelerators
 }
 
-// policyOf returns the file of the policy that has a statement.
+// policyOf returns the policy file that contains a statement.
 func policyOf(s rights.Statement) string {
 	if s.Feature == rights.GateAccelerators {
 		return "config/iam/" + rights.AcceleratorsFile
@@ -178,8 +180,8 @@ func policyOf(s rights.Statement) string {
 	return "config/iam/policy.json"
 }
 
-// services counts actions by service.
-func services(actions []string) []string {
+// countByService returns a text such as "3 of ec2" for each service of the actions.
+func countByService(actions []string) []string {
 	count := map[string]int{}
 	var order []string
 	for _, a := range actions {
@@ -194,35 +196,36 @@ func services(actions []string) []string {
 	return order
 }
 
-// fullAt is the part of a quota, in percent, from which it is a warning.
-const fullAt = 80
+// quotaWarningPercent is the usage of a quota, in percent, from which doctor warns.
+const quotaWarningPercent = 80
 
-func (d *doctor) quotas(ctx context.Context) {
+// checkQuotas reports the usage of quotas.
+func (d *doctor) checkQuotas(ctx context.Context) {
 	const area = "quotas"
-	usage, unseen, err := d.checker.Usage(ctx)
+	usage, notChecked, err := d.checker.Usage(ctx)
 	if err != nil {
 		fix := "run doctor again later"
 		if checks.Denied(err) {
 			fix = "grant whoever runs doctor the actions that describe resources, see config/iam/policy.json"
 		}
-		d.addUnchecked(area, warned, err, fix, "quotas cannot be read: ")
+		d.addUnchecked(area, resultWarning, err, fix, "quotas cannot be read: ")
 		return
 	}
-	d.checkUsage(usage)
-	if unseen > 0 {
-		d.addResult(area, healthy, "", "%d load balancers and target groups were not looked at, so that the calls stay few", unseen)
+	d.reportUsage(usage)
+	if notChecked > 0 {
+		d.addResult(area, resultOK, "", "%d load balancers and target groups were not looked at, so that the calls stay few", notChecked)
 	}
 }
 
-// checkUsage shows how much of quotas is in use.
-func (d *doctor) checkUsage(list []checks.Usage) {
+// reportUsage adds a result for each quota: an error if it is used up, a warning if it is nearly so.
+func (d *doctor) reportUsage(list []checks.Usage) {
 	for _, u := range list {
-		result, fix := healthy, ""
+		result, fix := resultOK, ""
 		switch {
 		case u.Most > 0 && u.Used >= u.Most && !u.Default:
-			result, fix = broken, "ask AWS for more in Service Quotas, or delete what is not needed"
-		case u.Most > 0 && u.Used*100 >= u.Most*fullAt:
-			result, fix = warned, "ask AWS for more in Service Quotas"
+			result, fix = resultError, "ask AWS for more in Service Quotas, or delete what is not needed"
+		case u.Most > 0 && u.Used*100 >= u.Most*quotaWarningPercent:
+			result, fix = resultWarning, "ask AWS for more in Service Quotas"
 		}
 		text := fmt.Sprintf("%s: %d of %d", u.Name, u.Used, u.Most)
 		if u.Default {

@@ -14,71 +14,72 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/gatewayconfig"
 )
 
-// mostNotServed are shown one by one.
-const mostNotServed = 10
+// maxMistypedNamesShown is how many findings of mistyped names are shown one by one.
+const maxMistypedNamesShown = 10
 
-// classes looks for the classes of this controller, for Ingresses and Gateways of classes that do not exist, and for
-// objects that a mistyped name keeps from this controller.
-func (d *doctor) classes() {
+// checkClasses reports the classes of this controller, Ingresses and Gateways whose class does not exist, and objects
+// that this controller does not serve because of a mistyped name.
+func (d *doctor) checkClasses() {
 	const area = "classes"
-	var ingress, gateway, without, absent []string
+	var ownIngressClasses, ownGatewayClasses, gatewaysWithoutClass, ingressesWithoutClass []string
 	ingressClasses := map[string]bool{}
 	for _, o := range d.store.All(cluster.KindIngressClass) {
 		ingressClasses[o.GetName()] = true
 		if o.(*networkingv1.IngressClass).Spec.Controller == cluster.IngressController {
-			ingress = append(ingress, o.GetName())
+			ownIngressClasses = append(ownIngressClasses, o.GetName())
 		}
 	}
 	for _, o := range d.store.All(cluster.KindIngress) {
 		_, annotated := o.GetAnnotations()[cluster.ClassAnnotation]
 		if name := o.(*networkingv1.Ingress).Spec.IngressClassName; name != nil && !annotated && !ingressClasses[*name] {
-			absent = append(absent, fmt.Sprintf("%s (%s)", cluster.RefOf(o), *name))
+			ingressesWithoutClass = append(ingressesWithoutClass, fmt.Sprintf("%s (%s)", cluster.RefOf(o), *name))
 		}
 	}
-	known := map[string]bool{}
+	gatewayClasses := map[string]bool{}
 	for _, o := range d.store.All(cluster.KindGatewayClass) {
-		known[o.GetName()] = true
+		gatewayClasses[o.GetName()] = true
 		if slices.Contains(gatewayconfig.Controllers, o.(*gwv1.GatewayClass).Spec.ControllerName) {
-			gateway = append(gateway, o.GetName())
+			ownGatewayClasses = append(ownGatewayClasses, o.GetName())
 		}
 	}
 	mistyped := input.MistypedNames(d.store, d.Config)
-	shown := map[string]bool{}
+	reported := map[string]bool{}
 	for _, f := range mistyped {
-		shown[f.Object.String()] = true
+		reported[f.Object.String()] = true
 	}
 	for _, o := range d.store.All(cluster.KindGateway) {
-		if class := string(o.(*gwv1.Gateway).Spec.GatewayClassName); !known[class] && !shown[cluster.RefOf(o).String()] {
-			without = append(without, fmt.Sprintf("%s (%s)", cluster.RefOf(o), class))
+		if class := string(o.(*gwv1.Gateway).Spec.GatewayClassName); !gatewayClasses[class] && !reported[cluster.RefOf(o).String()] {
+			gatewaysWithoutClass = append(gatewaysWithoutClass, fmt.Sprintf("%s (%s)", cluster.RefOf(o), class))
 		}
 	}
-	slices.Sort(ingress)
-	slices.Sort(gateway)
-	slices.Sort(without)
-	slices.Sort(absent)
-	if len(ingress) == 0 {
-		d.addResult(area, warned, "create one", "no IngressClass has spec.controller %s, so Ingresses cannot name a class of this controller", cluster.IngressController)
+	slices.Sort(ownIngressClasses)
+	slices.Sort(ownGatewayClasses)
+	slices.Sort(gatewaysWithoutClass)
+	slices.Sort(ingressesWithoutClass)
+	if len(ownIngressClasses) == 0 {
+		d.addResult(area, resultWarning, "create one", "no IngressClass has spec.controller %s, so Ingresses cannot name a class of this controller", cluster.IngressController)
 	} else {
-		d.addResult(area, healthy, "", "IngressClasses of this controller: %s", output.JoinFirst(ingress))
+		d.addResult(area, resultOK, "", "IngressClasses of this controller: %s", output.JoinFirst(ownIngressClasses))
 	}
-	if len(gateway) > 0 {
-		d.addResult(area, healthy, "", "GatewayClasses of this controller: %s", output.JoinFirst(gateway))
+	if len(ownGatewayClasses) > 0 {
+		d.addResult(area, resultOK, "", "GatewayClasses of this controller: %s", output.JoinFirst(ownGatewayClasses))
 	}
-	if len(absent) > 0 {
-		d.addResult(area, warned, "create the class, or correct spec.ingressClassName", "these Ingresses name classes that do not exist; what is live of them stays, and nothing new is made: %s", output.JoinFirst(absent))
+	if len(ingressesWithoutClass) > 0 {
+		d.addResult(area, resultWarning, "create the class, or correct spec.ingressClassName", "these Ingresses name classes that do not exist; what is live of them stays, and nothing new is made: %s", output.JoinFirst(ingressesWithoutClass))
 	}
-	if len(without) > 0 {
-		d.addResult(area, warned, "create the class, or correct spec.gatewayClassName", "these Gateways are of classes that do not exist, so no controller serves them: %s", output.JoinFirst(without))
+	if len(gatewaysWithoutClass) > 0 {
+		d.addResult(area, resultWarning, "create the class, or correct spec.gatewayClassName", "these Gateways are of classes that do not exist, so no controller serves them: %s", output.JoinFirst(gatewaysWithoutClass))
 	}
-	d.notServed(mistyped)
+	d.reportMistypedNames(mistyped)
 }
 
-// notServed lists objects that a mistyped name keeps from this controller, in the words of their events.
-func (d *doctor) notServed(mistyped []finding.Finding) {
+// reportMistypedNames lists objects that this controller does not serve because of a mistyped name, with the messages
+// of their events.
+func (d *doctor) reportMistypedNames(mistyped []finding.Finding) {
 	const area = "classes"
-	output.ShowFirst(mistyped, mostNotServed, func(f finding.Finding) {
-		d.addResult(area, warned, f.Fix, "%s %s: %s", f.Object, f.Field, f.Message)
+	output.ShowFirst(mistyped, maxMistypedNamesShown, func(f finding.Finding) {
+		d.addResult(area, resultWarning, f.Fix, "%s %s: %s", f.Object, f.Field, f.Message)
 	}, func(n int) {
-		d.addResult(area, warned, "see their events, or \"fulcrum explain\" about one of them", "%d more objects have such a name", n)
+		d.addResult(area, resultWarning, "see their events, or \"fulcrum explain\" about one of them", "%d more objects have such a name", n)
 	})
 }

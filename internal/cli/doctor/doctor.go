@@ -54,33 +54,34 @@ type doctor struct {
 	checks  []check
 	aws     *cloud.Cloud
 	checker *checks.Checker
-	// api reads the cluster; nil without one. store is what it has; nil where that could not be read.
-	api   client.Client
+	// api reads the cluster; nil without one.
+	api client.Client
+	// store has the objects of the cluster; nil if they could not be read.
 	store *cluster.Memory
-	// lacking are the rights that were found missing, by the area that names them.
-	lacking map[string]string
+	// missingPermissions maps each permission found missing to the area that reported it.
+	missingPermissions map[string]string
 }
 
-// The results of checks.
+// The values of check.Result.
 const (
-	healthy = "ok"
-	warned  = "warning"
-	broken  = "error"
+	resultOK      = "ok"
+	resultWarning = "warning"
+	resultError   = "error"
 )
 
-// check is what was looked at and what was found.
+// check is one line of the output: an area, and the result of a check of it.
 type check struct {
-	// Area is what the check is about: kubernetes, definitions, controller, webhooks, classes, credentials, discovery,
+	// Area is the subject of the check: kubernetes, definitions, controller, webhooks, classes, credentials, discovery,
 	// permissions, quotas, accelerators, certificates or orphans.
 	Area string `json:"area"`
 	// Result is ok, warning or error.
 	Result  string `json:"result"`
 	Message string `json:"message"`
-	// Fix is how to put it right.
+	// Fix is what to do about a warning or an error.
 	Fix string `json:"fix,omitempty"`
 }
 
-// Document is what doctor prints for tools.
+// Document is the output of doctor in machine-readable formats.
 type Document struct {
 	Cluster  string  `json:"cluster"`
 	Checks   []check `json:"checks"`
@@ -88,58 +89,62 @@ type Document struct {
 	Warnings int     `json:"warnings"`
 }
 
-// mostOrphans are shown one by one.
-const mostOrphans = 10
+// maxOrphansShown is how many orphans are shown one by one.
+const maxOrphansShown = 10
 
-// longestCheck bounds the text of one check.
-const longestCheck = 1000
+// maxMessageLength bounds the message of one check.
+const maxMessageLength = 1000
 
+// addResult appends the result of a check. Its message is cut to maxMessageLength.
 func (d *doctor) addResult(area, result, fix, format string, args ...any) {
-	d.checks = append(d.checks, check{area, result, finding.Printable(finding.CutTo(longestCheck, fmt.Sprintf(format, args...))), fix})
+	d.checks = append(d.checks, check{area, result, finding.Printable(finding.CutTo(maxMessageLength, fmt.Sprintf(format, args...))), fix})
 }
 
-// fail reports that a check could not be made.
-func (d *doctor) fail(area string, err error, fix string) { d.addUnchecked(area, broken, err, fix, "") }
+// addFailure reports that a check failed to run, as an error.
+func (d *doctor) addFailure(area string, err error, fix string) {
+	d.addUnchecked(area, resultError, err, fix, "")
+}
 
-// addUnchecked reports that a check could not be made, after some words. A right that is missing is named once.
-func (d *doctor) addUnchecked(area, result string, err error, fix, words string) {
+// addUnchecked reports that a check failed to run. The message begins with prefix. A missing permission is reported in
+// full only in the first area that lacks it; other areas refer to that one.
+func (d *doctor) addUnchecked(area, result string, err error, fix, prefix string) {
 	if sdk.IsSilent(err) {
 		fix = "wait until AWS answers: see the AWS Health Dashboard and the network; credentials and permissions cannot be checked before that"
 	}
 	right, text := missingPermission(err)
-	switch named := d.noteMissingPermission(right, area); named {
+	switch reportedIn := d.recordMissingPermission(right, area); reportedIn {
 	case "":
-		d.addResult(area, result, fix, "%s%s", words, text)
+		d.addResult(area, result, fix, "%s%s", prefix, text)
 	case area:
 	default:
-		text = fmt.Sprintf("%snot checked in full, as %s is missing, see %q", words, right, named)
-		if c := (check{area, warned, text, ""}); !slices.Contains(d.checks, c) {
-			d.addResult(area, warned, "", "%s", text)
+		text = fmt.Sprintf("%snot checked in full, as %s is missing, see %q", prefix, right, reportedIn)
+		if c := (check{area, resultWarning, text, ""}); !slices.Contains(d.checks, c) {
+			d.addResult(area, resultWarning, "", "%s", text)
 		}
 	}
 }
 
-// noteMissingPermission notes that a right is missing, and returns the area that has named it before, "" if none has.
-func (d *doctor) noteMissingPermission(right, area string) string {
-	named := d.lacking[right]
-	if right != "" && named == "" {
-		if d.lacking == nil {
-			d.lacking = map[string]string{}
+// recordMissingPermission records a missing permission, and returns the area that reported it earlier, "" if none did.
+func (d *doctor) recordMissingPermission(right, area string) string {
+	reportedIn := d.missingPermissions[right]
+	if right != "" && reportedIn == "" {
+		if d.missingPermissions == nil {
+			d.missingPermissions = map[string]string{}
 		}
-		d.lacking[right] = area
+		d.missingPermissions[right] = area
 	}
-	return named
+	return reportedIn
 }
 
-// missingPermission returns the right that a failed call lacks, "" if it failed otherwise, and the error as a readable
-// text.
+// missingPermission returns the permission that a failed call lacks, "" if the call failed for another reason, and the
+// error as a readable text.
 func missingPermission(err error) (right, text string) {
 	var api *apierrors.StatusError
 	switch {
 	case apierrors.IsForbidden(err) && errors.As(err, &api):
 		text = api.ErrStatus.Message
-		if of := api.ErrStatus.Details; of != nil && of.Kind != "" {
-			return "the right to read " + schema.GroupResource{Group: of.Group, Resource: of.Kind}.String(), text
+		if details := api.ErrStatus.Details; details != nil && details.Kind != "" {
+			return "the right to read " + schema.GroupResource{Group: details.Group, Resource: details.Kind}.String(), text
 		}
 		return text, text
 	case checks.Denied(err):
@@ -161,18 +166,18 @@ func (d *doctor) run(cmd *cobra.Command) error {
 	if err := d.Validate(); err != nil {
 		return err
 	}
-	d.kubernetes(ctx)
-	d.cloud(ctx)
-	d.orphans(ctx)
+	d.checkKubernetes(ctx)
+	d.checkAWS(ctx)
+	d.checkOrphans(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	doc := Document{Cluster: d.Config.ClusterName, Checks: groupByArea(d.checks)}
 	for _, c := range d.checks {
 		switch c.Result {
-		case broken:
+		case resultError:
 			doc.Errors++
-		case warned:
+		case resultWarning:
 			doc.Warnings++
 		}
 	}
@@ -187,11 +192,11 @@ func (d *doctor) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// groupByArea puts the checks of each area together, in the order in which the areas came first.
+// groupByArea sorts the checks by area, in the order in which the areas first occur.
 func groupByArea(list []check) []check {
 	first := map[string]int{}
 	for i, c := range list {
-		if _, known := first[c.Area]; !known {
+		if _, found := first[c.Area]; !found {
 			first[c.Area] = i
 		}
 	}
@@ -199,6 +204,7 @@ func groupByArea(list []check) []check {
 	return list
 }
 
+// showChecks prints one line for each check, and the totals.
 func showChecks(w io.Writer, doc Document) {
 	for _, c := range doc.Checks {
 		text := c.Message
@@ -210,23 +216,23 @@ func showChecks(w io.Writer, doc Document) {
 	fmt.Fprintf(w, "%s, %s\n", output.Amount(doc.Errors, "error"), output.Amount(doc.Warnings, "warning"))
 }
 
-// orphans compares AWS with the cluster, if both answer.
-func (d *doctor) orphans(ctx context.Context) {
+// checkOrphans compares AWS with the cluster, if both could be read.
+func (d *doctor) checkOrphans(ctx context.Context) {
 	const area = "orphans"
 	if d.aws == nil || d.store == nil {
 		return
 	}
 	doc, err := orphans.Find(ctx, &d.Source, d.aws, d.store)
 	if err != nil {
-		d.fail(area, err, "")
+		d.addFailure(area, err, "")
 		return
 	}
 	if len(doc.Orphans) == 0 {
-		d.addResult(area, healthy, "", "%s", doc.AllOwned())
+		d.addResult(area, resultOK, "", "%s", doc.AllOwned())
 	}
-	output.ShowFirst(doc.Orphans, mostOrphans, func(o orphans.Orphan) {
-		d.addResult(area, warned, "delete the resources in AWS, or see \"fulcrum orphans\"", "no object asks for %s of %s %s", output.JoinFirst(o.Resources), o.Kind, o.ID)
+	output.ShowFirst(doc.Orphans, maxOrphansShown, func(o orphans.Orphan) {
+		d.addResult(area, resultWarning, "delete the resources in AWS, or see \"fulcrum orphans\"", "no object asks for %s of %s %s", output.JoinFirst(o.Resources), o.Kind, o.ID)
 	}, func(n int) {
-		d.addResult(area, warned, "see \"fulcrum orphans\"", "%d more load balancers have no object", n)
+		d.addResult(area, resultWarning, "see \"fulcrum orphans\"", "%d more load balancers have no object", n)
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// During a rotation the bundle has the CA of before, which may have expired, and the new one.
-func TestABundleIsGoodAsLongAsOneOfItsCAs(t *testing.T) {
+// During a rotation the bundle has the previous CA, which may have expired, and the new one.
+func TestBundleExpiresWithItsLastCA(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	authority := func(until time.Time) []byte {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -32,15 +32,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// kubernetes checks the cluster.
-func (d *doctor) kubernetes(ctx context.Context) {
+// checkKubernetes checks the API server, and the objects of the cluster that the controller needs.
+func (d *doctor) checkKubernetes(ctx context.Context) {
 	const area = "kubernetes"
 	rc, err := input.ReadOnlyConfig(d.Config.Kubernetes.Kubeconfig, d.Context, d.Env)
 	if err == nil {
 		err = input.CheckReachable(ctx, rc)
 	}
 	if err != nil {
-		d.fail(area, err, "check --kubeconfig, --context and KUBECONFIG")
+		d.addFailure(area, err, "check --kubeconfig, --context and KUBECONFIG")
 		return
 	}
 	version := "of unknown version"
@@ -49,23 +49,24 @@ func (d *doctor) kubernetes(ctx context.Context) {
 			version = v.GitVersion
 		}
 	}
-	d.addResult(area, healthy, "", "API server %s at %s", version, rc.Host)
+	d.addResult(area, resultOK, "", "API server %s at %s", version, rc.Host)
 	if err := d.connectAPI(rc); err != nil {
-		d.fail(area, err, "")
+		d.addFailure(area, err, "")
 		return
 	}
-	d.definitions(ctx)
-	d.leader(ctx)
-	d.webhook(ctx)
+	d.checkDefinitions(ctx)
+	d.checkLease(ctx)
+	d.checkWebhooks(ctx)
 	store, err := d.Objects(ctx, strings.NewReader(""), io.Discard)
 	if err != nil {
-		d.addUnchecked(area, broken, err, "bind the rules of config/rbac with the verbs get and list to whoever runs doctor", "objects cannot be read, so that neither classes nor orphans were looked at: ")
+		d.addUnchecked(area, resultError, err, "bind the rules of config/rbac with the verbs get and list to whoever runs doctor", "objects cannot be read, so that neither classes nor orphans were looked at: ")
 		return
 	}
 	d.store = store
-	d.classes()
+	d.checkClasses()
 }
 
+// connectAPI sets api to a client that can also read Leases and webhook configurations.
 func (d *doctor) connectAPI(rc *rest.Config) error {
 	scheme, err := cluster.NewScheme()
 	if err != nil {
@@ -80,19 +81,19 @@ func (d *doctor) connectAPI(rc *rest.Config) error {
 	return err
 }
 
-// definitions compares the custom resource definitions of the cluster with those of this version.
-func (d *doctor) definitions(ctx context.Context) {
+// checkDefinitions compares the custom resource definitions of the cluster with those of this version.
+func (d *doctor) checkDefinitions(ctx context.Context) {
 	const area = "definitions"
 	docs, err := crd.Documents()
 	if err != nil {
-		d.fail(area, err, "")
+		d.addFailure(area, err, "")
 		return
 	}
-	fine := 0
+	current := 0
 	for _, doc := range docs {
 		var want unstructured.Unstructured
 		if err := yaml.Unmarshal(doc, &want.Object); err != nil {
-			d.fail(area, err, "")
+			d.addFailure(area, err, "")
 			return
 		}
 		have := unstructured.Unstructured{}
@@ -103,47 +104,48 @@ func (d *doctor) definitions(ctx context.Context) {
 		switch {
 		case apierrors.IsNotFound(err) && accelerators && !d.Config.Gates.On(config.GlobalAcceleratorController):
 		case apierrors.IsNotFound(err) && accelerators:
-			d.addResult(area, broken, "run \"kubectl apply -f config/crd\"", "%s is not installed, so GlobalAccelerators are not served", want.GetName())
+			d.addResult(area, resultError, "run \"kubectl apply -f config/crd\"", "%s is not installed, so GlobalAccelerators are not served", want.GetName())
 		case apierrors.IsNotFound(err) && gateways:
-			d.addResult(area, warned, "run \"kubectl apply -f config/crd\" to use Gateways", "%s is not installed, so Gateways are not served", want.GetName())
+			d.addResult(area, resultWarning, "run \"kubectl apply -f config/crd\" to use Gateways", "%s is not installed, so Gateways are not served", want.GetName())
 		case apierrors.IsNotFound(err):
-			d.addResult(area, broken, "run \"kubectl apply -f config/crd\"", "%s is not installed", want.GetName())
+			d.addResult(area, resultError, "run \"kubectl apply -f config/crd\"", "%s is not installed", want.GetName())
 		case err != nil:
-			d.fail(area, err, "grant the right to read custom resource definitions")
+			d.addFailure(area, err, "grant the right to read custom resource definitions")
 		default:
-			lacks := lackingFields(want.Object, have.Object)
-			if len(lacks) > 0 {
-				d.addResult(area, warned, "run \"kubectl apply -f config/crd\"", "%s is older than this version: it lacks %s", want.GetName(), output.JoinFirst(lacks))
+			missing := missingFields(want.Object, have.Object)
+			if len(missing) > 0 {
+				d.addResult(area, resultWarning, "run \"kubectl apply -f config/crd\"", "%s is older than this version: it lacks %s", want.GetName(), output.JoinFirst(missing))
 				continue
 			}
-			fine++
+			current++
 			if accelerators {
-				d.acceleratorDefaults(want.Object, have.Object)
+				d.checkAcceleratorDefaults(want.Object, have.Object)
 			}
 		}
 	}
-	if fine > 0 {
-		d.addResult(area, healthy, "", "%d custom resource definitions are as this version has them", fine)
+	if current > 0 {
+		d.addResult(area, resultOK, "", "%d custom resource definitions are as this version has them", current)
 	}
 }
 
-// lackingFields returns versions and fields of a definition that another one of the same name does not have.
-func lackingFields(want, have map[string]any) []string {
-	theirs := map[string]bool{}
+// missingFields returns the versions and fields of the definition want that the definition have does not contain. The
+// fields below a missing field are not listed.
+func missingFields(want, have map[string]any) []string {
+	present := map[string]bool{}
 	for _, f := range fieldsOf(have) {
-		theirs[f] = true
+		present[f] = true
 	}
 	var out []string
 	for _, f := range fieldsOf(want) {
 		parent := f[:max(strings.LastIndexByte(f, '.'), 0)]
-		if !theirs[f] && (parent == "" || theirs[parent]) {
+		if !present[f] && (parent == "" || present[parent]) {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-// fieldsOf returns the versions of a definition and the paths of their fields, in order.
+// fieldsOf returns the versions of a definition and the paths of their fields, sorted.
 func fieldsOf(definition map[string]any) []string {
 	var out []string
 	eachField(definition, func(path string, _ map[string]any) { out = append(out, path) })
@@ -151,8 +153,8 @@ func fieldsOf(definition map[string]any) []string {
 	return out
 }
 
-// eachField calls see for each version of a definition, and for each field of it with its schema.
-func eachField(definition map[string]any, see func(path string, schema map[string]any)) {
+// eachField calls visit for each version of a definition, and for each field of the version with its schema.
+func eachField(definition map[string]any, visit func(path string, schema map[string]any)) {
 	versions, _, _ := unstructured.NestedSlice(definition, "spec", "versions")
 	for _, v := range versions {
 		version, ok := v.(map[string]any)
@@ -161,28 +163,29 @@ func eachField(definition map[string]any, see func(path string, schema map[strin
 		}
 		name, _ := version["name"].(string)
 		root, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
-		see(name, nil)
-		eachNestedField(name, root, see)
+		visit(name, nil)
+		eachNestedField(name, root, visit)
 	}
 }
 
-func eachNestedField(path string, node map[string]any, see func(path string, schema map[string]any)) {
+// eachNestedField calls visit for each field below a node of the schema.
+func eachNestedField(path string, node map[string]any, visit func(path string, schema map[string]any)) {
 	properties, _ := node["properties"].(map[string]any)
-	for name, below := range properties {
-		schema, _ := below.(map[string]any)
-		see(path+"."+name, schema)
-		eachNestedField(path+"."+name, schema, see)
+	for name, child := range properties {
+		schema, _ := child.(map[string]any)
+		visit(path+"."+name, schema)
+		eachNestedField(path+"."+name, schema, visit)
 	}
 	if items, ok := node["items"].(map[string]any); ok {
-		eachNestedField(path, items, see)
+		eachNestedField(path, items, visit)
 	}
 }
 
-// leader looks at the lease of the controller.
-func (d *doctor) leader(ctx context.Context) {
+// checkLease checks that a running controller has renewed the Lease.
+func (d *doctor) checkLease(ctx context.Context) {
 	const area = "controller"
 	if !d.Config.Election.Enabled {
-		d.addResult(area, healthy, "", "it has no Lease, because --enable-leader-election=false is given")
+		d.addResult(area, resultOK, "", "it has no Lease, because --enable-leader-election=false is given")
 		return
 	}
 	namespace := cmp.Or(d.Config.Election.Namespace, "kube-system")
@@ -190,85 +193,86 @@ func (d *doctor) leader(ctx context.Context) {
 	err := d.api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: d.Config.Election.ID}, &lease)
 	switch {
 	case apierrors.IsNotFound(err):
-		d.addResult(area, warned, "start it, or give the flags with which it runs: --leader-election-namespace names the namespace of its Lease, and with --enable-leader-election=false it has none", "no controller has ever had the Lease %s/%s", namespace, d.Config.Election.ID)
+		d.addResult(area, resultWarning, "start it, or give the flags with which it runs: --leader-election-namespace names the namespace of its Lease, and with --enable-leader-election=false it has none", "no controller has ever had the Lease %s/%s", namespace, d.Config.Election.ID)
 	case err != nil:
-		d.fail(area, err, "grant the right to read Leases")
+		d.addFailure(area, err, "grant the right to read Leases")
 	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil:
-		d.addResult(area, warned, "look at the pods of the controller", "no controller has the Lease %s/%s now", namespace, d.Config.Election.ID)
+		d.addResult(area, resultWarning, "look at the pods of the controller", "no controller has the Lease %s/%s now", namespace, d.Config.Election.ID)
 	default:
 		if age := d.Env.Time().Sub(lease.Spec.RenewTime.Time); age > time.Minute {
-			d.addResult(area, broken, "look at the logs of its pods", "the controller %q has not renewed the Lease %s/%s for %s", *lease.Spec.HolderIdentity, namespace, d.Config.Election.ID, age.Round(time.Second))
+			d.addResult(area, resultError, "look at the logs of its pods", "the controller %q has not renewed the Lease %s/%s for %s", *lease.Spec.HolderIdentity, namespace, d.Config.Election.ID, age.Round(time.Second))
 			return
 		}
-		d.addResult(area, healthy, "", "%q has the Lease %s/%s", *lease.Spec.HolderIdentity, namespace, d.Config.Election.ID)
+		d.addResult(area, resultOK, "", "%q has the Lease %s/%s", *lease.Spec.HolderIdentity, namespace, d.Config.Election.ID)
 	}
 }
 
-// hook is one webhook of a configuration.
-type hook struct {
+// webhookEntry is one webhook of a mutating or validating configuration.
+type webhookEntry struct {
 	name   string
 	client admissionv1.WebhookClientConfig
 	policy *admissionv1.FailurePolicyType
 }
 
-// webhook checks the configurations of the webhooks, their certificates and the endpoints of their Services.
-func (d *doctor) webhook(ctx context.Context) {
+// checkWebhooks checks the configurations of the webhooks, their certificates and the endpoints of their Services.
+func (d *doctor) checkWebhooks(ctx context.Context) {
 	const area = "webhooks"
 	name := d.Config.Serving.WebhookConfiguration()
 	var mutating admissionv1.MutatingWebhookConfiguration
 	var validating admissionv1.ValidatingWebhookConfiguration
-	var hooks []hook
-	for _, x := range []struct {
+	var hooks []webhookEntry
+	for _, configuration := range []struct {
 		kind string
 		obj  client.Object
 	}{{"MutatingWebhookConfiguration", &mutating}, {"ValidatingWebhookConfiguration", &validating}} {
-		err := d.api.Get(ctx, client.ObjectKey{Name: name}, x.obj)
+		err := d.api.Get(ctx, client.ObjectKey{Name: name}, configuration.obj)
 		switch {
 		case apierrors.IsNotFound(err):
-			d.addResult(area, warned, "apply config/webhook/manifests.yaml if you want it, or set --webhook-name-prefix as the controller has it", "there is no %s %q, so what users write is judged by the controller alone", x.kind, name)
+			d.addResult(area, resultWarning, "apply config/webhook/manifests.yaml if you want it, or set --webhook-name-prefix as the controller has it", "there is no %s %q, so what users write is judged by the controller alone", configuration.kind, name)
 		case err != nil:
-			d.fail(area, err, "grant the right to read webhook configurations")
+			d.addFailure(area, err, "grant the right to read webhook configurations")
 		}
 	}
 	for _, w := range mutating.Webhooks {
-		hooks = append(hooks, hook{w.Name, w.ClientConfig, w.FailurePolicy})
+		hooks = append(hooks, webhookEntry{w.Name, w.ClientConfig, w.FailurePolicy})
 	}
 	for _, w := range validating.Webhooks {
-		hooks = append(hooks, hook{w.Name, w.ClientConfig, w.FailurePolicy})
+		hooks = append(hooks, webhookEntry{w.Name, w.ClientConfig, w.FailurePolicy})
 	}
-	fine := 0
+	working := 0
 	for _, h := range hooks {
-		result := warned
+		result := resultWarning
 		if h.policy == nil || *h.policy == admissionv1.Fail {
-			result = broken // the API server refuses what it cannot ask about
+			result = resultError // the API server refuses objects while the webhook does not answer
 		}
-		switch what, fix, err := d.webhookFault(ctx, h); {
+		switch fault, fix, err := d.webhookFault(ctx, h); {
 		case err != nil:
 			d.addUnchecked(area, result, err, fix, fmt.Sprintf("webhook %s: ", h.name))
-		case what != "":
-			d.addResult(area, result, fix, "webhook %s: %s", h.name, what)
+		case fault != "":
+			d.addResult(area, result, fix, "webhook %s: %s", h.name, fault)
 		default:
-			fine++
+			working++
 		}
 	}
-	if fine > 0 {
-		d.addResult(area, healthy, "", "%d webhooks have a valid CA and ready endpoints", fine)
+	if working > 0 {
+		d.addResult(area, resultOK, "", "%d webhooks have a valid CA and ready endpoints", working)
 	}
 }
 
-// webhookFault returns what is wrong with a webhook, "" if nothing is, or why that is not known.
-func (d *doctor) webhookFault(ctx context.Context, h hook) (what, fix string, err error) {
+// webhookFault returns a fault of a webhook and its fix. The fault is "" if there is none; err is why it could not be
+// determined.
+func (d *doctor) webhookFault(ctx context.Context, h webhookEntry) (fault, fix string, err error) {
 	if len(h.client.CABundle) == 0 {
 		return "it has no caBundle", "wait until the controller has written it, or look at its logs", nil
 	}
-	until, err := lastExpiry(h.client.CABundle)
+	expiry, err := lastExpiry(h.client.CABundle)
 	switch now := d.Env.Time(); {
 	case err != nil:
 		return fmt.Sprintf("its caBundle cannot be read: %v", err), "remove it, and the controller writes its own", nil
-	case now.After(until):
-		return "its CA expired at " + until.UTC().Format(time.RFC3339), "restart the controller, or renew the certificate", nil
-	case now.Add(durations.Lifetime / 52).After(until): // a week
-		return "its CA expires at " + until.UTC().Format(time.RFC3339), "look at the logs of the controller, or renew the certificate", nil
+	case now.After(expiry):
+		return "its CA expired at " + expiry.UTC().Format(time.RFC3339), "restart the controller, or renew the certificate", nil
+	case now.Add(durations.Lifetime / 52).After(expiry): // a week
+		return "its CA expires at " + expiry.UTC().Format(time.RFC3339), "look at the logs of the controller, or renew the certificate", nil
 	}
 	s := h.client.Service
 	if s == nil {
@@ -288,7 +292,7 @@ func (d *doctor) webhookFault(ctx context.Context, h hook) (what, fix string, er
 	return fmt.Sprintf("Service %s/%s has no ready endpoint", s.Namespace, s.Name), "start the controller, or remove the webhook configuration", nil
 }
 
-// lastExpiry returns when the last CA of a bundle expires: during a rotation there are two.
+// lastExpiry returns the latest expiry of the CAs in a bundle: during a rotation the bundle has two.
 func lastExpiry(bundle []byte) (time.Time, error) {
 	var last time.Time
 	for rest := bundle; ; {

@@ -86,32 +86,32 @@ func explainAccelerator(d engine.Draft) *explainedAccelerator {
 		out.Owner = x.Owner
 		out.addLive(x.Live)
 		for _, l := range x.Listeners {
-			one := explainedAcceleratorListener{
+			listener := explainedAcceleratorListener{
 				From: l.Desired.Origin.Field, Protocol: string(l.Desired.Protocol), ProtocolFrom: tree.OriginText(l.Desired.ProtocolOf),
 				Ports: model.PortRangesText(l.Desired.Ports), PortsFrom: tree.OriginText(l.Desired.PortsOf),
 			}
 			if l.Live != nil {
-				one.Live, one.Score = listenerText(*l.Live), l.Score
+				listener.Live, listener.Score = listenerText(*l.Live), l.Score
 			}
-			out.Listeners = append(out.Listeners, one)
+			out.Listeners = append(out.Listeners, listener)
 		}
 	}
 	c := tree.AcceleratorComparer{Comparer: tree.NewComparer(d, d.Have.Facts, tree.ClusterTargets{})}
-	for _, n := range a.Entries {
-		one := explainedEndpoint{Field: n.Origin.Field, ID: n.ID, Endpoints: []explainedEndpointID{}}
-		if !n.Object.IsZero() {
-			one.Object = (*output.Object)(&n.Object)
+	for _, entry := range a.Entries {
+		endpoint := explainedEndpoint{Field: entry.Origin.Field, ID: entry.ID, Endpoints: []explainedEndpointID{}}
+		if !entry.Object.IsZero() {
+			endpoint.Object = (*output.Object)(&entry.Object)
 		}
-		if !n.Grant.IsZero() {
-			one.Grant = (*output.Object)(&n.Grant)
+		if !entry.Grant.IsZero() {
+			endpoint.Grant = (*output.Object)(&entry.Grant)
 		}
-		for _, id := range n.Endpoints {
-			one.Endpoints = append(one.Endpoints, explainedEndpointID{id, c.LoadBalancerOf(id)})
+		for _, id := range entry.Endpoints {
+			endpoint.Endpoints = append(endpoint.Endpoints, explainedEndpointID{id, c.LoadBalancerOf(id)})
 		}
-		one.LeftOut = explainFindings(slices.DeleteFunc(slices.Clone(d.Findings), func(f finding.Finding) bool {
-			return f.Object != n.Origin.Object || f.Field != one.Field && !strings.HasPrefix(f.Field, one.Field+".")
+		endpoint.LeftOut = explainFindings(slices.DeleteFunc(slices.Clone(d.Findings), func(f finding.Finding) bool {
+			return f.Object != entry.Origin.Object || f.Field != endpoint.Field && !strings.HasPrefix(f.Field, endpoint.Field+".")
 		}))
-		out.Endpoints = append(out.Endpoints, one)
+		out.Endpoints = append(out.Endpoints, endpoint)
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-// Package explain is the command explain: what was decided about an object and why, what the reason of a finding means,
+// Package explain has the command explain: what was decided about an object and why, what the reason of a finding means,
 // and which listener rule answers a request.
 package explain
 

@@ -198,14 +198,14 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 		Cluster: e.Config.ClusterName, Object: objectOf(e.Named[0]), Stacks: []explainedStack{}, Bindings: []explainedBinding{}, Warnings: []warningDocument{},
 	}
 	targets := tree.ClusterTargetsOf(store, e.Config)
-	err = e.Each(ctx, store, func(d engine.Draft) error {
-		have, err := e.AskMore(ctx, d.Stack.ID, tree.ExtraQuestions(d))
+	err = e.EachDraft(ctx, store, func(d engine.Draft) error {
+		have, err := e.ObserveWith(ctx, d.Stack.ID, tree.ExtraQuestions(d))
 		if err != nil {
 			return err
 		}
-		one := explainStack(d, ref)
-		one.TargetGroups = tree.Compare(d, have.Facts, targets).TargetGroups
-		doc.Stacks = append(doc.Stacks, one)
+		stack := explainStack(d, ref)
+		stack.TargetGroups = tree.Compare(d, have.Facts, targets).TargetGroups
+		doc.Stacks = append(doc.Stacks, stack)
 		return nil
 	})
 	if err != nil {
@@ -231,6 +231,7 @@ func (e *explainCommand) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// objectOf returns a reference for a document.
 func objectOf(r cluster.Ref) output.Object {
 	return output.Object{Kind: string(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }
@@ -244,20 +245,20 @@ func (doc *Document) addBindings(store *cluster.Memory, plans input.BindingPlans
 		if err != nil || !ok || e.Named[0].Kind == cluster.KindService && tgb.Spec.ServiceRef.Name != e.Named[0].Name {
 			continue
 		}
-		one := explainedBinding{BindingDocument: b.Document(), TargetGroup: cmp.Or(tgb.Spec.TargetGroupARN, tgb.Spec.TargetGroupName)}
-		one.Service = tgb.Spec.ServiceRef.Name + ":" + tgb.Spec.ServiceRef.Port.String()
+		binding := explainedBinding{BindingDocument: b.Document(), TargetGroup: cmp.Or(tgb.Spec.TargetGroupARN, tgb.Spec.TargetGroupName)}
+		binding.Service = tgb.Spec.ServiceRef.Name + ":" + tgb.Spec.ServiceRef.Port.String()
 		if tgb.Spec.TargetType != nil {
-			one.TargetType = string(*tgb.Spec.TargetType)
+			binding.TargetType = string(*tgb.Spec.TargetType)
 		}
 		if list, known := endpoints[tgb.Spec.TargetGroupARN]; known {
-			one.Endpoints = []string{}
+			binding.Endpoints = []string{}
 			for _, x := range list {
-				one.Endpoints = append(one.Endpoints, x.Identity())
+				binding.Endpoints = append(binding.Endpoints, x.Identity())
 			}
-			slices.Sort(one.Endpoints)
-			one.Endpoints = slices.Compact(one.Endpoints)
+			slices.Sort(binding.Endpoints)
+			binding.Endpoints = slices.Compact(binding.Endpoints)
 		}
-		doc.Bindings = append(doc.Bindings, one)
+		doc.Bindings = append(doc.Bindings, binding)
 	}
 }
 
@@ -275,11 +276,11 @@ func explainStack(d engine.Draft, object finding.Ref) explainedStack {
 	}
 	isOwn := ownRulePredicate(d.Stack, object)
 	for _, lb := range d.Choices().LoadBalancers {
-		one := explainLoadBalancer(lb, isOwn, d.Have.Facts)
+		loadBalancer := explainLoadBalancer(lb, isOwn, d.Have.Facts)
 		if desired := d.Stack.LoadBalancer; lb.ID == model.LoadBalancerID && lb.Live != nil && desired != nil && desired.SchemeOpen() && desired.Scheme != lb.Live.Scheme {
-			one.SchemeFrom = "the load balancer in AWS, as no object names one"
+			loadBalancer.SchemeFrom = "the load balancer in AWS, as no object names one"
 		}
-		out.LoadBalancers = append(out.LoadBalancers, one)
+		out.LoadBalancers = append(out.LoadBalancers, loadBalancer)
 	}
 	return out
 }
@@ -330,32 +331,32 @@ func explainMembers(s model.Stack) []explainedMember {
 func explainFindings(list finding.List) []explainedFinding {
 	out := []explainedFinding{}
 	for _, f := range output.Findings(list) {
-		one := explainedFinding{Finding: f}
+		explained := explainedFinding{Finding: f}
 		if i := slices.IndexFunc(finding.Reasons, func(r finding.Explanation) bool { return r.Reason == f.Reason }); i >= 0 {
-			one.WayOut = finding.Reasons[i].WayOut
+			explained.WayOut = finding.Reasons[i].WayOut
 		}
-		out = append(out, one)
+		out = append(out, explained)
 	}
 	return out
 }
 
 // explainLoadBalancer returns the choices of a plan for a load balancer.
 func explainLoadBalancer(c resolved.LoadBalancerChoices, isOwn func(model.Rule) bool, facts observed.Facts) explainedLoadBalancer {
-	w := c.Desired
+	desired := c.Desired
 	out := explainedLoadBalancer{
-		ID: c.ID, Name: w.Name, Type: w.Type.String(), Scheme: w.Scheme, SchemeFrom: finding.Printable(w.Origins["scheme"].String()),
+		ID: c.ID, Name: desired.Name, Type: desired.Type.String(), Scheme: desired.Scheme, SchemeFrom: finding.Printable(desired.Origins["scheme"].String()),
 		Subnets: explainSubnets(c), SecurityGroups: []explainedSecurityGroup{}, Listeners: []explainedListener{},
 	}
 	if c.Live != nil {
 		out.ARN, out.Name, out.Scheme, out.DNSName, out.Status = c.Live.ARN, c.Live.Name, c.Live.Scheme, c.Live.DNSName, c.Live.State
 	}
-	named, _ := w.SecurityGroups.(model.GroupsGiven)
+	named, _ := desired.SecurityGroups.(model.GroupsGiven)
 	for _, g := range c.SecurityGroups {
-		one := explainedSecurityGroup{ID: g.ID, How: g.How}
+		securityGroup := explainedSecurityGroup{ID: g.ID, How: g.How}
 		if g.How == resolved.GroupNamed {
-			one.From = tree.OriginText(named.Of)
+			securityGroup.From = tree.OriginText(named.Of)
 		}
-		out.SecurityGroups = append(out.SecurityGroups, one)
+		out.SecurityGroups = append(out.SecurityGroups, securityGroup)
 	}
 	for _, l := range c.Listeners {
 		out.Listeners = append(out.Listeners, explainListener(l, isOwn, facts))

@@ -11,7 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// AWS shows the target groups of a weighted action in an order of its own. That is no difference; another weight is.
+// The order of target groups in a weighted action is ignored, because AWS does not preserve it; another weight is a
+// difference.
 func TestTheOrderOfTargetGroupsIsNoDifference(t *testing.T) {
 	weighted := func(refs []model.GroupRef, weights ...int32) []model.Action {
 		var f model.Forward

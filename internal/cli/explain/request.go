@@ -247,20 +247,20 @@ func (a *answerCollector) addAnswers(ctx context.Context, d engine.Draft) error 
 				a.otherProtocols = append(a.otherProtocols, fmt.Sprintf("%s %s speaks %s on port %d", d.Stack.ID.Kind.Object(), d.Stack.ID, protocol, a.port))
 				continue
 			}
-			one := a.answer(l, c)
-			one.Kind, one.ID, one.LoadBalancer, one.Type = string(d.Stack.ID.Kind), d.Stack.ID.String(), lb.Desired.Name, lb.Desired.Type.String()
+			answer := a.answer(l, c)
+			answer.Kind, answer.ID, answer.LoadBalancer, answer.Type = string(d.Stack.ID.Kind), d.Stack.ID.String(), lb.Desired.Name, lb.Desired.Type.String()
 			if lb.Live != nil {
-				one.LoadBalancer, one.DNSName = lb.Live.Name, lb.Live.DNSName
+				answer.LoadBalancer, answer.DNSName = lb.Live.Name, lb.Live.DNSName
 			}
-			one.Named = a.namingSource(one, d, lb.Listeners)
-			if one.DNSName != "" && strings.EqualFold(one.DNSName, a.Host) {
-				one.Named = "the DNS name of the load balancer"
-				a.byDNSName = &one
+			answer.Named = a.namingSource(answer, d, lb.Listeners)
+			if answer.DNSName != "" && strings.EqualFold(answer.DNSName, a.Host) {
+				answer.Named = "the DNS name of the load balancer"
+				a.byDNSName = &answer
 			}
-			if err := a.addTargets(ctx, d, &one); err != nil {
+			if err := a.addTargets(ctx, d, &answer); err != nil {
 				return err
 			}
-			a.answers = append(a.answers, one)
+			a.answers = append(a.answers, answer)
 		}
 	}
 	return nil
@@ -289,24 +289,24 @@ func (a *answerCollector) mayNameHost(s model.Stack) bool {
 }
 
 // addTargets adds the health of the targets that the request is forwarded to.
-func (a *answerCollector) addTargets(ctx context.Context, d engine.Draft, one *requestAnswer) error {
+func (a *answerCollector) addTargets(ctx context.Context, d engine.Draft, answer *requestAnswer) error {
 	var questions []model.Question
 	for _, g := range d.Have.TargetGroups {
-		if slices.Contains(one.groups, g.ResourceID) {
+		if slices.Contains(answer.groups, g.ResourceID) {
 			questions = append(questions, model.AskHealth{ARN: g.ARN})
 		}
 	}
 	if len(questions) == 0 {
 		return nil
 	}
-	have, err := a.AskMore(ctx, d.Stack.ID, questions)
+	have, err := a.ObserveWith(ctx, d.Stack.ID, questions)
 	if err != nil {
 		return err
 	}
 	c := tree.NewComparer(d, have.Facts, a.ClusterTargets)
 	for _, g := range c.TargetGroups() {
-		if slices.Contains(one.groups, g.ID) && g.ARN != "" {
-			one.Targets = append(one.Targets, requestTargets{g.ID, tree.Health(g.Targets), g.Note})
+		if slices.Contains(answer.groups, g.ID) && g.ARN != "" {
+			answer.Targets = append(answer.Targets, requestTargets{g.ID, tree.Health(g.Targets), g.Note})
 		}
 	}
 	return nil

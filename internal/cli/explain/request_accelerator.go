@@ -58,7 +58,7 @@ type requestEndpoint struct {
 // balancers behind the accelerator.
 func (a *answerCollector) collect(ctx context.Context) (RequestDocument, error) {
 	var drafts []engine.Draft
-	if err := a.Each(ctx, a.store, func(d engine.Draft) error {
+	if err := a.EachDraft(ctx, a.store, func(d engine.Draft) error {
 		drafts = append(drafts, d)
 		return nil
 	}); err != nil {
@@ -143,9 +143,9 @@ func (a *answerCollector) explainAccelerator(d engine.Draft, live observed.Accel
 			out.ClientAffinity = "SOURCE_IP"
 		}
 		for _, g := range l.Groups {
-			one := a.explainEndpointGroup(c, g)
-			one.Owner = chosen.OtherOwners[g.ARN]
-			out.EndpointGroups = append(out.EndpointGroups, one)
+			endpointGroup := a.explainEndpointGroup(c, g)
+			endpointGroup.Owner = chosen.OtherOwners[g.ARN]
+			out.EndpointGroups = append(out.EndpointGroups, endpointGroup)
 		}
 	}
 	return out
@@ -217,28 +217,28 @@ func (a *answerCollector) addEndpointAnswers(ctx context.Context, doc *RequestDo
 	for _, d := range drafts {
 		draftOf[string(d.Stack.ID.Kind)+" "+d.Stack.ID.String()] = d
 	}
-	done := map[string]bool{}
+	added := map[string]bool{}
 	for _, g := range doc.Accelerator.EndpointGroups {
 		for _, e := range g.Endpoints {
 			key := fmt.Sprint(e.ID, g.Port)
-			if e.LoadBalancer == nil || done[key] || g.isServing() && e.Share == 0 {
+			if e.LoadBalancer == nil || added[key] || g.isServing() && e.Share == 0 {
 				continue
 			}
-			done[key] = true
+			added[key] = true
 			d, ok := draftOf[e.LoadBalancer.Kind+" "+e.LoadBalancer.ID]
 			if !ok {
 				continue
 			}
-			behind := answerCollector{webRequest: a.webRequest, Source: a.Source, ClusterTargets: a.ClusterTargets, store: a.store, onlyARN: e.ID}
-			behind.port = g.Port
-			if err := behind.addAnswers(ctx, d); err != nil {
+			collector := answerCollector{webRequest: a.webRequest, Source: a.Source, ClusterTargets: a.ClusterTargets, store: a.store, onlyARN: e.ID}
+			collector.port = g.Port
+			if err := collector.addAnswers(ctx, d); err != nil {
 				return err
 			}
-			for _, one := range behind.answers {
-				one.Named = finding.Ref(doc.Accelerator.Object).String()
-				doc.Answers = append(doc.Answers, one)
+			for _, answer := range collector.answers {
+				answer.Named = finding.Ref(doc.Accelerator.Object).String()
+				doc.Answers = append(doc.Answers, answer)
 			}
-			if len(behind.answers) == 0 {
+			if len(collector.answers) == 0 {
 				doc.Notes = append(doc.Notes, fmt.Sprintf("load balancer %s has no listener for %s on port %d", e.LoadBalancer.Name, a.scheme, g.Port))
 			}
 		}
@@ -265,7 +265,7 @@ func (a *answerCollector) withEndpointDrafts(ctx context.Context, drafts []engin
 	if len(endpointStacks) == 0 {
 		return drafts, nil
 	}
-	err := input.EachOutsideScope(ctx, a.Source, a.store, func(id model.StackID) bool { return endpointStacks[string(id.Kind)+" "+id.String()] }, func(d engine.Draft) error {
+	err := input.EachDraftOutsideScope(ctx, a.Source, a.store, func(id model.StackID) bool { return endpointStacks[string(id.Kind)+" "+id.String()] }, func(d engine.Draft) error {
 		drafts = append(drafts, d)
 		return nil
 	})

@@ -7,7 +7,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// A client names a port that is not that of the scheme in the Host header, which a rule for the host alone may not match.
+// A note is added for a port other than that of the scheme: clients send it in the Host header, which a rule for the host may
+// not match.
 func TestAPortThatClientsSendIsNoted(t *testing.T) {
 	for port, want := range map[int32]int{80: 0, 8080: 1} {
 		a := answerCollector{
@@ -21,7 +22,7 @@ func TestAPortThatClientsSendIsNoted(t *testing.T) {
 	}
 }
 
-// What names the host is the expression that matches it, not each that the rule has.
+// Only the expression of a rule that matches the host is shown.
 func TestTheExpressionThatMatchesTheHostIsShown(t *testing.T) {
 	rule := model.Rule{Conditions: []model.Condition{model.HostHeader{
 		Values: []string{"a.example.com", "*.example.org"},
@@ -37,7 +38,7 @@ func TestTheExpressionThatMatchesTheHostIsShown(t *testing.T) {
 	}
 }
 
-// A default action that a network load balancer cannot have is not shown for a listener that is not made.
+// No default action is shown for the listener of a network load balancer that is not created.
 func TestAListenerThatIsNotMadeAnswersNothing(t *testing.T) {
 	for protocol, want := range map[string]bool{"TCP": false, "TLS": false, "HTTP": true} {
 		var out strings.Builder

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// An object that was deleted and made again starts without the warnings of the earlier one.
+// Warnings about a deleted object are not shown for a new object of the same name.
 func TestWarningsOfAnEarlierObjectAreLeftOut(t *testing.T) {
 	now := &corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: "now"}}
 	for uid, want := range map[types.UID]bool{"now": false, "before": true, "": false} {

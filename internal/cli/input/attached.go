@@ -59,8 +59,8 @@ func (s *scope) includesMember(ref cluster.Ref, gateway model.StackID) bool {
 		return true
 	case len(s.Named) > 0:
 		return slices.ContainsFunc(s.Named, isEither)
-	case len(s.touched) > 0:
-		return slices.ContainsFunc(s.touched, func(c change) bool { return isEither(cluster.RefOf(c.after)) })
+	case len(s.fileChanges) > 0:
+		return slices.ContainsFunc(s.fileChanges, func(c change) bool { return isEither(cluster.RefOf(c.after)) })
 	}
 	return s.Namespace == ref.Namespace || s.Namespace == gateway.Namespace
 }

@@ -1,4 +1,4 @@
-// Package input is what commands read: objects of files and of a cluster, the flags of the controller, and AWS, which is
+// Package input reads the input of commands: objects of files and of a cluster, the flags of the controller, and AWS, which is
 // live, recorded or assumed.
 package input
 
@@ -155,8 +155,8 @@ func open(ctx context.Context, d *Source, store *cluster.Memory) (*recorder, err
 	return rec, nil
 }
 
-// Each makes the plans of the stacks that the command is about, in order, and passes each to show.
-func (d *Source) Each(ctx context.Context, store *cluster.Memory, show func(engine.Draft) error) error {
+// EachDraft makes the plans of the stacks that the command is about, in order, and passes each to show.
+func (d *Source) EachDraft(ctx context.Context, store *cluster.Memory, show func(engine.Draft) error) error {
 	rec, err := open(ctx, d, store)
 	if err != nil {
 		return err
@@ -190,8 +190,8 @@ func (d *Source) Validate() error {
 	return err
 }
 
-// AskMore observes a stack again, with questions besides those of its plan.
-func (d *Source) AskMore(ctx context.Context, id model.StackID, more []model.Question) (observed.Stack, error) {
+// ObserveWith observes a stack again, with questions in addition to those of its plan.
+func (d *Source) ObserveWith(ctx context.Context, id model.StackID, more []model.Question) (observed.Stack, error) {
 	have, err := d.recorder.Observe(ctx, id, append(slices.Clone(d.recorder.questions[id]), more...))
 	if err != nil {
 		return have, sdk.Explain(err)

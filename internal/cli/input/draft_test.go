@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// A person who waits for a plan does not wait for minutes; the controller does.
+// The timeouts of commands are seconds, those of the controller minutes.
 func TestACommandWaitsForSeconds(t *testing.T) {
 	d := &Source{Env: output.Environment{Getenv: func(string) string { return "" }}}
 	d.Config.AWS.MaxRetries = 10

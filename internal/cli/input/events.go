@@ -108,6 +108,7 @@ type eventWatcher struct {
 	handler EventHandler
 }
 
+// isOfWatchedKind reports whether an event is about an object of the watched kinds.
 func (r eventWatcher) isOfWatchedKind(e *corev1.Event) bool {
 	return slices.Contains(r.kinds, cluster.Kind(e.InvolvedObject.Kind))
 }

@@ -64,15 +64,15 @@ func (d *Source) TakeFlags(ctx context.Context, rc *rest.Config, notes io.Writer
 		fmt.Fprintf(notes, "# the flags of the controller are not known: %s; defaults and the flags given here count. Name its Deployment by --flags-from, or give --flags-from=%s\n", finding.CutTo(maxReasonLength, err.Error()), noController)
 		return nil
 	}
-	took := config.TakeOver(d.flags, found.args)
-	if len(took.Flags) > 0 {
-		fmt.Fprintf(notes, "# with the flags of %s: %s\n", found.source, flagTexts(took.Flags))
+	takeOver := config.TakeOver(d.flags, found.args)
+	if len(takeOver.Flags) > 0 {
+		fmt.Fprintf(notes, "# with the flags of %s: %s\n", found.source, flagTexts(takeOver.Flags))
 	}
-	if len(took.Differing) > 0 {
-		fmt.Fprintf(notes, "# %s has %s; the values given here count, so the controller may do otherwise\n", found.source, flagTexts(took.Differing))
+	if len(takeOver.Differing) > 0 {
+		fmt.Fprintf(notes, "# %s has %s; the values given here count, so the controller may do otherwise\n", found.source, flagTexts(takeOver.Differing))
 	}
-	if len(took.Unavailable) > 0 {
-		fmt.Fprintf(notes, "# %s has flags that this version cannot read: %s; give them here if they matter\n", found.source, flagTexts(took.Unavailable))
+	if len(takeOver.Unavailable) > 0 {
+		fmt.Fprintf(notes, "# %s has flags that this version cannot read: %s; give them here if they matter\n", found.source, flagTexts(takeOver.Unavailable))
 	}
 	return nil
 }

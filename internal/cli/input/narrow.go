@@ -42,13 +42,13 @@ func (l *lister) list(ctx context.Context, typ cluster.Type, into client.ObjectL
 		return fmt.Errorf("%w; a plan reads objects of all namespaces, because they can share load balancers: bind the rules of config/rbac with the verbs get, list and watch to whoever runs this, look at one namespace by -n, or plan files alone by --files-only", err)
 	}
 	if typ.Namespaced {
-		again := l.List(ctx, into, client.InNamespace(l.namespace))
-		if again == nil {
+		namespaceErr := l.List(ctx, into, client.InNamespace(l.namespace))
+		if namespaceErr == nil {
 			l.narrowed, l.anyRead = append(l.narrowed, typ.Kind), true
 			return nil
 		}
-		if !apierrors.IsForbidden(again) {
-			return again
+		if !apierrors.IsForbidden(namespaceErr) {
+			return namespaceErr
 		}
 	}
 	l.unavailable = append(l.unavailable, typ.Kind)

@@ -48,7 +48,7 @@ func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) 
 	if files, err = watchedNamespace(d.Config.Kubernetes.WatchNamespace).filter(files, notes); err != nil {
 		return nil, err
 	}
-	touched, err := applyFiles(store, files, notes)
+	fileChanges, err := applyFiles(store, files, notes)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (d *Source) Objects(ctx context.Context, stdin io.Reader, notes io.Writer) 
 		(&assumedAWS{Facts: facts}).show(notes)
 	}
 	if d.ClusterRead {
-		d.touched = touched // without a cluster the command is about all objects
+		d.fileChanges = fileChanges // without a cluster the command is about all objects
 	}
 	for _, ref := range d.Named {
 		if off := acceleratorsOffReason(d.Config); ref.Kind == cluster.KindGlobalAccelerator && d.ClusterRead && off != "" {
@@ -234,7 +234,7 @@ func applyFiles(store *cluster.Memory, files []fileObject, notes io.Writer) ([]c
 	fileOf := map[cluster.Ref]string{}
 	var created []*corev1.Service
 	var examples []string // NAMESPACE/NAME of Services that are given a UID or node ports
-	var touched []change
+	var fileChanges []change
 	for _, f := range files {
 		ref := cluster.RefOf(f.Object)
 		if first, twice := fileOf[ref]; twice {
@@ -245,7 +245,7 @@ func applyFiles(store *cluster.Memory, files []fileObject, notes io.Writer) ([]c
 		if err != nil {
 			return nil, err
 		}
-		touched = append(touched, change{before: live, after: f.Object})
+		fileChanges = append(fileChanges, change{before: live, after: f.Object})
 		svc, isService := f.Object.(*corev1.Service)
 		if live != nil {
 			// The UID and resource version in a file may be out of date.
@@ -274,7 +274,7 @@ func applyFiles(store *cluster.Memory, files []fileObject, notes io.Writer) ([]c
 	if examples = slices.Compact(examples); len(examples) > 0 {
 		fmt.Fprintf(notes, "# these Services do not exist yet: %s; their node ports, and the names of their target groups, are examples\n", output.JoinFirst(examples))
 	}
-	return touched, nil
+	return fileChanges, nil
 }
 
 // exampleUID returns a UID for a Service that does not exist yet, because the names of target groups contain a hash of
@@ -296,7 +296,7 @@ func keepNodePorts(s, live *corev1.Service) {
 	}
 }
 
-// The range of node ports of a cluster with default settings.
+// firstNodePort and lastNodePort are the range of node ports of a cluster with default settings.
 const firstNodePort, lastNodePort = 30000, 32767
 
 // exampleNodePorts sets node ports of Services that do not exist yet, because no target group of instances can be planned
@@ -318,16 +318,16 @@ func exampleNodePorts(store *cluster.Memory, created []*corev1.Service) ([]strin
 			continue
 		}
 		changed := false
-		ofNumber := map[int32]int32{} // by port: TCP and UDP of one port have the same node port, as in Kubernetes
+		byPort := map[int32]int32{} // by port: TCP and UDP of one port have the same node port, as in Kubernetes
 		for i := range s.Spec.Ports {
 			for taken[next] && next < lastNodePort {
 				next++
 			}
 			p := &s.Spec.Ports[i]
 			if p.NodePort == 0 {
-				p.NodePort, taken[next], changed = cmp.Or(ofNumber[p.Port], next), true, true
+				p.NodePort, taken[next], changed = cmp.Or(byPort[p.Port], next), true, true
 			}
-			ofNumber[p.Port] = p.NodePort
+			byPort[p.Port] = p.NodePort
 		}
 		if changed {
 			names = append(names, s.Namespace+"/"+s.Name)

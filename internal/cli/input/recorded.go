@@ -22,6 +22,7 @@ type recording struct {
 	Stacks []recordedAnswer `json:"stacks"`
 }
 
+// recordedAnswer is the observed state of a stack.
 type recordedAnswer struct {
 	Stack model.StackID
 	Have  recordedStack
@@ -110,6 +111,7 @@ func decodeAs[T any](a alternative) (T, error) {
 	return v, err
 }
 
+// decodeCondition decodes a condition.
 func decodeCondition(a alternative) (model.Condition, error) {
 	switch a.Kind {
 	case "host-header":
@@ -128,6 +130,7 @@ func decodeCondition(a alternative) (model.Condition, error) {
 	return nil, fmt.Errorf("no condition is called %q", a.Kind)
 }
 
+// decodeAction decodes an action.
 func decodeAction(a alternative) (model.Action, error) {
 	switch a.Kind {
 	case "forward":

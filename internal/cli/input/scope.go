@@ -13,15 +13,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// scope is what a command is about: everything, a namespace, some objects, or what manifests touch.
+// scope selects the objects of a command: all objects, a namespace, some objects, or those that files change.
 type scope struct {
 	Namespace string // the value of --namespace
 	All       bool   // whether --all-namespaces is set
 	Context   string // the value of --context
 	// Named are the objects that the command line names.
 	Named []cluster.Ref
-	// touched are the changes that the files make to objects of the cluster.
-	touched []change
+	// fileChanges are the changes that files make to objects of the cluster.
+	fileChanges []change
 }
 
 // change is an object before and after; before is nil for one that is new.
@@ -38,7 +38,7 @@ func (s *scope) bind(cmd *cobra.Command) {
 
 // isEverything reports whether the command is about everything that was read.
 func (s *scope) isEverything() bool {
-	return s.All || s.Namespace == "" && len(s.Named) == 0 && len(s.touched) == 0
+	return s.All || s.Namespace == "" && len(s.Named) == 0 && len(s.fileChanges) == 0
 }
 
 // Parse sets Named to the objects that arguments name, as KIND/NAME or KIND NAME. namespace is that of all namespaced
@@ -151,6 +151,7 @@ func (p stackFinder) stacksOf(obj cluster.Object) []model.StackID {
 	return out
 }
 
+// isDefaultClass reports whether an IngressClass is the default class.
 func isDefaultClass(obj cluster.Object) bool {
 	return obj.GetAnnotations()[networkingv1.AnnotationIsDefaultIngressClass] == "true"
 }
@@ -189,8 +190,8 @@ func (s *scope) objectsInScope(store *cluster.Memory) []change {
 			}
 		}
 		return out
-	case len(s.touched) > 0:
-		return slices.DeleteFunc(slices.Clone(s.touched), func(c change) bool {
+	case len(s.fileChanges) > 0:
+		return slices.DeleteFunc(slices.Clone(s.fileChanges), func(c change) bool {
 			return s.Namespace != "" && c.after.GetNamespace() != s.Namespace
 		})
 	}

@@ -19,8 +19,8 @@ type File struct {
 	Objects int    `json:"objects"`
 }
 
-// write writes the manifests, and returns the files.
-func (m *migrateCommand) write(stdout io.Writer, r migrate.Result) ([]File, error) {
+// writeManifests writes the manifests, and returns the files.
+func (m *migrateCommand) writeManifests(stdout io.Writer, r migrate.Result) ([]File, error) {
 	objects := r.Objects()
 	if len(objects) == 0 {
 		return nil, nil
@@ -29,11 +29,11 @@ func (m *migrateCommand) write(stdout io.Writer, r migrate.Result) ([]File, erro
 		return nil, m.encode(stdout, objects)
 	}
 	if m.split == "" {
-		f, err := m.file(filepath.Join(m.outputDir, "gateway-resources."+m.outputFormat), objects)
+		f, err := m.writeFile(filepath.Join(m.outputDir, "gateway-resources."+m.outputFormat), objects)
 		return []File{f}, err
 	}
 	for _, o := range objects {
-		// Manifests may have anything for a namespace, and it becomes a part of a path.
+		// The namespace becomes a part of a path, and manifests may contain any text for it.
 		if ns := o.GetNamespace(); ns != "" && len(validation.IsDNS1123Label(ns)) > 0 {
 			return nil, fmt.Errorf("namespace %q is not one that a cluster can have, so no directory is made of it", finding.Cut(ns))
 		}
@@ -49,7 +49,7 @@ func (m *migrateCommand) write(stdout io.Writer, r migrate.Result) ([]File, erro
 		if namespace == "" {
 			name = filepath.Join(m.outputDir, "gatewayclass."+m.outputFormat)
 		}
-		f, err := m.file(name, objects[:n])
+		f, err := m.writeFile(name, objects[:n])
 		if err != nil {
 			return out, err
 		}
@@ -58,7 +58,8 @@ func (m *migrateCommand) write(stdout io.Writer, r migrate.Result) ([]File, erro
 	return out, nil
 }
 
-func (m *migrateCommand) file(name string, objects []migrate.Object) (File, error) {
+// writeFile writes objects to a file, and creates its directory.
+func (m *migrateCommand) writeFile(name string, objects []migrate.Object) (File, error) {
 	var content bytes.Buffer
 	if err := m.encode(&content, objects); err != nil {
 		return File{}, err
@@ -69,6 +70,7 @@ func (m *migrateCommand) file(name string, objects []migrate.Object) (File, erro
 	return File{Path: name, Objects: len(objects)}, os.WriteFile(name, content.Bytes(), 0o644)
 }
 
+// encode writes objects in the format of --output-format.
 func (m *migrateCommand) encode(w io.Writer, objects []migrate.Object) error {
 	if m.outputFormat == "json" {
 		return migrate.WriteJSON(w, objects)

@@ -11,26 +11,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
-// addInPlace notes why the Gateway of a group, whose desired state is want, would not take over the load balancer, as far as that
-// is known without AWS.
-func (d *Group) addInPlace(g migrate.Group, want model.Stack, port func(*model.Binding) string) {
+// addTakeOverObstacles adds notes about why the Gateway, whose desired state is want, would not take over the load
+// balancer. It compares desired states only, and reads nothing from AWS.
+func (d *IngressGroup) addTakeOverObstacles(g migrate.IngressGroup, want model.Stack, port func(*model.Binding) string) {
 	lost := migrate.Lost.String()
 	if d.Gateway == "" {
 		d.Notes = append(d.Notes, Note{lost, "", "", "nothing of it is translated, so no Gateway can take over its load balancer", "correct what the other notes name"})
 		return
 	}
 	if want.Adopts == nil {
-		return // the Gateway is at fault, which other notes say
+		return // other notes report what is wrong with the Gateway
 	}
 	for _, f := range (handover.Relation{OtherStack: g.From}).Refusals(want) {
 		d.Notes = append(d.Notes, Note{lost, f.Object.String(), f.Field, f.Message, f.Fix})
 	}
 	differences := handover.Differences(want, g.From, func(b model.Binding) string { return port(&b) })
 	if !slices.ContainsFunc(differences, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
-		return // there are none, or the Ingresses whose answers they are consent
+		return // there are none, or the Ingresses accept them
 	}
-	of := finding.Ref{Kind: "Gateway", Namespace: want.ID.Namespace, Name: want.ID.Name}
-	d.Notes = append(d.Notes, Note{lost, of.String(), naming.AdoptAnnotation,
+	gateway := finding.Ref{Kind: "Gateway", Namespace: want.ID.Namespace, Name: want.ID.Name}
+	d.Notes = append(d.Notes, Note{lost, gateway.String(), naming.AdoptAnnotation,
 		fmt.Sprintf("the load balancer of %s is not taken over: the Gateway would answer requests or have settings otherwise", g.ID.Title()),
 		fmt.Sprintf("change the routes; to accept that, annotate each Ingress with %s: %s", naming.AdoptedByAnnotation, want.ID)})
 }

@@ -1,4 +1,4 @@
-// Package migrate is the command that translates Ingresses to objects of the Gateway API, and compares the two.
+// Package migrate has the command that translates Ingresses to objects of the Gateway API, and compares the two.
 package migrate
 
 import (
@@ -74,7 +74,7 @@ Exit codes: 0 all is translated, 3 something is lost, or an Ingress is at fault;
 		output.Must(fs.MarkHidden(name))
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return m.run(cmd, args) }
-	cmd.AddCommand(newStatus(env))
+	cmd.AddCommand(newStatusCommand(env))
 	return cmd
 }
 
@@ -85,14 +85,14 @@ type migrateCommand struct {
 	inputDir, ingressName, group   string
 	namespaces, files              []string
 	fromCluster, dryRun, check     bool
-	steps                          steps
+	commands                       commandLines
 	inPlace                        bool
 	outputDir, outputFormat, split string
 }
 
-// checkFlags checks the flags, in the order in which the tool does that users come from.
+// checkFlags checks the flags, in the same order as lbc-migrate of aws-load-balancer-controller.
 func (m *migrateCommand) checkFlags(cmd *cobra.Command) error {
-	given := func(name string) bool { return cmd.Flags().Changed(name) }
+	isSet := func(name string) bool { return cmd.Flags().Changed(name) }
 	if m.inputDir != "" {
 		m.Files = append([]string{m.inputDir}, m.Files...)
 	}
@@ -108,7 +108,7 @@ func (m *migrateCommand) checkFlags(cmd *cobra.Command) error {
 	}
 	if !m.fromCluster {
 		for _, name := range []string{"namespaces", "namespace", "all-namespaces", "ingress-name", "kubeconfig"} {
-			if given(name) {
+			if isSet(name) {
 				return fmt.Errorf("--%s is about a cluster; add --from-cluster, or leave it out", name)
 			}
 		}
@@ -135,7 +135,7 @@ func (m *migrateCommand) checkFlags(cmd *cobra.Command) error {
 }
 
 func (m *migrateCommand) run(cmd *cobra.Command, args []string) error {
-	m.steps = stepsOf(cmd)
+	m.commands = newCommandLines(cmd)
 	if err := m.form.Check(); err != nil {
 		return err
 	}
@@ -155,9 +155,9 @@ func (m *migrateCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if m.Config.ClusterName == "" {
-		m.Config.ClusterName = "unnamed" // it is part of names of AWS resources alone
+		m.Config.ClusterName = "unnamed" // only the names of AWS resources depend on it
 	}
-	store, err := migratedObjects(read)
+	store, err := copyTranslatedKinds(read)
 	if err != nil {
 		return err
 	}
@@ -166,10 +166,10 @@ func (m *migrateCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	doc.addConfigured(read, result)
-	if unavailable := input.Unavailable(&m.Source, needed...); len(unavailable) > 0 {
+	if unavailable := input.Unavailable(&m.Source, translatedKinds...); len(unavailable) > 0 {
 		doc.addUnavailable(unavailable)
 	}
-	if len(doc.Groups)+len(doc.NotOurs)+len(doc.Deleted) == 0 {
+	if len(doc.IngressGroups)+len(doc.NotOurs)+len(doc.Deleted) == 0 {
 		return errors.New("there is no Ingress to translate")
 	}
 	report := m.form.Out()
@@ -177,17 +177,17 @@ func (m *migrateCommand) run(cmd *cobra.Command, args []string) error {
 		report = notes
 	}
 	if !m.check {
-		if doc.Files, err = m.write(cmd.OutOrStdout(), result); err != nil {
+		if doc.Files, err = m.writeManifests(cmd.OutOrStdout(), result); err != nil {
 			return err
 		}
 	}
-	if err := m.show(report, doc); err != nil {
+	if err := m.showReport(report, doc); err != nil {
 		return err
 	}
 	switch {
-	case m.inPlace && !slices.ContainsFunc(doc.Groups, func(g Group) bool { return g.Gateway != "" }):
+	case m.inPlace && !slices.ContainsFunc(doc.IngressGroups, func(g IngressGroup) bool { return g.Gateway != "" }):
 		return errors.New("--in-place: nothing is translated, so there is no Gateway that could take over a load balancer; correct what the notes name")
-	case !doc.losesAnything():
+	case !doc.hasLosses():
 		return nil
 	case m.check:
 		return output.ErrChanges
@@ -195,12 +195,13 @@ func (m *migrateCommand) run(cmd *cobra.Command, args []string) error {
 	return output.ErrObjectErrors
 }
 
-func (m *migrateCommand) show(w io.Writer, doc Document) error {
+// showReport writes the report in the format of --output.
+func (m *migrateCommand) showReport(w io.Writer, doc Document) error {
 	switch m.form.Kind {
 	case "text":
 		showText(w, doc)
 		if len(doc.Files) > 0 {
-			fmt.Fprintln(w, m.steps.afterWrite(m.outputDir, m.inPlace))
+			fmt.Fprintln(w, m.commands.textAfterWrite(m.outputDir, m.inPlace))
 		}
 	case "markdown":
 		showMarkdown(w, doc)
@@ -210,17 +211,17 @@ func (m *migrateCommand) show(w io.Writer, doc Document) error {
 	return nil
 }
 
-// needed are the kinds that a translation reads.
-var needed = []cluster.Kind{cluster.KindIngress, cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindService, cluster.KindNamespace}
+// translatedKinds are the kinds that a translation reads.
+var translatedKinds = []cluster.Kind{cluster.KindIngress, cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindService, cluster.KindNamespace}
 
-// migratedObjects returns a store with what a translation reads: what else is in a cluster, such as Gateways, is not
-// part of it.
-func migratedObjects(from *cluster.Memory) (*cluster.Memory, error) {
+// copyTranslatedKinds returns a store with the objects of translatedKinds. Other objects of the cluster, such as
+// Gateways, must not affect the translation.
+func copyTranslatedKinds(from *cluster.Memory) (*cluster.Memory, error) {
 	store, err := cluster.NewMemory(clock.RealClock{})
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range needed {
+	for _, kind := range translatedKinds {
 		if err := store.Put(from.All(kind)...); err != nil {
 			return nil, err
 		}
@@ -228,7 +229,7 @@ func migratedObjects(from *cluster.Memory) (*cluster.Memory, error) {
 	return store, nil
 }
 
-// translate translates what the command is about.
+// translate translates the selected Ingresses, and returns the report and the result.
 func (m *migrateCommand) translate(store *cluster.Memory) (Document, migrate.Result, error) {
 	frontends := controller.Frontends(m.Config)
 	opt := migrate.Options{
@@ -245,7 +246,7 @@ func (m *migrateCommand) translate(store *cluster.Memory) (Document, migrate.Res
 		return Document{}, migrate.Result{}, err
 	}
 	opt.ImportSecrets, opt.ImportForGateways = m.Config.Imports(config.IngressSecrets), m.Config.Imports(config.GatewaySecrets)
-	opt.Selected = m.selected
+	opt.Selected = m.selects
 	result, err := migrate.Translate(store, opt)
 	if err != nil {
 		return Document{}, result, err
@@ -254,15 +255,15 @@ func (m *migrateCommand) translate(store *cluster.Memory) (Document, migrate.Res
 	return doc, result, err
 }
 
-// selected reports whether the command is about a load balancer, and why it is not translated although it is.
-func (m *migrateCommand) selected(id model.StackID, members []finding.Ref) (bool, string) {
+// selects reports whether arguments and flags select a load balancer, and why a selected one cannot be translated.
+func (m *migrateCommand) selects(id model.StackID, members []finding.Ref) (bool, string) {
 	if m.group != "" && (id.Namespace != "" || id.Name != m.group) {
 		return false, ""
 	}
-	in := func(ref finding.Ref) bool {
+	inNamespaces := func(ref finding.Ref) bool {
 		return len(m.namespaces) == 0 || slices.Contains(m.namespaces, ref.Namespace)
 	}
-	named := func(ref finding.Ref) bool {
+	isNamed := func(ref finding.Ref) bool {
 		if m.ingressName == "" && len(m.Named) == 0 {
 			return true
 		}
@@ -272,7 +273,7 @@ func (m *migrateCommand) selected(id model.StackID, members []finding.Ref) (bool
 	}
 	var chosen, others []string
 	for _, ref := range members {
-		if in(ref) && named(ref) {
+		if inNamespaces(ref) && isNamed(ref) {
 			chosen = append(chosen, ref.Namespace+"/"+ref.Name)
 		} else {
 			others = append(others, ref.Namespace+"/"+ref.Name)

@@ -15,50 +15,49 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
 )
 
-// Document is what migrate prints for tools.
+// Document is the output of migrate in machine-readable formats.
 type Document struct {
-	// Groups are the load balancers of the Ingresses.
-	Groups []Group `json:"groups"`
-	// NotOurs are Ingresses that another controller serves, which are not translated.
+	// IngressGroups are the load balancers of the Ingresses.
+	IngressGroups []IngressGroup `json:"groups"`
+	// NotOurs are Ingresses that another controller serves; they are not translated.
 	NotOurs []string `json:"notOurs"`
-	// Deleted are Ingresses that are being deleted, which are not translated.
+	// Deleted are Ingresses that are being deleted; they are not translated.
 	Deleted []string `json:"deleted"`
 	// Files are the files that were written.
 	Files []File `json:"files,omitempty"`
 }
 
-// Group is a load balancer: an IngressGroup, or an Ingress by itself.
-type Group struct {
+// IngressGroup reports the translation of one load balancer: that of an IngressGroup, or of a single Ingress.
+type IngressGroup struct {
 	ID      string   `json:"id"`
 	Members []string `json:"members"`
-	// Gateway is NAMESPACE/NAME of the one that takes its place; it is missing where none is made.
+	// Gateway is NAMESPACE/NAME of the Gateway that replaces the Ingresses; empty if there is none.
 	Gateway string `json:"gateway,omitempty"`
-	// FrontendGateway is NAMESPACE/NAME of the one in front of it that takes the place of the frontend NLB; it is missing where
-	// none is made.
+	// FrontendGateway is NAMESPACE/NAME of the Gateway that replaces the frontend NLB; empty if there is none.
 	FrontendGateway string `json:"frontendGateway,omitempty"`
 	// Annotations are the annotations of the Ingresses, and of the Services behind them.
 	Annotations []Annotation `json:"annotations"`
-	// Notes are what is lost, what is to be decided, and what is kept in another way.
+	// Notes are what is lost, what users have to decide, and what has another form.
 	Notes []Note `json:"notes"`
-	// Differences are answers to requests, and settings, that the Gateway has otherwise.
+	// Differences are answers to requests, and settings, that differ between Ingresses and Gateway.
 	Differences []check.Difference `json:"differences"`
-	// Requests is how many were compared.
+	// Requests is how many requests were compared.
 	Requests int `json:"requests"`
-	// Partial are ports of which not all requests were compared, because they are too many.
+	// Partial are ports with too many requests to compare all of them.
 	Partial []int32 `json:"partial,omitempty"`
 	// Manifests are the objects as YAML, with comments that say where each part comes from.
 	Manifests string `json:"manifests,omitempty"`
 }
 
-// Annotation is an annotation with what it became.
+// Annotation is an annotation, and what it is translated to.
 type Annotation struct {
 	Object string `json:"object"`
 	Key    string `json:"key"`
-	// To is the kind and field; it is missing where there is none.
+	// To is the kind and field in the translation; empty if there is none.
 	To string `json:"to,omitempty"`
 }
 
-// Note is something that is to be known.
+// Note is a remark about the translation of an object.
 type Note struct {
 	// Severity is lost, differs or info.
 	Severity string `json:"severity"`
@@ -69,9 +68,10 @@ type Note struct {
 	Fix string `json:"fix,omitempty"`
 }
 
-// documentOf compares what a translation makes with what it was made from.
+// documentOf returns the report of a translation. It compares the desired state of the Gateways with that of the
+// Ingresses.
 func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (Document, error) {
-	doc := Document{Groups: []Group{}, NotOurs: []string{}, Deleted: []string{}}
+	doc := Document{IngressGroups: []IngressGroup{}, NotOurs: []string{}, Deleted: []string{}}
 	stacks, found, err := migrate.Compile(store, r, opt)
 	if err != nil {
 		return doc, err
@@ -83,8 +83,8 @@ func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (D
 		doc.Deleted = append(doc.Deleted, ref.Namespace+"/"+ref.Name)
 	}
 	port := migrate.PortOf(store)
-	for _, g := range r.Groups {
-		out := Group{ID: g.ID.String(), Members: []string{}, Annotations: []Annotation{}, Notes: []Note{}, Differences: []check.Difference{}}
+	for _, g := range r.IngressGroups {
+		out := IngressGroup{ID: g.ID.String(), Members: []string{}, Annotations: []Annotation{}, Notes: []Note{}, Differences: []check.Difference{}}
 		for _, m := range g.Members {
 			out.Members = append(out.Members, m.Namespace+"/"+m.Name)
 		}
@@ -108,43 +108,45 @@ func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (D
 					out.Notes = append(out.Notes, Note{migrate.Lost.String(), f.Object.String(), f.Field, f.Message, f.Fix})
 				}
 			}
-			res := g.Compare(stacks, port)
-			out.Differences, out.Requests, out.Partial = append(out.Differences, res.Differences...), res.Requests, res.Partial
+			result := g.Compare(stacks, port)
+			out.Differences, out.Requests, out.Partial = append(out.Differences, result.Differences...), result.Requests, result.Partial
 		}
 		if opt.InPlace {
-			out.addInPlace(g, stacks[g.Gateway], port)
+			out.addTakeOverObstacles(g, stacks[g.Gateway], port)
 		}
 		var text strings.Builder
 		if err := migrate.WriteYAML(&text, r.ObjectsOf(g)); err != nil {
 			return doc, err
 		}
 		out.Manifests = text.String()
-		doc.Groups = append(doc.Groups, out)
+		doc.IngressGroups = append(doc.IngressGroups, out)
 	}
 	return doc, nil
 }
 
-// addConfigured notes Services that have a TargetGroupConfiguration already: of two, the older one has effect.
+// addConfigured adds a note for each Service that already has a TargetGroupConfiguration: of two, the older one has
+// effect.
 func (d *Document) addConfigured(store *cluster.Memory, r migrate.Result) {
 	for _, o := range r.Targets {
-		made := o.Object.(*gwconfig.TargetGroupConfiguration)
+		translated := o.Object.(*gwconfig.TargetGroupConfiguration)
 		for _, obj := range store.All(cluster.KindTargetGroupConfiguration) {
-			have := obj.(*gwconfig.TargetGroupConfiguration)
-			if have.Namespace != made.Namespace || have.Name == made.Name || have.Spec.TargetReference == nil || have.Spec.TargetReference.Name != made.Spec.TargetReference.Name {
+			existing := obj.(*gwconfig.TargetGroupConfiguration)
+			if existing.Namespace != translated.Namespace || existing.Name == translated.Name || existing.Spec.TargetReference == nil || existing.Spec.TargetReference.Name != translated.Spec.TargetReference.Name {
 				continue
 			}
-			note := Note{migrate.Lost.String(), fmt.Sprintf("Service %s/%s", made.Namespace, made.Spec.TargetReference.Name), "",
-				fmt.Sprintf("TargetGroupConfiguration %q already targets the Service; of two, the older one has effect", have.Name), "put what " + made.Name + " says into it"}
-			for i := range d.Groups {
-				if slices.ContainsFunc(d.Groups[i].Members, func(m string) bool { return strings.HasPrefix(m, made.Namespace+"/") }) {
-					d.Groups[i].Notes = append(d.Groups[i].Notes, note)
+			note := Note{migrate.Lost.String(), fmt.Sprintf("Service %s/%s", translated.Namespace, translated.Spec.TargetReference.Name), "",
+				fmt.Sprintf("TargetGroupConfiguration %q already targets the Service; of two, the older one has effect", existing.Name), "put what " + translated.Name + " says into it"}
+			for i := range d.IngressGroups {
+				if slices.ContainsFunc(d.IngressGroups[i].Members, func(m string) bool { return strings.HasPrefix(m, translated.Namespace+"/") }) {
+					d.IngressGroups[i].Notes = append(d.IngressGroups[i].Notes, note)
 				}
 			}
 		}
 	}
 }
 
-// addUnavailable notes with each load balancer that what it may be made of was not read.
+// addUnavailable adds a note to each load balancer about kinds that could not be listed: settings of their objects may
+// be missing.
 func (d *Document) addUnavailable(unavailable []cluster.Kind) {
 	var names []string
 	for _, k := range unavailable {
@@ -152,34 +154,34 @@ func (d *Document) addUnavailable(unavailable []cluster.Kind) {
 	}
 	note := Note{migrate.Lost.String(), "", "", fmt.Sprintf("you may not list %s, so that what those say is missing here", strings.Join(names, ", ")),
 		"bind the rules of config/rbac with the verbs get and list to whoever runs this"}
-	for i := range d.Groups {
-		d.Groups[i].Notes = append([]Note{note}, d.Groups[i].Notes...)
+	for i := range d.IngressGroups {
+		d.IngressGroups[i].Notes = append([]Note{note}, d.IngressGroups[i].Notes...)
 	}
 }
 
-// losesAnything reports whether something is lost or differs, or could not be compared.
-func (d Document) losesAnything() bool {
-	return slices.ContainsFunc(d.Groups, func(g Group) bool {
+// hasLosses reports whether something is lost or differs, or could not be compared.
+func (d Document) hasLosses() bool {
+	return slices.ContainsFunc(d.IngressGroups, func(g IngressGroup) bool {
 		return g.Gateway == "" || len(g.Differences)+len(g.Partial) > 0 || slices.ContainsFunc(g.Notes, func(n Note) bool { return n.Severity == migrate.Lost.String() })
 	})
 }
 
-// showText prints the report in readable form.
+// showText prints the report as text.
 func showText(w io.Writer, d Document) {
-	for _, g := range d.Groups {
+	for _, g := range d.IngressGroups {
 		fmt.Fprintf(w, "# %s\n", g.title())
 		for _, n := range g.Notes {
 			fmt.Fprintf(w, "%-8s%s\n", n.Severity, n.text())
 		}
-		const most = 50
-		for _, x := range g.Differences[:min(len(g.Differences), most)] {
-			what := "answers"
-			if x.Request == "" {
-				what = "setting"
+		const maxShown = 50
+		for _, difference := range g.Differences[:min(len(g.Differences), maxShown)] {
+			label := "answers"
+			if difference.Request == "" {
+				label = "setting"
 			}
-			fmt.Fprintf(w, "%s %s\n", what, x.Text())
+			fmt.Fprintf(w, "%s %s\n", label, difference.Text())
 		}
-		if more := len(g.Differences) - most; more > 0 {
+		if more := len(g.Differences) - maxShown; more > 0 {
 			fmt.Fprintf(w, "… and %d more, which -o json shows\n", more)
 		}
 		fmt.Fprintf(w, "%s\n\n", g.summary())
@@ -195,21 +197,24 @@ func showText(w io.Writer, d Document) {
 	}
 }
 
-func (g Group) title() string {
-	what := "Ingress " + g.ID
+// title names the Ingresses and the Gateways that replace them.
+func (g IngressGroup) title() string {
+	name := "Ingress " + g.ID
 	if !strings.Contains(g.ID, "/") {
-		what = fmt.Sprintf("IngressGroup %s (%s)", g.ID, strings.Join(g.Members, ", "))
+		name = fmt.Sprintf("IngressGroup %s (%s)", g.ID, strings.Join(g.Members, ", "))
 	}
-	return what + " -> " + cmp.Or(prefixed("Gateway ", g.Gateway), "not translated") + prefixed(", behind Gateway ", g.FrontendGateway)
+	return name + " -> " + cmp.Or(withPrefix("Gateway ", g.Gateway), "not translated") + withPrefix(", behind Gateway ", g.FrontendGateway)
 }
 
-func prefixed(prefix, s string) string {
+// withPrefix returns s with a prefix, "" if s is empty.
+func withPrefix(prefix, s string) string {
 	if s == "" {
 		return ""
 	}
 	return prefix + s
 }
 
+// text returns the note on one line.
 func (n Note) text() string {
 	out := strings.TrimSpace(n.Object + " " + n.Field)
 	if out != "" {
@@ -222,17 +227,18 @@ func (n Note) text() string {
 	return out
 }
 
-func (g Group) summary() string {
+// summary returns how many annotations have a counterpart, and how many requests and settings differ.
+func (g IngressGroup) summary() string {
 	if g.Gateway == "" {
 		return "nothing is written for it"
 	}
-	kept := 0
+	translated := 0
 	for _, a := range g.Annotations {
 		if a.To != "" {
-			kept++
+			translated++
 		}
 	}
-	out := fmt.Sprintf("%d of %s have a counterpart; ", kept, output.Amount(len(g.Annotations), "annotation"))
+	out := fmt.Sprintf("%d of %s have a counterpart; ", translated, output.Amount(len(g.Annotations), "annotation"))
 	answers := 0
 	for _, d := range g.Differences {
 		answers += d.Requests
@@ -249,6 +255,7 @@ func (g Group) summary() string {
 	return out
 }
 
+// countAnswers returns how many differences are answers to requests; the others are settings.
 func countAnswers(all []check.Difference) (n int) {
 	for _, d := range all {
 		if d.Request != "" {
@@ -258,45 +265,46 @@ func countAnswers(all []check.Difference) (n int) {
 	return n
 }
 
-// showMarkdown prints the report for a ticket or a pull request.
+// showMarkdown prints the report as Markdown, for an issue or a pull request.
 func showMarkdown(w io.Writer, d Document) {
-	cell := strings.NewReplacer("|", `\|`, "[", `\[`, "\n", " ", "<", "&lt;", "`", "'")
-	for _, g := range d.Groups {
-		fmt.Fprintf(w, "## %s\n\n%s.\n\n", cell.Replace(g.title()), cell.Replace(g.summary()))
+	escape := strings.NewReplacer("|", `\|`, "[", `\[`, "\n", " ", "<", "&lt;", "`", "'")
+	for _, g := range d.IngressGroups {
+		fmt.Fprintf(w, "## %s\n\n%s.\n\n", escape.Replace(g.title()), escape.Replace(g.summary()))
 		if len(g.Notes) > 0 {
 			fmt.Fprint(w, "| | Object | Note | What to do |\n|---|---|---|---|\n")
 			for _, n := range g.Notes {
-				fmt.Fprintf(w, "| %s | %s | %s | %s |\n", n.Severity, cell.Replace(strings.TrimSpace(n.Object+" "+n.Field)), cell.Replace(n.Message), cell.Replace(n.Fix))
+				fmt.Fprintf(w, "| %s | %s | %s | %s |\n", n.Severity, escape.Replace(strings.TrimSpace(n.Object+" "+n.Field)), escape.Replace(n.Message), escape.Replace(n.Fix))
 			}
 			fmt.Fprintln(w)
 		}
 		if len(g.Differences) > 0 {
 			fmt.Fprint(w, "| Request or setting | Ingress | Gateway |\n|---|---|---|\n")
-			for _, x := range g.Differences {
-				what := cmp.Or(x.Request, x.Setting)
-				fmt.Fprintf(w, "| %s | %s | %s |\n", cell.Replace(what), cell.Replace(strings.TrimSpace(x.Ingress+" "+parenthesised(x.IngressRule))), cell.Replace(strings.TrimSpace(x.Gateway+" "+parenthesised(x.GatewayRule))))
+			for _, difference := range g.Differences {
+				subject := cmp.Or(difference.Request, difference.Setting)
+				fmt.Fprintf(w, "| %s | %s | %s |\n", escape.Replace(subject), escape.Replace(strings.TrimSpace(difference.Ingress+" "+parenthesised(difference.IngressRule))), escape.Replace(strings.TrimSpace(difference.Gateway+" "+parenthesised(difference.GatewayRule))))
 			}
 			fmt.Fprintln(w)
 		}
 		if len(g.Annotations) > 0 {
 			fmt.Fprint(w, "| Object | Annotation | Becomes |\n|---|---|---|\n")
 			for _, a := range g.Annotations {
-				fmt.Fprintf(w, "| %s | %s | %s |\n", cell.Replace(a.Object), cell.Replace(a.Key), cell.Replace(cmp.Or(a.To, "nothing, see the notes")))
+				fmt.Fprintf(w, "| %s | %s | %s |\n", escape.Replace(a.Object), escape.Replace(a.Key), escape.Replace(cmp.Or(a.To, "nothing, see the notes")))
 			}
 			fmt.Fprintln(w)
 		}
 	}
 	for _, name := range d.NotOurs {
-		fmt.Fprintf(w, "- Ingress %s is served by another controller and is not translated.\n", cell.Replace(name))
+		fmt.Fprintf(w, "- Ingress %s is served by another controller and is not translated.\n", escape.Replace(name))
 	}
 	for _, name := range d.Deleted {
-		fmt.Fprintf(w, "- Ingress %s is being deleted and is not translated.\n", cell.Replace(name))
+		fmt.Fprintf(w, "- Ingress %s is being deleted and is not translated.\n", escape.Replace(name))
 	}
 	for _, f := range d.Files {
-		fmt.Fprintf(w, "- `%s`: %s\n", cell.Replace(f.Path), output.Amount(f.Objects, "object"))
+		fmt.Fprintf(w, "- `%s`: %s\n", escape.Replace(f.Path), output.Amount(f.Objects, "object"))
 	}
 }
 
+// parenthesised returns s in parentheses, "" if s is empty.
 func parenthesised(s string) string {
 	if s == "" {
 		return ""

@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// addPlaceholderSecrets adds a Secret for each TLS Secret that Ingresses name, all with one certificate. The real ones
-// are not read: which certificate is in them makes no difference to a translation.
+// addPlaceholderSecrets adds a Secret for each TLS Secret that Ingresses name, all with the same certificate. The real
+// Secrets are not read, because a translation does not depend on their certificates.
 func addPlaceholderSecrets(store *cluster.Memory, labels map[string]string, now time.Time) error {
 	cert, key, err := selfSigned(now)
 	if err != nil {
@@ -41,8 +41,8 @@ func addPlaceholderSecrets(store *cluster.Memory, labels map[string]string, now 
 	return nil
 }
 
-// selfSigned returns a certificate with its key, as PEM. It has no host of an Ingress: not each one can be in a
-// certificate.
+// selfSigned returns a certificate with its key, as PEM. It has no host of an Ingress, because some hosts are not valid
+// in a certificate.
 func selfSigned(now time.Time) (cert, key []byte, err error) {
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

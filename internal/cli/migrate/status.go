@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
-// StatusDocument is what migrate status prints for tools.
+// StatusDocument is the output of migrate status in machine-readable formats.
 type StatusDocument struct {
 	// Cluster is the value of --cluster-name.
 	Cluster string `json:"cluster"`
@@ -28,42 +28,42 @@ type StatusDocument struct {
 	LoadBalancers []Status `json:"loadBalancers"`
 }
 
-// Status is where a load balancer is on its way to a Gateway.
+// Status is the state of the move of a load balancer to a Gateway.
 type Status struct {
 	// Kind is Ingress or Service; it is missing where the annotation of the Gateway names nothing.
 	Kind string `json:"kind,omitempty"`
 	// ID is NAMESPACE/NAME, or the name of an IngressGroup.
 	ID string `json:"id,omitempty"`
-	// Members are the objects that the load balancer was made for, and that are still there.
+	// Members are the objects that the load balancer was made for and that still exist.
 	Members []output.Object `json:"members"`
-	// Gateway is NAMESPACE/NAME of the one that asks for the load balancer or has it; it is missing where none does.
+	// Gateway is NAMESPACE/NAME of the Gateway that asks for the load balancer or has it; empty if none does.
 	Gateway string `json:"gateway,omitempty"`
 	// State is ingress, shadow, refused, adopting, adopted, giving-back, released or unknown.
 	State handover.State `json:"state"`
 	// Reason is why the state is not known.
 	Reason string `json:"reason,omitempty"`
-	// Obstacles are findings for which the Gateway does not take the load balancer over.
+	// Obstacles are findings because of which the Gateway does not take over the load balancer.
 	Obstacles []output.Finding `json:"obstacles"`
-	// Notes are what else is to be known before the next step.
+	// Notes are facts that matter for the next step and are no obstacles.
 	Notes []string `json:"notes"`
 	// Steps is how many steps the plan of the Gateway has.
 	Steps int `json:"steps"`
-	// Next is what to do.
+	// Next is the next step.
 	Next string `json:"next"`
-	// Command is the command for it, or one that shows more.
+	// Command is the command for the next step, or one that shows more.
 	Command string `json:"command,omitempty"`
-	// Back is the command by which the load balancer is given back to the Ingresses; it is missing where there is nothing to give
-	// back.
+	// Back is the command that gives the load balancer back to the Ingresses; empty if the Gateway cannot give it back.
 	Back string `json:"back,omitempty"`
 
 	from model.StackID
-	// kept: the Gateway keeps the load balancer whatever its annotations are.
-	kept bool
-	// beside: nothing can be taken over, and the Gateways get load balancers of their own.
-	beside bool
+	// keepsLoadBalancer is set if the Gateway cannot give the load balancer back by its annotations.
+	keepsLoadBalancer bool
+	// noTakeOver is set if the load balancer cannot be taken over, and the Gateways get load balancers of their own.
+	noTakeOver bool
 }
 
-func newStatus(env output.Environment) *cobra.Command {
+// newStatusCommand returns the command migrate status.
+func newStatusCommand(env output.Environment) *cobra.Command {
 	s := &statusCommand{Source: input.Source{Env: env}}
 	cmd := &cobra.Command{
 		Use: "status [KIND/NAME ...]", Short: "Show how far load balancers have moved to Gateways, and what to do next",
@@ -92,7 +92,7 @@ Exit codes: 0 no Gateway asks for a load balancer or has taken one over, 2 some 
 	s.Bind(cmd)
 	s.form.Bind(cmd, env)
 	for _, name := range []string{"filename", "files-only", "observed", "record"} {
-		output.Must(cmd.Flags().MarkHidden(name)) // a move is about what is there
+		output.Must(cmd.Flags().MarkHidden(name)) // the status of a move needs the cluster and AWS
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) }
 	return cmd
@@ -102,16 +102,16 @@ Exit codes: 0 no Gateway asks for a load balancer or has taken one over, 2 some 
 type statusCommand struct {
 	input.Source
 	form      output.Form
-	steps     steps
+	commands  commandLines
 	store     *cluster.Memory
 	frontends engine.Frontends
-	drafts    map[model.StackID]drafted
-	// outage is why AWS is not asked any more.
-	outage error
+	drafts    map[model.StackID]draftResult
+	// awsErr is set when AWS did not answer; no further plans are made.
+	awsErr error
 }
 
-// drafted is the plan of a stack, or why there is none.
-type drafted struct {
+// draftResult is the plan of a stack, or why there is none.
+type draftResult struct {
 	engine.Draft
 	err error
 }
@@ -128,8 +128,8 @@ func (s *statusCommand) run(cmd *cobra.Command, args []string) error {
 	if err := s.Parse(args, s.NamespaceOfObjects()); err != nil {
 		return err
 	}
-	s.steps = stepsOf(cmd) // before the flags of the controller are taken over
-	doc, err := s.look(cmd)
+	s.commands = newCommandLines(cmd) // before the flags of the running controller are applied
+	doc, err := s.readStatus(cmd)
 	if err != nil {
 		return err
 	}
@@ -141,20 +141,20 @@ func (s *statusCommand) run(cmd *cobra.Command, args []string) error {
 	} else if err := s.form.Document(doc); err != nil {
 		return err
 	}
-	in := func(states ...handover.State) bool {
-		return slices.ContainsFunc(doc.LoadBalancers, func(x Status) bool { return slices.Contains(states, x.State) })
+	inState := func(states ...handover.State) bool {
+		return slices.ContainsFunc(doc.LoadBalancers, func(s Status) bool { return slices.Contains(states, s.State) })
 	}
 	switch {
-	case in(handover.Indeterminate):
+	case inState(handover.Indeterminate):
 		return output.ErrReported
-	case in(handover.Shadow, handover.Refused, handover.Adopting, handover.Adopted, handover.GivingBack, handover.Released):
+	case inState(handover.Shadow, handover.Refused, handover.Adopting, handover.Adopted, handover.GivingBack, handover.Released):
 		return output.ErrChanges
 	}
 	return nil
 }
 
-// look reads the cluster and AWS.
-func (s *statusCommand) look(cmd *cobra.Command) (StatusDocument, error) {
+// readStatus reads the cluster and AWS, and returns the status of all selected moves.
+func (s *statusCommand) readStatus(cmd *cobra.Command) (StatusDocument, error) {
 	ctx := cmd.Context()
 	doc := StatusDocument{LoadBalancers: []Status{}}
 	var err error
@@ -165,14 +165,14 @@ func (s *statusCommand) look(cmd *cobra.Command) (StatusDocument, error) {
 	if err := s.Validate(); err != nil {
 		return doc, err
 	}
-	s.frontends, s.drafts = controller.Frontends(s.Config), map[model.StackID]drafted{}
-	s.outage = input.Open(ctx, &s.Source, s.store)
+	s.frontends, s.drafts = controller.Frontends(s.Config), map[model.StackID]draftResult{}
+	s.awsErr = input.Open(ctx, &s.Source, s.store)
 	for _, m := range s.moves(ctx) {
-		one := s.status(ctx, m)
-		if one.State == handover.InIngress && len(one.Members) == 0 && !s.draft(ctx, m.from).Translated.Held.Everything {
-			continue // its last Ingress is leaving it
+		status := s.status(ctx, m)
+		if status.State == handover.InIngress && len(status.Members) == 0 && !s.draft(ctx, m.from).Translated.Held.Everything {
+			continue // its last Ingress is being deleted or leaves it
 		}
-		doc.LoadBalancers = append(doc.LoadBalancers, one)
+		doc.LoadBalancers = append(doc.LoadBalancers, status)
 	}
 	slices.SortStableFunc(doc.LoadBalancers, func(a, b Status) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Gateway, b.Gateway))
@@ -180,21 +180,22 @@ func (s *statusCommand) look(cmd *cobra.Command) (StatusDocument, error) {
 	return doc, nil
 }
 
-// draft makes the plan of a stack once. After a call that AWS did not answer it asks no more: each one would wait as long.
-func (s *statusCommand) draft(ctx context.Context, id model.StackID) drafted {
+// draft makes the plan of a stack, once for each stack. After a call that AWS did not answer it makes no more calls,
+// because each would wait for its deadline.
+func (s *statusCommand) draft(ctx context.Context, id model.StackID) draftResult {
 	if d, known := s.drafts[id]; known {
 		return d
 	}
-	var d drafted
+	var d draftResult
 	switch {
 	case s.frontends[id.Kind] == nil:
-		d.err = off(id.Kind)
-	case s.outage != nil:
-		d.err = s.outage
+		d.err = gateOffError(id.Kind)
+	case s.awsErr != nil:
+		d.err = s.awsErr
 	default:
 		d.Draft, d.err = input.DraftOf(ctx, &s.Source, id)
 		if failure.HasNoAnswer(d.err) || errors.Is(d.err, context.DeadlineExceeded) {
-			s.outage = d.err
+			s.awsErr = d.err
 		}
 	}
 	s.drafts[id] = d

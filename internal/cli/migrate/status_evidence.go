@@ -15,15 +15,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// decisive are the kinds that decide who asks for what: of each, what is not read may change the state.
-var decisive = slices.Concat([]cluster.Kind{
+// stateKinds are the kinds that determine the state of a move. If objects of one of them cannot be read, the state is
+// not known.
+var stateKinds = slices.Concat([]cluster.Kind{
 	cluster.KindIngress, cluster.KindIngressClass, cluster.KindIngressClassParams, cluster.KindService, cluster.KindNamespace, cluster.KindBinding,
 	cluster.KindGatewayClass, cluster.KindGateway, cluster.KindListenerSet, cluster.KindReferenceGrant,
 	cluster.KindLoadBalancerConfiguration, cluster.KindTargetGroupConfiguration, cluster.KindListenerRuleConfiguration,
 }, cluster.RouteKinds)
 
-// unreadable returns why objects do not show the state, "" if they do.
-func (s *statusCommand) unreadable() string {
+// unreadableReason returns which objects of stateKinds cannot be read, "" if all can.
+func (s *statusCommand) unreadableReason() string {
 	const fix = "; bind the rules of config/rbac with the verbs get and list to whoever runs this"
 	names := func(kinds []cluster.Kind) string {
 		var out []string
@@ -32,27 +33,27 @@ func (s *statusCommand) unreadable() string {
 		}
 		return output.JoinFirst(out)
 	}
-	if kinds := input.Unavailable(&s.Source, decisive...); len(kinds) > 0 {
+	if kinds := input.Unavailable(&s.Source, stateKinds...); len(kinds) > 0 {
 		return "you may not list " + names(kinds) + fix
 	}
-	if kinds := input.Narrowed(&s.Source, decisive...); len(kinds) > 0 {
+	if kinds := input.Narrowed(&s.Source, stateKinds...); len(kinds) > 0 {
 		return fmt.Sprintf("you may list %s in one namespace alone, and others may have a part in the load balancer%s", names(kinds), fix)
 	}
 	return ""
 }
 
-// off returns the error for stacks of a kind that is switched off.
-func off(kind model.Kind) error {
+// gateOffError returns the error for stacks of a kind whose feature gate is off.
+func gateOffError(kind model.Kind) error {
 	gate := map[model.Kind]config.Gate{model.Service: config.EnableServiceController, model.ALBGateway: config.ALBGatewayAPI, model.NLBGateway: config.NLBGatewayAPI}[kind]
 	return fmt.Errorf("feature gate %[1]s is off; set --feature-gates=%[1]s=true on the controller, or here if the controller has it", gate)
 }
 
-// contradictingObject reports an object that shows a load balancer which AWS does not have with the tags that are
-// looked for: with other flags than the controller's, all that AWS shows is about something else. It is "" if there is
-// none.
-func (s *statusCommand) contradictingObject(m move, members []model.Member, seen ...observed.Stack) string {
+// contradictingObject returns a message about a member whose status names a load balancer that AWS does not have with
+// the expected tags, "" if there is none. Then the flags or credentials may not be those of the controller, and the
+// observed state would be that of something else.
+func (s *statusCommand) contradictingObject(m move, members []model.Member, stacks ...observed.Stack) string {
 	var names []string
-	for _, have := range seen {
+	for _, have := range stacks {
 		lbs := have.LoadBalancers
 		if a := have.Facts.Adopter; a != nil {
 			lbs = append(slices.Clone(lbs), a.LoadBalancer)
@@ -63,7 +64,7 @@ func (s *statusCommand) contradictingObject(m move, members []model.Member, seen
 	}
 	for _, member := range members {
 		if !member.Claimed {
-			continue // what it shows may be that of another controller
+			continue // another controller may have written its status
 		}
 		ref := cluster.Ref{Kind: cluster.Kind(member.Ref.Kind), Namespace: member.Ref.Namespace, Name: member.Ref.Name}
 		obj, err := s.store.Get(ref)
@@ -84,13 +85,13 @@ func (s *statusCommand) contradictingObject(m move, members []model.Member, seen
 	return ""
 }
 
-// abandonedObject returns an object with the finalizer of a stack that is no member of it and is not being deleted:
-// another class has it now, or the flags are not those under which it got the finalizer.
-func (s *statusCommand) abandonedObject(from model.StackID, asked model.Stack) (cluster.Ref, bool) {
+// abandonedObject returns an object with the finalizer of a stack that is not a member and is not being deleted. It has
+// another class now, or the flags differ from those with which it got the finalizer.
+func (s *statusCommand) abandonedObject(from model.StackID, desired model.Stack) (cluster.Ref, bool) {
 	v := cluster.NewView(s.store)
 	for _, obj := range s.store.All(cluster.Kind(from.Kind)) {
 		ref := cluster.RefOf(obj)
-		member := slices.ContainsFunc(asked.Members, func(m model.Member) bool {
+		member := slices.ContainsFunc(desired.Members, func(m model.Member) bool {
 			return m.Ref == finding.Ref{Kind: string(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
 		})
 		if !member && obj.GetDeletionTimestamp() == nil && slices.Contains(obj.GetFinalizers(), naming.Finalizer(from)) &&

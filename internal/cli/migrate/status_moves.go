@@ -12,48 +12,52 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
-// move is a load balancer, and a Gateway that asks for it or has it.
+// move is the move of a load balancer to a Gateway, if one asks for it or has it.
 type move struct {
-	// from is the stack that the load balancer was made for, and by that of the Gateway; zero where there is none.
-	from, by model.StackID
-	// at is the Gateway; zero where there is none or it is not there any more.
-	at cluster.Ref
-	// fault is why the annotation of the Gateway names nothing.
-	fault error
-	// unserved: no class of the controller is that of the Gateway.
-	unserved bool
+	// from is the stack that the load balancer was made for, zero if there is none.
+	from model.StackID
+	// to is the stack of the Gateway, zero if there is none.
+	to model.StackID
+	// gateway is the Gateway; zero if there is none or it does not exist any more.
+	gateway cluster.Ref
+	// annotationErr is why the annotation of the Gateway names no stack.
+	annotationErr error
+	// gatewayUnserved is set if the class of the Gateway is not one of the controller's.
+	gatewayUnserved bool
 }
 
-// moves returns the moves that the command is about: what annotations of Gateways ask for, what tags in AWS show, and
-// the load balancers of Ingresses for which no Gateway asks.
+// moves returns the selected moves: those that annotations of Gateways ask for, those that tags in AWS show, and the
+// load balancers of Ingresses for which no Gateway asks.
 func (s *statusCommand) moves(ctx context.Context) (out []move) {
 	add := func(m move) {
-		if !slices.ContainsFunc(out, func(o move) bool { return o.from == m.from && o.by == m.by && o.fault == nil && m.fault == nil }) {
+		if !slices.ContainsFunc(out, func(o move) bool {
+			return o.from == m.from && o.to == m.to && o.annotationErr == nil && m.annotationErr == nil
+		}) {
 			out = append(out, m)
 		}
 	}
 	v := cluster.NewView(s.store)
 	for _, gw := range s.store.All(cluster.KindGateway) {
-		m := move{at: cluster.RefOf(gw), unserved: true}
+		m := move{gateway: cluster.RefOf(gw), gatewayUnserved: true}
 		for _, kind := range []model.Kind{model.NLBGateway, model.ALBGateway} {
 			if f := s.frontends[kind]; f != nil {
 				for _, id := range f.Stacks(v, gw) {
-					m.by, m.unserved = id, false
+					m.to, m.gatewayUnserved = id, false
 				}
 			}
 		}
 		value, asks := gw.GetAnnotations()[naming.AdoptAnnotation]
 		if asks {
-			if m.from, m.fault = naming.ParseAdopt(gw.GetNamespace(), value); m.by.Kind == "" {
-				m.by = model.StackID{Kind: cmp.Or(m.from.Kind.Adopter(), model.ALBGateway), Namespace: gw.GetNamespace(), Name: gw.GetName()}
+			if m.from, m.annotationErr = naming.ParseAdopt(gw.GetNamespace(), value); m.to.Kind == "" {
+				m.to = model.StackID{Kind: cmp.Or(m.from.Kind.Adopter(), model.ALBGateway), Namespace: gw.GetNamespace(), Name: gw.GetName()}
 			}
 			if s.concernsMove(m) {
 				add(m)
 			}
 		}
-		if !m.unserved && slices.Contains(gw.GetFinalizers(), naming.Finalizer(m.by)) {
-			if from, ok := s.takenOverBy(ctx, m.by); ok {
-				m.from, m.fault = from, nil
+		if !m.gatewayUnserved && slices.Contains(gw.GetFinalizers(), naming.Finalizer(m.to)) {
+			if from, ok := s.takenOverBy(ctx, m.to); ok {
+				m.from, m.annotationErr = from, nil
 				if s.concernsMove(m) {
 					add(m)
 				}
@@ -67,7 +71,7 @@ func (s *statusCommand) moves(ctx context.Context) (out []move) {
 				continue
 			}
 			if a := s.draft(ctx, id).Have.Facts.Adopter; a != nil && !a.Unmarked {
-				m.by = a.Stack
+				m.to = a.Stack
 			}
 			add(m)
 		}
@@ -75,23 +79,23 @@ func (s *statusCommand) moves(ctx context.Context) (out []move) {
 	return out
 }
 
-// takenOverBy returns the stack whose load balancer a Gateway has taken over, by the tags in AWS.
-func (s *statusCommand) takenOverBy(ctx context.Context, by model.StackID) (model.StackID, bool) {
-	live := s.draft(ctx, by).Have.Live(model.LoadBalancerID)
+// takenOverBy returns the stack whose load balancer the stack to has taken over, according to the tags in AWS.
+func (s *statusCommand) takenOverBy(ctx context.Context, to model.StackID) (model.StackID, bool) {
+	live := s.draft(ctx, to).Have.Live(model.LoadBalancerID)
 	from, tagged := handover.PreviousStack(live)
-	return from, tagged && handover.Claimed(by, live)
+	return from, tagged && handover.Claimed(to, live)
 }
 
-// concernsMove reports whether the command is about a move.
+// concernsMove reports whether the arguments and flags select a move.
 func (s *statusCommand) concernsMove(m move) bool {
 	chosen := input.SelectedStacks(&s.Source)
 	switch {
 	case s.All || s.Namespace == "" && len(s.Named) == 0:
 		return true
-	case slices.Contains(chosen, m.from) || slices.Contains(chosen, m.by):
+	case slices.Contains(chosen, m.from) || slices.Contains(chosen, m.to):
 		return true
 	case len(s.Named) > 0:
-		return slices.Contains(s.Named, m.at)
+		return slices.Contains(s.Named, m.gateway)
 	}
-	return m.at.Namespace == s.Namespace
+	return m.gateway.Namespace == s.Namespace
 }

@@ -16,52 +16,52 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/translate/settings"
 )
 
-// steps are the commands that follow. They are about the cluster and the region that were looked at.
-type steps struct {
+// commandLines makes the command lines that users run next. The flags select the same cluster and region as this run.
+type commandLines struct {
 	program string
-	// kubectl and fulcrum are the flags that both programs need.
-	kubectl, fulcrum []string
+	// kubectlFlags and fulcrumFlags are appended to the command lines of the two programs.
+	kubectlFlags, fulcrumFlags []string
 }
 
-// stepsOf copies the flags that select the cluster and the region.
-func stepsOf(cmd *cobra.Command) steps {
-	out := steps{program: cmd.Root().CommandPath()}
+// newCommandLines copies the flags that select the cluster and the region.
+func newCommandLines(cmd *cobra.Command) commandLines {
+	out := commandLines{program: cmd.Root().CommandPath()}
 	for _, name := range []string{"kubeconfig", "context", "cluster-name", "aws-region", "aws-vpc-id", "flags-from"} {
 		f := cmd.Flags().Lookup(name)
 		if f == nil || !f.Changed {
 			continue
 		}
-		given := "--" + name + "=" + f.Value.String()
-		out.fulcrum = append(out.fulcrum, given)
+		flag := "--" + name + "=" + f.Value.String()
+		out.fulcrumFlags = append(out.fulcrumFlags, flag)
 		if name == "kubeconfig" || name == "context" {
-			out.kubectl = append(out.kubectl, given)
+			out.kubectlFlags = append(out.kubectlFlags, flag)
 		}
 	}
 	return out
 }
 
-// setNextSteps sets what is to be done, and the commands for it.
-func (s steps) setNextSteps(out *Status, m move) {
-	gateway := "gateway/" + m.by.Name
-	plan := s.fulcrumLine("plan", gateway, "-n", m.by.Namespace)
+// setNextSteps sets the next step of a status, and the commands for it.
+func (c commandLines) setNextSteps(out *Status, m move) {
+	gateway := "gateway/" + m.to.Name
+	plan := c.fulcrumLine("plan", gateway, "-n", m.to.Namespace)
 	annotate := func(annotation string) string {
-		return s.kubectlLine("annotate", "gateway", m.by.Name, "-n", m.by.Namespace, "--overwrite", annotation)
+		return c.kubectlLine("annotate", "gateway", m.to.Name, "-n", m.to.Namespace, "--overwrite", annotation)
 	}
-	back := annotate(naming.DryRunAnnotation + "=true")
+	giveBack := annotate(naming.DryRunAnnotation + "=true")
 	switch out.State {
 	case handover.InIngress:
-		out.Next, out.Command = "translate it, and apply the manifests: the Gateway is only planned at first", s.translate(m.from, !out.beside)
+		out.Next, out.Command = "translate it, and apply the manifests: the Gateway is only planned at first", c.translateCommand(m.from, !out.noTakeOver)
 	case handover.Shadow:
 		out.Next, out.Command = "nothing is in the way: let the Gateway take the load balancer over", annotate(naming.DryRunAnnotation+"-")
 		if len(out.Obstacles) > 0 {
-			out.Next, out.Command = "correct what is in the way; nothing is changed until then", s.look(out, m, plan)
+			out.Next, out.Command = "correct what is in the way; nothing is changed until then", c.inspectCommand(out, m, plan)
 		}
 	case handover.Refused:
-		out.Next, out.Command = "correct what is in the way; nothing is changed until then", s.look(out, m, plan)
+		out.Next, out.Command = "correct what is in the way; nothing is changed until then", c.inspectCommand(out, m, plan)
 	case handover.Adopting:
-		out.Next, out.Command, out.Back = "wait until the controller has carried out the plan; what keeps it is in the events of the Gateway", plan, back
+		out.Next, out.Command, out.Back = "wait until the controller has carried out the plan; what keeps it is in the events of the Gateway", plan, giveBack
 	case handover.Adopted:
-		out.Next, out.Command, out.Back = "let DNS controllers and accelerators name the Gateway, then delete the Ingresses", s.release(out), back
+		out.Next, out.Command, out.Back = "let DNS controllers and accelerators name the Gateway, then delete the Ingresses", c.releaseCommand(out), giveBack
 		if m.from.Kind == model.Service {
 			out.Next = "let DNS controllers and accelerators name the Gateway, then take the Services out of management; routes need them as backends"
 		}
@@ -74,77 +74,83 @@ func (s steps) setNextSteps(out *Status, m move) {
 	case handover.GivingBack:
 		out.Next, out.Command = "wait until the load balancer is given back; what keeps it is in the events of the objects", plan
 		if len(out.Members) > 0 {
-			of := out.Members[0]
-			out.Command = s.fulcrumLine("plan", strings.ToLower(of.Kind)+"/"+of.Name, "-n", of.Namespace) // the steps are theirs
+			member := out.Members[0]
+			out.Command = c.fulcrumLine("plan", strings.ToLower(member.Kind)+"/"+member.Name, "-n", member.Namespace) // the plan of the member has the steps
 		}
 	case handover.Released:
 		out.Next, out.Command = "remove the annotation: nothing is left to be given back", annotate(naming.AdoptAnnotation+"-")
 	case handover.Indeterminate:
-		out.Next, out.Command = "see the reason", s.fulcrumLine("doctor")
+		out.Next, out.Command = "see the reason", c.fulcrumLine("doctor")
 	}
-	if out.kept {
+	if out.keepsLoadBalancer {
 		out.Back = ""
 	}
 }
 
-// look shows more of what is in the way.
-func (s steps) look(out *Status, m move, plan string) string {
+// inspectCommand returns the command that shows more of the obstacles.
+func (c commandLines) inspectCommand(out *Status, m move, plan string) string {
 	differs := slices.ContainsFunc(out.Obstacles, func(f output.Finding) bool { return f.Reason == finding.AdoptionDiffers })
 	if m.from.Kind == model.Ingress && differs {
-		return s.translate(m.from, true) + " --check"
+		return c.translateCommand(m.from, true) + " --check"
 	}
 	return plan
 }
 
-// translate returns the command that translates a load balancer.
-func (s steps) translate(from model.StackID, inPlace bool) string {
+// translateCommand returns the command that translates a load balancer.
+func (c commandLines) translateCommand(from model.StackID, inPlace bool) string {
 	args := []string{"migrate", "--from-cluster"}
 	if inPlace {
 		args = append(args, "--in-place")
 	}
 	if from.Namespace == "" {
-		return s.fulcrumLine(append(args, "--group="+from.Name)...)
+		return c.fulcrumLine(append(args, "--group="+from.Name)...)
 	}
-	return s.fulcrumLine(append(args, "--namespaces="+from.Namespace, "--ingress-name="+from.Name)...)
+	return c.fulcrumLine(append(args, "--namespaces="+from.Namespace, "--ingress-name="+from.Name)...)
 }
 
-// afterWrite returns what follows when manifests were written to a directory.
-func (s steps) afterWrite(dir string, inPlace bool) string {
-	out := "next: read them, then " + s.kubectlLine("apply", "-R", "-f", dir)
+// textAfterWrite returns the next step after manifests were written to a directory.
+func (c commandLines) textAfterWrite(dir string, inPlace bool) string {
+	out := "next: read them, then " + c.kubectlLine("apply", "-R", "-f", dir)
 	if inPlace {
-		out += "; " + s.fulcrumLine("migrate", "status") + " shows what follows"
+		out += "; " + c.fulcrumLine("migrate", "status") + " shows what follows"
 	}
 	return out
 }
 
-// release returns the commands by which objects stop to ask for the load balancer: Ingresses are deleted, and Services
-// are needed as backends.
-func (s steps) release(out *Status) string {
-	var all []string
+// releaseCommand returns the commands that take the members out of management: Ingresses are deleted. Services are kept
+// as backends, and lose their annotation and class.
+func (c commandLines) releaseCommand(out *Status) string {
+	var lines []string
 	names := map[string][]string{}
 	for _, m := range out.Members {
 		if m.Kind != string(cluster.KindService) {
 			names[m.Namespace] = append(names[m.Namespace], m.Name)
 			continue
 		}
-		all = append(all, s.kubectlLine("annotate", "service", m.Name, "-n", m.Namespace, settings.ServicePrefix+"aws-load-balancer-type-"),
-			s.kubectlLine("patch", "service", m.Name, "-n", m.Namespace, "-p", `{"spec":{"type":"NodePort","loadBalancerClass":null}}`))
+		lines = append(lines, c.kubectlLine("annotate", "service", m.Name, "-n", m.Namespace, settings.ServicePrefix+"aws-load-balancer-type-"),
+			c.kubectlLine("patch", "service", m.Name, "-n", m.Namespace, "-p", `{"spec":{"type":"NodePort","loadBalancerClass":null}}`))
 	}
 	for _, m := range out.Members {
-		if in := names[m.Namespace]; len(in) > 0 {
-			all = append(all, s.kubectlLine(append([]string{"delete", "ingress", "-n", m.Namespace}, in...)...))
+		if ingresses := names[m.Namespace]; len(ingresses) > 0 {
+			lines = append(lines, c.kubectlLine(append([]string{"delete", "ingress", "-n", m.Namespace}, ingresses...)...))
 			delete(names, m.Namespace)
 		}
 	}
-	return strings.Join(all, " && ")
+	return strings.Join(lines, " && ")
 }
 
-func (s steps) kubectlLine(args ...string) string { return line("kubectl", append(args, s.kubectl...)) }
+// kubectlLine returns a command line of kubectl.
+func (c commandLines) kubectlLine(args ...string) string {
+	return commandLine("kubectl", append(args, c.kubectlFlags...))
+}
 
-func (s steps) fulcrumLine(args ...string) string { return line(s.program, append(args, s.fulcrum...)) }
+// fulcrumLine returns a command line of this program.
+func (c commandLines) fulcrumLine(args ...string) string {
+	return commandLine(c.program, append(args, c.fulcrumFlags...))
+}
 
-// line returns a command line, quoted for a shell and without control characters.
-func line(program string, args []string) string {
+// commandLine returns a command line, quoted for a shell and without control characters.
+func commandLine(program string, args []string) string {
 	var out strings.Builder
 	out.WriteString(program)
 	for _, a := range args {

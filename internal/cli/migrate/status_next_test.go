@@ -9,18 +9,18 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/handover"
 )
 
-// A command that is shown to be copied does what it says, whatever is in the names and flags of which it is made.
+// Names and flags in commands to copy are quoted for a shell.
 func TestCommandsToCopyAreQuoted(t *testing.T) {
 	t.Parallel()
-	s := steps{program: "fulcrum", fulcrum: []string{"--kubeconfig=/a b/it's"}}
-	other := steps{program: "fulcrum", fulcrum: []string{"--context=b"}, kubectl: []string{"--context=b"}}
+	s := commandLines{program: "fulcrum", fulcrumFlags: []string{"--kubeconfig=/a b/it's"}}
+	other := commandLines{program: "fulcrum", fulcrumFlags: []string{"--context=b"}, kubectlFlags: []string{"--context=b"}}
 	for name, tc := range map[string]struct{ got, want string }{
 		"a flag":             {s.fulcrumLine("plan"), `fulcrum plan '--kubeconfig=/a b/it'\''s'`},
 		"a name":             {s.kubectlLine("get", "x;rm -rf $(y)"), `kubectl get 'x;rm -rf $(y)'`},
-		"manifests":          {other.afterWrite("a b", false), "next: read them, then kubectl apply -R -f 'a b' --context=b"},
-		"manifests in place": {other.afterWrite("out", true), "next: read them, then kubectl apply -R -f out --context=b; fulcrum migrate status --context=b shows what follows"},
-		"beside it":          {(steps{program: "fulcrum"}).translate(model.StackID{Kind: model.Ingress, Namespace: "a", Name: "b"}, false), "fulcrum migrate --from-cluster --namespaces=a --ingress-name=b"},
-		"a group":            {s.translate(model.StackID{Kind: model.Ingress, Name: "a|b"}, true), `fulcrum migrate --from-cluster --in-place '--group=a|b' '--kubeconfig=/a b/it'\''s'`},
+		"manifests":          {other.textAfterWrite("a b", false), "next: read them, then kubectl apply -R -f 'a b' --context=b"},
+		"manifests in place": {other.textAfterWrite("out", true), "next: read them, then kubectl apply -R -f out --context=b; fulcrum migrate status --context=b shows what follows"},
+		"beside it":          {(commandLines{program: "fulcrum"}).translateCommand(model.StackID{Kind: model.Ingress, Namespace: "a", Name: "b"}, false), "fulcrum migrate --from-cluster --namespaces=a --ingress-name=b"},
+		"a group":            {s.translateCommand(model.StackID{Kind: model.Ingress, Name: "a|b"}, true), `fulcrum migrate --from-cluster --in-place '--group=a|b' '--kubeconfig=/a b/it'\''s'`},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: %s, want %s", name, tc.got, tc.want)
@@ -28,16 +28,16 @@ func TestCommandsToCopyAreQuoted(t *testing.T) {
 	}
 }
 
-// Ingresses are deleted namespace by namespace, in one command.
+// Ingresses are deleted by one command for each namespace.
 func TestReleaseNamesEachNamespaceOnce(t *testing.T) {
 	t.Parallel()
 	out := Status{State: handover.Adopted, Members: []output.Object{{Kind: "Ingress", Namespace: "b", Name: "1"}, {Kind: "Ingress", Namespace: "a", Name: "2"}, {Kind: "Ingress", Namespace: "b", Name: "3"}}}
 	const want = "kubectl delete ingress -n b 1 3 && kubectl delete ingress -n a 2"
-	if got := (steps{}).release(&out); got != want {
+	if got := (commandLines{}).releaseCommand(&out); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	out.Members = []output.Object{{Kind: "Service", Namespace: "a", Name: "x"}}
-	if got := (steps{}).release(&out); strings.Contains(got, "delete") || strings.Count(got, " && ") != 1 {
+	if got := (commandLines{}).releaseCommand(&out); strings.Contains(got, "delete") || strings.Count(got, " && ") != 1 {
 		t.Error(got)
 	}
 }

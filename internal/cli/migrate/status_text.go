@@ -10,29 +10,29 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// mostObstacles are shown of one load balancer.
-const mostObstacles = 20
+// maxObstaclesShown bounds the obstacles shown for one load balancer.
+const maxObstaclesShown = 20
 
-// showStatus prints the status in readable form. Commands go to plain, where no line is wrapped, so that they can be
+// showStatus prints the status as text. Commands are written to plain, which does not wrap lines, so that they can be
 // copied.
 func showStatus(plain, w io.Writer, doc StatusDocument) {
 	if len(doc.LoadBalancers) == 0 {
 		fmt.Fprintln(w, "no Ingress of this controller has a load balancer, and no Gateway asks for one")
 		return
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "LOAD BALANCER OF\tGATEWAY\tSTATE")
+	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "LOAD BALANCER OF\tGATEWAY\tSTATE")
 	for _, s := range doc.LoadBalancers {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", s.title(), cmp.Or(s.Gateway, "-"), s.State)
+		fmt.Fprintf(table, "%s\t%s\t%s\n", s.title(), cmp.Or(s.Gateway, "-"), s.State)
 	}
-	t.Flush()
+	table.Flush()
 	plain = output.PrintableWriter(plain)
 	for _, s := range doc.LoadBalancers {
 		fmt.Fprintf(w, "\n%s: %s\n", s.title(), s.State)
 		if s.Reason != "" {
 			fmt.Fprintf(w, "# not known: %s\n", s.Reason)
 		}
-		output.ShowFirst(s.Obstacles, mostObstacles,
+		output.ShowFirst(s.Obstacles, maxObstaclesShown,
 			func(f output.Finding) { fmt.Fprintf(w, "# in the way: %s\n", f.Message) },
 			func(n int) { fmt.Fprintf(w, "# … and %s, which -o json shows\n", output.Amount(n, "more finding")) })
 		for _, n := range s.Notes {
@@ -49,7 +49,7 @@ func showStatus(plain, w io.Writer, doc StatusDocument) {
 	}
 }
 
-// title returns the name by which users know the load balancer, or the Gateway that names none.
+// title returns the title of the load balancer, or the Gateway if its annotation names no load balancer.
 func (s Status) title() string {
 	if s.Kind == "" {
 		return "Gateway " + finding.Printable(s.Gateway)

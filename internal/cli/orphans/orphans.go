@@ -1,4 +1,4 @@
-// Package orphans lists resources of AWS that no object asks for.
+// Package orphans has the command that lists AWS resources that no object asks for.
 package orphans
 
 import (
@@ -40,17 +40,17 @@ type orphansCommand struct {
 	form output.Form
 }
 
-// Document is what orphans prints for tools.
+// Document is the output of orphans in machine-readable formats.
 type Document struct {
 	Cluster string `json:"cluster"`
-	// Namespace is the only one that was looked at; empty: all, and IngressGroups.
+	// Namespace is the only namespace that was checked; empty if all namespaces and IngressGroups were.
 	Namespace string `json:"namespace,omitempty"`
-	// Stacks counts the load balancers that resources in AWS belong to.
+	// Stacks is how many load balancers the resources in AWS belong to.
 	Stacks  int      `json:"stacks"`
 	Orphans []Orphan `json:"orphans"`
 }
 
-// Orphan is a load balancer with its resources that no object asks for.
+// Orphan is a load balancer that no object asks for, with its resources.
 type Orphan struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
@@ -90,14 +90,14 @@ func (o *orphansCommand) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// Find compares AWS with the objects of a cluster.
+// Find returns the orphans: load balancers in AWS that no object in store asks for.
 func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster.Memory) (Document, error) {
 	doc := Document{Cluster: d.Config.ClusterName, Namespace: cmp.Or(d.Namespace, d.Config.Kubernetes.WatchNamespace), Orphans: []Orphan{}}
-	owner, ok := aws.(controller.OwnedLister)
+	lister, ok := aws.(controller.OwnedLister)
 	if !ok {
 		return doc, errors.New("AWS cannot be listed")
 	}
-	counted := &countedOwner{OwnedLister: owner}
+	counted := &countingLister{OwnedLister: lister}
 	view := kube.New(store, kube.InMemory{Store: store}, clock.RealClock{}).View
 	found, err := controller.FindOrphans(ctx, counted, view, controller.Frontends(d.Config), d.Config.Kubernetes.WatchNamespace)
 	if err != nil {
@@ -112,7 +112,7 @@ func Find(ctx context.Context, d *input.Source, aws engine.Cloud, store *cluster
 	return doc, nil
 }
 
-// AllOwned reports that there is no orphan where that was looked for.
+// AllOwned returns the text for the result that there is no orphan in the namespaces that were checked.
 func (d Document) AllOwned() string {
 	if d.Namespace == "" {
 		return fmt.Sprintf("every AWS resource with the tags of cluster %q belongs to an object", d.Cluster)
@@ -120,7 +120,7 @@ func (d Document) AllOwned() string {
 	return fmt.Sprintf("every AWS resource with the tags of cluster %q and of namespace %q belongs to an object; those of other namespaces and of IngressGroups were not looked at", d.Cluster, d.Namespace)
 }
 
-// showOrphans writes what was found.
+// showOrphans prints the orphans, and commands that delete their certificates.
 func showOrphans(w io.Writer, doc Document) {
 	var certificates []string
 	for _, o := range doc.Orphans {
@@ -148,15 +148,15 @@ func showOrphans(w io.Writer, doc Document) {
 	}
 }
 
-// countedOwner counts the load balancers that resources in AWS belong to.
-type countedOwner struct {
+// countingLister counts the stacks that an OwnedLister returns.
+type countingLister struct {
 	controller.OwnedLister
 	stacks int
 }
 
-// Owned returns the resources of the OwnedLister, and counts their stacks.
-func (o *countedOwner) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
-	owned, err := o.OwnedLister.Owned(ctx, kind)
-	o.stacks += len(owned)
+// Owned implements controller.OwnedLister.
+func (l *countingLister) Owned(ctx context.Context, kind model.Kind) (map[model.StackID][]string, error) {
+	owned, err := l.OwnedLister.Owned(ctx, kind)
+	l.stacks += len(owned)
 	return owned, err
 }

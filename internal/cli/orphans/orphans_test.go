@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A mistyped name of the cluster looks like a clean cluster otherwise.
+// If no resource has the tags of the cluster, the output advises to check --cluster-name.
 func TestOrphansOfAnUnknownClusterAreNoGoodNews(t *testing.T) {
 	orphan := Orphan{Kind: "Ingress", ID: "shop/web", Resources: []string{"load balancer k8s-shop-web"}}
 	for want, found := range map[string][]Orphan{
@@ -30,7 +30,7 @@ func TestOrphansOfAnUnknownClusterAreNoGoodNews(t *testing.T) {
 	}
 }
 
-// What an imported certificate costs is a place in ACM, and nothing but its ARN says how to give it back.
+// orphans shows the command that deletes an imported certificate, which counts for a quota of ACM.
 func TestOrphansShowsTheCommandThatDeletesCertificates(t *testing.T) {
 	arn := "arn:aws:acm:us-west-2:123456789012:certificate/00000000-0000-0000-0000-000000000001"
 	var out strings.Builder

@@ -8,7 +8,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// One object cannot fill the screen and so hide what is said of others.
+// The findings shown for one object are bounded.
 func TestFindingsOfOneObjectAreBounded(t *testing.T) {
 	var found finding.List
 	for i := range 1000 {

@@ -11,9 +11,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/crd"
 )
 
-func customResources() string {
+// customResourcesPage returns the page of custom resources.
+func customResourcesPage() string {
 	var b strings.Builder
-	b.WriteString(generated)
+	b.WriteString(generatedNotice)
 	b.WriteString(`# Custom resources
 
 After reading this page you can look up each field of the custom resources of the controller, with the values that the API server admits. The definitions are in ` + "`config/crd`" + `; they are those of aws-load-balancer-controller v3.5.0, so that a cluster that has them needs no change.
@@ -29,13 +30,13 @@ After reading this page you can look up each field of the custom resources of th
 		if err := yaml.Unmarshal(doc, &d); err != nil {
 			panic(err)
 		}
-		definition(&b, d)
+		writeKind(&b, d)
 	}
 	return b.String()
 }
 
-// definition is the section of one kind: the version that is stored. Others have the same fields.
-func definition(b *strings.Builder, d apiextensionsv1.CustomResourceDefinition) {
+// writeKind writes the section of one kind, with the fields of the stored version. Other versions have the same fields.
+func writeKind(b *strings.Builder, d apiextensionsv1.CustomResourceDefinition) {
 	var versions []string
 	var schema *apiextensionsv1.JSONSchemaProps
 	for _, v := range d.Spec.Versions {
@@ -55,42 +56,44 @@ func definition(b *strings.Builder, d apiextensionsv1.CustomResourceDefinition) 
 	}
 	fmt.Fprintf(b, "`%s`, %s, in versions %s. %s\n\n", d.Spec.Group, scope, strings.Join(versions, ", "), oneLine(schema.Description))
 	b.WriteString("| Field | Type | Admitted | Meaning |\n|---|---|---|---|\n")
-	for _, top := range []string{"spec", "status"} {
-		if s, ok := schema.Properties[top]; ok {
-			field(b, top, s, slices.Contains(schema.Required, top))
+	for _, section := range []string{"spec", "status"} {
+		if s, ok := schema.Properties[section]; ok {
+			writeField(b, section, s, slices.Contains(schema.Required, section))
 		}
 	}
 }
 
-// field writes a row for a field and one for each field in it.
-func field(b *strings.Builder, path string, s apiextensionsv1.JSONSchemaProps, required bool) {
+// writeField writes a row for a field, and rows for the fields in it.
+func writeField(b *strings.Builder, path string, s apiextensionsv1.JSONSchemaProps, required bool) {
 	kind := s.Type
 	if s.XIntOrString {
 		kind = "integer or string"
 	}
-	fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", path, kind, cell(admitted(s, required)), cell(oneLine(s.Description)))
-	fields(b, path, s)
+	fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", path, kind, escapeCell(constraints(s, required)), escapeCell(oneLine(s.Description)))
+	writeNestedFields(b, path, s)
 }
 
-func fields(b *strings.Builder, path string, s apiextensionsv1.JSONSchemaProps) {
+// writeNestedFields writes rows for the fields in a field.
+func writeNestedFields(b *strings.Builder, path string, s apiextensionsv1.JSONSchemaProps) {
 	var names []string
 	for name := range s.Properties {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		field(b, path+"."+name, s.Properties[name], slices.Contains(s.Required, name))
+		writeField(b, path+"."+name, s.Properties[name], slices.Contains(s.Required, name))
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		fields(b, path+"[]", *s.Items.Schema)
+		writeNestedFields(b, path+"[]", *s.Items.Schema)
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		fields(b, path+"{}", *s.AdditionalProperties.Schema)
+		writeNestedFields(b, path+"{}", *s.AdditionalProperties.Schema)
 	}
 }
 
-// admitted returns what the API server checks of a field, and of each item or value that is no object.
-func admitted(s apiextensionsv1.JSONSchemaProps, required bool) string {
+// constraints returns the constraints that the API server checks for a field, and for its items or values unless these are
+// objects.
+func constraints(s apiextensionsv1.JSONSchemaProps, required bool) string {
 	var out []string
 	if required {
 		out = append(out, "required")
@@ -98,13 +101,13 @@ func admitted(s apiextensionsv1.JSONSchemaProps, required bool) string {
 	if s.Default != nil {
 		out = append(out, "default `"+string(s.Default.Raw)+"`")
 	}
-	out = append(out, limits(s)...)
-	for _, inner := range []*apiextensionsv1.JSONSchemaProps{items(s), values(s)} {
+	out = append(out, valueConstraints(s)...)
+	for _, inner := range []*apiextensionsv1.JSONSchemaProps{itemSchema(s), valueSchema(s)} {
 		if inner == nil || inner.Type == "object" {
 			continue
 		}
-		if of := limits(*inner); len(of) > 0 {
-			out = append(out, "each: "+strings.Join(of, ", "))
+		if each := valueConstraints(*inner); len(each) > 0 {
+			out = append(out, "each: "+strings.Join(each, ", "))
 		}
 	}
 	for _, r := range s.XValidations {
@@ -113,46 +116,49 @@ func admitted(s apiextensionsv1.JSONSchemaProps, required bool) string {
 	return strings.Join(out, ", ")
 }
 
-func items(s apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+// itemSchema returns the schema of the items of a list, nil if the field is no list.
+func itemSchema(s apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	if s.Items == nil {
 		return nil
 	}
 	return s.Items.Schema
 }
 
-func values(s apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+// valueSchema returns the schema of the values of a map, nil if the field is no map.
+func valueSchema(s apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	if s.AdditionalProperties == nil {
 		return nil
 	}
 	return s.AdditionalProperties.Schema
 }
 
-func limits(s apiextensionsv1.JSONSchemaProps) []string {
+// valueConstraints returns the constraints on a value.
+func valueConstraints(s apiextensionsv1.JSONSchemaProps) []string {
 	var out []string
 	if len(s.Enum) > 0 {
-		var all []string
+		var enum []string
 		for _, v := range s.Enum {
-			all = append(all, "`"+strings.Trim(string(v.Raw), `"`)+"`")
+			enum = append(enum, "`"+strings.Trim(string(v.Raw), `"`)+"`")
 		}
-		out = append(out, "one of "+strings.Join(all, ", "))
+		out = append(out, "one of "+strings.Join(enum, ", "))
 	}
-	number := func(format string, p *float64) {
+	addNumber := func(format string, p *float64) {
 		if p != nil {
 			out = append(out, fmt.Sprintf(format, *p))
 		}
 	}
-	count := func(format string, p *int64) {
+	addCount := func(format string, p *int64) {
 		if p != nil {
 			out = append(out, fmt.Sprintf(format, *p))
 		}
 	}
-	number("from %g", s.Minimum)
-	number("to %g", s.Maximum)
-	count("at least %d items", s.MinItems)
-	count("at most %d items", s.MaxItems)
-	count("at least %d characters", s.MinLength)
-	count("at most %d characters", s.MaxLength)
-	count("at most %d keys", s.MaxProperties)
+	addNumber("from %g", s.Minimum)
+	addNumber("to %g", s.Maximum)
+	addCount("at least %d items", s.MinItems)
+	addCount("at most %d items", s.MaxItems)
+	addCount("at least %d characters", s.MinLength)
+	addCount("at most %d characters", s.MaxLength)
+	addCount("at most %d keys", s.MaxProperties)
 	if s.Pattern != "" {
 		out = append(out, "matches `"+s.Pattern+"`")
 	}

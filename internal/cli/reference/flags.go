@@ -9,9 +9,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/controller/config"
 )
 
-func flags() string {
+// flagsPage returns the page of flags, feature gates and environment variables.
+func flagsPage() string {
 	var b strings.Builder
-	b.WriteString(generated)
+	b.WriteString(generatedNotice)
 	b.WriteString(`# Flags
 
 After reading this page you can look up every flag of the controller, every feature gate, and the environment variables that are read. Names and defaults of the flags that aws-load-balancer-controller v3.5.0 has are the same, so that a Deployment needs only another image.
@@ -31,7 +32,7 @@ A list is separated by commas, and its flag may be repeated. A map is ` + "`key=
 		if f.Name == config.GatesFlag {
 			usage = "feature gates, as listed [below](#feature-gates)"
 		}
-		fmt.Fprintf(&b, "| `--%s` | %s | %s | %s |\n", f.Name, flagType(f), code(strings.Trim(f.DefValue, "[]")), cell(usage))
+		fmt.Fprintf(&b, "| `--%s` | %s | %s | %s |\n", f.Name, flagType(f), inlineCode(strings.Trim(f.DefValue, "[]")), escapeCell(usage))
 	})
 	b.WriteString(`
 ## Feature gates
@@ -42,7 +43,7 @@ A list is separated by commas, and its flag may be repeated. A map is ` + "`key=
 |---|---|---|
 `)
 	for _, g := range config.GateRows() {
-		fmt.Fprintf(&b, "| `%s` | %t | %s |\n", g.Name, g.On, cell(g.Does))
+		fmt.Fprintf(&b, "| `%s` | %t | %s |\n", g.Name, g.On, escapeCell(g.Does))
 	}
 	b.WriteString(`
 ## Environment variables
@@ -61,7 +62,7 @@ A list is separated by commas, and its flag may be repeated. A map is ` + "`key=
 	return b.String()
 }
 
-// flagType returns the type of a flag in the words of the page.
+// flagType returns the type of a flag for the page.
 func flagType(f *pflag.Flag) string {
 	switch t := f.Value.Type(); t {
 	case "stringSlice":
@@ -73,10 +74,10 @@ func flagType(f *pflag.Flag) string {
 	}
 }
 
-// code shows a value as it is written, and nothing for an empty one.
-func code(s string) string {
+// inlineCode returns a value as inline code, "" if it is empty.
+func inlineCode(s string) string {
 	if s == "" {
 		return ""
 	}
-	return "`" + cell(s) + "`"
+	return "`" + escapeCell(s) + "`"
 }

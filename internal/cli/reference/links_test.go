@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// headingIDs are the ids that a page gives its headings, and those that it writes down.
+// headingIDs returns the ids of the headings of a page, and the ids in its anchors.
 func headingIDs(page string) map[string]bool {
 	out := map[string]bool{}
 	for _, h := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(page, -1) {
@@ -21,7 +21,7 @@ func headingIDs(page string) map[string]bool {
 	return out
 }
 
-// A link within a page leads to a heading or a row of it, and each anchor is there for a link.
+// Each link within a page leads to a heading or a row of it, and each anchor has a link.
 func TestLinksWithinPagesLeadSomewhere(t *testing.T) {
 	pages, err := filepath.Glob("../../../docs/*.md")
 	if err != nil || len(pages) < 20 {

@@ -11,7 +11,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// pages are the documents that people read, by their path from the root of the tree.
+// pages returns the documents for users, keyed by path from the root of the repository.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	root := filepath.Join("..", "..", "..")
@@ -39,9 +39,9 @@ func pages(t *testing.T) map[string]string {
 // TestLinksOfPagesLeadSomewhere looks for the target of each link within the tree.
 func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	code := regexp.MustCompile("`[^`\n]*`")
+	inlineCode := regexp.MustCompile("`[^`\n]*`")
 	for page, text := range pages(t) {
-		text = code.ReplaceAllString(text, "") // an expression in it may look like a link
+		text = inlineCode.ReplaceAllString(text, "") // an expression in it may look like a link
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			target, _, _ := strings.Cut(m[1], "#")
 			if target == "" || strings.Contains(target, "://") {

@@ -22,7 +22,7 @@ func TestPagesAreUpToDate(t *testing.T) {
 
 func TestEveryRowSaysHowMembersAgree(t *testing.T) {
 	for _, r := range append(settings.Rows(), settings.ServiceAnnotations.Rows()...) {
-		if _, ok := merges[r.Merge]; !ok {
+		if _, ok := mergeTexts[r.Merge]; !ok {
 			t.Errorf("%s: merge rule %q has no description", r.Key, r.Merge)
 		}
 		if r.Doc == "" || r.Type == "" {

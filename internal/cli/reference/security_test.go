@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What the matrix of the security model is made of.
+// The parts of the matrix of the security model.
 var (
 	threats = []string{
 		"Take over a host", "Read another's secret", "Point at another's pods", "Enlarge client ranges", "Remove a web ACL or authentication",
@@ -20,12 +20,11 @@ var (
 	attackedBy = []string{"Ingress", "Service", "EndpointSlice", "Pod", "TargetGroupBinding", "Secret", "IngressClassParams of a class owner", "GlobalAccelerator"}
 )
 
-// testLink is a link whose text is the name of a test.
+// testLink matches a link whose text is the name of a test.
 var testLink = regexp.MustCompile(`\[((?:Test|Fuzz)\w+)\]\(([^)]*)\)`)
 
-// matrixFaults are what is wrong with the page: a linked test that is not in the linked file, which read
-// returns, and an entry of the matrix that is missing, empty, or names neither a test nor why the threat
-// cannot arise.
+// matrixFaults returns the faults of the page: linked tests that are not in the linked file, which read returns, and entries
+// of the matrix that are missing, empty, or name neither a test nor why the threat cannot arise.
 func matrixFaults(page string, read func(path string) (string, error)) []string {
 	var out []string
 	for _, l := range testLink.FindAllStringSubmatch(page, -1) {
@@ -93,7 +92,7 @@ func TestTheSecurityModelNamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// The check above finds each kind of fault.
+// matrixFaults finds each kind of fault.
 func TestFaultsOfTheSecurityModelAreFound(t *testing.T) {
 	page, read := docs(t)
 	entry := "| Forge a status | Cannot arise: it has no status. |"

@@ -113,26 +113,26 @@ func (c AcceleratorComparer) accelerators() (out []Accelerator) {
 	}
 	for i := range all {
 		a := &all[i]
-		one := Accelerator{
+		accelerator := Accelerator{
 			comparison: c.comparisonOf(a.ARN), Name: a.Name, AddressType: a.AddressType, Enabled: a.Enabled, Status: a.State, DNSName: a.DNSName,
 			DualStackDNSName: a.DualStackDNSName, Addresses: []string{}, Listeners: []AcceleratorListener{},
 		}
 		for _, s := range a.Addresses {
-			one.Addresses = append(one.Addresses, s.Addresses...)
+			accelerator.Addresses = append(accelerator.Addresses, s.Addresses...)
 		}
 		listeners := chosen.Listeners
 		switch {
 		case chosen.Live != nil && chosen.Live.ARN == a.ARN:
-			one.Owner = chosen.Owner
+			accelerator.Owner = chosen.Owner
 		case chosen.Live != nil:
-			listeners, one.Note = nil, "another accelerator of the object; it stays, and \"fulcrum orphans\" lists it"
+			listeners, accelerator.Note = nil, "another accelerator of the object; it stays, and \"fulcrum orphans\" lists it"
 		}
-		one.Listeners = c.acceleratorListeners(listeners, a, one.comparison)
-		out = append(out, one)
+		accelerator.Listeners = c.acceleratorListeners(listeners, a, accelerator.comparison)
+		out = append(out, accelerator)
 	}
-	if w := c.desired.Accelerator; w != nil && w.Shared == "" && chosen.Live == nil {
+	if want := c.desired.Accelerator; want != nil && want.Shared == "" && chosen.Live == nil {
 		out = append(out, Accelerator{
-			comparison: c.comparisonOfMissing(plan.AcceleratorAddress), Name: w.Name, AddressType: w.AddressType, Enabled: true, Addresses: append([]string{}, w.Addresses...),
+			comparison: c.comparisonOfMissing(plan.AcceleratorAddress), Name: want.Name, AddressType: want.AddressType, Enabled: true, Addresses: append([]string{}, want.Addresses...),
 			Listeners: c.acceleratorListeners(chosen.Listeners, nil, comparison{}),
 		})
 	}
@@ -161,29 +161,29 @@ func nestedComparison(parent, part comparison) comparison {
 // an accelerator that does not exist; parent is the comparison of the accelerator.
 func (c AcceleratorComparer) acceleratorListeners(chosen []resolved.AcceleratorListenerChoices, a *observed.Accelerator, parent comparison) []AcceleratorListener {
 	out := []AcceleratorListener{}
-	add := func(is comparison, protocol model.Base, ports []model.PortRange, affinity bool, w *model.AcceleratorListener, live []observed.EndpointGroup) {
-		one := AcceleratorListener{comparison: is, Protocol: string(protocol), Ports: model.PortRangesText(ports), ClientAffinity: plan.AffinityText(affinity)}
+	add := func(compared comparison, protocol model.Base, ports []model.PortRange, affinity bool, want *model.AcceleratorListener, live []observed.EndpointGroup) {
+		listener := AcceleratorListener{comparison: compared, Protocol: string(protocol), Ports: model.PortRangesText(ports), ClientAffinity: plan.AffinityText(affinity)}
 		var desired []model.EndpointGroup
-		if w != nil {
-			one.From, desired = OriginText(w.Origin), w.Groups
+		if want != nil {
+			listener.From, desired = OriginText(want.Origin), want.Groups
 		}
-		one.EndpointGroups = c.endpointGroups(desired, live, is)
-		out = append(out, one)
+		listener.EndpointGroups = c.endpointGroups(desired, live, compared)
+		out = append(out, listener)
 	}
 	if a != nil {
 		for _, l := range a.Listeners {
-			var w *model.AcceleratorListener
+			var want *model.AcceleratorListener
 			for _, x := range chosen {
 				if x.Live != nil && x.Live.ARN == l.ARN {
-					w = x.Desired
+					want = x.Desired
 				}
 			}
-			add(nestedComparison(parent, c.comparisonOf(l.ARN)), l.Protocol, l.Ports, l.SourceIP, w, l.Groups)
+			add(nestedComparison(parent, c.comparisonOf(l.ARN)), l.Protocol, l.Ports, l.SourceIP, want, l.Groups)
 		}
 	}
 	for _, x := range chosen {
-		if w := x.Desired; x.Live == nil {
-			add(c.comparisonOfMissing(plan.Address{Kind: plan.AcceleratorListener, ID: w.ID}), w.Protocol, w.Ports, w.SourceIP, w, nil)
+		if want := x.Desired; x.Live == nil {
+			add(c.comparisonOfMissing(plan.Address{Kind: plan.AcceleratorListener, ID: want.ID}), want.Protocol, want.Ports, want.SourceIP, want, nil)
 		}
 	}
 	return out
@@ -198,28 +198,28 @@ func (c AcceleratorComparer) endpointGroups(desired []model.EndpointGroup, live 
 		others = x.OtherOwners
 	}
 	for _, g := range live {
-		one := EndpointGroup{comparison: nestedComparison(parent, c.comparisonOf(g.ARN)), Region: g.Region, Owner: others[g.ARN], Dial: int32(g.Dial), PortOverrides: plan.OverridesText(g.Overrides)}
-		var w model.EndpointGroup
-		if i := slices.IndexFunc(desired, func(w model.EndpointGroup) bool { return w.Region == g.Region }); i >= 0 {
-			w = desired[i]
-			one.From = OriginText(w.Origin)
-			if w.Follows != nil {
-				one.DialOfReadyTargets = w.Follows.Dial
+		endpointGroup := EndpointGroup{comparison: nestedComparison(parent, c.comparisonOf(g.ARN)), Region: g.Region, Owner: others[g.ARN], Dial: int32(g.Dial), PortOverrides: plan.OverridesText(g.Overrides)}
+		var want model.EndpointGroup
+		if i := slices.IndexFunc(desired, func(want model.EndpointGroup) bool { return want.Region == g.Region }); i >= 0 {
+			want = desired[i]
+			endpointGroup.From = OriginText(want.Origin)
+			if want.Follows != nil {
+				endpointGroup.DialOfReadyTargets = want.Follows.Dial
 			}
 		}
-		one.Endpoints = c.endpoints(w.Endpoints, g, one.comparison)
-		out = append(out, one)
+		endpointGroup.Endpoints = c.endpoints(want.Endpoints, g, endpointGroup.comparison)
+		out = append(out, endpointGroup)
 	}
-	for _, w := range desired {
-		if slices.ContainsFunc(live, func(g observed.EndpointGroup) bool { return g.Region == w.Region }) {
+	for _, want := range desired {
+		if slices.ContainsFunc(live, func(g observed.EndpointGroup) bool { return g.Region == want.Region }) {
 			continue
 		}
-		is := c.comparisonOfMissing(plan.Address{Kind: plan.EndpointGroup, ID: w.ID})
-		one := EndpointGroup{comparison: is, Region: w.Region, Dial: w.Dial, PortOverrides: plan.OverridesText(w.Overrides), From: OriginText(w.Origin), Endpoints: []Endpoint{}}
-		for _, e := range w.Endpoints {
-			one.Endpoints = append(one.Endpoints, c.endpoint(comparison{State: missing, Note: unreadyText(e)}, e))
+		compared := c.comparisonOfMissing(plan.Address{Kind: plan.EndpointGroup, ID: want.ID})
+		endpointGroup := EndpointGroup{comparison: compared, Region: want.Region, Dial: want.Dial, PortOverrides: plan.OverridesText(want.Overrides), From: OriginText(want.Origin), Endpoints: []Endpoint{}}
+		for _, e := range want.Endpoints {
+			endpointGroup.Endpoints = append(endpointGroup.Endpoints, c.endpoint(comparison{State: missing, Note: unreadyText(e)}, e))
 		}
-		out = append(out, one)
+		out = append(out, endpointGroup)
 	}
 	return out
 }
@@ -245,13 +245,13 @@ func (c AcceleratorComparer) endpoints(desired []model.Endpoint, g observed.Endp
 			}
 		case plan.SetEndpoints:
 			for _, e := range do.Endpoints {
-				one := comparison{State: differs, Note: waitText(s)}
+				updated := comparison{State: differs, Note: waitText(s)}
 				for _, x := range s.Changes {
 					if x.Path == "endpoints."+e.ID {
-						one.Changes = []output.Field{{Field: "endpoint", From: x.From, To: x.To}}
+						updated.Changes = []output.Field{{Field: "endpoint", From: x.From, To: x.To}}
 					}
 				}
-				planned[e.ID] = one
+				planned[e.ID] = updated
 			}
 		case plan.AddEndpoints:
 			for _, e := range do.Endpoints {
@@ -264,22 +264,22 @@ func (c AcceleratorComparer) endpoints(desired []model.Endpoint, g observed.Endp
 		if !ok {
 			state = comparison{State: live}
 		}
-		one := c.Endpoint(e)
-		one.comparison = nestedComparison(parent, state)
-		if i := slices.IndexFunc(desired, func(w model.Endpoint) bool { return w.ID == e.ID }); i >= 0 {
-			one.From = OriginText(desired[i].Origin)
+		endpoint := c.Endpoint(e)
+		endpoint.comparison = nestedComparison(parent, state)
+		if i := slices.IndexFunc(desired, func(want model.Endpoint) bool { return want.ID == e.ID }); i >= 0 {
+			endpoint.From = OriginText(desired[i].Origin)
 		}
-		out = append(out, one)
+		out = append(out, endpoint)
 	}
-	for _, w := range desired {
-		if g.Endpoint(w.ID) != nil {
+	for _, want := range desired {
+		if g.Endpoint(want.ID) != nil {
 			continue
 		}
-		state, ok := planned[w.ID]
+		state, ok := planned[want.ID]
 		if !ok {
 			state = c.comparisonOfUnplanned()
 		}
-		out = append(out, c.endpoint(state, w))
+		out = append(out, c.endpoint(state, want))
 	}
 	return out
 }
@@ -292,12 +292,12 @@ func (c AcceleratorComparer) Endpoint(e observed.Endpoint) Endpoint {
 }
 
 // endpoint returns an endpoint with its load balancer and the objects that name it.
-func (c AcceleratorComparer) endpoint(is comparison, e model.Endpoint) Endpoint {
-	out := Endpoint{comparison: is, ID: e.ID, Weight: e.Weight, ClientIP: e.ClientIP, From: OriginText(e.Origin), LoadBalancer: c.LoadBalancerOf(e.ID)}
+func (c AcceleratorComparer) endpoint(compared comparison, e model.Endpoint) Endpoint {
+	out := Endpoint{comparison: compared, ID: e.ID, Weight: e.Weight, ClientIP: e.ClientIP, From: OriginText(e.Origin), LoadBalancer: c.LoadBalancerOf(e.ID)}
 	if a := c.desired.Accelerator; a != nil {
-		for _, n := range a.Entries {
-			if !n.Object.IsZero() && slices.Contains(n.Endpoints, e.ID) && !slices.Contains(out.Objects, output.Object(n.Object)) {
-				out.Objects = append(out.Objects, output.Object(n.Object))
+		for _, entry := range a.Entries {
+			if !entry.Object.IsZero() && slices.Contains(entry.Endpoints, e.ID) && !slices.Contains(out.Objects, output.Object(entry.Object)) {
+				out.Objects = append(out.Objects, output.Object(entry.Object))
 			}
 		}
 	}
@@ -353,13 +353,13 @@ func OtherEndpointGroupsOf(d engine.Draft) (out []OtherEndpointGroup) {
 				if g.Owner == "" {
 					continue
 				}
-				one := OtherEndpointGroup{Listener: l.Protocol + ":" + l.Ports, Region: g.Region, Owner: g.Owner, Dial: g.Dial, Endpoints: len(g.Endpoints)}
+				other := OtherEndpointGroup{Listener: l.Protocol + ":" + l.Ports, Region: g.Region, Owner: g.Owner, Dial: g.Dial, Endpoints: len(g.Endpoints)}
 				for _, e := range g.Endpoints {
 					if e.isServing() {
-						one.Serving++
+						other.Serving++
 					}
 				}
-				out = append(out, one)
+				out = append(out, other)
 			}
 		}
 	}

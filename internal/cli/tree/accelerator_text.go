@@ -39,6 +39,7 @@ func (t TextWriter) Accelerator(a Accelerator) {
 // that other users can write.
 func OwnerText(owner string) string { return "of " + finding.Printable(finding.Cut(owner)) }
 
+// acceleratorListener writes a listener with its endpoint groups.
 func (t TextWriter) acceleratorListener(l AcceleratorListener) {
 	text := fmt.Sprintf("listener %s:%s", l.Protocol, l.Ports)
 	if l.ClientAffinity != "NONE" {
@@ -77,6 +78,7 @@ func withFrom(text, from string) string {
 	return text + "   from " + field
 }
 
+// endpoint writes an endpoint with its load balancer.
 func (t TextWriter) endpoint(e Endpoint) {
 	text := "endpoint " + e.Text()
 	if lb := e.LoadBalancer; lb != nil {

@@ -85,7 +85,7 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	doc := GetDocument{Cluster: tree.Cluster, LoadBalancers: []getLoadBalancer{}}
 	for _, s := range tree.Stacks {
-		doc.LoadBalancers = append(doc.LoadBalancers, g.lines(s)...)
+		doc.LoadBalancers = append(doc.LoadBalancers, g.entries(s)...)
 	}
 	if !g.form.Text() {
 		input.ShowUnserved(g.form.Notes(), &g.Source, g.store)
@@ -100,8 +100,8 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	return doc.writeTable(g.form.Out(), g.Env.Time())
 }
 
-// lines returns an entry for each load balancer and accelerator of a stack, and one for a stack without any.
-func (g *getCommand) lines(s Stack) []getLoadBalancer {
+// entries returns an entry for each load balancer and accelerator of a stack, and one for a stack without any.
+func (g *getCommand) entries(s Stack) []getLoadBalancer {
 	base := getLoadBalancer{Kind: s.Kind, ID: s.ID, Created: g.oldestCreation(s)}
 	for _, f := range s.Findings {
 		if f.Severity == "error" {
@@ -112,15 +112,15 @@ func (g *getCommand) lines(s Stack) []getLoadBalancer {
 	}
 	var out []getLoadBalancer
 	for _, lb := range s.LoadBalancers {
-		one := base.withTargetsOf(s.TargetGroups, lb.forwardedGroups)
-		one.Name, one.Type, one.DNSName, one.State = lb.Name, lb.Type, lb.DNSName, lb.Status
+		entry := base.withTargetsOf(s.TargetGroups, lb.forwardedGroups)
+		entry.Name, entry.Type, entry.DNSName, entry.State = lb.Name, lb.Type, lb.DNSName, lb.Status
 		if lb.State == missing || lb.State == surplus {
-			one.State = string(lb.State)
+			entry.State = string(lb.State)
 		}
-		out = append(out, one)
+		out = append(out, entry)
 	}
 	for _, a := range s.Accelerators {
-		out = append(out, a.getLine(base))
+		out = append(out, a.getEntry(base))
 	}
 	if len(out) == 0 {
 		out = append(out, base.withTargetsOf(nil, nil))

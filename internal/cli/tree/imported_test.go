@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A certificate that was imported is shown with its Secret, whichever answer of AWS says so, and no other one.
+// An imported certificate is shown with its Secret, whichever answer of AWS names it; other certificates are not.
 func TestImportedCertificatesAreShownWithTheirSecret(t *testing.T) {
 	id := naming.ImportedCertificateID("shop", "web-tls")
 	for name, tc := range map[string]struct {

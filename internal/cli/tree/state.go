@@ -116,19 +116,19 @@ func (c *Comparer) loadBalancers() []LoadBalancer {
 	out := []LoadBalancer{}
 	listed := map[string]bool{} // ids of load balancers that stay or are created
 	for _, lb := range c.Have.LoadBalancers {
-		one := LoadBalancer{
+		loadBalancer := LoadBalancer{
 			comparison: c.comparisonOf(lb.ARN), Name: lb.Name, Type: lb.Type, Scheme: lb.Scheme, Status: lb.State, DNSName: lb.DNSName,
 			Listeners: c.listeners(lb.ResourceID, c.addresses[lb.ARN], &lb), forwardedGroups: forwardedGroups(lb),
 		}
-		if one.State != surplus {
+		if loadBalancer.State != surplus {
 			listed[lb.ResourceID] = true
 		}
-		for i := range one.Listeners {
-			if l := &one.Listeners[i]; one.State == surplus || l.State == surplus {
+		for i := range loadBalancer.Listeners {
+			if l := &loadBalancer.Listeners[i]; loadBalancer.State == surplus || l.State == surplus {
 				l.markSurplus()
 			}
 		}
-		out = append(out, one)
+		out = append(out, loadBalancer)
 	}
 	for _, s := range c.Plan.Steps {
 		if do, ok := s.Do.(plan.CreateLoadBalancer); ok {
@@ -242,17 +242,17 @@ func (c *Comparer) rules(port int32, addresses []plan.Address, have []observed.R
 	slices.SortStableFunc(have, func(a, b observed.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
 	var out []Rule
 	for _, r := range have {
-		one := Rule{comparison: c.comparisonOf(r.ARN), Priority: r.Priority, Conditions: plan.ConditionsText(r.Conditions), Actions: c.ActionsText(r.Actions), TargetGroups: c.TargetGroupsOf(r.Actions)}
+		rule := Rule{comparison: c.comparisonOf(r.ARN), Priority: r.Priority, Conditions: plan.ConditionsText(r.Conditions), Actions: c.ActionsText(r.Actions), TargetGroups: c.TargetGroupsOf(r.Actions)}
 		var want model.Rule
-		if same := desired[one.Conditions]; len(same) > 0 {
-			want, desired[one.Conditions] = same[0], same[1:]
+		if same := desired[rule.Conditions]; len(same) > 0 {
+			want, desired[rule.Conditions] = same[0], same[1:]
 		}
-		one.From, one.Note = OriginText(want.Origin), cmp.Or(one.Note, heldText(want))
-		if to := finalPriority[r.ARN]; to != 0 && to != r.Priority && one.State != surplus {
-			one.State = differs
-			one.Changes = append(one.Changes, output.Field{Field: "priority", From: fmt.Sprint(r.Priority), To: fmt.Sprint(to)})
+		rule.From, rule.Note = OriginText(want.Origin), cmp.Or(rule.Note, heldText(want))
+		if to := finalPriority[r.ARN]; to != 0 && to != r.Priority && rule.State != surplus {
+			rule.State = differs
+			rule.Changes = append(rule.Changes, output.Field{Field: "priority", From: fmt.Sprint(r.Priority), To: fmt.Sprint(to)})
 		}
-		out = append(out, one)
+		out = append(out, rule)
 	}
 	for _, s := range c.Plan.Steps {
 		if do, ok := s.Do.(plan.CreateRule); ok && slices.Contains(addresses, do.Listener) {
@@ -392,29 +392,29 @@ func ImportedSecret(f observed.Facts, arn string) string {
 func (c *Comparer) TargetGroups() []TargetGroup {
 	out := []TargetGroup{}
 	from := map[string]string{} // origin by id
-	for _, w := range c.desired.TargetGroups {
-		from[w.ID] = OriginText(w.Origin)
+	for _, want := range c.desired.TargetGroups {
+		from[want.ID] = OriginText(want.Origin)
 	}
 	listed := map[string]bool{} // ids of target groups that stay or are created
 	for _, g := range c.Have.TargetGroups {
-		one := TargetGroup{comparison: c.comparisonOf(g.ARN), ID: g.ResourceID, Name: g.Name, Type: g.Type, Protocol: g.Protocol, Port: g.Port}
-		if one.State != surplus {
+		targetGroup := TargetGroup{comparison: c.comparisonOf(g.ARN), ID: g.ResourceID, Name: g.Name, Type: g.Type, Protocol: g.Protocol, Port: g.Port}
+		if targetGroup.State != surplus {
 			listed[g.ResourceID] = true
-			one.From = from[g.ResourceID]
+			targetGroup.From = from[g.ResourceID]
 		}
 		if h, known := c.Facts.Health[g.ARN]; known {
-			one.Targets = targetsOf(h)
-			one.Note = cmp.Or(one.Note, c.noEndpointsReasons[g.ARN])
-			if endpoints, known := c.endpoints[g.ARN]; known && one.State != surplus {
-				one.Targets = compareTargets(h, endpoints)
-				if len(one.Targets) == 0 {
-					one.Note = cmp.Or(one.Note, "its Service has no endpoints")
+			targetGroup.Targets = targetsOf(h)
+			targetGroup.Note = cmp.Or(targetGroup.Note, c.noEndpointsReasons[g.ARN])
+			if endpoints, known := c.endpoints[g.ARN]; known && targetGroup.State != surplus {
+				targetGroup.Targets = compareTargets(h, endpoints)
+				if len(targetGroup.Targets) == 0 {
+					targetGroup.Note = cmp.Or(targetGroup.Note, "its Service has no endpoints")
 				}
 			}
 		} else if f := c.Facts.Fault(model.AskHealth{ARN: g.ARN}); f != nil {
-			one.Note = cmp.Or(one.Note, finding.Printable(f.Message))
+			targetGroup.Note = cmp.Or(targetGroup.Note, finding.Printable(f.Message))
 		}
-		out = append(out, one)
+		out = append(out, targetGroup)
 	}
 	for _, s := range c.Plan.Steps {
 		if do, ok := s.Do.(plan.CreateTargetGroup); ok {
@@ -423,9 +423,9 @@ func (c *Comparer) TargetGroups() []TargetGroup {
 			out = append(out, TargetGroup{comparison: comparisonOfCreated(s), ID: s.Address.ID, Name: g.Name, Type: g.Type, Protocol: g.Protocol, Port: g.Port, From: from[s.Address.ID]})
 		}
 	}
-	for _, w := range c.desired.TargetGroups {
-		if !listed[w.ID] {
-			out = append(out, TargetGroup{comparison: c.comparisonOfUnplanned(), ID: w.ID, Name: w.Name, Type: w.Type, Protocol: w.Protocol, Port: w.Port, From: from[w.ID]})
+	for _, want := range c.desired.TargetGroups {
+		if !listed[want.ID] {
+			out = append(out, TargetGroup{comparison: c.comparisonOfUnplanned(), ID: want.ID, Name: want.Name, Type: want.Type, Protocol: want.Protocol, Port: want.Port, From: from[want.ID]})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b TargetGroup) int { return cmp.Compare(a.ID, b.ID) })
@@ -436,13 +436,13 @@ func (c *Comparer) TargetGroups() []TargetGroup {
 func (c *Comparer) securityGroups() []SecurityGroup {
 	out := []SecurityGroup{}
 	for _, g := range c.Have.SecurityGroups {
-		one := SecurityGroup{comparison: c.comparisonOf(g.ID), ID: g.ID, Name: g.Name, Ingress: []string{}}
-		one.ARN = "" // security groups are shown by their ids
+		securityGroup := SecurityGroup{comparison: c.comparisonOf(g.ID), ID: g.ID, Name: g.Name, Ingress: []string{}}
+		securityGroup.ARN = "" // security groups are shown by their ids
 		for _, r := range g.Ingress {
-			one.Ingress = append(one.Ingress, r.String())
+			securityGroup.Ingress = append(securityGroup.Ingress, r.String())
 		}
-		slices.Sort(one.Ingress)
-		out = append(out, one)
+		slices.Sort(securityGroup.Ingress)
+		out = append(out, securityGroup)
 	}
 	for _, s := range c.Plan.Steps {
 		if do, ok := s.Do.(plan.CreateSecurityGroup); ok && s.Address.Kind == plan.SecurityGroup {

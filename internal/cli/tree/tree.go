@@ -89,7 +89,7 @@ func (t *treeCommand) buildDocument(ctx context.Context, stdin io.Reader, notes 
 	t.store = store
 	targets := ClusterTargetsOf(store, t.Config)
 	add := func(draft engine.Draft) error {
-		have, err := t.AskMore(ctx, draft.Stack.ID, ExtraQuestions(draft))
+		have, err := t.ObserveWith(ctx, draft.Stack.ID, ExtraQuestions(draft))
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (t *treeCommand) buildDocument(ctx context.Context, stdin io.Reader, notes 
 		doc.Stacks = append(doc.Stacks, stack)
 		return nil
 	}
-	if err := t.Each(ctx, store, add); err != nil {
+	if err := t.EachDraft(ctx, store, add); err != nil {
 		return doc, err
 	}
 	return doc, t.addAccelerators(ctx, &doc, targets, add)
@@ -113,7 +113,7 @@ func (t *treeCommand) addAccelerators(ctx context.Context, doc *Document, target
 		for _, s := range doc.Stacks {
 			maps.Copy(endpointStacks, s.endpointStacks())
 		}
-		if err := input.EachOutsideScope(ctx, &t.Source, t.store, func(id model.StackID) bool { return endpointStacks[stackKey(id)] }, add); err != nil {
+		if err := input.EachDraftOutsideScope(ctx, &t.Source, t.store, func(id model.StackID) bool { return endpointStacks[stackKey(id)] }, add); err != nil {
 			return err
 		}
 	}
@@ -122,7 +122,7 @@ func (t *treeCommand) addAccelerators(ctx context.Context, doc *Document, target
 		s.addEndpointsTo(accelerators)
 	}
 	if slices.ContainsFunc(doc.Stacks, func(s Stack) bool { return len(s.LoadBalancers) > 0 }) {
-		err := input.EachOutsideScope(ctx, &t.Source, t.store, func(id model.StackID) bool { return id.Kind.HasAccelerator() }, func(d engine.Draft) error {
+		err := input.EachDraftOutsideScope(ctx, &t.Source, t.store, func(id model.StackID) bool { return id.Kind.HasAccelerator() }, func(d engine.Draft) error {
 			Compare(d, d.Have.Facts, targets).addEndpointsTo(accelerators)
 			return nil
 		})
@@ -258,6 +258,7 @@ func (t TextWriter) comparedLine(c comparison, depth int, text string) {
 		func(n int) { t.line(live, depth+2, fmt.Sprintf("… and %d more differences", n)) })
 }
 
+// loadBalancer writes a load balancer with its listeners.
 func (t TextWriter) loadBalancer(lb LoadBalancer) {
 	text := fmt.Sprintf("%s load balancer %s (%s)", lb.Type, lb.Name, lb.Scheme)
 	if lb.Status != "" {
@@ -269,6 +270,7 @@ func (t TextWriter) loadBalancer(lb LoadBalancer) {
 	output.ShowFirst(lb.Listeners, MaxListeners, t.listener, func(n int) { t.line(live, 1, fmt.Sprintf("… and %d more listeners", n)) })
 }
 
+// listener writes a listener with its certificates and rules.
 func (t TextWriter) listener(l Listener) {
 	t.comparedLine(l.comparison, 1, fmt.Sprintf("listener %s:%d", l.Protocol, l.Port))
 	output.ShowFirst(l.Certificates, MaxCertificates, t.certificate, func(n int) { t.line(live, 2, fmt.Sprintf("… and %d more certificates", n)) })
@@ -278,6 +280,7 @@ func (t TextWriter) listener(l Listener) {
 	}
 }
 
+// certificate writes a certificate.
 func (t TextWriter) certificate(c Certificate) {
 	text := "certificate " + c.ARN
 	if c.Default {
@@ -295,6 +298,7 @@ func (t TextWriter) certificate(c Certificate) {
 	t.line(c.State, 2, text)
 }
 
+// rule writes a rule.
 func (t TextWriter) rule(r Rule) {
 	text := fmt.Sprintf("%d %s -> %s", r.Priority, r.Conditions, r.Actions)
 	if r.From != "" {
@@ -353,6 +357,7 @@ func Health(targets []Target) string {
 	return strings.Join(out, ", ")
 }
 
+// securityGroup writes a security group.
 func (t TextWriter) securityGroup(g SecurityGroup) {
 	text := "security group " + g.Name
 	if g.ID != "" {

@@ -65,8 +65,8 @@ type Snapshot struct {
 }
 
 // confirmedSnapshot returns the current snapshot. If stacks differ from the previous snapshot, which is empty the first
-// time, it reads them again without the cache: objects are always read anew, but cached facts may be older, so that a
-// resource that seems to be missing may exist.
+// time, it reads them again without the cache, because cached facts may be older than the objects, so that a resource that
+// seems to be missing may exist.
 func (t *treeCommand) confirmedSnapshot(ctx context.Context, stdin io.Reader, previous Snapshot) (Snapshot, error) {
 	t.MaxAge = durations.Often
 	unchanged := map[string]bool{}
@@ -150,8 +150,8 @@ func (t *treeCommand) snapshot(ctx context.Context, stdin io.Reader) (Snapshot, 
 	return Snapshot{doc, text.String(), notes.String()}, err
 }
 
-// changeText returns what is printed of a snapshot. The first time, and in forms other than text, that is all of it. Later
-// texts are the time and the difference from the previous text.
+// changeText returns the text to print for a snapshot: all of it for the first one and in forms other than text, else the
+// time and the difference from the previous text.
 func (t *treeCommand) changeText(first bool, previous, text string) string {
 	switch {
 	case first:

@@ -11,13 +11,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// ClusterTargets is what Kubernetes objects say about the targets of target groups. The keys of its maps are ARNs.
+// ClusterTargets has the state of targets according to Kubernetes objects. The keys of its maps are ARNs of target groups.
 type ClusterTargets struct {
 	endpoints          map[string][]targets.Endpoint // see EndpointsByTargetGroup
 	noEndpointsReasons map[string]string             // see the function of this name
 }
 
-// ClusterTargetsOf returns what the objects of a command say about targets.
+// ClusterTargetsOf returns the state of targets according to the objects in store.
 func ClusterTargetsOf(store *cluster.Memory, c config.Config) ClusterTargets {
 	return ClusterTargets{EndpointsByTargetGroup(store, c), noEndpointsReasons(store)}
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// A binding of another namespace says nothing about a target group that two bindings name, and texts are printable
-// wherever the objects come from.
+// No reason is shown for a target group with two bindings, and all reasons are printable.
 func TestWithoutEndpointsIsNotDeceived(t *testing.T) {
 	const of = `
 apiVersion: v1

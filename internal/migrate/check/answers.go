@@ -13,41 +13,42 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// Side is one of the two desired states that are compared.
+// Side is one of the two desired states of a comparison.
 type Side struct {
 	model.Stack
 	// Port returns the number of a port of a Service.
 	Port func(b *model.Binding) string
-	// Frontend is the desired state of a Gateway with a network load balancer in front of this one, in place of a frontend NLB;
-	// nil where there is none. ALB is the ARN by which it names this one.
+	// Frontend is the desired state of the Gateway whose network load balancer replaces the frontend NLB; nil if there is
+	// none.
 	Frontend *model.Stack
-	ALB      string
-	// Keeps reports that it takes over the load balancer of the other side.
-	Keeps bool
+	// ALB is the ARN of the ALB in the target groups of Frontend.
+	ALB string
+	// TakesOver is set if the Gateway takes over the load balancer of the other side.
+	TakesOver bool
 }
 
-// answer is what is done with a request: what of it decides, and a readable text.
+// answer is the answer to a request: id identifies it for comparison, text describes it for users.
 type answer struct{ id, text string }
 
-// answerTo returns what actions and transforms make of a request on a listener.
+// answerTo returns the answer of actions and transforms to a request on a listener.
 func (s Side) answerTo(actions []model.Action, transforms []model.Transform, req model.Request, l model.Listener) answer {
 	var id, text []string
 	for _, a := range actions {
 		switch a := a.(type) {
 		case model.Forward:
-			groups, name := s.forward(a)
-			if groups == "" {
+			forwardID, forwardText := s.forwardAnswer(a)
+			if forwardID == "" {
 				id, text = append(id, `answer 503 text/plain ""`), append(text, "answer 503, as all weights are 0")
 				continue
 			}
-			to := rewritten(transforms, req)
-			if id = append(id, groups, to); to != target(req) {
-				name += " as " + to
+			to := rewrittenTarget(transforms, req)
+			if id = append(id, forwardID, to); to != requestTarget(req) {
+				forwardText += " as " + to
 			}
-			text = append(text, name)
+			text = append(text, forwardText)
 		case model.Redirect:
-			where := a.Status + " " + location(a, req, l)
-			id, text = append(id, where), append(text, "redirect "+where)
+			redirect := a.Status + " " + redirectLocation(a, req, l)
+			id, text = append(id, redirect), append(text, "redirect "+redirect)
 		case model.FixedResponse:
 			id = append(id, fmt.Sprintf("answer %s %s %q", a.Status, cmp.Or(a.ContentType, "text/plain"), a.Body))
 			text = append(text, strings.TrimSpace("answer "+a.Status+" "+a.Body))
@@ -60,8 +61,9 @@ func (s Side) answerTo(actions []model.Action, transforms []model.Transform, req
 	return answer{strings.Join(id, "\n"), strings.Join(text, ", then ")}
 }
 
-// forward identifies the shares of target groups by what is in them; it is empty where none has a share.
-func (s Side) forward(f model.Forward) (id, text string) {
+// forwardAnswer returns the target groups of a forward with their shares, as identifier and text. The identifier is empty
+// if all weights are 0.
+func (s Side) forwardAnswer(f model.Forward) (id, text string) {
 	total := int32(0)
 	weight := func(g model.WeightedGroup) int32 {
 		if g.Weight == nil || len(f.Groups) == 1 && *g.Weight > 0 {
@@ -78,7 +80,7 @@ func (s Side) forward(f model.Forward) (id, text string) {
 	shares := map[string]int32{}
 	var names []string
 	for _, g := range f.Groups {
-		name := s.targetGroup(g.Group)
+		name := s.targetGroupKey(g.Group)
 		shares[name] += weight(g)
 		if len(f.Groups) > 1 {
 			name = fmt.Sprintf("%s with weight %d of %d", name, weight(g), total)
@@ -102,8 +104,8 @@ func (s Side) forward(f model.Forward) (id, text string) {
 	return id, text
 }
 
-// targetGroup identifies a target group by the port of a Service that it is for.
-func (s Side) targetGroup(ref model.GroupRef) string {
+// targetGroupKey identifies a target group by its Service and port, so that the groups of both sides can be compared.
+func (s Side) targetGroupKey(ref model.GroupRef) string {
 	if ref.ID == "" {
 		name := ref.Name
 		if ref.ARN != "" {
@@ -119,28 +121,28 @@ func (s Side) targetGroup(ref model.GroupRef) string {
 	return fmt.Sprintf("Service %s/%s:%s", t.Binding.Namespace, t.Binding.Service, s.Port(t.Binding))
 }
 
-// target returns path and query of a request.
-func target(r model.Request) string {
+// requestTarget returns path and query of a request.
+func requestTarget(r model.Request) string {
 	if r.Query == "" {
 		return r.Path
 	}
 	return r.Path + "?" + r.Query
 }
 
-// rewritten returns host, path and query as targets get them.
-func rewritten(transforms []model.Transform, r model.Request) string {
-	host, path := r.Host, target(r)
+// rewrittenTarget returns host, path and query of a request after transforms.
+func rewrittenTarget(transforms []model.Transform, r model.Request) string {
+	host, path := r.Host, requestTarget(r)
 	for _, t := range transforms {
 		for _, x := range t.Rewrites {
 			re, err := regexp.Compile(x.Regex)
 			if err != nil {
 				continue
 			}
-			of := &path
+			text := &path
 			if t.Kind == model.HostRewrite {
-				of = &host
+				text = &host
 			}
-			*of = match.Rewrite(re, x.Replace, *of)
+			*text = match.Rewrite(re, x.Replace, *text)
 		}
 	}
 	if host != r.Host {
@@ -149,8 +151,8 @@ func rewritten(transforms []model.Transform, r model.Request) string {
 	return path
 }
 
-// location returns where a redirect leads.
-func location(to model.Redirect, r model.Request, l model.Listener) string {
+// redirectLocation returns the URL of a redirect.
+func redirectLocation(to model.Redirect, r model.Request, l model.Listener) string {
 	protocol := cmp.Or(to.Protocol, "#{protocol}")
 	path := cmp.Or(to.Path, "/#{path}")
 	query := cmp.Or(to.Query, "#{query}")

@@ -12,26 +12,30 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// Difference is something that the Gateway does otherwise than the Ingresses: the answer to a request, or a setting.
+// Difference is a difference between the Gateway and the Ingresses: in the answer to a request, or in a setting.
 type Difference struct {
 	// Port is the port of the listener; 0 for the load balancer as a whole.
 	Port int32 `json:"port,omitempty"`
-	// Request is a request that gets another answer, and Requests how many of the tried requests do, by the same rules.
-	Request  string `json:"request,omitempty"`
-	Requests int    `json:"requests,omitempty"`
-	// Setting is the setting that differs, where the difference is not in an answer.
+	// Request is a request that gets another answer.
+	Request string `json:"request,omitempty"`
+	// Requests is how many of the tried requests get another answer by the same two rules.
+	Requests int `json:"requests,omitempty"`
+	// Setting is the setting that differs, empty if the difference is in an answer.
 	Setting string `json:"setting,omitempty"`
-	// Ingress and Gateway are what each has, and IngressRule and GatewayRule the object and field that it comes from.
-	Ingress     string `json:"ingress"`
-	Gateway     string `json:"gateway"`
+	// Ingress is the answer or value of the Ingresses.
+	Ingress string `json:"ingress"`
+	// Gateway is the answer or value of the Gateway.
+	Gateway string `json:"gateway"`
+	// IngressRule is the object and field that the answer of the Ingresses comes from.
 	IngressRule string `json:"ingressRule,omitempty"`
+	// GatewayRule is the object and field that the answer of the Gateway comes from.
 	GatewayRule string `json:"gatewayRule,omitempty"`
 }
 
-// Text returns the difference on one line.
+// Text returns the difference on one line, with the label Ingress for the first side.
 func (d Difference) Text() string { return d.TextFor("Ingress") }
 
-// TextFor returns the difference on one line, with the name of what the Gateway takes the place of.
+// TextFor returns the difference on one line, with the kind of object that the Gateway replaces as label.
 func (d Difference) TextFor(from string) string {
 	out := d.Setting
 	if d.Request != "" {
@@ -42,78 +46,81 @@ func (d Difference) TextFor(from string) string {
 	} else if d.Port != 0 {
 		out = fmt.Sprintf("port %d: %s", d.Port, d.Setting)
 	}
-	by := func(what, rule string) string {
+	withRule := func(value, rule string) string {
 		if rule == "" {
-			return what
+			return value
 		}
-		return what + " (" + rule + ")"
+		return value + " (" + rule + ")"
 	}
-	return fmt.Sprintf("%s: %s %s, Gateway %s", out, from, by(d.Ingress, d.IngressRule), by(d.Gateway, d.GatewayRule))
+	return fmt.Sprintf("%s: %s %s, Gateway %s", out, from, withRule(d.Ingress, d.IngressRule), withRule(d.Gateway, d.GatewayRule))
 }
 
-// Result is what a comparison has found.
+// Result is the result of a comparison.
 type Result struct {
 	Differences []Difference `json:"differences"`
-	// Requests is how many were tried.
+	// Requests is how many requests were tried.
 	Requests int `json:"requests"`
-	// Partial are ports with more requests to tell apart than were tried.
+	// Partial are ports with too many requests to try all of them.
 	Partial []int32 `json:"partial,omitempty"`
 }
 
-// Compare compares the load balancer of Ingresses with that of the Gateway that is to take its place. Tags of origin are no
-// difference: they are for readers only. ignoredTag names the one.
+// Compare compares the load balancer of Ingresses with that of the Gateway that is to replace it. It ignores the tag
+// ignoredTag, which has no effect.
 func Compare(ingress, gateway Side, ignoredTag string) Result {
-	c := &comparing{from: ingress, to: gateway, ignored: ignoredTag}
+	c := &comparison{from: ingress, to: gateway, ignoredTag: ignoredTag}
 	if gateway.LoadBalancer == nil || gateway.Held.Everything {
-		c.setting(0, "load balancer", "is there", "cannot be built")
+		c.addDifference(0, "load balancer", "is there", "cannot be built")
 		return c.Result
 	}
-	c.loadBalancer(withoutFrontend(ingress.Stack), gateway.LoadBalancer)
-	c.frontends()
+	c.compareLoadBalancers(loadBalancerOfStack(ingress.Stack), gateway.LoadBalancer)
+	c.compareFrontends()
 	for _, l := range ingress.LoadBalancer.Listeners {
 		i := slices.IndexFunc(gateway.LoadBalancer.Listeners, func(o model.Listener) bool { return o.Port == l.Port })
 		if i < 0 {
-			c.setting(l.Port, "listener", l.Protocol(), "none, as no route is attached")
+			c.addDifference(l.Port, "listener", l.Protocol(), "none, as no route is attached")
 			continue
 		}
-		c.listener(l, gateway.LoadBalancer.Listeners[i])
+		c.compareListeners(l, gateway.LoadBalancer.Listeners[i])
 	}
 	for _, l := range gateway.LoadBalancer.Listeners {
 		if !slices.ContainsFunc(ingress.LoadBalancer.Listeners, func(o model.Listener) bool { return o.Port == l.Port }) {
-			c.setting(l.Port, "listener", "none", l.Protocol())
+			c.addDifference(l.Port, "listener", "none", l.Protocol())
 		}
 	}
-	c.targetGroups()
+	c.compareTargetGroups()
 	return c.Result
 }
 
-type comparing struct {
+// comparison collects the differences between two sides.
+type comparison struct {
 	Result
-	from, to Side
-	ignored  string
+	from, to   Side
+	ignoredTag string
 }
 
-func (c *comparing) setting(port int32, name, from, to string) {
+// addDifference adds a difference in a setting.
+func (c *comparison) addDifference(port int32, name, from, to string) {
 	c.Differences = append(c.Differences, Difference{Port: port, Setting: name, Ingress: from, Gateway: to})
 }
 
-// compareText compares values of a setting by their text.
-func (c *comparing) compareText(port int32, name string, from, to any) {
+// compareText compares the values of a setting by their text.
+func (c *comparison) compareText(port int32, name string, from, to any) {
 	if a, b := textOf(from), textOf(to); a != b {
-		c.setting(port, name, a, b)
+		c.addDifference(port, name, a, b)
 	}
 }
 
-// attributes compares those of a resource. One that a Gateway does not name stays as it is on a load balancer that it takes over.
-func (c *comparing) attributes(port int32, from, to map[string]string) {
-	if c.to.Keeps {
+// compareAttributes compares the attributes of a resource. If the Gateway takes over the load balancer, attributes that it
+// does not name keep their value.
+func (c *comparison) compareAttributes(port int32, from, to map[string]string) {
+	if c.to.TakesOver {
 		from = maps.Clone(from)
 		maps.DeleteFunc(from, func(k, _ string) bool { _, named := to[k]; return !named })
 	}
 	c.compareText(port, "attributes", from, to)
 }
 
-// textOf returns a value as text, for users and for comparison. Nothing and an empty value are the same.
+// textOf returns a value as text, for messages and for comparison. Nil and empty values have the same text.
 func textOf(v any) string {
 	r := reflect.ValueOf(v)
 	for r.IsValid() && (r.Kind() == reflect.Pointer || r.Kind() == reflect.Interface) {
@@ -139,16 +146,17 @@ func textOf(v any) string {
 	}
 }
 
-func (c *comparing) loadBalancer(a, b *model.LoadBalancer) {
+// compareLoadBalancers compares the settings of load balancers.
+func (c *comparison) compareLoadBalancers(a, b *model.LoadBalancer) {
 	c.compareText(0, "scheme", a.Scheme, b.Scheme)
 	c.compareText(0, "address type", a.AddressType, b.AddressType)
-	c.compareText(0, "subnets", subnets(a.Subnets), subnets(b.Subnets))
+	c.compareText(0, "subnets", subnetsText(a.Subnets), subnetsText(b.Subnets))
 	c.compareText(0, "customer-owned pool", a.CoIPPool, b.CoIPPool)
 	c.compareText(0, "IPAM pool", a.IPAMPool, b.IPAMPool)
-	c.attributes(0, a.Attributes, b.Attributes)
+	c.compareAttributes(0, a.Attributes, b.Attributes)
 	c.compareText(0, "capacity", a.Capacity, b.Capacity)
-	c.compareText(0, "tags", c.tags(a.Tags), c.tags(b.Tags))
-	c.securityGroups(a.SecurityGroups, b.SecurityGroups)
+	c.compareText(0, "tags", c.withoutIgnoredTag(a.Tags), c.withoutIgnoredTag(b.Tags))
+	c.compareSecurityGroups(a.SecurityGroups, b.SecurityGroups)
 	acl := func(w *model.WebACL) any {
 		if w == nil {
 			return nil
@@ -166,17 +174,19 @@ func (c *comparing) loadBalancer(a, b *model.LoadBalancer) {
 	}
 	c.compareText(0, "web ACL of WAF Classic", classic(a.AddOns.ClassicACL), classic(b.AddOns.ClassicACL))
 	if a.Name != b.Name && (a.Origins["name"] != finding.Origin{}) {
-		c.setting(0, "name", a.Name, b.Name)
+		c.addDifference(0, "name", a.Name, b.Name)
 	}
 }
 
-func (c *comparing) tags(of map[string]string) map[string]string {
-	out := maps.Clone(of)
-	delete(out, c.ignored)
+// withoutIgnoredTag returns a copy of tags without the ignored one.
+func (c *comparison) withoutIgnoredTag(tags map[string]string) map[string]string {
+	out := maps.Clone(tags)
+	delete(out, c.ignoredTag)
 	return out
 }
 
-func subnets(s model.SubnetChoice) string {
+// subnetsText returns a choice of subnets as text.
+func subnetsText(s model.SubnetChoice) string {
 	switch s := s.(type) {
 	case model.SubnetsNamed:
 		return strings.Join(slices.Sorted(slices.Values(s.Refs)), ", ")
@@ -186,7 +196,8 @@ func subnets(s model.SubnetChoice) string {
 	return "discovered"
 }
 
-func (c *comparing) securityGroups(a, b model.GroupChoice) {
+// compareSecurityGroups compares security groups, and the rules of managed ones.
+func (c *comparison) compareSecurityGroups(a, b model.GroupChoice) {
 	describe := func(g model.GroupChoice) (groups string, rules []string) {
 		switch g := g.(type) {
 		case model.GroupsGiven:
@@ -205,20 +216,22 @@ func (c *comparing) securityGroups(a, b model.GroupChoice) {
 	c.compareText(0, "clients that are admitted", fromRules, toRules)
 }
 
-func (c *comparing) listener(a, b model.Listener) {
+// compareListeners compares the settings and the answers of two listeners of one port.
+func (c *comparison) compareListeners(a, b model.Listener) {
 	c.compareText(a.Port, "protocol", a.Protocol(), b.Protocol())
-	c.attributes(a.Port, a.Attributes, b.Attributes)
+	c.compareAttributes(a.Port, a.Attributes, b.Attributes)
 	if a.TLS != nil && b.TLS != nil {
 		c.compareText(a.Port, "TLS policy", a.TLS.Policy, b.TLS.Policy)
-		c.certificates(a, b)
+		c.compareCertificates(a, b)
 		if !equal.SameMutualAuth(a.TLS.MutualAuth, nil) || !equal.SameMutualAuth(b.TLS.MutualAuth, nil) {
-			c.compareText(a.Port, "client certificates", mutualAuth(a.TLS.MutualAuth), mutualAuth(b.TLS.MutualAuth))
+			c.compareText(a.Port, "client certificates", mutualAuthText(a.TLS.MutualAuth), mutualAuthText(b.TLS.MutualAuth))
 		}
 	}
-	c.rules(a, b)
+	c.compareAnswers(a, b)
 }
 
-func mutualAuth(m *model.MutualAuth) string {
+// mutualAuthText returns the settings for client certificates as text.
+func mutualAuthText(m *model.MutualAuth) string {
 	if m == nil || m.Mode == "off" {
 		return ""
 	}
@@ -226,7 +239,8 @@ func mutualAuth(m *model.MutualAuth) string {
 	return fmt.Sprintf("%s %s, expired ones are accepted: %t, names of authorities are sent: %t", m.Mode, m.TrustStore, ignore, m.AdvertiseCA == "on")
 }
 
-func (c *comparing) certificates(a, b model.Listener) {
+// compareCertificates compares the certificates of listeners, and the hosts for which certificates are discovered.
+func (c *comparison) compareCertificates(a, b model.Listener) {
 	describe := func(t *model.TLS) (arns, hosts []string) {
 		for _, x := range t.Certificates {
 			switch x := x.(type) {
@@ -238,7 +252,7 @@ func (c *comparing) certificates(a, b model.Listener) {
 				hosts = append(hosts, x.IDs...)
 			}
 		}
-		if len(arns) > 1 { // the first one is the default one
+		if len(arns) > 1 { // the first is the default certificate
 			slices.Sort(arns[1:])
 			arns = slices.Compact(arns)
 		}
@@ -251,48 +265,48 @@ func (c *comparing) certificates(a, b model.Listener) {
 	c.compareText(a.Port, "certificates that are imported, and hosts for which others are looked for", fromHosts, toHosts)
 }
 
-// rules compares the answers to requests.
-func (c *comparing) rules(a, b model.Listener) {
+// compareAnswers compares the answers of two listeners to requests.
+func (c *comparison) compareAnswers(a, b model.Listener) {
 	seen := map[string]int{}
-	all := Requests(a.Rules, b.Rules, func(req model.Request, from, to []model.Rule) {
+	complete := Requests(a.Rules, b.Rules, func(req model.Request, from, to []model.Rule) {
 		c.Requests++
-		x, xRule := c.from.answerOn(a, from, req)
-		y, yRule := c.to.answerOn(b, to, req)
-		if x.id == y.id {
+		ingress, ingressRule := c.from.answerOn(a, from, req)
+		gateway, gatewayRule := c.to.answerOn(b, to, req)
+		if ingress.id == gateway.id {
 			return
 		}
-		key := xRule + "\n" + yRule
+		key := ingressRule + "\n" + gatewayRule
 		if i, ok := seen[key]; ok {
 			c.Differences[i].Requests++
 			return
 		}
 		seen[key] = len(c.Differences)
 		c.Differences = append(c.Differences, Difference{
-			Port: a.Port, Request: requestText(req, a), Requests: 1, Ingress: x.text, Gateway: y.text, IngressRule: xRule, GatewayRule: yRule,
+			Port: a.Port, Request: requestText(req, a), Requests: 1, Ingress: ingress.text, Gateway: gateway.text, IngressRule: ingressRule, GatewayRule: gatewayRule,
 		})
 	})
-	if !all {
+	if !complete {
 		c.Partial = append(c.Partial, a.Port)
 	}
 }
 
-// Requests calls visit with requests of which each condition of two lists of rules holds for some and not for others, and
-// with the rules of either that the host of the request may meet. It reports whether these were all that the conditions
-// tell apart, as far as values and patterns do; of regular expressions examples are tried.
-func Requests(a, b []model.Rule, visit func(req model.Request, a, b []model.Rule)) (all bool) {
-	left := min(mostRequests, mostLooks/(len(a)+len(b)+1))
-	all = true
+// Requests calls visit with requests that the conditions of two lists of rules distinguish: each condition matches some of
+// them and not others. It also passes the rules of both lists that may match the host of the request. It reports whether
+// all combinations of values and patterns were tried; for a regular expression it tries examples.
+func Requests(a, b []model.Rule, visit func(req model.Request, a, b []model.Rule)) (complete bool) {
+	remaining := min(maxRequests, maxEvaluations/(len(a)+len(b)+1))
+	complete = true
 	for _, host := range hostsOf(slices.Concat(a, b)) {
 		from, to := rulesForHost(a, host), rulesForHost(b, host)
-		all = spaceOf(slices.Concat(from, to)).eachRequest(host, &left, func(req model.Request) { visit(req, from, to) }) && all
+		complete = spaceOf(slices.Concat(from, to)).eachRequest(host, &remaining, func(req model.Request) { visit(req, from, to) }) && complete
 	}
-	return all
+	return complete
 }
 
-// rulesForHost returns the rules that requests for a host may meet.
+// rulesForHost returns the rules that may match requests for a host.
 func rulesForHost(rules []model.Rule, host string) (out []model.Rule) {
 	for _, r := range rules {
-		conditions := slices.DeleteFunc(slices.Clone(r.Conditions), func(c model.Condition) bool { _, is := c.(model.HostHeader); return !is })
+		conditions := slices.DeleteFunc(slices.Clone(r.Conditions), func(c model.Condition) bool { _, isHost := c.(model.HostHeader); return !isHost })
 		if _, ok := model.Evaluate([]model.Rule{{Conditions: conditions}}, model.Request{Host: host}); ok {
 			out = append(out, r)
 		}
@@ -300,28 +314,30 @@ func rulesForHost(rules []model.Rule, host string) (out []model.Rule) {
 	return out
 }
 
-// answerOn returns the answer to a request on a listener, and where the rule comes from.
+// answerOn returns the answer to a request on a listener, and the origin of the rule.
 func (s Side) answerOn(l model.Listener, rules []model.Rule, req model.Request) (answer, string) {
 	i, ok := model.Evaluate(rules, req)
 	if !ok {
-		return s.answerTo(l.Default, nil, req, l), origin(l.DefaultOf)
+		return s.answerTo(l.Default, nil, req, l), originText(l.DefaultOf)
 	}
 	r := rules[i]
 	if r.Held != 0 {
-		return answer{"held", "held, as its configuration is not valid"}, origin(r.Origin)
+		return answer{"held", "held, as its configuration is not valid"}, originText(r.Origin)
 	}
-	return s.answerTo(r.Actions, r.Transforms, req, l), origin(r.Origin)
+	return s.answerTo(r.Actions, r.Transforms, req, l), originText(r.Origin)
 }
 
-func origin(o finding.Origin) string {
+// originText returns the object and field of a rule as text.
+func originText(o finding.Origin) string {
 	if o == (finding.Origin{}) {
 		return "default action"
 	}
 	return o.String()
 }
 
+// requestText returns a request as text.
 func requestText(r model.Request, l model.Listener) string {
-	out := fmt.Sprintf("%s %s://%s:%d%s", r.Method, strings.ToLower(l.Protocol()), r.Host, l.Port, target(r))
+	out := fmt.Sprintf("%s %s://%s:%d%s", r.Method, strings.ToLower(l.Protocol()), r.Host, l.Port, requestTarget(r))
 	for _, h := range r.Header {
 		out += fmt.Sprintf(", %s: %s", h.Name, h.Value)
 	}
@@ -331,24 +347,25 @@ func requestText(r model.Request, l model.Listener) string {
 	return out
 }
 
-// targetGroups compares the settings of target groups for the same port of a Service, as different routes have them.
-func (c *comparing) targetGroups() {
-	of := map[string][]*model.TargetGroup{}
+// compareTargetGroups compares the settings of target groups for the same port of a Service. If the Ingresses have several
+// for one port, it reports the differences from the most similar one.
+func (c *comparison) compareTargetGroups() {
+	byKey := map[string][]*model.TargetGroup{}
 	for i := range c.from.TargetGroups {
 		g := &c.from.TargetGroups[i]
-		key := c.from.targetGroup(model.GroupRef{ID: g.ID})
-		of[key] = append(of[key], g)
+		key := c.from.targetGroupKey(model.GroupRef{ID: g.ID})
+		byKey[key] = append(byKey[key], g)
 	}
 	seen := map[string]bool{}
 	for i := range c.to.TargetGroups {
 		g := &c.to.TargetGroups[i]
-		key := c.to.targetGroup(model.GroupRef{ID: g.ID})
-		if len(of[key]) == 0 {
-			continue // the answers say so
+		key := c.to.targetGroupKey(model.GroupRef{ID: g.ID})
+		if len(byKey[key]) == 0 {
+			continue // the answers to requests differ
 		}
-		best := c.groupDifferences(of[key][0], g)
-		for _, o := range of[key][1:] {
-			if d := c.groupDifferences(o, g); len(d) < len(best) {
+		best := c.targetGroupDifferences(byKey[key][0], g)
+		for _, o := range byKey[key][1:] {
+			if d := c.targetGroupDifferences(o, g); len(d) < len(best) {
 				best = d
 			}
 		}
@@ -362,26 +379,27 @@ func (c *comparing) targetGroups() {
 	}
 }
 
-func (c *comparing) groupDifferences(a, b *model.TargetGroup) []Difference {
-	x := &comparing{from: c.from, to: c.to, ignored: c.ignored}
-	x.compareText(0, "target type", a.Type, b.Type)
-	x.compareText(0, "protocol", a.Protocol, b.Protocol)
-	x.compareText(0, "protocol version", a.ProtocolVersion, b.ProtocolVersion)
-	x.compareText(0, "address type", a.AddressType, b.AddressType)
-	x.compareText(0, "control port", a.ControlPort, b.ControlPort)
-	x.compareText(0, "health check", a.HealthCheck, b.HealthCheck)
-	x.attributes(0, a.Attributes, b.Attributes)
-	x.compareText(0, "tags", x.tags(a.Tags), x.tags(b.Tags))
+// targetGroupDifferences returns the differences between two target groups.
+func (c *comparison) targetGroupDifferences(a, b *model.TargetGroup) []Difference {
+	nested := &comparison{from: c.from, to: c.to, ignoredTag: c.ignoredTag}
+	nested.compareText(0, "target type", a.Type, b.Type)
+	nested.compareText(0, "protocol", a.Protocol, b.Protocol)
+	nested.compareText(0, "protocol version", a.ProtocolVersion, b.ProtocolVersion)
+	nested.compareText(0, "address type", a.AddressType, b.AddressType)
+	nested.compareText(0, "control port", a.ControlPort, b.ControlPort)
+	nested.compareText(0, "health check", a.HealthCheck, b.HealthCheck)
+	nested.compareAttributes(0, a.Attributes, b.Attributes)
+	nested.compareText(0, "tags", nested.withoutIgnoredTag(a.Tags), nested.withoutIgnoredTag(b.Tags))
 	if a.Binding != nil && b.Binding != nil {
-		x.compareText(0, "nodes", a.Binding.NodeSelector, b.Binding.NodeSelector)
-		x.compareText(0, "multi-cluster", a.Binding.MultiCluster, b.Binding.MultiCluster)
-		x.compareText(0, "rules of nodes and pods", networking(a.Binding), networking(b.Binding))
+		nested.compareText(0, "nodes", a.Binding.NodeSelector, b.Binding.NodeSelector)
+		nested.compareText(0, "multi-cluster", a.Binding.MultiCluster, b.Binding.MultiCluster)
+		nested.compareText(0, "rules of nodes and pods", networkingText(a.Binding), networkingText(b.Binding))
 	}
-	return x.Differences
+	return nested.Differences
 }
 
-// networking returns what a binding opens on nodes and pods.
-func networking(b *model.Binding) string {
+// networkingText returns the traffic to nodes and pods that a binding allows, as text.
+func networkingText(b *model.Binding) string {
 	var out []string
 	for _, r := range b.Networking {
 		for _, p := range r.Ports {

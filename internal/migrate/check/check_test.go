@@ -14,7 +14,7 @@ import (
 
 const ignored = "gateway.k8s.aws/migrated-from"
 
-// sample is a load balancer with a rule of each kind.
+// sample returns a load balancer with a rule of each kind.
 func sample() model.Stack {
 	group := func(id, service string) model.TargetGroup {
 		return model.TargetGroup{
@@ -61,12 +61,13 @@ func sample() model.Stack {
 	}
 }
 
+// compare compares two stacks.
 func compare(a, b model.Stack) check.Result {
 	port := func(b *model.Binding) string { return b.Port.String() }
 	return check.Compare(check.Side{Stack: a, Port: port}, check.Side{Stack: b, Port: port}, ignored)
 }
 
-// A change of anything that a client or an operator would notice is a difference, and names what it is.
+// Each change that affects clients or operators is a difference, and its text names the setting or request.
 func TestEachChangeIsADifference(t *testing.T) {
 	t.Parallel()
 	if same := compare(sample(), sample()); len(same.Differences) > 0 || same.Requests < 100 || len(same.Partial) > 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// FrontendNLB returns the frontend NLB of a stack as it would be by itself: with the security groups that it shares with the
-// ALB, and with a name that was chosen where that of the ALB was. It is nil where there is none.
+// FrontendNLB returns the frontend NLB of a stack, nil if there is none. The security groups that it shares with the ALB
+// are set on it, and its name counts as set by a user if the name of the ALB is.
 func FrontendNLB(s model.Stack) *model.LoadBalancer {
 	if s.FrontendNLB == nil {
 		return nil
@@ -19,43 +19,44 @@ func FrontendNLB(s model.Stack) *model.LoadBalancer {
 	out := *s.FrontendNLB
 	out.Origins = map[string]finding.Origin{}
 	maps.Copy(out.Origins, s.FrontendNLB.Origins)
-	if given := s.LoadBalancer.Origins["name"]; given != (finding.Origin{}) {
-		out.Origins["name"] = given
+	if nameOrigin := s.LoadBalancer.Origins["name"]; nameOrigin != (finding.Origin{}) {
+		out.Origins["name"] = nameOrigin
 	}
 	if out.SecurityGroups == (model.GroupsShared{}) {
-		out.SecurityGroups = admitting(s.LoadBalancer.SecurityGroups, func(port int32) bool { return listens(&out, port) })
+		out.SecurityGroups = limitToPorts(s.LoadBalancer.SecurityGroups, func(port int32) bool { return hasListener(&out, port) })
 	}
 	return &out
 }
 
-// withoutFrontend returns the load balancer of a stack. Its managed security group is without the rules for ports that
-// the frontend NLB alone listens on: they open no port of the ALB.
-func withoutFrontend(s model.Stack) *model.LoadBalancer {
+// loadBalancerOfStack returns the load balancer of a stack. Rules of its managed security group for ports that only the
+// frontend NLB has are left out, because they open no port of the ALB.
+func loadBalancerOfStack(s model.Stack) *model.LoadBalancer {
 	if s.FrontendNLB == nil || s.FrontendNLB.SecurityGroups != (model.GroupsShared{}) {
 		return s.LoadBalancer
 	}
 	out := *s.LoadBalancer
-	out.SecurityGroups = admitting(out.SecurityGroups, func(port int32) bool { return listens(&out, port) || !listens(s.FrontendNLB, port) })
+	out.SecurityGroups = limitToPorts(out.SecurityGroups, func(port int32) bool { return hasListener(&out, port) || !hasListener(s.FrontendNLB, port) })
 	return &out
 }
 
-func listens(lb *model.LoadBalancer, port int32) bool {
+// hasListener reports whether a load balancer has a listener on a port.
+func hasListener(lb *model.LoadBalancer, port int32) bool {
 	return slices.ContainsFunc(lb.Listeners, func(l model.Listener) bool { return l.Port == port })
 }
 
-// admitting returns a choice of security groups whose managed one has the rules of some ports alone.
-func admitting(g model.GroupChoice, port func(int32) bool) model.GroupChoice {
+// limitToPorts returns a choice of security groups. A managed group keeps only the rules whose port is included.
+func limitToPorts(g model.GroupChoice, included func(int32) bool) model.GroupChoice {
 	managed, ok := g.(model.GroupsManaged)
 	if !ok {
 		return g
 	}
-	managed.Group.Ingress = slices.DeleteFunc(slices.Clone(managed.Group.Ingress), func(r model.IngressRule) bool { return !port(r.From) })
+	managed.Group.Ingress = slices.DeleteFunc(slices.Clone(managed.Group.Ingress), func(r model.IngressRule) bool { return !included(r.From) })
 	return managed
 }
 
-// network returns the network load balancer in front of that of the side, with the stack that has its target groups;
-// nil where there is none.
-func (s Side) network() (*model.LoadBalancer, *model.Stack) {
+// networkLoadBalancer returns the network load balancer in front of the ALB, nil if there is none, and the stack that has
+// its target groups.
+func (s Side) networkLoadBalancer() (*model.LoadBalancer, *model.Stack) {
 	switch {
 	case s.Frontend == nil:
 		return FrontendNLB(s.Stack), &s.Stack
@@ -65,40 +66,40 @@ func (s Side) network() (*model.LoadBalancer, *model.Stack) {
 	return s.Frontend.LoadBalancer, s.Frontend
 }
 
-// frontends compares the frontend NLB with the network load balancer of the Gateway that is in front of the other one.
-func (c *comparing) frontends() {
-	a, from := c.from.network()
-	b, to := c.to.network()
-	if a == nil || b == nil {
-		c.compareText(0, "frontend NLB", a != nil, b != nil)
+// compareFrontends compares the frontend NLB with the network load balancer of the Gateway that replaces it.
+func (c *comparison) compareFrontends() {
+	fromNLB, from := c.from.networkLoadBalancer()
+	toNLB, to := c.to.networkLoadBalancer()
+	if fromNLB == nil || toNLB == nil {
+		c.compareText(0, "frontend NLB", fromNLB != nil, toNLB != nil)
 		return
 	}
-	x := &comparing{from: c.from, to: c.to, ignored: c.ignored}
-	x.loadBalancer(a, b)
-	x.compareText(0, "elastic addresses", a.Addresses, b.Addresses)
-	for _, l := range a.Listeners {
-		i := slices.IndexFunc(b.Listeners, func(o model.Listener) bool { return o.Port == l.Port })
+	frontend := &comparison{from: c.from, to: c.to, ignoredTag: c.ignoredTag}
+	frontend.compareLoadBalancers(fromNLB, toNLB)
+	frontend.compareText(0, "elastic addresses", fromNLB.Addresses, toNLB.Addresses)
+	for _, l := range fromNLB.Listeners {
+		i := slices.IndexFunc(toNLB.Listeners, func(o model.Listener) bool { return o.Port == l.Port })
 		if i < 0 {
-			x.setting(l.Port, "listener", l.Protocol(), "none")
+			frontend.addDifference(l.Port, "listener", l.Protocol(), "none")
 			continue
 		}
-		x.compareText(l.Port, "protocol", l.Protocol(), b.Listeners[i].Protocol())
-		x.targets(l.Port, from.TargetGroup(l.Target()), to.TargetGroup(b.Listeners[i].Target()))
+		frontend.compareText(l.Port, "protocol", l.Protocol(), toNLB.Listeners[i].Protocol())
+		frontend.compareFrontendTargets(l.Port, from.TargetGroup(l.Target()), to.TargetGroup(toNLB.Listeners[i].Target()))
 	}
-	for _, l := range b.Listeners {
-		if !listens(a, l.Port) {
-			x.setting(l.Port, "listener", "none", l.Protocol())
+	for _, l := range toNLB.Listeners {
+		if !hasListener(fromNLB, l.Port) {
+			frontend.addDifference(l.Port, "listener", "none", l.Protocol())
 		}
 	}
-	for _, d := range x.Differences {
+	for _, d := range frontend.Differences {
 		d.Setting = "frontend NLB: " + d.Setting
 		c.Differences = append(c.Differences, d)
 	}
 }
 
-// targets compares where a port of the frontend NLB leads.
-func (c *comparing) targets(port int32, a, b *model.TargetGroup) {
-	leads := func(s Side, g *model.TargetGroup) string {
+// compareFrontendTargets compares the target groups of one port of the frontend NLB.
+func (c *comparison) compareFrontendTargets(port int32, a, b *model.TargetGroup) {
+	targetText := func(s Side, g *model.TargetGroup) string {
 		switch {
 		case g == nil:
 			return "nowhere"
@@ -107,11 +108,11 @@ func (c *comparing) targets(port int32, a, b *model.TargetGroup) {
 		}
 		return fmt.Sprintf("port %d of %s", g.Port, g.LoadBalancer)
 	}
-	c.compareText(port, "target", leads(c.from, a), leads(c.to, b))
+	c.compareText(port, "target", targetText(c.from, a), targetText(c.to, b))
 	if a == nil || b == nil {
 		return
 	}
-	for _, d := range c.groupDifferences(a, b) {
+	for _, d := range c.targetGroupDifferences(a, b) {
 		d.Port, d.Setting = cmp.Or(d.Port, port), "target group: "+d.Setting
 		c.Differences = append(c.Differences, d)
 	}

@@ -12,15 +12,15 @@ import (
 
 const albARN = "arn:aws:elasticloadbalancing:::loadbalancer/app/edge/0"
 
-// alb is the sample with one rule.
+// alb returns the sample with one rule.
 func alb() model.Stack {
 	s := sample()
 	s.LoadBalancer.Listeners[0].Rules = s.LoadBalancer.Listeners[0].Rules[:1]
 	return s
 }
 
-// inFront is a network load balancer in front of it, with its target groups.
-func inFront(groups model.GroupChoice, alb string) model.Stack {
+// frontendStack returns a network load balancer in front of an ALB, with its target groups.
+func frontendStack(groups model.GroupChoice, alb string) model.Stack {
 	return model.Stack{
 		LoadBalancer: &model.LoadBalancer{
 			Type: model.Network, Name: "edge-nlb", Scheme: model.Internal, AddressType: model.IPv4, Subnets: model.SubnetsNamed{Refs: []string{"subnet-a"}}, Addresses: []string{"eipalloc-a"},
@@ -30,39 +30,41 @@ func inFront(groups model.GroupChoice, alb string) model.Stack {
 				{Port: 443, Base: model.TCP, Default: []model.Action{model.Forward{Groups: []model.WeightedGroup{{Group: model.GroupRef{ID: "443"}}}}}},
 			},
 		},
-		TargetGroups: []model.TargetGroup{leadsTo("443", 443, alb), leadsTo("80", 443, alb)},
+		TargetGroups: []model.TargetGroup{albTargetGroup("443", 443, alb), albTargetGroup("80", 443, alb)},
 	}
 }
 
-func leadsTo(id string, port int32, alb string) model.TargetGroup {
+// albTargetGroup returns a target group with a port of an ALB.
+func albTargetGroup(id string, port int32, alb string) model.TargetGroup {
 	return model.TargetGroup{
 		ID: id, Type: model.ALBTargets, Port: port, Protocol: "TCP", AddressType: model.IPv4, LoadBalancer: alb,
 		HealthCheck: model.HealthCheck{Port: "traffic-port", Protocol: "HTTPS", Path: "/", HTTPCodes: "200"}, Tags: map[string]string{"team": "a"},
 	}
 }
 
-// ingressSide has a frontend NLB with the managed security group of the ALB, which admits clients to its port 80 as well.
+// ingressSide returns a side whose frontend NLB shares the managed security group of the ALB, which also opens port 80.
 func ingressSide() check.Side {
 	s := alb()
-	front := inFront(model.GroupsShared{}, "")
-	s.FrontendNLB, s.TargetGroups = front.LoadBalancer, append(s.TargetGroups, front.TargetGroups...)
+	frontend := frontendStack(model.GroupsShared{}, "")
+	s.FrontendNLB, s.TargetGroups = frontend.LoadBalancer, append(s.TargetGroups, frontend.TargetGroups...)
 	managed := s.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 	managed.Group.Ingress = append(managed.Group.Ingress, model.IngressRule{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"})
 	s.LoadBalancer.SecurityGroups = managed
 	return check.Side{Stack: s, Port: portText}
 }
 
-// gatewaySide has a Gateway with a network load balancer of the same settings, and with a security group of its own.
+// gatewaySide returns a side whose network load balancer has the same settings, and a security group of its own.
 func gatewaySide() check.Side {
-	front := inFront(model.GroupsManaged{Backend: true, Group: model.SecurityGroup{Ingress: []model.IngressRule{
+	frontend := frontendStack(model.GroupsManaged{Backend: true, Group: model.SecurityGroup{Ingress: []model.IngressRule{
 		{Protocol: "tcp", From: 80, To: 80, CIDR: "10.0.0.0/8"}, {Protocol: "tcp", From: 443, To: 443, CIDR: "10.0.0.0/8"},
 	}}}, albARN)
-	return check.Side{Stack: alb(), Port: portText, Frontend: &front, ALB: albARN}
+	return check.Side{Stack: alb(), Port: portText, Frontend: &frontend, ALB: albARN}
 }
 
+// portText returns the port of a binding.
 func portText(b *model.Binding) string { return b.Port.String() }
 
-// A change of what the Gateway in front has is a difference, as is a frontend NLB that has no counterpart.
+// Each change of the Gateway in front is a difference, and so is a frontend NLB without a counterpart.
 func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 	t.Parallel()
 	if got := check.Compare(ingressSide(), gatewaySide(), ignored); len(got.Differences) > 0 || got.Requests == 0 {
@@ -116,7 +118,7 @@ func TestEachChangeOfAFrontendNLBIsADifference(t *testing.T) {
 	}
 }
 
-// The name of a frontend NLB counts where that of the ALB was chosen, and a frontend NLB may not appear.
+// The name of a frontend NLB is compared only if the name of the ALB is set, and an additional frontend NLB is a difference.
 func TestTheNameOfAFrontendNLBFollowsThatOfTheALB(t *testing.T) {
 	t.Parallel()
 	from, to := ingressSide(), gatewaySide()

@@ -10,36 +10,37 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// mostRequests is how many requests are tried for a port, and mostLooks at how many rules is looked for them. What is beyond
-// is reported.
+// maxRequests bounds the requests that are tried for a port, and maxEvaluations the rules that are evaluated for them.
+// Requests reports whether a bound was reached.
 const (
-	mostRequests = 200_000
-	mostLooks    = 40_000_000
+	maxRequests    = 200_000
+	maxEvaluations = 40_000_000
 )
 
-// values are what the conditions of rules on one part of a request distinguish.
-type values struct{ list []string }
+// valueSet has values of one part of a request, without duplicates, in the order in which they were added.
+type valueSet struct{ list []string }
 
-func (v *values) add(of ...string) {
-	for _, s := range of {
+// add adds values that the set does not have.
+func (v *valueSet) add(values ...string) {
+	for _, s := range values {
 		if !slices.Contains(v.list, s) {
 			v.list = append(v.list, s)
 		}
 	}
 }
 
-// space is a set of requests in which each condition of some rules holds for some and not for others.
-type space struct {
-	paths, methods, queries, clients values
-	together                         values // queries with all parameters of a rule
-	headers                          map[string]*values
-	names                            []string // of headers, in order
+// requestSpace is a set of requests. Each condition of some rules matches some of the requests and not others.
+type requestSpace struct {
+	paths, methods, queries, clients valueSet
+	ruleQueries                      valueSet // for each rule a query with all of its parameters
+	headers                          map[string]*valueSet
+	headerNames                      []string // the keys of headers, in the order in which they were added
 }
 
-// hostsOf returns hosts that the rules distinguish: each one that they name, one below each wildcard, and one that none
-// names.
+// hostsOf returns hosts that the rules distinguish: the hosts that they name, a host below each wildcard, and a host that
+// no rule names.
 func hostsOf(rules []model.Rule) []string {
-	var v values
+	var v valueSet
 	for _, r := range rules {
 		for _, c := range r.Conditions {
 			h, ok := c.(model.HostHeader)
@@ -49,7 +50,7 @@ func hostsOf(rules []model.Rule) []string {
 			for _, host := range h.Values {
 				host = strings.ToLower(host)
 				v.add(strings.NewReplacer("*", "x", "?", "x").Replace(host))
-				if rest, wild := strings.CutPrefix(host, "*."); wild {
+				if rest, isWildcard := strings.CutPrefix(host, "*."); isWildcard {
 					v.add("y.x."+rest, rest)
 				}
 			}
@@ -67,23 +68,23 @@ func hostsOf(rules []model.Rule) []string {
 }
 
 // spaceOf returns the space of some rules.
-func spaceOf(rules []model.Rule) *space {
-	s := &space{headers: map[string]*values{}}
+func spaceOf(rules []model.Rule) *requestSpace {
+	s := &requestSpace{headers: map[string]*valueSet{}}
 	s.paths.add("/", "/other-path")
 	s.queries.add("")
 	for _, r := range rules {
 		var query []string
 		for _, c := range r.Conditions {
-			s.add(c)
+			s.addCondition(c)
 			if q, ok := c.(model.QueryString); ok && len(q.Pairs) > 0 {
 				query = append(query, plainQuery(q.Pairs[0]))
 			}
 		}
-		s.together.add(strings.Join(query, "&"))
+		s.ruleQueries.add(strings.Join(query, "&"))
 		for _, t := range r.Transforms {
 			for _, x := range t.Rewrites {
-				for _, p := range match.Rewritable(x.Regex) {
-					s.path(p)
+				for _, p := range match.RewriteSamples(x.Regex) {
+					s.addPath(p)
 				}
 			}
 		}
@@ -98,37 +99,39 @@ func spaceOf(rules []model.Rule) *space {
 	return s
 }
 
+// hasMethod reports whether a rule has a condition on the method.
 func hasMethod(r model.Rule) bool {
 	return slices.ContainsFunc(r.Conditions, func(c model.Condition) bool { _, ok := c.(model.RequestMethod); return ok })
 }
 
-func (s *space) add(c model.Condition) {
+// addCondition adds values that a condition matches, and similar values that it does not match.
+func (s *requestSpace) addCondition(c model.Condition) {
 	switch c := c.(type) {
 	case model.PathPattern:
 		for _, p := range c.Values {
-			for _, some := range []string{"x", "", "x/y"} {
-				s.path(strings.NewReplacer("*", some, "?", "x").Replace(p))
+			for _, text := range []string{"x", "", "x/y"} {
+				s.addPath(strings.NewReplacer("*", text, "?", "x").Replace(p))
 			}
 			plain := strings.TrimSuffix(strings.TrimSuffix(p, "*"), "/")
-			s.path(plain)
-			s.path(plain + "/")
-			s.path(plain + "-x")
-			s.path(strings.ToUpper(plain))
+			s.addPath(plain)
+			s.addPath(plain + "/")
+			s.addPath(plain + "-x")
+			s.addPath(strings.ToUpper(plain))
 		}
 		for _, expr := range c.Regex {
 			p := match.Example(expr)
-			s.path(p)
-			s.path(p + "/x")
-			s.path(p + "x")
+			s.addPath(p)
+			s.addPath(p + "/x")
+			s.addPath(p + "x")
 		}
 	case model.RequestMethod:
 		s.methods.add(c.Values...)
 	case model.HTTPHeader:
 		name := strings.ToLower(c.Name)
 		if s.headers[name] == nil {
-			s.headers[name] = &values{}
+			s.headers[name] = &valueSet{}
 			s.headers[name].add("", "other-value")
-			s.names = append(s.names, name)
+			s.headerNames = append(s.headerNames, name)
 		}
 		for _, v := range c.Values {
 			s.headers[name].add(strings.NewReplacer("*", "x", "?", "x").Replace(v), strings.ReplaceAll(v, "*", ""))
@@ -152,31 +155,32 @@ func (s *space) add(c model.Condition) {
 	}
 }
 
-// plainQuery returns a query with the parameter of a condition.
+// plainQuery returns a query that matches a condition on a parameter.
 func plainQuery(p model.QueryPair) string {
 	plain := strings.NewReplacer(`\*`, "*", `\?`, "?", "*", "x", "?", "x")
 	return plain.Replace(cmp.Or(p.Key, "any")) + "=" + plain.Replace(p.Value)
 }
 
-func (s *space) path(p string) {
+// addPath adds a path, with a slash in front.
+func (s *requestSpace) addPath(p string) {
 	if !strings.HasPrefix(p, "/") {
 		p = "/" + p
 	}
 	s.paths.add(p)
 }
 
-// mostCombined is how many combinations of headers are tried, and how many of parameters.
-const mostCombined = 256
+// maxCombinations bounds the combinations of headers that are tried, and those of parameters.
+const maxCombinations = 256
 
-// combinedQueries returns the queries, those that the parameters of one rule make together, and pairs of queries. They
-// are not all where these are too many.
-func (s *space) combinedQueries() (out []string, all bool) {
-	var v values
+// combinedQueries returns the single queries, the queries with all parameters of a rule, and pairs of queries. It reports
+// whether these are all, or maxCombinations was reached.
+func (s *requestSpace) combinedQueries() (out []string, complete bool) {
+	var v valueSet
 	v.add(s.queries.list...)
-	v.add(s.together.list...)
+	v.add(s.ruleQueries.list...)
 	for i, a := range s.queries.list {
 		for _, b := range s.queries.list[i+1:] {
-			if len(v.list) >= mostCombined {
+			if len(v.list) >= maxCombinations {
 				return v.list, false
 			}
 			if a != "" && b != "" {
@@ -187,11 +191,11 @@ func (s *space) combinedQueries() (out []string, all bool) {
 	return v.list, true
 }
 
-// combinedHeaders returns the headers that requests have: none, and values for each and all. They are not all where
-// these are too many.
-func (s *space) combinedHeaders() (out [][]model.HeaderField, all bool) {
-	out, all = [][]model.HeaderField{nil}, true
-	for _, name := range s.names {
+// combinedHeaders returns all combinations of header values, including none. It reports whether these are all, or
+// maxCombinations was reached.
+func (s *requestSpace) combinedHeaders() (out [][]model.HeaderField, complete bool) {
+	out, complete = [][]model.HeaderField{nil}, true
+	for _, name := range s.headerNames {
 		var next [][]model.HeaderField
 		for _, have := range out {
 			for _, v := range s.headers[name].list {
@@ -202,23 +206,24 @@ func (s *space) combinedHeaders() (out [][]model.HeaderField, all bool) {
 				}
 			}
 		}
-		if out = next; len(out) > mostCombined {
-			out, all = out[:mostCombined], false
+		if out = next; len(out) > maxCombinations {
+			out, complete = out[:maxCombinations], false
 		}
 	}
-	return out, all
+	return out, complete
 }
 
-// eachRequest calls visit with the requests for a host, and reports whether these were all.
-func (s *space) eachRequest(host string, left *int, visit func(model.Request)) (all bool) {
-	headers, allHeaders := s.combinedHeaders()
-	queries, allQueries := s.combinedQueries()
+// eachRequest calls visit with the requests for a host, at most as many as remaining, which it decreases. It reports
+// whether these were all.
+func (s *requestSpace) eachRequest(host string, remaining *int, visit func(model.Request)) (complete bool) {
+	headers, headersComplete := s.combinedHeaders()
+	queries, queriesComplete := s.combinedQueries()
 	for _, path := range s.paths.list {
 		for _, method := range s.methods.list {
 			for _, query := range queries {
 				for _, client := range s.clients.list {
 					for _, h := range headers {
-						if *left--; *left < 0 {
+						if *remaining--; *remaining < 0 {
 							return false
 						}
 						visit(model.Request{Host: host, Path: path, Method: method, Query: query, Client: client, Header: h})
@@ -227,5 +232,5 @@ func (s *space) eachRequest(host string, left *int, visit func(model.Request)) (
 			}
 		}
 	}
-	return allHeaders && allQueries
+	return headersComplete && queriesComplete
 }

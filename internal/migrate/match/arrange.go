@@ -5,222 +5,229 @@ import (
 	"slices"
 )
 
-// Rule is a match with what answers it.
+// Rule is a match, and the answer to its requests.
 type Rule struct {
 	Match
-	// Not are requests that fit Match and that the rule is not meant for.
-	Not []Match
-	// Answer identifies what is done with the requests; rules with equal answers need no order.
+	// Excluded are requests that fit Match but that the rule must not answer.
+	Excluded []Match
+	// Answer identifies the actions on the requests; the order of rules with equal answers does not matter.
 	Answer string
-	// Of is the number of the rule of the listener that it comes from.
-	Of int
-	// Owner identifies the object that the rule is of. Rules of one owner and host are in one route, and keep their order
-	// where nothing else decides.
+	// RuleIndex is the index of the listener rule that the match comes from.
+	RuleIndex int
+	// Owner identifies the object of the rule. Rules of one owner and host are in one route, where they keep their order
+	// if their precedence is equal.
 	Owner string
-	// Default is set for what happens by default without a rule, behind all rules.
+	// Default is set for the default action, which needs no rule and comes after all rules.
 	Default bool
-	// Before is the number of the rule in front of which this one was added, so that it keeps its requests; -1 for one that
-	// was there.
-	Before int
+	// AddedBefore is the index of the rule before which Arrange added this rule, so that the requests of both keep their
+	// answer; -1 if Arrange did not add the rule.
+	AddedBefore int
 }
 
-// Arranged are rules for routes.
+// Arranged is the result of Arrange.
 type Arranged struct {
 	Rules []Rule
-	// Never are the numbers of rules of the listener of which no match is needed: others answer all of their requests.
-	Never []int
-	// Conflicts are which rules cannot be kept in their order.
+	// Unreachable are the indexes of listener rules that need no match, because other rules answer all of their requests.
+	Unreachable []int
+	// Conflicts are the pairs of rules whose order cannot be kept.
 	Conflicts []Conflict
 }
 
-// Conflict is a rule that comes before one that answered the requests of both.
+// Conflict is a pair of rules in the order of the listener: First answers the requests of both, but Then has the higher
+// precedence in the Gateway API.
 type Conflict struct {
 	First, Then Rule
 }
 
-// mostAdded is how many rules are added. A load balancer has 100 of them, unless its quota is raised.
-const mostAdded = 1000
+// maxAddedRules bounds how many rules Arrange adds. A load balancer has at most 100 rules, unless its quota is raised.
+const maxAddedRules = 1000
 
-// mostPasses bounds the work. Each pass adds what the one before has made necessary; a few are usual.
-const mostPasses = 40
+// maxPasses bounds the passes. Rules that one pass adds can make others necessary in the next; usually a few passes do.
+const maxPasses = 40
 
-// MostConflicts are reported; there may be more.
-const MostConflicts = 100
+// MaxConflicts bounds the conflicts that Arrange reports; there may be more.
+const MaxConflicts = 100
 
-// Arrange returns rules that answer alike when the Gateway API decides which comes first as the given ones do in their order.
-// The last rule must be one of all requests: what happens by default.
+// Arrange returns rules that, in the order of precedence of the Gateway API, answer each request like the given rules do
+// in their order. The last rule must match all requests: it is the default action.
 //
-// Where a rule would come before one that is ahead of it now, the requests of both get a rule of their own: it is more
-// specific than either, so that it comes first.
+// If the Gateway API would reverse the order of two rules, Arrange adds a rule for the requests of both. It is more
+// specific than either, and therefore has precedence.
 func Arrange(rules []Rule) Arranged {
-	var a arranging
+	var a arranger
 	for i, r := range rules {
-		if !slices.ContainsFunc(a.rules, func(e *ranked) bool { return e.answersAll(r.Match) }) {
-			r.Before = -1
-			a.rules = append(a.rules, &ranked{r, i})
+		if !slices.ContainsFunc(a.rules, func(e *rankedRule) bool { return e.answersAll(r.Match) }) {
+			r.AddedBefore = -1
+			a.rules = append(a.rules, &rankedRule{r, i})
 		}
 	}
 	for pass := 1; pass == 1 || a.changed; pass++ {
-		a.changed, a.conflicts, a.last = false, nil, pass == mostPasses
-		a.giveBack(rules)
-		a.order()
+		a.changed, a.conflicts, a.isLastPass = false, nil, pass == maxPasses
+		a.restoreExcluded(rules)
+		a.orderPairs()
 	}
 	out := Arranged{Conflicts: a.conflicts}
-	needed := map[int]bool{}
+	reachable := map[int]bool{}
 	for _, r := range a.rules {
 		out.Rules = append(out.Rules, r.Rule)
-		needed[r.Of] = needed[r.Of] || r.Before < 0
+		reachable[r.RuleIndex] = reachable[r.RuleIndex] || r.AddedBefore < 0
 	}
 	for _, r := range rules {
-		if !needed[r.Of] && !slices.Contains(out.Never, r.Of) {
-			out.Never = append(out.Never, r.Of)
+		if !reachable[r.RuleIndex] && !slices.Contains(out.Unreachable, r.RuleIndex) {
+			out.Unreachable = append(out.Unreachable, r.RuleIndex)
 		}
 	}
 	return out
 }
 
-// answersAll reports whether all requests of a match are known to be the rule's.
+// answersAll reports whether the rule is known to answer all requests of a match.
 func (r Rule) answersAll(m Match) bool {
 	if !r.Covers(m) {
 		return false
 	}
-	for _, w := range r.Not {
-		if _, rel := m.Intersect(w); rel != Disjoint {
+	for _, w := range r.Excluded {
+		if _, relation := m.Intersect(w); relation != Disjoint {
 			return false
 		}
 	}
 	return true
 }
 
-// intersectRules returns the match of the requests that two rules are meant for.
+// intersectRules returns the match of the requests that both rules may answer.
 func intersectRules(r, o Rule) (Match, Relation) {
-	x, rel := r.Intersect(o.Match)
-	if rel == Overlap && slices.ContainsFunc(slices.Concat(r.Not, o.Not), func(w Match) bool { return w.Covers(x) }) {
-		rel = Disjoint
+	x, relation := r.Intersect(o.Match)
+	if relation == Overlap && slices.ContainsFunc(slices.Concat(r.Excluded, o.Excluded), func(w Match) bool { return w.Covers(x) }) {
+		relation = Disjoint
 	}
-	return x, rel
+	return x, relation
 }
 
-// ranked is a rule at its place in the order that is to be kept.
-type ranked struct {
+// rankedRule is a rule with its position in the order of the listener.
+type rankedRule struct {
 	Rule
 	rank int
 }
 
-type arranging struct {
-	rules     []*ranked // by rank, ascending
-	added     int
-	changed   bool
-	last      bool // nothing is changed any more
-	conflicts []Conflict
+// arranger is the state of Arrange.
+type arranger struct {
+	rules      []*rankedRule // by rank, ascending
+	added      int
+	changed    bool
+	isLastPass bool // no rule is changed or added
+	conflicts  []Conflict
 }
 
-func (a *arranging) isFull() bool { return a.last || a.added == mostAdded }
+// canAddNoMore reports whether the bounds of Arrange are reached.
+func (a *arranger) canAddNoMore() bool { return a.isLastPass || a.added == maxAddedRules }
 
-func (a *arranging) conflict(first, then Rule) {
-	if len(a.conflicts) < MostConflicts {
+// addConflict records a pair of rules whose order cannot be kept.
+func (a *arranger) addConflict(first, then Rule) {
+	if len(a.conflicts) < MaxConflicts {
 		a.conflicts = append(a.conflicts, Conflict{first, then})
 	}
 }
 
-// add adds a rule for some requests of another one, which keeps them from the rule before, unless there is one.
-func (a *arranging) add(r Rule, m Match, rank, before int) {
-	if slices.ContainsFunc(a.rules, func(o *ranked) bool { return o.Of == r.Of && o.equal(m) }) {
+// addRule adds a copy of rule r for the requests of match m, so that the rule with index before does not answer them. It
+// does nothing if r has a rule with that match.
+func (a *arranger) addRule(r Rule, m Match, rank, before int) {
+	if slices.ContainsFunc(a.rules, func(o *rankedRule) bool { return o.RuleIndex == r.RuleIndex && o.equal(m) }) {
 		return
 	}
-	r.Match, r.Before, r.Default = m, before, false
-	i, _ := slices.BinarySearchFunc(a.rules, rank, func(o *ranked, rank int) int { return o.rank - rank })
-	a.rules = slices.Insert(a.rules, i, &ranked{r, rank})
+	r.Match, r.AddedBefore, r.Default = m, before, false
+	i, _ := slices.BinarySearchFunc(a.rules, rank, func(o *rankedRule, rank int) int { return o.rank - rank })
+	a.rules = slices.Insert(a.rules, i, &rankedRule{r, rank})
 	a.added++
 	a.changed = true
 }
 
-// giveBack gives requests that rules take without being meant for them to those of the later rules that answered them.
-func (a *arranging) giveBack(rules []Rule) {
-	for _, of := range slices.Clone(a.rules) {
-		for _, w := range of.Not {
-			if m, rel := w.Intersect(of.Match); rel == Overlap {
-				a.giveBackTo(rules, of, m)
+// restoreExcluded adds rules so that the excluded requests of each rule are answered by later rules, as in the listener.
+func (a *arranger) restoreExcluded(rules []Rule) {
+	for _, rule := range slices.Clone(a.rules) {
+		for _, excluded := range rule.Excluded {
+			if m, relation := excluded.Intersect(rule.Match); relation == Overlap {
+				a.restoreToLaterRules(rules, rule, m)
 			}
 		}
 	}
 }
 
-func (a *arranging) giveBackTo(rules []Rule, of *ranked, m Match) {
-	for rank := of.rank + 1; rank < len(rules); rank++ {
-		l := rules[rank]
-		x, rel := intersectRules(l, Rule{Match: m})
+// restoreToLaterRules adds rules for the requests of match m, which the rule excludes, from the rules after it.
+func (a *arranger) restoreToLaterRules(rules []Rule, rule *rankedRule, m Match) {
+	for rank := rule.rank + 1; rank < len(rules); rank++ {
+		later := rules[rank]
+		common, relation := intersectRules(later, Rule{Match: m})
 		switch {
-		case rel == Disjoint:
+		case relation == Disjoint:
 			continue
-		case rel == Unknown || a.isFull():
-			a.conflict(l, of.Rule)
+		case relation == Unknown || a.canAddNoMore():
+			a.addConflict(later, rule.Rule)
 			continue
-		case !slices.ContainsFunc(a.rules, func(o *ranked) bool { return o.rank <= rank && o.Compare(of.Match) < 0 && o.answersAll(x) }):
-			a.add(l, x, rank, of.Of)
+		case !slices.ContainsFunc(a.rules, func(o *rankedRule) bool { return o.rank <= rank && o.Compare(rule.Match) < 0 && o.answersAll(common) }):
+			a.addRule(later, common, rank, rule.RuleIndex)
 		}
-		if x.equal(m) {
+		if common.equal(m) {
 			return
 		}
 	}
 }
 
-// order adds rules for requests of two rules of which the wrong one would come first.
-func (a *arranging) order() {
-	all := slices.Clone(a.rules)
-	for i, first := range slices.Backward(all) { // so that an expression that is made longer comes before those that are done
-		for _, then := range all[i+1:] {
-			by := then.Compare(first.Match)
-			if first.Answer == then.Answer || first.Of == then.Of || by > 0 || then.Default {
+// orderPairs adds a rule for the requests of each two rules whose order the Gateway API would reverse.
+func (a *arranger) orderPairs() {
+	rules := slices.Clone(a.rules)
+	for i, first := range slices.Backward(rules) { // from the last: moveBehind can then extend an expression beyond those handled before
+		for _, then := range rules[i+1:] {
+			order := then.Compare(first.Match)
+			if first.Answer == then.Answer || first.RuleIndex == then.RuleIndex || order > 0 || then.Default {
 				continue
 			}
-			x, rel := intersectRules(first.Rule, then.Rule)
-			together := first.Owner == then.Owner && x.Host == then.Host
+			common, relation := intersectRules(first.Rule, then.Rule)
+			sameRoute := first.Owner == then.Owner && common.Host == then.Host
 			switch {
-			case rel == Disjoint, by == 0 && together && first.Host == then.Host, rel == Overlap && a.answered(x, first, then):
-			case first.Path.Kind == Regex && first.Host == then.Host && !a.last && a.putBehind(first, then):
-			case rel == Unknown, a.isFull(), x.Compare(then.Match) > 0, x.Compare(then.Match) == 0 && !together:
-				a.conflict(first.Rule, then.Rule)
+			case relation == Disjoint, order == 0 && sameRoute && first.Host == then.Host, relation == Overlap && a.hasEarlierAnswer(common, first, then):
+			case first.Path.Kind == Regex && first.Host == then.Host && !a.isLastPass && a.moveBehind(first, then):
+			case relation == Unknown, a.canAddNoMore(), common.Compare(then.Match) > 0, common.Compare(then.Match) == 0 && !sameRoute:
+				a.addConflict(first.Rule, then.Rule)
 			default:
-				a.add(first.Rule, x, first.rank, then.Of)
+				a.addRule(first.Rule, common, first.rank, then.RuleIndex)
 			}
 		}
 	}
 }
 
-// longestExpression is what AWS takes.
+// maxExpressionLength is the longest regular expression that AWS accepts.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-limits.html
-const longestExpression = 128
+const maxExpressionLength = 128
 
-// putBehind has a rule come behind an expression of the same host, if it can. Expressions come last, and among them the
-// longer ones first: a path of everything becomes the shortest one, and parentheses make an expression longer.
-func (a *arranging) putBehind(first, then *ranked) bool {
-	of, change := first, first.Path
+// moveBehind gives the rule then a lower precedence than the rule first, whose path is an expression on the same host. It
+// reports whether that is possible. Expressions have the lowest precedence, shorter ones after longer ones: a rule for
+// any path gets the shortest expression, and an expression is made longer by parentheses.
+func (a *arranger) moveBehind(first, then *rankedRule) bool {
+	changed, path := first, first.Path
 	switch {
 	case then.Path.Kind == Regex:
-		for len(change.Value) <= len(then.Path.Value) {
-			change.Value = "(?:" + change.Value + ")"
+		for len(path.Value) <= len(then.Path.Value) {
+			path.Value = "(?:" + path.Value + ")"
 		}
 	case then.Path == All.Path:
-		of, change = then, everything
+		changed, path = then, anyPathRegex
 	default:
 		return false
 	}
-	if len(change.Value) > longestExpression {
+	if len(path.Value) > maxExpressionLength {
 		return false
 	}
-	of.Path, a.changed = change, true
+	changed.Path, a.changed = path, true
 	return true
 }
 
-// answered reports whether requests get the answer of a rule by one that comes before another one.
-func (a *arranging) answered(x Match, of, then *ranked) bool {
-	return slices.ContainsFunc(a.rules, func(r *ranked) bool {
-		if r.Answer != of.Answer || r.rank > then.rank || !r.answersAll(x) {
+// hasEarlierAnswer reports whether a rule with precedence over the rule then gives requests the answer of a rule.
+func (a *arranger) hasEarlierAnswer(requests Match, rule, then *rankedRule) bool {
+	return slices.ContainsFunc(a.rules, func(r *rankedRule) bool {
+		if r.Answer != rule.Answer || r.rank > then.rank || !r.answersAll(requests) {
 			return false
 		}
-		by := r.Compare(then.Match)
-		return by < 0 || by == 0 && r.Owner == then.Owner && r.Host == then.Host && r.Of < then.Of
+		order := r.Compare(then.Match)
+		return order < 0 || order == 0 && r.Owner == then.Owner && r.Host == then.Host && r.RuleIndex < then.RuleIndex
 	})
 }
 

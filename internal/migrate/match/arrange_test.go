@@ -11,13 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// What rules are made of: few values, so that they meet each other often.
+// Values of conditions: few, so that rules often have requests in common.
 var (
 	hosts   = []string{"", "", "a.com", "b.com", "*.com", "*.b.com", "x.b.com"}
 	paths   = []string{"/", "/*", "/a", "/a/*", "/a/b", "/b/*", "*", "/a/b/*", "/?"}
 	methods = []string{"GET", "POST"}
 )
 
+// randomConditions returns the conditions of a random rule.
 func randomConditions(r *rand.Rand) []model.Condition {
 	var out []model.Condition
 	if h := hosts[r.IntN(len(hosts))]; h != "" {
@@ -45,7 +46,7 @@ func randomConditions(r *rand.Rand) []model.Condition {
 	return out
 }
 
-// requests are all that the values above distinguish.
+// requests returns all requests that the values of conditions distinguish.
 func requests() []model.Request {
 	var out []model.Request
 	for _, h := range []string{"a.com", "b.com", "x.b.com", "y.b.com", "c.com", "other"} {
@@ -68,8 +69,8 @@ func requests() []model.Request {
 	return out
 }
 
-// Random rules are arranged for routes. In the order of the Gateway API, with routes of one owner at a time in any order, each
-// request is answered as before, except those that a conflict names.
+// Random rules are arranged for routes. In the order of the Gateway API, with the routes of owners in any order, each request
+// is answered as before, unless there are conflicts.
 func TestArrangedRulesAnswerAlike(t *testing.T) {
 	t.Parallel()
 	n := 1500
@@ -84,27 +85,27 @@ func TestArrangedRulesAnswerAlike(t *testing.T) {
 		var rules []match.Rule
 		for i := range 1 + r.IntN(7) {
 			conditions := randomConditions(r)
-			of := match.Of(conditions)
-			if len(of.Faults) > 0 {
-				t.Fatalf("%v: %v", conditions, of.Faults)
+			converted := match.FromConditions(conditions)
+			if len(converted.Faults) > 0 {
+				t.Fatalf("%v: %v", conditions, converted.Faults)
 			}
 			before = append(before, model.Rule{Conditions: conditions})
-			for j, m := range of.List {
-				rules = append(rules, match.Rule{Match: m, Not: of.Not[j], Answer: fmt.Sprint(r.IntN(3)), Of: i, Owner: fmt.Sprint(i / 3)})
+			for j, m := range converted.List {
+				rules = append(rules, match.Rule{Match: m, Excluded: converted.Excluded[j], Answer: fmt.Sprint(r.IntN(3)), RuleIndex: i, Owner: fmt.Sprint(i / 3)})
 			}
 		}
-		rules = append(rules, match.Rule{Match: match.All, Answer: "default", Of: len(before), Default: seed%2 == 0})
+		rules = append(rules, match.Rule{Match: match.All, Answer: "default", RuleIndex: len(before), Default: seed%2 == 0})
 		answers := map[int]string{}
 		for _, x := range rules {
-			answers[x.Of] = cmp.Or(answers[x.Of], x.Answer)
+			answers[x.RuleIndex] = cmp.Or(answers[x.RuleIndex], x.Answer)
 		}
 		for i := range rules {
-			rules[i].Answer = answers[rules[i].Of]
+			rules[i].Answer = answers[rules[i].RuleIndex]
 		}
 		out := match.Arrange(rules)
 		conflicts += min(len(out.Conflicts), 1)
 		for _, x := range out.Rules {
-			if x.Before >= 0 {
+			if x.AddedBefore >= 0 {
 				added++
 			}
 		}
@@ -144,7 +145,7 @@ func TestArrangedRulesAnswerAlike(t *testing.T) {
 					t.Logf("before: %v", x.Conditions)
 				}
 				for _, x := range sorted {
-					t.Logf("after: %s -> %s (of %d, before %d)", x.Text(), x.Answer, x.Of, x.Before)
+					t.Logf("after: %s -> %s (of %d, before %d)", x.Text(), x.Answer, x.RuleIndex, x.AddedBefore)
 				}
 				t.Fatalf("seed %d: %+v is answered %q, want %q", seed, req, got, want)
 			}
@@ -169,11 +170,11 @@ func TestTooManyMatches(t *testing.T) {
 	}
 	paths := model.PathPattern{Values: slices.Repeat([]string{"/a", "/b"}, 17)}
 	for _, conditions := range [][]model.Condition{queries, {paths, model.RequestMethod{Values: methods}}} {
-		if got := match.Of(conditions); len(got.Faults) == 0 || len(got.List) > 0 {
+		if got := match.FromConditions(conditions); len(got.Faults) == 0 || len(got.List) > 0 {
 			t.Errorf("%d matches and no fault", len(got.List))
 		}
 	}
-	if got := match.Of([]model.Condition{paths}); len(got.Faults) > 0 || len(got.List) != 34 {
+	if got := match.FromConditions([]model.Condition{paths}); len(got.Faults) > 0 || len(got.List) != 34 {
 		t.Errorf("%d matches, %v", len(got.List), got.Faults)
 	}
 }

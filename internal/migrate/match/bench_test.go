@@ -8,15 +8,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/match"
 )
 
-// 1,500 expressions of one host, each of which may meet all others.
+// BenchmarkArrangeExpressions arranges 1,500 expressions of one host, each of which may have requests in common with all
+// others.
 func BenchmarkArrangeExpressions(b *testing.B) {
 	var rules []match.Rule
 	for i := range 50 {
 		for p := range 30 {
-			rules = append(rules, match.Rule{Match: match.Match{Host: "h.example.com", Path: match.Path{Kind: match.Regex, Value: fmt.Sprintf("^/%s%d[a-z]+%d", strings.Repeat("p", p%17), i, p)}}, Answer: fmt.Sprint(p % 10), Of: i*30 + p, Owner: fmt.Sprint(i)})
+			rules = append(rules, match.Rule{Match: match.Match{Host: "h.example.com", Path: match.Path{Kind: match.Regex, Value: fmt.Sprintf("^/%s%d[a-z]+%d", strings.Repeat("p", p%17), i, p)}}, Answer: fmt.Sprint(p % 10), RuleIndex: i*30 + p, Owner: fmt.Sprint(i)})
 		}
 	}
-	rules = append(rules, match.Rule{Match: match.All, Answer: "default", Of: len(rules), Default: true})
+	rules = append(rules, match.Rule{Match: match.All, Answer: "default", RuleIndex: len(rules), Default: true})
 	for b.Loop() {
 		out := match.Arrange(rules)
 		b.ReportMetric(float64(len(out.Conflicts)), "conflicts")

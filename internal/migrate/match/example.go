@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Example returns a text that an expression fits: the shortest choice at each place. An expression that cannot be read
-// has none.
+// Example returns a short text that a regular expression matches. For an invalid expression it returns "/unreadable".
 func Example(expr string) string {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		return "/unreadable"
 	}
 	var out strings.Builder
-	write(&out, re.Simplify())
+	writeExample(&out, re.Simplify())
 	return out.String()
 }
 
-func write(out *strings.Builder, re *syntax.Regexp) {
+// writeExample writes a text that an expression matches, with the fewest repetitions and the first alternatives.
+func writeExample(out *strings.Builder, re *syntax.Regexp) {
 	switch re.Op {
 	case syntax.OpLiteral:
 		out.WriteString(string(re.Rune))
@@ -30,38 +30,40 @@ func write(out *strings.Builder, re *syntax.Regexp) {
 		out.WriteByte('x')
 	case syntax.OpStar, syntax.OpQuest:
 	case syntax.OpPlus, syntax.OpCapture:
-		write(out, re.Sub[0])
+		writeExample(out, re.Sub[0])
 	case syntax.OpRepeat:
 		for range min(re.Min, 64) {
-			write(out, re.Sub[0])
+			writeExample(out, re.Sub[0])
 		}
 	case syntax.OpConcat:
 		for _, sub := range re.Sub {
-			write(out, sub)
+			writeExample(out, sub)
 		}
 	case syntax.OpAlternate:
-		write(out, re.Sub[0])
+		writeExample(out, re.Sub[0])
 	}
 }
 
-// Rewritable returns paths that an expression may rewrite, with more behind what it matches.
-func Rewritable(expr string) []string {
-	e := Example(expr)
-	path, _, _ := strings.Cut(e, "?")
+// RewriteSamples returns paths to try a rewrite with: one that the expression matches, and longer ones.
+func RewriteSamples(expr string) []string {
+	example := Example(expr)
+	path, _, _ := strings.Cut(example, "?")
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
 	return []string{path, path + "x", path + "/x", path + "/", "/x" + path}
 }
 
+// groupReference matches a reference to a group in the replacement of a rewrite, such as $1.
 var groupReference = regexp.MustCompile(`\$(\d)`)
 
-// Rewrite returns what AWS makes of a text by a transform: it replaces the first match, and takes one digit for a group.
+// Rewrite applies a transform in the way of AWS: it replaces the first match only, and the number of a group has one
+// digit.
 func Rewrite(expr *regexp.Regexp, replace, text string) string {
-	at := expr.FindStringSubmatchIndex(text)
-	if at == nil {
+	match := expr.FindStringSubmatchIndex(text)
+	if match == nil {
 		return text
 	}
-	out := expr.ExpandString([]byte(text[:at[0]]), groupReference.ReplaceAllString(replace, "$${$1}"), text, at)
-	return string(out) + text[at[1]:]
+	out := expr.ExpandString([]byte(text[:match[0]]), groupReference.ReplaceAllString(replace, "$${$1}"), text, match)
+	return string(out) + text[match[1]:]
 }

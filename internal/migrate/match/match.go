@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// PathKind is how a match looks at the path.
+// PathKind is the type of a path match.
 type PathKind int
 
 // The kinds, in ascending precedence.
@@ -26,18 +26,18 @@ type Path struct {
 	Value string
 }
 
-// Header is a match on a header by several plain values, of which one must fit, or by one expression.
+// Header is a match on a header: by a list of values, one of which must be equal, or by one regular expression.
 type Header struct {
 	Name   string
 	Values []string
 	Regex  string
 }
 
-// Query is a match on a parameter.
+// Query is a match on a query parameter.
 type Query struct{ Key, Value string }
 
 // Match is one match of a rule of an HTTPRoute for one hostname, with the client ranges that a ListenerRuleConfiguration
-// adds. The zero Host is any, and so is the zero Method.
+// adds. An empty Host or Method matches any.
 type Match struct {
 	Host    string
 	Path    Path
@@ -50,10 +50,11 @@ type Match struct {
 // All is the match of every request.
 var All = Match{Path: Path{Prefix, "/"}}
 
-// everything is any path, behind all others.
-var everything = Path{Regex, "^/"}
+// anyPathRegex matches any path, with lower precedence than all other paths.
+var anyPathRegex = Path{Regex, "^/"}
 
-func (p Path) matchesEverything() bool { return p == All.Path || p == everything }
+// matchesEverything reports whether the path matches any path.
+func (p Path) matchesEverything() bool { return p == All.Path || p == anyPathRegex }
 
 // Text returns the match in readable form.
 func (m Match) Text() string {
@@ -77,6 +78,7 @@ func (m Match) Text() string {
 	return out
 }
 
+// text returns the path in readable form.
 func (p Path) text() string {
 	switch p.Kind {
 	case Exact:
@@ -87,8 +89,8 @@ func (p Path) text() string {
 	return p.Value
 }
 
-// Compare orders matches by the precedence of the Gateway API: hostnames, then paths, methods, headers and parameters. 0
-// leaves the order to the age and the name of the route, and the place in it.
+// Compare orders matches by the precedence of the Gateway API: hostnames, then paths, methods, headers and parameters. If
+// it returns 0, the age and the name of the routes decide, and within a route the order of the rules.
 // https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule
 func (m Match) Compare(o Match) int {
 	return cmp.Or(
@@ -101,7 +103,7 @@ func (m Match) Compare(o Match) int {
 	)
 }
 
-// compareHosts orders hostnames: exact ones, wildcards, none; then those with more labels, then the longer ones.
+// compareHosts orders hostnames: exact, wildcard, empty; then more labels first, then longer first.
 func compareHosts(a, b string) int {
 	rank := func(h string) int {
 		switch {
@@ -115,57 +117,58 @@ func compareHosts(a, b string) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(strings.Count(b, "."), strings.Count(a, ".")), cmp.Compare(len(b), len(a)))
 }
 
-// Relation is what is known of the requests of two matches, or of parts of them.
+// Relation is the relation between the requests of two matches, or of parts of matches.
 type Relation int
 
 // The relations.
 const (
 	Disjoint Relation = iota // no request fits both
-	Overlap                  // some fit both
-	Unknown                  // that cannot be decided, or no match describes them
+	Overlap                  // some requests fit both
+	Unknown                  // cannot be decided, or no match describes the requests that fit both
 )
 
-// Intersect returns the match of the requests that fit both. With Unknown there may be some, but no match is known for
-// them.
+// Intersect returns the match of the requests that fit both. If the relation is Unknown, some requests may fit both, but
+// the returned match does not describe them.
 func (m Match) Intersect(o Match) (Match, Relation) {
-	out, rel := Match{}, Overlap
-	note := func(r Relation) {
-		if rel != Disjoint && r != Overlap {
-			rel = r
+	out, relation := Match{}, Overlap
+	narrow := func(r Relation) {
+		if relation != Disjoint && r != Overlap {
+			relation = r
 		}
 	}
 	var r Relation
 	out.Host, r = intersectHosts(m.Host, o.Host)
-	note(r)
+	narrow(r)
 	out.Path, r = intersectPaths(m.Path, o.Path)
-	note(r)
+	narrow(r)
 	switch {
 	case m.Method == "" || m.Method == o.Method:
 		out.Method = o.Method
 	case o.Method == "":
 		out.Method = m.Method
 	default:
-		note(Disjoint)
+		narrow(Disjoint)
 	}
 	out.Headers, r = intersectHeaders(m.Headers, o.Headers)
-	note(r)
+	narrow(r)
 	out.Queries, r = intersectQueries(m.Queries, o.Queries)
-	note(r)
+	narrow(r)
 	out.Sources = slices.Clone(m.Sources)
 	for _, s := range o.Sources {
 		if !slices.ContainsFunc(out.Sources, func(have []string) bool { return slices.Equal(have, s) }) {
 			out.Sources = append(out.Sources, s)
 		}
 	}
-	return out, rel
+	return out, relation
 }
 
 // Covers reports whether each request of o is known to fit m.
 func (m Match) Covers(o Match) bool {
-	x, rel := m.Intersect(o)
-	return rel == Overlap && x.equal(o)
+	x, relation := m.Intersect(o)
+	return relation == Overlap && x.equal(o)
 }
 
+// equal reports whether two matches are the same.
 func (m Match) equal(o Match) bool {
 	return strings.EqualFold(m.Host, o.Host) && m.Path == o.Path && m.Method == o.Method &&
 		slices.EqualFunc(m.Headers, o.Headers, func(a, b Header) bool {
@@ -174,7 +177,7 @@ func (m Match) equal(o Match) bool {
 		slices.Equal(m.Queries, o.Queries) && slices.EqualFunc(m.Sources, o.Sources, slices.Equal[[]string])
 }
 
-// intersectHosts meets two hostnames. A wildcard stands for any number of labels.
+// intersectHosts returns the hostname for the requests that fit both. A wildcard stands for any number of labels.
 func intersectHosts(a, b string) (string, Relation) {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	switch {
@@ -183,19 +186,20 @@ func intersectHosts(a, b string) (string, Relation) {
 	case b == "":
 		return a, Overlap
 	}
-	under := func(wild, host string) bool {
-		suffix, ok := strings.CutPrefix(wild, "*")
+	isBelowWildcard := func(wildcard, host string) bool {
+		suffix, ok := strings.CutPrefix(wildcard, "*")
 		return ok && strings.HasSuffix(host, suffix) && len(host) > len(suffix)
 	}
 	switch {
-	case under(a, b):
+	case isBelowWildcard(a, b):
 		return b, Overlap
-	case under(b, a):
+	case isBelowWildcard(b, a):
 		return a, Overlap
 	}
 	return "", Disjoint
 }
 
+// intersectPaths returns the path for the requests that fit both.
 func intersectPaths(a, b Path) (Path, Relation) {
 	if a.Kind < b.Kind {
 		a, b = b, a // Exact before Prefix before Regex
@@ -222,24 +226,26 @@ func intersectPaths(a, b Path) (Path, Relation) {
 	return Path{}, Disjoint
 }
 
-// isBelow reports whether a path is a prefix, or below it.
+// isBelow reports whether a path equals a prefix or is below it.
 func isBelow(path, prefix string) bool {
 	rest, ok := strings.CutPrefix(path, prefix)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
+// intersectHeaders returns the header matches of both.
 func intersectHeaders(a, b []Header) ([]Header, Relation) {
 	return mergeConditions(a, b, func(h Header) string { return h.Name }, func(x, y Header) bool { return x.Regex == y.Regex && slices.Equal(x.Values, y.Values) })
 }
 
+// intersectQueries returns the query matches of both.
 func intersectQueries(a, b []Query) ([]Query, Relation) {
 	return mergeConditions(a, b, func(q Query) string { return q.Key }, func(x, y Query) bool { return x == y })
 }
 
-// mergeConditions returns the conditions of two lists by name. A header or a parameter may come several times, and a
-// route names it once, so that two conditions on one cannot be said.
-func mergeConditions[T any](a, b []T, name func(T) string, same func(x, y T) bool) (out []T, rel Relation) {
-	rel = Overlap
+// mergeConditions merges two lists of conditions, sorted by name. The relation is Unknown if the lists have different
+// conditions of one name: a request may have a header or parameter several times, but a match names it only once.
+func mergeConditions[T any](a, b []T, name func(T) string, same func(x, y T) bool) (out []T, relation Relation) {
+	relation = Overlap
 	out = slices.Clone(a)
 	for _, c := range b {
 		i, found := slices.BinarySearchFunc(out, name(c), func(x T, other string) int { return strings.Compare(name(x), other) })
@@ -247,14 +253,14 @@ func mergeConditions[T any](a, b []T, name func(T) string, same func(x, y T) boo
 		case !found:
 			out = slices.Insert(out, i, c)
 		case !same(out[i], c):
-			rel = Unknown
+			relation = Unknown
 		}
 	}
-	return out, rel
+	return out, relation
 }
 
-// headerValue writes values as an HTTPRoute has them: joined by commas, with a backslash before those in values.
-func (h Header) headerValue() string {
+// valueList returns the values in the form of an HTTPRoute: joined by commas, with a backslash before commas in values.
+func (h Header) valueList() string {
 	var out []string
 	for _, v := range h.Values {
 		out = append(out, strings.NewReplacer(`\`, `\\`, `,`, `\,`).Replace(v))
@@ -262,15 +268,15 @@ func (h Header) headerValue() string {
 	return strings.Join(out, ",")
 }
 
-// Value returns what an HTTPRoute has for the header, and whether it is an expression.
+// Value returns the value of the header in an HTTPRoute, and whether it is a regular expression.
 func (h Header) Value() (value string, regex bool) {
 	if h.Regex != "" {
 		return h.Regex, true
 	}
-	return h.headerValue(), false
+	return h.valueList(), false
 }
 
-// Conditions returns the conditions of a listener rule with the match.
+// Conditions returns the match as conditions of a listener rule.
 func (m Match) Conditions() []model.Condition {
 	var out []model.Condition
 	if m.Host != "" {

@@ -9,24 +9,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Matches are the requests of a listener rule as an HTTPRoute can say them.
+// Matches are the matches of an HTTPRoute for the requests of a listener rule.
 type Matches struct {
 	List []Match
-	// Not are, for each of List, the requests that fit it and not the rule: a route has no prefix that leaves out the path
-	// itself.
-	Not [][]Match
-	// Faults are what a route cannot express. With any of them the others are of no use.
+	// Excluded has, for each match of List, the requests that fit the match but not the listener rule: a prefix of a
+	// route always includes the path itself.
+	Excluded [][]Match
+	// Faults are the conditions that a route cannot express. If there are any, List is empty.
 	Faults []string
 }
 
-// methods are the methods that a route can name.
-var methods = []string{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"}
+// routeMethods are the methods that a route can name.
+var routeMethods = []string{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"}
 
-var hostname = regexp.MustCompile(`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+// hostnamePattern matches the hostnames that a route can have.
+var hostnamePattern = regexp.MustCompile(`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-// Of reads the conditions of a rule.
-func Of(conditions []model.Condition) Matches {
-	b := builder{hosts: []string{""}, paths: []widePath{{path: All.Path}}, methods: []string{""}, queries: [][]Query{nil}}
+// FromConditions returns the matches of a rule with some conditions.
+func FromConditions(conditions []model.Condition) Matches {
+	b := conditionReader{hosts: []string{""}, paths: []patternPath{{path: All.Path}}, methods: []string{""}, queries: [][]Query{nil}}
 	for _, c := range conditions {
 		switch c := c.(type) {
 		case model.HostHeader:
@@ -43,18 +44,19 @@ func Of(conditions []model.Condition) Matches {
 			b.sources = append(b.sources, c.CIDRs)
 		}
 	}
-	return b.product()
+	return b.combine()
 }
 
-// widePath is a path of a route, with the path that it admits and the pattern does not.
-type widePath struct {
-	path  Path
-	wider string
+// patternPath is the path of a route for a path pattern of AWS. It may match one more path than the pattern: excluded.
+type patternPath struct {
+	path     Path
+	excluded string
 }
 
-type builder struct {
+// conditionReader collects the conditions of a listener rule.
+type conditionReader struct {
 	hosts   []string
-	paths   []widePath
+	paths   []patternPath
 	methods []string
 	headers []Header
 	queries [][]Query
@@ -62,24 +64,26 @@ type builder struct {
 	faults  []string
 }
 
-func (b *builder) fault(format string, args ...any) {
+// addFault records a condition that a route cannot express.
+func (b *conditionReader) addFault(format string, args ...any) {
 	b.faults = append(b.faults, fmt.Sprintf(format, args...))
 }
 
-// mostMatches is how many a rule becomes, which all are of one rule of a route.
+// maxMatches is how many matches one rule of a route can have.
 // https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule
-const mostMatches = 64
+const maxMatches = 64
 
-// count reports whether a rule can have so many matches.
-func (b *builder) count(n int) bool {
-	if n > mostMatches {
-		b.fault("the conditions become %d matches, and a rule of a route has at most %d", n, mostMatches)
+// checkCount reports whether a rule can have n matches, and adds a fault if not.
+func (b *conditionReader) checkCount(n int) bool {
+	if n > maxMatches {
+		b.addFault("the conditions become %d matches, and a rule of a route has at most %d", n, maxMatches)
 	}
-	return n <= mostMatches
+	return n <= maxMatches
 }
 
-func (b *builder) product() Matches {
-	b.count(len(b.hosts) * len(b.paths) * len(b.methods) * len(b.queries))
+// combine returns all combinations of hosts, paths, methods and parameters as matches.
+func (b *conditionReader) combine() Matches {
+	b.checkCount(len(b.hosts) * len(b.paths) * len(b.methods) * len(b.queries))
 	out := Matches{Faults: b.faults}
 	if len(out.Faults) > 0 {
 		return out
@@ -91,36 +95,37 @@ func (b *builder) product() Matches {
 				for _, q := range b.queries {
 					m := Match{Host: host, Path: p.path, Method: method, Headers: b.headers, Queries: q, Sources: b.sources}
 					out.List = append(out.List, m)
-					var not []Match
-					if p.wider != "" {
-						m.Path = Path{Exact, p.wider}
-						not = []Match{m}
+					var excluded []Match
+					if p.excluded != "" {
+						m.Path = Path{Exact, p.excluded}
+						excluded = []Match{m}
 					}
-					out.Not = append(out.Not, not)
+					out.Excluded = append(out.Excluded, excluded)
 				}
 			}
 		}
 	}
-	for i, not := range out.Not {
-		out.Not[i] = slices.DeleteFunc(not, func(w Match) bool {
+	for i, excluded := range out.Excluded {
+		out.Excluded[i] = slices.DeleteFunc(excluded, func(w Match) bool {
 			return slices.ContainsFunc(out.List, func(m Match) bool { return !m.equal(out.List[i]) && m.Covers(w) })
 		})
 	}
 	return out
 }
 
-func (b *builder) readHosts(c model.HostHeader) {
+// readHosts reads the hosts of a condition.
+func (b *conditionReader) readHosts(c model.HostHeader) {
 	b.hosts = nil
 	for _, expr := range c.Regex {
-		b.fault("host expression %q has no counterpart in a hostname of a route", expr)
+		b.addFault("host expression %q has no counterpart in a hostname of a route", expr)
 	}
 	for _, h := range c.Values {
 		h = strings.ToLower(h)
 		switch {
 		case h == "*":
 			h = ""
-		case !hostname.MatchString(h):
-			b.fault("host pattern %q is no hostname that a route can have: only a first label of * stands for others", h)
+		case !hostnamePattern.MatchString(h):
+			b.addFault("host pattern %q is no hostname that a route can have: only a first label of * stands for others", h)
 		}
 		if !slices.Contains(b.hosts, h) {
 			b.hosts = append(b.hosts, h)
@@ -128,38 +133,39 @@ func (b *builder) readHosts(c model.HostHeader) {
 	}
 }
 
-func (b *builder) readPaths(c model.PathPattern) {
+// readPaths reads the paths of a condition. A path followed by the pattern of all paths below it becomes one prefix.
+func (b *conditionReader) readPaths(c model.PathPattern) {
 	b.paths = nil
 	for _, expr := range c.Regex {
-		b.paths = append(b.paths, widePath{path: Path{Regex, expr}})
+		b.paths = append(b.paths, patternPath{path: Path{Regex, expr}})
 	}
 	for i := 0; i < len(c.Values); i++ {
 		v := c.Values[i]
-		if i+1 < len(c.Values) && c.Values[i+1] == v+"/*" && plainPath(v) {
-			b.paths = append(b.paths, widePath{path: Path{Prefix, v}})
+		if i+1 < len(c.Values) && c.Values[i+1] == v+"/*" && isPlainPath(v) {
+			b.paths = append(b.paths, patternPath{path: Path{Prefix, v}})
 			i++
 			continue
 		}
-		b.paths = append(b.paths, pathOf(v))
+		b.paths = append(b.paths, pathFromPattern(v))
 	}
 }
 
-// pathOf returns one pattern of AWS.
-func pathOf(v string) widePath {
-	prefix, below := strings.CutSuffix(v, "/*")
+// pathFromPattern returns the path of a route for one pattern of AWS.
+func pathFromPattern(v string) patternPath {
+	prefix, isPrefix := strings.CutSuffix(v, "/*")
 	switch {
 	case v == "*" || v == "/*":
-		return widePath{path: All.Path}
-	case plainPath(v):
-		return widePath{path: Path{Exact, v}}
-	case below && plainPath(prefix):
-		return widePath{path: Path{Prefix, prefix}, wider: prefix}
+		return patternPath{path: All.Path}
+	case isPlainPath(v):
+		return patternPath{path: Path{Exact, v}}
+	case isPrefix && isPlainPath(prefix):
+		return patternPath{path: Path{Prefix, prefix}, excluded: prefix}
 	}
-	return widePath{path: Path{Regex, expression(v)}}
+	return patternPath{path: Path{Regex, regexFromPattern(v)}}
 }
 
-// expression returns a pattern of AWS as a regular expression.
-func expression(pattern string) string {
+// regexFromPattern returns a pattern of AWS as a regular expression.
+func regexFromPattern(pattern string) string {
 	var out strings.Builder
 	out.WriteByte('^')
 	for _, r := range pattern {
@@ -176,30 +182,33 @@ func expression(pattern string) string {
 	return out.String()
 }
 
-// refusedInPaths are texts that no path of a route may have.
+// forbiddenInPaths are texts that no path of a route may contain.
 // https://gateway-api.sigs.k8s.io/reference/spec/#httppathmatch
-var refusedInPaths = []string{"//", "/./", "/../", "%2f", "%2F", "#"}
+var forbiddenInPaths = []string{"//", "/./", "/../", "%2f", "%2F", "#"}
 
+// pathCharacters matches paths without characters that a route does not allow.
 var pathCharacters = regexp.MustCompile(`^(?:[-A-Za-z0-9/._~!$&'()+,;=:@]|[%][0-9a-fA-F]{2})+$`)
 
-// plainPath reports whether a route can have the text as a path, and AWS takes it as it stands.
-func plainPath(v string) bool {
-	refused := slices.ContainsFunc(refusedInPaths, func(s string) bool { return strings.Contains(v, s) })
+// isPlainPath reports whether a route can have the text as a path, and AWS does not treat it as a pattern.
+func isPlainPath(v string) bool {
+	refused := slices.ContainsFunc(forbiddenInPaths, func(s string) bool { return strings.Contains(v, s) })
 	return strings.HasPrefix(v, "/") && len(v) <= 1024 && !refused && pathCharacters.MatchString(v) &&
 		!strings.HasSuffix(v, "/.") && !strings.HasSuffix(v, "/..")
 }
 
-func (b *builder) readMethods(c model.RequestMethod) {
+// readMethods reads the methods of a condition.
+func (b *conditionReader) readMethods(c model.RequestMethod) {
 	b.methods = nil
 	for _, m := range c.Values {
-		if !slices.Contains(methods, m) {
-			b.fault("method %q is not one that a route can name", m)
+		if !slices.Contains(routeMethods, m) {
+			b.addFault("method %q is not one that a route can name", m)
 		}
 		b.methods = append(b.methods, m)
 	}
 }
 
-func (b *builder) readHeader(c model.HTTPHeader) {
+// readHeader reads a condition on a header.
+func (b *conditionReader) readHeader(c model.HTTPHeader) {
 	h := Header{Name: c.Name, Values: c.Values}
 	if len(c.Regex) > 0 {
 		h.Values, h.Regex = nil, c.Regex[0]
@@ -208,25 +217,26 @@ func (b *builder) readHeader(c model.HTTPHeader) {
 		}
 	}
 	if slices.ContainsFunc(b.headers, func(o Header) bool { return strings.EqualFold(o.Name, h.Name) }) {
-		b.fault("header %q has two conditions, and a route names a header once", c.Name)
+		b.addFault("header %q has two conditions, and a route names a header once", c.Name)
 	}
 	b.headers = append(b.headers, h)
 }
 
-func (b *builder) readQueries(c model.QueryString) {
-	if !b.count(len(b.queries) * len(c.Pairs)) {
-		return // conditions of one rule multiply
+// readQueries reads a condition on query parameters: one of its pairs must match.
+func (b *conditionReader) readQueries(c model.QueryString) {
+	if !b.checkCount(len(b.queries) * len(c.Pairs)) {
+		return // each condition multiplies the number of matches
 	}
 	var out [][]Query
 	for _, have := range b.queries {
 		for _, p := range c.Pairs {
 			if p.Key == "" {
-				b.fault("value %q of any parameter has no counterpart in a route, which names the parameter", p.Value)
+				b.addFault("value %q of any parameter has no counterpart in a route, which names the parameter", p.Value)
 				continue
 			}
-			q, rel := intersectQueries(have, []Query{{p.Key, p.Value}})
-			if rel != Overlap {
-				b.fault("parameter %q has two conditions, and a route names a parameter once", p.Key)
+			q, relation := intersectQueries(have, []Query{{p.Key, p.Value}})
+			if relation != Overlap {
+				b.addFault("parameter %q has two conditions, and a route names a parameter once", p.Key)
 			}
 			out = append(out, q)
 		}

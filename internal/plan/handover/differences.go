@@ -35,7 +35,7 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 		return out
 	}
 	side := func(s model.Stack) check.Side {
-		return check.Side{Stack: s, Port: func(b *model.Binding) string { return port(*b) }, Keeps: s.ID == want.ID}
+		return check.Side{Stack: s, Port: func(b *model.Binding) string { return port(*b) }, TakesOver: s.ID == want.ID}
 	}
 	res := check.Compare(side(from), side(want), naming.OriginTag)
 	consented := func(d check.Difference) bool {

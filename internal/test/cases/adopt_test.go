@@ -38,7 +38,7 @@ var notAdopted = map[string]string{
 type adoption struct {
 	t      *testing.T
 	r      *harness.Harness
-	groups []migrate.Group
+	groups []migrate.IngressGroup
 	arns   []string // of the load balancers of the groups
 	// bound are the Services of target groups whose binding is made again.
 	bound map[string]string
@@ -116,7 +116,7 @@ func (a *adoption) settle(step string) {
 }
 
 // gateway edits the Gateway of each group.
-func (a *adoption) gateway(edit func(gw *gwv1.Gateway, g migrate.Group)) {
+func (a *adoption) gateway(edit func(gw *gwv1.Gateway, g migrate.IngressGroup)) {
 	a.t.Helper()
 	for _, g := range a.groups {
 		obj, err := a.r.Store.Get(cluster.Ref{Kind: cluster.KindGateway, Namespace: g.Gateway.Namespace, Name: g.Gateway.Name})
@@ -213,7 +213,7 @@ func TestRandomGroupsAreAdopted(t *testing.T) {
 
 // consents reports whether each member is of the namespace of the Gateway or of one of a route: all rules of an Ingress may be
 // unreachable, so that nothing is left of it.
-func consents(result migrate.Result, g migrate.Group) bool {
+func consents(result migrate.Result, g migrate.IngressGroup) bool {
 	of := map[string]bool{g.Gateway.Namespace: true}
 	for _, o := range result.Objects() {
 		if route, ok := o.Object.(*gwv1.HTTPRoute); ok {
@@ -248,10 +248,10 @@ func adopted(t *testing.T, load func(*harness.Harness), i *interruption) bool {
 	time.Sleep(horizon) // all targets are healthy
 	before := a.r.State()
 	result := translated(t, a.r)
-	a.groups = result.Groups
+	a.groups = result.IngressGroups
 	// A rule that AWS refuses is tried again and again, whoever has the load balancer.
 	refused := slices.ContainsFunc(a.events(), func(e string) bool { return strings.Contains(e, string(finding.RejectedByAWS)) })
-	if refused || slices.ContainsFunc(a.groups, func(g migrate.Group) bool { return g.Worst() == migrate.Lost || !consents(result, g) }) {
+	if refused || slices.ContainsFunc(a.groups, func(g migrate.IngressGroup) bool { return g.Worst() == migrate.Lost || !consents(result, g) }) {
 		return false
 	}
 	a.noteLoadBalancers()
@@ -324,7 +324,7 @@ func (a *adoption) shadow(result migrate.Result) {
 // adopt lets the Gateways take over.
 func (a *adoption) adopt() {
 	a.t.Helper()
-	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { delete(gw.Annotations, naming.DryRunAnnotation) })
+	a.gateway(func(gw *gwv1.Gateway, _ migrate.IngressGroup) { delete(gw.Annotations, naming.DryRunAnnotation) })
 	a.settle("adopt")
 	a.settle("adopt") // what waits for targets, and for nodes to know the rules, takes some minutes
 	if left := a.tagged(model.Ingress); len(left) > 0 {
@@ -341,7 +341,7 @@ func (a *adoption) adopt() {
 // giveBack has all as it was before.
 func (a *adoption) giveBack(before []string) {
 	a.t.Helper()
-	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { gw.Annotations[naming.DryRunAnnotation] = "true" })
+	a.gateway(func(gw *gwv1.Gateway, _ migrate.IngressGroup) { gw.Annotations[naming.DryRunAnnotation] = "true" })
 	a.settle("give back")
 	a.settle("give back")
 	if left := a.tagged(model.ALBGateway); len(left) > 0 {
@@ -383,7 +383,7 @@ func (a *adoption) release() {
 // finish removes the annotation from the Gateways.
 func (a *adoption) finish() {
 	a.t.Helper()
-	a.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { delete(gw.Annotations, naming.AdoptAnnotation) })
+	a.gateway(func(gw *gwv1.Gateway, _ migrate.IngressGroup) { delete(gw.Annotations, naming.AdoptAnnotation) })
 	a.settle("remove the annotation")
 	for _, line := range a.r.State() {
 		if strings.Contains(line, naming.AdoptedTag) || strings.Contains(line, naming.NamespacesTag) {

@@ -26,7 +26,7 @@ import (
 
 // alikeInFront compares the frontend NLB of a group with the network load balancer in front of the Gateway, and what both
 // answer, and returns how many answers were compared. before and after are the ALBs.
-func alikeInFront(t *testing.T, r *harness.Harness, p *store.Partition, g migrate.Group, before, after *store.LoadBalancer) (n int) {
+func alikeInFront(t *testing.T, r *harness.Harness, p *store.Partition, g migrate.IngressGroup, before, after *store.LoadBalancer) (n int) {
 	t.Helper()
 	if g.Frontend.IsZero() {
 		return 0
@@ -175,7 +175,7 @@ func TestAFrontendNLBMovesToAGateway(t *testing.T) {
 		balancers(2)
 		apply(func(*gwv1.Gateway) {})
 		balancers(4)
-		g := result.Groups[0]
+		g := result.IngressGroups[0]
 		if alike(t, r, g) == 0 {
 			t.Error("nothing was compared")
 		}

@@ -69,7 +69,7 @@ func TestCasesAsGateways(t *testing.T) {
 					}
 				}
 				r.Settle(horizon)
-				for _, g := range result.Groups {
+				for _, g := range result.IngressGroups {
 					compared += alike(t, r, g)
 				}
 			})
@@ -103,7 +103,7 @@ func TestRandomGroupsAsGateways(t *testing.T) {
 				}
 			}
 			r.Settle(horizon)
-			for _, g := range result.Groups {
+			for _, g := range result.IngressGroups {
 				if g.Worst() == migrate.Lost {
 					continue
 				}
@@ -171,7 +171,7 @@ func translated(t *testing.T, r *harness.Harness) migrate.Result {
 }
 
 // alike compares the answers of the load balancers of a group, and returns how many were compared.
-func alike(t *testing.T, r *harness.Harness, g migrate.Group) (n int) {
+func alike(t *testing.T, r *harness.Harness, g migrate.IngressGroup) (n int) {
 	t.Helper()
 	all := r.Emulator.Store()
 	all.Lock()

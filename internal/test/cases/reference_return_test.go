@@ -157,7 +157,7 @@ func (a *adoption) comesBack(m moment, docs *desires, w way) string {
 	rest("come back", ends...)
 	end := b.states()[0]
 	if end == handover.Adopted {
-		b.gateway(func(gw *gwv1.Gateway, _ migrate.Group) { gw.Annotations[naming.DryRunAnnotation] = "true" })
+		b.gateway(func(gw *gwv1.Gateway, _ migrate.IngressGroup) { gw.Annotations[naming.DryRunAnnotation] = "true" })
 		rest("give back", handover.Shadow)
 		if left := b.tagged(model.ALBGateway); len(left) > 0 {
 			fault("these are the Gateway's still: %v", left)
@@ -205,7 +205,7 @@ func (b *returned) separate(fault func(string, ...any)) {
 }
 
 // tag gives the load balancer that the Ingresses had, and the security group that was made for it, the tags of the Ingresses alone.
-func (b *returned) tag(g migrate.Group, arn string) {
+func (b *returned) tag(g migrate.IngressGroup, arn string) {
 	all := b.r.Emulator.Store()
 	all.Lock()
 	defer all.Unlock()

@@ -41,7 +41,7 @@ func recorded(t *testing.T, name string) (*adoption, *desires, []moment) {
 	time.Sleep(horizon) // all targets are healthy
 	before := a.r.State()
 	result := translated(t, a.r)
-	a.groups = result.Groups
+	a.groups = result.IngressGroups
 	a.noteLoadBalancers()
 	rec.begin("ingress")
 	a.shadow(result)

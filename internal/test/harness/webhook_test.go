@@ -51,7 +51,7 @@ func (admission) AgentConfig(context.Context, string) (*v1beta1.ALBTargetControl
 func (r *Harness) webhooks() webhook.Config {
 	return webhook.Config{
 		Source: r.Store, Ingress: r.process.frontend, IngressClass: "alb", ReadinessGates: true, LoadBalancerClass: "service.k8s.aws/nlb",
-		ServerIDs:        &webhook.Clock{Worker: admission{}, Clock: clock.RealClock{}, Random: admission{}},
+		ServerIDs:        &webhook.ServerIDGenerator{Worker: admission{}, Clock: clock.RealClock{}, Random: admission{}},
 		ServerIDVariable: "AWS_LBC_QUIC_SERVER_ID",
 		AgentConfigs:     admission{},
 		Log:              logr.Discard(), Metrics: webhook.NewMetrics(),

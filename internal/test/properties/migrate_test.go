@@ -33,7 +33,7 @@ func TestTranslationsToTheGatewayAPIAnswerAlike(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, g := range res.Groups {
+		for _, g := range res.IngressGroups {
 			if g.Gateway.IsZero() {
 				continue
 			}

@@ -17,8 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// api is an API server that keeps what it is given by its path, with versions and rights, and
-// nothing else.
+// api is a fake API server that stores objects by path, with resource versions and rights.
 type api struct {
 	t   *testing.T
 	url string
@@ -27,10 +26,10 @@ type api struct {
 	version   int
 	objects   map[string]map[string]any
 	forbidden string // part of paths that may not be used
-	// lacking is a resource and a verb that may not be used, such as "secrets update"; lacked is set once it was tried.
-	lacking string
-	lacked  bool
-	// before is called ahead of a write, to let something else come first. It is called once.
+	// deniedVerb is a resource and a verb that are forbidden, such as "secrets update"; deniedVerbUsed is set on use.
+	deniedVerb     string
+	deniedVerbUsed bool
+	// before is called once before a write, to make another change first.
 	before func()
 }
 
@@ -64,10 +63,10 @@ func (a *api) hooks() admissionclient.AdmissionregistrationV1Interface {
 	return c
 }
 
-// methods are those of verbs on one object.
+// methods are the HTTP methods of verbs on one object.
 var methods = map[string]string{"create": http.MethodPost, "get": http.MethodGet, "patch": http.MethodPatch, "update": http.MethodPut}
 
-// put stores an object as it is.
+// put stores an object.
 func (a *api) put(path string, obj map[string]any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -127,10 +126,10 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	path := r.URL.Path
-	resource, verb, _ := strings.Cut(a.lacking, " ")
-	lacks := verb != "" && strings.Contains(path, "/"+resource) && r.Method == methods[verb]
-	a.lacked = a.lacked || lacks
-	if lacks || a.forbidden != "" && strings.Contains(path, a.forbidden) {
+	resource, verb, _ := strings.Cut(a.deniedVerb, " ")
+	denied := verb != "" && strings.Contains(path, "/"+resource) && r.Method == methods[verb]
+	a.deniedVerbUsed = a.deniedVerbUsed || denied
+	if denied || a.forbidden != "" && strings.Contains(path, a.forbidden) {
 		fail(http.StatusForbidden, metav1.StatusReasonForbidden)
 		return
 	}

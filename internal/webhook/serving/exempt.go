@@ -12,11 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// exemption is the match condition that exempts the controller's own writes from a webhook, so
-// that it converges while no webhook answers.
-const exemption = "not-by-the-controller"
+// exemptionCondition is the name of the match condition that exempts writes of the controller from a webhook, so that the
+// controller can write while no webhook answers.
+const exemptionCondition = "not-by-the-controller"
 
-// currentUser asks the API server which user the caller is.
+// currentUser returns the user of this process in the API server.
 func (k *Keeper) currentUser(ctx context.Context) (string, error) {
 	out, err := k.Users.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
@@ -25,9 +25,9 @@ func (k *Keeper) currentUser(ctx context.Context) (string, error) {
 	return out.Status.UserInfo.Username, nil
 }
 
-// Exempt sets the match conditions of that name to the user of this process, whatever service
-// account it runs under. Without the right to, they stay.
-func (k *Keeper) Exempt(ctx context.Context) error {
+// ExemptController writes the user of this process into the match conditions with the name exemptionCondition. Without the
+// right to do so, it leaves them unchanged.
+func (k *Keeper) ExemptController(ctx context.Context) error {
 	if k.Secrets == nil || k.Users == nil {
 		return nil // outside a cluster, where the user is a person
 	}
@@ -39,12 +39,12 @@ func (k *Keeper) Exempt(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask the API server for the own user: %w", err)
 	}
-	hooks, err := k.readHooks(ctx)
+	configurations, err := k.readConfigurations(ctx)
 	if err != nil {
 		return err
 	}
-	for _, h := range hooks {
-		err := k.exempt(ctx, h, user)
+	for _, configuration := range configurations {
+		err := k.exemptIn(ctx, configuration, user)
 		if apierrors.IsForbidden(err) {
 			k.logBundleOnce()
 			continue
@@ -56,21 +56,21 @@ func (k *Keeper) Exempt(ctx context.Context) error {
 	return nil
 }
 
-// exempt changes the conditions that name another user.
-func (k *Keeper) exempt(ctx context.Context, h hook, user string) error {
+// exemptIn writes the user into the match conditions of one configuration that do not name it.
+func (k *Keeper) exemptIn(ctx context.Context, configuration webhookConfiguration, user string) error {
 	var changes []change
-	for i, w := range h.webhooks {
+	for i, w := range configuration.webhooks {
 		for j, c := range w.conditions {
-			if w.usesService(k.Namespace, k.Service) && c.Name == exemption && !namesUser(c, user) {
+			if w.usesService(k.Namespace, k.Service) && c.Name == exemptionCondition && !namesUser(c, user) {
 				path := fmt.Sprintf("/webhooks/%d/matchConditions/%d/expression", i, j)
 				changes = append(changes, change{"replace", path, "request.userInfo.username != " + strconv.Quote(user)})
 			}
 		}
 	}
-	return k.write(ctx, h, changes)
+	return k.patch(ctx, configuration, changes)
 }
 
-// namesUser reports whether a condition names the user, perhaps beside others.
+// namesUser reports whether a condition names the user, perhaps with others.
 func namesUser(c admissionv1.MatchCondition, user string) bool {
 	return strings.Contains(c.Expression, strconv.Quote(user)) || strings.Contains(c.Expression, "'"+user+"'")
 }

@@ -13,15 +13,15 @@ import (
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 )
 
-// conditioned makes webhook configurations whose webhooks have an exemption with this expression.
-func (a *api) conditioned(expression string) {
+// configureExemption makes webhook configurations whose webhooks have an exemption with this expression.
+func (a *api) configureExemption(expression string) {
 	webhook := func(service string) map[string]any {
 		return map[string]any{
 			"name":         service + ".test",
 			"clientConfig": map[string]any{"service": map[string]any{"name": service, "namespace": "ns"}},
 			"matchConditions": []any{
 				map[string]any{"name": "changes-the-spec", "expression": "true"},
-				map[string]any{"name": exemption, "expression": expression},
+				map[string]any{"name": exemptionCondition, "expression": expression},
 			},
 		}
 	}
@@ -51,10 +51,10 @@ func TestTheExemptionFollowsTheServiceAccount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(t)
-			a.conditioned(c.before)
-			_, now := settable()
+			a.configureExemption(c.before)
+			_, now := newTestClock()
 			k := a.keeper(now)
-			k.Users = self{user: c.user}
+			k.Users = fixedUser{user: c.user}
 			for range 2 {
 				a.mustSync(k)
 			}
@@ -89,11 +89,11 @@ func TestWithoutAnAnswerTheExemptionStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(t)
-			a.conditioned("shipped")
+			a.configureExemption("shipped")
 			a.forbidden = c.rights
-			_, now := settable()
+			_, now := newTestClock()
 			k := a.keeper(now)
-			k.Users = self{user: "robot", err: c.err}
+			k.Users = fixedUser{user: "robot", err: c.err}
 			if err := k.Sync(t.Context()); (err != nil) != c.reported {
 				t.Errorf("got %v", err)
 			}
@@ -107,15 +107,15 @@ func TestWithoutAnAnswerTheExemptionStays(t *testing.T) {
 	}
 }
 
-// self answers with a user, or an error.
-type self struct {
+// fixedUser answers with a user or an error.
+type fixedUser struct {
 	authenticationclient.SelfSubjectReviewInterface
 	user string
 	err  error
 }
 
 // Create implements authenticationclient.SelfSubjectReviewInterface.
-func (s self) Create(context.Context, *authenticationv1.SelfSubjectReview, metav1.CreateOptions) (*authenticationv1.SelfSubjectReview, error) {
+func (s fixedUser) Create(context.Context, *authenticationv1.SelfSubjectReview, metav1.CreateOptions) (*authenticationv1.SelfSubjectReview, error) {
 	out := &authenticationv1.SelfSubjectReview{}
 	out.Status.UserInfo.Username = s.user
 	return out, s.err

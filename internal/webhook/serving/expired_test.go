@@ -7,12 +7,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// No process ran until the certificate of the webhooks had expired. The first look replaces it, and every
-// replica has the new one by its next look; what the API server trusts fits at each moment.
+// No process ran until the certificate of the webhooks had expired. The first Sync replaces it, and each replica serves the
+// new one after its next Sync. The API server trusts each certificate that is served.
 func TestAnExpiredCertificateIsReplacedAtTheFirstLook(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
-	at, now := settable()
+	at, now := newTestClock()
 	a.mustSync(a.keeper(now))
 	*at = start.Add(2 * durations.Lifetime)
 	one, two := a.keeper(now), a.keeper(now)

@@ -11,85 +11,85 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// certManager is the annotation that makes cert-manager write the bundle.
-const certManager = "cert-manager.io/inject-ca-from"
+// certManagerAnnotation is the annotation that makes cert-manager write the CA bundle.
+const certManagerAnnotation = "cert-manager.io/inject-ca-from"
 
-// hook is a webhook configuration as it was read.
-type hook struct {
-	version  string
-	webhooks []hookPart
-	foreign  bool // another controller writes the bundle
-	mutating bool
+// webhookConfiguration is a mutating or validating webhook configuration.
+type webhookConfiguration struct {
+	version    string
+	webhooks   []webhookEntry
+	otherOwner bool // another controller writes the bundle
+	mutating   bool
 }
 
-// hookPart is what is kept of one webhook.
-type hookPart struct {
+// webhookEntry is one webhook of a configuration.
+type webhookEntry struct {
 	client     admissionv1.WebhookClientConfig
 	conditions []admissionv1.MatchCondition
 }
 
-// usesService reports whether the webhook is reached through a Service.
-func (w hookPart) usesService(namespace, service string) bool {
+// usesService reports whether the API server calls the webhook through a Service.
+func (w webhookEntry) usesService(namespace, service string) bool {
 	s := w.client.Service
 	return s != nil && s.Namespace == namespace && s.Name == service
 }
 
-// readHooks reads the configurations that exist. Without the right to, there are none.
-func (k *Keeper) readHooks(ctx context.Context) ([]hook, error) {
-	var out []hook
+// readConfigurations returns the webhook configurations that exist and may be read.
+func (k *Keeper) readConfigurations(ctx context.Context) ([]webhookConfiguration, error) {
+	var out []webhookConfiguration
 	m, err := k.Hooks.MutatingWebhookConfigurations().Get(ctx, k.Configuration, metav1.GetOptions{})
 	if err == nil {
-		h := hook{version: m.ResourceVersion, foreign: m.Annotations[certManager] != "", mutating: true}
+		configuration := webhookConfiguration{version: m.ResourceVersion, otherOwner: m.Annotations[certManagerAnnotation] != "", mutating: true}
 		for _, w := range m.Webhooks {
-			h.webhooks = append(h.webhooks, hookPart{w.ClientConfig, w.MatchConditions})
+			configuration.webhooks = append(configuration.webhooks, webhookEntry{w.ClientConfig, w.MatchConditions})
 		}
-		out = append(out, h)
+		out = append(out, configuration)
 	}
 	if err := k.ignoreUnavailable(err); err != nil {
 		return nil, err
 	}
 	v, err := k.Hooks.ValidatingWebhookConfigurations().Get(ctx, k.Configuration, metav1.GetOptions{})
 	if err == nil {
-		h := hook{version: v.ResourceVersion, foreign: v.Annotations[certManager] != ""}
+		configuration := webhookConfiguration{version: v.ResourceVersion, otherOwner: v.Annotations[certManagerAnnotation] != ""}
 		for _, w := range v.Webhooks {
-			h.webhooks = append(h.webhooks, hookPart{w.ClientConfig, w.MatchConditions})
+			configuration.webhooks = append(configuration.webhooks, webhookEntry{w.ClientConfig, w.MatchConditions})
 		}
-		out = append(out, h)
+		out = append(out, configuration)
 	}
 	return out, k.ignoreUnavailable(err)
 }
 
-// change is a change of a JSON patch.
+// change is an operation of a JSON patch.
 type change struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// writeBundle writes the bundle into those webhooks of the Service that have another one.
-func (k *Keeper) writeBundle(ctx context.Context, h hook, bundle []byte) error {
-	if h.foreign || len(bundle) == 0 {
+// writeBundle writes the CA bundle into the webhooks of the Service that have another one.
+func (k *Keeper) writeBundle(ctx context.Context, configuration webhookConfiguration, bundle []byte) error {
+	if configuration.otherOwner || len(bundle) == 0 {
 		return nil
 	}
 	var changes []change
-	for i, w := range h.webhooks {
+	for i, w := range configuration.webhooks {
 		if w.usesService(k.Namespace, k.Service) && !bytes.Equal(w.client.CABundle, bundle) {
 			changes = append(changes, change{"add", fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i), bundle})
 		}
 	}
-	return k.write(ctx, h, changes)
+	return k.patch(ctx, configuration, changes)
 }
 
-// write changes the configuration. It fails where that has changed since it was read.
-func (k *Keeper) write(ctx context.Context, h hook, changes []change) error {
+// patch applies changes to a configuration. It fails if the configuration has changed since it was read.
+func (k *Keeper) patch(ctx context.Context, configuration webhookConfiguration, changes []change) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	data, err := json.Marshal(append([]change{{"test", "/metadata/resourceVersion", h.version}}, changes...))
+	data, err := json.Marshal(append([]change{{"test", "/metadata/resourceVersion", configuration.version}}, changes...))
 	if err != nil {
 		return err
 	}
-	if h.mutating {
+	if configuration.mutating {
 		_, err = k.Hooks.MutatingWebhookConfigurations().Patch(ctx, k.Configuration, types.JSONPatchType, data, metav1.PatchOptions{})
 	} else {
 		_, err = k.Hooks.ValidatingWebhookConfigurations().Patch(ctx, k.Configuration, types.JSONPatchType, data, metav1.PatchOptions{})

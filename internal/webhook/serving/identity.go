@@ -16,17 +16,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-const (
-	// maxAuthorities keeps the bundle from growing without limit if replacements fail halfway.
-	maxAuthorities = 4
-)
+// maxAuthorities bounds the CAs of a bundle, which could otherwise grow with each replacement that fails.
+const maxAuthorities = 4
 
 // identity is a serving certificate with its key, and the CAs to trust, all in PEM.
 type identity struct{ CA, Cert, Key []byte }
 
-// newIdentity makes a CA and a certificate for the names. CAs of the former bundle that are still
-// valid stay in the new one, so that replicas which serve the former certificate are trusted until
-// they serve the new one.
+// newIdentity makes a CA and a certificate for some names. Valid CAs of the previous bundle stay in the new bundle, so that
+// replicas that serve the previous certificate are trusted until they serve the new one.
 func newIdentity(names []string, previous []byte, now time.Time) (identity, error) {
 	ca := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "fulcrum-webhook-ca"}, IsCA: true, BasicConstraintsValid: true,
@@ -75,6 +72,7 @@ func newIdentity(names []string, previous []byte, now time.Time) (identity, erro
 	return identity{CA: bundle, Cert: encode("CERTIFICATE", der), Key: encode("PRIVATE KEY", keyDER)}, nil
 }
 
+// encode returns DER as PEM.
 func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
@@ -93,8 +91,8 @@ func authorities(bundle []byte) []*x509.Certificate {
 	}
 }
 
-// load parses the identity. It fails if the parts do not belong together.
-func (i identity) load() (*tls.Certificate, error) {
+// parse returns the certificate with its key. It fails if the two do not belong together.
+func (i identity) parse() (*tls.Certificate, error) {
 	c, err := tls.X509KeyPair(i.Cert, i.Key)
 	if err != nil {
 		return nil, err
@@ -110,7 +108,7 @@ func (i identity) load() (*tls.Certificate, error) {
 // isUsable reports whether a certificate covers the names, does not expire soon, and is signed by a
 // CA of the bundle.
 func (i identity) isUsable(c *tls.Certificate, names []string, now time.Time) bool {
-	// It is replaced a third of its lifetime before it expires.
+	// A certificate is replaced a third of its lifetime before it expires.
 	if c.Leaf.NotAfter.Sub(now) < durations.Lifetime/3 || now.Before(c.Leaf.NotBefore) {
 		return false
 	}
@@ -124,6 +122,7 @@ func (i identity) isUsable(c *tls.Certificate, names []string, now time.Time) bo
 	return true
 }
 
+// equal reports whether two identities are the same.
 func (i identity) equal(o identity) bool {
 	return bytes.Equal(i.CA, o.CA) && bytes.Equal(i.Cert, o.Cert) && bytes.Equal(i.Key, o.Key)
 }

@@ -19,57 +19,56 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
+// The label of Secrets that the controller has created, its value, and the key of the CA bundle.
 const (
-	managedBy = "app.kubernetes.io/managed-by"
-	manager   = "fulcrum"
-	caKey     = "ca.crt"
+	managedByLabel = "app.kubernetes.io/managed-by"
+	manager        = "fulcrum"
+	caKey          = "ca.crt"
 )
 
-// Keeper keeps a self-made certificate. Replicas share it through a Secret of type
+// Keeper makes and renews the certificate of the controller. Replicas share it through a Secret of type
 // kubernetes.io/tls with the bundle of CAs under ca.crt. A Secret that the controller did not
 // create is served but never changed.
 //
-// A certificate is not served before the webhook configurations carry its CA: the bundle is written
-// first. To keep an older bundle from overwriting a newer one, configurations are read before the
-// Secret and written only if they have not changed since.
+// The CA bundle is written into the webhook configurations before the certificate is served. So that an older bundle never
+// replaces a newer one, configurations are read before the Secret, and written only if they have not changed since.
 type Keeper struct {
-	// Secrets and Hooks are the API server; nil Secrets keep the certificate in memory, so that
-	// the API server does not trust it.
+	// Secrets and Hooks are clients of the API server. If Secrets is nil, the certificate is in memory only, and the API
+	// server does not trust it.
 	Secrets corev1client.SecretInterface
 	Hooks   admissionclient.AdmissionregistrationV1Interface
-	// Secret, Service and Configuration are names, the first two in Namespace. Both webhook
-	// configurations have the same name; in them, only webhooks that are reached through the Service
-	// are given the bundle.
+	// Secret and Service are names in Namespace. Configuration is the name of both webhook configurations; the bundle is
+	// written only into their webhooks that use the Service.
 	Namespace, Secret, Service, Configuration string
-	// Users returns the API server's name of this process's user; nil leaves match conditions as
-	// they are.
+	// Users returns the user of this process in the API server; nil leaves match conditions unchanged.
 	Users authenticationclient.SelfSubjectReviewInterface
 	Clock clock.PassiveClock
 	Log   logr.Logger
 
 	served   atomic.Pointer[tls.Certificate]
-	kept     identity
+	current  identity
 	reported map[string]bool
 }
 
-// Certificate returns the one to serve; nil before the first Sync.
+// Certificate returns the certificate to serve; nil before the first Sync.
 func (k *Keeper) Certificate() *tls.Certificate { return k.served.Load() }
 
-// Sync brings Secret, bundle, certificate and match conditions up to date. After an error the former
-// certificate stays in use, and there is always one to serve. It must not be called concurrently.
+// Sync updates Secret, CA bundle, certificate and match conditions. After an error the previous certificate is still
+// served, or a new one that is not shared. It must not be called concurrently.
 func (k *Keeper) Sync(ctx context.Context) error {
-	err := errors.Join(k.Exempt(ctx), k.sync(ctx))
+	err := errors.Join(k.ExemptController(ctx), k.syncShared(ctx))
 	if k.Certificate() == nil {
 		err = errors.Join(err, k.serveUnshared())
 	}
 	return err
 }
 
-func (k *Keeper) sync(ctx context.Context) error {
+// syncShared serves the certificate that the replicas share.
+func (k *Keeper) syncShared(ctx context.Context) error {
 	if k.Secrets == nil {
 		return k.serveUnshared()
 	}
-	hooks, err := k.readHooks(ctx)
+	configurations, err := k.readConfigurations(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,12 +80,12 @@ func (k *Keeper) sync(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cert, err := id.load()
+	cert, err := id.parse()
 	if err != nil {
 		return fmt.Errorf("secret %s holds no usable certificate: %w", k.Secret, err)
 	}
-	for _, h := range hooks {
-		err := k.writeBundle(ctx, h, id.CA)
+	for _, configuration := range configurations {
+		err := k.writeBundle(ctx, configuration, id.CA)
 		if apierrors.IsForbidden(err) {
 			k.logBundleOnce()
 			continue
@@ -99,14 +98,13 @@ func (k *Keeper) sync(ctx context.Context) error {
 	return nil
 }
 
-// names returns the host names that the API server may call.
+// names returns the host names under which the API server may call the webhooks.
 func (k *Keeper) names() []string {
 	n := k.Service + "." + k.Namespace
 	return []string{n, n + ".svc", n + ".svc.cluster.local"}
 }
 
-// sharedIdentity returns the certificate that the replicas share, after creating or replacing it where that
-// is needed.
+// sharedIdentity returns the certificate that the replicas share. It creates or replaces the certificate if needed.
 func (k *Keeper) sharedIdentity(ctx context.Context) (identity, error) {
 	for range 3 {
 		have, err := k.Secrets.Get(ctx, k.Secret, metav1.GetOptions{})
@@ -116,24 +114,24 @@ func (k *Keeper) sharedIdentity(ctx context.Context) (identity, error) {
 		}
 		if missing {
 			have = &corev1.Secret{Type: corev1.SecretTypeTLS, ObjectMeta: metav1.ObjectMeta{
-				Name: k.Secret, Labels: map[string]string{managedBy: manager},
-				// A release of a chart may have had a Secret of this name, and would delete this one.
+				Name: k.Secret, Labels: map[string]string{managedByLabel: manager},
+				// A chart release that had a Secret of this name would delete this Secret.
 				Annotations: map[string]string{"helm.sh/resource-policy": "keep"},
 			}}
 		}
 		id := identity{CA: have.Data[caKey], Cert: have.Data[corev1.TLSCertKey], Key: have.Data[corev1.TLSPrivateKeyKey]}
-		cert, err := id.load()
+		cert, err := id.parse()
 		if err == nil && id.isUsable(cert, k.names(), k.Clock.Now()) {
 			return id, nil
 		}
-		if have.Labels[managedBy] != manager {
+		if have.Labels[managedByLabel] != manager {
 			k.logOnce("foreign", "the webhooks' certificate expires soon, does not cover the webhooks' names, or is not signed by its ca.crt; the controller did not create it and does not replace it", "secret", k.Secret)
 			return id, nil
 		}
 		previous := id.CA
 		if missing {
-			// Where the Secret was deleted, other replicas serve its certificate until they see the new one.
-			previous = k.kept.CA
+			// If the Secret was deleted, other replicas serve its certificate until they read the new one.
+			previous = k.current.CA
 		}
 		if id, err = newIdentity(k.names(), previous, k.Clock.Now()); err != nil {
 			return identity{}, err
@@ -152,12 +150,12 @@ func (k *Keeper) sharedIdentity(ctx context.Context) (identity, error) {
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
 			return identity{}, fmt.Errorf("write secret %s: %w", k.Secret, err)
 		}
-		// Another replica was faster; its certificate is as good.
+		// Another replica has written a certificate, which is then used.
 	}
 	return identity{}, fmt.Errorf("secret %s is changed by another client at every attempt", k.Secret)
 }
 
-// serveUnshared serves a certificate that is not shared.
+// serveUnshared serves a certificate that only this process has, and makes one if it has none that is valid long enough.
 func (k *Keeper) serveUnshared() error {
 	if c := k.Certificate(); c != nil && c.Leaf.NotAfter.Sub(k.Clock.Now()) > durations.Lifetime/3 {
 		return nil
@@ -166,7 +164,7 @@ func (k *Keeper) serveUnshared() error {
 	if err != nil {
 		return err
 	}
-	cert, err := id.load()
+	cert, err := id.parse()
 	if err != nil {
 		return err
 	}
@@ -174,25 +172,27 @@ func (k *Keeper) serveUnshared() error {
 	return nil
 }
 
+// serve makes an identity the current one.
 func (k *Keeper) serve(id identity, cert *tls.Certificate) {
-	if !k.kept.equal(id) || k.Certificate() == nil {
-		k.kept = id
+	if !k.current.equal(id) || k.Certificate() == nil {
+		k.current = id
 		k.served.Store(cert)
 	}
 }
 
-// logOnce logs a message the first time it would be logged.
-func (k *Keeper) logOnce(what, message string, values ...any) {
+// logOnce logs a message once for each topic.
+func (k *Keeper) logOnce(topic, message string, values ...any) {
 	if k.reported == nil {
 		k.reported = map[string]bool{}
 	}
-	if !k.reported[what] {
-		k.reported[what] = true
+	if !k.reported[topic] {
+		k.reported[topic] = true
 		k.Log.Info("warning: "+message, values...)
 	}
 }
 
-// ignoreUnavailable ignores configurations that do not exist or may not be read.
+// ignoreUnavailable returns the error of reading a configuration, nil if the configuration does not exist or may not be
+// read.
 func (k *Keeper) ignoreUnavailable(err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
@@ -204,6 +204,7 @@ func (k *Keeper) ignoreUnavailable(err error) error {
 	return fmt.Errorf("read the webhook configuration: %w", err)
 }
 
+// logBundleOnce logs that the right to change webhook configurations is missing.
 func (k *Keeper) logBundleOnce() {
 	k.logOnce("bundle", "no right to change the webhook configuration; write ca.crt of the Secret and the controller's user into it", "configuration", k.Configuration)
 }

@@ -24,7 +24,7 @@ func (a *api) keeper(clock clock.PassiveClock) *Keeper {
 	}
 }
 
-// configure makes webhook configurations: one webhook of ours and one of another owner.
+// configure makes webhook configurations with a webhook of the controller and one of another owner.
 func (a *api) configure(annotations map[string]any) {
 	client := func(service string) map[string]any {
 		return map[string]any{"name": service + ".test", "clientConfig": map[string]any{"service": map[string]any{"name": service, "namespace": "ns"}}}
@@ -37,7 +37,7 @@ func (a *api) configure(annotations map[string]any) {
 	}
 }
 
-// bundle is that of a webhook, nil if it has none.
+// bundle returns the CA bundle of a webhook, nil if it has none.
 func (a *api) bundle(path string, i int) []byte {
 	client := a.get(path)["webhooks"].([]any)[i].(map[string]any)["clientConfig"].(map[string]any)
 	text, _ := client["caBundle"].(string)
@@ -65,7 +65,7 @@ func (a *api) mustSync(k *Keeper) {
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func settable() (*time.Time, clock.PassiveClock) {
+func newTestClock() (*time.Time, clock.PassiveClock) {
 	now := start
 	return &now, testclock.Of(&now)
 }
@@ -73,7 +73,7 @@ func settable() (*time.Time, clock.PassiveClock) {
 func TestReplicasShareATrustedCertificate(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
-	_, now := settable()
+	_, now := newTestClock()
 	one, two := a.keeper(now), a.keeper(now)
 	a.mustSync(one)
 	a.mustSync(two)
@@ -98,12 +98,11 @@ func TestReplicasShareATrustedCertificate(t *testing.T) {
 	}
 }
 
-// Certificates are replaced early, and at no time does the API server meet one that it does not
-// trust, whichever replica it reaches.
+// Certificates are replaced early, and the API server always trusts the certificate of each replica.
 func TestRotationLeavesNoGap(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
-	at, now := settable()
+	at, now := newTestClock()
 	replicas := []*Keeper{a.keeper(now), a.keeper(now)}
 	for _, k := range replicas {
 		a.mustSync(k)
@@ -126,12 +125,12 @@ func TestRotationLeavesNoGap(t *testing.T) {
 	}
 }
 
-// A Secret that is deleted, as a release of a chart deletes what it no longer has, is made again, and replicas that
-// have not noticed yet stay trusted.
+// A Secret that is deleted, for example with a chart release, is created again, and replicas that still serve its
+// certificate are trusted.
 func TestADeletedSecretLeavesNoGap(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
-	_, now := settable()
+	_, now := newTestClock()
 	one, two := a.keeper(now), a.keeper(now)
 	a.mustSync(one)
 	a.mustSync(two)
@@ -155,11 +154,11 @@ func TestADeletedSecretLeavesNoGap(t *testing.T) {
 	}
 }
 
-// Of two that make a certificate at the same time one wins, and the other takes it over.
+// If two replicas make a certificate at the same time, one writes it, and the other uses that one.
 func TestTheSlowerReplicaTakesOver(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
-	_, now := settable()
+	_, now := newTestClock()
 	slow, fast := a.keeper(now), a.keeper(now)
 	a.before = func() { a.mustSync(fast) }
 	err := slow.Sync(t.Context())
@@ -180,7 +179,7 @@ func TestWithoutRightsThereIsACertificateAllTheSame(t *testing.T) {
 		a := newAPI(t)
 		a.configure(nil)
 		a.forbidden = forbidden
-		at, now := settable()
+		at, now := newTestClock()
 		k := a.keeper(now)
 		a.mustSync(k)
 		if k.Certificate() == nil || a.get(secretPath) != nil || len(a.bundle(mutating, 0)) > 0 {
@@ -196,7 +195,7 @@ func TestWithoutRightsThereIsACertificateAllTheSame(t *testing.T) {
 	a := newAPI(t)
 	a.configure(nil)
 	a.forbidden = "webhookconfigurations"
-	_, now := settable()
+	_, now := newTestClock()
 	k := a.keeper(now)
 	a.mustSync(k)
 	if !trusts([]byte(secretData(t, a, "ca.crt")), k.Certificate(), start) {
@@ -205,7 +204,7 @@ func TestWithoutRightsThereIsACertificateAllTheSame(t *testing.T) {
 }
 
 func TestAnUnreachableAPIServerIsNoObstacle(t *testing.T) {
-	_, now := settable()
+	_, now := newTestClock()
 	a := newAPI(t)
 	k := a.keeper(now)
 	a.url = "http://127.0.0.1:1" // no listener
@@ -217,7 +216,7 @@ func TestAnUnreachableAPIServerIsNoObstacle(t *testing.T) {
 
 func TestWhatAnotherUserKeepsIsLeftAlone(t *testing.T) {
 	a := newAPI(t)
-	a.configure(map[string]any{certManager: "ns/cert"})
+	a.configure(map[string]any{certManagerAnnotation: "ns/cert"})
 	id, err := newIdentity([]string{"another.name"}, nil, start)
 	if err != nil {
 		t.Fatal(err)
@@ -228,10 +227,10 @@ func TestWhatAnotherUserKeepsIsLeftAlone(t *testing.T) {
 		"data": map[string]any{"ca.crt": enc(id.CA), "tls.crt": enc(id.Cert), "tls.key": enc(id.Key)},
 	})
 	version := a.version
-	_, now := settable()
+	_, now := newTestClock()
 	k := a.keeper(now)
 	a.mustSync(k)
-	want, err := id.load()
+	want, err := id.parse()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,78 +12,81 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// limits bound what callers can take up, whoever they are.
+// limits are the limits on the resources that callers can use.
 type limits struct {
 	connections int
-	bytes       int           // of all bodies that are read or judged
+	bytes       int           // of all bodies that are being read or reviewed
 	read        time.Duration // for a request with its body
 }
 
-// usualLimits are far above what API servers need: each has one connection, sends at once, and waits for ten seconds.
-var usualLimits = limits{connections: 512, bytes: 32 << 20, read: durations.Answer}
+// defaultLimits are far above the needs of API servers: each has one connection, sends without delay, and waits ten seconds
+// for the answer.
+var defaultLimits = limits{connections: 512, bytes: 32 << 20, read: durations.Answer}
 
+// The limits of a single connection or request, in bytes.
 const (
-	// maxHeader is more than an API server sends.
-	maxHeader = 64 << 10
-	// window is how much of a connection is received before it is read.
-	window = 64 << 10
-	// firstBuffer is what a body takes up at least.
-	firstBuffer = 4 << 10
+	// maxHeaderSize is more than an API server sends.
+	maxHeaderSize = 64 << 10
+	// receiveWindow is how many bytes of a connection are buffered before they are read.
+	receiveWindow = 64 << 10
+	// minBufferSize is the least number of bytes that is reserved for a body.
+	minBufferSize = 4 << 10
 )
 
-// bodies reads the body of a request before its handler is called, within the shares of all.
-type bodies struct {
-	mux    *http.ServeMux
-	shares *shares
-	read   time.Duration
+// bodyLimiter reads the body of each request within the capacity before it calls the handler.
+type bodyLimiter struct {
+	mux      *http.ServeMux
+	capacity *capacity
+	read     time.Duration
 }
 
-var errGivesWay = errors.New("too many requests are open")
+// errTooManyRequests is the error for a body whose reservation was refused or revoked.
+var errTooManyRequests = errors.New("too many requests are open")
 
 // ServeHTTP implements http.Handler.
-func (b *bodies) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (b *bodyLimiter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if _, pattern := b.mux.Handler(req); pattern == "" {
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 		http.NotFound(w, req)
 		return
 	}
 	deadline := http.NewResponseController(w)
-	c := &claim{address: hostOf(req.RemoteAddr), end: func() { _ = deadline.SetReadDeadline(time.Unix(1, 0)) }}
-	defer b.shares.release(c)
-	body, err := b.readAll(req, c)
-	if err == nil && !b.shares.makePermanent(c) {
-		err = errGivesWay
+	r := &reservation{address: hostOf(req.RemoteAddr), revoke: func() { _ = deadline.SetReadDeadline(time.Unix(1, 0)) }}
+	defer b.capacity.release(r)
+	body, err := b.readAll(req, r)
+	if err == nil && !b.capacity.makePermanent(r) {
+		err = errTooManyRequests
 	}
 	if err != nil {
 		w.Header().Set("Connection", "close")
 		http.Error(w, "the body of the request cannot be read", http.StatusServiceUnavailable)
 		return
 	}
-	// Past the deadline a connection of HTTP/1 would count as closed, and the answer would be given up.
+	// After the deadline a connection of HTTP/1 would count as closed, and the answer would not be sent.
 	_ = deadline.SetReadDeadline(time.Time{})
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	b.mux.ServeHTTP(w, req)
 }
 
-// readAll reads a body, one byte beyond the largest that is judged at most. What a caller says that it sends is claimed
-// before it is read, so that no two bodies that are read in part wait for each other.
-func (b *bodies) readAll(req *http.Request, c *claim) ([]byte, error) {
-	claimed := max(int(min(req.ContentLength, webhook.MaxReview+1)), firstBuffer)
-	if err := b.claim(req, c, claimed, req.ContentLength >= 0); err != nil {
+// readAll reads a body, at most one byte more than webhook.MaxReview. It reserves the content length before it reads, so
+// that two bodies that are read in part never wait for each other.
+func (b *bodyLimiter) readAll(req *http.Request, r *reservation) ([]byte, error) {
+	reserved := max(int(min(req.ContentLength, webhook.MaxReview+1)), minBufferSize)
+	if err := b.reserve(req, r, reserved, req.ContentLength >= 0); err != nil {
 		return nil, err
 	}
 	from := io.LimitReader(req.Body, webhook.MaxReview+1)
-	out := make([]byte, 0, firstBuffer)
+	out := make([]byte, 0, minBufferSize)
 	for {
 		if len(out) == cap(out) {
 			size := 2 * cap(out)
-			if size > claimed && len(out) == claimed {
-				if err := b.claim(req, c, size-claimed, false); err != nil {
+			if size > reserved && len(out) == reserved {
+				if err := b.reserve(req, r, size-reserved, false); err != nil {
 					return nil, err
 				}
-				claimed = size
+				reserved = size
 			}
-			out = append(make([]byte, 0, min(size, claimed)), out...)
+			out = append(make([]byte, 0, min(size, reserved)), out...)
 		}
 		n, err := from.Read(out[len(out):cap(out)])
 		out = out[:len(out)+n]
@@ -96,62 +99,63 @@ func (b *bodies) readAll(req *http.Request, c *claim) ([]byte, error) {
 	}
 }
 
-// claim claims bytes for a body, and waits for them if it may.
-func (b *bodies) claim(req *http.Request, c *claim, n int, waits bool) error {
-	late := time.NewTimer(b.read)
-	defer late.Stop()
+// reserve reserves n bytes for a body. If mayWait is set, it waits until they are available.
+func (b *bodyLimiter) reserve(req *http.Request, r *reservation, n int, mayWait bool) error {
+	timer := time.NewTimer(b.read)
+	defer timer.Stop()
 	for {
-		ok, wait := b.shares.grow(c, n)
+		ok, wait := b.capacity.reserve(r, n)
 		switch {
 		case ok:
 			return nil
-		case wait == nil || !waits:
-			return errGivesWay
+		case wait == nil || !mayWait:
+			return errTooManyRequests
 		}
 		select {
 		case <-wait:
-		case <-late.C:
-			return errGivesWay
+		case <-timer.C:
+			return errTooManyRequests
 		case <-req.Context().Done():
 			return req.Context().Err()
 		}
 	}
 }
 
-// listener accepts no more connections than there are shares.
-type listener struct {
+// limitedListener accepts connections within the capacity.
+type limitedListener struct {
 	net.Listener
-	shares *shares
+	capacity *capacity
 }
 
 // Accept implements net.Listener.
-func (l *listener) Accept() (net.Conn, error) {
+func (l *limitedListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		c := &claim{address: hostOf(conn.RemoteAddr().String()), end: func() { _ = conn.Close() }}
-		if ok, _ := l.shares.grow(c, 1); ok {
-			return &connection{Conn: conn, shares: l.shares, claim: c}, nil
+		r := &reservation{address: hostOf(conn.RemoteAddr().String()), revoke: func() { _ = conn.Close() }}
+		if ok, _ := l.capacity.reserve(r, 1); ok {
+			return &limitedConnection{Conn: conn, capacity: l.capacity, reservation: r}, nil
 		}
 		_ = conn.Close()
 	}
 }
 
-// connection gives its share back when it is closed.
-type connection struct {
+// limitedConnection releases its reservation when it is closed.
+type limitedConnection struct {
 	net.Conn
-	shares *shares
-	claim  *claim
+	capacity    *capacity
+	reservation *reservation
 }
 
 // Close implements net.Conn.
-func (c *connection) Close() error {
-	defer c.shares.release(c.claim)
+func (c *limitedConnection) Close() error {
+	defer c.capacity.release(c.reservation)
 	return c.Conn.Close()
 }
 
+// hostOf returns the host of an address.
 func hostOf(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -15,12 +15,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// hang is how long a test waits for what can only be missing. The callers of the API server and of others have addresses
-// of their own.
+// testTimeout bounds the time that a test waits. apiServer and attacker are the addresses of the two callers.
 const (
-	hang      = 2 * time.Minute
-	apiServer = "127.0.0.1"
-	attacker  = "127.0.0.2"
+	testTimeout = 2 * time.Minute
+	apiServer   = "127.0.0.1"
+	attacker    = "127.0.0.2"
 )
 
 // caller calls a server from an address.
@@ -32,19 +31,19 @@ type caller struct {
 }
 
 func (c caller) dial() (net.Conn, error) {
-	d := tls.Dialer{NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.from)}, Timeout: hang}, Config: c.config}
+	d := tls.Dialer{NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.from)}, Timeout: testTimeout}, Config: c.config}
 	return d.DialContext(c.t.Context(), "tcp", c.address)
 }
 
 // post sends a review as the API server does; version is that of HTTP.
 func (c caller) post(version int, body []byte) (*http.Response, error) {
-	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.from)}, Timeout: hang}
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.from)}, Timeout: testTimeout}
 	transport := &http.Transport{TLSClientConfig: c.config.Clone(), DialContext: dialer.DialContext, ForceAttemptHTTP2: version == 2, DisableKeepAlives: true}
 	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, "https://"+c.address, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	res, err := (&http.Client{Transport: transport, Timeout: hang}).Do(req)
+	res, err := (&http.Client{Transport: transport, Timeout: testTimeout}).Do(req)
 	if err == nil {
 		_, err = io.Copy(io.Discard, res.Body)
 		res.Body.Close()
@@ -52,19 +51,19 @@ func (c caller) post(version int, body []byte) (*http.Response, error) {
 	return res, err
 }
 
-// limited starts a server with limits, and returns callers of it.
-func limited(t *testing.T, most limits, handle http.HandlerFunc) (s *Server, good, bad caller) {
+// startLimited starts a server with limits, and returns two callers of it.
+func startLimited(t *testing.T, most limits, handle http.HandlerFunc) (s *Server, good, bad caller) {
 	t.Helper()
 	dir := t.TempDir()
-	id := write(t, dir)
+	id := writeCertificate(t, dir)
 	a := newAPI(t)
 	address, s := serve(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", Own: a.keeper(clock.RealClock{}), limits: most}, handle)
 	config := &tls.Config{RootCAs: pool(id.CA), ServerName: dnsName}
 	return s, caller{t, apiServer, address, config}, caller{t, attacker, address, config}
 }
 
-// took answers with 204 if a body is as long as its header says.
-func took(w http.ResponseWriter, req *http.Request) {
+// acceptBody answers with 204 if the body has the length in the header.
+func acceptBody(w http.ResponseWriter, req *http.Request) {
 	n, err := io.Copy(io.Discard, req.Body)
 	if err != nil || n != req.ContentLength {
 		w.WriteHeader(http.StatusBadRequest)
@@ -73,25 +72,27 @@ func took(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (s *shares) now() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.used
+// inUse returns how much of the capacity is used.
+func (c *capacity) inUse() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used
 }
 
+// eventually waits until a condition is true, and fails the test after testTimeout.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(hang); !is(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(testTimeout); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal(what)
 		}
 	}
 }
 
-// Sixty bodies that never end hold no more than the bound, and the API server is served beside them.
+// Sixty bodies that never end use no more than the limit, and requests of the API server are served.
 func TestBodiesThatNeverEndTakeNoRoomFromTheAPIServer(t *testing.T) {
 	const most = 1 << 20
-	s, good, bad := limited(t, limits{connections: 512, bytes: most, read: time.Hour}, took)
+	s, good, bad := startLimited(t, limits{connections: 512, bytes: most, read: time.Hour}, acceptBody)
 	for range 60 {
 		conn, err := bad.dial()
 		if err != nil {
@@ -103,7 +104,7 @@ func TestBodiesThatNeverEndTakeNoRoomFromTheAPIServer(t *testing.T) {
 			_, _ = conn.Write(make([]byte, 200<<10)) // it blocks where no more is read
 		}()
 	}
-	eventually(t, "the attacker fills nothing", func() bool { return s.bytes.now() > most/2 })
+	eventually(t, "the attacker fills nothing", func() bool { return s.bytes.inUse() > most/2 })
 	for version := 1; version <= 2; version++ {
 		for range 5 {
 			res, err := good.post(version, make([]byte, 300<<10))
@@ -112,20 +113,20 @@ func TestBodiesThatNeverEndTakeNoRoomFromTheAPIServer(t *testing.T) {
 			}
 		}
 	}
-	if n := s.bytes.now(); n > most {
+	if n := s.bytes.inUse(); n > most {
 		t.Errorf("%d bytes are held", n)
 	}
 }
 
-// What is not sent in time is not waited for, and gives back what it had.
+// A body that is not sent in time is not read further, and its reservation is released.
 func TestABodyThatIsNotSentInTimeIsGivenUp(t *testing.T) {
-	s, good, bad := limited(t, limits{connections: 512, bytes: 1 << 20, read: 100 * time.Millisecond}, took)
+	s, good, bad := startLimited(t, limits{connections: 512, bytes: 1 << 20, read: 100 * time.Millisecond}, acceptBody)
 	conn, err := bad.dial()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(hang))
+	_ = conn.SetDeadline(time.Now().Add(testTimeout))
 	if _, err := fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx"); err != nil {
 		t.Fatal(err)
 	}
@@ -138,19 +139,19 @@ func TestABodyThatIsNotSentInTimeIsGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two := &http.Client{Timeout: hang, Transport: &http.Transport{TLSClientConfig: bad.config.Clone(), ForceAttemptHTTP2: true}}
+	two := &http.Client{Timeout: testTimeout, Transport: &http.Transport{TLSClientConfig: bad.config.Clone(), ForceAttemptHTTP2: true}}
 	if res, err := two.Do(req); err == nil && res.StatusCode == http.StatusNoContent {
 		t.Error("HTTP/2: a body that does not end is answered")
 	}
 	two.CloseIdleConnections()
-	eventually(t, "bytes are held", func() bool { return s.bytes.now() == 0 })
-	eventually(t, "a connection is held", func() bool { return s.connections.now() == 0 })
+	eventually(t, "bytes are held", func() bool { return s.bytes.inUse() == 0 })
+	eventually(t, "a connection is held", func() bool { return s.connections.inUse() == 0 })
 	if res, err := good.post(2, nil); err != nil || res.StatusCode != http.StatusNoContent {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
 
-// isClosed reports whether the other side has ended a connection, in order or not.
+// isClosed reports whether the other side has closed or reset a connection.
 func isClosed(err error) bool {
 	var timeout interface{ Timeout() bool }
 	te, ok := err.(interface{ Timeout() bool })
@@ -158,15 +159,15 @@ func isClosed(err error) bool {
 	return !ok || !timeout.Timeout()
 }
 
-// Who opens connections without end loses its own.
+// An address that opens more and more connections loses only its own.
 func TestConnectionsOfOneAddressKeepNoOtherOut(t *testing.T) {
-	s, good, bad := limited(t, limits{connections: 8, bytes: 1 << 20, read: time.Hour}, took)
+	s, good, bad := startLimited(t, limits{connections: 8, bytes: 1 << 20, read: time.Hour}, acceptBody)
 	for range 50 {
 		if conn, err := bad.dial(); err == nil {
 			defer conn.Close()
 		}
 	}
-	eventually(t, "the attacker has no connections", func() bool { return s.connections.now() == 8 })
+	eventually(t, "the attacker has no connections", func() bool { return s.connections.inUse() == 8 })
 	for range 3 {
 		if res, err := good.post(2, nil); err != nil || res.StatusCode != http.StatusNoContent {
 			t.Fatalf("%+v, %v", res, err)
@@ -179,7 +180,7 @@ func TestConnectionsOfOneAddressKeepNoOtherOut(t *testing.T) {
 
 // Many large requests of the API server wait for each other, and all are answered.
 func TestRequestsOfOneAddressWaitForEachOther(t *testing.T) {
-	s, good, _ := limited(t, limits{connections: 512, bytes: 1 << 20, read: time.Hour}, took)
+	s, good, _ := startLimited(t, limits{connections: 512, bytes: 1 << 20, read: time.Hour}, acceptBody)
 	var wg sync.WaitGroup
 	var answered atomic.Int32
 	for i := range 16 {
@@ -192,21 +193,21 @@ func TestRequestsOfOneAddressWaitForEachOther(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if answered.Load() != 16 || s.bytes.now() != 0 {
-		t.Errorf("%d of 16 answered, %d bytes held", answered.Load(), s.bytes.now())
+	if answered.Load() != 16 || s.bytes.inUse() != 0 {
+		t.Errorf("%d of 16 answered, %d bytes held", answered.Load(), s.bytes.inUse())
 	}
 }
 
-// A request that is judged for longer than one may be sent is answered.
+// A request whose review takes longer than the read deadline is answered.
 func TestTheReadDeadlineDoesNotEndAnAnswer(t *testing.T) {
 	const read = 50 * time.Millisecond
-	_, good, _ := limited(t, limits{connections: 512, bytes: 1 << 20, read: read}, func(w http.ResponseWriter, req *http.Request) {
+	_, good, _ := startLimited(t, limits{connections: 512, bytes: 1 << 20, read: read}, func(w http.ResponseWriter, req *http.Request) {
 		time.Sleep(4 * read)
 		if req.Context().Err() != nil {
 			w.WriteHeader(http.StatusTeapot)
 			return
 		}
-		took(w, req)
+		acceptBody(w, req)
 	})
 	for version := 1; version <= 2; version++ {
 		res, err := good.post(version, []byte("review"))

@@ -10,8 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/config/rights"
 )
 
-// Without any one verb of the roles for webhooks the log or an error says what is missing, and there is a
-// certificate all the same.
+// If one verb of the roles for webhooks is missing, the log or an error names it, and a certificate is still served.
 func TestWithoutVerb(t *testing.T) {
 	for _, role := range rights.Kubernetes {
 		if role.File != "webhook.yaml" || role.Name == "fulcrum-target-control" {
@@ -22,9 +21,9 @@ func TestWithoutVerb(t *testing.T) {
 				for _, verb := range rule.Verbs {
 					t.Run(role.Name+"/"+resource+"/"+verb, func(t *testing.T) {
 						a := newAPI(t)
-						a.lacking = resource + " " + verb
+						a.deniedVerb = resource + " " + verb
 						a.configure(nil)
-						at, now := settable()
+						at, now := newTestClock()
 						k := a.keeper(now)
 						var reported strings.Builder
 						k.Log = funcr.New(func(_, args string) { reported.WriteString(args) }, funcr.Options{})
@@ -38,10 +37,10 @@ func TestWithoutVerb(t *testing.T) {
 							note(k.Sync(t.Context()))
 						}
 						for range 2 {
-							_, err := WorkerNumbers{a.core().ConfigMaps(WorkerNamespace), 131072, always(7)}.Claim(t.Context())
+							_, err := WorkerNumbers{a.core().ConfigMaps(WorkerNamespace), 131072, constantRandom(7)}.Claim(t.Context())
 							note(err)
 						}
-						if !a.lacked {
+						if !a.deniedVerbUsed {
 							t.Error("the verb is not used")
 						}
 						if !strings.Contains(reported.String(), "no right to") && !strings.Contains(reported.String(), "Forbidden") {

@@ -26,26 +26,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// Options of a server.
+// Options are the options of a server.
 type Options struct {
-	// Host to listen on; all addresses if empty.
+	// Host is the address to listen on; all addresses if empty.
 	Host string
 	Port int
-	// CertDir, CertFile and KeyFile name the certificate; empty ones have the usual defaults.
+	// CertDir, CertFile and KeyFile name the files of the certificate; empty ones have the defaults of controller-runtime.
 	CertDir, CertFile, KeyFile string
-	// ClientCA is a file with the CA that must have signed callers' certificates; empty: callers
-	// need none.
+	// ClientCA is a file with the CA of client certificates; "" requires no client certificate.
 	ClientCA string
-	// Own makes a certificate while there is none in files.
+	// Own makes a certificate if there are no files.
 	Own *Keeper
 	Log logr.Logger
 
 	limits limits // usualLimits if zero
 }
 
-// Server is a TLS server that keeps its own certificate, and bounds what callers take up.
+// Server is a TLS server that renews its certificate, and limits the resources that callers use.
 type Server struct {
-	// The paths and their metrics are those of controller-runtime, whose server has no read deadlines.
+	// Server has the paths and their metrics. It is not started, because it has no read deadlines.
 	webhook.Server
 	certs   *certificates
 	log     logr.Logger
@@ -53,11 +52,11 @@ type Server struct {
 	tls     *tls.Config
 	limits  limits
 
-	connections, bytes shares
+	connections, bytes capacity
 	started            atomic.Bool
 }
 
-// NewServer returns a server, which needs its paths and has to be started.
+// NewServer returns a server. Its paths have to be registered before it is started.
 func NewServer(o Options) (*Server, error) {
 	if o.CertDir == "" {
 		o.CertDir = filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs")
@@ -66,14 +65,14 @@ func NewServer(o Options) (*Server, error) {
 		cert: filepath.Join(o.CertDir, cmp.Or(o.CertFile, "tls.crt")), key: filepath.Join(o.CertDir, cmp.Or(o.KeyFile, "tls.key")),
 		own: o.Own, log: o.Log,
 	}
-	var callers *x509.CertPool
+	var clientCAs *x509.CertPool
 	if o.ClientCA != "" {
 		data, err := os.ReadFile(o.ClientCA)
 		if err != nil {
 			return nil, fmt.Errorf("CA of webhook callers: %w", err)
 		}
-		callers = x509.NewCertPool()
-		if !callers.AppendCertsFromPEM(data) {
+		clientCAs = x509.NewCertPool()
+		if !clientCAs.AppendCertsFromPEM(data) {
 			return nil, fmt.Errorf("CA of webhook callers: %s holds no certificate", o.ClientCA)
 		}
 	}
@@ -86,15 +85,15 @@ func NewServer(o Options) (*Server, error) {
 			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 			tls.TLS_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_RSA_WITH_AES_256_GCM_SHA384,
 		},
-		GetCertificate: certs.get,
+		GetCertificate: certs.getCertificate,
 	}
-	if callers != nil {
-		config.ClientCAs, config.ClientAuth = callers, tls.RequireAndVerifyClientCert
+	if clientCAs != nil {
+		config.ClientCAs, config.ClientAuth = clientCAs, tls.RequireAndVerifyClientCert
 	}
-	most := cmp.Or(o.limits, usualLimits)
+	limits := cmp.Or(o.limits, defaultLimits)
 	return &Server{
 		Server: webhook.NewServer(webhook.Options{}), certs: certs, log: o.Log, address: net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), tls: config,
-		limits: most, connections: shares{most: most.connections}, bytes: shares{most: most.bytes},
+		limits: limits, connections: capacity{total: limits.connections}, bytes: capacity{total: limits.bytes},
 	}, nil
 }
 
@@ -104,7 +103,7 @@ func (s *Server) Start(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.certs.keep(ctx)
+		s.certs.renew(ctx)
 	}()
 	err := s.serve(ctx)
 	cancel()
@@ -112,39 +111,39 @@ func (s *Server) Start(ctx context.Context) error {
 	return err
 }
 
-// serve answers requests until the context ends, and then those that are open.
+// serve answers requests until the context ends, and then finishes the open ones.
 func (s *Server) serve(ctx context.Context) error {
-	plain, err := net.Listen("tcp", s.address)
+	tcpListener, err := net.Listen("tcp", s.address)
 	if err != nil {
 		return err
 	}
 	server := &http.Server{
-		Handler:     &bodies{mux: s.WebhookMux(), shares: &s.bytes, read: s.limits.read},
+		Handler:     &bodyLimiter{mux: s.WebhookMux(), capacity: &s.bytes, read: s.limits.read},
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ReadTimeout: s.limits.read, WriteTimeout: durations.Request, IdleTimeout: durations.Listing, MaxHeaderBytes: maxHeader,
-		HTTP2:    &http.HTTP2Config{MaxReceiveBufferPerConnection: window, MaxReceiveBufferPerStream: window},
+		ReadTimeout: s.limits.read, WriteTimeout: durations.Request, IdleTimeout: durations.Listing, MaxHeaderBytes: maxHeaderSize,
+		HTTP2:    &http.HTTP2Config{MaxReceiveBufferPerConnection: receiveWindow, MaxReceiveBufferPerStream: receiveWindow},
 		ErrorLog: log.New(debugLog{s.log}, "", 0),
 	}
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
 		<-ctx.Done()
-		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		shutdownContext, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		if err := server.Shutdown(limit); err != nil {
+		if err := server.Shutdown(shutdownContext); err != nil {
 			s.log.Error(err, "stopping webhook server failed")
 		}
 	}()
 	s.log.Info("serving webhooks", "address", s.address)
 	s.started.Store(true)
-	if err := server.Serve(tls.NewListener(&listener{plain, &s.connections}, s.tls)); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(tls.NewListener(&limitedListener{tcpListener, &s.connections}, s.tls)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	<-drained
 	return nil
 }
 
-// debugLog takes what the server says about connections. Whoever connects could fill the log.
+// debugLog logs the errors of connections at debug level, because any client could cause them and fill the log.
 type debugLog struct{ logr.Logger }
 
 // Write implements io.Writer.
@@ -159,7 +158,7 @@ func (s *Server) StartedChecker() healthz.Checker {
 		if !s.started.Load() {
 			return errors.New("the webhook server is not started")
 		}
-		dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: 10 * time.Second}, Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it asks itself
+		dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: 10 * time.Second}, Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the server is this process
 		conn, err := dialer.Dial("tcp", s.address)
 		if err != nil {
 			return fmt.Errorf("the webhook server does not answer: %w", err)
@@ -168,8 +167,7 @@ func (s *Server) StartedChecker() healthz.Checker {
 	}
 }
 
-// certificates chooses the certificate to serve: that of the files once they exist, before that the
-// self-made one.
+// certificates selects the certificate to serve: that of the files if they exist, else that of the Keeper.
 type certificates struct {
 	cert, key string
 	own       *Keeper
@@ -177,7 +175,8 @@ type certificates struct {
 	files     atomic.Pointer[certwatcher.CertWatcher]
 }
 
-func (c *certificates) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+// getCertificate implements tls.Config.GetCertificate.
+func (c *certificates) getCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if w := c.files.Load(); w != nil {
 		return w.GetCertificate(hello)
 	}
@@ -187,9 +186,9 @@ func (c *certificates) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 	return nil, errors.New("there is no certificate yet")
 }
 
-// keep renews the certificate until the context ends.
-func (c *certificates) keep(ctx context.Context) {
-	var due time.Time
+// renew renews the certificate until the context ends.
+func (c *certificates) renew(ctx context.Context) {
+	var nextSync time.Time
 	tick := time.NewTicker(durations.Interval)
 	defer tick.Stop()
 	for {
@@ -200,16 +199,16 @@ func (c *certificates) keep(ctx context.Context) {
 			c.watch(ctx, w)
 			return
 		case !errors.Is(err, fs.ErrNotExist):
-			// Whoever provides the files also writes the bundle, so it is not changed here.
+			// The CA bundle belongs to the owner of the files, so Sync is not called.
 			c.log.Error(err, "webhook certificate files not usable")
 			if err := c.own.serveUnshared(); err != nil {
 				c.log.Error(err, "creating webhook certificate failed")
 			}
-		case !now.Before(due):
-			due = now.Add(durations.Period)
+		case !now.Before(nextSync):
+			nextSync = now.Add(durations.Period)
 			if err := c.own.Sync(ctx); err != nil && ctx.Err() == nil {
 				c.log.Error(err, "checking webhook certificate failed")
-				due = now
+				nextSync = now
 			}
 		}
 		select {
@@ -220,8 +219,8 @@ func (c *certificates) keep(ctx context.Context) {
 	}
 }
 
-// watch reloads the files until the context ends. Whoever provides them writes the bundle, but not
-// the user of the controller.
+// watch reloads the files until the context ends. The CA bundle belongs to the owner of the files, but the match
+// conditions still need the user of the controller.
 func (c *certificates) watch(ctx context.Context, w *certwatcher.CertWatcher) {
 	ended := make(chan struct{})
 	go func() {
@@ -233,7 +232,7 @@ func (c *certificates) watch(ctx context.Context, w *certwatcher.CertWatcher) {
 	tick := time.NewTicker(durations.Period)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		if err := c.own.Exempt(ctx); err != nil && ctx.Err() == nil {
+		if err := c.own.ExemptController(ctx); err != nil && ctx.Err() == nil {
 			c.log.Error(err, "updating webhook match conditions failed")
 		}
 		select {
@@ -244,6 +243,7 @@ func (c *certificates) watch(ctx context.Context, w *certwatcher.CertWatcher) {
 	<-ended
 }
 
+// readFiles returns a watcher of the files; fs.ErrNotExist if one does not exist.
 func (c *certificates) readFiles() (*certwatcher.CertWatcher, error) {
 	for _, f := range []string{c.cert, c.key} {
 		if _, err := os.Stat(f); err != nil {

@@ -52,7 +52,7 @@ func serve(t *testing.T, o Options, handle http.HandlerFunc) (address string, s 
 			t.Error(err)
 		}
 	})
-	deadline := time.Now().Add(hang)
+	deadline := time.Now().Add(testTimeout)
 	for ready := s.StartedChecker(); ready(nil) != nil; {
 		if time.Now().After(deadline) {
 			t.Fatal("the server does not become ready")
@@ -61,7 +61,7 @@ func serve(t *testing.T, o Options, handle http.HandlerFunc) (address string, s 
 	return net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), s
 }
 
-// call asks the server as the API server does.
+// call sends a request like the API server.
 func call(t *testing.T, address string, c *tls.Config) (*http.Response, error) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: c, ForceAttemptHTTP2: true, DisableKeepAlives: true}}
@@ -95,8 +95,8 @@ func TestServesWithoutAnyCertificateOfOthers(t *testing.T) {
 	}
 }
 
-// write puts a certificate where the server looks for it. Real ones are valid now.
-func write(t *testing.T, dir string) identity {
+// writeCertificate writes a certificate to the files of the server. It is valid at the current time.
+func writeCertificate(t *testing.T, dir string) identity {
 	t.Helper()
 	id, err := newIdentity([]string{dnsName}, nil, time.Now())
 	if err != nil {
@@ -116,7 +116,7 @@ func write(t *testing.T, dir string) identity {
 
 func TestFilesAreServedAndReadAgain(t *testing.T) {
 	dir := t.TempDir()
-	first := write(t, dir)
+	first := writeCertificate(t, dir)
 	a := newAPI(t)
 	address := run(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", Own: a.keeper(clock.RealClock{})})
 	if _, err := call(t, address, &tls.Config{RootCAs: pool(first.CA), ServerName: dnsName}); err != nil {
@@ -125,8 +125,8 @@ func TestFilesAreServedAndReadAgain(t *testing.T) {
 	if a.get(secretPath) != nil {
 		t.Error("a certificate was made though there is one")
 	}
-	second := write(t, dir)
-	deadline := time.Now().Add(hang)
+	second := writeCertificate(t, dir)
+	deadline := time.Now().Add(testTimeout)
 	for {
 		_, err := call(t, address, &tls.Config{RootCAs: pool(second.CA), ServerName: dnsName})
 		if err == nil {
@@ -140,7 +140,7 @@ func TestFilesAreServedAndReadAgain(t *testing.T) {
 
 func TestCallersMustShowACertificateWhereACAIsGiven(t *testing.T) {
 	dir := t.TempDir()
-	server := write(t, dir)
+	server := writeCertificate(t, dir)
 	caller, err := callerIdentity()
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestCallersMustShowACertificateWhereACAIsGiven(t *testing.T) {
 	}
 	a := newAPI(t)
 	address := run(t, Options{CertDir: dir, CertFile: "c.pem", KeyFile: "k.pem", ClientCA: ca, Own: a.keeper(clock.RealClock{})})
-	cert, err := caller.load()
+	cert, err := caller.parse()
 	if err != nil {
 		t.Fatal(err)
 	}

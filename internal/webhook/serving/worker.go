@@ -13,22 +13,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/webhook"
 )
 
-// The ConfigMap that holds the next worker number, for all processes of a cluster.
+// The ConfigMap with the next worker number of a cluster.
 const (
 	WorkerNamespace = "kube-system"
 	workerMap       = "quic-server-id-worker-tracker"
 	workerKey       = "nextWorkerId"
 )
 
-// WorkerNumbers are kept in a ConfigMap of the cluster. They implement webhook.WorkerNumbers.
+// WorkerNumbers hands out worker numbers from a ConfigMap of the cluster. It implements webhook.WorkerNumbers.
 type WorkerNumbers struct {
 	Maps   corev1client.ConfigMapInterface
 	Limit  int
 	Random webhook.Random
 }
 
-// Claim takes a worker number below the limit that no other process has, and records the next
-// one. The first number of a cluster is random.
+// Claim returns a worker number below Limit that no other process has, and writes the next one into the ConfigMap. The
+// first number of a cluster is random.
 func (w WorkerNumbers) Claim(ctx context.Context) (uint32, error) {
 	maps, limit := w.Maps, w.Limit
 	for range 10 {

@@ -6,18 +6,18 @@ import (
 
 const workerPath = "/api/v1/namespaces/kube-system/configmaps/quic-server-id-worker-tracker"
 
-// always is a source of one number.
-type always int
+// constantRandom is a source of one number.
+type constantRandom int
 
 // IntN implements webhook.Random.
-func (a always) IntN(int) int { return int(a) }
+func (a constantRandom) IntN(int) int { return int(a) }
 
 func TestWorkerNumbersAreClaimedOnce(t *testing.T) {
 	a := newAPI(t)
 	maps := a.core().ConfigMaps(WorkerNamespace)
 	claim := func() uint32 {
 		t.Helper()
-		n, err := WorkerNumbers{maps, 131072, always(131070)}.Claim(t.Context())
+		n, err := WorkerNumbers{maps, 131072, constantRandom(131070)}.Claim(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func TestWorkerNumbersAreClaimedOnce(t *testing.T) {
 		t.Errorf("claimed %d after another claimed %d", n, other)
 	}
 	a.put(workerPath, map[string]any{"metadata": map[string]any{"name": "quic-server-id-worker-tracker"}, "data": map[string]any{"nextWorkerId": "x"}})
-	if _, err := (WorkerNumbers{maps, 131072, always(0)}).Claim(t.Context()); err == nil {
+	if _, err := (WorkerNumbers{maps, 131072, constantRandom(0)}).Claim(t.Context()); err == nil {
 		t.Error("a number that cannot be parsed is ignored")
 	}
 }

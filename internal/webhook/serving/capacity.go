@@ -1,0 +1,125 @@
+package serving
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
+
+// capacity bounds a quantity that all callers use, such as the bytes of requests. Any pod of the cluster can call, but the
+// API server has few connections from few addresses. So when the capacity is used up, the oldest reservation of the
+// address that uses most is revoked. An address that would itself use most has to wait.
+type capacity struct {
+	total int
+
+	mu       sync.Mutex
+	used     int
+	usage    map[string]*addressUsage
+	released chan struct{} // closed when a reservation is released; nil if nothing waits
+}
+
+// addressUsage is the usage of one address.
+type addressUsage struct {
+	used      int
+	revocable []*reservation // the oldest first
+}
+
+// reservation is a part of the capacity that one request or connection uses.
+type reservation struct {
+	address string
+	revoke  func() // makes the holder release it; called at most once
+	size    int
+	ended   bool // it was released or revoked
+}
+
+// reserve adds n to a reservation. If the capacity is used up, it returns a channel that is closed when some of it is
+// released; nil if the reservation was revoked.
+func (c *capacity) reserve(r *reservation, n int) (ok bool, released <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !r.ended && c.used+n > c.total {
+		largest := c.largestRevocable(c.usageOf(r.address).used + n)
+		if largest == nil {
+			if c.released == nil {
+				c.released = make(chan struct{})
+			}
+			return false, c.released
+		}
+		largest.ended = true
+		c.subtract(largest)
+		largest.revoke()
+	}
+	if r.ended {
+		return false, nil
+	}
+	usage := c.usageOf(r.address)
+	if r.size == 0 {
+		usage.revocable = append(usage.revocable, r)
+	}
+	r.size, usage.used, c.used = r.size+n, usage.used+n, c.used+n
+	return true, nil
+}
+
+// makePermanent reports whether a reservation was not revoked, and then prevents that, because its holder will release it
+// soon.
+func (c *capacity) makePermanent(r *reservation) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !r.ended {
+		c.makeIrrevocable(r)
+	}
+	return !r.ended
+}
+
+// release releases a reservation.
+func (c *capacity) release(r *reservation) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !r.ended {
+		r.ended = true
+		c.subtract(r)
+	}
+}
+
+// largestRevocable returns the oldest revocable reservation of the address that uses most; nil if no address uses more
+// than n.
+func (c *capacity) largestRevocable(n int) *reservation {
+	var out *reservation
+	for address, usage := range c.usage {
+		if usage.used > n && len(usage.revocable) > 0 && (out == nil || cmp.Or(usage.used-c.usage[out.address].used, cmp.Compare(address, out.address)) > 0) {
+			out = usage.revocable[0]
+		}
+	}
+	return out
+}
+
+// usageOf returns the usage of an address.
+func (c *capacity) usageOf(address string) *addressUsage {
+	if c.usage == nil {
+		c.usage = map[string]*addressUsage{}
+	}
+	if c.usage[address] == nil {
+		c.usage[address] = &addressUsage{}
+	}
+	return c.usage[address]
+}
+
+// makeIrrevocable removes a reservation from those that can be revoked.
+func (c *capacity) makeIrrevocable(r *reservation) {
+	usage := c.usageOf(r.address)
+	usage.revocable = slices.DeleteFunc(usage.revocable, func(o *reservation) bool { return o == r })
+}
+
+// subtract subtracts a reservation from the usage, and wakes those that wait.
+func (c *capacity) subtract(r *reservation) {
+	c.makeIrrevocable(r)
+	usage := c.usageOf(r.address)
+	usage.used, c.used = usage.used-r.size, c.used-r.size
+	if usage.used == 0 {
+		delete(c.usage, r.address)
+	}
+	if c.released != nil {
+		close(c.released)
+		c.released = nil
+	}
+}
