@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -165,6 +166,46 @@ func TestMigrateRefusesFlags(t *testing.T) {
 		code, stdout, stderr := run(t, append([]string{"migrate"}, strings.Fields(tt.args)...)...)
 		if code != 1 || !strings.Contains(stderr, tt.says) || stdout != "" {
 			t.Errorf("migrate %s: exit code %d, %s%s", tt.args, code, stdout, stderr)
+		}
+	}
+}
+
+// TestMigrateNotesAServiceThatIsConfigured checks that a TargetGroupConfiguration that exists is a note of the load
+// balancers that lead to its Service, and of no other load balancer of the namespace.
+func TestMigrateNotesAServiceThatIsConfigured(t *testing.T) {
+	t.Parallel()
+	in := filepath.Join(t.TempDir(), "in.yaml")
+	web := strings.ReplaceAll(strings.Split(storefront, "---\napiVersion: networking")[0], "    alb.ingress.kubernetes.io/waf-acl-id: classic\n", "")
+	api := strings.NewReplacer("name: web", "name: api", "group.name: edge", "group.name: inner", "shop.example.com", "api.example.com").Replace(web)
+	configuration := `---
+apiVersion: gateway.k8s.aws/v1
+kind: TargetGroupConfiguration
+metadata: {namespace: shop, name: older}
+spec: {targetReference: {name: web}}
+`
+	if err := os.WriteFile(in, []byte(web+"---\n"+api+configuration), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := run(t, "migrate", "-f", in, "--check", "-o", "json")
+	var report struct {
+		Groups []struct {
+			ID    string `json:"id"`
+			Notes []struct{ Severity, Object, Message string }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != 2 || len(report.Groups) != 2 {
+		t.Fatalf("exit code %d, %v\n%s%s", code, err, stdout, stderr)
+	}
+	for _, g := range report.Groups {
+		var about []string
+		for _, n := range g.Notes {
+			if n.Severity == "lost" {
+				about = append(about, n.Object+": "+n.Message)
+			}
+		}
+		noted := len(about) == 1 && strings.HasPrefix(about[0], `Service shop/web: TargetGroupConfiguration "older"`)
+		if want := g.ID == "edge"; noted != want || !want && len(about) > 0 {
+			t.Errorf("IngressGroup %s has lost %q", g.ID, about)
 		}
 	}
 }

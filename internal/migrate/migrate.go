@@ -79,7 +79,7 @@ type Object struct {
 	From string
 	// Parts names the origins of parts of the object, by their paths such as "spec.rules[0]".
 	Parts map[string]string
-	// SharedBy are the load balancers that share the object; empty if it belongs to one only.
+	// SharedBy are the load balancers of an object of Result.Targets; empty for the objects of an IngressGroup.
 	SharedBy []model.StackID
 }
 

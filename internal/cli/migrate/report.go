@@ -13,6 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate"
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/check"
+	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
 // Document is the output of migrate in machine-readable formats.
@@ -124,8 +125,8 @@ func documentOf(store *cluster.Memory, r migrate.Result, opt migrate.Options) (D
 	return doc, nil
 }
 
-// addConfigured adds a note for each Service that already has a TargetGroupConfiguration: of two, the older one has
-// effect.
+// addConfigured adds a note to the load balancers of each Service that already has a TargetGroupConfiguration: of two, the
+// older one has effect.
 func (d *Document) addConfigured(store *cluster.Memory, r migrate.Result) {
 	for _, o := range r.Targets {
 		translated := o.Object.(*gwconfig.TargetGroupConfiguration)
@@ -137,7 +138,7 @@ func (d *Document) addConfigured(store *cluster.Memory, r migrate.Result) {
 			note := Note{migrate.Lost.String(), fmt.Sprintf("Service %s/%s", translated.Namespace, translated.Spec.TargetReference.Name), "",
 				fmt.Sprintf("TargetGroupConfiguration %q already targets the Service; of two, the older one has effect", existing.Name), "put what " + translated.Name + " says into it"}
 			for i := range d.IngressGroups {
-				if slices.ContainsFunc(d.IngressGroups[i].Members, func(m string) bool { return strings.HasPrefix(m, translated.Namespace+"/") }) {
+				if slices.ContainsFunc(o.SharedBy, func(id model.StackID) bool { return id.String() == d.IngressGroups[i].ID }) {
 					d.IngressGroups[i].Notes = append(d.IngressGroups[i].Notes, note)
 				}
 			}

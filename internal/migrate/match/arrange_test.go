@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fulcrum-lb/fulcrum/internal/migrate/match"
@@ -37,7 +38,7 @@ func randomConditions(r *rand.Rand) []model.Condition {
 	case 0:
 		out = append(out, model.RequestMethod{Values: []string{methods[r.IntN(2)]}})
 	case 1:
-		out = append(out, model.HTTPHeader{Name: "x", Values: []string{"1", "2"}[r.IntN(2):]})
+		out = append(out, model.HTTPHeader{Name: []string{"x", "X"}[r.IntN(2)], Values: []string{"1", "2"}[r.IntN(2):]})
 	case 2:
 		out = append(out, model.QueryString{Pairs: []model.QueryPair{{Key: "q", Value: "1"}}})
 	case 3:
@@ -107,6 +108,11 @@ func TestArrangedRulesAnswerAlike(t *testing.T) {
 		for _, x := range out.Rules {
 			if x.AddedBefore >= 0 {
 				added++
+			}
+			for i, h := range x.Match.Headers {
+				if slices.ContainsFunc(x.Match.Headers[:i], func(o match.Header) bool { return strings.EqualFold(o.Name, h.Name) }) {
+					t.Fatalf("seed %d: %s names a header twice", seed, x.Match.Text())
+				}
 			}
 		}
 		routes := []string{"0", "1", "2", ""}

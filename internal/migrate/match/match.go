@@ -33,6 +33,9 @@ type Header struct {
 	Regex  string
 }
 
+// key returns the name in lower case: the case of the name of a header has no meaning.
+func (h Header) key() string { return strings.ToLower(h.Name) }
+
 // Query is a match on a query parameter.
 type Query struct{ Key, Value string }
 
@@ -42,7 +45,7 @@ type Match struct {
 	Host    string
 	Path    Path
 	Method  string
-	Headers []Header // by name, ascending
+	Headers []Header // by name in lower case, ascending
 	Queries []Query  // by key, ascending
 	Sources [][]string
 }
@@ -172,7 +175,7 @@ func (m Match) Covers(o Match) bool {
 func (m Match) equal(o Match) bool {
 	return strings.EqualFold(m.Host, o.Host) && m.Path == o.Path && m.Method == o.Method &&
 		slices.EqualFunc(m.Headers, o.Headers, func(a, b Header) bool {
-			return a.Name == b.Name && a.Regex == b.Regex && slices.Equal(a.Values, b.Values)
+			return a.key() == b.key() && a.Regex == b.Regex && slices.Equal(a.Values, b.Values)
 		}) &&
 		slices.Equal(m.Queries, o.Queries) && slices.EqualFunc(m.Sources, o.Sources, slices.Equal[[]string])
 }
@@ -234,7 +237,7 @@ func isBelow(path, prefix string) bool {
 
 // intersectHeaders returns the header matches of both.
 func intersectHeaders(a, b []Header) ([]Header, Relation) {
-	return mergeConditions(a, b, func(h Header) string { return h.Name }, func(x, y Header) bool { return x.Regex == y.Regex && slices.Equal(x.Values, y.Values) })
+	return mergeConditions(a, b, Header.key, func(x, y Header) bool { return x.Regex == y.Regex && slices.Equal(x.Values, y.Values) })
 }
 
 // intersectQueries returns the query matches of both.

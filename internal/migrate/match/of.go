@@ -88,7 +88,7 @@ func (b *conditionReader) combine() Matches {
 	if len(out.Faults) > 0 {
 		return out
 	}
-	slices.SortFunc(b.headers, func(x, y Header) int { return strings.Compare(x.Name, y.Name) })
+	slices.SortFunc(b.headers, func(x, y Header) int { return strings.Compare(x.key(), y.key()) })
 	for _, host := range b.hosts {
 		for _, p := range b.paths {
 			for _, method := range b.methods {
@@ -216,7 +216,7 @@ func (b *conditionReader) readHeader(c model.HTTPHeader) {
 			h.Regex = "(?:" + strings.Join(c.Regex, ")|(?:") + ")"
 		}
 	}
-	if slices.ContainsFunc(b.headers, func(o Header) bool { return strings.EqualFold(o.Name, h.Name) }) {
+	if slices.ContainsFunc(b.headers, func(o Header) bool { return o.key() == h.key() }) {
 		b.addFault("header %q has two conditions, and a route names a header once", c.Name)
 	}
 	b.headers = append(b.headers, h)
