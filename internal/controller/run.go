@@ -113,7 +113,7 @@ func Run(ctx context.Context, s Setup) error {
 		return fmt.Errorf("client of the API server: %w", err)
 	}
 	if lease != nil {
-		lease.Publish(withDiscovered(s.Config, aws).Published())
+		lease.PublishFlags(withDiscovered(s.Config, aws).Published())
 	}
 	frontends := Frontends(withDiscovered(s.Config, aws))
 	if s.Config.Serving.Webhooks != config.WebhooksOff {
