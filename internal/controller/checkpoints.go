@@ -83,7 +83,7 @@ func saveUntil(ctx context.Context, save func(context.Context), urgent <-chan st
 				cancel()
 			}
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), durations.Glance)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), durations.BriefWait)
 			defer cancel()
 			save(last)
 			return nil

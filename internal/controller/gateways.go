@@ -270,7 +270,7 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
 	}
-	tick := time.NewTicker(durations.Interval)
+	tick := time.NewTicker(durations.ShortInterval)
 	defer tick.Stop()
 	for {
 		done, err := w.updateKinds(ctx)
@@ -278,9 +278,9 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 			return nil
 		}
 		if done {
-			tick.Reset(durations.Sweep)
+			tick.Reset(durations.SweepInterval)
 		} else {
-			tick.Reset(durations.Interval)
+			tick.Reset(durations.ShortInterval)
 		}
 		if err != nil {
 			w.logOnChange("error "+err.Error(), func() { w.log.Error(err, "failed to look for optional kinds") })

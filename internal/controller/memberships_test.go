@@ -66,10 +66,10 @@ func TestClaimsShareWrites(t *testing.T) {
 				for _, text := range store.written {
 					bytes += len(text)
 				}
-				if most := int((took+durations.Glance)/durations.KeepEach) + 2; len(store.written) > most {
+				if most := int((took+durations.BriefWait)/durations.StoreWriteCost) + 2; len(store.written) > most {
 					t.Errorf("%d writes in %v, at most %d", len(store.written), took, most)
 				}
-				if most := int((took+durations.Glance).Seconds()*storedBytesPerSecond) + 2*len(store.written[len(store.written)-1]); bytes > most {
+				if most := int((took+durations.BriefWait).Seconds()*storedBytesPerSecond) + 2*len(store.written[len(store.written)-1]); bytes > most {
 					t.Errorf("%d bytes in %v, at most %d", bytes, took, most)
 				}
 			})

@@ -302,7 +302,7 @@ func dropUnusedSecrets(ctx context.Context, source *kube.Source, secrets *kube.S
 	if err := source.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
 	}
-	tick := time.NewTicker(durations.Sweep)
+	tick := time.NewTicker(durations.SweepInterval)
 	defer tick.Stop()
 	for {
 		select {

@@ -11,8 +11,8 @@ import (
 const storedBytesPerSecond = 256 << 10
 
 // writeLimiter is a token bucket for writes that replace the whole content of a Secret, so that many changes share a write. A
-// write costs durations.KeepEach, or the time that its text takes at storedBytesPerSecond if that is longer. Unused time of up
-// to durations.Glance is saved for later writes, so that writes wait only after very many changes. In the zero value, that much
+// write costs durations.StoreWriteCost, or the time that its text takes at storedBytesPerSecond if that is longer. Unused time of up
+// to durations.BriefWait is saved for later writes, so that writes wait only after very many changes. In the zero value, that much
 // is saved.
 type writeLimiter struct{ next time.Time }
 
@@ -31,8 +31,8 @@ func (p *writeLimiter) wait(ctx context.Context) bool {
 
 // countWrite counts a write of so many bytes.
 func (p *writeLimiter) countWrite(bytes int) {
-	if saved := time.Now().Add(-durations.Glance); p.next.Before(saved) {
+	if saved := time.Now().Add(-durations.BriefWait); p.next.Before(saved) {
 		p.next = saved
 	}
-	p.next = p.next.Add(max(durations.KeepEach, time.Duration(bytes)*time.Second/storedBytesPerSecond))
+	p.next = p.next.Add(max(durations.StoreWriteCost, time.Duration(bytes)*time.Second/storedBytesPerSecond))
 }

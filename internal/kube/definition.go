@@ -31,7 +31,7 @@ type cachedDefinition struct {
 }
 
 // definition reads the CRD of a kind. It returns an empty definition for a CRD that may not be read. The result is cached for
-// durations.Glance, because the objects of a kind share the CRD.
+// durations.BriefWait, because the objects of a kind share the CRD.
 func (l *Lookups) definition(ctx context.Context, kind cluster.Kind) (cluster.Definition, error) {
 	typ, ok := cluster.TypeOf(kind)
 	if !ok {
@@ -41,7 +41,7 @@ func (l *Lookups) definition(ctx context.Context, kind cluster.Kind) (cluster.De
 	now := l.clock.Now()
 	cached, known := l.definitions[kind]
 	l.mu.Unlock()
-	if known && now.Sub(cached.readAt) < durations.Glance {
+	if known && now.Sub(cached.readAt) < durations.BriefWait {
 		return cached.Definition, nil
 	}
 	crd := &unstructured.Unstructured{}

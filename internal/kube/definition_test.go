@@ -98,7 +98,7 @@ func TestDefinition(t *testing.T) {
 			if n := s.calls.Load(); c.err == "" && n != 1 {
 				t.Errorf("%d calls for three answers", n)
 			}
-			now = now.Add(durations.Glance)
+			now = now.Add(durations.BriefWait)
 			s.code, s.body = 200, crd("")+"}"
 			if got, err := l.definition(t.Context(), cluster.KindGlobalAccelerator); got.Deleting || got.Drops("listeners") || err != nil {
 				t.Errorf("later %+v, %v", got, err)

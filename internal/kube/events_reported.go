@@ -260,11 +260,11 @@ func (e *eventFilter) countEmission(l lastingWarning, at time.Time) *eventRecord
 	return r
 }
 
-// retryEmission makes a warning due again after durations.Sweep, because its event could not be written.
+// retryEmission makes a warning due again after durations.SweepInterval, because its event could not be written.
 func (e *eventFilter) retryEmission(due dueWarning) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r := e.recordOf(due.uid, due.key); r != nil {
-		r.count, r.last = r.count-1, due.last.Add(durations.Sweep-emitAfter())
+		r.count, r.last = r.count-1, due.last.Add(durations.SweepInterval-emitAfter())
 	}
 }

@@ -54,12 +54,12 @@ type contentHash [sha256.Size]byte
 const writesPerMinute = 10
 
 // repeatPace has the delays between repeated writes of one object.
-var repeatPace = repeat.Pace{Free: 3, First: durations.Answer, Longest: durations.Fight, Rest: durations.Often}
+var repeatPace = repeat.Pace{Free: 3, First: durations.Answer, Longest: durations.LongestRepeatDelay, Rest: durations.MinuteInterval}
 
 // isOver reports whether the last repeated write is so long ago that the next write is not delayed.
 func (f *fight) isOver(now time.Time) bool {
 	if f.reported {
-		now = now.Add(-durations.Fight)
+		now = now.Add(-durations.LongestRepeatDelay)
 	}
 	return repeatPace.HasEnded(f.repeats, now)
 }

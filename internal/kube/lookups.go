@@ -156,7 +156,7 @@ func (l *Lookups) read(ctx context.Context, ref cluster.Ref, into cluster.Object
 	defer l.mu.Unlock()
 	now := l.clock.Now()
 	if err != nil && !isAbsent(err) && ctx.Err() == nil {
-		l.failures[ref.Namespace] = failedCall{err, now.Add(durations.Interval)}
+		l.failures[ref.Namespace] = failedCall{err, now.Add(durations.ShortInterval)}
 	} else if limits := l.limits[ref.Namespace]; limits != nil {
 		limits.waits.ReserveN(now, int(min(now.Sub(start).Milliseconds(), waitsBurst)))
 	}
@@ -193,7 +193,7 @@ func (l *Lookups) cachedAnswer(ref cluster.Ref) (object cluster.Object, deleted 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
-	if a, ok := l.answers[ref]; ok && now.Sub(a.at) < durations.Glance {
+	if a, ok := l.answers[ref]; ok && now.Sub(a.at) < durations.BriefWait {
 		return a.object, l.deleted, false, nil
 	}
 	ask, err = l.mayAsk(ref, now)
@@ -233,8 +233,8 @@ func (l *Lookups) mayAsk(ref cluster.Ref, now time.Time) (bool, error) {
 
 // storeAnswer remembers an answer, and removes those that have expired.
 func (l *Lookups) storeAnswer(ref cluster.Ref, a lookupAnswer) {
-	if a.at.Sub(l.prunedAt) >= durations.Glance {
-		maps.DeleteFunc(l.answers, func(_ cluster.Ref, old lookupAnswer) bool { return a.at.Sub(old.at) >= durations.Glance })
+	if a.at.Sub(l.prunedAt) >= durations.BriefWait {
+		maps.DeleteFunc(l.answers, func(_ cluster.Ref, old lookupAnswer) bool { return a.at.Sub(old.at) >= durations.BriefWait })
 		l.prunedAt = a.at
 	}
 	if len(l.answers) < maxAnswers {

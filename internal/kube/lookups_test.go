@@ -168,7 +168,7 @@ func TestAbsentServiceIsAskedForOnceInAWhile(t *testing.T) {
 	if got := s.requests(); got != "n/web" {
 		t.Errorf("asked for %s; want one request", got)
 	}
-	advance(durations.Glance)
+	advance(durations.BriefWait)
 	s.change(func() { s.present["web"] = true })
 	if !look("web") {
 		t.Error("the Service was not found once its absence had to be looked at again")
@@ -261,7 +261,7 @@ func TestServiceIsFoundForAllPaths(t *testing.T) {
 	if got := found(); got != paths || s.requests() != "n/made" {
 		t.Errorf("found for %d of %d paths; asked for %s", got, paths, s.requests())
 	}
-	advance(durations.Glance)
+	advance(durations.BriefWait)
 	for more := true; more; { // until no call is left
 		more, _ = lookups.mayConfirm(serviceRef("made"))
 	}
@@ -416,7 +416,7 @@ func TestNamesOfServicesAreForgotten(t *testing.T) {
 	for i := range maxAnswers {
 		lookups.storeAnswer(serviceRef(fmt.Sprintf("s%d", i)), lookupAnswer{at: lookups.clock.Now()})
 	}
-	advance(durations.Glance)
+	advance(durations.BriefWait)
 	lookups.storeAnswer(serviceRef("new"), lookupAnswer{at: lookups.clock.Now()})
 	if got := len(lookups.answers); got != 1 {
 		t.Errorf("%d names are remembered; want the new one", got)
@@ -449,7 +449,7 @@ func TestServiceThatCannotBeRead(t *testing.T) {
 				if got := strings.Count(c.server.requests(), "n/"); c.fails && got != 1 {
 					t.Errorf("%d calls, want 1", got)
 				}
-				advance(durations.Interval)
+				advance(durations.ShortInterval)
 				c.server.change(func() { c.server.hangs, c.server.failing = false, 0 })
 				if obj, err := lookups.lookUp(t.Context(), serviceRef("other")); obj != nil || err != nil {
 					t.Errorf("afterwards: got %v, %v", obj, err)

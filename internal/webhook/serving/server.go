@@ -190,7 +190,7 @@ func (c *certificates) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 // keep renews the certificate until the context ends.
 func (c *certificates) keep(ctx context.Context) {
 	var due time.Time
-	tick := time.NewTicker(durations.Interval)
+	tick := time.NewTicker(durations.ShortInterval)
 	defer tick.Stop()
 	for {
 		w, err := c.readFiles()
@@ -206,7 +206,7 @@ func (c *certificates) keep(ctx context.Context) {
 				c.log.Error(err, "creating webhook certificate failed")
 			}
 		case !now.Before(due):
-			due = now.Add(durations.Period)
+			due = now.Add(durations.LongInterval)
 			if err := c.own.Sync(ctx); err != nil && ctx.Err() == nil {
 				c.log.Error(err, "checking webhook certificate failed")
 				due = now
@@ -230,7 +230,7 @@ func (c *certificates) watch(ctx context.Context, w *certwatcher.CertWatcher) {
 			c.log.Error(err, "watching webhook certificate files failed")
 		}
 	}()
-	tick := time.NewTicker(durations.Period)
+	tick := time.NewTicker(durations.LongInterval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		if err := c.own.Exempt(ctx); err != nil && ctx.Err() == nil {
