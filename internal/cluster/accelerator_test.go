@@ -29,7 +29,7 @@ spec:
     - {region: us-east-1, trafficDialPercentage: 0}
 `
 
-// What is read of a GlobalAccelerator is what the API server would hand out, less what nothing depends on.
+// TestAcceleratorsAreRead: a GlobalAccelerator has the defaults of its CRD, and no fields that Reduce removes.
 func TestAcceleratorsAreRead(t *testing.T) {
 	m, err := FromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(acceleratorDoc))
 	if err != nil {
@@ -62,8 +62,8 @@ func TestAcceleratorsAreRead(t *testing.T) {
 	}
 }
 
-// The status is a subresource: whoever may write only the object cannot forge it, and a change of it is no change of
-// the spec. A changed status is an event, because others may forge it.
+// TestTheStatusOfAnAcceleratorIsASubresource: a user who may write only the object cannot change the status, and a change of the
+// status increments no generation. It is an event, because another client may have written the status.
 func TestTheStatusOfAnAcceleratorIsASubresource(t *testing.T) {
 	m, err := FromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(acceleratorDoc))
 	if err != nil {
@@ -93,7 +93,7 @@ func TestTheStatusOfAnAcceleratorIsASubresource(t *testing.T) {
 	}
 }
 
-// The load balancer that another controller has made for a Service may be an endpoint of an accelerator.
+// TestLoadBalancersOfOtherControllersAreRead: the load balancer of another controller may be an endpoint of an accelerator.
 func TestLoadBalancersOfOtherControllersAreRead(t *testing.T) {
 	shown := func(of corev1.ServiceType) *corev1.Service {
 		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "api"}, Spec: corev1.ServiceSpec{Type: of}}

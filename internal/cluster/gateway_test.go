@@ -14,8 +14,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// TestAChangeOfAGatewayThatIsNotReadIsNoEvent has the kinds of the Gateway API.
-func TestAChangeOfAGatewayThatIsNotReadIsNoEvent(t *testing.T) {
+// TestUnusedFieldsOfGatewayKindsAreNoEvent is TestUnusedFieldsAreNoEvent for the kinds of the Gateway API.
+func TestUnusedFieldsOfGatewayKindsAreNoEvent(t *testing.T) {
 	set := func(key string) func(Object) {
 		return func(o Object) { o.SetAnnotations(map[string]string{key: "v"}) }
 	}
@@ -102,7 +102,7 @@ func TestDefaultsOfTheSchemasAreFilledIn(t *testing.T) {
 	}
 }
 
-func TestAGatewayThatIsReleasedShowsNoLoadBalancer(t *testing.T) {
+func TestClearedStatusOfAGateway(t *testing.T) {
 	m, err := FromYAML(clocktesting.NewFakePassiveClock(time.Unix(100, 0)), []byte(gatewayDocs))
 	if err != nil {
 		t.Fatal(err)

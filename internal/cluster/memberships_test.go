@@ -17,123 +17,123 @@ const groupA = "group.ingress.k8s.aws/a"
 
 var webRef = cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
 
-func with(finalizers ...string) *networkingv1.Ingress {
+func ingressWithFinalizers(finalizers ...string) *networkingv1.Ingress {
 	return &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Finalizers: finalizers}}
 }
 
-func deleting(finalizers ...string) *networkingv1.Ingress {
-	ing := with(finalizers...)
+func deletingIngress(finalizers ...string) *networkingv1.Ingress {
+	ing := ingressWithFinalizers(finalizers...)
 	ing.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	return ing
 }
 
-func TestWhoHasLeftAStack(t *testing.T) {
+func TestObjectsThatHaveLeftAStack(t *testing.T) {
 	cases := map[string]struct {
 		do   func(m *cluster.Memberships)
 		left bool
 	}{
-		"nothing happened": {func(m *cluster.Memberships) { m.NoteChange(nil, with(groupA)) }, false},
+		"nothing happened": {func(m *cluster.Memberships) { m.NoteChange(nil, ingressWithFinalizers(groupA)) }, false},
 		"replaced without finalizers": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with(groupA))
-			m.NoteChange(with(groupA), with())
+			m.NoteChange(nil, ingressWithFinalizers(groupA))
+			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
 		}, true},
 		"claimed again": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with(groupA))
-			m.NoteChange(with(groupA), with())
+			m.NoteChange(nil, ingressWithFinalizers(groupA))
+			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
 			m.Claimed(webRef, groupA, true)
-			m.NoteChange(with(), with(groupA))
+			m.NoteChange(ingressWithFinalizers(), ingressWithFinalizers(groupA))
 		}, false},
 		"claimed, and replaced before the event came": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with())
+			m.NoteChange(nil, ingressWithFinalizers())
 			m.Claimed(webRef, groupA, true)
-			m.NoteChange(with(), with())
+			m.NoteChange(ingressWithFinalizers(), ingressWithFinalizers())
 		}, true},
 		"claimed, and taken off before the answer came": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with())
+			m.NoteChange(nil, ingressWithFinalizers())
 			m.Claiming(webRef, groupA)
-			m.NoteChange(with(), with(groupA))
-			m.NoteChange(with(groupA), with())
+			m.NoteChange(ingressWithFinalizers(), ingressWithFinalizers(groupA))
+			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
 			m.Claimed(webRef, groupA, true)
-			m.NoteChange(with(), nil)
+			m.NoteChange(ingressWithFinalizers(), nil)
 		}, true},
 		"claimed again, and taken off before the answer came": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with(groupA))
-			m.NoteChange(with(groupA), with())
+			m.NoteChange(nil, ingressWithFinalizers(groupA))
+			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
 			m.Claiming(webRef, groupA)
-			m.NoteChange(with(), with(groupA))
-			m.NoteChange(with(groupA), with())
+			m.NoteChange(ingressWithFinalizers(), ingressWithFinalizers(groupA))
+			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
 			m.Claimed(webRef, groupA, true)
-			m.NoteChange(with(), nil)
+			m.NoteChange(ingressWithFinalizers(), nil)
 		}, true},
 		"claimed, and another event before the answer": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with())
+			m.NoteChange(nil, ingressWithFinalizers())
 			m.Claiming(webRef, groupA)
-			m.NoteChange(with(), with())
+			m.NoteChange(ingressWithFinalizers(), ingressWithFinalizers())
 			m.Claimed(webRef, groupA, true)
-			m.NoteChange(with(), with(groupA))
+			m.NoteChange(ingressWithFinalizers(), ingressWithFinalizers(groupA))
 		}, false},
 		"a claim that failed": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with())
+			m.NoteChange(nil, ingressWithFinalizers())
 			m.Claiming(webRef, groupA)
 			m.Claimed(webRef, groupA, false)
-			m.NoteChange(with(), nil)
+			m.NoteChange(ingressWithFinalizers(), nil)
 		}, false},
 		"a claim that failed, of one that had left": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with(groupA))
-			m.NoteChange(with(groupA), with())
+			m.NoteChange(nil, ingressWithFinalizers(groupA))
+			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
 			m.Claiming(webRef, groupA)
 			m.Claimed(webRef, groupA, false)
-			m.NoteChange(with(), nil)
+			m.NoteChange(ingressWithFinalizers(), nil)
 		}, true},
 		"one that had left goes during a claim": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with(groupA))
-			m.NoteChange(with(groupA), with())
+			m.NoteChange(nil, ingressWithFinalizers(groupA))
+			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
 			m.Claiming(webRef, groupA)
-			m.NoteChange(with(), nil)
+			m.NoteChange(ingressWithFinalizers(), nil)
 			m.Claimed(webRef, groupA, false)
 		}, true},
 		"released by this process": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with(groupA))
+			m.NoteChange(nil, ingressWithFinalizers(groupA))
 			m.Releasing(webRef, groupA)
 			m.Released(webRef, groupA, true)
-			m.NoteChange(with(groupA), with())
+			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
 		}, false},
 		"released, and the event came first": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with(groupA))
+			m.NoteChange(nil, ingressWithFinalizers(groupA))
 			m.Releasing(webRef, groupA)
-			m.NoteChange(with(groupA), with())
+			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
 			m.Released(webRef, groupA, true)
 		}, false},
 		"a release that failed, and then an edit": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with(groupA))
+			m.NoteChange(nil, ingressWithFinalizers(groupA))
 			m.Releasing(webRef, groupA)
 			m.Released(webRef, groupA, false)
-			m.NoteChange(with(groupA), with())
+			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
 		}, true},
 		"another event during a release": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with(groupA))
+			m.NoteChange(nil, ingressWithFinalizers(groupA))
 			m.Releasing(webRef, groupA)
-			m.NoteChange(with(groupA), with(groupA))
+			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers(groupA))
 			m.Released(webRef, groupA, true)
-			m.NoteChange(with(groupA), with())
+			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
 		}, false},
 		"gone after the finalizer": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with(groupA))
-			m.NoteChange(with(groupA), with())
-			m.NoteChange(with(), nil)
+			m.NoteChange(nil, ingressWithFinalizers(groupA))
+			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
+			m.NoteChange(ingressWithFinalizers(), nil)
 		}, true},
 		"the finalizer was taken off during deletion": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with(groupA))
-			m.NoteChange(with(groupA), deleting(groupA))
-			m.NoteChange(deleting(groupA), nil)
+			m.NoteChange(nil, ingressWithFinalizers(groupA))
+			m.NoteChange(ingressWithFinalizers(groupA), deletingIngress(groupA))
+			m.NoteChange(deletingIngress(groupA), nil)
 		}, true},
 		"gone without a trace": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with(groupA))
-			m.NoteChange(with(groupA), nil)
+			m.NoteChange(nil, ingressWithFinalizers(groupA))
+			m.NoteChange(ingressWithFinalizers(groupA), nil)
 		}, false},
 		"nothing is left of the stack": {func(m *cluster.Memberships) {
-			m.NoteChange(nil, with(groupA))
-			m.NoteChange(with(groupA), with())
+			m.NoteChange(nil, ingressWithFinalizers(groupA))
+			m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
 			m.Releasing(webRef, groupA)
 			m.Released(webRef, groupA, true)
 		}, false},
@@ -152,12 +152,12 @@ func TestWhoHasLeftAStack(t *testing.T) {
 	}
 }
 
-func TestMembershipsSurviveAsText(t *testing.T) {
+func TestMembershipsAreReadFromText(t *testing.T) {
 	const stored = "shop/web " + groupA + "\nshop/other ingress.k8s.aws/resources\nshop/gone ingress.k8s.aws/resources left\n" +
 		"far/gone ingress.k8s.aws/resources left\nshop/web a finalizer kept\nLater:shop/web " + groupA + "\n"
 	m := cluster.NewMemberships()
 	watched := func(ref cluster.Ref) bool { return ref.Namespace == "shop" }
-	gone, leftOut := m.Begin(stored, watched, []cluster.Object{with()})
+	gone, leftOut := m.Begin(stored, watched, []cluster.Object{ingressWithFinalizers()})
 	if leftOut != 2 {
 		t.Errorf("%d lines were not read, want the last two", leftOut)
 	}
@@ -180,15 +180,15 @@ func TestMembershipsSurviveAsText(t *testing.T) {
 
 func TestMembershipsFitIntoOneObject(t *testing.T) {
 	m := cluster.NewMemberships()
-	ing := with(groupA)
+	ing := ingressWithFinalizers(groupA)
 	ing.Name = strings.Repeat("x", 250)
 	for i := range 5000 {
 		ing := ing.DeepCopy()
 		ing.Name += string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/26/26))
 		m.NoteChange(nil, ing)
 	}
-	m.NoteChange(nil, with(groupA))
-	m.NoteChange(with(groupA), with())
+	m.NoteChange(nil, ingressWithFinalizers(groupA))
+	m.NoteChange(ingressWithFinalizers(groupA), ingressWithFinalizers())
 	text, _ := m.Text()
 	if len(text) > 1<<20 || !strings.HasPrefix(text, "shop/web ") {
 		t.Errorf("%d bytes, beginning %.40q", len(text), text)
@@ -200,7 +200,7 @@ func TestMembershipsOfOtherKindsOutliveAProcess(t *testing.T) {
 	gone := mail.DeepCopy()
 	gone.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	m := cluster.NewMemberships()
-	m.NoteChange(nil, with(groupA))
+	m.NoteChange(nil, ingressWithFinalizers(groupA))
 	m.NoteChange(nil, mail)
 	m.NoteChange(mail, gone)
 	m.NoteChange(gone, nil) // its finalizer was taken off by another user
@@ -208,7 +208,7 @@ func TestMembershipsOfOtherKindsOutliveAProcess(t *testing.T) {
 	text, _ := m.Text()
 	next := cluster.NewMemberships()
 	ref := cluster.Ref{Kind: cluster.KindService, Namespace: "shop", Name: "mail"}
-	left, _ := next.Begin(text, func(cluster.Ref) bool { return true }, []cluster.Object{with(groupA)})
+	left, _ := next.Begin(text, func(cluster.Ref) bool { return true }, []cluster.Object{ingressWithFinalizers(groupA)})
 	if d := cmp.Diff([]cluster.Ref{ref}, left); d != "" {
 		t.Error(d)
 	}

@@ -281,7 +281,7 @@ func TestLastListEqualsList(t *testing.T) {
 	}
 }
 
-// When a class, a finalizer or a status was edited is known of what is copied from another cluster as it is there.
+// TestPutKeepsManagedFields: objects that are copied from another cluster retain the times of their edits.
 func TestPutKeepsManagedFields(t *testing.T) {
 	l, err := LoadYAML([]byte(`apiVersion: v1
 kind: Service

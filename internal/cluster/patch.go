@@ -2,62 +2,64 @@ package cluster
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Patch is something to write back: a status, an annotation or an event. Implementations are the
-// types below.
+// Patch is a write to Kubernetes of a run: a status, an annotation, a finalizer or an event. The types below implement it.
 type Patch interface{ patch() }
 
-// ObjectStatus sets fields of the status of an object. The others stay, a list is replaced as a whole.
+// ObjectStatus sets fields of the status of an object. Other fields are retained. A list is replaced as a whole.
 type ObjectStatus struct {
 	Ref Ref
-	// Fields has them as the API type of the status has.
+	// Fields is encoded as JSON with the field names of the status.
 	Fields any
 }
 
-// StatusEdit changes the status of an object that others write as well: what they write is not lost, whoever comes
-// first.
+// StatusEdit changes the status of an object that other clients write as well. It retains their changes.
 type StatusEdit struct {
 	Ref Ref
-	// Edit returns the fields to set, as ObjectStatus has them, for an object as it is now; nil if nothing is to change.
-	// Transition times that it sets are now. It is called again where others wrote meanwhile, and changes nothing else.
+	// Edit returns the fields to set, in the form of ObjectStatus.Fields, for the current object; nil if no field changes.
+	// now is the transition time of changed conditions. Edit is called again if another client wrote meanwhile, and must not
+	// have other effects.
 	Edit func(obj Object, now metav1.Time) any
 }
 
-// Annotation sets an annotation of an object that is there for others to read; an empty value
-// removes it. What goes wrong with it is logged and stops nothing.
+// Annotation sets an annotation of an object that only users and other programs read; an empty value removes it. Errors are
+// logged, and the run goes on.
 type Annotation struct {
 	Ref        Ref
 	Key, Value string
-	// Was, if not empty, is the only value that is replaced.
+	// Was, if not empty, is the value that the annotation must have. Otherwise nothing is written.
 	Was string
-	// TooLarge is recorded, and the annotation removed, where the object has no room for the value.
+	// TooLarge is the event that is recorded if the value is too large for the annotations of the object. Then the annotation is
+	// removed.
 	TooLarge Event
 }
 
-// Finalizer puts a finalizer on an object that is not a root, or takes it off.
+// Finalizer adds a finalizer to an object that is not a root, or removes it.
 type Finalizer struct {
 	Ref    Ref
 	Name   string
 	Remove bool
 }
 
-// Event is to be recorded on an object. Equal events in a row are written once per object until
-// something else happens to it.
+// Event is an event about an object. A repeated warning is written once, until a normal event about the object shows success.
 type Event struct {
 	Ref     Ref
 	Warning bool
-	// Fault distinguishes a warning about what is held, refused or lost from advice.
+	// Fault is set if the warning is about something that is held, refused or removed, and not just advice.
 	Fault bool
-	// Once reports that the event is no news when it comes again, although it is no warning.
+	// Once is set for a normal event that is not written again while it is repeated, like a warning.
 	Once bool
-	// Source is what the event is recorded with; "" for that of the kind of object.
+	// Source is the source component of the event. Empty means that of the kind of object.
 	Source  string
 	Reason  string
 	Message string
 }
 
-// Lasting reports that the warnings it comes with, and no others, last of what Of names, such as a stack.
-// Their events are raised until the next patches about it.
-type Lasting struct{ Of string }
+// Lasting reports that the patches of a run have all warnings that exist about a subject. Their events are emitted again
+// periodically, until a later run has other warnings about the subject.
+type Lasting struct {
+	// Of is the subject, such as the ID of a stack.
+	Of string
+}
 
 func (Lasting) patch()      {}
 func (ObjectStatus) patch() {}

@@ -27,13 +27,13 @@ const (
 	quicAnnotation         = "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers"
 )
 
-// largeAnnotation is how many bytes of others an Ingress is kept with: when such an annotation goes, there may be
-// room for one of the controller's.
+// largeAnnotation is the length in bytes from which an annotation is retained, although the controller does not read it: its
+// removal must be an event, because an annotation of the controller may fit then.
 const largeAnnotation = 4 << 10
 
-// Reduce keeps of an object what is read of it, so that a cache stays small and a change of anything else is
-// no event. It is idempotent, and changes the object it is given. quicEnv names the environment variable of
-// containers that is kept; all others are dropped.
+// Reduce removes the fields of an object that the controller does not read, so that a cache stays small, and changes of these
+// fields cause no events. It is idempotent, and changes its argument. quicEnv is the environment variable of containers that is
+// retained; all others are removed.
 func Reduce(obj Object, quicEnv string) Object {
 	reduceEdits(obj)
 	switch o := obj.(type) {
@@ -75,15 +75,17 @@ func Reduce(obj Object, quicEnv string) Object {
 	return obj
 }
 
+// isOwnAnnotation reports whether an annotation has the prefix of the annotations of Ingresses.
 func isOwnAnnotation(annotation string) bool { return strings.HasPrefix(annotation, annotationPrefix) }
 
-// isMistypedPrefix reports whether the prefix of an annotation is a mistyped one, which is reported.
+// isMistypedPrefix reports whether the prefix of an annotation is similar to the expected one. Such annotations are retained,
+// because findings report them.
 func isMistypedPrefix(annotation, prefix string) bool {
 	has, _, _ := strings.Cut(annotation, "/")
 	return finding.Nearest(has+"/", []string{prefix}) != ""
 }
 
-// reduceMeta keeps the identity of an object, the labels that are given and the annotations that are read.
+// reduceMeta returns metadata with the given labels, and with the annotations for which read returns true.
 func reduceMeta(m metav1.ObjectMeta, labels map[string]string, read func(key string) bool) metav1.ObjectMeta {
 	out := metav1.ObjectMeta{
 		Name: m.Name, Namespace: m.Namespace, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
@@ -98,6 +100,7 @@ func reduceMeta(m metav1.ObjectMeta, labels map[string]string, read func(key str
 	return out
 }
 
+// reducePod is Reduce for a pod.
 func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
 	meta := reduceMeta(p.ObjectMeta, nil, func(k string) bool { return k == podENIAnnotation || k == quicAnnotation })
 	meta.Generation, meta.Finalizers, meta.Namespace = 0, nil, interned(meta.Namespace)
@@ -115,7 +118,7 @@ func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
 		}
 	}
 	for _, c := range p.Spec.InitContainers {
-		// An init container that is restarted runs beside the others and may serve.
+		// An init container with restartPolicy Always is a sidecar, which may serve requests.
 		if c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways {
 			continue
 		}
@@ -143,16 +146,16 @@ func reducePod(p *corev1.Pod, quicEnv string) *corev1.Pod {
 	return &corev1.Pod{TypeMeta: p.TypeMeta, ObjectMeta: meta, Spec: spec, Status: status}
 }
 
-// interned returns the one copy of a text that many objects have.
+// interned returns the shared copy of a text that many objects have.
 func interned[T ~string](s T) T { return unique.Make(s).Value() }
 
-// isGate reports whether a readiness gate, or its condition, is the controller's.
+// isGate reports whether the type of a readiness gate or pod condition is one that the controller sets.
 func isGate(t corev1.PodConditionType) bool {
 	return strings.HasPrefix(string(t), gatePrefix) || strings.HasPrefix(string(t), legacyGatePrefix)
 }
 
-// reduceContainer keeps the ports that have names, and of a pod that serves QUIC all ports and the variable
-// with its id. It reports whether there is anything to read.
+// reduceContainer returns a container with its named ports. For a pod that serves QUIC, it returns all ports and the variable of
+// the server ID. It reports whether the result has a port or a variable.
 func reduceContainer(c corev1.Container, quic bool, quicEnv string) (corev1.Container, bool) {
 	out := corev1.Container{RestartPolicy: c.RestartPolicy}
 	for _, p := range c.Ports {
@@ -168,6 +171,7 @@ func reduceContainer(c corev1.Container, quic bool, quicEnv string) (corev1.Cont
 	return out, len(out.Ports)+len(out.Env) > 0
 }
 
+// reduceNode is Reduce for a node.
 func reduceNode(n *corev1.Node) *corev1.Node {
 	meta := reduceMeta(n.ObjectMeta, n.Labels, nil)
 	meta.Generation, meta.Finalizers = 0, nil
@@ -176,14 +180,14 @@ func reduceNode(n *corev1.Node) *corev1.Node {
 	out.Status.Addresses = n.Status.Addresses
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
-			// Heartbeats come every few minutes from every node and say nothing new.
+			// The heartbeat time is removed: it changes every few minutes for each node.
 			out.Status.Conditions = append(out.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status})
 		}
 	}
 	return out
 }
 
-// reduceSlice keeps the Service of an EndpointSlice, and of an endpoint its address, conditions and pod.
+// reduceSlice is Reduce for an EndpointSlice. It retains the Service, and the addresses, conditions and pods of endpoints.
 func reduceSlice(s *discoveryv1.EndpointSlice) {
 	var labels map[string]string
 	if svc, ok := s.Labels[discoveryv1.LabelServiceName]; ok {
@@ -191,7 +195,7 @@ func reduceSlice(s *discoveryv1.EndpointSlice) {
 	}
 	s.ObjectMeta = reduceMeta(s.ObjectMeta, labels, nil)
 	all := s.Endpoints
-	s.Endpoints = make([]discoveryv1.Endpoint, len(all)) // what was decoded has room for more
+	s.Endpoints = make([]discoveryv1.Endpoint, len(all)) // the decoded slice has unused capacity
 	for i, e := range all {
 		s.Endpoints[i] = discoveryv1.Endpoint{Addresses: e.Addresses, Conditions: e.Conditions}
 		if t := e.TargetRef; t != nil {
@@ -200,8 +204,8 @@ func reduceSlice(s *discoveryv1.EndpointSlice) {
 	}
 }
 
-// SameContent reports whether two states of an object differ in nothing but their version and what the controller
-// writes for others to read. Both must have been reduced alike.
+// SameContent reports whether two states of an object are equal, apart from their resource version and from annotations that the
+// controller writes and never reads. Both must be results of Reduce.
 func SameContent(a, b Object) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -224,14 +228,14 @@ func SameContent(a, b Object) bool {
 	return equality.Semantic.DeepEqual(a, c)
 }
 
-// shallowCopy copies the fields of an object, but not what they point to.
+// shallowCopy copies the fields of an object, but not the values that they point to.
 func shallowCopy(o Object) Object {
 	out := reflect.New(reflect.TypeOf(o).Elem())
 	out.Elem().Set(reflect.ValueOf(o).Elem())
 	return out.Interface().(Object)
 }
 
-// setAnnotation gives an object the annotation that another one has, or takes it away.
+// setAnnotation sets an annotation of obj to that of like, or removes it if like has none.
 func setAnnotation(obj Object, key string, like Object) {
 	all := maps.Clone(obj.GetAnnotations())
 	v, ok := like.GetAnnotations()[key]

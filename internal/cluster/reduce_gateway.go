@@ -10,15 +10,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// gatewayAnnotation reports whether an annotation of a Gateway is read: the controller's own, and what may be a
-// mistyped one.
+// gatewayAnnotation reports whether the controller reads an annotation of a Gateway, or compares it before it writes it.
 func gatewayAnnotation(key string) bool {
 	return key == naming.DryRunAnnotation || key == naming.AdoptAnnotation || key == GatewayPlanAnnotation || strings.HasPrefix(key, AddonAnnotationPrefix)
 }
 
-// reduceOptional is Reduce for the optional kinds, and reports whether an object is of one. Their labels are never read,
-// and of their annotations only those that the controller shares with users or with other controllers. Status stays: others
-// read it, and what is to be written depends on it.
+// reduceOptional is Reduce for the optional kinds, and reports whether an object is of one. It removes all labels, and retains
+// only annotations that the controller shares with users or with other controllers. It retains the status, because the
+// controller compares it before it writes it.
 func reduceOptional(obj Object) bool {
 	kind, _ := KindOf(obj)
 	if typ, ok := TypeOf(kind); !ok || !typ.Optional() {

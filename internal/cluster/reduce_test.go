@@ -18,8 +18,8 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// TestAChangeOfWhatIsNotReadIsNoEvent changes one field after the other of the kinds that many stacks read.
-func TestAChangeOfWhatIsNotReadIsNoEvent(t *testing.T) {
+// TestUnusedFieldsAreNoEvent changes single fields of the kinds that many stacks read.
+func TestUnusedFieldsAreNoEvent(t *testing.T) {
 	set := func(key, value string) func(Object) {
 		return func(o Object) {
 			all := o.GetAnnotations()
@@ -147,7 +147,7 @@ func TestReducedKeepsItsSource(t *testing.T) {
 	}
 }
 
-// typicalPod is a pod as a Deployment makes it, with what a cluster adds.
+// typicalPod returns a pod of a Deployment with the fields that a cluster adds.
 func typicalPod(i int) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: fmt.Sprintf("web-%d", i), Namespace: "shop", UID: "11111111-0000-4000-8000-000000000001", ResourceVersion: "1",
@@ -202,7 +202,7 @@ func typicalService(i int) *corev1.Service {
 	}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}, Selector: map[string]string{"app": "web"}}}
 }
 
-// BenchmarkMemory measures how large objects are in a cache, as they come and as they are kept.
+// BenchmarkMemory measures the memory of objects in a cache, before and after Reduce.
 func BenchmarkMemory(b *testing.B) {
 	for name, typical := range map[string]func(i int) Object{
 		"Pod":                  func(i int) Object { return typicalPod(i) },
@@ -230,7 +230,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// separate copies an object so that no two share a text, as those that come over the network.
+// separate copies an object so that it shares no texts with other objects, like objects from an API server.
 func separate(b *testing.B, obj Object) Object {
 	kind, _ := KindOf(obj)
 	typ, _ := TypeOf(kind)
@@ -253,8 +253,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestServicesWithALoadBalancerKeepWhenTheirClassWasEdited reads it of what the API server notes.
-func TestServicesWithALoadBalancerKeepWhenTheirClassWasEdited(t *testing.T) {
+// TestClassEditedAtOfReducedServices: Reduce retains the time of the edit of the class in the managed fields.
+func TestClassEditedAtOfReducedServices(t *testing.T) {
 	at := func(s int64) *metav1.Time { return &metav1.Time{Time: time.Unix(s, 0)} }
 	svc := func(finalizers ...string) Object {
 		return Reduce(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: finalizers, ManagedFields: []metav1.ManagedFieldsEntry{

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Reduced reads through a source what informers keep of its objects: no pods that have finished, and of
-// everything else what is read.
+// Reduced is a source that returns the objects of another source as informers do: it omits finished pods, and reduces all other
+// objects.
 type Reduced struct {
 	Source  Source
 	QUICEnv string
@@ -16,6 +16,7 @@ type Reduced struct {
 	cache map[Ref]reduction
 }
 
+// reduction is an object of the source, and the result of Reduce for it.
 type reduction struct{ original, reduced Object }
 
 // Get implements Source.
@@ -40,9 +41,9 @@ func (r *Reduced) List(q Query) ([]Object, error) {
 }
 
 // Installed implements Installer.
-func (r *Reduced) Installed(kind Kind) bool { return installed(r.Source, kind) }
+func (r *Reduced) Installed(kind Kind) bool { return isInstalled(r.Source, kind) }
 
-// Reduce returns what informers keep of an object, nil if nothing. The object stays as it is.
+// Reduce returns the reduced copy of an object, nil for a finished pod. It does not change its argument.
 func (r *Reduced) Reduce(obj Object) Object {
 	if p, ok := obj.(*corev1.Pod); obj == nil || ok && PodFinished(p) {
 		return nil

@@ -2,40 +2,42 @@ package cluster
 
 import "iter"
 
-// sets are sets by keys. A key without members has no entry.
+// sets has a set of members for each key. A key without members has no entry.
 type sets[Q, K comparable] map[Q]set[K]
 
-// set has at least one member. Most have no other, as a pod has one binding that asks for it: with a map for each of them,
-// the questions of a large cluster would take a quarter of the memory.
+// set is a set with at least one member. Most sets have one member, because for example each pod has one binding that reads it.
+// Storing the first member outside of a map saves a quarter of the memory in a large cluster.
 type set[K comparable] struct {
-	one    K
+	first  K
 	others map[K]struct{}
 }
 
+// add adds a member to the set of a key.
 func (s sets[Q, K]) add(q Q, k K) {
-	of, ok := s[q]
+	members, ok := s[q]
 	switch {
 	case !ok:
-		s[q] = set[K]{one: k}
-	case of.one == k:
-	case of.others == nil:
-		of.others = map[K]struct{}{k: {}}
-		s[q] = of
+		s[q] = set[K]{first: k}
+	case members.first == k:
+	case members.others == nil:
+		members.others = map[K]struct{}{k: {}}
+		s[q] = members
 	default:
-		of.others[k] = struct{}{}
+		members.others[k] = struct{}{}
 	}
 }
 
+// remove removes a member from the set of a key.
 func (s sets[Q, K]) remove(q Q, k K) {
-	of := s[q]
-	if of.one != k {
-		delete(of.others, k)
+	members := s[q]
+	if members.first != k {
+		delete(members.others, k)
 		return
 	}
-	for other := range of.others { // whichever: members have no order
-		delete(of.others, other)
-		of.one = other
-		s[q] = of
+	for other := range members.others { // any member: members have no order
+		delete(members.others, other)
+		members.first = other
+		s[q] = members
 		return
 	}
 	delete(s, q)
@@ -44,11 +46,11 @@ func (s sets[Q, K]) remove(q Q, k K) {
 // members returns the members of the set of a key, in no order.
 func (s sets[Q, K]) members(q Q) iter.Seq[K] {
 	return func(yield func(K) bool) {
-		of, ok := s[q]
-		if !ok || !yield(of.one) {
+		members, ok := s[q]
+		if !ok || !yield(members.first) {
 			return
 		}
-		for k := range of.others {
+		for k := range members.others {
 			if !yield(k) {
 				return
 			}

@@ -10,7 +10,7 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 )
 
-// StatusOf returns the status of an object whose status the controller writes by fields; nil for others.
+// StatusOf returns the status of an object for which the controller writes ObjectStatus patches; nil for other objects.
 func StatusOf(obj Object) any {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
@@ -23,7 +23,7 @@ func StatusOf(obj Object) any {
 	return gatewayStatusOf(obj)
 }
 
-// Hostname returns the first one that the status of an Ingress, a Service or a Gateway shows, "" if none.
+// Hostname returns the first host name in the status of an Ingress, Service or Gateway, "" if there is none.
 func Hostname(obj Object) string {
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
@@ -48,23 +48,23 @@ func Hostname(obj Object) string {
 	return ""
 }
 
-// ClearedStatus returns fields of the status, as ObjectStatus has them, that take our load balancer off an object whose
-// finalizer goes; nil if it shows none of ours. An object with another finalizer of ours shows another load
-// balancer by now, and a status that is not of our form was written by the controller that has taken the object
-// over: name servers follow it.
+// ClearedStatus returns the fields, in the form of ObjectStatus.Fields, that remove a load balancer from the status of an object
+// whose finalizer is about to be removed. It returns nil if the status must be retained: an object with another finalizer of a
+// stack has the status of another load balancer, and a status that this controller would not write is that of a controller that
+// has taken over the object. DNS records depend on it.
 func ClearedStatus(obj Object, finalizer string) any {
-	shows := false
+	hasLoadBalancer := false
 	switch o := obj.(type) {
 	case *networkingv1.Ingress:
-		shown := o.Status.LoadBalancer.Ingress
-		shows = len(shown) > 0 && shown[0].Hostname != "" && len(shown[0].Ports) > 0
+		entries := o.Status.LoadBalancer.Ingress
+		hasLoadBalancer = len(entries) > 0 && entries[0].Hostname != "" && len(entries[0].Ports) > 0
 	case *corev1.Service:
-		shown := o.Status.LoadBalancer.Ingress
-		shows = len(shown) > 0 && shown[0].Hostname != ""
+		entries := o.Status.LoadBalancer.Ingress
+		hasLoadBalancer = len(entries) > 0 && entries[0].Hostname != ""
 	case *gwv1.Gateway:
-		shows = len(o.Status.Addresses) > 0
+		hasLoadBalancer = len(o.Status.Addresses) > 0
 	}
-	if !shows || slices.ContainsFunc(finalizerValues(obj), func(f string) bool { return f != finalizer }) {
+	if !hasLoadBalancer || slices.ContainsFunc(finalizerValues(obj), func(f string) bool { return f != finalizer }) {
 		return nil
 	}
 	if o, ok := obj.(*gwv1.Gateway); ok {

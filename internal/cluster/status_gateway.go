@@ -42,8 +42,8 @@ func gatewayStatus(obj Object) any {
 // gatewayStatusOf is StatusOf for the kinds of the Gateway API.
 func gatewayStatusOf(obj Object) any { return gatewayStatus(obj) }
 
-// clearedGateway returns the fields that give the status of a Gateway back as the API server makes it, but for the
-// conditions of others.
+// clearedGateway returns the fields that reset the status of a Gateway to that of a new object, apart from conditions of other
+// controllers.
 func clearedGateway(o *gwv1.Gateway) any {
 	conditions := initialConditions(gwv1.GatewayConditionAccepted, gwv1.GatewayConditionProgrammed)
 	for _, c := range o.Status.Conditions {
@@ -54,7 +54,7 @@ func clearedGateway(o *gwv1.Gateway) any {
 	return map[string]any{"addresses": nil, "listeners": nil, "attachedListenerSets": nil, "conditions": conditions}
 }
 
-// initialConditions returns the conditions that the API server gives to a new object.
+// initialConditions returns the conditions that the API server sets in a new object.
 func initialConditions[T ~string](types ...T) []metav1.Condition {
 	var out []metav1.Condition
 	for _, t := range types {
@@ -66,7 +66,7 @@ func initialConditions[T ~string](types ...T) []metav1.Condition {
 	return out
 }
 
-// fillGatewayStatus gives a new object the conditions that the API server gives it.
+// fillGatewayStatus sets the conditions that the API server sets in a new object.
 func fillGatewayStatus(obj Object) {
 	switch o := obj.(type) {
 	case *gwv1.GatewayClass:
@@ -84,7 +84,7 @@ func fillGatewayStatus(obj Object) {
 	}
 }
 
-// copyGatewayStatus gives dst the status of src, or none if src is nil.
+// copyGatewayStatus sets the status of dst to that of src, or to an empty one if src is nil.
 func copyGatewayStatus(dst, src Object) {
 	var from any
 	if src != nil {

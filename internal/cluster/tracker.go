@@ -7,23 +7,24 @@ import (
 	"sync"
 )
 
-// Tracker holds what each consumer asked for in its last view, and so finds those that an event concerns. It
+// Tracker records the reads of the last view of each consumer, such as a stack, and finds the consumers that an event affects. It
 // is safe for concurrent use.
 type Tracker[K comparable] struct {
 	mu      sync.Mutex
 	seq     uint64
-	order   map[K]uint64 // first recording, which fixes the order of answers
+	order   map[K]uint64 // order of first recording, in which consumers are returned
 	reads   map[K]viewReads
 	byRef   sets[Ref, K]
 	byQuery sets[Query, K]
 }
 
+// viewReads has the reads of a view.
 type viewReads struct {
 	refs    []Ref
 	queries []Query
 }
 
-// NewTracker returns a tracker without dependents.
+// NewTracker returns a tracker without consumers.
 func NewTracker[K comparable]() *Tracker[K] {
 	return &Tracker[K]{
 		order: map[K]uint64{}, reads: map[K]viewReads{},
@@ -31,12 +32,11 @@ func NewTracker[K comparable]() *Tracker[K] {
 	}
 }
 
-// Record replaces what is known of a consumer by the questions of the view of its last run. A consumer that
-// asked for nothing is forgotten.
+// Record replaces the reads of a consumer by those of the view of its last run. It forgets a consumer whose view has none.
 func (t *Tracker[K]) Record(k K, v *View) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// Most runs ask what the run before asked, which stays where it is.
+	// Most runs repeat the reads of the last run. These are not removed and added again.
 	t.forget(k, v)
 	if len(v.refs) == 0 && len(v.queries) == 0 {
 		delete(t.order, k)
@@ -58,7 +58,7 @@ func (t *Tracker[K]) Record(k K, v *View) {
 	t.reads[k] = q
 }
 
-// Forget drops a consumer that is gone.
+// Forget removes a consumer that does not exist any more.
 func (t *Tracker[K]) Forget(k K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,29 +66,29 @@ func (t *Tracker[K]) Forget(k K) {
 	delete(t.order, k)
 }
 
-// forget drops the questions of a consumer that a view did not ask again.
+// forget removes the reads of a consumer, except those that the view repeats from the indexes. The caller holds the lock.
 func (t *Tracker[K]) forget(k K, v *View) {
 	q := t.reads[k]
 	for _, r := range q.refs {
-		if _, again := v.refs[r]; !again {
+		if _, repeated := v.refs[r]; !repeated {
 			t.byRef.remove(r, k)
 		}
 	}
 	for _, s := range q.queries {
-		if _, again := v.queries[s]; !again {
+		if _, repeated := v.queries[s]; !repeated {
 			t.byQuery.remove(s, k)
 		}
 	}
 	delete(t.reads, k)
 }
 
-// Affected returns the consumers that a change concerns: those that asked for the object by name,
-// and those with a query that the object enters, leaves or changes within. old is nil for an
-// object that appeared, new for one that is gone. The order is that of first recording.
+// Affected returns the consumers that a change of an object affects: those that read it by name, and those with a query that
+// selects its old or new state. old is nil for a new object, new for a deleted one. The result is in the order of first
+// recording.
 func (t *Tracker[K]) Affected(old, new Object) []K {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	hit := map[K]struct{}{}
+	affected := map[K]struct{}{}
 	for _, obj := range []Object{old, new} {
 		if obj == nil {
 			continue
@@ -97,59 +97,60 @@ func (t *Tracker[K]) Affected(old, new Object) []K {
 		if !ok {
 			continue
 		}
-		addAll(hit, t.byRef.members(RefOf(obj)))
+		addAll(affected, t.byRef.members(RefOf(obj)))
 		for q := range queriesOf(kind, obj) {
-			addAll(hit, t.byQuery.members(q))
+			addAll(affected, t.byQuery.members(q))
 		}
 	}
-	return t.ordered(hit)
+	return t.sortConsumers(affected)
 }
 
-func (t *Tracker[K]) ordered(hit map[K]struct{}) []K {
-	out := make([]K, 0, len(hit))
-	for k := range hit {
+// sortConsumers returns consumers in the order of first recording. The caller holds the lock.
+func (t *Tracker[K]) sortConsumers(affected map[K]struct{}) []K {
+	out := make([]K, 0, len(affected))
+	for k := range affected {
 		out = append(out, k)
 	}
 	slices.SortFunc(out, func(a, b K) int { return cmp.Compare(t.order[a], t.order[b]) })
 	return out
 }
 
-// ConsumersOf returns the consumers that asked for an object by name, in the order of first recording.
+// ConsumersOf returns the consumers that read an object by name, in the order of first recording.
 func (t *Tracker[K]) ConsumersOf(r Ref) []K {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	hit := map[K]struct{}{}
-	addAll(hit, t.byRef.members(r))
-	return t.ordered(hit)
+	affected := map[K]struct{}{}
+	addAll(affected, t.byRef.members(r))
+	return t.sortConsumers(affected)
 }
 
-// IsRead reports whether any consumer asked for the object by name.
+// IsRead reports whether a consumer reads an object by name.
 func (t *Tracker[K]) IsRead(r Ref) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, asked := t.byRef[r]
-	return asked
+	_, read := t.byRef[r]
+	return read
 }
 
-// queriesOf returns all queries whose answer holds the object, in no order. They are not gathered in a list, as each of
-// them is looked up and forgotten, for every event.
+// queriesOf returns all queries that select an object, in no order. It is an iterator, because a list would be allocated for each
+// event.
 func queriesOf(kind Kind, obj Object) iter.Seq[Query] {
 	return func(yield func(Query) bool) {
 		typ, _ := TypeOf(kind)
 		namespace := obj.GetNamespace()
-		in := func(q Query) bool {
+		yieldBoth := func(q Query) bool {
 			if !yield(q) {
 				return false
 			}
 			q.Namespace = namespace
 			return namespace == "" || yield(q)
 		}
-		if !in(Query{Kind: kind}) {
+		if !yieldBoth(Query{Kind: kind}) {
 			return
 		}
 		for _, ix := range typ.Indexes {
 			for _, value := range IndexValues(kind, ix, obj) {
-				if !in(Query{Kind: kind, Index: ix, Value: value}) {
+				if !yieldBoth(Query{Kind: kind, Index: ix, Value: value}) {
 					return
 				}
 			}
@@ -157,7 +158,7 @@ func queriesOf(kind Kind, obj Object) iter.Seq[Query] {
 	}
 }
 
-// Selects reports whether an object belongs to the answer of a query.
+// Selects reports whether a query selects an object.
 func (q Query) Selects(obj Object) bool {
 	kind, ok := KindOf(obj)
 	if !ok || kind != q.Kind || q.Namespace != "" && q.Namespace != obj.GetNamespace() {
@@ -166,6 +167,7 @@ func (q Query) Selects(obj Object) bool {
 	return q.Index == "" || slices.Contains(IndexValues(kind, q.Index, obj), q.Value)
 }
 
+// addAll adds keys to a set.
 func addAll[K comparable](into map[K]struct{}, from iter.Seq[K]) {
 	for k := range from {
 		into[k] = struct{}{}

@@ -96,8 +96,8 @@ func TestEveryIndexHasAKind(t *testing.T) {
 	}
 }
 
-// A consumer in this test asks for an Ingress, and then for what that one names: the questions
-// depend on the answers, as in a translator.
+// consume reads an Ingress, and then the objects that it references, so that the reads depend on earlier results as in a
+// translator.
 func consume(v *View, ns string) string {
 	var seen []string
 	note := func(o Object) { seen = append(seen, RefOf(o).String()+"@"+o.GetResourceVersion()) }
@@ -122,9 +122,9 @@ func consume(v *View, ns string) string {
 	return fmt.Sprint(seen)
 }
 
-// Whatever happens to the cluster, the consumers whose answers change are among those that the
-// tracker names, and those it names had asked about the object.
-func TestTrackerNamesExactlyThoseWhoAsked(t *testing.T) {
+// TestTrackerFindsAffectedConsumers changes objects at random. Each consumer whose result changes must be among the affected
+// ones, and each affected consumer must have read the object.
+func TestTrackerFindsAffectedConsumers(t *testing.T) {
 	for seed := range int64(200) {
 		rnd := rand.New(rand.NewSource(seed))
 		m, err := NewMemory(nil)
@@ -165,12 +165,12 @@ func TestTrackerNamesExactlyThoseWhoAsked(t *testing.T) {
 			}
 		})
 		for range 60 {
-			disturb(t, rnd, m)
+			changeAtRandom(t, rnd, m)
 		}
 	}
 }
 
-func TestTrackerKnowsAllConsumersOfOneObject(t *testing.T) {
+func TestTrackerFindsAllConsumersOfOneObject(t *testing.T) {
 	shared := Ref{Kind: KindNode, Name: "x"}
 	rnd := rand.New(rand.NewSource(1))
 	tracker := NewTracker[int]()
@@ -197,7 +197,7 @@ func TestTrackerKnowsAllConsumersOfOneObject(t *testing.T) {
 	}
 }
 
-func disturb(t *testing.T, rnd *rand.Rand, m *Memory) {
+func changeAtRandom(t *testing.T, rnd *rand.Rand, m *Memory) {
 	t.Helper()
 	pick := func(s ...string) string { return s[rnd.Intn(len(s))] }
 	var obj Object

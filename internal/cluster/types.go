@@ -21,14 +21,14 @@ import (
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 )
 
-// Type is what there is to know about a kind: where the API serves it and which Go types carry it.
+// Type describes a kind: its API group and version, its indexes and its Go types.
 type Type struct {
 	Kind       Kind
 	GVK        schema.GroupVersionKind
 	Namespaced bool
-	// Indexes that the kind can be listed by.
+	// Indexes has the indexes by which objects of the kind can be listed.
 	Indexes []Index
-	// emptyObject is an object of the kind, and none a list, to be copied.
+	// emptyObject and emptyList are copied by New and NewList.
 	emptyObject Object
 	emptyList   client.ObjectList
 }
@@ -39,7 +39,7 @@ func (t Type) New() Object { return t.emptyObject.DeepCopyObject().(Object) }
 // NewList returns an empty list of objects.
 func (t Type) NewList() client.ObjectList { return t.emptyList.DeepCopyObject().(client.ObjectList) }
 
-// Types lists every kind, in the order of the constants.
+// Types returns the types of all kinds, in the order of the constants.
 func Types() []Type { return slices.Clone(kindTable) }
 
 var (
@@ -66,7 +66,7 @@ var (
 			&corev1.Pod{}, &corev1.PodList{}},
 		{KindEndpointSlice, discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), true, []Index{SliceByService},
 			&discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{}},
-		// Kubernetes has deprecated Endpoints; operators may still choose them.
+		// Kubernetes has deprecated Endpoints; they are read if EndpointSlices are disabled.
 		{KindEndpoints, coreV1.WithKind("Endpoints"), true, nil,
 			&corev1.Endpoints{}, &corev1.EndpointsList{}}, //nolint:staticcheck // see above
 		{KindBinding, elbv2.GroupVersion.WithKind("TargetGroupBinding"), true, []Index{BindingByService, BindingByStack, BindingByTargetGroup},
@@ -100,13 +100,13 @@ var (
 	}
 )
 
-// Optional reports whether a cluster works without the kind: those of the Gateway API and GlobalAccelerators are used
-// where they are installed.
+// Optional reports whether the kind need not be installed. The kinds of the Gateway API and GlobalAccelerator are optional.
 func (t Type) Optional() bool {
 	return slices.Contains([]string{gwV1.Group, gwconfig.GroupVersion.Group, aga.GroupVersion.Group}, t.GVK.Group)
 }
 
-// Roots returns the kinds whose objects make up load balancers or accelerators, and carry finalizers of stacks.
+// Roots returns the kinds of root objects: those from which load balancers or accelerators are created, and which have
+// finalizers of stacks.
 func Roots() []Kind {
 	var out []Kind
 	for _, t := range kindTable {
@@ -117,7 +117,7 @@ func Roots() []Kind {
 	return out
 }
 
-// TypeOf returns what is known of a kind; false for a kind that translators do not read.
+// TypeOf returns the type of a kind; false for a kind that translators do not read.
 func TypeOf(k Kind) (Type, bool) {
 	for _, t := range kindTable {
 		if t.Kind == k {
@@ -127,7 +127,7 @@ func TypeOf(k Kind) (Type, bool) {
 	return Type{}, false
 }
 
-// KindOf returns which kind an object is, by its Go type; false for objects that are not read.
+// KindOf returns the kind of an object by its Go type; false for objects that translators do not read.
 func KindOf(obj Object) (Kind, bool) {
 	switch obj.(type) {
 	case *networkingv1.Ingress:
@@ -148,7 +148,7 @@ func KindOf(obj Object) (Kind, bool) {
 		return KindPod, true
 	case *discoveryv1.EndpointSlice:
 		return KindEndpointSlice, true
-	case *corev1.Endpoints: //nolint:staticcheck // operators may still choose them
+	case *corev1.Endpoints: //nolint:staticcheck // see kindTable
 		return KindEndpoints, true
 	case *elbv2.TargetGroupBinding:
 		return KindBinding, true
@@ -189,7 +189,7 @@ func gatewayKindOf(obj Object) (Kind, bool) {
 	return "", false
 }
 
-// RefOf names an object. The kind is empty for objects that are not read.
+// RefOf returns the reference of an object. The kind is empty for objects that translators do not read.
 func RefOf(obj Object) Ref {
 	k, _ := KindOf(obj)
 	return Ref{Kind: k, Namespace: obj.GetNamespace(), Name: obj.GetName()}
@@ -203,7 +203,7 @@ func (r Ref) String() string {
 	return string(r.Kind) + " " + r.Namespace + "/" + r.Name
 }
 
-// NewScheme returns a scheme that knows every kind, and no more than their API groups.
+// NewScheme returns a scheme with the API groups of all kinds.
 func NewScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -217,6 +217,5 @@ func NewScheme() (*runtime.Scheme, error) {
 	return s, nil
 }
 
-// sharedScheme is made once, because that takes longer than most of what it is used for. Nothing
-// may be registered with it.
+// sharedScheme is the scheme of all stores and decoders, created once because that is slow. No types may be added to it.
 var sharedScheme = sync.OnceValues(NewScheme)

@@ -1,6 +1,6 @@
-// Package cluster gives translators their only way to read Kubernetes: a View that remembers what
-// it was asked for, so that an event for any object finds exactly the stacks that asked. It knows
-// API types but no client; sources (informers, YAML files) stand behind an interface.
+// Package cluster is how translators read Kubernetes: a View records the objects and lists that a run reads, so that an event
+// of an object triggers exactly the stacks that depend on it. The package has no client. Informers and YAML files implement the
+// interface Source.
 package cluster
 
 import (
@@ -16,15 +16,15 @@ import (
 // Object is any typed Kubernetes object.
 type Object = client.Object
 
-// Ref names one object of a kind.
+// Ref is a reference to an object.
 type Ref struct {
 	Kind      Kind
 	Namespace string
 	Name      string
 }
 
-// Query is a list by index: all objects of a kind whose index function yields the value. An empty
-// Index means all of the kind (in the namespace, if one is given).
+// Query selects all objects of a kind that have a value in an index, and are in a namespace if it is set. An empty
+// Index selects all objects of the kind.
 type Query struct {
 	Kind      Kind
 	Namespace string
@@ -32,10 +32,9 @@ type Query struct {
 	Value     string
 }
 
-// Source is where a View reads from. Implementations must be safe for concurrent use and must
-// not let callers change what they return (views never do).
+// Source is read by a View. Implementations must be safe for concurrent use. Callers must not change the returned objects.
 type Source interface {
-	// Get returns the object, or nil if there is none.
+	// Get returns an object, nil if it does not exist.
 	Get(ref Ref) (Object, error)
 	// List returns the objects in ascending order of namespace and name. The list must not be changed.
 	List(q Query) ([]Object, error)
@@ -43,65 +42,67 @@ type Source interface {
 
 // Installer is a Source that reads kinds which may not be installed. Such a kind has no objects.
 type Installer interface {
+	// Installed reports whether a kind is installed and read.
 	Installed(kind Kind) bool
 }
 
-// Confirmer is a Source that may be behind what is stored.
+// Confirmer is a Source whose objects may be older than those of the API server.
 type Confirmer interface {
-	// Confirm returns Stale unless an object is stored as it is here.
+	// Confirm returns Stale if the API server has another state of an object.
 	Confirm(obj Object) error
 }
 
-// ReferenceFinder is a Source that asks the API server about an object which another one names and which it does not hold.
+// ReferenceFinder is a Source that asks the API server for a referenced object that its cache does not have.
 type ReferenceFinder interface {
-	// Find returns the object, or nil if there is none, or none of a kind that is asked for.
+	// Find returns an object, nil if it does not exist or if its kind is not looked up.
 	Find(ref Ref) (Object, error)
 }
 
-// LookupSource is a Source that asks the API server about what it does not hold.
+// LookupSource is a Source that asks the API server for objects that its cache does not have.
 type LookupSource interface {
-	// Informed returns the source without that.
+	// Informed returns the source without requests to the API server.
 	Informed() Source
 }
 
-// Stale is the error of a view whose source will soon have another state of an object that it has read.
+// Stale is the error of a view that has read an object which has changed in the API server. The source will have the new state
+// soon.
 type Stale struct{ Ref Ref }
 
 // Error implements error.
 func (s Stale) Error() string { return s.Ref.String() + " has changed since it was read" }
 
-// RetryAfter returns how long to wait for the other state. Its arrival is an event, which may come sooner.
+// RetryAfter returns how long to wait for the new state. The event of the new state may trigger a run earlier.
 func (s Stale) RetryAfter() time.Duration { return time.Second }
 
-// View reads through a Source. Reading subscribes: the view remembers every question, found or not, and an
-// event that changes an answer triggers the next run. Subscribe and SubscribeList do so without
-// reading; what is read through Unsubscribed brings no run about. The first error of the source sticks:
-// later reads return nothing, and the caller looks at Err once at the end.
+// View reads from a Source, and subscribes to each object and query that it reads, also if they return nothing. An event that
+// changes a result triggers the next run. Subscribe and SubscribeList subscribe without reading; reads of a view from
+// Unsubscribed do not subscribe. After the first error of the source, reads return nothing, and the caller checks Err at the
+// end.
 type View struct {
 	source      Source
-	refs        map[Ref]struct{} // nil, like queries, in a view that does not subscribe
+	refs        map[Ref]struct{} // nil in a view that does not subscribe; so is queries
 	queries     map[Query]struct{}
 	err         error
-	memberships *Memberships // nil: nothing is remembered
-	// confirmed are objects that are stored as they were read, and their versions.
+	memberships *Memberships // nil: without memberships
+	// confirmed has the versions of objects that Confirm has found unchanged.
 	confirmed map[Ref]string
 }
 
-// NewView returns an empty-handed view of the source.
+// NewView returns a view of a source, without subscriptions.
 func NewView(src Source) *View {
 	return &View{source: src, refs: map[Ref]struct{}{}, queries: map[Query]struct{}{}}
 }
 
-// WithMemberships gives the view a memory of what Ingresses were part of.
+// WithMemberships sets the memberships that Left and LeftBy read, and returns the view.
 func (v *View) WithMemberships(m *Memberships) *View {
 	v.memberships = m
 	return v
 }
 
-// Unsubscribed returns a view of the same source that remembers no question, with an error of its own.
+// Unsubscribed returns a view of the same source that does not subscribe, and has its own error.
 func (v *View) Unsubscribed() *View { return &View{source: v.source, memberships: v.memberships} }
 
-// Informed returns a view like Unsubscribed of what the source holds: the API server is not asked about anything.
+// Informed returns a view like Unsubscribed that sends no requests to the API server.
 func (v *View) Informed() *View {
 	out := v.Unsubscribed()
 	if asker, ok := v.source.(LookupSource); ok {
@@ -117,24 +118,25 @@ func (v *View) Subscribe(kind Kind, namespace, name string) {
 	}
 }
 
-// SubscribeList subscribes to what a query selects without reading it.
+// SubscribeList subscribes to the objects that a query selects, without reading them.
 func (v *View) SubscribeList(q Query) {
 	if v.queries != nil {
 		v.queries[q] = struct{}{}
 	}
 }
 
-// Installed reports whether a kind is served by the API and read by this process. When that changes, the objects
-// of the kind, and all Gateways and GatewayClasses, come as events.
-func (v *View) Installed(kind Kind) bool { return installed(v.source, kind) }
+// Installed reports whether a kind is served by the API server and read by this process. When that changes, there are events for
+// all objects of the kind, and for all Gateways and GatewayClasses.
+func (v *View) Installed(kind Kind) bool { return isInstalled(v.source, kind) }
 
-func installed(src Source, kind Kind) bool {
+// isInstalled reports whether a source reads a kind.
+func isInstalled(src Source, kind Kind) bool {
 	i, ok := src.(Installer)
 	return !ok || i.Installed(kind)
 }
 
-// Left returns the objects that carried a finalizer and have lost it by an edit of others, in order.
-// Events of them, and of nothing else, change the answer.
+// Left returns the objects that had a finalizer which another client has removed, in order. Only events of these objects change
+// the result.
 func (v *View) Left(finalizer string) []Ref {
 	if v.memberships == nil {
 		return nil
@@ -142,7 +144,7 @@ func (v *View) Left(finalizer string) []Ref {
 	return v.memberships.Left(finalizer)
 }
 
-// LeftBy returns the finalizers that an object carried and has lost by an edit of others, in order.
+// LeftBy returns the finalizers of an object that another client has removed, in order.
 func (v *View) LeftBy(ref Ref) []string {
 	if v.memberships == nil {
 		return nil
@@ -150,11 +152,11 @@ func (v *View) LeftBy(ref Ref) []string {
 	return v.memberships.LeftBy(ref)
 }
 
-// Err returns the first error that the source gave, nil if none. A translation made from a view with
-// an error must not be acted on.
+// Err returns the first error of the source, nil if there was none. The result of a translation must not be used if the view has
+// an error.
 func (v *View) Err() error { return v.err }
 
-// Refs returns the objects asked for by name, in order.
+// Refs returns the objects to which the view has subscribed, in order.
 func (v *View) Refs() []Ref {
 	out := make([]Ref, 0, len(v.refs))
 	for r := range v.refs {
@@ -166,7 +168,7 @@ func (v *View) Refs() []Ref {
 	return out
 }
 
-// Queries returns the lists asked for, in order.
+// Queries returns the queries to which the view has subscribed, in order.
 func (v *View) Queries() []Query {
 	out := make([]Query, 0, len(v.queries))
 	for q := range v.queries {
@@ -179,7 +181,7 @@ func (v *View) Queries() []Query {
 	return out
 }
 
-// Get reads one object, and subscribes to it; false if there is none (or the view has failed).
+// Get reads an object, and subscribes to it; false if it does not exist, or if the view has an error.
 func Get[T Object](v *View, kind Kind, namespace, name string) (T, bool) {
 	var none T
 	v.Subscribe(kind, namespace, name)
@@ -201,9 +203,9 @@ func Get[T Object](v *View, kind Kind, namespace, name string) (T, bool) {
 	return t, ok
 }
 
-// GetReferenced reads an object that another one names, as Get does. The API server is asked about one that the source does not
-// hold. If it does not exist, the other one is confirmed.
-func GetReferenced[T Object](v *View, by Object, kind Kind, namespace, name string) (T, bool) {
+// GetReferenced reads an object that another one references, as Get does. It asks the API server for an object that the cache of
+// the source does not have. If the object does not exist, it calls Confirm for the referrer.
+func GetReferenced[T Object](v *View, referrer Object, kind Kind, namespace, name string) (T, bool) {
 	t, ok := Get[T](v, kind, namespace, name)
 	if f, asks := v.source.(ReferenceFinder); asks && !ok && v.err == nil {
 		obj, err := f.Find(Ref{Kind: kind, Namespace: namespace, Name: name})
@@ -214,14 +216,14 @@ func GetReferenced[T Object](v *View, by Object, kind Kind, namespace, name stri
 		t, ok = obj.(T)
 	}
 	if !ok {
-		v.Confirm(by)
+		v.Confirm(referrer)
 	}
 	return t, ok
 }
 
-// Confirm fails the view unless objects are stored as they were read. Before a reference that leads nowhere is acted on,
-// those that take part in it are confirmed: each kind has a watch of its own, so that the end of an object may arrive before
-// the edit that names another one instead.
+// Confirm sets the error of the view if objects have changed in the API server. It must be called before an object counts as
+// missing, for the objects that reference it: each kind has a watch of its own, so that the deletion of an object may arrive
+// before the edit by which another object stopped to reference it.
 func (v *View) Confirm(objs ...Object) {
 	source, ok := v.source.(Confirmer)
 	if !ok {
@@ -244,7 +246,7 @@ func (v *View) Confirm(objs ...Object) {
 // List reads all objects that a query selects, and subscribes to them, in ascending order of namespace and name.
 func List[T Object](v *View, q Query) []T { return ofType[T](v, q, v.list(q)) }
 
-// list is List without the type.
+// list is List for objects of any type.
 func (v *View) list(q Query) []Object {
 	v.SubscribeList(q)
 	if v.err != nil {
@@ -258,6 +260,7 @@ func (v *View) list(q Query) []Object {
 	return objs
 }
 
+// ofType converts the objects that a query has selected to their type.
 func ofType[T Object](v *View, q Query, objs []Object) []T {
 	if v.err != nil {
 		return nil
@@ -274,17 +277,17 @@ func ofType[T Object](v *View, q Query, objs []Object) []T {
 	return out
 }
 
-// LastList keeps what a query has selected last, so that reading it again costs no look at each object while the source
-// has the same list. It is safe for concurrent use.
+// LastList caches the last result of a query, so that the objects are not converted again while the source returns the same
+// list. It is safe for concurrent use.
 type LastList[T Object] struct{ last atomic.Pointer[selection[T]] }
 
-// selection is a list of a source and what a query has selected of it. It is not changed once it is made.
+// selection is a list of a source, and its objects converted to their type. It is immutable.
 type selection[T Object] struct {
 	objects []Object
 	list    []T
 }
 
-// Read returns what List does. The list is shared, so that it is not to be changed.
+// Read returns the result of List. The list is shared and must not be changed.
 func (l *LastList[T]) Read(v *View, q Query) []T {
 	objs := v.list(q)
 	if last := l.last.Load(); last != nil && len(objs) > 0 && len(objs) == len(last.objects) && &objs[0] == &last.objects[0] {

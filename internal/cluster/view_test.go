@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// versions is a source that notes the versions which it is to confirm.
+// versions is a source that records the versions that Confirm is called with.
 type versions struct {
 	Source
 	asked []string
@@ -18,8 +18,7 @@ func (v *versions) Confirm(obj Object) error {
 	return nil
 }
 
-// A view reads again while AWS is asked, and may find a later version of an object: what was confirmed of the one before
-// says nothing about it.
+// TestEachVersionIsConfirmed: a view may read a newer version of an object later, which has to be confirmed again.
 func TestEachVersionIsConfirmed(t *testing.T) {
 	t.Parallel()
 	src := &versions{}

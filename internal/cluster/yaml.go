@@ -21,14 +21,14 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 )
 
-// Loaded holds the objects of a file.
+// Loaded has the objects of a file.
 type Loaded struct {
 	Objects []Object
-	// Skipped are documents of kinds that translators do not read, as "apiVersion Kind name".
+	// Skipped has the documents of kinds that translators do not read, as "apiVersion Kind name".
 	Skipped []string
 }
 
-// strictDecoder is made once, because that takes longer than reading a document with it.
+// strictDecoder is created once, because that is slower than decoding a document.
 var strictDecoder = sync.OnceValues(func() (runtime.Decoder, error) {
 	scheme, err := sharedScheme()
 	if err != nil {
@@ -37,10 +37,9 @@ var strictDecoder = sync.OnceValues(func() (runtime.Decoder, error) {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer(), nil
 })
 
-// LoadYAML reads the objects of a YAML or JSON stream: several documents, lists among them.
-// Unknown and repeated fields of the kinds that are read are errors. Namespaced objects without a
-// namespace are put into "default", and the defaults that the API server would fill in and that
-// translators look at are filled in.
+// LoadYAML reads the objects of a YAML or JSON stream, which may have several documents and lists of objects.
+// Unknown and repeated fields are errors, except in kinds that are skipped. Namespaced objects without a
+// namespace get the namespace "default". LoadYAML sets the defaults of the API server that translators depend on.
 func LoadYAML(data []byte) (Loaded, error) {
 	decode, err := strictDecoder()
 	if err != nil {
@@ -62,6 +61,7 @@ func LoadYAML(data []byte) (Loaded, error) {
 	}
 }
 
+// add decodes a document and adds its objects.
 func (l *Loaded) add(decode runtime.Decoder, doc []byte) error {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
@@ -91,11 +91,11 @@ func (l *Loaded) add(decode runtime.Decoder, doc []byte) error {
 	if head.Kind == "" || head.APIVersion == "" {
 		return errors.New("not a Kubernetes object; it needs apiVersion, kind and metadata")
 	}
-	if of, isList := strings.CutSuffix(head.Kind, "List"); isList && head.Metadata.Name == "" {
+	if itemKind, isList := strings.CutSuffix(head.Kind, "List"); isList && head.Metadata.Name == "" {
 		for i, item := range head.Items {
-			// The API server leaves out of the objects of a list of one kind what the list says.
-			if _, has := item["kind"]; !has && of != "" && item != nil {
-				item["apiVersion"], item["kind"] = head.APIVersion, of
+			// In a list of one kind, the API server omits apiVersion and kind of the objects.
+			if _, has := item["kind"]; !has && itemKind != "" && item != nil {
+				item["apiVersion"], item["kind"] = head.APIVersion, itemKind
 			}
 			raw, err := syaml.Marshal(item)
 			if err == nil {
@@ -131,7 +131,7 @@ func (l *Loaded) add(decode runtime.Decoder, doc []byte) error {
 	return nil
 }
 
-// fillDefaults does what the API server does to new objects, as far as translators notice.
+// fillDefaults sets the defaults of the API server that translators depend on.
 func fillDefaults(obj Object) {
 	switch o := obj.(type) {
 	case *corev1.Service:
@@ -167,7 +167,7 @@ func fillDefaults(obj Object) {
 	}
 }
 
-// FromYAML returns a store with the objects of the streams. clock is as for NewMemory.
+// FromYAML returns a store with the objects of YAML streams. clock is that of NewMemory.
 func FromYAML(clock clock.PassiveClock, streams ...[]byte) (*Memory, error) {
 	m, err := NewMemory(clock)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	aga "github.com/fulcrum-lb/fulcrum/api/aga/v1beta1"
 )
 
-// fillAccelerator is fillDefaults for GlobalAccelerators: what their schema fills in.
+// fillAccelerator is fillDefaults for GlobalAccelerators. It sets the defaults of their CRD.
 func fillAccelerator(spec *aga.GlobalAcceleratorSpec) {
 	spec.IPAddressType = cmp.Or(spec.IPAddressType, aga.IPAddressTypeIPv4)
 	for i := range spec.Listeners {

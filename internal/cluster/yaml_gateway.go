@@ -6,7 +6,7 @@ import (
 	gwconfig "github.com/fulcrum-lb/fulcrum/api/gateway/v1"
 )
 
-// fillGatewayDefaults is fillDefaults for the kinds of the Gateway API: what their schemas fill in.
+// fillGatewayDefaults is fillDefaults for the kinds of the Gateway API. It sets the defaults of their CRDs.
 func fillGatewayDefaults(obj Object) {
 	switch o := obj.(type) {
 	case *gwv1.Gateway:

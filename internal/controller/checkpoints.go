@@ -11,30 +11,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// CheckpointStore keeps a text from one process to the next.
+// CheckpointStore stores a text for the next process.
 type CheckpointStore interface {
 	Read(ctx context.Context) (string, error)
 	Write(ctx context.Context, text string) error
 }
 
-// Checkpoints keep the book of stacks beyond the life of a process. Whatever goes wrong with the
-// store costs calls to AWS, or delays the comparison of a change that was taken back between two
-// processes, so it is said once and not tried harder.
+// Checkpoints stores the book of stacks for the next process. A failed read costs calls to AWS, and a failed write may delay
+// the comparison of a stack with AWS. Therefore Checkpoints logs the first of several failures and does not retry at once.
 type Checkpoints struct {
 	Book  *checkpoint.Book
 	Store CheckpointStore
-	// Fence, if not nil, keeps a process that leads no more from writing over what its successor
-	// has written.
+	// Fence, if not nil, keeps a process that has lost its lease from overwriting the state of the next leader.
 	Fence engine.Fence
 	Log   logr.Logger
 
-	// Both are of the write that is under way.
-	failed bool
-	pace   writePace
+	// failed reports whether the last write failed. The book does not let writes overlap.
+	failed  bool
+	limiter writeLimiter
 }
 
-// Load reads the book. It is to be called once this process leads and before the first item is
-// worked on: the one that led before has written until then.
+// Load reads the book. It must be called after this process has become the leader, because the previous leader writes until
+// then, and before the first stack is reconciled.
 func (c *Checkpoints) Load(ctx context.Context) {
 	text, err := c.Store.Read(ctx)
 	if err != nil {
@@ -47,13 +45,13 @@ func (c *Checkpoints) Load(ctx context.Context) {
 	}
 }
 
-// Save writes the book if it has news.
+// Save writes the book if it has changed.
 func (c *Checkpoints) Save(ctx context.Context) {
 	if c.Fence != nil && c.Fence.Fence() != nil {
 		return
 	}
 	_ = c.Book.Save(func(text string) error { // the error has been logged
-		c.pace.wrote(len(text))
+		c.limiter.countWrite(len(text))
 		err := c.Store.Write(ctx, text)
 		if err != nil && !c.failed {
 			c.Log.Info("failed to write checkpoints", "err", err.Error(), "effect", "the next start compares everything with AWS at once, and a change that was taken back before it only within 45 minutes")
@@ -63,15 +61,15 @@ func (c *Checkpoints) Save(ctx context.Context) {
 	})
 }
 
-// Start saves the book until ctx ends, and then for the last time: from time to time, and soon where a stack is about to
-// be changed in AWS. It implements a runnable of the manager that runs while this process leads.
+// Start saves the book at an interval, earlier before a stack is changed in AWS, and for the last time when ctx ends. It
+// implements manager.Runnable and runs while this process leads.
 func (c *Checkpoints) Start(ctx context.Context) error {
-	return saveUntil(ctx, c.Save, c.Book.Urgent(), &c.pace)
+	return saveUntil(ctx, c.Save, c.Book.Urgent(), &c.limiter)
 }
 
-// saveUntil saves from time to time, and when it is urgent as soon as the pace of writes admits it, until ctx ends, and
-// then for the last time.
-func saveUntil(ctx context.Context, save func(context.Context), urgent <-chan struct{}, pace *writePace) error {
+// saveUntil calls save at an interval, after a value of urgent as soon as limiter admits a write, and for the last time when ctx
+// ends.
+func saveUntil(ctx context.Context, save func(context.Context), urgent <-chan struct{}, limiter *writeLimiter) error {
 	tick := time.NewTicker(durations.Request)
 	defer tick.Stop()
 	for {
@@ -79,13 +77,13 @@ func saveUntil(ctx context.Context, save func(context.Context), urgent <-chan st
 		case <-tick.C:
 			save(ctx)
 		case <-urgent:
-			if pace.wait(ctx) {
-				soon, cancel := context.WithTimeout(ctx, durations.Answer)
-				save(soon)
+			if limiter.wait(ctx) {
+				limited, cancel := context.WithTimeout(ctx, durations.Answer)
+				save(limited)
 				cancel()
 			}
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), durations.Glance)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), durations.BriefWait)
 			defer cancel()
 			save(last)
 			return nil

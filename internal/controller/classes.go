@@ -160,7 +160,7 @@ func (s *classReconciler) withoutRepeatedClear(ref cluster.Ref, patches []cluste
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
-	maps.DeleteFunc(s.statusCleared, func(_ cluster.Ref, at time.Time) bool { return now.Sub(at) >= durations.Period })
+	maps.DeleteFunc(s.statusCleared, func(_ cluster.Ref, at time.Time) bool { return now.Sub(at) >= durations.LongInterval })
 	i := slices.IndexFunc(patches, func(p cluster.Patch) bool {
 		e, ok := p.(cluster.StatusEdit)
 		return ok && e.Ref == ref
@@ -169,7 +169,7 @@ func (s *classReconciler) withoutRepeatedClear(ref cluster.Ref, patches []cluste
 		return patches, 0
 	}
 	if at, recently := s.statusCleared[ref]; recently {
-		return slices.Delete(slices.Clone(patches), i, i+1), durations.Period - now.Sub(at)
+		return slices.Delete(slices.Clone(patches), i, i+1), durations.LongInterval - now.Sub(at)
 	}
 	s.statusCleared[ref] = now
 	return patches, 0

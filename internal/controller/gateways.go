@@ -54,7 +54,7 @@ func addVersions(ctx context.Context, s Setup, mgr manager.Manager, source *kube
 	w := &versionsWatch{
 		versions: versions, log: s.Log.WithName("gateways"),
 		read: func(ctx context.Context) (map[string]string, error) {
-			return kube.Versions(ctx, c, standardKinds(s.Config.Gates))
+			return kube.BundleVersions(ctx, c, standardKinds(s.Config.Gates))
 		},
 		reconcileClasses: func(ctx context.Context) error {
 			return source.StartKinds(ctx, nil, []cluster.Kind{cluster.KindGatewayClass})
@@ -150,7 +150,7 @@ func usableKinds(g config.Gates, withAccelerators bool, found kube.Installation)
 	if servesGateways(g) {
 		out, err = usableGatewayKinds(g, found)
 	}
-	if withAccelerators && found.Lacking(accelerators.kinds) == nil {
+	if withAccelerators && found.CheckServed(accelerators.kinds) == nil {
 		out = append(out, slices.DeleteFunc(acceleratorKinds(g), func(k cluster.Kind) bool { return !found.Served[k] })...)
 	}
 	slices.Sort(out)
@@ -165,7 +165,7 @@ func usableGatewayKinds(g config.Gates, found kube.Installation) ([]cluster.Kind
 		if !g.On(f.gate) {
 			return
 		}
-		fault := found.Lacking(f.kinds)
+		fault := found.CheckServed(f.kinds)
 		if fault == nil {
 			out = append(out, f.kinds...)
 		} else if g.Explicit(f.gate) {
@@ -270,7 +270,7 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 	if err := synced(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
 	}
-	tick := time.NewTicker(durations.Interval)
+	tick := time.NewTicker(durations.ShortInterval)
 	defer tick.Stop()
 	for {
 		done, err := w.updateKinds(ctx)
@@ -278,9 +278,9 @@ func (w *kindsWatch) run(ctx context.Context, synced func(context.Context) error
 			return nil
 		}
 		if done {
-			tick.Reset(durations.Sweep)
+			tick.Reset(durations.SweepInterval)
 		} else {
-			tick.Reset(durations.Interval)
+			tick.Reset(durations.ShortInterval)
 		}
 		if err != nil {
 			w.logOnChange("error "+err.Error(), func() { w.log.Error(err, "failed to look for optional kinds") })
@@ -300,9 +300,9 @@ func (w *kindsWatch) logFeatures(kinds []cluster.Kind, found kube.Installation) 
 		if !w.gates.On(f.gate) || f.gate == accelerators.gate && !w.accelerators {
 			continue
 		}
-		if slices.Contains(kinds, f.kinds[len(f.kinds)-1]) && found.Lacking(f.kinds) == nil {
+		if slices.Contains(kinds, f.kinds[len(f.kinds)-1]) && found.CheckServed(f.kinds) == nil {
 			on = append(on, string(f.gate))
-		} else if fault := found.Lacking(f.kinds); fault != nil {
+		} else if fault := found.CheckServed(f.kinds); fault != nil {
 			off = append(off, fmt.Sprintf("%s: %v", f.gate, fault))
 		}
 	}

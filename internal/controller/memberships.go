@@ -24,8 +24,8 @@ type Memberships struct {
 
 	mu     sync.Mutex
 	failed bool
-	// pace spaces the writes of Keep.
-	pace writePace
+	// limiter limits the writes of Persist.
+	limiter writeLimiter
 }
 
 // Load loads the state of the previous process, and compares it with the objects that exist. It returns those that have left
@@ -39,17 +39,17 @@ func (m *Memberships) Load(ctx context.Context, ingresses []cluster.Object, watc
 	if leftOut > 0 {
 		m.Log.Info("left out memberships of another version", "lines", leftOut, "effect", "Ingresses that left a load balancer while no controller ran are not noticed")
 	}
-	m.Keep(ctx)
+	m.Persist(ctx)
 	return gone
 }
 
-// Keep stores urgent changes (cluster.Memberships.Urgent) before the run of a stack goes on. After a failed write it leaves
+// Persist stores urgent changes (cluster.Memberships.Urgent) before the run of a stack goes on. After a failed write it leaves
 // them to Start.
-func (m *Memberships) Keep(ctx context.Context) {
+func (m *Memberships) Persist(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, durations.Answer)
 	defer cancel()
 	for {
-		wait := m.tryKeep(ctx)
+		wait := m.tryPersist(ctx)
 		if wait <= 0 {
 			return
 		}
@@ -61,14 +61,14 @@ func (m *Memberships) Keep(ctx context.Context) {
 	}
 }
 
-// tryKeep stores urgent changes, or returns how long Keep has to wait before it may.
-func (m *Memberships) tryKeep(ctx context.Context) (wait time.Duration) {
+// tryPersist stores urgent changes, or returns how long Persist has to wait before it may.
+func (m *Memberships) tryPersist(ctx context.Context) (wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.failed || !m.Memory.Urgent() {
 		return 0
 	}
-	if wait = m.pace.left(); wait <= 0 {
+	if wait = m.limiter.delay(); wait <= 0 {
 		m.save(ctx)
 	}
 	return wait
@@ -94,7 +94,7 @@ func (m *Memberships) save(ctx context.Context) {
 		m.Log.Error(err, "failed to write memberships", "effect", "Ingresses that leave a load balancer while no controller runs are not noticed")
 	}
 	m.failed = err != nil
-	m.pace.wrote(len(text))
+	m.limiter.countWrite(len(text))
 }
 
 // Start saves the memberships from time to time, and for the last time when ctx ends. It implements manager.Runnable and

@@ -53,7 +53,7 @@ func TestClaimsShareWrites(t *testing.T) {
 					wg.Go(func() {
 						time.Sleep(time.Duration(n) * separate)
 						claim(n)
-						m.Keep(t.Context())
+						m.Persist(t.Context())
 						store.mu.Lock()
 						defer store.mu.Unlock()
 						if last := store.written[len(store.written)-1]; !strings.Contains(last, fmt.Sprintf("a/%d ", n)) {
@@ -66,10 +66,10 @@ func TestClaimsShareWrites(t *testing.T) {
 				for _, text := range store.written {
 					bytes += len(text)
 				}
-				if most := int((took+durations.Glance)/durations.KeepEach) + 2; len(store.written) > most {
+				if most := int((took+durations.BriefWait)/durations.StoreWriteCost) + 2; len(store.written) > most {
 					t.Errorf("%d writes in %v, at most %d", len(store.written), took, most)
 				}
-				if most := int((took+durations.Glance).Seconds()*keepBytesPerSecond) + 2*len(store.written[len(store.written)-1]); bytes > most {
+				if most := int((took+durations.BriefWait).Seconds()*storedBytesPerSecond) + 2*len(store.written[len(store.written)-1]); bytes > most {
 					t.Errorf("%d bytes in %v, at most %d", bytes, took, most)
 				}
 			})
@@ -85,7 +85,7 @@ func TestAClaimThatCannotBeStoredHoldsNothingUp(t *testing.T) {
 		begun := time.Now()
 		for n := range 100 {
 			m.Memory.Claimed(cluster.Ref{Kind: cluster.KindIngress, Namespace: "a", Name: fmt.Sprint(n)}, "f", true)
-			m.Keep(t.Context())
+			m.Persist(t.Context())
 		}
 		if took := time.Since(begun); took != 0 || len(store.written) != 1 {
 			t.Errorf("%d writes in %v", len(store.written), took)

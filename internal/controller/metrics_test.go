@@ -125,7 +125,7 @@ func testTopConsumers(t *testing.T) {
 	if got := scrape(t, r); len(got) != 0 {
 		t.Errorf("shown before the window is over: %v", got)
 	}
-	time.Sleep(durations.Sweep)
+	time.Sleep(durations.SweepInterval)
 	want := map[string]float64{}
 	for name, n := range map[string]float64{"a": 4, "b": 3, "c": 2} {
 		want["awslbc_controller_top_talkers{controller=ingress,name="+name+",namespace=n}"] = n
@@ -133,7 +133,7 @@ func testTopConsumers(t *testing.T) {
 	if d := cmp.Diff(want, scrape(t, r)); d != "" {
 		t.Error(d)
 	}
-	time.Sleep(durations.Sweep)
+	time.Sleep(durations.SweepInterval)
 	if got := scrape(t, r); len(got) != 0 {
 		t.Errorf("series stay after their window: %v", got)
 	}

@@ -80,7 +80,7 @@ func watchOrphans(ctx context.Context, synced func(context.Context) error, find 
 		return nil //nolint:nilerr // the process is stopping
 	}
 	known := map[string]bool{}
-	for wait := durations.Sweep; ; wait = durations.Orphans {
+	for wait := durations.SweepInterval; ; wait = durations.Orphans {
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():

@@ -34,7 +34,7 @@ func TestOrphansAreLoggedOnceAndCounted(t *testing.T) {
 		go func() {
 			done <- watchOrphans(ctx, func(context.Context) error { return nil }, find, m, log)
 		}()
-		time.Sleep(durations.Sweep + 2*durations.Orphans + time.Minute)
+		time.Sleep(durations.SweepInterval + 2*durations.Orphans + time.Minute)
 		synctest.Wait()
 		if n := testutil.ToFloat64(m.orphans); n != 2 || looks.Load() != 3 {
 			t.Errorf("%v orphans after %d looks", n, looks.Load())

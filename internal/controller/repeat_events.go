@@ -9,7 +9,7 @@ import (
 
 // RepeatEvents calls repeat at a fixed interval until ctx ends.
 func RepeatEvents(ctx context.Context, repeat func(context.Context)) error {
-	tick := time.NewTicker(durations.Often)
+	tick := time.NewTicker(durations.MinuteInterval)
 	defer tick.Stop()
 	for {
 		select {

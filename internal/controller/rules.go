@@ -29,7 +29,7 @@ func syncRulesPeriodically(ctx context.Context, synced, sync func(context.Contex
 			wait = durations.Answer
 		default:
 			log.V(1).Info("failed to update rules of targets", "err", err.Error(), "retryAfter", wait.String())
-			pause, wait = wait, min(2*wait, durations.Sweep)
+			pause, wait = wait, min(2*wait, durations.SweepInterval)
 		}
 		timer := time.NewTimer(pause)
 		select {

@@ -113,7 +113,7 @@ func Run(ctx context.Context, s Setup) error {
 		return fmt.Errorf("client of the API server: %w", err)
 	}
 	if lease != nil {
-		lease.Publish(withDiscovered(s.Config, aws).Published())
+		lease.PublishFlags(withDiscovered(s.Config, aws).Published())
 	}
 	frontends := Frontends(withDiscovered(s.Config, aws))
 	if s.Config.Serving.Webhooks != config.WebhooksOff {
@@ -302,7 +302,7 @@ func dropUnusedSecrets(ctx context.Context, source *kube.Source, secrets *kube.S
 	if err := source.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the process is stopping
 	}
-	tick := time.NewTicker(durations.Sweep)
+	tick := time.NewTicker(durations.SweepInterval)
 	defer tick.Stop()
 	for {
 		select {

@@ -93,7 +93,7 @@ func (l shadowStacks) Reconcile(ctx context.Context, id model.StackID) (queue.Ne
 		return queue.Next{}, nil
 	}
 	s.notePlan(ctx, key, item)
-	return queue.Next{After: durations.Period, Idle: true}, nil
+	return queue.Next{After: durations.LongInterval, Idle: true}, nil
 }
 
 func shadowStep(step plan.Step) ShadowStep {
@@ -130,7 +130,7 @@ func (l shadowBindings) Reconcile(ctx context.Context, k bindings.Key) (queue.Ne
 		item.add(shadowItem(i))
 	}
 	s.notePlan(ctx, key, item)
-	return queue.Next{After: durations.Period, Idle: true}, nil
+	return queue.Next{After: durations.LongInterval, Idle: true}, nil
 }
 
 // Rules makes the plan of the security group rules of nodes and pods, which all bindings share.

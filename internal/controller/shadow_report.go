@@ -159,11 +159,11 @@ func (s *Shadow) Report(now time.Time) ShadowReport {
 // KeepReport writes the report to a file when it has changed, and once each period, until ctx ends.
 func (s *Shadow) KeepReport(ctx context.Context, file, cluster string, log logr.Logger) error {
 	var written time.Time
-	tick := time.NewTicker(durations.Interval)
+	tick := time.NewTicker(durations.ShortInterval)
 	defer tick.Stop()
 	for {
 		s.mu.Lock()
-		due := s.changed || time.Since(written) >= durations.Period
+		due := s.changed || time.Since(written) >= durations.LongInterval
 		s.changed = false
 		s.mu.Unlock()
 		if due {

@@ -66,7 +66,7 @@ func (s *Shadow) KeepRules(ctx context.Context, synced func(context.Context) err
 	if synced(ctx) != nil {
 		return nil // the process is stopping
 	}
-	tick := time.NewTicker(durations.Period)
+	tick := time.NewTicker(durations.LongInterval)
 	defer tick.Stop()
 	for {
 		_ = s.Rules(ctx) // a failure is in the report

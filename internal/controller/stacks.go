@@ -213,7 +213,7 @@ func rootsOf(frontends engine.Frontends) []cluster.Kind {
 func (s *stackReconciler) Reconcile(ctx context.Context, id model.StackID) (queue.Next, error) {
 	s.metrics.topConsumers.countRun(id.Kind.Consumer(), id.Namespace, id.Name)
 	if s.cluster.Store != nil {
-		s.cluster.Store.Keep(ctx) // stores which stacks objects have left, before the run acts on it
+		s.cluster.Store.Persist(ctx) // stores which stacks objects have left, before the run acts on it
 	}
 	began := time.Now()
 	out, err := s.engine.Reconcile(ctx, id)

@@ -18,7 +18,7 @@ import (
 
 // retryUntilReached repeats try with back-off until it succeeds, fails with an error that is not transient, or ctx ends.
 func retryUntilReached[T any](ctx context.Context, log logr.Logger, what string, try func(context.Context) (T, error), transient func(error) bool) (T, error) {
-	for wait := durations.Glance / 2; ; wait = min(2*wait, durations.Request) {
+	for wait := durations.BriefWait / 2; ; wait = min(2*wait, durations.Request) {
 		out, err := try(ctx)
 		if err == nil || ctx.Err() != nil || !transient(err) {
 			return out, err
@@ -51,7 +51,7 @@ func connectAWS(ctx context.Context, s Setup, fence engine.Fence, m *Metrics) (A
 // awaitAPI waits until the API server answers.
 func awaitAPI(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	cfg = rest.CopyConfig(cfg)
-	cfg.Timeout = durations.Interval
+	cfg.Timeout = durations.ShortInterval
 	d, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)

@@ -12,7 +12,7 @@ import (
 )
 
 // topConsumers finds the items with the most runs, so that an endless loop is visible in metrics. It counts the runs in
-// windows of durations.Sweep, and shows the last full window.
+// windows of durations.SweepInterval, and shows the last full window.
 type topConsumers struct {
 	mu          sync.Mutex
 	windowStart time.Time
@@ -50,11 +50,11 @@ func (t *topConsumers) countRun(controller, namespace, name string) {
 // rotateWindow begins a new window if the current one is over. The caller holds the lock.
 func (t *topConsumers) rotateWindow() {
 	age := time.Since(t.windowStart)
-	if age < durations.Sweep {
+	if age < durations.SweepInterval {
 		return
 	}
 	t.shown = nil
-	if age < 2*durations.Sweep { // otherwise nothing happened in the last window
+	if age < 2*durations.SweepInterval { // otherwise nothing happened in the last window
 		t.shown = topOf(t.counts)
 	}
 	t.counts, t.windowStart = map[consumer]int{}, time.Now()

@@ -82,7 +82,7 @@ func (w *versionsWatch) readVersions(ctx context.Context) error {
 
 // run reads the versions from time to time until ctx ends.
 func (w *versionsWatch) run(ctx context.Context) error {
-	tick := time.NewTicker(durations.Sweep)
+	tick := time.NewTicker(durations.SweepInterval)
 	defer tick.Stop()
 	for {
 		select {

@@ -54,7 +54,7 @@ func TestVersionsAreFollowed(t *testing.T) {
 			mu.Lock()
 			live, fault = c.live, c.fault
 			mu.Unlock()
-			time.Sleep(durations.Sweep)
+			time.Sleep(durations.SweepInterval)
 			synctest.Wait()
 			if got := w.versions.Get(); (got == nil) != (c.want == nil) || !maps.Equal(got, c.want) || times != c.times {
 				t.Errorf("%v, %v: %v after %d times, want %v after %d", c.live, c.fault, got, times, c.want, c.times)

@@ -30,7 +30,7 @@ func (r *observation) decideRelation(ctx context.Context, stack model.Stack, hav
 		return have, err
 	}
 	r.relation = &rel
-	if rel.Standing != handover.Takes {
+	if rel.Standing != handover.TakesOver {
 		return have, nil
 	}
 	if !stack.DryRun && r.reserved != nil {
@@ -43,7 +43,7 @@ func (r *observation) decideRelation(ctx context.Context, stack model.Stack, hav
 	if have, err = r.observeAWS(ctx, stack, questions); err != nil {
 		return have, err
 	}
-	if rel = rel.Observed(stack, have); rel.Standing != handover.Takes {
+	if rel = rel.Observed(stack, have); rel.Standing != handover.TakesOver {
 		return own, nil
 	}
 	if !rel.DependsOnOther(have) {
@@ -56,7 +56,7 @@ func (r *observation) decideRelation(ctx context.Context, stack model.Stack, hav
 func (r *observation) applyRelation(stack model.Stack, have observed.Stack) observed.Stack {
 	have.Bindings = r.e.Cluster.Bindings(r.view, stack.ID)
 	var others []observed.Binding
-	if r.relation.Standing == handover.Takes {
+	if r.relation.Standing == handover.TakesOver {
 		others = r.e.Cluster.Bindings(r.view, r.relation.Other)
 	}
 	return r.relation.ObservedStack(stack, have, others, r.portOf)
@@ -86,7 +86,7 @@ func (f FailedStep) hindersTakeOver() bool {
 // withRelation returns the desired state of a stack after its relation to another one is applied, with findings about that.
 func (r *observation) withRelation(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	stack, found := r.relation.Apply(stack, have)
-	if r.takeOverHindered && r.relation.Standing == handover.Takes && r.relation.DependsOnOther(have) {
+	if r.takeOverHindered && r.relation.Standing == handover.TakesOver && r.relation.DependsOnOther(have) {
 		stack.Held.Everything = true
 	}
 	return stack, found

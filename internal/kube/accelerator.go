@@ -11,14 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// recordAccelerator writes the ARN of an accelerator into the status of its object, before anything else is made: an
-// accelerator costs money, and its addresses cannot be had back.
-func (c *Cluster) recordAccelerator(ctx context.Context, do plan.RecordAccelerator, known plan.KnownIDs) error {
+// recordAccelerator writes the ARN of an accelerator into the status of its object before any other resource is created: an
+// accelerator costs money, and its addresses cannot be restored after it is deleted.
+func (c *Cluster) recordAccelerator(ctx context.Context, action plan.RecordAccelerator, known plan.KnownIDs) error {
 	arn := known[plan.AcceleratorAddress]
 	if arn == "" {
 		return errors.New("the ARN of the accelerator is not known, since what makes it was not carried out")
 	}
-	ref := cluster.Ref{Kind: cluster.Kind(do.Ref.Kind), Namespace: do.Ref.Namespace, Name: do.Ref.Name}
+	ref := cluster.Ref{Kind: cluster.Kind(action.Ref.Kind), Namespace: action.Ref.Namespace, Name: action.Ref.Name}
 	return c.editStatus(ctx, cluster.StatusEdit{Ref: ref, Edit: func(obj cluster.Object, _ metav1.Time) any {
 		if ga, ok := obj.(*aga.GlobalAccelerator); !ok || ga.Status.AcceleratorARN == arn {
 			return nil

@@ -12,13 +12,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// maxAnnotations is the size up to which the controller fills the annotations of an object. The
-// rest of what Kubernetes accepts is left to others: kubectl keeps the whole manifest there, and an
-// object without room could not be applied again.
-const maxAnnotations = validation.TotalAnnotationSizeLimitB - 32<<10
+// maxAnnotationBytes is the total size of an object's annotations up to which the controller adds one. The
+// rest of what Kubernetes accepts is for other writers: kubectl apply stores the whole manifest in an
+// annotation, and fails if it does not fit.
+const maxAnnotationBytes = validation.TotalAnnotationSizeLimitB - 32<<10
 
-// annotate sets an annotation, unless the cached object has it. A fresh read decides what is
-// written: the cache has no annotation of kubectl, and may not have the last write yet.
+// annotate sets an annotation, unless the cached object has it. It reads the object from the API server first, because
+// the cache omits the annotation of kubectl, and may not have the last write yet.
 func (c *Cluster) annotate(ctx context.Context, p cluster.Annotation) error {
 	cached, err := c.source.Get(p.Ref)
 	if err != nil || cached == nil || cached.GetAnnotations()[p.Key] == p.Value {
@@ -36,13 +36,14 @@ func (c *Cluster) annotate(ctx context.Context, p cluster.Annotation) error {
 		if err == nil && obj.GetUID() == cached.GetUID() {
 			err = c.annotateLive(ctx, p, obj)
 		}
-		if !apierrors.IsConflict(err) || n == attempts {
+		if !apierrors.IsConflict(err) || n == maxAttempts {
 			return ignoreNotFound(err)
 		}
 	}
 }
 
-// annotateLive writes on top of the state that was read, and no other.
+// annotateLive sets an annotation of an object that was read from the API server. The write fails with a conflict if the
+// object has changed since.
 func (c *Cluster) annotateLive(ctx context.Context, p cluster.Annotation, obj cluster.Object) error {
 	have, exists := obj.GetAnnotations()[p.Key]
 	if p.Was != "" && have != p.Was {
@@ -52,7 +53,7 @@ func (c *Cluster) annotateLive(ctx context.Context, p cluster.Annotation, obj cl
 	if !exists {
 		size += len(p.Key)
 	}
-	if p.Value != "" && size > maxAnnotations {
+	if p.Value != "" && size > maxAnnotationBytes {
 		c.writeEvent(ctx, p.TooLarge)
 		p.Value = ""
 	}
@@ -61,7 +62,7 @@ func (c *Cluster) annotateLive(ctx context.Context, p cluster.Annotation, obj cl
 	}
 	value := any(p.Value)
 	if p.Value == "" {
-		value = nil // removes it
+		value = nil // removes the annotation
 	}
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"resourceVersion": obj.GetResourceVersion(), "annotations": map[string]any{p.Key: value},
@@ -72,6 +73,7 @@ func (c *Cluster) annotateLive(ctx context.Context, p cluster.Annotation, obj cl
 	return c.write(ctx, obj, "annotation "+p.Key, p.Value, func() error { return c.api.Patch(ctx, obj, cluster.Main, types.MergePatchType, data) })
 }
 
+// annotationsSize returns the bytes of all annotations of an object, as Kubernetes counts them.
 func annotationsSize(obj cluster.Object) (n int) {
 	for k, v := range obj.GetAnnotations() {
 		n += len(k) + len(v)

@@ -11,17 +11,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// cached is a source that has not seen the last writes.
-type cached struct {
+// staleSource is a source that returns an object without the last writes.
+type staleSource struct {
 	cluster.Source
 	obj cluster.Object
 }
 
-func (c cached) Get(cluster.Ref) (cluster.Object, error) { return c.obj, nil }
+func (s staleSource) Get(cluster.Ref) (cluster.Object, error) { return s.obj, nil }
 
-func TestAnnotationsAreWrittenOnWhatIsThere(t *testing.T) {
+func TestAnnotationsAreMergedIntoTheLiveObject(t *testing.T) {
 	const key = "example.com/plan"
-	large := strings.Repeat("x", maxAnnotations-len("other")-len(key)-3)
+	large := strings.Repeat("x", maxAnnotationBytes-len("other")-len(key)-3)
 	tests := map[string]struct {
 		cached, live map[string]string
 		write        cluster.Annotation
@@ -45,11 +45,11 @@ func TestAnnotationsAreWrittenOnWhatIsThere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			live := ingress()
 			live.Annotations = c.live
-			cl, m := world(t, live)
+			cl, m := newTestCluster(t, live)
 			before := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web")
 			stale := before.DeepCopy()
 			stale.Annotations = c.cached
-			cl.source = cached{m, stale}
+			cl.source = staleSource{m, stale}
 			c.write.Ref, c.write.Key = cluster.RefOf(live), key
 			c.write.TooLarge = cluster.Event{Ref: c.write.Ref, Warning: true, Reason: "TooLarge", Message: "m"}
 			for range 2 {

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// API is what Cluster needs of an API server. Errors are those of apimachinery's api/errors. obj
-// names the object to act on; Patch and Delete read nothing else of it.
+// API is what Cluster needs of an API server. Errors are those of apimachinery's api/errors. Patch and Delete
+// use only the kind, the namespace and the name of obj.
 type API interface {
 	// Read fetches an object from the API server, without a cache, into obj.
 	Read(ctx context.Context, obj cluster.Object) error
@@ -41,7 +41,7 @@ func (l Live) Delete(ctx context.Context, obj cluster.Object) error { return l.C
 
 // Patch implements API.
 func (l Live) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
-	// The client writes the answer into the object it is given; the caller's stays as it is.
+	// The client writes the answer into its argument. A copy leaves the object of the caller unchanged.
 	into := obj.DeepCopyObject().(cluster.Object)
 	p := client.RawPatch(kind, data)
 	if part == cluster.Status {
@@ -50,7 +50,7 @@ func (l Live) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, 
 	return l.Client.Patch(ctx, into, p)
 }
 
-// InMemory is a store in memory seen as an API server.
+// InMemory is an API server that stores its objects in memory.
 type InMemory struct{ Store *cluster.Memory }
 
 var _ API = InMemory{}

@@ -14,9 +14,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// A cache that is behind shows an object as it was before the last write. The write is not repeated, and others are not
-// said to undo it; who does undo it is answered ever more rarely.
-func TestACacheThatIsBehindIsNotTakenForAFight(t *testing.T) {
+// TestStaleCacheIsNoFight reads objects from a cache without the last write. The write must not be repeated, and must not count
+// as undone. If another client really undoes it, writes are delayed.
+func TestStaleCacheIsNoFight(t *testing.T) {
 	t.Parallel()
 	binding := &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1", Annotations: map[string]string{checkpointAnnotation: "before"}}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "2"}}
@@ -35,14 +35,14 @@ func TestACacheThatIsBehindIsNotTakenForAFight(t *testing.T) {
 		},
 	} {
 		for _, fights := range []bool{false, true} {
-			_, behind := world(t, binding.DeepCopy(), pod.DeepCopy())
-			_, live := world(t, binding.DeepCopy(), pod.DeepCopy())
+			_, behind := newTestCluster(t, binding.DeepCopy(), pod.DeepCopy())
+			_, live := newTestCluster(t, binding.DeepCopy(), pod.DeepCopy())
 			now := time.Unix(1700000000, 0)
 			c := New(behind, InMemory{live}, testclock.Of(&now))
 			delayed := 0
 			for n := range 20 {
 				now = now.Add(100 * time.Millisecond)
-				if err := c.Change(context.Background(), write(n)); errors.As(err, new(undone)) {
+				if err := c.Change(context.Background(), write(n)); errors.As(err, new(undoneError)) {
 					delayed++
 				} else if err != nil {
 					t.Fatalf("%s: %v", name, err)
@@ -56,9 +56,9 @@ func TestACacheThatIsBehindIsNotTakenForAFight(t *testing.T) {
 			if fought := delayed > 10; fought != fights || !fights && delayed > 0 {
 				t.Errorf("%s, undone %t: %d of 20 writes were delayed", name, fights, delayed)
 			}
-			for k, f := range c.fights.of {
-				if !fights && f.row.Times > 0 {
-					t.Errorf("%s: %d writes of %s count as repeated", name, f.row.Times, k.ref)
+			for k, f := range c.fights.byObject {
+				if !fights && f.repeats.Times > 0 {
+					t.Errorf("%s: %d writes of %s count as repeated", name, f.repeats.Times, k.ref)
 				}
 			}
 		}

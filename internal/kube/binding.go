@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// wantedBinding returns the object that a step asks for. Ids of the target group and of the security
-// groups behind peers are looked up in known.
+// wantedBinding returns the TargetGroupBinding that a step creates or updates. known has the ids of the target group and of
+// the security groups of peers.
 func wantedBinding(p plan.PutBinding, known plan.KnownIDs) (*elbv2.TargetGroupBinding, error) {
 	arn := known[p.Group]
 	if arn == "" {
@@ -55,6 +55,7 @@ func wantedBinding(p plan.PutBinding, known plan.KnownIDs) (*elbv2.TargetGroupBi
 	return b, nil
 }
 
+// wantedRule returns a networking rule of the TargetGroupBinding that a step creates or updates.
 func wantedRule(r model.BindingRule, p plan.PutBinding, known plan.KnownIDs) (elbv2.NetworkingIngressRule, error) {
 	rule := elbv2.NetworkingIngressRule{From: []elbv2.NetworkingPeer{}, Ports: []elbv2.NetworkingPort{}}
 	for _, peer := range r.From {
@@ -84,7 +85,7 @@ func wantedRule(r model.BindingRule, p plan.PutBinding, known plan.KnownIDs) (el
 	return rule, nil
 }
 
-// observedBinding returns the reverse: the object as a plan compares it.
+// observedBinding returns a TargetGroupBinding in the form that a plan compares.
 func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 	out := observed.Binding{
 		Namespace: b.Namespace, Name: b.Name,
@@ -123,7 +124,7 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 			}
 		}
 		for _, p := range r.Ports {
-			port := model.PeerPort{Protocol: string(elbv2NetworkingTCP)}
+			port := model.PeerPort{Protocol: string(defaultPortProtocol)}
 			if p.Protocol != nil {
 				port.Protocol = string(*p.Protocol)
 			}
@@ -138,7 +139,8 @@ func observedBinding(b *elbv2.TargetGroupBinding) observed.Binding {
 	return out
 }
 
-// withoutCheckpoint leaves out what changes with each pod: the stack of a binding is not compared again for it.
+// withoutCheckpoint returns annotations without those of the checkpoint. They change with each pod, and a stack is not
+// compared again for that.
 func withoutCheckpoint(annotations map[string]string) map[string]string {
 	var out map[string]string
 	for k, v := range annotations {
@@ -153,14 +155,14 @@ func withoutCheckpoint(annotations map[string]string) map[string]string {
 	return out
 }
 
-// elbv2NetworkingTCP is what a port without a protocol means.
-const elbv2NetworkingTCP elbv2.NetworkingProtocol = "TCP"
+// defaultPortProtocol is the protocol of a networking port that has none.
+const defaultPortProtocol elbv2.NetworkingProtocol = "TCP"
 
-// mergeInto gives a live binding the wanted spec, labels and annotations and keeps what others wrote beside
-// them. It reports whether anything differs.
-func mergeInto(live, want *elbv2.TargetGroupBinding, same func(a, b any) bool) bool {
+// mergeBinding sets the spec, labels and annotations of want in a live binding, and retains other labels and annotations.
+// It reports whether the live binding has changed. same compares two specs.
+func mergeBinding(live, want *elbv2.TargetGroupBinding, same func(a, b any) bool) bool {
 	changed := false
-	put := func(into *map[string]string, from map[string]string) {
+	merge := func(into *map[string]string, from map[string]string) {
 		for _, k := range slices.Sorted(maps.Keys(from)) {
 			if v, ok := (*into)[k]; ok && v == from[k] {
 				continue
@@ -172,8 +174,8 @@ func mergeInto(live, want *elbv2.TargetGroupBinding, same func(a, b any) bool) b
 			changed = true
 		}
 	}
-	put(&live.Labels, want.Labels)
-	put(&live.Annotations, want.Annotations)
+	merge(&live.Labels, want.Labels)
+	merge(&live.Annotations, want.Annotations)
 	if !same(live.Spec, want.Spec) {
 		live.Spec = *want.Spec.DeepCopy()
 		changed = true

@@ -33,9 +33,9 @@ const (
 func (c *Cluster) Change(ctx context.Context, w bindings.Write) error {
 	switch w := w.(type) {
 	case bindings.ClaimFinalizer:
-		return c.claim(ctx, plan.ClaimFinalizer{Ref: bindingRef(w.Binding), Finalizer: naming.BindingFinalizer})
+		return c.claimFinalizer(ctx, plan.ClaimFinalizer{Ref: bindingRef(w.Binding), Finalizer: naming.BindingFinalizer})
 	case bindings.ReleaseFinalizer:
-		return c.release(ctx, plan.ReleaseFinalizer{Ref: bindingRef(w.Binding), Finalizer: naming.BindingFinalizer})
+		return c.releaseFinalizer(ctx, plan.ReleaseFinalizer{Ref: bindingRef(w.Binding), Finalizer: naming.BindingFinalizer})
 	case bindings.CompleteSpec:
 		return c.bindings.completeSpec(ctx, w)
 	case bindings.SetCheckpoint:
@@ -45,21 +45,22 @@ func (c *Cluster) Change(ctx context.Context, w bindings.Write) error {
 	case bindings.SetPodCondition:
 		return c.bindings.setPodCondition(ctx, w)
 	case bindings.SetOwnedTargets:
-		return c.bindings.setOwned(ctx, w)
+		return c.bindings.setOwnedTargets(ctx, w)
 	case bindings.DropOwnedTargets:
-		return c.bindings.dropOwned(ctx, w)
+		return c.bindings.deleteOwnedTargets(ctx, w)
 	}
 	return fmt.Errorf("cannot carry out a %T", w)
 }
 
+// bindingRef returns the reference of a TargetGroupBinding in findings and steps.
 func bindingRef(k bindings.Key) finding.Ref {
 	return finding.Ref{Kind: string(cluster.KindBinding), Namespace: k.Namespace, Name: k.Name}
 }
 
-// bindingWriter changes TargetGroupBindings and what they stand for: conditions of pods, records of targets.
+// bindingWriter changes TargetGroupBindings, the readiness conditions of their pods, and the records of their targets.
 type bindingWriter struct{ *fieldWriter }
 
-// cachedBinding returns the binding as the source has it, nil if there is none.
+// cachedBinding returns the binding of the source, nil if there is none.
 func (c *bindingWriter) cachedBinding(k bindings.Key) (*elbv2.TargetGroupBinding, error) {
 	obj, err := c.source.Get(refOf(bindingRef(k)))
 	if err != nil || obj == nil {
@@ -68,8 +69,8 @@ func (c *bindingWriter) cachedBinding(k bindings.Key) (*elbv2.TargetGroupBinding
 	return obj.(*elbv2.TargetGroupBinding), nil
 }
 
-// completeSpec writes onto the version that was completed and no other. If there is another one meanwhile, its event
-// triggers the next run.
+// completeSpec writes the completed fields of a spec, if the binding still has the version that they were computed from.
+// Otherwise the event of the newer version triggers the next run.
 func (c *bindingWriter) completeSpec(ctx context.Context, w bindings.CompleteSpec) error {
 	b, err := c.cachedBinding(w.Binding)
 	if err != nil || b == nil || b.ResourceVersion != w.Version {
@@ -89,6 +90,7 @@ func (c *bindingWriter) completeSpec(ctx context.Context, w bindings.CompleteSpe
 	return err
 }
 
+// setCheckpoint sets the annotations of the checkpoint.
 func (c *bindingWriter) setCheckpoint(ctx context.Context, w bindings.SetCheckpoint) error {
 	b, err := c.cachedBinding(w.Binding)
 	if err != nil || b == nil {
@@ -99,14 +101,15 @@ func (c *bindingWriter) setCheckpoint(ctx context.Context, w bindings.SetCheckpo
 	if err != nil {
 		return err
 	}
-	there := func(live cluster.Object) (bool, error) {
+	written := func(live cluster.Object) (bool, error) {
 		return live.GetAnnotations()[checkpointAnnotation] == w.Value, nil
 	}
-	return c.writeUnlocked(ctx, b, "annotation "+checkpointAnnotation, w.Value, there, func() error {
+	return c.writeWithoutVersion(ctx, b, "annotation "+checkpointAnnotation, w.Value, written, func() error {
 		return ignoreNotFound(c.api.Patch(ctx, b, cluster.Main, types.MergePatchType, data))
 	})
 }
 
+// setStatus sets the fields of the status that differ from the cached binding.
 func (c *bindingWriter) setStatus(ctx context.Context, w bindings.SetStatus) error {
 	b, err := c.cachedBinding(w.Binding)
 	if err != nil || b == nil {
@@ -125,6 +128,7 @@ func (c *bindingWriter) setStatus(ctx context.Context, w bindings.SetStatus) err
 	return c.patchStatus(ctx, b, status)
 }
 
+// patch writes a field of an object by a merge patch.
 func (c *fieldWriter) patch(ctx context.Context, obj cluster.Object, part cluster.Part, field string, content any, body map[string]any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -135,41 +139,42 @@ func (c *fieldWriter) patch(ctx context.Context, obj cluster.Object, part cluste
 	})
 }
 
+// setPodCondition sets a readiness condition of a pod, unless another pod has its name now.
 func (c *bindingWriter) setPodCondition(ctx context.Context, w bindings.SetPodCondition) error {
 	obj, err := c.source.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: w.Namespace, Name: w.Name})
 	if err != nil || obj == nil || obj.GetUID() != w.UID {
 		return err
 	}
 	conditions := obj.(*corev1.Pod).Status.Conditions
-	changed := metav1.NewTime(c.clock.Now())
+	transition := metav1.NewTime(c.clock.Now())
 	if i := slices.IndexFunc(conditions, func(p corev1.PodCondition) bool { return string(p.Type) == w.Type }); i >= 0 {
 		have := conditions[i]
 		if string(have.Status) == w.Status {
 			if have.Reason == w.Reason && have.Message == w.Message {
 				return nil
 			}
-			changed = have.LastTransitionTime
+			transition = have.LastTransitionTime
 		}
 	}
 	data, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": w.UID},
 		"status": map[string]any{"conditions": []map[string]any{{
-			"type": w.Type, "status": w.Status, "reason": w.Reason, "message": w.Message, "lastTransitionTime": changed,
+			"type": w.Type, "status": w.Status, "reason": w.Reason, "message": w.Message, "lastTransitionTime": transition,
 		}}},
 	})
 	if err != nil {
 		return err
 	}
-	there := func(live cluster.Object) (bool, error) {
+	written := func(live cluster.Object) (bool, error) {
 		return slices.ContainsFunc(live.(*corev1.Pod).Status.Conditions, func(p corev1.PodCondition) bool {
 			return string(p.Type) == w.Type && string(p.Status) == w.Status && p.Reason == w.Reason && p.Message == w.Message
 		}), nil
 	}
-	err = c.writeUnlocked(ctx, obj, "status.conditions["+w.Type+"]", []string{w.Status, w.Reason, w.Message}, there, func() error {
+	err = c.writeWithoutVersion(ctx, obj, "status.conditions["+w.Type+"]", []string{w.Status, w.Reason, w.Message}, written, func() error {
 		return c.api.Patch(ctx, obj, cluster.Status, types.StrategicMergePatchType, data)
 	})
 	if apierrors.IsConflict(err) {
-		// Another pod may have taken the name; otherwise the write is lost and has to be repeated.
+		// If another pod has the name now, no write is due. Otherwise the caller has to repeat the write.
 		live := &corev1.Pod{}
 		live.Namespace, live.Name = w.Namespace, w.Name
 		if rerr := c.api.Read(ctx, live); rerr == nil && live.UID == w.UID {

@@ -15,7 +15,7 @@ import (
 
 func TestChangesOfABindingAreWrittenOnce(t *testing.T) {
 	key := bindings.Key{Namespace: "shop", Name: "b"}
-	c, m := world(t, &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b",
+	c, m := newTestCluster(t, &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b",
 		Annotations: map[string]string{"other": "x"}}})
 	generation := int64(1)
 	ready := []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Registered"}}
@@ -47,9 +47,9 @@ func TestChangesOfABindingAreWrittenOnce(t *testing.T) {
 	}
 }
 
-func TestABindingIsCompletedAsItWasSeen(t *testing.T) {
+func TestCompleteSpecOnlyOfTheSameVersion(t *testing.T) {
 	key := bindings.Key{Namespace: "shop", Name: "b"}
-	c, m := world(t, &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b"},
+	c, m := newTestCluster(t, &elbv2.TargetGroupBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b"},
 		Spec: elbv2.TargetGroupBindingSpec{TargetGroupName: "web"}})
 	typ := elbv2.TargetTypeIP
 	spec := elbv2.TargetGroupBindingSpec{TargetGroupARN: "arn", TargetType: &typ, VpcID: "vpc-1"}
@@ -67,7 +67,7 @@ func TestABindingIsCompletedAsItWasSeen(t *testing.T) {
 func TestPodConditionIsSetOnThatPodOnly(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p", UID: "u1"}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: "Ready", Status: "True"}}
-	c, m := world(t, pod)
+	c, m := newTestCluster(t, pod)
 	set := func(status, message string) *corev1.Pod {
 		t.Helper()
 		if err := c.Change(context.Background(), bindings.SetPodCondition{Namespace: "shop", Name: "p", UID: "u1", Type: "gate", Status: status, Message: message}); err != nil {

@@ -12,69 +12,69 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// CheckpointsName is the Secret that holds the checkpoints of stacks. They are hashes, but client
-// secrets are part of their input, and guesses could be tried against them.
+// CheckpointsName is the name of the Secret that holds the checkpoints of stacks. It is a Secret because the hashes in it
+// include client secrets, and a guess of a client secret can be checked against a hash.
 const CheckpointsName = "fulcrum-checkpoints"
 
-// MembershipsName is the Secret that holds what Ingresses are and were part of. It is a Secret only so
-// that the same rights suffice for both.
+// MembershipsName is the name of the Secret that holds the memberships of root objects in stacks. It is a Secret only so
+// that it needs no further RBAC rights.
 const MembershipsName = "fulcrum-memberships"
 
-// checkpointsKey is their key in the Secret. Another format would have another key.
+// checkpointsKey is the key of the text in the Secret. Each format has a key of its own.
 const checkpointsKey = "v1"
 
 // Checkpoints stores one text in a Secret.
 type Checkpoints struct {
 	API       API
 	Namespace string
-	// Name of the Secret; empty: CheckpointsName.
+	// Name is the name of the Secret. Empty means CheckpointsName.
 	Name string
 }
 
-// Read returns the text, empty if there is no Secret. A Secret that has the text under the key of another format only is
-// an error.
+// Read returns the text, empty if there is no Secret. It returns an error if the Secret has only keys of other formats.
 func (c Checkpoints) Read(ctx context.Context) (string, error) {
-	m := c.named()
-	err := c.API.Read(ctx, m)
+	secret := c.newSecret()
+	err := c.API.Read(ctx, secret)
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read Secret %s/%s: %w", c.Namespace, c.named().Name, err)
+		return "", fmt.Errorf("read Secret %s/%s: %w", c.Namespace, c.newSecret().Name, err)
 	}
-	text, ok := m.Data[checkpointsKey]
-	if !ok && len(m.Data) > 0 {
-		return "", fmt.Errorf("read Secret %s/%s: it has no key %s, but %s: another version of the controller has written it", c.Namespace, m.Name, checkpointsKey, strings.Join(slices.Sorted(maps.Keys(m.Data)), ", "))
+	text, ok := secret.Data[checkpointsKey]
+	if !ok && len(secret.Data) > 0 {
+		return "", fmt.Errorf("read Secret %s/%s: it has no key %s, but %s: another version of the controller has written it", c.Namespace, secret.Name, checkpointsKey, strings.Join(slices.Sorted(maps.Keys(secret.Data)), ", "))
 	}
 	return string(text), nil
 }
 
-// Write replaces the text. Other keys of the Secret stay.
+// Write replaces the text, and retains other keys of the Secret.
 func (c Checkpoints) Write(ctx context.Context, text string) error {
-	m := c.named()
-	err := c.API.Read(ctx, m)
-	data := maps.Clone(m.Data)
+	secret := c.newSecret()
+	err := c.API.Read(ctx, secret)
+	data := maps.Clone(secret.Data)
 	if data == nil {
 		data = map[string][]byte{}
 	}
 	data[checkpointsKey] = []byte(text)
-	m.Data = data
+	secret.Data = data
 	switch {
 	case apierrors.IsNotFound(err):
-		m = c.named()
-		m.Data = data
-		err = c.API.Create(ctx, m)
+		secret = c.newSecret()
+		secret.Data = data
+		err = c.API.Create(ctx, secret)
 	case err == nil:
-		err = c.API.Update(ctx, m)
+		err = c.API.Update(ctx, secret)
 	}
 	if err != nil {
-		return fmt.Errorf("write Secret %s/%s: %w", c.Namespace, c.named().Name, err)
+		return fmt.Errorf("write Secret %s/%s: %w", c.Namespace, c.newSecret().Name, err)
 	}
 	return nil
 }
 
-func (c Checkpoints) named() *corev1.Secret {
-	m := &corev1.Secret{}
-	m.Namespace, m.Name = c.Namespace, cmp.Or(c.Name, CheckpointsName)
-	return m
+// newSecret returns a Secret of the name without data.
+func (c Checkpoints) newSecret() *corev1.Secret {
+	secret := &corev1.Secret{}
+	secret.Namespace, secret.Name = c.Namespace, cmp.Or(c.Name, CheckpointsName)
+	return secret
 }

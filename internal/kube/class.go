@@ -8,15 +8,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine"
 )
 
-// errTaken is returned if an object of the desired name exists and cannot get the desired form yet.
-var errTaken = errors.New("an object of this name still exists")
+// errNameTaken is returned if an object of the desired name exists that cannot be changed into the desired one.
+var errNameTaken = errors.New("an object of this name still exists")
 
-// Classify sorts an error of the Kubernetes API into what to do next.
+// Classify returns the class of an error of the Kubernetes API, which decides what the engine does next.
 func Classify(err error) engine.Class {
 	switch {
 	case errors.Is(err, errFenced):
 		return engine.Fenced
-	case errors.Is(err, errTaken):
+	case errors.Is(err, errNameTaken):
 		return engine.InUse
 	case apierrors.IsConflict(err):
 		return engine.Conflict

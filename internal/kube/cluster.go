@@ -25,22 +25,22 @@ type Cluster struct {
 	*fieldWriter
 	bindings bindingWriter
 
-	// Members are what Ingresses are and were part of. Its Saw must be called with each event.
+	// Members records which stacks root objects belong to and have left. Members.NoteChange must be called for each event.
 	Members *cluster.Memberships
-	// Store, if not nil, keeps Members beyond the life of this process.
+	// Store, if not nil, persists Members for the next process.
 	Store MembershipStore
 }
 
-// MembershipStore stores what Ingresses are and were part of.
+// MembershipStore persists memberships of root objects in stacks.
 type MembershipStore interface {
-	// Keep stores what has changed. It is called after this process has made an Ingress part of a stack and before
-	// anything is made for it.
-	Keep(ctx context.Context)
+	// Persist stores memberships that have changed. It is called after a root object was claimed for a stack and before
+	// AWS resources are created for it.
+	Persist(ctx context.Context)
 }
 
 var _ engine.Cluster = (*Cluster)(nil)
 
-// New returns a cluster. clock is that of event times.
+// New returns a cluster. clock has the time of events and conditions.
 func New(source cluster.Source, api API, clock clock.PassiveClock) *Cluster {
 	w := &fieldWriter{eventWriter: &eventWriter{source: source, api: api, clock: clock}}
 	return &Cluster{fieldWriter: w, bindings: bindingWriter{w}, Members: cluster.NewMemberships()}
@@ -67,42 +67,41 @@ func (c *Cluster) Subscribe(v *cluster.View, id model.StackID) {
 	v.SubscribeList(ownership.BindingsOf(id))
 }
 
-// Apply implements engine.Cluster. Every step may be repeated: one that is carried out already
-// succeeds without a write.
+// Apply implements engine.Cluster. A step may be repeated: if it was carried out before, it succeeds without a write.
 func (c *Cluster) Apply(ctx context.Context, _ model.StackID, s plan.Step, known plan.KnownIDs) (plan.Result, error) {
-	switch do := s.Do.(type) {
+	switch action := s.Do.(type) {
 	case plan.ClaimFinalizer:
-		return plan.Result{}, c.claim(ctx, do)
+		return plan.Result{}, c.claimFinalizer(ctx, action)
 	case plan.ReleaseFinalizer:
-		return plan.Result{}, c.release(ctx, do)
+		return plan.Result{}, c.releaseFinalizer(ctx, action)
 	case plan.PutBinding:
-		return c.bindings.putBinding(ctx, do, known)
+		return c.bindings.putBinding(ctx, action, known)
 	case plan.DeleteBinding:
 		b := &elbv2.TargetGroupBinding{}
-		b.Namespace, b.Name = do.Namespace, do.Name
+		b.Namespace, b.Name = action.Namespace, action.Name
 		return plan.Result{}, ignoreNotFound(c.api.Delete(ctx, b))
 	case plan.RecordAccelerator:
-		return plan.Result{}, c.recordAccelerator(ctx, do, known)
+		return plan.Result{}, c.recordAccelerator(ctx, action, known)
 	}
 	return plan.Result{}, fmt.Errorf("step %s does not change Kubernetes", s.ID)
 }
 
-// eventStatus is the reason of the event when a status cannot be written.
-const eventStatus = "FailedUpdateStatus"
+// failedStatusReason is the reason of the event about a status that cannot be written.
+const failedStatusReason = "FailedUpdateStatus"
 
-// Write implements engine.Cluster. An annotation or an event that cannot be written is logged and
-// forgotten: it must not keep a load balancer from being reconciled.
+// Write implements engine.Cluster. It logs the error of an annotation or event and does not return it: it must not prevent
+// that a load balancer is reconciled.
 func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 	var errs []error
-	c.renew(patches)
-	defer c.lasting(patches)
+	c.forgetEndedWarnings(patches)
+	defer c.recordLastingWarnings(patches)
 	for _, p := range patches {
 		switch p := p.(type) {
 		case cluster.ObjectStatus:
 			err := c.writeStatus(ctx, p)
 			if err != nil && ctx.Err() == nil && !isUndone(err) {
 				c.writeEvent(ctx, cluster.Event{Ref: p.Ref,
-					Warning: true, Reason: eventStatus, Message: string(finding.CallFailed) + ": " + err.Error()})
+					Warning: true, Reason: failedStatusReason, Message: string(finding.CallFailed) + ": " + err.Error()})
 			}
 			errs = append(errs, err)
 		case cluster.Finalizer:
@@ -125,21 +124,21 @@ func (c *Cluster) Write(ctx context.Context, patches []cluster.Patch) error {
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
 }
 
-// renew lets warnings be written again on objects of which a patch reports a success, but for those that the
-// same patches report: these last, and their events are there.
-func (c *eventWriter) renew(patches []cluster.Patch) {
+// forgetEndedWarnings forgets the warnings about objects for which a patch reports success, so that they are written if they
+// occur again. It retains the warnings that the same patches report: they have not ended, and their events exist.
+func (c *eventWriter) forgetEndedWarnings(patches []cluster.Patch) {
 	for _, p := range patches {
 		if ev, ok := p.(cluster.Event); ok && !ev.Warning && !ev.Once {
 			if obj, err := c.source.Get(ev.Ref); err == nil && obj != nil {
-				c.events.forget(obj.GetUID(), reportedOn(ev.Ref, patches))
+				c.events.forgetWarnings(obj.GetUID(), lastingKeys(ev.Ref, patches))
 			}
 		}
 	}
 }
 
-// reportedOn returns the events about an object that patches write once while they last.
-func reportedOn(ref cluster.Ref, patches []cluster.Patch) map[reported]bool {
-	out := map[reported]bool{}
+// lastingKeys returns the keys of the events about an object that patches report and that are written once while they last.
+func lastingKeys(ref cluster.Ref, patches []cluster.Patch) map[eventKey]bool {
+	out := map[eventKey]bool{}
 	for _, p := range patches {
 		if ev, ok := p.(cluster.Event); ok && ev.Ref == ref && (ev.Warning || ev.Once) {
 			ev.Message = eventMessage(ev.Message)
@@ -149,6 +148,7 @@ func reportedOn(ref cluster.Ref, patches []cluster.Patch) map[reported]bool {
 	return out
 }
 
+// ignoreNotFound returns nil for the error that an object does not exist.
 func ignoreNotFound(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

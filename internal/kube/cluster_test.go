@@ -31,7 +31,7 @@ var (
 	member  = finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}
 )
 
-func world(t *testing.T, objs ...cluster.Object) (*Cluster, *cluster.Memory) {
+func newTestCluster(t *testing.T, objs ...cluster.Object) (*Cluster, *cluster.Memory) {
 	t.Helper()
 	m, err := cluster.NewMemory(nil)
 	if err != nil {
@@ -63,7 +63,7 @@ func get[T cluster.Object](t *testing.T, m *cluster.Memory, kind cluster.Kind, n
 }
 
 func TestFinalizersOfOthersStay(t *testing.T) {
-	c, m := world(t, ingress("other/x"))
+	c, m := newTestCluster(t, ingress("other/x"))
 	for range 2 {
 		if err := apply(t, c, plan.ClaimFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer}, nil); err != nil {
 			t.Fatal(err)
@@ -86,8 +86,8 @@ func TestFinalizersOfOthersStay(t *testing.T) {
 	}
 }
 
-func TestClaimRefusesWhatIsBeingDeleted(t *testing.T) {
-	c, m := world(t, ingress("other/x"))
+func TestClaimFinalizerOfDeletingObject(t *testing.T) {
+	c, m := newTestCluster(t, ingress("other/x"))
 	if err := m.Remove(ingress()); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
 	ing := ingress(naming.ImplicitFinalizer)
 	ing.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{
 		{Hostname: "h", Ports: []networkingv1.IngressPortStatus{{Port: 80}}}, {Hostname: "front"}}
-	c, m := world(t, ing)
+	c, m := newTestCluster(t, ing)
 	if err := apply(t, c, plan.ReleaseFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer, ClearStatus: true}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -112,18 +112,18 @@ func TestReleaseClearsTheStatusOfTheLastLoadBalancer(t *testing.T) {
 	// An Ingress that has moved to another IngressGroup keeps the status of that one.
 	moved := ing.DeepCopy()
 	moved.Finalizers = append(moved.Finalizers, "group.ingress.k8s.aws/team")
-	c, m = world(t, moved)
+	c, m = newTestCluster(t, moved)
 	if err := apply(t, c, plan.ReleaseFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer, ClearStatus: true}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := get[*networkingv1.Ingress](t, m, cluster.KindIngress, "web"); len(got.Status.LoadBalancer.Ingress) != 2 {
 		t.Error("the status of the other load balancer is gone")
 	}
-	// So does one that another controller serves now.
+	// An Ingress that another controller serves now keeps its status too.
 	for _, theirs := range []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}, {Hostname: "nlb.example.com"}} {
 		taken := ing.DeepCopy()
 		taken.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{theirs}
-		c, m = world(t, taken)
+		c, m = newTestCluster(t, taken)
 		if err := apply(t, c, plan.ReleaseFinalizer{Ref: member, Finalizer: naming.ImplicitFinalizer, ClearStatus: true}, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -147,10 +147,10 @@ func putStep() (plan.PutBinding, plan.KnownIDs) {
 	}, plan.KnownIDs{group: "arn:tg", backend: "sg-1"}
 }
 
-func TestBindingIsWrittenAndSeenAgain(t *testing.T) {
-	c, m := world(t)
+func TestBindingIsWrittenAndReadBack(t *testing.T) {
+	c, m := newTestCluster(t)
 	put, known := putStep()
-	for range 2 { // the second finds it made: the answer to the first was lost
+	for range 2 { // the second attempt finds the binding, as if the answer to the first was lost
 		if err := apply(t, c, put, known); err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func TestBindingIsWrittenAndSeenAgain(t *testing.T) {
 	}
 	before := get[*elbv2.TargetGroupBinding](t, m, cluster.KindBinding, "k8s-shop-web-1")
 
-	// What others wrote stays; a change of ours is one patch, and a nil networking removes the field.
+	// The labels and annotations of others are retained; a change is one patch, and a nil networking removes the field.
 	foreign := before.DeepCopy()
 	foreign.Labels["team"] = "a"
 	foreign.Annotations = map[string]string{"elbv2.k8s.aws/checkpoint": "x"}
@@ -197,7 +197,7 @@ func TestBindingIsWrittenAndSeenAgain(t *testing.T) {
 }
 
 func TestBindingOfAnotherTargetGroupIsLeftAlone(t *testing.T) {
-	c, _ := world(t)
+	c, _ := newTestCluster(t)
 	put, known := putStep()
 	if err := apply(t, c, put, known); err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestBindingOfAnotherTargetGroupIsLeftAlone(t *testing.T) {
 var webRef = cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
 
 func TestStatusIsWrittenOnce(t *testing.T) {
-	c, m := world(t, ingress())
+	c, m := newTestCluster(t, ingress())
 	p := []cluster.Patch{cluster.ObjectStatus{Ref: webRef, Fields: networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{
 		Ingress: []networkingv1.IngressLoadBalancerIngress{{Hostname: "h", Ports: []networkingv1.IngressPortStatus{
 			{Port: 80, Protocol: "TCP"}, {Port: 443, Protocol: "TCP"}}}}}}}}
@@ -234,8 +234,8 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 	}
 }
 
-func TestWarningsAreNotRepeatedUntilSomethingHappens(t *testing.T) {
-	c, m := world(t, ingress())
+func TestWarningsAreNotRepeatedUntilSuccess(t *testing.T) {
+	c, m := newTestCluster(t, ingress())
 	ref := cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}
 	a := cluster.Event{Ref: ref, Warning: true, Reason: "FailedBuildModel", Message: "a"}
 	b := cluster.Event{Ref: ref, Warning: true, Reason: "FailedBuildModel", Message: "b"}
@@ -264,10 +264,10 @@ func TestWarningsAreNotRepeatedUntilSomethingHappens(t *testing.T) {
 	}
 }
 
-// refusing is an API server that takes no status.
-type refusing struct{ InMemory }
+// statusDeniedAPI is an API server that denies writes of status.
+type statusDeniedAPI struct{ InMemory }
 
-func (r refusing) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (r statusDeniedAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	if part == cluster.Status {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "ingresses"}, obj.GetName(), errors.New("no right to"))
 	}
@@ -275,8 +275,8 @@ func (r refusing) Patch(ctx context.Context, obj cluster.Object, part cluster.Pa
 }
 
 func TestAStatusThatCannotBeWrittenIsReported(t *testing.T) {
-	_, m := world(t, ingress())
-	c := New(m, refusing{InMemory{m}}, clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0)))
+	_, m := newTestCluster(t, ingress())
+	c := New(m, statusDeniedAPI{InMemory{m}}, clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0)))
 	for range 2 {
 		err := c.Write(context.Background(), []cluster.Patch{cluster.ObjectStatus{Ref: webRef, Fields: networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{
 			Ingress: []networkingv1.IngressLoadBalancerIngress{{Hostname: "h"}}}}}})

@@ -24,14 +24,14 @@ func (s *Source) Definition(kind cluster.Kind) (cluster.Definition, error) {
 	return s.Lookups.definition(s.ctx, kind)
 }
 
-// definitionAnswer is what a definition was.
-type definitionAnswer struct {
+// cachedDefinition is the CRD of a kind, and when it was read.
+type cachedDefinition struct {
 	cluster.Definition
-	at time.Time
+	readAt time.Time
 }
 
-// definition reads the definition of a kind. Of one that may not be read nothing is known. The answer is the same for the
-// other objects of the kind.
+// definition reads the CRD of a kind. It returns an empty definition for a CRD that may not be read. The result is cached for
+// durations.BriefWait, because the objects of a kind share the CRD.
 func (l *Lookups) definition(ctx context.Context, kind cluster.Kind) (cluster.Definition, error) {
 	typ, ok := cluster.TypeOf(kind)
 	if !ok {
@@ -39,32 +39,33 @@ func (l *Lookups) definition(ctx context.Context, kind cluster.Kind) (cluster.De
 	}
 	l.mu.Lock()
 	now := l.clock.Now()
-	a, known := l.defined[kind]
+	cached, known := l.definitions[kind]
 	l.mu.Unlock()
-	if known && now.Sub(a.at) < durations.Glance {
-		return a.Definition, nil
+	if known && now.Sub(cached.readAt) < durations.BriefWait {
+		return cached.Definition, nil
 	}
 	crd := &unstructured.Unstructured{}
-	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: definitions.Group, Version: definitions.Version, Kind: "CustomResourceDefinition"})
+	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: crdResource.Group, Version: crdResource.Version, Kind: "CustomResourceDefinition"})
 	call, stop := context.WithTimeout(ctx, l.timeout)
 	defer stop()
-	name := definitionOf(typ.GVK)
+	name := crdName(typ.GVK)
 	err := l.live.Get(call, client.ObjectKey{Name: name}, crd)
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 		return cluster.Definition{}, fmt.Errorf("read CRD %s: %w", name, err)
 	}
 	out := cluster.Definition{Deleting: apierrors.IsNotFound(err) || crd.GetDeletionTimestamp() != nil}
 	if err == nil {
-		out.Spec = specOf(crd.Object, typ.GVK.Version)
+		out.Spec = specFields(crd.Object, typ.GVK.Version)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.defined[kind] = definitionAnswer{out, now}
+	l.definitions[kind] = cachedDefinition{out, now}
 	return out, nil
 }
 
-// specOf returns the fields of spec that a definition keeps in a version; nil if it keeps all, or does not say.
-func specOf(crd map[string]any, version string) []string {
+// specFields returns the fields of spec that the API server stores for a version of a CRD; nil if it stores all fields, or if
+// the CRD has no schema of them.
+func specFields(crd map[string]any, version string) []string {
 	versions, _, _ := unstructured.NestedSlice(crd, "spec", "versions")
 	for _, v := range versions {
 		of, _ := v.(map[string]any)

@@ -36,8 +36,8 @@ func (s *definitionServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: s.code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewBufferString(s.body)), Request: r}, nil
 }
 
-// A definition that is being deleted deletes all objects of its kind, and one of another version may lack fields. Of one that
-// may not be read nothing is known, and one read answers for all objects.
+// TestDefinition: a CRD that is being deleted deletes all objects of its kind, and a CRD of another version may lack fields. The
+// result is empty for a CRD that may not be read, and is cached.
 func TestDefinition(t *testing.T) {
 	t.Parallel()
 	status := func(reason string, code string) string {
@@ -98,7 +98,7 @@ func TestDefinition(t *testing.T) {
 			if n := s.calls.Load(); c.err == "" && n != 1 {
 				t.Errorf("%d calls for three answers", n)
 			}
-			now = now.Add(durations.Glance)
+			now = now.Add(durations.BriefWait)
 			s.code, s.body = 200, crd("")+"}"
 			if got, err := l.definition(t.Context(), cluster.KindGlobalAccelerator); got.Deleting || got.Drops("listeners") || err != nil {
 				t.Errorf("later %+v, %v", got, err)
@@ -107,13 +107,13 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// An Ingress that another object names is looked for where the informer does not hold it; one that is read otherwise is not,
-// because a stack without its object is usual.
-func TestIngressThatTheInformerDoesNotHoldYet(t *testing.T) {
+// TestIngressThatTheInformerDoesNotHaveYet: only an Ingress that another object references is looked up, because a stack without
+// its own object is usual.
+func TestIngressThatTheInformerDoesNotHaveYet(t *testing.T) {
 	t.Parallel()
 	made := &networkingv1.Ingress{TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}, ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "web.front"}}
 	s := &serviceServer{ingress: made}
-	_, source, synced := informing(t, cluster.KindIngress, rights.Kubernetes)
+	_, source, synced := startInformer(t, cluster.KindIngress, rights.Kubernetes)
 	source.Lookups, _ = newLookups(t, s)
 	<-synced
 	v := cluster.NewView(source)

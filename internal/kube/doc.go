@@ -1,7 +1,7 @@
-// Package kube is the Kubernetes side of the engine: a Source over informers, the writes of
+// Package kube reads and writes Kubernetes for the engine: a Source that reads from informers, the writes of
 // finalizers, TargetGroupBindings, status and events, and the Lease that decides whether this
-// process may write at all. It makes no decision about load balancers.
+// process may write. It makes no decision about load balancers.
 //
-// All writes go through API, a handful of verbs that a live API server and cluster.Memory both
-// offer, so that a whole run can be tested without a server.
+// All writes use the interface API, which a live API server and cluster.Memory implement, so that a whole run can be tested
+// without a server.
 package kube

@@ -13,11 +13,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// maxEventMessage is the API server's limit in bytes.
+// maxEventMessage is the API server's limit of an event message in bytes.
 const maxEventMessage = 1024
 
-// eventMessage formats a message for an event: one line of printable text within the limit. Of a longer
-// one the beginning stays, which is what is wrong, and the end, which is what to do.
+// eventMessage formats a message for an event: one line of printable text within the limit. It shortens a longer message in
+// the middle, because its beginning says what is wrong and its end what to do.
 func eventMessage(s string) string {
 	const (
 		gap = "…"
@@ -31,8 +31,8 @@ func eventMessage(s string) string {
 	return strings.ToValidUTF8(s[:begin], "") + gap + strings.ToValidUTF8(s[len(s)-end:], "")
 }
 
-// eventFor makes the Event object about obj.
-func eventFor(obj cluster.Object, ev cluster.Event, r record, serial uint64) *corev1.Event {
+// eventFor returns the Event object about obj. serial makes its name unique.
+func eventFor(obj cluster.Object, ev cluster.Event, r eventRecord, serial uint64) *corev1.Event {
 	typ, _ := cluster.TypeOf(ev.Ref.Kind)
 	namespace := obj.GetNamespace()
 	if namespace == "" {
@@ -58,8 +58,7 @@ func eventFor(obj cluster.Object, ev cluster.Event, r record, serial uint64) *co
 	}
 }
 
-// shortenName shortens an object's name so that the name of an event has room for the time and the
-// number behind it.
+// shortenName shortens the name of an object, so that the name of its event has room for the time and the serial number.
 func shortenName(name string) string {
 	const room = 253 - len(".") - 32
 	if len(name) <= room {
@@ -68,7 +67,7 @@ func shortenName(name string) string {
 	return strings.TrimRight(name[:room], "-.")
 }
 
-// Component returns the source that events about a kind are recorded with, unless they name another one.
+// Component returns the source component of events about a kind that have no Source of their own.
 func Component(k cluster.Kind) string {
 	switch k {
 	case cluster.KindService:

@@ -13,228 +13,233 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// events decides which events are written. A warning is written once per object, and raised while it
-// lasts, since Kubernetes deletes an event after an hour. It is written as a new one only after a
-// normal event, which shows that something has happened since. Normal events are always written,
-// because they are created only for changes.
-type events struct {
-	mu       sync.Mutex
-	reported map[types.UID]*history
-	lasts    map[string][]lasting // by what they are about, as in cluster.Lasting
+// eventFilter decides which events are written. A warning is written once per object, and its event is updated while the
+// warning lasts, since Kubernetes deletes an event after an hour. A new event of the same warning is written only after a
+// normal event about the object, because that ends its warnings. Normal events are always written, because they are created
+// only for changes.
+type eventFilter struct {
+	mu        sync.Mutex
+	histories map[types.UID]*eventHistory
+	lasting   map[string][]lastingWarning // by subject, which is cluster.Lasting.Of or that of a fight
 }
 
-// history is what was written about an object.
-type history struct {
-	since    time.Time // when the present hour of writes began
-	writes   int       // in it
-	reported map[reported]*record
+// eventHistory has the warnings that were written about an object.
+type eventHistory struct {
+	hourStart time.Time // start of the hour in which writes are counted
+	writes    int       // writes since hourStart
+	records   map[eventKey]*eventRecord
 }
 
-type reported struct{ reason, message string }
+// eventKey identifies an event of an object. Events with the same key are not written twice.
+type eventKey struct{ reason, message string }
 
-// record is one Event object.
-type record struct {
+// eventRecord describes an Event object that was written.
+type eventRecord struct {
 	name        string
 	count       int32
 	first, last time.Time
 }
 
-// lasting is a warning that lasts.
-type lasting struct {
+// lastingWarning is a warning whose cause has not ended.
+type lastingWarning struct {
 	uid types.UID
 	ev  cluster.Event
-	key reported
-	// separate is set if a normal event does not show that it is over: it is about the writes of an object, whose runs go well.
-	separate bool
+	key eventKey
+	// outlivesSuccess is set if a normal event does not end the warning. It is about the writes of an object, and runs may
+	// succeed while other clients undo the writes.
+	outlivesSuccess bool
 }
 
-// requestID is the part of AWS's answers that differs each time.
+// requestID matches the request ID in an error of AWS, which differs in each answer.
 var requestID = regexp.MustCompile(`(?i)request ?id: ?[0-9a-f-]{8,}`)
 
 const (
-	// The memory of events is bounded. Losing it costs repeated events and nothing else.
+	// maxRemembered bounds the objects whose events or writes are remembered. If there are more, all are forgotten, and events
+	// are written again.
 	maxRemembered = 20000
-	// maxPerObject is how many warnings are written about one object within an hour. One
-	// annotation can hold thousands of faults, and each would be an event.
+	// maxPerObject is how many warnings are written about one object within an hour. One annotation can have thousands of
+	// faults, each of which is a warning.
 	maxPerObject = 32
 )
 
-// emitAfter returns when the event of a warning that lasts is emitted again, before it is gone.
+// emitAfter returns the time after which the event of a lasting warning is emitted again, before the API server deletes it.
 func emitAfter() time.Duration { return durations.EventKept * 2 / 3 }
 
-// recordNew returns the event to write and its record, and records it; false if there is none.
-func (e *events) recordNew(uid types.UID, ev cluster.Event, at time.Time) (cluster.Event, record, bool) {
+// recordNew records an event that is about to be written, and returns the event and its record; false if it must not be
+// written.
+func (e *eventFilter) recordNew(uid types.UID, ev cluster.Event, at time.Time) (cluster.Event, eventRecord, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.reported == nil || len(e.reported) > maxRemembered {
-		e.reported, e.lasts = map[types.UID]*history{}, map[string][]lasting{}
+	if e.histories == nil || len(e.histories) > maxRemembered {
+		e.histories, e.lasting = map[types.UID]*eventHistory{}, map[string][]lastingWarning{}
 	}
 	ev.Message = eventMessage(ev.Message)
 	if !ev.Warning && !ev.Once {
-		return ev, record{count: 1, first: at, last: at}, true
+		return ev, eventRecord{count: 1, first: at, last: at}, true
 	}
-	h := e.reported[uid]
+	h := e.histories[uid]
 	if h == nil {
-		h = &history{since: at, reported: map[reported]*record{}}
-		e.reported[uid] = h
+		h = &eventHistory{hourStart: at, records: map[eventKey]*eventRecord{}}
+		e.histories[uid] = h
 	}
 	h.rotateHour(at)
-	if len(h.reported) >= maxPerObject {
+	if len(h.records) >= maxPerObject {
 		h.prune(at)
 	}
-	if h.reported[keyOf(ev)] != nil {
-		return ev, record{}, false // raise writes it
+	if h.records[keyOf(ev)] != nil {
+		return ev, eventRecord{}, false // RepeatEvents updates the existing event
 	}
-	if len(h.reported) >= maxPerObject || h.writes >= maxPerObject {
-		return ev, record{}, false
+	if len(h.records) >= maxPerObject || h.writes >= maxPerObject {
+		return ev, eventRecord{}, false
 	}
-	if len(h.reported) == maxPerObject-1 {
-		ev = overflow(ev.Ref)
+	if len(h.records) == maxPerObject-1 {
+		ev = overflowEvent(ev.Ref)
 	}
-	r := &record{count: 1, first: at, last: at}
-	h.reported[keyOf(ev)] = r
+	r := &eventRecord{count: 1, first: at, last: at}
+	h.records[keyOf(ev)] = r
 	h.writes++
 	return ev, *r, true
 }
 
-// rotateHour starts a new hour when the present one is over.
-func (h *history) rotateHour(at time.Time) {
-	if at.Sub(h.since) >= durations.EventKept {
-		h.since, h.writes = at, 0
+// rotateHour starts a new hour of writes if the last one is over.
+func (h *eventHistory) rotateHour(at time.Time) {
+	if at.Sub(h.hourStart) >= durations.EventKept {
+		h.hourStart, h.writes = at, 0
 	}
 }
 
-// prune removes what was not written for so long that the API server has deleted it.
-func (h *history) prune(at time.Time) {
-	for k, r := range h.reported {
+// prune removes the records of events that the API server has deleted, because they were not written for long.
+func (h *eventHistory) prune(at time.Time) {
+	for k, r := range h.records {
 		if at.Sub(r.last) >= durations.EventKept {
-			delete(h.reported, k)
+			delete(h.records, k)
 		}
 	}
 }
 
-// overflow returns the event in place of all those above maxPerObject.
-func overflow(ref cluster.Ref) cluster.Event {
+// overflowEvent returns the event that replaces all events of an object above maxPerObject.
+func overflowEvent(ref cluster.Ref) cluster.Event {
 	reason := string(finding.MoreFindings)
 	return cluster.Event{Ref: ref, Warning: true, Reason: reason,
 		Message: reason + ": this object has more faults than events are written for; correct those in the other events, or see all of them with fulcrum plan"}
 }
 
-func keyOf(ev cluster.Event) reported {
+// keyOf returns the key of an event. The request ID of AWS is not part of it.
+func keyOf(ev cluster.Event) eventKey {
 	text := ev.Message
-	if strings.Contains(strings.ToLower(text), "request") { // few have it, and the expression costs many times as much
+	if strings.Contains(strings.ToLower(text), "request") { // few messages have a request ID, and the regular expression is slow
 		text = requestID.ReplaceAllString(text, "")
 	}
-	return reported{ev.Reason, text}
+	return eventKey{ev.Reason, text}
 }
 
-// recordName records the Event object of a warning that was written.
-func (e *events) recordName(uid types.UID, key reported, name string) {
+// recordName records the name of the Event object that was written for a warning.
+func (e *eventFilter) recordName(uid types.UID, key eventKey, name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if r := e.record(uid, key); r != nil {
+	if r := e.recordOf(uid, key); r != nil {
 		r.name = name
 	}
 }
 
-// record returns the record of a warning, nil if there is none. The lock is held.
-func (e *events) record(uid types.UID, key reported) *record {
-	if h := e.reported[uid]; h != nil {
-		return h.reported[key]
+// recordOf returns the record of a warning, nil if there is none. The caller holds the lock.
+func (e *eventFilter) recordOf(uid types.UID, key eventKey) *eventRecord {
+	if h := e.histories[uid]; h != nil {
+		return h.records[key]
 	}
 	return nil
 }
 
-// forget lets the warnings about an object be written again, as a normal event shows that something has happened. Those of
-// lasts are not over.
-func (e *events) forget(uid types.UID, lasts map[reported]bool) {
+// forgetWarnings forgets the warnings about an object after a normal event, so that they are written if they occur again. It
+// retains the keys in lasting, and warnings that outlive a success.
+func (e *eventFilter) forgetWarnings(uid types.UID, lasting map[eventKey]bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	h := e.reported[uid]
+	h := e.histories[uid]
 	if h == nil {
 		return
 	}
-	kept := map[reported]*record{}
-	for key := range lasts {
-		if r := h.reported[key]; r != nil {
-			kept[key] = r
+	retained := map[eventKey]*eventRecord{}
+	for key := range lasting {
+		if r := h.records[key]; r != nil {
+			retained[key] = r
 		}
 	}
-	for _, all := range e.lasts {
-		for _, l := range all {
-			if r := h.reported[l.key]; r != nil && l.separate && l.uid == uid {
-				kept[l.key] = r
+	for _, warnings := range e.lasting {
+		for _, l := range warnings {
+			if r := h.records[l.key]; r != nil && l.outlivesSuccess && l.uid == uid {
+				retained[l.key] = r
 			}
 		}
 	}
-	if h.reported = kept; len(kept) == 0 {
-		delete(e.reported, uid)
+	if h.records = retained; len(retained) == 0 {
+		delete(e.histories, uid)
 	}
 }
 
-// unrecord removes the record of an event that could not be written.
-func (e *events) unrecord(uid types.UID, ev cluster.Event) {
+// removeRecord removes the record of an event that could not be written.
+func (e *eventFilter) removeRecord(uid types.UID, ev cluster.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if h := e.reported[uid]; h != nil {
-		delete(h.reported, keyOf(ev))
+	if h := e.histories[uid]; h != nil {
+		delete(h.records, keyOf(ev))
 	}
 }
 
-// recordLasting records which warnings last; those above maxPerObject are one.
-func (e *events) recordLasting(of string, all []lasting) {
+// recordLasting replaces the lasting warnings of a subject. The warnings of an object above maxPerObject count as one.
+func (e *eventFilter) recordLasting(subject string, warnings []lastingWarning) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var out []lasting
-	own := map[types.UID]int{}
-	for _, l := range all {
-		if own[l.uid] == maxPerObject {
+	var out []lastingWarning
+	perObject := map[types.UID]int{}
+	for _, l := range warnings {
+		if perObject[l.uid] == maxPerObject {
 			continue
 		}
-		if own[l.uid]++; own[l.uid] == maxPerObject {
-			l.ev = overflow(l.ev.Ref)
+		if perObject[l.uid]++; perObject[l.uid] == maxPerObject {
+			l.ev = overflowEvent(l.ev.Ref)
 		}
 		l.ev.Message = eventMessage(l.ev.Message)
 		l.key = keyOf(l.ev)
 		out = append(out, l)
 	}
-	if len(out) == 0 || e.reported == nil {
-		delete(e.lasts, of)
+	if len(out) == 0 || e.histories == nil {
+		delete(e.lasting, subject)
 		return
 	}
-	e.lasts[of] = out
+	e.lasting[subject] = out
 }
 
-// raised is a warning that lasts, with the record of its event.
-type raised struct {
-	lasting
-	record
+// dueWarning is a lasting warning whose event has to be emitted again, with the record of the event.
+type dueWarning struct {
+	lastingWarning
+	eventRecord
 }
 
-// due counts up to most warnings that last and whose events are to be written now, and returns them.
-func (e *events) due(at time.Time, most int) (out []raised) {
+// takeDue returns up to limit lasting warnings whose events have to be emitted now, and counts them as emitted.
+func (e *eventFilter) takeDue(at time.Time, limit int) (out []dueWarning) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, all := range e.lasts {
-		for _, l := range all {
-			if len(out) == most {
+	for _, warnings := range e.lasting {
+		for _, l := range warnings {
+			if len(out) == limit {
 				return out
 			}
-			if r := e.emitAgain(l, at); r != nil {
-				out = append(out, raised{l, *r})
+			if r := e.countEmission(l, at); r != nil {
+				out = append(out, dueWarning{l, *r})
 			}
 		}
 	}
 	return out
 }
 
-// emitAgain counts a warning that lasts, nil if it is not to be written now.
-func (e *events) emitAgain(l lasting, at time.Time) *record {
-	h := e.reported[l.uid]
+// countEmission counts a lasting warning as emitted and returns its record; nil if its event does not have to be emitted now.
+func (e *eventFilter) countEmission(l lastingWarning, at time.Time) *eventRecord {
+	h := e.histories[l.uid]
 	if h == nil {
 		return nil
 	}
-	r := h.reported[l.key]
+	r := h.records[l.key]
 	if r != nil && at.Sub(r.last) < emitAfter() {
 		return nil
 	}
@@ -242,12 +247,12 @@ func (e *events) emitAgain(l lasting, at time.Time) *record {
 	if h.writes >= maxPerObject {
 		return nil
 	}
-	if r == nil { // it was above maxPerObject before
-		if len(h.reported) >= maxPerObject {
+	if r == nil { // the object had maxPerObject warnings before
+		if len(h.records) >= maxPerObject {
 			return nil
 		}
-		r = &record{first: at}
-		h.reported[l.key] = r
+		r = &eventRecord{first: at}
+		h.records[l.key] = r
 	}
 	h.writes++
 	r.count++
@@ -255,11 +260,11 @@ func (e *events) emitAgain(l lasting, at time.Time) *record {
 	return r
 }
 
-// retryEmission makes a warning due again if its event could not be written.
-func (e *events) retryEmission(r raised) {
+// retryEmission makes a warning due again after durations.SweepInterval, because its event could not be written.
+func (e *eventFilter) retryEmission(due dueWarning) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if now := e.record(r.uid, r.key); now != nil {
-		now.count, now.last = now.count-1, r.last.Add(durations.Sweep-emitAfter())
+	if r := e.recordOf(due.uid, due.key); r != nil {
+		r.count, r.last = r.count-1, due.last.Add(durations.SweepInterval-emitAfter())
 	}
 }

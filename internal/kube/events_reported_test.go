@@ -15,19 +15,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// counting is an API server that counts the writes of events, and may reject changes of them.
-type counting struct {
+// eventCountingAPI is an API server that counts the writes of events, and may reject changes of them.
+type eventCountingAPI struct {
 	API
 	writes int
 	refuse bool
 }
 
-func (c *counting) Create(ctx context.Context, obj cluster.Object) error {
+func (c *eventCountingAPI) Create(ctx context.Context, obj cluster.Object) error {
 	c.writes++
 	return c.API.Create(ctx, obj)
 }
 
-func (c *counting) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (c *eventCountingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	c.writes++
 	if c.refuse {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, obj.GetName(), nil)
@@ -35,11 +35,11 @@ func (c *counting) Patch(ctx context.Context, obj cluster.Object, part cluster.P
 	return c.API.Patch(ctx, obj, part, kind, data)
 }
 
-// warned is a cluster with Ingresses that each have so many warnings that last, and its clock.
-func warned(t *testing.T, objects, each int, refuse bool) (*Cluster, *cluster.Memory, *counting, *time.Time) {
+// newWarnedCluster returns a cluster with Ingresses that each have so many lasting warnings, and its clock.
+func newWarnedCluster(t *testing.T, objects, each int, refuse bool) (*Cluster, *cluster.Memory, *eventCountingAPI, *time.Time) {
 	t.Helper()
-	_, m := world(t)
-	api := &counting{API: InMemory{m}, refuse: refuse}
+	_, m := newTestCluster(t)
+	api := &eventCountingAPI{API: InMemory{m}, refuse: refuse}
 	now := time.Unix(1700000000, 0)
 	c := New(m, api, testclock.Of(&now))
 	for n := range objects {
@@ -59,8 +59,8 @@ func warned(t *testing.T, objects, each int, refuse bool) (*Cluster, *cluster.Me
 	return c, m, api, &now
 }
 
-func TestEventsOfLastingWarningsAreRaised(t *testing.T) {
-	c, m, api, now := warned(t, 2, 3, false)
+func TestEventsOfLastingWarningsAreRepeated(t *testing.T) {
+	c, m, api, now := newWarnedCluster(t, 2, 3, false)
 	if api.writes != 6 {
 		t.Fatalf("%d writes at first", api.writes)
 	}
@@ -77,7 +77,7 @@ func TestEventsOfLastingWarningsAreRaised(t *testing.T) {
 			t.Errorf("count %d from %s to %s", e.Count, e.FirstTimestamp, e.LastTimestamp)
 		}
 	}
-	// Of what does not last any more nothing is raised.
+	// Events of warnings that have ended are not repeated.
 	before := api.writes
 	if err := c.Write(t.Context(), []cluster.Patch{cluster.Lasting{Of: "web0"}}); err != nil {
 		t.Fatal(err)
@@ -88,13 +88,13 @@ func TestEventsOfLastingWarningsAreRaised(t *testing.T) {
 	*now = now.Add(time.Hour)
 	c.RepeatEvents(t.Context())
 	if n := api.writes - before; n > 0 {
-		t.Errorf("%d writes about what is over", n)
+		t.Errorf("%d writes of warnings that have ended", n)
 	}
 }
 
-// However many warnings an object has, at most so many events about it are written in an hour.
-func TestRaisedEventsAreBounded(t *testing.T) {
-	c, m, api, now := warned(t, 1, 500, false)
+// TestRepeatedEventsAreBounded: the events of an object in an hour are bounded, however many warnings it has.
+func TestRepeatedEventsAreBounded(t *testing.T) {
+	c, m, api, now := newWarnedCluster(t, 1, 500, false)
 	perHour := []int{}
 	for range 6 {
 		before := api.writes
@@ -115,7 +115,7 @@ func TestRaisedEventsAreBounded(t *testing.T) {
 }
 
 func TestAnEventThatMayNotBeChangedIsWrittenAgain(t *testing.T) {
-	c, m, _, now := warned(t, 1, 1, true)
+	c, m, _, now := newWarnedCluster(t, 1, 1, true)
 	*now = now.Add(emitAfter())
 	c.RepeatEvents(t.Context())
 	if n := len(m.All("Event")); n != 2 {
@@ -123,17 +123,17 @@ func TestAnEventThatMayNotBeChangedIsWrittenAgain(t *testing.T) {
 	}
 }
 
-// To look which of ten thousand warnings are due is cheap, and they are not all written at once.
-func TestTenThousandWarningsAreRaisedInParts(t *testing.T) {
+// TestTenThousandWarningsAreRepeatedInParts: the events of many warnings are not all written at once.
+func TestTenThousandWarningsAreRepeatedInParts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector, and there is one goroutine")
 	}
-	c, _, api, now := warned(t, 10_000, 1, false)
+	c, _, api, now := newWarnedCluster(t, 10_000, 1, false)
 	*now = now.Add(emitAfter())
 	for range 19 {
 		before := api.writes
 		c.RepeatEvents(t.Context())
-		if n := api.writes - before; n > maxRaised {
+		if n := api.writes - before; n > maxRepeatedEvents {
 			t.Fatalf("%d writes at once", n)
 		}
 		*now = now.Add(time.Minute)
@@ -144,23 +144,23 @@ func TestTenThousandWarningsAreRaisedInParts(t *testing.T) {
 	}
 }
 
-func BenchmarkLookAtTenThousandWarnings(b *testing.B) {
-	var e events
+func BenchmarkTakeDueOfTenThousandWarnings(b *testing.B) {
+	var e eventFilter
 	at := time.Unix(1700000000, 0)
 	for n := range 10_000 {
 		uid := types.UID(fmt.Sprint(n))
 		ev := cluster.Event{Ref: cluster.Ref{Kind: cluster.KindIngress, Name: "web"}, Warning: true, Reason: "R", Message: "wrong"}
 		e.recordNew(uid, ev, at)
-		e.recordLasting(string(uid), []lasting{{uid: uid, ev: ev}})
+		e.recordLasting(string(uid), []lastingWarning{{uid: uid, ev: ev}})
 	}
 	for b.Loop() {
-		e.due(at, maxRaised)
+		e.takeDue(at, maxRepeatedEvents)
 	}
 }
 
 // A warning that is reported together with a success lasts, so it is one event. One that was over is written as a new one.
 func TestAWarningBesideASuccessIsOneEvent(t *testing.T) {
-	c, m, _, _ := warned(t, 1, 0, false)
+	c, m, _, _ := newWarnedCluster(t, 1, 0, false)
 	ref := cluster.RefOf(m.All(cluster.KindIngress)[0])
 	silent := cluster.Event{Ref: ref, Warning: true, Reason: "R", Message: "AWS has not answered since noon\n"}
 	success := cluster.Event{Ref: ref, Reason: "S", Message: "Successfully reconciled"}

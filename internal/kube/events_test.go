@@ -23,7 +23,7 @@ func TestLongMessagesAreCutBetweenLetters(t *testing.T) {
 	for n := range 4 {
 		long := strings.Repeat("x", n) + strings.Repeat("ж", maxEventMessage)
 		ev := cluster.Event{Ref: cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}, Warning: true, Reason: "R", Message: long}
-		got := eventFor(obj, ev, record{count: 1}, 1).Message
+		got := eventFor(obj, ev, eventRecord{count: 1}, 1).Message
 		if len(got) > maxEventMessage || !utf8.ValidString(got) || !strings.Contains(got, "ж…ж") {
 			t.Errorf("offset %d: %d bytes, valid %t: …%s", n, len(got), utf8.ValidString(got), got[len(got)-8:])
 		}
@@ -42,21 +42,21 @@ func TestValuesInMessagesDoNotDisguiseThem(t *testing.T) {
 		"no text":   "\xff\xfe\x00",
 	} {
 		ev := cluster.Event{Ref: cluster.RefOf(obj), Warning: true, Reason: "FailedBuildModel", Message: "AnnotationInvalid: " + value + " is no address range; correct the value or remove it"}
-		got := eventFor(obj, ev, record{count: 1}, 1).Message
+		got := eventFor(obj, ev, eventRecord{count: 1}, 1).Message
 		if len(got) > maxEventMessage || !strings.HasPrefix(got, "AnnotationInvalid: ") || !strings.HasSuffix(got, "; correct the value or remove it") {
 			t.Errorf("%s: %d bytes: %q", name, len(got), got)
 		}
 		if i := strings.IndexFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
-			t.Errorf("%s: what does not print at %d of %q", name, i, got)
+			t.Errorf("%s: unprintable character at %d of %q", name, i, got)
 		}
 	}
 }
 
-// An object with thousands of faults gets as many events as a person reads.
-func TestOneObjectGetsFewEventsHoweverMuchIsWrongWithIt(t *testing.T) {
+// TestEventsOfOneObjectAreBounded: an object with thousands of faults gets maxPerObject events.
+func TestEventsOfOneObjectAreBounded(t *testing.T) {
 	ing := ingress()
 	ing.UID = "web"
-	_, m := world(t, ing)
+	_, m := newTestCluster(t, ing)
 	now := time.Unix(1700000000, 0)
 	c := New(m, InMemory{m}, testclock.Of(&now))
 	write := func(kind string, n int) int {
@@ -89,8 +89,8 @@ func TestOneObjectGetsFewEventsHoweverMuchIsWrongWithIt(t *testing.T) {
 		}
 	}
 	size := 0
-	for _, h := range c.events.reported {
-		for k := range h.reported {
+	for _, h := range c.events.histories {
+		for k := range h.records {
 			size += len(k.message)
 		}
 	}
@@ -107,7 +107,7 @@ func TestEventsOfLongNamesHaveValidNames(t *testing.T) {
 	for _, n := range []int{1, 220, 221, 253} {
 		ing := ingress()
 		ing.Name = strings.Repeat("a.", 126)[:n-1] + "b"
-		e := eventFor(ing, cluster.Event{Ref: cluster.RefOf(ing), Reason: "x"}, record{last: time.Unix(1<<32, 0)}, 1<<63)
+		e := eventFor(ing, cluster.Event{Ref: cluster.RefOf(ing), Reason: "x"}, eventRecord{last: time.Unix(1<<32, 0)}, 1<<63)
 		if bad := validation.IsDNS1123Subdomain(e.Name); len(bad) > 0 || e.InvolvedObject.Name != ing.Name {
 			t.Errorf("%d characters: %q: %v", n, e.Name, bad)
 		}

@@ -16,17 +16,17 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// eventWriter writes events. It reads through a source and writes through an API.
+// eventWriter writes events. It reads objects from a source and writes to an API.
 type eventWriter struct {
 	source cluster.Source
 	api    API
 	clock  clock.PassiveClock
-	events events
+	events eventFilter
 	serial atomic.Uint64
 }
 
-// writeEvent records an event and writes a log line for a warning, so that the log has a line
-// for each change and none for each repeated run.
+// writeEvent writes an event, and logs a warning. It skips an event that was written before, so that repeated runs write
+// neither events nor log lines.
 func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 	obj, err := c.source.Get(ev.Ref)
 	if err != nil || obj == nil {
@@ -39,7 +39,7 @@ func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 	log := log.FromContext(ctx).WithValues("object", ev.Ref.String(), "reason", ev.Reason)
 	e := eventFor(obj, ev, r, c.serial.Add(1))
 	if err := c.api.Create(ctx, e); err != nil {
-		c.events.unrecord(obj.GetUID(), ev)
+		c.events.removeRecord(obj.GetUID(), ev)
 		log.V(1).Info("event not recorded", "err", err.Error())
 	}
 	c.events.recordName(obj.GetUID(), keyOf(ev), e.Name)
@@ -51,61 +51,62 @@ func (c *eventWriter) writeEvent(ctx context.Context, ev cluster.Event) {
 	}
 }
 
-// lasting records the warnings that last, if the patches are complete for their subject.
-func (c *eventWriter) lasting(patches []cluster.Patch) {
-	var of string
-	var all []lasting
+// recordLastingWarnings records the warnings among patches as lasting, if a cluster.Lasting patch shows that they are all
+// warnings of its subject.
+func (c *eventWriter) recordLastingWarnings(patches []cluster.Patch) {
+	var subject string
+	var warnings []lastingWarning
 	for _, p := range patches {
 		switch p := p.(type) {
 		case cluster.Lasting:
-			of = p.Of
+			subject = p.Of
 		case cluster.Event:
 			if !p.Warning && !p.Once {
 				continue
 			}
 			if obj, err := c.source.Get(p.Ref); err == nil && obj != nil {
-				all = append(all, lasting{uid: obj.GetUID(), ev: p})
+				warnings = append(warnings, lastingWarning{uid: obj.GetUID(), ev: p})
 			}
 		}
 	}
-	if of != "" {
-		c.events.recordLasting(of, all)
+	if subject != "" {
+		c.events.recordLasting(subject, warnings)
 	}
 }
 
-// maxRaised is how many events one call of RaiseEvents writes.
-const maxRaised = 500
+// maxRepeatedEvents is how many events one call of RepeatEvents writes.
+const maxRepeatedEvents = 500
 
-// RepeatEvents writes the events of warnings that last once more, before the API server drops them: the
-// same Event with its count and time raised. It is to be called about every minute, and does nothing
-// while nothing is due.
+// RepeatEvents emits the events of lasting warnings again before the API server deletes them: it updates the count and time
+// of the same Event. It has to be called about every minute, and writes only events that are due.
 func (c *Cluster) RepeatEvents(ctx context.Context) {
-	c.endFights()
-	for _, r := range c.events.due(c.clock.Now(), maxRaised) {
+	c.endFightWarnings()
+	for _, due := range c.events.takeDue(c.clock.Now(), maxRepeatedEvents) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err := c.emitEventAgain(ctx, r); err != nil {
-			c.events.retryEmission(r)
-			log.FromContext(ctx).V(1).Info("event not raised", "object", r.ev.Ref.String(), "reason", r.ev.Reason, "err", err.Error())
+		if err := c.emitEventAgain(ctx, due); err != nil {
+			c.events.retryEmission(due)
+			log.FromContext(ctx).V(1).Info("event not emitted again", "object", due.ev.Ref.String(), "reason", due.ev.Reason, "err", err.Error())
 		}
 	}
 }
 
-// emitEventAgain updates the event of a warning, or writes another if it is deleted or may not be changed.
-func (c *eventWriter) emitEventAgain(ctx context.Context, r raised) error {
-	obj, err := c.source.Get(r.ev.Ref)
-	if err != nil || obj == nil || obj.GetUID() != r.uid {
+// emitEventAgain updates the event of a lasting warning, or creates another one if the event does not exist any more or may not
+// be changed.
+func (c *eventWriter) emitEventAgain(ctx context.Context, due dueWarning) error {
+	obj, err := c.source.Get(due.ev.Ref)
+	if err != nil || obj == nil || obj.GetUID() != due.uid {
 		return err
 	}
-	e := eventFor(obj, r.ev, r.record, c.serial.Add(1))
-	if r.name != "" {
-		patch, err := json.Marshal(map[string]any{"count": r.count, "lastTimestamp": metav1.NewTime(r.last)})
+	e := eventFor(obj, due.ev, due.eventRecord, c.serial.Add(1))
+	if due.name != "" {
+		patch, err := json.Marshal(map[string]any{"count": due.count, "lastTimestamp": metav1.NewTime(due.last)})
 		if err != nil {
-			return fmt.Errorf("event of %s: %w", r.ev.Ref, err)
+			return fmt.Errorf("event of %s: %w", due.ev.Ref, err)
 		}
-		same := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: r.name}}
-		err = c.api.Patch(ctx, same, cluster.Main, types.MergePatchType, patch)
+		existing := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: due.name}}
+		err = c.api.Patch(ctx, existing, cluster.Main, types.MergePatchType, patch)
 		if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return err
 		}
@@ -113,6 +114,6 @@ func (c *eventWriter) emitEventAgain(ctx context.Context, r raised) error {
 	if err := c.api.Create(ctx, e); err != nil {
 		return err
 	}
-	c.events.recordName(r.uid, r.key, e.Name)
+	c.events.recordName(due.uid, due.key, e.Name)
 	return nil
 }

@@ -10,33 +10,32 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// errFenced is the error of a write when this process must not write any more.
+// errFenced is the error of a write that was not sent, because this process does not hold the lease any more.
 var errFenced = errors.New("this process must not write to Kubernetes any more")
 
-// FencedClient returns an HTTP client for what only the leader does: every request that changes
-// something checks the fence, also when it is retried, and every request has a deadline. It is not
-// for watches.
+// FencedClient returns an HTTP client for requests that only the leader sends: each attempt of a request that changes
+// something checks the fence, and each request has a deadline. It is not suitable for watches, which have none.
 func FencedClient(c *http.Client, fence engine.Fence) *http.Client {
-	own := *c
-	if own.Transport == nil {
-		own.Transport = http.DefaultTransport
+	fenced := *c
+	if fenced.Transport == nil {
+		fenced.Transport = http.DefaultTransport
 	}
-	own.Transport = fencedTransport{next: own.Transport, fence: fence}
-	if own.Timeout == 0 {
-		own.Timeout = durations.Request
+	fenced.Transport = fencedTransport{next: fenced.Transport, fence: fence}
+	if fenced.Timeout == 0 {
+		fenced.Timeout = durations.Request
 	}
-	return &own
+	return &fenced
 }
 
-// fencedTransport checks a fence before each request that changes something, and once more when
-// its body is about to be sent: a connection may take long to open, longest while this process
-// cannot reach its lease.
+// fencedTransport checks a fence before each request that changes something, and again before it sends the body: a
+// connection may take long to open, and the lease may be lost until then.
 type fencedTransport struct {
 	next  http.RoundTripper
 	fence engine.Fence
 }
 
-func (t fencedTransport) admit() error {
+// checkFence returns an error if this process must not write any more.
+func (t fencedTransport) checkFence() error {
 	if err := t.fence.Fence(); err != nil {
 		return fmt.Errorf("%w: %w", errFenced, err)
 	}
@@ -49,7 +48,7 @@ func (t fencedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions:
 		return t.next.RoundTrip(req)
 	}
-	if err := t.admit(); err != nil {
+	if err := t.checkFence(); err != nil {
 		if req.Body != nil {
 			_ = req.Body.Close()
 		}
@@ -59,14 +58,14 @@ func (t fencedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.next.RoundTrip(req)
 	}
 	fenced := req.Clone(req.Context())
-	fenced.Body = &fencedBody{ReadCloser: req.Body, of: t}
-	if again := req.GetBody; again != nil {
+	fenced.Body = &fencedBody{ReadCloser: req.Body, transport: t}
+	if getBody := req.GetBody; getBody != nil {
 		fenced.GetBody = func() (io.ReadCloser, error) {
-			body, err := again()
+			body, err := getBody()
 			if err != nil {
 				return nil, err
 			}
-			return &fencedBody{ReadCloser: body, of: t}, nil
+			return &fencedBody{ReadCloser: body, transport: t}, nil
 		}
 	}
 	return t.next.RoundTrip(fenced)
@@ -75,18 +74,18 @@ func (t fencedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 // fencedBody is a request body that cannot be sent once the fence returns an error.
 type fencedBody struct {
 	io.ReadCloser
-	of      fencedTransport
-	asked   bool
-	refused error
+	transport fencedTransport
+	checked   bool
+	fenceErr  error
 }
 
 // Read checks the fence before it returns the first byte.
 func (b *fencedBody) Read(p []byte) (int, error) {
-	if !b.asked {
-		b.asked, b.refused = true, b.of.admit()
+	if !b.checked {
+		b.checked, b.fenceErr = true, b.transport.checkFence()
 	}
-	if b.refused != nil {
-		return 0, b.refused
+	if b.fenceErr != nil {
+		return 0, b.fenceErr
 	}
 	return b.ReadCloser.Read(p)
 }

@@ -25,12 +25,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// roundTrip is an API server in memory.
-type roundTrip func(*http.Request) (*http.Response, error)
+// roundTripFunc is an API server in memory, as an HTTP transport.
+type roundTripFunc func(*http.Request) (*http.Response, error)
 
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func answer(t *testing.T, code int, body any) *http.Response {
+func jsonResponse(t *testing.T, code int, body any) *http.Response {
 	data, err := json.Marshal(body)
 	if err != nil {
 		t.Fatal(err)
@@ -41,14 +41,14 @@ func answer(t *testing.T, code int, body any) *http.Response {
 	}
 }
 
-// fenceFunc is a fence that a test lets fall.
+// fenceFunc is a fence that a test can close.
 type fenceFunc func() error
 
 // Fence implements engine.Fence.
 func (f fenceFunc) Fence() error { return f() }
 
-// served is a cluster behind an API server.
-func served(t *testing.T, serve roundTrip, fence fenceFunc) *Cluster {
+// newServedCluster returns a cluster behind an API server and a fence.
+func newServedCluster(t *testing.T, serve roundTripFunc, fence fenceFunc) *Cluster {
 	t.Helper()
 	store, err := cluster.NewMemory(nil)
 	if err != nil {
@@ -65,9 +65,9 @@ func served(t *testing.T, serve roundTrip, fence fenceFunc) *Cluster {
 	return New(store, Live{c}, clock.RealClock{})
 }
 
-// A write to Kubernetes is not sent again once the fence has fallen: neither where the client
-// repeats it because the API server is busy, nor where the object has changed meanwhile.
-func TestNoWriteIsRepeatedOnceTheFenceHasFallen(t *testing.T) {
+// TestNoRetryAfterTheFenceIsClosed: a write is not retried after the fence was closed, neither because the API server is busy,
+// nor because the object has changed meanwhile.
+func TestNoRetryAfterTheFenceIsClosed(t *testing.T) {
 	refusals := map[string]metav1.Status{
 		"the API server is busy":     {Status: metav1.StatusFailure, Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests},
 		"another client has written": {Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict},
@@ -77,20 +77,20 @@ func TestNoWriteIsRepeatedOnceTheFenceHasFallen(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					lost, writes := false, 0
-					c := served(t, func(r *http.Request) (*http.Response, error) {
+					c := newServedCluster(t, func(r *http.Request) (*http.Response, error) {
 						ing := ingress()
 						ing.TypeMeta = metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}
 						if r.Method == http.MethodGet {
-							return answer(t, http.StatusOK, ing), nil
+							return jsonResponse(t, http.StatusOK, ing), nil
 						}
 						if _, err := io.ReadAll(r.Body); err != nil {
 							return nil, err
 						}
 						if writes++; writes > 1 {
-							return answer(t, http.StatusOK, ing), nil
+							return jsonResponse(t, http.StatusOK, ing), nil
 						}
 						lost = falls
-						return answer(t, int(refusal.Code), refusal), nil
+						return jsonResponse(t, int(refusal.Code), refusal), nil
 					}, func() error {
 						if lost {
 							return errNotLeader
@@ -113,14 +113,14 @@ func TestNoWriteIsRepeatedOnceTheFenceHasFallen(t *testing.T) {
 	}
 }
 
-// A body does not leave once the fence has fallen, however long the connection took.
-func TestNoWriteLeavesALateConnection(t *testing.T) {
+// TestNoBodyIsSentAfterTheFenceIsClosed: the fence is closed while the connection opens.
+func TestNoBodyIsSentAfterTheFenceIsClosed(t *testing.T) {
 	lost := false
-	c := served(t, func(r *http.Request) (*http.Response, error) {
+	c := newServedCluster(t, func(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodGet {
 			ing := ingress()
 			ing.TypeMeta = metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}
-			return answer(t, http.StatusOK, ing), nil
+			return jsonResponse(t, http.StatusOK, ing), nil
 		}
 		lost = true // while it connects
 		if body, err := io.ReadAll(r.Body); err == nil {
@@ -138,10 +138,10 @@ func TestNoWriteLeavesALateConnection(t *testing.T) {
 	}
 }
 
-// A request that hangs ends.
+// TestWritesHaveADeadline: a request that the API server does not answer ends.
 func TestWritesHaveADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := served(t, func(r *http.Request) (*http.Response, error) {
+		c := newServedCluster(t, func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, context.Cause(r.Context())
 		}, func() error { return nil })

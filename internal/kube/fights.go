@@ -22,99 +22,101 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// fights remembers what was written last to each object. The same content for the same field once more means that
-// another client has undone the write; again and again, it would be written at the speed of the API server. So repeated
-// writes of an object have an exponential back-off, and all writes of it, such as those that report what was undone, are ten
-// a minute. An object of which no write was repeated is never slowed down, however often it is written.
-type fights struct {
-	mu sync.Mutex
-	of map[fightKey]*fight
+// fightDetector remembers the last writes of each object. If the same content is due for the same field again, another client
+// has undone the write. Without a limit, both clients would write as fast as the API server answers. Therefore repeated writes
+// of an object have an exponential back-off, and all writes of the object, such as those that report the fight, are limited to
+// writesPerMinute. The writes of an object are never delayed while none of them is repeated.
+type fightDetector struct {
+	mu       sync.Mutex
+	byObject map[fightKey]*fight
 }
 
-// fightKey is an object; one that is made has no UID yet.
+// fightKey identifies an object. The UID is empty for an object that is about to be created.
 type fightKey struct {
 	ref cluster.Ref
 	uid types.UID
 }
 
+// fight has the recent writes of one object. Others need not have undone one of them.
 type fight struct {
-	last map[string]version // what was written, by field
-	// row are the repeated writes, of any field. Before the first of these, its time is that of the last write.
-	row      repeat.Streak
-	reported bool // an event names the one who undoes
-	// recent are the last writes, at most as many as a minute has.
-	recent []time.Time
+	lastWritten map[string]contentHash // by field
+	// repeats counts the repeated writes of all fields. Before the first of these, repeats.At is the time of the last write.
+	repeats  repeat.Streak
+	reported bool // an event reports which client undoes the writes
+	// recentWrites are the times of the last writes, at most writesPerMinute.
+	recentWrites []time.Time
 }
 
-// version is a hash of what was written.
-type version [sha256.Size]byte
+// contentHash is a hash of the content that was written to a field.
+type contentHash [sha256.Size]byte
 
-// writesPerMinute is how often an object is written while others undo some of the writes.
+// writesPerMinute limits the writes of an object while others undo some of them.
 const writesPerMinute = 10
 
-// paceOfFights is the pace of repeated writes of one object.
-var paceOfFights = repeat.Pace{Free: 3, First: durations.Answer, Longest: durations.Fight, Rest: durations.Often}
+// repeatPace has the delays between repeated writes of one object.
+var repeatPace = repeat.Pace{Free: 3, First: durations.Answer, Longest: durations.LongestRepeatDelay, Rest: durations.MinuteInterval}
 
+// isOver reports whether the last repeated write is so long ago that the next write is not delayed.
 func (f *fight) isOver(now time.Time) bool {
 	if f.reported {
-		now = now.Add(-durations.Fight)
+		now = now.Add(-durations.LongestRepeatDelay)
 	}
-	return paceOfFights.HasEnded(f.row, now)
+	return repeatPace.HasEnded(f.repeats, now)
 }
 
-// delayOf returns how long a write is delayed, and whether others have undone the same one.
-func (m *fights) delayOf(k fightKey, field string, content version, now time.Time) (left time.Duration, repeated bool) {
+// delayOf returns how long a write is delayed, and whether it repeats a write that others have undone.
+func (m *fightDetector) delayOf(k fightKey, field string, content contentHash, now time.Time) (delay time.Duration, repeated bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f := m.of[k]
+	f := m.byObject[k]
 	if f == nil || f.isOver(now) {
 		return 0, false
 	}
-	last, written := f.last[field]
+	last, written := f.lastWritten[field]
 	if repeated = written && last == content; repeated {
-		left = paceOfFights.Left(f.row, now)
+		delay = repeatPace.Left(f.repeats, now)
 	}
-	if f.row.Times > 0 && len(f.recent) == writesPerMinute {
-		left = max(left, f.recent[0].Add(time.Minute).Sub(now))
+	if f.repeats.Times > 0 && len(f.recentWrites) == writesPerMinute {
+		delay = max(delay, f.recentWrites[0].Add(time.Minute).Sub(now))
 	}
-	return left, repeated
+	return delay, repeated
 }
 
-// noteWrite notes a write.
-func (m *fights) noteWrite(k fightKey, field string, content version, now time.Time) {
+// recordWrite records a write of a field that has succeeded.
+func (m *fightDetector) recordWrite(k fightKey, field string, content contentHash, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.of) > maxRemembered {
-		m.of = nil // what others undo all the time is slowed down a few writes later
+	if len(m.byObject) > maxRemembered {
+		m.byObject = nil // fights that go on are detected again after a few more writes
 	}
-	if m.of == nil {
-		m.of = map[fightKey]*fight{}
+	if m.byObject == nil {
+		m.byObject = map[fightKey]*fight{}
 	}
-	f := m.of[k]
+	f := m.byObject[k]
 	if f == nil || f.isOver(now) {
-		f = &fight{last: map[string]version{}}
-		m.of[k] = f
+		f = &fight{lastWritten: map[string]contentHash{}}
+		m.byObject[k] = f
 	}
-	last, written := f.last[field]
+	last, written := f.lastWritten[field]
 	repeated := written && last == content
 	if repeated {
-		f.row.Times++
+		f.repeats.Times++
 	}
-	if repeated || f.row.Times == 0 {
-		f.row.At = now
+	if repeated || f.repeats.Times == 0 {
+		f.repeats.At = now
 	}
-	f.last[field] = content
-	if len(f.recent) == writesPerMinute {
-		f.recent = f.recent[1:]
+	f.lastWritten[field] = content
+	if len(f.recentWrites) == writesPerMinute {
+		f.recentWrites = f.recentWrites[1:]
 	}
-	f.recent = append(f.recent, now)
+	f.recentWrites = append(f.recentWrites, now)
 }
 
-// markReported notes that a fight is reported, and reports whether it was not before.
-func (m *fights) markReported(k fightKey) bool {
+// markReported records that a fight is reported, and reports whether this is the first time.
+func (m *fightDetector) markReported(k fightKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f := m.of[k]
+	f := m.byObject[k]
 	if f == nil || f.reported {
 		return false
 	}
@@ -122,13 +124,13 @@ func (m *fights) markReported(k fightKey) bool {
 	return true
 }
 
-// ended forgets the fights that are over, and returns those that were reported.
-func (m *fights) ended(now time.Time) (out []cluster.Ref) {
+// removeEnded forgets the fights that are over, and returns the objects of those that were reported.
+func (m *fightDetector) removeEnded(now time.Time) (out []cluster.Ref) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for k, f := range m.of {
+	for k, f := range m.byObject {
 		if f.isOver(now) {
-			delete(m.of, k)
+			delete(m.byObject, k)
 			if f.reported {
 				out = append(out, k.ref)
 			}
@@ -137,58 +139,60 @@ func (m *fights) ended(now time.Time) (out []cluster.Ref) {
 	return out
 }
 
-// undone is the error of a write that is delayed, as others have undone the same one again and again.
-type undone struct {
+// undoneError is the error of a write that is delayed, because others have repeatedly undone the same write.
+type undoneError struct {
 	ref   cluster.Ref
 	field string
-	left  time.Duration
+	delay time.Duration
 }
 
 // Error implements error.
-func (u undone) Error() string {
-	return fmt.Sprintf("writes to %[2]s are undone by others; %[1]s is written in %[3]s", u.field, u.ref, u.left.Round(time.Second))
+func (u undoneError) Error() string {
+	return fmt.Sprintf("writes to %[2]s are undone by others; %[1]s is written in %[3]s", u.field, u.ref, u.delay.Round(time.Second))
 }
 
-// RetryAfter returns when to try again: nothing has failed.
-func (u undone) RetryAfter() time.Duration { return u.left }
+// RetryAfter returns when to write again.
+func (u undoneError) RetryAfter() time.Duration { return u.delay }
 
+// isUndone reports whether a write was delayed because others have undone the same write.
 func isUndone(err error) bool {
-	var u undone
+	var u undoneError
 	return errors.As(err, &u)
 }
 
-// fieldWriter writes fields of objects, ever more rarely where others undo it.
+// fieldWriter writes fields of objects, with a back-off for writes that others undo.
 type fieldWriter struct {
 	*eventWriter
-	fights fights
+	fights fightDetector
 }
 
-// write writes a field of an object, unless others have undone the same write again and again and its next turn has not
-// come. content is what the field is to have, without what changes by itself, such as times.
-func (c *fieldWriter) write(ctx context.Context, obj cluster.Object, field string, content any, do func() error) error {
+// write calls send, which writes a field of an object. It returns undoneError if the write is delayed, because others have
+// repeatedly undone it. content is the desired content of the field without parts that differ in each write, such as times.
+func (c *fieldWriter) write(ctx context.Context, obj cluster.Object, field string, content any, send func() error) error {
 	text, err := json.Marshal(content)
 	if err != nil {
 		return err
 	}
-	ref, is := cluster.RefOf(obj), version(sha256.Sum256(text))
+	ref, hash := cluster.RefOf(obj), contentHash(sha256.Sum256(text))
 	k := fightKey{ref, obj.GetUID()}
-	left, repeated := c.fights.delayOf(k, field, is, c.clock.Now())
-	if left > 0 {
+	delay, repeated := c.fights.delayOf(k, field, hash, c.clock.Now())
+	if delay > 0 {
 		if repeated && c.fights.markReported(k) {
 			c.reportFight(ctx, ref, field)
 		}
-		return undone{ref, field, left}
+		return undoneError{ref, field, delay}
 	}
-	if err := do(); err != nil {
+	if err := send(); err != nil {
 		return err
 	}
-	c.fights.noteWrite(k, field, is, c.clock.Now())
+	c.fights.recordWrite(k, field, hash, c.clock.Now())
 	return nil
 }
 
-// writeUnlocked is write for a change of a cached object that is sent without the version that it was made from. The cache
-// may not have the last write yet: what is to be repeated is read first, and not written if it is there.
-func (c *fieldWriter) writeUnlocked(ctx context.Context, obj cluster.Object, field string, content any, there func(live cluster.Object) (bool, error), do func() error) error {
+// writeWithoutVersion is write for a patch of a cached object that has no resource version, so that it never conflicts. The
+// cache may not have the last write yet. Therefore it reads the object before it repeats a write, and skips the write if
+// written reports that the object has the content.
+func (c *fieldWriter) writeWithoutVersion(ctx context.Context, obj cluster.Object, field string, content any, written func(live cluster.Object) (bool, error), send func() error) error {
 	text, err := json.Marshal(content)
 	if err != nil {
 		return err
@@ -206,16 +210,16 @@ func (c *fieldWriter) writeUnlocked(ctx context.Context, obj cluster.Object, fie
 			return ignoreNotFound(err)
 		}
 		if live.GetUID() != obj.GetUID() {
-			return nil // another object has taken the name, and triggers a run
+			return nil // another object has the name now, and its event triggers a run
 		}
-		if ok, err := there(live); ok || err != nil {
+		if ok, err := written(live); ok || err != nil {
 			return err
 		}
 	}
-	return c.write(ctx, obj, field, content, do)
+	return c.write(ctx, obj, field, content, send)
 }
 
-// reportFight reports that others undo what is written, as long as they do.
+// reportFight writes a warning that others undo the writes of a field. The warning lasts until the fight is over.
 func (c *fieldWriter) reportFight(ctx context.Context, ref cluster.Ref, field string) {
 	who := c.lastManager(ctx, ref, field)
 	reason := string(finding.WriteUndone)
@@ -224,22 +228,22 @@ func (c *fieldWriter) reportFight(ctx context.Context, ref cluster.Ref, field st
 		reason, field, who, who)}
 	c.writeEvent(ctx, ev)
 	if obj, err := c.source.Get(ref); err == nil && obj != nil {
-		c.events.recordLasting(fightOf(ref), []lasting{{uid: obj.GetUID(), ev: ev, separate: true}})
+		c.events.recordLasting(fightSubject(ref), []lastingWarning{{uid: obj.GetUID(), ev: ev, outlivesSuccess: true}})
 	}
 }
 
-// fightOf returns what the warning about a fight is about.
-func fightOf(ref cluster.Ref) string { return "writes to " + ref.String() }
+// fightSubject returns the subject of the lasting warning about a fight.
+func fightSubject(ref cluster.Ref) string { return "writes to " + ref.String() }
 
-// endFights lets the warnings about fights that are over not be raised any more.
-func (c *fieldWriter) endFights() {
-	for _, ref := range c.fights.ended(c.clock.Now()) {
-		c.events.recordLasting(fightOf(ref), nil)
+// endFightWarnings ends the lasting warnings about fights that are over.
+func (c *fieldWriter) endFightWarnings() {
+	for _, ref := range c.fights.removeEnded(c.clock.Now()) {
+		c.events.recordLasting(fightSubject(ref), nil)
 	}
 }
 
-// lastManager names the client, other than this one, that the API server notes as the last to change an object, or the
-// part of it that a field is of.
+// lastManager returns the quoted name of the field manager, other than this client, that changed an object last. It prefers
+// managers that changed the same subresource as field.
 func (c *fieldWriter) lastManager(ctx context.Context, ref cluster.Ref, field string) string {
 	const unknown = "another client"
 	typ, ok := cluster.TypeOf(ref.Kind)
@@ -258,11 +262,11 @@ func (c *fieldWriter) lastManager(ctx context.Context, ref cluster.Ref, field st
 	}
 	var last metav1.ManagedFieldsEntry
 	for _, e := range obj.GetManagedFields() {
-		if e.Manager == "" || e.Manager == ownManager() || e.Time == nil {
+		if e.Manager == "" || e.Manager == ownFieldManager() || e.Time == nil {
 			continue
 		}
-		before := last.Manager != "" && cmp.Or(rank(last, part)-rank(e, part), last.Time.Compare(e.Time.Time)) >= 0
-		if !before {
+		keepLast := last.Manager != "" && cmp.Or(subresourceRank(last, part)-subresourceRank(e, part), last.Time.Compare(e.Time.Time)) >= 0
+		if !keepLast {
 			last = e
 		}
 	}
@@ -272,24 +276,24 @@ func (c *fieldWriter) lastManager(ctx context.Context, ref cluster.Ref, field st
 	return fmt.Sprintf("%q", finding.Cut(last.Manager))
 }
 
-// rank is higher for the managers that have changed the part.
-func rank(e metav1.ManagedFieldsEntry, part string) int {
+// subresourceRank returns 1 for a manager that has changed the subresource, and 0 for others.
+func subresourceRank(e metav1.ManagedFieldsEntry, part string) int {
 	if e.Subresource == part {
 		return 1
 	}
 	return 0
 }
 
-// ownController reports whether entries of a status with this name are written here.
-func ownController(name string) bool {
+// isOwnControllerName reports whether this controller writes the status entries with this controller name.
+func isOwnControllerName(name string) bool {
 	return strings.HasPrefix(name, "gateway.k8s.aws/") || strings.HasPrefix(name, "gateway.fulcrum.dev/")
 }
 
-// ownManager returns the name that the API server gives a client which names none: that of its program.
-func ownManager() string { return filepath.Base(os.Args[0]) }
+// ownFieldManager returns the field manager of this client, which is its program name because its writes specify none.
+func ownFieldManager() string { return filepath.Base(os.Args[0]) }
 
-// comparableFields returns the fields of a status without times, and without the entries of other controllers, which
-// others change.
+// comparableFields returns the fields of a status without transition times and without entries of other controllers, which
+// change although this controller writes the same.
 func comparableFields(fields any) (any, error) {
 	text, err := json.Marshal(fields)
 	if err != nil {
@@ -299,25 +303,26 @@ func comparableFields(fields any) (any, error) {
 	if err := json.Unmarshal(text, &out); err != nil {
 		return nil, err
 	}
-	return strip(out), nil
+	return removeUncompared(out), nil
 }
 
-func strip(v any) any {
+// removeUncompared removes transition times and entries of other controllers from a decoded status.
+func removeUncompared(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		delete(v, "lastTransitionTime")
 		for k := range v {
-			v[k] = strip(v[k])
+			v[k] = removeUncompared(v[k])
 		}
 	case []any:
 		var own []any
 		for _, e := range v {
 			if m, ok := e.(map[string]any); ok {
-				if name, ok := m["controllerName"].(string); ok && !ownController(name) {
+				if name, ok := m["controllerName"].(string); ok && !isOwnControllerName(name) {
 					continue
 				}
 			}
-			own = append(own, strip(e))
+			own = append(own, removeUncompared(e))
 		}
 		return own
 	}

@@ -7,23 +7,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// writer writes to an object as often as it may.
+// writer writes to an object whenever the write is not delayed.
 type writer struct {
-	m   fights
+	m   fightDetector
 	now time.Time
 }
 
-var fought = fightKey{cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}, "1"}
+var foughtObject = fightKey{cluster.Ref{Kind: cluster.KindIngress, Namespace: "shop", Name: "web"}, "1"}
 
+// try writes content to a field, and reports false if the write is delayed.
 func (w *writer) try(field string, content byte) bool {
-	if left, _ := w.m.delayOf(fought, field, version{content}, w.now); left > 0 {
+	if delay, _ := w.m.delayOf(foughtObject, field, contentHash{content}, w.now); delay > 0 {
 		return false
 	}
-	w.m.noteWrite(fought, field, version{content}, w.now)
+	w.m.recordWrite(foughtObject, field, contentHash{content}, w.now)
 	return true
 }
 
-// A rollout writes new content each time, and a pod that is ready now and then alternates: neither is delayed.
+// TestNewContentIsNeverDelayed writes new content each time, as a rollout does, and alternating content, as for a flapping pod.
 func TestNewContentIsNeverDelayed(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]func(n int) byte{
@@ -40,8 +41,8 @@ func TestNewContentIsNeverDelayed(t *testing.T) {
 	}
 }
 
-// Others that restore an older state now and then, such as every three minutes, are answered at once each time.
-func TestWhatIsUndoneNowAndThenIsWrittenAtOnce(t *testing.T) {
+// TestRarelyUndoneWritesAreNotDelayed repeats a write every three minutes, as if others restored an older state.
+func TestRarelyUndoneWritesAreNotDelayed(t *testing.T) {
 	t.Parallel()
 	w := &writer{now: time.Unix(1000, 0)}
 	for n := range 100 {
@@ -52,8 +53,8 @@ func TestWhatIsUndoneNowAndThenIsWrittenAtOnce(t *testing.T) {
 	}
 }
 
-// What is undone at once is written ten times in each minute at most, several fields of an object together and with what
-// differs each time besides. Later it is written every 15 minutes, and what was undone for the last time soon.
+// TestRepeatedWritesBackOff repeats writes of one or three fields of an object whenever they are not delayed. There are at most
+// ten writes per minute, in the end one in 15 minutes, and no delay after the fight is over.
 func TestRepeatedWritesBackOff(t *testing.T) {
 	t.Parallel()
 	for name, fields := range map[string][]string{"one field": {"status"}, "three fields": {"status", "metadata.finalizers", "spec"}} {
@@ -82,10 +83,10 @@ func TestRepeatedWritesBackOff(t *testing.T) {
 		if n := len(at); n < 50 || n > 80 {
 			t.Errorf("%s: %d writes in twelve hours", name, n)
 		}
-		if gap := at[len(at)-1].Sub(at[len(at)-2]); gap != paceOfFights.Longest {
+		if gap := at[len(at)-1].Sub(at[len(at)-2]); gap != repeatPace.Longest {
 			t.Errorf("%s: at last every %s", name, gap)
 		}
-		w.now = at[len(at)-1].Add(2*paceOfFights.Longest + 2*paceOfFights.Rest)
+		w.now = at[len(at)-1].Add(2*repeatPace.Longest + 2*repeatPace.Rest)
 		for n := range 3 {
 			if !w.try("status", 1) {
 				t.Errorf("%s: when it is over, write %d is delayed", name, n)
@@ -94,7 +95,7 @@ func TestRepeatedWritesBackOff(t *testing.T) {
 	}
 }
 
-// What is remembered goes when fights are over.
+// TestFightsAreForgotten: a fight that is over is removed.
 func TestFightsAreForgotten(t *testing.T) {
 	t.Parallel()
 	w := &writer{now: time.Unix(1000, 0)}
@@ -102,19 +103,19 @@ func TestFightsAreForgotten(t *testing.T) {
 		w.try("status", 1)
 		w.now = w.now.Add(time.Second)
 	}
-	if !w.m.markReported(fought) || w.m.markReported(fought) {
-		t.Error("it is not reported once")
+	if !w.m.markReported(foughtObject) || w.m.markReported(foughtObject) {
+		t.Error("the fight is not reported exactly once")
 	}
-	if out := w.m.ended(w.now); len(out) > 0 {
+	if out := w.m.removeEnded(w.now); len(out) > 0 {
 		t.Errorf("%v has ended", out)
 	}
-	w.now = w.now.Add(10 * time.Minute) // it rests
+	w.now = w.now.Add(10 * time.Minute) // a pause in the fight
 	w.try("status", 1)
-	if w.m.markReported(fought) {
-		t.Error("it is reported again when it goes on")
+	if w.m.markReported(foughtObject) {
+		t.Error("the fight is reported again after a pause")
 	}
 	w.now = w.now.Add(time.Hour)
-	if out := w.m.ended(w.now); len(out) != 1 || len(w.m.of) > 0 {
-		t.Errorf("%v has ended, %d are remembered", out, len(w.m.of))
+	if out := w.m.removeEnded(w.now); len(out) != 1 || len(w.m.byObject) > 0 {
+		t.Errorf("%v has ended, %d are remembered", out, len(w.m.byObject))
 	}
 }

@@ -14,34 +14,33 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// Installation is which kinds an API server serves at the version that is read.
+// Installation has the kinds that an API server serves at the version that the controller reads.
 type Installation struct {
-	// Served are the kinds that may be listed.
+	// Served has the kinds that this process may list.
 	Served map[cluster.Kind]bool
-	// Denied are errors of those that may not.
+	// Denied has the errors of kinds that this process may not list.
 	Denied map[cluster.Kind]error
 }
 
-// Installed finds out which kinds an API server serves at the version that is read, and whether this process may list
-// them in a namespace, empty for all: an informer without the right to list would never be complete. A group or
-// version that is not there serves nothing.
+// Installed asks an API server which kinds it serves at the version that the controller reads, and whether this process may
+// list them in a namespace; empty means all namespaces. An informer without the right to list would never sync.
 func Installed(ctx context.Context, d discovery.ServerResourcesInterface, c client.Reader, namespace string, kinds []cluster.Kind) (Installation, error) {
 	out := Installation{Served: map[cluster.Kind]bool{}, Denied: map[cluster.Kind]error{}}
-	served := map[schema.GroupVersion]map[string]bool{}
+	kindsByVersion := map[schema.GroupVersion]map[string]bool{}
 	for _, k := range kinds {
 		typ, ok := cluster.TypeOf(k)
 		if !ok {
 			return out, fmt.Errorf("kind %s cannot be read", k)
 		}
 		gv := typ.GVK.GroupVersion()
-		if served[gv] == nil {
-			found, err := kindsOf(d, gv)
+		if kindsByVersion[gv] == nil {
+			found, err := servedKinds(d, gv)
 			if err != nil {
 				return out, err
 			}
-			served[gv] = found
+			kindsByVersion[gv] = found
 		}
-		if !served[gv][typ.GVK.Kind] {
+		if !kindsByVersion[gv][typ.GVK.Kind] {
 			continue
 		}
 		opts := &client.ListOptions{Limit: 1}
@@ -53,7 +52,7 @@ func Installed(ctx context.Context, d discovery.ServerResourcesInterface, c clie
 			out.Served[k] = true
 		case apierrors.IsForbidden(err):
 			out.Denied[k] = err
-		case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // it has just gone
+		case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // the CRD was deleted meanwhile
 		default:
 			return out, fmt.Errorf("list %s: %w", k, err)
 		}
@@ -61,8 +60,8 @@ func Installed(ctx context.Context, d discovery.ServerResourcesInterface, c clie
 	return out, nil
 }
 
-// Lacking returns why not all of the kinds can be read; nil if they can.
-func (i Installation) Lacking(kinds []cluster.Kind) error {
+// CheckServed returns an error if one of the kinds is not installed or may not be listed.
+func (i Installation) CheckServed(kinds []cluster.Kind) error {
 	var missing []string
 	for _, k := range kinds {
 		if err := i.Denied[k]; err != nil {
@@ -78,7 +77,8 @@ func (i Installation) Lacking(kinds []cluster.Kind) error {
 	return fmt.Errorf("not installed: %s", strings.Join(missing, ", "))
 }
 
-func kindsOf(d discovery.ServerResourcesInterface, gv schema.GroupVersion) (map[string]bool, error) {
+// servedKinds returns the kinds that an API server serves in a group and version, none if it does not serve these.
+func servedKinds(d discovery.ServerResourcesInterface, gv schema.GroupVersion) (map[string]bool, error) {
 	out := map[string]bool{}
 	list, err := d.ServerResourcesForGroupVersion(gv.String())
 	if apierrors.IsNotFound(err) {

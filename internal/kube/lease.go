@@ -21,26 +21,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// Lease is a Lease object used as a lock that also records how long this process may still write.
+// Lease is the lock of leader election. It also records when the lease was renewed, which limits how long this process may
+// write.
 type Lease struct {
 	resourcelock.Interface
 	ctx             context.Context
 	namespace, name string
 	events          corev1client.EventsGetter
 	clock           clock.PassiveClock
-	flags           *flaggedLeases // nil: of a test
+	flags           *leasesWithFlags // nil in some tests
 
 	mu      sync.Mutex
-	renewed time.Time
+	renewed time.Time // when the last successful renewal was sent; zero: the lease is not held
 }
 
-// serviceAccountNamespace is where a pod finds its own namespace.
+// serviceAccountNamespace is the path of the file that has the namespace of the pod.
 const serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// LeaseNamespace returns the namespace that was given, or else that of the pod.
-func LeaseNamespace(given string) (string, error) {
-	if given != "" {
-		return given, nil
+// LeaseNamespace returns the configured namespace, or that of the pod if it is empty.
+func LeaseNamespace(configured string) (string, error) {
+	if configured != "" {
+		return configured, nil
 	}
 	data, err := os.ReadFile(serviceAccountNamespace)
 	if err != nil {
@@ -49,8 +50,8 @@ func LeaseNamespace(given string) (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// NewLease returns the lock. An empty namespace means that of the pod; outside a cluster it must
-// be given. ctx bounds the writing of events.
+// NewLease returns the lock of leader election. An empty namespace means that of the pod, and is an error outside a cluster.
+// Events are not written after ctx has ended.
 func NewLease(ctx context.Context, cfg *rest.Config, namespace, name string, clock clock.PassiveClock) (*Lease, error) {
 	namespace, err := LeaseNamespace(namespace)
 	if err != nil {
@@ -71,26 +72,27 @@ func NewLease(ctx context.Context, cfg *rest.Config, namespace, name string, clo
 	if err != nil {
 		return nil, fmt.Errorf("client for leader election: %w", err)
 	}
-	flags := &flaggedLeases{CoordinationV1Interface: coordination}
+	flags := &leasesWithFlags{CoordinationV1Interface: coordination}
 	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, namespace, name, core, flags,
 		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())})
 	if err != nil {
 		return nil, fmt.Errorf("lease %s/%s: %w", namespace, name, err)
 	}
-	out := fenced(ctx, lock, namespace, name, core, clock)
+	out := newLease(ctx, lock, namespace, name, core, clock)
 	out.flags = flags
 	return out, nil
 }
 
-func fenced(ctx context.Context, lock resourcelock.Interface, namespace, name string, events corev1client.EventsGetter, clock clock.PassiveClock) *Lease {
+// newLease returns a Lease of a lock, without flags.
+func newLease(ctx context.Context, lock resourcelock.Interface, namespace, name string, events corev1client.EventsGetter, clock clock.PassiveClock) *Lease {
 	return &Lease{Interface: lock, ctx: ctx, namespace: namespace, name: name, events: events, clock: clock}
 }
 
-// errNotLeader is what Fence returns.
+// errNotLeader is the error of Fence.
 var errNotLeader = errors.New("the lease is not held by this process")
 
-// Fence returns an error unless the lease is held and was renewed recently enough that no other
-// process can have taken it.
+// Fence returns an error if this process does not hold the lease, or has not renewed it recently enough to exclude that
+// another process has acquired it.
 func (l *Lease) Fence() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,29 +104,30 @@ func (l *Lease) Fence() error {
 
 // Create implements the lock.
 func (l *Lease) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	return l.note(r, func() error { return l.Interface.Create(ctx, r) })
+	return l.trackRenewal(r, func() error { return l.Interface.Create(ctx, r) })
 }
 
 // Update implements the lock.
 func (l *Lease) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	return l.note(r, func() error { return l.Interface.Update(ctx, r) })
+	return l.trackRenewal(r, func() error { return l.Interface.Update(ctx, r) })
 }
 
-// note records when a write that acquires or renews the lease was begun.
-func (l *Lease) note(r resourcelock.LeaderElectionRecord, write func() error) error {
+// trackRenewal calls write, which writes the lease, and records when it was called if it has acquired or renewed the lease.
+func (l *Lease) trackRenewal(r resourcelock.LeaderElectionRecord, write func() error) error {
 	mine := r.HolderIdentity == l.Identity()
 	begun := l.clock.Now()
 	if !mine {
-		l.set(time.Time{}) // released: nothing may be written from here on
+		l.setRenewed(time.Time{}) // the lease is released: nothing may be written from now on
 	}
 	err := write()
 	if err == nil && mine {
-		l.set(begun)
+		l.setRenewed(begun)
 	}
 	return err
 }
 
-func (l *Lease) set(t time.Time) {
+// setRenewed records when the lease was renewed.
+func (l *Lease) setRenewed(t time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.renewed = t

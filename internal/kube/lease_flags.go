@@ -9,23 +9,23 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
-// FlagsAnnotation of the Lease has the flags of the controller that holds it.
+// FlagsAnnotation is the annotation of the Lease that has the flags of its holder.
 const FlagsAnnotation = "fulcrum.dev/flags"
 
-// mostFlags are the bytes of the annotation that are written and read.
-const mostFlags = 16 << 10
+// maxFlagsBytes bounds the value of the annotation.
+const maxFlagsBytes = 16 << 10
 
-// published is the value of the annotation. Another controller that takes the Lease leaves the annotation as it is, so
-// that it counts for its holder only.
-type published struct {
+// flagsOfHolder is the value of the annotation. It names the holder, because another controller that acquires the Lease may
+// not update the annotation.
+type flagsOfHolder struct {
 	Holder string   `json:"holder"`
 	Flags  []string `json:"flags"`
 }
 
-// Publish lets the Lease show flags, from the next renewal on. It is called before the Lease is used.
-func (l *Lease) Publish(flags []string) {
-	value, err := json.Marshal(published{l.Identity(), flags})
-	if err == nil && len(value) <= mostFlags {
+// PublishFlags sets the flags that each write of the Lease adds as an annotation. It must be called before the Lease is used.
+func (l *Lease) PublishFlags(flags []string) {
+	value, err := json.Marshal(flagsOfHolder{l.Identity(), flags})
+	if err == nil && len(value) <= maxFlagsBytes {
 		l.flags.value = string(value)
 	}
 }
@@ -33,31 +33,33 @@ func (l *Lease) Publish(flags []string) {
 // PublishedFlags returns the flags of the controller that holds a Lease; false if they are not known.
 func PublishedFlags(lease *coordinationv1.Lease) ([]string, bool) {
 	value := lease.Annotations[FlagsAnnotation]
-	var out published
-	if value == "" || len(value) > mostFlags || json.Unmarshal([]byte(value), &out) != nil {
+	var out flagsOfHolder
+	if value == "" || len(value) > maxFlagsBytes || json.Unmarshal([]byte(value), &out) != nil {
 		return nil, false
 	}
 	holder := lease.Spec.HolderIdentity
 	return out.Flags, holder != nil && *holder != "" && *holder == out.Holder
 }
 
-// flaggedLeases writes the annotation whenever the Lease is written.
-type flaggedLeases struct {
+// leasesWithFlags is a client that adds the annotation to each Lease that it writes.
+type leasesWithFlags struct {
 	coordinationv1client.CoordinationV1Interface
 	value string
 }
 
 // Leases implements the client.
-func (f *flaggedLeases) Leases(namespace string) coordinationv1client.LeaseInterface {
-	return annotating{f.CoordinationV1Interface.Leases(namespace), f}
+func (f *leasesWithFlags) Leases(namespace string) coordinationv1client.LeaseInterface {
+	return namespacedLeasesWithFlags{f.CoordinationV1Interface.Leases(namespace), f}
 }
 
-type annotating struct {
+// namespacedLeasesWithFlags is leasesWithFlags for one namespace.
+type namespacedLeasesWithFlags struct {
 	coordinationv1client.LeaseInterface
-	*flaggedLeases
+	*leasesWithFlags
 }
 
-func (a annotating) annotate(lease *coordinationv1.Lease) *coordinationv1.Lease {
+// addFlags returns a Lease with the annotation.
+func (a namespacedLeasesWithFlags) addFlags(lease *coordinationv1.Lease) *coordinationv1.Lease {
 	if a.value == "" || lease.Annotations[FlagsAnnotation] == a.value {
 		return lease
 	}
@@ -67,11 +69,11 @@ func (a annotating) annotate(lease *coordinationv1.Lease) *coordinationv1.Lease 
 }
 
 // Create implements the client.
-func (a annotating) Create(ctx context.Context, lease *coordinationv1.Lease, opt metav1.CreateOptions) (*coordinationv1.Lease, error) {
-	return a.LeaseInterface.Create(ctx, a.annotate(lease), opt)
+func (a namespacedLeasesWithFlags) Create(ctx context.Context, lease *coordinationv1.Lease, opt metav1.CreateOptions) (*coordinationv1.Lease, error) {
+	return a.LeaseInterface.Create(ctx, a.addFlags(lease), opt)
 }
 
 // Update implements the client.
-func (a annotating) Update(ctx context.Context, lease *coordinationv1.Lease, opt metav1.UpdateOptions) (*coordinationv1.Lease, error) {
-	return a.LeaseInterface.Update(ctx, a.annotate(lease), opt)
+func (a namespacedLeasesWithFlags) Update(ctx context.Context, lease *coordinationv1.Lease, opt metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	return a.LeaseInterface.Update(ctx, a.addFlags(lease), opt)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/testclock"
 )
 
-// lock answers as an API server that is there or not.
+// lock is a lock whose API server answers with err.
 type lock struct {
 	err error
-	// before, if not nil, is what happens until the answer to an update comes.
+	// before, if not nil, is called before an update is answered.
 	before func()
 }
 
@@ -33,10 +33,10 @@ func (l *lock) RecordEvent(string) {}
 func (l *lock) Identity() string   { return "me" }
 func (l *lock) Describe() string   { return "lock" }
 
-func TestFenceClosesBeforeAnybodyElseMayWrite(t *testing.T) {
+func TestFenceClosesBeforeAnotherLeaderMayWrite(t *testing.T) {
 	at := time.Unix(1000, 0)
 	server := &lock{}
-	l := fenced(context.Background(), server, "ns", "name", nil, testclock.Of(&at))
+	l := newLease(context.Background(), server, "ns", "name", nil, testclock.Of(&at))
 	open := func() bool { return l.Fence() == nil }
 	mine := resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
 
@@ -62,17 +62,18 @@ func TestFenceClosesBeforeAnybodyElseMayWrite(t *testing.T) {
 	if _ = l.Update(context.Background(), mine); !open() {
 		t.Error("one failed renewal closes the fence")
 	}
-	// Giving it up closes at once, even if the answer is lost.
+	// Releasing the lease closes the fence at once, even if the answer is lost.
 	if _ = l.Update(context.Background(), resourcelock.LeaderElectionRecord{}); open() {
-		t.Error("open after the lease was given up")
+		t.Error("open after the lease was released")
 	}
 }
 
-// The API server may have stored a renewal as soon as it was sent, and others count from then on.
-func TestALeaseThatIsRenewedSlowlyCountsFromTheRequest(t *testing.T) {
+// TestSlowRenewalCountsFromTheRequest: the API server may have stored a renewal as soon as it was sent, and other processes
+// count from then on.
+func TestSlowRenewalCountsFromTheRequest(t *testing.T) {
 	at := time.Unix(1000, 0)
 	server := &lock{before: func() { at = at.Add(5 * time.Second) }}
-	l := fenced(t.Context(), server, "ns", "name", nil, testclock.Of(&at))
+	l := newLease(t.Context(), server, "ns", "name", nil, testclock.Of(&at))
 	sent := at
 	if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
 		t.Fatal(err)

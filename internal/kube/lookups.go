@@ -18,89 +18,90 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// Lookups ask the API server about a Service, an Ingress or a Gateway that the informer does not hold, and whether the
-// object that names it is stored as it was read. Each kind has a watch of its own, so that an Ingress may arrive before the
-// Service that it names and that was made first, and the end of a Service before the edit of the Ingress that named it. A
-// live rule would answer 503 until the other arrives.
+// Lookups asks the API server for a Service, Ingress or Gateway that the informer does not have, and whether the object that
+// references it has changed. Each kind has a watch of its own. Therefore an Ingress may arrive before a Service that was
+// created earlier, and the deletion of a Service before an earlier edit of the Ingress that referenced it. Without a lookup, a
+// live rule would answer 503 until the other event arrives.
 type Lookups struct {
 	live    client.Reader
 	clock   clock.PassiveClock
 	timeout time.Duration // of a call
 
 	mu       sync.Mutex
-	answers  map[cluster.Ref]lookedUp
-	swept    time.Time // when those that do not count any more were forgotten
-	deleted  int       // how many such objects the informers have seen go
+	answers  map[cluster.Ref]lookupAnswer
+	prunedAt time.Time // when expired answers were removed
+	deleted  int       // deletions of such objects that informers have reported
 	calls    *rate.Limiter
-	shares   map[string]*share // by namespace
-	failures map[string]failed // by namespace
-	defined  map[cluster.Kind]definitionAnswer
+	limits   map[string]*namespaceLimits // by namespace
+	failures map[string]failedCall       // by namespace
+	// definitions has the CRDs that were read recently.
+	definitions map[cluster.Kind]cachedDefinition
 }
 
-// lookedUp is an answer of the API server; without an object there is none, or it was not asked.
-type lookedUp struct {
+// lookupAnswer is the result of a lookup. object is nil if the object does not exist, may not be read, or was not requested
+// because of the limits.
+type lookupAnswer struct {
 	object cluster.Object
 	at     time.Time
 }
 
-// share is what one namespace may use, so that a tenant who names many Services that do not exist takes no calls from
-// others.
-type share struct {
+// namespaceLimits are the rate limiters of one namespace, so that a tenant who references many Services that do not exist does
+// not use up the calls of other namespaces.
+type namespaceLimits struct {
 	calls *rate.Limiter
-	// waits are the milliseconds for which runs wait for answers.
+	// waits limits the milliseconds for which runs wait for answers.
 	waits *rate.Limiter
-	// stales are the answers that an object has changed, for each of which a run waits.
-	stales *rate.Limiter
+	// changes limits the answers that an object has changed, each of which delays a run.
+	changes *rate.Limiter
 }
 
-// failed is a call that was not answered, and until when it stands for others.
-type failed struct {
+// failedCall is a call that the API server did not answer. Until the given time, other calls of the namespace fail without a
+// request.
+type failedCall struct {
 	err   error
 	until time.Time
 }
 
 const (
-	// maxAnswers bounds the names that are remembered: they are what users choose.
+	// maxAnswers bounds the answers that are remembered, because users choose the names.
 	maxAnswers = 10_000
-	// callsRate is the calls a second of all namespaces, callsBurst those at once. Beyond them, what the informer holds
-	// counts.
+	// callsRate and callsBurst limit the calls per second of all namespaces. Beyond the limit, only the informer is read.
 	callsRate, callsBurst = 50, 500
-	// shareRate and shareBurst are those of one namespace.
-	shareRate, shareBurst = 1, 50
-	// waitsBurst is the time in milliseconds for which runs may wait for answers about one namespace, and waitsRate what
-	// comes back each second: a sixth of the time.
+	// namespaceCallsRate and namespaceCallsBurst limit the calls per second of one namespace.
+	namespaceCallsRate, namespaceCallsBurst = 1, 50
+	// waitsRate and waitsBurst limit the milliseconds per second for which runs wait for answers about one namespace.
 	waitsRate, waitsBurst = 10_000.0 / 60, 10_000
-	// stalesRate and stalesBurst are how often the objects of one namespace may be found changed. Beyond them, what the
-	// informer holds counts, so that a tenant who edits an object all the time does not hold up a stack that others share.
-	stalesRate, stalesBurst = 1.0 / 6, 50
-	// maxShares bounds the namespaces that are remembered. One more resets all shares.
-	maxShares = 1000
+	// changesRate and changesBurst limit how often per second the objects of one namespace are found to have changed. Beyond
+	// the limit, only the informer is read, so that a tenant who edits an object all the time does not block a shared stack.
+	changesRate, changesBurst = 1.0 / 6, 50
+	// maxNamespaces bounds the namespaces that have limits. One more resets the limits of all namespaces.
+	maxNamespaces = 1000
 )
 
-// NewLookups returns lookups through a client that reads from the API server. clock is theirs.
+// NewLookups returns lookups with a client that reads from the API server without a cache.
 func NewLookups(live client.Reader, clock clock.PassiveClock) *Lookups {
 	return &Lookups{
-		live: live, clock: clock, timeout: 10 * time.Second, answers: map[cluster.Ref]lookedUp{},
-		calls: rate.NewLimiter(callsRate, callsBurst), shares: map[string]*share{}, failures: map[string]failed{},
-		defined: map[cluster.Kind]definitionAnswer{},
+		live: live, clock: clock, timeout: 10 * time.Second, answers: map[cluster.Ref]lookupAnswer{},
+		calls: rate.NewLimiter(callsRate, callsBurst), limits: map[string]*namespaceLimits{}, failures: map[string]failedCall{},
+		definitions: map[cluster.Kind]cachedDefinition{},
 	}
 }
 
-// mayLookUp reports whether objects of a kind are asked for that the informer does not hold: others name them, and what
-// they lead to would go.
+// mayLookUp reports whether the API server is asked for objects of a kind that the informer does not have: other objects
+// reference them, and their rules would be removed.
 func mayLookUp(kind cluster.Kind) bool {
 	return kind == cluster.KindService || kind == cluster.KindIngress || kind == cluster.KindGateway
 }
 
-// object returns an object; nil if there is none, or none that may be read. A name that is not valid is never sent: users
-// choose it.
-func (l *Lookups) object(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
-	named := validation.IsDNS1123Subdomain
+// lookUp returns an object; nil if it does not exist or may not be read. It sends no name that is invalid, because users choose
+// the names.
+func (l *Lookups) lookUp(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
+	validateName := validation.IsDNS1123Subdomain
 	if ref.Kind == cluster.KindService {
-		named = validation.IsDNS1123Label
+		validateName = validation.IsDNS1123Label
 	}
 	typ, ok := cluster.TypeOf(ref.Kind)
-	if !ok || len(validation.IsDNS1123Label(ref.Namespace)) > 0 || len(named(ref.Name)) > 0 {
+	if !ok || len(validation.IsDNS1123Label(ref.Namespace)) > 0 || len(validateName(ref.Name)) > 0 {
 		return nil, nil
 	}
 	object, deleted, ask, err := l.cachedAnswer(ref)
@@ -115,20 +116,20 @@ func (l *Lookups) object(ctx context.Context, ref cluster.Ref) (cluster.Object, 
 	defer l.mu.Unlock()
 	switch now := l.clock.Now(); {
 	case err != nil:
-		l.storeAnswer(ref, lookedUp{at: now})
+		l.storeAnswer(ref, lookupAnswer{at: now})
 		return nil, nil
-	case deleted == l.deleted: // else it may be the one that has gone
-		l.storeAnswer(ref, lookedUp{found, now})
+	case deleted == l.deleted: // otherwise the object may have been deleted after the read
+		l.storeAnswer(ref, lookupAnswer{found, now})
 	}
 	return found, nil
 }
 
-// confirm returns an error unless an object is stored as it is here. What may not be read or is beyond the limits counts
-// as it is here.
+// confirm returns cluster.Stale if an object has changed in the API server. It returns nil if the object may not be read, or if
+// the limits admit no call.
 func (l *Lookups) confirm(ctx context.Context, obj cluster.Object) error {
 	ref := cluster.RefOf(obj)
 	typ, ok := cluster.TypeOf(ref.Kind)
-	if ask, err := l.needsLookup(ref); !ok || !ask {
+	if ask, err := l.mayConfirm(ref); !ok || !ask {
 		return err
 	}
 	found, err := l.read(ctx, ref, typ.New())
@@ -142,10 +143,10 @@ func (l *Lookups) confirm(ctx context.Context, obj cluster.Object) error {
 	return err
 }
 
-// isAbsent reports whether an error reports that there is no such object, or none that may be read.
+// isAbsent reports whether an error is that an object does not exist or may not be read.
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
 
-// read reads an object, as an informer holds it.
+// read reads an object from the API server, and reduces it as informers do.
 func (l *Lookups) read(ctx context.Context, ref cluster.Ref, into cluster.Object) (cluster.Object, error) {
 	start := l.clock.Now()
 	call, stop := context.WithTimeout(ctx, l.timeout)
@@ -155,55 +156,55 @@ func (l *Lookups) read(ctx context.Context, ref cluster.Ref, into cluster.Object
 	defer l.mu.Unlock()
 	now := l.clock.Now()
 	if err != nil && !isAbsent(err) && ctx.Err() == nil {
-		l.failures[ref.Namespace] = failed{err, now.Add(durations.Interval)}
-	} else if own := l.shares[ref.Namespace]; own != nil {
-		own.waits.ReserveN(now, int(min(now.Sub(start).Milliseconds(), waitsBurst)))
+		l.failures[ref.Namespace] = failedCall{err, now.Add(durations.ShortInterval)}
+	} else if limits := l.limits[ref.Namespace]; limits != nil {
+		limits.waits.ReserveN(now, int(min(now.Sub(start).Milliseconds(), waitsBurst)))
 	}
 	if err != nil {
 		return nil, err
 	}
-	into.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // which informers leave out
+	into.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // informers leave the kind empty
 	return cluster.Reduce(into, ""), nil
 }
 
-// needsLookup reports whether the API server may be asked now whether an object has changed.
-func (l *Lookups) needsLookup(ref cluster.Ref) (bool, error) {
+// mayConfirm reports whether the limits admit a call that checks whether an object has changed.
+func (l *Lookups) mayConfirm(ref cluster.Ref) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
-	if own := l.shares[ref.Namespace]; own != nil && own.stales.TokensAt(now) < 1 {
+	if limits := l.limits[ref.Namespace]; limits != nil && limits.changes.TokensAt(now) < 1 {
 		return false, nil
 	}
 	return l.mayAsk(ref, now)
 }
 
-// countChange counts an object of a namespace that has changed.
+// countChange counts an answer that an object of a namespace has changed.
 func (l *Lookups) countChange(namespace string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if own := l.shares[namespace]; own != nil {
-		own.stales.AllowN(l.clock.Now(), 1)
+	if limits := l.limits[namespace]; limits != nil {
+		limits.changes.AllowN(l.clock.Now(), 1)
 	}
 }
 
-// cachedAnswer returns an answer that still counts, or what counts where no call is left, and otherwise reports that
-// the API server is to be asked. deleted is how many objects have gone so far.
+// cachedAnswer returns the answer of a recent lookup, or an empty answer if the limits admit no call. Otherwise ask is true, and
+// the caller has to ask the API server. deleted is the number of deletions so far.
 func (l *Lookups) cachedAnswer(ref cluster.Ref) (object cluster.Object, deleted int, ask bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
-	if a, ok := l.answers[ref]; ok && now.Sub(a.at) < durations.Glance {
+	if a, ok := l.answers[ref]; ok && now.Sub(a.at) < durations.BriefWait {
 		return a.object, l.deleted, false, nil
 	}
 	ask, err = l.mayAsk(ref, now)
 	if !ask && err == nil {
-		l.storeAnswer(ref, lookedUp{at: now}) // the same for all paths of a run
+		l.storeAnswer(ref, lookupAnswer{at: now}) // all paths of a run get the same answer
 	}
 	return nil, l.deleted, ask, err
 }
 
-// mayAsk reports whether the limits admit one more call, which it counts. The error is that of a call that was not answered
-// a moment ago.
+// mayAsk reports whether the limits admit one more call, and counts it. It returns an error if a call of the namespace failed
+// recently.
 func (l *Lookups) mayAsk(ref cluster.Ref, now time.Time) (bool, error) {
 	if f, ok := l.failures[ref.Namespace]; ok {
 		if now.Before(f.until) {
@@ -211,38 +212,38 @@ func (l *Lookups) mayAsk(ref cluster.Ref, now time.Time) (bool, error) {
 		}
 		delete(l.failures, ref.Namespace)
 	}
-	own := l.shares[ref.Namespace]
-	if own == nil {
-		if len(l.shares) >= maxShares {
-			clear(l.shares)
+	limits := l.limits[ref.Namespace]
+	if limits == nil {
+		if len(l.limits) >= maxNamespaces {
+			clear(l.limits)
 			clear(l.failures)
 		}
-		own = &share{
-			calls:  rate.NewLimiter(shareRate, shareBurst),
-			waits:  rate.NewLimiter(waitsRate, waitsBurst),
-			stales: rate.NewLimiter(stalesRate, stalesBurst),
+		limits = &namespaceLimits{
+			calls:   rate.NewLimiter(namespaceCallsRate, namespaceCallsBurst),
+			waits:   rate.NewLimiter(waitsRate, waitsBurst),
+			changes: rate.NewLimiter(changesRate, changesBurst),
 		}
-		l.shares[ref.Namespace] = own
+		l.limits[ref.Namespace] = limits
 	}
-	if own.calls.TokensAt(now) < 1 || own.waits.TokensAt(now) < 1 || !l.calls.AllowN(now, 1) {
+	if limits.calls.TokensAt(now) < 1 || limits.waits.TokensAt(now) < 1 || !l.calls.AllowN(now, 1) {
 		return false, nil
 	}
-	return own.calls.AllowN(now, 1), nil
+	return limits.calls.AllowN(now, 1), nil
 }
 
-// storeAnswer remembers an answer.
-func (l *Lookups) storeAnswer(ref cluster.Ref, a lookedUp) {
-	if a.at.Sub(l.swept) >= durations.Glance {
-		maps.DeleteFunc(l.answers, func(_ cluster.Ref, old lookedUp) bool { return a.at.Sub(old.at) >= durations.Glance })
-		l.swept = a.at
+// storeAnswer remembers an answer, and removes those that have expired.
+func (l *Lookups) storeAnswer(ref cluster.Ref, a lookupAnswer) {
+	if a.at.Sub(l.prunedAt) >= durations.BriefWait {
+		maps.DeleteFunc(l.answers, func(_ cluster.Ref, old lookupAnswer) bool { return a.at.Sub(old.at) >= durations.BriefWait })
+		l.prunedAt = a.at
 	}
 	if len(l.answers) < maxAnswers {
 		l.answers[ref] = a
 	}
 }
 
-// noteGone notes that an informer has seen such an object go.
-func (l *Lookups) noteGone(o cluster.Object) {
+// noteDeleted records that an informer has reported the deletion of an object that may be looked up.
+func (l *Lookups) noteDeleted(o cluster.Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.deleted++

@@ -27,7 +27,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-// serviceServer is as much of an API server as reading a Service needs.
+// serviceServer is an API server for reads of Services and of one Ingress.
 type serviceServer struct {
 	mu      sync.Mutex
 	present map[string]bool
@@ -97,7 +97,7 @@ func (s *serviceServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// newLookups returns what reads Services of such a server, and a function that lets time pass.
+// newLookups returns lookups in a server, and a function that advances their clock.
 func newLookups(t *testing.T, s *serviceServer) (*Lookups, func(time.Duration)) {
 	t.Helper()
 	scheme, err := cluster.NewScheme()
@@ -117,10 +117,10 @@ func newLookups(t *testing.T, s *serviceServer) (*Lookups, func(time.Duration)) 
 	return NewLookups(c, clock), func(d time.Duration) { clock.SetTime(clock.Now().Add(d)) }
 }
 
-// lookingUp returns a source without any Service that asks such a server.
-func lookingUp(t *testing.T, s *serviceServer) *Source {
+// newLookupSource returns a source whose informer has no Service, with lookups in a server.
+func newLookupSource(t *testing.T, s *serviceServer) *Source {
 	t.Helper()
-	_, source, synced := informing(t, cluster.KindService, rights.Kubernetes)
+	_, source, synced := startInformer(t, cluster.KindService, rights.Kubernetes)
 	source.Lookups, _ = newLookups(t, s)
 	<-synced
 	return source
@@ -130,11 +130,11 @@ func serviceRef(name string) cluster.Ref {
 	return cluster.Ref{Kind: cluster.KindService, Namespace: "n", Name: name}
 }
 
-// The informer has no Service; the API server knows one that was made a moment ago.
-func TestServiceThatTheInformerDoesNotHoldYet(t *testing.T) {
+// TestServiceThatTheInformerDoesNotHaveYet: the API server has a Service that the informer has not received.
+func TestServiceThatTheInformerDoesNotHaveYet(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
-	source := lookingUp(t, s)
+	source := newLookupSource(t, s)
 	v := cluster.NewView(source)
 	svc, ok := cluster.Get[*corev1.Service](v, cluster.KindService, "n", "made")
 	if !ok || len(svc.Spec.Ports) != 1 || len(svc.Annotations) != 0 {
@@ -151,10 +151,10 @@ func TestServiceThatTheInformerDoesNotHoldYet(t *testing.T) {
 func TestAbsentServiceIsAskedForOnceInAWhile(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{}}
-	lookups, pass := newLookups(t, s)
+	lookups, advance := newLookups(t, s)
 	look := func(name string) bool {
 		t.Helper()
-		obj, err := lookups.object(t.Context(), serviceRef(name))
+		obj, err := lookups.lookUp(t.Context(), serviceRef(name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,55 +168,55 @@ func TestAbsentServiceIsAskedForOnceInAWhile(t *testing.T) {
 	if got := s.requests(); got != "n/web" {
 		t.Errorf("asked for %s; want one request", got)
 	}
-	pass(durations.Glance)
+	advance(durations.BriefWait)
 	s.change(func() { s.present["web"] = true })
 	if !look("web") {
 		t.Error("the Service was not found once its absence had to be looked at again")
 	}
 }
 
-// A user chooses names. They bring about neither an error, nor a request to another path, nor more than some requests.
+// TestNamesOfServicesAreBounded: names that users choose cause no error, no request to another path, and few requests.
 func TestNamesOfServicesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{}}
 	lookups, _ := newLookups(t, s)
 	for _, name := range []string{"", "a/b", "..", "a b", "A", "a%2fb", strings.Repeat("a", 64)} {
-		if obj, err := lookups.object(t.Context(), serviceRef(name)); obj != nil || err != nil {
+		if obj, err := lookups.lookUp(t.Context(), serviceRef(name)); obj != nil || err != nil {
 			t.Errorf("%q: got %v, %v", name, obj, err)
 		}
 	}
-	if obj, err := lookups.object(t.Context(), cluster.Ref{Kind: cluster.KindService, Namespace: "a/b", Name: "web"}); obj != nil || err != nil {
+	if obj, err := lookups.lookUp(t.Context(), cluster.Ref{Kind: cluster.KindService, Namespace: "a/b", Name: "web"}); obj != nil || err != nil {
 		t.Errorf("namespace a/b: got %v, %v", obj, err)
 	}
 	if got := s.requests(); got != "" {
 		t.Errorf("asked for %s", got)
 	}
 	lookups.calls = rate.NewLimiter(0, 0)
-	if obj, err := lookups.object(t.Context(), serviceRef("web")); obj != nil || err != nil || s.requests() != "" {
+	if obj, err := lookups.lookUp(t.Context(), serviceRef("web")); obj != nil || err != nil || s.requests() != "" {
 		t.Errorf("beyond the rate: got %v, %v, asked for %s", obj, err, s.requests())
 	}
-	for i := range maxShares + 10 {
+	for i := range maxNamespaces + 10 {
 		_, _ = lookups.mayAsk(cluster.Ref{Namespace: fmt.Sprintf("n%d", i)}, lookups.clock.Now())
 	}
-	if got := len(lookups.shares); got > maxShares {
-		t.Errorf("the shares of %d namespaces are remembered", got)
+	if got := len(lookups.limits); got > maxNamespaces {
+		t.Errorf("the limits of %d namespaces are remembered", got)
 	}
 	for i := range maxAnswers + 10 {
-		lookups.storeAnswer(serviceRef(fmt.Sprintf("s%d", i)), lookedUp{at: lookups.clock.Now()})
+		lookups.storeAnswer(serviceRef(fmt.Sprintf("s%d", i)), lookupAnswer{at: lookups.clock.Now()})
 	}
 	if got := len(lookups.answers); got > maxAnswers {
 		t.Errorf("%d names are remembered", got)
 	}
 }
 
-// A tenant who names many Services that do not exist, in some namespaces and without a pause, takes no calls from others.
-func TestEachNamespaceHasAShareOfTheCalls(t *testing.T) {
+// TestCallsAreLimitedPerNamespace: a tenant who references many Services that do not exist uses up no calls of others.
+func TestCallsAreLimitedPerNamespace(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
-	lookups, pass := newLookups(t, s)
+	lookups, advance := newLookups(t, s)
 	get := func(namespace, name string) cluster.Object {
 		t.Helper()
-		obj, err := lookups.object(t.Context(), cluster.Ref{Kind: cluster.KindService, Namespace: namespace, Name: name})
+		obj, err := lookups.lookUp(t.Context(), cluster.Ref{Kind: cluster.KindService, Namespace: namespace, Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,23 +232,23 @@ func TestEachNamespaceHasAShareOfTheCalls(t *testing.T) {
 		if get(fmt.Sprintf("other%d", round), "made") == nil {
 			t.Errorf("round %d: another namespace has no call left", round)
 		}
-		pass(time.Second)
+		advance(time.Second)
 	}
-	if got, most := strings.Count(s.requests(), "tenant0/"), shareBurst+rounds*shareRate; got < shareBurst || got > most {
-		t.Errorf("%d requests for the names of one namespace; want %d to %d", got, shareBurst, most)
+	if got, most := strings.Count(s.requests(), "tenant0/"), namespaceCallsBurst+rounds*namespaceCallsRate; got < namespaceCallsBurst || got > most {
+		t.Errorf("%d requests for the names of one namespace; want %d to %d", got, namespaceCallsBurst, most)
 	}
 }
 
-// An Ingress may name the same new Service on each of its paths: it exists for all of them, or for none.
-func TestServiceIsThereForAllPaths(t *testing.T) {
+// TestServiceIsFoundForAllPaths: a new Service that an Ingress references on each path is found for all paths, or for none.
+func TestServiceIsFoundForAllPaths(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
-	lookups, pass := newLookups(t, s)
-	const paths = 3 * shareBurst
+	lookups, advance := newLookups(t, s)
+	const paths = 3 * namespaceCallsBurst
 	found := func() (n int) {
 		t.Helper()
 		for range paths {
-			obj, err := lookups.object(t.Context(), serviceRef("made"))
+			obj, err := lookups.lookUp(t.Context(), serviceRef("made"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -261,24 +261,24 @@ func TestServiceIsThereForAllPaths(t *testing.T) {
 	if got := found(); got != paths || s.requests() != "n/made" {
 		t.Errorf("found for %d of %d paths; asked for %s", got, paths, s.requests())
 	}
-	pass(durations.Glance)
+	advance(durations.BriefWait)
 	for more := true; more; { // until no call is left
-		more, _ = lookups.needsLookup(serviceRef("made"))
+		more, _ = lookups.mayConfirm(serviceRef("made"))
 	}
 	if got := found(); got != 0 {
 		t.Errorf("without a call left: found for %d of %d paths", got, paths)
 	}
 }
 
-// A Service that goes is not found for the time that an answer counts, also if it goes while the API server answers.
-func TestServiceThatGoesIsNotRemembered(t *testing.T) {
+// TestDeletedServiceIsNotRemembered: a cached answer is dropped when the Service is deleted, also during the lookup.
+func TestDeletedServiceIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
 	lookups, _ := newLookups(t, s)
 	made := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "made"}}
 	look := func() bool {
 		t.Helper()
-		obj, err := lookups.object(t.Context(), serviceRef("made"))
+		obj, err := lookups.lookUp(t.Context(), serviceRef("made"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +288,7 @@ func TestServiceThatGoesIsNotRemembered(t *testing.T) {
 		t.Fatal("not found")
 	}
 	handler{watcher: watcher{notify: func(Event) {}}, lookups: lookups}.OnDelete(made)
-	s.change(func() { s.before = func() { lookups.noteGone(made) } })
+	s.change(func() { s.before = func() { lookups.noteDeleted(made) } })
 	if !look() {
 		t.Fatal("not found once more")
 	}
@@ -298,15 +298,15 @@ func TestServiceThatGoesIsNotRemembered(t *testing.T) {
 	}
 }
 
-// An API server that is slow holds up the runs of a namespace for a part of the time, however many names there are.
-func TestSlowAnswersHoldUpANamespaceForATime(t *testing.T) {
+// TestWaitsForSlowAnswersAreBounded: a slow API server delays the runs of a namespace for a limited time.
+func TestWaitsForSlowAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{}}
-	lookups, pass := newLookups(t, s)
+	lookups, advance := newLookups(t, s)
 	const slow = 3 * time.Second
-	s.change(func() { s.before = func() { pass(slow) } })
+	s.change(func() { s.before = func() { advance(slow) } })
 	for i := range 60 {
-		if _, err := lookups.object(t.Context(), serviceRef(fmt.Sprintf("s%d", i))); err != nil {
+		if _, err := lookups.lookUp(t.Context(), serviceRef(fmt.Sprintf("s%d", i))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -315,9 +315,9 @@ func TestSlowAnswersHoldUpANamespaceForATime(t *testing.T) {
 	}
 }
 
-// An Ingress that named a Service names another one, and the old one is deleted at once. The end of the Service arrives
-// first: nothing follows from it until the edit has arrived.
-func TestServiceIsMissedOnlyByAnIngressAsItIsStored(t *testing.T) {
+// TestConfirmBeforeAServiceCountsAsMissing: an Ingress references another Service, and the old one is deleted at once. If the
+// deletion arrives first, it has no effect until the edit has arrived.
+func TestConfirmBeforeAServiceCountsAsMissing(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{}}
 	read := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "web", UID: "1", ResourceVersion: "1", Generation: 1}}
@@ -340,7 +340,7 @@ func TestServiceIsMissedOnlyByAnIngressAsItIsStored(t *testing.T) {
 		{"edited", func(i *networkingv1.Ingress) { i.ResourceVersion, i.Generation = "2", 2 }, true},
 		{"made again", func(i *networkingv1.Ingress) { i.ResourceVersion, i.UID = "2", "2" }, true},
 	} {
-		source := lookingUp(t, s)
+		source := newLookupSource(t, s)
 		stored(c.edit)
 		s.change(func() { s.asked = nil })
 		v := cluster.NewView(source)
@@ -355,7 +355,7 @@ func TestServiceIsMissedOnlyByAnIngressAsItIsStored(t *testing.T) {
 			t.Errorf("%s: asked for %s", c.name, got)
 		}
 	}
-	source := lookingUp(t, s)
+	source := newLookupSource(t, s)
 	s.change(func() { s.ingress = nil })
 	if err := source.Confirm(read); err == nil {
 		t.Error("deleted meanwhile: no error")
@@ -365,25 +365,25 @@ func TestServiceIsMissedOnlyByAnIngressAsItIsStored(t *testing.T) {
 		t.Errorf("without the right: %v", err)
 	}
 	for more := true; more; {
-		more, _ = source.Lookups.needsLookup(serviceRef("web"))
+		more, _ = source.Lookups.mayConfirm(serviceRef("web"))
 	}
 	s.change(func() { s.failing = 0 })
 	if err := source.Confirm(read); err != nil {
 		t.Errorf("without a call left: %v", err)
 	}
 	if err := source.Informed().(cluster.Confirmer).Confirm(read); err != nil {
-		t.Errorf("who cannot wait: %v", err)
+		t.Errorf("Informed: %v", err)
 	}
 }
 
-// A tenant who edits an object all the time holds up runs that others share for a while, and then now and then.
-func TestObjectsThatAlwaysChangeAreWaitedForNowAndThen(t *testing.T) {
+// TestWaitsForChangedObjectsAreBounded: a tenant who edits an object all the time delays shared runs only rarely.
+func TestWaitsForChangedObjectsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{ingress: &networkingv1.Ingress{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "web", UID: "1", ResourceVersion: "1", Generation: 2},
 	}}
-	lookups, pass := newLookups(t, s)
+	lookups, advance := newLookups(t, s)
 	read := s.ingress.DeepCopy()
 	read.Generation, read.ResourceVersion = 1, "0"
 	stale := 0
@@ -392,18 +392,18 @@ func TestObjectsThatAlwaysChangeAreWaitedForNowAndThen(t *testing.T) {
 		if err := lookups.confirm(t.Context(), read); errors.As(err, new(cluster.Stale)) {
 			stale++
 		}
-		pass(time.Second)
+		advance(time.Second)
 	}
-	if most := stalesBurst + int(runs*stalesRate) + 1; stale < stalesBurst || stale > most {
-		t.Errorf("%d of %d runs wait; want %d to %d", stale, runs, stalesBurst, most)
+	if most := changesBurst + int(runs*changesRate) + 1; stale < changesBurst || stale > most {
+		t.Errorf("%d of %d runs wait; want %d to %d", stale, runs, changesBurst, most)
 	}
 }
 
-// Those who cannot wait read what the informers hold.
-func TestInformedAsksForNothing(t *testing.T) {
+// TestInformedSendsNoRequests: the source for callers that must not wait reads only from informers.
+func TestInformedSendsNoRequests(t *testing.T) {
 	t.Parallel()
 	s := &serviceServer{present: map[string]bool{"made": true}}
-	source := lookingUp(t, s)
+	source := newLookupSource(t, s)
 	v := cluster.NewView(source.Informed())
 	if _, ok := cluster.Get[*corev1.Service](v, cluster.KindService, "n", "made"); ok || v.Err() != nil || s.requests() != "" {
 		t.Errorf("found: %v, %v; asked for %q", ok, v.Err(), s.requests())
@@ -412,18 +412,18 @@ func TestInformedAsksForNothing(t *testing.T) {
 
 func TestNamesOfServicesAreForgotten(t *testing.T) {
 	t.Parallel()
-	lookups, pass := newLookups(t, &serviceServer{})
+	lookups, advance := newLookups(t, &serviceServer{})
 	for i := range maxAnswers {
-		lookups.storeAnswer(serviceRef(fmt.Sprintf("s%d", i)), lookedUp{at: lookups.clock.Now()})
+		lookups.storeAnswer(serviceRef(fmt.Sprintf("s%d", i)), lookupAnswer{at: lookups.clock.Now()})
 	}
-	pass(durations.Glance)
-	lookups.storeAnswer(serviceRef("new"), lookedUp{at: lookups.clock.Now()})
+	advance(durations.BriefWait)
+	lookups.storeAnswer(serviceRef("new"), lookupAnswer{at: lookups.clock.Now()})
 	if got := len(lookups.answers); got != 1 {
 		t.Errorf("%d names are remembered; want the new one", got)
 	}
 }
 
-// Nothing is decided from an API server that does not answer. Where the right is missing, what the informer holds counts.
+// TestServiceThatCannotBeRead: a failed read is an error. Without the right to read, only the informer counts.
 func TestServiceThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -437,21 +437,21 @@ func TestServiceThatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				lookups, pass := newLookups(t, c.server)
-				obj, err := lookups.object(t.Context(), serviceRef("web"))
+				lookups, advance := newLookups(t, c.server)
+				obj, err := lookups.lookUp(t.Context(), serviceRef("web"))
 				if obj != nil || (err != nil) != c.fails {
 					t.Errorf("got %v, %v", obj, err)
 				}
-				// Another name of the namespace waits no longer.
-				if obj, err := lookups.object(t.Context(), serviceRef("other")); obj != nil || (err != nil) != c.fails {
+				// Another lookup in the namespace does not wait.
+				if obj, err := lookups.lookUp(t.Context(), serviceRef("other")); obj != nil || (err != nil) != c.fails {
 					t.Errorf("another name: got %v, %v", obj, err)
 				}
 				if got := strings.Count(c.server.requests(), "n/"); c.fails && got != 1 {
 					t.Errorf("%d calls, want 1", got)
 				}
-				pass(durations.Interval)
+				advance(durations.ShortInterval)
 				c.server.change(func() { c.server.hangs, c.server.failing = false, 0 })
-				if obj, err := lookups.object(t.Context(), serviceRef("other")); obj != nil || err != nil {
+				if obj, err := lookups.lookUp(t.Context(), serviceRef("other")); obj != nil || err != nil {
 					t.Errorf("afterwards: got %v, %v", obj, err)
 				}
 			})

@@ -33,12 +33,12 @@ func (s *Source) Installed(kind cluster.Kind) bool {
 	return read || kind == cluster.KindSecret
 }
 
-// typeOf returns the type of a kind that may be read now, and its cached objects, nil if it is read through the cache's
-// client; read is false for an optional kind that is not read.
-func (s *Source) typeOf(kind cluster.Kind) (typ cluster.Type, h *held, read bool, err error) {
+// typeOf returns the type of a kind, and its cached objects, nil if the kind is read with the client of the cache. read is
+// false for an optional kind that is not started. It returns an error if the kind is unknown or the source is not synced.
+func (s *Source) typeOf(kind cluster.Kind) (typ cluster.Type, objects *cachedObjects, read bool, err error) {
 	s.mu.RLock()
 	typ, read = s.kinds[kind]
-	h = s.held[kind]
+	objects = s.objects[kind]
 	optional := s.optional[kind]
 	s.mu.RUnlock()
 	switch {
@@ -47,18 +47,18 @@ func (s *Source) typeOf(kind cluster.Kind) (typ cluster.Type, h *held, read bool
 	case !s.Synced():
 		return typ, nil, false, errNotSynced
 	}
-	return typ, h, read, nil
+	return typ, objects, read, nil
 }
 
-// watcher gets the events of a kind.
+// watcher receives the events of a kind until ctx ends.
 type watcher struct {
 	ctx    context.Context
 	kind   cluster.Kind
 	notify func(Event)
 }
 
-// watch begins the events of a watcher, or leaves that to StartKinds where the kind is not installed. Watchers of kinds
-// of the Gateway API are kept, as they are notified again.
+// watch starts the events of a watcher. For an optional kind that is not installed, StartKinds starts them. Watchers of optional
+// kinds are remembered, because StartKinds and StopKinds notify them again.
 func (s *Source) watch(w watcher) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,61 +73,61 @@ func (s *Source) watch(w watcher) error {
 	return s.attach(w)
 }
 
-// attach connects a watcher with the informer of its kind. The lock is held, so that no kind is started meanwhile.
+// attach adds a watcher to the informer of its kind. The caller holds the lock, so that no kind is started meanwhile.
 func (s *Source) attach(w watcher) error {
 	typ := s.kinds[w.kind]
 	informer, err := s.cache.GetInformer(w.ctx, typ.New(), cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", w.kind, err)
 	}
-	kept := s.held[w.kind]
+	objects := s.objects[w.kind]
 	var lookups *Lookups
 	if mayLookUp(w.kind) {
 		lookups = s.Lookups
 	}
-	h, err := informer.AddEventHandler(handler{w, kept, lookups})
+	registration, err := informer.AddEventHandler(handler{w, objects, lookups})
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", w.kind, err)
 	}
-	if kept != nil {
-		kept.watched()
+	if objects != nil {
+		objects.addWatcher()
 	}
 	context.AfterFunc(w.ctx, func() {
-		if kept != nil {
-			kept.noteWatcherLeft()
+		if objects != nil {
+			objects.removeWatcher()
 		}
-		_ = informer.RemoveEventHandler(h)
+		_ = informer.RemoveEventHandler(registration)
 	})
 	return nil
 }
 
-// StartKinds begins to read optional kinds that the API server serves now, all at once: what reads one of them finds
-// the objects of all. Before the source is synced it only makes their informers. Afterwards it waits for their first
-// listings; then their events begin, and the objects of the kinds in again, which were read before, come once more:
-// they may mean something else now. After an error none of the kinds is read, and StartKinds can be called again.
-func (s *Source) StartKinds(ctx context.Context, kinds, again []cluster.Kind) (err error) {
+// StartKinds starts to read optional kinds that the API server serves now. All of them become readable at the same time. Before
+// the source is synced, StartKinds only creates their informers. Afterwards it waits for their first listings, starts their
+// events, and sends events for all objects of the kinds in renotify, whose results may depend on the new kinds. After an error
+// none of the kinds is read, and StartKinds can be called again.
+func (s *Source) StartKinds(ctx context.Context, kinds, renotify []cluster.Kind) (err error) {
 	types := map[cluster.Kind]cluster.Type{}
 	defer func() {
 		if err == nil {
 			return
 		}
 		for k, typ := range types {
-			err = errors.Join(err, s.end(ctx, k, typ))
+			err = errors.Join(err, s.stopReading(ctx, k, typ))
 		}
 	}()
 	for _, k := range kinds {
 		if s.Installed(k) {
 			continue
 		}
-		typ, err := s.inform(k)
+		typ, err := s.createInformer(k)
 		if err != nil {
 			return err
 		}
 		types[k] = typ
 	}
-	again = slices.DeleteFunc(slices.Clone(again), func(k cluster.Kind) bool { return !s.Installed(k) })
+	renotify = slices.DeleteFunc(slices.Clone(renotify), func(k cluster.Kind) bool { return !s.Installed(k) })
 	if s.Synced() {
-		if err := s.listed(ctx, types); err != nil {
+		if err := s.waitForListings(ctx, types); err != nil {
 			return err
 		}
 	}
@@ -137,23 +137,23 @@ func (s *Source) StartKinds(ctx context.Context, kinds, again []cluster.Kind) (e
 		s.kinds[k] = typ
 	}
 	for _, w := range s.watchers {
-		if _, fresh := types[w.kind]; fresh {
+		if _, started := types[w.kind]; started {
 			if err := s.attach(w); err != nil {
 				return err
 			}
 		}
 	}
-	if len(types)+len(again) > 0 && s.Synced() {
-		go s.notifyAll(slices.Clone(s.watchers), again)
+	if len(types)+len(renotify) > 0 && s.Synced() {
+		go s.notifyAll(slices.Clone(s.watchers), renotify)
 	}
 	return nil
 }
 
-// StopKinds ends reading optional kinds that the API server does not serve any more, so that their informers do not ask for
-// them over and over. One of which objects are still held stays: that they are gone has not been seen. The objects of
-// the kinds in again come once more, as with StartKinds, which can begin to read the kinds again. It returns what it ended.
-func (s *Source) StopKinds(ctx context.Context, kinds, again []cluster.Kind) ([]cluster.Kind, error) {
-	var ended []cluster.Kind
+// StopKinds stops to read optional kinds that the API server does not serve any more, so that their informers do not request
+// them endlessly. It skips a kind whose informer still has objects, because their deletion has not been reported. It sends
+// events for all objects of the kinds in renotify, and returns the stopped kinds. StartKinds can start them again.
+func (s *Source) StopKinds(ctx context.Context, kinds, renotify []cluster.Kind) ([]cluster.Kind, error) {
+	var stopped []cluster.Kind
 	for _, k := range kinds {
 		s.mu.RLock()
 		typ, read := s.kinds[k]
@@ -164,34 +164,34 @@ func (s *Source) StopKinds(ctx context.Context, kinds, again []cluster.Kind) ([]
 		}
 		objs, err := s.List(cluster.Query{Kind: k})
 		if err != nil {
-			return ended, err
+			return stopped, err
 		}
 		if len(objs) > 0 {
 			continue
 		}
-		if err := s.end(ctx, k, typ); err != nil {
-			return ended, err
+		if err := s.stopReading(ctx, k, typ); err != nil {
+			return stopped, err
 		}
-		ended = append(ended, k)
+		stopped = append(stopped, k)
 	}
-	if len(ended) > 0 {
-		again = slices.DeleteFunc(slices.Clone(again), func(k cluster.Kind) bool { return !s.Installed(k) })
+	if len(stopped) > 0 {
+		renotify = slices.DeleteFunc(slices.Clone(renotify), func(k cluster.Kind) bool { return !s.Installed(k) })
 		s.mu.RLock()
 		defer s.mu.RUnlock()
-		go s.notifyAll(slices.Clone(s.watchers), again)
+		go s.notifyAll(slices.Clone(s.watchers), renotify)
 	}
-	return ended, nil
+	return stopped, nil
 }
 
-// end ends reading a kind, with its informer: the indexes of an informer that stays could not be added once more.
-func (s *Source) end(ctx context.Context, k cluster.Kind, typ cluster.Type) error {
+// stopReading stops to read a kind and removes its informer: indexes cannot be added twice to the same informer.
+func (s *Source) stopReading(ctx context.Context, k cluster.Kind, typ cluster.Type) error {
 	s.mu.Lock()
 	_, read := s.kinds[k]
-	kept := s.held[k]
+	objects := s.objects[k]
 	delete(s.kinds, k)
-	delete(s.held, k)
+	delete(s.objects, k)
 	s.mu.Unlock()
-	err := s.cache.RemoveInformer(ctx, typ.New()) // without the lock: it may ask the API server
+	err := s.cache.RemoveInformer(ctx, typ.New()) // without the lock, because it may call the API server
 	if err == nil {
 		return nil
 	}
@@ -200,14 +200,14 @@ func (s *Source) end(ctx context.Context, k cluster.Kind, typ cluster.Type) erro
 	if read {
 		s.kinds[k] = typ
 	}
-	if kept != nil {
-		s.held[k] = kept
+	if objects != nil {
+		s.objects[k] = objects
 	}
 	return fmt.Errorf("stop watching %s: %w", k, err)
 }
 
-// listed waits for the first listings of kinds.
-func (s *Source) listed(ctx context.Context, types map[cluster.Kind]cluster.Type) error {
+// waitForListings waits for the first listings of kinds.
+func (s *Source) waitForListings(ctx context.Context, types map[cluster.Kind]cluster.Type) error {
 	ctx, stop := context.WithTimeout(ctx, durations.Listing)
 	defer stop()
 	informers := map[cluster.Kind]cache.Informer{}

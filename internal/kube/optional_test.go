@@ -19,7 +19,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// kindServer is as much of an API server as finding, listing and watching kinds needs. Each kind that is installed
+// kindServer is an API server for discovery, lists and watches. Each kind that is installed
 // has one object, x.
 type kindServer struct {
 	mu        sync.Mutex
@@ -124,8 +124,8 @@ func (s *kindServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveKinds returns what reads kinds of such a server.
-func serveKinds(t *testing.T, s *kindServer) (*Source, func(kinds ...cluster.Kind) Installation) {
+// newKindServer starts a server, and returns a source of it and a function that calls Installed.
+func newKindServer(t *testing.T, s *kindServer) (*Source, func(kinds ...cluster.Kind) Installation) {
 	t.Helper()
 	server := httptest.NewServer(s)
 	s.drop = server.CloseClientConnections
@@ -166,10 +166,10 @@ func serveKinds(t *testing.T, s *kindServer) (*Source, func(kinds ...cluster.Kin
 	}
 }
 
-func TestKindsAreTakenUpWhenTheyAreInstalled(t *testing.T) {
+func TestStartKindsAfterInstallation(t *testing.T) {
 	s := &kindServer{installed: map[cluster.Kind]bool{}, denied: map[cluster.Kind]bool{}}
 	s.set(s.installed, cluster.KindIngressClass, cluster.KindGateway)
-	source, find := serveKinds(t, s)
+	source, find := newKindServer(t, s)
 	gateways, routes := []cluster.Kind{cluster.KindGateway}, []cluster.Kind{cluster.KindTCPRoute, cluster.KindUDPRoute}
 	source.Optional(append(gateways, routes...))
 
@@ -208,15 +208,15 @@ func TestKindsAreTakenUpWhenTheyAreInstalled(t *testing.T) {
 	}
 
 	found := find(append(gateways, routes...)...)
-	if err := found.Lacking(gateways); err != nil {
+	if err := found.CheckServed(gateways); err != nil {
 		t.Error(err)
 	}
-	if err := found.Lacking(routes); err == nil || !strings.Contains(err.Error(), "TCPRoute of gateway.networking.k8s.io/v1, UDPRoute of") {
+	if err := found.CheckServed(routes); err == nil || !strings.Contains(err.Error(), "TCPRoute of gateway.networking.k8s.io/v1, UDPRoute of") {
 		t.Error(err)
 	}
 	s.set(s.installed, routes...)
 	s.set(s.denied, cluster.KindUDPRoute)
-	if err := find(routes...).Lacking(routes); err == nil || !strings.Contains(err.Error(), "kind UDPRoute may not be listed; apply config/rbac") {
+	if err := find(routes...).CheckServed(routes); err == nil || !strings.Contains(err.Error(), "kind UDPRoute may not be listed; apply config/rbac") {
 		t.Error(err)
 	}
 	if err := source.StartKinds(t.Context(), []cluster.Kind{cluster.KindTCPRoute}, gateways); err != nil {
@@ -229,15 +229,16 @@ func TestKindsAreTakenUpWhenTheyAreInstalled(t *testing.T) {
 		t.Error("events of", got)
 	}
 	if v := cluster.NewView(source); !v.Installed(cluster.KindTCPRoute) || v.Installed(cluster.KindUDPRoute) {
-		t.Error("a view does not know what is installed")
+		t.Error("a view has wrong installed kinds")
 	}
 }
 
-// A kind that cannot be looked up yet is in the way of those that came with it, once and not for good.
-func TestKindsAreTakenUpAfterAFailure(t *testing.T) {
+// TestStartKindsAfterAFailure: a kind that cannot be listed yet blocks the kinds that are started with it, but only until the
+// next call.
+func TestStartKindsAfterAFailure(t *testing.T) {
 	s := &kindServer{installed: map[cluster.Kind]bool{}, denied: map[cluster.Kind]bool{}}
 	s.set(s.installed, cluster.KindIngressClass, cluster.KindGateway)
-	source, _ := serveKinds(t, s)
+	source, _ := newKindServer(t, s)
 	kinds := []cluster.Kind{cluster.KindGateway, cluster.KindUDPRoute}
 	source.Optional(kinds)
 	if err := source.WaitForSync(t.Context()); err != nil {
@@ -245,7 +246,7 @@ func TestKindsAreTakenUpAfterAFailure(t *testing.T) {
 	}
 	for range 2 {
 		if err := source.StartKinds(t.Context(), kinds, nil); err == nil || source.Installed(cluster.KindGateway) {
-			t.Fatalf("taken up without UDPRoute: %v", err)
+			t.Fatalf("started without UDPRoute: %v", err)
 		}
 	}
 	s.set(s.installed, cluster.KindUDPRoute)
@@ -253,16 +254,16 @@ func TestKindsAreTakenUpAfterAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := source.List(cluster.Query{Kind: cluster.KindGateway}); err != nil || !source.Installed(cluster.KindUDPRoute) {
-		t.Errorf("not taken up: %v", err)
+		t.Errorf("not started: %v", err)
 	}
 }
 
-// A kind that is removed is not asked for any more, once its objects are seen to be gone, and is taken up again when it
-// is installed again.
-func TestKindsThatAreRemovedAreGivenUp(t *testing.T) {
+// TestStopKindsAfterRemoval: a kind whose CRD is removed is not requested any more after its objects are deleted, and is started
+// again when it is installed again.
+func TestStopKindsAfterRemoval(t *testing.T) {
 	s := &kindServer{installed: map[cluster.Kind]bool{}, denied: map[cluster.Kind]bool{}, empty: map[cluster.Kind]bool{}}
 	s.set(s.installed, cluster.KindIngressClass, cluster.KindTCPRoute)
-	source, find := serveKinds(t, s)
+	source, find := newKindServer(t, s)
 	routes := []cluster.Kind{cluster.KindTCPRoute}
 	source.Optional(routes)
 	if err := source.StartKinds(t.Context(), routes, nil); err != nil {
@@ -298,14 +299,14 @@ func TestKindsThatAreRemovedAreGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	giveUp := func(want int) {
+	stopKinds := func(want int) {
 		t.Helper()
 		ended, err := source.StopKinds(t.Context(), routes, nil)
 		if err != nil || len(ended) != want {
 			t.Fatal(ended, err)
 		}
 	}
-	giveUp(0) // its object is there
+	stopKinds(0) // its object is there
 	s.set(s.empty, cluster.KindTCPRoute)
 	s.drop()
 	next("gone")
@@ -315,7 +316,7 @@ func TestKindsThatAreRemovedAreGivenUp(t *testing.T) {
 	if find(routes...).Served[cluster.KindTCPRoute] {
 		t.Fatal("it is still served")
 	}
-	giveUp(1)
+	stopKinds(1)
 	for deadline := time.Now().Add(time.Minute); !informer.IsStopped(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("its informer goes on")
@@ -324,7 +325,7 @@ func TestKindsThatAreRemovedAreGivenUp(t *testing.T) {
 	if objs, err := source.List(cluster.Query{Kind: cluster.KindTCPRoute}); len(objs) > 0 || err != nil || source.Installed(cluster.KindTCPRoute) {
 		t.Error(objs, err)
 	}
-	giveUp(0)
+	stopKinds(0)
 	s.mu.Lock()
 	s.installed[cluster.KindTCPRoute], s.empty[cluster.KindTCPRoute] = true, false
 	s.mu.Unlock()

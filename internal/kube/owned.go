@@ -10,31 +10,32 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/engine/bindings"
 )
 
-// The record of the targets that a cluster is responsible for in a target group that it shares with
-// others is a ConfigMap beside the binding. Its name and form are shared with other controllers.
+// A ConfigMap in the namespace of a binding records the targets that this cluster registered in a target group which it shares
+// with other clusters. The AWS Load Balancer Controller uses the same name and format.
 const (
-	ownedPrefix = "aws-lbc-targets-"
-	ownedKey    = "targets"
+	ownedTargetsPrefix = "aws-lbc-targets-"
+	ownedTargetsKey    = "targets"
 )
 
-func ownedMap(k bindings.Key) *corev1.ConfigMap {
+// ownedTargetsConfigMap returns the ConfigMap of a binding without data.
+func ownedTargetsConfigMap(k bindings.Key) *corev1.ConfigMap {
 	m := &corev1.ConfigMap{}
-	m.Namespace, m.Name = k.Namespace, ownedPrefix+k.Name
+	m.Namespace, m.Name = k.Namespace, ownedTargetsPrefix+k.Name
 	return m
 }
 
 // OwnedTargets implements bindings.Cluster.
 func (c *Cluster) OwnedTargets(ctx context.Context, k bindings.Key) ([]string, bool, error) {
-	m := ownedMap(k)
+	m := ownedTargetsConfigMap(k)
 	if err := c.api.Read(ctx, m); err != nil {
 		return nil, false, ignoreNotFound(err)
 	}
-	return bindings.SplitIdentities(m.Data[ownedKey]), true, nil
+	return bindings.SplitIdentities(m.Data[ownedTargetsKey]), true, nil
 }
 
-// setOwned replaces the record, unless another client wrote it meanwhile.
-func (c *bindingWriter) setOwned(ctx context.Context, w bindings.SetOwnedTargets) error {
-	m := ownedMap(w.Binding)
+// setOwnedTargets replaces the recorded targets. It returns a conflict if another client has written the ConfigMap meanwhile.
+func (c *bindingWriter) setOwnedTargets(ctx context.Context, w bindings.SetOwnedTargets) error {
+	m := ownedTargetsConfigMap(w.Binding)
 	err := c.api.Read(ctx, m)
 	found := err == nil
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -43,7 +44,7 @@ func (c *bindingWriter) setOwned(ctx context.Context, w bindings.SetOwnedTargets
 	if m.Data == nil {
 		m.Data = map[string]string{}
 	}
-	m.Data[ownedKey] = bindings.JoinIdentities(w.Identities)
+	m.Data[ownedTargetsKey] = bindings.JoinIdentities(w.Identities)
 	if found {
 		err = c.api.Update(ctx, m)
 	} else {
@@ -55,6 +56,7 @@ func (c *bindingWriter) setOwned(ctx context.Context, w bindings.SetOwnedTargets
 	return nil
 }
 
-func (c *bindingWriter) dropOwned(ctx context.Context, w bindings.DropOwnedTargets) error {
-	return ignoreNotFound(c.api.Delete(ctx, ownedMap(w.Binding)))
+// deleteOwnedTargets deletes the ConfigMap of a binding.
+func (c *bindingWriter) deleteOwnedTargets(ctx context.Context, w bindings.DropOwnedTargets) error {
+	return ignoreNotFound(c.api.Delete(ctx, ownedTargetsConfigMap(w.Binding)))
 }

@@ -27,8 +27,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// boundServer is an API server that lets a client do what roles allow. Every kind has no objects; leases are
-// kept.
+// boundServer is an API server that allows what roles allow. It stores leases, and has no other objects.
 type boundServer struct {
 	roles []rights.Role
 
@@ -105,7 +104,7 @@ func (s *boundServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func newBound(t *testing.T, roles []rights.Role) (*boundServer, *rest.Config) {
+func newBoundServer(t *testing.T, roles []rights.Role) (*boundServer, *rest.Config) {
 	t.Helper()
 	s := &boundServer{roles: roles, denied: make(chan string, 1), leases: map[string]json.RawMessage{}}
 	server := httptest.NewServer(s)
@@ -113,7 +112,7 @@ func newBound(t *testing.T, roles []rights.Role) (*boundServer, *rest.Config) {
 	return s, &rest.Config{Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
 }
 
-// resourceOf is the name of the resource of a kind.
+// resourceOf returns the name of the resource of a kind.
 func resourceOf(k cluster.Kind) string {
 	name := strings.ToLower(string(k))
 	switch {
@@ -125,7 +124,7 @@ func resourceOf(k cluster.Kind) string {
 	return name + "s"
 }
 
-// kindOf is the kind of a resource that the controller reads, empty if there is none.
+// kindOf returns the kind of a resource that the controller reads, empty if there is none.
 func kindOf(group, resource string) cluster.Kind {
 	for _, typ := range cluster.Types() {
 		if resourceOf(typ.Kind) == resource && typ.GVK.Group == group {
@@ -135,10 +134,10 @@ func kindOf(group, resource string) cluster.Kind {
 	return ""
 }
 
-// informing starts the informer of a kind with the rights of roles. done is closed when it has its first listing.
-func informing(t *testing.T, k cluster.Kind, roles []rights.Role) (s *boundServer, source *Source, done chan struct{}) {
+// startInformer starts the informer of a kind with the rights of roles. done is closed when it has its first listing.
+func startInformer(t *testing.T, k cluster.Kind, roles []rights.Role) (s *boundServer, source *Source, done chan struct{}) {
 	t.Helper()
-	s, cfg := newBound(t, roles)
+	s, cfg := newBoundServer(t, roles)
 	scheme, err := cluster.NewScheme()
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +193,7 @@ func TestWithoutListOrWatch(t *testing.T) {
 				}
 				for _, verb := range []string{"list", "watch"} {
 					t.Run(resource+"/"+verb, func(t *testing.T) {
-						s, source, _ := informing(t, kind, rights.WithoutVerb(role.Name, resource, verb))
+						s, source, _ := startInformer(t, kind, rights.WithoutVerb(role.Name, resource, verb))
 						if got := <-s.denied; got != resource+" "+verb {
 							t.Errorf("%s is denied", got)
 						}
@@ -204,7 +203,7 @@ func TestWithoutListOrWatch(t *testing.T) {
 					})
 				}
 				t.Run(resource+"/both", func(t *testing.T) {
-					s, _, done := informing(t, kind, rights.Kubernetes)
+					s, _, done := startInformer(t, kind, rights.Kubernetes)
 					select {
 					case <-done:
 					case got := <-s.denied:
@@ -216,13 +215,13 @@ func TestWithoutListOrWatch(t *testing.T) {
 	}
 }
 
-// Without any one verb on leases the lease is not held, and nothing may be written.
+// TestWithoutVerbOfTheLease: if one verb on leases is missing, the lease is not held, and nothing may be written.
 func TestWithoutVerbOfTheLease(t *testing.T) {
 	t.Parallel()
 	const name = "aws-load-balancer-controller-leader"
 	for _, verb := range []string{"", "create", "get", "update"} {
 		t.Run("leases/"+verb, func(t *testing.T) {
-			_, cfg := newBound(t, rights.WithoutVerb("fulcrum-leader-election", "leases", verb))
+			_, cfg := newBoundServer(t, rights.WithoutVerb("fulcrum-leader-election", "leases", verb))
 			lease, err := NewLease(t.Context(), cfg, rights.Namespace, name, clock.RealClock{})
 			if err != nil {
 				t.Fatal(err)
@@ -248,14 +247,15 @@ func TestWithoutVerbOfTheLease(t *testing.T) {
 	}
 }
 
-// Without any one verb on the Secrets the checkpoints cannot be read or not be written, and the error says so.
+// TestWithoutVerbOfTheCheckpoints: if one verb on Secrets is missing, checkpoints cannot be read or not be written, and the error
+// is Forbidden.
 func TestWithoutVerbOfTheCheckpoints(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"", "create", "get", "update"} {
 		t.Run("secrets/"+verb, func(t *testing.T) {
 			// Another role allows Secrets to be created as well.
 			roles := slices.DeleteFunc(rights.WithoutVerb("fulcrum-leader-election", "secrets", verb), func(r rights.Role) bool { return r.Name != "fulcrum-leader-election" })
-			_, cfg := newBound(t, roles)
+			_, cfg := newBoundServer(t, roles)
 			scheme, err := cluster.NewScheme()
 			if err != nil {
 				t.Fatal(err)
@@ -284,17 +284,17 @@ func TestWithoutVerbOfTheCheckpoints(t *testing.T) {
 	}
 }
 
-// Without the right to read the definitions of Gateways their versions are an error, not empty.
+// TestWithoutVerbOfTheVersions: without the right to read the CRDs of Gateways, their versions are an error.
 func TestWithoutVerbOfTheVersions(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"", "get"} {
 		t.Run("customresourcedefinitions/"+verb, func(t *testing.T) {
-			_, cfg := newBound(t, rights.WithoutVerb("fulcrum-gateway-versions", "customresourcedefinitions", verb))
+			_, cfg := newBoundServer(t, rights.WithoutVerb("fulcrum-gateway-versions", "customresourcedefinitions", verb))
 			definitions, err := metadata.NewForConfig(cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = Versions(t.Context(), definitions, []cluster.Kind{cluster.KindGateway})
+			_, err = BundleVersions(t.Context(), definitions, []cluster.Kind{cluster.KindGateway})
 			if denied := apierrors.IsForbidden(err); denied != (verb != "") {
 				t.Errorf("got %v", err)
 			}
@@ -302,17 +302,18 @@ func TestWithoutVerbOfTheVersions(t *testing.T) {
 	}
 }
 
-// The Lease shows the flags of the controller that holds it, with the rights that it has anyway, and of no other.
+// TestLeaseShowsTheFlagsOfItsHolder: the Lease has the flags of its holder, which needs no further rights, and of no other
+// controller.
 func TestLeaseShowsTheFlagsOfItsHolder(t *testing.T) {
 	t.Parallel()
 	const name = "aws-load-balancer-controller-leader"
-	server, cfg := newBound(t, rights.WithoutVerb("fulcrum-leader-election", "leases", ""))
+	server, cfg := newBoundServer(t, rights.WithoutVerb("fulcrum-leader-election", "leases", ""))
 	lease, err := NewLease(t.Context(), cfg, rights.Namespace, name, clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	flags := []string{"--cluster-name=prod", "--default-target-type=ip"}
-	lease.Publish(flags)
+	lease.PublishFlags(flags)
 	mine := resourcelock.LeaderElectionRecord{HolderIdentity: lease.Identity()}
 	shown := func() (*coordinationv1.Lease, []string, bool) {
 		t.Helper()
@@ -347,8 +348,8 @@ func TestLeaseShowsTheFlagsOfItsHolder(t *testing.T) {
 	if _, known := PublishedFlags(stored); known {
 		t.Error("the flags are those of the holder before")
 	}
-	lease.Publish([]string{"--default-tags=" + strings.Repeat("x", mostFlags)})
-	stored.Annotations[FlagsAnnotation] = strings.Repeat(" ", mostFlags) + `{"holder":"another","flags":["--x"]}`
+	lease.PublishFlags([]string{"--default-tags=" + strings.Repeat("x", maxFlagsBytes)})
+	stored.Annotations[FlagsAnnotation] = strings.Repeat(" ", maxFlagsBytes) + `{"holder":"another","flags":["--x"]}`
 	if _, known := PublishedFlags(stored); known || lease.flags.value != `{"holder":"`+lease.Identity()+`","flags":["--cluster-name=prod","--default-target-type=ip"]}` {
 		t.Error("the annotation has no bound")
 	}

@@ -17,16 +17,15 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// Secrets reads Secrets one by one, and watches each one that was read, so that rights to all
-// Secrets are never needed and no others are held. A Secret whose watch is not running (yet, or
-// because rights are missing) is read from the API server each time.
+// Secrets reads single Secrets and watches each one that was read, so that the controller needs no rights to all Secrets and
+// caches no others. If the watch of a Secret does not run, the Secret is read from the API server each time.
 type Secrets struct {
 	ctx    context.Context
 	client corev1client.SecretsGetter
 	log    Logger
 
 	mu        sync.Mutex
-	watched   map[cluster.Ref]*oneSecret
+	watched   map[cluster.Ref]*watchedSecret
 	listeners []*watcher
 }
 
@@ -36,28 +35,29 @@ type Logger interface {
 	Info(message string, keysAndValues ...any)
 }
 
-type oneSecret struct {
-	informer toolscache.SharedIndexInformer
-	stop     context.CancelFunc
-	idle     bool // not read between the last two calls of Retain
-	refused  bool // may not be read, which was logged
+// watchedSecret is the watch of one Secret.
+type watchedSecret struct {
+	informer  toolscache.SharedIndexInformer
+	stop      context.CancelFunc
+	idle      bool // the Secret was not read since the last call of Retain
+	forbidden bool // the Secret may not be read, which was logged
 }
 
-// NewSecrets returns a reader whose watches end with ctx.
+// NewSecrets returns a reader of Secrets whose watches end with ctx.
 func NewSecrets(ctx context.Context, c corev1client.SecretsGetter, log Logger) *Secrets {
-	return &Secrets{ctx: ctx, client: c, log: log, watched: map[cluster.Ref]*oneSecret{}}
+	return &Secrets{ctx: ctx, client: c, log: log, watched: map[cluster.Ref]*watchedSecret{}}
 }
 
-// Get reads one Secret and watches it from then on; nil if there is none, or none that may be read.
-// The watch notices rights that are granted later. A name that is not valid for a Secret is never
-// sent: users choose it, and the client returns an error for one with a slash.
+// Get reads one Secret and watches it from then on; nil if it does not exist or may not be read.
+// The watch notices rights that are granted later. A name that is invalid for a Secret is never
+// sent, because users choose the names, and the client returns an error for a name with a slash.
 func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, error) {
 	if len(validation.IsDNS1123Subdomain(ref.Name)) > 0 {
 		return nil, nil
 	}
 	w := s.watchOne(ref)
-	// What the watch has seen before the right to read was withdrawn is not used any more, as after a restart.
-	if w.informer.HasSynced() && !s.mayNotRead(w) {
+	// The cached Secret is not used after the right to read it was withdrawn, as after a restart.
+	if w.informer.HasSynced() && !s.isForbidden(w) {
 		obj, ok, err := w.informer.GetStore().GetByKey(ref.Namespace + "/" + ref.Name)
 		if err != nil || !ok {
 			return nil, err
@@ -67,8 +67,7 @@ func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, err
 	obj, err := s.client.Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-		// A Secret that may not be read counts as missing for the one rule that needs it. An error
-		// would stop the whole load balancer.
+		// A Secret that may not be read counts as missing, which affects one rule. An error would stop the whole stack.
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -76,7 +75,8 @@ func (s *Secrets) Get(ctx context.Context, ref cluster.Ref) (cluster.Object, err
 	return obj, nil
 }
 
-func (s *Secrets) watchOne(ref cluster.Ref) *oneSecret {
+// watchOne returns the watch of a Secret, and starts it if necessary.
+func (s *Secrets) watchOne(ref cluster.Ref) *watchedSecret {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w, ok := s.watched[ref]; ok {
@@ -84,24 +84,24 @@ func (s *Secrets) watchOne(ref cluster.Ref) *oneSecret {
 		return w
 	}
 	ctx, stop := context.WithCancel(s.ctx)
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String()
-	w := &oneSecret{stop: stop, informer: toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
+	byName := fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String()
+	w := &watchedSecret{stop: stop, informer: toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = only
+			o.FieldSelector = byName
 			list, err := s.client.Secrets(ref.Namespace).List(ctx, o)
-			s.noteRefusal(ref, err)
+			s.noteForbidden(ref, err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = only
+			o.FieldSelector = byName
 			changes, err := s.client.Secrets(ref.Namespace).Watch(ctx, o)
-			s.noteRefusal(ref, err)
+			s.noteForbidden(ref, err)
 			return changes, err
 		},
 	}, &corev1.Secret{}, 0, nil)}
 	// These calls fail only on an informer that has been started.
 	_ = w.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *toolscache.Reflector, err error) {
-		if !apierrors.IsForbidden(err) { // a finding about the user of the Secret reports it
+		if !apierrors.IsForbidden(err) { // a finding about the object that references the Secret reports this
 			toolscache.DefaultWatchErrorHandler(ctx, r, err)
 		}
 	})
@@ -117,19 +117,19 @@ func (s *Secrets) watchOne(ref cluster.Ref) *oneSecret {
 	return w
 }
 
-// noteRefusal logs that a Secret may not be read, or may be read again, when it has changed. Then those who read it are
-// notified: for them it was missing meanwhile. err is the answer to listing or watching it.
-func (s *Secrets) noteRefusal(ref cluster.Ref, err error) {
-	refused := apierrors.IsForbidden(err)
+// noteForbidden logs when a Secret may not be read any more, or may be read again. err is the result of listing or watching the
+// Secret. When it may be read again, watchers are notified, because the Secret counted as missing for them.
+func (s *Secrets) noteForbidden(ref cluster.Ref, err error) {
+	forbidden := apierrors.IsForbidden(err)
 	s.mu.Lock()
 	w, ok := s.watched[ref]
-	changed := ok && w.refused != refused && (refused || err == nil)
+	changed := ok && w.forbidden != forbidden && (forbidden || err == nil)
 	if changed {
-		w.refused = refused
+		w.forbidden = forbidden
 	}
 	s.mu.Unlock()
 	switch {
-	case changed && refused:
+	case changed && forbidden:
 		s.log.Info("secret may not be read", "namespace", ref.Namespace, "name", ref.Name, "err", err.Error())
 	case changed:
 		s.log.Info("secret may be read again", "namespace", ref.Namespace, "name", ref.Name)
@@ -142,14 +142,15 @@ func (s *Secrets) noteRefusal(ref cluster.Ref, err error) {
 	}
 }
 
-func (s *Secrets) mayNotRead(w *oneSecret) bool {
+// isForbidden reports whether a watched Secret may not be read.
+func (s *Secrets) isForbidden(w *watchedSecret) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return w.refused
+	return w.forbidden
 }
 
-// Retain ends the watches of Secrets that were not read since its last call, so that one which a
-// run has read a moment ago, and not reported as used yet, is not lost.
+// Retain ends the watches of Secrets that are not wanted and were not read since its last call. A run may have read a Secret
+// that it has not reported as used yet.
 func (s *Secrets) Retain(wanted func(cluster.Ref) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,6 +167,7 @@ func (s *Secrets) Retain(wanted func(cluster.Ref) bool) {
 	}
 }
 
+// watch notifies of the events of all watched Secrets until ctx ends.
 func (s *Secrets) watch(ctx context.Context, notify func(Event)) {
 	l := &watcher{ctx, cluster.KindSecret, notify}
 	s.mu.Lock()
@@ -183,6 +185,7 @@ func (s *Secrets) watch(ctx context.Context, notify func(Event)) {
 	})
 }
 
+// notifyWatchers sends an event to all watchers.
 func (s *Secrets) notifyWatchers(e Event) {
 	s.mu.Lock()
 	listeners := s.listeners

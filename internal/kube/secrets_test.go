@@ -23,7 +23,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// secretServer is as much of an API server as reading and watching one Secret needs.
+// secretServer is an API server for reads and watches of one Secret.
 type secretServer struct {
 	mu      sync.Mutex
 	allowed bool
@@ -150,7 +150,7 @@ func TestASecretIsWatchedByItsNameOnceItWasRead(t *testing.T) {
 	}
 }
 
-func TestASecretThatMayNotBeReadIsNone(t *testing.T) {
+func TestForbiddenSecretIsNil(t *testing.T) {
 	s, logged := newSecrets(t, &secretServer{}), make(chan string, 10)
 	s.log = funcr.New(func(_, args string) { logged <- args }, funcr.Options{})
 	o, err := s.Get(t.Context(), cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: "s"})
@@ -162,51 +162,52 @@ func TestASecretThatMayNotBeReadIsNone(t *testing.T) {
 	}
 }
 
-// A right that is withdrawn while the Secret is watched takes effect as after a restart, and so does one that is given back.
-func TestASecretThatMayNotBeReadAnyMoreIsNone(t *testing.T) {
+// TestSecretAfterItsRightIsWithdrawn: the right to read a watched Secret is withdrawn, and granted again, with the same effect as
+// after a restart.
+func TestSecretAfterItsRightIsWithdrawn(t *testing.T) {
 	server := &secretServer{allowed: true, present: true, changes: make(chan string)}
 	s, logged, events := newSecrets(t, server), make(chan string, 10), make(chan Event, 10)
 	s.log = funcr.New(func(_, args string) { logged <- args }, funcr.Options{})
 	s.watch(t.Context(), func(e Event) { events <- e })
 	ref := cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: "s"}
-	may := func(allowed bool) {
+	setAllowed := func(allowed bool) {
 		server.mu.Lock()
 		server.allowed = allowed
 		server.mu.Unlock()
 	}
-	is := func(there bool) {
+	wantReadable := func(readable bool) {
 		t.Helper()
-		if o, err := s.Get(t.Context(), ref); err != nil || (o != nil) != there {
+		if o, err := s.Get(t.Context(), ref); err != nil || (o != nil) != readable {
 			t.Errorf("%v %v", o, err)
 		}
 	}
-	is(true)
+	wantReadable(true)
 	<-events
 	for informer := s.watchOne(ref).informer; !informer.HasSynced(); {
 		runtime.Gosched()
 	}
 	server.changes <- "2"
 	<-events
-	may(false)
+	setAllowed(false)
 	server.changes <- "" // the watch ends, as it does every few minutes
 	if line := <-logged; !strings.Contains(line, "secret may not be read") {
 		t.Error(line)
 	}
-	is(false)
-	may(true)
-	<-events // who reads it runs again
-	is(true)
+	wantReadable(false)
+	setAllowed(true)
+	<-events // watchers are notified
+	wantReadable(true)
 }
 
-// That a Secret may not be read is logged when it changes, however often it is tried.
-func TestRefusedSecretsAreLoggedOncePerChange(t *testing.T) {
+// TestForbiddenSecretsAreLoggedOncePerChange: repeated failures to read a Secret are logged once.
+func TestForbiddenSecretsAreLoggedOncePerChange(t *testing.T) {
 	var lines []string
 	s := NewSecrets(t.Context(), nil, funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
 	ref := cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: "s"}
-	s.watched[ref] = &oneSecret{}
+	s.watched[ref] = &watchedSecret{}
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "s", errors.New("no right"))
 	for _, err := range []error{refused, refused, errors.New("connection refused"), refused, nil, nil, refused} {
-		s.noteRefusal(ref, err)
+		s.noteForbidden(ref, err)
 	}
 	want := []string{"secret may not be read", "secret may be read again", "secret may not be read"}
 	if len(lines) != len(want) {
@@ -219,16 +220,16 @@ func TestRefusedSecretsAreLoggedOncePerChange(t *testing.T) {
 	}
 }
 
-func TestAMissingSecretIsNone(t *testing.T) {
+func TestMissingSecretIsNil(t *testing.T) {
 	s := newSecrets(t, &secretServer{allowed: true, changes: make(chan string)})
 	if o, err := s.Get(t.Context(), cluster.Ref{Kind: cluster.KindSecret, Namespace: "n", Name: "s"}); o != nil || err != nil {
 		t.Errorf("%v %v", o, err)
 	}
 }
 
-// Users choose the names. One that leads elsewhere, or that no Secret can have, is none: as an error it
-// would keep everybody's load balancer from being looked at.
-func TestANameThatNoSecretHasIsNotAskedFor(t *testing.T) {
+// TestInvalidNamesOfSecretsAreNotRequested: users choose the names. An invalid name is nil, because an error would stop the
+// reconciliation of the whole stack.
+func TestInvalidNamesOfSecretsAreNotRequested(t *testing.T) {
 	for _, name := range []string{
 		"", ".", "..", "../s", "../../m/secrets/s", "a/b", "%2e%2e%2fs", "s?watch=true", "s#", "S", "s\x00", "s\n", "s,metadata.namespace=m", "-", strings.Repeat("s", 254), strings.Repeat("s/", 100_000),
 	} {

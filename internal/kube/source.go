@@ -19,18 +19,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// CacheOptions returns what the informers hold. namespace, if not empty, is the only one whose
-// objects are seen; cluster-scoped kinds are seen in any case. quicEnv is the environment variable
-// of containers that pods keep.
+// CacheOptions returns the options of the informers. A namespace, if not empty, is the only one that is watched, besides
+// cluster-scoped kinds. quicEnv is the environment variable of containers that cached pods retain.
 func CacheOptions(scheme *runtime.Scheme, namespace string, resync time.Duration, quicEnv string) cache.Options {
-	plain := true
+	withoutCopies := true
 	o := cache.Options{
 		Scheme: scheme,
-		// A watcher sees a pod that finishes as deleted: it does not serve any more and has released
-		// its address.
-		ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Field: unfinished}},
-		// Views never change what they read, so nothing has to be copied for them.
-		DefaultUnsafeDisableDeepCopy: &plain,
+		// A watcher sees a pod that has finished as deleted, because it has released its address.
+		ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Field: unfinishedPods}},
+		// Views never change the objects that they read, so no copies are needed.
+		DefaultUnsafeDisableDeepCopy: &withoutCopies,
 		ReaderFailOnMissingInformer:  true,
 		DefaultTransform: func(in any) (any, error) {
 			if obj, ok := in.(cluster.Object); ok {
@@ -48,36 +46,36 @@ func CacheOptions(scheme *runtime.Scheme, namespace string, resync time.Duration
 	return o
 }
 
-// unfinished selects the pods that have not ended for good.
-var unfinished = fields.AndSelectors(
+// unfinishedPods selects the pods that have neither succeeded nor failed.
+var unfinishedPods = fields.AndSelectors(
 	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 )
 
-// Event is a change of an object that a source holds.
+// Event is a change of an object of a source.
 type Event struct {
-	Old, New cluster.Object // nil: it was not there, or is not there any more
-	// Stale is set if nothing has changed: a resync, or an object of the first listing.
+	Old, New cluster.Object // Old is nil for a new object, New for a deleted one
+	// Stale is set if the object has not changed: the event is a resync, or of the first listing.
 	Stale bool
 }
 
 // Source reads from informers. It implements cluster.Source. Before it is synced it returns
-// errors, because an object that it does not hold yet may exist.
+// errors, because an object that it has not received yet may exist.
 type Source struct {
-	ctx     context.Context
-	cache   cache.Cache
-	only    string // the only namespace that is watched; empty: all
-	synced  atomic.Bool
-	secrets *Secrets
-	// Lookups, if not nil, are asked about what the informers may not hold yet. They are set before the first read.
+	ctx           context.Context
+	cache         cache.Cache
+	onlyNamespace string // the only namespace that is watched; empty: all
+	synced        atomic.Bool
+	secrets       *Secrets
+	// Lookups, if not nil, reads objects that the informers may not have received yet. It must be set before the first read.
 	Lookups *Lookups
 
-	mu    sync.RWMutex
-	kinds map[cluster.Kind]cluster.Type
-	held  map[cluster.Kind]*held // nil for a kind that is read through the cache's client
-	// optional are kinds that may be started later; until then they have no objects.
+	mu      sync.RWMutex
+	kinds   map[cluster.Kind]cluster.Type
+	objects map[cluster.Kind]*cachedObjects // none for a kind that is read with the client of the cache
+	// optional has the kinds that StartKinds may start. Until then they have no objects.
 	optional map[cluster.Kind]bool
-	watchers []watcher
+	watchers []watcher // of optional kinds
 }
 
 var (
@@ -88,16 +86,16 @@ var (
 	_ cluster.ReferenceFinder  = (*Source)(nil)
 )
 
-// errNotSynced is returned by reads that come too early.
+// errNotSynced is the error of reads before the informers have synced.
 var errNotSynced = errors.New("the cache of the cluster is not complete yet")
 
 // NewSource registers informers and indexes for the kinds. The cache must be made with CacheOptions
 // of the same namespace and be started by the caller; ctx bounds reads. secrets may be nil if no
 // Secret will be read.
 func NewSource(ctx context.Context, c cache.Cache, namespace string, kinds []cluster.Kind, secrets *Secrets) (*Source, error) {
-	s := &Source{ctx: ctx, cache: c, only: namespace, kinds: map[cluster.Kind]cluster.Type{}, held: map[cluster.Kind]*held{}, secrets: secrets}
+	s := &Source{ctx: ctx, cache: c, onlyNamespace: namespace, kinds: map[cluster.Kind]cluster.Type{}, objects: map[cluster.Kind]*cachedObjects{}, secrets: secrets}
 	for _, k := range kinds {
-		typ, err := s.inform(k)
+		typ, err := s.createInformer(k)
 		if err != nil {
 			return nil, err
 		}
@@ -106,8 +104,8 @@ func NewSource(ctx context.Context, c cache.Cache, namespace string, kinds []clu
 	return s, nil
 }
 
-// inform makes the informer of a kind, with its indexes, without waiting for its first listing.
-func (s *Source) inform(k cluster.Kind) (cluster.Type, error) {
+// createInformer creates the informer of a kind with its indexes. It does not wait for the first listing.
+func (s *Source) createInformer(k cluster.Kind) (cluster.Type, error) {
 	typ, ok := cluster.TypeOf(k)
 	if !ok || k == cluster.KindSecret {
 		return typ, fmt.Errorf("kind %s cannot be cached", k)
@@ -116,20 +114,20 @@ func (s *Source) inform(k cluster.Kind) (cluster.Type, error) {
 	if err != nil {
 		return typ, fmt.Errorf("watch %s: %w", k, err)
 	}
-	h, err := cachedObjects(k, typ, informer)
+	objects, err := newCachedObjects(k, typ, informer)
 	if err != nil {
-		return typ, errors.Join(fmt.Errorf("index %s: %w", k, err), s.end(s.ctx, k, typ))
+		return typ, errors.Join(fmt.Errorf("index %s: %w", k, err), s.stopReading(s.ctx, k, typ))
 	}
-	if h != nil {
+	if objects != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.held[k] = h
+		s.objects[k] = objects
 		return typ, nil
 	}
 	for _, ix := range typ.Indexes {
 		values := func(o client.Object) []string { return cluster.IndexValues(k, ix, o) }
 		if err := s.cache.IndexField(s.ctx, typ.New(), string(ix), values); err != nil {
-			return typ, errors.Join(fmt.Errorf("index %s by %s: %w", k, ix, err), s.end(s.ctx, k, typ))
+			return typ, errors.Join(fmt.Errorf("index %s by %s: %w", k, ix, err), s.stopReading(s.ctx, k, typ))
 		}
 	}
 	return typ, nil
@@ -149,11 +147,11 @@ func (s *Source) Synced() bool { return s.synced.Load() }
 
 // Get implements cluster.Source.
 func (s *Source) Get(ref cluster.Ref) (cluster.Object, error) {
-	obj, err := informed{s}.Get(ref)
+	obj, err := informedSource{s}.Get(ref)
 	if obj != nil || err != nil || ref.Kind != cluster.KindService || s.Lookups == nil || s.isUnwatched(ref.Namespace) {
 		return obj, err
 	}
-	return s.Lookups.object(s.ctx, ref)
+	return s.Lookups.lookUp(s.ctx, ref)
 }
 
 // Find implements cluster.ReferenceFinder.
@@ -161,7 +159,7 @@ func (s *Source) Find(ref cluster.Ref) (cluster.Object, error) {
 	if _, _, read, err := s.typeOf(ref.Kind); err != nil || !read || ref.Kind == cluster.KindService || !mayLookUp(ref.Kind) || s.Lookups == nil || s.isUnwatched(ref.Namespace) {
 		return nil, err
 	}
-	return s.Lookups.object(s.ctx, ref)
+	return s.Lookups.lookUp(s.ctx, ref)
 }
 
 // Confirm implements cluster.Confirmer.
@@ -172,43 +170,45 @@ func (s *Source) Confirm(obj cluster.Object) error {
 	return s.Lookups.confirm(s.ctx, obj)
 }
 
-// Informed implements cluster.LookupSource. It returns the source of what the informers hold, for callers that must not wait for the API server.
-func (s *Source) Informed() cluster.Source { return informed{s} }
+// Informed implements cluster.LookupSource. It returns a source that reads only from informers, for callers that must not wait
+// for the API server.
+func (s *Source) Informed() cluster.Source { return informedSource{s} }
 
 var _ cluster.LookupSource = (*Source)(nil)
 
-type informed struct{ *Source }
+// informedSource is a Source without lookups in the API server.
+type informedSource struct{ *Source }
 
 // Confirm implements cluster.Confirmer.
-func (informed) Confirm(cluster.Object) error { return nil }
+func (informedSource) Confirm(cluster.Object) error { return nil }
 
 // Find implements cluster.ReferenceFinder.
-func (informed) Find(cluster.Ref) (cluster.Object, error) { return nil, nil }
+func (informedSource) Find(cluster.Ref) (cluster.Object, error) { return nil, nil }
 
 // Definition implements cluster.DefinitionSource.
-func (informed) Definition(cluster.Kind) (cluster.Definition, error) {
+func (informedSource) Definition(cluster.Kind) (cluster.Definition, error) {
 	return cluster.Definition{}, nil
 }
 
 // Get implements cluster.Source.
-func (s informed) Get(ref cluster.Ref) (cluster.Object, error) {
+func (s informedSource) Get(ref cluster.Ref) (cluster.Object, error) {
 	if ref.Kind == cluster.KindSecret {
 		if s.secrets == nil {
 			return nil, fmt.Errorf("secrets are not read here")
 		}
 		return s.secrets.Get(s.ctx, ref)
 	}
-	typ, h, read, err := s.typeOf(ref.Kind)
+	typ, objects, read, err := s.typeOf(ref.Kind)
 	if err != nil || !read || s.isUnwatched(ref.Namespace) {
 		return nil, err
 	}
-	return s.cached(typ, h, ref)
+	return s.getCached(typ, objects, ref)
 }
 
-// cached reads an object from its informer, nil if there is none.
-func (s *Source) cached(typ cluster.Type, h *held, ref cluster.Ref) (cluster.Object, error) {
-	if h != nil {
-		return h.get(client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
+// getCached reads an object from its informer, nil if it does not exist.
+func (s *Source) getCached(typ cluster.Type, objects *cachedObjects, ref cluster.Ref) (cluster.Object, error) {
+	if objects != nil {
+		return objects.get(client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
 	}
 	obj := typ.New()
 	err := s.cache.Get(s.ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, obj)
@@ -224,17 +224,17 @@ func (s *Source) cached(typ cluster.Type, h *held, ref cluster.Ref) (cluster.Obj
 // isUnwatched reports whether a namespace is not watched, so that nothing in it exists for the
 // controller.
 func (s *Source) isUnwatched(namespace string) bool {
-	return s.only != "" && namespace != "" && namespace != s.only
+	return s.onlyNamespace != "" && namespace != "" && namespace != s.onlyNamespace
 }
 
 // List implements cluster.Source.
 func (s *Source) List(q cluster.Query) ([]cluster.Object, error) {
-	typ, h, read, err := s.typeOf(q.Kind)
+	typ, objects, read, err := s.typeOf(q.Kind)
 	if err != nil || !read || s.isUnwatched(q.Namespace) {
 		return nil, err
 	}
-	if h != nil {
-		return h.list(q)
+	if objects != nil {
+		return objects.list(q)
 	}
 	list := typ.NewList()
 	opts := &client.ListOptions{Namespace: q.Namespace}
@@ -248,7 +248,7 @@ func (s *Source) List(q cluster.Query) ([]cluster.Object, error) {
 }
 
 // Watch calls notify for every event of the kinds, from one goroutine per kind, beginning with the
-// objects that exist. Events of a kind that is started later begin then. It returns at once; the calls end with the context.
+// objects that exist. Events of an optional kind begin when it is started. Watch does not block; the calls end with ctx.
 func (s *Source) Watch(ctx context.Context, kinds []cluster.Kind, notify func(Event)) error {
 	for _, k := range kinds {
 		if k == cluster.KindSecret {
@@ -267,8 +267,8 @@ func (s *Source) Watch(ctx context.Context, kinds []cluster.Kind, notify func(Ev
 // handler turns an informer's callbacks into events.
 type handler struct {
 	watcher
-	held    *held
-	lookups *Lookups // of the kind; nil: there are none
+	objects *cachedObjects // nil for a kind that is read with the client of the cache
+	lookups *Lookups       // nil for a kind that is not looked up
 }
 
 var _ toolscache.ResourceEventHandler = handler{}
@@ -276,7 +276,7 @@ var _ toolscache.ResourceEventHandler = handler{}
 // OnAdd implements the informer's handler.
 func (h handler) OnAdd(obj any, first bool) {
 	if o, ok := obj.(cluster.Object); ok {
-		h.note(o)
+		h.noteChange(o)
 		h.notify(Event{New: o, Stale: first})
 	}
 }
@@ -290,31 +290,31 @@ func (h handler) OnUpdate(old, obj any) {
 	}
 	resync := a.GetResourceVersion() == b.GetResourceVersion()
 	if !resync && cluster.SameContent(a, b) {
-		return // only fields that are not read have changed
+		return // only fields that the controller does not read have changed
 	}
 	if !resync {
-		h.note(b)
+		h.noteChange(b)
 	}
 	h.notify(Event{Old: a, New: b, Stale: resync})
 }
 
 // OnDelete implements the informer's handler.
 func (h handler) OnDelete(obj any) {
-	if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-		obj = gone.Obj
+	if deleted, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		obj = deleted.Obj
 	}
 	if o, ok := obj.(cluster.Object); ok {
-		h.note(o)
+		h.noteChange(o)
 		if h.lookups != nil {
-			h.lookups.noteGone(o)
+			h.lookups.noteDeleted(o)
 		}
 		h.notify(Event{Old: o})
 	}
 }
 
-// note notes a change before the watcher is notified of it.
-func (h handler) note(o cluster.Object) {
-	if h.held != nil {
-		h.held.note(o)
+// noteChange records a change in the cached objects before the watcher is notified.
+func (h handler) noteChange(o cluster.Object) {
+	if h.objects != nil {
+		h.objects.noteChange(o)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// editStatus changes a status that others write as well, by a patch that fails if one of them wrote meanwhile. The
-// cache comes first, since it mostly is what the API server has.
+// editStatus changes a status that other clients write as well, by a patch that fails if another client wrote meanwhile. The
+// first attempt uses the cached object, which is usually up to date; later attempts read the object from the API server.
 func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit) error {
 	obj, err := c.source.Get(p.Ref)
 	if err != nil || obj == nil {
@@ -39,7 +39,7 @@ func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit) error {
 		if err == nil || apierrors.IsNotFound(err) {
 			return nil
 		}
-		if !apierrors.IsConflict(err) || n == attempts {
+		if !apierrors.IsConflict(err) || n == maxAttempts {
 			return fmt.Errorf("update status of %s: %w", p.Ref, err)
 		}
 		typ, ok := cluster.TypeOf(p.Ref.Kind)
@@ -53,7 +53,7 @@ func (c *Cluster) editStatus(ctx context.Context, p cluster.StatusEdit) error {
 			return ignoreNotFound(err)
 		}
 		if live.GetUID() != uid {
-			return nil // another object has taken the name, and triggers a run
+			return nil // another object has the name now, and its event triggers a run
 		}
 		obj = live
 	}

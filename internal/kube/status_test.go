@@ -28,15 +28,15 @@ func addEntry(host string) cluster.StatusEdit {
 	}
 }
 
-// racing lets another controller write between a read and the patch that follows.
-type racing struct {
+// racingAPI lets another controller write between a read and the patch that follows.
+type racingAPI struct {
 	InMemory
 	t       *testing.T
 	others  []cluster.StatusEdit
 	patches int
 }
 
-func (r *racing) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
+func (r *racingAPI) Patch(ctx context.Context, obj cluster.Object, part cluster.Part, kind types.PatchType, data []byte) error {
 	if r.patches++; len(r.others) > 0 {
 		next := r.others[0]
 		r.others = r.others[1:]
@@ -47,10 +47,11 @@ func (r *racing) Patch(ctx context.Context, obj cluster.Object, part cluster.Par
 	return r.InMemory.Patch(ctx, obj, part, kind, data)
 }
 
-// A list of a status is written as a whole, and no writer loses what another one wrote meanwhile.
+// TestStatusEditsLoseNothingOfOthers: each writer replaces the whole list, and no writer removes an entry that another one added
+// meanwhile.
 func TestStatusEditsLoseNothingOfOthers(t *testing.T) {
-	_, m := world(t, ingress())
-	api := &racing{InMemory: InMemory{m}, t: t, others: []cluster.StatusEdit{addEntry("b"), addEntry("c")}}
+	_, m := newTestCluster(t, ingress())
+	api := &racingAPI{InMemory: InMemory{m}, t: t, others: []cluster.StatusEdit{addEntry("b"), addEntry("c")}}
 	c := New(m, api, clock.RealClock{})
 	if err := c.Write(context.Background(), []cluster.Patch{addEntry("a")}); err != nil {
 		t.Fatal(err)

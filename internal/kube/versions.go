@@ -15,11 +15,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
 )
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+// crdResource is the resource of CRDs.
+var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// Versions returns the version of the Gateway API that the CRD of each kind is of, by the name of the CRD; empty where
-// it names none. CRDs that are not installed are left out.
-func Versions(ctx context.Context, c metadata.Interface, kinds []cluster.Kind) (map[string]string, error) {
+// BundleVersions returns the versions of the Gateway API to which the CRDs of kinds belong, by the name of the CRD. The version
+// is empty if the CRD has no annotation of it. CRDs that are not installed are omitted.
+func BundleVersions(ctx context.Context, c metadata.Interface, kinds []cluster.Kind) (map[string]string, error) {
 	ctx, done := context.WithTimeout(ctx, durations.Request)
 	defer done()
 	out := map[string]string{}
@@ -28,8 +29,8 @@ func Versions(ctx context.Context, c metadata.Interface, kinds []cluster.Kind) (
 		if !ok {
 			return nil, fmt.Errorf("kind %s cannot be read", k)
 		}
-		name := definitionOf(typ.GVK)
-		crd, err := c.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
+		name := crdName(typ.GVK)
+		crd, err := c.Resource(crdResource).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
@@ -41,12 +42,11 @@ func Versions(ctx context.Context, c metadata.Interface, kinds []cluster.Kind) (
 	return out, nil
 }
 
-// definitionOf returns the name of the CRD of a kind of the Gateway API. The API machinery's guess for Gateway is
-// "gatewaies".
-func definitionOf(of schema.GroupVersionKind) string {
-	plural := strings.ToLower(of.Kind) + "s"
-	if strings.HasSuffix(of.Kind, "s") {
-		plural = strings.ToLower(of.Kind) + "es"
+// crdName returns the name of the CRD of a kind. meta.UnsafeGuessKindToResource returns "gatewaies" for Gateway.
+func crdName(gvk schema.GroupVersionKind) string {
+	plural := strings.ToLower(gvk.Kind) + "s"
+	if strings.HasSuffix(gvk.Kind, "s") {
+		plural = strings.ToLower(gvk.Kind) + "es"
 	}
-	return plural + "." + of.Group
+	return plural + "." + gvk.Group
 }

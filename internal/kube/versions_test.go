@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// The versions are those of the CRDs that are installed. Without the right to read them they are an error.
-func TestVersions(t *testing.T) {
+// TestBundleVersions: without the right to read the CRDs, BundleVersions returns an error.
+func TestBundleVersions(t *testing.T) {
 	installed := map[string]string{"gatewayclasses.gateway.networking.k8s.io": "v1.6.3", "gateways.gateway.networking.k8s.io": "v1.6.3", "httproutes.gateway.networking.k8s.io": ""}
 	denied := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,12 +46,12 @@ func TestVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	kinds := []cluster.Kind{cluster.KindGatewayClass, cluster.KindGateway, cluster.KindHTTPRoute, cluster.KindListenerSet}
-	got, err := Versions(t.Context(), c, kinds)
+	got, err := BundleVersions(t.Context(), c, kinds)
 	if err != nil || !maps.Equal(got, installed) {
 		t.Errorf("%v, %v", got, err)
 	}
 	denied = true
-	if got, err := Versions(t.Context(), c, kinds); !apierrors.IsForbidden(err) || got != nil {
+	if got, err := BundleVersions(t.Context(), c, kinds); !apierrors.IsForbidden(err) || got != nil {
 		t.Errorf("without the right: %v, %v", got, err)
 	}
 }

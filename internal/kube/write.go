@@ -20,12 +20,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// attempts of a read and a write that must fit together.
-const attempts = 5
+// maxAttempts bounds the attempts to read an object and to write it before another client does.
+const maxAttempts = 5
 
-// editFinalizers changes the finalizers of an object by a fresh read and a patch that fails if
-// another client wrote meanwhile. what names the change.
-func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, what string, edit func(obj cluster.Object) ([]string, error)) error {
+// editFinalizers reads an object from the API server and patches its finalizers. The patch fails if another client wrote
+// meanwhile. change identifies the change for the detection of repeated writes.
+func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, change string, edit func(obj cluster.Object) ([]string, error)) error {
 	typ, ok := cluster.TypeOf(ref.Kind)
 	if !ok {
 		return fmt.Errorf("%s cannot have finalizers of the controller", ref)
@@ -47,16 +47,16 @@ func (c *Cluster) editFinalizers(ctx context.Context, ref cluster.Ref, what stri
 		if err != nil {
 			return err
 		}
-		err = c.write(ctx, obj, "metadata.finalizers", what, func() error {
+		err = c.write(ctx, obj, "metadata.finalizers", change, func() error {
 			return c.api.Patch(ctx, obj, cluster.Main, types.MergePatchType, data)
 		})
-		if err == nil || !apierrors.IsConflict(err) || n == attempts {
+		if err == nil || !apierrors.IsConflict(err) || n == maxAttempts {
 			return err
 		}
 	}
 }
 
-// setFinalizer puts a finalizer on an object that is not being deleted, or takes it off.
+// setFinalizer adds a finalizer to an object that is not being deleted, or removes it.
 func (c *Cluster) setFinalizer(ctx context.Context, p cluster.Finalizer) error {
 	err := c.editFinalizers(ctx, p.Ref, fmt.Sprint(p.Name, p.Remove), func(obj cluster.Object) ([]string, error) {
 		have := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool { return p.Remove && f == p.Name })
@@ -71,48 +71,50 @@ func (c *Cluster) setFinalizer(ctx context.Context, p cluster.Finalizer) error {
 	return nil
 }
 
-func (c *Cluster) claim(ctx context.Context, do plan.ClaimFinalizer) error {
-	ref := refOf(do.Ref)
+// claimFinalizer adds the finalizer of a stack to an object. It returns a conflict if the object is being deleted.
+func (c *Cluster) claimFinalizer(ctx context.Context, action plan.ClaimFinalizer) error {
+	ref := refOf(action.Ref)
 	root := slices.Contains(cluster.Roots(), ref.Kind)
 	if root {
-		c.Members.Claiming(ref, do.Finalizer)
+		c.Members.Claiming(ref, action.Finalizer)
 	}
-	err := c.editFinalizers(ctx, ref, fmt.Sprint(do.Finalizer, false), func(obj cluster.Object) ([]string, error) {
+	err := c.editFinalizers(ctx, ref, fmt.Sprint(action.Finalizer, false), func(obj cluster.Object) ([]string, error) {
 		have := obj.GetFinalizers()
-		if slices.Contains(have, do.Finalizer) {
+		if slices.Contains(have, action.Finalizer) {
 			return have, nil
 		}
 		if obj.GetDeletionTimestamp() != nil {
 			return nil, apierrors.NewConflict(schema.GroupResource{Resource: string(ref.Kind)}, ref.Name,
 				fmt.Errorf("it is being deleted"))
 		}
-		return append(slices.Clone(have), do.Finalizer), nil
+		return append(slices.Clone(have), action.Finalizer), nil
 	})
 	if root {
-		c.Members.Claimed(ref, do.Finalizer, err == nil)
+		c.Members.Claimed(ref, action.Finalizer, err == nil)
 		if err == nil && c.Store != nil {
-			c.Store.Keep(ctx)
+			c.Store.Persist(ctx)
 		}
 	}
 	return err
 }
 
-func (c *Cluster) release(ctx context.Context, do plan.ReleaseFinalizer) error {
-	ref := refOf(do.Ref)
-	if do.ClearStatus {
-		if err := c.clearStatus(ctx, ref, do.Finalizer); err != nil {
+// releaseFinalizer removes the finalizer of a stack from an object, after its status if the action requests that.
+func (c *Cluster) releaseFinalizer(ctx context.Context, action plan.ReleaseFinalizer) error {
+	ref := refOf(action.Ref)
+	if action.ClearStatus {
+		if err := c.clearStatus(ctx, ref, action.Finalizer); err != nil {
 			return engine.StatusError{Err: err}
 		}
 	}
-	c.Members.Releasing(ref, do.Finalizer)
-	err := ignoreNotFound(c.editFinalizers(ctx, ref, fmt.Sprint(do.Finalizer, true), func(obj cluster.Object) ([]string, error) {
-		return slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool { return f == do.Finalizer }), nil
+	c.Members.Releasing(ref, action.Finalizer)
+	err := ignoreNotFound(c.editFinalizers(ctx, ref, fmt.Sprint(action.Finalizer, true), func(obj cluster.Object) ([]string, error) {
+		return slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool { return f == action.Finalizer }), nil
 	}))
-	c.Members.Released(ref, do.Finalizer, err == nil)
+	c.Members.Released(ref, action.Finalizer, err == nil)
 	return err
 }
 
-// clearStatus removes our load balancer from the status of an object.
+// clearStatus removes the load balancer of the stack from the status of an object.
 func (c *Cluster) clearStatus(ctx context.Context, ref cluster.Ref, finalizer string) error {
 	typ, ok := cluster.TypeOf(ref.Kind)
 	if !ok || !slices.Contains(cluster.Roots(), ref.Kind) {
@@ -131,13 +133,13 @@ func (c *Cluster) clearStatus(ctx context.Context, ref cluster.Ref, finalizer st
 	return c.patchStatus(ctx, obj, fields)
 }
 
-// writeStatus sets the fields of a status that are not as they should be.
+// writeStatus sets the fields of a status, unless the cached object has them.
 func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error {
 	obj, err := c.source.Get(p.Ref)
 	if err != nil || obj == nil {
 		return err
 	}
-	same, err := showsFields(obj, p.Fields, allFields)
+	same, err := hasFields(obj, p.Fields, identity)
 	if err != nil || same {
 		return err
 	}
@@ -147,16 +149,17 @@ func (c *Cluster) writeStatus(ctx context.Context, p cluster.ObjectStatus) error
 	return nil
 }
 
-// allFields returns the fields of a status as they are.
-func allFields(fields any) (any, error) { return fields, nil }
+// identity returns the fields of a status unchanged.
+func identity(fields any) (any, error) { return fields, nil }
 
-// showsFields reports whether the status of an object has the fields, as far as part takes them.
-func showsFields(obj cluster.Object, fields any, part func(any) (any, error)) (bool, error) {
+// hasFields reports whether the status of an object has the fields. normalize is applied to the status of the object before the
+// comparison.
+func hasFields(obj cluster.Object, fields any, normalize func(any) (any, error)) (bool, error) {
 	status := cluster.StatusOf(obj)
 	if b, ok := obj.(*elbv2.TargetGroupBinding); ok {
 		status = b.Status
 	}
-	status, err := part(status)
+	status, err := normalize(status)
 	if err != nil {
 		return false, err
 	}
@@ -172,6 +175,7 @@ func showsFields(obj cluster.Object, fields any, part func(any) (any, error)) (b
 	return err == nil && jsonpatch.Equal(have, next), err
 }
 
+// patchStatus sets fields of the status of an object.
 func (c *fieldWriter) patchStatus(ctx context.Context, obj cluster.Object, fields any) error {
 	data, err := json.Marshal(map[string]any{"status": fields})
 	if err != nil {
@@ -181,52 +185,52 @@ func (c *fieldWriter) patchStatus(ctx context.Context, obj cluster.Object, field
 	if err != nil {
 		return err
 	}
-	there := func(live cluster.Object) (bool, error) { return showsFields(live, content, comparableFields) }
-	return c.writeUnlocked(ctx, obj, "status", content, there, func() error {
+	written := func(live cluster.Object) (bool, error) { return hasFields(live, content, comparableFields) }
+	return c.writeWithoutVersion(ctx, obj, "status", content, written, func() error {
 		return ignoreNotFound(c.api.Patch(ctx, obj, cluster.Status, types.MergePatchType, data))
 	})
 }
 
 // putBinding creates or updates a TargetGroupBinding.
-func (c *bindingWriter) putBinding(ctx context.Context, do plan.PutBinding, known plan.KnownIDs) (plan.Result, error) {
-	want, err := wantedBinding(do, known)
+func (c *bindingWriter) putBinding(ctx context.Context, action plan.PutBinding, known plan.KnownIDs) (plan.Result, error) {
+	want, err := wantedBinding(action, known)
 	if err != nil {
 		return plan.Result{}, err
 	}
 	res := plan.Result{ID: want.Namespace + "/" + want.Name}
-	if do.Existing == nil {
+	if action.Existing == nil {
 		err := c.write(ctx, want, "the object", want.Spec, func() error { return c.api.Create(ctx, want.DeepCopy()) })
 		if !apierrors.IsAlreadyExists(err) {
 			return res, err
 		}
 	}
 	for n := 1; ; n++ {
-		err := c.updateBinding(ctx, want, do)
-		if err == nil || !apierrors.IsConflict(err) || n == attempts {
+		err := c.updateBinding(ctx, want, action)
+		if err == nil || !apierrors.IsConflict(err) || n == maxAttempts {
 			return res, err
 		}
 	}
 }
 
-// updateBinding changes the binding that has the wanted name. One for another target group is not
-// changed: it has to be deleted first, and its own finalizer deregisters its targets.
-func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGroupBinding, do plan.PutBinding) error {
+// updateBinding updates the binding of the wanted name. It returns errNameTaken if that is for another target group: that binding
+// has to be deleted first, and its finalizer deregisters its targets.
+func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGroupBinding, action plan.PutBinding) error {
 	live := &elbv2.TargetGroupBinding{}
 	live.Namespace, live.Name = want.Namespace, want.Name
 	if err := c.api.Read(ctx, live); err != nil {
 		return err
 	}
 	if live.DeletionTimestamp != nil || live.Spec.TargetGroupARN != want.Spec.TargetGroupARN {
-		return fmt.Errorf("targetGroupBinding %s/%s of target group %s: %w", live.Namespace, live.Name, live.Spec.TargetGroupARN, errTaken)
+		return fmt.Errorf("targetGroupBinding %s/%s of target group %s: %w", live.Namespace, live.Name, live.Spec.TargetGroupARN, errNameTaken)
 	}
-	if do.KeepNetworking {
+	if action.KeepNetworking {
 		want.Spec.Networking = live.Spec.Networking
 	}
 	next := live.DeepCopy()
-	changed := mergeInto(next, want, equality.Semantic.DeepEqual)
-	for _, k := range do.Without {
-		_, there := next.Labels[k]
-		changed = changed || there
+	changed := mergeBinding(next, want, equality.Semantic.DeepEqual)
+	for _, k := range action.Without {
+		_, found := next.Labels[k]
+		changed = changed || found
 		delete(next.Labels, k)
 	}
 	if !changed {
@@ -248,11 +252,12 @@ func (c *bindingWriter) updateBinding(ctx context.Context, want *elbv2.TargetGro
 	if err != nil {
 		return err
 	}
-	return c.write(ctx, live, "spec", []any{want.Spec, want.Labels, do.Without, want.Annotations}, func() error {
+	return c.write(ctx, live, "spec", []any{want.Spec, want.Labels, action.Without, want.Annotations}, func() error {
 		return c.api.Patch(ctx, live, cluster.Main, types.MergePatchType, data)
 	})
 }
 
+// refOf returns the reference of the object of a finding or step.
 func refOf(r finding.Ref) cluster.Ref {
 	return cluster.Ref{Kind: cluster.Kind(r.Kind), Namespace: r.Namespace, Name: r.Name}
 }

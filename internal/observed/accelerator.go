@@ -10,14 +10,14 @@ const (
 	InProgress = "IN_PROGRESS"
 )
 
-// Recorded is what an ARN in a status turns out to be.
+// Recorded is what the accelerator ARN in the status of a GlobalAccelerator refers to.
 type Recorded string
 
-// What it may be.
+// The values of Recorded.
 const (
-	RecordedOwn     Recorded = "own"     // it carries all tags of the stack
-	RecordedForeign Recorded = "foreign" // it does not
-	RecordedGone    Recorded = "gone"    // there is no such accelerator
+	RecordedOwn     Recorded = "own"     // the accelerator has all tags of the stack
+	RecordedForeign Recorded = "foreign" // the accelerator has not all tags of the stack
+	RecordedGone    Recorded = "gone"    // the accelerator does not exist
 )
 
 // Accelerator is an accelerator in AWS.
@@ -34,7 +34,7 @@ type Accelerator struct {
 	Listeners        []AcceleratorListener // ascending by ARN
 }
 
-// AddressSet are the static addresses of one family, IPv4 or IPv6.
+// AddressSet has the static addresses of one family, IPv4 or IPv6.
 type AddressSet struct {
 	Family    string
 	Addresses []string
@@ -85,12 +85,13 @@ func (g EndpointGroup) Endpoint(id string) *Endpoint {
 // EndpointLoadBalancer is a load balancer that may be an endpoint of an accelerator.
 type EndpointLoadBalancer struct {
 	LoadBalancer
-	// Cluster reports whether it carries the tag of the cluster, and Stack whose it is then; zero if no tag says that.
+	// Cluster reports whether the load balancer has the tag of the cluster. Stack is its stack then; zero if it has no tag of a
+	// stack.
 	Cluster bool
 	Stack   model.StackID
-	// Backends are the resource ids of the target groups of the stack that it forwards to. Only the controller writes
-	// them, and only for members that it has accepted.
+	// Backends has the resource ids of the target groups of the stack that the load balancer forwards to. They are trusted,
+	// because only the controller writes them, for accepted members.
 	Backends []string
-	// Ports are the ports of its listeners, by protocol as AWS names it; nil if they are not known.
+	// Ports has the ports of the listeners by protocol of the AWS API; nil if the listeners were not read.
 	Ports map[string][]int32
 }

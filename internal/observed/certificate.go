@@ -6,41 +6,41 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// The statuses of a certificate that matter.
+// Statuses of certificates in ACM.
 const (
 	Issued            = "ISSUED"
 	PendingValidation = "PENDING_VALIDATION"
 )
 
-// OwnCertificate is a certificate that carries the tags of the stack.
+// OwnCertificate is a certificate with the tags of the stack.
 type OwnCertificate struct {
 	ARN        string
 	ResourceID string
 	Domains    []string
-	// Imported is what was imported; nil if the certificate was requested.
+	// Imported identifies the certificate that was imported; nil if the certificate was requested.
 	Imported *model.CertificateIdentity
-	// Public is set if DNS records validate the certificate; a private CA needs none.
+	// Public is set if DNS records validate the certificate. A private CA needs no validation.
 	Public  bool
 	Status  string
-	Failure string // why it was not issued
+	Failure string // why the certificate was not issued
 	Created time.Time
 	// Records are the records that DNS must have before the certificate is issued; empty afterwards.
 	Records []DNSRecord
-	// Unnamed is set if ACM has not returned all of the records yet.
+	// Unnamed is set if ACM has not returned all records yet.
 	Unnamed bool
 }
 
 // CertificateOwner is the stack for which a controller requested or imported a certificate, by its tags.
 type CertificateOwner struct {
-	// Managed is set if it carries the tags of a controller. Nothing else is known of one that does not.
+	// Managed is set if the certificate has the tags of a controller. Otherwise all other fields are empty.
 	Managed bool
-	// Cluster, Kind and Stack are those of the stack; Stack is the value of its tag.
+	// Cluster, Kind and Stack identify the stack. Stack is the value of the stack tag.
 	Cluster string
 	Kind    model.Kind
 	Stack   string
 	// ResourceID is the logical id of the certificate.
 	ResourceID string
-	// Names and NotAfter are those of an imported one, zero if they are not known.
+	// Names and NotAfter describe an imported certificate. They are zero if they were not read.
 	Names    []string
 	NotAfter time.Time
 }
@@ -51,35 +51,34 @@ type DNSRecord struct {
 	Name, Value string
 	// Seen is set if ACM has found the record.
 	Seen bool
-	// Made is set if this process has created the record, or found that it exists, a short while
-	// ago.
+	// Made is set if this process has recently created the record, or found that it exists.
 	Made bool
 }
 
-// HostedZones are the zones of the account.
+// HostedZones has the hosted zones of the account in Route 53.
 type HostedZones struct {
 	List []HostedZone
 	At   time.Time // when they were listed
-	// Fault is why they could not be read, Locked why their records cannot be changed; nil if
-	// nothing prevents it.
+	// Fault is why the zones could not be read, and Locked why their records cannot be changed; nil if there is no
+	// obstacle.
 	Fault, Locked *Fault
 }
 
-// HostedZone is a zone of Route 53.
+// HostedZone is a hosted zone of Route 53.
 type HostedZone struct {
 	ID      string
 	Name    string // lower case, without the dot at the end
-	Private bool   // answers only to its VPCs
+	Private bool   // the zone is visible only in its VPCs
 }
 
-// Validation is what has to be deleted with a certificate, and whether it can be deleted.
+// Validation has the DNS records that have to be deleted with a certificate, and whether the certificate can be deleted.
 type Validation struct {
 	Records []DNSRecord
-	// InUse is set if a resource uses the certificate. ACM shows changes only after a delay.
+	// InUse is set if ACM reports that a resource uses the certificate. ACM reports changes after a delay.
 	InUse bool
 }
 
-// PublicCertificate is a public certificate, whoever requested it.
+// PublicCertificate is a public certificate that this or another program requested.
 type PublicCertificate struct {
 	ARN     string
 	Domains []string

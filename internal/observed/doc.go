@@ -1,5 +1,5 @@
-// Package observed is the observed state of AWS and of the cluster, in the normal form of the
-// model: what is read after a write compares equal to the desired state that caused the write.
-// Only resources that carry the stack's tracking tags appear as part of a stack; everything else
-// is a fact to choose from, of a type that cannot be changed.
+// Package observed has the types of the observed state of AWS and of the cluster, in the normal form of the
+// model: a resource that is read after a write compares equal to the desired state of the write.
+// Stack has the resources with the tracking tags of a stack. Facts has everything else that plans depend on, and its types are
+// those of no resource that a plan changes.
 package observed

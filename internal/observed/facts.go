@@ -6,95 +6,97 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Facts are answers to a stack's questions.
+// Facts has the answers to the questions of a stack.
 type Facts struct {
 	Region  string
 	Account string // empty until an ARN has been read
 	VPC     string
-	// VPCRanges are the address ranges of the VPC, of either family; nil if not asked.
+	// VPCRanges has the IPv4 and IPv6 address ranges of the VPC; nil if not asked.
 	VPCRanges []string
-	// Subnets that were asked for, by question key.
+	// Subnets has the answers about subnets, by question key.
 	Subnets map[string]SubnetAnswer
-	// Groups are the security groups that were asked for by id or name, by question key.
+	// Groups has the answers about security groups by id or name, by question key.
 	Groups map[string]GroupAnswer
-	// Certificates that ACM holds; nil if not asked.
+	// Certificates has the certificates in ACM; nil if not asked.
 	Certificates []Certificate
-	// CertificatesAsked distinguishes an empty list from one that was not asked for.
+	// CertificatesAsked reports whether Certificates was asked for. An answer may be empty.
 	CertificatesAsked bool
-	// TargetGroups that were asked for by name or ARN: ARN, or "" if there is none.
+	// TargetGroups has the ARNs of target groups that were asked for by name or ARN; "" if a target group does not exist.
 	TargetGroups map[string]string
-	// TargetGroupOwners are the namespaces of the objects for which the controller created a target
-	// group, by ARN. The controller did not create those that are missing here.
+	// TargetGroupOwners has the namespaces of the objects for which the controller created a target
+	// group, by ARN. Target groups that the controller did not create are missing.
 	TargetGroupOwners map[string]string
-	// BackendGroup is the shared backend security group, nil if there is none.
+	// BackendGroup is the shared backend security group, nil if it does not exist.
 	BackendGroup *SecurityGroup
-	// BackendGroupUsers are the load balancers of the cluster, other than the stack's own, that
+	// BackendGroupUsers is the number of load balancers of other stacks of the cluster that
 	// use the shared backend security group.
 	BackendGroupUsers int
-	// Schemes are the schemes of load balancers of other stacks, by question key; "" if there is none of that name.
+	// Schemes has the schemes of load balancers of other stacks, by question key; "" if no load balancer has the name.
 	Schemes map[string]model.Scheme
-	// Recorded is what the ARN is that AskAccelerator gives.
+	// Recorded is the answer to model.AskAccelerator.
 	Recorded Recorded
-	// Endpoints are load balancers that may be endpoints of an accelerator, by question key, ascending by ARN.
+	// Endpoints has the load balancers that may be endpoints of an accelerator, by question key, ascending by ARN.
 	Endpoints map[string][]EndpointLoadBalancer
-	// Accelerators are the ARNs of those of the cluster that have a load balancer as an endpoint, by its ARN, for those asked.
+	// Accelerators has the ARNs of the accelerators of the cluster that have a load balancer as an endpoint, by ARN of each load
+	// balancer that was asked for.
 	Accelerators map[string][]string
-	// AddOns by question key, for those asked.
+	// AddOns has the answers about add-ons, by question key.
 	AddOns map[string]AddOn
-	// WebACLs of WAFv2 that were asked for by name.
+	// WebACLs has the WAFv2 web ACLs that were asked for, by name.
 	WebACLs map[string]WebACL
-	// Subscription to Shield Advanced; nil if not asked.
+	// Subscription is the subscription to Shield Advanced; nil if not asked.
 	Subscription *Subscription
-	// TrustStores that were asked for by name: ARN, or "" if there is none of that name.
+	// TrustStores has the ARNs of trust stores that were asked for, by name; "" if no trust store has the name.
 	TrustStores map[string]string
-	// ALBTargets are the load balancers in target groups of type alb, by the target group's ARN,
-	// for those asked. Those that are being deregistered do not count.
+	// ALBTargets has the load balancers in target groups of type alb, by ARN of each target group that was asked for.
+	// Targets that are being deregistered are omitted.
 	ALBTargets map[string][]Target
-	// OwnCertificates are the certificates that the controller requested or imported for the stack, ascending by ARN.
+	// OwnCertificates has the certificates that the controller requested or imported for the stack, ascending by ARN.
 	OwnCertificates      []OwnCertificate
 	OwnCertificatesAsked bool
-	// CertificateOwners by ARN, for those asked.
+	// CertificateOwners has the owners of the certificates that were asked for, by ARN.
 	CertificateOwners map[string]CertificateOwner
-	// Imports count certificates, once OwnCertificates were asked for.
+	// Imports counts imported certificates. It is set if OwnCertificates was asked for.
 	Imports Imports
-	// Zones of DNS; nil if not asked.
+	// Zones has the hosted zones; nil if not asked.
 	Zones *HostedZones
-	// Validations by certificate ARN, for those asked.
+	// Validations has the validations of the certificates that were asked for, by ARN.
 	Validations map[string]Validation
-	// PublicCertificates of the account and region, whoever requested them.
+	// PublicCertificates has the public certificates of the account and region, also those of other programs.
 	PublicCertificates      []PublicCertificate
 	PublicCertificatesAsked bool
-	// Secrets are hashes of the client secrets that AWS was given last, by the ARN of the listener
-	// or rule. AWS never returns client secrets; one that is missing counts as the desired one.
+	// Secrets has hashes of the client secrets that the controller wrote last, by ARN of the listener
+	// or rule. AWS never returns client secrets. A missing one counts as equal to the desired one.
 	Secrets map[string]string
-	// Health by target group ARN, for those asked.
+	// Health has the target health of the target groups that were asked for, by ARN.
 	Health map[string]Health
-	// Adopter is the stack whose load balancer was made for this one, with that load balancer; nil if there is none.
+	// Adopter is the stack that was created to take over from this one, with its load balancer; nil if there is none.
 	Adopter *Adopter
-	// Withdrawn is to what of the stack its members have no right any more; nil if that was not asked.
+	// Withdrawn has the parts of the stack to which its members have no right any more; nil if not asked.
 	Withdrawn *model.Withdrawn
-	// Foreign are the changes that others have made recently to resources of the stack.
+	// Foreign has the recent changes to resources of the stack outside of the controller.
 	Foreign []Foreign
-	// Faults are why questions have no answer, by question key. Such a question is not asked again.
+	// Faults has the reasons why questions have no answer, by question key. A run does not repeat such a question.
 	Faults map[string]Fault
 	// Now is the time of the observation.
 	Now time.Time
 }
 
-// Adopter is a stack with a load balancer that it has taken over, or is taking over, without its listeners.
+// Adopter is a stack that has taken over, or is taking over, and its load balancer without listeners.
 type Adopter struct {
 	Stack        model.StackID
 	LoadBalancer LoadBalancer
-	// Unmarked: no tag records for which stack it was made, and it has the name of that.
+	// Unmarked is set if no tag of the load balancer records the previous stack, but it has the name of the previous load
+	// balancer.
 	Unmarked bool
 }
 
-// Imports count the imported certificates that are there.
+// Imports counts the imported certificates in ACM.
 type Imports struct {
-	All int // of the account, whoever imported them
-	// Of are the imports that the namespace of the stack, or its IngressGroup, has from the Secrets of a namespace.
+	All int // of the account, also those of other programs
+	// Of has the number of imports of the stack's namespace or IngressGroup, by namespace of the imported Secrets.
 	Of map[string]int
-	// Others are the imports that the other namespaces and IngressGroups have, in the order of their names.
+	// Others has the numbers of imports of other namespaces and IngressGroups, in the order of their names.
 	Others []int
 }
 
@@ -106,7 +108,7 @@ func (f Facts) Fault(q model.Question) *Fault {
 	return nil
 }
 
-// KeepFaults copies the faults of an earlier observation, so that what it could not read stays
+// KeepFaults copies the faults of an earlier observation, so that facts which could not be read remain
 // unavailable.
 func (f *Facts) KeepFaults(earlier Facts) {
 	for k, x := range earlier.Faults {
@@ -124,6 +126,7 @@ func (f *Facts) KeepFaults(earlier Facts) {
 	}
 }
 
+// withEntry sets an entry of a map that may be nil, and returns the map.
 func withEntry[T any](m map[string]T, key string, value T) map[string]T {
 	if m == nil {
 		m = map[string]T{}
@@ -132,13 +135,13 @@ func withEntry[T any](m map[string]T, key string, value T) map[string]T {
 	return m
 }
 
-// SubnetAnswer are the candidates for one question, with what the choice depends on.
+// SubnetAnswer has the candidate subnets of one question.
 type SubnetAnswer struct {
 	Candidates []Subnet
-	// ByReachability is set if no subnet had the role tag and the candidates were found by their
+	// ByReachability is set if no subnet had the role tag, and the candidates were selected by their
 	// routes.
 	ByReachability bool
-	// Missing are references that matched nothing.
+	// Missing has the references that matched no subnet.
 	Missing []string
 }
 
@@ -149,7 +152,7 @@ type Subnet struct {
 	Zone      string // name of the zone
 	ZoneID    string
 	ZoneType  string // availability-zone, local-zone, wavelength-zone
-	Outpost   string // ARN
+	Outpost   string // ARN of the Outpost
 	FreeIPs   int32
 	CIDR      string
 	IPv6CIDRs []string // in state associated
@@ -157,21 +160,22 @@ type Subnet struct {
 	VPC       string
 }
 
-// GroupAnswer maps each reference (id or name) to the ids found, in AWS's order.
+// GroupAnswer has the security groups of one question: those found by id, the ids of those found by name in the order of AWS, and
+// the references that matched none.
 type GroupAnswer struct {
 	ByID    []string
 	ByName  map[string][]string
 	Missing []string
 }
 
-// Certificate of ACM.
+// Certificate is a certificate in ACM.
 type Certificate struct {
 	ARN     string
 	Domains []string
 	Status  string // ISSUED, …
 	CA      string // ARN of a private CA
-	// Imported reports whether it was imported into ACM, by a controller or anybody else.
+	// Imported reports whether the certificate was imported into ACM, by the controller or another program.
 	Imported bool
-	// Owner is the stack for which a controller requested or imported it; nil if its tags were not read.
+	// Owner is the stack for which a controller requested or imported the certificate; nil if its tags were not read.
 	Owner *CertificateOwner
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Foreign reports that others have changed, added or deleted a resource of a stack.
+// Foreign is a change of a resource of a stack outside of the controller: the resource was changed, added or deleted.
 type Foreign struct {
-	Kind string // as in the address of a step of a plan
+	Kind string // kind in plan.Address
 	ID   string // ARN, or id of a security group
-	// Deleted is what a resource that others deleted was known by, so that the step which makes it again is known: the id
-	// in the address of that step, or for a rule its RuleText. It is empty for a resource that exists.
+	// Deleted identifies a deleted resource, so that the step which creates it again is found: the id in the address of that
+	// step, or RuleText for a listener rule. It is empty for a resource that exists.
 	Deleted string
-	// Added is set if the resource was not there before.
+	// Added is set if the resource was added.
 	Added bool
-	// At is when it was read.
+	// At is when the change was read.
 	At time.Time
 }
 
-// RuleText returns the same for rules of a listener that match the same requests.
+// RuleText returns a text that is equal for listener rules with the same port and conditions.
 func RuleText(port int32, conditions []model.Condition) string {
-	text, _ := json.Marshal(conditions) // they are values
+	text, _ := json.Marshal(conditions) // conditions can always be encoded
 	return strconv.Itoa(int(port)) + " " + string(text)
 }

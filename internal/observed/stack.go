@@ -6,25 +6,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Stack is all that exists for one stack, and the facts that its questions asked for.
+// Stack has all existing resources of one stack, and the answers to its questions.
 type Stack struct {
-	LoadBalancers []LoadBalancer // with our tags, of any resource id, ascending by ARN
+	LoadBalancers []LoadBalancer // with the tags of the stack, of any resource id, ascending by ARN
 	Accelerators  []Accelerator  // with all tags of the stack, ascending by ARN
-	// Shared is the accelerator of another owner that AskSharedAccelerator names, nil if the account has none. It has parts only
-	// if its tags let the stack have some of them.
+	// Shared is the accelerator of another owner for model.AskSharedAccelerator, nil if it does not exist. It has listeners only
+	// if its tags allow the stack to use some of them.
 	Shared         *Accelerator
-	TargetGroups   []TargetGroup   // with our tags, of any resource id, ascending by ARN
+	TargetGroups   []TargetGroup   // with the tags of the stack, of any resource id, ascending by ARN
 	SecurityGroups []SecurityGroup // managed security groups of the stack, ascending by id
 	Bindings       []Binding       // TargetGroupBindings with the stack's labels
-	// Adopted is the stack whose resources are shown here too, as AskAdopted asks; zero if there is none.
+	// Adopted is the stack whose resources are included for model.AskAdopted; zero if there is none.
 	Adopted model.StackID
-	// AdoptedBy is the stack that has taken over from that one already; zero if none has.
+	// AdoptedBy is another stack that has already taken over from Adopted; zero if there is none.
 	AdoptedBy model.StackID
 	Facts     Facts
 }
 
-// Live returns the load balancer with the resource id, nil if there is none. With several, the
-// first by ARN is returned and the others are surplus.
+// Live returns the load balancer with a resource id, nil if there is none. If there are several, it returns the first by ARN;
+// the others are surplus.
 func (s Stack) Live(resourceID string) *LoadBalancer {
 	for i := range s.LoadBalancers {
 		if s.LoadBalancers[i].ResourceID == resourceID {
@@ -37,8 +37,8 @@ func (s Stack) Live(resourceID string) *LoadBalancer {
 // Provisioning is the state of a load balancer that AWS is still creating.
 const Provisioning = "provisioning"
 
-// LoadBalancer is a load balancer in AWS. Attributes hold all attributes that AWS reports;
-// nil means that they were not read because nothing asked for them.
+// LoadBalancer is a load balancer in AWS. Attributes has all attributes that AWS reports;
+// it is nil if no question asked for them.
 type LoadBalancer struct {
 	ARN            string
 	ResourceID     string
@@ -52,8 +52,8 @@ type LoadBalancer struct {
 	Subnets        []string // sorted
 	SecurityGroups []string // sorted
 	Addresses      []string // allocation ids of elastic addresses, sorted
-	// Mappings are the subnets of a network load balancer with the addresses that AWS shows there, ascending by
-	// subnet. SourceNAT and PrivateLinkRules are on, off, or empty where AWS shows none.
+	// Mappings has the subnets of a network load balancer with the addresses that AWS reports for them, ascending by
+	// subnet. SourceNAT and PrivateLinkRules are on, off, or empty if AWS reports no value.
 	Mappings         []model.SubnetMapping
 	SourceNAT        string
 	PrivateLinkRules string
@@ -87,7 +87,7 @@ type Listener struct {
 	Policy       string
 	ALPN         string
 	Certificate  string   // default
-	Certificates []string // additional ones, sorted, the default again where it is attached twice
+	Certificates []string // additional certificates, sorted, also the default one if it is attached twice
 	MutualAuth   *model.MutualAuth
 	Default      []Action
 	Rules        []Rule // without the default rule, ascending by priority
@@ -121,7 +121,7 @@ type TargetGroup struct {
 	ControlPort     *int32
 	HealthCheck     model.HealthCheck
 	Attributes      map[string]string
-	LoadBalancers   []string // ARNs of load balancers that use it
+	LoadBalancers   []string // ARNs of the load balancers of the target group
 	Tags            map[string]string
 }
 
@@ -144,17 +144,17 @@ type Binding struct {
 	AddressType     model.AddressType
 	VPC             string
 	Service         model.Binding // service, port, selector, multi-cluster
-	// Networking with security groups by id; nil when absent.
+	// Networking has the networking rules; nil if the binding has none. HasNetworking reports whether the field is set.
 	Networking    []BindingRule
 	HasNetworking bool
 	Deleting      bool
-	// UpToDate reports that the targets of the present generation are registered.
+	// UpToDate reports whether the targets of the current generation are registered.
 	UpToDate bool
-	// Labels and Annotations that the controller owns or finds.
+	// Labels and Annotations have those of the controller and of others, without the checkpoint.
 	Labels, Annotations map[string]string
 }
 
-// BindingRule is a networking rule whose peers are ids and ranges.
+// BindingRule is a networking rule of a TargetGroupBinding, whose peers are ids of security groups and address ranges.
 type BindingRule struct {
 	Groups []string
 	CIDRs  []string
@@ -173,17 +173,17 @@ type Target struct {
 	ServerID string
 }
 
-// Health is the state of a target group's targets. The targets are shared and must not be changed.
+// Health is the health of the targets of a target group. The targets are shared and must not be changed.
 type Health struct {
 	Targets []*Target
 	At      time.Time
 }
 
-// ReasonNotInUse is AWS's reason for a target that no load balancer sends requests to: because of its target group, or of its
-// zone.
+// ReasonNotInUse is the reason of AWS for a target that gets no requests, because no load balancer uses its target group or its
+// availability zone.
 const ReasonNotInUse = "Target.NotInUse"
 
-// NotInUse reports whether no load balancer checks a target.
+// NotInUse reports whether a target is unused because no load balancer checks its health.
 func (t *Target) NotInUse() bool { return t.State == "unused" && t.Reason == ReasonNotInUse }
 
 // Count returns how many targets are in one of the states.

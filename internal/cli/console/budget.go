@@ -31,10 +31,10 @@ func (s *callBudget) countCalls(now time.Time, total int64) {
 		s.lastMinute, s.total = append(s.lastMinute, calls{now, n}), total
 		s.pageCalls.n = max(0, s.pageCalls.n-n)
 	}
-	for len(s.lastMinute) > 0 && now.Sub(s.lastMinute[0].at) >= durations.Often {
+	for len(s.lastMinute) > 0 && now.Sub(s.lastMinute[0].at) >= durations.MinuteInterval {
 		s.lastMinute = s.lastMinute[1:]
 	}
-	if now.Sub(s.pageCalls.at) >= durations.Often {
+	if now.Sub(s.pageCalls.at) >= durations.MinuteInterval {
 		s.pageCalls.n = 0
 	}
 }
@@ -61,7 +61,7 @@ func (s *callBudget) wait(now time.Time, cost int) time.Duration {
 		used += c.n
 	}
 	for _, c := range made {
-		if old := c.at.Add(durations.Often); old.After(at) && used+cost > s.perMinute {
+		if old := c.at.Add(durations.MinuteInterval); old.After(at) && used+cost > s.perMinute {
 			at = old
 		} else if old.After(at) {
 			break
@@ -81,5 +81,5 @@ func laterOf(a, b time.Time) time.Time {
 
 // refreshPause returns the time in which the budget admits a number of calls.
 func refreshPause(cost, budget int) time.Duration {
-	return time.Duration(cost) * durations.Often / time.Duration(budget)
+	return time.Duration(cost) * durations.MinuteInterval / time.Duration(budget)
 }

@@ -190,11 +190,11 @@ func (c *console) announce(cmd *cobra.Command, address string) {
 // refresh reads the cluster and AWS. It returns the snapshot, and the changes since the previous one. full reads all of AWS
 // again.
 func (c *console) refresh(ctx context.Context, full bool) (tree.Snapshot, []change, error) {
-	ctx, cancel := context.WithTimeout(ctx, durations.Sweep)
+	ctx, cancel := context.WithTimeout(ctx, durations.SweepInterval)
 	defer cancel()
 	// Facts about unchanged stacks stay cached for more than the pause after an expensive refresh. Otherwise each refresh
 	// would read everything again.
-	c.view.SetUnchangedAge(min(2*refreshPause(c.maxRefreshCalls, c.budget), durations.Period))
+	c.view.SetUnchangedAge(min(2*refreshPause(c.maxRefreshCalls, c.budget), durations.LongInterval))
 	before := c.refreshCalls.Load()
 	update := c.view.Update
 	if full {

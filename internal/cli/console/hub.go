@@ -96,7 +96,7 @@ func (s *pageState) addCallCount(c callCount) {
 		s.counts = []callCount{{at: c.at}}
 	}
 	s.counts = append(slices.Clone(s.counts), c)
-	for len(s.counts) > 2 && c.at.Sub(s.counts[1].at) > durations.Often {
+	for len(s.counts) > 2 && c.at.Sub(s.counts[1].at) > durations.MinuteInterval {
 		s.counts = s.counts[1:]
 	}
 }
@@ -208,10 +208,10 @@ func (h *hub) run(ctx context.Context) {
 			budget.countCalls(now, h.awsCalls.Load())
 			return budget.wait(now, lastFull.expectedCalls(len(last.parts))+pageCalls)
 		}
-		interval := durations.Often
+		interval := durations.MinuteInterval
 		for v := range viewers {
 			if !v.background {
-				interval = durations.Glance
+				interval = durations.BriefWait
 			}
 		}
 		return max(0, laterOf(last.at.Add(interval), budget.paidUntil).Sub(now))

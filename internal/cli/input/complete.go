@@ -70,7 +70,7 @@ func (d *Source) objectNames(kind cluster.Kind) []string {
 	if !ok || err != nil {
 		return nil
 	}
-	rc.Timeout = durations.Glance
+	rc.Timeout = durations.BriefWait
 	scheme, err := cluster.NewScheme()
 	if err != nil {
 		return nil
@@ -79,7 +79,7 @@ func (d *Source) objectNames(kind cluster.Kind) []string {
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), durations.Glance)
+	ctx, cancel := context.WithTimeout(context.Background(), durations.BriefWait)
 	defer cancel()
 	list := typ.NewList()
 	var namespace client.InNamespace

@@ -229,7 +229,7 @@ func (d *Source) CloudConfig() (cloud.Config, error) {
 	cc.Fence = readOnly
 	timeout := cmp.Or(d.Env.AttemptTimeout, durations.Answer)
 	cc.AttemptTimeout, cc.CallTimeout = timeout, 2*timeout
-	cc.MaxWait, cc.Clock = durations.Often, d.Env.Clock
+	cc.MaxWait, cc.Clock = durations.MinuteInterval, d.Env.Clock
 	if d.Env.CountRequest != nil {
 		cc.Calls = countedCalls{d.Env}
 	}

@@ -95,7 +95,7 @@ func EventWatch(d *Source) func(ctx context.Context, handler EventHandler) error
 			select {
 			case <-ctx.Done():
 				return nil
-			case <-time.After(durations.Interval):
+			case <-time.After(durations.ShortInterval):
 			}
 		}
 	}

@@ -20,8 +20,8 @@ import (
 
 // runWatch prints the tree whenever it has changed, until the context ends.
 func (t *treeCommand) runWatch(cmd *cobra.Command) error {
-	if t.interval < durations.Glance {
-		return output.NewUsageError(fmt.Errorf("--interval %s is shorter than %s; %s", t.interval, durations.Glance, output.HelpHint(cmd)))
+	if t.interval < durations.BriefWait {
+		return output.NewUsageError(fmt.Errorf("--interval %s is shorter than %s; %s", t.interval, durations.BriefWait, output.HelpHint(cmd)))
 	}
 	if slices.Contains(t.Files, "-") {
 		return output.NewUsageError(errors.New("--watch reads objects again and again, and standard input can be read once; give files or a cluster"))
@@ -68,7 +68,7 @@ type Snapshot struct {
 // time, it reads them again without the cache, because cached facts may be older than the objects, so that a resource that
 // seems to be missing may exist.
 func (t *treeCommand) confirmedSnapshot(ctx context.Context, stdin io.Reader, previous Snapshot) (Snapshot, error) {
-	t.MaxAge = durations.Often
+	t.MaxAge = durations.MinuteInterval
 	unchanged := map[string]bool{}
 	for _, s := range previous.Document.Stacks {
 		unchanged[s.key()] = !s.hasChangesOrFindings
@@ -78,9 +78,9 @@ func (t *treeCommand) confirmedSnapshot(ctx context.Context, stdin io.Reader, pr
 			return 0
 		}
 		if unchanged[stackKey(id)] {
-			return max(durations.Often, t.unchangedAge)
+			return max(durations.MinuteInterval, t.unchangedAge)
 		}
-		return durations.Often
+		return durations.MinuteInterval
 	}
 	current, err := t.snapshot(ctx, stdin)
 	if err != nil || t.uncached || previous.Text == "" || current.Text == previous.Text {

@@ -61,7 +61,7 @@ func noEndpointsReason(store *cluster.Memory, b *elbv2.TargetGroupBinding) strin
 			}
 		}
 		if pods > 0 { // none has an address
-			return targets.NoneReady(svc, pods).Text()
+			return targets.NoReadyPods(svc, pods).Text()
 		}
 	}
 	return u.Finding.Text()

@@ -56,8 +56,8 @@ func TestWhatWaitsForLongIsNotOpen(t *testing.T) {
 	}{
 		{Next{}, false},
 		{Next{After: time.Second}, true},
-		{Next{After: durations.Often}, true},
-		{Next{After: durations.Often + time.Second}, false},
+		{Next{After: durations.MinuteInterval}, true},
+		{Next{After: durations.MinuteInterval + time.Second}, false},
 		{Next{After: time.Second, Idle: true}, false},
 		{Next{After: time.Hour, Postponed: true}, true},
 	} {

@@ -180,7 +180,7 @@ func (l Line[K]) reconcile(ctx context.Context, k K) (reconcile.Result, error) {
 		l.items.noteDone(k)
 	case next.Postponed:
 		priority = l.items.openPriority(k, priorityTargets)
-	case next.After > 0 && next.After <= durations.Often:
+	case next.After > 0 && next.After <= durations.MinuteInterval:
 		priority = l.items.openPriority(k, priorityEdits)
 	default:
 		l.items.noteDone(k)

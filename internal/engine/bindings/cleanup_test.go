@@ -39,7 +39,7 @@ func TestDeletionLetsPodsGo(t *testing.T) {
 	want(t, "targets", "", w.aws.ids("arn/a"))
 	want(t, "rules", "", w.aws.rulesOf("sg-node"))
 	obj, _ := w.store.Get(cluster.Ref{Kind: cluster.KindPod, Namespace: "ns", Name: "p1"})
-	if c, _, _ := targets.CurrentCondition(obj.(*corev1.Pod), "target-health.elbv2.k8s.aws/a"); c != targets.Released {
+	if c, _, _ := targets.CurrentCondition(obj.(*corev1.Pod), "target-health.elbv2.k8s.aws/a"); c != targets.ReleasedCondition {
 		t.Errorf("condition %v", c)
 	}
 	if w.binding("a") != nil {

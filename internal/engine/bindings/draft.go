@@ -45,7 +45,7 @@ func (r *Reconciler) Draft(ctx context.Context, key Key) (bindingplan.Preview, b
 		if !ok || do.IfAsked {
 			continue
 		}
-		var a bindingplan.AskedRules
+		var a bindingplan.RequestedRules
 		if changes, a, err = (rules{r}).draftRules(ctx, key, do.Leaving); err != nil {
 			return bindingplan.Preview{}, false, fmt.Errorf("plan rules: %w", err)
 		}

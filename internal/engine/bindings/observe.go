@@ -58,7 +58,7 @@ func (p reader) gatedPods() ([]*corev1.Pod, error) {
 	})
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
 		shown, _, ok := targets.CurrentCondition(pod, gate)
-		return !targets.Gated(pod, gate) || ok && shown == targets.Released
+		return !targets.HasGate(pod, gate) || ok && shown == targets.ReleasedCondition
 	}), v.Err()
 }
 
@@ -230,7 +230,7 @@ func (p reader) readServing(known *bindingplan.Serving, a bindingplan.AskServing
 	v := p.r.Cluster.View().Unsubscribed() // the plan watches the pods that were found; subscribing here would watch all pods
 	for _, t := range a.Targets {
 		out.Asked[t.ID] = true
-		if pod := targets.ServingAt(v, p.key.Namespace, t.ID); pod != nil {
+		if pod := targets.ServingPodAt(v, p.key.Namespace, t.ID); pod != nil {
 			out.Pods[t.ID] = pod
 		}
 	}

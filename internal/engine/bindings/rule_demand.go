@@ -24,17 +24,17 @@ func (r rules) options() bindingplan.RuleOptions {
 
 // findRules finds the security groups of the endpoints of bindings, and returns the rules that each binding asks for. Its
 // reads are not older than age, if that is above zero.
-func (r rules) findRules(ctx context.Context, age time.Duration, demands ...bindingplan.Demand) ([]bindingplan.AskedRules, error) {
+func (r rules) findRules(ctx context.Context, age time.Duration, demands ...bindingplan.Demand) ([]bindingplan.RequestedRules, error) {
 	query := bindingplan.QueryFor(demands...)
 	query.MaxAge = age
 	found, err := r.findENIs(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]bindingplan.AskedRules, len(demands))
+	out := make([]bindingplan.RequestedRules, len(demands))
 	for i, d := range demands {
 		if d.Nodes.Len() == 0 {
-			out[i] = bindingplan.RulesAsked(d, found, r.options())
+			out[i] = bindingplan.RulesOfPods(d, found, r.options())
 			continue
 		}
 		g, err := r.nodeGroups(ctx, d.Nodes, age)
@@ -84,7 +84,7 @@ func (r rules) findENIs(ctx context.Context, q ENIQuery) (ENIs, error) {
 // subscribe to other bindings, because they run when they change. A binding that is being deleted counts until its finalizer
 // is removed. Services of other bindings are read from the informer alone, so that a run does not wait for the API server.
 // In a draft, a missing Service counts as deleted at once.
-func (r rules) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft bool) (map[Key]bindingplan.AskedRules, error) {
+func (r rules) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft bool) (map[Key]bindingplan.RequestedRules, error) {
 	own, others := r.Cluster.View().Unsubscribed(), r.Cluster.View().Informed()
 	var demands []bindingplan.Demand
 	for _, b := range cluster.List[*elbv2.TargetGroupBinding](others, cluster.Query{Kind: cluster.KindBinding}) {
@@ -123,7 +123,7 @@ func (r rules) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft 
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[Key]bindingplan.AskedRules, len(asked))
+	out := make(map[Key]bindingplan.RequestedRules, len(asked))
 	for i, a := range asked {
 		out[demands[i].Key] = a
 	}
@@ -131,10 +131,10 @@ func (r rules) rulesOfAllBindings(ctx context.Context, self Key, leaving, draft 
 }
 
 // draftRules plans the rules of all bindings. It also returns the rules that the binding self asks for.
-func (r rules) draftRules(ctx context.Context, self Key, leaving bool) ([]bindingplan.GroupChange, bindingplan.AskedRules, error) {
+func (r rules) draftRules(ctx context.Context, self Key, leaving bool) ([]bindingplan.GroupChange, bindingplan.RequestedRules, error) {
 	all, err := r.rulesOfAllBindings(ctx, self, leaving, true)
 	if err != nil {
-		return nil, bindingplan.AskedRules{}, err
+		return nil, bindingplan.RequestedRules{}, err
 	}
 	sum, ids := bindingplan.NewAggregate(), map[string]bool{}
 	for key, a := range all {
@@ -144,7 +144,7 @@ func (r rules) draftRules(ctx context.Context, self Key, leaving bool) ([]bindin
 	}
 	groups, err := r.securityGroups(ctx, slices.Sorted(maps.Keys(ids)), 0)
 	if err != nil {
-		return nil, bindingplan.AskedRules{}, err
+		return nil, bindingplan.RequestedRules{}, err
 	}
 	own, ok := all[self]
 	own.Complete = own.Complete || !ok

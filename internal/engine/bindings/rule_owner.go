@@ -77,7 +77,7 @@ func (o *ruleOwner) isComplete() bool {
 func (o *ruleOwner) mayHaveRules(key Key) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	c, _ := o.contributions.Of(key)
+	c, _ := o.contributions.Get(key)
 	return !c.Empty()
 }
 
@@ -85,14 +85,14 @@ func (o *ruleOwner) mayHaveRules(key Key) bool {
 // were added, and those that have to run: because they now ask for other rules than their last run has found, or because it
 // is not known what they ask for, so that no rule is removed until it is. by is the binding whose run makes the first such
 // read; all security groups are compared in that run.
-func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.AskedRules) (added, run []Key) {
+func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.RequestedRules) (added, run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.complete && by != (Key{}) {
 		o.addUnsynced(by, nil, true)
 	}
 	for key, a := range all {
-		was, _ := o.contributions.Of(key)
+		was, _ := o.contributions.Get(key)
 		switch {
 		case !o.byBinding[key].hasRun:
 			o.setContribution(key, a.Contribution)
@@ -111,14 +111,14 @@ func (o *ruleOwner) addMissing(by Key, all map[Key]bindingplan.AskedRules) (adde
 // contribute sets the rules that a binding asks for, as a run of it has found. If keeps, the earlier rules stay too. heirs
 // are other bindings with the same targets. They get the rules that this binding gives up, because they may need them until
 // their next run; these heirs are returned, so that they run.
-func (o *ruleOwner) contribute(key Key, a bindingplan.AskedRules, keeps bool, heirs []Key) (run []Key) {
+func (o *ruleOwner) contribute(key Key, a bindingplan.RequestedRules, keeps bool, heirs []Key) (run []Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	was, had := o.contributions.Of(key)
+	was, had := o.contributions.Get(key)
 	x := o.byBinding[key]
 	c := a.Contribution
 	if !a.Complete || keeps {
-		c = c.Keeping(was)
+		c = c.Retaining(was)
 		c.HoldsAll = c.HoldsAll || keeps && had && !x.hasRun // the old targets are those of an earlier process
 	}
 	gone := was.Rules.Without(c.Rules)
@@ -127,7 +127,7 @@ func (o *ruleOwner) contribute(key Key, a bindingplan.AskedRules, keeps bool, he
 	}
 	if len(gone) > 0 {
 		for _, heir := range heirs {
-			has, _ := o.contributions.Of(heir)
+			has, _ := o.contributions.Get(heir)
 			o.setContribution(heir, has.Inheriting(gone))
 			run = append(run, heir)
 		}
@@ -197,7 +197,7 @@ type pendingGroups struct {
 func (o *ruleOwner) pendingFor(key Key, again bool) pendingGroups {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	c, _ := o.contributions.Of(key)
+	c, _ := o.contributions.Get(key)
 	x, has := o.byBinding[key], c.Rules.Groups()
 	d := pendingGroups{all: x.allUnsynced}
 	mine, others := map[string]bool{}, map[string]bool{}
@@ -295,5 +295,5 @@ func (o *ruleOwner) knownGroups() []string {
 func (o *ruleOwner) keysForGroups(groups []string) []Key {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.contributions.With(groups)
+	return o.contributions.BindingsWith(groups)
 }

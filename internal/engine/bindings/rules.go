@@ -78,12 +78,12 @@ func (p ruleRun) openRules(ctx context.Context, f *bindingplan.Facts, do binding
 // withdrawRules removes the rules that only this binding asked for. A refusal of AWS does not delay the deletion of the
 // binding.
 func (p ruleRun) withdrawRules(ctx context.Context, f *bindingplan.Facts) error {
-	_, err := p.contribute(ctx, f, bindingplan.AskedRules{Complete: true}, bindingplan.SyncRules{Leaving: true})
+	_, err := p.contribute(ctx, f, bindingplan.RequestedRules{Complete: true}, bindingplan.SyncRules{Leaving: true})
 	return err
 }
 
 // contribute sets the rules that the binding asks for, and changes the security groups that this affects.
-func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a bindingplan.AskedRules, do bindingplan.SyncRules) (syncResult, error) {
+func (p ruleRun) contribute(ctx context.Context, f *bindingplan.Facts, a bindingplan.RequestedRules, do bindingplan.SyncRules) (syncResult, error) {
 	if !p.r.owner.isComplete() {
 		if err := (rules{p.r}).readMissing(ctx, p.key); err != nil {
 			return syncResult{}, err

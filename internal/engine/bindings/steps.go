@@ -174,7 +174,7 @@ func (p *run) write(ctx context.Context, f *bindingplan.Facts, do bindingplan.Ac
 			return p.r.Cluster.Write(ctx, do.Patches)
 		}
 		return p.r.writePatches(ctx, do.Patches)
-	case bindingplan.KeepRefusals:
+	case bindingplan.RetainRefusals:
 		p.r.memory.note(p.key, noteOnlyRefused(do.Of))
 	case bindingplan.NoteRegistered:
 		p.r.memory.note(p.key, noteFound(f.Described, do.Targets))

@@ -11,12 +11,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// Book holds the marks of stacks, and those of the client secrets that AWS was given for them. It is
-// safe for use by several goroutines.
+// Book has a mark for each stack, which is a hash of the desired state that was applied in full, and a mark for each client
+// secret that AWS has. It is safe for concurrent use.
 type Book struct {
 	mu      sync.Mutex
 	marks   map[model.StackID]string
-	secrets map[model.StackID]map[string]string // by a hash of the ARN
+	secrets map[model.StackID]map[string]string // by a hash of the ARN of the listener or rule
 	// changed reports whether the marks differ from those that were stored last.
 	changed bool
 	// stored has the stacks that may have a mark in the store: those of the last write, and of writes that failed after it.
@@ -32,15 +32,15 @@ type Book struct {
 	writing chan struct{}
 }
 
-// New returns an empty book: until Begin, nothing counts as carried out.
+// New returns an empty book. Until Begin, no stack counts as applied.
 func New() *Book {
 	b := &Book{urgent: make(chan struct{}, 1), next: make(chan struct{}), writing: make(chan struct{}, 1)}
 	b.marks, b.secrets, _ = parse("")
 	return b
 }
 
-// Begin loads the text that the previous leader stored. It returns the count of stacks in it, and the count of lines that
-// it cannot read and leaves out.
+// Begin loads the text that the previous leader stored. It returns the number of stacks in it, and the number of lines that
+// it cannot parse and leaves out.
 func (b *Book) Begin(stored string) (stacks, leftOut int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,22 +51,22 @@ func (b *Book) Begin(stored string) (stacks, leftOut int) {
 	return len(b.marks), leftOut
 }
 
-// noteStored notes that the store may have the marks of all stacks.
+// noteStored records that the store may have the marks of all stacks.
 func (b *Book) noteStored() {
 	for id := range b.marks {
 		b.stored[id] = true
 	}
 }
 
-// Unchanged reports whether a stack with this desired state was carried out in full.
+// Unchanged reports whether the desired state of a stack with this digest was applied in full.
 func (b *Book) Unchanged(id model.StackID, digest string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return digest != "" && b.marks[id] == digest
 }
 
-// Note remembers the desired state of a stack that was carried out in full; "" forgets the stack,
-// which is not complete or is gone.
+// Note records the digest of the desired state of a stack that was applied in full. An empty digest removes the mark of a stack
+// that is incomplete or deleted.
 func (b *Book) Note(id model.StackID, digest string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,7 +99,7 @@ func (b *Book) Forget(id model.StackID) (written <-chan struct{}) {
 }
 
 // requestWrite requests a write, and returns a channel that is closed once it has ended; nil before Begin, and after a write
-// that failed, because nobody is to wait then.
+// that failed, because runs do not wait then.
 func (b *Book) requestWrite() <-chan struct{} {
 	if b.stored == nil || b.failing {
 		return nil
@@ -114,15 +114,14 @@ func (b *Book) requestWrite() <-chan struct{} {
 // Urgent returns a channel that has a value when a write is requested. The receiver has to call Save soon.
 func (b *Book) Urgent() <-chan struct{} { return b.urgent }
 
-// SecretMark returns the mark of the client secret that a listener or rule was given, empty if none is
-// known.
+// SecretMark returns the mark of the client secret of a listener or rule in AWS, empty if there is none.
 func (b *Book) SecretMark(id model.StackID, arn string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.secrets[id][Digest(arn)]
 }
 
-// NoteSecretMark notes the mark of the client secret that a listener or rule was given.
+// NoteSecretMark records the mark of the client secret of a listener or rule in AWS.
 func (b *Book) NoteSecretMark(id model.StackID, arn, mark string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -151,7 +150,7 @@ func (b *Book) ForgetSecretMark(id model.StackID, arn string) (written <-chan st
 	return b.requestWrite()
 }
 
-// RetainSecretMarks forgets the marks of all listeners and rules of a stack but these.
+// RetainSecretMarks removes the marks of client secrets of a stack, except those of the given listeners and rules.
 func (b *Book) RetainSecretMarks(id model.StackID, arns []string) {
 	keys := make([]string, len(arns))
 	for i, arn := range arns {
@@ -170,14 +169,15 @@ func (b *Book) RetainSecretMarks(id model.StackID, arns []string) {
 	}
 }
 
-// Text returns what is to be stored, and whether it differs from what was stored last. What does not fit
-// into one object is left out altogether, the marks of stacks first.
+// Text returns the text to store, and whether it differs from the text that was stored last. If it does not fit into one
+// Secret, it leaves out the marks of all stacks, and if necessary those of all client secrets too.
 func (b *Book) Text() (text string, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text(), b.changed
 }
 
+// text returns the text to store. The caller holds the lock.
 func (b *Book) text() string {
 	var stacks, secrets strings.Builder
 	for _, id := range slices.SortedFunc(maps.Keys(b.marks), model.StackID.Compare) {
@@ -225,9 +225,10 @@ func (b *Book) Save(write func(text string) error) error {
 	return nil
 }
 
-// maxText keeps below what Kubernetes takes for one object, 1 MiB.
+// maxText bounds the text in bytes. It is less than the limit of Kubernetes for one Secret, 1 MiB.
 const maxText = 900 << 10
 
+// parse returns the marks of stacks and client secrets in a text, and the number of lines that it leaves out.
 func parse(text string) (marks map[model.StackID]string, secrets map[model.StackID]map[string]string, leftOut int) {
 	marks, secrets = map[model.StackID]string{}, map[model.StackID]map[string]string{}
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {

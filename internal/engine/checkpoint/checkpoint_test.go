@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-func desired(edit func(*model.Stack)) model.Stack {
+func desiredStack(edit func(*model.Stack)) model.Stack {
 	s := model.Stack{
 		ID: model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"},
 		LoadBalancer: &model.LoadBalancer{
@@ -52,18 +52,18 @@ func TestDigestDiffersWithTheDesiredState(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for name, edit := range stacks {
-		d := Digest(desired(edit), finding.List(nil))
+		d := Digest(desiredStack(edit), finding.List(nil))
 		if other, ok := seen[d]; ok {
 			t.Errorf("%q and %q have one digest", name, other)
 		}
 		seen[d] = name
 		for range 20 {
-			if again := Digest(desired(edit), finding.List(nil)); again != d {
+			if again := Digest(desiredStack(edit), finding.List(nil)); again != d {
 				t.Fatalf("%q has two digests", name)
 			}
 		}
 	}
-	if Digest(desired(nil), finding.List{{Reason: finding.AccessDenied}}) == Digest(desired(nil), finding.List(nil)) {
+	if Digest(desiredStack(nil), finding.List{{Reason: finding.AccessDenied}}) == Digest(desiredStack(nil), finding.List(nil)) {
 		t.Error("a finding makes no difference")
 	}
 }
@@ -78,14 +78,14 @@ func TestDigestIsTheSameInEveryProcess(t *testing.T) {
 	}
 }
 
-func many(n int) (out []model.StackID) {
+func stackIDs(n int) (out []model.StackID) {
 	for i := range n {
 		out = append(out, model.StackID{Kind: model.Ingress, Namespace: "shop", Name: fmt.Sprintf("web%d", i)})
 	}
 	return out
 }
 
-// save stores a book, of which that is to be stored.
+// save saves a book and checks the text that it stores.
 func save(t *testing.T, b *Book, want string) {
 	t.Helper()
 	got := "nothing"
@@ -94,8 +94,8 @@ func save(t *testing.T, b *Book, want string) {
 	}
 }
 
-func TestWhatWasCarriedOutIsUnchanged(t *testing.T) {
-	before, id := New(), many(1)[0]
+func TestAppliedStackIsUnchanged(t *testing.T) {
+	before, id := New(), stackIDs(1)[0]
 	before.Begin("")
 	if before.Unchanged(id, "w") || before.Unchanged(id, "") {
 		t.Error("unchanged without a mark")
@@ -119,7 +119,7 @@ func TestWhatWasCarriedOutIsUnchanged(t *testing.T) {
 	}
 }
 
-func TestMarksSurviveAsText(t *testing.T) {
+func TestMarksAreReadFromText(t *testing.T) {
 	b := New()
 	b.Begin("")
 	b.Note(model.StackID{Kind: model.Ingress, Name: "group"}, "g")
@@ -141,10 +141,10 @@ func TestMarksSurviveAsText(t *testing.T) {
 	}
 }
 
-func TestTooMuchIsNotStored(t *testing.T) {
+func TestTextIsBounded(t *testing.T) {
 	b := New()
 	b.Begin("")
-	for _, id := range many(30000) {
+	for _, id := range stackIDs(30000) {
 		b.Note(id, Digest(id))
 	}
 	if text, _ := b.Text(); text != "" {
@@ -152,7 +152,7 @@ func TestTooMuchIsNotStored(t *testing.T) {
 	}
 }
 
-func TestGivenSecretsAreRemembered(t *testing.T) {
+func TestSecretMarks(t *testing.T) {
 	web, group := model.StackID{Kind: model.Ingress, Namespace: "shop", Name: "web"}, model.StackID{Kind: model.Ingress, Name: "group"}
 	before := New()
 	before.Begin("")
@@ -184,9 +184,9 @@ func TestGivenSecretsAreRemembered(t *testing.T) {
 	}
 }
 
-// What is forgotten before a change of AWS is to be taken out of the store, once for all that is forgotten meanwhile, and
-// is waited for only where the store has it, or may have it.
-func TestForgettingIsWaitedFor(t *testing.T) {
+// TestForgetWaitsForTheStore: a mark that is forgotten before a change in AWS is removed from the store. Several marks share a
+// write, and a run waits only if the store may have the mark.
+func TestForgetWaitsForTheStore(t *testing.T) {
 	closed := func(c <-chan struct{}) bool {
 		select {
 		case <-c:
@@ -195,7 +195,7 @@ func TestForgettingIsWaitedFor(t *testing.T) {
 			return false
 		}
 	}
-	ids := many(5)
+	ids := stackIDs(5)
 	b := New()
 	b.Begin(fmt.Sprintf("Ingress %s a\nIngress %s b\nIngress %s c\n", ids[0], ids[1], ids[2]))
 	if b.Forget(ids[3]) != nil || closed(b.Urgent()) {
@@ -239,12 +239,12 @@ func TestForgettingIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A client secret that is about to be replaced is that of no secret until it is noted again.
-func TestASecretIsForgottenBeforeAnotherIsGiven(t *testing.T) {
-	web := many(1)[0]
-	unkept := New()
-	unkept.NoteSecretMark(web, "a", "one")
-	if unkept.ForgetSecretMark(web, "a") != nil {
+// TestForgetSecretMark: the mark of a client secret that is about to be replaced matches no secret until it is recorded again.
+func TestForgetSecretMark(t *testing.T) {
+	web := stackIDs(1)[0]
+	notBegun := New()
+	notBegun.NoteSecretMark(web, "a", "one")
+	if notBegun.ForgetSecretMark(web, "a") != nil {
 		t.Error("a write is waited for where nothing is stored")
 	}
 	b := New()

@@ -12,9 +12,8 @@ import (
 	"sync"
 )
 
-// Digest returns a hash of values: equal values have equal digests in every process. Everything that
-// can be reached counts, texts that hide themselves from encoders included. Times, functions and
-// channels have no place in a desired state; a value that holds one panics.
+// Digest returns a hash of values: equal values have equal digests in every process. It includes all fields and elements, also
+// of types that hide their text from encoders. It panics for functions and channels, which a desired state does not contain.
 func Digest(values ...any) string {
 	e := encoder{hash: sha256.New()}
 	for _, v := range values {
@@ -24,20 +23,22 @@ func Digest(values ...any) string {
 	return base64.RawURLEncoding.EncodeToString(e.hash.Sum(nil)[:digestBytes])
 }
 
-// digestBytes is enough to distinguish desired states, and small enough for thousands of them in one object.
+// digestBytes is the length of a digest: enough to distinguish desired states, and thousands of them fit into one Secret.
 const digestBytes = 16
 
-// encoder writes values in a form that no other values have: lengths stand before contents, names of
-// types before what an interface holds, and maps are sorted. It gathers what it hashes, as one large
-// write costs much less than many small ones.
+// encoder writes values unambiguously: it writes the length of a text before the text, the type of an interface before its
+// value, and the entries of a map in order. It buffers its output, because one large write to the hash is much faster than many
+// small ones.
 type encoder struct {
 	hash hash.Hash
 	buf  []byte
-	maps int // that are being written: what is theirs has to stay in buf
+	maps int // maps that are being written. Their output has to stay in buf.
 }
 
+// bufferBytes is the length of buf from which it is hashed.
 const bufferBytes = 4096
 
+// value writes a value with all that it contains.
 func (e *encoder) value(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Invalid:
@@ -57,7 +58,7 @@ func (e *encoder) value(v reflect.Value) {
 			e.text("nil")
 			return
 		}
-		e.raw(formOf(v.Elem().Type()).name)
+		e.raw(namesOf(v.Elem().Type()).name)
 		e.value(v.Elem())
 	case reflect.Slice, reflect.Array:
 		e.text("list of " + strconv.Itoa(v.Len()))
@@ -65,11 +66,11 @@ func (e *encoder) value(v reflect.Value) {
 			e.value(v.Index(i))
 		}
 	case reflect.Map:
-		e.mapping(v)
+		e.mapEntries(v)
 	case reflect.Struct:
-		form := formOf(v.Type())
-		e.raw(form.name)
-		for i, field := range form.fields {
+		names := namesOf(v.Type())
+		e.raw(names.name)
+		for i, field := range names.fields {
 			e.raw(field)
 			e.value(v.Field(i))
 		}
@@ -78,11 +79,11 @@ func (e *encoder) value(v reflect.Value) {
 	}
 }
 
-// mapping writes the entries of a map as hashes, in their order.
-func (e *encoder) mapping(v reflect.Value) {
+// mapEntries writes the hashes of the keys and values of a map, ascending by the hash of the key.
+func (e *encoder) mapEntries(v reflect.Value) {
 	type entry struct{ key, value [sha256.Size]byte }
 	e.maps++
-	part := func(v reflect.Value) [sha256.Size]byte {
+	hashOf := func(v reflect.Value) [sha256.Size]byte {
 		begin := len(e.buf)
 		e.value(v)
 		sum := sha256.Sum256(e.buf[begin:])
@@ -91,7 +92,7 @@ func (e *encoder) mapping(v reflect.Value) {
 	}
 	entries := make([]entry, 0, v.Len())
 	for it := v.MapRange(); it.Next(); {
-		entries = append(entries, entry{part(it.Key()), part(it.Value())})
+		entries = append(entries, entry{hashOf(it.Key()), hashOf(it.Value())})
 	}
 	e.maps--
 	slices.SortFunc(entries, func(a, b entry) int { return bytes.Compare(a.key[:], b.key[:]) })
@@ -102,19 +103,19 @@ func (e *encoder) mapping(v reflect.Value) {
 	}
 }
 
-// text writes a text after its length.
+// text writes the length of a text, and the text.
 func (e *encoder) text(s string) {
 	e.buf = appendText(e.buf, s)
 	e.flush()
 }
 
-// raw writes what begins with its length already.
+// raw writes a text that begins with its length.
 func (e *encoder) raw(b []byte) {
 	e.buf = append(e.buf, b...)
 	e.flush()
 }
 
-// flush hashes what is gathered, once that is much.
+// flush hashes buf if it is long enough and no map is being written.
 func (e *encoder) flush() {
 	if len(e.buf) >= bufferBytes && e.maps == 0 {
 		e.hash.Write(e.buf)
@@ -122,30 +123,32 @@ func (e *encoder) flush() {
 	}
 }
 
+// appendText appends the length of a text, and the text.
 func appendText(to []byte, s string) []byte {
 	to = strconv.AppendInt(to, int64(len(s)), 10)
 	return append(append(to, ':'), s...)
 }
 
-// form is how the names of a type and of its fields are written.
-type form struct {
+// typeNames has the encoded names of a type and of its fields.
+type typeNames struct {
 	name   []byte
 	fields [][]byte
 }
 
-// forms holds the form of each type, as finding it out costs more than writing a value.
-var forms sync.Map
+// namesByType caches the names of each type, because it is slow to encode them.
+var namesByType sync.Map
 
-func formOf(t reflect.Type) *form {
-	if known, ok := forms.Load(t); ok {
-		return known.(*form)
+// namesOf returns the encoded names of a type and of its fields.
+func namesOf(t reflect.Type) *typeNames {
+	if known, ok := namesByType.Load(t); ok {
+		return known.(*typeNames)
 	}
-	f := &form{name: appendText(nil, t.String())}
+	f := &typeNames{name: appendText(nil, t.String())}
 	if t.Kind() == reflect.Struct {
 		for i := range t.NumField() {
 			f.fields = append(f.fields, appendText(nil, t.Field(i).Name))
 		}
 	}
-	known, _ := forms.LoadOrStore(t, f)
-	return known.(*form)
+	known, _ := namesByType.LoadOrStore(t, f)
+	return known.(*typeNames)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// plainDigest is Digest as simple as can be. Digests are stored, so that another one would have every
-// stack compared after an upgrade.
+// plainDigest is a simple implementation of Digest. Digests are stored: if Digest changes, each stack is compared with AWS after
+// an upgrade.
 func plainDigest(values ...any) string {
 	h := sha256.New()
 	for _, v := range values {
@@ -81,7 +81,7 @@ func write(h hash.Hash, v reflect.Value) {
 	}
 }
 
-func TestDigestIsThatOfThePlainEncoding(t *testing.T) {
+func TestDigestMatchesPlainDigest(t *testing.T) {
 	type inner struct {
 		names map[string]string
 		any   any
@@ -91,7 +91,7 @@ func TestDigestIsThatOfThePlainEncoding(t *testing.T) {
 		deep map[string]map[int]inner
 		list [2]*inner
 	}
-	large := desired(nil)
+	large := desiredStack(nil)
 	l := &large.LoadBalancer.Listeners[0]
 	for i := range 2000 {
 		r := l.Rules[0]
@@ -112,7 +112,7 @@ func TestDigestIsThatOfThePlainEncoding(t *testing.T) {
 			deep:  map[string]map[int]inner{"a": {1: {nil, "text"}, 2: {map[string]string{"k": "v"}, map[string]string{"a": "b"}}}, "b": nil},
 			list:  [2]*inner{{names: map[string]string{"m": "n"}}, nil},
 		}},
-		"a stack":       {desired(nil), finding.List{{Reason: finding.AccessDenied, Message: "m"}}},
+		"a stack":       {desiredStack(nil), finding.List{{Reason: finding.AccessDenied, Message: "m"}}},
 		"a large stack": {large, finding.List(nil), "behind"},
 	} {
 		if got, want := Digest(values...), plainDigest(values...); got != want {
@@ -123,7 +123,7 @@ func TestDigestIsThatOfThePlainEncoding(t *testing.T) {
 
 var seven = int32(7)
 
-// This one is stored in clusters: if it changes, the plain encoding has.
+// TestDigestStaysTheSameFromVersionToVersion compares Digest with a stored digest of an earlier version.
 func TestDigestStaysTheSameFromVersionToVersion(t *testing.T) {
 	if got, want := Digest("a", []int{1, 2}, map[string]string{"k": "v"}, model.PathPattern{Values: []string{"/"}}), "QL-rNpJ5K43KNQS8sOUQDw"; got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -141,7 +141,7 @@ func TestDigestOfAFunctionPanics(t *testing.T) {
 
 func BenchmarkDigest(b *testing.B) {
 	for _, n := range []int{10, 1000} {
-		s := desired(nil)
+		s := desiredStack(nil)
 		l := &s.LoadBalancer.Listeners[0]
 		for i := range n {
 			l.Rules = append(l.Rules, model.Rule{

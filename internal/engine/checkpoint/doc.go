@@ -1,5 +1,4 @@
-// Package checkpoint remembers which desired state of each stack was last carried out in full, so
-// that a process that starts need not look at all of AWS at once. It decides when a stack is looked
-// at, never what is done with it: without its memory the same happens, sooner. It keeps nothing in
-// clear and stores nothing itself.
+// Package checkpoint records the desired state that was last applied in full to each stack, as a hash, so that a process that
+// starts does not compare all stacks with AWS at once. It affects only when a stack is compared with AWS, and never what is
+// done with it. The caller stores the records.
 package checkpoint

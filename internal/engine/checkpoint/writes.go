@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// PendingWrites are the writes of the store that the first change of a run waits for. The zero value has none.
+// PendingWrites has the writes of the store that the first change of a run waits for. The zero value has none.
 type PendingWrites struct {
 	writes []<-chan struct{}
-	// timedOut reports whether the run has waited as long as it may.
+	// timedOut reports whether the run has waited up to the limit.
 	timedOut bool
 }
 
@@ -19,8 +19,8 @@ func (p *PendingWrites) Add(written <-chan struct{}) {
 	}
 }
 
-// Wait waits until all writes have ended, and at most for limit. It waits no more after it has once reached the limit, so
-// that a slow store delays a run only once.
+// Wait waits until all writes have ended, and at most for limit. After it has reached the limit once,
+// it does not wait again, so that a slow store delays a run only once.
 func (p *PendingWrites) Wait(ctx context.Context, limit time.Duration) {
 	if len(p.writes) == 0 || p.timedOut {
 		return

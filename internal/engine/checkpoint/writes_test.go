@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A run waits for the store once, and not for longer than the limit.
+// TestARunWaitsForTheStoreOnce: a run waits up to the limit, and only once.
 func TestARunWaitsForTheStoreOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,71 +1,73 @@
-// Package durations is the table of how long the controller, its webhook and its commands wait for the Kubernetes API
-// and for people, and how often they look after what they keep. Nothing else of internal/kube, internal/controller,
+// Package durations has the durations for which the controller, its webhook and its commands wait for the Kubernetes API
+// and for users, and the intervals of their periodic work. No other package of internal/kube, internal/controller,
 // internal/webhook and internal/cli declares a duration.
 package durations
 
 import "time"
 
-// The lease, as of other controllers.
+// Durations of the lease, with the defaults of other controllers.
 const (
-	// LeaseDuration is how long a successor waits after the last renewal that it saw.
+	// LeaseDuration is how long another process waits after the last renewal that it has read, before it acquires the lease.
 	LeaseDuration = 15 * time.Second
-	// RenewDeadline is how long a holder tries to renew.
+	// RenewDeadline is how long the holder tries to renew the lease.
 	RenewDeadline = 10 * time.Second
-	// RetryPeriod is between two attempts, and when a fenced run looks whether the lease was renewed after all. A
-	// holder stops writing RenewDeadline and RetryPeriod after the beginning of its last successful renewal, so it
-	// never writes at the same time as a successor.
+	// RetryPeriod is the time between two attempts, and between two checks of a fenced run whether the lease is renewed. The
+	// holder stops writing RenewDeadline and RetryPeriod after the start of its last successful renewal, so that it
+	// never writes at the same time as the next holder.
 	RetryPeriod = 2 * time.Second
 )
 
 // Deadlines.
 const (
-	// Glance is how long an answer about an object counts, as runs of one moment ask for the same; how long a shell waits
-	// for names, and the last checkpoint of a process that stops; and the shortest interval of a watch by a person.
-	Glance = 2 * time.Second
-	// Answer is how long a command waits until a server answers at all, a run until something is stored, and the webhook
-	// for a request that is sent. It is also the first wait after a failure of what is done for the whole cluster.
+	// BriefWait is how long an answer about an object is cached for simultaneous runs, how long a shell waits for completions,
+	// how long a process that stops waits for its last write of checkpoints, and the shortest interval of --watch.
+	BriefWait = 2 * time.Second
+	// Answer is how long a command waits for the first answer of a server, a run for a write of the store, and the webhook for a
+	// request of its own. It is also the first delay after a failure of periodic work for the whole cluster.
 	Answer = 5 * time.Second
-	// StopGrace is how long a run may go on after the process was asked to stop. Pods are killed 10 s after that by the
-	// chart's default, and the last checkpoint is still to be written.
+	// StopGrace is how long a run may continue after the process got SIGTERM. With the defaults of the chart, the pod is killed
+	// after 10 s, and the process has to write the last checkpoint before.
 	StopGrace = 7 * time.Second
-	// Admission is how long an answer of the webhook may take. The API server waits ten seconds.
+	// Admission is the deadline of an admission response. The API server waits ten seconds.
 	Admission = 9 * time.Second
-	// Request is how long a write or read of one object may take. A wait for a turn that is as long is logged, and what is
-	// lost if a process is killed is saved as often.
+	// Request is the deadline of a write or read of one object. Calls that the rate limiter delays for longer are logged. It is also
+	// the interval at which state is stored that would be lost if the process was killed.
 	Request = 30 * time.Second
-	// Listing is how long the first listings of kinds may take, and a connection may be idle: clients in Go close it
-	// after 90 seconds.
+	// Listing is the deadline of the first listings of kinds. It is also how long a connection to the webhook may be idle: clients in
+	// Go close it after 90 seconds.
 	Listing = 2 * time.Minute
-	// SlowChange is how long the change of an accelerator may take before the doctor reports it; usually it is minutes.
+	// SlowChange is how long a change of an accelerator may take before fulcrum doctor reports it. It usually takes minutes.
 	SlowChange = 20 * time.Minute
 )
 
-// How often something is done.
+// Delays and intervals of repeated work.
 const (
-	// FirstDelay is the wait after the first failure of an item in a queue. It doubles with each further one.
+	// FirstDelay is the delay after the first failure of an item in a queue. It doubles with each further failure.
 	FirstDelay = 5 * time.Millisecond
-	// KeepEach is the cost of a write of memberships or checkpoints in the rate limit for these writes.
-	KeepEach = 100 * time.Millisecond
-	// Interval is for what is cheap: reports that have changed, files that do not exist yet, kinds that are new. A call
-	// that was not answered stands for those of its namespace as long, so that a hanging API server holds up one call.
-	Interval = 10 * time.Second
-	// Often is for events that are about to be dropped, and is as long as a person may wait or believe what is shown.
-	Often = time.Minute
-	// Sweep is for looking after what is not used any more or may have changed by an administrator, such as CRDs.
-	Sweep = 5 * time.Minute
-	// Period is for what has not changed in Kubernetes, such as the report of a shadow or the webhook's certificate.
-	Period = 10 * time.Minute
-	// Fight is the longest wait of a write that another actor undoes again and again, and how long after it a fight is
-	// over: who comes back sooner is not reported again.
-	Fight = 15 * time.Minute
-	// MaxDelay is the longest wait of a load balancer after failures, as of the controller that is replaced.
+	// StoreWriteCost is the cost of a write of memberships or checkpoints in the rate limiter of these writes.
+	StoreWriteCost = 100 * time.Millisecond
+	// ShortInterval is the interval of cheap checks: for changed reports, for files that do not exist yet, and for new kinds. It is
+	// also how long the calls of a namespace fail at once after one was not answered by the API server.
+	ShortInterval = 10 * time.Second
+	// MinuteInterval is the interval of checks for events that have to be emitted again. It is also the maximum wait for a user, and
+	// the maximum age of output.
+	MinuteInterval = time.Minute
+	// SweepInterval is the interval of checks for unused state, and for changes of administrators, such as of CRDs.
+	SweepInterval = 5 * time.Minute
+	// LongInterval is the interval of work without a change in Kubernetes, such as the report of a shadow and the check of the
+	// certificate of the webhook.
+	LongInterval = 10 * time.Minute
+	// LongestRepeatDelay is the maximum delay of a write that another client repeatedly undoes. It is also the additional time until
+	// a reported fight is over, so that a fight that resumes earlier is not reported again.
+	LongestRepeatDelay = 15 * time.Minute
+	// MaxDelay is the maximum delay of a load balancer after failures, the same as in the AWS Load Balancer Controller.
 	MaxDelay = 1000 * time.Second
-	// EventKept is how long API servers keep an event after its last write, unless configured otherwise. The clocks of
-	// others may be as far behind.
+	// EventKept is how long API servers retain an event after its last write by default. It is also the maximum difference between
+	// clocks.
 	EventKept = time.Hour
-	// Orphans is between two searches for AWS resources that nothing owns. Each reads all tags of the region.
+	// Orphans is the interval of searches for orphans, each of which reads all tags of the region.
 	Orphans = 6 * time.Hour
-	// Lifetime is the lifetime of the webhook's own CA and certificate. The key of a CA is discarded once it has signed
-	// one certificate, so a CA lives as long as its certificate.
+	// Lifetime is the validity of the CA and the certificate that the webhook creates. The key of the CA is discarded after it has
+	// signed one certificate, so that both have the same validity.
 	Lifetime = 365 * 24 * time.Hour
 )

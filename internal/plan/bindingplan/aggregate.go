@@ -15,42 +15,42 @@ type EndpointSecurityGroup struct {
 	Ingress []model.IngressRule
 }
 
-// Aggregate is what all bindings ask of security groups together. A contribution is added or changed at the cost of its own
-// rules, however many others there are. It is not safe for concurrent use.
+// Aggregate has the contributions of all bindings to the rules of security groups. The cost of changing a contribution does not
+// depend on the number of others. It is not safe for concurrent use.
 type Aggregate struct {
-	of          map[Key]Contribution
-	asked, kept ruleCounts
-	held        map[string]int // by security group: how many bindings hold it
-	holdingAll  int            // how many may need rules of any security group
+	contributions       map[Key]Contribution
+	requested, retained ruleCounts
+	held                map[string]int // number of bindings that hold a security group
+	holdingAll          int            // number of bindings that hold all security groups
 }
 
-// ruleCounts is by security group how many bindings contribute a rule.
+// ruleCounts has the number of bindings that contribute a rule, by security group and rule.
 type ruleCounts map[string]map[model.IngressRule]int
 
-// NewAggregate returns one without contributions.
+// NewAggregate returns an aggregate without contributions.
 func NewAggregate() *Aggregate {
-	return &Aggregate{of: map[Key]Contribution{}, asked: ruleCounts{}, kept: ruleCounts{}, held: map[string]int{}}
+	return &Aggregate{contributions: map[Key]Contribution{}, requested: ruleCounts{}, retained: ruleCounts{}, held: map[string]int{}}
 }
 
-// Affected are the security groups that a contribution has changed something for.
+// Affected has the security groups whose rules may change because of a contribution.
 type Affected struct {
 	Groups map[string]bool
-	All    bool // rules of any group may be taken away now
+	All    bool // rules of any security group may be removed now
 }
 
-// Of returns the contribution of a binding, false if it has none.
-func (a *Aggregate) Of(key Key) (Contribution, bool) {
-	c, ok := a.of[key]
+// Get returns the contribution of a binding, false if it has none.
+func (a *Aggregate) Get(key Key) (Contribution, bool) {
+	c, ok := a.contributions[key]
 	return c, ok
 }
 
-// Set puts a contribution in the place of the one that the binding had.
+// Set replaces the contribution of a binding.
 func (a *Aggregate) Set(key Key, c Contribution) Affected {
-	was := a.of[key]
-	a.of[key] = c
+	was := a.contributions[key]
+	a.contributions[key] = c
 	out := Affected{Groups: map[string]bool{}}
-	a.asked.replace(was.Rules, c.Rules, out)
-	a.kept.replace(was.Kept, c.Kept, out)
+	a.requested.replace(was.Rules, c.Rules, out)
+	a.retained.replace(was.Retained, c.Retained, out)
 	for g := range c.Held {
 		a.held[g]++
 	}
@@ -70,14 +70,14 @@ func (a *Aggregate) Set(key Key, c Contribution) Affected {
 	return out
 }
 
-// Drop takes the contribution of a binding out.
+// Drop removes the contribution of a binding.
 func (a *Aggregate) Drop(key Key) Affected {
 	out := a.Set(key, Contribution{})
-	delete(a.of, key)
+	delete(a.contributions, key)
 	return out
 }
 
-// replace counts the rules of a contribution in the place of those of the one before.
+// replace counts the rules of a contribution instead of those of the previous one.
 func (n ruleCounts) replace(was, rules RuleSet, out Affected) {
 	for r := range rules {
 		if _, had := was[r]; !had {
@@ -91,6 +91,7 @@ func (n ruleCounts) replace(was, rules RuleSet, out Affected) {
 	}
 }
 
+// count adds by to the number of bindings that contribute a rule.
 func (n ruleCounts) count(r GroupRule, by int, out Affected) {
 	rules := n[r.Group]
 	if rules == nil {
@@ -110,9 +111,9 @@ func (n ruleCounts) count(r GroupRule, by int, out Affected) {
 	}
 }
 
-// With returns the bindings that ask for rules of one of some security groups, in order.
-func (a *Aggregate) With(groups []string) (out []Key) {
-	for key, c := range a.of {
+// BindingsWith returns the bindings that request rules of one of the security groups, in order.
+func (a *Aggregate) BindingsWith(groups []string) (out []Key) {
+	for key, c := range a.contributions {
 		for r := range c.Rules {
 			if slices.Contains(groups, r.Group) {
 				out = append(out, key)
@@ -124,39 +125,40 @@ func (a *Aggregate) With(groups []string) (out []Key) {
 	return out
 }
 
+// compareKeys orders bindings by namespace and name.
 func compareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// GroupChange is what has to change in one security group.
+// GroupChange has the changes of rules in one security group.
 type GroupChange struct {
 	Group             string
 	Authorize, Revoke []model.IngressRule
-	Total             int // rules that the group has then
+	Total             int // number of rules after the changes
 }
 
 // Empty reports whether nothing has to change.
 func (c GroupChange) Empty() bool { return len(c.Authorize)+len(c.Revoke) == 0 }
 
-// Change compares what all bindings ask of a security group with what it has.
+// Change compares the rules that all bindings request in a security group with its current rules.
 func (a *Aggregate) Change(g EndpointSecurityGroup, o RuleOptions) GroupChange {
-	want := network.AggregateRules(slices.Collect(maps.Keys(a.asked[g.ID])), !o.Unmerged)
+	want := network.AggregateRules(slices.Collect(maps.Keys(a.requested[g.ID])), !o.Unmerged)
 	authorize, revoke := network.DiffEndpointRules(want, g.Ingress, a.holdingAll == 0 && a.held[g.ID] == 0)
-	revoke = slices.DeleteFunc(revoke, func(r model.IngressRule) bool { return a.keepsRule(g.ID, r) })
+	revoke = slices.DeleteFunc(revoke, func(r model.IngressRule) bool { return a.retainsRule(g.ID, r) })
 	return GroupChange{g.ID, authorize, revoke, len(g.Ingress) + len(authorize) - len(revoke)}
 }
 
-// keepsRule reports whether a rule admits what a binding keeps.
-func (a *Aggregate) keepsRule(group string, r model.IngressRule) bool {
-	for kept := range a.kept[group] {
-		if network.RuleCovers(r, kept) {
+// retainsRule reports whether a rule covers one that a binding retains.
+func (a *Aggregate) retainsRule(group string, r model.IngressRule) bool {
+	for retained := range a.retained[group] {
+		if network.RuleCovers(r, retained) {
 			return true
 		}
 	}
 	return false
 }
 
-// Changes returns the changes of many security groups, in the order of their ids.
+// Changes returns the changes of several security groups, ascending by id.
 func (a *Aggregate) Changes(groups []EndpointSecurityGroup, o RuleOptions) []GroupChange {
 	groups = slices.SortedFunc(slices.Values(groups), func(a, b EndpointSecurityGroup) int { return cmp.Compare(a.ID, b.ID) })
 	var out []GroupChange

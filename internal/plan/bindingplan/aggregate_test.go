@@ -13,11 +13,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// demandOf is what all bindings ask of a security group, and whether rules of it may be taken away, computed from all their
-// demands at once.
-func demandOf(group string, asks []Demand, kept map[Key]RuleSet, found ENIs, o RuleOptions) (want, keep []model.IngressRule, complete bool) {
+// computeRules computes from all demands the rules that all bindings request in a security group, those that are retained, and
+// whether other rules may be removed.
+func computeRules(group string, demands []Demand, kept map[Key]RuleSet, found ENIs, o RuleOptions) (want, keep []model.IngressRule, complete bool) {
 	complete = true
-	for _, d := range asks {
+	for _, d := range demands {
 		complete = complete && !d.ENIUnknown
 		for _, n := range d.Needs {
 			at, candidates, err := o.securityGroupOf(n, found)
@@ -42,8 +42,8 @@ func demandOf(group string, asks []Demand, kept map[Key]RuleSet, found ENIs, o R
 	return want, keep, complete
 }
 
-// TestTheAggregateEqualsAFullComputation lets what bindings ask for come, change and go at random. What has to change in each
-// security group is what follows from all that they ask for, and only groups that are said to be affected have more to change.
+// TestTheAggregateEqualsAFullComputation adds, changes and removes demands of bindings at random. The changes of each security
+// group must be those that follow from all demands, and only affected security groups may have further changes.
 func TestTheAggregateEqualsAFullComputation(t *testing.T) {
 	groups := []string{"sg-0", "sg-1", "sg-2"}
 	eni := func(ids ...string) network.ENI {
@@ -84,11 +84,11 @@ func TestTheAggregateEqualsAFullComputation(t *testing.T) {
 				d := Demand{Key: key, Demand: targets.Demand{ENIUnknown: r.IntN(20) == 0, Faulty: r.IntN(10) == 0}}
 				for range r.IntN(4) {
 					d.Needs = append(d.Needs, targets.Need{
-						Places: []targets.Place{{Address: addresses[r.IntN(len(addresses)-r.IntN(3))]}},
-						Rules:  []model.IngressRule{portRule(80 + r.Int32N(5)), portRule(80 + r.Int32N(5))},
+						Lookups: []targets.ENILookup{{Address: addresses[r.IntN(len(addresses)-r.IntN(3))]}},
+						Rules:   []model.IngressRule{portRule(80 + r.Int32N(5)), portRule(80 + r.Int32N(5))},
 					})
 				}
-				c := RulesAsked(d, found, o).Contribution
+				c := RulesOfPods(d, found, o).Contribution
 				kept[key] = RuleSet{}
 				if r.IntN(5) == 0 {
 					kept[key] = RuleSet{{groups[r.IntN(3)], portRule(80 + r.Int32N(5))}: {}}.Without(c.Rules)
@@ -98,7 +98,7 @@ func TestTheAggregateEqualsAFullComputation(t *testing.T) {
 				affected = sum.Set(key, c)
 			}
 			for _, g := range live {
-				want, keep, complete := demandOf(g.ID, slices.Collect(maps.Values(asks)), kept, found, o)
+				want, keep, complete := computeRules(g.ID, slices.Collect(maps.Values(asks)), kept, found, o)
 				authorize, revoke := network.DiffEndpointRules(network.AggregateRules(want, !o.Unmerged), g.Ingress, complete)
 				all := len(revoke)
 				revoke = slices.DeleteFunc(revoke, func(r model.IngressRule) bool {
@@ -109,7 +109,7 @@ func TestTheAggregateEqualsAFullComputation(t *testing.T) {
 				if !slices.Equal(got.Authorize, authorize) || !slices.Equal(got.Revoke, revoke) {
 					t.Fatalf("seed %d, group %s: the aggregate adds %v and takes %v away, a full computation %v and %v", seed, g.ID, got.Authorize, got.Revoke, authorize, revoke)
 				}
-				if was := before[g.ID]; !affected.Groups[g.ID] && !affected.All && (more(was.Authorize, got.Authorize) || more(was.Revoke, got.Revoke)) {
+				if was := before[g.ID]; !affected.Groups[g.ID] && !affected.All && (hasFurtherRule(was.Authorize, got.Authorize) || hasFurtherRule(was.Revoke, got.Revoke)) {
 					t.Fatalf("seed %d, group %s: it changes from %v to %v, and is not said to be affected: %v", seed, g.ID, before[g.ID], got, affected)
 				}
 			}
@@ -126,7 +126,7 @@ func TestTheAggregateEqualsAFullComputation(t *testing.T) {
 	}
 }
 
-// more reports whether a list has a rule that another has not.
-func more(was, is []model.IngressRule) bool {
+// hasFurtherRule reports whether is has a rule that was does not have.
+func hasFurtherRule(was, is []model.IngressRule) bool {
 	return slices.ContainsFunc(is, func(r model.IngressRule) bool { return !slices.Contains(was, r) })
 }

@@ -8,24 +8,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// with returns the attempt with one more refusal.
-func (a *Attempt) with(r Refusal) *Attempt {
+// withRefusal returns the attempt with one more refusal.
+func (a *Attempt) withRefusal(r Refusal) *Attempt {
 	out := Attempt{}
 	if a != nil {
 		out = *a
 	}
 	out.Refused = append(slices.Clone(out.Refused), r)
-	out.Failed = &r.Run // the same text as before, so that it is not written again
+	out.Failed = &r.Run // the text of the first refusal, so that the status does not change
 	return &out
 }
 
-// overCapacity reports whether the target group has no room.
+// overCapacity reports whether the attempt failed because the target group is full.
 func (a *Attempt) overCapacity() bool {
 	return a != nil && a.Failed != nil && a.Failed.Class == failure.Quota
 }
 
-// sendable returns the endpoints that may be sent to AWS now. Otherwise a target that AWS refuses would cost calls with
-// each change of another.
+// sendable returns the endpoints that may be sent to AWS now. Refused endpoints wait, because they would cost calls with
+// each change of another target.
 func (m Memory) sendable(list []targets.Endpoint, now time.Time) []targets.Endpoint {
 	if len(m.Refused) == 0 {
 		return list
@@ -36,7 +36,7 @@ func (m Memory) sendable(list []targets.Endpoint, now time.Time) []targets.Endpo
 	})
 }
 
-// refusedBefore returns what is known of endpoints that are not tried now, nil if all are.
+// refusedBefore returns the refusals of endpoints that are not sent now, nil if all endpoints are sent.
 func (m Memory) refusedBefore(list []targets.Endpoint, now time.Time) *Attempt {
 	var out *Attempt
 	for _, e := range list {
@@ -44,7 +44,7 @@ func (m Memory) refusedBefore(list []targets.Endpoint, now time.Time) *Attempt {
 		if !ok || !now.Before(old.Until) {
 			continue
 		}
-		out = out.with(Refusal{[]targets.Endpoint{e}, old.Because, old.Run})
+		out = out.withRefusal(Refusal{[]targets.Endpoint{e}, old.Because, old.Run})
 		if left := old.Until.Sub(now); out.Untried == 0 || left < out.Untried {
 			out.Untried = left
 		}

@@ -11,25 +11,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Conflict is why a binding must not register targets in its target group. With the zero value it may.
+// Conflict is why a binding must not register targets in its target group. The zero value is no conflict.
 type Conflict struct {
-	First *elbv2.TargetGroupBinding // fills the group already
-	Owned bool                      // the group was made for an object of another namespace
+	First *elbv2.TargetGroupBinding // the binding that may register targets instead
+	Owned bool                      // the target group was created for an object of another namespace
 }
 
+// exists reports whether there is a conflict.
 func (c Conflict) exists() bool { return c.First != nil || c.Owned }
 
-// ConflictOf finds, among the other bindings of a target group, one that was there first. Two bindings
-// would take each other's targets out for ever, unless both know that the group is shared. A group that
-// the controller has made for an object of one of the owners, which are namespaces, is for bindings of these: its
-// name can be foretold, so that anybody could be there first.
+// ConflictOf compares a binding with the other bindings of its target group, and returns the first one that has precedence. Two
+// bindings would deregister each other's targets for ever, unless both allow sharing the target group. A target group that
+// the controller created is for bindings in the namespaces of its owners. Its name is predictable, so that a binding of another
+// namespace may have been created earlier.
 func ConflictOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding, owners []string) Conflict {
 	out := Conflict{Owned: !MayRegister(b, owners)}
 	for _, o := range others {
 		if o.Spec.MultiClusterTargetGroup && b.Spec.MultiClusterTargetGroup {
 			continue
 		}
-		if compareClaims(o, b, owners) && (out.First == nil || compareClaims(o, out.First, owners)) {
+		if hasPrecedence(o, b, owners) && (out.First == nil || hasPrecedence(o, out.First, owners)) {
 			out.First = o
 		}
 	}
@@ -37,13 +38,13 @@ func ConflictOf(b *elbv2.TargetGroupBinding, others []*elbv2.TargetGroupBinding,
 }
 
 // MayRegister reports whether a binding may register targets in a target group that was created for objects of these
-// namespaces. A target group that several clusters share is no exception: that permits bindings of other clusters,
-// not those of other namespaces.
+// namespaces. This also holds for a target group that several clusters share.
 func MayRegister(b *elbv2.TargetGroupBinding, owners []string) bool {
 	return len(owners) == 0 || slices.Contains(owners, b.Namespace)
 }
 
-// SameTargetGroup compares by ARN and, where one of the two has none, by name within an account.
+// SameTargetGroup reports whether two bindings have the same target group. It compares ARNs, or names within an account if a
+// binding has no ARN.
 func SameTargetGroup(a, b *elbv2.TargetGroupBinding) bool {
 	if a.Spec.TargetGroupARN != "" && b.Spec.TargetGroupARN != "" {
 		return a.Spec.TargetGroupARN == b.Spec.TargetGroupARN
@@ -51,9 +52,10 @@ func SameTargetGroup(a, b *elbv2.TargetGroupBinding) bool {
 	return a.Spec.IamRoleArnToAssume == b.Spec.IamRoleArnToAssume && cluster.TargetGroupName(a) == cluster.TargetGroupName(b)
 }
 
-// compareClaims orders the bindings of a target group: those of its owners, then those that have found it, then the
-// older ones. Without the second, a name could be taken before there is a target group of that name.
-func compareClaims(a, b *elbv2.TargetGroupBinding, owners []string) bool {
+// hasPrecedence reports whether a comes before b in the order of the bindings of a target group: first those of its owners, then
+// those that have found the target group, then older ones. The second criterion excludes bindings that were created before the
+// target group of their name.
+func hasPrecedence(a, b *elbv2.TargetGroupBinding, owners []string) bool {
 	if x, y := slices.Contains(owners, a.Namespace), slices.Contains(owners, b.Namespace); x != y {
 		return x
 	}
@@ -63,14 +65,14 @@ func compareClaims(a, b *elbv2.TargetGroupBinding, owners []string) bool {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
 }
 
-// hasTargetGroup reports whether a binding names its target group by ARN, or has filled it before its ARN was taken
-// away.
+// hasTargetGroup reports whether a binding has the ARN of its target group, or has registered targets before the ARN was
+// removed.
 func hasTargetGroup(b *elbv2.TargetGroupBinding) bool {
 	return b.Spec.TargetGroupARN != "" || b.Status.ObservedGeneration != nil
 }
 
-// finding returns the finding about a binding that may not fill its target group. Of another namespace it says no more
-// than that.
+// finding returns the finding about a binding that must not register targets. It contains no names of objects in another
+// namespace.
 func (c Conflict) finding(b *elbv2.TargetGroupBinding) finding.Finding {
 	f := finding.Finding{
 		Object: targets.Ref(b), Field: "spec.targetGroupARN", Reason: finding.TargetGroupShared, Severity: finding.Error,
@@ -84,7 +86,7 @@ func (c Conflict) finding(b *elbv2.TargetGroupBinding) finding.Finding {
 	return f
 }
 
-// UnsupportedFinding returns the finding about what AWS cannot do for a binding; nil if there is nothing.
+// UnsupportedFinding returns the finding about a setting of a binding that AWS does not support; nil if there is none.
 func UnsupportedFinding(b *elbv2.TargetGroupBinding) *finding.Finding {
 	var field, what string
 	switch t := *b.Spec.TargetType; {

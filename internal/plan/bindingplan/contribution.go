@@ -10,7 +10,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Demand is what one binding asks of the security groups of its endpoints.
+// Demand has the rules that one binding needs in the security groups of its endpoints.
 type Demand struct {
 	Key Key
 	Ref finding.Ref
@@ -23,9 +23,10 @@ type GroupRule struct {
 	Rule  model.IngressRule
 }
 
-// RuleSet is rules of security groups.
+// RuleSet is a set of rules of security groups.
 type RuleSet map[GroupRule]struct{}
 
+// add adds rules of a security group.
 func (s RuleSet) add(group string, rules []model.IngressRule) {
 	for _, r := range rules {
 		s[GroupRule{group, r}] = struct{}{}
@@ -52,7 +53,7 @@ func (s RuleSet) Union(o RuleSet) RuleSet {
 	return out
 }
 
-// Without returns the rules that another set has not.
+// Without returns the rules that another set does not have.
 func (s RuleSet) Without(o RuleSet) RuleSet {
 	out := RuleSet{}
 	for r := range s {
@@ -63,7 +64,7 @@ func (s RuleSet) Without(o RuleSet) RuleSet {
 	return out
 }
 
-// Groups returns the security groups that the rules are in.
+// Groups returns the security groups of the rules.
 func (s RuleSet) Groups() map[string]bool {
 	out := map[string]bool{}
 	for r := range s {
@@ -72,36 +73,39 @@ func (s RuleSet) Groups() map[string]bool {
 	return out
 }
 
-// Contribution is what one binding contributes to the rules of security groups. It is not changed once it is made.
+// Contribution has the effect of one binding on the rules of security groups. It is immutable.
 type Contribution struct {
-	// Rules are to be there.
+	// Rules has the rules that must exist.
 	Rules RuleSet
-	// Kept are not taken away if they are there.
-	Kept RuleSet
-	// Held are the security groups of which it is not known which rules the binding needs.
+	// Retained has the rules that are not removed if they exist.
+	Retained RuleSet
+	// Held has the security groups in which no rule is removed, because it is unknown which rules the binding needs there.
 	Held map[string]bool
-	// HoldsAll: the binding may need rules of any security group, so that none is removed.
+	// HoldsAll is set if no rule of any security group is removed, because the security groups of the binding are unknown.
 	HoldsAll bool
 }
 
-// All returns the rules that are to be there and those that stay.
-func (c Contribution) All() RuleSet { return c.Rules.Union(c.Kept) }
+// All returns the rules that must exist and those that are retained.
+func (c Contribution) All() RuleSet { return c.Rules.Union(c.Retained) }
 
-// Keeping returns the contribution with the rules that the binding had before. What is not known of its endpoints now
-// is among these as far as it was known then.
-func (c Contribution) Keeping(was Contribution) Contribution {
-	return Contribution{Rules: c.Rules, Kept: was.All().Without(c.Rules), Held: was.Held, HoldsAll: was.HoldsAll}
+// Retaining returns the contribution with the rules of the previous one as retained. These include the rules of endpoints that
+// are unknown now.
+func (c Contribution) Retaining(was Contribution) Contribution {
+	return Contribution{Rules: c.Rules, Retained: was.All().Without(c.Rules), Held: was.Held, HoldsAll: was.HoldsAll}
 }
 
-// Inheriting returns the contribution with rules that other bindings give up.
+// Inheriting returns the contribution with rules that other bindings do not retain any more.
 func (c Contribution) Inheriting(rules RuleSet) Contribution {
-	c.Kept = c.Kept.Union(rules).Without(c.Rules)
+	c.Retained = c.Retained.Union(rules).Without(c.Rules)
 	return c
 }
 
-// Empty reports whether nothing depends on the contribution.
-func (c Contribution) Empty() bool { return len(c.Rules)+len(c.Kept)+len(c.Held) == 0 && !c.HoldsAll }
+// Empty reports whether the contribution has no effect.
+func (c Contribution) Empty() bool {
+	return len(c.Rules)+len(c.Retained)+len(c.Held) == 0 && !c.HoldsAll
+}
 
+// hold adds a security group to Held.
 func (c *Contribution) hold(group string) {
 	if c.Held == nil {
 		c.Held = map[string]bool{}
@@ -109,25 +113,26 @@ func (c *Contribution) hold(group string) {
 	c.Held[group] = true
 }
 
-// AskedRules are the rules that a binding asks for, as far as they are known.
-type AskedRules struct {
+// RequestedRules has the rules that a binding requests.
+type RequestedRules struct {
 	Contribution
-	Complete bool
-	Faulty   bool         // some are not known until the binding is corrected
-	Findings finding.List // why it is not complete
-	Unseen   finding.List // and what AWS does not show, as in RulesResult
+	Complete bool         // all rules are known
+	Faulty   bool         // some rules are unknown until the binding is corrected
+	Findings finding.List // why the rules are not complete
+	Unseen   finding.List // see RulesResult
 }
 
-func askedBy(d Demand) AskedRules {
-	a := AskedRules{Contribution: Contribution{Rules: RuleSet{}, HoldsAll: d.ENIUnknown}, Complete: !d.ENIUnknown && !d.Faulty, Faulty: d.Faulty}
+// newRequestedRules returns requested rules without those of endpoints.
+func newRequestedRules(d Demand) RequestedRules {
+	a := RequestedRules{Contribution: Contribution{Rules: RuleSet{}, HoldsAll: d.ENIUnknown}, Complete: !d.ENIUnknown && !d.Faulty, Faulty: d.Faulty}
 	a.Findings.Add(d.Findings...)
 	return a
 }
 
-// RulesAsked finds the security groups of the endpoints of one binding that are pods; see RulesOfNodes for nodes.
-func RulesAsked(d Demand, found ENIs, o RuleOptions) AskedRules {
-	a := askedBy(d)
-	var last added
+// RulesOfPods returns the rules that a binding requests in the security groups of its pods; see RulesOfNodes for nodes.
+func RulesOfPods(d Demand, found ENIs, o RuleOptions) RequestedRules {
+	a := newRequestedRules(d)
+	var last ruleList
 	for _, n := range d.Needs {
 		group, candidates, err := o.securityGroupOf(n, found)
 		if err != nil {
@@ -139,7 +144,7 @@ func RulesAsked(d Demand, found ENIs, o RuleOptions) AskedRules {
 			o.addUnknownGroup(&a, n, unknownGroupFinding(d.Ref, err), err)
 			continue
 		}
-		if last.differs(group, n.Rules) {
+		if last.replace(group, n.Rules) {
 			a.addRules(group, n.Rules)
 		}
 	}
@@ -147,17 +152,17 @@ func RulesAsked(d Demand, found ENIs, o RuleOptions) AskedRules {
 	return a
 }
 
-// addRules adds the rules of a security group. A faulty binding may need more, so that it holds the security group.
-func (a *AskedRules) addRules(group string, rules []model.IngressRule) {
+// addRules adds the rules of a security group. A faulty binding may need further rules, so that it holds the security group.
+func (a *RequestedRules) addRules(group string, rules []model.IngressRule) {
 	a.Rules.add(group, rules)
 	if a.Faulty {
 		a.hold(group)
 	}
 }
 
-// addUnknownGroup adds the finding about an endpoint whose security group is not known. The address of a pod that has
-// just come, or is about to go, may well be missing for a moment.
-func (o RuleOptions) addUnknownGroup(a *AskedRules, n targets.Need, f finding.Finding, err error) {
+// addUnknownGroup adds the finding about an endpoint whose security group is unknown. AWS may not show the address of a new or
+// terminating pod for some seconds.
+func (o RuleOptions) addUnknownGroup(a *RequestedRules, n targets.Need, f finding.Finding, err error) {
 	to := &a.Findings
 	if errors.Is(err, errNoENI) && o.Now.Sub(n.ChangedAt) < durations.FollowUpTime {
 		to = &a.Unseen
@@ -165,16 +170,17 @@ func (o RuleOptions) addUnknownGroup(a *AskedRules, n targets.Need, f finding.Fi
 	to.Add(f)
 }
 
-// added is what was added last. The pods of a binding share one list of rules, and most of them a security group.
-type added struct {
+// ruleList identifies the list of rules that was added last. The pods of a binding share one list, and most of them a security
+// group, so that the same list need not be added again.
+type ruleList struct {
 	group string
 	first *model.IngressRule
 	n     int
 }
 
-// differs notes a list of rules, and reports whether it is another than the last one.
-func (l *added) differs(group string, rules []model.IngressRule) bool {
-	next := added{group: group, n: len(rules)}
+// replace sets the last list, and reports whether it has changed.
+func (l *ruleList) replace(group string, rules []model.IngressRule) bool {
+	next := ruleList{group: group, n: len(rules)}
 	if len(rules) > 0 {
 		next.first = &rules[0]
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Reasons of events and of the Ready condition. They are known to tools.
+// Reasons of events and of the Ready condition. Other programs may depend on them.
 const (
 	reasonReconciled      = "SuccessfullyReconciled"
 	reasonFailedReconcile = "FailedReconcile"
@@ -21,7 +21,7 @@ const (
 	reasonBackendNotFound = "BackendNotFound"
 )
 
-// converge plans for a binding that is to stay.
+// converge plans for a binding that is not being deleted.
 func (p *planner) converge() {
 	if p.Undescribed != nil {
 		p.Unavailable = p.Undescribed.missing()
@@ -41,36 +41,36 @@ func (p *planner) converge() {
 		if wait, ok := p.noEndpointsIn(); ok {
 			p.requeueAfter(wait, "pods may become endpoints")
 		}
-		p.end = withMissingEndpoints
+		p.end = reportMissingEndpoints
 		return
 	}
 	if p.Conflict == nil {
 		p.ask(AskConflict{})
 		return
 	}
-	if !p.Conflict.exists() { // the ARN is for the binding that fills the target group, see before
+	if !p.Conflict.exists() { // the ARN is written only into the binding that has precedence, see hasPrecedence
 		p.complete()
 		if !p.claimed() && !p.Claimed {
 			p.addStep(AddFinalizer{}, "the targets are to be taken out before the binding goes")
 			return
 		}
 		if p.Group == nil && (p.checkpoint() == "" || p.Memory.DueIn <= 0 || !p.specSeen()) {
-			p.ask(AskGroup{}) // not at each change of pods
+			p.ask(AskGroup{}) // not for each change of pods
 			return
 		}
 	}
 	switch {
 	case p.Conflict.exists():
 		p.addStep(SyncRules{IfAsked: true}, "those of its pods that are there")
-		if o := p.Conflict.First; o != nil { // its going is noticed at once
+		if o := p.Conflict.First; o != nil { // its deletion triggers a run
 			p.Watch = append(p.Watch, cluster.Ref{Kind: cluster.KindBinding, Namespace: o.Namespace, Name: o.Name})
 		}
 		p.requeueAfter(durations.DeniedWait, "")
 		p.stop(p.Conflict.finding(p.Described))
 	case p.Resolution.NotFound:
-		p.withdraw()
+		p.removeWithoutBackend()
 	case p.Resolution.SourceMissing:
-		p.keepEverything()
+		p.retainEverything()
 	case p.Resolution.Faulty:
 		p.addStep(BackendSeen, "")
 		p.stop()
@@ -88,11 +88,11 @@ func (p *planner) converge() {
 	}
 }
 
-// comparisonAge returns how old what is compared may be: zero for what is remembered.
+// comparisonAge returns the maximum age of the targets for the comparison; zero means the cached targets.
 func (p *planner) comparisonAge() time.Duration {
 	switch m := p.Memory; {
 	case m.HasCheckpoint && m.Checkpoint == p.Want && p.checkpoint() == "":
-		// Another actor has removed the checkpoint of an unchanged binding, which asks for a comparison with AWS.
+		// A user or another client has removed the checkpoint of an unchanged binding, to request a comparison with AWS.
 		return durations.Moment
 	case m.DueIn <= 0:
 		return p.Options.ResyncAge
@@ -103,7 +103,7 @@ func (p *planner) comparisonAge() time.Duration {
 // unchanged reports whether nothing has changed since the last complete run.
 func (f *Facts) unchanged() bool {
 	if f.Memory.HasCheckpoint && f.Memory.Checkpoint != f.Want {
-		return false // who may edit the binding may write a checkpoint
+		return false // a user who may edit the binding may have written the checkpoint
 	}
 	if f.Resolution.NotFound || f.Resolution.SourceMissing || f.Resolution.Faulty || f.Resolution.Unknown || f.checkpoint() != f.Want || !f.claimed() {
 		return false
@@ -111,54 +111,56 @@ func (f *Facts) unchanged() bool {
 	return f.specSeen() && !f.gatesClosed()
 }
 
-// specSeen reports whether a run has succeeded with the spec as it is now.
+// specSeen reports whether a run has succeeded with the current spec.
 func (f *Facts) specSeen() bool {
 	seen := f.Stored.Status.ObservedGeneration
 	return seen != nil && *seen >= f.Stored.Generation
 }
 
+// checkpoint returns the checkpoint of the stored binding.
 func (f *Facts) checkpoint() string { return f.Stored.Annotations[targets.CheckpointAnnotation] }
 
+// hasFinalizer reports whether a binding has the finalizer of the controller.
 func hasFinalizer(b *elbv2.TargetGroupBinding) bool {
 	return slices.Contains(b.Finalizers, naming.BindingFinalizer)
 }
 
-// clearCheckpoint makes the next run look at everything.
+// clearCheckpoint plans to remove the checkpoint, so that the next run compares the binding with AWS.
 func (p *planner) clearCheckpoint() {
 	p.addStep(SetCheckpoint{}, "not complete until all of this is done")
 }
 
-// withdraw takes everything out for a Service that is not there, and keeps the binding.
-func (p *planner) withdraw() {
+// removeWithoutBackend plans to remove targets and rules of a binding whose Service or port does not exist.
+func (p *planner) removeWithoutBackend() {
 	p.addStep(BackendMissing, "")
 	if p.Memory.AbsentFor < durations.FirstBackOff {
-		// The Service may have been made a moment ago and not have arrived here.
+		// The event of a new Service may arrive later.
 		p.addStep(NoRemoval, "")
 		p.requeueAfter(durations.FirstBackOff, "the Service may be on its way")
 		return
 	}
 	const why = "the Service or its port does not exist"
 	if p.Memory.AbsentFor < durations.LongestWait {
-		// An edit may have named another Service and deleted this one. Requests come to its pods until the others
-		// are healthy and the load balancer knows them; then the stack deletes the binding.
+		// A user may have replaced the Service by another one. The load balancer sends requests to the old pods until the targets
+		// of the other Service are healthy. Then the stack deletes the binding.
 		switch {
 		case p.Wanted == nil:
 			p.ask(AskWanted{})
 			return
 		case *p.Wanted:
-			p.release(why)
+			p.openGates(why)
 			p.requeueAfter(durations.LongestWait-p.Memory.AbsentFor, "another Service may take over")
-			p.end = withdrawn
+			p.end = reportMissingBackend
 			return
 		}
 	}
 	p.clearCheckpoint()
-	p.end = withdrawn
+	p.end = reportMissingBackend
 	p.cleanUp(why)
 }
 
-// keepEverything leaves everything as it is while that which endpoints are read from is missing as a whole.
-func (p *planner) keepEverything() {
+// retainEverything plans no changes while there are no nodes or EndpointSlices at all.
+func (p *planner) retainEverything() {
 	p.addStep(BackendMissing, "")
 	if p.Memory.AbsentFor < durations.FirstBackOff {
 		p.requeueAfter(durations.FirstBackOff, "what endpoints are read from may be on its way, as for a new Service")
@@ -167,11 +169,11 @@ func (p *planner) keepEverything() {
 	p.stop()
 }
 
-// fail ends a plan at something that could not be read.
-func (p *planner) fail(f Failure) { p.failed, p.end = &f, withFailure }
+// fail ends a plan because a fact could not be read.
+func (p *planner) fail(f Failure) { p.failed, p.end = &f, reportFailure }
 
-// stop ends a plan whose faults are to be corrected by a person.
+// stop ends a plan with findings that a user has to correct.
 func (p *planner) stop(fs ...finding.Finding) {
 	p.ended = append(p.ended, fs...)
-	p.end = withFindings
+	p.end = reportFindings
 }

@@ -1,5 +1,5 @@
-// Package bindingplan decides what happens to the targets of a TargetGroupBinding, to the rules of the
-// security groups in front of them, to its status and to the readiness gates of its pods. Facts go in, a
-// plan of ordered steps with reasons comes out. It reads nothing: no AWS, no Kubernetes, no clock. A plan
-// that needs another fact asks for it, and is made again with it.
+// Package bindingplan plans the changes for a TargetGroupBinding: the targets, the rules of their security
+// groups, the status and the readiness gates of its pods. It computes a plan, which has ordered steps with reasons, from
+// Facts. It does not read AWS, Kubernetes or a clock. If a fact is missing, the plan has a Question instead of steps, and is
+// made again with the answer.
 package bindingplan

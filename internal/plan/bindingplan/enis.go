@@ -11,35 +11,36 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// ENIQuery asks for network interfaces.
+// ENIQuery is a query for ENIs.
 type ENIQuery struct {
 	Instances []string // by instance id
-	// Carried are addresses that the interfaces of an instance are expected to carry. Addresses
-	// come and go with pods, so an answer from memory that lacks one has to be read again.
+	// Carried has the addresses that the ENIs of an instance are expected to have, by instance id. Addresses
+	// change with pods, so that a cached answer without one of them has to be read again.
 	Carried   map[string][]string
-	IDs       []string // by id of the interface
-	Addresses []string // by a private IPv4 or IPv6 address of the interface itself
-	// MaxAge of the answer, if above zero.
+	IDs       []string // by id of the ENI
+	Addresses []string // by a private IPv4 or IPv6 address of the ENI
+	// MaxAge is the maximum age of the answer, if above zero.
 	MaxAge time.Duration
 }
 
-// ENIs is the answer. An instance's interfaces include their addresses and prefixes.
+// ENIs is the answer to an ENIQuery.
 type ENIs struct {
 	OfInstance map[string][]network.ENI
 	ByID       map[string]network.ENI
 	ByAddress  map[string]network.ENI
 }
 
-// RuleOptions are settings that the rules depend on.
+// RuleOptions has the settings for rules.
 type RuleOptions struct {
 	ClusterName string
 	GroupTags   map[string]string
-	// Unmerged keeps every rule apart instead of joining the ports of one source to a range.
+	// Unmerged is set if the ports of one source must not be merged to a range.
 	Unmerged bool
-	// Now is the time, by which endpoints are new.
+	// Now is the current time.
 	Now time.Time
 }
 
+// unknownGroupFinding returns the finding about an endpoint whose security group is unknown.
 func unknownGroupFinding(b finding.Ref, err error) finding.Finding {
 	fix := "tag exactly one of the security groups for the cluster"
 	if errors.Is(err, errNoENI) {
@@ -51,21 +52,21 @@ func unknownGroupFinding(b finding.Ref, err error) finding.Finding {
 	}
 }
 
-// errNoENI reports that AWS does not know the address of an endpoint, which may be a moment old.
+// errNoENI is the error that no ENI has the address of an endpoint. AWS shows new addresses after a delay.
 var errNoENI = errors.New("AWS has no network interface with the address")
 
-// QueryFor gathers the places of all endpoints that are pods into one question; see NewNodeGroups for nodes.
-func QueryFor(asks ...Demand) ENIQuery {
+// QueryFor returns one query for the ENIs of all pods of some bindings; see NewNodeGroups for nodes.
+func QueryFor(demands ...Demand) ENIQuery {
 	q := ENIQuery{Carried: map[string][]string{}}
-	for _, a := range asks {
-		for _, n := range a.Needs {
-			for i, p := range n.Places {
+	for _, d := range demands {
+		for _, n := range d.Needs {
+			for i, p := range n.Lookups {
 				switch {
 				case p.Instance != "":
 					q.Instances = append(q.Instances, p.Instance)
-					// Behind another place it is expected to carry nothing.
-					if p.On != "" && i == 0 {
-						q.Carried[p.Instance] = append(q.Carried[p.Instance], p.On)
+					// After another lookup, the instance is only a fallback and need not have the address.
+					if p.Carried != "" && i == 0 {
+						q.Carried[p.Instance] = append(q.Carried[p.Instance], p.Carried)
 					}
 				case p.ENI != "":
 					q.IDs = append(q.IDs, p.ENI)
@@ -82,10 +83,10 @@ func QueryFor(asks ...Demand) ENIQuery {
 	return q
 }
 
-// Empty reports whether nothing is asked.
+// Empty reports whether the query selects nothing.
 func (q ENIQuery) Empty() bool { return len(q.Instances)+len(q.IDs)+len(q.Addresses) == 0 }
 
-// unique sorts a list and drops repeats.
+// unique sorts a list and removes duplicates.
 func unique(list []string) []string {
 	if !slices.IsSorted(list) {
 		slices.Sort(list)
@@ -93,10 +94,9 @@ func unique(list []string) []string {
 	return slices.Compact(list)
 }
 
-// securityGroupOf finds the security group that carries the rules of an endpoint, and the groups among
-// which it is.
+// securityGroupOf returns the security group for the rules of an endpoint, and all security groups of its ENI.
 func (o RuleOptions) securityGroupOf(n targets.Need, found ENIs) (string, []network.ENIGroup, error) {
-	for _, p := range n.Places {
+	for _, p := range n.Lookups {
 		if eni, ok := eniAt(p, found); ok {
 			group, err := network.ChooseSecurityGroup(o.ClusterName, eni.ID, eni.Groups, o.GroupTags)
 			return group, eni.Groups, err
@@ -105,16 +105,17 @@ func (o RuleOptions) securityGroupOf(n targets.Need, found ENIs) (string, []netw
 	return "", nil, fmt.Errorf("%w of %s, so no security group is opened for it", errNoENI, n.Endpoint)
 }
 
-func eniAt(p targets.Place, found ENIs) (network.ENI, bool) {
+// eniAt returns the ENI for a lookup; false if there is none.
+func eniAt(p targets.ENILookup, found ENIs) (network.ENI, bool) {
 	switch {
 	case p.ENI != "":
 		eni, ok := found.ByID[p.ENI]
-		return eni, ok && eni.Carries(p.On)
+		return eni, ok && eni.Carries(p.Carried)
 	case p.Address != "":
 		eni, ok := found.ByAddress[p.Address]
-		return eni, ok && (p.On == "" || eni.Carries(p.On))
-	case p.On != "":
-		return network.ENIOf(p.On, found.OfInstance[p.Instance])
+		return eni, ok && (p.Carried == "" || eni.Carries(p.Carried))
+	case p.Carried != "":
+		return network.ENIOf(p.Carried, found.OfInstance[p.Instance])
 	}
 	return network.Primary(found.OfInstance[p.Instance])
 }

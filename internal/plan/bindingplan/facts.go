@@ -15,32 +15,32 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Key names a TargetGroupBinding.
+// Key has the namespace and name of a TargetGroupBinding.
 type Key = types.NamespacedName
 
-// Facts are what is known of a binding when its plan is made. A nil pointer is a fact that was not read; a
-// plan that needs it asks for it.
+// Facts has the facts about a binding from which its plan is made. A nil pointer is a fact that was not read; a
+// plan that needs it has a Question.
 type Facts struct {
 	Now     time.Time
 	Key     Key
 	Options Options
 	Memory  Memory
 
-	// Stored is the binding as Kubernetes has it. If it is Absent, it is as it was last known, nil if it is
-	// not known.
+	// Stored is the binding in Kubernetes. If Absent is set, it does not exist any more, and Stored is its last known state, nil
+	// if that is unknown.
 	Stored *elbv2.TargetGroupBinding
 	Absent bool
-	// Described is Stored with what only AWS knows filled in, or Undescribed why that is not known.
+	// Described is Stored, completed with properties of its target group in AWS. Undescribed is why these could not be read.
 	Described   *elbv2.TargetGroupBinding
 	Undescribed *Failure
-	// Group is the target group as AWS has it, if that could be read. If not, the binding is served as it stands.
+	// Group is the target group in AWS. If it could not be read, the spec of the binding is used as it is.
 	Group *GroupAnswer
-	// Found are the endpoints, and Want is the checkpoint that goes with them.
+	// Resolution has the endpoints, and Want is the checkpoint for them.
 	Resolution targets.Resolution
 	Want       string
-	// Owners are the objects whose users look for what is said of the Service, where no pod serves behind it.
+	// Owners has the objects, such as Ingresses, that also get the finding about a Service without ready endpoints.
 	Owners []finding.Ref
-	// GatedPods are the pods with the readiness gate of the binding that were not released.
+	// GatedPods has the pods with the readiness gate of the binding, except those with targets.ReleasedCondition.
 	GatedPods []*corev1.Pod
 
 	Conflict *Conflict
@@ -50,57 +50,57 @@ type Facts struct {
 	Network  *Network
 	InUse    *InUse
 	Forwards *Forwards
-	// Wanted: the stack that the binding was made for is to stay.
+	// Wanted reports whether the stack for which the binding was created still needs it.
 	Wanted *bool
 	Gone   *Gone
-	// Claimed: this run has added the finalizer.
+	// Claimed is set if this run has added the finalizer.
 	Claimed bool
-	// Completed: this run has written what AWS knows into the binding.
+	// Completed is set if this run has completed the spec of the binding.
 	Completed bool
-	// Attempt is what became of registering the targets of an earlier plan from these facts.
+	// Attempt is the result of registering the targets of an earlier plan of this run.
 	Attempt *Attempt
 
-	// Reported is what this run has reported already.
+	// Reported has what this run has already reported.
 	Reported Reported
 
 	compared *comparison
 }
 
-// Options are settings of the controller.
+// Options has the settings of the controller.
 type Options struct {
 	MaxTargets int    // per target group; 0 for no limit
-	VPC        string // of target groups whose binding names none
+	VPC        string // VPC of bindings without spec.vpcID
 	Requeue    time.Duration
-	// ResyncAge is how old what a comparison with AWS uses may be, if it is due because of its time.
+	// ResyncAge is the maximum age of the targets in a periodic comparison with AWS.
 	ResyncAge time.Duration
 }
 
-// Memory is what the process remembers of a binding.
+// Memory has what earlier runs of this process have recorded about a binding.
 type Memory struct {
-	Known         bool          // an earlier run has seen it
-	DueIn         time.Duration // until it is compared with AWS although nothing changed
+	Known         bool          // an earlier run has read the binding
+	DueIn         time.Duration // time until the next periodic comparison with AWS
 	Checkpoint    string        // the checkpoint that was set last
 	HasCheckpoint bool
-	Released      bool          // it has taken back what it put in
-	AbsentFor     time.Duration // since when the binding, or what its endpoints are read from, is not there
-	// Registered are the targets that this process knows to be registered for it; nil if it has not looked.
+	Released      bool          // all targets and rules of the deleted binding were removed
+	AbsentFor     time.Duration // how long the binding or its backend has been missing
+	// Registered has the targets that this process has registered or found registered for the binding; nil if it has not read them.
 	Registered *targets.IdentitySet
-	// Refused are the targets that AWS has refused and that are not sent again yet, by identity.
+	// Refused has the targets that AWS has refused and that must not be sent again yet, by identity.
 	Refused map[string]RefusedTarget
-	// Flapping are the targets that came back again and again, by id, which are left as they are for FlappingFor, or, where no
-	// other target can serve, for FlappingAlone.
+	// Flapping has the ids of targets that were registered and deregistered repeatedly. They are not changed for FlappingFor, or
+	// for FlappingAlone if no other target can serve.
 	Flapping                   map[string]bool
 	FlappingFor, FlappingAlone time.Duration
-	// SuccessPending: an earlier run has changed AWS, and success is not reported yet as a call waited.
+	// SuccessPending is set if an earlier run has changed AWS, and has not reported success because a call was postponed.
 	SuccessPending bool
 	// TextReported is when the text of a fault was last written.
 	TextReported time.Time
 }
 
-// RefusedTarget is a target that AWS has refused and would refuse again.
+// RefusedTarget is a target that AWS has refused, and would probably refuse again.
 type RefusedTarget struct {
-	Because Failure // of AWS
-	Run     Failure // as the run reported it
+	Because Failure // error of AWS
+	Run     Failure // failure that the run reported
 	Until   time.Time
 }
 
@@ -108,20 +108,20 @@ type RefusedTarget struct {
 type Failure struct {
 	Err   error
 	Class failure.Class
-	// Turn is when a call that was not sent would have its turn.
+	// RetryAfter is when a call that the rate limiter has postponed may be sent.
 	RetryAfter time.Duration
 }
 
-// missing reports whether a failure is about something that is not there any more.
+// missing reports whether a failure is that a resource does not exist.
 func (f Failure) missing() bool { return f.Class == failure.Gone || f.Class == failure.Invalid }
 
-// UserError is an error that is known to be one of a person.
+// UserError is an error that a user has to correct.
 type UserError struct{ Finding finding.Finding }
 
 // Error implements error.
 func (m UserError) Error() string { return m.Finding.Message }
 
-// findingOf returns a failure as a finding about a binding; false if it may pass without a change of input.
+// findingOf returns the finding about a failure; false if the failure may be temporary.
 func findingOf(b *elbv2.TargetGroupBinding, f Failure) (finding.Finding, bool) {
 	var known UserError
 	if errors.As(f.Err, &known) {
@@ -138,47 +138,47 @@ func findingOf(b *elbv2.TargetGroupBinding, f Failure) (finding.Finding, bool) {
 	return x, ok
 }
 
-// Record is what may be taken out of the target group.
+// Record determines which targets may be deregistered.
 type Record struct {
-	// Leaving is as asked.
+	// Leaving is that of AskRecord.
 	Leaving bool
-	// Others are what other bindings of the cluster want in the group, by canonical identity.
+	// Others has the targets that other bindings of the cluster need in the target group, by canonical identity.
 	Others map[string]bool
-	// Shared: the group has targets that are none of ours. Identities are then those that are recorded as ours, in
-	// canonical form, if there is a record.
+	// Shared is set if several clusters share the target group. Identities has the recorded targets of this cluster then, in
+	// canonical form, and Recorded reports whether there is a record.
 	Shared, Recorded bool
 	Identities       map[string]bool
 	Failure          *Failure
 }
 
-// Health is the registered targets, no older than MaxAge.
+// Health has the registered targets with their health. They are no older than MaxAge.
 type Health struct {
 	Targets []*observed.Target
 	MaxAge  time.Duration
 	Failure *Failure
 }
 
-// Serving are pods that are ready and not about to go, by the address that was asked about.
+// Serving has the pods that are ready and not terminating, by address. Asked has the addresses that were looked up.
 type Serving struct {
 	Asked map[string]bool
 	Pods  map[string]*corev1.Pod
 }
 
-// GroupAnswer is a target group, nil if it could not be read.
+// GroupAnswer has a target group, nil if it could not be read.
 type GroupAnswer struct{ TargetGroup *TargetGroup }
 
-// Network is where addresses are.
+// Network has the address ranges of the VPC, and the availability zones of nodes.
 type Network struct {
 	VPC    string
 	Ranges []string // of the VPC
-	// Zones are the zones of the nodes of pods outside of the VPC, by name of the node; "" without the label.
+	// Zones has the zones of the nodes of pods outside of the VPC, by name of the node; "" if the node has no zone label.
 	Zones map[string]string
-	// ZonesWanted: AWS has asked for the zones of the binding's targets.
+	// ZonesWanted is set if AWS has refused targets of the binding without a zone.
 	ZonesWanted bool
 	Failure     *Failure
 }
 
-// InUse reports whether a load balancer whose Ingress is to stay sends requests to the target group.
+// InUse reports whether a load balancer that is not being deleted sends requests to the target group.
 type InUse struct {
 	Is      bool
 	Failure *Failure
@@ -193,46 +193,47 @@ type Forwards struct {
 // isUnused reports whether AWS has reported that no load balancer uses the target group.
 func (f *Forwards) isUnused() bool { return f != nil && f.Failure == nil && !f.Is }
 
-// Gone are the targets, of those asked about, to which no pod and no node belongs.
+// Gone has the targets of AskGone that belong to no pod and no node.
 type Gone struct{ Targets []*observed.Target }
 
-// Attempt is what became of registering targets.
+// Attempt is the result of registering targets.
 type Attempt struct {
 	Refused []Refusal
-	// Untried is when the first target that was not sent again may be sent.
+	// Untried is the time until the first refused target may be sent again.
 	Untried time.Duration
-	Failed  *Failure // the last one
+	Failed  *Failure // the last failure
 }
 
-// Refusal is endpoints that were not registered, why, and the failure of the run for that.
+// Refusal has endpoints that were not registered, the error of AWS, and the failure of the run.
 type Refusal struct {
 	Endpoints    []targets.Endpoint
 	Because, Run Failure
 }
 
-// Reported is what a run has reported.
+// Reported has what a run has reported.
 type Reported struct {
 	Findings finding.List
 	Fault    bool // the status has a fault of this run
-	Pods     bool // pods show the health of their targets
+	Pods     bool // the conditions of pods have the health of their targets
 	Changed  bool // AWS was changed
-	// RetryAfter is when to look again, zero if nothing asks for it.
+	// RetryAfter is the time until the next run, zero if none is requested.
 	RetryAfter time.Duration
 }
 
 // Question asks for a fact that a plan needs; it is one of the types below.
 type Question interface{ ask() }
 
-// AskDescribed asks for what only AWS knows of the target group.
+// AskDescribed asks for Facts.Described.
 type AskDescribed struct{}
 
-// AskGroup asks for the target group as AWS has it.
+// AskGroup asks for the target group in AWS.
 type AskGroup struct{}
 
-// AskConflict asks for another binding of the target group.
+// AskConflict asks whether another binding of the target group has precedence.
 type AskConflict struct{}
 
-// AskRecord asks for what may be taken out; of a binding that is Leaving, also for what its successor wants.
+// AskRecord asks which targets may be deregistered. If the binding is deleted (Leaving), targets that another binding will
+// register are excluded.
 type AskRecord struct{ Leaving bool }
 
 // AskHealth asks for the registered targets.
@@ -244,16 +245,16 @@ type AskServing struct{ Targets []*observed.Target }
 // AskNetwork asks where the addresses of endpoints are.
 type AskNetwork struct{ Endpoints []targets.Endpoint }
 
-// AskInUse asks whether the target group of a binding that goes is still in use.
+// AskInUse asks whether the target group of a deleted binding is still in use.
 type AskInUse struct{}
 
 // AskForwards asks whether any load balancer uses the target group.
 type AskForwards struct{}
 
-// AskWanted asks whether the stack that the binding was made for is to stay.
+// AskWanted asks whether the stack for which the binding was created still needs it.
 type AskWanted struct{}
 
-// AskGone asks which targets nothing stands for.
+// AskGone asks which targets belong to no pod and no node.
 type AskGone struct{ Targets []*observed.Target }
 
 func (AskDescribed) ask() {}

@@ -37,7 +37,7 @@ spec: {ports: [{name: http, port: 80, targetPort: 8080}]}
 `
 )
 
-// binding is one that the controller has claimed, of a target group for addresses.
+// binding returns a binding with finalizer, for a target group of type ip.
 func binding() *elbv2.TargetGroupBinding {
 	kind, protocol, family := elbv2.TargetTypeIP, elbv2.Protocol("HTTP"), elbv2.TargetGroupIPAddressTypeIPv4
 	return &elbv2.TargetGroupBinding{
@@ -52,8 +52,8 @@ func binding() *elbv2.TargetGroupBinding {
 	}
 }
 
-// resolved are the endpoints of a binding: pods by the last number of their addresses, "!" before one that waits for its gate.
-func resolved(t testing.TB, b *elbv2.TargetGroupBinding, pods ...string) targets.Resolution {
+// resolution returns the endpoints of a binding: pods by the last number of their addresses, with "!" for a closed gate.
+func resolution(t testing.TB, b *elbv2.TargetGroupBinding, pods ...string) targets.Resolution {
 	t.Helper()
 	b.Spec.ServiceRef.Port.IntVal = 80
 	docs := services + `---
@@ -95,13 +95,13 @@ status: {podIP: 10.0.0.%s, podIPs: [{ip: 10.0.0.%s}], conditions: [{type: Contai
 	return targets.Resolve(cluster.NewView(store), b, targets.Options{})
 }
 
-// target is a registered one, by the last number of its address.
+// target returns a registered target by the last number of its address.
 func target(n, state string) *observed.Target {
 	return &observed.Target{ID: "10.0.0." + n, Port: 8080, State: state}
 }
 
-// registeredAs are targets, each as "number state".
-func registeredAs(list ...string) *Health {
+// healthOf returns registered targets, each given as "number state".
+func healthOf(list ...string) *Health {
 	h := &Health{}
 	for _, x := range list {
 		n, state, _ := strings.Cut(x, " ")
@@ -110,35 +110,35 @@ func registeredAs(list ...string) *Health {
 	return h
 }
 
-// known are facts of a binding of which all was read: pods 1 and 2 are endpoints and registered.
-func known(t testing.TB, pods ...string) *Facts {
+// completeFacts returns the facts of a binding, all of which were read: pods 1 and 2 are endpoints and registered.
+func completeFacts(t testing.TB, pods ...string) *Facts {
 	b := binding()
 	if len(pods) == 0 {
 		pods = []string{"1", "2"}
 	}
 	f := &Facts{
 		Now: now, Key: Key{Namespace: "ns", Name: "b"}, Options: Options{VPC: "vpc-1", Requeue: 15 * time.Second, ResyncAge: time.Minute},
-		Memory: Memory{Known: true, DueIn: time.Hour}, Stored: b, Described: b, Want: "want", Resolution: resolved(t, b, pods...),
+		Memory: Memory{Known: true, DueIn: time.Hour}, Stored: b, Described: b, Want: "want", Resolution: resolution(t, b, pods...),
 		Group:    &GroupAnswer{TargetGroup: &TargetGroup{ARN: "arn/a", Type: model.IPTargets, Protocol: "HTTP", AddressType: model.IPv4, VPC: "vpc-1"}},
-		Conflict: &Conflict{}, Record: &Record{}, Health: registeredAs("1 healthy", "2 healthy"), Network: &Network{Ranges: []string{"10.0.0.0/16"}},
+		Conflict: &Conflict{}, Record: &Record{}, Health: healthOf("1 healthy", "2 healthy"), Network: &Network{Ranges: []string{"10.0.0.0/16"}},
 	}
 	for _, e := range f.Resolution.Endpoints() {
-		if targets.Gated(e.Pod, f.gate()) {
+		if targets.HasGate(e.Pod, f.gate()) {
 			f.GatedPods = append(f.GatedPods, e.Pod)
 		}
 	}
 	return f
 }
 
-// deleted makes facts those of a binding under deletion, or of one that is not there any more.
-func deleted(f *Facts, absent bool) {
+// setDeleted changes the facts to those of a binding that is being deleted, or that does not exist any more.
+func setDeleted(f *Facts, absent bool) {
 	at := metav1.NewTime(now)
 	f.Stored.DeletionTimestamp, f.Absent, f.InUse = &at, absent, &InUse{}
 	f.Record.Leaving = true
 }
 
-// asked is a plan as text: what it asks for, or its steps in order.
-func asked(p Plan) string {
+// planText returns a plan as text: its questions, or its steps in order.
+func planText(p Plan) string {
 	var out []string
 	for _, a := range p.Questions {
 		x := strings.TrimPrefix(fmt.Sprintf("%T", a), "bindingplan.Ask")
@@ -211,8 +211,8 @@ func flag(on bool, text string) string {
 	return ""
 }
 
-// reported is a report as text.
-func reported(r Report) string {
+// reportText returns a report as text.
+func reportText(r Report) string {
 	out := stepsText(r.Steps)
 	if r.RetryAfter > 0 {
 		out = append(out, "again in "+r.RetryAfter.String())
@@ -224,7 +224,7 @@ func reported(r Report) string {
 	return strings.Join(out, "; ")
 }
 
-// compact leaves out the parts that are empty.
+// compact removes empty parts.
 func compact(s string) string {
 	var out []string
 	for _, x := range strings.Split(s, "; ") {
@@ -235,15 +235,15 @@ func compact(s string) string {
 	return strings.Join(out, "; ")
 }
 
-// shownSince gives a pod a condition of the gate that it has had for a while.
-func shownSince(p *corev1.Pod, status corev1.ConditionStatus, reason string, ago time.Duration) {
+// setCondition sets the condition of the gate in a pod, with a transition some time ago.
+func setCondition(p *corev1.Pod, status corev1.ConditionStatus, reason string, ago time.Duration) {
 	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
 		Type: "target-health.elbv2.k8s.aws/b", Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(now.Add(-ago)),
 	})
 }
 
-// unserved lets AWS not use the target of pod 1, and its pod show that for a time.
-func unserved(f *Facts, since time.Duration) {
+// setNotInUse sets the target of pod 1 to not in use, and the condition of the pod, with a transition some time ago.
+func setNotInUse(f *Facts, since time.Duration) {
 	f.Health.Targets[0].State, f.Health.Targets[0].Reason = "unused", "Target.NotInUse"
-	shownSince(f.GatedPods[0], "Unknown", "Target.NotInUse", since)
+	setCondition(f.GatedPods[0], "Unknown", "Target.NotInUse", since)
 }

@@ -12,26 +12,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// noGate reports that no pod waits for AWS to find its target healthy. Otherwise the time since the
-// latest change of a waiting gate is given, which may be nothing at all.
+// noGate is the waiting time if no pod waits for its target to become healthy. Otherwise the waiting time is the time since the
+// latest change of a closed gate, which may be zero.
 const noGate time.Duration = -1
 
 // gateCondition is the desired condition of the readiness gate of a pod.
 type gateCondition struct {
 	pod  *corev1.Pod
 	want targets.Condition
-	// stuck reports whether AWS is not going to change it, so that looking at health again is of no use.
+	// stuck is set if the health of the target will not change soon, so that polling it is useless.
 	stuck bool
 }
 
-// gates are the facts about the pods that wait for the readiness gate.
+// gates plans the readiness gates of pods.
 type gates struct{ *Facts }
 
-// showHealth plans the conditions of the pods that wait for the gate: how their targets are, or why there are none. It
-// returns for how long the latest of them has waited.
-func (f gates) showHealth(steps *[]Step, matched []targets.Pair, registered []targets.Endpoint, left []unregistered) time.Duration {
+// showHealth plans the conditions of pods with the readiness gate: the health of their targets, or why they have no target. It
+// returns how long the latest of them has waited, or noGate.
+func (f gates) showHealth(steps *[]Step, matched []targets.Pair, registered []targets.Endpoint, omitted []unregistered) time.Duration {
 	waiting := noGate
-	for _, s := range f.podConditions(matched, registered, left) {
+	for _, s := range f.podConditions(matched, registered, omitted) {
 		shown, since, ok := targets.CurrentCondition(s.pod, f.gate())
 		if s.want.Status != corev1.ConditionTrue && !s.stuck {
 			age := time.Duration(0)
@@ -47,28 +47,28 @@ func (f gates) showHealth(steps *[]Step, matched []targets.Pair, registered []ta
 	return waiting
 }
 
-// setGate plans the gate's condition of a pod, unless it shows it already.
+// setGate plans the condition of a pod, unless the pod has it.
 func (f gates) setGate(steps *[]Step, s gateCondition, why string) {
 	shown, since, ok := targets.CurrentCondition(s.pod, f.gate())
 	if ok && shown == s.want {
 		return
 	}
 	g := SetGate{Pod: s.pod, Want: s.want}
-	if ok && shown.Status != corev1.ConditionTrue && s.want.Status == corev1.ConditionTrue && s.want != targets.Released && s.want != targets.Unserved {
+	if ok && shown.Status != corev1.ConditionTrue && s.want.Status == corev1.ConditionTrue && s.want != targets.ReleasedCondition && s.want != targets.NotInUseCondition {
 		g.Opens, g.Since = true, since
 	}
 	*steps = append(*steps, Step{g, why})
 }
 
-// podConditions returns each pod with the readiness gate once. A pod with several targets is ready when all of them are
-// healthy.
-func (f gates) podConditions(matched []targets.Pair, registered []targets.Endpoint, left []unregistered) []gateCondition {
+// podConditions returns the desired condition of each pod with the readiness gate. A pod with several targets is ready if all of
+// them are healthy.
+func (f gates) podConditions(matched []targets.Pair, registered []targets.Endpoint, omitted []unregistered) []gateCondition {
 	var out []gateCondition
 	at := map[string]int{}
 	add := func(s gateCondition) {
 		i, known := at[s.pod.Name]
 		switch {
-		case !targets.Gated(s.pod, f.gate()):
+		case !targets.HasGate(s.pod, f.gate()):
 		case !known:
 			at[s.pod.Name] = len(out)
 			out = append(out, s)
@@ -77,13 +77,13 @@ func (f gates) podConditions(matched []targets.Pair, registered []targets.Endpoi
 		}
 	}
 	for _, m := range matched {
-		// A load balancer that uses the target group and not the zone of a target does not begin to soon.
+		// If a load balancer uses the target group but not the zone of a target, the target will not be checked soon.
 		add(gateCondition{pod: m.Endpoint.Pod, want: f.conditionOf(m), stuck: f.Forwards != nil && m.Target.NotInUse()})
 	}
 	for _, e := range registered {
-		add(gateCondition{pod: e.Pod, want: targets.Registering})
+		add(gateCondition{pod: e.Pod, want: targets.RegisteringCondition})
 	}
-	for _, u := range left {
+	for _, u := range omitted {
 		for _, e := range u.endpoints {
 			add(gateCondition{e.Pod, u.because, true})
 		}
@@ -91,40 +91,40 @@ func (f gates) podConditions(matched []targets.Pair, registered []targets.Endpoi
 	return out
 }
 
-// conditionOf returns what the pod of a target is to show.
+// conditionOf returns the desired condition of the pod of a target.
 func (f gates) conditionOf(m targets.Pair) targets.Condition {
 	shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, f.gate())
 	if m.Target.NotInUse() && shown.Status != corev1.ConditionTrue && f.Forwards.isUnused() {
-		return targets.Unserved
+		return targets.NotInUseCondition
 	}
 	return targets.ConditionOf(m.Target, shown)
 }
 
-// unserved reports whether a pod waits although AWS has not checked targets of the group for some time. That is read from
-// the pods, those whose gates were opened for it included, so that a rollout waits once and not for each pod.
-func (f gates) unserved(matched []targets.Pair) bool {
+// isLongUnused reports whether a pod waits although AWS has not checked targets of the target group for some time. It reads the
+// time from the conditions of all pods, including those with NotInUseCondition, so that a rollout does not wait for each pod.
+func (f gates) isLongUnused(matched []targets.Pair) bool {
 	if targets.IsInstance(f.Described) {
 		return false
 	}
 	waits, long := false, false
 	for _, m := range matched {
-		if !targets.Gated(m.Endpoint.Pod, f.gate()) || !m.Target.NotInUse() {
+		if !targets.HasGate(m.Endpoint.Pod, f.gate()) || !m.Target.NotInUse() {
 			continue
 		}
 		shown, since, _ := targets.CurrentCondition(m.Endpoint.Pod, f.gate())
 		waits = waits || shown.Status != corev1.ConditionTrue
-		long = long || shown == targets.Unserved || shown == targets.ConditionOf(m.Target, targets.Condition{}) && f.Now.Sub(since) >= durations.Margin
+		long = long || shown == targets.NotInUseCondition || shown == targets.ConditionOf(m.Target, targets.Condition{}) && f.Now.Sub(since) >= durations.Margin
 	}
 	return waits && long
 }
 
-// blockedCondition returns the condition of a pod that cannot become a target until a person corrects a fault.
+// blockedCondition returns the condition of a pod that cannot become a target until a user corrects a fault.
 func blockedCondition(f finding.Finding) targets.Condition {
 	return targets.Condition{Status: corev1.ConditionFalse, Reason: string(f.Reason), Message: stableMessage(f.Text())}
 }
 
-// explainWaiting writes into the pods whose gate is closed why nothing comes of it, where a run has ended
-// before it could see their targets. Who watches a Deployment that does not go on looks at its pods.
+// explainWaiting plans conditions with the first error for the pods whose gate is closed, if a run has ended before it has read
+// their targets. Users of a Deployment that does not progress look at its pods.
 func (r *reporter) explainWaiting() {
 	why, ok := firstError(r.Findings)
 	if r.Reported.Pods || !ok {
@@ -137,8 +137,8 @@ func (r *reporter) explainWaiting() {
 	}
 }
 
-// explainMissingEndpoints writes into pods that wait for the gate that nothing will come of it: they will not be
-// registered as they are.
+// explainMissingEndpoints plans conditions for the pods that wait for the gate but are not endpoints, so that they will not be
+// registered.
 func (r *reporter) explainMissingEndpoints() {
 	known := map[string]bool{}
 	if len(r.GatedPods) > 0 {
@@ -162,6 +162,7 @@ func (r *reporter) explainMissingEndpoints() {
 	}
 }
 
+// endpointMissing returns the finding about a pod that is not an endpoint.
 func (f gates) endpointMissing() finding.Finding {
 	out := finding.Finding{Reason: finding.EndpointMissing}
 	if targets.IsInstance(f.Described) {
@@ -178,8 +179,8 @@ func (f gates) endpointMissing() finding.Finding {
 	return out
 }
 
-// pollInterval returns how long to wait before health is looked at again, by the time that has passed since a
-// gate last changed: targets become healthy within some seconds, or not soon.
+// pollInterval returns how long to wait before health is read again, by the time since a
+// gate last changed: a target that is not healthy after some seconds is unlikely to become healthy soon.
 func (o Options) pollInterval(since time.Duration) time.Duration {
 	switch {
 	case since < durations.LastPoll:

@@ -9,13 +9,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// leaving reports whether the binding goes or is gone.
+// leaving reports whether the binding is being deleted or does not exist any more.
 func (f *Facts) leaving() bool { return f.Absent || f.Stored.DeletionTimestamp != nil }
 
-// leaveTargetGroup takes everything out that a binding put in and lets the object go. The controller deletes a binding
-// only after the last rule that forwards to its group, so one whose group is in use is deleted by another: by hand,
-// with the definition of the kind, or by a tool that takes it for a leftover. It will be made again, and taking its
-// targets out meanwhile would stop the traffic.
+// leaveTargetGroup plans to remove all targets and rules of a deleted binding, and its finalizer. The controller deletes a binding
+// only after the last rule that forwards to its target group. If the target group is in use, a user or another program has deleted
+// the binding, or its CRD. Then the targets are retained, because the controller creates the binding again, and deregistering them
+// would interrupt the traffic.
 func (p *planner) leaveTargetGroup() {
 	if !p.claimed() {
 		if p.Memory.Released {
@@ -23,8 +23,8 @@ func (p *planner) leaveTargetGroup() {
 		}
 		return
 	}
-	p.end = released
-	p.addStep(Known, "") // should the finalizer be removed by hand
+	p.end = reportCleanup
+	p.addStep(Known, "") // in case a user removes the finalizer
 	if p.InUse == nil {
 		p.ask(AskInUse{})
 		return
@@ -50,8 +50,8 @@ func (p *planner) leaveTargetGroup() {
 	}
 }
 
-// cleanUp deregisters all targets, drops the rules and lets waiting pods go. A target group that
-// is gone is no obstacle. It reports whether the plan goes on.
+// cleanUp plans to deregister all targets, to remove the rules and to open the gates of waiting pods. It ignores that the target
+// group does not exist any more. It reports whether the plan can go on.
 func (p *planner) cleanUp(why string) bool {
 	switch {
 	case p.Described == nil && p.Undescribed == nil:
@@ -71,20 +71,19 @@ func (p *planner) cleanUp(why string) bool {
 		p.addStep(DropRecord{}, why)
 	}
 	p.addStep(SyncRules{Leaving: true}, why)
-	p.release(why)
+	p.openGates(why)
 	return true
 }
 
-// release lets pods go that wait for a target group that nothing fills any more.
-func (p *planner) release(why string) {
+// openGates plans to open the gates of pods whose target group gets no targets any more.
+func (p *planner) openGates(why string) {
 	for _, pod := range p.GatedPods {
-		gates{p.Facts}.setGate(&p.Steps, gateCondition{pod: pod, want: targets.Released}, why)
+		gates{p.Facts}.setGate(&p.Steps, gateCondition{pod: pod, want: targets.ReleasedCondition}, why)
 	}
 }
 
-// deregisterAll deregisters what is registered, unless another binding was there first. In a group
-// that several clusters fill, it is what this one has registered. A binding that goes leaves what
-// its successor wants. It reports whether the plan goes on.
+// deregisterAll plans to deregister all targets, unless another binding has precedence. In a shared target group, these are the
+// targets of this cluster. Targets that another binding needs are retained. It reports whether the plan can go on.
 func (p *planner) deregisterAll(why string, mayWait bool) bool {
 	if p.Conflict == nil {
 		p.ask(AskConflict{})
@@ -109,30 +108,30 @@ func (p *planner) deregisterAll(why string, mayWait bool) bool {
 		return false
 	}
 	p.addStep(NoRemoval, "")
-	if out := slices.DeleteFunc(p.removable(p.Health.Targets), targets.Draining); len(out) > 0 {
+	if out := slices.DeleteFunc(p.removable(p.Health.Targets), targets.IsDraining); len(out) > 0 {
 		p.addStep(Deregister{Targets: out, MayMiss: true, MayWait: mayWait}, why)
 	}
 	return true
 }
 
-// MakeEmptying makes the plan of emptying the target group that a binding has filled before it named another.
+// MakeEmptying returns the plan to deregister the targets in the previous target group of a binding, which has another one now.
 func MakeEmptying(f *Facts) Plan {
 	p := &planner{Facts: f}
-	p.end = withFailure
+	p.end = reportFailure
 	p.deregisterAll("the binding names another target group now", false)
 	return p.result()
 }
 
-// cleanUpAfterDeletion tidies up after a binding that disappeared with or without our doing, or that was never
-// there although pods have its readiness gate. A binding that is only on its way to us must not
-// have its gates opened, and one that will be made again needs its rules.
+// cleanUpAfterDeletion plans for a binding that does not exist, such as one whose finalizer a user has removed, or one that was
+// never created although pods have its readiness gate. It waits for some time, because the event of a new binding may arrive
+// late, and because a binding that is created again needs its rules.
 func (p *planner) cleanUpAfterDeletion() {
 	m := p.Memory
 	p.addStep(BackendMissing, "")
 	if len(p.GatedPods) > 0 && m.AbsentFor < durations.FirstBackOff {
 		p.requeueAfter(durations.FirstBackOff, "the binding may be on its way")
 	} else {
-		p.release("there is no such binding")
+		p.openGates("there is no such binding")
 	}
 	if m.Known && !m.Released && m.AbsentFor < durations.MissingWait {
 		p.requeueAfter(durations.MissingWait-m.AbsentFor, "the binding may come back")
@@ -147,20 +146,20 @@ func (p *planner) cleanUpAfterDeletion() {
 		case p.InUse.Failure != nil:
 			p.Err, p.Remove = p.InUse.Failure.Err, true
 			return
-		case p.InUse.Is: // it has to be made again first, because requests are still sent to its targets
+		case p.InUse.Is: // the binding has to be created again, because the load balancer still sends requests to its targets
 			p.requeueAfter(durations.MissingWait, "its target group is still in use")
 			p.Remove = true
 			return
 		}
 	}
-	p.end = disappeared
-	if !m.Known { // it has no targets
+	p.end = reportDeletion
+	if !m.Known { // this process has registered no targets
 		if len(p.retries) == 0 {
 			p.addStep(SyncRules{Leaving: true, IfAsked: true}, "there is no such binding")
 		}
 		return
 	}
-	// One that went without letting go, as when its finalizer is removed by hand, leaves its targets.
+	// If a user has removed the finalizer, targets are still registered.
 	if p.Stored != nil && !m.Released && p.Stored.Spec.TargetGroupARN != "" && !p.deregisterAll("the binding is gone", true) {
 		if p.failed == nil || p.failed.RetryAfter <= 0 {
 			return
@@ -170,24 +169,25 @@ func (p *planner) cleanUpAfterDeletion() {
 	p.addStep(SyncRules{Leaving: true}, "the binding is gone")
 }
 
-// MakeRemoval makes the plan of a run that has not brought the target group to its endpoints: the targets whose pod or
-// node is gone leave. A target whose pod is gone must not stay, whatever else goes wrong: its address is given to another
-// pod about half a minute later, perhaps of another tenant. What the binding's owner writes cannot keep it in.
+// MakeRemoval returns the plan after a run that has not compared the targets with the endpoints. It deregisters the targets whose
+// pod or node does not exist any more, because their addresses are assigned to other pods, perhaps of another tenant, after about
+// half a minute. A user cannot prevent this by an invalid binding.
 func MakeRemoval(f *Facts) Plan {
 	p := &planner{Facts: f}
-	p.end = withFailure
+	p.end = reportFailure
 	p.removeGone()
 	return p.result()
 }
 
+// removeGone plans to deregister targets whose pod or node does not exist any more.
 func (p *planner) removeGone() {
 	if p.Conflict == nil {
 		p.ask(AskConflict{})
 		return
 	}
 	known := p.Memory.Registered
-	// In a group that is another's, or that this binding cannot fill, it is not known who registered
-	// the rest.
+	// If another binding has precedence, or the binding is not supported, only targets that this process has registered are
+	// deregistered, because it is unknown which binding registered the others.
 	limited := p.Conflict.exists() || p.Described.Spec.TargetType != nil && UnsupportedFinding(p.Described) != nil
 	if limited && known == nil || !p.recordAndHealth(durations.HealthAge) {
 		return
@@ -201,7 +201,7 @@ func (p *planner) removeGone() {
 		return
 	}
 	list := slices.DeleteFunc(p.removable(p.Health.Targets), func(t *observed.Target) bool {
-		return targets.Draining(t) || limited && !known.Has(t)
+		return targets.IsDraining(t) || limited && !known.Has(t)
 	})
 	if p.Gone == nil {
 		p.ask(AskGone{list})

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestPlans states what happens to a binding from which facts, and what is reported if all steps succeed.
+// TestPlans tests the plan for different facts, and the report if all steps succeed.
 func TestPlans(t *testing.T) {
 	done := StepResults{NoRemoval: true, Rules: RulesResult{Done: true}}
 	for name, x := range map[string]struct {
@@ -25,95 +25,95 @@ func TestPlans(t *testing.T) {
 		"what is as it should be is reported once": {edit: func(*Facts) {},
 			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
-		"an unchanged binding is left alone until it is due": {edit: unchanged,
+		"an unchanged binding is left alone until it is due": {edit: setUnchanged,
 			plan:   "known; no removal",
 			report: "again in 1h0m0s"},
-		"one that is due is compared with what AWS says": {edit: func(f *Facts) { unchanged(f); f.Memory.DueIn = 0 },
+		"one that is due is compared with what AWS says": {edit: func(f *Facts) { setUnchanged(f); f.Memory.DueIn = 0 },
 			plan:   "known; backend seen; rules compared; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled; events; compared; checkpoint want; complete"},
-		"one whose checkpoint was taken away is compared": {edit: func(f *Facts) { unchanged(f); f.Stored.Annotations = nil },
+		"one whose checkpoint was taken away is compared": {edit: func(f *Facts) { setUnchanged(f); f.Stored.Annotations = nil },
 			plan:   "known; backend seen; rules compared; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled; events; compared; checkpoint want; complete"},
-		"a checkpoint of another writer counts for nothing": {edit: func(f *Facts) { unchanged(f); f.Memory.Checkpoint = "other" },
+		"a checkpoint of another writer counts for nothing": {edit: func(f *Facts) { setUnchanged(f); f.Memory.Checkpoint = "other" },
 			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled; events; compared; checkpoint want; complete"},
 		"the finalizer comes first": {edit: func(f *Facts) { f.Stored.Finalizers = nil },
 			plan: "known; AddFinalizer"},
-		"new endpoints come before old targets go": {edit: func(f *Facts) { f.Health = registeredAs("1 healthy", "3 healthy") },
+		"new endpoints come before old targets go": {edit: func(f *Facts) { f.Health = healthOf("1 healthy", "3 healthy") },
 			plan:   "known; backend seen; rules; checkpoint; register 10.0.0.2; no removal; deregister 10.0.0.3 or later",
 			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"a target that flaps waits, and the old ones that can serve stay": {edit: func(f *Facts) {
-			f.Health = registeredAs("1 healthy", "3 healthy", "4 healthy")
-			flapping(f, "2")
+			f.Health = healthOf("1 healthy", "3 healthy", "4 healthy")
+			setFlapping(f, "2")
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true, "10.0.0.4": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
 		},
 			plan:   "known; backend seen; rules and of old targets; checkpoint; no removal; deregister 10.0.0.4 or later",
 			report: "status True SuccessfullyReconciled observed; events ChangedTooOften; again in 20s"},
 		"so does one that is registered, without a write": {edit: func(f *Facts) {
-			f.Health = registeredAs("1 healthy", "2 healthy", "3 healthy")
-			flapping(f, "3")
+			f.Health = healthOf("1 healthy", "2 healthy", "3 healthy")
+			setFlapping(f, "3")
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
 		},
 			plan:   "known; backend seen; rules and of old targets; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled observed; events ChangedTooOften; again in 20s"},
 		"where no other target can serve, it comes after the first wait": {edit: func(f *Facts) {
-			f.Health = registeredAs()
-			flapping(f, "1", "2")
+			f.Health = healthOf()
+			setFlapping(f, "1", "2")
 			f.Memory.FlappingAlone = 0
 		},
 			plan:   "known; backend seen; rules; checkpoint; register 10.0.0.1 10.0.0.2; no removal",
 			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"and until then it waits": {edit: func(f *Facts) {
-			f.Health = registeredAs()
-			flapping(f, "1", "2")
+			f.Health = healthOf()
+			setFlapping(f, "1", "2")
 			f.Memory.FlappingAlone = 3 * time.Second
 		},
 			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled observed; events ChangedTooOften; again in 3s"},
 		"others come and go meanwhile": {edit: func(f *Facts) {
-			f.Health = registeredAs("1 healthy", "3 healthy")
-			flapping(f, "1")
+			f.Health = healthOf("1 healthy", "3 healthy")
+			setFlapping(f, "1")
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
 		},
 			plan:   "known; backend seen; rules; checkpoint; register 10.0.0.2; no removal; deregister 10.0.0.3 or later",
 			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
-		"a target group that is full gives up old targets first": {edit: func(f *Facts) { f.Health = registeredAs("1 healthy", "3 healthy"); refuse(f, full) },
+		"a target group that is full gives up old targets first": {edit: func(f *Facts) { f.Health = healthOf("1 healthy", "3 healthy"); setRefused(f, full) },
 			plan:   "known; backend seen; no removal; deregister 10.0.0.3 or later; register 10.0.0.2 as many as fit",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 		"also those that would serve on": {edit: func(f *Facts) {
-			f.Health = registeredAs("1 initial", "3 healthy")
+			f.Health = healthOf("1 initial", "3 healthy")
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
-			refuse(f, full)
+			setRefused(f, full)
 		},
 			plan:   "known; backend seen; no removal; deregister 10.0.0.3 or later; register 10.0.0.2 as many as fit",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
-		"a refused endpoint keeps no other out": {edit: func(f *Facts) { f.Health = registeredAs("1 healthy", "3 healthy"); refuse(f, invalid) },
+		"a refused endpoint keeps no other out": {edit: func(f *Facts) { f.Health = healthOf("1 healthy", "3 healthy"); setRefused(f, invalid) },
 			plan:   "known; backend seen; no removal; deregister 10.0.0.3 or later",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 		"where none can be registered old pods that serve stay": {edit: func(f *Facts) {
-			f.Health = registeredAs("3 healthy", "4 healthy")
+			f.Health = healthOf("3 healthy", "4 healthy")
 			f.Attempt = &Attempt{Refused: []Refusal{{f.Resolution.Endpoints(), invalid, invalid}}, Failed: &invalid}
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true, "10.0.0.4": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
 		},
 			plan:   "known; backend seen; no removal; deregister 10.0.0.4 or later",
 			report: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 		"old pods serve on while all new ones are in their first checks": {edit: func(f *Facts) {
-			f.Health = registeredAs("1 initial", "2 initial", "3 healthy", "4 unhealthy")
+			f.Health = healthOf("1 initial", "2 initial", "3 healthy", "4 unhealthy")
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true, "10.0.0.4": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}, "10.0.0.4": {}}}
 		},
 			plan:   "known; backend seen; rules and of old targets; checkpoint; no removal; deregister 10.0.0.4 or later",
 			report: "status True SuccessfullyReconciled observed; events; again in 2s"},
 		"they go once one is healthy": {edit: func(f *Facts) {
-			f.Health = registeredAs("1 initial", "2 healthy", "3 healthy")
+			f.Health = healthOf("1 initial", "2 healthy", "3 healthy")
 		},
 			plan:   "known; backend seen; rules; checkpoint; no removal; deregister 10.0.0.3 or later",
 			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"whether old pods serve is asked": {edit: func(f *Facts) {
-			f.Health = registeredAs("1 initial", "2 initial", "3 healthy")
+			f.Health = healthOf("1 initial", "2 initial", "3 healthy")
 		},
 			plan: "ask Serving", unfinished: true},
 		"health that decides is not taken from memory": {edit: func(f *Facts) {
-			f.Health = registeredAs("1 initial", "2 initial", "3 healthy")
+			f.Health = healthOf("1 initial", "2 initial", "3 healthy")
 			f.Health.MaxAge = durations.HealthAge
 			f.Serving = &Serving{Asked: map[string]bool{"10.0.0.3": true}, Pods: map[string]*corev1.Pod{"10.0.0.3": {}}}
 		},
@@ -125,28 +125,28 @@ func TestPlans(t *testing.T) {
 			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
 			report: "status True SuccessfullyReconciled observed; events ServerIDMissing; compared; checkpoint want; complete"},
 		"a refused endpoint is not sent again before its time": {edit: func(f *Facts) {
-			f.Health = registeredAs("1 healthy")
+			f.Health = healthOf("1 healthy")
 			f.Memory.Refused = map[string]RefusedTarget{"10.0.0.2:8080": {Because: invalid, Run: invalid, Until: now.Add(time.Minute)}}
 		},
-			plan:   "known; backend seen; rules; checkpoint; KeepRefusals; no removal",
+			plan:   "known; backend seen; rules; checkpoint; RetainRefusals; no removal",
 			report: "status False FailedReconcile; events FailedReconcile; again in 1m0s"},
 		"and is then": {edit: func(f *Facts) {
-			f.Health = registeredAs("1 healthy")
+			f.Health = healthOf("1 healthy")
 			f.Memory.Refused = map[string]RefusedTarget{"10.0.0.2:8080": {Because: invalid, Run: invalid, Until: now}}
 		},
-			plan:   "known; backend seen; rules; checkpoint; KeepRefusals; register 10.0.0.2; no removal",
+			plan:   "known; backend seen; rules; checkpoint; RetainRefusals; register 10.0.0.2; no removal",
 			report: "status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
-		"more endpoints than may be are left out": {edit: func(f *Facts) { f.Options.MaxTargets = 1; f.Health = registeredAs("1 healthy") },
+		"more endpoints than may be are left out": {edit: func(f *Facts) { f.Options.MaxTargets = 1; f.Health = healthOf("1 healthy") },
 			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "status True SuccessfullyReconciled observed; events TargetsCapped; again in 15s"},
 		"in a shared group only recorded targets go, and the record is written first": {edit: func(f *Facts) {
-			f.Health = registeredAs("1 healthy", "3 healthy", "4 healthy")
+			f.Health = healthOf("1 healthy", "3 healthy", "4 healthy")
 			f.Record = &Record{Shared: true, Recorded: true, Identities: map[string]bool{"10.0.0.1:8080": true, "10.0.0.3:8080": true}}
 		},
 			plan:   "known; backend seen; rules; checkpoint; record 3; register 10.0.0.2; no removal; deregister 10.0.0.3 or later",
 			report: "record 2; status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
 		"what another binding wants stays": {edit: func(f *Facts) {
-			f.Health = registeredAs("1 healthy", "2 healthy", "3 healthy", "4 healthy")
+			f.Health = healthOf("1 healthy", "2 healthy", "3 healthy", "4 healthy")
 			f.Record.Others = map[string]bool{"10.0.0.3:8080": true}
 		},
 			plan:   "known; backend seen; rules; checkpoint; no removal; deregister 10.0.0.4 or later",
@@ -224,41 +224,41 @@ func TestPlans(t *testing.T) {
 			report: "gate p1 False; status True SuccessfullyReconciled observed; events; again in 2s"},
 		"and later not so soon": {pods: []string{"!1", "2"}, edit: func(f *Facts) {
 			f.Health.Targets[0].State = "initial"
-			shownSince(f.GatedPods[0], "False", "", 30*time.Second)
+			setCondition(f.GatedPods[0], "False", "", 30*time.Second)
 		},
 			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "status True SuccessfullyReconciled observed; events; again in 5s"},
 		"and then at the usual time": {pods: []string{"!1", "2"}, edit: func(f *Facts) {
 			f.Health.Targets[0].State = "initial"
-			shownSince(f.GatedPods[0], "False", "", time.Hour)
+			setCondition(f.GatedPods[0], "False", "", time.Hour)
 		},
 			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "status True SuccessfullyReconciled observed; events; again in 15s"},
-		"a target that no load balancer uses is looked at again": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, time.Minute) },
+		"a target that no load balancer uses is looked at again": {pods: []string{"!1", "2"}, edit: func(f *Facts) { setNotInUse(f, time.Minute) },
 			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "status True SuccessfullyReconciled observed; events; again in 15s"},
-		"after a while it is asked whether anything forwards to it": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, durations.Margin) },
+		"after a while it is asked whether anything forwards to it": {pods: []string{"!1", "2"}, edit: func(f *Facts) { setNotInUse(f, durations.Margin) },
 			plan: "ask Forwards", unfinished: true},
-		"if nothing does its pod waits no longer": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, durations.Margin); f.Forwards = &Forwards{} },
+		"if nothing does its pod waits no longer": {pods: []string{"!1", "2"}, edit: func(f *Facts) { setNotInUse(f, durations.Margin); f.Forwards = &Forwards{} },
 			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
 			report: "gate p1 True Target.NotInUse; status True SuccessfullyReconciled observed; events; compared; checkpoint want; complete"},
-		"if a load balancer does that is not in its zone it waits": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, time.Hour); f.Forwards = &Forwards{Is: true} },
+		"if a load balancer does that is not in its zone it waits": {pods: []string{"!1", "2"}, edit: func(f *Facts) { setNotInUse(f, time.Hour); f.Forwards = &Forwards{Is: true} },
 			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "status True SuccessfullyReconciled observed; events; again in 5m0s"},
-		"if that cannot be read it waits": {pods: []string{"!1", "2"}, edit: func(f *Facts) { unserved(f, time.Hour); f.Forwards = &Forwards{Failure: &denied} },
+		"if that cannot be read it waits": {pods: []string{"!1", "2"}, edit: func(f *Facts) { setNotInUse(f, time.Hour); f.Forwards = &Forwards{Failure: &denied} },
 			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "status True SuccessfullyReconciled observed; events; again in 5m0s"},
 		"an unhealthy pod does not wait on the time that it was unhealthy": {pods: []string{"!1", "2"}, edit: func(f *Facts) {
 			f.Health.Targets[0].State, f.Health.Targets[0].Reason = "unused", "Target.NotInUse"
-			shownSince(f.GatedPods[0], "False", "Target.Timeout", time.Hour)
+			setCondition(f.GatedPods[0], "False", "Target.Timeout", time.Hour)
 		},
 			plan:   "known; backend seen; rules; checkpoint; no removal",
 			report: "gate p1 Unknown Target.NotInUse; status True SuccessfullyReconciled observed; events; again in 2s"},
 		"a new pod does not wait again": {pods: []string{"!1", "!2"}, edit: func(f *Facts) {
-			unserved(f, time.Hour)
+			setNotInUse(f, time.Hour)
 			f.Health.Targets[1].State, f.Health.Targets[1].Reason = "unused", "Target.NotInUse"
 			shown := &f.GatedPods[0].Status.Conditions[len(f.GatedPods[0].Status.Conditions)-1]
-			shown.Status, shown.Message = corev1.ConditionTrue, targets.Unserved.Message
+			shown.Status, shown.Message = corev1.ConditionTrue, targets.NotInUseCondition.Message
 			f.Forwards = &Forwards{}
 		},
 			plan:   "known; backend seen; rules; checkpoint if rules are missing; no removal",
@@ -267,65 +267,65 @@ func TestPlans(t *testing.T) {
 			plan:   "",
 			report: "gate p1 False AccessDenied; status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 
-		"a binding that goes takes out what it put in": {edit: func(f *Facts) { deleted(f, false) },
+		"a binding that goes takes out what it put in": {edit: func(f *Facts) { setDeleted(f, false) },
 			plan: "known; no removal; deregister 10.0.0.1 10.0.0.2 if there; rules without it; RemoveFinalizer; released"},
-		"and lets waiting pods go": {pods: []string{"!1"}, edit: func(f *Facts) { deleted(f, false) },
+		"and lets waiting pods go": {pods: []string{"!1"}, edit: func(f *Facts) { setDeleted(f, false) },
 			plan: "known; no removal; deregister 10.0.0.1 10.0.0.2 if there; rules without it; gate p1 True; RemoveFinalizer; released"},
-		"it asks first whether its target group is in use": {edit: func(f *Facts) { deleted(f, false); f.InUse = nil },
+		"it asks first whether its target group is in use": {edit: func(f *Facts) { setDeleted(f, false); f.InUse = nil },
 			plan: "ask InUse", unfinished: true},
-		"while it is in use the targets stay": {edit: func(f *Facts) { deleted(f, false); f.InUse.Is = true },
+		"while it is in use the targets stay": {edit: func(f *Facts) { setDeleted(f, false); f.InUse.Is = true },
 			plan: "known; departed; events RemovalNotTrusted; RemoveFinalizer"},
-		"whether it is in use has to be known": {edit: func(f *Facts) { deleted(f, false); f.InUse.Failure = &denied },
+		"whether it is in use has to be known": {edit: func(f *Facts) { setDeleted(f, false); f.InUse.Failure = &denied },
 			plan:   "known",
 			report: "status False FailedCleanup; events FailedCleanup; error"},
-		"one without a finalizer goes": {edit: func(f *Facts) { deleted(f, false); f.Stored.Finalizers = nil },
+		"one without a finalizer goes": {edit: func(f *Facts) { setDeleted(f, false); f.Stored.Finalizers = nil },
 			plan: ""},
-		"a target group that is gone is no obstacle": {edit: func(f *Facts) { deleted(f, false); f.Health.Failure = &gone },
+		"a target group that is gone is no obstacle": {edit: func(f *Facts) { setDeleted(f, false); f.Health.Failure = &gone },
 			plan: "known; rules without it; RemoveFinalizer; released"},
-		"nor one that cannot be found": {edit: func(f *Facts) { deleted(f, false); f.Undescribed = &gone },
+		"nor one that cannot be found": {edit: func(f *Facts) { setDeleted(f, false); f.Undescribed = &gone },
 			plan: "known; rules without it; RemoveFinalizer; released"},
-		"one that cannot be read is": {edit: func(f *Facts) { deleted(f, false); f.Health.Failure = &denied },
+		"one that cannot be read is": {edit: func(f *Facts) { setDeleted(f, false); f.Health.Failure = &denied },
 			plan:   "known",
 			report: "status False FailedCleanup; events FailedCleanup; error"},
-		"one that waits is tried again": {edit: func(f *Facts) { deleted(f, false); f.Health.Failure = &waiting },
+		"one that waits is tried again": {edit: func(f *Facts) { setDeleted(f, false); f.Health.Failure = &waiting },
 			plan:   "known",
 			report: "again in 3s; waiting"},
-		"what it does not know it asks for": {edit: func(f *Facts) { deleted(f, false); f.Described = nil },
+		"what it does not know it asks for": {edit: func(f *Facts) { setDeleted(f, false); f.Described = nil },
 			plan: "ask Described", unfinished: true},
-		"a binding that came second takes nothing out": {edit: func(f *Facts) { deleted(f, false); f.Conflict.First = binding() },
+		"a binding that came second takes nothing out": {edit: func(f *Facts) { setDeleted(f, false); f.Conflict.First = binding() },
 			plan: "known; rules without it; RemoveFinalizer; released"},
-		"a shared group keeps what is not recorded": {edit: func(f *Facts) { deleted(f, false); shared(f) },
+		"a shared group keeps what is not recorded": {edit: func(f *Facts) { setDeleted(f, false); setShared(f) },
 			plan: "known; no removal; deregister 10.0.0.1 if there; DropRecord; rules without it; RemoveFinalizer; released"},
-		"a binding that disappeared may come back": {edit: func(f *Facts) { deleted(f, true) },
+		"a binding that disappeared may come back": {edit: func(f *Facts) { setDeleted(f, true) },
 			plan:   "backend missing",
 			report: "again in 1m0s"},
-		"one that does not is tidied up after": {edit: func(f *Facts) { deleted(f, true); f.Memory.AbsentFor = time.Hour },
+		"one that does not is tidied up after": {edit: func(f *Facts) { setDeleted(f, true); f.Memory.AbsentFor = time.Hour },
 			plan:   "backend missing; no removal; deregister 10.0.0.1 10.0.0.2 if there or later; rules without it",
 			report: "forgotten; events"},
-		"unless its target group is in use": {edit: func(f *Facts) { deleted(f, true); f.Memory.AbsentFor = time.Hour; f.InUse.Is = true },
+		"unless its target group is in use": {edit: func(f *Facts) { setDeleted(f, true); f.Memory.AbsentFor = time.Hour; f.InUse.Is = true },
 			plan:   "backend missing",
 			report: "again in 1m0s"},
-		"which has to be known": {edit: func(f *Facts) { deleted(f, true); f.Memory.AbsentFor = time.Hour; f.InUse.Failure = &passing },
+		"which has to be known": {edit: func(f *Facts) { setDeleted(f, true); f.Memory.AbsentFor = time.Hour; f.InUse.Failure = &passing },
 			plan:   "backend missing",
 			report: "error"},
-		"taking its targets out may have to wait": {edit: func(f *Facts) { deleted(f, true); f.Memory.AbsentFor = time.Hour; f.Health.Failure = &waiting },
+		"taking its targets out may have to wait": {edit: func(f *Facts) { setDeleted(f, true); f.Memory.AbsentFor = time.Hour; f.Health.Failure = &waiting },
 			plan:   "backend missing; rules without it",
 			report: "again in 3s; waiting"},
-		"one that has released its targets leaves only rules": {edit: func(f *Facts) { deleted(f, true); f.Memory.Released = true },
+		"one that has released its targets leaves only rules": {edit: func(f *Facts) { setDeleted(f, true); f.Memory.Released = true },
 			plan:   "backend missing; rules without it",
 			report: "forgotten; events"},
-		"pods that wait for one that never was are let go": {pods: []string{"!1"}, edit: func(f *Facts) { deleted(f, true); f.Stored, f.Memory = nil, Memory{AbsentFor: time.Minute} },
+		"pods that wait for one that never was are let go": {pods: []string{"!1"}, edit: func(f *Facts) { setDeleted(f, true); f.Stored, f.Memory = nil, Memory{AbsentFor: time.Minute} },
 			plan:   "backend missing; gate p1 True; rules without it if it has any",
 			report: "forgotten; events"},
-		"but not before it could have arrived": {pods: []string{"!1"}, edit: func(f *Facts) { deleted(f, true); f.Stored, f.Memory = nil, Memory{} },
+		"but not before it could have arrived": {pods: []string{"!1"}, edit: func(f *Facts) { setDeleted(f, true); f.Stored, f.Memory = nil, Memory{} },
 			plan:   "backend missing",
 			report: "again in 5s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := known(t, x.pods...)
+			f := completeFacts(t, x.pods...)
 			x.edit(f)
 			p := Make(f)
-			if got := compact(asked(p)); got != x.plan {
+			if got := compact(planText(p)); got != x.plan {
 				t.Errorf("plan\n got %s\nwant %s", got, x.plan)
 			}
 			if (len(p.Questions) > 0) != x.unfinished {
@@ -334,33 +334,33 @@ func TestPlans(t *testing.T) {
 			if x.unfinished {
 				return
 			}
-			if got := compact(reported(p.Report(f, done))); got != x.report {
+			if got := compact(reportText(p.Report(f, done))); got != x.report {
 				t.Errorf("report\n got %s\nwant %s", got, x.report)
 			}
 		})
 	}
 }
 
-// unchanged are facts of a binding that a run has completed.
-func unchanged(f *Facts) {
+// setUnchanged changes the facts to those of a binding that a run has completed.
+func setUnchanged(f *Facts) {
 	f.Stored.Annotations = map[string]string{targets.CheckpointAnnotation: f.Want}
 	f.Stored.Status.ObservedGeneration = &f.Stored.Generation
 	f.Memory.Checkpoint, f.Memory.HasCheckpoint = f.Want, true
 }
 
-// refuse makes the facts those after an endpoint was refused.
-func refuse(f *Facts, why Failure) {
+// setRefused changes the facts to those after AWS has refused an endpoint.
+func setRefused(f *Facts, why Failure) {
 	f.Attempt = &Attempt{Refused: []Refusal{{f.Resolution.Endpoints()[1:], why, why}}, Failed: &why}
 }
 
-// shared makes the target group one that several clusters fill.
-func shared(f *Facts) {
+// setShared makes the target group a shared one.
+func setShared(f *Facts) {
 	f.Stored.Spec.MultiClusterTargetGroup = true
 	f.Record.Shared, f.Record.Recorded, f.Record.Identities = true, true, map[string]bool{"10.0.0.1:8080": true}
 }
 
-// flapping lets targets flap for 20 s.
-func flapping(f *Facts, numbers ...string) {
+// setFlapping sets targets that flap for 20 s.
+func setFlapping(f *Facts, numbers ...string) {
 	f.Memory.FlappingFor, f.Memory.Flapping = 20*time.Second, map[string]bool{}
 	for _, n := range numbers {
 		f.Memory.Flapping["10.0.0."+n] = true

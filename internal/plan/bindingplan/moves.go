@@ -13,28 +13,28 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// moves is how a target group gets from the targets that it has to the endpoints that were found.
+// moves has the changes of the registered targets.
 type moves struct {
 	targets.Diff
-	retained []*observed.Target // old targets that serve on for now
-	delayed  delayed            // what flaps
-	owned    bool               // the own targets of a shared group are recorded
-	attempt  *Attempt           // what is known of targets that are not registered, nil if all are
-	// deselected: the Service has no endpoint any more, and pods that it took still run.
+	retained []*observed.Target // old targets that are retained for some time
+	delayed  delayed            // flapping targets
+	owned    bool               // the target group is shared, so that own targets are recorded
+	attempt  *Attempt           // refusals of endpoints that are not registered, nil if there are none
+	// deselected is set if the Service has no endpoint any more although its previous pods still run.
 	deselected bool
 }
 
-// comparison is a difference and what it was made from.
+// comparison is a difference and the health from which it was computed.
 type comparison struct {
-	of   *Health
-	diff targets.Diff
+	health *Health
+	diff   targets.Diff
 }
 
-// mover is the part of a planner that changes targets.
+// mover plans changes of targets.
 type mover struct{ *planner }
 
-// moveTargets brings the target group to the endpoints: rules first, then new targets, then the old ones out. A
-// maxAge above zero compares with what was read from AWS no longer ago, and zero with what is remembered.
+// moveTargets plans to register the endpoints: first the rules, then new targets, then the deregistration of old ones. maxAge is
+// the maximum age of the registered targets; zero means the cached targets.
 func (p mover) moveTargets(maxAge time.Duration) {
 	age := durations.HealthAge
 	switch {
@@ -47,10 +47,10 @@ func (p mover) moveTargets(maxAge time.Duration) {
 	if !ok {
 		return
 	}
-	if ok := p.retain(m) && p.selectorChanged(m); !ok {
+	if ok := p.retainServing(m) && p.selectorChanged(m); !ok {
 		return
 	}
-	if p.Forwards == nil && (gates{p.Facts}).unserved(m.Matched) {
+	if p.Forwards == nil && (gates{p.Facts}).isLongUnused(m.Matched) {
 		p.ask(AskForwards{})
 		return
 	}
@@ -58,33 +58,33 @@ func (p mover) moveTargets(maxAge time.Duration) {
 		p.afterAttempt(m)
 		return
 	}
-	try := p.Memory.sendable(m.Register, p.Now)
-	if len(try) > 0 && !targets.IsInstance(p.Described) && p.Network == nil {
-		p.ask(AskNetwork{try})
+	sendable := p.Memory.sendable(m.Register, p.Now)
+	if len(sendable) > 0 && !targets.IsInstance(p.Described) && p.Network == nil {
+		p.ask(AskNetwork{sendable})
 		return
 	}
 	p.prepare(m, maxAge)
-	was, drop := replaced(m.Diff)
-	if len(was) > 0 {
-		p.addStep(Deregister{Targets: was}, "a new target has the same address and port")
+	first, rest := splitReplaced(m.Diff)
+	if len(first) > 0 {
+		p.addStep(Deregister{Targets: first}, "a new target has the same address and port")
 	}
 	m.attempt = p.Memory.refusedBefore(m.Register, p.Now)
 	if len(p.Memory.Refused) > 0 {
-		p.addStep(KeepRefusals{m.Register}, "")
+		p.addStep(RetainRefusals{m.Register}, "")
 	}
-	if len(try) > 0 {
-		p.addStep(Register{Endpoints: try, Known: m.attempt}, "the endpoint has no target")
+	if len(sendable) > 0 {
+		p.addStep(Register{Endpoints: sendable, Known: m.attempt}, "the endpoint has no target")
 	}
-	p.deregisterOld(m, drop)
+	p.deregisterOld(m, rest)
 	p.finish(m)
 }
 
-// prepare does what has to be done before targets are changed.
+// prepare plans the steps before targets are changed: rules, checkpoint and record.
 func (p mover) prepare(m *moves, maxAge time.Duration) {
-	p.addStep(NoteRegistered{m.Staying()}, "")
+	p.addStep(NoteRegistered{m.MatchedTargets()}, "")
 	p.addStep(SyncRules{Keeps: len(m.retained)+len(m.delayed.targets) > 0, MaxAge: maxAge}, "")
 	pending := !targets.IsInstance(p.Described) && slices.ContainsFunc(m.Matched, func(x targets.Pair) bool {
-		return targets.Gated(x.Endpoint.Pod, p.gate()) && gates{p.Facts}.conditionOf(x).Status != corev1.ConditionTrue
+		return targets.HasGate(x.Endpoint.Pod, p.gate()) && gates{p.Facts}.conditionOf(x).Status != corev1.ConditionTrue
 	})
 	if m.Empty() && len(m.retained) == 0 && !pending {
 		p.addStep(SetCheckpoint{IfRulesMissing: true}, "")
@@ -102,41 +102,41 @@ func (p mover) prepare(m *moves, maxAge time.Duration) {
 
 // finish ends a plan that changes targets.
 func (p mover) finish(m *moves) {
-	p.moves, p.end = m, withTargets
+	p.moves, p.end = m, reportTargets
 }
 
-// afterAttempt goes on after some targets could not be registered.
+// afterAttempt plans the steps after some targets could not be registered.
 func (p mover) afterAttempt(m *moves) {
-	_, old := replaced(m.Diff)
+	_, old := splitReplaced(m.Diff)
 	m.attempt = p.Attempt
 	p.deregisterOld(m, old)
-	if p.Attempt.overCapacity() { // there may be room now, if not for all
-		var again []targets.Endpoint
-		var kept *Attempt
+	if p.Attempt.overCapacity() { // some targets may fit after the deregistration
+		var overCapacity []targets.Endpoint
+		var others *Attempt
 		for _, r := range p.Attempt.Refused {
 			if r.Because.Class == failure.Quota {
-				again = append(again, r.Endpoints...)
+				overCapacity = append(overCapacity, r.Endpoints...)
 			} else {
-				kept = kept.with(r)
+				others = others.withRefusal(r)
 			}
 		}
-		p.addStep(Register{Endpoints: again, Known: kept, UpToCapacity: true}, "there may be room now")
+		p.addStep(Register{Endpoints: overCapacity, Known: others, UpToCapacity: true}, "there may be room now")
 	}
 	p.finish(m)
 }
 
-// drop takes the old targets out after the new ones have come; if none of those can come, the old ones that can still
-// serve stay.
+// deregisterOld plans to deregister old targets after new ones were registered. If no new target could be registered, it retains
+// the old ones that can still serve.
 func (p mover) deregisterOld(m *moves, old []*observed.Target) {
 	a := m.attempt
-	if a != nil && a.Failed != nil && !a.overCapacity() && len(m.Staying())+len(withoutRefused(m.Register, a.Refused)) == 0 {
+	if a != nil && a.Failed != nil && !a.overCapacity() && len(m.MatchedTargets())+len(withoutRefused(m.Register, a.Refused)) == 0 {
 		var ok bool
 		if old, ok = p.unableToServe(old); !ok {
 			return
 		}
 	}
 	if a.overCapacity() {
-		old = append(old, m.retained...) // there is no room for both
+		old = append(old, m.retained...) // the target group has no capacity for both
 		m.retained = nil
 	}
 	p.addStep(NoRemoval, "")
@@ -145,9 +145,9 @@ func (p mover) deregisterOld(m *moves, old []*observed.Target) {
 	}
 }
 
-// replaced splits the old targets into those with the address and port of a new one, which have to go first, as AWS
-// would take the new one for the old, and the rest.
-func replaced(d targets.Diff) (first, rest []*observed.Target) {
+// splitReplaced splits the old targets into those with the address and port of a new one, and the rest. The first have to be
+// deregistered before the new ones are registered, because AWS does not distinguish them.
+func splitReplaced(d targets.Diff) (first, rest []*observed.Target) {
 	for _, t := range d.Deregister {
 		if slices.ContainsFunc(d.Register, func(e targets.Endpoint) bool { return e.ID == t.ID && e.Port == t.Port }) {
 			first = append(first, t)
@@ -158,21 +158,21 @@ func replaced(d targets.Diff) (first, rest []*observed.Target) {
 	return first, rest
 }
 
+// withoutRefused returns the endpoints that were not refused.
 func withoutRefused(all []targets.Endpoint, refused []Refusal) []targets.Endpoint {
 	if len(refused) == 0 {
 		return all
 	}
-	out := map[string]bool{}
+	identities := map[string]bool{}
 	for _, r := range refused {
 		for _, e := range r.Endpoints {
-			out[e.Identity()] = true
+			identities[e.Identity()] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(e targets.Endpoint) bool { return out[e.Identity()] })
+	return slices.DeleteFunc(slices.Clone(all), func(e targets.Endpoint) bool { return identities[e.Identity()] })
 }
 
-// unableToServe leaves out the targets that can still serve: all nodes, and the pods that are ready. The address of a
-// pod that is gone may be another's soon.
+// unableToServe returns the targets that cannot serve any more: those without a ready pod. Nodes can always serve.
 func (p mover) unableToServe(list []*observed.Target) ([]*observed.Target, bool) {
 	if targets.IsInstance(p.Described) {
 		return nil, true
@@ -181,7 +181,7 @@ func (p mover) unableToServe(list []*observed.Target) ([]*observed.Target, bool)
 	return slices.DeleteFunc(slices.Clone(list), func(t *observed.Target) bool { return serving[t.ID] != nil }), ok
 }
 
-// serving returns the pods of targets that are ready and not about to go, by address.
+// serving returns the ready pods of targets by address, except terminating ones; false if the plan needs an answer first.
 func (p mover) serving(list []*observed.Target) (map[string]*corev1.Pod, bool) {
 	for _, t := range list {
 		if p.Serving == nil || !p.Serving.Asked[t.ID] {
@@ -198,10 +198,9 @@ func (p mover) serving(list []*observed.Target) (map[string]*corev1.Pod, bool) {
 	return out, true
 }
 
-// compare finds what has to happen to the target group. What is remembered of a target is not enough
-// where something follows from its health: whether new targets can take over from old ones, and
-// whether a pod that is not known to be healthy yet may have its gate opened. A target may have
-// become healthy since, and the address may have been another pod's.
+// compare returns the changes of the targets; false if the plan needs an answer first or has failed. age is the maximum age of the
+// health. Cached health is not sufficient to decide whether new targets can replace old ones, and whether the gate of a pod may be
+// opened: the health may have changed, and the address may have belonged to another pod.
 func (p mover) compare(age time.Duration) (*moves, bool) {
 	if !p.recordAndHealth(age) {
 		return nil, false
@@ -216,13 +215,13 @@ func (p mover) compare(age time.Duration) (*moves, bool) {
 		return nil, false
 	}
 	m := &moves{Diff: p.diff(), owned: p.Record.Shared}
-	if !p.delay(m) {
+	if !p.delayFlapping(m) {
 		return nil, false
 	}
 	if p.Health.MaxAge <= durations.Moment {
 		return m, true
 	}
-	serving, ok := p.handingOver(m.Diff)
+	serving, ok := p.servingOldTargets(m.Diff)
 	if !ok {
 		return nil, false
 	}
@@ -233,7 +232,7 @@ func (p mover) compare(age time.Duration) (*moves, bool) {
 	return m, true
 }
 
-// recordAndHealth asks for what may be taken out and for the registered targets, and reports whether they are known.
+// recordAndHealth asks for the record and the registered targets, and reports whether they are known.
 func (p *planner) recordAndHealth(age time.Duration) bool {
 	if p.Record == nil {
 		p.ask(AskRecord{p.leaving()})
@@ -244,9 +243,9 @@ func (p *planner) recordAndHealth(age time.Duration) bool {
 	return len(p.Questions) == 0
 }
 
-// diff is computed once for the same health.
+// diff returns the difference between targets and endpoints, computed once for the same health.
 func (p mover) diff() targets.Diff {
-	if p.compared == nil || p.compared.of != p.Health {
+	if p.compared == nil || p.compared.health != p.Health {
 		d := p.compareTargets()
 		d.Deregister = p.removable(d.Deregister)
 		p.compared = &comparison{p.Health, d}
@@ -254,6 +253,7 @@ func (p mover) diff() targets.Diff {
 	return p.compared.diff
 }
 
+// compareTargets computes the difference between targets and endpoints.
 func (p mover) compareTargets() targets.Diff {
 	if targets.IsQUIC(p.Described) {
 		return targets.Compare(p.registrable(), p.Health.Targets, p.Options.MaxTargets)
@@ -261,22 +261,21 @@ func (p mover) compareTargets() targets.Diff {
 	return p.Resolution.Compare(p.Health.Targets, p.Options.MaxTargets)
 }
 
-// opensGate reports whether the gate of a pod is to be opened.
+// opensGate reports whether the gate of a pod would be opened.
 func (p mover) opensGate(d targets.Diff) bool {
 	return !targets.IsInstance(p.Described) && slices.ContainsFunc(d.Matched, func(m targets.Pair) bool {
 		shown, _, _ := targets.CurrentCondition(m.Endpoint.Pod, p.gate())
-		return targets.Gated(m.Endpoint.Pod, p.gate()) && shown.Status != corev1.ConditionTrue &&
+		return targets.HasGate(m.Endpoint.Pod, p.gate()) && shown.Status != corev1.ConditionTrue &&
 			gates{p.Facts}.conditionOf(m).Status == corev1.ConditionTrue
 	})
 }
 
-// retain takes out of the moves the old targets that have to serve on, because all the new ones
-// are still in their first health checks and the load balancer would have nowhere to send requests
-// to. That is so when a Service is turned to other pods at once. An old target serves on only
-// while its pod is there and ready, and no longer than the first checks of the new ones take,
-// however they end; nor where there is no room for both.
-func (p mover) retain(m *moves) bool {
-	serving, ok := p.handingOver(m.Diff)
+// retainServing moves old targets from Deregister to retained if all new targets are still in their first health checks, as after
+// the selector of a Service was changed. Otherwise no target could serve. An old target is retained while its pod is ready, and
+// until the first health checks of the new ones end. It is not retained if the target group has no capacity for both. It reports
+// whether the plan can go on.
+func (p mover) retainServing(m *moves) bool {
+	serving, ok := p.servingOldTargets(m.Diff)
 	if !ok || len(serving) == 0 {
 		return ok
 	}
@@ -292,10 +291,10 @@ func (p mover) retain(m *moves) bool {
 	return true
 }
 
-// handingOver finds, by address, the pods of the targets to be taken out that could serve on;
-// none if the targets that stay are enough.
-func (p mover) handingOver(d targets.Diff) (map[string]*corev1.Pod, bool) {
-	if targets.IsInstance(p.Described) || len(d.Over) > 0 || len(d.Deregister) == 0 || len(d.Register)+len(d.Matched) == 0 {
+// servingOldTargets returns the pods of old targets that can still serve, by address; none if the matched targets
+// are sufficient. It reports false if the plan needs an answer first.
+func (p mover) servingOldTargets(d targets.Diff) (map[string]*corev1.Pod, bool) {
+	if targets.IsInstance(p.Described) || len(d.OverCapacity) > 0 || len(d.Deregister) == 0 || len(d.Register)+len(d.Matched) == 0 {
 		return nil, true
 	}
 	for _, m := range d.Matched {

@@ -6,26 +6,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// noEndpointsIn returns the time until it is reported that no pod serves the Service, zero if now; false if
-// there is nothing to report. A Service whose pods are gone as well was scaled to zero.
+// noEndpointsIn returns the time until it has to be reported that the Service has no endpoints, zero if it is due now; false if
+// there is nothing to report. A Service without pods that had endpoints was scaled to zero.
 func (f *Facts) noEndpointsIn() (time.Duration, bool) {
-	u := f.Resolution.NoEndpoints
-	if u == nil || u.Emptied {
+	reason := f.Resolution.NoEndpoints
+	if reason == nil || reason.Emptied {
 		return 0, false
 	}
-	return max(0, u.Normal-f.Now.Sub(u.Since)), true
+	return max(0, reason.Grace-f.Now.Sub(reason.Since)), true
 }
 
-// reportsNoEndpoints reports whether that is to be reported now.
+// reportsNoEndpoints reports whether it has to be reported now that the Service has no endpoints.
 func (f *Facts) reportsNoEndpoints() bool {
 	wait, ok := f.noEndpointsIn()
 	return ok && wait == 0
 }
 
-// mostDeselected is of how many targets the pods are looked for.
+// maxDeselectedChecked bounds the targets whose pods selectorChanged reads.
 const maxDeselectedChecked = 5
 
-// selectorChanged finds out whether pods still run that the Service took until now, so that its selector was changed.
+// selectorChanged sets moves.deselected if previous pods of the Service still run, so that its selector was changed. It reports
+// whether the plan can go on.
 func (p mover) selectorChanged(m *moves) bool {
 	if u := p.Resolution.NoEndpoints; u == nil || !u.Emptied || len(m.Deregister) == 0 {
 		return true
@@ -35,8 +36,7 @@ func (p mover) selectorChanged(m *moves) bool {
 	return ok
 }
 
-// reportNoEndpoints adds why no pod serves behind the Service, on the Service and on the objects whose users look for it, or
-// asks for a run when that is due.
+// reportNoEndpoints adds the finding that the Service has no endpoints, or requests a run for the time at which it is due.
 func (r *reporter) reportNoEndpoints(deselected bool) {
 	wait, ok := r.noEndpointsIn()
 	switch {
@@ -51,12 +51,13 @@ func (r *reporter) reportNoEndpoints(deselected bool) {
 	}
 }
 
+// addNoEndpoints adds a finding about the Service, and the same finding for Facts.Owners.
 func (r *reporter) addNoEndpoints(f finding.Finding) {
 	r.Findings.Add(f)
-	for _, of := range r.Owners {
-		if of != f.Object {
+	for _, owner := range r.Owners {
+		if owner != f.Object {
 			f := f
-			f.Object, f.Field = of, ""
+			f.Object, f.Field = owner, ""
 			r.Findings.Add(f)
 		}
 	}

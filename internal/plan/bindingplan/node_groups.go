@@ -8,34 +8,35 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// NodeGroups are the security groups that carry the rules of nodes. They are the same for all bindings with the same
-// selector. A node that comes costs no look at the others: what it adds is added to what is known.
+// NodeGroups has the security groups for the rules of nodes. All bindings with the same selector share it. For a new list of
+// nodes, only the security groups of nodes that are new or have changed are read.
 type NodeGroups struct {
 	list  *targets.NodeList
-	since time.Time // of the oldest part
-	// of is by index of the list; "" where the group is not known.
-	of      []string
+	since time.Time // when the oldest security group was read
+	// byNode has the security group of each node of list, "" if it is unknown.
+	byNode  []string
 	groups  []string // distinct, ascending
 	unclear []unclearNode
 }
 
+// unclearNode is a node whose security group cannot be determined.
 type unclearNode struct {
 	err        error
-	candidates []network.ENIGroup // none if the node has no ENI that is known
+	candidates []network.ENIGroup // none if the ENI of the node is unknown
 }
 
-// NewNodeGroups begins to find the groups of nodes, from those that were found for a former list of the same selector,
-// which may be nil. The answer to the query has to be given to Find.
+// NewNodeGroups returns the security groups of a list, copied from an old result for the same selector, which may be nil. The
+// query is for the nodes that are new or have changed. Find must be called with the answer.
 func NewNodeGroups(list *targets.NodeList, old *NodeGroups, now time.Time) (*NodeGroups, ENIQuery) {
-	g := &NodeGroups{list: list, since: now, of: make([]string, list.Len())}
+	g := &NodeGroups{list: list, since: now, byNode: make([]string, list.Len())}
 	if old != nil && now.Sub(old.since) < durations.Settle {
 		g.since = old.since
 		for i, was := range list.Unchanged(old.list) {
-			g.of[i] = old.of[was]
+			g.byNode[i] = old.byNode[was]
 		}
 	}
 	var q ENIQuery
-	for i, group := range g.of {
+	for i, group := range g.byNode {
 		if group == "" {
 			id, _ := list.At(i)
 			q.Instances = append(q.Instances, id)
@@ -45,36 +46,36 @@ func NewNodeGroups(list *targets.NodeList, old *NodeGroups, now time.Time) (*Nod
 	return g, q
 }
 
-// Find completes the groups by the answer to the query.
+// Find completes the security groups with the answer to the query.
 func (g *NodeGroups) Find(found ENIs, o RuleOptions) {
 	last := ""
-	for i, group := range g.of {
+	for i, group := range g.byNode {
 		if group == "" {
 			id, n := g.list.At(i)
-			need := targets.Need{Endpoint: n.Name, Places: []targets.Place{{Instance: id}}}
+			need := targets.Need{Endpoint: n.Name, Lookups: []targets.ENILookup{{Instance: id}}}
 			group, candidates, err := o.securityGroupOf(need, found)
 			if err != nil {
 				g.unclear = append(g.unclear, unclearNode{err, candidates})
 				continue
 			}
-			g.of[i] = group
+			g.byNode[i] = group
 		}
-		if g.of[i] != last {
-			last = g.of[i]
+		if g.byNode[i] != last {
+			last = g.byNode[i]
 			g.groups = append(g.groups, last)
 		}
 	}
 	g.groups = unique(g.groups)
 }
 
-// Current reports whether these are the groups of a list, all known and young enough.
+// Current reports whether these are the security groups of a list, all of them are known, and none is outdated.
 func (g *NodeGroups) Current(list *targets.NodeList, now time.Time) bool {
 	return g != nil && g.list == list && len(g.unclear) == 0 && now.Sub(g.since) < durations.Settle
 }
 
-// RulesOfNodes returns what RulesAsked returns for a binding whose endpoints are nodes with these groups.
-func RulesOfNodes(d Demand, g *NodeGroups) AskedRules {
-	a := askedBy(d)
+// RulesOfNodes returns the rules that a binding requests in the security groups of its nodes.
+func RulesOfNodes(d Demand, g *NodeGroups) RequestedRules {
+	a := newRequestedRules(d)
 	a.Complete = a.Complete && len(g.unclear) == 0
 	for _, u := range g.unclear {
 		a.HoldsAll = a.HoldsAll || len(u.candidates) == 0

@@ -8,14 +8,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// A target group that several clusters fill has targets that are none of ours. Each cluster keeps a
-// record of those that it is responsible for: all that it registered and has not taken out yet. It
-// is written before targets are registered, so that one whose registration got no answer
-// is still known as ours, and again after others were taken out.
+// A shared target group has targets of several clusters. Each cluster records the targets that it has registered and not
+// deregistered yet. It writes the record before it registers targets, so that the record has a target whose registration
+// got no answer, and again after it has deregistered targets.
 
-// removable leaves those targets that may be taken out: not what another binding wants, whose runs would not
-// notice. In a shared group without a record these are the targets that this process has registered:
-// it is not known who registered the others.
+// removable returns the targets that may be deregistered. It excludes targets that another binding needs, because the runs of
+// that binding would not notice. In a shared target group without a record, it returns only targets that this process has
+// registered, because it is unknown which cluster registered the others.
 func (f *Facts) removable(list []*observed.Target) []*observed.Target {
 	r := f.Record
 	return slices.DeleteFunc(slices.Clone(list), func(t *observed.Target) bool {
@@ -24,7 +23,7 @@ func (f *Facts) removable(list []*observed.Target) []*observed.Target {
 	})
 }
 
-// wantedIdentities returns the endpoints by canonical identity.
+// wantedIdentities returns the canonical identities of the endpoints.
 func (f *Facts) wantedIdentities() map[string]bool {
 	out := map[string]bool{}
 	for _, e := range f.Resolution.Endpoints() {
@@ -33,7 +32,7 @@ func (f *Facts) wantedIdentities() map[string]bool {
 	return out
 }
 
-// record plans the record, unless it is so already.
+// record plans to write the record, unless it has the identities.
 func (p mover) record(want map[string]bool, why string) {
 	if !p.Record.Recorded || !maps.Equal(p.Record.Identities, want) {
 		p.addStep(SetRecord{want}, why)

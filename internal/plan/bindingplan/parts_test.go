@@ -15,13 +15,13 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// instance makes the target group one of nodes.
-func instance(f *Facts) {
+// setInstanceType sets the target type to instance.
+func setInstanceType(f *Facts) {
 	kind := elbv2.TargetTypeInstance
 	f.Stored.Spec.TargetType, f.Group.TargetGroup.Type = &kind, model.InstanceTargets
 }
 
-// TestRemovals states which targets leave whatever else goes wrong: those that no pod has, as far as they are the binding's.
+// TestRemovals tests which targets MakeRemoval deregisters.
 func TestRemovals(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts)
@@ -40,10 +40,10 @@ func TestRemovals(t *testing.T) {
 		"a record that cannot be read":  {func(f *Facts) { f.Record.Failure = &denied }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := known(t)
+			f := completeFacts(t)
 			x.edit(f)
 			p := MakeRemoval(f)
-			if got := compact(asked(p)); got != x.want {
+			if got := compact(planText(p)); got != x.want {
 				t.Errorf("got %s, want %s", got, x.want)
 			}
 			if failed := p.Failure(StepResults{}); (failed != nil) != (f.Health.Failure != nil || f.Record.Failure != nil) {
@@ -51,24 +51,24 @@ func TestRemovals(t *testing.T) {
 			}
 		})
 	}
-	f := known(t)
-	f.Health = registeredAs("1 healthy", "2 draining")
-	if got := compact(asked(MakeEmptying(f))); got != "no removal; deregister 10.0.0.1 if there" {
+	f := completeFacts(t)
+	f.Health = healthOf("1 healthy", "2 draining")
+	if got := compact(planText(MakeEmptying(f))); got != "no removal; deregister 10.0.0.1 if there" {
 		t.Errorf("a target group that the binding has left: %s", got)
 	}
 }
 
-// AWS would take a new target for the old one with its address and port.
-func TestATargetInThePlaceOfAnotherWaitsForIt(t *testing.T) {
+// TestReplacedTargetIsDeregisteredFirst: AWS does not distinguish a new target from an old one with the same address and port.
+func TestReplacedTargetIsDeregisteredFirst(t *testing.T) {
 	d := targets.Diff{Register: []targets.Endpoint{{ID: "10.0.0.1", Port: 80, ServerID: "0x2"}},
 		Deregister: []*observed.Target{{ID: "10.0.0.1", Port: 80, ServerID: "0x1"}, {ID: "10.0.0.1", Port: 81}, {ID: "10.0.0.2", Port: 80}}}
-	first, rest := replaced(d)
+	first, rest := splitReplaced(d)
 	if len(first) != 1 || first[0].ServerID != "0x1" || len(rest) != 2 {
 		t.Errorf("first %v, then %v", first, rest)
 	}
 }
 
-// TestZones states with which zone addresses are registered.
+// TestZones tests the zones with which addresses are registered.
 func TestZones(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts)
@@ -83,7 +83,7 @@ func TestZones(t *testing.T) {
 		"of another account, where none is known": {func(f *Facts) { f.Network = &Network{ZonesWanted: true}; f.Stored.Spec.IamRoleArnToAssume = "role" }, "all"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := known(t, "1")
+			f := completeFacts(t, "1")
 			x.edit(f)
 			list, err := f.Targets(f.Resolution.Endpoints())
 			got := "error"
@@ -97,8 +97,8 @@ func TestZones(t *testing.T) {
 	}
 }
 
-// TestWhoFillsATargetGroup states which of the bindings of a target group gives way.
-func TestWhoFillsATargetGroup(t *testing.T) {
+// TestConflictOf tests which binding of a target group has precedence.
+func TestConflictOf(t *testing.T) {
 	other := func(edit func(*elbv2.TargetGroupBinding)) *elbv2.TargetGroupBinding {
 		b := binding()
 		b.Name = "c"
@@ -146,10 +146,10 @@ func TestWhoFillsATargetGroup(t *testing.T) {
 
 func share(b *elbv2.TargetGroupBinding) { b.Spec.MultiClusterTargetGroup = true }
 
-// byName has the binding name its target group, which it has not found yet.
+// byName sets the name of the target group instead of its ARN.
 func byName(b *elbv2.TargetGroupBinding) { b.Spec.TargetGroupARN, b.Spec.TargetGroupName = "", "a" }
 
-// TestCompletion states what a binding is taken for that leaves its target group open.
+// TestCompletion tests which bindings are completed with properties of their target group.
 func TestCompletion(t *testing.T) {
 	g := TargetGroup{ARN: "arn/a", Type: model.InstanceTargets, Protocol: "TCP", VPC: "vpc-2"}
 	b := &elbv2.TargetGroupBinding{Spec: elbv2.TargetGroupBindingSpec{TargetGroupName: "a"}}
@@ -191,19 +191,19 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestWhatAWSCannotDo is about target types.
-func TestWhatAWSCannotDo(t *testing.T) {
+// TestUnsupportedFinding tests target types.
+func TestUnsupportedFinding(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts)
 		want string
 	}{
 		"addresses":                {func(*Facts) {}, ""},
-		"nodes":                    {instance, ""},
-		"nodes of another account": {func(f *Facts) { instance(f); f.Stored.Spec.IamRoleArnToAssume = "role" }, "spec.iamRoleArnToAssume"},
-		"nodes behind QUIC":        {func(f *Facts) { instance(f); x := elbv2.ProtocolQUIC; f.Stored.Spec.TargetGroupProtocol = &x }, "spec.targetGroupProtocol"},
+		"nodes":                    {setInstanceType, ""},
+		"nodes of another account": {func(f *Facts) { setInstanceType(f); f.Stored.Spec.IamRoleArnToAssume = "role" }, "spec.iamRoleArnToAssume"},
+		"nodes behind QUIC":        {func(f *Facts) { setInstanceType(f); x := elbv2.ProtocolQUIC; f.Stored.Spec.TargetGroupProtocol = &x }, "spec.targetGroupProtocol"},
 		"functions":                {func(f *Facts) { x := elbv2.TargetType("lambda"); f.Stored.Spec.TargetType = &x }, "spec.targetGroupARN"},
 	} {
-		f := known(t)
+		f := completeFacts(t)
 		x.edit(f)
 		got := ""
 		if i := UnsupportedFinding(f.Stored); i != nil {
@@ -215,11 +215,11 @@ func TestWhatAWSCannotDo(t *testing.T) {
 	}
 }
 
-// demand is what a binding asks for: a port for the pods at some addresses.
+// demand returns the demand of a binding: a port for the pods at some addresses.
 func demand(name string, port int32, addresses ...string) Demand {
 	d := Demand{Key: Key{Namespace: "ns", Name: name}}
 	for _, a := range addresses {
-		d.Needs = append(d.Needs, targets.Need{Endpoint: a, Places: []targets.Place{{Address: a}}, Rules: []model.IngressRule{portRule(port)}})
+		d.Needs = append(d.Needs, targets.Need{Endpoint: a, Lookups: []targets.ENILookup{{Address: a}}, Rules: []model.IngressRule{portRule(port)}})
 	}
 	return d
 }
@@ -228,7 +228,7 @@ func portRule(port int32) model.IngressRule {
 	return model.IngressRule{Protocol: "tcp", From: port, To: port, Group: "sg-lb", Description: network.SharedDescription}
 }
 
-// TestRulesOfAllBindings states how the rules of security groups change with what bindings ask for together.
+// TestRulesOfAllBindings tests the changes of security groups for the demands of several bindings.
 func TestRulesOfAllBindings(t *testing.T) {
 	eni := func(groups ...string) network.ENI {
 		var all []network.ENIGroup
@@ -262,14 +262,14 @@ func TestRulesOfAllBindings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := RuleOptions{ClusterName: "c", Unmerged: true, Now: now}
-			sum, first := NewAggregate(), AskedRules{Complete: true}
+			sum, first := NewAggregate(), RequestedRules{Complete: true}
 			for i, d := range x.asks {
-				a := RulesAsked(d, found, o)
+				a := RulesOfPods(d, found, o)
 				if i == 0 {
 					first = a
 				}
 				if i == 0 && x.keep > 0 {
-					a.Contribution = a.Keeping(Contribution{Rules: RuleSet{{"sg-1", portRule(x.keep)}: {}}})
+					a.Contribution = a.Retaining(Contribution{Rules: RuleSet{{"sg-1", portRule(x.keep)}: {}}})
 				}
 				sum.Set(d.Key, a.Contribution)
 			}
@@ -294,21 +294,21 @@ func TestRulesOfAllBindings(t *testing.T) {
 	}
 }
 
-// One question asks for the places of all endpoints, each once.
-func TestOneQuestionForAllEndpoints(t *testing.T) {
+// TestOneQueryForAllEndpoints: one query has the lookups of all endpoints without duplicates.
+func TestOneQueryForAllEndpoints(t *testing.T) {
 	d := demand("a", 80, "10.0.0.2", "10.0.0.1", "10.0.0.2")
-	d.Needs = append(d.Needs, targets.Need{Places: []targets.Place{{Instance: "i-1", On: "10.0.0.3"}, {ENI: "eni-1"}}},
-		targets.Need{Places: []targets.Place{{ENI: "eni-1"}, {Instance: "i-1", On: "10.0.0.4"}}})
+	d.Needs = append(d.Needs, targets.Need{Lookups: []targets.ENILookup{{Instance: "i-1", Carried: "10.0.0.3"}, {ENI: "eni-1"}}},
+		targets.Need{Lookups: []targets.ENILookup{{ENI: "eni-1"}, {Instance: "i-1", Carried: "10.0.0.4"}}})
 	q := QueryFor(d)
 	if got := fmt.Sprint(q.Instances, q.Carried, q.IDs, q.Addresses); got != "[i-1] map[i-1:[10.0.0.3]] [eni-1] [10.0.0.1 10.0.0.2]" {
 		t.Error(got)
 	}
 }
 
-// TestDraftsAsText shows a run that changes something of every kind.
-func TestDraftsAsText(t *testing.T) {
-	f := known(t, "!1", "2")
-	f.Health = registeredAs("1 healthy", "3 unhealthy")
+// TestPreviewText tests the text of a run with changes of all kinds.
+func TestPreviewText(t *testing.T) {
+	f := completeFacts(t, "!1", "2")
+	f.Health = healthOf("1 healthy", "3 unhealthy")
 	f.Record = &Record{Shared: true, Recorded: true, Identities: map[string]bool{"10.0.0.3:8080": true}}
 	first := []Step{{AddFinalizer{}, "first"}}
 	rules := []GroupChange{{Group: "sg-1", Authorize: []model.IngressRule{portRule(80)}, Revoke: []model.IngressRule{portRule(81)}}}
@@ -338,8 +338,8 @@ func TestDraftsAsText(t *testing.T) {
 	if len(aws) != 4 || aws["rule"] || aws["checkpoint"] || aws["condition"] {
 		t.Errorf("changes that belong to AWS: %v", aws)
 	}
-	f = known(t)
-	unchanged(f)
+	f = completeFacts(t)
+	setUnchanged(f)
 	if got := PreviewOf(f, nil, Make(f), nil, nil, RulesResult{}).Text(); got != "no changes\n. again in 1h0m0s   # to compare it with AWS\n" {
 		t.Errorf("nothing changes: %q", got)
 	}
@@ -352,10 +352,10 @@ func TestDraftsAsText(t *testing.T) {
 	}
 }
 
-// What is written about a pod names no number of others, so that it is written once.
-func TestPodsShowWhyTheyAreNotRegistered(t *testing.T) {
-	f := known(t, "1", "!2", "!3")
-	f.Health = registeredAs("1 healthy")
+// TestConditionsOfUnregisteredPods: the condition of a pod does not contain the number of other pods, so that it is written once.
+func TestConditionsOfUnregisteredPods(t *testing.T) {
+	f := completeFacts(t, "1", "!2", "!3")
+	f.Health = healthOf("1 healthy")
 	f.Options.MaxTargets = 1
 	shown := map[string]string{}
 	for _, s := range Make(f).Report(f, StepResults{NoRemoval: true, Rules: RulesResult{Done: true}}).Steps {

@@ -10,59 +10,60 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Plan is what happens to a binding.
+// Plan has the steps for a binding.
 type Plan struct {
-	// Asks are facts that the plan needs; with any, it has no steps yet.
+	// Questions has the facts that the plan needs. If there are any, it has no steps yet.
 	Questions []Question
 	// Steps in their order.
 	Steps []Step
-	// Watch are objects whose changes concern the binding, besides those that its endpoints are read from.
+	// Watch has the objects whose changes trigger a run, besides those from which the endpoints are read.
 	Watch []cluster.Ref
-	// Unavailable: the targets cannot be read now.
+	// Unavailable is set if the targets cannot be read now.
 	Unavailable bool
-	// Deferred: nothing has changed since the last complete run, so nothing is done.
+	// Deferred is set if the binding has not changed since the last complete run, so that there are no changes.
 	Deferred bool
-	// Remove: afterwards, targets whose pods are gone are looked for; see MakeRemoval.
+	// Remove is set if MakeRemoval must be called afterwards, unless a step NoRemoval was reached.
 	Remove bool
 
 	// Err ends the run, which is repeated with back-off.
 	Err error
 
-	findings  finding.List // known before anything is done
+	findings  finding.List // known before the steps are carried out
 	retries   []retry
-	end       ending
+	end       reportKind
 	moves     *moves
-	failed    *Failure      // at which the plan ends
-	postponed time.Duration // until a call has its turn
+	failed    *Failure      // failure that ends the plan
+	postponed time.Duration // until a postponed call may be sent
 }
 
-// retry asks for another run after a time.
+// retry requests another run after a time.
 type retry struct {
 	after time.Duration
 	why   string
 }
 
-// ending is what is reported after the steps.
-type ending int
+// reportKind determines what is reported after the steps.
+type reportKind int
 
 const (
-	quietly              ending = iota // nothing
-	withMissingEndpoints               // pods that will not become targets
-	withFailure                        // what could not be read
-	withFindings                       // what a user has to correct
-	withTargets                        // the health of targets, and success
-	withdrawn                          // that the backend is not there
-	released                           // nothing but failures, with the reason of a cleanup
-	disappeared                        // nothing, and the binding is forgotten
+	reportNothing          reportKind = iota
+	reportMissingEndpoints            // pods that will not become targets
+	reportFailure                     // a fact that could not be read
+	reportFindings                    // findings that a user has to correct
+	reportTargets                     // the health of targets, and success
+	reportMissingBackend              // that the Service does not exist
+	reportCleanup                     // only failures, with the reason of a cleanup
+	reportDeletion                    // only failures; afterwards the binding is forgotten
 )
 
+// planner makes a plan.
 type planner struct {
 	*Facts
 	Plan
 	ended []finding.Finding
 }
 
-// Make makes the plan of a binding.
+// Make returns the plan for a binding.
 func Make(f *Facts) Plan {
 	p := &planner{Facts: f}
 	switch {
@@ -78,6 +79,7 @@ func Make(f *Facts) Plan {
 	return p.result()
 }
 
+// result returns the plan: only the questions if there are any.
 func (p *planner) result() Plan {
 	if len(p.Questions) > 0 {
 		return Plan{Questions: p.Questions}
@@ -86,10 +88,13 @@ func (p *planner) result() Plan {
 	return p.Plan
 }
 
+// ask adds a question.
 func (p *planner) ask(a Question) { p.Questions = append(p.Questions, a) }
 
+// addStep adds a step.
 func (p *planner) addStep(a Action, why string) { p.Steps = append(p.Steps, Step{a, why}) }
 
+// requeueAfter requests another run after a time.
 func (p *planner) requeueAfter(after time.Duration, why string) {
 	p.retries = append(p.retries, retry{after, why})
 }
@@ -99,5 +104,5 @@ func (f *Facts) gate() corev1.PodConditionType {
 	return targets.GateType(f.Key.Name)
 }
 
-// claimed reports whether the binding does not go before its targets.
+// claimed reports whether the stored binding has the finalizer of the controller.
 func (f *Facts) claimed() bool { return hasFinalizer(f.Stored) }

@@ -7,19 +7,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Target is to be registered.
+// Target is a target for the AWS API.
 type Target struct {
 	ID   string // instance id or address
 	Port int32
-	Zone string // "all" or a zone's name; empty: AWS finds out
+	Zone string // "all" or the name of a zone; empty: AWS determines the zone
 	// ServerID is the QUIC server id, "0x" and 16 hexadecimal digits; for QUIC groups only.
 	ServerID string
 }
 
-// allZones is the zone of an address outside of the VPC, which is reached from everywhere.
+// allZones is the zone of an address outside of the VPC, which all zones can reach.
 const allZones = "all"
 
-// Targets turns endpoints into targets. An address outside of the target group's VPC has to be
+// Targets returns the targets for endpoints. An address outside of the VPC of the target group is
 // registered with a zone.
 func (f *Facts) Targets(endpoints []targets.Endpoint) ([]Target, error) {
 	n := f.Network
@@ -40,10 +40,10 @@ func (f *Facts) Targets(endpoints []targets.Endpoint) ([]Target, error) {
 	return out, nil
 }
 
-// Outside reports whether an address is not of the VPC. Of a VPC that another account does not share, none is.
+// Outside reports whether an address is outside of the VPC. All addresses are outside if the ranges of the VPC are unknown.
 func (n Network) Outside(address string) bool { return !network.InRanges(address, n.Ranges) }
 
-// zoneOf returns the zone that an endpoint outside of the VPC is registered with.
+// zoneOf returns the zone of an endpoint outside of the VPC.
 func (f *Facts) zoneOf(e targets.Endpoint) (string, error) {
 	if f.Described.Spec.IamRoleArnToAssume != "" || !f.Network.ZonesWanted {
 		return allZones, nil

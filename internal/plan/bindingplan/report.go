@@ -13,71 +13,73 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// StepResults is what the steps of a plan have brought about.
+// StepResults has the results of the steps of a plan.
 type StepResults struct {
-	// At is the step that failed, with its Failure. The steps behind it were not carried out.
+	// At is the step that failed, and Failure its failure. Later steps were not carried out.
 	At      Action
 	Failure *Failure
-	// NoRemoval reports whether the steps came past the note of that name.
+	// NoRemoval reports whether the Note of that name was carried out.
 	NoRemoval bool
-	Changed   bool
-	// Postponed is in how long a call that was postponed, and did not end the plan, has its turn.
+	Changed   bool // AWS was changed
+	// Postponed is the time until a postponed call may be sent that did not end the plan.
 	Postponed time.Duration
 	Rules     RulesResult
-	// Err is why facts for the rest of the plan could not be read.
+	// Err is the error of reading a fact for the rest of the plan.
 	Err error
 }
 
 // RulesResult is the result of the changes of security group rules for a binding.
 type RulesResult struct {
-	Done   bool // those of this binding are there
-	Faulty bool // some are not known until the binding is corrected
-	Again  bool // those of others are not there
-	// Findings about the binding. Unseen are those about pods that come or go, whose ENI AWS does not show for a moment.
+	Done   bool // all rules of this binding exist
+	Faulty bool // some rules are unknown until the binding is corrected
+	Again  bool // rules of other bindings are missing
+	// Findings has findings about the binding. Unseen has those about new and terminating pods, whose ENI AWS may not show for
+	// some seconds.
 	Findings, Unseen finding.List
 }
 
-// OpeningOf returns what happens to the rules that a binding asks for if all steps succeed.
-func RulesResultOf(a AskedRules) RulesResult {
+// RulesResultOf returns the result for the rules that a binding requests if all changes succeed.
+func RulesResultOf(a RequestedRules) RulesResult {
 	return RulesResult{Done: a.Complete, Faulty: a.Faulty, Findings: a.Findings, Unseen: a.Unseen}
 }
 
-// Warned returns the opening with findings also about what AWS does not show for a moment.
+// Warned returns the result with Unseen added to Findings.
 func (o RulesResult) Warned() RulesResult {
 	o.Findings.Add(o.Unseen...)
 	o.Findings, o.Unseen = o.Findings.Sorted(), nil
 	return o
 }
 
-// Report is what is written to Kubernetes at the end of a run, and when the next one is due.
+// Report has the changes in Kubernetes at the end of a run, and the time of the next one.
 type Report struct {
-	// Steps in their order. All SetGate steps are tried; otherwise one that fails ends them.
+	// Steps is in order. All SetGate steps are tried; any other step that fails is the last one.
 	Steps    []Step
 	Findings finding.List
-	// RetryAfter is when to look again, and Why; zero: on a change or for the next comparison.
+	// RetryAfter is the time until the next run, and Why its reason; zero: after a change, or for the next periodic comparison.
 	RetryAfter time.Duration
 	Why        string
-	// Complete: nothing is left to do; the next run is the comparison.
+	// Complete is set if there is nothing to do until the next periodic comparison.
 	Complete bool
-	// Waiting: a call waits for its turn.
+	// Waiting is set if a call is postponed.
 	Waiting bool
-	// AllRegistered: no endpoint waits to be registered, though targets may wait to be taken out.
+	// AllRegistered is set if all endpoints are registered. Old targets may still have to be deregistered.
 	AllRegistered bool
-	// NoServerID is how many endpoints were left out for want of a QUIC server id.
+	// NoServerID is the number of endpoints that are not registered because they have no QUIC server id.
 	NoServerID int
-	// Fault, Pods: see Reported.
+	// Fault and Pods are those of Reported.
 	Fault, Pods bool
 	// Err ends the run, which is repeated with back-off.
 	Err error
 }
 
+// reporter makes a report.
 type reporter struct {
 	*Facts
 	Report
 	done StepResults
 }
 
-// Report returns what is to be reported after the steps of a plan were carried out.
+// Report returns the report after the steps of a plan were carried out.
 func (p Plan) Report(f *Facts, d StepResults) Report {
 	r := &reporter{Facts: f, done: d}
 	r.Findings.Add(f.Reported.Findings...)
@@ -91,51 +93,51 @@ func (p Plan) Report(f *Facts, d StepResults) Report {
 	for _, x := range p.retries {
 		r.requeueAfter(x.after, x.why)
 	}
-	for _, turn := range []time.Duration{p.postponed, d.Postponed} {
-		if turn > 0 {
+	for _, wait := range []time.Duration{p.postponed, d.Postponed} {
+		if wait > 0 {
 			r.Waiting = true
-			r.requeueAfter(turn, turnWhy)
+			r.requeueAfter(wait, postponedReason)
 		}
 	}
 	failed := p.Failure(d)
-	if failed != nil && r.ofKubernetes(failed.Err) {
+	if failed != nil && r.endAfterKubernetesFailure(failed.Err) {
 		return r.Report
 	}
 	switch p.end {
-	case withMissingEndpoints:
+	case reportMissingEndpoints:
 		r.explainMissingEndpoints()
-	case withFailure:
+	case reportFailure:
 		if failed != nil {
-			r.stopped(*failed)
+			r.endWithFailure(*failed)
 		}
-	case withFindings:
-		r.stop(reasonFailedReconcile)
-	case withTargets:
+	case reportFindings:
+		r.endWithFindings(reasonFailedReconcile)
+	case reportTargets:
 		r.reportMoves(p.moves, failed)
-	case withdrawn:
+	case reportMissingBackend:
 		if failed != nil {
-			r.stopped(*failed)
+			r.endWithFailure(*failed)
 			break
 		}
-		r.status(reasonBackendNotFound, true)
-		r.write(r.events(r.Findings, reasonBackendNotFound))
-	case released:
+		r.setStatus(reasonBackendNotFound, true)
+		r.addEvents(r.events(r.Findings, reasonBackendNotFound))
+	case reportCleanup:
 		if failed != nil {
-			r.stopUncleaned(*failed)
+			r.endCleanup(*failed)
 		}
-	case disappeared:
+	case reportDeletion:
 		switch {
 		case failed != nil:
 			r.Err = failed.Err
 		case r.RetryAfter == 0:
-			r.do(Forgotten)
-			r.do(WriteEvents{[]cluster.Patch{lastingWarnings(f.Key)}})
+			r.addStep(Forgotten)
+			r.addStep(WriteEvents{[]cluster.Patch{lastingWarnings(f.Key)}})
 		}
 	}
 	return r.Report
 }
 
-// Failure returns what ended a plan, nil if nothing did.
+// Failure returns the failure that ended a plan, nil if there was none.
 func (p Plan) Failure(d StepResults) *Failure {
 	if d.Failure != nil {
 		return d.Failure
@@ -143,23 +145,24 @@ func (p Plan) Failure(d StepResults) *Failure {
 	return p.failed
 }
 
-// Failed reports a failure that ends a run.
+// Failed returns the report about a failure that ends a run.
 func Failed(f *Facts, x Failure) Report {
-	p := Plan{end: withFailure, failed: &x}
+	p := Plan{end: reportFailure, failed: &x}
 	return p.Report(f, StepResults{})
 }
 
-const turnWhy = "a call has its turn then"
+// postponedReason is the reason of a run after a postponed call.
+const postponedReason = "a call has its turn then"
 
-// ofKubernetes handles a failed write of the binding itself, which ends the run.
-func (r *reporter) ofKubernetes(err error) bool {
+// endAfterKubernetesFailure ends the run if the failed step is a write to Kubernetes, and reports whether it is.
+func (r *reporter) endAfterKubernetesFailure(err error) bool {
 	switch r.done.At.(type) {
 	case AddFinalizer:
-		r.note(err, "FailedAddFinalizer", "Failed add finalizer due to ")
+		r.endWithEvent(err, "FailedAddFinalizer", "Failed add finalizer due to ")
 	case CompleteSpec:
-		r.note(fmt.Errorf("complete the binding: %w", err), reasonFailedReconcile, "Failed reconcile due to ")
+		r.endWithEvent(fmt.Errorf("complete the binding: %w", err), reasonFailedReconcile, "Failed reconcile due to ")
 	case RemoveFinalizer:
-		r.note(err, "FailedRemoveFinalizer", "Failed remove finalizer due to ")
+		r.endWithEvent(err, "FailedRemoveFinalizer", "Failed remove finalizer due to ")
 	case SetCheckpoint, SetRecord, WriteEvents:
 		r.Err = err
 	case SetGate:
@@ -173,7 +176,7 @@ func (r *reporter) ofKubernetes(err error) bool {
 	return true
 }
 
-// reportMoves reports on a run that changed targets.
+// reportMoves reports the result of a run that changed targets.
 func (r *reporter) reportMoves(m *moves, failed *Failure) {
 	a := r.Attempt
 	if a == nil {
@@ -194,65 +197,66 @@ func (r *reporter) reportMoves(m *moves, failed *Failure) {
 		refused = a.Refused
 	}
 	r.Findings.Add(r.done.Rules.Findings...)
-	left := r.addUnregistered(m, a)
+	omitted := r.addUnregistered(m, a)
 	waiting := noGate
 	if !targets.IsInstance(r.Described) {
-		waiting = gates{r.Facts}.showHealth(&r.Steps, m.Matched, slices.Concat(withoutRefused(m.Register, refused), m.delayed.endpoints), left)
+		waiting = gates{r.Facts}.showHealth(&r.Steps, m.Matched, slices.Concat(withoutRefused(m.Register, refused), m.delayed.endpoints), omitted)
 		r.Pods, r.Reported.Pods = true, true
 	}
 	r.explainMissingEndpoints()
 	r.reportNoEndpoints(m.deselected)
 	r.reportFlapping(m.delayed)
 	if failed != nil {
-		r.stoppedAfter(*failed, a)
+		r.endAfterAttempt(*failed, a)
 		return
 	}
-	r.AllRegistered = len(m.Over)+len(m.delayed.endpoints) == 0
+	r.AllRegistered = len(m.OverCapacity)+len(m.delayed.endpoints) == 0
 	if m.owned {
 		want := r.wantedIdentities()
 		for _, t := range slices.Concat(m.retained, m.delayed.targets) {
 			want[targets.CanonicalIdentity(targets.IdentityOf(t))] = true
 		}
-		r.do(SetRecord{want})
+		r.addStep(SetRecord{want})
 	}
 	rules, reason := r.done.Rules, ""
 	if !rules.Done {
 		reason = reasonFailedNetwork
 	}
 	if len(rules.Unseen) == 0 || len(rules.Findings) > 0 {
-		r.status(reason, true)
+		r.setStatus(reason, true)
 	}
-	r.write(r.events(r.Findings, reason))
+	r.addEvents(r.events(r.Findings, reason))
 	r.noteReported(reason == "" && !r.Waiting)
 	r.requeueIf(len(rules.Unseen) > 0, durations.FirstPoll, "AWS does not show the ENI of an endpoint yet")
 	r.requeueIf(!rules.Done && !rules.Faulty || rules.Again, r.Options.Requeue, "rules are not all there")
-	r.requeueIf(len(m.Over) > 0, r.Options.Requeue, "the target group has no room")
+	r.requeueIf(len(m.OverCapacity) > 0, r.Options.Requeue, "the target group has no room")
 	r.requeueIf(rules.Faulty, durations.DeniedWait, "")
 	r.requeueIf(waiting > noGate, r.Options.pollInterval(waiting), "pods wait for their targets to become healthy")
 	idle := r.Forwards != nil && !r.Forwards.isUnused()
 	r.requeueIf(idle, durations.DeniedWait, "pods wait for a load balancer that uses their targets")
 	r.requeueIf(len(m.retained) > 0, durations.Soon, "old targets serve on until new ones are healthy")
-	if r.Waiting || !rules.Done || len(m.Over) > 0 || waiting > noGate || idle || len(m.retained) > 0 || !m.delayed.isEmpty() || r.Resolution.Unknown {
+	if r.Waiting || !rules.Done || len(m.OverCapacity) > 0 || waiting > noGate || idle || len(m.retained) > 0 || !m.delayed.isEmpty() || r.Resolution.Unknown {
 		return
 	}
-	r.do(Compared)
+	r.addStep(Compared)
 	r.Complete = true
-	r.do(SetCheckpoint{Value: r.Want})
+	r.addStep(SetCheckpoint{Value: r.Want})
 }
 
-// stopped ends a run at an error of AWS.
-func (r *reporter) stopped(f Failure) { r.stoppedAfter(f, nil) }
+// endWithFailure ends a run after a failure.
+func (r *reporter) endWithFailure(f Failure) { r.endAfterAttempt(f, nil) }
 
-func (r *reporter) stoppedAfter(f Failure, a *Attempt) {
+// endAfterAttempt ends a run after a failure. a has the refusals of endpoints, nil if there are none.
+func (r *reporter) endAfterAttempt(f Failure, a *Attempt) {
 	if f.RetryAfter > 0 {
 		r.Waiting = true
-		r.requeueAfter(f.RetryAfter, turnWhy)
+		r.requeueAfter(f.RetryAfter, postponedReason)
 		r.noteReported(false)
 		return
 	}
 	x, ok := findingOf(r.Stored, f)
 	if !ok {
-		r.note(f.Err, reasonFailedReconcile, "Failed reconcile due to ")
+		r.endWithEvent(f.Err, reasonFailedReconcile, "Failed reconcile due to ")
 		return
 	}
 	r.RetryAfter, r.Why = durations.DeniedWait, ""
@@ -262,61 +266,61 @@ func (r *reporter) stoppedAfter(f Failure, a *Attempt) {
 	if x.Reason == finding.TargetGroupNotFound {
 		switch age := r.Now.Sub(r.Stored.CreationTimestamp.Time); {
 		case age < durations.DeniedWait:
-			r.RetryAfter = r.Options.Requeue // it may have been made a moment ago
+			r.RetryAfter = r.Options.Requeue // AWS may not show a new target group yet
 		case age < durations.StableFactAge:
 			r.RetryAfter = durations.MissingWait
 		}
 	}
-	r.stop(reasonFailedReconcile, x)
+	r.endWithFindings(reasonFailedReconcile, x)
 }
 
-// stop ends a run whose faults are to be corrected by a person.
-func (r *reporter) stop(reason string, fs ...finding.Finding) {
+// endWithFindings ends a run with findings that a user has to correct.
+func (r *reporter) endWithFindings(reason string, fs ...finding.Finding) {
 	r.Findings.Add(fs...)
 	r.Findings = r.Findings.Sorted()
 	if r.Fault {
-		// A second text for the same run would be another write, which triggers another run, for ever.
+		// A second text in the same run would be another write, and cause endless runs.
 		return
 	}
 	r.Fault = true
 	r.explainWaiting()
-	r.status(reason, false)
-	r.write(r.events(r.Findings, reason))
+	r.setStatus(reason, false)
+	r.addEvents(r.events(r.Findings, reason))
 }
 
-// stopUncleaned ends the run over a binding that cannot go yet.
-func (r *reporter) stopUncleaned(f Failure) {
+// endCleanup ends a run that could not remove the targets and rules of a deleted binding.
+func (r *reporter) endCleanup(f Failure) {
 	if f.RetryAfter > 0 {
 		r.Waiting = true
-		r.requeueAfter(f.RetryAfter, turnWhy)
+		r.requeueAfter(f.RetryAfter, postponedReason)
 		return
 	}
 	r.Findings.Add(finding.Finding{
 		Object: targets.Ref(r.Stored), Reason: finding.RejectedByAWS, Severity: finding.Error, Message: f.Err.Error(), Fix: "this is tried again",
 	})
 	r.explainWaiting()
-	r.status(reasonFailedCleanup, false)
-	r.write(r.events(r.Findings, reasonFailedCleanup))
+	r.setStatus(reasonFailedCleanup, false)
+	r.addEvents(r.events(r.Findings, reasonFailedCleanup))
 	r.Err = f.Err
 }
 
-// noteReported remembers whether success is still to be reported. The call that waits may have nothing to do any more when
-// it has its turn.
+// noteReported records whether success still has to be reported. A postponed call may find later that there is nothing to do.
 func (r *reporter) noteReported(reported bool) {
 	switch {
 	case reported && r.Memory.SuccessPending:
-		r.do(SuccessReported)
+		r.addStep(SuccessReported)
 	case !reported && r.Waiting && r.done.Changed && !r.Memory.SuccessPending:
-		r.do(SuccessPending)
+		r.addStep(SuccessPending)
 	}
 }
 
-// note writes an event about an error that ends the run.
-func (r *reporter) note(err error, reason, prefix string) {
-	r.write(WriteEvents{[]cluster.Patch{failureEvent(r.Facts, err, reason, prefix)}})
+// endWithEvent ends a run with an error, and writes an event about it.
+func (r *reporter) endWithEvent(err error, reason, prefix string) {
+	r.addEvents(WriteEvents{[]cluster.Patch{failureEvent(r.Facts, err, reason, prefix)}})
 	r.Err = err
 }
 
+// failureEvent returns the event about an error.
 func failureEvent(f *Facts, err error, reason, prefix string) cluster.Event {
 	return cluster.Event{Ref: cluster.RefOf(f.Stored), Warning: true, Reason: reason, Message: prefix + err.Error()}
 }
@@ -327,21 +331,24 @@ func StatusFailed(f *Facts, err error) (cluster.Event, error) {
 	return failureEvent(f, err, "FailedUpdateStatus", "Failed update status due to "), err
 }
 
-func (r *reporter) do(a Action) { r.Steps = append(r.Steps, Step{Do: a}) }
+// addStep adds a step to the report.
+func (r *reporter) addStep(a Action) { r.Steps = append(r.Steps, Step{Do: a}) }
 
-func (r *reporter) write(e WriteEvents) {
+// addEvents adds a step that writes events, unless there are none.
+func (r *reporter) addEvents(e WriteEvents) {
 	if len(e.Patches) > 0 {
-		r.do(e)
+		r.addStep(e)
 	}
 }
 
-// requeueAfter asks for another run after a time, if none is asked for sooner.
+// requeueAfter requests another run after a time, unless an earlier one is requested.
 func (r *reporter) requeueAfter(after time.Duration, why string) {
 	if r.RetryAfter == 0 || after < r.RetryAfter {
 		r.RetryAfter, r.Why = after, why
 	}
 }
 
+// requeueIf requests another run after a time if needed is set.
 func (r *reporter) requeueIf(needed bool, after time.Duration, why string) {
 	if needed {
 		r.requeueAfter(after, why)

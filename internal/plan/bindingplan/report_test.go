@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TestReportsOfWhatFailed states what is reported of a run that registers 2 and takes 3 out, by what became of its steps.
-func TestReportsOfWhatFailed(t *testing.T) {
+// TestReportsOfFailedSteps tests the report of a run that registers target 2 and deregisters target 3, by the failed step.
+func TestReportsOfFailedSteps(t *testing.T) {
 	unclear := finding.List{{Object: targets.Ref(binding()), Severity: finding.Error, Reason: finding.EndpointGroupUnclear}}
 	for name, x := range map[string]struct {
 		done StepResults
@@ -25,7 +25,7 @@ func TestReportsOfWhatFailed(t *testing.T) {
 		"a spec that cannot be completed":           {done: StepResults{At: CompleteSpec{}, Failure: &passing}, want: "events FailedReconcile; error"},
 		"a checkpoint that cannot be written":       {done: StepResults{At: SetCheckpoint{}, Failure: &passing}, want: "error"},
 		"facts that cannot be read":                 {done: StepResults{Err: errNo}, want: "error"},
-		"a target that cannot be taken out":         {done: StepResults{At: Deregister{Targets: registeredAs("3").Targets}, Failure: &invalid}, want: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
+		"a target that cannot be taken out":         {done: StepResults{At: Deregister{Targets: healthOf("3").Targets}, Failure: &invalid}, want: "status False FailedReconcile; events FailedReconcile; again in 5m0s"},
 		"a call that is postponed":                  {done: StepResults{NoRemoval: true, Postponed: 3 * time.Second, Rules: RulesResult{Done: true}}, want: "status True SuccessfullyReconciled observed; events; again in 3s; waiting"},
 		"success is pending while it is":            {done: StepResults{NoRemoval: true, Changed: true, Postponed: 3 * time.Second, Rules: RulesResult{Done: true}}, want: "status True SuccessfullyReconciled observed; events; success pending; again in 3s; waiting"},
 		"success is said of what has changed":       {done: StepResults{NoRemoval: true, Changed: true, Rules: RulesResult{Done: true}}, want: "status True SuccessfullyReconciled observed; events SuccessfullyReconciled; compared; checkpoint want; complete"},
@@ -39,24 +39,24 @@ func TestReportsOfWhatFailed(t *testing.T) {
 		"a fault of this run is reported once":      {done: StepResults{At: Deregister{}, NoRemoval: true, Failure: &denied, Rules: RulesResult{Done: true}}, edit: func(f *Facts) { f.Reported.Fault = true }, want: "again in 5m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := known(t)
-			f.Health = registeredAs("1 healthy", "3 healthy")
+			f := completeFacts(t)
+			f.Health = healthOf("1 healthy", "3 healthy")
 			if x.edit != nil {
 				x.edit(f)
 			}
 			p := Make(f)
-			if got := compact(asked(p)); got != "known; backend seen; rules; checkpoint; register 10.0.0.2; no removal; deregister 10.0.0.3 or later" {
+			if got := compact(planText(p)); got != "known; backend seen; rules; checkpoint; register 10.0.0.2; no removal; deregister 10.0.0.3 or later" {
 				t.Fatalf("plan %s", got)
 			}
-			if got := compact(reported(p.Report(f, x.done))); got != x.want {
+			if got := compact(reportText(p.Report(f, x.done))); got != x.want {
 				t.Errorf("\n got %s\nwant %s", got, x.want)
 			}
 		})
 	}
 }
 
-// TestReportsOfACleanupThatFailed is about a binding that goes.
-func TestReportsOfACleanupThatFailed(t *testing.T) {
+// TestReportsOfAFailedCleanup tests the report about a binding that is being deleted.
+func TestReportsOfAFailedCleanup(t *testing.T) {
 	for name, x := range map[string]struct {
 		done StepResults
 		want string
@@ -66,19 +66,19 @@ func TestReportsOfACleanupThatFailed(t *testing.T) {
 		"a call waits":                    {StepResults{At: Deregister{}, Failure: &waiting}, "again in 3s; waiting"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := known(t)
-			deleted(f, false)
-			if got := compact(reported(Make(f).Report(f, x.done))); got != x.want {
+			f := completeFacts(t)
+			setDeleted(f, false)
+			if got := compact(reportText(Make(f).Report(f, x.done))); got != x.want {
 				t.Errorf("\n got %s\nwant %s", got, x.want)
 			}
 		})
 	}
 }
 
-// A target group that does not exist may have been made a moment ago, so that a young binding is tried again soon.
-func TestYoungBindingsLookForTheirTargetGroupSooner(t *testing.T) {
+// TestRetryOfNewBindings: AWS may not show a new target group yet, so that a new binding is tried again soon.
+func TestRetryOfNewBindings(t *testing.T) {
 	for age, want := range map[time.Duration]time.Duration{0: 15 * time.Second, 10 * time.Minute: time.Minute, 2 * time.Hour: 5 * time.Minute} {
-		f := known(t)
+		f := completeFacts(t)
 		f.Stored.CreationTimestamp = metav1.NewTime(now.Add(-age))
 		if got := Failed(f, gone).RetryAfter; got != want {
 			t.Errorf("at an age of %v again in %v, want %v", age, got, want)
@@ -86,7 +86,8 @@ func TestYoungBindingsLookForTheirTargetGroupSooner(t *testing.T) {
 	}
 }
 
-// Each write of a status brings a run about, so that what is there already is not written, nor the texts of a fault in turns.
+// TestStatusIsWrittenForAChange: each write of a status triggers a run, so that an equal status is not written, nor alternating
+// texts of the same fault.
 func TestStatusIsWrittenForAChange(t *testing.T) {
 	for name, x := range map[string]struct {
 		text  string // that the condition has
@@ -99,7 +100,7 @@ func TestStatusIsWrittenForAChange(t *testing.T) {
 		"a text after another shows it": {text: "", since: time.Hour, want: "status False FailedReconcile"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := known(t)
+			f := completeFacts(t)
 			failed := func(text string) Report {
 				return Failed(f, Failure{Err: errors.New(text), Class: denied.Class})
 			}
@@ -125,26 +126,26 @@ func TestStatusIsWrittenForAChange(t *testing.T) {
 	}
 }
 
-// A pod that has been ready for a while and is no endpoint shows that nothing comes of its gate.
-func TestPodsThatAreNoEndpointsShowIt(t *testing.T) {
+// TestConditionsOfMissingEndpoints: a pod that has been ready for some time and is no endpoint gets a condition with the reason.
+func TestConditionsOfMissingEndpoints(t *testing.T) {
 	for name, x := range map[string]struct {
 		edit func(*Facts, *corev1.Pod)
 		want string
 	}{
 		"for long":              {func(*Facts, *corev1.Pod) {}, "gate p9 False EndpointMissing"},
-		"where nodes are":       {func(f *Facts, _ *corev1.Pod) { instance(f) }, "gate p9 False EndpointMissing"},
+		"where nodes are":       {func(f *Facts, _ *corev1.Pod) { setInstanceType(f) }, "gate p9 False EndpointMissing"},
 		"for a moment":          {func(_ *Facts, p *corev1.Pod) { p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now) }, "again in 30s"},
 		"not ready":             {func(_ *Facts, p *corev1.Pod) { p.Status.Conditions[0].Status = "False" }, ""},
 		"about to go":           {func(_ *Facts, p *corev1.Pod) { at := metav1.NewTime(now); p.DeletionTimestamp = &at }, ""},
-		"healthy all the while": {func(_ *Facts, p *corev1.Pod) { shownSince(p, "True", "", time.Hour) }, ""},
+		"healthy all the while": {func(_ *Facts, p *corev1.Pod) { setCondition(p, "True", "", time.Hour) }, ""},
 		"as it says already": {func(f *Facts, p *corev1.Pod) {
-			shownSince(p, "False", "EndpointMissing", time.Hour)
+			setCondition(p, "False", "EndpointMissing", time.Hour)
 			p.Status.Conditions[1].Message = blockedCondition(gates{f}.endpointMissing()).Message
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := known(t)
-			unchanged(f)
+			f := completeFacts(t)
+			setUnchanged(f)
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p9"}}
 			pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: f.gate()}}
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.ContainersReady, Status: "True", LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}}
@@ -155,7 +156,7 @@ func TestPodsThatAreNoEndpointsShowIt(t *testing.T) {
 			if strings.HasPrefix(x.want, "again") {
 				want = x.want
 			}
-			if got := compact(reported(Make(f).Report(f, StepResults{}))); got != want {
+			if got := compact(reportText(Make(f).Report(f, StepResults{}))); got != want {
 				t.Errorf("\n got %s\nwant %s", got, want)
 			}
 		})

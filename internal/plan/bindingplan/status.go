@@ -14,19 +14,19 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// ready is the type of the condition that bindings have.
-const ready = "Ready"
+// readyCondition is the type of the condition of bindings.
+const readyCondition = "Ready"
 
-// status plans the Ready condition: true without a reason, false with one. With observed, the
-// generation counts as done.
-func (r *reporter) status(reason string, observed bool) {
+// setStatus plans the Ready condition: true if reason is empty, otherwise false. If observed is set, the
+// generation counts as reconciled.
+func (r *reporter) setStatus(reason string, observed bool) {
 	b := r.Stored
 	c := metav1.Condition{
-		Type: ready, Status: metav1.ConditionTrue, Reason: reasonReconciled, Message: "Successfully reconciled",
+		Type: readyCondition, Status: metav1.ConditionTrue, Reason: reasonReconciled, Message: "Successfully reconciled",
 		ObservedGeneration: b.Generation, LastTransitionTime: metav1.NewTime(r.Now.Truncate(1e9)),
 	}
 	if reason != "" {
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, text(r.Findings)
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, conditionMessage(r.Findings)
 	}
 	s := SetStatus{}
 	conditions, changed := withCondition(b.Status.Conditions, c)
@@ -38,14 +38,14 @@ func (r *reporter) status(reason string, observed bool) {
 		return
 	}
 	if s.OnlyText = s.Observed == nil && sameFault(b.Status.Conditions, c); s.OnlyText && r.Now.Sub(r.Memory.TextReported) < durations.DeniedWait {
-		// Each write triggers another run, so that two texts which take turns would go on for ever.
+		// Each write triggers another run, so that two alternating texts would cause endless runs.
 		return
 	}
 	s.Conditions = conditions
-	r.do(s)
+	r.addStep(s)
 }
 
-// sameFault reports whether a condition differs from the present one in nothing but its text.
+// sameFault reports whether a list has a condition that differs from c only in its text.
 func sameFault(list []metav1.Condition, c metav1.Condition) bool {
 	return c.Status == metav1.ConditionFalse && slices.ContainsFunc(list, func(o metav1.Condition) bool {
 		return o.Type == c.Type && o.Status == c.Status && o.Reason == c.Reason && o.ObservedGeneration == c.ObservedGeneration
@@ -67,20 +67,21 @@ func withCondition(list []metav1.Condition, c metav1.Condition) ([]metav1.Condit
 	return out, old != c
 }
 
-// requestID is what differs in the answers of AWS to the same call.
+// requestID matches the request ID in an error of AWS, which differs in each answer.
 var requestID = regexp.MustCompile(`(?i)(, )?request ?id: ?[0-9a-f-]{8,}`)
 
-// maxMessage is the limit of a condition's message, in bytes.
+// maxMessage is the limit of the message of a condition in bytes.
 const maxMessage = 32768
 
-// text of the first error, for a condition.
-func text(l finding.List) string {
+// conditionMessage returns the message of a condition for the first error.
+func conditionMessage(l finding.List) string {
 	if f, ok := firstError(l); ok {
 		return stableMessage(string(f.Reason) + ": " + f.Text())
 	}
 	return "see the events"
 }
 
+// firstError returns the first error of a list, false if there is none.
 func firstError(l finding.List) (finding.Finding, bool) {
 	i := slices.IndexFunc(l, func(f finding.Finding) bool { return f.Severity == finding.Error })
 	if i < 0 {
@@ -89,24 +90,25 @@ func firstError(l finding.List) (finding.Finding, bool) {
 	return l[i], true
 }
 
-// stableMessage makes a message the same for the same fault, since every write of a status brings another
-// run about.
+// stableMessage returns a message without request ID, so that the same fault has the same message: each write of a status
+// triggers another run.
 func stableMessage(s string) string {
 	s = requestID.ReplaceAllString(s, "")
 	return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "")
 }
 
-// events returns the events of findings, under the reason of the run for those about the binding, and of
-// success when something has changed and no call waits, after which something will have.
+// events returns the events of findings. Errors about the binding have the reason of the run. It adds the event of success if
+// AWS was changed and no call is postponed.
 func (r *reporter) events(found finding.List, reason string) WriteEvents {
 	return r.Facts.events(found, reason, r.done.Changed && !r.Waiting)
 }
 
+// events returns the events of findings in a plan, without success.
 func (p *planner) events(found finding.List, reason string) WriteEvents {
 	return p.Facts.events(found, reason, false)
 }
 
-// Event returns the event of a finding, under its own reason unless one is given.
+// Event returns the event of a finding. An empty reason means that of the finding.
 func Event(x finding.Finding, reason string) cluster.Event {
 	return cluster.Event{
 		Ref:     cluster.Ref{Kind: cluster.Kind(x.Object.Kind), Namespace: x.Object.Namespace, Name: x.Object.Name},
@@ -114,6 +116,7 @@ func Event(x finding.Finding, reason string) cluster.Event {
 	}
 }
 
+// events returns the events of findings, and of success if changed is set and reason is empty.
 func (f *Facts) events(found finding.List, reason string, changed bool) WriteEvents {
 	var out []cluster.Patch
 	for _, x := range found.Sorted() {
@@ -129,8 +132,8 @@ func (f *Facts) events(found finding.List, reason string, changed bool) WriteEve
 	return WriteEvents{append(out, lastingWarnings(f.Key))}
 }
 
-// lastingWarnings reports that the warnings it comes with last, and no others of the binding, so that their events
-// are raised before the API server drops them.
+// lastingWarnings returns the patch that makes the warnings beside it last, so that their events are emitted again before the
+// API server deletes them.
 func lastingWarnings(key Key) cluster.Lasting {
 	return cluster.Lasting{Of: "TargetGroupBinding " + key.String()}
 }

@@ -12,69 +12,71 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// Step is one thing to do. Steps are carried out in their order; one that fails ends the plan.
+// Step is one action with its reason. Steps are carried out in order; a step that fails ends the plan.
 type Step struct {
 	Do  Action
 	Why string
 }
 
-// Action is what a step does: one of the types below.
+// Action is the action of a step: one of the types below.
 type Action interface{ action() }
 
-// Register registers endpoints. With Fill, a target group that has no room for all gets as many as it has room for.
-// If any is refused, the plan is made again with the Attempt.
+// Register registers endpoints. If UpToCapacity is set, it registers as many as the target group has capacity for.
+// If AWS refuses an endpoint, the plan is made again with the Attempt.
 type Register struct {
 	Endpoints []targets.Endpoint
-	// Known is what is known beforehand of others that are not sent, nil if nothing.
+	// Known has the refusals of endpoints that are not sent, nil if there are none.
 	Known        *Attempt
 	UpToCapacity bool
 }
 
-// Deregister takes targets out.
+// Deregister deregisters targets.
 type Deregister struct {
 	Targets []*observed.Target
-	// MayMiss: it is no failure if AWS does not have them. MayWait: nor if the call is postponed.
+	// MayMiss is set if it is no failure that a target is not registered, and MayWait if it is no failure that the call is
+	// postponed.
 	MayMiss, MayWait bool
 }
 
-// SyncRules brings the rules of the security groups of nodes and pods to what all bindings ask for; without
-// this one if it is Leaving. What has to change in each group follows from all contributions, see Aggregate.
+// SyncRules changes the rules in the security groups of nodes and pods to those that all bindings request; without
+// this binding if Leaving is set. See Aggregate.
 type SyncRules struct {
 	Leaving bool
-	// Keeps: old targets that serve on need their rules.
+	// Keeps is set if the previous rules of the binding are retained, because old targets still serve.
 	Keeps bool
-	// IfAsked: only if the binding has asked for rules before.
+	// IfAsked is set if nothing has to be done for a binding that has not requested rules before.
 	IfAsked bool
 	MaxAge  time.Duration
 }
 
-// AddFinalizer keeps the binding until its targets are taken out. The plan is made again once it is Claimed.
+// AddFinalizer adds the finalizer, so that the binding exists until its targets are deregistered. The plan is made again
+// afterwards.
 type AddFinalizer struct{}
 
-// CompleteSpec fills in what a binding leaves open and AWS knows.
+// CompleteSpec writes properties of the target group in AWS into unset fields of the binding.
 type CompleteSpec struct{ Spec elbv2.TargetGroupBindingSpec }
 
-// RemoveFinalizer lets it go.
+// RemoveFinalizer removes the finalizer.
 type RemoveFinalizer struct{}
 
-// SetCheckpoint records what the binding looked like when it was done completely, or that it is not.
+// SetCheckpoint sets the checkpoint of a binding that was reconciled completely. An empty value removes the checkpoint.
 type SetCheckpoint struct {
 	Value string
-	// IfRulesMissing: only if not all rules of the binding are there.
+	// IfRulesMissing is set if the checkpoint is written only if rules of the binding are missing.
 	IfRulesMissing bool
 }
 
-// SetRecord records which targets of a shared target group this cluster is responsible for.
+// SetRecord records the targets of this cluster in a shared target group.
 type SetRecord struct{ Identities map[string]bool }
 
-// DropRecord removes the record.
+// DropRecord deletes the record.
 type DropRecord struct{}
 
-// SetGate sets the condition of a pod's readiness gate.
+// SetGate sets the pod condition of a readiness gate.
 type SetGate struct {
 	Pod  *corev1.Pod
 	Want targets.Condition
-	// Opens: the pod has waited for this since Since.
+	// Opens is set if the gate opens after the pod has waited since Since.
 	Opens bool
 	Since time.Time
 }
@@ -82,39 +84,39 @@ type SetGate struct {
 // SetStatus sets the status of the binding.
 type SetStatus struct {
 	Conditions []metav1.Condition
-	Observed   *int64 // generation; left as it is if nil
-	// OnlyText: nothing changes but the text of a fault.
+	Observed   *int64 // observed generation; nil: not changed
+	// OnlyText is set if only the text of a fault changes.
 	OnlyText bool
 }
 
-// WriteEvents records events.
+// WriteEvents writes events.
 type WriteEvents struct{ Patches []cluster.Patch }
 
-// Note is something that the process remembers.
+// Note is a step that only changes the Memory of the binding.
 type Note int
 
 // The notes.
 const (
-	Known           Note = iota // the binding was seen
-	BackendSeen                 // what endpoints are read from is there
-	BackendMissing              // it is not, or the binding is not
-	Departed                    // it goes while its target group is in use
-	Released                    // it has taken back what it put in
-	Forgotten                   // nothing is left of it
-	Compared                    // it was compared with AWS and is complete
-	SuccessPending              // AWS was changed, of which success is reported once no call waits
-	SuccessReported             // success is reported
-	NoRemoval                   // the target group needs no look for targets whose pods are gone
+	Known           Note = iota // the binding was read
+	BackendSeen                 // the backend exists
+	BackendMissing              // the backend or the binding does not exist
+	Departed                    // the binding is deleted while its target group is in use
+	Released                    // all targets and rules of the deleted binding were removed
+	Forgotten                   // the binding does not exist any more, and nothing of it is left
+	Compared                    // the binding was compared with AWS and is complete
+	SuccessPending              // AWS was changed, and success will be reported when no call is postponed
+	SuccessReported             // success was reported
+	NoRemoval                   // MakeRemoval is not needed
 )
 
-// NoteRegistered remembers targets that are registered.
+// NoteRegistered adds targets to Memory.Registered.
 type NoteRegistered struct{ Targets []*observed.Target }
 
-// KeepRefusals forgets the refusals of other endpoints.
-type KeepRefusals struct{ Of []targets.Endpoint }
+// RetainRefusals removes the refusals of all endpoints but these.
+type RetainRefusals struct{ Of []targets.Endpoint }
 
 func (Register) action()        {}
-func (KeepRefusals) action()    {}
+func (RetainRefusals) action()  {}
 func (Deregister) action()      {}
 func (SyncRules) action()       {}
 func (AddFinalizer) action()    {}

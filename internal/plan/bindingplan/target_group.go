@@ -9,7 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// TargetGroup is what has to be known of a target group that a person made. None of it changes while the target
+// TargetGroup has the properties of a target group that a binding needs. They cannot change while the target
 // group exists.
 type TargetGroup struct {
 	ARN         string
@@ -19,7 +19,7 @@ type TargetGroup struct {
 	VPC         string
 }
 
-// Complete returns a binding with what it leaves open filled in from its target group.
+// Complete returns a binding whose unset fields are set to the properties of its target group.
 func (g TargetGroup) Complete(b *elbv2.TargetGroupBinding) *elbv2.TargetGroupBinding {
 	out := b.DeepCopy()
 	s := &out.Spec
@@ -42,7 +42,7 @@ func (g TargetGroup) Complete(b *elbv2.TargetGroupBinding) *elbv2.TargetGroupBin
 	return out
 }
 
-// addressType returns the address type of AWS; old target groups have none and are IPv4.
+// addressType returns the address type; old target groups have none, which means IPv4.
 func (g TargetGroup) addressType() elbv2.TargetGroupIPAddressType {
 	if g.AddressType == "" {
 		return elbv2.TargetGroupIPAddressTypeIPv4
@@ -50,13 +50,14 @@ func (g TargetGroup) addressType() elbv2.TargetGroupIPAddressType {
 	return elbv2.TargetGroupIPAddressType(g.AddressType)
 }
 
-// ToComplete reports whether AWS is asked what the stored binding leaves open: if it is new, or cannot be used as it is.
-// One that another controller has served means the defaults.
+// ToComplete reports whether unset fields of the stored binding have to be read from AWS: if the binding is new, or cannot be used
+// without them. In a binding of another controller, unset fields mean the defaults.
 func (f *Facts) ToComplete() bool {
 	return Unusable(f.Stored) || f.Stored.DeletionTimestamp == nil && !f.claimed() && Incomplete(f.Stored)
 }
 
-// completesTo reports whether the stored binding is understood as its completion even if nothing is written into it.
+// completesTo reports whether the defaults of unset fields in the stored binding are equal to the completed ones, so that they
+// need not be written.
 func (f *Facts) completesTo(whole *elbv2.TargetGroupBinding) bool {
 	b := f.Stored.Spec
 	return (b.IPAddressType != nil || *whole.Spec.IPAddressType == elbv2.TargetGroupIPAddressTypeIPv4) &&
@@ -64,19 +65,19 @@ func (f *Facts) completesTo(whole *elbv2.TargetGroupBinding) bool {
 		(b.TargetGroupProtocol != nil || !targets.IsQUIC(whole))
 }
 
-// Incomplete reports whether a binding leaves open what only AWS knows.
+// Incomplete reports whether a binding has unset fields that CompleteSpec sets.
 func Incomplete(b *elbv2.TargetGroupBinding) bool {
 	s := b.Spec
 	return s.TargetGroupARN == "" || s.TargetType == nil || s.TargetGroupProtocol == nil || s.IPAddressType == nil || s.VpcID == ""
 }
 
-// Unusable reports whether a binding does not name its target group or what its targets are.
+// Unusable reports whether a binding has no target group ARN or no target type.
 func Unusable(b *elbv2.TargetGroupBinding) bool {
 	return b.Spec.TargetGroupARN == "" || b.Spec.TargetType == nil
 }
 
-// complete plans to write what AWS knows into a binding that lacks it, where other tools, the webhook of pods and the next
-// runs read it.
+// complete plans to write properties of the target group into unset fields of the binding, which other programs, the webhook for
+// pods and later runs read.
 func (p *planner) complete() {
 	if p.Completed || p.Claimed || !p.ToComplete() || Incomplete(p.Described) || !Unusable(p.Stored) && p.completesTo(p.Described) {
 		return
@@ -84,13 +85,13 @@ func (p *planner) complete() {
 	p.addStep(CompleteSpec{p.Described.Spec}, "AWS knows what the binding leaves open")
 }
 
-// contradicts returns what a binding says differently than AWS about its target group, nil for nothing. AWS would refuse
-// targets for such a binding, or take those of another network.
+// contradicts returns the finding about a field of a binding that differs from its target group, nil if there is none. AWS would
+// refuse the targets, or they would be of another network.
 func (g TargetGroup) contradicts(b *elbv2.TargetGroupBinding) *finding.Finding {
-	differs := func(field string, says, is any) *finding.Finding {
+	differs := func(field string, given, actual any) *finding.Finding {
 		return &finding.Finding{
 			Object: targets.Ref(b), Field: field, Reason: finding.TargetGroupDiffers, Severity: finding.Error,
-			Message: fmt.Sprintf("%q is given but the target group has %q; the targets stay as they are", says, is),
+			Message: fmt.Sprintf("%q is given but the target group has %q; the targets stay as they are", given, actual),
 			Fix:     "replace the binding by one with the value of the target group, or without the field",
 		}
 	}
@@ -106,7 +107,7 @@ func (g TargetGroup) contradicts(b *elbv2.TargetGroupBinding) *finding.Finding {
 	return nil
 }
 
-// ignored returns the settings of a binding that have no effect.
+// ignoredSettings returns findings about settings of a binding that have no effect.
 func (g TargetGroup) ignoredSettings(b *elbv2.TargetGroupBinding) (out finding.List) {
 	s := b.Spec
 	warn := func(field string, reason finding.Reason, message, fix string) {

@@ -13,22 +13,22 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// mostItems is how many targets or rules of a step are printed.
+// maxItems is how many targets or rules of a step are printed.
 const maxItems = 40
 
-// Item is a part of a step for people and tools: a target, a rule, a condition.
+// Item is a part of a step in the output: a target, a rule or a condition.
 type Item struct {
 	Sign string // + create, ~ change, - delete
 	Verb string // register, deregister, authorize, revoke, claim, release, set, clear
 	// Kind is target, rule, finalizer, spec, record, checkpoint, readiness-gate or condition; In is the target group or
 	// security group.
 	Kind, Name, In string
-	// To is what is set, "" if there is nothing to set.
+	// To is the new value, "" if there is none.
 	To  string
 	Why string
 }
 
-// ID names what is done to what.
+// ID returns the verb, the kind and the name.
 func (i Item) ID() string { return i.Verb + " " + i.Kind + "/" + finding.Printable(i.Name) }
 
 // String returns the item in one line.
@@ -46,49 +46,49 @@ func (i Item) String() string {
 	return out
 }
 
-// Items returns what a step changes outside of the process; none for what it only remembers.
+// Items returns the changes of a step outside of the process; none for a Note.
 func (s Step) Items(f *Facts) []Item {
 	group := ""
 	if f.Described != nil {
 		group = f.Described.Spec.TargetGroupARN
 	}
-	one := func(sign, verb, kind, name, to string) []Item { return []Item{{sign, verb, kind, name, "", to, s.Why}} }
+	single := func(sign, verb, kind, name, to string) []Item { return []Item{{sign, verb, kind, name, "", to, s.Why}} }
 	binding := "TargetGroupBinding " + f.Key.String()
-	switch do := s.Do.(type) {
+	switch action := s.Do.(type) {
 	case Register:
-		return s.targets("+", "register", group, len(do.Endpoints), func(i int) (string, string) { return f.registered(do.Endpoints[i]) })
+		return s.targetItems("+", "register", group, len(action.Endpoints), func(i int) (string, string) { return f.registrationText(action.Endpoints[i]) })
 	case Deregister:
-		return s.targets("-", "deregister", group, len(do.Targets), func(i int) (string, string) {
-			return targets.IdentityOf(do.Targets[i]), do.Targets[i].State
+		return s.targetItems("-", "deregister", group, len(action.Targets), func(i int) (string, string) {
+			return targets.IdentityOf(action.Targets[i]), action.Targets[i].State
 		})
 	case AddFinalizer:
-		return one("+", "claim", "finalizer", binding, "")
+		return single("+", "claim", "finalizer", binding, "")
 	case CompleteSpec:
-		return one("~", "set", "spec", binding, specText(do.Spec))
+		return single("~", "set", "spec", binding, specText(action.Spec))
 	case RemoveFinalizer:
-		return one("-", "release", "finalizer", binding, "")
+		return single("-", "release", "finalizer", binding, "")
 	case SetRecord:
-		return one("~", "set", "record", binding, fmt.Sprintf("%d targets", len(do.Identities)))
+		return single("~", "set", "record", binding, fmt.Sprintf("%d targets", len(action.Identities)))
 	case DropRecord:
-		return one("-", "clear", "record", binding, "")
+		return single("-", "clear", "record", binding, "")
 	case SetCheckpoint:
 		switch {
-		case do.IfRulesMissing, do.Value == f.checkpoint():
+		case action.IfRulesMissing, action.Value == f.checkpoint():
 			return nil
-		case do.Value == "":
-			return one("-", "clear", "checkpoint", binding, "")
+		case action.Value == "":
+			return single("-", "clear", "checkpoint", binding, "")
 		}
-		return one("~", "set", "checkpoint", binding, "")
+		return single("~", "set", "checkpoint", binding, "")
 	case SetGate:
-		to := strings.TrimSpace(string(do.Want.Status) + " " + do.Want.Reason)
-		if do.Want.Message != "" {
-			to += ", " + do.Want.Message
+		to := strings.TrimSpace(string(action.Want.Status) + " " + action.Want.Reason)
+		if action.Want.Message != "" {
+			to += ", " + action.Want.Message
 		}
-		return one("~", "set", "readiness-gate", "Pod "+do.Pod.Namespace+"/"+do.Pod.Name, to)
+		return single("~", "set", "readiness-gate", "Pod "+action.Pod.Namespace+"/"+action.Pod.Name, to)
 	case SetStatus:
-		for _, c := range do.Conditions {
-			if c.Type == ready {
-				return one("~", "set", "condition", ready, string(c.Status)+" "+c.Reason+", "+c.Message)
+		for _, c := range action.Conditions {
+			if c.Type == readyCondition {
+				return single("~", "set", "condition", readyCondition, string(c.Status)+" "+c.Reason+", "+c.Message)
 			}
 		}
 	}
@@ -100,8 +100,8 @@ func specText(s elbv2.TargetGroupBindingSpec) string {
 	return strings.Join([]string{s.TargetGroupARN, string(*s.TargetType), string(*s.TargetGroupProtocol), string(*s.IPAddressType), s.VpcID}, " ")
 }
 
-// targets has an item for each target, of which name gives the identity and what else is to be said.
-func (s Step) targets(sign, verb, group string, n int, name func(int) (string, string)) []Item {
+// targetItems returns an item for each target. name returns the identity and the new value of a target.
+func (s Step) targetItems(sign, verb, group string, n int, name func(int) (string, string)) []Item {
 	out := make([]Item, n)
 	for i := range out {
 		id, to := name(i)
@@ -110,8 +110,8 @@ func (s Step) targets(sign, verb, group string, n int, name func(int) (string, s
 	return out
 }
 
-// registered returns an endpoint and the zone that it is registered with.
-func (f *Facts) registered(e targets.Endpoint) (id, zone string) {
+// registrationText returns the identity of an endpoint, and the zone with which it is registered.
+func (f *Facts) registrationText(e targets.Endpoint) (id, zone string) {
 	list, err := f.Targets([]targets.Endpoint{e})
 	if err != nil || list[0].Zone == "" {
 		return e.Identity(), ""
@@ -119,7 +119,7 @@ func (f *Facts) registered(e targets.Endpoint) (id, zone string) {
 	return e.Identity(), "zone " + list[0].Zone
 }
 
-// Items returns the rules that are changed.
+// Items returns the rules that are authorized and revoked.
 func (c GroupChange) Items() []Item {
 	var out []Item
 	add := func(sign, verb string, rules []model.IngressRule, why string) {
@@ -132,7 +132,7 @@ func (c GroupChange) Items() []Item {
 	return out
 }
 
-// Text returns items in readable form, a line each. Of many of one kind, some are left out.
+// Text returns a line for each item. Of many items of one kind, it returns the first maxItems.
 func Text(items []Item) string {
 	var b strings.Builder
 	for len(items) > 0 {
@@ -151,20 +151,20 @@ func Text(items []Item) string {
 	return b.String()
 }
 
-// Preview is what a run would do if every step succeeded.
+// Preview has the changes of a run in which each step succeeds.
 type Preview struct {
-	Steps []Step // in their order
-	// Rules are to be changed on behalf of all bindings, in the place of the step SyncRules.
+	Steps []Step // in order
+	// Rules has the changes of security groups for all bindings, which replace the step SyncRules.
 	Rules  []GroupChange
 	Report Report
 	facts  *Facts
 }
 
-// DraftOf returns the plan of a binding that nothing is remembered of, as a whole. Rules and opening are the changes of
-// security groups, and more are steps of what is done afterwards.
-func PreviewOf(f *Facts, first []Step, p Plan, more []Step, rules []GroupChange, opening RulesResult) Preview {
-	d := Preview{Steps: slices.Concat(first, p.Steps, more), Rules: rules, facts: f}
-	done := StepResults{NoRemoval: true, Rules: opening, Changed: len(rules) > 0}
+// PreviewOf returns the preview of a plan. before and after are the steps of earlier and later plans of the run. rules has the
+// changes of security groups, and result is their result for the binding.
+func PreviewOf(f *Facts, before []Step, p Plan, after []Step, rules []GroupChange, result RulesResult) Preview {
+	d := Preview{Steps: slices.Concat(before, p.Steps, after), Rules: rules, facts: f}
+	done := StepResults{NoRemoval: true, Rules: result, Changed: len(rules) > 0}
 	for _, s := range d.Steps {
 		switch s.Do.(type) {
 		case Register, Deregister:
@@ -175,12 +175,12 @@ func PreviewOf(f *Facts, first []Step, p Plan, more []Step, rules []GroupChange,
 	return d
 }
 
-// Items returns all changes, in order.
+// Items returns all changes in order.
 func (d Preview) Items() []Item {
 	var out []Item
 	for _, s := range d.Steps {
-		if do, ok := s.Do.(SyncRules); ok {
-			if do.IfAsked {
+		if action, ok := s.Do.(SyncRules); ok {
+			if action.IfAsked {
 				continue
 			}
 			for _, c := range d.Rules {
@@ -193,8 +193,8 @@ func (d Preview) Items() []Item {
 	return out
 }
 
-// AWSItems returns the targets that are registered and deregistered, and the finalizer and the record that go with
-// them. The rules are left out.
+// AWSItems returns the targets that are registered and deregistered, and the changes of spec, finalizer and record. It omits
+// rules.
 func (d Preview) AWSItems() []Item {
 	var out []Item
 	for _, s := range d.Steps {
@@ -209,7 +209,8 @@ func (d Preview) AWSItems() []Item {
 // Findings returns the findings that a run reports.
 func (d Preview) Findings() finding.List { return d.Report.Findings.Sorted() }
 
-// Text returns the draft for people: the changes, then what is reported in Kubernetes, then when the next run is.
+// Text returns the preview as a text: the changes, then the changes in Kubernetes that report the result, then the time of the next
+// run.
 func (d Preview) Text() string {
 	var after []Item
 	for _, s := range d.Report.Steps {

@@ -8,9 +8,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// An address that AWS does not know yet is no matter of tags.
-func TestAnUnknownAddressIsNotBlamedOnTags(t *testing.T) {
-	_, _, err := RuleOptions{}.securityGroupOf(targets.Need{Endpoint: "web-0", Places: []targets.Place{{Address: "10.0.0.1"}}}, ENIs{})
+// TestFixOfAnUnknownAddress: the fix for an address that AWS does not show yet does not mention tags.
+func TestFixOfAnUnknownAddress(t *testing.T) {
+	_, _, err := RuleOptions{}.securityGroupOf(targets.Need{Endpoint: "web-0", Lookups: []targets.ENILookup{{Address: "10.0.0.1"}}}, ENIs{})
 	f := unknownGroupFinding(finding.Ref{Kind: "TargetGroupBinding", Name: "b"}, err)
 	if got := f.Text(); strings.Contains(got, "tag") || !strings.HasPrefix(got, "AWS has no network interface with the address of web-0, so no security group is opened for it; this is tried again") {
 		t.Error(got)

@@ -2,10 +2,10 @@ package document
 
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
-// redacted stands for client ids and secrets.
+// redacted replaces client ids and client secrets.
 const redacted = "[REDACTED]"
 
-// actionSpec has, besides its type, the one config that belongs to it.
+// actionSpec is an action in a document. Only the config of its type is set.
 type actionSpec struct {
 	Type          string             `json:"type"`
 	OIDC          *oidcSpec          `json:"authenticateOIDCConfig,omitempty"`
@@ -83,6 +83,7 @@ type claimSpec struct {
 	Values []string `json:"values"`
 }
 
+// actions describes actions.
 func (d *Describer) actions(as []model.Action) []actionSpec {
 	out := make([]actionSpec, 0, len(as))
 	for _, a := range as {
@@ -91,6 +92,7 @@ func (d *Describer) actions(as []model.Action) []actionSpec {
 	return out
 }
 
+// action describes an action.
 func (d *Describer) action(a model.Action) actionSpec {
 	switch a := a.(type) {
 	case model.Forward:
@@ -122,6 +124,7 @@ func (d *Describer) action(a model.Action) actionSpec {
 	return actionSpec{}
 }
 
+// authOf describes the settings that OIDC and Cognito have in common.
 func authOf(c model.AuthCommon) authSpec {
 	return authSpec{c.ExtraParams, c.OnUnauthenticated, c.Scope, c.SessionCookie, c.SessionTimeout}
 }

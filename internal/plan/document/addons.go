@@ -26,22 +26,22 @@ type requestSpec struct {
 	Tags       map[string]string `json:"tags,omitempty"`
 }
 
-// AddOns describes what the load balancer is tied to. What no member asks for, or what cannot be found,
-// is left as it is and so left out.
+// AddOns describes the web ACLs and the Shield protection of the load balancer. It omits those that no member sets or that were
+// not found, because they are not changed.
 func (d *Describer) AddOns() {
 	lb := loadBalancerToken(model.LoadBalancerID)
 	if d.WebACL != nil {
-		d.put(TypeWebACL, model.LoadBalancerID, webACLSpec{*d.WebACL, lb})
+		d.addResource(TypeWebACL, model.LoadBalancerID, webACLSpec{*d.WebACL, lb})
 	}
 	if w := d.Want.LoadBalancer.AddOns.ClassicACL; w != nil {
-		d.put(TypeClassicACL, model.LoadBalancerID, classicACLSpec{w.ID, lb})
+		d.addResource(TypeClassicACL, model.LoadBalancerID, classicACLSpec{w.ID, lb})
 	}
 	if w := d.Want.LoadBalancer.AddOns.Shield; w != nil {
-		d.put(TypeProtection, model.LoadBalancerID, protectionSpec{w.On, lb})
+		d.addResource(TypeProtection, model.LoadBalancerID, protectionSpec{w.On, lb})
 	}
 }
 
-// importSpec has no certificate, as it would be of little use without its key, which is never shown.
+// importSpec is an imported certificate. It has no key, because that is secret.
 type importSpec struct {
 	Type   string            `json:"type"`
 	Secret string            `json:"secret"`
@@ -49,8 +49,8 @@ type importSpec struct {
 	Tags   map[string]string `json:"tags,omitempty"`
 }
 
-// Managed describes the certificates that the stack requests from ACM or imports into it.
-func (d *Describer) Managed() {
+// ManagedCertificates describes the certificates that the stack requests from ACM or imports into it.
+func (d *Describer) ManagedCertificates() {
 	if !d.Opt.ManagesCertificates() {
 		return
 	}
@@ -60,14 +60,14 @@ func (d *Describer) Managed() {
 			if i.Content != nil {
 				spec.Names = i.Content.Is.Names
 			}
-			d.put(TypeCertificate, w.ID, spec)
+			d.addResource(TypeCertificate, w.ID, spec)
 			continue
 		}
 		kind := "AMAZON_ISSUED"
 		if w.CA != "" {
 			kind = "PRIVATE"
 		}
-		d.put(TypeCertificate, w.ID, requestSpec{
+		d.addResource(TypeCertificate, w.ID, requestSpec{
 			Type: kind, CA: w.CA, Domain: w.Domain, Hosts: w.Hosts, Validation: "DNS", Tags: w.Tags,
 		})
 	}

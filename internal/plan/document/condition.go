@@ -2,7 +2,7 @@ package document
 
 import "github.com/fulcrum-lb/fulcrum/internal/model"
 
-// conditionSpec has, besides its field, the one config that belongs to it.
+// conditionSpec is a condition in a document. Only the config of its field is set.
 type conditionSpec struct {
 	Field    string      `json:"field"`
 	Host     *valuesSpec `json:"hostHeaderConfig,omitempty"`
@@ -47,6 +47,7 @@ type rewriteSpec struct {
 	Replace string `json:"replace"`
 }
 
+// conditionSpecs describes conditions.
 func conditionSpecs(cs []model.Condition) []conditionSpec {
 	out := make([]conditionSpec, 0, len(cs))
 	for _, c := range cs {
@@ -55,6 +56,7 @@ func conditionSpecs(cs []model.Condition) []conditionSpec {
 	return out
 }
 
+// conditionOf describes a condition.
 func conditionOf(c model.Condition) conditionSpec {
 	switch c := c.(type) {
 	case model.HostHeader:
@@ -77,6 +79,7 @@ func conditionOf(c model.Condition) conditionSpec {
 	return conditionSpec{}
 }
 
+// transformSpecs describes transforms.
 func transformSpecs(ts []model.Transform) []transformSpec {
 	var out []transformSpec
 	for _, t := range ts {

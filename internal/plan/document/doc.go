@@ -1,2 +1,3 @@
-// Package document describes what a stack becomes, as a document for tools that compare stacks. It chooses nothing.
+// Package document describes the desired state of a stack as a document, for programs that compare stacks. It makes no
+// decisions.
 package document

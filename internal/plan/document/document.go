@@ -15,12 +15,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/securitygroups"
 )
 
-// Document holds what a stack is to be once its plan is carried out, as a value for tools that
-// compare stacks. It holds what the desired state says and what the plan chose for it, so that it does not
-// change while the plan is being carried out. Its form is that of earlier controllers.
+// Document has the resources of a stack after its plan is carried out, for programs that
+// compare stacks. It has the desired state and the choices of the plan, so that it does not
+// change while the plan is being carried out. Its format is that of the AWS Load Balancer Controller.
 type Document struct {
 	ID string `json:"id"`
-	// Resources by type and logical id.
+	// Resources has the resources by type and logical id.
 	Resources map[ResourceType]map[string]any `json:"resources"`
 }
 
@@ -39,7 +39,7 @@ const (
 	TypeClassicACL    ResourceType = "AWS::WAFRegional::WebACLAssociation"
 	TypeProtection    ResourceType = "AWS::Shield::Protection"
 	TypeCertificate   ResourceType = "AWS::ACM::Certificate"
-	// TypeALBTargets is no resource of its own, but says which ports of load balancers are targets.
+	// TypeALBTargets is not a resource. It has the ports of load balancers that are targets.
 	TypeALBTargets ResourceType = "FrontendNLBTargetGroup"
 )
 
@@ -49,27 +49,27 @@ func (d *Document) JSON() string {
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(d); err != nil {
-		panic(err) // plain data can be encoded
+		panic(err) // cannot happen: a document has only types that can be encoded
 	}
 	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
 }
 
-// Describer fills in a document from choices that are made.
+// Describer adds the resources of a plan to a document.
 type Describer struct {
 	*draft.Draft
 	DesiredGroups map[string]*model.TargetGroup // by id
-	GroupARN      map[string]string             // of live target groups, by the id of the desired one
+	GroupARN      map[string]string             // ARNs of live target groups by id of the desired one
 	Groups        TargetGroups
 	LB, Frontend  *resolved.LoadBalancer
 	Rules         *securitygroups.SecurityGroups
-	WebACL        *string           // nil: left as it is
+	WebACL        *string           // nil: not changed
 	Issued        map[string]string // ids of the stack's own certificates, by ARN
 	Doc           *Document
 }
 
 // TargetGroups are the target groups of a plan.
 type TargetGroups interface {
-	// Makes reports whether a desired target group is made.
+	// IsPlanned reports whether a desired target group exists after the plan.
 	IsPlanned(w model.TargetGroup) bool
 }
 
@@ -78,35 +78,42 @@ type resource struct {
 	Spec any `json:"spec"`
 }
 
+// has reports whether the document has a resource.
 func (d *Describer) has(t ResourceType, id string) bool { return d.Doc.Resources[t][id] != nil }
 
-func (d *Describer) put(t ResourceType, id string, spec any) { d.note(t, id, resource{spec}) }
+// addResource adds a resource with its spec.
+func (d *Describer) addResource(t ResourceType, id string, spec any) {
+	d.addValue(t, id, resource{spec})
+}
 
-func (d *Describer) note(t ResourceType, id string, value any) {
+// addValue adds a value in the place of a resource.
+func (d *Describer) addValue(t ResourceType, id string, value any) {
 	if d.Doc.Resources[t] == nil {
 		d.Doc.Resources[t] = map[string]any{}
 	}
 	d.Doc.Resources[t][id] = value
 }
 
-// token is a text, or what another resource of the document will be known by.
+// token is a text, or a reference to a field in the status of another resource of the document.
 type token struct{ text, ref string }
 
+// literal returns a token that is a text.
 func literal(s string) token { return token{text: s} }
 
-func (t ResourceType) of(id, field string) token {
+// field returns a token that refers to a status field of a resource.
+func (t ResourceType) field(id, field string) token {
 	return token{ref: "#/resources/" + string(t) + "/" + id + "/status/" + field}
 }
 
-func loadBalancerToken(id string) token { return TypeLoadBalancer.of(id, "loadBalancerARN") }
+func loadBalancerToken(id string) token { return TypeLoadBalancer.field(id, "loadBalancerARN") }
 
-func targetGroupToken(id string) token { return TypeTargetGroup.of(id, "targetGroupARN") }
+func targetGroupToken(id string) token { return TypeTargetGroup.field(id, "targetGroupARN") }
 
-func listenerToken(id string) token { return TypeListener.of(id, "listenerARN") }
+func listenerToken(id string) token { return TypeListener.field(id, "listenerARN") }
 
-func certificateToken(id string) token { return TypeCertificate.of(id, "certificateARN") }
+func certificateToken(id string) token { return TypeCertificate.field(id, "certificateARN") }
 
-func securityGroupToken(id string) token { return TypeSecurityGroup.of(id, "groupID") }
+func securityGroupToken(id string) token { return TypeSecurityGroup.field(id, "groupID") }
 
 // MarshalJSON implements the encoder's interface.
 func (t token) MarshalJSON() ([]byte, error) {
@@ -118,8 +125,8 @@ func (t token) MarshalJSON() ([]byte, error) {
 	}{t.ref})
 }
 
-// backendGroup returns the cluster's shared group, which belongs to no stack: its id, or its name until
-// it is made.
+// backendGroup returns the shared backend security group of the cluster, which belongs to no stack: its id, or its name if it does
+// not exist yet.
 func (d *Describer) backendGroup() token {
 	if id := d.KnownIDs[plan.BackendGroupAddress]; id != "" {
 		return literal(id)
@@ -127,7 +134,7 @@ func (d *Describer) backendGroup() token {
 	return literal(naming.BackendGroup(d.Opt.Cluster))
 }
 
-// securityGroups returns groups by id, after those of the stack.
+// securityGroups returns references to the security groups of the stack, followed by the ids of others.
 func (d *Describer) securityGroups(groups []plan.GroupID) []token {
 	var out []token
 	var ids []string
@@ -147,7 +154,7 @@ func (d *Describer) securityGroups(groups []plan.GroupID) []token {
 	return out
 }
 
-// targetGroup names a group of a forward action.
+// targetGroup returns a reference to a target group of the document, or the ARN of another one.
 func (d *Describer) targetGroup(r model.GroupRef) token {
 	if r.ID != "" {
 		return targetGroupToken(r.ID)
@@ -166,6 +173,7 @@ type setting struct {
 	Value string `json:"value"`
 }
 
+// settings returns the entries of a map, ascending by key.
 func settings(m map[string]string) []setting {
 	var out []setting
 	for _, k := range slices.Sorted(maps.Keys(m)) {

@@ -7,7 +7,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/naming"
 )
 
-// albTargetsSpec are the ports of load balancers that are targets, by the names of target groups.
+// albTargetsSpec has the ports of load balancers that are targets, by the name of the target group.
 type albTargetsSpec struct {
 	TargetGroups map[string]albTargetSpec
 }
@@ -20,8 +20,8 @@ type albTargetSpec struct {
 	TargetPort int32
 }
 
-// FrontNLB describes the frontend NLB of the ALB.
-func (d *Describer) FrontNLB() {
+// FrontendNLB describes the frontend NLB of the ALB.
+func (d *Describer) FrontendNLB() {
 	targets := albTargetsSpec{map[string]albTargetSpec{}}
 	for _, g := range d.Want.TargetGroups {
 		if g.LoadBalancer != "" {
@@ -29,7 +29,7 @@ func (d *Describer) FrontNLB() {
 		}
 	}
 	if kind := d.Want.ID.Kind; kind.HasRules() || kind.OfGateway() {
-		d.note(TypeALBTargets, string(TypeALBTargets), targets)
+		d.addValue(TypeALBTargets, string(TypeALBTargets), targets)
 	}
 	w, live := d.Want.FrontendNLB, d.Frontend.Live
 	switch {

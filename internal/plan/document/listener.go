@@ -36,7 +36,7 @@ type mutualAuthSpec struct {
 	AdvertiseCA  string `json:"advertiseTrustStoreCaNames,omitempty"`
 }
 
-// listenerSetting is a setting whose keys begin with capitals; others do not.
+// listenerSetting is a setting of a listener. Its keys in JSON are in upper case, unlike those of setting.
 type listenerSetting struct {
 	Key, Value string
 }
@@ -50,7 +50,7 @@ type ruleSpec struct {
 	Tags       map[string]string `json:"tags,omitempty"`
 }
 
-// Listener describes a port with its rules.
+// Listener describes a listener with its rules.
 func (d *Describer) Listener(l resolved.Listener) {
 	if !l.Planned {
 		if l.Live != nil {
@@ -72,24 +72,25 @@ func (d *Describer) Listener(l resolved.Listener) {
 			spec.ALPN = []string{t.ALPN}
 		}
 		if t.MutualAuth != nil {
-			spec.MutualAuth = mutualAuth(l.MutualAuth) // without one no client is checked
+			spec.MutualAuth = mutualAuth(l.MutualAuth) // nil: no client certificates are verified
 		}
 		spec.Certificates = d.certificates(l.Certs.Default, l.Certs.Extra)
 	}
-	d.put(TypeListener, id, spec)
+	d.addResource(TypeListener, id, spec)
 	for i, r := range l.Rules {
 		d.rule(l.Desired.Port, int32(i+1), r.Desired)
 	}
 }
 
+// rule describes a listener rule.
 func (d *Describer) rule(port, priority int32, r model.Rule) {
-	d.put(TypeRule, naming.RuleID(port, priority), ruleSpec{
+	d.addResource(TypeRule, naming.RuleID(port, priority), ruleSpec{
 		Listener: listenerToken(naming.ListenerID(port)), Priority: priority, Actions: d.actions(r.Actions),
 		Conditions: conditionSpecs(r.Conditions), Transforms: transformSpecs(r.Transforms), Tags: d.RuleTags(r.Tags),
 	})
 }
 
-// liveListener describes a listener that stays as it is.
+// liveListener describes a listener that is not changed.
 func (d *Describer) liveListener(id, lb string, l *observed.Listener) {
 	spec := listenerSpec{
 		LoadBalancer: loadBalancerToken(lb), Port: l.Port, Protocol: l.Protocol, Policy: l.Policy,
@@ -101,13 +102,13 @@ func (d *Describer) liveListener(id, lb string, l *observed.Listener) {
 	if l.Certificate != "" {
 		spec.Certificates = d.certificates(l.Certificate, l.Certificates)
 	}
-	d.put(TypeListener, id, spec)
+	d.addResource(TypeListener, id, spec)
 	for _, r := range l.Rules {
 		d.rule(l.Port, r.Priority, model.Rule{Conditions: r.Conditions, Transforms: r.Transforms, Actions: r.Actions, Tags: owners.UserTags(r.Tags)})
 	}
 }
 
-// certificates are in the order of the desired state, the default first.
+// certificates describes certificates in the order of the desired state, the default first.
 func (d *Describer) certificates(first string, more []string) []certificateSpec {
 	var out []certificateSpec
 	for _, arn := range append([]string{first}, more...) {
@@ -122,7 +123,7 @@ func (d *Describer) certificates(first string, more []string) []certificateSpec 
 	return out
 }
 
-// mutualAuth fills in what AWS puts in place of unset fields.
+// mutualAuth describes mutual authentication with the defaults of AWS for unset fields.
 func mutualAuth(m *model.MutualAuth) *mutualAuthSpec {
 	if m == nil {
 		return nil

@@ -43,6 +43,7 @@ type capacity struct {
 	Units int32 `json:"capacityUnits"`
 }
 
+// LoadBalancer describes a load balancer.
 func (d *Describer) LoadBalancer(lb *resolved.LoadBalancer) {
 	w := lb.Desired
 	spec := loadBalancerSpec{
@@ -54,10 +55,10 @@ func (d *Describer) LoadBalancer(lb *resolved.LoadBalancer) {
 	if w.Capacity != nil {
 		spec.Capacity = &capacity{*w.Capacity}
 	}
-	d.put(TypeLoadBalancer, lb.ID, spec)
+	d.addResource(TypeLoadBalancer, lb.ID, spec)
 }
 
-// liveLoadBalancer describes one that stays as it is.
+// liveLoadBalancer describes a load balancer that is not changed.
 func (d *Describer) liveLoadBalancer(lb *observed.LoadBalancer) {
 	var groups []plan.GroupID
 	for _, id := range lb.SecurityGroups {
@@ -67,14 +68,14 @@ func (d *Describer) liveLoadBalancer(lb *observed.LoadBalancer) {
 			groups = append(groups, plan.GroupID{ID: id})
 		}
 	}
-	d.put(TypeLoadBalancer, lb.ResourceID, loadBalancerSpec{
+	d.addResource(TypeLoadBalancer, lb.ResourceID, loadBalancerSpec{
 		Name: lb.Name, Type: lb.Type, Scheme: lb.Scheme, AddressType: lb.AddressType,
 		Subnets: subnetMappings((&resolved.LoadBalancer{Subnets: lb.Subnets}).Mappings()), SecurityGroups: d.securityGroups(groups),
 		CoIPPool: lb.CoIPPool, IPAMPool: lb.IPAMPool, Tags: owners.UserTags(lb.Tags), SourceNAT: lb.SourceNAT, PrivateLink: lb.PrivateLinkRules,
 	})
 }
 
-// subnetMappings are ascending by subnet.
+// subnetMappings describes subnets, ascending by id.
 func subnetMappings(ms []plan.SubnetMapping) []subnetMapping {
 	var out []subnetMapping
 	for _, m := range ms {
@@ -91,7 +92,7 @@ type securityGroupSpec struct {
 	Ingress     []permission      `json:"ingress,omitempty"`
 }
 
-// permission admits one source: exactly one of the lists has one entry.
+// permission is an inbound rule for one source: exactly one of the lists has one entry.
 type permission struct {
 	Protocol    string       `json:"ipProtocol"`
 	From        int32        `json:"fromPort"`
@@ -122,14 +123,14 @@ type prefixList struct {
 	Description string `json:"description,omitempty"`
 }
 
-// SecurityGroup describes the stack's own group.
+// SecurityGroup describes the managed security group of the stack.
 func (d *Describer) SecurityGroup() {
 	choice, ok := d.Want.LoadBalancer.SecurityGroups.(model.GroupsManaged)
 	if !ok {
 		return
 	}
 	want := choice.Group
-	rules, _ := network.DiffRules(want.Ingress, nil) // without repeats
+	rules, _ := network.DiffRules(want.Ingress, nil) // without duplicates
 	if live := securitygroups.ManagedGroup(d.Have.SecurityGroups, d.LB.Live); live != nil {
 		_, others := network.DiffRules(want.Ingress, live.Ingress)
 		for _, r := range others {
@@ -146,9 +147,10 @@ func (d *Describer) SecurityGroup() {
 	for _, r := range rules {
 		spec.Ingress = append(spec.Ingress, permissionOf(r))
 	}
-	d.put(TypeSecurityGroup, model.ManagedGroupID, spec)
+	d.addResource(TypeSecurityGroup, model.ManagedGroupID, spec)
 }
 
+// permissionOf describes an inbound rule.
 func permissionOf(r model.IngressRule) permission {
 	p := permission{Protocol: r.Protocol, From: r.From, To: r.To}
 	switch {

@@ -36,7 +36,7 @@ type matcherSpec struct {
 	GRPC string `json:"grpcCode,omitempty"`
 }
 
-// bindingSpec is the object that is made, its spec in the form of its kind.
+// bindingSpec has the TargetGroupBinding of a target group.
 type bindingSpec struct {
 	Template bindingTemplate `json:"template"`
 }
@@ -95,7 +95,7 @@ type portSpec struct {
 	Port     *intstr.IntOrString `json:"port,omitempty"`
 }
 
-// TargetGroups describes the groups that forward actions lead to, with their bindings.
+// TargetGroups describes the target groups of forward actions with their bindings.
 func (d *Describer) TargetGroups() {
 	for _, w := range d.Want.TargetGroups {
 		if (w.Type != model.ALBTargets || w.LoadBalancer != "") && d.Groups.IsPlanned(w) {
@@ -104,8 +104,9 @@ func (d *Describer) TargetGroups() {
 	}
 }
 
+// desiredGroup describes a target group and its binding.
 func (d *Describer) desiredGroup(w model.TargetGroup) {
-	d.put(TypeTargetGroup, w.ID, targetGroupSpec{
+	d.addResource(TypeTargetGroup, w.ID, targetGroupSpec{
 		Name: w.Name, Type: w.Type, Port: w.Port, Protocol: w.Protocol, ProtocolVersion: w.ProtocolVersion,
 		AddressType: w.AddressType, HealthCheck: healthCheckOf(w.HealthCheck), Attributes: settings(w.Attributes),
 		Tags: w.Tags, ControlPort: w.ControlPort,
@@ -120,16 +121,17 @@ func (d *Describer) desiredGroup(w model.TargetGroup) {
 	}
 	switch {
 	case d.Want.Held.SecurityGroups:
-		// The rules that a live binding has stay, and are not shown.
+		// The rules of a live binding are retained, and omitted from the document.
 	case w.Binding.Managed:
 		spec.Networking = &networkingSpec{}
 		for _, r := range w.Binding.Networking {
 			spec.Networking.Ingress = append(spec.Networking.Ingress, d.networkingRule(r))
 		}
 	}
-	d.put(TypeBinding, w.ID, bindingSpec{bindingTemplate{bindingMeta{w.Binding.Name, w.Binding.Namespace}, spec}})
+	d.addResource(TypeBinding, w.ID, bindingSpec{bindingTemplate{bindingMeta{w.Binding.Name, w.Binding.Namespace}, spec}})
 }
 
+// networkingRule describes a networking rule of a binding.
 func (d *Describer) networkingRule(r model.BindingRule) networkingRule {
 	out := networkingRule{From: []peerSpec{}, Ports: []portSpec{}}
 	for _, p := range r.From {
@@ -148,6 +150,7 @@ func (d *Describer) networkingRule(r model.BindingRule) networkingRule {
 	return out
 }
 
+// healthCheckOf describes a health check.
 func healthCheckOf(h model.HealthCheck) healthCheckSpec {
 	out := healthCheckSpec{
 		Protocol: h.Protocol, Path: h.Path, Interval: h.IntervalSeconds, Timeout: h.TimeoutSeconds,

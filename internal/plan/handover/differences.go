@@ -17,12 +17,12 @@ const maxComparedRules = 1000
 // maxShownDifferences is how many differences a run reports.
 const maxShownDifferences = 5
 
-// Differences returns what clients of another stack would notice if a Gateway took its load balancer over. They are in
-// the way unless the object whose rule it is consents to whatever the Gateway answers, or, where it is no rule, each
-// object. port is the number of a port of a Service.
+// Differences returns findings about the differences that clients of another stack would notice if a Gateway took over its load
+// balancer. A difference prevents the take-over, unless the owner of its rule has consented to take-over by the Gateway. For a
+// difference that belongs to no rule, all members must have consented. port returns the number of a port of a Service.
 func Differences(want, from model.Stack, port func(model.Binding) string) (out finding.List) {
-	all := !slices.ContainsFunc(from.Members, func(m model.Member) bool { return m.Adopter != want.ID })
-	note := func(text string, consent bool) {
+	allConsent := !slices.ContainsFunc(from.Members, func(m model.Member) bool { return m.Adopter != want.ID })
+	add := func(text string, consent bool) {
 		f := Refusal(want, text, fmt.Sprintf("change the Gateway, its routes or their configuration; fulcrum migrate --check shows all differences of Ingresses; to accept them, annotate each object with %s: %s", naming.AdoptedByAnnotation, want.ID))
 		f.Reason = finding.AdoptionDiffers
 		if consent {
@@ -31,7 +31,7 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 		out.Add(f)
 	}
 	if n := countRules(from) + countRules(want); n > maxComparedRules {
-		note(fmt.Sprintf("%d rules are too many to be compared by the controller", n), all)
+		add(fmt.Sprintf("%d rules are too many to be compared by the controller", n), allConsent)
 		return out
 	}
 	side := func(s model.Stack) check.Side {
@@ -39,11 +39,11 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 	}
 	res := check.Compare(side(from), side(want), naming.OriginTag)
 	consented := func(d check.Difference) bool {
-		return all || slices.ContainsFunc(from.Members, func(m model.Member) bool {
+		return allConsent || slices.ContainsFunc(from.Members, func(m model.Member) bool {
 			return m.Adopter == want.ID && strings.HasSuffix(d.IngressRule, " of "+m.Ref.String())
 		})
 	}
-	// Those that are in the way are shown first.
+	// Differences that prevent the take-over are shown first.
 	slices.SortStableFunc(res.Differences, func(a, b check.Difference) int {
 		switch first, second := consented(a), consented(b); {
 		case first == second:
@@ -55,17 +55,17 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 	})
 	for i, d := range res.Differences {
 		if i == maxShownDifferences {
-			note(fmt.Sprintf("there are %d more differences", len(res.Differences)-i), consented(d))
+			add(fmt.Sprintf("there are %d more differences", len(res.Differences)-i), consented(d))
 			break
 		}
 		text := "it would differ: " + d.TextFor(string(from.ID.Kind))
 		if d.Request != "" {
 			text = "a request would be answered otherwise: " + d.TextFor(string(from.ID.Kind))
 		}
-		note(text, consented(d))
+		add(text, consented(d))
 	}
 	if len(res.Partial) > 0 {
-		note(fmt.Sprintf("port %d has more requests to tell apart than are tried", res.Partial[0]), all)
+		add(fmt.Sprintf("port %d has more requests to tell apart than are tried", res.Partial[0]), allConsent)
 	}
 	if want.DryRun && !slices.ContainsFunc(out, func(f finding.Finding) bool { return f.Severity == finding.Error }) {
 		out.Add(finding.Finding{
@@ -77,7 +77,7 @@ func Differences(want, from model.Stack, port func(model.Binding) string) (out f
 	return out
 }
 
-// comparisonText returns the result of a comparison without differences to which an object does not consent.
+// comparisonText returns the text about a comparison in which objects consent to all differences.
 func comparisonText(kind model.Kind, res check.Result) string {
 	compared := "listeners, target groups and settings are the same"
 	if kind.HasRules() {
@@ -89,6 +89,7 @@ func comparisonText(kind model.Kind, res check.Result) string {
 	return compared
 }
 
+// countRules returns the number of rules of a stack.
 func countRules(s model.Stack) (n int) {
 	if s.LoadBalancer != nil {
 		for _, l := range s.LoadBalancer.Listeners {

@@ -8,7 +8,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/model"
 )
 
-// A Gateway in dry run is ready only if all requests that rules distinguish were compared.
+// TestAdoptionIsReadyOnlyIfAllIsCompared: a Gateway in dry run is ready only if all requests that the rules distinguish were
+// compared.
 func TestAdoptionIsReadyOnlyIfAllIsCompared(t *testing.T) {
 	t.Parallel()
 	for headers, want := range map[int]finding.Reason{1: finding.AdoptionReady, 6: finding.AdoptionDiffers} {
@@ -23,7 +24,7 @@ func TestAdoptionIsReadyOnlyIfAllIsCompared(t *testing.T) {
 			}}}
 			return s
 		}
-		found := Differences(with(asking(true, false)), with(stackOf(group, true)), nil)
+		found := Differences(with(adoptingGateway(true, false)), with(stackOf(group, true)), nil)
 		if len(found) != 1 || found[0].Reason != want {
 			t.Errorf("%d headers: %v", headers, found)
 		}

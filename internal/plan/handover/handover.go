@@ -12,27 +12,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/equal"
 )
 
-// Assign gives live target groups of the other stack the ids of the desired target groups that they become: those for
-// the same port of the same Service that AWS need not replace. Others keep their id, and are deleted when nothing
-// forwards to them. port returns the number of a port of a Service.
+// Assign sets the resource ids of live target groups of the other stack to those of desired target groups for
+// the same port of the same Service, if AWS need not replace them. Other target groups retain their id, and are deleted when
+// nothing forwards to them. port returns the number of a port of a Service.
 func Assign(want model.Stack, have observed.Stack, port func(model.Binding) string) observed.Stack {
 	have.TargetGroups = slices.Clone(have.TargetGroups)
 	taken := map[string]bool{}
 	for _, g := range have.TargetGroups {
 		taken[g.ResourceID] = naming.HasStackTags(want.ID, g.Tags)
 	}
-	filledBy := map[string][]observed.Binding{}
+	bindingsByARN := map[string][]observed.Binding{}
 	for _, b := range have.Bindings {
-		filledBy[b.ARN] = append(filledBy[b.ARN], b)
+		bindingsByARN[b.ARN] = append(bindingsByARN[b.ARN], b)
 	}
 	uses := forwardCounts(have)
-	type pair struct{ live, desired, own, likeness, uses int }
+	type pair struct{ live, desired, sameNamespace, similarity, uses int }
 	var pairs []pair
-	candidates := map[int]int{} // of desired ones
+	candidates := map[int]int{} // by index of the desired target group
 	for i, g := range have.TargetGroups {
-		b, filled := bindingOf(g, filledBy[g.ARN])
+		b, bound := bindingOf(g, bindingsByARN[g.ARN])
 		for j, w := range want.TargetGroups {
-			if filled && canTakeOver(w, g, b, port) {
+			if bound && canTakeOver(w, g, b, port) {
 				candidates[j]++
 				if !naming.HasStackTags(want.ID, g.Tags) && !taken[w.ID] {
 					pairs = append(pairs, pair{i, j, sameNamespace(w, g), similarity(w, g), uses[g.ARN]})
@@ -44,22 +44,21 @@ func Assign(want model.Stack, have observed.Stack, port func(model.Binding) stri
 		return candidates[p.desired] > 1 && hasUnnamedAttribute(want.TargetGroups[p.desired], have.TargetGroups[p.live])
 	})
 	slices.SortStableFunc(pairs, func(x, y pair) int {
-		return cmp.Or(cmp.Compare(y.own, x.own), cmp.Compare(y.likeness, x.likeness), cmp.Compare(y.uses, x.uses))
+		return cmp.Or(cmp.Compare(y.sameNamespace, x.sameNamespace), cmp.Compare(y.similarity, x.similarity), cmp.Compare(y.uses, x.uses))
 	})
-	given := map[int]bool{}
+	assigned := map[int]bool{}
 	for _, p := range pairs {
-		if id := want.TargetGroups[p.desired].ID; !taken[id] && !given[p.live] {
+		if id := want.TargetGroups[p.desired].ID; !taken[id] && !assigned[p.live] {
 			have.TargetGroups[p.live].ResourceID = id
-			taken[id], given[p.live] = true, true
+			taken[id], assigned[p.live] = true, true
 		}
 	}
 	return have
 }
 
-// bindingOf returns the binding of a live target group. Tenants can write bindings with the labels of a stack for
-// target groups of others, even where the controller has deleted its own binding and a rule still uses the target
-// group. A binding of the controller is for the Service in the resource id of the target group. A shortened id may
-// not show the Service, so that a single binding is then assumed to be the right one.
+// bindingOf returns the binding of a live target group, false if there is not exactly one. It excludes bindings that are not for
+// the Service in the resource id of the target group, because tenants can write bindings with the labels of a stack for target
+// groups of others. A shortened id may not contain the Service; then a single binding is assumed to be the right one.
 func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Binding, bool) {
 	if len(bindings) != 1 || !naming.MayBeShortened(g.ResourceID) {
 		bindings = slices.DeleteFunc(slices.Clone(bindings), func(b observed.Binding) bool {
@@ -74,7 +73,7 @@ func bindingOf(g observed.TargetGroup, bindings []observed.Binding) (observed.Bi
 	return bindings[0], true
 }
 
-// forwardCounts returns, by ARN, how many rules and default actions forward to a target group.
+// forwardCounts returns the number of rules and default actions that forward to each target group, by ARN.
 func forwardCounts(have observed.Stack) map[string]int {
 	out := map[string]int{}
 	for _, lb := range have.LoadBalancers {
@@ -83,25 +82,25 @@ func forwardCounts(have observed.Stack) map[string]int {
 	return out
 }
 
-// canTakeOver reports whether a live target group has the targets of a desired one, and the properties that AWS
-// cannot change.
+// canTakeOver reports whether a live target group has the same targets as a desired one, and the same properties among those that
+// AWS cannot change.
 func canTakeOver(w model.TargetGroup, g observed.TargetGroup, b observed.Binding, port func(model.Binding) string) bool {
 	return w.Binding != nil && w.Binding.Namespace == b.Namespace && w.Binding.Service == b.Service.Service && port(*w.Binding) == port(b.Service) &&
 		equal.CanBecome(w, g)
 }
 
-// sameNamespace returns 1 where a desired target group and a live one are of objects of the same namespace. A route of
-// another namespace may have the same Service, and must not get what rules of the Ingresses forward to: these would
-// count as rules of that route.
+// sameNamespace returns 1 if a desired target group and a live one are of objects of the same namespace, otherwise 0. A route of
+// another namespace may have the same Service, but should not get a target group to which rules of the Ingresses forward: these
+// would count as rules of that route.
 func sameNamespace(w model.TargetGroup, g observed.TargetGroup) int {
-	of := naming.ObjectNamespaces(g.ResourceID)
-	if slices.ContainsFunc(naming.ObjectNamespaces(w.ID), func(ns string) bool { return slices.Contains(of, ns) }) {
+	namespaces := naming.ObjectNamespaces(g.ResourceID)
+	if slices.ContainsFunc(naming.ObjectNamespaces(w.ID), func(ns string) bool { return slices.Contains(namespaces, ns) }) {
 		return 1
 	}
 	return 0
 }
 
-// similarity returns how many settings of a live target group are as desired. It chooses among target groups with the
+// similarity returns the number of settings that a live target group has as desired. It orders target groups with the
 // same targets.
 func similarity(w model.TargetGroup, g observed.TargetGroup) (n int) {
 	if w.HealthCheck == g.HealthCheck {
@@ -119,9 +118,9 @@ func similarity(w model.TargetGroup, g observed.TargetGroup) (n int) {
 	return n
 }
 
-// hasUnnamedAttribute reports whether a live target group has an attribute that the desired one does not set, with
-// another value than AWS's default, which it would keep. Such a target group is not used if several have the same
-// targets, because another object may have asked for it.
+// hasUnnamedAttribute reports whether a live target group has an attribute with another value than AWS's default that the
+// desired target group does not set, and that would be retained. If several target groups have the same targets, such a target
+// group is not assigned, because another object may need the attribute.
 func hasUnnamedAttribute(w model.TargetGroup, g observed.TargetGroup) bool {
 	for k, v := range attributeDefaults {
 		_, named := w.Attributes[k]
@@ -132,7 +131,7 @@ func hasUnnamedAttribute(w model.TargetGroup, g observed.TargetGroup) bool {
 	return false
 }
 
-// attributeDefaults are attributes that are often set, with what AWS gives to new target groups.
+// attributeDefaults has the defaults of AWS for attributes that are often set.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_TargetGroupAttribute.html
 var attributeDefaults = map[string]string{
 	"deregistration_delay.timeout_seconds": "300", "load_balancing.algorithm.type": "round_robin", "slow_start.duration_seconds": "0",
@@ -149,12 +148,12 @@ func Questions(have observed.Stack) (out []model.Question) {
 	return out
 }
 
-// Claimed reports whether a load balancer carries the tags of a stack, so that the stack has taken it over.
+// Claimed reports whether a load balancer has the tags of a stack.
 func Claimed(id model.StackID, lb *observed.LoadBalancer) bool {
 	return lb != nil && naming.HasStackTags(id, lb.Tags)
 }
 
-// PreviousStack returns the stack that a load balancer was made for, by its tag; false if it has none.
+// PreviousStack returns the stack from which a load balancer was taken over, by its tag; false if it has none.
 func PreviousStack(lb *observed.LoadBalancer) (model.StackID, bool) {
 	if lb == nil {
 		return model.StackID{}, false
@@ -162,8 +161,8 @@ func PreviousStack(lb *observed.LoadBalancer) (model.StackID, bool) {
 	return naming.AdoptedFrom(lb.Tags[naming.AdoptedTag])
 }
 
-// notTakenOver returns the resources that do not carry the tags of the stack by which they could have been taken
-// over, and the bindings of these target groups. Labels of bindings prove nothing, because tenants can write them.
+// notTakenOver returns the resources without the tags of the stack that takes over, and the bindings of these target groups. The
+// labels of bindings are not trusted, because tenants can write them.
 func notTakenOver(have observed.Stack, by model.StackID) observed.Stack {
 	have.LoadBalancers = slices.DeleteFunc(slices.Clone(have.LoadBalancers), func(lb observed.LoadBalancer) bool { return naming.HasStackTags(by, lb.Tags) })
 	have.TargetGroups = slices.DeleteFunc(slices.Clone(have.TargetGroups), func(g observed.TargetGroup) bool { return naming.HasStackTags(by, g.Tags) })

@@ -11,29 +11,30 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan"
 )
 
-// obstacle is why a Gateway does not take a load balancer over, and what to do.
+// obstacle is a reason why a Gateway does not take over a load balancer, and its fix.
 type obstacle struct{ reason, fix string }
 
-// Obstacles returns the findings that prevent a take-over besides those of the objects: want is the stack of the
-// Gateway, have the resources of both stacks, and steps the plan of the Gateway. It is not called once the take-over
+// Obstacles returns the findings about live resources and planned steps that prevent a take-over. want is the stack of the
+// Gateway, have has the resources of both stacks, and steps is the plan of the Gateway. It must not be called after the take-over
 // has begun.
 func Obstacles(want model.Stack, have observed.Stack, steps []plan.Step) finding.List {
-	return refusals(want, slices.Concat(ofLive(want, have), ofSteps(steps)))
+	return refusalFindings(want, slices.Concat(liveObstacles(want, have), stepObstacles(steps)))
 }
 
-// Refusals returns why the objects of both stacks do not allow that a Gateway takes over what the other one has.
+// Refusals returns the findings about objects of both stacks that prevent a take-over.
 func (rel Relation) Refusals(want model.Stack) finding.List {
-	return refusals(want, ofObjects(want, rel.OtherStack))
+	return refusalFindings(want, objectObstacles(want, rel.OtherStack))
 }
 
-func refusals(want model.Stack, obstacles []obstacle) (out finding.List) {
+// refusalFindings returns a finding for each obstacle.
+func refusalFindings(want model.Stack, obstacles []obstacle) (out finding.List) {
 	for _, o := range obstacles {
 		out.Add(Refusal(want, o.reason, o.fix))
 	}
 	return out
 }
 
-// Refusal returns the finding that a Gateway does not take over what it asks for.
+// Refusal returns the finding that a Gateway does not take over the load balancer that it requests.
 func Refusal(want model.Stack, why, fix string) finding.Finding {
 	return finding.Finding{
 		Object: want.Adopts.At.Object, Field: want.Adopts.At.Field, Reason: finding.AdoptionRefused, Severity: finding.Error,
@@ -41,8 +42,8 @@ func Refusal(want model.Stack, why, fix string) finding.Finding {
 	}
 }
 
-// ofObjects returns the obstacles that the objects of both stacks show.
-func ofObjects(want, from model.Stack) (out []obstacle) {
+// objectObstacles returns the obstacles in the objects of both stacks.
+func objectObstacles(want, from model.Stack) (out []obstacle) {
 	add := func(fix, format string, args ...any) { out = append(out, obstacle{fmt.Sprintf(format, args...), fix}) }
 	_, shared := naming.SharedName(from.ID)
 	switch {
@@ -70,7 +71,7 @@ func ofObjects(want, from model.Stack) (out []obstacle) {
 			add("correct it as its events report", "%s cannot be built", m.Ref)
 		case m.Adopter == want.ID || m.Ref.Namespace == want.ID.Namespace:
 		case from.Isolated:
-			// A host belongs to a namespace there. On a Gateway it does not, which a route alone does not agree to.
+			// Each host of such an IngressGroup belongs to a namespace. On a Gateway it does not, and a route is no consent to that.
 			add(fmt.Sprintf("have its owner annotate it with %s: %s", naming.AdoptedByAnnotation, want.ID), "%s does not consent", m.Ref)
 		case !slices.Contains(want.Attached, m.Ref.Namespace):
 			add(fmt.Sprintf("attach a route of namespace %s to the Gateway, or have the owner of %s annotate it with %s: %s", m.Ref.Namespace, m.Ref, naming.AdoptedByAnnotation, want.ID),
@@ -90,12 +91,12 @@ func ofObjects(want, from model.Stack) (out []obstacle) {
 	return out
 }
 
-// handoverTags is how many additional tags a resource has during a handover: the two by which the other stack finds
+// handoverTags is the number of additional tags that a resource has during a handover: the two by which the other stack finds
 // it.
 const handoverTags = 2
 
-// ofLive returns the obstacles that the live resources show.
-func ofLive(want model.Stack, have observed.Stack) (out []obstacle) {
+// liveObstacles returns the obstacles in the live resources.
+func liveObstacles(want model.Stack, have observed.Stack) (out []obstacle) {
 	add := func(fix, format string, args ...any) { out = append(out, obstacle{fmt.Sprintf(format, args...), fix}) }
 	var lbs []observed.LoadBalancer
 	for _, lb := range have.LoadBalancers {
@@ -113,25 +114,25 @@ func ofLive(want model.Stack, have observed.Stack) (out []obstacle) {
 	case len(lbs) > 1 || len(have.LoadBalancers) > 1 || lbs[0].Tags[naming.SuccessorTag] != "" || lbs[0].Tags[naming.ReplacedTag] != "":
 		add("wait until one is left", "it has %d, of which one takes the place of another", len(have.LoadBalancers))
 	}
-	tags := func(what string, of map[string]string, more int) {
+	checkTags := func(what string, tags map[string]string, additional int) {
 		for _, k := range model.Kinds {
-			if value, ok := of[naming.StackTag(k)]; ok && (k != want.ID.Kind || value != naming.StackTagValue(want.ID)) &&
+			if value, ok := tags[naming.StackTag(k)]; ok && (k != want.ID.Kind || value != naming.StackTagValue(want.ID)) &&
 				(k != have.Adopted.Kind || value != naming.StackTagValue(have.Adopted)) {
 				add("have that give it back first", "%s carries the tags of %s %s", what, k, value)
 			}
 		}
-		if over := len(of) + more - naming.MaxTags; over > 0 {
-			add("remove tags", "%s has %d tags, and while it is handed over it needs %d more than the %d that AWS takes", what, len(of), over, naming.MaxTags)
+		if over := len(tags) + additional - naming.MaxTags; over > 0 {
+			add("remove tags", "%s has %d tags, and while it is handed over it needs %d more than the %d that AWS takes", what, len(tags), over, naming.MaxTags)
 		}
 	}
 	for _, lb := range have.LoadBalancers {
-		tags("load balancer "+lb.Name, lb.Tags, handoverTags+len(naming.AdoptedTags(want.Adopts.From, want.Adopts.Namespaces)))
+		checkTags("load balancer "+lb.Name, lb.Tags, handoverTags+len(naming.AdoptedTags(want.Adopts.From, want.Adopts.Namespaces)))
 	}
 	for _, g := range have.TargetGroups {
-		tags("target group "+g.Name, g.Tags, handoverTags)
+		checkTags("target group "+g.Name, g.Tags, handoverTags)
 	}
 	for _, g := range have.SecurityGroups {
-		tags("security group "+g.ID, g.Tags, handoverTags)
+		checkTags("security group "+g.ID, g.Tags, handoverTags)
 	}
 	if lb := want.LoadBalancer; lb != nil {
 		if lb.Type.String() != lbs[0].Type {
@@ -147,14 +148,14 @@ func ofLive(want model.Stack, have observed.Stack) (out []obstacle) {
 	return out
 }
 
-// ofSteps returns the obstacles that are steps which clients would notice.
-func ofSteps(steps []plan.Step) (out []obstacle) {
+// stepObstacles returns an obstacle for each step that clients would notice.
+func stepObstacles(steps []plan.Step) (out []obstacle) {
 	for _, s := range steps {
-		switch do := s.Do.(type) {
+		switch action := s.Do.(type) {
 		case plan.CreateLoadBalancer:
 			out = append(out, obstacle{"another load balancer would be made", "set scheme and class so that they are those of the load balancer; fulcrum plan shows why"})
 		case plan.DeleteLoadBalancer:
-			out = append(out, obstacle{fmt.Sprintf("load balancer %s would be deleted", do.ARN), "set scheme and class so that they are those of the load balancer; fulcrum plan shows why"})
+			out = append(out, obstacle{fmt.Sprintf("load balancer %s would be deleted", action.ARN), "set scheme and class so that they are those of the load balancer; fulcrum plan shows why"})
 		case plan.SetSubnets:
 			out = append(out, obstacle{"its subnets would be changed", "name those that it has in the LoadBalancerConfiguration"})
 		case plan.SetAddressType:

@@ -9,8 +9,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A Gateway takes over what the other stack alone has, or what it is taking over itself, and nothing that a third
-// stack has a part of.
+// TestObstaclesAreOtherGateways: a Gateway does not take over a load balancer of which a third stack has resources.
 func TestObstaclesAreOtherGateways(t *testing.T) {
 	third := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "second"}
 	tags := func(of ...model.StackID) map[string]string { return live(false, of...).LoadBalancers[0].Tags }
@@ -34,7 +33,7 @@ func TestObstaclesAreOtherGateways(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want, have := asking(false, true), live(false, group)
+			want, have := adoptingGateway(false, true), live(false, group)
 			want.LoadBalancer, have.Adopted = nil, group
 			have.LoadBalancers[0].Tags = tags(group)
 			c.change(&have)
@@ -50,8 +49,8 @@ func TestObstaclesAreOtherGateways(t *testing.T) {
 	}
 }
 
-// A member of another namespace consents to one Gateway, by name and namespace, or by a route where members do not keep from
-// each other.
+// TestAMemberConsentsToOneGateway: a member of another namespace consents to one Gateway, by an annotation or, unless members are
+// isolated, by a route.
 func TestAMemberConsentsToOneGateway(t *testing.T) {
 	const no = "Ingress blog/posts does not consent"
 	of := func(namespace, name string) model.StackID {
@@ -73,7 +72,7 @@ func TestAMemberConsentsToOneGateway(t *testing.T) {
 		"but is leaving":                         {func(m *model.Member, _, _ *model.Stack) { m.Adopter, m.Deleting = gateway, true }, "Ingress blog/posts is leaving it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want, from := asking(false, false), stackOf(group, true)
+			want, from := adoptingGateway(false, false), stackOf(group, true)
 			m := &from.Members[0]
 			m.Ref = finding.Ref{Kind: "Ingress", Namespace: "blog", Name: "posts"}
 			c.change(m, &from, &want)

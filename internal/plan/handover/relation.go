@@ -14,42 +14,44 @@ type Standing int
 
 // The standings.
 const (
-	Alone Standing = iota
-	// HasOwn: a Gateway that asks for the load balancer of the other stack has one of its own, and keeps it.
+	// Unrelated: there is no other stack.
+	Unrelated Standing = iota
+	// HasOwn: a Gateway that requests the load balancer of the other stack has one of its own, and retains it.
 	HasOwn
-	// NotAllowed: the objects of both do not allow that this one takes what the other has. Nothing of that is looked at.
+	// NotAllowed: the objects of both stacks do not allow the take-over. The resources of the other stack are not read.
 	NotAllowed
-	// Takes: what the other stack has is this one's now.
-	Takes
-	// Handed: the other stack has what this one had. Only finalizers are removed from objects that leave.
-	Handed
-	// Withheld: as Handed, and the other stack does not ask for it any more. It keeps it, as this one may not have it back.
+	// TakesOver: this stack takes over the resources of the other one.
+	TakesOver
+	// HandedOver: the other stack has the resources of this one. This one only removes finalizers from objects that leave it.
+	HandedOver
+	// Withheld: as HandedOver, but the other stack does not request the load balancer any more. It retains the load balancer, because
+	// this stack may not take it back.
 	Withheld
-	// Gives: the other stack takes back what this one has. Until then nothing is changed.
-	Gives
-	// Returned: the other stack has taken back all, and the object is to give up its finalizer.
+	// GivesBack: the other stack takes back the resources of this one. Until then this one changes nothing.
+	GivesBack
+	// Returned: the other stack has taken back all resources, and this one removes its finalizer.
 	Returned
 )
 
-// Relation is the relation of the stack of a run to another one, by what Kubernetes asks for and by the tags in AWS.
-// Nothing else records how far a load balancer is handed over.
+// Relation is the relation of the stack of a run to another one. It follows from the objects in Kubernetes and the tags in AWS,
+// which are the only record of a handover.
 type Relation struct {
 	Standing Standing
 	Other    model.StackID
 	// OtherStack is the desired state of the other stack.
 	OtherStack model.Stack
-	// TagsMissing: the load balancer was taken over, but a controller that does not know the tags which record that
-	// has removed them. They are written again.
+	// TagsMissing is set if the load balancer was taken over, but a controller without support for adoption has removed the tags
+	// that record this. They are written again.
 	TagsMissing bool
 }
 
-// Translator is the translation of another stack; false if stacks of its kind are switched off.
+// Translator returns the desired state of another stack; false if stacks of its kind are disabled.
 type Translator func(id model.StackID) (model.Stack, bool, error)
 
-// ShownName returns the DNS name of the load balancer that the status of an object shows.
+// ShownName returns the DNS name of the load balancer in the status of an object.
 type ShownName func(finding.Ref) string
 
-// Relate decides the relation of a stack to another one.
+// Relate determines the relation of a stack to another one.
 func Relate(stack model.Stack, have observed.Stack, translate Translator, shown ShownName) (Relation, error) {
 	live := have.Live(model.LoadBalancerID)
 	from, adopted := PreviousStack(live)
@@ -57,33 +59,33 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 	if by := have.Facts.Adopter; by != nil && !by.Unmarked {
 		return relateToAdopter(stack, *by, translate)
 	} else if by != nil {
-		if rel, err := relateToUnmarked(stack, live, *by, translate, shown); err != nil || rel.Standing != Alone {
+		if rel, err := relateToUnmarked(stack, live, *by, translate, shown); err != nil || rel.Standing != Unrelated {
 			return rel, err
 		}
 	}
 	if stack.Empty() && stack.Held.Everything {
-		return Relation{}, nil // it is not known what it asks for, and nothing of it is changed
+		return Relation{}, nil // the desired state is unknown, so that the stack is held
 	}
-	switch asks := stack.Adopts != nil && !stack.Empty(); {
-	case adopted && (!asks || stack.DryRun || stack.Adopts.From != from):
+	switch requests := stack.Adopts != nil && !stack.Empty(); {
+	case adopted && (!requests || stack.DryRun || stack.Adopts.From != from):
 		return relateToPrevious(from, live, translate)
-	case asks && !adopted && Claimed(stack.ID, live):
+	case requests && !adopted && Claimed(stack.ID, live):
 		return relateUnmarked(stack, live, translate, shown)
-	case asks:
-		out := Relation{Other: stack.Adopts.From, Standing: Takes}
+	case requests:
+		out := Relation{Other: stack.Adopts.From, Standing: TakesOver}
 		switch {
 		case adopted:
 			return out, nil
 		case stack.DryRun && claimed(stack):
-			out.Standing = Returned // it has nothing, so the other one has it back
+			out.Standing = Returned // the Gateway has no load balancer, so the other stack has taken it back
 			return out, nil
 		}
-		of, on, err := translate(out.Other)
-		out.OtherStack = of
+		other, on, err := translate(out.Other)
+		out.OtherStack = other
 		if !on {
 			out.OtherStack.ID = out.Other
 		}
-		if err == nil && len(ofObjects(stack, out.OtherStack)) > 0 {
+		if err == nil && len(objectObstacles(stack, out.OtherStack)) > 0 {
 			out.Standing = NotAllowed
 		}
 		return out, err
@@ -91,57 +93,57 @@ func Relate(stack model.Stack, have observed.Stack, translate Translator, shown 
 	return Relation{}, nil
 }
 
-// toAdopter is for a stack whose load balancer a Gateway has. That keeps it as long as it asks for it. What is missing, a
-// feature gate or a class, is no withdrawal.
+// relateToAdopter returns the relation of a stack to a Gateway that has its load balancer. The Gateway retains the load balancer
+// while it requests it. A missing feature gate or class is no withdrawal.
 func relateToAdopter(stack model.Stack, by observed.Adopter, translate Translator) (Relation, error) {
-	out := Relation{Other: by.Stack, Standing: Handed}
-	of, on, err := translate(by.Stack)
+	out := Relation{Other: by.Stack, Standing: HandedOver}
+	gateway, on, err := translate(by.Stack)
 	if err != nil || !on {
 		return out, err
 	}
-	out.OtherStack = of
-	keeps := of.Held.Everything && of.Empty() || of.Adopts != nil && of.Adopts.From == stack.ID && !of.DryRun && !of.Empty()
+	out.OtherStack = gateway
+	keeps := gateway.Held.Everything && gateway.Empty() || gateway.Adopts != nil && gateway.Adopts.From == stack.ID && !gateway.DryRun && !gateway.Empty()
 	switch {
 	case keeps || stack.Empty():
 	case mayReturn(&by.LoadBalancer, stack):
-		out.Standing = Takes
+		out.Standing = TakesOver
 	default:
 		out.Standing = Withheld
 	}
 	return out, nil
 }
 
-// returnToFirst is for a Gateway that does not ask any more for what it has taken over: the stack that had it first
-// takes it back. If nothing of that is left, or it may not have it, the Gateway keeps it, and finishes what it has
-// begun.
+// relateToPrevious returns the relation of a Gateway that does not request any more the load balancer that it has taken over. The
+// previous stack takes it back. If that stack does not exist or may not take it back, the Gateway retains the load balancer, and
+// finishes the take-over.
 func relateToPrevious(from model.StackID, live *observed.LoadBalancer, translate Translator) (Relation, error) {
-	of, on, err := translate(from)
+	previous, on, err := translate(from)
 	switch {
 	case err != nil || !on:
 		return Relation{}, err
-	case of.Empty() && of.Held.Everything, !of.Empty() && mayReturn(live, of):
-		return Relation{Other: from, OtherStack: of, Standing: Gives}, nil
+	case previous.Empty() && previous.Held.Everything, !previous.Empty() && mayReturn(live, previous):
+		return Relation{Other: from, OtherStack: previous, Standing: GivesBack}, nil
 	case naming.HasStackTags(from, live.Tags):
-		return Relation{Other: from, OtherStack: of, Standing: Takes}, nil
+		return Relation{Other: from, OtherStack: previous, Standing: TakesOver}, nil
 	}
 	return Relation{}, nil
 }
 
-// mayReturn reports whether a stack may have back what a Gateway has taken over. Everyone may join an IngressGroup
-// whose members are gone, and must not get with it what clients know. So a member has to be of a namespace that had
-// one when it was taken over.
+// mayReturn reports whether a stack may take back the load balancer that a Gateway has taken over: if it has a member in a
+// namespace that had one at the take-over. Any user may join an IngressGroup whose members were deleted, and must not get the
+// load balancer of its clients.
 func mayReturn(lb *observed.LoadBalancer, stack model.Stack) bool {
 	namespaces := naming.AdoptedNamespaces(lb.Tags)
 	return slices.ContainsFunc(stack.Members, func(m model.Member) bool { return slices.Contains(namespaces, m.Ref.Namespace) })
 }
 
-// adoption returns what a Gateway asks for that takes over what the other stack has, nil if it asks for something else
-// meanwhile. Which namespaces had it is decided once, when it is taken over.
-func (rel Relation) adoption(asks *model.Adoption, live *observed.LoadBalancer) *model.Adoption {
-	if asks == nil || asks.From != rel.Other {
+// adoption returns the adoption of a Gateway with the namespaces that had the load balancer, nil if the Gateway requests another
+// one now. The namespaces are determined once, at the take-over.
+func (rel Relation) adoption(requested *model.Adoption, live *observed.LoadBalancer) *model.Adoption {
+	if requested == nil || requested.From != rel.Other {
 		return nil
 	}
-	out := *asks
+	out := *requested
 	if from, ok := PreviousStack(live); ok && from == rel.Other {
 		out.Namespaces = naming.AdoptedNamespaces(live.Tags)
 		return &out
@@ -152,46 +154,47 @@ func (rel Relation) adoption(asks *model.Adoption, live *observed.LoadBalancer) 
 	return &out
 }
 
+// claimed reports whether a member of a stack has its finalizer.
 func claimed(stack model.Stack) bool {
 	return slices.ContainsFunc(stack.Members, func(m model.Member) bool { return m.Claimed })
 }
 
-// Questions adds the question for what the other stack has to the questions of a stack.
+// Questions returns the questions of a stack, with the question for the resources of the other stack if it takes them over.
 func (rel Relation) Questions(questions []model.Question) []model.Question {
-	if rel.Standing != Takes {
+	if rel.Standing != TakesOver {
 		return questions
 	}
 	return append(slices.Clone(questions), model.AskAdopted{From: rel.Other})
 }
 
-// ObservedStack returns the observed state with or without what the other stack has, depending on the standing.
+// ObservedStack returns the observed state with or without the resources of the other stack, depending on the standing.
 // others are the bindings of the other stack, and port returns the number of a port of a Service.
 func (rel Relation) ObservedStack(stack model.Stack, have observed.Stack, others []observed.Binding, port func(model.Binding) string) observed.Stack {
 	switch rel.Standing {
-	case Takes:
+	case TakesOver:
 		have.Bindings = withoutDuplicates(append(slices.Clone(have.Bindings), others...))
 		return Assign(stack, have, port)
-	case Handed, Withheld:
+	case HandedOver, Withheld:
 		return notTakenOver(have, rel.Other)
 	}
 	return have
 }
 
-// withoutDuplicates leaves out bindings that carry the labels of both stacks a second time.
+// withoutDuplicates removes duplicates of bindings, which have the labels of both stacks.
 func withoutDuplicates(all []observed.Binding) []observed.Binding {
 	seen := map[[2]string]bool{}
 	return slices.DeleteFunc(all, func(b observed.Binding) bool {
 		key := [2]string{b.Namespace, b.Name}
-		was := seen[key]
+		duplicate := seen[key]
 		seen[key] = true
-		return was
+		return duplicate
 	})
 }
 
-// Apply returns a stack as it is carried out while another one has its load balancer, with what is to be reported of it.
+// Apply returns the desired state of a stack for its standing, and the findings about that.
 func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, finding.List) {
 	if stack.DryRun && rel.Standing != Returned && claimed(stack) {
-		// It has a load balancer that no other stack takes back, and what is not carried out withdraws no right.
+		// The stack has a load balancer that no other stack takes back. In dry run, no rights would be withdrawn from it.
 		stack.DryRun = false
 	}
 	report := func(reason finding.Reason, message, fix string) (out finding.List) {
@@ -208,7 +211,7 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 				"and apply the Gateway again with the annotation")
 		f.Blocks = finding.BlocksNothing
 		return stack, finding.List{f}
-	case Handed:
+	case HandedOver:
 		stack.Held.Everything = !stack.Empty() || !isEmpty(have)
 		return stack, report(finding.LoadBalancerAdopted, other+" has taken over the load balancer; edits of this object have no effect",
 			"edit the routes of the Gateway, or have its owner annotate it with "+naming.DryRunAnnotation+`: "true" to get the load balancer back`)
@@ -216,7 +219,7 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 		stack.Held.Everything = true
 		return stack, report(finding.LoadBalancerAdopted, other+" keeps the load balancer that it has taken over, because no member of "+stack.ID.Title()+
 			" is in a namespace that had one when it was taken over; "+stack.ID.Title()+" gets a load balancer of its own", "wait")
-	case Gives:
+	case GivesBack:
 		stack.Held.Everything, stack.DryRun = true, false
 		if rel.OtherStack.Held.Everything {
 			return stack, report(finding.LoadBalancerReturned, other+" is to take its load balancer back, and cannot be built; the Gateway stays as it is live",
@@ -225,11 +228,11 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 		return stack, report(finding.LoadBalancerReturned, other+" takes its load balancer back; the Gateway stays as it is live until then", "wait")
 	case Returned:
 		backend := stack.BackendGroup
-		backend.Needed = false // the last one that leaves deletes it
+		backend.Needed = false // the last stack that leaves deletes the security group
 		return model.Stack{
 			ID: stack.ID, Leaving: append(slices.Clone(stack.Members), stack.Leaving...), BackendGroup: backend, Adopts: stack.Adopts,
 		}, nil
-	case Takes:
+	case TakesOver:
 		stack.Adopts = rel.adoption(stack.Adopts, have.Live(model.LoadBalancerID))
 		if stack.Adopts == nil && !stack.ID.Kind.OfGateway() {
 			return stack, report(finding.LoadBalancerReturned, "the load balancer is taken back from "+other+"; edits of this object take effect", "wait")
@@ -245,32 +248,32 @@ func (rel Relation) Apply(stack model.Stack, have observed.Stack) (model.Stack, 
 	return stack, nil
 }
 
-// Waits reports whether a stack waits for what the other one does.
+// Waits reports whether a stack waits for changes of the other one.
 func (rel Relation) Waits(stack model.Stack) bool {
 	switch rel.Standing {
-	case Gives, Withheld:
+	case GivesBack, Withheld:
 		return true
-	case Takes:
+	case TakesOver:
 		return rel.TagsMissing
-	case Handed:
+	case HandedOver:
 		return rel.TagsMissing || stack.Empty() && stack.Held.Everything
 	}
 	return false
 }
 
-// DependsOnOther reports whether what the other stack asks for decides about the next run: a load balancer is being handed
-// over, or the other one has it.
+// DependsOnOther reports whether the next run depends on the desired state of the other stack: a load balancer is being handed
+// over, or the other stack has it.
 func (rel Relation) DependsOnOther(have observed.Stack) bool {
 	switch rel.Standing {
-	case Alone, HasOwn, NotAllowed:
+	case Unrelated, HasOwn, NotAllowed:
 		return false
-	case Takes:
+	case TakesOver:
 		return rel.TagsMissing || isUnfinished(rel.Other, have)
 	}
 	return true
 }
 
-// isUnfinished reports whether something carries the tags of a stack. Labels of bindings prove nothing, as tenants may
+// isUnfinished reports whether a resource has the tags of a stack. The labels of bindings are not trusted, because tenants can
 // write them.
 func isUnfinished(id model.StackID, have observed.Stack) bool {
 	return slices.ContainsFunc(have.LoadBalancers, func(lb observed.LoadBalancer) bool { return naming.HasStackTags(id, lb.Tags) }) ||
@@ -278,7 +281,7 @@ func isUnfinished(id model.StackID, have observed.Stack) bool {
 		slices.ContainsFunc(have.SecurityGroups, func(g observed.SecurityGroup) bool { return naming.HasStackTags(id, g.Tags) })
 }
 
-// Begins reports whether a stack takes over for the first time what another one has: nothing carries its tags yet.
+// Begins reports whether a take-over has not begun yet: the load balancer does not have the tags of the stack.
 func (rel Relation) Begins(stack model.Stack, have observed.Stack) bool {
-	return rel.Standing == Takes && stack.Adopts != nil && !Claimed(stack.ID, have.Live(model.LoadBalancerID))
+	return rel.Standing == TakesOver && stack.Adopts != nil && !Claimed(stack.ID, have.Live(model.LoadBalancerID))
 }

@@ -8,41 +8,41 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// State is where a load balancer is on its way from an IngressGroup, an Ingress or a Service to a Gateway.
+// State is the state of the handover of a load balancer from an IngressGroup, an Ingress or a Service to a Gateway.
 type State string
 
 // The states.
 const (
-	// InIngress: no Gateway asks for the load balancer.
+	// InIngress: no Gateway requests the load balancer.
 	InIngress State = "ingress"
-	// Shadow: a Gateway asks for it and is only planned.
+	// Shadow: a Gateway requests the load balancer and is in dry run.
 	Shadow State = "shadow"
-	// Refused: a Gateway asks for it, and something is in the way.
+	// Refused: a Gateway requests the load balancer, and there are obstacles.
 	Refused State = "refused"
-	// Adopting: the Gateway takes it over, and something of it is still that of the objects.
+	// Adopting: the Gateway is taking over the load balancer, and some resources still have the tags of the other stack.
 	Adopting State = "adopting"
-	// Adopted: all of it is the Gateway's, and the objects are still there.
+	// Adopted: all resources belong to the Gateway, and the objects of the other stack still exist.
 	Adopted State = "adopted"
-	// GivingBack: the objects take it back.
+	// GivingBack: the other stack is taking back the load balancer.
 	GivingBack State = "giving-back"
-	// Released: all of it is the Gateway's, and no object asks for it any more.
+	// Released: all resources belong to the Gateway, and the other stack has no objects any more.
 	Released State = "released"
-	// Indeterminate: what decides cannot be read. StateOf never returns it.
+	// Indeterminate: the facts cannot be read. StateOf never returns it.
 	Indeterminate State = "unknown"
 )
 
-// StateFacts are the facts that decide the State of a handover.
+// StateFacts has the facts that determine the State of a handover.
 type StateFacts struct {
-	// Gateway and Other are the desired states of both, as they are translated.
+	// Gateway and Other are the desired states of both stacks.
 	Gateway, Other model.Stack
-	// Have is what carries the tags of either. Where the Gateway gives back, what carries the tags of the other one
-	// alone may be missing.
+	// Have has the resources with the tags of either stack. If the Gateway gives back, resources that have only the tags of the
+	// other stack may be missing.
 	Have observed.Stack
-	// Found is what the plan of the Gateway reports.
+	// Found has the findings of the plan of the Gateway.
 	Found finding.List
 }
 
-// StateOf decides the state by what the objects ask for and by the tags in AWS.
+// StateOf determines the state from the desired states and from the tags in AWS.
 func StateOf(s StateFacts) State {
 	live := s.Have.Live(model.LoadBalancerID)
 	from, tagged := PreviousStack(live)
@@ -51,24 +51,24 @@ func StateOf(s StateFacts) State {
 		return s.takenState()
 	case blocked(s.Gateway):
 		return s.unlessShadow(Refused)
-	case !s.asks():
+	case !s.requests():
 		return InIngress
 	case Claimed(s.Gateway.ID, live):
-		return s.unmarked(live)
+		return s.unmarkedState(live)
 	case s.Gateway.DryRun && claimed(s.Gateway) && !blocked(s.Other) && !s.Other.Empty():
-		return GivingBack // its finalizer is left
+		return GivingBack // the Gateway still has its finalizer
 	case len(TakeOverObstacles(s.Found)) > 0:
 		return s.unlessShadow(Refused)
 	}
 	return s.unlessShadow(Adopting)
 }
 
-// unmarked returns the state where the load balancer carries the tags of the Gateway, and nothing records that it was
-// made for the other stack.
-func (s StateFacts) unmarked(live *observed.LoadBalancer) State {
+// unmarkedState returns the state if the load balancer has the tags of the Gateway, but no tag of the stack from which it was
+// taken over.
+func (s StateFacts) unmarkedState(live *observed.LoadBalancer) State {
 	switch {
-	case len(TakeOverObstacles(s.Found)) > 0 || !madeFor(live, s.Other.ID, s.Other):
-		return Refused // it has one of its own
+	case len(TakeOverObstacles(s.Found)) > 0 || !hasNameOf(live, s.Other.ID, s.Other):
+		return Refused // the Gateway has a load balancer of its own
 	case isGone(s.Other):
 		return Released
 	case s.Gateway.DryRun:
@@ -77,8 +77,8 @@ func (s StateFacts) unmarked(live *observed.LoadBalancer) State {
 	return Adopting
 }
 
-// takenState returns the state where the load balancer carries the tags of the Gateway, and the tag of the stack that
-// it was made for.
+// takenState returns the state if the load balancer has the tags of the Gateway, and the tag of the stack from which it was
+// taken over.
 func (s StateFacts) takenState() State {
 	gone := s.Other.Empty() && !s.Other.Held.Everything
 	switch {
@@ -92,7 +92,7 @@ func (s StateFacts) takenState() State {
 	return Adopted
 }
 
-// unlessShadow returns a state, or Shadow for a Gateway that is only planned.
+// unlessShadow returns a state, or Shadow for a Gateway in dry run.
 func (s StateFacts) unlessShadow(state State) State {
 	if s.Gateway.DryRun {
 		return Shadow
@@ -100,21 +100,21 @@ func (s StateFacts) unlessShadow(state State) State {
 	return state
 }
 
-// asks reports whether the Gateway asks for the load balancer of the other stack.
-func (s StateFacts) asks() bool {
+// requests reports whether the Gateway requests the load balancer of the other stack.
+func (s StateFacts) requests() bool {
 	return s.Gateway.Adopts != nil && s.Gateway.Adopts.From == s.Other.ID && !s.Gateway.Empty()
 }
 
-// withdrawn reports whether the Gateway does not ask any more for what it has taken over. A class or a setting that
-// is missing is no withdrawal.
+// withdrawn reports whether the Gateway does not request any more the load balancer that it has taken over. A missing class or
+// setting is no withdrawal.
 func (s StateFacts) withdrawn() bool {
-	return !blocked(s.Gateway) && (!s.asks() || s.Gateway.DryRun)
+	return !blocked(s.Gateway) && (!s.requests() || s.Gateway.DryRun)
 }
 
 // blocked reports whether a stack is held as a whole because nothing of it can be built.
 func blocked(s model.Stack) bool { return s.Held.Everything && s.Empty() }
 
-// TakeOverObstacles returns the findings for which a Gateway does not take a load balancer over.
+// TakeOverObstacles returns the findings that prevent a take-over.
 func TakeOverObstacles(found finding.List) finding.List {
 	return slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool {
 		return f.Severity != finding.Error || f.Reason != finding.AdoptionRefused && f.Reason != finding.AdoptionDiffers

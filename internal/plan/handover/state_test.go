@@ -15,7 +15,7 @@ var (
 	gate = model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
 )
 
-// requesting is the desired state of a Gateway that asks for the load balancer of edge.
+// requesting returns the desired state of a Gateway that requests the load balancer of edge.
 func requesting(edit func(*model.Stack)) model.Stack {
 	out := model.Stack{
 		ID: gate, LoadBalancer: &model.LoadBalancer{}, Adopts: &model.Adoption{From: edge},
@@ -27,12 +27,12 @@ func requesting(edit func(*model.Stack)) model.Stack {
 	return out
 }
 
-// serving is the desired state of an IngressGroup with a member.
+// serving returns the desired state of an IngressGroup with a member.
 func serving() model.Stack {
 	return model.Stack{ID: edge, LoadBalancer: &model.LoadBalancer{}, Members: []model.Member{{Ref: finding.Ref{Kind: "Ingress", Namespace: "shop", Name: "web"}}}}
 }
 
-// tagsOf are the tags of a resource that is that of some stacks.
+// tagsOf returns the tags of a resource that belongs to some stacks.
 func tagsOf(resource string, of ...model.StackID) map[string]string {
 	out := map[string]string{}
 	for _, id := range of {
@@ -41,8 +41,8 @@ func tagsOf(resource string, of ...model.StackID) map[string]string {
 	return out
 }
 
-// having is what AWS has: a load balancer of some stacks, with the tag of the stack that it was made for unless that is zero.
-func having(made model.StackID, of ...model.StackID) observed.Stack {
+// observedOf returns a load balancer of some stacks, with the tag of the stack from which it was taken over unless that is zero.
+func observedOf(made model.StackID, of ...model.StackID) observed.Stack {
 	lb := observed.LoadBalancer{ResourceID: model.LoadBalancerID, Tags: tagsOf(model.LoadBalancerID, of...)}
 	if made.Kind != "" {
 		maps.Copy(lb.Tags, naming.AdoptedTags(made, []string{"shop"}))
@@ -50,7 +50,7 @@ func having(made model.StackID, of ...model.StackID) observed.Stack {
 	return observed.Stack{LoadBalancers: []observed.LoadBalancer{lb}}
 }
 
-// The state follows from what the objects ask for and from the tags in AWS.
+// TestStateOf tests the state for different desired states and tags.
 func TestStateOf(t *testing.T) {
 	t.Parallel()
 	dryRun := func(s *model.Stack) { s.DryRun = true }
@@ -66,38 +66,38 @@ func TestStateOf(t *testing.T) {
 		seen StateFacts
 		want State
 	}{
-		"the Gateway asks for nothing":                     {StateFacts{Gateway: requesting(silent), Other: serving(), Have: having(model.StackID{}, edge)}, InIngress},
+		"the Gateway asks for nothing":                     {StateFacts{Gateway: requesting(silent), Other: serving(), Have: observedOf(model.StackID{}, edge)}, InIngress},
 		"the Gateway asks for another stack":               {StateFacts{Gateway: requesting(func(s *model.Stack) { s.Adopts.From.Name = "b" }), Other: serving()}, InIngress},
-		"planned":                                          {StateFacts{Gateway: requesting(dryRun), Other: serving(), Have: having(model.StackID{}, edge)}, Shadow},
+		"planned":                                          {StateFacts{Gateway: requesting(dryRun), Other: serving(), Have: observedOf(model.StackID{}, edge)}, Shadow},
 		"planned, with something in the way":               {StateFacts{Gateway: requesting(dryRun), Other: serving(), Found: refusal}, Shadow},
 		"planned, and nothing of the Gateway can be built": {StateFacts{Gateway: requesting(func(s *model.Stack) { dryRun(s); held(s) }), Other: serving()}, Shadow},
-		"something is in the way":                          {StateFacts{Gateway: requesting(nil), Other: serving(), Have: having(model.StackID{}, edge), Found: refusal}, Refused},
+		"something is in the way":                          {StateFacts{Gateway: requesting(nil), Other: serving(), Have: observedOf(model.StackID{}, edge), Found: refusal}, Refused},
 		"nothing of the Gateway can be built":              {StateFacts{Gateway: requesting(held), Other: serving()}, Refused},
-		"the Gateway has one of its own":                   {StateFacts{Gateway: requesting(nil), Other: serving(), Have: having(model.StackID{}, gate)}, Refused},
-		"a difference that is consented to": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: having(model.StackID{}, edge),
+		"the Gateway has one of its own":                   {StateFacts{Gateway: requesting(nil), Other: serving(), Have: observedOf(model.StackID{}, gate)}, Refused},
+		"a difference that is consented to": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: observedOf(model.StackID{}, edge),
 			Found: finding.List{{Reason: finding.AdoptionDiffers, Severity: finding.Warning}}}, Adopting},
-		"nothing is in the way":         {StateFacts{Gateway: requesting(nil), Other: serving(), Have: having(model.StackID{}, edge)}, Adopting},
-		"both tags":                     {StateFacts{Gateway: requesting(nil), Other: serving(), Have: having(edge, edge, gate)}, Adopting},
-		"both tags, and members gone":   {StateFacts{Gateway: requesting(nil), Other: none, Have: having(edge, edge, gate)}, Adopting},
-		"a target group is the other's": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) { s.TargetGroups = []observed.TargetGroup{{Tags: tagsOf("a", edge)}} })}, Adopting},
-		"a security group is the other's": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) {
+		"nothing is in the way":         {StateFacts{Gateway: requesting(nil), Other: serving(), Have: observedOf(model.StackID{}, edge)}, Adopting},
+		"both tags":                     {StateFacts{Gateway: requesting(nil), Other: serving(), Have: observedOf(edge, edge, gate)}, Adopting},
+		"both tags, and members gone":   {StateFacts{Gateway: requesting(nil), Other: none, Have: observedOf(edge, edge, gate)}, Adopting},
+		"a target group is the other's": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: with(observedOf(edge, gate), func(s *observed.Stack) { s.TargetGroups = []observed.TargetGroup{{Tags: tagsOf("a", edge)}} })}, Adopting},
+		"a security group is the other's": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: with(observedOf(edge, gate), func(s *observed.Stack) {
 			s.SecurityGroups = []observed.SecurityGroup{{Tags: tagsOf("a", edge)}}
 		})}, Adopting},
-		"a binding has labels of the other's, which anybody may write": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: with(having(edge, gate), func(s *observed.Stack) { s.Bindings = []observed.Binding{{Labels: naming.StackLabels(edge)}} })}, Adopted},
-		"all is the Gateway's":                               {StateFacts{Gateway: requesting(nil), Other: serving(), Have: having(edge, gate)}, Adopted},
-		"all is the Gateway's, which is refused what is new": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: having(edge, gate), Found: refusal}, Adopted},
-		"all is the Gateway's, and its class is gone":        {StateFacts{Gateway: model.Stack{ID: gate, Held: model.HeldParts{Everything: true}}, Other: serving(), Have: having(edge, gate)}, Adopted},
-		"members cannot be built":                            {StateFacts{Gateway: requesting(nil), Other: model.Stack{ID: edge, Held: model.HeldParts{Everything: true}}, Have: having(edge, gate)}, Adopted},
-		"members are leaving":                                {StateFacts{Gateway: requesting(nil), Other: model.Stack{ID: edge, Leaving: serving().Members}, Have: having(edge, gate)}, Adopted},
-		"members are gone":                                   {StateFacts{Gateway: requesting(nil), Other: none, Have: having(edge, gate)}, Released},
-		"members are gone, and the Gateway is planned again": {StateFacts{Gateway: requesting(dryRun), Other: none, Have: having(edge, gate)}, Released},
-		"planned again":                                      {StateFacts{Gateway: requesting(dryRun), Other: serving(), Have: having(edge, gate)}, GivingBack},
-		"planned again, in the middle of adopting":           {StateFacts{Gateway: requesting(dryRun), Other: serving(), Have: having(edge, edge, gate)}, GivingBack},
-		"withdrawn, and no member may have it back":          {StateFacts{Gateway: requesting(silent), Other: foreign(serving()), Have: having(edge, gate)}, Adopted},
-		"the annotation is removed":                          {StateFacts{Gateway: requesting(silent), Other: serving(), Have: having(edge, gate)}, GivingBack},
-		"the annotation names another stack":                 {StateFacts{Gateway: requesting(func(s *model.Stack) { s.Adopts = &model.Adoption{From: model.StackID{Kind: model.Ingress, Name: "b"}} }), Other: serving(), Have: having(edge, gate)}, GivingBack},
-		"the Gateway is deleted":                             {StateFacts{Gateway: model.Stack{ID: gate}, Other: serving(), Have: having(edge, gate)}, GivingBack},
-		"given back, but for the finalizer":                  {StateFacts{Gateway: requesting(func(s *model.Stack) { dryRun(s); s.Members[0].Claimed = true }), Other: serving(), Have: having(model.StackID{}, edge)}, GivingBack},
+		"a binding has labels of the other's, which anybody may write": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: with(observedOf(edge, gate), func(s *observed.Stack) { s.Bindings = []observed.Binding{{Labels: naming.StackLabels(edge)}} })}, Adopted},
+		"all is the Gateway's":                               {StateFacts{Gateway: requesting(nil), Other: serving(), Have: observedOf(edge, gate)}, Adopted},
+		"all is the Gateway's, which is refused what is new": {StateFacts{Gateway: requesting(nil), Other: serving(), Have: observedOf(edge, gate), Found: refusal}, Adopted},
+		"all is the Gateway's, and its class is gone":        {StateFacts{Gateway: model.Stack{ID: gate, Held: model.HeldParts{Everything: true}}, Other: serving(), Have: observedOf(edge, gate)}, Adopted},
+		"members cannot be built":                            {StateFacts{Gateway: requesting(nil), Other: model.Stack{ID: edge, Held: model.HeldParts{Everything: true}}, Have: observedOf(edge, gate)}, Adopted},
+		"members are leaving":                                {StateFacts{Gateway: requesting(nil), Other: model.Stack{ID: edge, Leaving: serving().Members}, Have: observedOf(edge, gate)}, Adopted},
+		"members are gone":                                   {StateFacts{Gateway: requesting(nil), Other: none, Have: observedOf(edge, gate)}, Released},
+		"members are gone, and the Gateway is planned again": {StateFacts{Gateway: requesting(dryRun), Other: none, Have: observedOf(edge, gate)}, Released},
+		"planned again":                                      {StateFacts{Gateway: requesting(dryRun), Other: serving(), Have: observedOf(edge, gate)}, GivingBack},
+		"planned again, in the middle of adopting":           {StateFacts{Gateway: requesting(dryRun), Other: serving(), Have: observedOf(edge, edge, gate)}, GivingBack},
+		"withdrawn, and no member may have it back":          {StateFacts{Gateway: requesting(silent), Other: withForeignMembers(serving()), Have: observedOf(edge, gate)}, Adopted},
+		"the annotation is removed":                          {StateFacts{Gateway: requesting(silent), Other: serving(), Have: observedOf(edge, gate)}, GivingBack},
+		"the annotation names another stack":                 {StateFacts{Gateway: requesting(func(s *model.Stack) { s.Adopts = &model.Adoption{From: model.StackID{Kind: model.Ingress, Name: "b"}} }), Other: serving(), Have: observedOf(edge, gate)}, GivingBack},
+		"the Gateway is deleted":                             {StateFacts{Gateway: model.Stack{ID: gate}, Other: serving(), Have: observedOf(edge, gate)}, GivingBack},
+		"given back, but for the finalizer":                  {StateFacts{Gateway: requesting(func(s *model.Stack) { dryRun(s); s.Members[0].Claimed = true }), Other: serving(), Have: observedOf(model.StackID{}, edge)}, GivingBack},
 	} {
 		if got := StateOf(tc.seen); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)

@@ -9,8 +9,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// A load balancer whose tags were removed is taken for an adopted one only by its name, by the status of a member,
-// and if the Gateway still asks for it. Names and annotations alone are written by anyone.
+// TestUnmarkedAdoptions: a load balancer without the adoption tags counts as adopted only if it has the name of that of the other
+// stack, a member has it in its status, and the Gateway still requests it. Users can write names and annotations.
 func TestUnmarkedAdoptions(t *testing.T) {
 	from := model.StackID{Kind: model.Ingress, Name: "edge"}
 	gateway := model.StackID{Kind: model.ALBGateway, Namespace: "shop", Name: "edge"}
@@ -33,12 +33,12 @@ func TestUnmarkedAdoptions(t *testing.T) {
 		gateway           model.Stack
 		byGateway, byItem Standing
 	}{
-		"as it was":             {taken, "k8s-edge.elb", ingresses, by, Takes, Handed},
-		"another name":          {of("k8s-own", taken.Tags), "k8s-own.elb", ingresses, by, HasOwn, Handed},
-		"no status shows it":    {taken, "", ingresses, by, HasOwn, Alone},
-		"it shows another":      {taken, "k8s-mine.elb", ingresses, by, HasOwn, Alone},
-		"no object is left":     {computed, "", model.Stack{ID: from}, by, Alone, Alone},
-		"the Gateway is silent": {taken, "k8s-edge.elb", ingresses, plain, Alone, Alone},
+		"as it was":             {taken, "k8s-edge.elb", ingresses, by, TakesOver, HandedOver},
+		"another name":          {of("k8s-own", taken.Tags), "k8s-own.elb", ingresses, by, HasOwn, HandedOver},
+		"no status shows it":    {taken, "", ingresses, by, HasOwn, Unrelated},
+		"it shows another":      {taken, "k8s-mine.elb", ingresses, by, HasOwn, Unrelated},
+		"no object is left":     {computed, "", model.Stack{ID: from}, by, Unrelated, Unrelated},
+		"the Gateway is silent": {taken, "k8s-edge.elb", ingresses, plain, Unrelated, Unrelated},
 	} {
 		shown := func(ref finding.Ref) string {
 			if ref == member.Ref {
@@ -53,7 +53,7 @@ func TestUnmarkedAdoptions(t *testing.T) {
 			return c.ingresses, true, nil
 		}
 		g, err := Relate(c.gateway, observed.Stack{LoadBalancers: []observed.LoadBalancer{c.lb}}, translate, shown)
-		if err != nil || g.Standing != c.byGateway || g.TagsMissing != (g.Standing == Takes) {
+		if err != nil || g.Standing != c.byGateway || g.TagsMissing != (g.Standing == TakesOver) {
 			t.Errorf("%s: the Gateway is %+v, %v", name, g, err)
 		}
 		if g.TagsMissing && (len(g.OtherStack.Members) != 1 || g.OtherStack.Members[0].Ref != member.Ref) {
@@ -64,7 +64,7 @@ func TestUnmarkedAdoptions(t *testing.T) {
 			t.Errorf("%s: the Ingresses are %+v, %v", name, i, err)
 		}
 		seen.LoadBalancers = []observed.LoadBalancer{other}
-		if i, err := Relate(c.ingresses, seen, translate, shown); err != nil || i.Standing != Alone {
+		if i, err := Relate(c.ingresses, seen, translate, shown); err != nil || i.Standing != Unrelated {
 			t.Errorf("%s: with another load balancer they are %+v, %v", name, i, err)
 		}
 		if g = g.Observed(c.gateway, observed.Stack{LoadBalancers: []observed.LoadBalancer{c.lb, other}}); g.TagsMissing {

@@ -42,8 +42,8 @@ func Describe(want model.Stack, have observed.Stack, opt plan.Options, memory pl
 	for _, l := range d.LB.Listeners {
 		d.Listener(l)
 	}
-	d.FrontNLB()
+	d.FrontendNLB()
 	d.AddOns()
-	d.Managed()
+	d.ManagedCertificates()
 	return doc
 }

@@ -1,3 +1,3 @@
-// Package replacement plans how a new load balancer replaces one whose scheme or type has to change, which AWS cannot
-// do in place.
+// Package replacement plans the replacement of load balancers whose scheme or type has to change, because AWS cannot
+// change it in place.
 package replacement

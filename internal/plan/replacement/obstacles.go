@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/resolved"
 )
 
-// Obstacle returns why no load balancer is made to take the place of a live one; empty if one is, or if
-// there is none to replace.
+// Obstacle returns the reason why a live load balancer is not replaced; empty if it is replaced, or if there is none to
+// replace.
 func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
 	old := lb.ShownPrevious(d.Have)
 	if old == nil || lb.Live != nil {
@@ -36,25 +36,26 @@ func Obstacle(d *draft.Draft, lb *resolved.LoadBalancer) string {
 	return ""
 }
 
-// concernsAsker reports whether a port that the new load balancer could not have is of the namespace that asks for another
-// scheme, or of all namespaces. A member whose port cannot be made would otherwise decide about the scheme of all others.
+// concernsRequester reports whether a listener that the new load balancer could not have belongs to the namespace that requests
+// the new scheme, or to all namespaces. Otherwise a member with a faulty port could prevent the new scheme of all others.
 func concernsRequester(lb *resolved.LoadBalancer, l *resolved.Listener) bool {
-	of := func(l *resolved.Listener) []string {
+	namespaces := func(l *resolved.Listener) []string {
 		if blocked := l.Certs.Blocked; len(blocked) > 0 && !l.Planned {
-			return draft.Namespaces(blocked) // a Gateway has ports of ListenerSets as well
+			return draft.Namespaces(blocked) // the owners may be ListenerSets
 		}
 		return draft.Namespaces(l.Desired.Members)
 	}
-	without := of(l)
-	if slices.Contains(without, lb.Desired.Origins["scheme"].Object.Namespace) {
+	affected := namespaces(l)
+	if slices.Contains(affected, lb.Desired.Origins["scheme"].Object.Namespace) {
 		return true
 	}
 	return !slices.ContainsFunc(lb.Listeners, func(o resolved.Listener) bool {
-		return o.Planned && slices.ContainsFunc(of(&o), func(n string) bool { return !slices.Contains(without, n) })
+		return o.Planned && slices.ContainsFunc(namespaces(&o), func(n string) bool { return !slices.Contains(affected, n) })
 	})
 }
 
-// undeletable returns why a load balancer could not be deleted; empty if it can be, or if that is asked for.
+// undeletableReason returns the reason why a load balancer cannot be deleted; empty if it can be deleted, or if its attributes
+// are not known yet.
 func undeletableReason(d *draft.Draft, lb *resolved.LoadBalancer, old *observed.LoadBalancer) string {
 	if equal.SameAttribute(lb.Desired.Attributes[plan.ProtectionAttribute], "true") {
 		return "protection from deletion is asked for"
@@ -73,7 +74,7 @@ func undeletableReason(d *draft.Draft, lb *resolved.LoadBalancer, old *observed.
 	return ""
 }
 
-// ReportHeld reports that a live load balancer stays although it is not as desired.
+// ReportHeld reports that a live load balancer is not replaced although its scheme or type is not as desired.
 func ReportHeld(d *draft.Draft, live *observed.LoadBalancer, desired *model.LoadBalancer, why string) {
 	if live == nil || desired == nil {
 		return

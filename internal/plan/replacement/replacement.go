@@ -38,8 +38,8 @@ func NewPlanner(t *traffic.Traffic, u *draft.Usage, albs *targetgroups.Attachmen
 	return &Planner{t.Draft, t.TargetGroups, t, u, albs, lbs, ls}
 }
 
-// HoldSchemes returns the stack with the schemes of live load balancers that are not replaced. One whose
-// type is another cannot have the desired listeners, so everything stays.
+// HoldSchemes returns the stack with the scheme of a live load balancer that must not be replaced. If the type differs, it holds
+// the whole stack, because the live load balancer cannot have the desired listeners.
 func HoldSchemes(want model.Stack, have observed.Stack) model.Stack {
 	live := plan.ShownLoadBalancer(have, model.LoadBalancerID)
 	if !want.Held.Replacement || want.LoadBalancer == nil || live == nil {
@@ -55,13 +55,13 @@ func HoldSchemes(want model.Stack, have observed.Stack) model.Stack {
 	return want
 }
 
-// SwitchStatus makes the status show a load balancer instead of the previous ones, once it serves as they do. made
-// are the steps that create and change it.
-func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, made []plan.Step) {
+// SwitchStatus switches the status from the previous load balancers to the new one if it is ready to serve. steps has the planned
+// steps that create and change the new one.
+func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, steps []plan.Step) {
 	lb.Switched = true
 	old := lb.ShownPrevious(p.Have)
 	if old != nil && lb.Live != nil && plan.ShownLoadBalancer(p.Have, lb.ID).ARN != lb.Live.ARN {
-		if lb.SwitchWait = p.readinessWait(lb, old, made); lb.SwitchWait.For != "" {
+		if lb.SwitchWait = p.readinessWait(lb, old, steps); lb.SwitchWait.For != "" {
 			lb.Switched = false
 			return
 		}
@@ -80,7 +80,7 @@ func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, made []plan.Step) {
 		since := p.Have.Facts.Now.UTC().Format(time.RFC3339)
 		tags := plan.Tags{naming.ReplacedTag: since}
 		for k, v := range o.Tags {
-			if !strings.HasPrefix(k, "aws:") { // these do not count
+			if !strings.HasPrefix(k, "aws:") { // tags of AWS do not count against the limit
 				tags[k] = v
 			}
 		}
@@ -99,7 +99,7 @@ func (p *Planner) SwitchStatus(lb *resolved.LoadBalancer, made []plan.Step) {
 	p.removeProgressTags(lb, marks)
 }
 
-// unmark takes the tags of a replacement off a load balancer that the status shows.
+// removeProgressTags plans to remove the tags of a replacement from a load balancer that is in the status.
 func (p *Planner) removeProgressTags(lb *resolved.LoadBalancer, after []plan.StepID) {
 	var remove []string
 	var changes []plan.Change
@@ -119,17 +119,17 @@ func (p *Planner) removeProgressTags(lb *resolved.LoadBalancer, after []plan.Ste
 	})
 }
 
-// readinessWait returns what a new load balancer lacks to serve like the previous one; the zero Wait if it lacks
-// nothing.
-func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBalancer, made []plan.Step) plan.Wait {
+// readinessWait returns the wait until a new load balancer can serve like the previous one; the zero Wait if it
+// can.
+func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBalancer, steps []plan.Step) plan.Wait {
 	live := lb.Live
 	if live.State == observed.Provisioning || live.State == "failed" {
 		p.Ask(model.AskState{ARN: live.ARN})
 		wait := p.Wait("active "+live.ARN, "the new load balancer to be active", durations.LongestWait)
 		return plan.Wait{For: "the new load balancer to be active", RetryAfter: max(wait.RetryAfter, 2*durations.FirstPoll)}
 	}
-	if lacks := missingParts(lb, old, made); lacks != "" {
-		// What AWS refuses for one member must not keep the others from theirs.
+	if lacks := missingParts(lb, old, steps); lacks != "" {
+		// The wait is limited, because AWS may refuse a part of one member for ever.
 		if wait := p.Wait("complete "+live.ARN, "the new load balancer to have "+lacks, durations.LongestWait); wait.For != "" {
 			return wait
 		}
@@ -139,7 +139,7 @@ func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBal
 			Fix:     "correct what the other findings name",
 		})
 	}
-	pending := p.unready(lb, old)
+	pending := p.unreadyGroups(lb, old)
 	if len(pending) == 0 {
 		return plan.Wait{}
 	}
@@ -151,20 +151,20 @@ func (p *Planner) readinessWait(lb *resolved.LoadBalancer, old *observed.LoadBal
 	return wait
 }
 
-// missingParts returns what a new load balancer does not have yet; empty if it is complete.
-func missingParts(lb *resolved.LoadBalancer, old *observed.LoadBalancer, made []plan.Step) string {
+// missingParts returns a text about the parts that a new load balancer does not have yet; empty if it is complete.
+func missingParts(lb *resolved.LoadBalancer, old *observed.LoadBalancer, steps []plan.Step) string {
 	for _, l := range lb.Listeners {
 		if l.Live == nil && slices.ContainsFunc(old.Listeners, func(o observed.Listener) bool { return o.Port == l.Desired.Port }) {
 			return fmt.Sprintf("a listener on port %d", l.Desired.Port)
 		}
 	}
-	if slices.ContainsFunc(made, affectsServing) {
+	if slices.ContainsFunc(steps, affectsServing) {
 		return "all that was planned for it"
 	}
 	return ""
 }
 
-// affectsServing reports whether a step changes what a new load balancer serves.
+// affectsServing reports whether a new load balancer needs a step in order to serve.
 func affectsServing(s plan.Step) bool {
 	if s.Verb == plan.Delete {
 		return false
@@ -176,9 +176,9 @@ func affectsServing(s plan.Step) bool {
 	return false
 }
 
-// unready returns the target groups of a new load balancer that have no healthy targets while those of its
-// previous load balancer for the same backend have.
-func (p *Planner) unready(lb *resolved.LoadBalancer, old *observed.LoadBalancer) []model.GroupRef {
+// unreadyGroups returns the target groups of a new load balancer without healthy targets for which the previous load balancer has
+// healthy targets.
+func (p *Planner) unreadyGroups(lb *resolved.LoadBalancer, old *observed.LoadBalancer) []model.GroupRef {
 	before := map[string][]string{}
 	equal.EachForward(old.Listeners, func(arn string) {
 		if id := p.groups.GroupID[arn]; id != "" && !slices.Contains(before[id], arn) {
@@ -200,22 +200,22 @@ func (p *Planner) unready(lb *resolved.LoadBalancer, old *observed.LoadBalancer)
 	return out
 }
 
-// DeletePrevious plans to delete previous load balancers when clients have had time to follow. A frontend NLB is
-// deleted before the ALB behind it.
+// DeletePrevious plans to delete previous load balancers after clients have had time to resolve the new name. A frontend NLB is
+// deleted before its ALB.
 func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
-	var inFront plan.Wait
+	var frontendWait plan.Wait
 	for _, lb := range []*resolved.LoadBalancer{frontend, lb} {
 		for _, old := range lb.Previous {
 			wait := p.deletionWait(lb, old)
 			if wait.For == "" && !lb.IsFrontend() {
-				wait = inFront
+				wait = frontendWait
 			}
 			if wait.For == "" {
 				p.loadBalancers.DeleteReplaced(*old, "clients have had time to resolve "+lb.Desired.Name, p.albs.DetachEverywhere(old.ARN, nil))
 				continue
 			}
 			if lb.IsFrontend() {
-				inFront = wait
+				frontendWait = wait
 			}
 			p.keepServing(lb, old)
 			a := plan.Address{Kind: plan.LoadBalancer, ID: old.ARN}
@@ -229,46 +229,47 @@ func (p *Planner) DeletePrevious(lb, frontend *resolved.LoadBalancer) {
 	}
 }
 
-// deletionWait returns what the deletion of a previous load balancer waits for. That it is no endpoint of an
-// accelerator any more is asked where the deletion is planned (internal/plan/loadbalancers).
+// deletionWait returns the wait before the deletion of a previous load balancer. Package loadbalancers checks that it is not an
+// endpoint of an accelerator.
 func (p *Planner) deletionWait(lb *resolved.LoadBalancer, old *observed.LoadBalancer) plan.Wait {
 	if !lb.Switched {
 		return lb.SwitchWait
 	}
-	rest := max(p.Opt.DeletionDelay, time.Second)
+	remaining := max(p.Opt.DeletionDelay, time.Second)
 	if since, err := time.Parse(time.RFC3339, old.Tags[naming.ReplacedTag]); err == nil {
-		rest = min(p.Opt.DeletionDelay, since.Add(p.Opt.DeletionDelay).Sub(p.Have.Facts.Now))
+		remaining = min(p.Opt.DeletionDelay, since.Add(p.Opt.DeletionDelay).Sub(p.Have.Facts.Now))
 	}
-	if rest <= 0 {
+	if remaining <= 0 {
 		return plan.Wait{}
 	}
-	return plan.Wait{For: "clients to follow DNS to the new load balancer", RetryAfter: rest}
+	return plan.Wait{For: "clients to follow DNS to the new load balancer", RetryAfter: remaining}
 }
 
-// keepServing keeps what a previous load balancer forwards to. Rules of members that leave go at once.
+// keepServing marks the target groups of a previous load balancer as used. It plans to delete the rules of members that leave at
+// once.
 func (p *Planner) keepServing(lb *resolved.LoadBalancer, old *observed.LoadBalancer) {
 	leaving := map[finding.Ref]bool{}
 	for _, m := range p.Want.Leaving {
 		leaving[m.Ref] = true
 	}
-	left := func(as []model.Action) bool {
+	isLeaving := func(as []model.Action) bool {
 		owners := p.groups.OwnersOf(as)
 		return len(owners) > 0 && !slices.ContainsFunc(owners, func(r finding.Ref) bool { return !leaving[r] })
 	}
 	for i := range old.Listeners {
 		l := resolved.Listener{LB: lb, Live: &old.Listeners[i]}
 		if len(leaving) > 0 && old.Type == model.Application.String() {
-			l.ForeignDefault = left(l.Live.Default)
+			l.ForeignDefault = isLeaving(l.Live.Default)
 			for _, r := range l.Live.Rules {
-				if left(r.Actions) {
+				if isLeaving(r.Actions) {
 					l.ForeignRules = append(l.ForeignRules, r)
 				}
 			}
 			p.listeners.RemoveForeignRules(&l)
 		}
-		stays := l.WithoutForeign()
-		p.usage.KeepGroups(stays.Default)
-		for _, r := range stays.Rules {
+		retained := l.WithoutForeign()
+		p.usage.KeepGroups(retained.Default)
+		for _, r := range retained.Rules {
 			p.usage.KeepGroups(r.Actions)
 		}
 	}

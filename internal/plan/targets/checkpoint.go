@@ -14,15 +14,14 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// Annotations that hold hashes of a binding as it was when it was last reconciled completely.
-// Their form is shared with other controllers, so that one that takes over finds nothing to do.
+// Annotations with hashes of a binding that was reconciled completely. The AWS Load Balancer Controller
+// uses the same format, so that a controller that takes over has nothing to do.
 const (
 	CheckpointAnnotation     = "elbv2.k8s.aws/checkpoint"
 	CheckpointTimeAnnotation = "elbv2.k8s.aws/checkpoint-timestamp" // Unix seconds
 )
 
-// OnlyCheckpointDiffers reports whether two states of a binding have the same spec and status, and differ in nothing but
-// their checkpoints.
+// OnlyCheckpointDiffers reports whether two states of a binding differ at most in their checkpoints.
 func OnlyCheckpointDiffers(a, b *elbv2.TargetGroupBinding) bool {
 	return a.UID == b.UID && a.Generation == b.Generation && a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&
 		slices.Equal(a.Finalizers, b.Finalizers) && maps.Equal(a.Labels, b.Labels) &&
@@ -30,7 +29,7 @@ func OnlyCheckpointDiffers(a, b *elbv2.TargetGroupBinding) bool {
 		equality.Semantic.DeepEqual(a.Status, b.Status) && equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-// sameAnnotations reports whether a binding has all annotations of another, besides the checkpoint.
+// sameAnnotations reports whether a has all annotations of b, apart from the checkpoint.
 func sameAnnotations(a, b *elbv2.TargetGroupBinding) bool {
 	for k, v := range b.Annotations {
 		if got, ok := a.Annotations[k]; (!ok || got != v) && k != CheckpointAnnotation && k != CheckpointTimeAnnotation {
@@ -40,17 +39,17 @@ func sameAnnotations(a, b *elbv2.TargetGroupBinding) bool {
 	return true
 }
 
-// Checkpoint returns a hash of the endpoints and one of the spec.
+// Checkpoint returns a checkpoint: a hash of the endpoints and a hash of the spec.
 func Checkpoint(endpoints []Endpoint, spec elbv2.TargetGroupBindingSpec) (string, error) {
-	stamps := make([]string, len(endpoints))
+	identities := make([]string, len(endpoints))
 	for i, e := range endpoints {
-		stamps[i] = e.identityWithTime()
+		identities[i] = e.identityWithTime()
 	}
-	slices.Sort(stamps)
-	return joinDigests(digest([]byte(strings.Join(stamps, ","))), spec)
+	slices.Sort(identities)
+	return joinDigests(digest([]byte(strings.Join(identities, ","))), spec)
 }
 
-// joinDigests makes a checkpoint of the hash of the endpoints.
+// joinDigests returns a checkpoint with a hash of the endpoints that was computed before.
 func joinDigests(endpoints string, spec elbv2.TargetGroupBindingSpec) (string, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -59,6 +58,7 @@ func joinDigests(endpoints string, spec elbv2.TargetGroupBindingSpec) (string, e
 	return endpoints + "/" + digest(text), nil
 }
 
+// digest returns the hash of a text in a checkpoint.
 func digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return base64.RawURLEncoding.EncodeToString(sum[:])

@@ -21,43 +21,42 @@ import (
 
 // Demand is what one binding needs from the security groups of its endpoints.
 type Demand struct {
-	// Needs are the needs of endpoints that are pods.
+	// Needs has the needs of endpoints that are pods.
 	Needs []Need
-	// Nodes are the endpoints that are nodes, which all need NodeRules.
+	// Nodes has the endpoints that are nodes. All of them need NodeRules.
 	Nodes     *NodeList
 	NodeRules []model.IngressRule
-	// Faulty is set if some rules cannot be determined, so that none may be removed from the
-	// security groups of these endpoints.
+	// Faulty is set if some rules cannot be determined. Then no rules may be removed from the
+	// security groups of the endpoints.
 	Faulty bool
 	// ENIUnknown is set if the ENI of an endpoint cannot be determined.
 	ENIUnknown bool
 	Findings   finding.List
 }
 
-// Need is what one endpoint needs: the rules, and the ways to find its ENI, of which the first
-// that finds one is used.
+// Need has the rules that one endpoint needs, and the ways to find its ENI. The first way that finds an ENI is used.
 type Need struct {
 	Endpoint string // for messages
-	Places   []Place
+	Lookups  []ENILookup
 	Rules    []model.IngressRule
-	// ChangedAt is when a pod came or its containers changed last; for one that goes, when it is to be gone.
+	// ChangedAt is when the pod was created or its containers last changed; for a terminating pod, when it must have ended.
 	ChangedAt time.Time
 }
 
-// Place is a way to find an ENI. Exactly one of ENI, Instance and Address is set.
-type Place struct {
-	// ENI is the id of the ENI itself, which must carry the address On: the annotation that names
-	// it may have been written by the author of the pod.
+// ENILookup is a way to find an ENI. Exactly one of ENI, Instance and Address is set.
+type ENILookup struct {
+	// ENI is the id of the ENI. The ENI must have the address Carried, because the author of the pod may have written the
+	// annotation with the id.
 	ENI string
-	// Instance is the node's instance. The ENI is its first one, or the one that carries the
-	// address On.
+	// Instance is the instance of the node. Its ENI with the address Carried is used, or its primary ENI if Carried is empty.
 	Instance string
-	// Address is a private address of the ENI; with On the ENI must carry that too.
+	// Address is a private address of the ENI. If Carried is set, the ENI must have that address too.
 	Address string
-	On      string
+	// Carried is the address of the endpoint.
+	Carried string
 }
 
-// DemandOf returns which rules a binding needs; none if it has no spec.networking.
+// DemandOf returns the rules that a binding needs; none if it has no spec.networking.
 func DemandOf(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) Demand {
 	var d Demand
 	if b.Spec.Networking == nil {
@@ -70,12 +69,12 @@ func DemandOf(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) De
 		return d
 	}
 	seen := make(map[string]bool, len(found.endpoints))
-	var rules []model.IngressRule // which pods share unless a port is named
-	known, named := false, namesPorts(b)
+	var rules []model.IngressRule // all pods share the rules unless a port has a name
+	computed, named := false, hasNamedPorts(b)
 	d.Needs = make([]Need, 0, len(found.endpoints))
 	for _, e := range found.endpoints {
 		if seen[e.Pod.Name] {
-			continue // a pod with several addresses or ports needs one entry
+			continue // a pod may have several endpoints
 		}
 		seen[e.Pod.Name] = true
 		node, ok := cluster.Get[*corev1.Node](v, cluster.KindNode, "", e.Pod.Spec.NodeName)
@@ -83,30 +82,31 @@ func DemandOf(v *cluster.View, b *elbv2.TargetGroupBinding, found Resolution) De
 			d.addUnknownENI(b, fmt.Sprintf("node %q of pod %s does not exist", e.Pod.Spec.NodeName, e.Pod.Name))
 			continue
 		}
-		places, hasOne := podPlaces(e, node)
-		if !hasOne {
+		lookups, inVPC := eniLookups(e, node)
+		if !inVPC {
 			continue
 		}
-		if len(places) == 0 {
+		if len(lookups) == 0 {
 			d.addUnknownENI(b, fmt.Sprintf("node %s of pod %s is not an EC2 instance", node.Name, e.Pod.Name))
 			continue
 		}
-		if !known || named {
-			rules, known = d.rules(b, e.Pod), true
+		if !computed || named {
+			rules, computed = d.rules(b, e.Pod), true
 		}
-		d.Needs = append(d.Needs, Need{e.Pod.Name, places, rules, changedAt(e.Pod)})
+		d.Needs = append(d.Needs, Need{e.Pod.Name, lookups, rules, changedAt(e.Pod)})
 	}
 	d.Findings = d.Findings.Sorted()
 	return d
 }
 
-// namesPorts reports whether the number of a port is for each pod to say.
-func namesPorts(b *elbv2.TargetGroupBinding) bool {
+// hasNamedPorts reports whether a networking rule has a port name, whose number may differ among pods.
+func hasNamedPorts(b *elbv2.TargetGroupBinding) bool {
 	return slices.ContainsFunc(b.Spec.Networking.Ingress, func(in elbv2.NetworkingIngressRule) bool {
 		return slices.ContainsFunc(in.Ports, func(p elbv2.NetworkingPort) bool { return p.Port != nil && p.Port.Type == intstr.String })
 	})
 }
 
+// addUnknownENI reports an endpoint whose ENI cannot be determined.
 func (d *Demand) addUnknownENI(b *elbv2.TargetGroupBinding, why string) {
 	d.ENIUnknown = true
 	d.Findings.Add(finding.Finding{
@@ -115,7 +115,8 @@ func (d *Demand) addUnknownENI(b *elbv2.TargetGroupBinding, why string) {
 	})
 }
 
-// changedAt returns when a pod came, its containers became ready or not ready last, or it is to be gone.
+// changedAt returns when a pod was created or its containers last became ready or not ready; for a terminating pod, when it must
+// have ended.
 func changedAt(pod *corev1.Pod) time.Time {
 	at := pod.CreationTimestamp.Time
 	if d := pod.DeletionTimestamp; d != nil && d.After(at) {
@@ -129,33 +130,33 @@ func changedAt(pod *corev1.Pod) time.Time {
 	return at
 }
 
-// podPlaces lists the ways to find a pod's ENI; false if it has none in this VPC.
-func podPlaces(e Endpoint, n *corev1.Node) ([]Place, bool) {
+// eniLookups returns the ways to find the ENI of a pod; false if it has no ENI in the VPC.
+func eniLookups(e Endpoint, n *corev1.Node) ([]ENILookup, bool) {
 	switch {
 	case n.Labels[computeType] == "fargate":
-		return []Place{{Address: e.ID}}, true
+		return []ENILookup{{Address: e.ID}}, true
 	case n.Labels["sagemaker.amazonaws.com/compute-type"] == "hyperpod":
-		out := []Place{{Address: e.ID}}
+		out := []ENILookup{{Address: e.ID}}
 		for _, a := range n.Status.Addresses {
 			if a.Type == corev1.NodeInternalIP {
-				return append(out, Place{Address: a.Address, On: e.ID}), true
+				return append(out, ENILookup{Address: a.Address, Carried: e.ID}), true
 			}
 		}
 		return out, true
 	case n.Labels[computeType] == "hybrid":
 		return nil, false
 	}
-	var out []Place
+	var out []ENILookup
 	if id, ok := branchENI(e); ok {
-		out = append(out, Place{ENI: id, On: e.ID})
+		out = append(out, ENILookup{ENI: id, Carried: e.ID})
 	}
 	if id, ok := InstanceID(n); ok {
-		out = append(out, Place{Instance: id, On: e.ID})
+		out = append(out, ENILookup{Instance: id, Carried: e.ID})
 	}
 	return out, true
 }
 
-// branchENI reads the branch ENI of a pod with security groups of its own.
+// branchENI returns the branch ENI of a pod that has security groups of its own, by its annotation.
 func branchENI(e Endpoint) (string, bool) {
 	text := e.Pod.Annotations["vpc.amazonaws.com/pod-eni"]
 	if text == "" {
@@ -177,7 +178,7 @@ func branchENI(e Endpoint) (string, bool) {
 	return "", false
 }
 
-// rules of one endpoint; pod is nil for a node.
+// rules returns the rules of one endpoint; pod is nil for a node.
 func (d *Demand) rules(b *elbv2.TargetGroupBinding, pod *corev1.Pod) []model.IngressRule {
 	out := map[model.IngressRule]bool{}
 	for i, in := range b.Spec.Networking.Ingress {
@@ -185,13 +186,13 @@ func (d *Demand) rules(b *elbv2.TargetGroupBinding, pod *corev1.Pod) []model.Ing
 		for _, port := range in.Ports {
 			rule, err := portRange(port, pod)
 			if err != nil {
-				d.reject(b, field, err.Error())
+				d.addInvalidRule(b, field, err.Error())
 				continue
 			}
 			for _, peer := range in.From {
 				r := rule
 				if err := setPeer(&r, peer); err != nil {
-					d.reject(b, field, err.Error())
+					d.addInvalidRule(b, field, err.Error())
 					continue
 				}
 				out[r] = true
@@ -204,7 +205,8 @@ func (d *Demand) rules(b *elbv2.TargetGroupBinding, pod *corev1.Pod) []model.Ing
 	})
 }
 
-func (d *Demand) reject(b *elbv2.TargetGroupBinding, field, why string) {
+// addInvalidRule reports a networking rule that cannot be applied.
+func (d *Demand) addInvalidRule(b *elbv2.TargetGroupBinding, field, why string) {
 	d.Faulty = true
 	d.Findings.Add(finding.Finding{
 		Object: Ref(b), Field: field, Reason: finding.NetworkingInvalid, Severity: finding.Error,
@@ -212,6 +214,7 @@ func (d *Demand) reject(b *elbv2.TargetGroupBinding, field, why string) {
 	})
 }
 
+// warnEmptyPorts reports networking rules without ports.
 func warnEmptyPorts(b *elbv2.TargetGroupBinding, d *Demand) {
 	for i, in := range b.Spec.Networking.Ingress {
 		if len(in.Ports) == 0 {
@@ -223,6 +226,7 @@ func warnEmptyPorts(b *elbv2.TargetGroupBinding, d *Demand) {
 	}
 }
 
+// portRange returns a rule with the protocol and port range of a networking port.
 func portRange(p elbv2.NetworkingPort, pod *corev1.Pod) (model.IngressRule, error) {
 	r := model.IngressRule{Protocol: "tcp", To: 65535, Description: network.SharedDescription}
 	if p.Protocol != nil {
@@ -244,9 +248,9 @@ func portRange(p elbv2.NetworkingPort, pod *corev1.Pod) (model.IngressRule, erro
 	return r, nil
 }
 
-// containerPort finds a port by name in the containers that run beside each other.
+// containerPort returns the number of a container port by name; false if no container that runs as long as the pod has it.
 func containerPort(pod *corev1.Pod, name string) (int32, bool) {
-	for _, c := range lastingContainers(pod) {
+	for _, c := range servingContainers(pod) {
 		for _, p := range c.Ports {
 			if p.Name == name {
 				return p.ContainerPort, true
@@ -256,9 +260,8 @@ func containerPort(pod *corev1.Pod, name string) (int32, bool) {
 	return 0, false
 }
 
-// lastingContainers returns the containers that run as long as the pod: its containers, and init containers that are
-// sidecars.
-func lastingContainers(pod *corev1.Pod) []corev1.Container {
+// servingContainers returns the containers that run as long as the pod: its containers and its sidecars.
+func servingContainers(pod *corev1.Pod) []corev1.Container {
 	containers := slices.Clone(pod.Spec.Containers)
 	for _, c := range pod.Spec.InitContainers {
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
@@ -268,6 +271,7 @@ func lastingContainers(pod *corev1.Pod) []corev1.Container {
 	return containers
 }
 
+// setPeer sets the source of a rule to a networking peer.
 func setPeer(r *model.IngressRule, p elbv2.NetworkingPeer) error {
 	switch {
 	case p.SecurityGroup != nil:

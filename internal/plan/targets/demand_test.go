@@ -73,8 +73,8 @@ metadata: {namespace: ns, name: a}
 spec: {targetType: ip, serviceRef: {name: web, port: PORT}, ipAddressType: FAMILY, networking: {ingress: [RULE]}}
 `
 
-// look resolves the scene with some words replaced.
-func look(t *testing.T, words ...string) (targets.Resolution, targets.Demand) {
+// resolveScene resolves the scene with some words replaced.
+func resolveScene(t *testing.T, words ...string) (targets.Resolution, targets.Demand) {
 	t.Helper()
 	words = append(words, "{PODENI}", "{}", "{LABELS}", "{}", "PORT", "80", "FAMILY", "ipv4", "RULE", "{from: [{securityGroup: {groupID: sg-b}}], ports: [{port: 8080}]}")
 	loaded, err := cluster.LoadYAML([]byte(strings.NewReplacer(words...).Replace(scene)))
@@ -111,7 +111,7 @@ func TestPortsByServicePort(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, _ := look(t, "PORT", tt.port, "FAMILY", tt.family)
+			r, _ := resolveScene(t, "PORT", tt.port, "FAMILY", tt.family)
 			var got []string
 			for _, e := range r.Endpoints() {
 				got = append(got, e.Identity())
@@ -126,27 +126,27 @@ func TestPortsByServicePort(t *testing.T) {
 	}
 }
 
-func TestPlaces(t *testing.T) {
-	p2 := []targets.Place{{Instance: "i-2", On: "10.0.2.1"}}
+func TestENILookups(t *testing.T) {
+	p2 := []targets.ENILookup{{Instance: "i-2", Carried: "10.0.2.1"}}
 	tests := []struct {
 		name   string
 		change []string
-		want   [][]targets.Place
+		want   [][]targets.ENILookup
 	}{
-		{"on an instance", nil, [][]targets.Place{{{Instance: "i-1", On: "10.0.1.1"}}, p2}},
-		{"with a branch ENI", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.1"}]'}`}, [][]targets.Place{{{ENI: "eni-9", On: "10.0.1.1"}, {Instance: "i-1", On: "10.0.1.1"}}, p2}},
-		{"the ENI of another address", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.9"}]'}`}, [][]targets.Place{{{Instance: "i-1", On: "10.0.1.1"}}, p2}},
-		{"an unreadable annotation", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: 'x'}`}, [][]targets.Place{{{Instance: "i-1", On: "10.0.1.1"}}, p2}},
-		{"Fargate", []string{"{LABELS}", "{eks.amazonaws.com/compute-type: fargate}"}, [][]targets.Place{{{Address: "10.0.1.1"}}, p2}},
-		{"HyperPod", []string{"{LABELS}", "{sagemaker.amazonaws.com/compute-type: hyperpod}"}, [][]targets.Place{{{Address: "10.0.1.1"}, {Address: "10.0.0.1", On: "10.0.1.1"}}, p2}},
-		{"hybrid", []string{"{LABELS}", "{eks.amazonaws.com/compute-type: hybrid}"}, [][]targets.Place{p2}},
+		{"on an instance", nil, [][]targets.ENILookup{{{Instance: "i-1", Carried: "10.0.1.1"}}, p2}},
+		{"with a branch ENI", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.1"}]'}`}, [][]targets.ENILookup{{{ENI: "eni-9", Carried: "10.0.1.1"}, {Instance: "i-1", Carried: "10.0.1.1"}}, p2}},
+		{"the ENI of another address", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: '[{"eniId":"eni-9","privateIp":"10.0.1.9"}]'}`}, [][]targets.ENILookup{{{Instance: "i-1", Carried: "10.0.1.1"}}, p2}},
+		{"an unreadable annotation", []string{"{PODENI}", `{vpc.amazonaws.com/pod-eni: 'x'}`}, [][]targets.ENILookup{{{Instance: "i-1", Carried: "10.0.1.1"}}, p2}},
+		{"Fargate", []string{"{LABELS}", "{eks.amazonaws.com/compute-type: fargate}"}, [][]targets.ENILookup{{{Address: "10.0.1.1"}}, p2}},
+		{"HyperPod", []string{"{LABELS}", "{sagemaker.amazonaws.com/compute-type: hyperpod}"}, [][]targets.ENILookup{{{Address: "10.0.1.1"}, {Address: "10.0.0.1", Carried: "10.0.1.1"}}, p2}},
+		{"hybrid", []string{"{LABELS}", "{eks.amazonaws.com/compute-type: hybrid}"}, [][]targets.ENILookup{p2}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, d := look(t, tt.change...)
-			var got [][]targets.Place
+			_, d := resolveScene(t, tt.change...)
+			var got [][]targets.ENILookup
 			for _, n := range d.Needs {
-				got = append(got, n.Places)
+				got = append(got, n.Lookups)
 			}
 			if d := cmp.Diff(tt.want, got); d != "" {
 				t.Errorf("-want +got\n%s", d)
@@ -155,7 +155,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-func TestRulesAskedFor(t *testing.T) {
+func TestDemandRules(t *testing.T) {
 	rule := func(protocol string, from, to int32, group, cidr string) model.IngressRule {
 		return model.IngressRule{Protocol: protocol, From: from, To: to, Group: group, CIDR: cidr, Description: network.SharedDescription}
 	}
@@ -176,7 +176,7 @@ func TestRulesAskedFor(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, d := look(t, "RULE", tt.rule)
+			_, d := resolveScene(t, "RULE", tt.rule)
 			var reasons []finding.Reason
 			for _, f := range d.Findings {
 				reasons = append(reasons, f.Reason)

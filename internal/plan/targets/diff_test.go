@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestDifferenceEqualsItsDefinition compares the difference with one that is found by looking at each pair, for
-// random endpoints and targets of which several may be the same in different forms.
-func TestDifferenceEqualsItsDefinition(t *testing.T) {
+// TestCompareEqualsSimpleCompare compares the result with that of comparing each pair, for
+// random endpoints and targets, of which several may have the same identity in different forms.
+func TestCompareEqualsSimpleCompare(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
 	ids := []string{"10.0.0.1", "10.0.0.2", "fd00::1", "fd00:0::1", "fd00::2", "i-1", "i-12"}
 	for range 2000 {
@@ -34,20 +34,20 @@ func TestDifferenceEqualsItsDefinition(t *testing.T) {
 			have = append(have, &observed.Target{ID: ids[r.IntN(len(ids))], Port: 80 + r.Int32N(2), State: []string{"healthy", "draining"}[r.IntN(2)]})
 		}
 		limit := r.IntN(8)
-		if got, def := diffText(Compare(want, have, limit)), diffText(defined(want, have, limit)); got != def {
+		if got, def := diffText(Compare(want, have, limit)), diffText(simpleCompare(want, have, limit)); got != def {
 			t.Fatalf("want %v, have %v, limit %d:\nwant %s\ngot  %s", want, have, limit, def, got)
 		}
 	}
 }
 
-// defined is the difference by its definition.
-func defined(want []Endpoint, have []*observed.Target, limit int) Diff {
+// simpleCompare is a simple implementation of Compare.
+func simpleCompare(want []Endpoint, have []*observed.Target, limit int) Diff {
 	var d Diff
 	for _, t := range have {
 		i := slices.IndexFunc(want, func(e Endpoint) bool { return e.key() == CanonicalIdentity(IdentityOf(t)) })
 		known := slices.ContainsFunc(d.Matched, func(p Pair) bool { return p.Endpoint.key() == CanonicalIdentity(IdentityOf(t)) })
 		switch {
-		case Draining(t), known:
+		case IsDraining(t), known:
 		case i < 0:
 			d.Deregister = append(d.Deregister, t)
 		default:
@@ -69,7 +69,7 @@ func defined(want []Endpoint, have []*observed.Target, limit int) Diff {
 	slices.SortStableFunc(d.Matched, func(a, b Pair) int { return strings.Compare(a.Endpoint.Identity(), b.Endpoint.Identity()) })
 	slices.SortStableFunc(d.Deregister, func(a, b *observed.Target) int { return strings.Compare(targetKey(a), targetKey(b)) })
 	if room := max(0, limit-len(have)); limit > 0 && len(d.Register) > room {
-		d.Register, d.Over = d.Register[:room], d.Register[room:]
+		d.Register, d.OverCapacity = d.Register[:room], d.Register[room:]
 	}
 	return d
 }
@@ -85,7 +85,7 @@ func diffText(d Diff) string {
 	for _, t := range d.Deregister {
 		fmt.Fprintf(&b, "-%s ", IdentityOf(t))
 	}
-	for _, e := range d.Over {
+	for _, e := range d.OverCapacity {
 		fmt.Fprintf(&b, "!%s ", e.Identity())
 	}
 	return b.String()

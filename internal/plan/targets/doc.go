@@ -1,5 +1,5 @@
-// Package targets determines which endpoints of a Service are to be registered in the target group
-// of a TargetGroupBinding, what that changes, which rules their security groups need, what a
-// target's health means for its pod, and whether anything has changed since the last run. It reads
-// the cluster through a view and makes no call.
+// Package targets determines which endpoints of a Service have to be registered in the target group
+// of a TargetGroupBinding, the difference to the registered targets, the rules that the security groups of the endpoints need,
+// the readiness conditions of pods, and whether a binding has changed since the last run. It reads
+// the cluster through a view, and calls no API.
 package targets

@@ -23,11 +23,11 @@ type Endpoint struct {
 	// ServerID is the QUIC server id, for targets of QUIC target groups; empty if the pod has none.
 	ServerID string
 
-	text string // the identity, once it is made
+	text string // cached result of Identity
 }
 
-// Identity returns what an endpoint and a registered target are matched by: "id:port", and the QUIC
-// server id where there is one. IPv6 addresses have no brackets.
+// Identity returns the text by which an endpoint and a registered target are matched: "id:port", followed by the QUIC
+// server id if there is one. IPv6 addresses have no brackets.
 func (e Endpoint) Identity() string {
 	if e.text != "" {
 		return e.text
@@ -38,8 +38,8 @@ func (e Endpoint) Identity() string {
 // IdentityOf returns the identity of a registered target.
 func IdentityOf(t *observed.Target) string { return identity(t.ID, t.Port, t.ServerID) }
 
-// CanonicalIdentity brings an identity into the form in which equal addresses, and server ids, are
-// equal texts.
+// CanonicalIdentity returns the canonical form of an identity, in which equal addresses and server ids have equal
+// texts.
 func CanonicalIdentity(s string) string {
 	rest, server := s, ""
 	if i := strings.LastIndexByte(s, ':'); i >= 0 && strings.HasPrefix(s[i+1:], "0x") {
@@ -52,6 +52,7 @@ func CanonicalIdentity(s string) string {
 	return canonicalIP(rest[:i]) + rest[i:] + strings.ToLower(server)
 }
 
+// identity returns the identity of an id, a port and a QUIC server id.
 func identity(id string, port int32, server string) string {
 	out := id + ":" + strconv.FormatInt(int64(port), 10)
 	if server != "" {
@@ -60,8 +61,8 @@ func identity(id string, port int32, server string) string {
 	return out
 }
 
-// identityWithTime returns the identity with the creation time in milliseconds, so that a pod that comes back
-// with the address of another is a new endpoint.
+// identityWithTime returns the identity and the creation time in milliseconds, so that a pod with the address of an earlier
+// pod is a new endpoint.
 func (e Endpoint) identityWithTime() string {
 	var at int64
 	switch {
@@ -73,6 +74,7 @@ func (e Endpoint) identityWithTime() string {
 	return e.Identity() + ":" + strconv.FormatInt(at, 10)
 }
 
+// key returns the canonical identity of an endpoint.
 func (e Endpoint) key() string {
 	if e.Node != nil {
 		return e.Identity() // an instance id has one form
@@ -80,6 +82,7 @@ func (e Endpoint) key() string {
 	return CanonicalIdentity(e.Identity())
 }
 
+// targetKey returns the canonical identity of a registered target.
 func targetKey(t *observed.Target) string {
 	if strings.HasPrefix(t.ID, "i-") && t.ServerID == "" {
 		return IdentityOf(t) // an instance id has one form
@@ -87,40 +90,40 @@ func targetKey(t *observed.Target) string {
 	return CanonicalIdentity(IdentityOf(t))
 }
 
-// Resolution is what the cluster has as endpoints of a binding.
+// Resolution has the endpoints of a binding in the cluster.
 type Resolution struct {
-	// endpoints in ascending order of identity; empty where they are nodes that are in this order already.
+	// endpoints is ascending by identity; empty if the endpoints are Nodes, and that list is in order.
 	endpoints []Endpoint
-	// Nodes are the nodes that are endpoints, nil where these are pods, and NodePort is the port of each.
+	// Nodes has the endpoints that are nodes, nil if the endpoints are pods. NodePort is the port of each node.
 	Nodes    *NodeList
 	NodePort int32
-	// NotFound is set if the Service or its port does not exist: nothing is to be registered.
+	// NotFound is set if the Service or its port does not exist. Then there are no endpoints.
 	NotFound bool
-	// Faulty is set if the endpoints cannot be determined, and those given are only where they
-	// may be: what is registered stays.
+	// Faulty is set if the endpoints cannot be determined, so that registered targets are retained. Nodes has possible
+	// endpoints, whose rules are retained.
 	Faulty bool
-	// SourceMissing is set if the objects that endpoints are read from are missing as a whole, so that the endpoints
-	// are unknown: registered targets stay while their pod or node exists.
+	// SourceMissing is set if there are no nodes or EndpointSlices at all, so that the endpoints
+	// are unknown. Registered targets are retained while their pod or node exists.
 	SourceMissing bool
 	// Unknown is set if an endpoint was omitted because the view is not consistent yet. The view
-	// has been asked for what is missing, so its appearance triggers another run.
+	// has subscribed to the missing object, so that its event triggers another run.
 	Unknown bool
-	// NoEndpoints is why there is no endpoint, nil if there is one or that is not known.
+	// NoEndpoints is the reason why there is no endpoint, nil if there is an endpoint or the reason is unknown.
 	NoEndpoints *NoEndpoints
 	Findings    finding.List
 }
 
-// Endpoints returns the endpoints in ascending order of identity. One identity may appear more than once. They are not
-// to be changed.
+// Endpoints returns the endpoints, ascending by identity. An identity may occur several times. The endpoints must not
+// be changed.
 func (r Resolution) Endpoints() []Endpoint {
-	if r.Nodes.inOrder() {
-		return r.Nodes.at(r.NodePort)
+	if r.Nodes.isInOrder() {
+		return r.Nodes.endpointsAt(r.NodePort)
 	}
 	return r.endpoints
 }
 
-// setUnknown records that the endpoints are unknown. An empty answer counts as desired state only where
-// it can be intended.
+// setUnknown records that the endpoints are unknown. An empty list of objects counts as desired state only if
+// a user can have intended it.
 func (r *Resolution) setUnknown(b *elbv2.TargetGroupBinding, message, fix string) {
 	r.SourceMissing = true
 	r.Findings.Add(finding.Finding{
@@ -129,7 +132,7 @@ func (r *Resolution) setUnknown(b *elbv2.TargetGroupBinding, message, fix string
 	})
 }
 
-// Resolve finds the endpoints of a binding whose target type is known.
+// Resolve returns the endpoints of a binding whose target type is set.
 func Resolve(v *cluster.View, b *elbv2.TargetGroupBinding, o Options) Resolution {
 	var r Resolution
 	svc, port, ok := servicePort(v, b, &r)
@@ -138,10 +141,10 @@ func Resolve(v *cluster.View, b *elbv2.TargetGroupBinding, o Options) Resolution
 	}
 	if IsInstance(b) {
 		resolveNodes(v, b, svc, port, o, &r)
-		if r.Nodes.inOrder() {
+		if r.Nodes.isInOrder() {
 			return r
 		}
-		r.endpoints = r.Nodes.at(r.NodePort)
+		r.endpoints = r.Nodes.endpointsAt(r.NodePort)
 	} else {
 		resolvePods(v, b, svc, port, o, &r)
 		if IsQUIC(b) {
@@ -157,29 +160,29 @@ func Resolve(v *cluster.View, b *elbv2.TargetGroupBinding, o Options) Resolution
 	return r
 }
 
-// sortedBy sorts by a text that takes some work to make, and keeps the order of those with the same.
+// sortedBy sorts a list stably by a text that is slow to compute, and computes each text once.
 func sortedBy[T any](list []T, text func(T) string) []T {
 	type item struct {
-		text string
-		is   T
+		text  string
+		value T
 	}
 	items := make([]item, len(list))
-	for i, is := range list {
-		items[i] = item{text(is), is}
+	for i, value := range list {
+		items[i] = item{text(value), value}
 	}
 	slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(a.text, b.text) })
 	for i := range items {
-		list[i] = items[i].is
+		list[i] = items[i].value
 	}
 	return list
 }
 
-// IsInstance reports whether nodes are registered rather than pods.
+// IsInstance reports whether the targets of a binding are instances, so that its endpoints are nodes.
 func IsInstance(b *elbv2.TargetGroupBinding) bool {
 	return b.Spec.TargetType != nil && *b.Spec.TargetType == elbv2.TargetTypeInstance
 }
 
-// Ref names a binding in findings.
+// Ref returns the reference of a binding in findings.
 func Ref(b *elbv2.TargetGroupBinding) finding.Ref {
 	return finding.Ref{Kind: string(cluster.KindBinding), Namespace: b.Namespace, Name: b.Name}
 }

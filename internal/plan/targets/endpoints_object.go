@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// endpointsObject reads the Endpoints object of a Service in the form of slices: one for each of
-// its subsets. Kubernetes has deprecated these objects; operators may still choose them.
+// endpointsObject reads the Endpoints object of a Service, and returns an EndpointSlice for each of
+// its subsets. Kubernetes has deprecated these objects; they are read if EndpointSlices are disabled.
 func endpointsObject(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, r *Resolution) []*discoveryv1.EndpointSlice {
 	obj, ok := cluster.Get[*corev1.Endpoints](v, cluster.KindEndpoints, b.Namespace, svc.Name) //nolint:staticcheck // see above
 	if !ok {

@@ -8,16 +8,16 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// GatePrefix and a binding's name make up the type of a pod's readiness gate and condition.
+// GatePrefix is the prefix of the type of a readiness gate and its pod condition. The name of the binding follows.
 const GatePrefix = "target-health.elbv2.k8s.aws/"
 
-// GateType returns the type of the readiness gate of the binding with a name.
+// GateType returns the type of the readiness gate of a binding by its name.
 func GateType(binding string) corev1.PodConditionType {
 	return corev1.PodConditionType(GatePrefix + binding)
 }
 
-// Gated reports whether a pod waits for the gate.
-func Gated(p *corev1.Pod, gate corev1.PodConditionType) bool {
+// HasGate reports whether a pod has a readiness gate.
+func HasGate(p *corev1.Pod, gate corev1.PodConditionType) bool {
 	for _, g := range p.Spec.ReadinessGates {
 		if g.ConditionType == gate {
 			return true
@@ -32,36 +32,35 @@ type Condition struct {
 	Reason, Message string
 }
 
-// Registering is the condition of a pod whose target was registered a moment ago.
-var Registering = Condition{corev1.ConditionFalse, "Elb.RegistrationInProgress", "Target registration is in progress"}
+// RegisteringCondition is the condition of a pod whose target was just registered.
+var RegisteringCondition = Condition{corev1.ConditionFalse, "Elb.RegistrationInProgress", "Target registration is in progress"}
 
-// Released is the condition of a pod whose binding is gone, so that nothing waits for it.
-var Released = Condition{corev1.ConditionTrue, "", "Target Group Binding is deleted"}
+// ReleasedCondition is the condition of a pod whose binding is deleted, so that its readiness gate is open.
+var ReleasedCondition = Condition{corev1.ConditionTrue, "", "Target Group Binding is deleted"}
 
-// Unserved is the condition of a pod that waits no longer, because no load balancer uses the target group.
-var Unserved = Condition{corev1.ConditionTrue, observed.ReasonNotInUse, "no listener or rule forwards to the target group, so the pod does not wait for it"}
+// NotInUseCondition is the condition of a pod whose readiness gate is open because no load balancer uses the target group.
+var NotInUseCondition = Condition{corev1.ConditionTrue, observed.ReasonNotInUse, "no listener or rule forwards to the target group, so the pod does not wait for it"}
 
-// ConditionOf returns what a target's health means for a pod that has a condition already. A target
-// group that no load balancer uses any more, as before it is deleted, does not change the condition
-// of pods that were healthy in it: AWS has found nothing about them. That is why a pod that is not ready
-// yet shows Unknown, whose time then says since when the target group is known not to be used. Nor do the
-// first checks close the gates of pods that were ready while nothing used the target group.
-func ConditionOf(t *observed.Target, shown Condition) Condition {
+// ConditionOf returns the condition of a pod for the health of its target. current is the condition that the pod has. If no load
+// balancer uses the target group any more, as before its deletion, the condition of a healthy pod is retained, because AWS has
+// not checked its target. A pod that is not ready gets Unknown; the transition time shows since when the target group is known
+// to be unused. The first health checks do not close the gates of pods with NotInUseCondition.
+func ConditionOf(t *observed.Target, current Condition) Condition {
 	switch {
 	case t.State == "":
 		return Condition{corev1.ConditionUnknown, "", ""}
 	case t.State == "healthy":
 		return Condition{corev1.ConditionTrue, t.Reason, t.Description}
-	case t.NotInUse() && shown.Status == corev1.ConditionTrue, t.State == "initial" && shown == Unserved:
-		return shown
+	case t.NotInUse() && current.Status == corev1.ConditionTrue, t.State == "initial" && current == NotInUseCondition:
+		return current
 	case t.NotInUse():
 		return Condition{corev1.ConditionUnknown, t.Reason, t.Description}
 	}
 	return Condition{corev1.ConditionFalse, t.Reason, t.Description}
 }
 
-// CurrentCondition returns the condition that the pod has, with the time of its last change of status; false
-// if it has none of that type.
+// CurrentCondition returns a condition of a pod by its type, and the time of its last transition; false
+// if the pod has no such condition.
 func CurrentCondition(p *corev1.Pod, gate corev1.PodConditionType) (Condition, time.Time, bool) {
 	for _, c := range p.Status.Conditions {
 		if c.Type == gate {
@@ -71,17 +70,16 @@ func CurrentCondition(p *corev1.Pod, gate corev1.PodConditionType) (Condition, t
 	return Condition{}, time.Time{}, false
 }
 
-// ContainersReady returns since when the containers of a pod have been ready; false if they are
-// not.
+// ContainersReady returns since when the containers of a pod are ready; false if they are
+// not ready.
 func ContainersReady(p *corev1.Pod) (time.Time, bool) {
 	_, since, _ := CurrentCondition(p, corev1.ContainersReady)
 	return since, podCondition(p, corev1.ContainersReady) == corev1.ConditionTrue
 }
 
-// AnyWaiting reports whether a pod of the endpoints has the gate's condition and it is not true. A
-// gate without a condition does not count: the endpoint may have been registered before the gate
-// was seen.
-func AnyWaiting(endpoints []Endpoint, gate corev1.PodConditionType) bool {
+// AnyGateClosed reports whether a pod of the endpoints has the condition of a gate with a status other than true. A
+// gate without a condition does not count, because the endpoint may have been registered before the pod had the gate.
+func AnyGateClosed(endpoints []Endpoint, gate corev1.PodConditionType) bool {
 	for _, e := range endpoints {
 		if e.Pod == nil {
 			continue

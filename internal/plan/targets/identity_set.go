@@ -8,25 +8,26 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// IdentitySet is a set of identities of targets in canonical form. It is not changed: what adds and takes away returns
-// others. Nil is the empty set.
+// IdentitySet is an immutable set of identities of targets in canonical form. Methods that add or remove identities return a new
+// set. Nil is the empty set.
 type IdentitySet struct {
 	list []identityParts // ascending, distinct
-	// added are some more, none of which is in the list, ascending, so that one that comes costs no copy of all.
+	// added has up to maxAdded further identities, ascending, so that list is not copied for each new one.
 	added []identityParts
-	// found are the targets that were added last. Their identities are in the set.
+	// lastAdded has the targets of the last call of WithTargets. Their identities are in the set.
 	lastAdded []*observed.Target
 }
 
-// mostAdded is how many identities are kept beside the list.
+// maxAdded bounds IdentitySet.added.
 const maxAdded = 64
 
-// identityParts is an identity in canonical form, without the text that it would take to join it.
+// identityParts is an identity in canonical form, whose parts are not joined, to save memory.
 type identityParts struct {
 	id, server string
 	port       int32
 }
 
+// partsOf returns the parts of an identity in canonical form.
 func partsOf(id string, port int32, server string) identityParts {
 	if !strings.HasPrefix(id, "i-") { // an instance id has one form
 		id = canonicalIP(id)
@@ -34,6 +35,7 @@ func partsOf(id string, port int32, server string) identityParts {
 	return identityParts{id, strings.ToLower(server), port}
 }
 
+// compareParts orders identities by id, port and server id.
 func compareParts(a, b identityParts) int {
 	return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.port, b.port), cmp.Compare(a.server, b.server))
 }
@@ -55,18 +57,18 @@ func (s *IdentitySet) Has(t *observed.Target) bool {
 	return ok
 }
 
-// Missing returns the identities of the set that none of the targets has, in order.
+// Missing returns the identities of the set that no target of a list has, in order.
 func (s *IdentitySet) Missing(list []*observed.Target) []string {
 	if s == nil {
 		return nil
 	}
-	there := make(map[identityParts]bool, len(list))
+	found := make(map[identityParts]bool, len(list))
 	for _, t := range list {
-		there[partsOf(t.ID, t.Port, t.ServerID)] = true
+		found[partsOf(t.ID, t.Port, t.ServerID)] = true
 	}
 	var out []string
 	for _, p := range slices.Concat(s.list, s.added) {
-		if !there[p] {
+		if !found[p] {
 			out = append(out, CanonicalIdentity(identity(p.id, p.port, p.server)))
 		}
 	}
@@ -74,7 +76,7 @@ func (s *IdentitySet) Missing(list []*observed.Target) []string {
 	return out
 }
 
-// find reports whether an identity is in the set, and where it is, or would be, in the list.
+// find reports whether an identity is in the set, and returns its index in list, or the index at which it would be inserted.
 func (s *IdentitySet) find(p identityParts) (at int, ok bool) {
 	if at, ok = slices.BinarySearchFunc(s.list, p, compareParts); !ok {
 		_, ok = slices.BinarySearchFunc(s.added, p, compareParts)
@@ -82,15 +84,15 @@ func (s *IdentitySet) find(p identityParts) (at int, ok bool) {
 	return at, ok
 }
 
-// WithTargets adds the identities of targets. Those with which the list begins and ends as it did the last time are known;
-// where the others are all there, it walks along both lists.
+// WithTargets returns the set with the identities of targets. It skips the targets at the beginning and the end of the list that
+// are the same as in the last call. For the others, it advances in both lists, because they are usually in the same order.
 func (s *IdentitySet) WithTargets(list []*observed.Target) *IdentitySet {
 	if s == nil {
 		s = &IdentitySet{}
 	}
-	var more []identityParts
+	var unknown []identityParts
 	next := 0
-	for _, t := range differing(s.lastAdded, list) {
+	for _, t := range trimCommon(s.lastAdded, list) {
 		if next < len(s.list) && s.list[next].id == t.ID && s.list[next].port == t.Port && s.list[next].server == t.ServerID {
 			next++
 			continue
@@ -98,19 +100,19 @@ func (s *IdentitySet) WithTargets(list []*observed.Target) *IdentitySet {
 		p := partsOf(t.ID, t.Port, t.ServerID)
 		at, known := s.find(p)
 		if !known {
-			more = append(more, p)
+			unknown = append(unknown, p)
 		}
 		if next = at; at < len(s.list) && s.list[at] == p {
 			next++
 		}
 	}
-	out := *s.with(more)
+	out := *s.withParts(unknown)
 	out.lastAdded = list
 	return &out
 }
 
-// differing returns a list without what it has in common with another at its beginning and at its end.
-func differing(old, list []*observed.Target) []*observed.Target {
+// trimCommon returns a list without the targets at its beginning and end that are the same as in old.
+func trimCommon(old, list []*observed.Target) []*observed.Target {
 	for len(old) > 0 && len(list) > 0 && old[0] == list[0] {
 		old, list = old[1:], list[1:]
 	}
@@ -120,27 +122,27 @@ func differing(old, list []*observed.Target) []*observed.Target {
 	return list
 }
 
-// With adds the identities of endpoints.
+// With returns the set with the identities of endpoints.
 func (s *IdentitySet) With(endpoints []Endpoint) *IdentitySet {
 	if s == nil {
 		s = &IdentitySet{}
 	}
-	var more []identityParts
+	var unknown []identityParts
 	for _, e := range endpoints {
 		p := partsOf(e.ID, e.Port, e.ServerID)
 		if _, known := s.find(p); !known {
-			more = append(more, p)
+			unknown = append(unknown, p)
 		}
 	}
-	return s.with(more)
+	return s.withParts(unknown)
 }
 
-// with adds identities that are not in the set.
-func (s *IdentitySet) with(more []identityParts) *IdentitySet {
-	if len(more) == 0 {
+// withParts returns the set with identities that are not in it.
+func (s *IdentitySet) withParts(unknown []identityParts) *IdentitySet {
+	if len(unknown) == 0 {
 		return s
 	}
-	added := slices.Concat(s.added, more)
+	added := slices.Concat(s.added, unknown)
 	slices.SortFunc(added, compareParts)
 	added = slices.Compact(added)
 	if len(added) <= maxAdded {
@@ -155,15 +157,15 @@ func (s *IdentitySet) with(more []identityParts) *IdentitySet {
 	return &IdentitySet{list: append(out, rest...), lastAdded: s.lastAdded}
 }
 
-// Without takes the identities of targets out.
+// Without returns the set without the identities of targets.
 func (s *IdentitySet) Without(list []*observed.Target) *IdentitySet {
 	if s.Len() == 0 || len(list) == 0 {
 		return s
 	}
-	out := make(map[identityParts]bool, len(list))
+	removed := make(map[identityParts]bool, len(list))
 	for _, t := range list {
-		out[partsOf(t.ID, t.Port, t.ServerID)] = true
+		removed[partsOf(t.ID, t.Port, t.ServerID)] = true
 	}
-	gone := func(p identityParts) bool { return out[p] }
-	return &IdentitySet{list: slices.DeleteFunc(slices.Clone(s.list), gone), added: slices.DeleteFunc(slices.Clone(s.added), gone)}
+	isRemoved := func(p identityParts) bool { return removed[p] }
+	return &IdentitySet{list: slices.DeleteFunc(slices.Clone(s.list), isRemoved), added: slices.DeleteFunc(slices.Clone(s.added), isRemoved)}
 }

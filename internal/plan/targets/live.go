@@ -12,11 +12,11 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// GoneTargets returns the registered targets that belong to nothing a binding of the namespace may
-// register: an address that no pod of the namespace holds any more, or that was given to a newer pod
-// of another namespace, and an instance that is not a node any more. A VPC gives an address to
-// another pod about half a minute after its pod is gone, so these targets must not stay, whatever
-// else is unknown. The view records what it was asked for, so a pod that ends triggers another run.
+// GoneTargets returns the registered targets that a binding of the namespace must not register any more:
+// an address that no pod of the namespace has, or that a newer pod of another namespace has,
+// and an instance that is not a node. A VPC assigns the address of a deleted pod to
+// another pod after about half a minute. Therefore these targets must be deregistered even if other facts are
+// unknown. The view subscribes to the pods, so that the end of a pod triggers another run.
 func GoneTargets(v *cluster.View, namespace string, registered []*observed.Target) []*observed.Target {
 	var instances map[string]bool
 	return slices.DeleteFunc(slices.Clone(registered), func(t *observed.Target) bool {
@@ -27,29 +27,27 @@ func GoneTargets(v *cluster.View, namespace string, registered []*observed.Targe
 			if instances == nil {
 				instances = nodeInstances(v)
 			}
-			// Without any node the view is not complete. An instance id is never given to another
-			// instance.
+			// If there are no nodes, the view is not complete. An instance id is never reused.
 			return len(instances) == 0 || instances[t.ID]
 		}
 		return true // a load balancer or a function
 	})
 }
 
-// holdsAddress reports whether a pod of the namespace holds an address.
+// holdsAddress reports whether a pod of the namespace has an address, and no newer pod.
 func holdsAddress(v *cluster.View, namespace, address string) bool {
 	holders := holdersOf(v, address)
 	return slices.ContainsFunc(holders, func(p *corev1.Pod) bool { return p.Namespace == namespace && !isOlder(p, holders) }) ||
 		len(podsAt(v, "", cluster.HostAddressValue(namespace, address))) > 0
 }
 
-// ServingAt returns a pod of the namespace, in its own network or in that of its node, that lists an address
-// in canonical form as its own, is ready and not about to go; nil if there is none. Of several it is the last
-// by name.
-func ServingAt(v *cluster.View, namespace, address string) *corev1.Pod {
+// ServingPodAt returns a pod of the namespace that serves at an address in canonical form, in its own network or in that of its
+// node; nil if there is none. If there are several, it returns the last by name.
+func ServingPodAt(v *cluster.View, namespace, address string) *corev1.Pod {
 	var out *corev1.Pod
 	for _, value := range []string{address, cluster.HostAddressValue(namespace, address)} {
 		for _, p := range podsAt(v, namespace, value) {
-			if Serving(p) && (out == nil || p.Name > out.Name) {
+			if IsServing(p) && (out == nil || p.Name > out.Name) {
 				out = p
 			}
 		}
@@ -57,41 +55,43 @@ func ServingAt(v *cluster.View, namespace, address string) *corev1.Pod {
 	return out
 }
 
-// holdersOf returns the pods, of all namespaces, that list an address as their own. A pod of a node that
-// was lost lists an address for minutes after another pod has got it.
+// holdersOf returns the pods of all namespaces whose status has an address. The status of a pod on a lost node
+// has its address for minutes after another pod got the same address.
 func holdersOf(v *cluster.View, address string) []*corev1.Pod {
 	return podsAt(v, "", address)
 }
 
-// podsAt returns the pods of a namespace, of all if it is empty, with a value of the PodByAddress index.
+// podsAt returns the pods of a namespace with a value of the PodByAddress index. An empty namespace selects all pods.
 func podsAt(v *cluster.View, namespace, value string) []*corev1.Pod {
 	return cluster.List[*corev1.Pod](v, cluster.Query{Kind: cluster.KindPod, Namespace: namespace, Index: cluster.PodByAddress, Value: value})
 }
 
-// superseded reports whether a newer pod has got the address of a pod.
-func superseded(v *cluster.View, p *corev1.Pod, address string) bool {
+// isSuperseded reports whether a newer pod has the address of a pod.
+func isSuperseded(v *cluster.View, p *corev1.Pod, address string) bool {
 	return !p.Spec.HostNetwork && isOlder(p, holdersOf(v, canonicalIP(address)))
 }
 
-func isOlder(p *corev1.Pod, than []*corev1.Pod) bool {
-	return slices.ContainsFunc(than, func(o *corev1.Pod) bool { return o.CreationTimestamp.After(p.CreationTimestamp.Time) })
+// isOlder reports whether a pod is older than one of others.
+func isOlder(p *corev1.Pod, others []*corev1.Pod) bool {
+	return slices.ContainsFunc(others, func(o *corev1.Pod) bool { return o.CreationTimestamp.After(p.CreationTimestamp.Time) })
 }
 
-// Departure is what has become of the pods whose targets are to be taken out.
+// Departure is the state of the pods whose targets have to be deregistered.
 type Departure int
 
-// The departures, each more urgent than the one before.
+// The departures, in ascending order of urgency.
 const (
-	// Running: the pods have their addresses still.
+	// Running: the pods still have their addresses.
 	Running Departure = iota
-	// Ended: some pod is gone, or the target is none of a pod.
+	// Ended: a pod does not exist any more, or a target is not a pod.
 	Ended
-	// AddressReused: another pod has the address of a target now.
+	// AddressReused: another pod has the address of a target.
 	AddressReused
 )
 
-// DepartureOf finds the most urgent departure. Since has, by id, when targets were to be taken out first: a pod of the
-// namespace that was created later, and is not about to go, is another. The view is asked for all of the targets.
+// DepartureOf returns the most urgent departure of targets. since has, by target id, when the target first had to be
+// deregistered: a pod of the namespace that was created later and is not terminating has reused the address. The view subscribes
+// to the pods of all targets.
 func DepartureOf(v *cluster.View, namespace string, registered []*observed.Target, since map[string]time.Time) Departure {
 	worst := Running
 	for _, t := range registered {
@@ -100,6 +100,7 @@ func DepartureOf(v *cluster.View, namespace string, registered []*observed.Targe
 	return worst
 }
 
+// departureOf returns the departure of one target.
 func departureOf(v *cluster.View, namespace, id string, since time.Time) Departure {
 	if _, err := netip.ParseAddr(id); err != nil {
 		return Ended
@@ -118,6 +119,7 @@ func departureOf(v *cluster.View, namespace, id string, since time.Time) Departu
 	return Ended
 }
 
+// nodeInstances returns the instance ids of all nodes.
 func nodeInstances(v *cluster.View) map[string]bool {
 	out := map[string]bool{}
 	for _, n := range cluster.List[*corev1.Node](v, cluster.Query{Kind: cluster.KindNode}) {

@@ -12,9 +12,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestServingAtEqualsScan compares the pods found by the index with those that a look at every pod of the
-// namespace finds.
-func TestServingAtEqualsScan(t *testing.T) {
+// TestServingPodAtEqualsScan compares the result of the index with that of a scan of all pods of the
+// namespace.
+func TestServingPodAtEqualsScan(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	addresses := []string{"10.0.0.1", "10.0.0.2", "fd00::1"}
 	for range 200 {
@@ -37,10 +37,10 @@ func TestServingAtEqualsScan(t *testing.T) {
 		for _, ns := range []string{"a", "b"} {
 			for _, ip := range addresses {
 				v := cluster.NewView(store)
-				got := ServingAt(v, ns, ip)
+				got := ServingPodAt(v, ns, ip)
 				var want *corev1.Pod
 				for _, p := range cluster.List[*corev1.Pod](v, cluster.Query{Kind: cluster.KindPod, Namespace: ns}) {
-					if Serving(p) && slices.Contains(Addresses(p), ip) {
+					if IsServing(p) && slices.Contains(Addresses(p), ip) {
 						want = p
 					}
 				}

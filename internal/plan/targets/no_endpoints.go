@@ -17,27 +17,27 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/durations"
 )
 
-// NoEndpoints is why no pod serves behind a port of a Service.
+// NoEndpoints is the reason why a port of a Service has no ready endpoint.
 type NoEndpoints struct {
-	// Finding is about the Service.
+	// Finding is the finding about the Service.
 	Finding finding.Finding
-	// Since is when the Service, its EndpointSlices or its pods last changed. For Normal after that no endpoint is no fault,
-	// as pods start or are replaced.
-	Since  time.Time
-	Normal time.Duration
-	// Emptied reports that the Service has no endpoint and has had some: either its pods were scaled to zero, or its
-	// selector was changed. Pods that are still there tell the one from the other.
+	// Since is when the Service, its EndpointSlices or its pods last changed.
+	Since time.Time
+	// Grace is how long after Since the finding is not reported, because pods may be starting.
+	Grace time.Duration
+	// Emptied is set if the Service had endpoints before: its pods were scaled to zero, or its selector was changed. The selector
+	// was changed if the pods still run.
 	Emptied bool
 }
 
-// WhyNoEndpoints finds out why no pod serves behind a port of a Service, from all its slices of one family of addresses; nil if
-// one does, or that is not known. pod returns the pod of an endpoint, nil if it is not known.
+// WhyNoEndpoints returns why a port of a Service has no ready endpoint, from all its EndpointSlices of one address family; nil if
+// there is one, or if the reason is unknown. pod returns the pod of an endpoint by name, nil if it does not exist.
 func WhyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discoveryv1.EndpointSlice, pod func(name string) *corev1.Pod) *NoEndpoints {
 	if len(list) == 0 || svc.Spec.Type == corev1.ServiceTypeExternalName {
 		return nil
 	}
-	out := &NoEndpoints{Since: svc.CreationTimestamp.Time, Normal: durations.MissingWait}
-	later := func(at time.Time) {
+	out := &NoEndpoints{Since: svc.CreationTimestamp.Time, Grace: durations.MissingWait}
+	setLater := func(at time.Time) {
 		if at.After(out.Since) {
 			out.Since = at
 		}
@@ -45,21 +45,21 @@ func WhyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discov
 	var portless, waiting []*corev1.Pod
 	endpoints := 0
 	for _, s := range list {
-		later(s.CreationTimestamp.Time)
+		setLater(s.CreationTimestamp.Time)
 		out.Emptied = out.Emptied || s.Generation > 1
 		numbers := portNumbers(s, port)
 		for _, e := range s.Endpoints {
 			if e.Conditions.Terminating != nil && *e.Conditions.Terminating {
-				return nil // being removed, so that this passes
+				return nil // the endpoint is being removed
 			}
 			endpoints++
-			p := &corev1.Pod{} // of an endpoint that is no pod
+			p := &corev1.Pod{} // for an endpoint that is not a pod
 			if e.TargetRef != nil {
 				if p = pod(e.TargetRef.Name); p == nil {
 					return nil
 				}
 			}
-			later(changedAt(p))
+			setLater(changedAt(p))
 			switch ready := e.Conditions.Ready == nil || *e.Conditions.Ready; {
 			case len(numbers) == 0:
 				portless = append(portless, p)
@@ -70,24 +70,24 @@ func WhyNoEndpoints(svc *corev1.Service, port corev1.ServicePort, list []*discov
 			}
 		}
 	}
-	reported := noReadyEndpoints(svc)
+	prefix := noReadyEndpoints(svc)
 	f := finding.Finding{Object: serviceRef(svc), Severity: finding.Warning, Reason: finding.ServiceWithoutEndpoints}
 	switch {
 	case len(waiting) > 0:
-		out.Emptied, out.Normal = false, durations.LongestWait
-		f = NoneReady(svc, endpoints)
+		out.Emptied, out.Grace = false, durations.LongestWait
+		f = NoReadyPods(svc, endpoints)
 	case endpoints > 0 && port.TargetPort.Type == intstr.Int:
-		return nil // every pod has every number, so the slices are not as Kubernetes makes them
+		return nil // a number fits each pod, so another client has written the EndpointSlices
 	case endpoints > 0:
 		out.Emptied = false
 		f.Reason, f.Field = finding.TargetPortNotFound, targetPortField(svc, port)
-		f.Message = fmt.Sprintf("%s for port %d: targetPort %q is the name of no container port of its pods%s", reported, port.Port, finding.Cut(port.TargetPort.String()), namedPorts(port.TargetPort, portless))
+		f.Message = fmt.Sprintf("%s for port %d: targetPort %q is the name of no container port of its pods%s", prefix, port.Port, finding.Cut(port.TargetPort.String()), namedPorts(port.TargetPort, portless))
 		f.Fix = "correct one of the two"
 	case len(svc.Spec.Selector) == 0:
-		f.Field, f.Message, f.Fix = "spec.selector", reported+" and no selector", "write its EndpointSlices, or set spec.selector"
+		f.Field, f.Message, f.Fix = "spec.selector", prefix+" and no selector", "write its EndpointSlices, or set spec.selector"
 	default:
 		f.Reason, f.Field = finding.SelectorMatchesNoPod, "spec.selector"
-		f.Message = fmt.Sprintf("%s: spec.selector %q matches no pod that has an address", reported, finding.Cut(labels.SelectorFromSet(svc.Spec.Selector).String()))
+		f.Message = fmt.Sprintf("%s: spec.selector %q matches no pod that has an address", prefix, finding.Cut(labels.SelectorFromSet(svc.Spec.Selector).String()))
 		f.Fix = "correct it, or start pods with these labels"
 	}
 	out.Finding = f
@@ -103,16 +103,18 @@ func WhyNoEndpointsOf(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.
 	return WhyNoEndpoints(svc, port, cluster.List[*discoveryv1.EndpointSlice](v, cluster.SlicesOf(svc.Namespace, svc.Name)), podIn(v, svc.Namespace))
 }
 
+// serviceRef returns the reference of a Service in findings.
 func serviceRef(svc *corev1.Service) finding.Ref {
 	return finding.Ref{Kind: string(cluster.KindService), Namespace: svc.Namespace, Name: svc.Name}
 }
 
+// noReadyEndpoints returns the beginning of the messages.
 func noReadyEndpoints(svc *corev1.Service) string {
 	return fmt.Sprintf("Service %s/%s has no ready endpoints", svc.Namespace, svc.Name)
 }
 
-// NoneReady returns the finding about a Service of whose pods none is ready.
-func NoneReady(svc *corev1.Service, pods int) finding.Finding {
+// NoReadyPods returns the finding about a Service whose pods are all unready.
+func NoReadyPods(svc *corev1.Service, pods int) finding.Finding {
 	return finding.Finding{
 		Object: serviceRef(svc), Severity: finding.Warning, Reason: finding.ServiceWithoutEndpoints,
 		Message: fmt.Sprintf("%s: its selector matches %s, and none is ready", noReadyEndpoints(svc), podsText(pods)),
@@ -120,6 +122,7 @@ func NoneReady(svc *corev1.Service, pods int) finding.Finding {
 	}
 }
 
+// podsText returns a number of pods as a text.
 func podsText(n int) string {
 	if n == 1 {
 		return "1 pod"
@@ -127,19 +130,20 @@ func podsText(n int) string {
 	return fmt.Sprintf("%d pods", n)
 }
 
+// targetPortField returns the field of the target port of a Service.
 func targetPortField(svc *corev1.Service, port corev1.ServicePort) string {
 	i := slices.IndexFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == port.Port && p.Protocol == port.Protocol })
 	return fmt.Sprintf("spec.ports[%d].targetPort", max(i, 0))
 }
 
-// mostPortNames is how many names of container ports are compared with the one that a Service names.
+// maxPortNames bounds the names of container ports that are compared with the target port of a Service.
 const maxPortNames = 20
 
-// namedPorts returns what the container ports of pods are named instead.
+// namedPorts returns the end of the message about a target port: a similar name of a container port, or all names.
 func namedPorts(want intstr.IntOrString, pods []*corev1.Pod) string {
 	var names []string
 	for _, p := range pods[:min(len(pods), 1)] {
-		for _, c := range lastingContainers(p) {
+		for _, c := range servingContainers(p) {
 			for _, port := range c.Ports {
 				if port.Name != "" && len(names) < maxPortNames && !slices.Contains(names, port.Name) {
 					names = append(names, port.Name)
@@ -147,8 +151,8 @@ func namedPorts(want intstr.IntOrString, pods []*corev1.Pod) string {
 			}
 		}
 	}
-	if near := finding.DidYouMean(want.String(), names); near != "" || len(names) == 0 {
-		return near
+	if hint := finding.DidYouMean(want.String(), names); hint != "" || len(names) == 0 {
+		return hint
 	}
 	return fmt.Sprintf(", which have %q", finding.Cut(strings.Join(names, ", ")))
 }

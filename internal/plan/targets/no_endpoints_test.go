@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// What the slices of a Service show of the pods behind one of its ports.
-func TestWhyNoPodServes(t *testing.T) {
+// TestWhyNoEndpoints tests the reasons for different EndpointSlices and pods.
+func TestWhyNoEndpoints(t *testing.T) {
 	yes, no := true, false
 	born := time.Unix(1_000_000, 0)
 	endpoint := func(ready, going *bool) discoveryv1.Endpoint {

@@ -7,17 +7,18 @@ import (
 	"strconv"
 )
 
-// nodeDigest is the part of a checkpoint that stands for the endpoints at a node port.
+// nodeDigest is the hash of the endpoints at a node port, which is a part of checkpoints.
 type nodeDigest struct {
-	text string // empty until it is asked for
-	// marks are the states of the hash after each markEvery nodes, so that a list with the same first nodes goes on from
-	// there.
-	marks []hash.Cloner
+	text string // empty until it is computed
+	// states has the state of the hash after each nodesPerState nodes, so that a list with the same first nodes can continue
+	// from there.
+	states []hash.Cloner
 }
 
-const markEvery = 128
+// nodesPerState is the number of nodes between two entries of nodeDigest.states.
+const nodesPerState = 128
 
-// digest returns the digest of a node port.
+// digest returns the hash of the endpoints at a node port.
 func (l *NodeList) digest(port int32) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -26,23 +27,23 @@ func (l *NodeList) digest(port int32) string {
 		return d.text
 	}
 	h, done := sha256.New(), 0
-	if n := len(d.marks); n > 0 {
-		h, _ = d.marks[n-1].Clone() // what is a clone can be cloned
-		done = n * markEvery
+	if n := len(d.states); n > 0 {
+		h, _ = d.states[n-1].Clone() // cannot fail for a clone
+		done = n * nodesPerState
 	}
 	middle := ":" + strconv.FormatInt(int64(port), 10) + ":"
-	text := make([]byte, 0, min(len(l.nodes)-done, markEvery)*len(",i-0123456789abcdef0:30000:1234567890123"))
+	text := make([]byte, 0, min(len(l.nodes)-done, nodesPerState)*len(",i-0123456789abcdef0:30000:1234567890123"))
 	for i := done; i < len(l.nodes); i++ {
 		t := &l.nodes[i]
 		if i > 0 {
 			text = append(text, ',')
 		}
 		text = append(append(append(text, t.id...), middle...), t.created...)
-		if (i+1)%markEvery == 0 {
+		if (i+1)%nodesPerState == 0 {
 			h.Write(text)
 			text = text[:0]
 			if state, err := h.(hash.Cloner).Clone(); err == nil {
-				d.marks = append(d.marks, state)
+				d.states = append(d.states, state)
 			}
 		}
 	}
@@ -52,8 +53,8 @@ func (l *NodeList) digest(port int32) string {
 	return d.text
 }
 
-// keepMarks takes the marks of an old list that are for the same first nodes, of those node ports that it was asked for.
-func (l *NodeList) keepMarks(old *NodeList) {
+// copyHashStates copies the states of an old list that cover the same first nodes.
+func (l *NodeList) copyHashStates(old *NodeList) {
 	same := 0
 	for same < min(len(l.nodes), len(old.nodes)) && l.nodes[same].node == old.nodes[same].node {
 		same++
@@ -61,8 +62,8 @@ func (l *NodeList) keepMarks(old *NodeList) {
 	old.mu.Lock()
 	defer old.mu.Unlock()
 	for port, d := range old.digests {
-		if n := min(same/markEvery, len(d.marks)); n > 0 && d.text != "" {
-			l.digests[port] = nodeDigest{marks: d.marks[:n:n]}
+		if n := min(same/nodesPerState, len(d.states)); n > 0 && d.text != "" {
+			l.digests[port] = nodeDigest{states: d.states[:n:n]}
 		}
 	}
 }

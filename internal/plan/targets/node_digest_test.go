@@ -10,9 +10,9 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// TestDigestGoesOnFromAnOldList lets some of many nodes come and go at random, and compares the digests of several node
-// ports, each asked for now and then, with those of all endpoints.
-func TestDigestGoesOnFromAnOldList(t *testing.T) {
+// TestDigestContinuesFromAnOldList adds and removes nodes at random, and compares the digests of several node
+// ports with digests of all endpoints.
+func TestDigestContinuesFromAnOldList(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		l, present := newNodeList("", nil), map[string]bool{}
@@ -43,13 +43,13 @@ func TestDigestGoesOnFromAnOldList(t *testing.T) {
 			for name := range gone {
 				delete(present, name)
 			}
-			l = l.with(gone, added)
+			l = l.withChanges(gone, added)
 			for port := range int32(4) {
 				if r.IntN(3) == 0 {
 					continue
 				}
 				var spec elbv2.TargetGroupBindingSpec
-				want, err := Checkpoint(l.at(30000+port), spec)
+				want, err := Checkpoint(l.endpointsAt(30000+port), spec)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -13,12 +13,12 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// NodeList is the nodes that bindings with the same selector register, ascending by instance id as a part of an
-// identity. The bindings share it and what follows from it, so that it is not changed once it is made.
+// NodeList has the nodes that bindings with the same selector register, in the order of the identities of their targets. It is
+// immutable, because the bindings share it.
 type NodeList struct {
 	selector string
 	nodes    []nodeTarget
-	// distinct: no instance is there twice and no id has a colon, so that the order is that of the identities too.
+	// distinct is set if no instance occurs twice and no id has a colon, so that identities are distinct and in order.
 	distinct bool
 
 	mu      sync.Mutex
@@ -32,10 +32,12 @@ type nodeTarget struct {
 	node    *corev1.Node
 }
 
+// newNodeTarget returns a node that may be registered.
 func newNodeTarget(id string, n *corev1.Node) nodeTarget {
 	return nodeTarget{id, strconv.FormatInt(n.CreationTimestamp.UnixMilli(), 10), n}
 }
 
+// newNodeList returns a list of nodes that are sorted by compareByID.
 func newNodeList(selector string, nodes []nodeTarget) *NodeList {
 	l := &NodeList{selector: selector, nodes: nodes, distinct: true, digests: map[int32]nodeDigest{}}
 	for i, t := range nodes {
@@ -58,16 +60,16 @@ func (l *NodeList) Len() int {
 // At returns a node and the id of its instance.
 func (l *NodeList) At(i int) (id string, n *corev1.Node) { return l.nodes[i].id, l.nodes[i].node }
 
-// Selector identifies the selector that has taken the nodes.
+// Selector identifies the selector of the nodes.
 func (l *NodeList) Selector() string { return l.selector }
 
-// Unchanged returns the indexes of the nodes that are as they were in an old list, and those that they had there.
+// Unchanged returns the indexes of the nodes that have not changed since an old list, and their indexes there.
 func (l *NodeList) Unchanged(old *NodeList) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		at := 0
 		for i := range l.nodes {
 			t := &l.nodes[i]
-			for at < len(old.nodes) && old.nodes[at].node != t.node && byID(old.nodes[at], *t) <= 0 {
+			for at < len(old.nodes) && old.nodes[at].node != t.node && compareByID(old.nodes[at], *t) <= 0 {
 				at++
 			}
 			if at == len(old.nodes) {
@@ -83,24 +85,24 @@ func (l *NodeList) Unchanged(old *NodeList) iter.Seq2[int, int] {
 	}
 }
 
-// inOrder reports whether the endpoints made from the list are in the order of their identities, which are distinct.
-func (l *NodeList) inOrder() bool { return l != nil && l.distinct }
+// isInOrder reports whether the endpoints of the list have distinct identities in ascending order.
+func (l *NodeList) isInOrder() bool { return l != nil && l.distinct }
 
-// Checkpoint returns what the function of that name returns for the endpoints. That of nodes is made once for all
+// Checkpoint returns the checkpoint of the endpoints. The hash of nodes is computed once for all
 // bindings with the same node port.
 func (r Resolution) Checkpoint(spec elbv2.TargetGroupBindingSpec) (string, error) {
-	if !r.Nodes.inOrder() {
+	if !r.Nodes.isInOrder() {
 		return Checkpoint(r.endpoints, spec)
 	}
 	return joinDigests(r.Nodes.digest(r.NodePort), spec)
 }
 
-// maxDifferences is how many differences compareInOrder looks for. If there are more, as when a target group is
-// filled for the first time, Compare takes less work.
+// maxDifferences bounds the differences that compareInOrder finds. If there are more, as in a new target group, Compare is
+// faster.
 const maxDifferences = 32
 
-// at returns the endpoints at a node port.
-func (l *NodeList) at(port int32) []Endpoint {
+// endpointsAt returns the endpoints at a node port.
+func (l *NodeList) endpointsAt(port int32) []Endpoint {
 	out := make([]Endpoint, l.Len())
 	for i := range out {
 		out[i] = Endpoint{ID: l.nodes[i].id, Port: port, Node: l.nodes[i].node}
@@ -108,20 +110,20 @@ func (l *NodeList) at(port int32) []Endpoint {
 	return out
 }
 
-// Compare returns what the function of that name returns for the endpoints, with the targets that stay in Nodes if
-// these are nodes. Where few targets differ, it walks along both lists.
+// Compare returns the difference between the registered targets and the endpoints, as the function Compare does. If the endpoints
+// are nodes and few targets differ, it compares both lists in order, and returns the matched targets in Diff.Nodes.
 func (r Resolution) Compare(have []*observed.Target, limit int) Diff {
-	if r.Nodes.inOrder() {
+	if r.Nodes.isInOrder() {
 		if d, ok := r.Nodes.compareInOrder(r.NodePort, have); ok {
-			d.order(have, limit)
+			d.sortAndLimit(have, limit)
 			return d
 		}
 	}
 	return Compare(r.Endpoints(), have, limit)
 }
 
-// compareInOrder returns the differences by walking along both lists; false if there are many, or if the targets are
-// in another order than the nodes.
+// compareInOrder returns the difference between two lists in the same order; false if there are many differences, or if the
+// targets are in another order than the nodes.
 func (l *NodeList) compareInOrder(port int32, have []*observed.Target) (Diff, bool) {
 	var d Diff
 	i, draining := 0, 0
@@ -129,41 +131,41 @@ func (l *NodeList) compareInOrder(port int32, have []*observed.Target) (Diff, bo
 		d.Register = append(d.Register, Endpoint{ID: l.nodes[i].id, Port: port, Node: l.nodes[i].node})
 		i++
 	}
-	few := func() bool { return len(d.Register)+len(d.Deregister) <= maxDifferences }
+	hasFew := func() bool { return len(d.Register)+len(d.Deregister) <= maxDifferences }
 	for _, t := range have {
-		if Draining(t) {
+		if IsDraining(t) {
 			draining++
 			continue
 		}
-		for i < len(l.nodes) && l.nodes[i].id != t.ID && compareBeforeColon(l.nodes[i].id, t.ID) < 0 && few() {
+		for i < len(l.nodes) && l.nodes[i].id != t.ID && compareBeforeColon(l.nodes[i].id, t.ID) < 0 && hasFew() {
 			register()
 		}
-		ours := t.Port == port && t.ServerID == ""
-		if i < len(l.nodes) && l.nodes[i].id == t.ID && ours {
+		samePort := t.Port == port && t.ServerID == ""
+		if i < len(l.nodes) && l.nodes[i].id == t.ID && samePort {
 			i++
 			continue
 		}
-		if ours && l.has(t.ID) {
-			return d, false // twice there, or the targets are in another order
+		if samePort && l.hasInstance(t.ID) {
+			return d, false // the target occurs twice, or the order differs
 		}
-		if d.Deregister = append(d.Deregister, t); !few() {
+		if d.Deregister = append(d.Deregister, t); !hasFew() {
 			return d, false
 		}
 	}
-	for i < len(l.nodes) && few() {
+	for i < len(l.nodes) && hasFew() {
 		register()
 	}
-	if !few() {
+	if !hasFew() {
 		return d, false
 	}
 	if d.Nodes = have; draining+len(d.Deregister) > 0 {
-		d.Nodes = slices.DeleteFunc(slices.Clone(have), func(t *observed.Target) bool { return Draining(t) || slices.Contains(d.Deregister, t) })
+		d.Nodes = slices.DeleteFunc(slices.Clone(have), func(t *observed.Target) bool { return IsDraining(t) || slices.Contains(d.Deregister, t) })
 	}
 	return d, true
 }
 
-// has reports whether an instance is that of a node.
-func (l *NodeList) has(instance string) bool {
+// hasInstance reports whether the list has an instance.
+func (l *NodeList) hasInstance(instance string) bool {
 	_, ok := slices.BinarySearchFunc(l.nodes, instance, func(t nodeTarget, id string) int { return compareBeforeColon(t.id, id) })
 	return ok
 }

@@ -13,25 +13,24 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// NodeSets remembers which nodes a selector takes, so that bindings with the same selector share the work, and a node
-// that comes or changes costs no look at the others. It saves work and decides nothing: without it, all nodes are
-// looked at again. It is safe for concurrent use.
+// NodeSets caches the nodes of each selector, so that bindings with the same selector share them, and only nodes that are new or
+// have changed are evaluated. The results are the same without the cache. It is safe for concurrent use.
 type NodeSets struct {
 	all cluster.LastList[*corev1.Node]
 
-	mu sync.Mutex
-	of map[string]*nodeSet // by selector
+	mu         sync.Mutex
+	bySelector map[string]*nodeSet
 }
 
-// mostNodeSets bounds the selectors that are remembered: they are what users choose.
+// maxNodeSets bounds the cached selectors, because users choose them.
 const maxNodeSets = 32
 
-// nodeSet is what a selector takes of a list of nodes. It is not changed once it is made.
+// nodeSet has the nodes of a list that a selector selects. It is immutable.
 type nodeSet struct {
-	nodes []*corev1.Node // ascending by name, as listed
-	// ready and unknown are the nodes that may be registered, by their state.
+	nodes []*corev1.Node // all nodes, ascending by name
+	// ready and unknown have the selected nodes that may be registered, by the status of their Ready condition.
 	ready, unknown *NodeList
-	findings       finding.List // of the other nodes that the selector takes
+	findings       finding.List // about other selected nodes
 }
 
 // list reads all nodes.
@@ -50,7 +49,7 @@ func (s *NodeSets) set(selector *metav1.LabelSelector, match labels.Selector, no
 	}
 	key := metav1.FormatLabelSelector(selector)
 	s.mu.Lock()
-	old := s.of[key]
+	old := s.bySelector[key]
 	s.mu.Unlock()
 	if old != nil && slices.Equal(old.nodes, nodes) {
 		return old
@@ -58,22 +57,22 @@ func (s *NodeSets) set(selector *metav1.LabelSelector, match labels.Selector, no
 	out := newNodeSet(key, old, match, nodes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.of == nil || len(s.of) >= maxNodeSets && s.of[key] == nil {
-		s.of = map[string]*nodeSet{}
+	if s.bySelector == nil || len(s.bySelector) >= maxNodeSets && s.bySelector[key] == nil {
+		s.bySelector = map[string]*nodeSet{}
 	}
-	s.of[key] = out
+	s.bySelector[key] = out
 	return out
 }
 
-// newNodeSet judges the nodes that are not as they were in an old set of the same selector.
+// newNodeSet returns the nodes of a selector. It evaluates only those that have changed since an old set of the same selector.
 func newNodeSet(selector string, old *nodeSet, match labels.Selector, nodes []*corev1.Node) *nodeSet {
 	if old == nil {
 		old = &nodeSet{ready: newNodeList(selector, nil), unknown: newNodeList(selector, nil)}
 	}
-	gone, fresh := changedNodes(old.nodes, nodes)
-	out := &nodeSet{nodes: nodes, findings: slices.DeleteFunc(slices.Clone(old.findings), func(f finding.Finding) bool { return gone[f.Object.Name] })}
+	removed, changed := changedNodes(old.nodes, nodes)
+	out := &nodeSet{nodes: nodes, findings: slices.DeleteFunc(slices.Clone(old.findings), func(f finding.Finding) bool { return removed[f.Object.Name] })}
 	var ready, unknown []nodeTarget
-	for _, n := range fresh {
+	for _, n := range changed {
 		id, status, f := nodeStatus(match, n)
 		switch {
 		case f != nil:
@@ -85,53 +84,53 @@ func newNodeSet(selector string, old *nodeSet, match labels.Selector, nodes []*c
 		}
 	}
 	out.findings = out.findings.Sorted()
-	out.ready, out.unknown = old.ready.with(gone, ready), old.unknown.with(gone, unknown)
+	out.ready, out.unknown = old.ready.withChanges(removed, ready), old.unknown.withChanges(removed, unknown)
 	return out
 }
 
-// changedNodes returns the names of the nodes that are not as they were, or are not there any more, and the nodes that
-// have come or changed. Both lists are ascending by name.
-func changedNodes(old, nodes []*corev1.Node) (gone map[string]bool, fresh []*corev1.Node) {
-	gone = map[string]bool{}
+// changedNodes returns the names of the old nodes that have changed or were deleted, and the nodes that are new or have changed.
+// Both lists must be ascending by name.
+func changedNodes(old, nodes []*corev1.Node) (removed map[string]bool, changed []*corev1.Node) {
+	removed = map[string]bool{}
 	for _, n := range nodes {
 		for len(old) > 0 && old[0] != n && old[0].Name <= n.Name {
-			gone[old[0].Name], old = true, old[1:]
+			removed[old[0].Name], old = true, old[1:]
 		}
 		if len(old) > 0 && old[0] == n {
 			old = old[1:]
 			continue
 		}
-		fresh = append(fresh, n)
+		changed = append(changed, n)
 	}
 	for _, n := range old {
-		gone[n.Name] = true
+		removed[n.Name] = true
 	}
-	return gone, fresh
+	return removed, changed
 }
 
-// with returns the list without the nodes of some names, and with others.
-func (l *NodeList) with(gone map[string]bool, added []nodeTarget) *NodeList {
-	kept := l.nodes
-	if len(gone) > 0 {
-		kept = slices.DeleteFunc(slices.Clone(kept), func(t nodeTarget) bool { return gone[t.node.Name] })
+// withChanges returns the list without the removed nodes, by name, and with the added ones.
+func (l *NodeList) withChanges(removed map[string]bool, added []nodeTarget) *NodeList {
+	retained := l.nodes
+	if len(removed) > 0 {
+		retained = slices.DeleteFunc(slices.Clone(retained), func(t nodeTarget) bool { return removed[t.node.Name] })
 	}
-	if len(kept) == len(l.nodes) && len(added) == 0 {
+	if len(retained) == len(l.nodes) && len(added) == 0 {
 		return l
 	}
-	slices.SortStableFunc(added, byID)
-	out := make([]nodeTarget, 0, len(kept)+len(added))
+	slices.SortStableFunc(added, compareByID)
+	out := make([]nodeTarget, 0, len(retained)+len(added))
 	for _, t := range added {
-		at, _ := slices.BinarySearchFunc(kept, t, byID)
-		out, kept = append(append(out, kept[:at]...), t), kept[at:]
+		at, _ := slices.BinarySearchFunc(retained, t, compareByID)
+		out, retained = append(append(out, retained[:at]...), t), retained[at:]
 	}
-	list := newNodeList(l.selector, append(out, kept...))
-	list.keepMarks(l)
+	list := newNodeList(l.selector, append(out, retained...))
+	list.copyHashStates(l)
 	return list
 }
 
-// byID orders as the identities of targets do, in which a colon and the port follow. Nodes with the same instance, of
-// which there should be none, are in the order of their names.
-func byID(a, b nodeTarget) int {
+// compareByID orders nodes like the identities of their targets, in which a colon and the port follow the instance id. Nodes with
+// the same instance are in the order of their names.
+func compareByID(a, b nodeTarget) int {
 	return cmp.Or(compareBeforeColon(a.id, b.id), cmp.Compare(a.node.Name, b.node.Name))
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/observed"
 )
 
-// TestSharedNodesEqualComputation lets nodes come, change and go at random, and compares what bindings with different
-// selectors share, and what follows from it, with a look at all nodes.
+// TestSharedNodesEqualComputation adds, changes and removes nodes at random, and compares the cached results for bindings with
+// different selectors with results that are computed from all nodes.
 func TestSharedNodesEqualComputation(t *testing.T) {
 	selectors := []*metav1.LabelSelector{
 		nil, {MatchLabels: map[string]string{"pool": "a"}}, {MatchLabels: map[string]string{"pool": "b"}},
@@ -62,7 +62,7 @@ func TestSharedNodesEqualComputation(t *testing.T) {
 	}
 }
 
-// checkShared compares the hash and the differences that walk along the nodes with those of all endpoints.
+// checkShared compares the hash and the differences of a node list with those of all endpoints.
 func checkShared(t *testing.T, r *rand.Rand, got Resolution) {
 	t.Helper()
 	spec := elbv2.TargetGroupBindingSpec{TargetGroupARN: "arn"}
@@ -83,7 +83,7 @@ func checkShared(t *testing.T, r *rand.Rand, got Resolution) {
 	}
 }
 
-// someTargets are most of the endpoints and some others, in order or not.
+// someTargets returns targets for most of the endpoints and some others, in order or not.
 func someTargets(r *rand.Rand, endpoints []Endpoint) []*observed.Target {
 	var out []*observed.Target
 	for _, e := range endpoints {
@@ -124,7 +124,7 @@ func someTargets(r *rand.Rand, endpoints []Endpoint) []*observed.Target {
 func nodeDiffText(d Diff) string {
 	var b strings.Builder
 	var stay []string
-	for _, t := range d.Staying() {
+	for _, t := range d.MatchedTargets() {
 		stay = append(stay, IdentityOf(t)+" "+t.State)
 	}
 	slices.Sort(stay)
@@ -132,7 +132,7 @@ func nodeDiffText(d Diff) string {
 	for _, e := range d.Register {
 		fmt.Fprintln(&b, "register", e.Identity(), e.Node.Name)
 	}
-	for _, e := range d.Over {
+	for _, e := range d.OverCapacity {
 		fmt.Fprintln(&b, "over", e.Identity(), e.Node.Name)
 	}
 	for _, t := range d.Deregister {
@@ -151,8 +151,8 @@ func TestNodeSetsAreBounded(t *testing.T) {
 		}
 		sets.set(s, match, nil)
 	}
-	if len(sets.of) > maxNodeSets {
-		t.Errorf("%d selectors are remembered", len(sets.of))
+	if len(sets.bySelector) > maxNodeSets {
+		t.Errorf("%d selectors are remembered", len(sets.bySelector))
 	}
 }
 
@@ -185,7 +185,7 @@ func nodeBinding(selector *metav1.LabelSelector) *elbv2.TargetGroupBinding {
 	return b
 }
 
-// randomNode has one of a few instance ids, some of which begin others, so that nodes may share one.
+// randomNode returns a node with one of a few instance ids, so that nodes may share one. Some ids are prefixes of others.
 func randomNode(r *rand.Rand, name string) *corev1.Node {
 	n := &corev1.Node{}
 	n.Name = name
@@ -199,8 +199,7 @@ func randomNode(r *rand.Rand, name string) *corev1.Node {
 	return n
 }
 
-// TestIDsAreOrderedAsIdentities compares ids, some of which begin others up to a colon, with the texts that identities
-// begin with.
+// TestIDsAreOrderedAsIdentities compares the order of ids, some of which are prefixes of others, with the order of identities.
 func TestIDsAreOrderedAsIdentities(t *testing.T) {
 	ids := []string{"", "i-1", "i-12", "i-1a", "i-1:", "i-1:2", "i-1:3", "i-1::", "i-1/", "i-2"}
 	for _, a := range ids {

@@ -17,8 +17,8 @@ import (
 // computeType is the label with the compute type of a node, such as fargate.
 const computeType = "eks.amazonaws.com/compute-type"
 
-// resolveNodes takes every node that can forward to the Service's node port. The nodes are
-// returned even if the port cannot be determined, because targets that stay registered still
+// resolveNodes sets the endpoints to the nodes that can forward to the node port of the Service. It sets the nodes
+// even if the port cannot be determined, because registered targets are retained and
 // need their rules.
 func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, port corev1.ServicePort, o Options, r *Resolution) {
 	fault := func(f finding.Finding) {
@@ -60,17 +60,18 @@ func resolveNodes(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Serv
 	}
 	r.Nodes, r.NodePort = chosen, port.NodePort
 	if !r.Faulty && !o.Endpoints {
-		// Nodes are targets whatever pods there are, so that no run is due when these change, unless one is to say that
-		// the fault is over.
-		silent := v.Unsubscribed()
+		// The targets do not depend on pods. Their events trigger runs only while a finding about missing pods has to be
+		// removed.
+		unsubscribed := v.Unsubscribed()
 		q := cluster.SlicesOf(svc.Namespace, svc.Name)
-		if r.NoEndpoints = WhyNoEndpoints(svc, port, cluster.List[*discoveryv1.EndpointSlice](silent, q), podIn(silent, b.Namespace)); r.NoEndpoints != nil {
+		if r.NoEndpoints = WhyNoEndpoints(svc, port, cluster.List[*discoveryv1.EndpointSlice](unsubscribed, q), podIn(unsubscribed, b.Namespace)); r.NoEndpoints != nil {
 			v.SubscribeList(q)
 		}
 	}
 }
 
-// nodeStatus finds out whether a node can forward to node ports. The status is empty if it is left out.
+// nodeStatus returns the instance id and the Ready status of a node that may be registered, or a finding. All results are empty for
+// a node that is omitted.
 func nodeStatus(selector labels.Selector, n *corev1.Node) (id string, status corev1.ConditionStatus, f *finding.Finding) {
 	if !selector.Matches(labels.Set(n.Labels)) || isLeaving(n) {
 		return "", "", nil
@@ -91,7 +92,7 @@ func nodeStatus(selector labels.Selector, n *corev1.Node) (id string, status cor
 	return id, status, nil
 }
 
-// nodeSelector joins the binding's selector with what excludes a node from all load balancers.
+// nodeSelector returns the selector of a binding, which also excludes the nodes that are excluded from all load balancers.
 func nodeSelector(s *metav1.LabelSelector) (labels.Selector, error) {
 	all := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: "node-role.kubernetes.io/master", Operator: metav1.LabelSelectorOpDoesNotExist},
@@ -106,7 +107,7 @@ func nodeSelector(s *metav1.LabelSelector) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(all)
 }
 
-// leaving reports whether an autoscaler is about to remove the node.
+// isLeaving reports whether an autoscaler is about to remove a node.
 func isLeaving(n *corev1.Node) bool {
 	for _, t := range n.Spec.Taints {
 		if t.Key == "ToBeDeletedByClusterAutoscaler" || t.Key == "karpenter.sh/disrupted" && t.Effect == corev1.TaintEffectNoSchedule {
@@ -126,7 +127,7 @@ func nodeReady(n *corev1.Node) corev1.ConditionStatus {
 	return ""
 }
 
-// InstanceID reads the EC2 instance id from a node's provider id; false if it is not one, as for
+// InstanceID returns the EC2 instance id in the provider id of a node; false if the node is not an instance, such as
 // hybrid and Fargate nodes.
 func InstanceID(n *corev1.Node) (string, bool) {
 	id := n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]

@@ -12,8 +12,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/finding"
 )
 
-// resolvePods takes the pods behind the Service that are ready, and those that are unready for no
-// other reason than a readiness gate.
+// resolvePods sets the endpoints to the ready pods of the Service, and to pods that are unready only because of
+// a readiness gate.
 func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, port corev1.ServicePort, o Options, r *Resolution) {
 	var found []*discoveryv1.EndpointSlice
 	if o.Endpoints {
@@ -32,10 +32,10 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 			for _, e := range s.Endpoints {
 				pod, state := podOf(v, b, e, r)
 				switch at := (Endpoint{Port: number, Pod: pod}); state {
-				case usable:
+				case endpointUsable:
 					at.ID = e.Addresses[0]
 					ready = append(ready, at)
-				case doubtful:
+				case nodeUnknown:
 					at.ID = e.Addresses[0]
 					unknown = append(unknown, at)
 				}
@@ -51,7 +51,7 @@ func resolvePods(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Servi
 	}
 }
 
-// podIn finds the pods of a namespace by name.
+// podIn returns a function that reads the pods of a namespace by name.
 func podIn(v *cluster.View, namespace string) func(name string) *corev1.Pod {
 	return func(name string) *corev1.Pod {
 		p, _ := cluster.Get[*corev1.Pod](v, cluster.KindPod, namespace, name)
@@ -59,8 +59,8 @@ func podIn(v *cluster.View, namespace string) func(name string) *corev1.Pod {
 	}
 }
 
-// endpointSlices returns the EndpointSlices of the Service with addresses of the target group's family. Kubernetes
-// keeps a slice, if an empty one, for each Service that selects pods, also when it has no pod.
+// endpointSlices returns the EndpointSlices of a Service for the address family of the target group. If a Service with a
+// selector has no EndpointSlice, the endpoints are unknown, because Kubernetes creates an empty one for a Service without pods.
 func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Service, r *Resolution) []*discoveryv1.EndpointSlice {
 	family := discoveryv1.AddressTypeIPv4
 	if t := b.Spec.IPAddressType; t != nil && *t == elbv2.TargetGroupIPAddressTypeIPv6 {
@@ -79,8 +79,8 @@ func endpointSlices(v *cluster.View, b *elbv2.TargetGroupBinding, svc *corev1.Se
 	return slices.DeleteFunc(slices.Clone(all), func(s *discoveryv1.EndpointSlice) bool { return s.AddressType != family })
 }
 
-// portNumbers returns the ports of a slice that belong to the Service's port. They are resolved: a
-// named target port may be another number in each slice.
+// portNumbers returns the container port numbers of an EndpointSlice for a port of the Service. A
+// named target port may have another number in each EndpointSlice.
 func portNumbers(s *discoveryv1.EndpointSlice, port corev1.ServicePort) []int32 {
 	var out []int32
 	for _, p := range s.Ports {
@@ -95,69 +95,69 @@ func portNumbers(s *discoveryv1.EndpointSlice, port corev1.ServicePort) []int32 
 	return out
 }
 
-// state of an endpoint.
-type state int
+// endpointState reports whether an endpoint has to be registered.
+type endpointState int
 
 const (
-	leftOut  state = iota
-	usable         // to be registered
-	doubtful       // on a node of unknown state: only if there are no usable ones
+	endpointOmitted endpointState = iota
+	endpointUsable                // the endpoint has to be registered
+	nodeUnknown                   // the state of the node is unknown: see Options.FailOpen
 )
 
-// podOf finds the pod of an endpoint and decides whether it is to be registered. An endpoint
-// counts only if it is an address of a pod of the binding's own namespace, because EndpointSlices
-// can be written by tenants.
-func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution) (*corev1.Pod, state) {
+// podOf returns the pod of an endpoint, and whether it has to be registered. An endpoint is omitted if its address is not that of
+// a pod in the namespace of the binding, because tenants can write EndpointSlices.
+func podOf(v *cluster.View, b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution) (*corev1.Pod, endpointState) {
 	ref := e.TargetRef
 	if ref == nil || ref.Kind != "Pod" || len(e.Addresses) == 0 {
-		return nil, leftOut
+		return nil, endpointOmitted
 	}
 	if ref.Namespace != "" && ref.Namespace != b.Namespace {
 		reportIgnored(b, e, r, fmt.Sprintf("it names a pod of namespace %s", ref.Namespace))
-		return nil, leftOut
+		return nil, endpointOmitted
 	}
 	pod, ok := cluster.Get[*corev1.Pod](v, cluster.KindPod, b.Namespace, ref.Name)
 	if !ok || ref.UID != "" && pod.UID != ref.UID || cluster.PodFinished(pod) {
 		r.Unknown = true
-		return nil, leftOut
+		return nil, endpointOmitted
 	}
 	addresses := Addresses(pod)
 	if len(addresses) == 0 {
 		r.Unknown = true
-		return nil, leftOut
+		return nil, endpointOmitted
 	}
 	if !slices.Contains(addresses, canonicalIP(e.Addresses[0])) {
 		r.Unknown = true
 		reportIgnored(b, e, r, fmt.Sprintf("pod %s has another address", pod.Name))
-		return nil, leftOut
+		return nil, endpointOmitted
 	}
-	if superseded(v, pod, e.Addresses[0]) {
+	if isSuperseded(v, pod, e.Addresses[0]) {
 		r.Unknown = true
 		reportIgnored(b, e, r, "a newer pod has this address")
-		return nil, leftOut
+		return nil, endpointOmitted
 	}
 	if c := e.Conditions; c.Ready == nil || *c.Ready {
-		return pod, usable
+		return pod, endpointUsable
 	}
 	if podCondition(pod, corev1.ContainersReady) != corev1.ConditionTrue {
-		return pod, leftOut
+		return pod, endpointOmitted
 	}
 	node, ok := cluster.Get[*corev1.Node](v, cluster.KindNode, "", pod.Spec.NodeName)
 	if !ok {
-		return pod, leftOut
+		return pod, endpointOmitted
 	}
 	terminating := e.Conditions.Terminating != nil && *e.Conditions.Terminating
 	switch nodeReady(node) {
 	case corev1.ConditionTrue:
 		if !terminating {
-			return pod, usable
+			return pod, endpointUsable
 		}
 	case corev1.ConditionUnknown:
-		return pod, doubtful
+		return pod, nodeUnknown
 	}
-	return pod, leftOut
+	return pod, endpointOmitted
 }
 
+// reportIgnored reports an endpoint that is not registered.
 func reportIgnored(b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resolution, why string) {
 	r.Findings.Add(finding.Finding{
 		Object: Ref(b), Field: "spec.serviceRef", Reason: finding.EndpointIgnored, Severity: finding.Warning,
@@ -166,16 +166,18 @@ func reportIgnored(b *elbv2.TargetGroupBinding, e discoveryv1.Endpoint, r *Resol
 	})
 }
 
-// Serving reports whether a pod is ready and not about to go.
-func Serving(p *corev1.Pod) bool {
+// IsServing reports whether a pod is ready and not terminating.
+func IsServing(p *corev1.Pod) bool {
 	return p.DeletionTimestamp == nil && !cluster.PodFinished(p) && podCondition(p, corev1.PodReady) == corev1.ConditionTrue
 }
 
-// Addresses of a pod, in canonical form.
+// Addresses returns the addresses of a pod in canonical form.
 func Addresses(p *corev1.Pod) []string { return cluster.PodAddresses(p) }
 
+// canonicalIP is cluster.CanonicalIP.
 func canonicalIP(s string) string { return cluster.CanonicalIP(s) }
 
+// podCondition returns the status of a pod condition, "" if the pod does not have it.
 func podCondition(p *corev1.Pod, t corev1.PodConditionType) corev1.ConditionStatus {
 	for _, c := range p.Status.Conditions {
 		if c.Type == t {

@@ -9,24 +9,24 @@ import (
 	elbv2 "github.com/fulcrum-lb/fulcrum/api/elbv2/v1beta1"
 )
 
-// QUICAnnotation names the containers of a pod that serve QUIC, separated by commas.
+// QUICAnnotation is the annotation with the containers of a pod that serve QUIC, separated by commas.
 const QUICAnnotation = "service.beta.kubernetes.io/aws-load-balancer-quic-enabled-containers"
 
 // IsQUIC reports whether the targets of a binding need QUIC server ids, by which a load balancer
-// finds the pod of a connection whose client has moved.
+// finds the pod of a connection after the address of the client has changed.
 func IsQUIC(b *elbv2.TargetGroupBinding) bool {
 	p := b.Spec.TargetGroupProtocol
 	return p != nil && (*p == elbv2.ProtocolQUIC || *p == elbv2.ProtocolTCPQUIC)
 }
 
-// serverID returns the id of the container that has a port, or the first of the pod for a port that no
-// container declares; empty if there is none.
+// serverID returns the QUIC server id of the container that declares a port, or the first one of the pod if no
+// container declares the port; empty if there is none.
 func serverID(p *corev1.Pod, port int32, variable string) string {
 	if _, ok := p.Annotations[QUICAnnotation]; !ok {
 		return ""
 	}
 	first := ""
-	for _, c := range lastingContainers(p) {
+	for _, c := range servingContainers(p) {
 		id := containerID(c, variable)
 		if id == "" {
 			continue
@@ -43,7 +43,7 @@ func serverID(p *corev1.Pod, port int32, variable string) string {
 	return first
 }
 
-// containerID reads the id of a container. One that is set at run time cannot be read here.
+// containerID returns the QUIC server id in the environment of a container. An id that is set at run time is not in the pod.
 func containerID(c corev1.Container, variable string) string {
 	if variable == "" {
 		variable = DefaultQUICVariable

@@ -11,8 +11,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/targets"
 )
 
-// resolved is what a binding resolves to: identities, and words about the rest.
-func resolved(t *testing.T, o targets.Options, docs ...string) string {
+// resolvedText returns the identities of the endpoints of a binding, and words for the other fields.
+func resolvedText(t *testing.T, o targets.Options, docs ...string) string {
 	t.Helper()
 	m, err := cluster.NewMemory(nil)
 	if err != nil {
@@ -52,7 +52,7 @@ func resolved(t *testing.T, o targets.Options, docs ...string) string {
 	return strings.Join(out, " ")
 }
 
-// aPod is a pod of node n1 with an address.
+// aPod returns a pod with an address on node n1.
 func aPod(name, ip, containersReady string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -63,18 +63,18 @@ status: {podIPs: [{ip: %q}], conditions: [{type: ContainersReady, status: %q}]}
 `, name, name, ip, containersReady)
 }
 
-// finished is a pod whose containers have all ended, in the phase that is given.
-func finished(pod, phase string) string {
+// finishedPod returns a pod whose containers have all ended, in a phase.
+func finishedPod(pod, phase string) string {
 	return strings.Replace(pod, "status: {", "status: {phase: "+phase+", ", 1)
 }
 
-// hosted is a pod of the host network.
-func hosted(pod string) string {
+// hostNetworkPod returns a pod of the host network.
+func hostNetworkPod(pod string) string {
 	return strings.Replace(pod, "spec: {", "spec: {hostNetwork: true, ", 1)
 }
 
-// elsewhere is a pod of another namespace with the address of p1.
-func elsewhere(created, spec string) string {
+// podOfOtherNamespace returns a pod of another namespace with the address of p1.
+func podOfOtherNamespace(created, spec string) string {
 	return fmt.Sprintf(`
 ---
 apiVersion: v1
@@ -128,12 +128,12 @@ func TestWhichEndpointsOfSlicesCount(t *testing.T) {
 		{"an earlier pod of the name", at("ready: true", "targetRef: {kind: Pod, name: p1, uid: other}"), up, "True", "unsure"},
 		{"a pod without address yet", at("ready: true", ref), strings.Replace(up, `podIPs: [{ip: "10.0.1.1"}], `, "", 1), "True", "unsure"},
 		{"another address than the pod's", at("ready: true", ref), aPod("p1", "10.0.1.2", "True"), "True", "unsure EndpointIgnored"},
-		{"a pod that has finished", at("ready: true", ref), finished(up, "Succeeded"), "True", "unsure"},
-		{"a pod that has failed", at("ready: true", "targetRef: {kind: Pod, name: p1, uid: uid-p1}"), finished(up, "Failed"), "True", "unsure"},
-		{"an address given to a newer pod of another namespace", at("ready: true", ref), up + elsewhere("2026-01-02T00:00:00Z", ""), "True", "unsure EndpointIgnored"},
-		{"an address that an older pod still lists", at("ready: true", ref), up + elsewhere("2025-01-02T00:00:00Z", ""), "True", "10.0.1.1:8080"},
-		{"an address that a newer pod has given back", at("ready: true", ref), up + finished(elsewhere("2026-01-02T00:00:00Z", ""), "Failed"), "True", "10.0.1.1:8080"},
-		{"the node's address, which a newer pod of the host network lists too", at("ready: true", ref), hosted(up) + elsewhere("2026-01-02T00:00:00Z", "hostNetwork: true, "), "True", "10.0.1.1:8080"},
+		{"a pod that has finished", at("ready: true", ref), finishedPod(up, "Succeeded"), "True", "unsure"},
+		{"a pod that has failed", at("ready: true", "targetRef: {kind: Pod, name: p1, uid: uid-p1}"), finishedPod(up, "Failed"), "True", "unsure"},
+		{"an address given to a newer pod of another namespace", at("ready: true", ref), up + podOfOtherNamespace("2026-01-02T00:00:00Z", ""), "True", "unsure EndpointIgnored"},
+		{"an address that an older pod still lists", at("ready: true", ref), up + podOfOtherNamespace("2025-01-02T00:00:00Z", ""), "True", "10.0.1.1:8080"},
+		{"an address that a newer pod has given back", at("ready: true", ref), up + finishedPod(podOfOtherNamespace("2026-01-02T00:00:00Z", ""), "Failed"), "True", "10.0.1.1:8080"},
+		{"the node's address, which a newer pod of the host network lists too", at("ready: true", ref), hostNetworkPod(up) + podOfOtherNamespace("2026-01-02T00:00:00Z", "hostNetwork: true, "), "True", "10.0.1.1:8080"},
 		{"a pod of another namespace", at("ready: true", "targetRef: {kind: Pod, name: p1, namespace: other}"), up, "True", "EndpointIgnored"},
 		{"named with its namespace", at("ready: true", "targetRef: {kind: Pod, name: p1, namespace: ns, uid: uid-p1}"), up, "True", "10.0.1.1:8080"},
 	}
@@ -152,7 +152,7 @@ endpoints: [` + tt.endpoint + "]\n"}
 			if tt.node != "" {
 				docs = append(docs, nodeOf("n1", tt.node))
 			}
-			if got := resolved(t, targets.Options{FailOpen: true}, docs...); got != tt.want {
+			if got := resolvedText(t, targets.Options{FailOpen: true}, docs...); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -188,7 +188,7 @@ endpoints: [{addresses: [10.0.1.1], targetRef: {kind: Pod, name: p1}}]
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			docs := append([]string{tt.service, podBinding, aPod("p1", "10.0.1.1", "True"), nodeOf("n1", "True")}, tt.slices...)
-			if got := resolved(t, targets.Options{FailOpen: true}, docs...); got != tt.want {
+			if got := resolvedText(t, targets.Options{FailOpen: true}, docs...); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -236,21 +236,21 @@ func TestWhichNodesCount(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			b := strings.Replace(podBinding, "targetType: ip", "targetType: instance, nodeSelector: {"+tt.selector+"}", 1)
-			if got := resolved(t, targets.Options{FailOpen: !tt.closed}, append([]string{service, b}, tt.nodes...)...); got != tt.want {
+			if got := resolvedText(t, targets.Options{FailOpen: !tt.closed}, append([]string{service, b}, tt.nodes...)...); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
 	}
 }
 
-// behind is a source that will soon have another state of everything.
-type behind struct{ *cluster.Memory }
+// staleSource is a source whose objects have all changed in the API server.
+type staleSource struct{ *cluster.Memory }
 
-func (behind) Confirm(obj cluster.Object) error { return cluster.Stale{Ref: cluster.RefOf(obj)} }
+func (staleSource) Confirm(obj cluster.Object) error { return cluster.Stale{Ref: cluster.RefOf(obj)} }
 
-// The end of a Service, or of its port, arrives before the edit by which its binding names another one: the targets stay
-// until then.
-func TestReferenceThatLeadsNowhereIsConfirmed(t *testing.T) {
+// TestMissingServiceIsConfirmed: the deletion of a Service or port may arrive before the edit by which its binding references
+// another one. The targets are retained until then.
+func TestMissingServiceIsConfirmed(t *testing.T) {
 	t.Parallel()
 	m, err := cluster.FromYAML(nil, []byte(`
 apiVersion: elbv2.k8s.aws/v1beta1
@@ -272,7 +272,7 @@ spec: {ports: [{port: 80}]}
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"service": "TargetGroupBinding ns/service", "port": "Service ns/s"} {
-		v := cluster.NewView(behind{m})
+		v := cluster.NewView(staleSource{m})
 		b, ok := cluster.Get[*elbv2.TargetGroupBinding](v, cluster.KindBinding, "ns", name)
 		if !ok {
 			t.Fatal("no binding", v.Err())

@@ -12,7 +12,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/plan/network"
 )
 
-// portOf returns the port of a Service by its name or number.
+// portOf returns the port of a Service by its name or number; false if there is none.
 func portOf(svc *corev1.Service, want intstr.IntOrString) (corev1.ServicePort, bool) {
 	for _, p := range svc.Spec.Ports {
 		if want.Type == intstr.String && p.Name == want.StrVal || want.Type == intstr.Int && p.Port == want.IntVal {
@@ -22,7 +22,7 @@ func portOf(svc *corev1.Service, want intstr.IntOrString) (corev1.ServicePort, b
 	return corev1.ServicePort{}, false
 }
 
-// servicePort finds the binding's Service and port, or records in the resolution what is missing.
+// servicePort returns the Service and port of a binding. If one does not exist, it sets the finding in the resolution.
 func servicePort(v *cluster.View, b *elbv2.TargetGroupBinding, r *Resolution) (*corev1.Service, corev1.ServicePort, bool) {
 	name := b.Spec.ServiceRef.Name
 	svc, ok := cluster.GetReferenced[*corev1.Service](v, b, cluster.KindService, b.Namespace, name)

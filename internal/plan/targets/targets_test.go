@@ -25,7 +25,7 @@ func nodeAt(id string, port int32, ms int64) targets.Endpoint {
 	return targets.Endpoint{ID: id, Port: port, Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(time.UnixMilli(ms))}}}
 }
 
-// The hashes are those that other controllers have stored on live objects.
+// TestCheckpointIsThatOfLiveObjects compares with checkpoints that other controllers have stored in live objects.
 func TestCheckpointIsThatOfLiveObjects(t *testing.T) {
 	group := func(id string, port int) *elbv2.TargetGroupBindingNetworking {
 		tcp, number := elbv2.NetworkingProtocolTCP, intstr.FromInt(port)
@@ -120,7 +120,7 @@ func TestCompare(t *testing.T) {
 			for _, x := range d.Deregister {
 				drop = append(drop, x.ID)
 			}
-			got := []any{strings.Join(matched, " "), strings.Join(register, " "), strings.Join(drop, " "), len(d.Over)}
+			got := []any{strings.Join(matched, " "), strings.Join(register, " "), strings.Join(drop, " "), len(d.OverCapacity)}
 			if d := cmp.Diff([]any{tt.matched, tt.register, tt.drop, tt.over}, got); d != "" {
 				t.Errorf("-want +got\n%s", d)
 			}
@@ -178,10 +178,10 @@ func TestConditionOf(t *testing.T) {
 		{is("unused", "Target.NotInUse"), targets.Condition{}, targets.Condition{Status: "Unknown", Reason: "Target.NotInUse", Message: "d"}},
 		{is("unused", "Target.NotInUse"), closed, targets.Condition{Status: "Unknown", Reason: "Target.NotInUse", Message: "d"}},
 		{is("unused", "Target.NotInUse"), open, open},
-		{is("unused", "Target.NotInUse"), targets.Unserved, targets.Unserved},
-		{is("initial", "Elb.RegistrationInProgress"), targets.Unserved, targets.Unserved},
-		{is("unhealthy", "Target.Timeout"), targets.Unserved, no("Target.Timeout")},
-		{is("healthy", ""), targets.Unserved, targets.Condition{Status: "True", Message: "d"}},
+		{is("unused", "Target.NotInUse"), targets.NotInUseCondition, targets.NotInUseCondition},
+		{is("initial", "Elb.RegistrationInProgress"), targets.NotInUseCondition, targets.NotInUseCondition},
+		{is("unhealthy", "Target.Timeout"), targets.NotInUseCondition, no("Target.Timeout")},
+		{is("healthy", ""), targets.NotInUseCondition, targets.Condition{Status: "True", Message: "d"}},
 		{is("unused", "Target.InvalidState"), open, no("Target.InvalidState")},
 	}
 	for _, tt := range tests {

@@ -419,7 +419,7 @@ func (p *process) run(k key) (time.Duration, error) {
 		return next.After, err
 	}
 	if p.k8s.Store != nil {
-		p.k8s.Store.Keep(p.ctx)
+		p.k8s.Store.Persist(p.ctx)
 	}
 	out, err := p.engine.Reconcile(p.ctx, k.stack)
 	if out.Observations > mostObservations {

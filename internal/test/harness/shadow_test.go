@@ -145,7 +145,7 @@ func TestAShadowWritesNothing(t *testing.T) {
 		if report = s.read(t); len(report.Changes) != 0 || s.steps(t) != 0 || len(report.Items) == 0 {
 			t.Errorf("something is left to do: %+v", report)
 		}
-		if time.Since(report.Written) > durations.Period+time.Minute {
+		if time.Since(report.Written) > durations.LongInterval+time.Minute {
 			t.Errorf("the report is of %s", report.Written)
 		}
 

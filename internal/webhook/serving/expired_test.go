@@ -28,5 +28,5 @@ func TestAnExpiredCertificateIsReplacedAtTheFirstLook(t *testing.T) {
 	if left := one.Certificate().Leaf.NotAfter.Sub(*at); left < durations.Lifetime-time.Hour {
 		t.Errorf("it lives for %s", left)
 	}
-	t.Logf("BENCH webhook certificate expired: replaced and trusted at the first look, which is at the start, and every %s while the process runs", durations.Period)
+	t.Logf("BENCH webhook certificate expired: replaced and trusted at the first look, which is at the start, and every %s while the process runs", durations.LongInterval)
 }

@@ -189,7 +189,7 @@ func (c *certificates) getCertificate(hello *tls.ClientHelloInfo) (*tls.Certific
 // renew renews the certificate until the context ends.
 func (c *certificates) renew(ctx context.Context) {
 	var nextSync time.Time
-	tick := time.NewTicker(durations.Interval)
+	tick := time.NewTicker(durations.ShortInterval)
 	defer tick.Stop()
 	for {
 		w, err := c.readFiles()
@@ -205,7 +205,7 @@ func (c *certificates) renew(ctx context.Context) {
 				c.log.Error(err, "creating webhook certificate failed")
 			}
 		case !now.Before(nextSync):
-			nextSync = now.Add(durations.Period)
+			nextSync = now.Add(durations.LongInterval)
 			if err := c.own.Sync(ctx); err != nil && ctx.Err() == nil {
 				c.log.Error(err, "checking webhook certificate failed")
 				nextSync = now
@@ -229,7 +229,7 @@ func (c *certificates) watch(ctx context.Context, w *certwatcher.CertWatcher) {
 			c.log.Error(err, "watching webhook certificate files failed")
 		}
 	}()
-	tick := time.NewTicker(durations.Period)
+	tick := time.NewTicker(durations.LongInterval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		if err := c.own.ExemptController(ctx); err != nil && ctx.Err() == nil {

@@ -14,25 +14,25 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// held is what the informer of a kind holds. It is read without the client of the cache, which copies each object: one
-// that has not changed is the same object each time, by which callers find out what has changed.
-type held struct {
+// cachedObjects reads the objects of a kind from its informer. The client of the cache would copy each object. Without copies,
+// an object that has not changed is the same pointer each time, so that callers can compare pointers to find changes.
+type cachedObjects struct {
 	index toolscache.Indexer
 
 	mu       sync.Mutex
 	watchers int
-	// all are the objects that whole returned last, nil if they are not kept, and changed those of which a watcher was
-	// notified since then.
-	all     []cluster.Object
+	// all is the last result of allObjects, nil if it has to be listed again.
+	all []cluster.Object
+	// changed has the objects that have changed since all was listed.
 	changed map[client.ObjectKey]bool
 }
 
-// maxChanged bounds the objects that are looked up one by one: for more, the list is made again.
+// maxChanged bounds the changed objects that allObjects gets one by one. If there are more, it lists all objects again.
 const maxChanged = 100
 
-// cachedObjects returns what an informer holds, with the indexes of the kind; nil if it has an informer for each
-// namespace.
-func cachedObjects(kind cluster.Kind, typ cluster.Type, i cache.Informer) (*held, error) {
+// newCachedObjects adds the indexes of a kind to its informer, and returns a reader of its objects. It returns nil if there is
+// an informer for each namespace, which has no common index.
+func newCachedObjects(kind cluster.Kind, typ cluster.Type, i cache.Informer) (*cachedObjects, error) {
 	informer, ok := i.(toolscache.SharedIndexInformer)
 	if !ok {
 		return nil, nil
@@ -50,11 +50,11 @@ func cachedObjects(kind cluster.Kind, typ cluster.Type, i cache.Informer) (*held
 	if err := informer.AddIndexers(indexers); err != nil {
 		return nil, err
 	}
-	return &held{index: informer.GetIndexer(), changed: map[client.ObjectKey]bool{}}, nil
+	return &cachedObjects{index: informer.GetIndexer(), changed: map[client.ObjectKey]bool{}}, nil
 }
 
 // get returns an object, nil if there is none.
-func (h *held) get(name client.ObjectKey) (cluster.Object, error) {
+func (h *cachedObjects) get(name client.ObjectKey) (cluster.Object, error) {
 	key := name.Name
 	if name.Namespace != "" {
 		key = name.Namespace + "/" + name.Name
@@ -71,7 +71,7 @@ func (h *held) get(name client.ObjectKey) (cluster.Object, error) {
 }
 
 // list returns the objects that a query selects, ascending by namespace and name.
-func (h *held) list(q cluster.Query) ([]cluster.Object, error) {
+func (h *cachedObjects) list(q cluster.Query) ([]cluster.Object, error) {
 	var found []any
 	var err error
 	switch {
@@ -87,48 +87,48 @@ func (h *held) list(q cluster.Query) ([]cluster.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sorted(found, q.Namespace)
+	return sortObjects(found, q.Namespace)
 }
 
-// allObjects returns all objects. Of a kind that is watched, only what has changed is looked up again: nodes are many,
-// and each binding that registers them reads them all.
-func (h *held) allObjects() ([]cluster.Object, error) {
+// allObjects returns all objects of the kind. While the kind has a watcher, it reuses the last list and gets only the objects
+// that have changed: there are many nodes, and each binding that registers nodes reads all of them.
+func (h *cachedObjects) allObjects() ([]cluster.Object, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.watchers == 0 {
-		return sorted(h.index.List(), "")
+		return sortObjects(h.index.List(), "")
 	}
 	var err error
 	switch {
 	case h.all == nil:
-		h.all, err = sorted(h.index.List(), "")
+		h.all, err = sortObjects(h.index.List(), "")
 	case len(h.changed) > 0:
-		h.all, err = h.withChanged()
+		h.all, err = h.applyChanges()
 	}
 	clear(h.changed)
 	return h.all, err
 }
 
-// withChanged returns all objects, after a look at those that have changed. It is the same list if it holds them already:
-// each watcher is notified of each change.
-func (h *held) withChanged() ([]cluster.Object, error) {
-	out, own := h.all, false
+// applyChanges returns the last list with the objects that have changed since. It returns the same list if that is up to date:
+// several watchers may report the same change.
+func (h *cachedObjects) applyChanges() ([]cluster.Object, error) {
+	out, cloned := h.all, false
 	for name := range h.changed {
 		obj, err := h.get(name)
 		if err != nil {
 			return nil, err
 		}
-		at, there := slices.BinarySearchFunc(out, name, compareName)
-		if there && out[at] == obj || !there && obj == nil {
+		at, found := slices.BinarySearchFunc(out, name, compareName)
+		if found && out[at] == obj || !found && obj == nil {
 			continue
 		}
-		if !own {
-			out, own = slices.Clone(out), true // others read the old one
+		if !cloned {
+			out, cloned = slices.Clone(out), true // callers may still read the old list
 		}
 		switch {
 		case obj == nil:
 			out = slices.Delete(out, at, at+1)
-		case there:
+		case found:
 			out[at] = obj
 		default:
 			out = slices.Insert(out, at, obj)
@@ -137,8 +137,9 @@ func (h *held) withChanged() ([]cluster.Object, error) {
 	return out, nil
 }
 
-// note notes a change of an object. The watcher is notified afterwards, so that its runs find it.
-func (h *held) note(o cluster.Object) {
+// noteChange records that an object has changed. It must be called before watchers are notified, so that their runs find the
+// change.
+func (h *cachedObjects) noteChange(o cluster.Object) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.all == nil {
@@ -150,8 +151,9 @@ func (h *held) note(o cluster.Object) {
 	}
 }
 
-// watched notes that a watcher is notified from now on. What has changed while there was none is not known.
-func (h *held) watched() {
+// addWatcher records that a watcher is notified from now on. It drops the last list, because changes without a watcher were
+// not recorded.
+func (h *cachedObjects) addWatcher() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.watchers++
@@ -159,15 +161,15 @@ func (h *held) watched() {
 	clear(h.changed)
 }
 
-// noteWatcherLeft notes that a watcher is not notified any more.
-func (h *held) noteWatcherLeft() {
+// removeWatcher records that a watcher is not notified any more.
+func (h *cachedObjects) removeWatcher() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.watchers--
 }
 
-// sorted returns the objects of a namespace, of all if it is empty, in order.
-func sorted(found []any, namespace string) ([]cluster.Object, error) {
+// sortObjects returns the objects of a namespace, ascending by namespace and name. An empty namespace selects all objects.
+func sortObjects(found []any, namespace string) ([]cluster.Object, error) {
 	out := make([]cluster.Object, 0, len(found))
 	for _, obj := range found {
 		o, ok := obj.(cluster.Object)
@@ -182,7 +184,7 @@ func sorted(found []any, namespace string) ([]cluster.Object, error) {
 	return out, nil
 }
 
-// compareName compares the namespace and name of an object with others.
+// compareName compares the namespace and name of an object with name.
 func compareName(o cluster.Object, name client.ObjectKey) int {
 	return cmp.Or(strings.Compare(o.GetNamespace(), name.Namespace), strings.Compare(o.GetName(), name.Name))
 }

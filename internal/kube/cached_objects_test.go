@@ -18,9 +18,9 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/cluster"
 )
 
-// TestHeldObjectsAreThoseOfTheInformer changes objects at random. A watcher finds at least what it is notified of, and
-// afterwards each way to read finds what there is; an object that has not changed is the same one.
-func TestHeldObjectsAreThoseOfTheInformer(t *testing.T) {
+// TestCachedObjectsMatchTheInformer changes objects at random. A watcher must find at least the version that it is notified of,
+// and afterwards each way to read must return the current objects. An object that has not changed must be the same pointer.
+func TestCachedObjectsMatchTheInformer(t *testing.T) {
 	t.Run("nodes", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			readWhileChanging(t, cluster.KindNode, func() cluster.Object { return &corev1.Node{} }, "")
@@ -39,11 +39,11 @@ func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Obje
 	api := testingcache.NewFakeControllerSource()
 	informer := toolscache.NewSharedIndexInformer(api, make(), 0, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
 	typ, _ := cluster.TypeOf(kind)
-	h, err := cachedObjects(kind, typ, informer)
+	h, err := newCachedObjects(kind, typ, informer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Source{ctx: ctx, kinds: map[cluster.Kind]cluster.Type{kind: typ}, held: map[cluster.Kind]*held{kind: h}}
+	s := &Source{ctx: ctx, kinds: map[cluster.Kind]cluster.Type{kind: typ}, objects: map[cluster.Kind]*cachedObjects{kind: h}}
 	s.synced.Store(true)
 	read := func(q cluster.Query) map[string]cluster.Object {
 		q.Kind = kind
@@ -63,9 +63,9 @@ func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Obje
 	notify := func(e Event) {
 		all := read(cluster.Query{})
 		switch {
-		case e.New == nil: // it may have come again
+		case e.New == nil: // the object may exist again
 		case all[nameOf(e.New)] == nil:
-			// It may be gone again.
+			// The object may have been deleted again.
 			if o, err := s.Get(cluster.RefOf(e.New)); err != nil || o != nil {
 				t.Errorf("%s is not listed", nameOf(e.New))
 			}
@@ -73,13 +73,13 @@ func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Obje
 			t.Errorf("%s is listed as it was before", nameOf(e.New))
 		}
 	}
-	if _, err := informer.AddEventHandler(handler{watcher: watcher{notify: notify}, held: h}); err != nil {
+	if _, err := informer.AddEventHandler(handler{watcher: watcher{notify: notify}, objects: h}); err != nil {
 		t.Fatal(err)
 	}
-	h.watched()
+	h.addWatcher()
 	go informer.RunWithContext(ctx)
 	synctest.Wait()
-	there := map[string]cluster.Object{}
+	current := map[string]cluster.Object{}
 	for step := range 400 {
 		o := make()
 		o.SetNamespace(namespaces[r.IntN(len(namespaces))])
@@ -89,26 +89,26 @@ func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Obje
 		if pod, ok := o.(*corev1.Pod); ok {
 			pod.Status.PodIPs = []corev1.PodIP{{IP: fmt.Sprintf("10.0.0.%d", r.IntN(10))}}
 		}
-		switch known := there[nameOf(o)] != nil; {
+		switch known := current[nameOf(o)] != nil; {
 		case known && r.IntN(3) == 0:
 			api.Delete(o)
-			delete(there, nameOf(o))
+			delete(current, nameOf(o))
 		case known:
 			api.Modify(o)
-			there[nameOf(o)] = o
+			current[nameOf(o)] = o
 		default:
 			api.Add(o)
-			there[nameOf(o)] = o
+			current[nameOf(o)] = o
 		}
 		if r.IntN(3) > 0 {
 			continue // several changes at once
 		}
 		synctest.Wait()
 		all := read(cluster.Query{})
-		if len(all) != len(there) {
-			t.Fatalf("step %d: %d objects are listed, want %d", step, len(all), len(there))
+		if len(all) != len(current) {
+			t.Fatalf("step %d: %d objects are listed, want %d", step, len(all), len(current))
 		}
-		for name, o := range there {
+		for name, o := range current {
 			got, err := s.Get(cluster.RefOf(o))
 			if err != nil || got == nil || read(cluster.Query{})[name] != all[name] || read(cluster.Query{Namespace: o.GetNamespace()})[name] != got {
 				t.Fatalf("step %d: %s is not the same in all answers, %v", step, name, err)
@@ -130,10 +130,10 @@ func readWhileChanging(t *testing.T, kind cluster.Kind, make func() cluster.Obje
 	synctest.Wait()
 }
 
-// TestNothingIsMissedWithoutAWatcher: what has changed between two watchers is found by the second.
-func TestNothingIsMissedWithoutAWatcher(t *testing.T) {
+// TestChangesWithoutAWatcherAreFound: changes between two watchers are found by the second.
+func TestChangesWithoutAWatcherAreFound(t *testing.T) {
 	index := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
-	h := &held{index: index, changed: map[client.ObjectKey]bool{}}
+	h := &cachedObjects{index: index, changed: map[client.ObjectKey]bool{}}
 	want := func(names ...string) {
 		t.Helper()
 		list, err := h.allObjects()
@@ -150,24 +150,24 @@ func TestNothingIsMissedWithoutAWatcher(t *testing.T) {
 	}
 	node := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
 	_ = index.Add(node("b"))
-	h.watched()
+	h.addWatcher()
 	want("b")
-	h.noteWatcherLeft()
+	h.removeWatcher()
 	_ = index.Delete(node("b"))
 	_ = index.Add(node("a"))
-	h.watched()
+	h.addWatcher()
 	want("a")
 	_ = index.Add(node("c"))
-	h.note(node("c"))
+	h.noteChange(node("c"))
 	want("a", "c")
 }
 
-// BenchmarkNodesAfterAChange is what two watchers cost that each read all nodes when one comes.
+// BenchmarkNodesAfterAChange measures two watchers that read all nodes after one has changed.
 func BenchmarkNodesAfterAChange(b *testing.B) {
 	for _, nodes := range []int{50, 2000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
 			index := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
-			h := &held{index: index, changed: map[client.ObjectKey]bool{}}
+			h := &cachedObjects{index: index, changed: map[client.ObjectKey]bool{}}
 			var list []cluster.Object
 			for i := range nodes {
 				list = append(list, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("ip-10-0-%d-%d", i/250, i%250)}})
@@ -175,15 +175,15 @@ func BenchmarkNodesAfterAChange(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			h.watched()
-			h.watched()
+			h.addWatcher()
+			h.addWatcher()
 			for i := 0; b.Loop(); i++ {
 				n := *list[i*61%nodes].(*corev1.Node)
 				if err := index.Update(&n); err != nil {
 					b.Fatal(err)
 				}
 				for range 2 {
-					h.note(&n)
+					h.noteChange(&n)
 					if _, err := h.allObjects(); err != nil {
 						b.Fatal(err)
 					}

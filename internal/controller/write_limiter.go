@@ -1,0 +1,38 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"github.com/fulcrum-lb/fulcrum/internal/kube/durations"
+)
+
+// storedBytesPerSecond limits the bytes that writes of one Secret store. Each write replaces the whole content.
+const storedBytesPerSecond = 256 << 10
+
+// writeLimiter is a token bucket for writes that replace the whole content of a Secret, so that many changes share a write. A
+// write costs durations.StoreWriteCost, or the time that its text takes at storedBytesPerSecond if that is longer. Unused time of up
+// to durations.BriefWait is saved for later writes, so that writes wait only after very many changes. In the zero value, that much
+// is saved.
+type writeLimiter struct{ next time.Time }
+
+// delay returns how long the next write has to wait.
+func (p *writeLimiter) delay() time.Duration { return time.Until(p.next) }
+
+// wait waits until the next write may begin. It reports false if ctx ended before.
+func (p *writeLimiter) wait(ctx context.Context) bool {
+	select {
+	case <-time.After(p.delay()):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// countWrite counts a write of so many bytes.
+func (p *writeLimiter) countWrite(bytes int) {
+	if saved := time.Now().Add(-durations.BriefWait); p.next.Before(saved) {
+		p.next = saved
+	}
+	p.next = p.next.Add(max(durations.StoreWriteCost, time.Duration(bytes)*time.Second/storedBytesPerSecond))
+}
