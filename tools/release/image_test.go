@@ -182,7 +182,7 @@ func TestSBOM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := describe(v1.Platform{OS: runtime.GOOS, Architecture: runtime.GOARCH}, self, release{version: "v1.2.3", date: time.Unix(0, 0).UTC()})
+	p, err := readProgram(v1.Platform{OS: runtime.GOOS, Architecture: runtime.GOARCH}, self, release{version: "v1.2.3", date: time.Unix(0, 0).UTC()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func TestRelease(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(chart["fulcrum/Chart.yaml"]), &about); err != nil {
 		t.Fatal(err)
 	}
-	var names places
+	var names publishSettings
 	if err := yaml.UnmarshalStrict(readFile(t, "release.yaml"), &names); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestWhatIsNoReleaseIsRefused(t *testing.T) {
 		"--out x --version 0.9.0":                                        "write it as v0.9.0",
 		"--out x --version v0.9":                                         "write it as v0.9.0",
 		"--out x --version v0.9.0 --root ../.. --places " + empty:        "is empty",
-		"--out x --version v0.9.0 --root ../.. --platforms darwin/arm64": "has none of Linux",
+		"--out x --version v0.9.0 --root ../.. --platforms darwin/arm64": "has no linux platform",
 		"--version v0.9.0":                                               "--out is empty",
 		"images":                                                         "is no command",
 	} {
