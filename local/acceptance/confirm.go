@@ -11,14 +11,14 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// List prices in US dollars an hour in us-east-1; other regions differ by up to a half.
+// List prices in US dollars per hour in us-east-1. Prices in other regions differ by up to 50 percent.
 // https://aws.amazon.com/elasticloadbalancing/pricing and https://aws.amazon.com/vpc/pricing
 const (
 	priceOfBalancer = 0.0225
 	priceOfAddress  = 0.005
 )
 
-// ownPermissions are those of the run itself, beside those of the controller.
+// ownPermissions are the AWS permissions that the run needs in addition to those of the controller.
 var ownPermissions = []string{
 	"sts:GetCallerIdentity",
 	"ec2:DescribeInstances", "ec2:DescribeVpcs", "ec2:DescribeSubnets", "ec2:DescribeRouteTables", "ec2:DescribeSecurityGroups",
@@ -29,39 +29,39 @@ var ownPermissions = []string{
 	"acm:ListCertificates", "acm:ListTagsForCertificate", "acm:DeleteCertificate",
 }
 
-// ask shows what the run will make, what that costs and which rights it needs, and asks.
-func (r *run) ask(resumed bool) error {
-	chosen := chosen(r.Parts)
-	most := 0
-	r.say("")
+// confirm prints what the run will create, its cost and the rights that it needs, and asks the user to confirm.
+func (r *run) confirm(resumed bool) error {
+	parts := partsNamed(r.Parts)
+	maxLoadBalancers := 0
+	r.printf("")
 	if resumed {
-		r.say("The run %s of %s was cut off; this goes on with it, and then removes everything.", r.state.Run, r.state.At.Format("2006-01-02 15:04"))
+		r.printf("The run %s of %s was cut off; this goes on with it, and then removes everything.", r.state.Run, r.state.At.Format("2006-01-02 15:04"))
 	}
-	r.say("Account %s, region %s, VPC %s; cluster of context %q, Kubernetes %s.", r.site.account, r.Region, r.site.VPC, r.Context, r.site.kubernetes)
-	r.say("This runs %s on this machine as the cluster %q, for one namespace of the same name.", r.Controller, r.state.Run)
-	r.say("\nParts:")
-	for _, p := range chosen {
-		most += p.balancers
-		r.say("  %-12s %s", p.name, p.about)
+	r.printf("Account %s, region %s, VPC %s; cluster of context %q, Kubernetes %s.", r.site.account, r.Region, r.site.VPC, r.Context, r.site.kubernetes)
+	r.printf("This runs %s on this machine as the cluster %q, for one namespace of the same name.", r.Controller, r.state.Run)
+	r.printf("\nParts:")
+	for _, p := range parts {
+		maxLoadBalancers += p.loadBalancers
+		r.printf("  %-12s %s", p.name, p.about)
 	}
-	r.say("\nIt makes:")
-	r.say("  in AWS         at most %d load balancers that the internet reaches, in %s, with target groups and security", most, strings.Join(r.site.public, ", "))
-	r.say("                 groups, rules in the security groups of the nodes, an imported certificate; all tagged %s=%s", runTag, r.state.Run)
-	if len(r.site.chosen) > 0 {
-		r.say("                 the tag %s%s on %s", clusterTag, r.state.Run, strings.Join(r.site.chosen, ", "))
+	r.printf("\nIt makes:")
+	r.printf("  in AWS         at most %d load balancers that the internet reaches, in %s, with target groups and security", maxLoadBalancers, strings.Join(r.site.public, ", "))
+	r.printf("                 groups, rules in the security groups of the nodes, an imported certificate; all tagged %s=%s", runTag, r.state.Run)
+	if len(r.site.securityGroups) > 0 {
+		r.printf("                 the tag %s%s on %s", clusterTag, r.state.Run, strings.Join(r.site.securityGroups, ", "))
 	}
-	r.say("  in Kubernetes  namespace, IngressClass annotation and GatewayClass %s, 2 pods with the image %s,", r.state.Run, r.Image)
-	r.say("                 and the definitions of Fulcrum and Gateway API where they are missing")
-	hour := float64(most) * (priceOfBalancer + priceOfAddress*float64(len(r.site.public)))
-	r.say("\nIt costs about %.2f USD an hour while all exist, by list prices of us-east-1 without traffic, and takes 15 to 40 minutes.", hour)
-	policy, err := actions(r.Region)
+	r.printf("  in Kubernetes  namespace, IngressClass annotation and GatewayClass %s, 2 pods with the image %s,", r.state.Run, r.Image)
+	r.printf("                 and the definitions of Fulcrum and Gateway API where they are missing")
+	hour := float64(maxLoadBalancers) * (priceOfBalancer + priceOfAddress*float64(len(r.site.public)))
+	r.printf("\nIt costs about %.2f USD an hour while all exist, by list prices of us-east-1 without traffic, and takes 15 to 40 minutes.", hour)
+	policy, err := countActions(r.Region)
 	if err != nil {
 		return err
 	}
-	r.say("\nIt needs the right to make namespaces, definitions and all kinds in its namespace, to read nodes and Leases, and in AWS:")
-	r.say("  the controller  config/iam/policy.json and, for certificates, config/iam/optional.json (%d actions)", policy)
-	r.say("  the run         %s", strings.Join(ownPermissions, ", "))
-	r.say("\nIn the end it removes all of this and looks whether anything is left. State, report and recording: %s", r.dir)
+	r.printf("\nIt needs the right to make namespaces, definitions and all kinds in its namespace, to read nodes and Leases, and in AWS:")
+	r.printf("  the controller  config/iam/policy.json and, for certificates, config/iam/optional.json (%d actions)", policy)
+	r.printf("  the run         %s", strings.Join(ownPermissions, ", "))
+	r.printf("\nIn the end it removes all of this and looks whether anything is left. State, report and recording: %s", r.dir)
 	if r.Yes {
 		return nil
 	}
@@ -73,8 +73,8 @@ func (r *run) ask(resumed bool) error {
 	return nil
 }
 
-// actions counts those of the controller's policies in a region.
-func actions(region string) (int, error) {
+// countActions returns the number of actions in the controller's IAM policies for a region.
+func countActions(region string) (int, error) {
 	first, err := iam.PolicyOf(store.AWSPartitionOf(region).Name)
 	if err != nil {
 		return 0, err

@@ -49,7 +49,7 @@ func TestTheProxySignsAndRecords(t *testing.T) {
 		}
 		em.Handler().ServeHTTP(w, req)
 	}))
-	p.begin("ingress")
+	p.setPart("ingress")
 	if _, err := ec2.NewFromConfig(p.config()).DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{}); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestTheProxySignsAndRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"USERKEY", "usersecret", "usertoken", p.ofRun, p.ofController, "dGhlIHByaXZhdGUga2V5"} {
+	for _, secret := range []string{"USERKEY", "usersecret", "usertoken", p.runPath, p.controllerPath, "dGhlIHByaXZhdGUga2V5"} {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("the file has %q", secret)
 		}
@@ -88,10 +88,10 @@ func TestTheProxyServesTheRunAlone(t *testing.T) {
 	for name, x := range map[string]struct{ path, authorization string }{
 		"no path":                  {"/", signed},
 		"another path":             {"/controller/", signed},
-		"a path that begins alike": {p.ofRun + "X/", signed},
-		"below another":            {"/x" + p.ofRun + "/", signed},
-		"not signed":               {p.ofRun + "/", ""},
-		"a scope that is not one":  {p.ofRun + "/", "AWS4-HMAC-SHA256 Credential=USERKEY/ec2"},
+		"a path that begins alike": {p.runPath + "X/", signed},
+		"below another":            {"/x" + p.runPath + "/", signed},
+		"not signed":               {p.runPath + "/", ""},
+		"a scope that is not one":  {p.runPath + "/", "AWS4-HMAC-SHA256 Credential=USERKEY/ec2"},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.address+x.path, strings.NewReader("Action=DescribeVpcs&Version=2016-11-15"))
 		if err != nil {
@@ -120,13 +120,13 @@ func TestALostAnswerIsNoAnswer(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "EOF") {
 		t.Errorf("the controller gets %v", err)
 	}
-	if !p.failing() || p.reachable() != nil {
-		t.Errorf("right after the first call failing is %v, reachable %v", p.failing(), p.reachable())
+	if !p.isFailing() || p.checkReachable() != nil {
+		t.Errorf("right after the first call failing is %v, reachable %v", p.isFailing(), p.checkReachable())
 	}
 	p.mu.Lock()
-	p.failed = time.Now().Add(-outage)
+	p.failingSince = time.Now().Add(-maxOutage)
 	p.mu.Unlock()
-	if err := p.reachable(); err == nil || !strings.Contains(err.Error(), "AWS cannot be reached") {
+	if err := p.checkReachable(); err == nil || !strings.Contains(err.Error(), "AWS cannot be reached") {
 		t.Errorf("after a while: %v", err)
 	}
 	if calls := p.recorded(); len(calls) != 1 || calls[0].Status != 0 {

@@ -52,7 +52,7 @@ const className = "fulcrum"
 
 // TestConformance runs the suite. What it skips is in docs/conformance.md.
 func TestConformance(t *testing.T) {
-	w := worldtest.Start(t, world.Options{GatewayAPI: "standard", ActiveAtOnce: true, Keep: os.Getenv("FULCRUM_KEEP") != ""})
+	w := worldtest.Start(t, world.Options{GatewayAPI: "standard", ActiveImmediately: true, Keep: os.Getenv("FULCRUM_KEEP") != ""})
 	resolveIn(t, w)
 	t.Setenv("KUBECONFIG", w.Kubeconfig())
 	opts := gatewayconformance.DefaultOptions(t)

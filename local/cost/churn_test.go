@@ -288,7 +288,7 @@ func (h *herd) churn(t *testing.T, rate int, d time.Duration) {
 		time.Sleep(time.Until(next))
 		h.replace(t, random.IntN(len(h.pods)))
 	}
-	if err := await.True(t.Context(), 2*time.Minute, func(ctx context.Context) error {
+	if err := await.Success(t.Context(), 2*time.Minute, func(ctx context.Context) error {
 		in, out, err := h.seen(ctx)
 		if err != nil {
 			return err

@@ -30,7 +30,7 @@ func TestLargeCluster(t *testing.T) {
 		"--profiling-bind-addr=" + os.Getenv("FULCRUM_BENCH_PROFILES")}
 	start := time.Now()
 	h := settled(t, shape{
-		world:    world.Options{ActiveAtOnce: true, WithoutTraffic: true},
+		world:    world.Options{ActiveImmediately: true, WithoutTraffic: true},
 		quotas:   map[string]int{"application-load-balancers": 2 * balancers, "security-groups": 5000},
 		services: balancers, pods: pods, objects: services(balancers) + pathed(balancers, rules),
 		// Within the limits that AWS documents 50,000 rules take hours.
@@ -128,7 +128,7 @@ func (h *herd) edit(t *testing.T, i int, path string) {
 // made returns when AWS had answered the call that makes a rule for a path.
 func (h *herd) made(t *testing.T, path string) (at time.Time) {
 	t.Helper()
-	if err := await.True(t.Context(), 5*time.Minute, func(ctx context.Context) error {
+	if err := await.Success(t.Context(), 5*time.Minute, func(ctx context.Context) error {
 		for _, operation := range []string{"ModifyRule", "CreateRule"} {
 			var log struct {
 				Calls []struct {

@@ -54,7 +54,7 @@ func (h *herd) usage(t *testing.T) usage {
 func (h *herd) awaitTargets(t *testing.T, want int) {
 	t.Helper()
 	api := elb.NewFromConfig(h.AWSConfig())
-	if err := await.True(t.Context(), 30*time.Minute, func(ctx context.Context) error {
+	if err := await.Success(t.Context(), 30*time.Minute, func(ctx context.Context) error {
 		var all []elbtypes.TargetGroup
 		for pages := elb.NewDescribeTargetGroupsPaginator(api, &elb.DescribeTargetGroupsInput{}); pages.HasMorePages(); {
 			page, err := pages.NextPage(ctx)
@@ -86,7 +86,7 @@ const atRest = 60
 // rest waits until the controller makes no more calls to AWS than the search for drift does.
 func (h *herd) rest(t *testing.T) {
 	t.Helper()
-	if err := await.True(t.Context(), 30*time.Minute, func(context.Context) error {
+	if err := await.Success(t.Context(), 30*time.Minute, func(context.Context) error {
 		before := h.calls(t)
 		time.Sleep(10 * time.Second)
 		if n := h.calls(t) - before; n > atRest {

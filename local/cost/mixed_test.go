@@ -20,7 +20,7 @@ func TestMixedCluster(t *testing.T) {
 	const all = ingressed + routed + balanced
 	objects := services(ingressed+routed) + ingresses(ingressed, 1) + gateways(ingressed, routed) + balancers(ingressed+routed, balanced)
 	h := settled(t, shape{
-		world:    world.Options{GatewayAPI: "standard", ActiveAtOnce: true},
+		world:    world.Options{GatewayAPI: "standard", ActiveImmediately: true},
 		quotas:   map[string]int{"application-load-balancers": 500, "network-load-balancers": 500, "security-groups": 5000},
 		services: all, pods: pods, spare: 3000, objects: objects,
 	}, "--default-target-type=ip")

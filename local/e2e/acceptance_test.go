@@ -35,11 +35,11 @@ func TestAcceptance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts two worlds")
 	}
-	if worldtest.Foreign() {
+	if worldtest.TestsOtherController() {
 		t.Skip("the acceptance run has flags of Fulcrum")
 	}
-	first := worlds.Lend(t, world.Options{})
-	w := worldtest.Start(t, world.Options{Cluster: "elsewhere", Beside: first.Number()})
+	first := worlds.AcquireForTest(t, world.Options{})
+	w := worldtest.Start(t, world.Options{Cluster: "elsewhere", AWSOfWorld: first.Number()})
 	untag(t, w)
 	before := inventory(t, w)
 	line := newCuttableLine(t, w.AWSEndpoint())

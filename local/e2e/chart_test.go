@@ -362,7 +362,7 @@ func TestWebhooksOfChart(t *testing.T) {
 	}
 	dir := t.TempDir()
 	ca := selfSigned(t, dir)
-	w := worlds.Lend(t, world.Options{})
+	w := worlds.AcquireForTest(t, world.Options{})
 	port := w.WebhookPort()
 	if err := w.StartController(worldtest.Controller(t), "--webhook-cert-dir="+dir); err != nil {
 		t.Fatal(err)

@@ -130,7 +130,7 @@ func (c requests) close()         {}
 // request.
 type keptConnection struct {
 	caller
-	conn *scenario.Kept
+	conn *scenario.PersistentConn
 }
 
 func (c *keptConnection) ask(ctx context.Context) (scenario.Reply, error) {
@@ -147,7 +147,7 @@ func (c *keptConnection) ask(ctx context.Context) (scenario.Reply, error) {
 			}
 			conn = secure
 		}
-		c.conn = scenario.Keep(conn)
+		c.conn = scenario.NewPersistentConn(conn)
 	}
 	r, err := c.conn.Get(c.url.String())
 	if err != nil {

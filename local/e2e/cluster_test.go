@@ -49,8 +49,8 @@ func cmdCluster(ts *testscript.TestScript, neg bool, args []string) {
 // beside starts a world whose AWS is that of the stage.
 func (s *stage) beside(ts *testscript.TestScript, cluster, region string, arguments []string) (*stage, error) {
 	w, err := world.Start(s.ctx, world.Options{
-		Binary: s.binary, Cluster: cluster, Region: region, Beside: s.World.Number(),
-		AdminController: worldtest.Foreign(), Keep: os.Getenv("FULCRUM_KEEP") != "",
+		Binary: s.binary, Cluster: cluster, Region: region, AWSOfWorld: s.World.Number(),
+		AdminController: worldtest.TestsOtherController(), Keep: os.Getenv("FULCRUM_KEEP") != "",
 	})
 	if err != nil {
 		return nil, err

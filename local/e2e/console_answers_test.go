@@ -77,7 +77,7 @@ func (a *answers) ask(w http.ResponseWriter, r *http.Request) {
 // answeredPage opens the page of a program that has these stacks, and answers commands with these documents.
 func answeredPage(t *testing.T, stacks []document, commands map[string]document) (*browser.Tab, *answers, func(hash string)) {
 	t.Helper()
-	if worldtest.Foreign() {
+	if worldtest.TestsOtherController() {
 		t.Skip("the console is Fulcrum's")
 	}
 	t.Parallel()
@@ -111,14 +111,14 @@ func answeredPage(t *testing.T, stacks []document, commands map[string]document)
 			t.Errorf("in the page: %q", faults)
 		}
 	})
-	return tab, a, func(hash string) { browser.Ask[string](tab, fmt.Sprintf("location.hash = %q", hash)) }
+	return tab, a, func(hash string) { browser.Eval[string](tab, fmt.Sprintf("location.hash = %q", hash)) }
 }
 
 // narrow checks that nothing is wider than a phone.
 func narrow(t *testing.T, tab *browser.Tab) {
 	t.Helper()
 	tab.Do(chromedp.EmulateViewport(320, 640))
-	if wide := browser.Ask[int64](tab, "document.documentElement.scrollWidth"); wide > 320 {
+	if wide := browser.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > 320 {
 		t.Errorf("the page is %d wide on a screen of 320", wide)
 	}
 	tab.Do(chromedp.EmulateViewport(1200, 800))

@@ -75,7 +75,7 @@ func setup(env *testscript.Env, binary, controller string) error {
 		return err
 	}
 	opts.Binary, opts.Keep = binary, os.Getenv("FULCRUM_KEEP") != ""
-	w, err := worlds.Take(ctx, opts)
+	w, err := worlds.Acquire(ctx, opts)
 	if err != nil {
 		cancel()
 		return err
@@ -93,7 +93,7 @@ func setup(env *testscript.Env, binary, controller string) error {
 			}
 			return
 		}
-		if err := w.Return(context.Background()); err != nil {
+		if err := w.Release(context.Background()); err != nil {
 			env.T().Fatal(err)
 		}
 	})

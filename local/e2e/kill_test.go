@@ -113,7 +113,7 @@ func TestKilledBetweenCalls(t *testing.T) {
 
 func killBetweenCalls(t *testing.T, points []killedAfter) {
 	controller := worldtest.Controller(t)
-	w := worlds.Lend(t, world.Options{})
+	w := worlds.AcquireForTest(t, world.Options{})
 	see, err := scenario.New(w)
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +206,7 @@ func (k *killing) apiServerRestarts(before, after inspect.Inventory) {
 	k.t.Logf("BENCH API server killed, ready again after %s: an edit is in AWS %s after that%s", back.Sub(down).Round(time.Millisecond), time.Since(back).Round(time.Millisecond), ended)
 	k.served()
 	// A binding that goes before it was claimed has its rules for a minute.
-	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error { return k.see.HealthyTargets(ctx, "default", "new", 2) })
+	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error { return k.see.CheckHealthyTargets(ctx, "default", "new", 2) })
 	k.delete(killedIngress)
 	k.goneWithin(2 * time.Minute)
 }
@@ -310,7 +310,7 @@ func (k *killing) stopController() {
 func (k *killing) served() {
 	k.t.Helper()
 	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
-		if err := k.see.HealthyTargets(ctx, "default", "web", 2); err != nil {
+		if err := k.see.CheckHealthyTargets(ctx, "default", "web", 2); err != nil {
 			return err
 		}
 		host, err := k.see.Hostname(ctx, "default", "web")
@@ -410,7 +410,7 @@ func (k *killing) dieAfter(operation string, begin func()) {
 		"Operation": operation, "Action": map[string]any{"Lose": true},
 	})
 	begin()
-	k.check(await.True(k.t.Context(), time.Minute, func(ctx context.Context) error {
+	k.check(await.Success(k.t.Context(), time.Minute, func(ctx context.Context) error {
 		if !k.called(operation) {
 			return fmt.Errorf("%s has not been called", operation)
 		}

@@ -30,7 +30,7 @@ func TestUpgradesFromEarlierVersions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a world")
 	}
-	if worldtest.Foreign() {
+	if worldtest.TestsOtherController() {
 		t.Skip("another controller has versions of its own")
 	}
 	root := worldtest.Root(t)
@@ -78,7 +78,7 @@ cd "$3" && go build -trimpath -o fulcrum.built ./cmd/fulcrum`, "-", root, versio
 const upgradeValues = "clusterName: " + harness.ClusterName + "\ncreateIngressClassResource: false\nimage: {repository: registry.example.com/fulcrum, tag: v0}\n"
 
 func upgrade(t *testing.T, from earlierVersion) {
-	w := worldtest.Start(t, world.Options{Cluster: harness.ClusterName, Region: harness.Region, Nodes: 3, ActiveAtOnce: true, GatewayAPI: "standard"})
+	w := worldtest.Start(t, world.Options{Cluster: harness.ClusterName, Region: harness.Region, Nodes: 3, ActiveImmediately: true, GatewayAPI: "standard"})
 	t.Cleanup(func() {
 		if t.Failed() && w.Started(world.RoleController) {
 			t.Log("the end of the controller's log:\n" + w.LogTail(world.RoleController, 40))

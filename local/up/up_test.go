@@ -184,7 +184,7 @@ func libraryMetrics(t *testing.T) []string {
 // print.
 func TestPrintedCommandsWork(t *testing.T) {
 	fulcrum := worldtest.Controller(t)
-	if worldtest.Foreign() {
+	if worldtest.TestsOtherController() {
 		t.Skip("the commands are those of Fulcrum")
 	}
 	r := up(t, "--controller=none", "-f", filepath.Join(worldtest.Root(t), "examples", "shop"))
@@ -256,7 +256,7 @@ func TestFaultyFilesStartNothing(t *testing.T) {
 // TestUp follows what `up` prints in two clusters of one AWS: from nothing to traffic, a second cluster, and the end of
 // each controller.
 func TestUp(t *testing.T) {
-	if worldtest.Foreign() {
+	if worldtest.TestsOtherController() {
 		t.Skip("the commands are those of Fulcrum")
 	}
 	fulcrum := worldtest.Controller(t)
