@@ -17,8 +17,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator"
 )
 
-// proxied starts a proxy to an AWS.
-func proxied(t *testing.T, to http.Handler) (*proxy, *run) {
+// startTestProxy starts a proxy to an AWS.
+func startTestProxy(t *testing.T, to http.Handler) (*proxy, *run) {
 	t.Helper()
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "USERKEY", "AWS_SECRET_ACCESS_KEY": "usersecret", "AWS_SESSION_TOKEN": "usertoken", "AWS_PROFILE": "",
@@ -42,7 +42,7 @@ func proxied(t *testing.T, to http.Handler) (*proxy, *run) {
 func TestTheProxySignsAndRecords(t *testing.T) {
 	em := emulator.New(emulator.Options{})
 	var seen []string
-	p, r := proxied(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	p, r := startTestProxy(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		seen = append(seen, req.Header.Get("Authorization"))
 		if req.Header.Get("X-Amz-Security-Token") != "usertoken" {
 			t.Errorf("the session token is %q", req.Header.Get("X-Amz-Security-Token"))
@@ -83,7 +83,7 @@ func TestTheProxySignsAndRecords(t *testing.T) {
 
 // TestTheProxyServesTheRunAlone: another program on this machine does not get the user's rights by it, whatever it signs.
 func TestTheProxyServesTheRunAlone(t *testing.T) {
-	p, _ := proxied(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("AWS was called") }))
+	p, _ := startTestProxy(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("AWS was called") }))
 	signed := "AWS4-HMAC-SHA256 Credential=USERKEY/20260101/eu-west-1/ec2/aws4_request, SignedHeaders=host, Signature=0"
 	for name, x := range map[string]struct{ path, authorization string }{
 		"no path":                  {"/", signed},
@@ -113,7 +113,7 @@ func TestTheProxyServesTheRunAlone(t *testing.T) {
 // TestALostAnswerIsNoAnswer: where AWS does not answer, the controller sees a broken connection and no error of the proxy's
 // own, and the run notices after a while.
 func TestALostAnswerIsNoAnswer(t *testing.T) {
-	p, _ := proxied(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	p, _ := startTestProxy(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	cfg := p.config()
 	cfg.RetryMaxAttempts = 1
 	_, err := ec2.NewFromConfig(cfg).DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})

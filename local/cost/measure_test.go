@@ -83,8 +83,8 @@ func (h *herd) awaitTargets(t *testing.T, want int) {
 // atRest is how many calls in ten seconds the search for drift makes at most, with 1,000 load balancers.
 const atRest = 60
 
-// rest waits until the controller makes no more calls to AWS than the search for drift does.
-func (h *herd) rest(t *testing.T) {
+// awaitNoCalls waits until the controller makes no more calls to AWS than the search for drift does.
+func (h *herd) awaitNoCalls(t *testing.T) {
 	t.Helper()
 	if err := await.Success(t.Context(), 30*time.Minute, func(context.Context) error {
 		before := h.calls(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/await"
 )
 
-// awaits are the things that await can wait for:
+// awaits returns the things that await can wait for:
 //
 //	await hostname NS/INGRESS [NAME]    its status shows a load balancer, of that name; or service:NS/NAME, gateway:NS/NAME, accelerator:NS/NAME
 //	await condition KIND NS/NAME TYPE=STATUS [REASON]

@@ -180,7 +180,7 @@ func (r *release) chart(objects []*unstructured.Unstructured, definitions bool) 
 	return dir
 }
 
-// webhookSecret is the certificate of the webhooks as the other chart makes it where no values give another one.
+// webhookSecret returns the certificate of the webhooks as the other chart makes it where no values give another one.
 func webhookSecret(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	dir := t.TempDir()
@@ -202,7 +202,7 @@ func secrets(objects []*unstructured.Unstructured) []*unstructured.Unstructured 
 	return slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool { return u.GetKind() != "Secret" })
 }
 
-// bundles are the certificates that the API server trusts, by webhook.
+// bundles returns the certificates that the API server trusts, by webhook.
 func bundles(configuration *unstructured.Unstructured) map[string]any {
 	out := map[string]any{}
 	hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")

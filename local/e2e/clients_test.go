@@ -15,7 +15,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/scenario"
 )
 
-// hostname is the name of the load balancer in the status of NS/INGRESS,
+// hostname returns the name of the load balancer in the status of NS/INGRESS,
 // service:NS/NAME, gateway:NS/NAME or accelerator:NS/NAME.
 func (s *stage) hostname(ctx context.Context, ref string) (string, error) {
 	kind, object, ok := strings.Cut(ref, ":")

@@ -352,7 +352,7 @@ func (s *stage) get(ctx context.Context, host, address string, header http.Heade
 	return scenario.Datagram(ctx, conn, "GET")
 }
 
-// line is a reply in one line for scripts to match.
+// line returns a reply in one line for scripts to match.
 func line(r scenario.Reply) string {
 	text := strconv.Itoa(r.Status)
 	if l := r.Header.Get("Location"); l != "" {

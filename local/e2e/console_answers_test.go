@@ -50,7 +50,7 @@ func (a *answers) latest() ([]byte, chan struct{}, error) {
 	return data, a.changed, err
 }
 
-func (a *answers) looks(w http.ResponseWriter, r *http.Request) {
+func (a *answers) serveLooks(w http.ResponseWriter, r *http.Request) {
 	for {
 		data, changed, err := a.latest()
 		if err != nil {
@@ -92,7 +92,7 @@ func answeredPage(t *testing.T, stacks []document, commands map[string]document)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", console.Page())
-	mux.HandleFunc("/api/looks", a.looks)
+	mux.HandleFunc("/api/looks", a.serveLooks)
 	mux.HandleFunc("/api/command/{name}", a.ask)
 	mux.HandleFunc("/api/again", func(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
@@ -114,8 +114,8 @@ func answeredPage(t *testing.T, stacks []document, commands map[string]document)
 	return tab, a, func(hash string) { browser.Eval[string](tab, fmt.Sprintf("location.hash = %q", hash)) }
 }
 
-// narrow checks that nothing is wider than a phone.
-func narrow(t *testing.T, tab *browser.Tab) {
+// checkFitsPhone checks that nothing is wider than a phone.
+func checkFitsPhone(t *testing.T, tab *browser.Tab) {
 	t.Helper()
 	tab.Do(chromedp.EmulateViewport(320, 640))
 	if wide := browser.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > 320 {

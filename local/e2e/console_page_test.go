@@ -44,7 +44,7 @@ func TestConsolePageHasAWSReadAgain(t *testing.T) {
 	if n := count("/api/command/doctor"); n != 1 {
 		t.Errorf("the checks were asked for %d times before AWS was read", n)
 	}
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 	program.say(func(n document) { n["wanted"], n["next"], n["reads"] = false, 30, 2 })
 	tab.Until(`document.querySelector("#again").getAttribute("aria-busy") === "false"`)
 	if a, b := count("/api/command/doctor"), count("/api/command/orphans"); a != 2 || b != 2 {
@@ -55,7 +55,7 @@ func TestConsolePageHasAWSReadAgain(t *testing.T) {
 	tab.Until(`document.querySelector("#status").innerText.includes("calls to AWS in the last minute: looks 98 (limit 100), commands 566")`)
 }
 
-// replacedStack is one whose load balancer is being replaced, while something else of it differs for other causes.
+// replacedStack returns one whose load balancer is being replaced, while something else of it differs for other causes.
 func replacedStack(rules int) document {
 	made := func(state string, n int) []document {
 		var out []document
@@ -112,7 +112,7 @@ func TestConsolePageFoldsOneCause(t *testing.T) {
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	const links = `[...document.querySelectorAll('#trouble details.fold[open] a[href^="#/topology?row="]')].length`
 	tab.Until(links + ` === 13`)
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 	program.say(func(n document) {
 		s := replacedStack(5)
 		n["stacks"] = []document{s}
@@ -180,7 +180,7 @@ func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
 			}
 		}
 	}
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 	raw := func(of string) {
 		t.Helper()
 		if text := browser.Eval[string](tab, answer+`.innerText`); strings.ContainsAny(text, "{}") || strings.Contains(text, "raw") {
@@ -201,7 +201,7 @@ func TestConsolePageShowsAPlanAndDecisions(t *testing.T) {
 		}
 	}
 	raw("explain")
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 }
 
 // TestConsolePageSaysFirstThatNoRuleNamesTheHost: what other load balancers would answer comes after it, and is closed.
@@ -224,5 +224,5 @@ func TestConsolePageSaysFirstThatNoRuleNamesTheHost(t *testing.T) {
 	}
 	tab.Do(chromedp.Click(chromedp.CSS("#answer details summary")))
 	tab.Until(answered + `.includes("answer 404") && ` + answered + `.includes("the default action answers")`)
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 }

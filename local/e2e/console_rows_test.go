@@ -13,7 +13,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/browser"
 )
 
-// plainStack is one as desired, of one Ingress.
+// plainStack returns one as desired, of one Ingress.
 func plainStack(namespace, name string) document {
 	id := namespace + "/" + name
 	arn := "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/k8s-" + namespace + "/0123456789abcdef"
@@ -29,7 +29,7 @@ func plainStack(namespace, name string) document {
 	}
 }
 
-// sharedStack is an IngressGroup of two Ingresses.
+// sharedStack returns an IngressGroup of two Ingresses.
 func sharedStack() document {
 	s := plainStack("shop", "front")
 	s["id"] = "edge"
@@ -39,7 +39,7 @@ func sharedStack() document {
 	return s
 }
 
-// findingAbout is a finding about an object.
+// findingAbout returns a finding about an object.
 func findingAbout(severity, kind, namespace, name, field, message string) document {
 	return document{"severity": severity, "reason": "Odd", "object": document{"kind": kind, "namespace": namespace, "name": name}, "field": field, "message": message, "blocks": "nothing"}
 }
@@ -89,7 +89,7 @@ func TestConsolePageLeadsToTheObject(t *testing.T) {
 	// What is in no load balancer is not mistaken for another one.
 	show("#/topology?object=Ingress+gone%2Fweb")
 	tab.Until(`document.querySelector("#detail").innerText.includes("No load balancer that is shown has this object") && !` + selectedRow)
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 }
 
 // TestConsolePageSearchesForNamespaceAndName: both together match, what matches nothing says so where the rows were, and orphans are
@@ -123,7 +123,7 @@ func TestConsolePageSearchesForNamespaceAndName(t *testing.T) {
 	if !browser.Eval[bool](tab, empty+`.getBoundingClientRect().right <= document.querySelector("#detail").getBoundingClientRect().left`) {
 		t.Error("that nothing matches is not said where the rows were")
 	}
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 	// An orphan is looked for once, by its namespace, its name or an ARN of it.
 	for _, text := range []string{"old/", "old/gone", "targetgroup/k8s-old-gone/"} {
 		search(text)
@@ -169,7 +169,7 @@ func TestConsolePageCountsWhatItLists(t *testing.T) {
 	if listed != 9 || sum != 9 {
 		t.Errorf("%d entries are listed and %d counted", listed, sum)
 	}
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 }
 
 // TestConsolePageMarksRowsWithFaults: a load balancer has the worst severity of findings and events, and a rule that of the findings about
@@ -247,7 +247,7 @@ func TestConsolePageScrollsToAnAnswer(t *testing.T) {
 			t.Errorf("the answer of %s with exit code %d is not in view, or has not the keyboard", press.name, press.exit)
 		}
 	}
-	narrow(t, tab)
+	checkFitsPhone(t, tab)
 }
 
 // TestConsolePageListsDeadPodsOnce: a Service without endpoints is one entry with its target groups beneath, and a link to the load balancer

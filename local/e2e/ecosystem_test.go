@@ -108,7 +108,7 @@ func cmdZone(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// recordOf is the load balancer that the record of a name leads to.
+// recordOf returns the load balancer that the record of a name leads to.
 func recordOf(ctx context.Context, w *world.World, name string) (string, error) {
 	api := route53.NewFromConfig(w.AWSConfig())
 	zones, err := api.ListHostedZones(ctx, &route53.ListHostedZonesInput{})
@@ -129,7 +129,7 @@ func recordOf(ctx context.Context, w *world.World, name string) (string, error) 
 	return "", fmt.Errorf("there is no alias record %s", name)
 }
 
-// recordIs is an error unless the record of a name leads to the load balancer in a status; "-" for no record.
+// recordIs returns an error unless the record of a name leads to the load balancer in a status; "-" for no record.
 func recordIs(ctx context.Context, s *stage, name, ref string) error {
 	at, err := recordOf(ctx, s.World, name)
 	if ref == "-" {

@@ -180,7 +180,7 @@ func (s *stage) rollout(ns, deployment string) error {
 	return err
 }
 
-// rolledOut is an error until a Deployment has its wanted pods, all new ones,
+// rolledOut returns an error until a Deployment has its wanted pods, all new ones,
 // and the old ones are gone.
 func (s *stage) rolledOut(ctx context.Context, ns, deployment string) error {
 	d, err := s.World.Kube().AppsV1().Deployments(ns).Get(ctx, deployment, metav1.GetOptions{})

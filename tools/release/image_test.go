@@ -48,7 +48,7 @@ func TestTwoBuildsHaveOneDigest(t *testing.T) {
 	}
 }
 
-// layoutIn is an OCI layout in a folder, whose parts are whole.
+// layoutIn returns an OCI layout in a folder, whose parts are whole.
 func layoutIn(t *testing.T, dir ...string) (v1.ImageIndex, *v1.IndexManifest) {
 	t.Helper()
 	path, err := layout.FromPath(filepath.Join(dir...))

@@ -39,7 +39,7 @@ func released(t *testing.T) string {
 	return out
 }
 
-// filesBelow are the digests of all files of a folder, by name.
+// filesBelow returns the digests of all files of a folder, by name.
 func filesBelow(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -66,7 +66,7 @@ func readFile(t *testing.T, name ...string) []byte {
 	return data
 }
 
-// unpacked are the files of an archive by name.
+// unpacked returns the files of an archive by name.
 func unpacked(t *testing.T, data []byte) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -12,7 +12,7 @@ import (
 	gateways "github.com/fulcrum-lb/fulcrum/internal/translate/gateway"
 )
 
-// protectedLoadBalancer is the name and the protection of the one load balancer, "" if there is none.
+// protectedLoadBalancer returns the name and the protection of the one load balancer, "" if there is none.
 func protectedLoadBalancer(r *Harness) (out string) {
 	w := r.Emulator.Store()
 	w.Lock()
