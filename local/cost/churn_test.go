@@ -29,7 +29,7 @@ const (
 	latency   = 30 * time.Millisecond // of each call to AWS
 )
 
-// shape is what a cluster has.
+// shape describes the objects and the quotas of a cluster.
 type shape struct {
 	world    world.Options
 	quotas   map[string]int // of AWS, where they differ from its defaults

@@ -21,7 +21,7 @@ import (
 
 func types(uid string) k8stypes.UID { return k8stypes.UID(uid) }
 
-// usage is what the controller has used.
+// usage has the CPU time and the memory of the controller.
 type usage struct {
 	cpu      float64 // seconds of processor time
 	resident float64 // bytes

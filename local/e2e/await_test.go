@@ -135,7 +135,7 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	outcome(ts, neg, await.Success(s.ctx, limit, check))
 }
 
-// cmdHold fails as soon as a thing is not true.
+// cmdHold fails as soon as its condition is not true.
 func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
 	s := of(ts)
 	f := flag.NewFlagSet("hold", flag.ContinueOnError)

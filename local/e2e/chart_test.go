@@ -28,7 +28,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// renderings is where the tests of the chart keep what its values files render to.
+// renderings is the directory of the golden files of the chart's tests.
 const renderings = "../../charts/testdata/golden"
 
 // chartAccount is the user of the chart's default service account.
@@ -129,7 +129,7 @@ func TestChartUpgradesInPlace(t *testing.T) {
 	sh.run("helm upgrade aws-load-balancer-controller charts/fulcrum -n kube-system -f charts/testdata/values/irsa.yaml")
 }
 
-// release is the one of aws-load-balancer-controller, with one values file.
+// release is a Helm release of aws-load-balancer-controller, with one values file.
 type release struct {
 	*shell
 	applier      *manifest.Applier

@@ -19,7 +19,7 @@ import (
 // document is a part of what the program answers to the page.
 type document = map[string]any
 
-// answers is the program for a page: it says what a test has it say.
+// answers is a fake console server that returns the documents of a test.
 type answers struct {
 	mu       sync.Mutex
 	news     document

@@ -13,8 +13,8 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// documentedElsewhere says of each command in the documentation that the tests of this package do not run, which
-// test runs it or why none does. A command is known by the page and how it begins.
+// documentedElsewhere lists the commands in the documentation that the tests of this package do not run, with the
+// test that runs them or the reason why none does. Commands are identified by page and prefix.
 var documentedElsewhere = []struct{ page, begins, why string }{
 	{"CONTRIBUTING.md", "make ", "they run tests"},
 	{"docs/migration.md", "kubectl annotate gateway NAME", "testdata/migrate-back.txtar does the same to a Gateway"},
@@ -199,7 +199,7 @@ func declared(t *testing.T, dir, test string) bool {
 // orderedPages are the pages whose commands are run in their order.
 var orderedPages = []string{"docs/install.md", "docs/takeover.md"}
 
-// tried are the commands of other pages that are run in the world of TestTakeOverRehearsal, after it, in this order.
+// tried are the commands of other pages that TestTakeOverRehearsal runs at its end, in this order.
 var tried = []struct {
 	page     string
 	commands []string

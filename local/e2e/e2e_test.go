@@ -49,7 +49,7 @@ func runScripts(t *testing.T, dir string) {
 	})
 }
 
-// stage is what a script works on.
+// stage has the world, controller and state of a script.
 type stage struct {
 	*scenario.Scenario
 	ctx        context.Context
@@ -141,7 +141,7 @@ func options(env *testscript.Env) (world.Options, []string, error) {
 	return opts, file.Controller, nil
 }
 
-// shared is in every world before its script begins.
+// shared are objects that are applied in every world before its script begins.
 const shared = `
 apiVersion: networking.k8s.io/v1
 kind: IngressClass

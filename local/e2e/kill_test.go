@@ -211,7 +211,7 @@ func (k *killing) apiServerRestarts(before, after inspect.Inventory) {
 	k.awaitDeletedWithin(2 * time.Minute)
 }
 
-// killing has the verbs of this test.
+// killing has the steps and checks of this test.
 type killing struct {
 	t          *testing.T
 	w          *world.World
@@ -271,8 +271,7 @@ func (k *killing) awaitFinalizer() {
 	})
 }
 
-// awaitStableInventory waits until AWS holds something else than before, and no calls
-// change it any more.
+// awaitStableInventory waits until the resources in AWS differ from before, and no calls change them any more.
 func (k *killing) awaitStableInventory(before inspect.Inventory) {
 	k.t.Helper()
 	last := before
@@ -325,7 +324,7 @@ func (k *killing) awaitServed() {
 	})
 }
 
-// awaitRule waits until a load balancer has a rule for a path, which comes after all that an inventory has.
+// awaitRule waits until a load balancer has a rule for a path. Rules are created last, so all resources exist then.
 func (k *killing) awaitRule(path string) {
 	k.t.Helper()
 	worldtest.Eventually(k.t, time.Minute, func(ctx context.Context) error {
@@ -399,9 +398,8 @@ func (k *killing) checkInventory(ctx context.Context, want inspect.Inventory) er
 	return nil
 }
 
-// dieAfter does something that makes the controller work, and kills it as soon
-// as the first call of an operation has taken effect. The answer to the call
-// is lost, so nothing can follow it.
+// dieAfter calls begin, and kills the controller as soon as the first call of an operation has taken effect. The
+// answer to the call is lost.
 func (k *killing) dieAfter(operation string, begin func()) {
 	k.t.Helper()
 	k.startController()

@@ -26,7 +26,7 @@ const loadInterval = 20 * time.Millisecond
 // balancers.
 const settling = 300 * time.Millisecond
 
-// load sends requests at a steady rate, whatever becomes of them.
+// load sends requests at a steady rate, also after failures.
 type load struct {
 	title string
 	app   string // of any application if empty

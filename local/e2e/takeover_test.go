@@ -161,7 +161,7 @@ func startAsDeployed(t *testing.T, s *stage) {
 	startProgram(t, s, worldtest.Controller(t))
 }
 
-// startProgram does so with a program of its own.
+// startProgram starts a program with the arguments that the pods of the Deployment have.
 func startProgram(t *testing.T, s *stage, program string) {
 	t.Helper()
 	d, err := s.World.Kube().AppsV1().Deployments("kube-system").Get(t.Context(), releaseName, metav1.GetOptions{})

@@ -21,7 +21,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/local/worldtest"
 )
 
-// running is a `fulcrum-local up` under test.
+// running is a process of `fulcrum-local up` with its output.
 type running struct {
 	t    *testing.T
 	base string
@@ -30,7 +30,7 @@ type running struct {
 	out strings.Builder
 }
 
-// Write takes what up prints.
+// Write appends to the output.
 func (r *running) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

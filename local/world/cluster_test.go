@@ -237,7 +237,7 @@ spec:
 	ready(corev1.ConditionFalse, "ReadinessGatesNotReady")
 }
 
-// cluster has the verbs of these tests.
+// cluster has the steps and checks of these tests.
 type cluster struct {
 	t *testing.T
 	w *world.World

@@ -33,7 +33,7 @@ func newTwoClusters(t *testing.T) twoClusters {
 	return c
 }
 
-// settle lets both controllers work for some time, by turns.
+// settle runs both controllers in turn for some time.
 func (c twoClusters) settle(d time.Duration) {
 	const each = 30 * time.Second
 	for end := time.Now().Add(d); time.Now().Before(end); {
@@ -53,7 +53,7 @@ func guestsOf(names string) string { return fmt.Sprintf("fulcrum.dev/accelerator
 
 func sharedBy(arn string) string { return fmt.Sprintf("fulcrum.dev/shared-accelerator: %q", arn) }
 
-// share makes the accelerator of the owner, and has the guest get its endpoint group.
+// share creates the accelerator of the owner and the endpoint group of the guest.
 func (c twoClusters) share(t *testing.T) (arn string) {
 	t.Helper()
 	c.owner.Apply(sharedEdge(guestsOf(SecondRegion+"=rig/shop/edge"), webListener))

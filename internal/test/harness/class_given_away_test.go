@@ -23,7 +23,7 @@ func protectedLoadBalancer(r *Harness) (out string) {
 	return out
 }
 
-// protect has a person switch deletion protection on.
+// protect enables deletion protection outside of the controller.
 func protect(r *Harness) {
 	w := r.Emulator.Store()
 	w.Lock()

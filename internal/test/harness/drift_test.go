@@ -24,7 +24,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/test/seeds"
 )
 
-// externalActor is a person who changes AWS by hand. Methods act on what the harness's Ingress has made.
+// externalActor changes AWS outside of the controller. Its methods change resources of the harness's Ingress.
 type externalActor struct {
 	t   *testing.T
 	ctx context.Context

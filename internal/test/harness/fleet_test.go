@@ -149,7 +149,7 @@ func (f *fleet) publish() {
 	f.put(slice)
 }
 
-// put stores an object if it differs from what was stored last.
+// put stores an object if it has changed.
 func (f *fleet) put(obj cluster.Object) {
 	f.r.T.Helper()
 	key, text := obj.GetName(), fmt.Sprintf("%+v", obj)

@@ -28,8 +28,8 @@ import (
 	services "github.com/fulcrum-lb/fulcrum/internal/translate/service"
 )
 
-// ledger notes the rights that an API server would ask for, as "resource verb". The first patch of a
-// pod meets the write of another client, and the first status of each kind of the Gateway API.
+// ledger records the rights that the requests of the controller need, as "resource verb". The first patch of a pod
+// meets the write of another client, and the first status of each kind of the Gateway API.
 type ledger struct {
 	api kube.API
 

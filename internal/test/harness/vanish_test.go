@@ -18,7 +18,7 @@ import (
 	"github.com/fulcrum-lb/fulcrum/internal/emulator/store"
 )
 
-// before runs something once, just before the next call of an operation reaches AWS.
+// before runs a function once, before the next call of an operation reaches AWS.
 type before struct {
 	inner http.RoundTripper
 

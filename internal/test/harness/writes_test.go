@@ -97,7 +97,7 @@ func conflict(*writeFaults, func() error) error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, "it", errors.New("the object has been modified"))
 }
 
-// lost lets the write take effect, and its answer not arrive.
+// lost performs the write and loses its answer.
 func lost(_ *writeFaults, write func() error) error {
 	if err := write(); err != nil {
 		return err
